@@ -1,0 +1,620 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SystemSpec says how to deploy one system under test, unchanged: its image needs to know nothing of Assay.
+//
+// Strings marked "template" are Go templates over the resolved topology; docs/reference/templates.md lists what they see.
+type SystemSpec struct {
+	// description says what the system is, in a sentence. At most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Description string `json:"description,omitempty"`
+
+	// parameters are the knobs that an Experiment may turn. Setting one that is not declared here is refused.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Parameters []Parameter `json:"parameters,omitempty"`
+
+	// workloads are what the system's clients can run. An Experiment names one of them.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Workloads []Workload `json:"workloads"`
+
+	// prepare makes files once for all replicas and clients of a trial (keys, certificates) before any of them starts.
+	// +optional
+	Prepare *PrepareStep `json:"prepare,omitempty"`
+
+	// replicas says how many replicas a shard has and how one runs.
+	Replicas ReplicasSpec `json:"replicas"`
+
+	// steps run in order after the replicas are ready and before the clients start: create a keyspace, wait for the ring,
+	// load, flush.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Steps []Step `json:"steps,omitempty"`
+
+	// clients says how one client pod runs and where its results are.
+	Clients ClientsTemplate `json:"clients"`
+
+	// roles say how to find the replica that plays a role (leader, primary) at a given moment.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Roles []Role `json:"roles,omitempty"`
+}
+
+// ParameterType is the type of a declared parameter: String; Integer (64-bit); Decimal; Boolean (true or false);
+// Duration (such as 4ms).
+// +kubebuilder:validation:Enum=String;Integer;Decimal;Boolean;Duration
+type ParameterType string
+
+// The types of a parameter.
+const (
+	ParameterString   ParameterType = "String"
+	ParameterInteger  ParameterType = "Integer"
+	ParameterDecimal  ParameterType = "Decimal"
+	ParameterBoolean  ParameterType = "Boolean"
+	ParameterDuration ParameterType = "Duration"
+)
+
+// Parameter declares one knob: what it is called, which values it takes, what it does.
+type Parameter struct {
+	// name is how experiments and templates call the parameter, in lowerCamelCase.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z][a-zA-Z0-9]*$`
+	Name string `json:"name"`
+
+	// type of its values.
+	Type ParameterType `json:"type"`
+
+	// default is used where an experiment sets nothing. A parameter without a default must be set by the experiment.
+	// +optional
+	Default *Value `json:"default,omitempty"`
+
+	// allowed lists the only values that are accepted. Empty: any value of the type.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Allowed []Value `json:"allowed,omitempty"`
+
+	// minimum is the least value accepted. For Integer, Decimal and Duration only.
+	// +optional
+	Minimum *Value `json:"minimum,omitempty"`
+
+	// maximum is the greatest value accepted. For Integer, Decimal and Duration only.
+	// +optional
+	Maximum *Value `json:"maximum,omitempty"`
+
+	// doc says in a sentence what the parameter does, with its unit.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Doc string `json:"doc"`
+}
+
+// Workload is one thing that the system's clients can do.
+type Workload struct {
+	// name of the workload, as experiments call it.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// doc says what a transaction or operation of the workload is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Doc string `json:"doc,omitempty"`
+
+	// parameters that only this workload has. Names must differ from the system's own.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Parameters []Parameter `json:"parameters,omitempty"`
+}
+
+// Container is one container of a pod. Its command is explicit because the launcher, not the image's entrypoint, is the
+// container's first process and runs the command when the plan says so.
+type Container struct {
+	// name of the container, unique in its pod. "agent" and "install" are taken.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="!(self in ['agent','install'])",message="the names agent and install are taken by Assay's own containers"
+	Name string `json:"name"`
+
+	// image to run, best with a digest. Template.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image"`
+
+	// imagePullPolicy as in a Pod. Default: IfNotPresent.
+	// +optional
+	// +kubebuilder:default=IfNotPresent
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+
+	// command to run, with all arguments. Each element is a template; an element that renders to nothing is left out.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	Command []string `json:"command"`
+
+	// env sets environment variables. Values are templates.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Env []EnvVar `json:"env,omitempty"`
+
+	// workingDir the command starts in. Default: the image's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	WorkingDir string `json:"workingDir,omitempty"`
+
+	// resources asked for and limited, as in a Pod.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// runAsUser is the numeric user that the command runs as. Default: 65532. 0 (root) needs a namespace that allows it.
+	// +optional
+	// +kubebuilder:default=65532
+	// +kubebuilder:validation:Minimum=0
+	RunAsUser *int64 `json:"runAsUser,omitempty"`
+}
+
+// EnvVar is one environment variable.
+type EnvVar struct {
+	// name of the variable.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+
+	// value of the variable. Template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Value string `json:"value,omitempty"`
+}
+
+// FileSet is a directory of rendered configuration files. It is written before the container's command starts and after every
+// pod of the trial has its address, so a template may use literal IPs. The command may change the files.
+type FileSet struct {
+	// mountPath is the directory in every container of the pod, absolute.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^/.+`
+	MountPath string `json:"mountPath"`
+
+	// files in the directory.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Files []File `json:"files"`
+}
+
+// File is one rendered file.
+type File struct {
+	// name of the file in its directory.
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._-]+$`
+	Name string `json:"name"`
+
+	// template is the Go template of the content. At most 64 KiB.
+	// +kubebuilder:validation:MaxLength=65536
+	Template string `json:"template"`
+}
+
+// VolumeMedium is where a volume lives: Memory (tmpfs, counts as the pod's memory); Disk (the node's disk, gone with the
+// pod); PersistentVolumeClaim (the cluster's default storage class, gone with the trial).
+// +kubebuilder:validation:Enum=Memory;Disk;PersistentVolumeClaim
+type VolumeMedium string
+
+// The media of a volume.
+const (
+	VolumeMemory                VolumeMedium = "Memory"
+	VolumeDisk                  VolumeMedium = "Disk"
+	VolumePersistentVolumeClaim VolumeMedium = "PersistentVolumeClaim"
+)
+
+// Volume is a writable directory of a replica.
+type Volume struct {
+	// name of the volume, unique in the system.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// mountPath in every container of the pod, absolute.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^/.+`
+	MountPath string `json:"mountPath"`
+
+	// medium the volume lives on.
+	Medium VolumeMedium `json:"medium"`
+
+	// size is the most that the volume may hold; for a claim, what is asked for.
+	Size resource.Quantity `json:"size"`
+}
+
+// Port is a port that a replica listens on, the same number in every replica (each has a network namespace of its own).
+type Port struct {
+	// name of the port: templates find it as .Ports.<name>.
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
+	Name string `json:"name"`
+
+	// port number.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port"`
+}
+
+// StartOrder says how the replicas start: Parallel (all at once); OneByOne (each after the one before is ready, in order of
+// shard and index).
+// +kubebuilder:validation:Enum=Parallel;OneByOne
+type StartOrder string
+
+// The orders of start.
+const (
+	StartParallel StartOrder = "Parallel"
+	StartOneByOne StartOrder = "OneByOne"
+)
+
+// ReplicasSpec says how many replicas a shard has and how one runs.
+type ReplicasSpec struct {
+	// count is a CEL expression over f (faults tolerated, an integer) that gives the number of replicas of one shard:
+	// "5*f+1", "2*f+1", "1".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Count string `json:"count"`
+
+	// ports that every replica listens on.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Ports []Port `json:"ports,omitempty"`
+
+	// containers of a replica's pod. The first one is the replica; a fault on the replica acts on all of them.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	Containers []Container `json:"containers"`
+
+	// files are rendered before the containers' commands start.
+	// +optional
+	// +listType=map
+	// +listMapKey=mountPath
+	// +kubebuilder:validation:MaxItems=8
+	Files []FileSet `json:"files,omitempty"`
+
+	// volumes that the replica writes to.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Volumes []Volume `json:"volumes,omitempty"`
+
+	// start is the order in which replicas start. Default: Parallel.
+	// +optional
+	// +kubebuilder:default=Parallel
+	Start StartOrder `json:"start,omitempty"`
+
+	// ready lists what must hold before the replica counts as ready. All must hold. Empty: its processes run.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Ready []Gate `json:"ready,omitempty"`
+
+	// readyTimeout is how long after its start a replica may take to be ready. Default: 60s. At most 2h.
+	// +optional
+	// +kubebuilder:default="60s"
+	ReadyTimeout Duration `json:"readyTimeout,omitempty"`
+
+	// stop says how the replica's processes are ended after the trial. Default: SIGTERM, then SIGKILL after 2s.
+	// +optional
+	Stop *StopSpec `json:"stop,omitempty"`
+}
+
+// Gate is one thing to wait for. Exactly one of its members is set.
+// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.port), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, port, http, command"
+type Gate struct {
+	// log waits for a line that the container prints.
+	// +optional
+	Log *LogGate `json:"log,omitempty"`
+
+	// port waits until a TCP connection to the named port is accepted. An open port often means nothing: prefer log.
+	// +optional
+	// +kubebuilder:validation:MaxLength=15
+	Port string `json:"port,omitempty"`
+
+	// http waits until a GET answers with a status from 200 to 399.
+	// +optional
+	HTTP *HTTPGate `json:"http,omitempty"`
+
+	// command waits until the command, run in the first container, exits with 0. It is repeated every second. Template.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Command []string `json:"command,omitempty"`
+}
+
+// OutputStream is where a process prints: Stdout; Stderr; Any (either).
+// +kubebuilder:validation:Enum=Stdout;Stderr;Any
+type OutputStream string
+
+// The streams of a process.
+const (
+	StreamStdout OutputStream = "Stdout"
+	StreamStderr OutputStream = "Stderr"
+	StreamAny    OutputStream = "Any"
+)
+
+// LogGate waits for a line of output.
+type LogGate struct {
+	// pattern is a regular expression (RE2) that some line must match.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Pattern string `json:"pattern"`
+
+	// stream to read. Default: Any.
+	// +optional
+	// +kubebuilder:default=Any
+	Stream OutputStream `json:"stream,omitempty"`
+
+	// container whose output is read. Default: the first.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	Container string `json:"container,omitempty"`
+}
+
+// HTTPGate waits for an HTTP answer.
+type HTTPGate struct {
+	// port name, as declared in ports.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Port string `json:"port"`
+
+	// path to GET. Default: /.
+	// +optional
+	// +kubebuilder:default="/"
+	// +kubebuilder:validation:MaxLength=512
+	Path string `json:"path,omitempty"`
+}
+
+// StopSpec says how a process is ended.
+type StopSpec struct {
+	// signal that asks the process to end. Use SIGKILL for one that destroys its results on SIGTERM. Default: SIGTERM.
+	// +optional
+	// +kubebuilder:default=SIGTERM
+	// +kubebuilder:validation:Enum=SIGTERM;SIGINT;SIGQUIT;SIGHUP;SIGKILL
+	Signal string `json:"signal,omitempty"`
+
+	// grace is how long the process has to end before SIGKILL. Default: 2s. At most 10m.
+	// +optional
+	// +kubebuilder:default="2s"
+	Grace Duration `json:"grace,omitempty"`
+}
+
+// PrepareStep makes files once for a trial.
+type PrepareStep struct {
+	// container that makes the files. It must exit with 0.
+	Container Container `json:"container"`
+
+	// outputPath is the directory that the command fills, absolute. Everything in it (at most 768 KiB packed) is put into every
+	// replica and client at the same path, readable by its user only. It is kept in a Secret that goes with the trial.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^/.+`
+	OutputPath string `json:"outputPath"`
+
+	// timeout of the step. Default: 60s. At most 1h.
+	// +optional
+	// +kubebuilder:default="60s"
+	Timeout Duration `json:"timeout,omitempty"`
+}
+
+// StepTarget says where a step runs: EveryReplica (at the same time); FirstReplica (shard 0, index 0); FirstReplicaOfEachShard;
+// EveryClient; FirstClient.
+// +kubebuilder:validation:Enum=EveryReplica;FirstReplica;FirstReplicaOfEachShard;EveryClient;FirstClient
+type StepTarget string
+
+// The targets of a step.
+const (
+	StepEveryReplica            StepTarget = "EveryReplica"
+	StepFirstReplica            StepTarget = "FirstReplica"
+	StepFirstReplicaOfEachShard StepTarget = "FirstReplicaOfEachShard"
+	StepEveryClient             StepTarget = "EveryClient"
+	StepFirstClient             StepTarget = "FirstClient"
+)
+
+// Step is a command between the replicas' readiness and the clients' start.
+type Step struct {
+	// name of the step.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// on says in which pods the command runs, in the pod's first container.
+	On StepTarget `json:"on"`
+
+	// command to run, with all arguments. Template.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Command []string `json:"command"`
+
+	// until says when the step is done: ExitZero (a failure ends the trial); Retry (repeat every second until it exits with 0);
+	// AnyExit (the exit code means nothing). Default: ExitZero.
+	// +optional
+	// +kubebuilder:default=ExitZero
+	// +kubebuilder:validation:Enum=ExitZero;Retry;AnyExit
+	Until string `json:"until,omitempty"`
+
+	// timeout of the step. Default: 60s. At most 24h.
+	// +optional
+	// +kubebuilder:default="60s"
+	Timeout Duration `json:"timeout,omitempty"`
+}
+
+// ClientBarrier says how the clients of all pods are held until t = 0 is agreed: Start (the command itself is started at the
+// agreed instant, which is t = 0 less the warm-up); Ready (the command starts early, connects, creates the file named by ASSAY_READY_FILE
+// and waits for the file named by ASSAY_START_FILE, which says when t = 0 is; docs/reference/client-interface.md).
+// +kubebuilder:validation:Enum=Start;Ready
+type ClientBarrier string
+
+// The ways to hold clients.
+const (
+	BarrierStart ClientBarrier = "Start"
+	BarrierReady ClientBarrier = "Ready"
+)
+
+// ClientsTemplate says how one client pod runs and where its results are.
+// +kubebuilder:validation:XValidation:rule="!has(self.driver) || self.containers.size() == 1",message="with a driver there is exactly one container"
+type ClientsTemplate struct {
+	// containers of a client pod. The first one is the client. With driver set, its command is the driver that Assay's load generator
+	// starts and talks to (docs/reference/driver-protocol.md); without, it is a complete client.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	Containers []Container `json:"containers"`
+
+	// driver makes Assay's load generator run the workload: it paces, retries and measures; the container's command only carries out
+	// single transactions.
+	// +optional
+	Driver *DriverSpec `json:"driver,omitempty"`
+
+	// files are rendered before the containers' commands start.
+	// +optional
+	// +listType=map
+	// +listMapKey=mountPath
+	// +kubebuilder:validation:MaxItems=8
+	Files []FileSet `json:"files,omitempty"`
+
+	// barrier says how the clients are held until all are there. Ignored with a driver. Default: Start.
+	// +optional
+	// +kubebuilder:default=Start
+	Barrier ClientBarrier `json:"barrier,omitempty"`
+
+	// end says when a client is over. Ignored with a driver. Default: when it exits.
+	// +optional
+	End *ClientEnd `json:"end,omitempty"`
+
+	// results say what the client reports and where. Ignored with a driver.
+	// +optional
+	Results *ClientResults `json:"results,omitempty"`
+}
+
+// DriverSpec chooses how the load generator reaches the system.
+type DriverSpec struct {
+	// protocol of the driver: Process (the container's command speaks the driver protocol on its stdin and stdout); Echo (the load generator's own
+	// TCP echo driver; the command's only element is host:port).
+	// +kubebuilder:validation:Enum=Process;Echo
+	// +kubebuilder:default=Process
+	// +optional
+	Protocol string `json:"protocol,omitempty"`
+}
+
+// ClientEnd says when a client is over. Several may be set; the first to happen ends it. Exit always does.
+type ClientEnd struct {
+	// log ends the client when it prints a matching line.
+	// +optional
+	Log *LogGate `json:"log,omitempty"`
+
+	// afterDrain ends the client when the drain of the schedule is over.
+	// +optional
+	AfterDrain bool `json:"afterDrain,omitempty"`
+
+	// stop says how a client that is over but still runs is ended. SIGTERM with a grace gives it time to print; SIGKILL is for
+	// one that destroys its results on SIGTERM.
+	// +optional
+	Stop *StopSpec `json:"stop,omitempty"`
+
+	// requireExitZero makes a trial invalid when the client exits with another code. Default: false, since the exit codes of many
+	// artifacts mean nothing.
+	// +optional
+	RequireExitZero bool `json:"requireExitZero,omitempty"`
+}
+
+// ResultsFormat is how a client reports: Assay (the result file of Assay's load generator); TransactionLines (one line for each
+// committed transaction: name, latency in ns, CLOCK_MONOTONIC in ns, client id, separated by commas, as the Pequin and Basil artifacts print).
+// +kubebuilder:validation:Enum=Assay;TransactionLines
+type ResultsFormat string
+
+// The formats of results.
+const (
+	FormatAssay            ResultsFormat = "Assay"
+	FormatTransactionLines ResultsFormat = "TransactionLines"
+)
+
+// ClientResults say what a client reports and where.
+// +kubebuilder:validation:XValidation:rule="(self.source == 'File') == has(self.path)",message="path is needed when source is File, and only then"
+type ClientResults struct {
+	// format of the report.
+	Format ResultsFormat `json:"format"`
+
+	// source of the report: Stdout, Stderr, or File.
+	// +kubebuilder:validation:Enum=Stdout;Stderr;File
+	Source string `json:"source"`
+
+	// path of the report, absolute, under /assay/out, for source File.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^/assay/out/.+`
+	Path string `json:"path,omitempty"`
+}
+
+// Role says how to find the replica that plays a role. Exactly one of command, http and log is set.
+// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, http, command"
+type Role struct {
+	// name of the role: leader, primary.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// command exits with 0 in the replica that has the role. Template.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Command []string `json:"command,omitempty"`
+
+	// http answers with a status from 200 to 299 in the replica that has the role.
+	// +optional
+	HTTP *HTTPGate `json:"http,omitempty"`
+
+	// log matches a line that only the replica with the role printed; the latest such line of all replicas wins.
+	// +optional
+	Log *LogGate `json:"log,omitempty"`
+}
+
+// System is one system under test: how to deploy it, how its clients run, what they report.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:categories=assay,shortName=asys
+// +kubebuilder:printcolumn:name="Replicas",type=string,JSONPath=`.spec.replicas.count`
+// +kubebuilder:printcolumn:name="Description",type=string,JSONPath=`.spec.description`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="metadata.name: at most 40 characters, since the names of other objects contain it"
+type System struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec of the system.
+	Spec SystemSpec `json:"spec"`
+}
+
+// SystemList is a list of Systems.
+// +kubebuilder:object:root=true
+type SystemList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []System `json:"items"`
+}

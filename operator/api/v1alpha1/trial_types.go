@@ -1,0 +1,194 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TrialSpec is one run of one point, with everything resolved. It is made by the experiment controller and never changes.
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: a changed trial is a new Trial"
+type TrialSpec struct {
+	// experiment that the trial belongs to, in the same namespace.
+	// +kubebuilder:validation:MaxLength=24
+	Experiment string `json:"experiment"`
+
+	// point that is run.
+	Point Point `json:"point"`
+
+	// number of the trial in its experiment, from 0, in order of creation.
+	// +kubebuilder:validation:Minimum=0
+	Number int32 `json:"number"`
+
+	// repetition of the point, from 0.
+	// +kubebuilder:validation:Minimum=0
+	Repetition int32 `json:"repetition"`
+
+	// attempt at the repetition, from 0; more than 0 after an invalid or failed trial.
+	// +kubebuilder:validation:Minimum=0
+	Attempt int32 `json:"attempt"`
+
+	// seed of everything random in the trial.
+	Seed int64 `json:"seed"`
+
+	// system as it was when the experiment was accepted.
+	System SystemSnapshot `json:"system"`
+
+	// workload that the clients run.
+	// +kubebuilder:validation:MaxLength=63
+	Workload string `json:"workload"`
+
+	// parameters of system and workload, defaults included.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=96
+	Parameters map[string]Value `json:"parameters,omitempty"`
+
+	// topology with its regions filled in.
+	Topology Topology `json:"topology"`
+
+	// network between the pods.
+	Network Network `json:"network"`
+
+	// clients with every default filled in.
+	Clients Clients `json:"clients"`
+
+	// schedule of the trial.
+	Schedule Schedule `json:"schedule"`
+
+	// faults that act in the trial.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Faults []Fault `json:"faults,omitempty"`
+
+	// tolerances beyond which the trial is invalid.
+	// +optional
+	Tolerances Tolerances `json:"tolerances,omitempty"`
+}
+
+// Point is one combination of the sweep's axes.
+type Point struct {
+	// index of the point in the cross product, from 0; the last axis moves fastest.
+	// +kubebuilder:validation:Minimum=0
+	Index int32 `json:"index"`
+
+	// coordinates: the value of each axis.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=9
+	Coordinates map[string]string `json:"coordinates,omitempty"`
+}
+
+// SystemSnapshot refers to the System as it was when the experiment was accepted.
+type SystemSnapshot struct {
+	// name of the System.
+	// +kubebuilder:validation:MaxLength=40
+	Name string `json:"name"`
+
+	// revision is the ControllerRevision that holds its spec.
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision"`
+}
+
+// TrialStatus is what is known of a trial. It is small: nothing in it grows with replicas, clients or time.
+type TrialStatus struct {
+	// conditions: Admitted, Deployed, Started, Loaded, Running, Collected, Valid, CleanedUp, Complete.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// times of the trial's life.
+	// +optional
+	Times TrialTimes `json:"times,omitempty"`
+
+	// zeroUnixNanos is t = 0 in nanoseconds of Unix time on the manager's clock. It is written before the run is released and never changed.
+	// +optional
+	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
+
+	// headline numbers of the measurement window.
+	// +optional
+	Headline *Headline `json:"headline,omitempty"`
+
+	// resultsConfigMap is where the results are; it stays when the trial is deleted.
+	// +optional
+	ResultsConfigMap string `json:"resultsConfigMap,omitempty"`
+}
+
+// TrialTimes are instants of a trial's life, on the manager's clock. Each is written once.
+type TrialTimes struct {
+	// admitted is when the trial was allowed to start.
+	// +optional
+	Admitted *metav1.MicroTime `json:"admitted,omitempty"`
+	// deployed is when every pod ran and its agent had reported.
+	// +optional
+	Deployed *metav1.MicroTime `json:"deployed,omitempty"`
+	// started is when every replica was ready.
+	// +optional
+	Started *metav1.MicroTime `json:"started,omitempty"`
+	// loaded is when the system's steps were done.
+	// +optional
+	Loaded *metav1.MicroTime `json:"loaded,omitempty"`
+	// released is when the clients were told to start.
+	// +optional
+	Released *metav1.MicroTime `json:"released,omitempty"`
+	// drained is when the last client was over.
+	// +optional
+	Drained *metav1.MicroTime `json:"drained,omitempty"`
+	// collected is when every result was stored.
+	// +optional
+	Collected *metav1.MicroTime `json:"collected,omitempty"`
+	// done is when everything of the trial was confirmed gone.
+	// +optional
+	Done *metav1.MicroTime `json:"done,omitempty"`
+}
+
+// Headline numbers of a trial's measurement window. The full results are in its ConfigMap.
+type Headline struct {
+	// committed transactions.
+	Committed int64 `json:"committed"`
+	// aborted attempts.
+	Aborted int64 `json:"aborted"`
+	// errors are requests that failed otherwise.
+	Errors int64 `json:"errors"`
+	// timeouts are requests without an answer in time.
+	Timeouts int64 `json:"timeouts"`
+	// throughputMilli is committed transactions per 1000 seconds.
+	ThroughputMilli int64 `json:"throughputMilli"`
+	// meanLatencyMicroseconds of committed transactions.
+	MeanLatencyMicroseconds int64 `json:"meanLatencyMicroseconds"`
+	// p50LatencyMicroseconds is their median.
+	P50LatencyMicroseconds int64 `json:"p50LatencyMicroseconds"`
+	// p99LatencyMicroseconds is their 99th percentile.
+	P99LatencyMicroseconds int64 `json:"p99LatencyMicroseconds"`
+}
+
+// Trial is one run of one point of an experiment. It is created by the experiment controller only.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=assay
+// +kubebuilder:printcolumn:name="Experiment",type=string,JSONPath=`.spec.experiment`
+// +kubebuilder:printcolumn:name="Point",type=integer,JSONPath=`.spec.point.index`
+// +kubebuilder:printcolumn:name="Rep",type=integer,JSONPath=`.spec.repetition`
+// +kubebuilder:printcolumn:name="Complete",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].reason`
+// +kubebuilder:printcolumn:name="Committed",type=integer,JSONPath=`.status.headline.committed`
+// +kubebuilder:printcolumn:name="Mean-us",type=integer,JSONPath=`.status.headline.meanLatencyMicroseconds`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Complete")].message`
+type Trial struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec of the trial.
+	Spec TrialSpec `json:"spec"`
+
+	// status of the trial.
+	// +optional
+	Status TrialStatus `json:"status,omitempty"`
+}
+
+// TrialList is a list of Trials.
+// +kubebuilder:object:root=true
+type TrialList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Trial `json:"items"`
+}

@@ -1,0 +1,264 @@
+// Package results is Assay's result format: what one client reports (Client), what a trial comes to (Trial), what an experiment comes to
+// (Experiment). All are JSON with a format name; a reader refuses a format that it does not know.
+//
+// Latencies are in HdrHistograms of microseconds (1 us to 1 h, 3 significant digits) and are merged, never averaged. Times are relative to t = 0,
+// the start of the measurement window.
+package results
+
+import "time"
+
+// The formats.
+const (
+	ClientFormat     = "assay.dev/client-result/v1"
+	TrialFormat      = "assay.dev/trial-result/v1"
+	ExperimentFormat = "assay.dev/experiment-result/v1"
+)
+
+// The range of every latency histogram.
+const (
+	HistogramLowestMicros  = 1
+	HistogramHighestMicros = int64(time.Hour / time.Microsecond)
+	HistogramDigits        = 3
+)
+
+// TimelineInterval is the width of a timeline's bins.
+const TimelineInterval = 100 * time.Millisecond
+
+// Counters count what happened to requests in the measurement window. A transaction belongs to the window when it ends there.
+type Counters struct {
+	// Offered requests: intended sends that lie in the window (open loop), first attempts sent in it (closed loop).
+	Offered int64 `json:"offered"`
+	// Committed transactions.
+	Committed int64 `json:"committed"`
+	// Aborted attempts; each is tried again unless the attempts are used up.
+	Aborted int64 `json:"aborted"`
+	// GivenUp transactions: aborted in their last permitted attempt.
+	GivenUp int64 `json:"givenUp"`
+	// Errors are requests that failed otherwise.
+	Errors int64 `json:"errors"`
+	// Timeouts are requests without an answer in time.
+	Timeouts int64 `json:"timeouts"`
+	// Retries are attempts after the first.
+	Retries int64 `json:"retries"`
+	// LateSends are requests sent more than 1 ms after their intended instant (open loop).
+	LateSends int64 `json:"lateSends"`
+	// Unsent are intended requests never sent since all clients were busy (open loop).
+	Unsent int64 `json:"unsent"`
+	// OutOfRange latencies, which the histogram could not hold.
+	OutOfRange int64 `json:"outOfRange"`
+}
+
+// Timeline is what happened over time, in bins of IntervalMillis, the first of which starts at FirstMillis. It covers warm-up, window and
+// cool-down. All slices have the same length.
+type Timeline struct {
+	IntervalMillis int64   `json:"intervalMillis"`
+	FirstMillis    int64   `json:"firstMillis"`
+	Committed      []int64 `json:"committed"`
+	Aborted        []int64 `json:"aborted"`
+	Failed         []int64 `json:"failed"` // errors and timeouts
+	// LatencySumMicros of the transactions committed in the bin.
+	LatencySumMicros []int64 `json:"latencySumMicros"`
+}
+
+// Client is what one client pod reports.
+type Client struct {
+	Format string `json:"format"`
+	// Pod index, the first of its clients and how many there are.
+	Index       int32 `json:"index"`
+	FirstClient int32 `json:"firstClient"`
+	Clients     int32 `json:"clients"`
+	// StartedNanos is when the first request was sent, relative to t = 0 less the warm-up.
+	StartedNanos int64 `json:"startedNanos"`
+	// MeasureNanos is the length of the window.
+	MeasureNanos int64 `json:"measureNanos"`
+	// Counters of the window.
+	Counters Counters `json:"counters"`
+	// Latency histogram of the window's committed transactions: HdrHistogram V2, compressed, base64.
+	Latency string `json:"latency"`
+	// SendLag histogram: actual less intended send (open loop). Empty for a closed loop.
+	SendLag string `json:"sendLag,omitempty"`
+	// Timeline of the whole run.
+	Timeline Timeline `json:"timeline"`
+	// Driver counters, as the driver reports them.
+	Driver map[string]int64 `json:"driver,omitempty"`
+}
+
+// Summary is the outcome of a measurement window in numbers.
+type Summary struct {
+	Counters
+	// Throughput is committed transactions per second of the window.
+	Throughput float64 `json:"throughput"`
+	// Latencies of committed transactions, in milliseconds.
+	MeanMillis float64 `json:"meanMillis"`
+	P50Millis  float64 `json:"p50Millis"`
+	P90Millis  float64 `json:"p90Millis"`
+	P99Millis  float64 `json:"p99Millis"`
+	P999Millis float64 `json:"p999Millis"`
+	MaxMillis  float64 `json:"maxMillis"`
+	// SendLagP99Millis is how late requests were sent (open loop).
+	SendLagP99Millis float64 `json:"sendLagP99Millis,omitempty"`
+}
+
+// FaultRecord is a fault as it happened, in milliseconds relative to t = 0.
+type FaultRecord struct {
+	Fault           string  `json:"fault"`
+	Pod             string  `json:"pod"`
+	Kind            string  `json:"kind"`
+	PlannedMillis   float64 `json:"plannedMillis"`
+	StartedMillis   float64 `json:"startedMillis"`
+	ConfirmedMillis float64 `json:"confirmedMillis"`
+	Error           string  `json:"error,omitempty"`
+}
+
+// Pod is one pod of a trial, for provenance.
+type Pod struct {
+	Name              string  `json:"name"`
+	Part              string  `json:"part"`
+	Node              string  `json:"node"`
+	Images            string  `json:"images"` // image IDs, comma-separated
+	Kernel            string  `json:"kernel,omitempty"`
+	CPUModel          string  `json:"cpuModel,omitempty"`
+	CPUs              int     `json:"cpus,omitempty"`
+	ClockOffsetMillis float64 `json:"clockOffsetMillis"`
+	ClockErrorMillis  float64 `json:"clockErrorMillis"`
+	TCPResets         int64   `json:"tcpResets"`
+	Restarts          int32   `json:"restarts"` // by the kubelet
+}
+
+// Trial is what a trial comes to.
+type Trial struct {
+	Format     string `json:"format"`
+	Name       string `json:"name"`
+	Experiment string `json:"experiment"`
+	Number     int32  `json:"number"`
+	Repetition int32  `json:"repetition"`
+	Attempt    int32  `json:"attempt"`
+	PointIndex int32  `json:"pointIndex"`
+	// Coordinates of the point: axis -> value.
+	Coordinates map[string]string `json:"coordinates"`
+	Seed        int64             `json:"seed"`
+	// Outcome: Succeeded, Invalid or Failed, with its reason and message.
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// ZeroUnixNanos is t = 0 on the manager's clock.
+	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
+	MeasureNanos  int64 `json:"measureNanos"`
+	// GapSeconds from the end of the drain of the trial before to the release of this one; 0 for the first.
+	GapSeconds float64 `json:"gapSeconds,omitempty"`
+	// PhaseSeconds: how long each phase took (deployed, started, loaded, run, collected, cleanedUp).
+	PhaseSeconds map[string]float64 `json:"phaseSeconds,omitempty"`
+	Clients      int32              `json:"clients"`
+	Summary      Summary            `json:"summary"`
+	Latency      string             `json:"latency,omitempty"` // merged histogram, as in Client
+	Timeline     *Timeline          `json:"timeline,omitempty"`
+	Driver       map[string]int64   `json:"driver,omitempty"`
+	Faults       []FaultRecord      `json:"faults,omitempty"`
+	Pods         []Pod              `json:"pods,omitempty"`
+	Parameters   map[string]string  `json:"parameters,omitempty"`
+	// Logs: the tails of the output of processes that failed, by "pod/container".
+	Logs map[string]string `json:"logs,omitempty"`
+	// LeftOut says what did not fit.
+	LeftOut []string `json:"leftOut,omitempty"`
+}
+
+// Aggregate is one metric over the valid trials of a point. Interval is the 95% Student-t interval of the mean; it is present for two
+// trials and more (Low and High are equal to Mean otherwise).
+type Aggregate struct {
+	N      int     `json:"n"`
+	Mean   float64 `json:"mean"`
+	StdDev float64 `json:"stdDev"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+// PointResult is what a point comes to over its valid trials.
+type PointResult struct {
+	Index       int32             `json:"index"`
+	Coordinates map[string]string `json:"coordinates"`
+	// Valid, Invalid and Failed trials.
+	Valid   int `json:"valid"`
+	Invalid int `json:"invalid"`
+	Failed  int `json:"failed"`
+	// Metrics by name: throughput (tx/s), meanLatency, p50Latency, p99Latency (ms), abortRate (aborted attempts by all ended attempts).
+	Metrics map[string]Aggregate `json:"metrics"`
+}
+
+// ClaimResult is a claim and its verdict.
+type ClaimResult struct {
+	Name      string `json:"name"`
+	Statement string `json:"statement"`
+	Expr      string `json:"expr"`
+	Verdict   string `json:"verdict"`
+	// Measured value with its interval, where the claim is about a quantity; Unit is ms or empty.
+	Measured *float64 `json:"measured,omitempty"`
+	Low      *float64 `json:"low,omitempty"`
+	High     *float64 `json:"high,omitempty"`
+	Unit     string   `json:"unit,omitempty"`
+	Reported string   `json:"reported,omitempty"`
+	Within   string   `json:"within,omitempty"`
+	Message  string   `json:"message"`
+}
+
+// TrialLine is one trial in an experiment's results: enough to aggregate again. The rest is in the trial's own ConfigMap.
+type TrialLine struct {
+	Name        string            `json:"name"`
+	Number      int32             `json:"number"`
+	PointIndex  int32             `json:"pointIndex"`
+	Coordinates map[string]string `json:"coordinates"`
+	Repetition  int32             `json:"repetition"`
+	Attempt     int32             `json:"attempt"`
+	Outcome     string            `json:"outcome"`
+	Reason      string            `json:"reason,omitempty"`
+	Message     string            `json:"message,omitempty"`
+	GapSeconds  float64           `json:"gapSeconds,omitempty"`
+	Committed   int64             `json:"committed"`
+	Aborted     int64             `json:"aborted"`
+	Errors      int64             `json:"errors"`
+	Timeouts    int64             `json:"timeouts"`
+	Throughput  float64           `json:"throughput"`
+	MeanMillis  float64           `json:"meanMillis"`
+	P50Millis   float64           `json:"p50Millis"`
+	P99Millis   float64           `json:"p99Millis"`
+	ConfigMap   string            `json:"configMap,omitempty"`
+}
+
+// Experiment is what an experiment comes to.
+type Experiment struct {
+	Format     string            `json:"format"`
+	Name       string            `json:"name"`
+	UID        string            `json:"uid"`
+	Profile    string            `json:"profile,omitempty"`
+	Seed       int64             `json:"seed"`
+	SpecSHA256 string            `json:"specSHA256"`
+	Source     map[string]string `json:"source,omitempty"` // title, section, url
+	Started    time.Time         `json:"started"`
+	Completed  *time.Time        `json:"completed,omitempty"`
+	// Axes in the order of the sweep, with their values in order.
+	Axes     []Axis           `json:"axes"`
+	Points   []PointResult    `json:"points"`
+	Trials   []TrialLine      `json:"trials"`
+	Claims   []ClaimResult    `json:"claims"`
+	Reported []ReportedSeries `json:"reported,omitempty"`
+	LeftOut  []string         `json:"leftOut,omitempty"`
+}
+
+// Axis of a sweep.
+type Axis struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// ReportedSeries is a curve of the paper.
+type ReportedSeries struct {
+	Name   string            `json:"name"`
+	Metric string            `json:"metric"`
+	Unit   string            `json:"unit"`
+	At     map[string]string `json:"at,omitempty"`
+	Axis   string            `json:"axis"`
+	X      []string          `json:"x"`
+	Y      []float64         `json:"y"`
+	Note   string            `json:"note,omitempty"`
+}

@@ -1,0 +1,97 @@
+package stats
+
+import (
+	"fmt"
+	"slices"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// The metrics of a point.
+const (
+	Throughput  = "throughput"
+	MeanLatency = "meanLatency"
+	P50Latency  = "p50Latency"
+	P99Latency  = "p99Latency"
+	AbortRate   = "abortRate"
+)
+
+// Metrics in the order in which they are shown.
+var Metrics = []string{Throughput, MeanLatency, P50Latency, P99Latency, AbortRate}
+
+// The outcomes of a trial.
+const (
+	Succeeded = "Succeeded"
+	Invalid   = "Invalid"
+	Failed    = "Failed"
+)
+
+// Of returns a metric of one trial: throughput in transactions per second, latencies in milliseconds, the abort rate from 0 to 1.
+func Of(line results.TrialLine, metric string) float64 {
+	switch metric {
+	case Throughput:
+		return line.Throughput
+	case MeanLatency:
+		return line.MeanMillis
+	case P50Latency:
+		return line.P50Millis
+	case P99Latency:
+		return line.P99Millis
+	case AbortRate:
+		ended := line.Committed + line.Aborted + line.Errors + line.Timeouts
+		if ended == 0 {
+			return 0
+		}
+		return float64(line.Aborted) / float64(ended)
+	}
+	panic("stats: there is no metric " + metric)
+}
+
+// Points aggregates the trials of each point, in order of the points. Only trials that succeeded are in the metrics; the others are counted.
+// A point without any trial is not in the answer.
+func Points(lines []results.TrialLine) []results.PointResult {
+	byIndex := map[int32]*results.PointResult{}
+	samples := map[int32]map[string][]float64{}
+	for _, line := range lines {
+		p := byIndex[line.PointIndex]
+		if p == nil {
+			p = &results.PointResult{Index: line.PointIndex, Coordinates: line.Coordinates, Metrics: map[string]results.Aggregate{}}
+			byIndex[line.PointIndex] = p
+			samples[line.PointIndex] = map[string][]float64{}
+		}
+		switch line.Outcome {
+		case Succeeded:
+			p.Valid++
+			for _, m := range Metrics {
+				samples[p.Index][m] = append(samples[p.Index][m], Of(line, m))
+			}
+		case Invalid:
+			p.Invalid++
+		case Failed:
+			p.Failed++
+		}
+	}
+	points := make([]results.PointResult, 0, len(byIndex))
+	for index, p := range byIndex {
+		for metric, xs := range samples[index] {
+			p.Metrics[metric] = Aggregate(xs)
+		}
+		points = append(points, *p)
+	}
+	slices.SortFunc(points, func(a, b results.PointResult) int { return int(a.Index) - int(b.Index) })
+	return points
+}
+
+// Warning says what n valid trials of a point cannot show. It is empty from five trials on.
+func Warning(n int) string {
+	switch {
+	case n == 0:
+		return "no valid trial"
+	case n == 1:
+		return "one trial: there is no interval"
+	case n < 5:
+		return fmt.Sprintf("%d trials: the interval holds only if trials are normally distributed, which so few cannot show; it is %.1f standard errors wide on each side",
+			n, tQuantile(float64(n-1)))
+	}
+	return ""
+}

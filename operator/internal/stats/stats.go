@@ -1,0 +1,114 @@
+// Package stats turns the trials of an experiment into numbers with intervals. It is pure: no clock, no randomness, no files.
+//
+// It does not judge (claims does) and does not merge latencies within a trial (results does: histograms are merged, percentiles never
+// averaged). What it takes is one number for each trial and metric; what it assumes is that the trials of a point are independent draws from a
+// distribution near enough to normal. Three trials cannot show whether that holds, so every answer carries its n.
+//
+// Intervals are at 95%.
+//
+//	mean of one point      x ± t(n-1) s/sqrt(n)                                   Student
+//	f(mean_1 ... mean_k)   f ± t(v) sqrt(U_1 + ... + U_k),  U_i = g_i² s_i²/n_i   first-order propagation
+//	                       v = (U_1 + ... + U_k)² / (U_1²/(n_1-1) + ... + U_k²/(n_k-1))
+//
+// where g_i is the derivative of f by the i-th mean. For f = a - b this is Welch's interval. For a ratio the same is done for its logarithm, so
+// that the interval is positive and that of b/a is the reciprocal of that of a/b.
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// confidence of every interval.
+const confidence = 0.95
+
+// Estimate is a number with its interval.
+type Estimate struct {
+	Value     float64
+	Low, High float64
+	// Known is false when some input has fewer than two samples: there is no interval then, and Low and High are equal to Value.
+	Known bool
+}
+
+// Term is one independent sample in a function of several means.
+type Term struct {
+	// Gradient is the derivative of the function by the sample's mean.
+	Gradient float64
+	// Sample that was measured.
+	Sample results.Aggregate
+}
+
+// Aggregate summarises the samples of one metric. One sample has no interval: Low and High are equal to Mean.
+func Aggregate(samples []float64) results.Aggregate {
+	if len(samples) == 0 {
+		return results.Aggregate{}
+	}
+	a := results.Aggregate{N: len(samples), Min: samples[0], Max: samples[0]}
+	for _, x := range samples {
+		a.Min = math.Min(a.Min, x)
+		a.Max = math.Max(a.Max, x)
+	}
+	if a.N == 1 {
+		a.Mean, a.Low, a.High = a.Min, a.Min, a.Min
+		return a
+	}
+	a.Mean, a.StdDev = stat.MeanStdDev(samples, nil)
+	half := tQuantile(float64(a.N-1)) * a.StdDev / math.Sqrt(float64(a.N))
+	a.Low, a.High = a.Mean-half, a.Mean+half
+	return a
+}
+
+// Difference estimates the difference of two independent means, with Welch's interval.
+func Difference(a, b results.Aggregate) Estimate {
+	return Propagate(a.Mean-b.Mean, []Term{{Gradient: 1, Sample: a}, {Gradient: -1, Sample: b}})
+}
+
+// Ratio estimates the ratio of two independent means. Its interval is that of its logarithm, which needs both means positive; otherwise it is the
+// first-order interval of the ratio itself.
+func Ratio(a, b results.Aggregate) Estimate {
+	terms := []Term{{Gradient: 1 / b.Mean, Sample: a}, {Gradient: -a.Mean / (b.Mean * b.Mean), Sample: b}}
+	return PropagateRatio(a.Mean/b.Mean, terms)
+}
+
+// Propagate gives value, a function of the means of independent terms, its first-order interval. A value without terms is exact.
+func Propagate(value float64, terms []Term) Estimate {
+	half, known := halfWidth(terms, 1)
+	return Estimate{Value: value, Low: value - half, High: value + half, Known: known}
+}
+
+// PropagateRatio is Propagate on the logarithm of value. A value that has no logarithm gets the interval of Propagate.
+func PropagateRatio(value float64, terms []Term) Estimate {
+	if value <= 0 {
+		return Propagate(value, terms)
+	}
+	half, known := halfWidth(terms, 1/value)
+	return Estimate{Value: value, Low: value * math.Exp(-half), High: value * math.Exp(half), Known: known}
+}
+
+// halfWidth is the half-width of the interval of scale times the function with these terms.
+func halfWidth(terms []Term, scale float64) (half float64, known bool) {
+	var sum, freedom float64
+	for _, t := range terms {
+		if t.Sample.N < 2 {
+			return 0, false
+		}
+		u := square(scale*t.Gradient*t.Sample.StdDev) / float64(t.Sample.N)
+		sum += u
+		freedom += u * u / float64(t.Sample.N-1)
+	}
+	if freedom == 0 { // no terms, or none that varies
+		return 0, true
+	}
+	return tQuantile(sum*sum/freedom) * math.Sqrt(sum), true
+}
+
+// tQuantile is the factor of a two-sided interval with so many degrees of freedom.
+func tQuantile(degreesOfFreedom float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degreesOfFreedom}.Quantile((1 + confidence) / 2)
+}
+
+func square(x float64) float64 { return x * x }

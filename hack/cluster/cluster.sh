@@ -1,0 +1,246 @@
+#!/usr/bin/env bash
+# Creates, inspects and removes a kind cluster: one control plane, WORKERS workers.
+#
+# usage: cluster.sh up | down | status | purge
+#   up      starts docker if needed, gets the node image (pulls it where a
+#           registry answers, else loads or builds it), creates the cluster and
+#           waits until every node is Ready. A healthy cluster is left alone; a
+#           dead or half-created one is replaced.
+#   down    removes the cluster, its volumes, its network, its kubeconfig.
+#   status  nodes and what is wrong with them; fails unless all are Ready.
+#   purge   down, and also the node images, the docker daemon that was started
+#           here, and the caches.
+#
+# Inputs:  see lib.sh.
+# Outputs: .work/kubeconfig (of another CLUSTER: .work/kubeconfig-<name>);
+#          .work/logs-<name> when something fails.
+# Changes on the machine: docker.sh and tools.sh; sysctl fs.inotify.* raised.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+service_subnet=10.96.0.0/16 # as in hack/node-image/files/service-guard.nft
+ready_timeout=${READY_TIMEOUT:-180}
+config=$(kubeconfig)
+
+kube() { kubectl --kubeconfig "$config" --request-timeout=10s "$@"; }
+
+# containers [FORMAT]: the nodes of the cluster, also stopped ones.
+containers() {
+	docker ps -a --filter "label=io.x-k8s.kind.cluster=$CLUSTER" --format "${1:-{{.Names\}\}}"
+}
+
+ready_nodes() {
+	kube get nodes -o jsonpath='{range .items[*]}{.metadata.name}{" "}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}' 2>/dev/null |
+		grep -c ' True$' || true
+}
+
+# wait_ready COUNT SECONDS: counts, because `kubectl wait node --all` is content
+# with the nodes that registered, and so is `kind create`.
+wait_ready() {
+	local deadline=$((SECONDS + $2))
+	until [[ $(ready_nodes) -eq $1 ]]; do
+		((SECONDS < deadline)) || return 1
+		sleep 1
+	done
+}
+
+# health: absent, dead (a node does not run), unready or ready.
+health() {
+	local states
+	states=$(containers '{{.State}}')
+	if [[ -z $states ]]; then
+		echo absent
+	elif grep -qvx running <<<"$states"; then
+		echo dead
+	elif kind export kubeconfig --name "$CLUSTER" --kubeconfig "$config" >/dev/null 2>&1 &&
+		wait_ready "$(wc -l <<<"$states")" "$1"; then
+		echo ready
+	else
+		echo unready
+	fi
+}
+
+# Every kubelet needs some dozen inotify instances, all from the quota of one
+# user. Without them kubelets fail, and kind still reports success.
+raise_inotify() {
+	local key want have
+	while read -r key want; do
+		have=$(<"/proc/sys/fs/inotify/$key")
+		((have < want)) || continue
+		if { echo "$want" >"/proc/sys/fs/inotify/$key"; } 2>/dev/null; then
+			say "raised sysctl fs.inotify.$key from $have to $want"
+		else
+			say "warning: sysctl fs.inotify.$key is $have; more than a few nodes need $want (set it as root)"
+		fi
+	done <<-EOF
+		max_user_instances 8192
+		max_user_watches 524288
+	EOF
+}
+
+have_image() { docker image inspect "$1" >/dev/null 2>&1; }
+
+# The official image wants cgroup v2: its systemd refuses v1. The short question
+# for the manifest decides whether a registry answers; the download may be slow.
+pull() {
+	local image
+	image=$(pulled_image)
+	have_image "$image" && return
+	if [[ $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
+		say "this machine has cgroup v1, which $image does not start on"
+		return 1
+	fi
+	if ! timeout 20 docker manifest inspect "$image" >/dev/null 2>&1; then
+		say "no registry answers for $image"
+		return 1
+	fi
+	say "pulling $image"
+	timeout 1800 docker pull -q "$image" >&2
+}
+
+build() {
+	local image archive
+	image=$(built_image) archive=$(recipe_out)/node.tar.zst
+	have_image "$image" && return
+	packages zstd=zstd
+	if [[ ! -e $archive ]]; then
+		say "building the node image (some 20 minutes with empty Go caches), logs in $(recipe_out)/log"
+		packages debootstrap=debootstrap jq=jq
+		recipe_build node
+	fi
+	say "loading $image from the cache"
+	zstd -dc "$archive" | docker load -q >/dev/null
+}
+
+# node_image gets the image and prints its name.
+node_image() {
+	case $NODE_SOURCE in
+	pull) pull || die "NODE_SOURCE=pull, but $(pulled_image) cannot be used" && pulled_image ;;
+	build) build && built_image ;;
+	auto)
+		if have_image "$(built_image)" || [[ -e $(recipe_out)/node.tar.zst ]] || ! pull; then
+			build
+			built_image
+		else
+			pulled_image
+		fi
+		;;
+	*) die "NODE_SOURCE is auto, pull or build, not $NODE_SOURCE" ;;
+	esac
+}
+
+kind_config() {
+	cat <<-EOF
+		kind: Cluster
+		apiVersion: kind.x-k8s.io/v1alpha4
+		networking:
+		  serviceSubnet: $service_subnet
+	EOF
+	if [[ $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
+		# The kubelet refuses cgroup v1 unless told otherwise, since 1.35.
+		cat <<-EOF
+			kubeadmConfigPatches:
+			- |
+			  kind: KubeletConfiguration
+			  failCgroupV1: false
+		EOF
+	fi
+	printf 'nodes:\n- role: control-plane\n'
+	local i
+	for ((i = 0; i < WORKERS; i++)); do printf -- '- role: worker\n'; done
+}
+
+# fail_with_logs MESSAGE: keeps what explains the failure, then gives up.
+fail_with_logs() {
+	local logs=$work/logs-$CLUSTER
+	rm -rf "$logs"
+	kind export logs --name "$CLUSTER" "$logs" >/dev/null 2>&1 || true
+	die "$1; logs of all nodes: $logs"
+}
+
+create() {
+	local image want=$((WORKERS + 1)) out=$work/create-$CLUSTER.log
+	image=$(node_image)
+	say "creating cluster $CLUSTER: 1 control plane, $WORKERS workers, $image"
+	if ! kind_config | kind create cluster --name "$CLUSTER" --image "$image" --kubeconfig "$config" --retain --config - >"$out" 2>&1; then
+		tail -n 20 "$out" >&2
+		fail_with_logs "kind create cluster failed"
+	fi
+	if ! wait_ready "$want" "$ready_timeout"; then
+		kube get nodes >&2 || true
+		fail_with_logs "$(ready_nodes) of $want nodes are Ready after $ready_timeout s"
+	fi
+	kube -n kube-system rollout status deployment/coredns --timeout="${ready_timeout}s" --request-timeout=0 >/dev/null ||
+		fail_with_logs "the cluster's DNS is not available"
+}
+
+remove() {
+	containers | xargs -r docker rm -f -v >/dev/null
+	rm -rf "$config" "$work/logs-$CLUSTER" "$work/create-$CLUSTER.log"
+}
+
+up() {
+	[[ $WORKERS =~ ^[0-9]+$ ]] || die "WORKERS is a number, not $WORKERS"
+	make_work
+	"$hack/cluster/docker.sh" start
+	eval "$("$hack/cluster/tools.sh" kind kubectl)"
+	raise_inotify
+	local state workers
+	state=$(health 60)
+	case $state in
+	ready)
+		workers=$(($(containers | wc -l) - 1))
+		[[ $workers -eq $WORKERS ]] ||
+			die "cluster $CLUSTER has $workers workers, not $WORKERS: make cluster-down first, or WORKERS=$workers"
+		;;
+	absent) create ;;
+	*)
+		say "cluster $CLUSTER is $state: replacing it"
+		remove
+		create
+		;;
+	esac
+	say "cluster $CLUSTER: $(ready_nodes) nodes Ready"
+	say "  export KUBECONFIG=$config"
+	say "  export PATH=$work/bin:\$PATH      # kubectl, kind"
+}
+
+down() {
+	if ! has docker || ! timeout 20 docker version >/dev/null 2>&1; then
+		rm -f "$config"
+		say "docker does not run; stopped nodes of $CLUSTER, if any, are removed by cluster-down once it does"
+		return
+	fi
+	remove
+	docker network rm kind >/dev/null 2>&1 || true # kept while another kind cluster uses it
+	say "cluster $CLUSTER is removed"
+}
+
+status() {
+	timeout 20 docker version >/dev/null 2>&1 || die "docker does not answer: make cluster"
+	eval "$("$hack/cluster/tools.sh" kind kubectl)"
+	local state
+	containers '{{.Names}}	{{.Status}}' | sort
+	state=$(health 1)
+	if [[ $state != absent && $state != dead ]]; then
+		kube get nodes -o wide || true
+		kube get pods -A --field-selector=status.phase!=Running,status.phase!=Succeeded || true
+	fi
+	[[ $state = ready ]] || die "cluster $CLUSTER is $state: make cluster"
+}
+
+purge() {
+	down
+	docker images -q localhost/assay-node 2>/dev/null | sort -u | xargs -r docker rmi -f >/dev/null
+	"$hack/cluster/docker.sh" stop
+	rm -rf "$ASSAY_CACHE"/{node-image,helm,apt.log} "$work"/{bin,images}
+	say "caches are removed (Go's own caches are not)"
+}
+
+# One at a time for each cluster, whatever checkout it comes from.
+mkdir -p "$ASSAY_CACHE"
+exec 8>"$ASSAY_CACHE/.cluster-$CLUSTER.lock"
+case ${1:-} in
+up | down | purge) flock 8 && "$1" ;;
+status) status ;;
+*) die "usage: cluster.sh up|down|status|purge" ;;
+esac

@@ -1,0 +1,85 @@
+# shellcheck shell=bash
+# Sourced by the scripts of hack/cluster and hack/images: names, paths, messages.
+#
+# Inputs (environment):
+#   CLUSTER      name of the kind cluster               (assay)
+#   WORKERS      number of workers                      (3)
+#   ASSAY_CACHE  what is kept between runs              (${XDG_CACHE_HOME:-~/.cache}/assay)
+#   NODE_SOURCE  auto, pull or build: the node image    (auto)
+# Changes nothing.
+set -euo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+hack=$repo/hack
+work=$repo/.work
+CLUSTER=${CLUSTER:-assay}
+WORKERS=${WORKERS:-3}
+NODE_SOURCE=${NODE_SOURCE:-auto}
+ASSAY_CACHE=${ASSAY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/assay}
+# shellcheck source=../node-image/versions.env
+. "$hack/node-image/versions.env"
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+	printf 'error: %s\n' "$*" >&2
+	exit 1
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# make_work creates the repository's scratch directory, which git ignores.
+make_work() {
+	mkdir -p "$work"
+	[[ -e $work/.gitignore ]] || printf '*\n' >"$work/.gitignore"
+}
+
+# kubeconfig is this cluster's own file: never the user's ~/.kube/config.
+kubeconfig() {
+	if [[ $CLUSTER = assay ]]; then echo "$work/kubeconfig"; else echo "$work/kubeconfig-$CLUSTER"; fi
+}
+
+# recipe_key names the content of everything that goes into the node image and
+# the programs built with it; tests and documents do not.
+recipe_key() {
+	(
+		cd "$hack"
+		find node-image images/imagetar -type f ! -name '*_test.go' ! -name '*.md' -print0 |
+			LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12
+	)
+}
+
+# recipe_out is where build.sh puts what it builds from the recipe as it is now.
+recipe_out() { echo "$ASSAY_CACHE/node-image/$(recipe_key)-$(go env GOARCH)"; }
+
+# recipe_build TARGET...: runs build.sh, one run at a time, and prunes what
+# other versions of the recipe left and nobody used for two weeks.
+recipe_build() {
+	local out
+	has go || die "go is not installed"
+	out=$(recipe_out)
+	mkdir -p "$out"
+	touch "$out"
+	find "$ASSAY_CACHE/node-image" -mindepth 1 -maxdepth 1 -type d -mtime +14 -exec rm -rf {} +
+	(
+		flock 9
+		NODE_IMAGE=$(built_image) "$hack/node-image/build.sh" "$out" "$@"
+	) 9>"$out/.lock" >&2
+}
+
+built_image() { echo "localhost/assay-node:$KUBERNETES_VERSION-$(recipe_key)"; }
+pulled_image() { echo "kindest/node:$KUBERNETES_VERSION"; }
+
+# packages COMMAND=PACKAGE...: installs the Debian packages of the commands that
+# are missing. As another user, or on another system, it says what to install.
+packages() {
+	local missing=() p
+	for p; do has "${p%%=*}" || missing+=("${p#*=}"); done
+	[[ ${#missing[@]} -gt 0 ]] || return 0
+	if [[ $(id -u) != 0 ]] || ! has apt-get; then
+		die "please install: ${missing[*]} (Debian's names)"
+	fi
+	say "installing Debian packages: ${missing[*]}"
+	local log=$ASSAY_CACHE/apt.log
+	mkdir -p "$ASSAY_CACHE"
+	{ apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } \
+		</dev/null >"$log" 2>&1 || die "apt-get failed, see $log"
+}

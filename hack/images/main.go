@@ -1,0 +1,234 @@
+// Command images builds the container images that a list names: static Go
+// binaries FROM scratch, USER 65532, nothing else but passwd and /tmp.
+//
+//	images -list images.txt -root REPO -out DIR [-arch GOARCH] [IMAGE...]
+//
+// It writes into DIR
+//
+//	bin/<package base name>    the binaries
+//	<image, / as ->.tar        one archive for each image, see package imagetar
+//	index.tsv                  name, tag, manifest digest, archive; tab-separated
+//
+// The tag is the start of the manifest digest, so it changes exactly when the
+// content does; every image is also named :dev. An archive whose image did not
+// change is not written again.
+//
+// Images have no certificate authorities: a binary that speaks TLS to the
+// outside brings its own roots (golang.org/x/crypto/x509roots/fallback).
+package main
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/hack/images/imagetar"
+)
+
+// registry makes short names into the full ones that containerd stores.
+const registry = "docker.io/"
+
+type binary struct{ image, dst, pkg string }
+
+func main() {
+	var (
+		list = flag.String("list", "", "file that defines the images")
+		root = flag.String("root", ".", "root of the repository")
+		out  = flag.String("out", "", "output directory")
+		arch = flag.String("arch", runtime.GOARCH, "GOARCH of the images")
+	)
+	flag.Parse()
+	if err := run(*list, *root, *out, *arch, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "images:", err)
+		os.Exit(1)
+	}
+}
+
+func run(list, root, out, arch string, only []string) error {
+	f, err := os.Open(list)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	want, err := parse(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", list, err)
+	}
+	want = present(root, want, only)
+	if err := os.MkdirAll(filepath.Join(out, "bin"), 0o755); err != nil {
+		return err
+	}
+	if err := compile(root, filepath.Join(out, "bin"), arch, want); err != nil {
+		return err
+	}
+	var rows []string
+	for _, name := range names(want) {
+		row, err := pack(name, out, arch, want)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		rows = append(rows, row)
+	}
+	return os.WriteFile(filepath.Join(out, "index.tsv"), []byte(strings.Join(rows, "")), 0o644)
+}
+
+// parse reads the list; see images.txt for the format.
+func parse(r io.Reader) ([]binary, error) {
+	var all []binary
+	base := map[string]string{}
+	sc := bufio.NewScanner(r)
+	for n := 1; sc.Scan(); n++ {
+		line, _, _ := strings.Cut(sc.Text(), "#")
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if len(fields) != 3 || !strings.HasPrefix(fields[1], "/") || !strings.HasPrefix(fields[2], "./") {
+			return nil, fmt.Errorf("line %d: want IMAGE /PATH ./PACKAGE", n)
+		}
+		b := binary{fields[0], fields[1], fields[2]}
+		if other, ok := base[path.Base(b.pkg)]; ok && other != b.pkg {
+			return nil, fmt.Errorf("line %d: %s and %s have the same base name", n, b.pkg, other)
+		}
+		base[path.Base(b.pkg)] = b.pkg
+		all = append(all, b)
+	}
+	return all, sc.Err()
+}
+
+// present leaves out what was not asked for and what does not exist, and says so.
+func present(root string, all []binary, only []string) []binary {
+	var got []binary
+	noEntrypoint := map[string]bool{}
+	seen := map[string]bool{}
+	for _, b := range all {
+		if len(only) > 0 && !slices.Contains(only, b.image) {
+			continue
+		}
+		first := !seen[b.image]
+		seen[b.image] = true
+		files, _ := filepath.Glob(filepath.Join(root, b.pkg, "*.go"))
+		switch {
+		case noEntrypoint[b.image]:
+		case len(files) > 0:
+			got = append(got, b)
+		case first:
+			noEntrypoint[b.image] = true
+			fmt.Printf("%-16s skipped: its entrypoint %s does not exist yet\n", b.image, b.pkg)
+		default:
+			fmt.Printf("%-16s without %s: %s does not exist yet\n", b.image, b.dst, b.pkg)
+		}
+	}
+	return got
+}
+
+func names(bs []binary) []string {
+	var ns []string
+	for _, b := range bs {
+		if !slices.Contains(ns, b.image) {
+			ns = append(ns, b.image)
+		}
+	}
+	return ns
+}
+
+// compile builds all packages in one go command: one load of the module graph,
+// packages in parallel. The flags are those of the whole repository
+// (hack/make/cluster.mk), because other flags would be another build cache.
+func compile(root, bin, arch string, bs []binary) error {
+	if len(bs) == 0 {
+		return nil
+	}
+	abs, err := filepath.Abs(bin)
+	if err != nil {
+		return err
+	}
+	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", abs + "/"}
+	for _, b := range bs {
+		if !slices.Contains(args, b.pkg) {
+			args = append(args, b.pkg)
+		}
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = root, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-buildvcs=false")
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+func pack(name, out, arch string, bs []binary) (row string, err error) {
+	base, err := imagetar.NewLayer().
+		Data("/etc/passwd", "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/tmp:/sbin/nologin\n", 0o644).
+		Data("/etc/group", "root:x:0:\nnonroot:x:65532:\n", 0o644).
+		Dir("/tmp", 0o1777).
+		Layer()
+	if err != nil {
+		return "", err
+	}
+	im := imagetar.Image{Arch: arch, Layers: []imagetar.Layer{base}, Config: imagetar.Config{User: "65532:65532"}}
+	for _, b := range bs {
+		if b.image != name {
+			continue
+		}
+		if im.Config.Entrypoint == nil {
+			im.Config.Entrypoint = []string{b.dst}
+		}
+		l, err := imagetar.NewLayer().File(b.dst, filepath.Join(out, "bin", path.Base(b.pkg)), 0o755).Layer()
+		if err != nil {
+			return "", err
+		}
+		im.Layers = append(im.Layers, l)
+	}
+	digest, err := im.Digest()
+	if err != nil {
+		return "", err
+	}
+	tag := strings.TrimPrefix(digest, "sha256:")[:12]
+	im.Names = []string{registry + name + ":" + tag, registry + name + ":dev"}
+	file := strings.ReplaceAll(name, "/", "-") + ".tar"
+	row = fmt.Sprintf("%s\t%s\t%s\t%s\n", name, tag, digest, file)
+	state := "unchanged"
+	if !unchanged(filepath.Join(out, file), filepath.Join(out, "index.tsv"), row) {
+		state = "written"
+		if err := write(filepath.Join(out, file), im); err != nil {
+			return "", err
+		}
+	}
+	fmt.Printf("%-16s %s:%s %s\n", name, name, tag, state)
+	return row, nil
+}
+
+func unchanged(archive, index, row string) bool {
+	if _, err := os.Stat(archive); err != nil {
+		return false
+	}
+	old, err := os.ReadFile(index)
+	return err == nil && strings.Contains(string(old), row)
+}
+
+// write goes through a temporary name, so that an interrupted run leaves no half archive.
+func write(file string, im imagetar.Image) error {
+	f, err := os.Create(file + ".part")
+	if err != nil {
+		return err
+	}
+	err = imagetar.Write(f, im)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}

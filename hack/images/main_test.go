@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct{ in, wantErr string }{
+		"list":                      {"# c\n\na/b /x ./cmd/x # c\na/b /y ./cmd/y\n", ""},
+		"two fields":                {"a/b /x\n", "line 1"},
+		"relative path":             {"\na/b x ./cmd/x\n", "line 2"},
+		"same base":                 {"a/b /x ./one/x\na/c /x ./two/x\n", "same base name"},
+		"one package in two images": {"a/b /x ./cmd/x\na/c /x ./cmd/x\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parse(strings.NewReader(tc.in))
+			if got := err != nil; got != (tc.wantErr != "") || got && !strings.Contains(err.Error(), tc.wantErr) {
+				t.Errorf("parse: error %v, want %q", err, tc.wantErr)
+			}
+		})
+	}
+}
+
+func TestTheListParses(t *testing.T) {
+	f, err := os.Open("images.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := parse(f); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPresent(t *testing.T) {
+	root := t.TempDir()
+	for _, d := range []string{"a", "c"} {
+		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, d, "main.go"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := []binary{{"one", "/a", "./a"}, {"one", "/b", "./b"}, {"two", "/b", "./b"}, {"two", "/c", "./c"}}
+	got := present(root, all, nil)
+	if len(got) != 1 || got[0].pkg != "./a" {
+		t.Errorf("present = %v, want only ./a: ./b does not exist and is the entrypoint of two", got)
+	}
+	if got := present(root, all, []string{"two"}); len(got) != 0 {
+		t.Errorf("present of image two = %v, want nothing", got)
+	}
+}

@@ -1,0 +1,51 @@
+# A local Kubernetes cluster, the container images in it, and the programs that
+# API tests need. See docs/guide/cluster.md. Works included and by itself:
+#   make -f hack/make/cluster.mk cluster
+
+CLUSTER_MK_ROOT := $(patsubst %/hack/make/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+
+CLUSTER ?= assay
+WORKERS ?= 3
+export CLUSTER WORKERS
+# Also from the environment: ASSAY_CACHE, NODE_SOURCE (auto, pull, build).
+
+# What to build; all images of hack/images/images.txt if empty.
+IMAGES ?=
+
+.PHONY: cluster cluster-down cluster-status cluster-purge
+cluster: ## Create a kind cluster of 1 + WORKERS nodes, or do nothing if it is healthy.
+	@$(CLUSTER_MK_ROOT)/hack/cluster/cluster.sh up
+
+cluster-down: ## Remove the cluster, its volumes and its kubeconfig.
+	@$(CLUSTER_MK_ROOT)/hack/cluster/cluster.sh down
+
+cluster-status: ## Show the nodes of the cluster; fails unless all are Ready.
+	@$(CLUSTER_MK_ROOT)/hack/cluster/cluster.sh status
+
+cluster-purge: ## cluster-down, and remove node images, caches and the docker daemon started here.
+	@$(CLUSTER_MK_ROOT)/hack/cluster/cluster.sh purge
+
+.PHONY: images images-load images-docker
+images: ## Build the container images into .work/images.
+	@mkdir -p $(CLUSTER_MK_ROOT)/.work/images
+	@test -e $(CLUSTER_MK_ROOT)/.work/.gitignore || echo '*' > $(CLUSTER_MK_ROOT)/.work/.gitignore
+	@cd $(CLUSTER_MK_ROOT)/hack/images && CGO_ENABLED=0 GOFLAGS=-buildvcs=false \
+		go run -trimpath . -list images.txt -root $(CLUSTER_MK_ROOT) -out $(CLUSTER_MK_ROOT)/.work/images $(IMAGES)
+
+images-load: images ## Build the images and load what changed into every node.
+	@$(CLUSTER_MK_ROOT)/hack/images/load.sh cluster
+
+images-docker: images ## Build the images and load them into the local docker.
+	@$(CLUSTER_MK_ROOT)/hack/images/load.sh docker
+
+.PHONY: tools envtest-assets
+tools: ## Find or build kind, kubectl and helm; prints the PATH to use.
+	@$(CLUSTER_MK_ROOT)/hack/cluster/tools.sh
+
+envtest-assets: ## Provide kube-apiserver and etcd; prints the directory for KUBEBUILDER_ASSETS.
+	@$(CLUSTER_MK_ROOT)/hack/cluster/envtest.sh
+
+.PHONY: test-hack
+test-hack: ## Vet and test the Go programs of hack/images and hack/node-image.
+	cd $(CLUSTER_MK_ROOT)/hack/images && go vet ./... && go test ./...
+	cd $(CLUSTER_MK_ROOT)/hack/node-image && go vet ./... && go test ./...

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/systems/basil/internal/driver"
+	"assay.dev/assay/systems/basil/internal/transport"
+)
+
+func driverCommand() *cobra.Command {
+	var cf clusterFlags
+	var cl clientFlags
+	var wf workloadFlags
+	c := &cobra.Command{
+		Use:   "driver --config FILE --keys DIR",
+		Short: "Run clients for a load generator that speaks the driver protocol on stdin and stdout",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			y, err := wf.config()
+			if err != nil {
+				return err
+			}
+			cluster, checker, err := cf.checker()
+			if err != nil {
+				return err
+			}
+			cfg, err := cl.config(checker)
+			if err != nil {
+				return err
+			}
+			cfg.Genesis = y.Genesis
+			d := &driver.Driver{
+				Host: transport.RunClient(cluster.Addresses(), cfg), Workload: y,
+				In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: cmd.ErrOrStderr(),
+			}
+			return d.Run()
+		},
+	}
+	cf.register(c)
+	cl.register(c)
+	wf.register(c)
+	return c
+}

@@ -1,0 +1,115 @@
+// Package transport runs the protocol's state machines over TCP.
+//
+// A crashed machine is silent: it sends no reset, and a write to it succeeds
+// until buffers are full. So nothing here waits for a peer:
+//
+//   - each connection has a bounded queue; what does not fit is dropped, and
+//     the protocol sends again what matters;
+//   - writes have a deadline; the dialing side pings, and silence for
+//     readTimeout closes the connection;
+//   - a closed connection is dialed again in the background, at least every
+//     dialTimeout+maxRedial, and the name is resolved anew each time.
+//
+// One goroutine, the Loop, runs the state machine. Each connection has a
+// reading goroutine, which also verifies signatures ahead of the loop, and a
+// writing one.
+package transport
+
+import (
+	"sync/atomic"
+	"time"
+
+	"assay.dev/assay/systems/basil/internal/node"
+	"assay.dev/assay/systems/basil/internal/wire"
+)
+
+const (
+	dialTimeout  = time.Second
+	minRedial    = 50 * time.Millisecond
+	maxRedial    = 500 * time.Millisecond
+	pingInterval = 500 * time.Millisecond
+	readTimeout  = 1500 * time.Millisecond // of the dialing side
+	idleTimeout  = 5 * time.Second         // of the accepting side
+	writeTimeout = time.Second
+	queueLength  = 4096 // frames for each connection
+	loopLength   = 8192 // events for the state machine
+	maxFrame     = 16 << 20
+)
+
+// Loop runs functions one at a time.
+type Loop struct {
+	events chan func()
+	done   chan struct{}
+	closed atomic.Bool
+}
+
+// NewLoop starts a loop.
+func NewLoop() *Loop {
+	l := &Loop{events: make(chan func(), loopLength), done: make(chan struct{})}
+	go func() {
+		for {
+			select {
+			case fn := <-l.events:
+				fn()
+			case <-l.done:
+				return
+			}
+		}
+	}()
+	return l
+}
+
+// Post queues fn. It blocks while the loop is far behind, so that a sender
+// faster than the state machine is slowed down by TCP.
+func (l *Loop) Post(fn func()) {
+	select {
+	case l.events <- fn:
+	case <-l.done:
+	}
+}
+
+// Do runs fn in the loop and waits for it; false if the loop was closed.
+func (l *Loop) Do(fn func()) bool {
+	ran := make(chan struct{})
+	l.Post(func() { fn(); close(ran) })
+	select {
+	case <-ran:
+		return true
+	case <-l.done:
+		return false
+	}
+}
+
+// Close ends the loop.
+func (l *Loop) Close() {
+	if !l.closed.Swap(true) {
+		close(l.done)
+	}
+}
+
+// env implements node.Env on a loop.
+type env struct {
+	*Loop
+	route func(node.ID) sink
+
+	// A broadcast sends one message to many: encode it once.
+	last  wire.Message
+	frame []byte
+}
+
+func (e *env) Now() int64 { return time.Now().UnixNano() }
+
+func (e *env) After(d time.Duration, fn func()) {
+	time.AfterFunc(d, func() { e.Post(fn) })
+}
+
+func (e *env) Send(to node.ID, m wire.Message) {
+	q := e.route(to)
+	if q == nil {
+		return
+	}
+	if m != e.last {
+		e.last, e.frame = m, encodeFrame(m)
+	}
+	q.send(e.frame)
+}

@@ -1,0 +1,86 @@
+// Package workload generates the transactions of the evaluation.
+//
+// YCSB-T, as the Pesto artifact's failure experiment runs it: a transaction
+// scans RangeSize consecutive rows of one table and updates all of them.
+package workload
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"assay.dev/assay/systems/basil/internal/wire"
+)
+
+// YCSBT is the workload's configuration.
+type YCSBT struct {
+	Tables       uint64
+	KeysPerTable uint64
+	RangeSize    uint64
+	Zipfian      bool // else uniform; chooses the first row of the range
+	Theta        float64
+	ValueSize    int
+	Seed         uint64
+
+	zipf *zipf
+}
+
+// Init validates the configuration and prepares the generator.
+func (y *YCSBT) Init() error {
+	switch {
+	case y.Tables < 1 || y.Tables > 1<<20:
+		return fmt.Errorf("tables is %d, must be 1 to %d", y.Tables, 1<<20)
+	case y.KeysPerTable < 1 || y.KeysPerTable > 1<<40:
+		return fmt.Errorf("keys-per-table is %d, must be 1 to 2^40", y.KeysPerTable)
+	case y.RangeSize < 1 || y.RangeSize > min(1000, y.KeysPerTable):
+		return fmt.Errorf("range-size is %d, must be 1 to 1000 and at most keys-per-table", y.RangeSize)
+	case y.ValueSize < 8 || y.ValueSize > 4096:
+		return fmt.Errorf("value-size is %d bytes, must be 8 to 4096", y.ValueSize)
+	case y.Zipfian && !(y.Theta > 0 && y.Theta <= 5):
+		return fmt.Errorf("zipf-theta is %g, must be above 0 and at most 5", y.Theta)
+	}
+	if y.Zipfian {
+		y.zipf = newZipf(y.KeysPerTable-y.RangeSize+1, y.Theta)
+	}
+	return nil
+}
+
+// Keys returns the rows of a client's sequence-th transaction. It depends on
+// nothing else, so that another attempt runs the same transaction.
+func (y *YCSBT) Keys(client uint32, sequence uint64) []wire.Key {
+	rng := rand.New(rand.NewPCG(y.Seed, uint64(client)<<40^sequence))
+	table := rng.Uint64N(y.Tables)
+	var start uint64
+	if y.Zipfian {
+		start = y.zipf.draw(rng)
+	} else {
+		start = rng.Uint64N(y.KeysPerTable - y.RangeSize + 1)
+	}
+	keys := make([]wire.Key, y.RangeSize)
+	for i := range keys {
+		keys[i] = wire.TableKey(table, start+uint64(i))
+	}
+	return keys
+}
+
+// Genesis returns a row's initial value: no updates so far.
+func (y *YCSBT) Genesis(wire.Key) []byte { return make([]byte, y.ValueSize) }
+
+// Counter reads how often a row was updated.
+func Counter(value []byte) uint64 {
+	if len(value) < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(value)
+}
+
+// Increment returns the row's next value: a count of its updates, then
+// padding. Counting makes lost updates visible.
+func Increment(value []byte, size int, client uint32) []byte {
+	out := make([]byte, size)
+	binary.LittleEndian.PutUint64(out, Counter(value)+1)
+	for i := 8; i < size; i++ {
+		out[i] = byte(client)
+	}
+	return out
+}

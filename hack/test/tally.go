@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// slow tests are shown as they end, so that long groups show progress.
+const slow = 5 * time.Second
+
+// event is one line of `go test -json`, see `go doc test2json`.
+type event struct {
+	Action      string
+	Package     string
+	ImportPath  string // of build-output: the package, perhaps with " [test variant]"
+	Test        string
+	Elapsed     float64 // seconds
+	Output      string
+	FailedBuild string // of a failed package: the ImportPath whose build-output explains it
+}
+
+// tally counts tests and prints what a reader wants to know about them.
+type tally struct {
+	w                       io.Writer
+	passed, failed, skipped int
+	skips                   []string
+
+	group    string
+	started  time.Time
+	ran      int                         // passed + failed before this group
+	packages map[string]*packageProgress // those that have not ended
+	builds   map[string]*strings.Builder // what the compiler printed, by ImportPath
+}
+
+type packageProgress struct {
+	passed, failed, skipped int
+	output                  map[string]*strings.Builder // by test; "" is outside of any test
+	parent, childFailed     map[string]bool
+}
+
+func newTally(w io.Writer) *tally {
+	return &tally{w: w, packages: map[string]*packageProgress{}, builds: map[string]*strings.Builder{}}
+}
+
+func (t *tally) begin(group string) {
+	t.group, t.started, t.ran = group, time.Now(), t.passed+t.failed
+	fmt.Fprintf(t.w, "== %s\n", group)
+}
+
+// end fails a group that proved nothing: it would look like a success.
+func (t *tally) end() {
+	if t.passed+t.failed == t.ran && !t.groupSkipped() {
+		t.fail(t.group, "ran no test\n")
+	}
+	fmt.Fprintf(t.w, "== %s: %.0f s\n", t.group, time.Since(t.started).Seconds())
+}
+
+func (t *tally) groupSkipped() bool {
+	return len(t.skips) > 0 && strings.HasPrefix(t.skips[len(t.skips)-1], t.group+": ")
+}
+
+func (t *tally) close() {
+	for _, s := range t.skips {
+		fmt.Fprintf(t.w, "skipped %s\n", s)
+	}
+	fmt.Fprintf(t.w, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped)
+}
+
+func (t *tally) fail(what, output string) {
+	t.failed++
+	fmt.Fprintf(t.w, "FAIL %s\n%s", what, indent(output))
+}
+
+func (t *tally) skip(what, reason string) {
+	t.skipped++
+	t.skips = append(t.skips, what+": "+reason)
+}
+
+// read takes events until the end of r.
+func (t *tally) read(r io.Reader) {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e event
+		if json.Unmarshal(line, &e) == nil {
+			t.add(e)
+		} else if len(line) > 0 {
+			fmt.Fprintf(t.w, "%s", line) // not an event: nothing may get lost
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (t *tally) add(e event) {
+	switch e.Action {
+	case "build-output":
+		write(t.builds, e.ImportPath, e.Output)
+		return
+	case "build-fail":
+		return // the package's own failure names it
+	}
+	p := t.packages[e.Package]
+	if p == nil {
+		p = &packageProgress{output: map[string]*strings.Builder{}, parent: map[string]bool{}, childFailed: map[string]bool{}}
+		t.packages[e.Package] = p
+	}
+	switch {
+	case e.Action == "output":
+		write(p.output, e.Test, e.Output)
+	case e.Action != "pass" && e.Action != "fail" && e.Action != "skip": // run, pause, cont, start
+	case e.Test == "":
+		t.endPackage(p, e)
+		delete(t.packages, e.Package)
+	default:
+		t.endTest(p, e)
+	}
+}
+
+// endTest counts a test that has no subtests, or that failed by itself beside
+// subtests that did not. Subtests end before their parent.
+func (t *tally) endTest(p *packageProgress, e event) {
+	if i := strings.LastIndexByte(e.Test, '/'); i >= 0 {
+		p.parent[e.Test[:i]] = true
+		if e.Action == "fail" {
+			p.childFailed[e.Test[:i]] = true
+		}
+	}
+	name := short(e.Package) + " " + e.Test
+	output := text(p.output[e.Test])
+	delete(p.output, e.Test)
+	if e.Elapsed >= slow.Seconds() {
+		fmt.Fprintf(t.w, "  %-4s %5.0f s  %s\n", e.Action, e.Elapsed, name)
+	}
+	if p.parent[e.Test] && (e.Action != "fail" || p.childFailed[e.Test]) {
+		return
+	}
+	switch e.Action {
+	case "pass":
+		p.passed++
+		t.passed++
+	case "skip":
+		p.skipped++
+		t.skip(name, skipReason(output))
+	case "fail":
+		p.failed++
+		t.fail(name, output)
+	}
+}
+
+func (t *tally) endPackage(p *packageProgress, e event) {
+	if e.Action == "fail" && p.failed == 0 {
+		output := text(t.builds[e.FailedBuild])
+		for _, o := range p.output { // of tests that never ended, and outside of them
+			output += o.String()
+		}
+		p.failed++
+		t.fail(short(e.Package), output)
+	}
+	if p.passed+p.failed+p.skipped > 0 {
+		fmt.Fprintf(t.w, "  %-4s %5.1f s  %s: %d passed, %d failed, %d skipped\n",
+			e.Action, e.Elapsed, short(e.Package), p.passed, p.failed, p.skipped)
+	}
+}
+
+var (
+	frame    = regexp.MustCompile(`^\s*(=== |--- )`)
+	location = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
+)
+
+// skipReason is what the test logged, without the frame that go test puts around it.
+func skipReason(output string) string {
+	var reason []string
+	for line := range strings.Lines(output) {
+		if line = strings.TrimRight(line, "\n"); !frame.MatchString(line) {
+			reason = append(reason, strings.TrimSpace(location.ReplaceAllString(line, "")))
+		}
+	}
+	if len(reason) == 0 {
+		return "no reason given"
+	}
+	return strings.Join(reason, " ")
+}
+
+func write(m map[string]*strings.Builder, key, s string) {
+	if m[key] == nil {
+		m[key] = &strings.Builder{}
+	}
+	m[key].WriteString(s)
+}
+
+func text(b *strings.Builder) string {
+	if b == nil {
+		return ""
+	}
+	return b.String()
+}
+
+func short(pkg string) string { return strings.TrimPrefix(pkg, module) }
+
+func indent(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
+	}
+	return b.String()
+}

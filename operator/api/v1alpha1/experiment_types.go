@@ -292,7 +292,7 @@ type Retry struct {
 }
 
 // Axis is one dimension of the sweep: either values of one thing, or named points whose settings move together.
-// +kubebuilder:validation:XValidation:rule="has(self.values) != has(self.points)",message="an axis has either values or points, and not both"
+// It has either values or points; admission checks that, since CEL rules of a CRD cannot see a Value.
 type Axis struct {
 	// axis is its name. With values it says what is set: clients, rate, f, shards, or a parameter of the system or workload. With points it
 	// is free; "system" is taken.
@@ -509,8 +509,8 @@ type Profile struct {
 	Claims []ProfileClaim `json:"claims,omitempty"`
 }
 
-// ProfileClaim changes a claim for a profile.
-// +kubebuilder:validation:XValidation:rule="has(self.skip) || has(self.expr) || has(self.reported) || has(self.within)",message="set skip, expr, reported or within"
+// ProfileClaim changes a claim for a profile: at least one of skip, expr, reported, within is set beside its name.
+// +kubebuilder:validation:MinProperties=2
 type ProfileClaim struct {
 	// name of the claim that is changed.
 	// +kubebuilder:validation:MaxLength=63
@@ -584,8 +584,7 @@ type ReportedValue struct {
 // Claim is a statement of the paper, as an expression over results.
 //
 // With reported, the expression gives a quantity that must lie within the tolerance of it. Without, it is a comparison, and
-// holds or does not.
-// +kubebuilder:validation:XValidation:rule="has(self.reported) == has(self.within)",message="reported and within go together: a value and its tolerance"
+// holds or does not. Reported and within go together.
 type Claim struct {
 	// name of the claim.
 	// +kubebuilder:validation:MaxLength=63

@@ -109,6 +109,9 @@ build() {
 	fi
 	say "loading $image from the cache"
 	zstd -dc "$archive" | docker load -q >/dev/null
+	# Those of earlier recipes, except where a cluster still runs them.
+	docker images --format '{{.Repository}}:{{.Tag}}' localhost/assay-node | grep -vxF "$image" |
+		xargs -r docker rmi >/dev/null 2>&1 || true
 }
 
 # node_image gets the image and prints its name.
@@ -182,6 +185,8 @@ up() {
 	[[ $WORKERS =~ ^[0-9]+$ ]] || die "WORKERS is a number, not $WORKERS"
 	make_work
 	"$hack/cluster/docker.sh" start
+	# The node image first: where it is built, kubectl comes with it.
+	if [[ -z $(containers) ]]; then node_image >/dev/null; fi
 	eval "$("$hack/cluster/tools.sh" kind kubectl)"
 	raise_inotify
 	local state workers

@@ -28,18 +28,25 @@ missing_capabilities() {
 	((((1 << (last + 1)) - 1) & ~0x$set))
 }
 
+# runs PID PROGRAM: by its executable, which a dead but unreaped process has no more.
+runs() {
+	local exe
+	exe=$(readlink "/proc/$1/exe") && [[ ${exe##*/} = "$2"* ]]
+}
+
 # A pid file that survived its daemon (a machine or container that was stopped)
 # may name another process by now, and then keeps the new daemon from starting.
 remove_stale() {
 	local file=$1 name=$2 pid
 	pid=$(cat "$file" 2>/dev/null) || return 0
-	if [[ $(cat "/proc/$pid/comm" 2>/dev/null) != "$name" ]]; then rm -f "$file"; fi
+	runs "$pid" "$name" || rm -f "$file"
 }
 
 wait_for_daemon() { # PID
 	local deadline=$((SECONDS + 60))
+	sleep 1 # until then it may still be setsid or nohup
 	until answers; do
-		[[ -d /proc/$1 ]] || die "dockerd ended: $(tail -n 3 "$log")"
+		runs "$1" dockerd || die "dockerd ended: $(tail -n 3 "$log")"
 		((SECONDS < deadline)) || die "dockerd (pid $1) does not answer after 60 s, see $log"
 		sleep 0.5
 	done
@@ -89,10 +96,14 @@ start() {
 stop() {
 	local pid
 	pid=$(cat "$started" 2>/dev/null) || { say "no docker daemon was started here" && return; }
-	if [[ $(cat "/proc/$pid/comm" 2>/dev/null) = dockerd ]]; then
+	if runs "$pid" dockerd; then
 		say "stopping dockerd (pid $pid)"
 		kill "$pid"
-		timeout 60 tail --pid="$pid" -f /dev/null || die "dockerd (pid $pid) does not stop"
+		local deadline=$((SECONDS + 60))
+		while runs "$pid" dockerd; do
+			((SECONDS < deadline)) || die "dockerd (pid $pid) does not stop, see $log"
+			sleep 0.5
+		done
 	fi
 	rm -f "$started"
 }

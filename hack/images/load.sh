@@ -8,12 +8,12 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 
 images=$work/images
-[[ -s $images/index.tsv ]] || die "no images: make images"
+[[ -e $images/index.tsv ]] || die "no images: make images"
 
 # missing NODE: the archives whose image the node does not have under both names.
 missing() {
 	local have name tag digest archive
-	have=$(docker exec "$1" ctr -n k8s.io images ls | awk '{print $1, $3}')
+	have=$(docker exec "$1" ctr -n k8s.io images ls 2>/dev/null | awk '{print $1, $3}')
 	while IFS=$'\t' read -r name tag digest archive; do
 		if ! grep -qxF "docker.io/$name:$tag $digest" <<<"$have" || ! grep -qxF "docker.io/$name:dev $digest" <<<"$have"; then
 			echo "$archive"
@@ -22,10 +22,11 @@ missing() {
 }
 
 load_node() {
-	local archives archive
+	local archives archive out
 	archives=$(missing "$1")
 	for archive in $archives; do
-		docker exec -i "$1" ctr -n k8s.io images import --all-platforms --snapshotter overlayfs - <"$images/$archive" >/dev/null
+		out=$(docker exec -i "$1" ctr -n k8s.io images import --all-platforms --snapshotter overlayfs - <"$images/$archive" 2>&1) ||
+			die "$1: import of $archive failed: $out"
 	done
 	# shellcheck disable=SC2086 # a list of words
 	say "$1: $(wc -w <<<"$archives") loaded, $(($(wc -l <"$images/index.tsv") - $(wc -w <<<"$archives"))) there already"

@@ -140,12 +140,12 @@ func (g group) test(t *tally, pkgs, flags []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*g.timeout)
 	defer cancel()
-	args := slices.Concat([]string{"test", "-json", "-timeout=" + g.timeout.String()}, g.flags, flags)
+	args := slices.Concat([]string{"test", "-json", "-timeout=" + g.timeout.String()}, g.flags)
 	if len(pkgs) > 0 {
-		goTest(ctx, t, ".", env, slices.Concat(args, pkgs))
+		goTest(ctx, t, ".", env, slices.Concat(args, pkgs, flags)) // go test takes flags that it does not know only behind packages
 	}
 	for _, dir := range g.modules {
-		goTest(ctx, t, dir, env, append(args, "./..."))
+		goTest(ctx, t, dir, env, slices.Concat(args, []string{"./..."}, flags))
 	}
 	return ctx.Err()
 }
@@ -173,11 +173,11 @@ func goTest(ctx context.Context, t *tally, dir string, env, args []string) {
 	}
 }
 
-// command runs what provides a group's programs or cluster; its output goes to
-// stderr. The programs are then in .work/bin, the cluster's kubeconfig beside it.
+// command runs what provides a group's programs or cluster and reports on stderr.
+// The programs are then in .work/bin, the cluster's kubeconfig beside it.
 func command(name string, args ...string) ([]string, error) {
 	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
 	}

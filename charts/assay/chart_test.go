@@ -1,0 +1,278 @@
+// Package chart tests what Helm makes of this chart. It needs helm on PATH, as
+// `make test-chart` puts it there.
+package chart
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write testdata/default.yaml anew")
+
+func helm(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "helm", args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Fatal("helm is not on PATH: run make test-chart")
+	}
+	return out.String(), errs.String(), err
+}
+
+// rendered is the chart's objects, each decoded into its Go type with no unknown
+// field, so a misspelt one fails here and not on a cluster.
+type rendered struct {
+	text     string
+	objects  map[string]runtime.Object // by kind/name
+	manager  *appsv1.Deployment
+	secret   *corev1.Secret
+	webhooks *admissionv1.ValidatingWebhookConfiguration
+}
+
+func render(t *testing.T, flags ...string) rendered {
+	t.Helper()
+	out, errs, err := helm(t, append([]string{"template", "assay", ".", "--namespace=assay-system"}, flags...)...)
+	if err != nil {
+		t.Fatalf("helm template: %v\n%s", err, errs)
+	}
+	r := rendered{text: out, objects: map[string]runtime.Object{}}
+	for _, doc := range regexp.MustCompile(`(?m)^---\n`).Split(out, -1) {
+		var head struct {
+			Kind     string
+			Metadata struct{ Name string }
+		}
+		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		if head.Kind == "" {
+			continue // only comments
+		}
+		newObject := map[string]runtime.Object{
+			"Deployment": &appsv1.Deployment{}, "PodDisruptionBudget": &policyv1.PodDisruptionBudget{},
+			"Secret": &corev1.Secret{}, "Service": &corev1.Service{}, "ServiceAccount": &corev1.ServiceAccount{},
+			"ClusterRole": &rbacv1.ClusterRole{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{},
+			"Role": &rbacv1.Role{}, "RoleBinding": &rbacv1.RoleBinding{},
+			"ValidatingWebhookConfiguration": &admissionv1.ValidatingWebhookConfiguration{},
+		}[head.Kind]
+		if newObject == nil {
+			t.Fatalf("no type for kind %s", head.Kind)
+		}
+		if err := yaml.UnmarshalStrict([]byte(doc), newObject); err != nil {
+			t.Fatalf("%s %s: %v", head.Kind, head.Metadata.Name, err)
+		}
+		r.objects[head.Kind+"/"+head.Metadata.Name] = newObject
+	}
+	r.manager, _ = r.objects["Deployment/assay-manager"].(*appsv1.Deployment)
+	r.secret, _ = r.objects["Secret/assay-tls"].(*corev1.Secret)
+	r.webhooks, _ = r.objects["ValidatingWebhookConfiguration/assay"].(*admissionv1.ValidatingWebhookConfiguration)
+	if r.manager == nil || r.secret == nil || r.webhooks == nil {
+		t.Fatalf("Deployment, Secret or ValidatingWebhookConfiguration is missing in\n%s", out)
+	}
+	return r
+}
+
+func TestLint(t *testing.T) {
+	if out, errs, err := helm(t, "lint", "--strict", "."); err != nil {
+		t.Errorf("helm lint: %v\n%s%s", err, out, errs)
+	}
+}
+
+// What changes for users when the chart is edited must be seen in a review.
+func TestDefaultIsAsReviewed(t *testing.T) {
+	random := regexp.MustCompile(`(?m)(ca\.crt|tls\.crt|tls\.key|caBundle|assay\.dev/tls-checksum): .*$`)
+	got := random.ReplaceAllString(render(t).text, "$1: (random)")
+	golden := filepath.Join("testdata", "default.yaml")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("the default rendering changed; if that is meant: make test-chart TEST_FLAGS=-update (-reviewed +rendered):\n%s", diff)
+	}
+}
+
+// Namespaces that enforce the restricted Pod Security level must accept managers.
+func TestManagerIsRestricted(t *testing.T) {
+	pod := render(t).manager.Spec.Template.Spec
+	if sc := pod.SecurityContext; sc == nil || sc.RunAsNonRoot == nil || !*sc.RunAsNonRoot ||
+		sc.SeccompProfile == nil || sc.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("pod securityContext = %+v, want runAsNonRoot and seccompProfile RuntimeDefault", sc)
+	}
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC {
+		t.Error("the pod uses a namespace of its node")
+	}
+	for _, v := range pod.Volumes {
+		if v.HostPath != nil {
+			t.Errorf("volume %s is a hostPath", v.Name)
+		}
+	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		sc := c.SecurityContext
+		if sc == nil || sc.AllowPrivilegeEscalation == nil || *sc.AllowPrivilegeEscalation ||
+			sc.ReadOnlyRootFilesystem == nil || !*sc.ReadOnlyRootFilesystem ||
+			sc.Capabilities == nil || !slices.Equal(sc.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(sc.Capabilities.Add) > 0 {
+			t.Errorf("container %s: securityContext = %+v, want no escalation, a read-only root and no capability", c.Name, sc)
+		}
+	}
+}
+
+// Agents and the API server must find a manager by a name that its certificate
+// has, on a port that it listens on, trusting the CA that they were given.
+func TestServicesReachTheManager(t *testing.T) {
+	r := render(t, "--namespace=elsewhere", "--set=podAnnotations.a=b")
+	pod := r.manager.Spec.Template
+	cert, err := tls.X509KeyPair(r.secret.Data["tls.crt"], r.secret.Data["tls.key"])
+	if err != nil {
+		t.Fatalf("Secret assay-tls: %v", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(r.secret.Data["ca.crt"]) {
+		t.Fatal("Secret assay-tls: ca.crt holds no certificate")
+	}
+	for name, wantPort := range map[string]int32{"assay-webhook": 9443, "assay-coordinator": 7443} {
+		t.Run(name, func(t *testing.T) {
+			host := name + ".elsewhere.svc"
+			if _, err := cert.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots}); err != nil {
+				t.Errorf("certificate: %v", err)
+			}
+			svc, ok := r.objects["Service/"+name].(*corev1.Service)
+			if !ok {
+				t.Fatal("there is no such Service")
+			}
+			for k, v := range svc.Spec.Selector {
+				if pod.Labels[k] != v {
+					t.Errorf("selects %s=%s, but managers have %q", k, v, pod.Labels[k])
+				}
+			}
+			target := svc.Spec.Ports[0].TargetPort.StrVal
+			i := slices.IndexFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == target })
+			if i < 0 || pod.Spec.Containers[0].Ports[i].ContainerPort != wantPort {
+				t.Errorf("port %q of the managers is not %d", target, wantPort)
+			}
+		})
+	}
+	for _, w := range r.webhooks.Webhooks {
+		if !bytes.Equal(w.ClientConfig.CABundle, r.secret.Data["ca.crt"]) {
+			t.Errorf("webhook %s: caBundle is not the Secret's ca.crt", w.Name)
+		}
+		if w.ClientConfig.Service.Namespace != "elsewhere" || w.ClientConfig.Service.Name != "assay-webhook" {
+			t.Errorf("webhook %s calls %v", w.Name, w.ClientConfig.Service)
+		}
+	}
+	if want := "--coordinator-address=assay-coordinator.elsewhere.svc:7443"; !slices.Contains(pod.Spec.Containers[0].Args, want) {
+		t.Errorf("args %v do not contain %s", pod.Spec.Containers[0].Args, want)
+	}
+}
+
+func TestImages(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flags                  []string
+		wantManager, wantAgent string
+	}{
+		"default":          {nil, "assay/manager:dev", "assay/agent:dev"},
+		"registry and tag": {[]string{"--set=images.registry=r.example/x,images.tag=v1"}, "r.example/x/assay/manager:v1", "r.example/x/assay/agent:v1"},
+		"own tags": {
+			[]string{"--set-string=images.manager.tag=123,images.agent.tag=4e5"},
+			"assay/manager:123", "assay/agent:4e5",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := render(t, tc.flags...).manager.Spec.Template.Spec.Containers[0]
+			if c.Image != tc.wantManager {
+				t.Errorf("manager's image = %s, want %s", c.Image, tc.wantManager)
+			}
+			if want := "--agent-image=" + tc.wantAgent; !slices.Contains(c.Args, want) {
+				t.Errorf("args %v do not contain %s", c.Args, want)
+			}
+		})
+	}
+}
+
+func TestWrongValuesAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ set, want string }{
+		"unknown key":    {"replica=3", "replica"},
+		"no managers":    {"replicas=0", "replicas"},
+		"wrong type":     {"aggregateRoles=perhaps", "aggregateRoles"},
+		"no such policy": {"images.pullPolicy=Sometimes", "pullPolicy"},
+		"trailing slash": {"images.registry=r.example/", "registry"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs, err := helm(t, "template", "assay", ".", "--set="+tc.set)
+			if err == nil {
+				t.Fatalf("helm template --set=%s succeeded:\n%s", tc.set, out)
+			}
+			if !strings.Contains(errs, tc.want) {
+				t.Errorf("the error does not name %s:\n%s", tc.want, errs)
+			}
+		})
+	}
+}
+
+// The generated files are the truth; the chart must carry them as they are.
+func TestGeneratedFilesAreCurrent(t *testing.T) {
+	var want rbacv1.ClusterRole
+	read(t, "../../config/rbac/role.yaml", &want)
+	got, ok := render(t).objects["ClusterRole/assay-manager"].(*rbacv1.ClusterRole)
+	if !ok {
+		t.Fatal("there is no ClusterRole assay-manager")
+	}
+	if diff := cmp.Diff(want.Rules, got.Rules); diff != "" {
+		t.Errorf("rules of the manager, run make manifests (-generated +chart):\n%s", diff)
+	}
+	names := func(dir string) sets.Set[string] {
+		files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no CRDs in %s: %v", dir, err)
+		}
+		s := sets.New[string]()
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Insert(filepath.Base(f) + "\n" + string(text))
+		}
+		return s
+	}
+	if !names("crds").Equal(names("../../config/crd/bases")) {
+		t.Error("crds/ differs from config/crd/bases: run make manifests")
+	}
+}
+
+func read(t *testing.T, name string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// feed returns the last lines that a tally prints about events: skips and sum,
+// and how many FAIL lines came before them.
+func feed(group, events string) (lines []string, fails int) {
+	var out strings.Builder
+	t := newTally(&out)
+	t.begin(group)
+	t.read(strings.NewReader(events))
+	t.end()
+	fails = strings.Count("\n"+out.String(), "\nFAIL ")
+	out.Reset()
+	t.close()
+	return strings.Split(strings.TrimSpace(out.String()), "\n"), fails
+}
+
+func TestTally(t *testing.T) {
+	for name, tc := range map[string]struct {
+		events string
+		want   []string
+		fails  int
+	}{
+		"a test with subtests is not counted": {`
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA/x"}
+{"Action":"pass","Package":"p","Test":"TestA/y"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestAB"}
+{"Action":"pass","Package":"p"}`, []string{"3 passed, 0 failed, 0 skipped"}, 0},
+		"a failing subtest counts once": {`
+{"Action":"output","Package":"p","Test":"TestA/x","Output":"    a_test.go:1: wrong\n"}
+{"Action":"fail","Package":"p","Test":"TestA/x"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}`, []string{"0 passed, 1 failed, 0 skipped"}, 1},
+		"a test that fails beside its subtests counts": {`
+{"Action":"pass","Package":"p","Test":"TestA/x"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}`, []string{"1 passed, 1 failed, 0 skipped"}, 1},
+		"skips show their reason": {`
+{"Action":"output","Package":"assay.dev/assay/p","Test":"TestA","Output":"=== RUN   TestA\n"}
+{"Action":"output","Package":"assay.dev/assay/p","Test":"TestA","Output":"    a_test.go:12: no such kernel\n"}
+{"Action":"output","Package":"assay.dev/assay/p","Test":"TestA","Output":"--- SKIP: TestA (0.00s)\n"}
+{"Action":"skip","Package":"assay.dev/assay/p","Test":"TestA"}
+{"Action":"pass","Package":"assay.dev/assay/p","Test":"TestB"}
+{"Action":"pass","Package":"assay.dev/assay/p"}`, []string{"skipped p TestA: no such kernel", "1 passed, 0 failed, 1 skipped"}, 0},
+		"a package that does not build fails": {`
+{"ImportPath":"p [p.test]","Action":"build-output","Output":"p/a.go:1: undefined: x\n"}
+{"ImportPath":"p [p.test]","Action":"build-fail"}
+{"Action":"fail","Package":"p","FailedBuild":"p [p.test]"}`, []string{"0 passed, 1 failed, 0 skipped"}, 1},
+		"a process that ends early fails": {`
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"panic: x\n"}
+{"Action":"fail","Package":"p"}`, []string{"1 passed, 1 failed, 0 skipped"}, 1},
+		"no test at all fails": {`
+{"Action":"skip","Package":"p"}`, []string{"0 passed, 1 failed, 0 skipped"}, 1},
+		"only skipped tests fail the group": {`
+{"Action":"skip","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}`, []string{"skipped p TestA: no reason given", "0 passed, 1 failed, 1 skipped"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, fails := feed("unit", tc.events)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if fails != tc.fails {
+				t.Errorf("%d FAIL lines, want %d", fails, tc.fails)
+			}
+		})
+	}
+}
+
+func TestSkippedGroupDoesNotFail(t *testing.T) {
+	var out strings.Builder
+	tl := newTally(&out)
+	tl.begin("netem")
+	tl.skip("netem", "skipped: needs root")
+	tl.end()
+	if tl.failed != 0 || tl.skipped != 1 {
+		t.Errorf("%d failed, %d skipped, want 0 and 1", tl.failed, tl.skipped)
+	}
+}
+
+func TestGroupOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pkg     string
+		imports []string
+		want    string
+	}{
+		"plain":           {module + "operator/internal/plan", []string{"testing"}, "unit"},
+		"kernel":          {module + "operator/internal/agent/netem", []string{"testing"}, "netem"},
+		"API server":      {module + "operator/internal/controller/trial", []string{"sigs.k8s.io/controller-runtime/pkg/envtest"}, "integration"},
+		"by testenv":      {module + "operator/api/v1alpha1", []string{module + "operator/internal/testenv"}, "integration"},
+		"cluster":         {module + "operator/test/e2e", []string{"testing"}, "e2e"},
+		"chart":           {module + "charts/assay", []string{"testing"}, "chart"},
+		"similar to both": {module + "operator/internal/netemulation", nil, "unit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := groupOf(tc.pkg, tc.imports); got != tc.want {
+				t.Errorf("groupOf = %s, want %s", got, tc.want)
+			}
+		})
+	}
+}

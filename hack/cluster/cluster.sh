@@ -149,7 +149,9 @@ kind_config() {
 	fi
 	printf 'nodes:\n- role: control-plane\n'
 	local i
-	for ((i = 0; i < WORKERS; i++)); do printf -- '- role: worker\n'; done
+	for ((i = 0; i < WORKERS; i++)); do # shellcheck disable=SC2153 # from lib.sh
+		printf -- '- role: worker\n'
+	done
 }
 
 # fail_with_logs MESSAGE: keeps what explains the failure, then gives up.
@@ -237,7 +239,7 @@ purge() {
 	down
 	docker images -q localhost/assay-node 2>/dev/null | sort -u | xargs -r docker rmi -f >/dev/null
 	"$hack/cluster/docker.sh" stop
-	rm -rf "$ASSAY_CACHE"/{node-image,helm,apt.log} "$work"/{bin,images}
+	rm -rf "$ASSAY_CACHE"/{node-image,helm,apt.log} "${work:?}"/{bin,images}
 	say "caches are removed (Go's own caches are not)"
 }
 

@@ -90,4 +90,5 @@ for tool in "${@:-kind kubectl helm}"; do
 		ln -sfn "$target" "$work/bin/$t"
 	done
 done
+# shellcheck disable=SC2016 # the caller's shell expands it
 printf 'export PATH=%q:$PATH\n' "$work/bin"

@@ -197,7 +197,10 @@ preload() {
 	PATH=$PATH:$bin "$bin/containerd" -c "$state/config.toml" &
 	pid=$!
 	ctr=("$bin/ctr" -a "$sock" -n k8s.io)
-	for ((i = 0; i < 100; i++)); do "${ctr[@]}" version >/dev/null 2>&1 && break || sleep 0.2; done
+	for ((i = 0; i < 100; i++)); do
+		if "${ctr[@]}" version >/dev/null 2>&1; then break; fi
+		sleep 0.2
+	done
 	"${ctr[@]}" images import --label=io.cri-containerd.pinned=pinned --all-platforms --no-unpack "$out/tmp/images.tar"
 	kill $pid
 	wait $pid || true

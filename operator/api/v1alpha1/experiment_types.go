@@ -6,7 +6,7 @@ import (
 
 // ExperimentSpec is one evaluation of a paper: what to run, what to break, what the paper says came out.
 // +kubebuilder:validation:XValidation:rule="self.sweep.all(a, self.sweep.filter(b, b.axis == a.axis).size() == 1)",message="sweep: two axes have one name; axis names must differ"
-// +kubebuilder:validation:XValidation:rule="self.profile == '' || self.profiles.exists(p, p.name == self.profile)",message="profile: must be the name of one of profiles, or empty for the full evaluation"
+// +kubebuilder:validation:XValidation:rule="size(self.profile) == 0 || self.profiles.exists(p, p.name == self.profile)",message="profile: must be the name of one of profiles, or empty for the full evaluation"
 // +kubebuilder:validation:XValidation:rule="self.clients.loop == 'Open' || !has(self.clients.arrivals)",message="clients.arrivals: only an Open loop has arrivals; remove it or set loop: Open"
 type ExperimentSpec struct {
 	// source is the paper and section whose evaluation this is.

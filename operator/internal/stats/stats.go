@@ -112,3 +112,16 @@ func tQuantile(degreesOfFreedom float64) float64 {
 }
 
 func square(x float64) float64 { return x * x }
+
+// Decimals is how many decimals of value its half-width supports: those that show two significant digits of the half-width. Without a half-width
+// it is those that show three significant digits of value. It is between 0 and 4: digits before the point are never rounded.
+func Decimals(value, half float64) int {
+	magnitude, significant := half, 2.0
+	if half <= 0 {
+		magnitude, significant = math.Abs(value), 3
+	}
+	if magnitude == 0 || math.IsInf(magnitude, 0) || math.IsNaN(magnitude) {
+		return 0
+	}
+	return int(math.Min(4, math.Max(0, significant-1-math.Floor(math.Log10(magnitude)))))
+}

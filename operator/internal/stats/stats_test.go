@@ -192,3 +192,27 @@ func TestWarning(t *testing.T) {
 		t.Errorf("Warning(5) = %q, want none", got)
 	}
 }
+
+func TestDecimals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		value, half float64
+		want        int
+	}{
+		"4.123 ± 0.14":              {4.123, 0.14, 2},
+		"4.123 ± 1.4":               {4.123, 1.4, 1},
+		"3085 ± 42":                 {3085, 42, 0},
+		"3085 ± 420":                {3085, 420, 0},
+		"2.6 without an interval":   {2.6, 0, 2},
+		"0.026 without an interval": {0.026, 0, 4},
+		"3085 without an interval":  {3085, 0, 0},
+		"a tiny interval":           {1, 1e-9, 4},
+		"zero":                      {0, 0, 0},
+		"infinity":                  {math.Inf(1), 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := stats.Decimals(tc.value, tc.half); got != tc.want {
+				t.Errorf("Decimals(%g, %g) = %d, want %d", tc.value, tc.half, got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package claims
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// newBound is reported ± within, for an expression of unit u.
+func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
+	value, err := amount(reported.String(), u)
+	if err != nil {
+		return bound{}, fmt.Errorf("reported: %w", err)
+	}
+	var tolerance float64
+	if percent, ok := strings.CutSuffix(within, "%"); ok {
+		share, err := strconv.ParseFloat(percent, 64)
+		if err != nil {
+			return bound{}, fmt.Errorf("within: %q is not a percentage such as 25%%", within)
+		}
+		tolerance = math.Abs(value) * share / 100
+	} else if tolerance, err = amount(within, u); err != nil {
+		return bound{}, fmt.Errorf("within: %w, or a percentage such as 25%%", err)
+	}
+	if tolerance <= 0 {
+		return bound{}, fmt.Errorf("within: leaves no tolerance around %s; no measurement could lie in it", reported)
+	}
+	return bound{low: value - tolerance, high: value + tolerance}, nil
+}
+
+// amount reads a latency as a duration and anything else as a number.
+func amount(text string, u unit) (float64, error) {
+	if u == milliseconds {
+		d, err := time.ParseDuration(text)
+		if err != nil || !isDuration([]rune(text)) {
+			return 0, fmt.Errorf("%q must be a duration such as 4.1ms, since expr is a latency", text)
+		}
+		return float64(d) / float64(time.Millisecond), nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !isFinite(x) {
+		what := "a plain number"
+		if u == perSecond {
+			what = "a throughput in tx/s"
+		}
+		return 0, fmt.Errorf("%q must be a number, since expr is %s", text, what)
+	}
+	return x, nil
+}
+
+func showBound(x float64, u unit) string {
+	return number(x, stats.Decimals(x, 0)) + suffix(u)
+}

@@ -1,0 +1,189 @@
+// Package claims judges the statements of a paper: an expression over results, and the verdict that the trials support. It is pure.
+//
+// The language is CEL's syntax with types and functions of its own and none of CEL's (language.go), after a small rewriting of tokens
+// (source.go). An expression is parsed and checked by CEL and evaluated here (evaluate.go), because its values are not numbers but functions of
+// measured means: each carries its derivatives, from which package stats makes the interval (quantity.go).
+//
+// Rejected: evaluating with CEL and returning its "unknown" for a comparison that cannot be decided. CEL would stop at the first side of && that
+// settles it, and a verdict must show every comparison with its numbers.
+//
+//	quantity, with reported ± within     interval inside the bound -> Reproduced, disjoint -> NotReproduced, else Inconclusive
+//	comparison a < b                     interval of b - a above 0 -> true, below 0 -> false, else undecided
+//	&&, ||, !                            Kleene's logic; true -> Reproduced, false -> NotReproduced, undecided -> Inconclusive
+//
+// A conjunction is Reproduced only if each of its parts is, at its own 95%; so the chance to call it reproduced wrongly is not greater than that
+// of a single part, and no correction for several comparisons is due.
+package claims
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// maxMessage is the most characters that the message of a claim's status can hold.
+const maxMessage = 1024
+
+// Check reports what is wrong with a claim of an experiment that has these axes, or nil.
+func Check(claim v1alpha1.Claim, axes []results.Axis) error {
+	p, err := compile(claim.Expr)
+	if err != nil {
+		return err
+	}
+	reads := 0
+	var wrong error
+	celast.PreOrderVisit(p.ast.Expr(), celast.NewExprVisitor(func(e celast.Expr) {
+		if e.Kind() != celast.CallKind || wrong != nil {
+			return
+		}
+		if f, ok := functions[e.AsCall().FunctionName()]; ok {
+			reads++
+			wrong = p.checkSelector(f, e.AsCall(), e.ID(), axes)
+		} else if e.AsCall().FunctionName() == "duration" {
+			wrong = p.checkDuration(e)
+		}
+	}))
+	switch {
+	case wrong != nil:
+		return wrong
+	case reads == 0:
+		return fmt.Errorf("expr: reads no results; use one of %s", functionNames())
+	case p.isComparison() && claim.Reported != nil:
+		return fmt.Errorf("reported: expr is a comparison and has no value to compare with it; remove reported and within, or give a quantity")
+	case p.isComparison():
+		return nil
+	case claim.Reported == nil:
+		return fmt.Errorf("expr: gives a quantity; add reported and within, or compare it with <, <=, > or >=")
+	}
+	_, err = newBound(*claim.Reported, claim.Within, unitOfType(p.result))
+	return err
+}
+
+func (p *program) isComparison() bool { return p.result.IsExactType(cel.BoolType) }
+
+func (p *program) checkDuration(e celast.Expr) error {
+	text, ok := scalar(e.AsCall().Args()[0])
+	if !ok || !isDuration([]rune(text)) {
+		return p.errorAt(e.ID(), "%q is not a duration such as 4.1ms", text)
+	}
+	return nil
+}
+
+// errorAt is an error at a part of the expression.
+func (p *program) errorAt(id int64, format string, args ...any) error {
+	at := p.ast.SourceInfo().GetStartLocation(id)
+	return p.source.errorAt(p.source.offset(at.Line(), at.Column()), format, args...)
+}
+
+// Evaluate judges claims by the trials of the points. Points without trials may be among points. A claim that Check refuses is NotEvaluated, with
+// what Check says where that shows without axes.
+func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine) []results.ClaimResult {
+	judged := make([]results.ClaimResult, 0, len(claims))
+	for _, c := range claims {
+		r := results.ClaimResult{Name: c.Name, Statement: c.Statement, Expr: c.Expr, Within: c.Within}
+		if c.Reported != nil {
+			r.Reported = c.Reported.String()
+		}
+		if err := evaluate(&r, c, points, lines); err != nil {
+			r.Verdict, r.Message = string(v1alpha1.VerdictNotEvaluated), err.Error()
+		}
+		r.Message = shorten(r.Message)
+		judged = append(judged, r)
+	}
+	return judged
+}
+
+func evaluate(r *results.ClaimResult, c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine) error {
+	p, err := compile(c.Expr)
+	if err != nil {
+		return err
+	}
+	e := newRun(p, points, lines)
+	if p.isComparison() {
+		t := e.truth(p.ast.Expr())
+		if len(e.missing) > 0 {
+			return e.missingData()
+		}
+		r.Verdict = string(verdictOf(t))
+		r.Message = strings.Join(e.notes, "; ") + e.sampleNote()
+		return nil
+	}
+	if c.Reported == nil {
+		return fmt.Errorf("expr gives a quantity and nothing is reported to compare it with")
+	}
+	q := e.quantity(p.ast.Expr())
+	if len(e.missing) > 0 {
+		return e.missingData()
+	}
+	b, err := newBound(*c.Reported, c.Within, q.unit)
+	if err != nil {
+		return err
+	}
+	estimate, counts := e.samples.estimate(q)
+	e.counts, e.unknown = counts, !estimate.Known
+	t := b.judge(estimate)
+	r.Verdict, r.Unit = string(verdictOf(t)), string(q.unit)
+	r.Measured, r.Low, r.High = &estimate.Value, &estimate.Low, &estimate.High
+	r.Message = fmt.Sprintf("measured %s; reported %s within %s: from %s to %s%s", show(estimate, q.unit), c.Reported, c.Within,
+		showBound(b.low, q.unit), showBound(b.high, q.unit), e.sampleNote())
+	if t == unsettled {
+		r.Message += "; the interval straddles the bound: more repetitions would narrow it"
+	}
+	return nil
+}
+
+func (r *run) missingData() error {
+	return fmt.Errorf("missing: %s", strings.Join(compact(r.missing), "; "))
+}
+
+// sampleNote says on how many trials a verdict rests.
+func (r *run) sampleNote() string {
+	switch {
+	case len(r.counts) == 0:
+		return ""
+	case r.unknown && slices.Max(r.counts) == 1:
+		return "; one trial for each point: no interval, the means alone decide"
+	case r.unknown:
+		return fmt.Sprintf("; %s, some points have one trial: no interval there, the means alone decide", showCounts(r.counts))
+	}
+	return fmt.Sprintf("; 95%% intervals, %s", showCounts(r.counts))
+}
+
+func verdictOf(t truth) v1alpha1.Verdict {
+	switch t {
+	case holds:
+		return v1alpha1.VerdictReproduced
+	case fails:
+		return v1alpha1.VerdictNotReproduced
+	}
+	return v1alpha1.VerdictInconclusive
+}
+
+// bound is what still counts as reproduced.
+type bound struct{ low, high float64 }
+
+func (b bound) judge(e stats.Estimate) truth {
+	switch {
+	case e.Low >= b.low && e.High <= b.high:
+		return holds
+	case e.High < b.low || e.Low > b.high:
+		return fails
+	}
+	return unsettled
+}
+
+// shorten cuts a message to what a status can hold; the API server counts characters.
+func shorten(message string) string {
+	runes := []rune(message)
+	if len(runes) <= maxMessage {
+		return message
+	}
+	return string(runes[:maxMessage-3]) + "..."
+}

@@ -1,0 +1,220 @@
+package claims_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+var approx = cmpopts.EquateApprox(1e-12, 0)
+
+var axes = []results.Axis{{Name: "clients", Values: []string{"5", "50"}}, {Name: "variant", Values: []string{"ideal", "failure-nofp", "failure-fp"}}}
+
+// trial makes a trial that succeeded: mean latency in ms, throughput as a closed loop gives it, and 1 of 5 attempts aborted.
+func trial(point int32, coordinates map[string]string, clients, mean float64) results.TrialLine {
+	return results.TrialLine{PointIndex: point, Coordinates: coordinates, Outcome: stats.Succeeded, Committed: 4000, Aborted: 1000,
+		MeanMillis: mean, P50Millis: mean * 0.9, P99Millis: mean * 3, Throughput: 1000 * clients / mean}
+}
+
+// lines are n trials of each point around the latencies that the Pesto artifact's notes give for Failure (uniform): 2.6, 4.1 and 8.2 ms at 5 clients.
+func lines(n int) []results.TrialLine {
+	var all []results.TrialLine
+	spread := []float64{1, 0.98, 1.02, 0.99, 1.01}
+	point := int32(0)
+	for _, clients := range []float64{5, 50} {
+		for i, variant := range []string{"ideal", "failure-nofp", "failure-fp"} {
+			at := map[string]string{"clients": fmt.Sprint(clients), "variant": variant}
+			mean := []float64{2.6, 4.1, 8.2}[i] * (1 + (clients-5)/45)
+			for k := range n {
+				all = append(all, trial(point, at, clients, mean*spread[k]))
+			}
+			point++
+		}
+	}
+	return all
+}
+
+func claim(expr, reported, within string) v1alpha1.Claim {
+	c := v1alpha1.Claim{Name: "c", Statement: "s", Expr: expr, Within: within}
+	if reported != "" {
+		v := v1alpha1.NewValue(reported)
+		c.Reported = &v
+	}
+	return c
+}
+
+func TestEvaluate(t *testing.T) {
+	const difference = "mean_latency(variant='failure-fp', clients=5) - mean_latency(variant='failure-nofp', clients=5)"
+	order := "mean_latency(variant='ideal', clients=5) < mean_latency(variant='failure-nofp', clients=5) && " +
+		"mean_latency(variant='failure-nofp', clients=5) < mean_latency(variant='failure-fp', clients=5)"
+	for name, tc := range map[string]struct {
+		expr, reported, within string
+		trials                 int
+		verdict                v1alpha1.Verdict
+		message                string // a part of it
+	}{
+		"order of three":             {expr: order, trials: 3, verdict: v1alpha1.VerdictReproduced, message: "2.60 ms [2.47, 2.73] < 4.10 ms [3.90, 4.30] holds"},
+		"wrong order":                {expr: "mean_latency(variant='ideal', clients=5) > mean_latency(variant='failure-nofp', clients=5)", trials: 3, verdict: v1alpha1.VerdictNotReproduced, message: "does not hold"},
+		"too near to tell":           {expr: "mean_latency(variant='ideal', clients=5) < 2.61ms", trials: 3, verdict: v1alpha1.VerdictInconclusive, message: "cannot be told apart"},
+		"one false, one undecided":   {expr: "mean_latency(variant='ideal', clients=5) < 2.61ms && throughput(variant='ideal', clients=5) < 100", trials: 3, verdict: v1alpha1.VerdictNotReproduced, message: "cannot be told apart"},
+		"one true, one undecided":    {expr: "mean_latency(variant='ideal', clients=5) < 2.61ms || throughput(variant='ideal', clients=5) > 100", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"not undecided":              {expr: "!(mean_latency(variant='ideal', clients=5) < 2.61ms)", trials: 3, verdict: v1alpha1.VerdictInconclusive},
+		"not false":                  {expr: "!(mean_latency(variant='ideal', clients=5) > 4ms)", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"quantity inside":            {expr: difference, reported: "4.1ms", within: "25%", trials: 3, verdict: v1alpha1.VerdictReproduced, message: "measured 4.10 ms [3.76, 4.44]; reported 4.1ms within 25%: from 3.07 ms to 5.12 ms; 95% intervals, n=3"},
+		"quantity outside":           {expr: difference, reported: "8ms", within: "1ms", trials: 3, verdict: v1alpha1.VerdictNotReproduced},
+		"quantity straddles":         {expr: difference, reported: "4.1ms", within: "0.1ms", trials: 3, verdict: v1alpha1.VerdictInconclusive, message: "more repetitions"},
+		"one trial, inside":          {expr: difference, reported: "4.1ms", within: "1%", trials: 1, verdict: v1alpha1.VerdictReproduced, message: "one trial for each point: no interval"},
+		"one trial, order":           {expr: order, trials: 1, verdict: v1alpha1.VerdictReproduced, message: "one trial for each point: no interval"},
+		"ratio":                      {expr: "throughput(variant='ideal', clients=5) / throughput(variant='failure-fp', clients=5)", reported: "3.1538", within: "10%", trials: 3, verdict: v1alpha1.VerdictReproduced, message: "measured 3.15 [3.01, 3.30]"},
+		"greatest throughput":        {expr: "max_throughput(variant='failure-fp') < max_throughput(variant='ideal')", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"greatest over all":          {expr: "max_throughput()", reported: "9615", within: "6%", trials: 3, verdict: v1alpha1.VerdictReproduced, message: "tx/s"},
+		"throughput against number":  {expr: "throughput(variant='ideal', clients=5) > 1900", trials: 3, verdict: v1alpha1.VerdictInconclusive},
+		"abort rate":                 {expr: "abort_rate(variant='ideal', clients=5)", reported: "0.2", within: "0.001", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"percentiles":                {expr: "p99_latency(variant='ideal', clients=5) > 3 * p50_latency(variant='ideal', clients=5)", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"arithmetic":                 {expr: "(mean_latency(variant='ideal', clients=5) + 1.5ms) / 2 * 4 - 2ms * 2", reported: "4.2ms", within: "20%", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"numbers are decimals":       {expr: "1 / 2 * abort_rate(variant='ideal', clients=5) < 0.11", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"negated":                    {expr: "-mean_latency(variant='ideal', clients=5) < 0ms", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"map form":                   {expr: "mean_latency({'variant': 'ideal', 'clients': 5}) < 3ms", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"number written differently": {expr: "mean_latency(variant='ideal', clients=5.0) < 3ms", trials: 3, verdict: v1alpha1.VerdictReproduced},
+		"no such point":              {expr: "mean_latency(variant='ideal', clients=7) < 3ms", trials: 3, verdict: v1alpha1.VerdictNotEvaluated, message: "no point has variant=ideal, clients=7"},
+		"several points":             {expr: "mean_latency(variant='ideal') < 3ms", trials: 3, verdict: v1alpha1.VerdictNotEvaluated, message: "2 points match"},
+		"no trials":                  {expr: order, verdict: v1alpha1.VerdictNotEvaluated, message: "missing: no point has"},
+		"division by zero":           {expr: "1 / (abort_rate(variant='ideal', clients=5) - abort_rate(variant='ideal', clients=5))", reported: "1", within: "1", trials: 3, verdict: v1alpha1.VerdictNotEvaluated, message: "division by zero"},
+		"syntax":                     {expr: "mean_latency(", verdict: v1alpha1.VerdictNotEvaluated, message: "expr: column"},
+		"nothing reported":           {expr: difference, trials: 3, verdict: v1alpha1.VerdictNotEvaluated, message: "nothing is reported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ls := lines(tc.trials)
+			got := claims.Evaluate([]v1alpha1.Claim{claim(tc.expr, tc.reported, tc.within)}, stats.Points(ls), ls)[0]
+			if got.Verdict != string(tc.verdict) {
+				t.Errorf("verdict %s, want %s; message: %s", got.Verdict, tc.verdict, got.Message)
+			}
+			if !strings.Contains(got.Message, tc.message) {
+				t.Errorf("message %q, want it to contain %q", got.Message, tc.message)
+			}
+			if quantity := tc.reported != "" && tc.verdict != v1alpha1.VerdictNotEvaluated; quantity != (got.Measured != nil) {
+				t.Errorf("measured %v, want one: %t", got.Measured, quantity)
+			}
+		})
+	}
+}
+
+// The interval of a difference of two points is Welch's. Two metrics of one point depend on each other, and the interval must know it: here every trial's
+// p99 is three times its mean, so their ratio has no spread although each of them has.
+func TestIntervals(t *testing.T) {
+	ls := lines(5)
+	points := stats.Points(ls)
+	got := claims.Evaluate([]v1alpha1.Claim{
+		claim("mean_latency(variant='failure-fp', clients=5) - mean_latency(variant='ideal', clients=5)", "1ms", "1ms"),
+		claim("p99_latency(variant='ideal', clients=5) / mean_latency(variant='ideal', clients=5)", "3", "0.1"),
+	}, points, ls)
+	welch := stats.Difference(points[2].Metrics[stats.MeanLatency], points[0].Metrics[stats.MeanLatency])
+	if diff := cmp.Diff([]float64{welch.Value, welch.Low, welch.High}, []float64{*got[0].Measured, *got[0].Low, *got[0].High}, approx); diff != "" {
+		t.Errorf("difference (-Welch +got):\n%s", diff)
+	}
+	if width := *got[1].High - *got[1].Low; width > 1e-9 || got[1].Verdict != "Reproduced" {
+		t.Errorf("p99/mean is 3 in every trial, so its interval has no width; got %g and %s", width, got[1].Verdict)
+	}
+}
+
+func TestInvalidTrialsAreNamed(t *testing.T) {
+	at := map[string]string{"clients": "5"}
+	ls := []results.TrialLine{
+		{Coordinates: at, Outcome: stats.Invalid, Reason: "FaultLate"}, {Coordinates: at, Outcome: stats.Invalid, Reason: "FaultLate"}, {Coordinates: at, Outcome: stats.Failed, Reason: "RunLost"},
+	}
+	got := claims.Evaluate([]v1alpha1.Claim{claim("throughput(clients=5) > 1", "", "")}, stats.Points(ls), ls)[0]
+	want := "missing: clients=5 has no valid trial (1 Failed RunLost, 2 Invalid FaultLate)"
+	if got.Verdict != "NotEvaluated" || got.Message != want {
+		t.Errorf("%s: %q\nwant NotEvaluated: %q", got.Verdict, got.Message, want)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	const quantity = "mean_latency(variant='ideal', clients=5)"
+	for name, tc := range map[string]struct {
+		expr, reported, within string
+		want                   string // empty: accepted
+	}{
+		"comparison":         {expr: quantity + " < mean_latency(variant='failure-fp', clients=5)"},
+		"quantity":           {expr: quantity, reported: "2.6ms", within: "10%"},
+		"greatest":           {expr: "max_throughput(variant='ideal') > 100"},
+		"text like keywords": {expr: "max_throughput(variant='ideal') > 100 // a='b', c=d"},
+
+		"comparison with a value":   {expr: quantity + " < 3ms", reported: "2.6ms", within: "10%", want: "reported: expr is a comparison"},
+		"quantity without a value":  {expr: quantity, want: "expr: gives a quantity; add reported and within"},
+		"latency needs a duration":  {expr: quantity, reported: "2.6", within: "10%", want: `reported: "2.6" must be a duration such as 4.1ms`},
+		"throughput needs a number": {expr: "max_throughput()", reported: "2.6ms", within: "10%", want: "must be a number, since expr is a throughput"},
+		"within in another unit":    {expr: "max_throughput()", reported: "100", within: "3ms", want: `within: "3ms" must be a number`},
+		"no tolerance":              {expr: quantity, reported: "0ms", within: "10%", want: "within: leaves no tolerance"},
+		"nothing measured":          {expr: "1 < 2", want: "expr: reads no results"},
+
+		"unknown axis":        {expr: "mean_latency(variant='ideal', client=5) < 3ms", want: "expr: column 31: there is no axis client; the axes are clients, variant"},
+		"unknown value":       {expr: "mean_latency(clients=5,\n variant='idle') < 3ms", want: "expr: line 2, column 10: axis variant has no value idle; its values are ideal, failure-nofp, failure-fp"},
+		"an axis left open":   {expr: "mean_latency(variant='ideal') < 3ms", want: "mean_latency reads one point: give axis clients one of its values 5, 50"},
+		"axis twice":          {expr: "mean_latency(variant='ideal', clients=5, clients=5) < 3ms", want: "expr: column 42: axis clients is given twice"},
+		"computed value":      {expr: "mean_latency(variant='ideal', clients=5+5) < 3ms", want: "the value of axis clients must be a text, a number, true or false"},
+		"position after text": {expr: "max_throughput(variant='ideal') > 1 && max_throughput(variant='a=b') > 1", want: "expr: column 63: axis variant has no value a=b"},
+
+		"unknown function":        {expr: "median(clients=5) < 3ms", want: "expr: column 7: unknown name median; functions are abort_rate, max_throughput, mean_latency"},
+		"value without quotes":    {expr: "max_throughput(variant=ideal) > 1", want: "expr: column 24: unknown name ideal; functions are abort_rate, max_throughput, mean_latency, p50_latency, p99_latency, throughput; text values need quotes"},
+		"chained":                 {expr: quantity + " < 3ms < 4ms", want: "expr: column 48: < cannot be chained: write a < b && b < c"},
+		"latency against number":  {expr: quantity + " < 3", want: "give the number a unit, as in 5ms"},
+		"latency and throughput":  {expr: quantity + " < max_throughput()", want: "< cannot be applied to latency and throughput"},
+		"equality":                {expr: quantity + " == 3ms", want: "measured values are never equal"},
+		"single equals":           {expr: quantity + " = 3ms", want: "expr: column 42: a single = belongs to an argument"},
+		"argument without a name": {expr: "mean_latency(variant='ideal', 5) < 3ms", want: "expr: column 31: write every argument as axis=value"},
+		"name after none":         {expr: "mean_latency('ideal', clients=5) < 3ms", want: "expr: column 23: write every argument as axis=value"},
+		"text argument":           {expr: "mean_latency('ideal') < 3ms", want: "mean_latency takes arguments of the form axis=value"},
+		"conditional":             {expr: "true ? 1 : 2", want: "claims have no operator"},
+		"syntax":                  {expr: quantity + " <", want: "expr: column 43: Syntax error"},
+		"not CEL":                 {expr: "mean latency", want: "expr: column 6: Syntax error"},
+		"bad duration":            {expr: quantity + " < duration('3 ms')", want: `"3 ms" is not a duration`},
+		"open text":               {expr: "mean_latency(variant='ideal", want: "expr: column"},
+		"empty duration":          {expr: quantity + " < duration('')", want: `"" is not a duration`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := claims.Check(claim(tc.expr, tc.reported, tc.within), axes)
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tc.want != "" && err == nil:
+				t.Errorf("accepted, want: %s", tc.want)
+			case tc.want != "" && !strings.Contains(err.Error(), tc.want):
+				t.Errorf("got:  %v\nwant: %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestMessageFitsAStatus(t *testing.T) {
+	expr := strings.Repeat("max_throughput() > 1 && ", 80) + "max_throughput() > 1"
+	ls := lines(3)
+	got := claims.Evaluate([]v1alpha1.Claim{claim(expr, "", "")}, stats.Points(ls), ls)[0]
+	if n := len([]rune(got.Message)); n > 1024 || got.Verdict != "Reproduced" {
+		t.Errorf("%s with a message of %d characters; a status holds 1024", got.Verdict, n)
+	}
+}
+
+func FuzzCheckNeverPanics(f *testing.F) {
+	for _, seed := range []string{"mean_latency(clients=5, variant='a') < 5ms", "f(a=1,)", "r'\\' = '''", "((([[{{", "a=b", "f(=", "throughput({1:2})", "f(a=,b=)", "5ms5"} {
+		f.Add(seed)
+	}
+	ls := lines(2)
+	f.Fuzz(func(t *testing.T, expr string) {
+		c := claim(expr, "", "")
+		if err := claims.Check(c, axes); err != nil {
+			return
+		}
+		if got := claims.Evaluate([]v1alpha1.Claim{c}, stats.Points(ls), ls)[0]; got.Verdict == "" {
+			t.Errorf("%q is accepted and has no verdict", expr)
+		}
+	})
+}

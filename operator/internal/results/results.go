@@ -81,6 +81,8 @@ type Client struct {
 	Timeline Timeline `json:"timeline"`
 	// Driver counters, as the driver reports them.
 	Driver map[string]int64 `json:"driver,omitempty"`
+	// Failure says why the client's results cannot be trusted, though it reported: its driver died. Empty: nothing failed.
+	Failure string `json:"failure,omitempty"`
 }
 
 // Summary is the outcome of a measurement window in numbers.
@@ -192,7 +194,7 @@ type ClaimResult struct {
 	Statement string `json:"statement"`
 	Expr      string `json:"expr"`
 	Verdict   string `json:"verdict"`
-	// Measured value with its interval, where the claim is about a quantity; Unit is ms or empty.
+	// Measured value with its interval, where the claim is about a quantity; Unit is ms, tx/s or empty.
 	Measured *float64 `json:"measured,omitempty"`
 	Low      *float64 `json:"low,omitempty"`
 	High     *float64 `json:"high,omitempty"`

@@ -1,0 +1,171 @@
+package loadgen
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// shard is a recorder that several clients share. A recorder for each client would take 200 KB for each; one lock for all would be
+// waited for. There is a shard for each processor.
+type shard struct {
+	mu      sync.Mutex
+	rec     *results.Recorder
+	sendLag *results.Histogram
+}
+
+// client is one client of the workload. Its counters are its own: no other goroutine reads them before the client has ended.
+type client struct {
+	run     *run
+	session Session
+	shard   *shard
+	rng     *rand.Rand
+	alarm   *alarm             // made when the client first waits
+	ticket  chan time.Duration // open loop: the intended instant of a request, for an idle client
+
+	sequence int64
+	failures int32 // in a row
+	started  bool
+	first    time.Duration // instant of the first send
+
+	offered, retries, lateSends int64
+}
+
+// lateSend is how late a request of an open loop may be sent before it is counted as late.
+const lateSend = time.Millisecond
+
+// closedLoop sends one transaction after the other from the start to the last instant of sending. The end of one is the issue of the next, so
+// that each costs one reading of the clock.
+func (c *client) closedLoop() {
+	for now := c.run.clock.now(); now < c.run.last && !c.run.stopped.Load(); {
+		if c.run.inWindow(now) {
+			c.offered++
+		}
+		now = c.transaction(now, now)
+	}
+	c.end()
+}
+
+// openLoop sends the transactions that the agenda hands to it.
+func (c *client) openLoop(a *agenda) {
+	for {
+		now := c.run.clock.now()
+		intended, ok := a.take(c, now)
+		if !ok || c.run.stopped.Load() {
+			break
+		}
+		if intended > now { // it idled
+			now = c.run.clock.now()
+		}
+		if c.run.inWindow(intended) {
+			c.sent(now - intended)
+		}
+		c.transaction(intended, now)
+	}
+	c.end()
+}
+
+// sent notes how late a request of the window is sent.
+func (c *client) sent(lag time.Duration) {
+	c.offered++
+	if lag > lateSend {
+		c.lateSends++
+	}
+	c.shard.mu.Lock()
+	c.shard.sendLag.Record(lag)
+	c.shard.mu.Unlock()
+}
+
+// transaction carries out one transaction that is sent now, with all its attempts. Its latency counts from start. It returns the
+// instant at which the client is free again.
+func (c *client) transaction(start, now time.Duration) time.Duration {
+	if !c.started {
+		c.started, c.first = true, now
+	}
+	req := Request{Sequence: c.sequence, Attempt: 1}
+	c.sequence++
+	for ; ; req.Attempt++ {
+		res := c.session.Do(req)
+		end := c.run.clock.now()
+		if end-now > c.run.timeout && res.Outcome != Error {
+			res.Outcome = Timeout
+		}
+		switch res.Outcome {
+		case Commit:
+			c.failures = 0
+			c.shard.mu.Lock()
+			c.shard.rec.Commit(end, end-start)
+			c.shard.mu.Unlock()
+			return end
+		case Abort:
+			var again bool
+			if now, again = c.aborted(end, req.Attempt); !again {
+				return now
+			}
+		default:
+			return c.failed(end, res)
+		}
+	}
+}
+
+// aborted records an abort and waits before the next attempt. again is false when there is none; now is the instant after the wait.
+func (c *client) aborted(end time.Duration, attempt int32) (now time.Duration, again bool) {
+	c.failures = 0
+	retry := c.run.cfg.Retry
+	givenUp := retry.Attempts > 0 && attempt >= retry.Attempts
+	c.shard.mu.Lock()
+	c.shard.rec.Abort(end, givenUp)
+	c.shard.mu.Unlock()
+	if givenUp {
+		return end, false
+	}
+	wait := backoff(time.Duration(retry.Backoff), time.Duration(retry.MaxBackoff), attempt, c.rng)
+	if now = c.wait(end, wait); now >= c.run.last || c.run.stopped.Load() {
+		return now, false
+	}
+	if c.run.inWindow(now) {
+		c.retries++
+	}
+	return now, true
+}
+
+// failed records an error or a timeout. After an error the client waits, for longer and longer while there are only errors.
+func (c *client) failed(end time.Duration, res Result) time.Duration {
+	c.shard.mu.Lock()
+	c.shard.rec.Fail(end, res.Outcome == Timeout)
+	c.shard.mu.Unlock()
+	c.run.logFailure(res)
+	if res.Outcome == Timeout {
+		c.failures = 0
+		return end
+	}
+	c.failures = min(c.failures+1, 32)
+	return c.wait(end, backoff(errorBackoff, maxErrorBackoff, c.failures, c.rng))
+}
+
+// wait returns after d, or when no request may be sent any more if that is earlier.
+func (c *client) wait(now, d time.Duration) time.Duration {
+	if d = min(d, c.run.last-now); d <= 0 {
+		return now
+	}
+	if c.alarm == nil {
+		a, err := newAlarm()
+		if err != nil { // out of file descriptors: wait less precisely
+			time.Sleep(d)
+			return c.run.clock.now()
+		}
+		c.alarm = a
+	}
+	if c.alarm.sleep(d) != nil {
+		time.Sleep(d)
+	}
+	return c.run.clock.now()
+}
+
+func (c *client) end() {
+	if c.alarm != nil {
+		c.alarm.close()
+	}
+}

@@ -1,0 +1,172 @@
+package results
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// MaxFailureText is the most that Client.Failure may take.
+const MaxFailureText = 4 << 10
+
+// Bounds of what a Client may report; they keep a reader's memory bounded whatever a client sends.
+const (
+	maxBins        = int((26*time.Hour + TimelineInterval) / TimelineInterval) // 1 h warm-up, 24 h window, 1 h cool-down
+	maxFirstMillis = int64(time.Hour / time.Millisecond)
+	maxDriverNames = 1024
+	maxMeasure     = int64(24 * time.Hour)
+)
+
+// EncodeClient writes what a client reports, with the format's name filled in.
+func EncodeClient(c Client) ([]byte, error) {
+	c.Format = ClientFormat
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("encode the client's results: %w", err)
+	}
+	return encode(c)
+}
+
+// DecodeClient reads what a client reports. It refuses other formats and reports that contradict themselves; histograms are
+// checked when they are merged.
+func DecodeClient(b []byte) (Client, error) {
+	var c Client
+	if err := decode(b, ClientFormat, &c.Format, &c); err != nil {
+		return Client{}, fmt.Errorf("decode the client's results: %w", err)
+	}
+	if err := c.check(); err != nil {
+		return Client{}, fmt.Errorf("decode the client's results: %w", err)
+	}
+	return c, nil
+}
+
+// EncodeTrial writes a trial, with the format's name filled in.
+func EncodeTrial(t Trial) ([]byte, error) {
+	t.Format = TrialFormat
+	return encode(t)
+}
+
+// DecodeTrial reads a trial.
+func DecodeTrial(b []byte) (Trial, error) {
+	var t Trial
+	if err := decode(b, TrialFormat, &t.Format, &t); err != nil {
+		return Trial{}, fmt.Errorf("decode the trial's results: %w", err)
+	}
+	if t.Timeline != nil {
+		if err := t.Timeline.check(); err != nil {
+			return Trial{}, fmt.Errorf("decode the trial's results: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// EncodeExperiment writes an experiment, with the format's name filled in.
+func EncodeExperiment(e Experiment) ([]byte, error) {
+	e.Format = ExperimentFormat
+	return encode(e)
+}
+
+// DecodeExperiment reads an experiment.
+func DecodeExperiment(b []byte) (Experiment, error) {
+	var e Experiment
+	if err := decode(b, ExperimentFormat, &e.Format, &e); err != nil {
+		return Experiment{}, fmt.Errorf("decode the experiment's results: %w", err)
+	}
+	return e, nil
+}
+
+func encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode as JSON: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// decode looks at the format before anything else, since another version's members may have other types. Unknown members are
+// ignored: an older reader can read what a newer writer of the same format added.
+func decode(b []byte, want string, format *string, v any) error {
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return err
+	}
+	if head.Format != want {
+		return fmt.Errorf("the format is %q; this version reads %q", head.Format, want)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return err
+	}
+	*format = want
+	return nil
+}
+
+func (c Client) check() error {
+	if c.Index < 0 || c.FirstClient < 0 || c.Clients < 1 {
+		return fmt.Errorf("index %d, firstClient %d, clients %d: the first two must be 0 or more, clients 1 or more", c.Index, c.FirstClient, c.Clients)
+	}
+	if c.MeasureNanos <= 0 || c.MeasureNanos > maxMeasure {
+		return fmt.Errorf("measureNanos is %d; it must be above 0, %d (24 h) at most", c.MeasureNanos, maxMeasure)
+	}
+	if len(c.Driver) > maxDriverNames {
+		return fmt.Errorf("there are %d driver counters, %d are allowed", len(c.Driver), maxDriverNames)
+	}
+	if len(c.Failure) > MaxFailureText {
+		return fmt.Errorf("failure has %d characters, %d are allowed", len(c.Failure), MaxFailureText)
+	}
+	for _, n := range c.Counters.all() {
+		if *n.value < 0 || *n.value > maxCount {
+			return fmt.Errorf("the counter %s is %d; it must be from 0 to %d", n.name, *n.value, maxCount)
+		}
+	}
+	return c.Timeline.check()
+}
+
+func (t Timeline) check() error {
+	n := len(t.Committed)
+	if len(t.Aborted) != n || len(t.Failed) != n || len(t.LatencySumMicros) != n {
+		return fmt.Errorf("the timeline's slices have %d, %d, %d and %d elements; they must have the same number",
+			n, len(t.Aborted), len(t.Failed), len(t.LatencySumMicros))
+	}
+	if n == 0 {
+		return nil
+	}
+	if n > maxBins {
+		return fmt.Errorf("the timeline has %d bins, %d are allowed", n, maxBins)
+	}
+	for i := range n {
+		if min(t.Committed[i], t.Aborted[i], t.Failed[i], t.LatencySumMicros[i]) < 0 {
+			return fmt.Errorf("bin %d of the timeline has a negative number", i)
+		}
+	}
+	interval := TimelineInterval.Milliseconds()
+	if t.IntervalMillis != interval {
+		return fmt.Errorf("the timeline's bins are %d ms wide; they must be %d ms", t.IntervalMillis, interval)
+	}
+	if t.FirstMillis%interval != 0 || t.FirstMillis < -maxFirstMillis-interval || t.FirstMillis > maxMeasure/1e6 {
+		return fmt.Errorf("the timeline starts at %d ms; it must be a multiple of %d ms, at most 1 h before t = 0", t.FirstMillis, interval)
+	}
+	return nil
+}
+
+type namedCounter struct {
+	name  string
+	value *int64
+}
+
+// all lists the counters, so that adding up and checking cannot forget one (a test counts them).
+func (c *Counters) all() []namedCounter {
+	return []namedCounter{
+		{"offered", &c.Offered}, {"committed", &c.Committed}, {"aborted", &c.Aborted}, {"givenUp", &c.GivenUp},
+		{"errors", &c.Errors}, {"timeouts", &c.Timeouts}, {"retries", &c.Retries}, {"lateSends", &c.LateSends},
+		{"unsent", &c.Unsent}, {"outOfRange", &c.OutOfRange},
+	}
+}
+
+// Add adds another client's counters.
+func (c *Counters) Add(o Counters) {
+	other := o.all()
+	for i, n := range c.all() {
+		*n.value += *other[i].value
+	}
+}

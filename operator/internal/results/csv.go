@@ -1,0 +1,39 @@
+package results
+
+import (
+	"bufio"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// WriteTimelineCSV writes a timeline as CSV, a line for each bin: its start in ms relative to t = 0, the transactions committed, attempts
+// aborted, requests failed, committed per second, and the mean latency of the committed ones in ms (empty when there are none).
+func WriteTimelineCSV(w io.Writer, t Timeline) error {
+	if err := t.check(); err != nil {
+		return fmt.Errorf("write the timeline: %w", err)
+	}
+	buffered := bufio.NewWriter(w)
+	out := csv.NewWriter(buffered)
+	_ = out.Write([]string{"startMillis", "committed", "aborted", "failed", "throughput", "meanMillis"}) // kept: out.Error below
+	for i, committed := range t.Committed {
+		mean := ""
+		if committed > 0 {
+			mean = strconv.FormatFloat(float64(t.LatencySumMicros[i])/float64(committed)/1e3, 'f', 3, 64)
+		}
+		_ = out.Write([]string{
+			strconv.FormatInt(t.FirstMillis+int64(i)*t.IntervalMillis, 10),
+			strconv.FormatInt(committed, 10), strconv.FormatInt(t.Aborted[i], 10), strconv.FormatInt(t.Failed[i], 10),
+			strconv.FormatFloat(float64(committed)*1e3/float64(t.IntervalMillis), 'f', -1, 64), mean,
+		})
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write the timeline: %w", err)
+	}
+	if err := buffered.Flush(); err != nil {
+		return fmt.Errorf("write the timeline: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package results
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Histogram holds durations from 1 us to 1 h with 3 significant digits. Those below 1 us count as 1 us; those above 1 h are counted as
+// out of range and are in no percentile. It is not safe for concurrent use.
+type Histogram struct {
+	h          *hdr.Histogram
+	outOfRange int64
+}
+
+// NewHistogram returns an empty histogram.
+func NewHistogram() *Histogram {
+	return &Histogram{h: hdr.New(HistogramLowestMicros, HistogramHighestMicros, HistogramDigits)}
+}
+
+// Record adds a duration, rounded to the nearest microsecond.
+func (h *Histogram) Record(d time.Duration) {
+	micros := int64(d.Round(time.Microsecond) / time.Microsecond)
+	if micros < HistogramLowestMicros {
+		micros = HistogramLowestMicros
+	}
+	if micros > HistogramHighestMicros || h.h.RecordValue(micros) != nil {
+		h.outOfRange++
+	}
+}
+
+// Merge adds all of another histogram; what is dropped counts as out of range.
+func (h *Histogram) Merge(o *Histogram) {
+	h.outOfRange += o.outOfRange + h.h.Merge(o.h)
+}
+
+// Count of the recorded durations, without those out of range.
+func (h *Histogram) Count() int64 { return h.h.TotalCount() }
+
+// OutOfRange counts the durations that could not be recorded.
+func (h *Histogram) OutOfRange() int64 { return h.outOfRange }
+
+// Percentile returns the duration that p percent of the recorded ones do not exceed, within the histogram's precision; 0 when it is empty.
+func (h *Histogram) Percentile(p float64) time.Duration {
+	return time.Duration(h.h.ValueAtPercentile(p)) * time.Microsecond
+}
+
+// Mean of the recorded durations; 0 when the histogram is empty.
+func (h *Histogram) Mean() time.Duration {
+	return time.Duration(h.h.Mean() * float64(time.Microsecond))
+}
+
+// Max of the recorded durations; 0 when the histogram is empty.
+func (h *Histogram) Max() time.Duration {
+	if h.Count() == 0 {
+		return 0
+	}
+	return time.Duration(h.h.Max()) * time.Microsecond
+}
+
+// Encode writes the histogram as HdrHistogram V2, compressed, base64. Out-of-range counts are not part of it.
+func (h *Histogram) Encode() (string, error) {
+	b, err := h.h.Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return "", fmt.Errorf("encode the histogram: %w", err)
+	}
+	return string(b), nil
+}
+
+// Layout of an encoded histogram, all big-endian. Compressed: cookie, length, zlib stream of: cookie, length of the payload, normalizing
+// offset, digits, lowest (int64), highest (int64), ratio (float64), payload. The payload is the counts as ZigZag LEB128 of 9 bytes
+// at most; a negative number is a run of zeros.
+const (
+	cookieMask     = ^int32(0xf0)
+	plainCookie    = hdr.V2EncodingCookieBase
+	compressCookie = hdr.V2CompressedEncodingCookieBase
+	plainHeader    = hdr.ENCODING_HEADER_SIZE
+	// maxCount bounds a histogram's sum, so that adding up cannot overflow.
+	maxCount = int64(1) << 53
+)
+
+// DecodeHistogram reads what Encode writes, and nothing but a histogram of this package's range. The library's own decoder trusts its input:
+// it panics on short or hostile data and unpacks without a limit. Histograms come from pods that run other people's programs.
+func DecodeHistogram(s string) (*Histogram, error) {
+	packed, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		return nil, fmt.Errorf("decode the histogram: %w", err)
+	}
+	if len(packed) < 8 {
+		return nil, errors.New("decode the histogram: it is too short")
+	}
+	if c := int32(binary.BigEndian.Uint32(packed)) & cookieMask; c != compressCookie {
+		return nil, fmt.Errorf("decode the histogram: cookie %#x is not that of a compressed V2 histogram", uint32(c))
+	}
+	if n := int64(int32(binary.BigEndian.Uint32(packed[4:]))); n != int64(len(packed)-8) {
+		return nil, fmt.Errorf("decode the histogram: it says %d bytes and has %d", n, len(packed)-8)
+	}
+	z, err := zlib.NewReader(bytes.NewReader(packed[8:]))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the histogram: %w", err)
+	}
+	counts := hdr.New(HistogramLowestMicros, HistogramHighestMicros, HistogramDigits).Export().Counts
+	limit := int64(plainHeader + 9*len(counts))
+	plain, err := io.ReadAll(io.LimitReader(z, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the histogram: %w", err)
+	}
+	if int64(len(plain)) > limit {
+		return nil, errors.New("unpack the histogram: it is too large")
+	}
+	if err := checkPlainHeader(plain); err != nil {
+		return nil, fmt.Errorf("decode the histogram: %w", err)
+	}
+	if err := fillCounts(counts, plain[plainHeader:]); err != nil {
+		return nil, fmt.Errorf("decode the histogram: %w", err)
+	}
+	return &Histogram{h: hdr.Import(&hdr.Snapshot{
+		LowestTrackableValue:  HistogramLowestMicros,
+		HighestTrackableValue: HistogramHighestMicros,
+		SignificantFigures:    HistogramDigits,
+		Counts:                counts,
+	})}, nil
+}
+
+func checkPlainHeader(b []byte) error {
+	if len(b) < plainHeader {
+		return errors.New("its header is cut off")
+	}
+	i32 := func(at int) int32 { return int32(binary.BigEndian.Uint32(b[at:])) }
+	i64 := func(at int) int64 { return int64(binary.BigEndian.Uint64(b[at:])) }
+	if c := i32(0) & cookieMask; c != plainCookie {
+		return fmt.Errorf("cookie %#x is not that of a V2 histogram", uint32(c))
+	}
+	if n := int(i32(4)); n != len(b)-plainHeader {
+		return fmt.Errorf("it says %d bytes of counts and has %d", n, len(b)-plainHeader)
+	}
+	digits, lowest, highest := i32(12), i64(16), i64(24)
+	if digits != HistogramDigits || lowest != HistogramLowestMicros || highest != HistogramHighestMicros {
+		return fmt.Errorf("its range is %d to %d with %d digits; it must be %d to %d (microseconds) with %d",
+			lowest, highest, digits, HistogramLowestMicros, HistogramHighestMicros, HistogramDigits)
+	}
+	return nil
+}
+
+func fillCounts(counts []int64, payload []byte) error {
+	var at, sum int64
+	for len(payload) > 0 {
+		v, n := zigZag(payload)
+		if n == 0 {
+			return errors.New("a count is cut off")
+		}
+		payload = payload[n:]
+		switch {
+		case v == math.MinInt64 || at-min(v, 0) > int64(len(counts)):
+			return errors.New("it has more counts than its range allows")
+		case v < 0:
+			at -= v
+			continue
+		case at >= int64(len(counts)):
+			return errors.New("it has more counts than its range allows")
+		case v > maxCount-sum:
+			return errors.New("its counts are too large")
+		}
+		counts[at] = v
+		sum += v
+		at++
+	}
+	return nil
+}
+
+// zigZag reads one number and how many bytes it takes; 0 bytes when it is cut off. Unlike a Go varint, its ninth byte has 8 bits.
+func zigZag(b []byte) (int64, int) {
+	var u uint64
+	for i := 0; i < len(b) && i < 9; i++ {
+		if i == 8 {
+			u |= uint64(b[i]) << 56
+		} else {
+			u |= uint64(b[i]&0x7f) << (7 * i)
+		}
+		if i == 8 || b[i] < 0x80 {
+			return int64(u>>1) ^ -int64(u&1), i + 1
+		}
+	}
+	return 0, 0
+}

@@ -1,0 +1,159 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Merged is what all clients of a trial come to together.
+type Merged struct {
+	// Clients of all pods.
+	Clients int32
+	// MeasureNanos is the length of the window.
+	MeasureNanos int64
+	Summary      Summary
+	// Latency is the merged histogram of committed transactions.
+	Latency  *Histogram
+	Timeline Timeline
+	// Driver counters, added up by name.
+	Driver map[string]int64
+	// StartSpread is how far apart the first and the last client pod started.
+	StartSpread time.Duration
+}
+
+// Merge puts the reports of all client pods together. The order of clients does not matter. It refuses reports that do not belong to one
+// run (windows of different lengths, an index twice) or that contradict themselves, and those of clients that failed.
+func Merge(clients []Client) (Merged, error) {
+	if len(clients) == 0 {
+		return Merged{}, errors.New("merge the clients' results: there are none")
+	}
+	clients = slices.Clone(clients)
+	slices.SortFunc(clients, func(a, b Client) int { return int(a.Index) - int(b.Index) })
+	m := Merged{MeasureNanos: clients[0].MeasureNanos, Latency: NewHistogram(), Driver: map[string]int64{}}
+	lag := NewHistogram()
+	var counters Counters
+	for i, c := range clients {
+		if i > 0 && c.Index == clients[i-1].Index {
+			return Merged{}, fmt.Errorf("merge the clients' results: client %d reported twice", c.Index)
+		}
+		if err := m.add(c, &counters, lag); err != nil {
+			return Merged{}, fmt.Errorf("merge the results of client %d: %w", c.Index, err)
+		}
+	}
+	m.Timeline = mergeTimelines(clients)
+	m.StartSpread = startSpread(clients)
+	counters.OutOfRange = m.Latency.OutOfRange()
+	m.Summary = Summarize(counters, m.Latency, time.Duration(m.MeasureNanos))
+	m.Summary.SendLagP99Millis = millis(lag.Percentile(99))
+	return m, nil
+}
+
+func (m *Merged) add(c Client, counters *Counters, lag *Histogram) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.Failure != "" {
+		return fmt.Errorf("the client failed: %s", c.Failure)
+	}
+	if c.MeasureNanos != m.MeasureNanos {
+		return fmt.Errorf("its window is %v long, that of the others %v", time.Duration(c.MeasureNanos), time.Duration(m.MeasureNanos))
+	}
+	h, err := histogramOf(c.Latency)
+	if err != nil {
+		return fmt.Errorf("latency: %w", err)
+	}
+	if h.Count()+c.Counters.OutOfRange != c.Counters.Committed {
+		return fmt.Errorf("%d latencies in the histogram and %d out of range do not make %d committed transactions",
+			h.Count(), c.Counters.OutOfRange, c.Counters.Committed)
+	}
+	l, err := histogramOf(c.SendLag)
+	if err != nil {
+		return fmt.Errorf("sendLag: %w", err)
+	}
+	h.outOfRange = c.Counters.OutOfRange
+	m.Latency.Merge(h)
+	lag.Merge(l)
+	counters.Add(c.Counters)
+	m.Clients += c.Clients
+	for name, n := range c.Driver {
+		m.Driver[name] += n
+	}
+	return nil
+}
+
+func histogramOf(s string) (*Histogram, error) {
+	if s == "" {
+		return NewHistogram(), nil
+	}
+	return DecodeHistogram(s)
+}
+
+// Summarize turns the counters and the latencies of a window into its numbers.
+func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
+	s := Summary{
+		Counters:   c,
+		MeanMillis: float64(latency.Mean()) / 1e6,
+		P50Millis:  millis(latency.Percentile(50)),
+		P90Millis:  millis(latency.Percentile(90)),
+		P99Millis:  millis(latency.Percentile(99)),
+		P999Millis: millis(latency.Percentile(99.9)),
+		MaxMillis:  millis(latency.Max()),
+	}
+	if window > 0 {
+		s.Throughput = float64(c.Committed) / window.Seconds()
+	}
+	return s
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+func startSpread(clients []Client) time.Duration {
+	first, last := clients[0].StartedNanos, clients[0].StartedNanos
+	for _, c := range clients {
+		first, last = min(first, c.StartedNanos), max(last, c.StartedNanos)
+	}
+	return time.Duration(last - first)
+}
+
+// mergeTimelines adds the bins that start at the same instant; where a client has no bin it adds nothing.
+func mergeTimelines(clients []Client) Timeline {
+	interval := TimelineInterval.Milliseconds()
+	var first, end int64
+	seen := false
+	for _, c := range clients {
+		t := c.Timeline
+		if len(t.Committed) == 0 {
+			continue
+		}
+		e := t.FirstMillis + interval*int64(len(t.Committed))
+		if !seen {
+			first, end, seen = t.FirstMillis, e, true
+		}
+		first, end = min(first, t.FirstMillis), max(end, e)
+	}
+	out := NewTimeline(first, int((end-first)/interval))
+	for _, c := range clients {
+		at := int((c.Timeline.FirstMillis - first) / interval)
+		for i := range c.Timeline.Committed {
+			out.Committed[at+i] += c.Timeline.Committed[i]
+			out.Aborted[at+i] += c.Timeline.Aborted[i]
+			out.Failed[at+i] += c.Timeline.Failed[i]
+			out.LatencySumMicros[at+i] += c.Timeline.LatencySumMicros[i]
+		}
+	}
+	return out
+}
+
+// NewTimeline returns a timeline of empty bins.
+func NewTimeline(firstMillis int64, bins int) Timeline {
+	return Timeline{
+		IntervalMillis: TimelineInterval.Milliseconds(), FirstMillis: firstMillis,
+		Committed: make([]int64, bins), Aborted: make([]int64, bins), Failed: make([]int64, bins), LatencySumMicros: make([]int64, bins),
+	}
+}
+
+// DriverNames returns the names of the driver counters in order, for output.
+func (m Merged) DriverNames() []string { return slices.Sorted(maps.Keys(m.Driver)) }

@@ -1,0 +1,119 @@
+package results
+
+import (
+	"time"
+
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// Recorder sorts what happens to requests into the window's counters, its latency histogram, and the timeline. Instants are relative to
+// t = 0; the window is [0, measure), half-open. It is not safe for concurrent use.
+type Recorder struct {
+	// Counters of the window. Those that depend on an end are kept by the methods; the others are the caller's.
+	Counters Counters
+	// Committed transactions of the whole run.
+	Committed int64
+
+	windows timeline.Windows
+	latency *Histogram
+	bins    Timeline
+}
+
+// NewRecorder returns a recorder for a run with these windows.
+func NewRecorder(w timeline.Windows) *Recorder {
+	first := -int64((w.WarmUp + TimelineInterval - 1) / TimelineInterval)
+	return &Recorder{windows: w, latency: NewHistogram(), bins: NewTimeline(first*TimelineInterval.Milliseconds(), 0)}
+}
+
+// InWindow reports whether an instant lies in the measurement window.
+func (r *Recorder) InWindow(at time.Duration) bool { return at >= 0 && at < r.windows.Measure }
+
+// Commit records a transaction that was committed at an instant, after its latency.
+func (r *Recorder) Commit(at, latency time.Duration) {
+	r.Committed++
+	if r.InWindow(at) {
+		r.Counters.Committed++
+		r.latency.Record(latency)
+	}
+	if i := r.bin(at); i >= 0 {
+		r.bins.Committed[i]++
+		r.bins.LatencySumMicros[i] += int64(latency / time.Microsecond)
+	}
+}
+
+// Abort records an attempt that was aborted; givenUp: it was the last that is permitted.
+func (r *Recorder) Abort(at time.Duration, givenUp bool) {
+	if r.InWindow(at) {
+		r.Counters.Aborted++
+		if givenUp {
+			r.Counters.GivenUp++
+		}
+	}
+	if i := r.bin(at); i >= 0 {
+		r.bins.Aborted[i]++
+	}
+}
+
+// Fail records a request that failed, by a timeout or otherwise.
+func (r *Recorder) Fail(at time.Duration, timeout bool) {
+	if r.InWindow(at) {
+		if timeout {
+			r.Counters.Timeouts++
+		} else {
+			r.Counters.Errors++
+		}
+	}
+	if i := r.bin(at); i >= 0 {
+		r.bins.Failed[i]++
+	}
+}
+
+// bin returns the index of the bin that an instant lies in, and makes it if need be; -1 outside of warm-up, window and cool-down.
+func (r *Recorder) bin(at time.Duration) int {
+	if at < -r.windows.WarmUp || at >= r.windows.LastRequest() {
+		return -1
+	}
+	i := int((at - time.Duration(r.bins.FirstMillis)*time.Millisecond) / TimelineInterval)
+	if i >= len(r.bins.Committed) {
+		r.grow(i + 1)
+	}
+	return i
+}
+
+func (r *Recorder) grow(n int) {
+	for _, s := range []*[]int64{&r.bins.Committed, &r.bins.Aborted, &r.bins.Failed, &r.bins.LatencySumMicros} {
+		*s = append(*s, make([]int64, n-len(*s))...)
+	}
+}
+
+// Merge adds all of another recorder with the same windows.
+func (r *Recorder) Merge(o *Recorder) {
+	r.Counters.Add(o.Counters)
+	r.Committed += o.Committed
+	r.latency.Merge(o.latency)
+	if len(o.bins.Committed) > len(r.bins.Committed) {
+		r.grow(len(o.bins.Committed))
+	}
+	for i := range o.bins.Committed {
+		r.bins.Committed[i] += o.bins.Committed[i]
+		r.bins.Aborted[i] += o.bins.Aborted[i]
+		r.bins.Failed[i] += o.bins.Failed[i]
+		r.bins.LatencySumMicros[i] += o.bins.LatencySumMicros[i]
+	}
+}
+
+// Fill puts the counters, the histogram and the timeline into a client's report. The timeline gets all its bins, also those
+// in which nothing happened.
+func (r *Recorder) Fill(c *Client) error {
+	latency, err := r.latency.Encode()
+	if err != nil {
+		return err
+	}
+	if n := int((r.windows.LastRequest()+TimelineInterval-1)/TimelineInterval) - int(r.bins.FirstMillis/TimelineInterval.Milliseconds()); n > len(r.bins.Committed) {
+		r.grow(n)
+	}
+	c.Format = ClientFormat
+	c.Counters, c.Latency, c.Timeline = r.Counters, latency, r.bins
+	c.Counters.OutOfRange = r.latency.OutOfRange()
+	return nil
+}

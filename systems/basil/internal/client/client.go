@@ -176,6 +176,12 @@ func (c *Client) Handle(from node.ID, m wire.Message) {
 		c.onDecided(m)
 	case *wire.Body:
 		c.onBody(m)
+	case *wire.Seen:
+		if t := c.txns[m.ID]; t != nil {
+			if cert := t.claims.Add(c.Checker, m); cert != nil && c.Checker.ValidCert(t.tx, cert) {
+				c.onDecided(&wire.Writeback{Tx: t.tx, Cert: cert})
+			}
+		}
 	}
 }
 

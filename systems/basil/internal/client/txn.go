@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"assay.dev/assay/systems/basil/internal/node"
+	"assay.dev/assay/systems/basil/internal/quorum"
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
@@ -35,6 +36,7 @@ type txn struct {
 	logged    map[uint16]*wire.ST2R
 	conflict  *wire.Conflict
 	blocker   *wire.Dep
+	claims    quorum.Claims
 	retries   int
 	fallbacks int
 	started   int64

@@ -1,6 +1,8 @@
 package quorum
 
 import (
+	"slices"
+
 	"assay.dev/assay/systems/basil/internal/auth"
 	"assay.dev/assay/systems/basil/internal/wire"
 )
@@ -78,6 +80,8 @@ func (c *Checker) ValidCert(tx *wire.Tx, cert *wire.Cert) bool {
 		return c.justifies(tx, cert.Decision, cert.Votes, c.CommitFast, c.AbortFast)
 	case len(tx.Shards(c.ShardOf)) == 0:
 		return false
+	case len(cert.Seen) > 0:
+		return c.validSeen(tx, cert)
 	}
 	shard := c.Logging(tx)
 	seen := make(map[uint16]bool, len(cert.Log))
@@ -89,6 +93,53 @@ func (c *Checker) ValidCert(tx *wire.Tx, cert *wire.Cert) bool {
 		}
 	}
 	return len(seen) >= c.Log
+}
+
+// validSeen reports whether f+1 replicas of one participating shard, hence a
+// correct one, saw a certificate for the decision.
+func (c *Checker) validSeen(tx *wire.Tx, cert *wire.Cert) bool {
+	shard := c.ShardOfReplica(int(cert.Seen[0].Replica))
+	if !slices.Contains(tx.Shards(c.ShardOf), shard) {
+		return false
+	}
+	statement := wire.SeenStatement(tx.ID(), cert.Decision)
+	seen := make(map[uint16]bool, len(cert.Seen))
+	for i := range cert.Seen {
+		p := &cert.Seen[i]
+		if c.ShardOfReplica(int(p.Replica)) == shard && !seen[p.Replica] && c.Verify(p, statement) {
+			seen[p.Replica] = true
+		}
+	}
+	return len(seen) >= c.Vouch
+}
+
+// Claims collects Seen statements about one transaction.
+type Claims struct{ proofs map[claim][]wire.Proof }
+
+type claim struct {
+	shard    int
+	decision wire.Decision
+}
+
+// Add returns a certificate once f+1 replicas of a shard claim the same.
+func (k *Claims) Add(c *Checker, m *wire.Seen) *wire.Cert {
+	key := claim{c.ShardOfReplica(int(m.Proof.Replica)), m.Decision}
+	for i := range k.proofs[key] {
+		if k.proofs[key][i].Replica == m.Proof.Replica {
+			return nil
+		}
+	}
+	if !c.Verify(&m.Proof, wire.SeenStatement(m.ID, m.Decision)) {
+		return nil
+	}
+	if k.proofs == nil {
+		k.proofs = map[claim][]wire.Proof{}
+	}
+	k.proofs[key] = append(k.proofs[key], m.Proof)
+	if len(k.proofs[key]) < c.Vouch {
+		return nil
+	}
+	return &wire.Cert{Decision: m.Decision, Seen: k.proofs[key]}
 }
 
 // ValidElection reports whether elects make m's leader the leader of m.View

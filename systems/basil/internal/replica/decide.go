@@ -13,6 +13,7 @@ func (r *Replica) onST2(from node.ID, m *wire.ST2) {
 	}
 	rec := r.record(m.Tx.ID(), m.Tx.TS)
 	if rec == nil {
+		r.sendSeen(from, m.Tx.ID())
 		return
 	}
 	if rec.cert != nil {
@@ -44,7 +45,7 @@ func (r *Replica) sendLogged(to node.ID, rec *record) {
 // onWriteback applies a decision with a valid certificate.
 func (r *Replica) onWriteback(m *wire.Writeback) {
 	rec := r.records[m.Tx.ID()]
-	if rec != nil && rec.cert != nil {
+	if rec != nil && rec.cert != nil || rec == nil && r.trunc.decision(m.Tx.ID()) != wire.Undecided {
 		return
 	}
 	if !r.Checker.ValidCert(m.Tx, m.Cert) {
@@ -52,7 +53,7 @@ func (r *Replica) onWriteback(m *wire.Writeback) {
 	}
 	if rec == nil {
 		if rec = r.record(m.Tx.ID(), m.Tx.TS); rec == nil {
-			// Older than anything that is kept: only the versions matter.
+			// Older than anything that is remembered: only the versions matter.
 			if m.Cert.Decision == wire.Commit {
 				r.settleWrites(m.Tx)
 			}

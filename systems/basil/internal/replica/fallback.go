@@ -28,6 +28,7 @@ type election struct {
 func (r *Replica) onInvokeFB(from node.ID, m *wire.InvokeFB) {
 	rec := r.records[m.ID]
 	if rec == nil {
+		r.sendSeen(from, m.ID)
 		return
 	}
 	if rec.cert != nil {

@@ -83,7 +83,7 @@ func writesUnread(r *Replica, tx *wire.Tx) *refusal {
 				}
 			}
 		}
-		if slices.ContainsFunc(k.writers, func(o *record) bool { return o.tx.TS == tx.TS && o.tx != tx }) {
+		if slices.ContainsFunc(k.writers, func(o *record) bool { return o.tx.TS == tx.TS && o.id != tx.ID() }) {
 			return &refusal{}
 		}
 	}

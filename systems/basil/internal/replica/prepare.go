@@ -15,7 +15,11 @@ type waiter struct {
 // answers with the most that this replica knows about the transaction.
 func (r *Replica) onST1(from node.ID, tx *wire.Tx) {
 	rec := r.record(tx.ID(), tx.TS)
-	if rec == nil || len(tx.Shards(r.Checker.ShardOf)) == 0 || misbehaves(tx) {
+	if rec == nil {
+		r.sendSeen(from, tx.ID())
+		return
+	}
+	if len(tx.Shards(r.Checker.ShardOf)) == 0 || misbehaves(tx) {
 		return
 	}
 	r.learn(rec, tx)
@@ -39,10 +43,13 @@ func (r *Replica) onST1(from node.ID, tx *wire.Tx) {
 // check runs Algorithm 1. The vote follows at once or when the dependencies
 // are decided.
 func (r *Replica) check(rec *record) {
-	if rec.tx.TS.Time < r.horizon() {
-		return // other transactions it conflicts with may be forgotten already
-	}
 	rec.checked = true
+	if rec.tx.TS.Time < r.horizon() {
+		// What it conflicts with may be truncated. It is surely the first time
+		// that this replica votes on it, so it may still refuse.
+		r.setVote(rec, wire.Abort)
+		return
+	}
 	for _, rule := range r.Rules {
 		if f := rule.check(r, rec.tx); f != nil {
 			rec.conflict, rec.blocker = f.conflict, f.blocker
@@ -70,8 +77,7 @@ func (r *Replica) check(rec *record) {
 func (r *Replica) awaitDependency(rec *record, d wire.Dep) bool {
 	dep := r.record(d.ID, d.Version)
 	if dep == nil {
-		// Truncated. If it committed and is still the newest, its version shows.
-		return r.store.settled[d.Key].version == d.Version
+		return r.trunc.decision(d.ID) == wire.Commit
 	}
 	if dep.cert != nil {
 		return dep.cert.Decision == wire.Commit && matches(dep.tx, d)

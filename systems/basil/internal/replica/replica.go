@@ -37,8 +37,11 @@ type Config struct {
 	// MaxAhead is the paper's delta: how far a timestamp may lie in the future.
 	MaxAhead time.Duration
 	// Retain is how long decided transactions and old versions are kept. New
-	// transactions with an older timestamp get no answer.
+	// transactions with an older timestamp are refused.
 	Retain time.Duration
+	// Remember is how long, after that, the bare decisions are kept. Even older
+	// transactions get no answer at all.
+	Remember time.Duration
 	// UnknownDependency is how long a vote waits for a dependency that this
 	// replica never heard of, before it is an abort.
 	UnknownDependency time.Duration
@@ -62,6 +65,7 @@ func (c Config) WithDefaults() Config {
 	def(&c.BatchTimeout, 2*time.Millisecond)
 	def(&c.MaxAhead, time.Second)
 	def(&c.Retain, 10*time.Second)
+	def(&c.Remember, 5*time.Minute)
 	def(&c.UnknownDependency, 100*time.Millisecond)
 	def(&c.SyncInterval, 500*time.Millisecond)
 	return c
@@ -87,7 +91,9 @@ type record struct {
 	viewCurrent  uint32
 	elections    map[uint32]*election
 
-	cert *wire.Cert // set once decided
+	cert     *wire.Cert // set once decided
+	position uint64     // and then its place in the log of decisions
+	claims   quorum.Claims
 
 	interested []node.ID
 	dependents []*waiter
@@ -130,6 +136,7 @@ func New(cfg Config, env node.Env) *Replica {
 		records: map[wire.TxID]*record{},
 	}
 	r.batch = batcher{r: r}
+	r.trunc.decisions = map[tombstoneID]wire.Decision{}
 	r.sync = newSyncState(r)
 	r.scheduleSync()
 	r.scheduleTruncate()
@@ -160,6 +167,8 @@ func (r *Replica) Handle(from node.ID, m wire.Message) {
 		if rec := r.records[m.Tx.ID()]; rec != nil && rec.tx == nil {
 			r.learn(rec, m.Tx)
 		}
+	case *wire.Seen:
+		r.onSeen(m)
 	case *wire.Pull:
 		r.onPull(from, m)
 	case *wire.PullReply:
@@ -173,14 +182,14 @@ func (r *Replica) horizon() int64 { return r.env.Now() - int64(r.Retain) }
 // local reports whether this replica's shard stores key.
 func (r *Replica) local(key wire.Key) bool { return r.Checker.ShardOf(key) == r.shard }
 
-// record returns the record of a transaction, creating it. It returns nil for
-// a new transaction from before the horizon: its record may have existed and
-// been truncated, so the only safe answer is none.
+// record returns the record of a transaction, creating it. It returns nil if
+// the record was truncated, or may have been: then a new one could contradict
+// what was promised in the old one.
 func (r *Replica) record(id wire.TxID, ts wire.Timestamp) *record {
 	if rec := r.records[id]; rec != nil {
 		return rec
 	}
-	if ts.Time < r.horizon() {
+	if r.trunc.decision(id) != wire.Undecided || ts.Time < r.horizon()-int64(r.Remember) {
 		return nil
 	}
 	rec := &record{id: id, since: r.env.Now()}

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"slices"
+
 	"assay.dev/assay/systems/basil/internal/node"
 	"assay.dev/assay/systems/basil/internal/wire"
 )
@@ -13,7 +15,9 @@ import (
 //     it decided since the last question, and fetches those it does not know;
 //   - the participants of its own old undecided transactions for a decision.
 //
-// Answers carry certificates, so a faulty peer can only be silent.
+// Answers carry certificates, so a faulty peer can only be silent. The
+// positions in the questions tell a replica which of its decisions are known to
+// n-f replicas; until then it does not truncate them (truncate.go).
 
 const (
 	pullEntries  = 1024 // of one PullReply
@@ -28,15 +32,39 @@ type syncState struct {
 	open    []*record // with a body; decided ones are dropped when passed
 	peer    int       // of this shard, asked last
 	round   int
-	cursors map[node.ID]wire.Pull
+	cursors map[node.ID]wire.Pull // where we are in the others' logs
+	passed  map[int]uint64        // where the others are in ours
 }
 
 func newSyncState(r *Replica) syncState {
-	return syncState{epoch: uint64(r.env.Now()), peer: r.Index, cursors: map[node.ID]wire.Pull{}}
+	return syncState{
+		epoch: uint64(r.env.Now()), peer: r.Index,
+		cursors: map[node.ID]wire.Pull{}, passed: map[int]uint64{},
+	}
 }
 
 func (r *Replica) logDecided(rec *record) {
-	r.sync.log = append(r.sync.log, wire.Decided{ID: rec.id, TS: r.bounded(rec.tx.TS)})
+	s := &r.sync
+	rec.position = s.base + uint64(len(s.log))
+	s.log = append(s.log, wire.Decided{ID: rec.id, TS: r.bounded(rec.tx.TS)})
+}
+
+// stable returns the position before which n-f replicas of the shard, this one
+// included, know every decision of the log.
+func (r *Replica) stable() uint64 {
+	need := r.Checker.N - r.Checker.F - 1
+	if need == 0 {
+		return r.sync.base + uint64(len(r.sync.log))
+	}
+	var at []uint64
+	for _, p := range r.sync.passed {
+		at = append(at, p)
+	}
+	if len(at) < need {
+		return 0
+	}
+	slices.Sort(at)
+	return at[len(at)-need]
 }
 
 func (r *Replica) scheduleSync() {
@@ -56,46 +84,81 @@ func (r *Replica) pullNext() {
 	if r.sync.peer == r.Index {
 		r.sync.peer = first + (r.sync.peer-first+1)%n
 	}
-	to := node.ID(r.sync.peer)
+	r.pull(node.ID(r.sync.peer))
+}
+
+func (r *Replica) pull(to node.ID) {
 	c := r.sync.cursors[to]
-	r.env.Send(to, &c)
+	r.batch.add(c.Statement(), func(p wire.Proof) {
+		c.Proof = p
+		r.env.Send(to, &c)
+	})
 }
 
 func (r *Replica) onPull(from node.ID, m *wire.Pull) {
 	s := &r.sync
-	if m.Epoch != s.epoch || m.Since < s.base {
-		m = &wire.Pull{Epoch: s.epoch, Since: s.base}
+	since := s.base
+	peer := int(m.Proof.Replica)
+	if m.Epoch == s.epoch && m.Since <= s.base+uint64(len(s.log)) &&
+		r.Checker.ShardOfReplica(peer) == r.shard && r.Checker.Verify(&m.Proof, m.Statement()) {
+		s.passed[peer] = m.Since
+		since = max(since, m.Since)
 	}
-	skip := min(m.Since-s.base, uint64(len(s.log)))
-	entries := s.log[skip:min(skip+pullEntries, uint64(len(s.log)))]
-	reply := &wire.PullReply{Epoch: s.epoch, Next: s.base + skip + uint64(len(entries))}
-	reply.Entries = append(reply.Entries, entries...)
+	entries := s.log[since-s.base:]
+	reply := &wire.PullReply{Epoch: s.epoch, Next: since}
+	reply.Entries = append(reply.Entries, entries[:min(len(entries), pullEntries)]...)
+	reply.Next += uint64(len(reply.Entries))
 	r.env.Send(from, reply)
 }
 
-// onPullReply fetches what this replica does not know. The cursor moves only
-// past entries that were known or fetched before, because the answers to this
-// fetch may be lost.
+// onPullReply fetches what this replica does not know. Its cursor moves up to
+// the first unknown entry, because the answers to this fetch may be lost.
 func (r *Replica) onPullReply(from node.ID, m *wire.PullReply) {
-	if int(from) >= r.Checker.Replicas() {
+	if int(from) >= r.Checker.Replicas() || m.Next < uint64(len(m.Entries)) {
 		return
 	}
-	horizon := r.horizon()
+	cursor := wire.Pull{Epoch: m.Epoch, Since: m.Next - uint64(len(m.Entries))}
 	var missing []wire.TxID
 	for _, x := range m.Entries {
-		if rec := r.records[x.ID]; rec != nil && rec.cert == nil || rec == nil && x.TS.Time > horizon {
-			missing = append(missing, x.ID)
+		rec := r.records[x.ID]
+		if rec != nil && rec.cert != nil || rec == nil && r.trunc.decision(x.ID) != wire.Undecided {
+			if len(missing) == 0 {
+				cursor.Since++
+			}
+			continue
 		}
+		missing = append(missing, x.ID)
 	}
-	if len(missing) == 0 {
-		r.sync.cursors[from] = wire.Pull{Epoch: m.Epoch, Since: m.Next}
-		if len(m.Entries) == pullEntries {
-			c := r.sync.cursors[from]
-			r.env.Send(from, &c)
-		}
+	r.sync.cursors[from] = cursor
+	if len(missing) > 0 {
+		r.env.Send(from, &wire.Fetch{IDs: missing[:min(len(missing), fetchEntries)]})
+	} else if len(m.Entries) == pullEntries {
+		r.pull(from)
+	}
+}
+
+// sendSeen answers a question about a truncated transaction, if this replica
+// remembers its decision.
+func (r *Replica) sendSeen(to node.ID, id wire.TxID) {
+	m := &wire.Seen{ID: id, Decision: r.trunc.decision(id)}
+	if m.Decision == wire.Undecided {
 		return
 	}
-	r.env.Send(from, &wire.Fetch{IDs: missing[:min(len(missing), fetchEntries)]})
+	r.batch.add(wire.SeenStatement(id, m.Decision), func(p wire.Proof) {
+		m.Proof = p
+		r.env.Send(to, m)
+	})
+}
+
+// onSeen collects what others remember about an open transaction.
+func (r *Replica) onSeen(m *wire.Seen) {
+	rec := r.records[m.ID]
+	if rec == nil || rec.tx == nil || rec.cert != nil {
+		return
+	}
+	if cert := rec.claims.Add(r.Checker, m); cert != nil && r.Checker.ValidCert(rec.tx, cert) {
+		r.decide(rec, cert)
+	}
 }
 
 // fetchOpen asks about transactions that stay undecided. Their clients may be
@@ -138,7 +201,9 @@ func (r *Replica) fetchOpen() {
 func (r *Replica) onFetch(from node.ID, m *wire.Fetch) {
 	for _, id := range m.IDs[:min(len(m.IDs), fetchEntries)] {
 		switch rec := r.records[id]; {
-		case rec == nil || rec.tx == nil:
+		case rec == nil:
+			r.sendSeen(from, id)
+		case rec.tx == nil:
 		case rec.cert != nil:
 			r.env.Send(from, &wire.Writeback{Tx: rec.tx, Cert: rec.cert})
 		default:

@@ -6,21 +6,28 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// Truncation. Every Retain-old transaction that is decided is forgotten; of
-// its writes the newest version of each key stays as a settled version without
-// certificate. What makes this safe:
+// Truncation. A decided transaction is dropped, certificate and all, when its
+// timestamp is older than Retain and n-f replicas of the shard know the
+// decision. Of its writes the newest version of each key stays as a settled
+// version; of itself a tombstone with the bare decision, for Remember.
 //
-//   - A new transaction from before the horizon gets no vote and no logged
-//     decision (Replica.record), so a forgotten vote is never contradicted.
-//   - Undecided transactions stay, with everything promised about them.
-//   - All others have later timestamps. They can read nothing older than the
-//     newest version from before the horizon, which stays; a reader that is
-//     forgotten has an earlier timestamp than they have, so none of their
-//     writes could have been hidden from it.
+// Why this is safe:
+//
+//   - Undecided transactions stay, with everything promised about them. A vote
+//     or a logged decision that was dropped belonged to a decided transaction,
+//     for which the tombstone prevents another vote.
+//   - New transactions from before the horizon get an abort vote. All others
+//     have later timestamps: they can read nothing older than the newest
+//     version from before the horizon, which stays; and a reader that was
+//     dropped has an earlier timestamp than they have, so it could not have
+//     seen their writes.
 //   - Readers take a settled version only when f+1 replicas name it.
 //
+// Why nobody gets stuck: n-f replicas know the decision, 3f+1 of them are
+// correct, so whoever still has to learn it finds f+1 that have seen it.
+//
 // What remains grows with the number of different rows written, by about 100
-// bytes each, and not with time.
+// bytes each, and with the transactions of the last Remember, by about 40.
 
 const truncateInterval = 250 * time.Millisecond
 
@@ -29,9 +36,27 @@ type aged struct {
 	ts  wire.Timestamp
 }
 
+// tombstoneID is half an identity. Two identities that share it would take
+// 2^64 attempts to find, and the client that finds them confuses only those
+// who ask for its own transactions.
+type tombstoneID [16]byte
+
+type tombstone struct {
+	id tombstoneID
+	ts int64
+}
+
 type truncation struct {
 	order []aged // all records, oldest first as this replica heard of them
-	stuck []aged // undecided and older than the horizon
+	stuck []aged // older than the horizon, but undecided or not stable
+
+	decisions map[tombstoneID]wire.Decision
+	buried    []tombstone // the keys of decisions, oldest first
+}
+
+// decision returns the decision of a truncated transaction.
+func (t *truncation) decision(id wire.TxID) wire.Decision {
+	return t.decisions[tombstoneID(id[:16])]
 }
 
 func (r *Replica) scheduleTruncate() {
@@ -42,17 +67,17 @@ func (r *Replica) scheduleTruncate() {
 }
 
 func (r *Replica) truncate() {
-	horizon := r.horizon()
+	horizon, stable := r.horizon(), r.stable()
 	t := &r.trunc
 	var keep []aged
 	for _, a := range t.stuck {
-		if !r.forget(a) {
+		if !r.forget(a, stable) {
 			keep = append(keep, a)
 		}
 	}
 	n := 0
 	for ; n < len(t.order) && t.order[n].ts.Time < horizon; n++ {
-		if !r.forget(t.order[n]) {
+		if !r.forget(t.order[n], stable) {
 			keep = append(keep, t.order[n])
 		}
 	}
@@ -61,23 +86,30 @@ func (r *Replica) truncate() {
 
 	s := &r.sync
 	n = 0
-	for n < len(s.log) && s.log[n].TS.Time < horizon {
+	for n < len(s.log) && s.log[n].TS.Time < horizon && s.base+uint64(n) < stable {
 		n++
 	}
 	s.log, s.base = s.log[n:], s.base+uint64(n)
+	for n = 0; n < len(t.buried) && t.buried[n].ts < horizon-int64(r.Remember); n++ {
+		delete(t.decisions, t.buried[n].id)
+	}
+	t.buried = t.buried[n:]
 	r.truncateKeys(horizon)
 }
 
 // forget drops a record if nothing was promised that could still matter.
-func (r *Replica) forget(a aged) bool {
+func (r *Replica) forget(a aged, stable uint64) bool {
 	rec := a.rec
 	switch {
-	case rec.cert != nil:
+	case rec.cert != nil && rec.position < stable:
 		if rec.committed() {
 			r.settleWrites(rec.tx)
 			r.unlist(rec)
 		}
-	case rec.tx == nil && rec.logged == wire.Undecided:
+		id := tombstoneID(rec.id[:16])
+		r.trunc.decisions[id] = rec.cert.Decision
+		r.trunc.buried = append(r.trunc.buried, tombstone{id, a.ts.Time})
+	case rec.cert == nil && rec.tx == nil && rec.logged == wire.Undecided:
 		// Only ever named as a dependency.
 	default:
 		return false

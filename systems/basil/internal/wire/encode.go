@@ -65,6 +65,7 @@ func putCert(e *Encoder, c *Cert) {
 	e.U64(uint64(c.View))
 	putList(e, c.Log, func(e *Encoder, v *LogVote) { e.U64(uint64(v.ViewCurrent)); putProof(e, &v.Proof) })
 	putConflict(e, c.Conflict)
+	putList(e, c.Seen, putProof)
 }
 
 // getCert reads a certificate. A conflict's own certificate carries no
@@ -75,6 +76,7 @@ func getCert(d *Decoder, depth int) *Cert {
 	c.View = d.U32()
 	c.Log = getList(d, func(d *Decoder, v *LogVote) { v.ViewCurrent = d.U32(); getProof(d, &v.Proof) })
 	c.Conflict = getConflict(d, depth)
+	c.Seen = getList(d, getProof)
 	return c
 }
 

@@ -16,6 +16,7 @@ func (*Pull) kind() uint8      { return kindPull }
 func (*PullReply) kind() uint8 { return kindPullReply }
 func (*Ping) kind() uint8      { return kindPing }
 func (*Pong) kind() uint8      { return kindPong }
+func (*Seen) kind() uint8      { return kindSeen }
 
 func (m *ReadReq) encode(e *Encoder) {
 	e.U64(m.Req)
@@ -209,8 +210,27 @@ func (m *Fetch) decode(d *Decoder) {
 func (m *Body) encode(e *Encoder) { putTx(e, m.Tx) }
 func (m *Body) decode(d *Decoder) { m.Tx = getTx(d) }
 
-func (m *Pull) encode(e *Encoder) { e.U64(m.Epoch); e.U64(m.Since) }
-func (m *Pull) decode(d *Decoder) { m.Epoch, m.Since = d.U64(), d.U64() }
+func (m *Pull) encode(e *Encoder) {
+	e.U64(m.Epoch)
+	e.U64(m.Since)
+	putProof(e, &m.Proof)
+}
+
+func (m *Pull) decode(d *Decoder) {
+	m.Epoch, m.Since = d.U64(), d.U64()
+	getProof(d, &m.Proof)
+}
+
+func (m *Seen) encode(e *Encoder) {
+	e.Hash(m.ID)
+	e.U8(uint8(m.Decision))
+	putProof(e, &m.Proof)
+}
+
+func (m *Seen) decode(d *Decoder) {
+	m.ID, m.Decision = d.Hash(), d.Decision()
+	getProof(d, &m.Proof)
+}
 
 func (m *PullReply) encode(e *Encoder) {
 	e.U64(m.Epoch)
@@ -257,6 +277,18 @@ func (m *ElectFB) Statement() []byte { return viewStatement(kindElectFB, m.ID, m
 
 // Statement returns the bytes that a fallback leader signs.
 func (m *DecFB) Statement() []byte { return viewStatement(kindDecFB, m.ID, m.Decision, m.View) }
+
+// Statement returns the bytes that a replica signs with its position.
+func (m *Pull) Statement() []byte {
+	e := Encoder{}
+	e.U8(kindPull)
+	e.U64(m.Epoch)
+	e.U64(m.Since)
+	return e.b
+}
+
+// SeenStatement returns the signed content of a Seen.
+func SeenStatement(id TxID, d Decision) []byte { return viewStatement(kindSeen, id, d, 0) }
 
 func viewStatement(kind uint8, id TxID, dec Decision, view uint32) []byte {
 	e := Encoder{b: make([]byte, 0, 40)}

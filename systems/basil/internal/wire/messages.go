@@ -25,6 +25,7 @@ const (
 	kindPullReply
 	kindPing
 	kindPong
+	kindSeen
 )
 
 func newMessage(kind uint8) Message {
@@ -61,6 +62,8 @@ func newMessage(kind uint8) Message {
 		return &Ping{}
 	case kindPong:
 		return &Pong{}
+	case kindSeen:
+		return &Seen{}
 	}
 	return nil
 }
@@ -217,10 +220,20 @@ type Fetch struct{ IDs []TxID }
 type Body struct{ Tx *Tx }
 
 // Pull asks a peer which transactions it decided since position Since of the
-// log that started with Epoch.
+// log that started with Epoch. Signed, because it also tells that its sender
+// knows everything before Since.
 type Pull struct {
 	Epoch uint64
 	Since uint64
+	Proof Proof
+}
+
+// Seen is a replica's statement that it saw a certificate for a decision,
+// which it has truncated.
+type Seen struct {
+	ID       TxID
+	Decision Decision
+	Proof    Proof
 }
 
 // Decided is one entry of a replica's list of decided transactions.

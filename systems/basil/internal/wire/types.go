@@ -178,11 +178,14 @@ type Conflict struct {
 }
 
 // Cert is a C-CERT or an A-CERT. Exactly one of Votes (fast path), Log (slow
-// path) and Conflict (abort by proof) is its evidence.
+// path), Conflict (abort by proof) and Seen is its evidence. Seen, which the
+// paper does not have, are f+1 replicas of one shard that saw a certificate
+// and dropped it since.
 type Cert struct {
 	Decision Decision
 	Votes    []ShardVotes
 	View     uint32 // the decision view that all of Log agree on
 	Log      []LogVote
 	Conflict *Conflict
+	Seen     []Proof
 }

@@ -1,0 +1,129 @@
+// Command awkward is a replicated system with the habits of research artifacts, for testing platforms that must run those unchanged.
+//
+//	awkward keygen DIR N                         make the keys of N replicas
+//	awkward server --config FILE --index I --keys DIR
+//	awkward client --config FILE --keys DIR --id N --duration S   print at the end, then hang
+//	awkward stress --config FILE --keys DIR --id N                print on SIGTERM
+//
+// See the packages under internal/ for what exactly is awkward.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"assay.dev/assay/systems/awkward/internal/client"
+	"assay.dev/assay/systems/awkward/internal/group"
+	"assay.dev/assay/systems/awkward/internal/identity"
+	"assay.dev/assay/systems/awkward/internal/server"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	code, err := run(ctx, os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "awkward:", err)
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string) (int, error) {
+	if len(args) == 0 {
+		return 2, errors.New("say what to be: keygen, server, client or stress")
+	}
+	switch args[0] {
+	case "keygen":
+		return keygen(args[1:])
+	case "server":
+		return serve(ctx, args[1:])
+	case "client":
+		return load(ctx, args[1:], client.Run)
+	case "stress":
+		return load(ctx, args[1:], client.Stress)
+	}
+	return 2, fmt.Errorf("%q is none of keygen, server, client, stress", args[0])
+}
+
+func keygen(args []string) (int, error) {
+	if len(args) != 2 {
+		return 2, errors.New("usage: awkward keygen DIR N")
+	}
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return 2, fmt.Errorf("%q is not a number of replicas", args[1])
+	}
+	return exit(identity.Generate(args[0], n, rand.Reader))
+}
+
+func serve(ctx context.Context, args []string) (int, error) {
+	flags := flag.NewFlagSet("awkward server", flag.ContinueOnError)
+	config := flags.String("config", "", "configuration `file`")
+	o := server.Options{Resolver: net.DefaultResolver, Stdout: os.Stdout, Stderr: os.Stderr}
+	flags.IntVar(&o.Index, "index", -1, "which `line` of the configuration this replica is, from 0")
+	flags.StringVar(&o.Keys, "keys", "", "`directory` with the keys")
+	flags.StringVar(&o.StatsFile, "stats_file", "", "`file` to write statistics to at the end")
+	flags.DurationVar(&o.Load, "load_time", 1500*time.Millisecond, "how long to load")
+	flags.DurationVar(&o.Service, "service_time", 0, "how long an operation takes")
+	if err := flags.Parse(args); err != nil {
+		return 2, nil // flag has printed it
+	}
+	var err error
+	if o.Config, err = readConfig(*config); err != nil {
+		return 1, err
+	}
+	return exit(server.Run(ctx, o))
+}
+
+func load(ctx context.Context, args []string, manner func(context.Context, client.Options) (int, error)) (int, error) {
+	flags := flag.NewFlagSet("awkward client", flag.ContinueOnError)
+	config := flags.String("config", "", "configuration `file`")
+	o := client.Options{Resolver: net.DefaultResolver, Stdout: os.Stdout, Stderr: os.Stderr}
+	flags.StringVar(&o.Keys, "keys", "", "`directory` with the keys")
+	flags.IntVar(&o.First, "id", 0, "id of the first client")
+	flags.IntVar(&o.Clients, "clients", 1, "clients to run")
+	duration := flags.Float64("duration", 30, "`seconds` of the whole run (client)")
+	warmUp := flags.Float64("warmup", 0, "`seconds` at the start that are not reported (client)")
+	coolDown := flags.Float64("cooldown", 0, "`seconds` at the end that are not reported (client)")
+	flags.DurationVar(&o.PrintTime, "print_time", 300*time.Millisecond, "how long to take before printing (stress)")
+	if err := flags.Parse(args); err != nil {
+		return 2, nil // flag has printed it
+	}
+	o.Duration, o.WarmUp, o.CoolDown = seconds(*duration), seconds(*warmUp), seconds(*coolDown)
+	var err error
+	if o.Config, err = readConfig(*config); err != nil {
+		return 1, err
+	}
+	return manner(ctx, o)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func readConfig(file string) (group.Config, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return group.Config{}, fmt.Errorf("open configuration: %w", err)
+	}
+	defer f.Close()
+	config, err := group.Parse(f)
+	if err != nil {
+		return group.Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return config, nil
+}
+
+func exit(err error) (int, error) {
+	if err != nil {
+		return 1, err
+	}
+	return 0, nil
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"assay.dev/assay/systems/awkward/internal/wire"
+)
+
+// reply is one correct answer, or the reason why a link is of no use any more.
+type reply struct {
+	seq uint64
+	err error
+}
+
+// session is what one client holds: a connection to every replica.
+type session struct {
+	client  int
+	quorum  int
+	seq     uint64
+	links   []net.Conn // nil: given up
+	replies chan reply
+	done    chan struct{}
+}
+
+// dial connects to all replicas, once. A replica that cannot be reached then is fatal, in the manner of the originals. The session is nil
+// when the context ended first.
+func dial(ctx context.Context, id int, p *process) (*session, error) {
+	s := &session{
+		client: id, quorum: p.Config.Quorum(),
+		replies: make(chan reply, len(p.addrs)), done: make(chan struct{}),
+	}
+	for i, addr := range p.addrs {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(ctx, "tcp4", addr.String())
+		if err != nil {
+			s.close()
+			if ctx.Err() != nil {
+				return nil, nil
+			}
+			return nil, fmt.Errorf("connect to replica %d: %w", i, err)
+		}
+		s.links = append(s.links, conn)
+		go s.receive(conn, i, p)
+	}
+	return s, nil
+}
+
+func (s *session) close() {
+	close(s.done)
+	for _, link := range s.links {
+		if link != nil {
+			link.Close()
+		}
+	}
+}
+
+// receive reads the answers of one replica. A replica answers in order, so the n-th line belongs to operation n.
+func (s *session) receive(conn net.Conn, replica int, p *process) {
+	lines := bufio.NewReaderSize(conn, wire.MaxLine)
+	for seq := uint64(1); ; seq++ {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return // a replica that is gone gives no answers; the quorum must do without it
+		}
+		op := wire.Op{Client: s.client, Seq: seq}
+		err = op.CheckReply(strings.TrimSuffix(line, "\n"), replica, p.publics[replica])
+		select {
+		case s.replies <- reply{seq: seq, err: err}:
+		case <-s.done:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// commit carries out one operation: it is over when a quorum has answered. Any wrong answer is fatal.
+func (s *session) commit(ctx context.Context) error {
+	s.seq++
+	request := wire.Op{Client: s.client, Seq: s.seq}.String() + "\n"
+	for i, link := range s.links {
+		if link == nil {
+			continue
+		}
+		// A replica that does not even take a line of 30 bytes has been silent for megabytes: it is given up.
+		if err := link.SetWriteDeadline(time.Now().Add(opTimeout)); err != nil {
+			return fmt.Errorf("set deadline: %w", err)
+		}
+		if _, err := io.WriteString(link, request); err != nil {
+			link.Close()
+			s.links[i] = nil
+		}
+	}
+	timeout := time.NewTimer(opTimeout)
+	defer timeout.Stop()
+	for answers := 0; answers < s.quorum; {
+		select {
+		case r := <-s.replies:
+			if r.err != nil {
+				return fmt.Errorf("operation %d: %w", r.seq, r.err)
+			}
+			if r.seq == s.seq { // others are late answers to operations that are over
+				answers++
+			}
+		case <-timeout.C:
+			return fmt.Errorf("operation %d: only %d of %d replicas answered within %s", s.seq, answers, s.quorum, opTimeout)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

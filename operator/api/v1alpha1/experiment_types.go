@@ -141,7 +141,7 @@ type SystemReference struct {
 	// +kubebuilder:validation:MaxLength=40
 	Name string `json:"name"`
 
-	// parameters for this system only, under those of the experiment and of the point.
+	// parameters for this system only, over those of the experiment, under those of the workload and of the point.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Parameters map[string]Value `json:"parameters,omitempty"`

@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// checkWithoutSystems makes all checks that need no System. written is the spec before its profile was applied.
+func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
+	e.checkProfile(written)
+	var errs field.ErrorList
+	e.windows, errs = checkSchedule(e.origin.schedule(), e.spec.Schedule)
+	e.add(errs...)
+	e.checkClients()
+	e.checkTolerances()
+	e.checkFaultTimes()
+	e.checkReported()
+}
+
+func (e *expansion) checkProfile(written *v1alpha1.ExperimentSpec) {
+	if written.Profile == "" {
+		return
+	}
+	if e.origin.profile == nil {
+		names := make([]string, len(written.Profiles))
+		for i, p := range written.Profiles {
+			names[i] = p.Name
+		}
+		e.add(field.Invalid(field.NewPath("spec", "profile"), written.Profile, unknownName("there is no profile", written.Profile, names)))
+		return
+	}
+	axes := make([]string, len(written.Sweep))
+	for i, a := range written.Sweep {
+		axes[i] = a.Axis
+	}
+	seen := map[string]bool{}
+	for k, a := range e.origin.profile.Sweep {
+		path := e.origin.path.Child("sweep").Index(k).Child("axis")
+		if !slices.Contains(axes, a.Axis) {
+			e.add(field.Invalid(path, a.Axis, "a profile replaces axes of spec.sweep; "+unknownName("spec.sweep has no axis", a.Axis, axes)))
+		}
+		if seen[a.Axis] {
+			e.add(field.Duplicate(path, a.Axis))
+		}
+		seen[a.Axis] = true
+	}
+	claims := make([]string, len(written.Claims))
+	for i, c := range written.Claims {
+		claims[i] = c.Name
+	}
+	for k, c := range e.origin.profile.Claims {
+		if !slices.Contains(claims, c.Name) {
+			e.add(field.Invalid(e.origin.path.Child("claims").Index(k).Child("name"), c.Name, unknownName("there is no claim", c.Name, claims)))
+		}
+	}
+}
+
+func (e *expansion) checkClients() {
+	path := field.NewPath("spec", "clients")
+	c := e.spec.Clients
+	_, errs := checkDuration(path.Child("timeout"), c.Timeout, bounds{time.Millisecond, 10 * time.Minute})
+	e.add(errs...)
+	backoff, errs := checkDuration(path.Child("retry", "backoff"), c.Retry.Backoff, bounds{0, 10 * time.Minute})
+	e.add(errs...)
+	most, errs := checkDuration(path.Child("retry", "maxBackoff"), c.Retry.MaxBackoff, bounds{0, 10 * time.Minute})
+	e.add(errs...)
+	if len(errs) == 0 && most < backoff {
+		e.add(field.Invalid(path.Child("retry", "maxBackoff"), string(c.Retry.MaxBackoff),
+			fmt.Sprintf("must be at least retry.backoff, %s", c.Retry.Backoff)))
+	}
+	hasRateAxis := slices.ContainsFunc(e.spec.Sweep, func(a v1alpha1.Axis) bool { return a.Axis == "rate" && len(a.Values) > 0 })
+	switch {
+	case c.Loop == v1alpha1.LoopOpen && c.Rate == nil && !hasRateAxis:
+		e.add(field.Required(path.Child("rate"), "an Open loop offers a rate: set it in requests per second, or add an axis \"rate\" to the sweep"))
+	case c.Loop == v1alpha1.LoopClosed && c.Rate != nil:
+		e.add(field.Invalid(path.Child("rate"), *c.Rate, "only an Open loop has a rate; remove it or set loop: Open"))
+	}
+}
+
+func (e *expansion) checkTolerances() {
+	path := field.NewPath("spec", "tolerances")
+	for _, t := range []struct {
+		name  string
+		value v1alpha1.Duration
+	}{{"faultLateness", e.spec.Tolerances.FaultLateness}, {"startSpread", e.spec.Tolerances.StartSpread}} {
+		_, errs := checkDuration(path.Child(t.name), t.value, bounds{time.Microsecond, time.Hour})
+		e.add(errs...)
+	}
+}
+
+// checkReported checks the paper's curves: they must run along axes of the sweep and hold numbers.
+func (e *expansion) checkReported() {
+	axes := []string{}
+	if len(e.spec.Systems) > 1 {
+		axes = append(axes, systemAxis)
+	}
+	for _, a := range e.spec.Sweep {
+		axes = append(axes, a.Axis)
+	}
+	for i, r := range e.spec.Reported {
+		path := field.NewPath("spec", "reported").Index(i)
+		if !slices.Contains(axes, r.Axis) {
+			e.add(field.Invalid(path.Child("axis"), r.Axis, unknownName("the sweep has no axis", r.Axis, axes)))
+		}
+		for _, name := range sortedKeys(r.At) {
+			if !slices.Contains(axes, name) {
+				e.add(field.Invalid(path.Child("at").Key(name), r.At[name].String(), unknownName("the sweep has no axis", name, axes)))
+			}
+		}
+		for j, v := range r.Values {
+			if _, _, err := parseValue(v1alpha1.ParameterDecimal, v.Y.String()); err != nil {
+				e.add(field.Invalid(path.Child("values").Index(j).Child("y"), v.Y.String(), fmt.Sprintf("must be a number, in %s", r.Unit)))
+			}
+		}
+	}
+}
+
+// checkParameters checks every parameter that is set outside the sweep against every system that it is set for.
+func (e *expansion) checkParameters() {
+	root := field.NewPath("spec")
+	for _, name := range sortedKeys(e.spec.Parameters) {
+		e.checkSetting(e.origin.parameter(name), name, e.spec.Parameters[name], e.systems)
+	}
+	for i, ref := range e.spec.Systems {
+		for _, name := range sortedKeys(ref.Parameters) {
+			e.checkSetting(root.Child("systems").Index(i).Child("parameters").Key(name), name, ref.Parameters[name], e.systems[i:i+1])
+		}
+	}
+	for _, name := range sortedKeys(e.spec.Workload.Parameters) {
+		e.checkSetting(root.Child("workload", "parameters").Key(name), name, e.spec.Workload.Parameters[name], e.systems)
+	}
+}
+
+// checkSetting checks one value of one parameter against the systems that it is set for.
+func (e *expansion) checkSetting(path *field.Path, name string, value v1alpha1.Value, systems []system) {
+	for _, s := range systems {
+		p, ok := s.declared[name]
+		if !ok {
+			detail := fmt.Sprintf("System %q with workload %q ", s.name, e.spec.Workload.Name) +
+				unknownName("declares no parameter", name, s.declared.names())
+			if len(e.systems) > 1 {
+				detail += "; what only some systems declare goes under spec.systems[].parameters"
+			}
+			e.add(field.Invalid(path, value.String(), detail))
+			continue
+		}
+		if _, err := checkValue(p, value); err != nil {
+			e.add(field.Invalid(path, value.String(), fmt.Sprintf("%v (System %q)", err, s.name)))
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Bounds of an experiment.
+const (
+	MaxPoints   = 1024
+	MaxTrials   = 10000
+	MaxReplicas = 1000 // of one trial
+)
+
+// Plan is an experiment with everything decided but the order's seed.
+type Plan struct {
+	// Spec is the experiment's, with its profile applied.
+	Spec v1alpha1.ExperimentSpec
+	// Axes of the sweep with their values, in order.
+	Axes []results.Axis
+	// Points in the order of their index.
+	Points []Point
+	// Warnings name what is allowed and probably not meant.
+	Warnings []string
+}
+
+// Point is one combination of the axes.
+type Point struct {
+	// Template is the point's TrialSpec without number, repetition, attempt, seed and revision.
+	Template v1alpha1.TrialSpec
+	// Replicas of one shard.
+	Replicas int32
+}
+
+// Trials is the number of valid trials that the plan wants.
+func (p *Plan) Trials() int { return len(p.Points) * int(p.Spec.Repetitions.Min) }
+
+// experimentName is what the names of pods and Services can begin with.
+var experimentName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,22}[a-z0-9])?$`)
+
+// Expand applies the profile, checks the experiment against the Systems it names (by name, as they are now or as they were
+// snapshot) and resolves every point. Each error names the field, its value and what would be right. A System that is not in
+// systems gives an error of type ErrorTypeNotFound and keeps all checks that need it from being made.
+func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*Plan, field.ErrorList) {
+	e := &expansion{
+		name:   exp.Name,
+		spec:   ApplyProfile(exp.Spec),
+		origin: originOf(&exp.Spec),
+		seen:   map[string]bool{},
+	}
+	if !experimentName.MatchString(exp.Name) {
+		e.add(field.Invalid(field.NewPath("metadata", "name"), exp.Name,
+			"must be 1 to 24 lower-case letters, digits and dashes, starting with a letter, since names of pods begin with it"))
+	}
+	e.checkWithoutSystems(&exp.Spec)
+	if !e.resolveSystems(systems) {
+		return nil, e.errs
+	}
+	e.checkParameters()
+	e.resolveAxes()
+	if len(e.errs) > 0 {
+		return nil, e.errs
+	}
+	e.resolvePoints()
+	if len(e.errs) > 0 {
+		return nil, e.errs
+	}
+	p := &Plan{Spec: e.spec, Points: e.points, Warnings: e.unusedFaults()}
+	for _, a := range e.axes {
+		axis := results.Axis{Name: a.name}
+		for _, c := range a.choices {
+			axis.Values = append(axis.Values, c.label)
+		}
+		p.Axes = append(p.Axes, axis)
+	}
+	return p, nil
+}
+
+// expansion is the work in progress of one Expand.
+type expansion struct {
+	name    string
+	spec    v1alpha1.ExperimentSpec
+	origin  origin
+	windows windows
+	systems []system
+	axes    []axis
+	points  []Point
+	errs    field.ErrorList
+	seen    map[string]bool
+}
+
+// system is one of the experiment's systems, ready to be asked.
+type system struct {
+	name     string
+	spec     v1alpha1.SystemSpec
+	declared declared
+	count    *countExpression
+}
+
+// add records errors, each once: several points give the same one.
+func (e *expansion) add(errs ...*field.Error) {
+	for _, err := range errs {
+		if text := err.Error(); !e.seen[text] {
+			e.seen[text] = true
+			e.errs = append(e.errs, err)
+		}
+	}
+}
+
+// resolveSystems looks the systems and their workload up. It reports whether all checks that need them can be made.
+func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool {
+	complete := true
+	for i, ref := range e.spec.Systems {
+		path := field.NewPath("spec", "systems").Index(i).Child("name")
+		spec, ok := systems[ref.Name]
+		if !ok {
+			err := field.NotFound(path, ref.Name)
+			err.Detail = "no System of that name is in the namespace; apply it, or name one that exists"
+			e.add(err)
+			complete = false
+			continue
+		}
+		s := system{name: ref.Name, spec: spec}
+		workload, known := findWorkload(spec, e.spec.Workload.Name)
+		if !known {
+			e.add(field.Invalid(field.NewPath("spec", "workload", "name"), e.spec.Workload.Name,
+				fmt.Sprintf("System %q ", ref.Name)+unknownName("has no workload", e.spec.Workload.Name, workloadNames(spec))))
+			complete = false
+			continue
+		}
+		s.declared = declare(spec, workload)
+		count, err := compileCount(spec.Replicas.Count)
+		if err != nil {
+			e.add(field.Invalid(path, ref.Name, fmt.Sprintf("System %q: replicas.count %q %v", ref.Name, spec.Replicas.Count, err)))
+			complete = false
+			continue
+		}
+		s.count = count
+		e.systems = append(e.systems, s)
+	}
+	return complete && len(e.systems) > 0
+}
+
+func findWorkload(spec v1alpha1.SystemSpec, name string) (v1alpha1.Workload, bool) {
+	for _, w := range spec.Workloads {
+		if w.Name == name {
+			return w, true
+		}
+	}
+	return v1alpha1.Workload{}, false
+}
+
+func workloadNames(spec v1alpha1.SystemSpec) []string {
+	names := make([]string, len(spec.Workloads))
+	for i, w := range spec.Workloads {
+		names[i] = w.Name
+	}
+	return names
+}

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Step is what happens next in an experiment, and why.
+type Step struct {
+	// Create is the trial to create, or nil.
+	Create *v1alpha1.TrialSpec
+	// Done is true when no further trial will run.
+	Done bool
+	// Reason is that of the experiment's condition Complete: TrialsRunning, Suspended, AllTrialsValid or RetriesExhausted.
+	Reason string
+	// Message is a sentence for users, stable while nothing happens.
+	Message string
+	// Counts of the trials by outcome.
+	Counts v1alpha1.TrialCounts
+}
+
+// Outcome of a trial: ReasonSucceeded, ReasonInvalid or ReasonFailed when it is complete, else ReasonInProgress.
+func Outcome(t *v1alpha1.Trial) string {
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return v1alpha1.ReasonInProgress
+	}
+	switch c.Reason {
+	case v1alpha1.ReasonSucceeded, v1alpha1.ReasonInvalid:
+		return c.Reason
+	}
+	return v1alpha1.ReasonFailed
+}
+
+// Next decides from the trials that exist. It creates at most one, and none while another is active. trials must be those of this experiment;
+// their order does not matter.
+func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step {
+	o := observe(trials)
+	o.counts.Planned = int32(p.Trials())
+	step := Step{Counts: o.counts}
+	slot, round, open := nextSlot(p, seed, o)
+	unresolved := int32(p.Trials()) - o.resolved(p)
+	switch {
+	case o.counts.Active > 0:
+		step.Reason = v1alpha1.ReasonTrialsRunning
+		step.Message = fmt.Sprintf("Trial %d runs point %d, repetition %d; %d of %d trials are valid.",
+			o.active.Number, o.active.Point.Index, o.active.Repetition, o.resolved(p), p.Trials())
+	case !open && unresolved == 0:
+		step.Done, step.Reason = true, v1alpha1.ReasonAllTrialsValid
+		step.Message = fmt.Sprintf("All %d trials of %d points are valid.", p.Trials(), len(p.Points))
+	case !open:
+		step.Done, step.Reason = true, v1alpha1.ReasonRetriesExhausted
+		step.Message = fmt.Sprintf("%d of %d trials are valid; the others failed or were invalid %d times each. See the conditions of those Trials.",
+			o.resolved(p), p.Trials(), *p.Spec.Retries+1)
+	case p.Spec.Suspend:
+		step.Reason = v1alpha1.ReasonSuspended
+		step.Message = fmt.Sprintf("No trial is started while spec.suspend is true; %d of %d trials are valid.", o.resolved(p), p.Trials())
+	default:
+		step.Reason = v1alpha1.ReasonTrialsRunning
+		step.Create = newTrial(p, seed, slot, o)
+		step.Message = fmt.Sprintf("Round %d starts point %d, repetition %d, attempt %d; %d of %d trials are valid.",
+			round, slot.Point, slot.Repetition, step.Create.Attempt, o.resolved(p), p.Trials())
+	}
+	return step
+}
+
+// observation is what the trials say.
+type observation struct {
+	counts   v1alpha1.TrialCounts
+	active   *v1alpha1.TrialSpec
+	attempts map[Slot]int32 // used so far, successful or not
+	valid    map[Slot]bool
+	next     int32 // number of the next trial
+}
+
+func observe(trials []v1alpha1.Trial) observation {
+	o := observation{attempts: map[Slot]int32{}, valid: map[Slot]bool{}}
+	for i := range trials {
+		t := &trials[i]
+		slot := Slot{Point: t.Spec.Point.Index, Repetition: t.Spec.Repetition}
+		o.attempts[slot] = max(o.attempts[slot], t.Spec.Attempt+1)
+		o.next = max(o.next, t.Spec.Number+1)
+		switch Outcome(t) {
+		case v1alpha1.ReasonSucceeded:
+			o.counts.Succeeded++
+			o.valid[slot] = true
+		case v1alpha1.ReasonInvalid:
+			o.counts.Invalid++
+		case v1alpha1.ReasonFailed:
+			o.counts.Failed++
+		default:
+			o.counts.Active++
+			if o.active == nil || t.Spec.Number < o.active.Number {
+				o.active = &t.Spec
+			}
+		}
+	}
+	return o
+}
+
+// resolved counts the slots of the plan that have a valid trial.
+func (o observation) resolved(p *Plan) int32 {
+	n := int32(0)
+	for slot := range o.valid {
+		if int(slot.Point) < len(p.Points) && slot.Repetition < p.Spec.Repetitions.Min {
+			n++
+		}
+	}
+	return n
+}
+
+// nextSlot finds, in the first round with an open slot, the first of those with the fewest attempts.
+func nextSlot(p *Plan, seed int64, o observation) (slot Slot, round int, open bool) {
+	for i, slots := range Rounds(p, seed) {
+		for _, s := range slots {
+			if o.valid[s] || o.attempts[s] > *p.Spec.Retries {
+				continue
+			}
+			if !open || o.attempts[s] < o.attempts[slot] {
+				slot, round, open = s, i, true
+			}
+		}
+		if open {
+			return slot, round, true
+		}
+	}
+	return Slot{}, 0, false
+}
+
+// newTrial fills a point's template in.
+func newTrial(p *Plan, seed int64, slot Slot, o observation) *v1alpha1.TrialSpec {
+	t := p.Points[slot.Point].Template.DeepCopy()
+	t.Number = o.next
+	t.Repetition = slot.Repetition
+	t.Attempt = o.attempts[slot]
+	t.Seed = TrialSeed(seed, slot.Point, slot.Repetition, t.Attempt)
+	return t
+}

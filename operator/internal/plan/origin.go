@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// origin remembers which fields of an applied spec come from the profile, so that an error names the field that its author wrote.
+type origin struct {
+	profile *v1alpha1.Profile
+	path    *field.Path // of the profile
+	sweep   []*field.Path
+}
+
+func originOf(spec *v1alpha1.ExperimentSpec) origin {
+	o := origin{profile: findProfile(spec)}
+	for i := range spec.Sweep {
+		o.sweep = append(o.sweep, field.NewPath("spec", "sweep").Index(i))
+	}
+	if o.profile == nil {
+		return o
+	}
+	index := slices.IndexFunc(spec.Profiles, func(p v1alpha1.Profile) bool { return p.Name == spec.Profile })
+	o.path = field.NewPath("spec", "profiles").Index(index)
+	for k, axis := range o.profile.Sweep {
+		path := o.path.Child("sweep").Index(k)
+		if i := slices.IndexFunc(spec.Sweep, func(a v1alpha1.Axis) bool { return a.Axis == axis.Axis }); i >= 0 {
+			o.sweep[i] = path
+		} else {
+			o.sweep = append(o.sweep, path)
+		}
+	}
+	return o
+}
+
+func (o origin) part(replaced bool, name string) *field.Path {
+	if replaced {
+		return o.path.Child(name)
+	}
+	return field.NewPath("spec", name)
+}
+
+func (o origin) schedule() *field.Path {
+	return o.part(o.profile != nil && o.profile.Schedule != nil, "schedule")
+}
+
+func (o origin) topology() *field.Path {
+	return o.part(o.profile != nil && o.profile.Topology != nil, "topology")
+}
+
+func (o origin) repetitions() *field.Path {
+	return o.part(o.profile != nil && o.profile.Repetitions != nil, "repetitions")
+}
+
+func (o origin) nodes() *field.Path {
+	if o.profile != nil && o.profile.Nodes != nil {
+		return o.path.Child("nodes")
+	}
+	return field.NewPath("spec", "clients", "nodes")
+}
+
+// parameters of the experiment, where name may come from the profile.
+func (o origin) parameter(name string) *field.Path {
+	replaced := false
+	if o.profile != nil {
+		_, replaced = o.profile.Parameters[name]
+	}
+	return o.part(replaced, "parameters").Key(name)
+}

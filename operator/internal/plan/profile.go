@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// ApplyProfile returns the spec with the settings of its profile in place, and the defaults that the API server would have filled in. Without a
+// profile only the defaults are added. The result keeps profile and profiles, so that a reader can see where settings came from and which
+// claims are skipped. Applying it twice is the same as applying it once.
+func ApplyProfile(spec v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {
+	out := *spec.DeepCopy()
+	if p := findProfile(&out); p != nil {
+		applySweep(&out, p)
+		applySizes(&out, p)
+		applyParameters(&out, p)
+		applyClaims(&out, p)
+	}
+	setDefaults(&out)
+	return out
+}
+
+// findProfile returns the profile in use, or nil.
+func findProfile(spec *v1alpha1.ExperimentSpec) *v1alpha1.Profile {
+	if spec.Profile == "" {
+		return nil
+	}
+	i := slices.IndexFunc(spec.Profiles, func(p v1alpha1.Profile) bool { return p.Name == spec.Profile })
+	if i < 0 {
+		return nil
+	}
+	return spec.Profiles[i].DeepCopy()
+}
+
+func applySweep(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
+	for _, axis := range p.Sweep {
+		i := slices.IndexFunc(spec.Sweep, func(a v1alpha1.Axis) bool { return a.Axis == axis.Axis })
+		if i < 0 {
+			spec.Sweep = append(spec.Sweep, axis)
+			continue
+		}
+		spec.Sweep[i] = axis
+	}
+}
+
+func applySizes(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
+	if p.Schedule != nil {
+		spec.Schedule = *p.Schedule
+	}
+	if p.Repetitions != nil {
+		spec.Repetitions = *p.Repetitions
+	}
+	if p.Topology != nil {
+		spec.Topology = *p.Topology
+	}
+	if p.Nodes != nil {
+		spec.Clients.Nodes = *p.Nodes
+	}
+}
+
+// applyParameters puts the profile's parameters above all others but those of the axes: each is set for the experiment and removed where it
+// would hide that.
+func applyParameters(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
+	if len(p.Parameters) == 0 {
+		return
+	}
+	if spec.Parameters == nil {
+		spec.Parameters = map[string]v1alpha1.Value{}
+	}
+	maps.Copy(spec.Parameters, p.Parameters)
+	for name := range p.Parameters {
+		delete(spec.Workload.Parameters, name)
+		for i := range spec.Systems {
+			delete(spec.Systems[i].Parameters, name)
+		}
+	}
+}
+
+func applyClaims(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
+	for _, change := range p.Claims {
+		i := slices.IndexFunc(spec.Claims, func(c v1alpha1.Claim) bool { return c.Name == change.Name })
+		if i < 0 {
+			continue
+		}
+		c := &spec.Claims[i]
+		if change.Expr != "" {
+			c.Expr = change.Expr
+		}
+		if change.Reported != nil {
+			c.Reported = change.Reported
+		}
+		if change.Within != "" {
+			c.Within = change.Within
+		}
+	}
+}
+
+// SkippedClaims returns the claims that the profile in use does not judge, with the reason it gives.
+func SkippedClaims(spec v1alpha1.ExperimentSpec) map[string]string {
+	skipped := map[string]string{}
+	if p := findProfile(&spec); p != nil {
+		for _, c := range p.Claims {
+			if c.Skip != "" {
+				skipped[c.Name] = c.Skip
+			}
+		}
+	}
+	return skipped
+}
+
+// setDefaults fills in what the CRD's defaults fill in on the API server, so that a file that was never sent there gives the same plan. Fields
+// whose zero value means something (topology.f, retries.attempts) are left to DecodeExperiment.
+func setDefaults(spec *v1alpha1.ExperimentSpec) {
+	orDefault(&spec.Topology.Shards, 1)
+	orDefault(&spec.Network.Profile, "lan")
+	orDefault(&spec.Clients.Nodes, 1)
+	orDefault(&spec.Clients.Count, 1)
+	orDefault(&spec.Clients.Timeout, "10s")
+	orDefault(&spec.Clients.Retry.Backoff, "2ms")
+	orDefault(&spec.Clients.Retry.MaxBackoff, "300ms")
+	orDefault(&spec.Schedule.WarmUp, "5s")
+	orDefault(&spec.Schedule.CoolDown, "2s")
+	orDefault(&spec.Schedule.Drain, "10s")
+	orDefault(&spec.Repetitions.Min, 3)
+	orDefault(&spec.Order, v1alpha1.OrderRandomizedInterleaved)
+	orDefault(&spec.Tolerances.FaultLateness, "20ms")
+	orDefault(&spec.Tolerances.StartSpread, "100ms")
+	if spec.Retries == nil {
+		two := int32(2)
+		spec.Retries = &two
+	}
+	if spec.Clients.Loop == v1alpha1.LoopOpen && spec.Clients.Arrivals == nil {
+		poisson := v1alpha1.ArrivalsPoisson
+		spec.Clients.Arrivals = &poisson
+	}
+	for i := range spec.Faults {
+		if k := spec.Faults[i].NodeKill; k != nil {
+			orDefault(&k.Mode, "Pods")
+		}
+	}
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,99 @@
+package plan_test
+
+import (
+	"testing"
+
+	"text/template"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+func parse(name, text string) error {
+	_, err := template.New(name).Parse(text)
+	return err
+}
+
+func TestValidateSystemAccepts(t *testing.T) {
+	full := builders.System("full").Set(func(s *v1alpha1.SystemSpec) {
+		s.Prepare = &v1alpha1.PrepareStep{Container: s.Replicas.Containers[0], OutputPath: "/keys", Timeout: "1h"}
+		s.Replicas.Files = []v1alpha1.FileSet{{MountPath: "/etc/echo", Files: []v1alpha1.File{{Name: "a", Template: "{{.Self}}"}}}}
+		s.Replicas.Volumes = []v1alpha1.Volume{{Name: "data", MountPath: "/data", Medium: v1alpha1.VolumeMemory}}
+		s.Replicas.Ready = append(s.Replicas.Ready, v1alpha1.Gate{Port: "peer"}, v1alpha1.Gate{HTTP: &v1alpha1.HTTPGate{Port: "peer"}})
+		s.Roles = []v1alpha1.Role{{Name: "leader", Log: &v1alpha1.LogGate{Pattern: "leader", Container: "replica"}}}
+		s.Steps = []v1alpha1.Step{{Name: "load", Command: []string{"load"}, Timeout: "24h"}}
+	})
+	for _, b := range []*builders.SystemBuilder{builders.System("basil"), full} {
+		if errs := plan.ValidateSystem(&b.Obj().Spec, parse); len(errs) > 0 {
+			t.Errorf("%s: %v", b.Obj().Name, errs.ToAggregate())
+		}
+	}
+}
+
+func TestValidateSystemErrors(t *testing.T) {
+	first := func(change func(*v1alpha1.Parameter)) func(*v1alpha1.SystemSpec) {
+		return func(s *v1alpha1.SystemSpec) { change(&s.Parameters[2]) } // batch, an Integer from 1 to 64
+	}
+	tests := map[string]struct {
+		change func(*v1alpha1.SystemSpec)
+		want   []string
+	}{
+		"parameter called as an axis":      {first(func(p *v1alpha1.Parameter) { p.Name = "clients" }), []string{"spec.parameters[2].name", `"clients"`, "axis of every sweep"}},
+		"parameter called system":          {first(func(p *v1alpha1.Parameter) { p.Name = "system" }), []string{"spec.parameters[2].name", `"system"`, "call the parameter otherwise"}},
+		"parameter of system and workload": {func(s *v1alpha1.SystemSpec) { s.Workloads[0].Parameters[0].Name = "batch" }, []string{"spec.workloads[0].parameters[0].name", `"batch"`, "a parameter of the system"}},
+		"default out of bounds":            {first(func(p *v1alpha1.Parameter) { *p.Default = builders.Value(65) }), []string{"spec.parameters[2].default", `"65"`, "at most 64"}},
+		"default of a wrong type":          {first(func(p *v1alpha1.Parameter) { *p.Default = builders.Value("x") }), []string{"spec.parameters[2].default", `"x"`, "integer such as 10"}},
+		"allowed of a wrong type":          {first(func(p *v1alpha1.Parameter) { p.Allowed = builders.Values(1, "x") }), []string{"spec.parameters[2].allowed[1]", `"x"`, "integer"}},
+		"bound of a wrong type":            {first(func(p *v1alpha1.Parameter) { *p.Minimum = builders.Value("1s") }), []string{"spec.parameters[2].minimum", `"1s"`, "integer"}},
+		"bounds the wrong way":             {first(func(p *v1alpha1.Parameter) { *p.Minimum = builders.Value(65) }), []string{"spec.parameters[2].minimum", `"65"`, "at most maximum, 64"}},
+		"bound of a string":                {first(func(p *v1alpha1.Parameter) { p.Type = v1alpha1.ParameterString }), []string{"spec.parameters[2].minimum", `"1"`, "a String has no minimum"}},
+		"count":                            {func(s *v1alpha1.SystemSpec) { s.Replicas.Count = "5f+1" }, []string{"spec.replicas.count", `"5f+1"`, "such as 3*f+1"}},
+		"two ports of one number": {func(s *v1alpha1.SystemSpec) {
+			s.Replicas.Ports = append(s.Replicas.Ports, v1alpha1.Port{Name: "x", Port: 7000})
+		}, []string{"spec.replicas.ports[1].port", ": 7000:", `port "peer"`}},
+		"gate on an undeclared port": {func(s *v1alpha1.SystemSpec) { s.Replicas.Ready = []v1alpha1.Gate{{Port: "per"}} }, []string{"spec.replicas.ready[0].port", `"per"`, `did you mean "peer"?`}},
+		"HTTP gate on an undeclared port": {func(s *v1alpha1.SystemSpec) {
+			s.Replicas.Ready = []v1alpha1.Gate{{HTTP: &v1alpha1.HTTPGate{Port: "web"}}}
+		}, []string{"spec.replicas.ready[0].http.port", `"web"`, "there are: peer"}},
+		"role on an undeclared port": {func(s *v1alpha1.SystemSpec) { s.Roles = []v1alpha1.Role{{HTTP: &v1alpha1.HTTPGate{Port: "web"}}} }, []string{"spec.roles[0].http.port", `"web"`, "there are: peer"}},
+		"log pattern":                {func(s *v1alpha1.SystemSpec) { s.Replicas.Ready[0].Log.Pattern = "(?=x)" }, []string{"spec.replicas.ready[0].log.pattern", `"(?=x)"`, "RE2"}},
+		"log of a missing container": {func(s *v1alpha1.SystemSpec) { s.Replicas.Ready[0].Log.Container = "x" }, []string{"spec.replicas.ready[0].log.container", `"x"`, "there are: replica"}},
+		"end of a client by a bad pattern": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.End = &v1alpha1.ClientEnd{Log: &v1alpha1.LogGate{Pattern: "["}}
+		}, []string{"spec.clients.end.log.pattern", `"["`, "RE2"}},
+		"readyTimeout":               {func(s *v1alpha1.SystemSpec) { s.Replicas.ReadyTimeout = "3h" }, []string{"spec.replicas.readyTimeout", `"3h"`, "from 1s to 2h"}},
+		"stop's grace":               {func(s *v1alpha1.SystemSpec) { s.Replicas.Stop = &v1alpha1.StopSpec{Grace: "-1s"} }, []string{"spec.replicas.stop.grace", `"-1s"`, "from 0s to 10m"}},
+		"step's timeout":             {func(s *v1alpha1.SystemSpec) { s.Steps = []v1alpha1.Step{{Timeout: "25h"}} }, []string{"spec.steps[0].timeout", `"25h"`, "to 24h"}},
+		"prepare's timeout":          {func(s *v1alpha1.SystemSpec) { s.Prepare = &v1alpha1.PrepareStep{OutputPath: "/k", Timeout: "2h"} }, []string{"spec.prepare.timeout", `"2h"`, "to 1h"}},
+		"files in Assay's directory": {func(s *v1alpha1.SystemSpec) { s.Replicas.Files = []v1alpha1.FileSet{{MountPath: "/assay/x"}} }, []string{"spec.replicas.files[0].mountPath", `"/assay/x"`, "such as /data"}},
+		"files in the root":          {func(s *v1alpha1.SystemSpec) { s.Clients.Files = []v1alpha1.FileSet{{MountPath: "/x/.."}} }, []string{"spec.clients.files[0].mountPath", `"/x/.."`, "must not be /"}},
+		"volume over files": {func(s *v1alpha1.SystemSpec) {
+			s.Replicas.Files = []v1alpha1.FileSet{{MountPath: "/data"}}
+			s.Replicas.Volumes = []v1alpha1.Volume{{MountPath: "/data/"}}
+		}, []string{"spec.replicas.volumes[0].mountPath", `"/data/"`, "spec.replicas.files[0].mountPath is the same directory"}},
+		"client without results":  {func(s *v1alpha1.SystemSpec) { s.Clients.Driver = nil }, []string{"spec.clients.results", "Required", "or set driver"}},
+		"template of the command": {func(s *v1alpha1.SystemSpec) { s.Replicas.Containers[0].Command[0] = "{{.F" }, []string{"spec.replicas.containers[0].command[0]", `"{{.F"`, "must be a Go template"}},
+		"template of the image":   {func(s *v1alpha1.SystemSpec) { s.Clients.Containers[0].Image = "{{end}}" }, []string{"spec.clients.containers[0].image", `"{{end}}"`, "must be a Go template"}},
+		"template of a variable": {func(s *v1alpha1.SystemSpec) {
+			s.Replicas.Containers[0].Env = []v1alpha1.EnvVar{{Name: "A", Value: "{{nope 1}}"}}
+		}, []string{"spec.replicas.containers[0].env[0].value", `"{{nope 1}}"`, `"nope" not defined`}},
+		"template of a file": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.Files = []v1alpha1.FileSet{{MountPath: "/c", Files: []v1alpha1.File{{Name: "a", Template: "{{"}}}}
+		}, []string{"spec.clients.files[0].files[0].template", `"{{"`, "Go template"}},
+		"template of a step": {func(s *v1alpha1.SystemSpec) { s.Steps = []v1alpha1.Step{{Command: []string{"{{"}}} }, []string{"spec.steps[0].command[0]", `"{{"`, "Go template"}},
+		"template of a gate": {func(s *v1alpha1.SystemSpec) { s.Replicas.Ready = []v1alpha1.Gate{{Command: []string{"{{"}}} }, []string{"spec.replicas.ready[0].command[0]", `"{{"`, "Go template"}},
+		"template of a role": {func(s *v1alpha1.SystemSpec) { s.Roles = []v1alpha1.Role{{Command: []string{"{{"}}} }, []string{"spec.roles[0].command[0]", `"{{"`, "Go template"}},
+		"template of the prepare step": {func(s *v1alpha1.SystemSpec) {
+			s.Prepare = &v1alpha1.PrepareStep{OutputPath: "/k", Container: v1alpha1.Container{Image: "{{"}}
+		}, []string{"spec.prepare.container.image", `"{{"`, "Go template"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			errs := plan.ValidateSystem(&builders.System("s").Set(tc.change).Obj().Spec, parse)
+			if !anyContainsAll(errs, tc.want) {
+				t.Errorf("no error has all of %q:\n%v", tc.want, errs.ToAggregate())
+			}
+		})
+	}
+}

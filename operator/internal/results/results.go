@@ -238,6 +238,10 @@ type Experiment struct {
 	Source     map[string]string `json:"source,omitempty"` // title, section, url
 	Started    time.Time         `json:"started"`
 	Completed  *time.Time        `json:"completed,omitempty"`
+	// Written is when these results were put together: they are about the trials that were done by then.
+	Written time.Time `json:"written"`
+	// Planned is the number of valid trials that the experiment wants.
+	Planned int `json:"planned,omitempty"`
 	// Axes in the order of the sweep, with their values in order.
 	Axes     []Axis           `json:"axes"`
 	Points   []PointResult    `json:"points"`

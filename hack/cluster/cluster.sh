@@ -4,8 +4,9 @@
 # usage: cluster.sh up | down | status | purge
 #   up      starts docker if needed, gets the node image (pulls it where a
 #           registry answers, else loads or builds it), creates the cluster and
-#           waits until every node is Ready. A healthy cluster is left alone; a
-#           dead or half-created one is replaced.
+#           waits until every node is Ready. A healthy cluster is left alone;
+#           stopped nodes are started; if that does not help, or if the cluster
+#           was only half created, it is replaced.
 #   down    removes the cluster, its volumes, its network, its kubeconfig.
 #   status  nodes and what is wrong with them; fails unless all are Ready.
 #   purge   down, and also the node images, the docker daemon that was started
@@ -193,6 +194,11 @@ up() {
 	raise_inotify
 	local state workers
 	state=$(health 60)
+	if [[ $state = dead ]]; then # stopped by hand, or with the machine
+		say "starting the stopped nodes of cluster $CLUSTER"
+		containers | xargs docker start >/dev/null || true
+		state=$(health 60)
+	fi
 	case $state in
 	ready)
 		workers=$(($(containers | wc -l) - 1))

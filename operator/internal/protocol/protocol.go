@@ -30,8 +30,9 @@ const (
 	MaxHold = 10 * time.Second
 	// PreparedLimit is the most that a prepare step's packed output may take, so that it fits a Secret.
 	PreparedLimit = 768 << 10
-	// ResultsLimit is the most that a client's packed results may take.
-	ResultsLimit = 8 << 20
+	// ResultsLimit is the most that a client's packed results may take, so that they fit a ConfigMap: the coordinator acknowledges them only
+	// when they are stored.
+	ResultsLimit = 900 << 10
 )
 
 // Paths in every pod of a trial. They are volumes of the pod, shared by the agent and the system's containers.
@@ -46,6 +47,8 @@ const (
 	ReadyFile = RunDir + "/ready"
 	// StartFile is made by the agent when t = 0 is agreed (env ASSAY_START_FILE): JSON, see StartSignal.
 	StartFile = RunDir + "/start"
+	// ProgressFile is where a client that can tells how far it is: JSON, see Progress.
+	ProgressFile = RunDir + "/progress.json"
 	// LoadgenConfigFile is the load generator's configuration, delivered as a File.
 	LoadgenConfigFile = RunDir + "/loadgen.json"
 	// LoadgenResultFile is where the load generator writes its results.Client.

@@ -1,0 +1,85 @@
+// Command manager runs Assay's operator: the controllers, the admission webhooks and the coordinator that the agents of a trial's pods dial.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// options of the manager; the chart sets them.
+type options struct {
+	agentImage         string
+	coordinatorAddress string
+	tlsDir             string
+	namespace          string
+	leaderElect        bool
+	metricsAddress     string
+	probeAddress       string
+	webhookPort        int
+	coordinatorPort    int
+	queriesPerSecond   float32
+}
+
+func main() {
+	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	o := options{}
+	cmd := &cobra.Command{
+		Use: "manager", Short: "Run Assay's controllers, webhooks and coordinator",
+		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return start(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.agentImage, "agent-image", "", "image with the agent, the launcher and the load generator; required")
+	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")
+	f.StringVar(&o.tlsDir, "tls-dir", "/etc/assay/tls", "directory with tls.crt, tls.key and ca.crt for webhooks and coordinator")
+	f.StringVar(&o.namespace, "namespace", "", "namespace of the manager, for its lease; default: the pod's")
+	f.BoolVar(&o.leaderElect, "leader-elect", false, "let only one of several managers work at a time")
+	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
+	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the admission webhooks, 1 to 65535; 0 turns them off")
+	f.IntVar(&o.coordinatorPort, "coordinator-port", 7443, "port that the coordinator listens on, 1 to 65535")
+	f.Float32Var(&o.queriesPerSecond, "kube-api-qps", 100, "requests to the API server per second at most; bursts may be twice as large")
+	fs := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(fs)
+	f.AddGoFlag(fs.Lookup("v"))
+	return cmd
+}
+
+func (o options) validate() error {
+	switch {
+	case o.agentImage == "":
+		return fmt.Errorf("--agent-image is empty; name the image with the agent")
+	case o.coordinatorAddress == "":
+		return fmt.Errorf("--coordinator-address is empty; name the host:port that agents dial")
+	case o.queriesPerSecond <= 0:
+		return fmt.Errorf("--kube-api-qps is %v; it must be above 0", o.queriesPerSecond)
+	}
+	return nil
+}
+
+func start(ctx context.Context, o options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	logger := klog.NewKlogr()
+	log.SetLogger(logger)
+	ca, err := os.ReadFile(filepath.Join(o.tlsDir, "ca.crt"))
+	if err != nil {
+		return fmt.Errorf("read the coordinator's CA: %w", err)
+	}
+	return run(ctx, o, logger, string(ca))
+}

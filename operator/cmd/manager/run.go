@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial"
+	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/render"
+)
+
+// pendingReports is how many changes of agents' reports may wait for the trial controller; one trial runs at a time, so that a few pods' worth is plenty.
+const pendingReports = 4096
+
+// run builds the manager and runs it until the context ends.
+func run(ctx context.Context, o options, logger logr.Logger, ca string) error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("build the scheme: %w", err)
+		}
+	}
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the API server: %w", err)
+	}
+	cfg.QPS, cfg.Burst = o.queriesPerSecond, int(2*o.queriesPerSecond)
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		Logger:                        logger,
+		Cache:                         cacheOptions(),
+		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: uncached()}},
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:        o.probeAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "manager.assay.dev",
+		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		WebhookServer:                 webhook.NewServer(webhook.Options{Port: o.webhookPort, CertDir: o.tlsDir}),
+	})
+	if err != nil {
+		return fmt.Errorf("build the manager: %w", err)
+	}
+	if err := addTrials(mgr, o, logger, ca); err != nil {
+		return err
+	}
+	if err := addExperiments(mgr, o); err != nil {
+		return err
+	}
+	if err := addChecks(mgr, o); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// addTrials wires the trial controller and the coordinator: reports wake the controller up, which sets directives.
+func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, ca string) error {
+	changed := make(chan event.GenericEvent, pendingReports)
+	notify := func(t types.NamespacedName) {
+		changed <- event.GenericEvent{Object: &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name}}}
+	}
+	clk := clock.RealClock{}
+	coord := coordinator.New(coordinator.Options{
+		Clock: clk, Log: logger.WithName("coordinator"), Identifier: coordinator.NewTokenReviewer(mgr.GetClient(), clk),
+		Store: &trial.Store{Client: mgr.GetClient()}, Notify: notify, Leading: leading(mgr),
+	})
+	server := &coordinator.Server{
+		Handler: coord.Handler(), Address: fmt.Sprintf(":%d", o.coordinatorPort), Log: logger.WithName("coordinator"),
+		CertFile: filepath.Join(o.tlsDir, "tls.crt"), KeyFile: filepath.Join(o.tlsDir, "tls.key"),
+	}
+	if err := mgr.Add(server); err != nil {
+		return fmt.Errorf("add the coordinator: %w", err)
+	}
+	reconciler := &trial.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clock: clk, Recorder: mgr.GetEventRecorder("assay"), Coordinator: coord,
+		Environment: render.Environment{AgentImage: o.agentImage, CoordinatorAddress: o.coordinatorAddress, CoordinatorCA: ca},
+	}
+	if err := reconciler.SetupWithManager(mgr, changed); err != nil {
+		return fmt.Errorf("add the trial controller: %w", err)
+	}
+	return nil
+}
+
+// leading reports whether this manager has been elected; it never loses the lead without ending.
+func leading(mgr ctrl.Manager) func() bool {
+	return func() bool {
+		select {
+		case <-mgr.Elected():
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// addChecks answers the kubelet's probes.
+func addChecks(mgr ctrl.Manager, o options) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add the health check: %w", err)
+	}
+	ready := healthz.Ping
+	if o.webhookPort != 0 {
+		ready = mgr.GetWebhookServer().StartedChecker()
+	}
+	if err := mgr.AddReadyzCheck("webhooks", ready); err != nil {
+		return fmt.Errorf("add the readiness check: %w", err)
+	}
+	return nil
+}
+
+// cacheOptions keep the manager small: of the cluster's pods and their owners only those of trials, and of every object not the record of who managed which
+// field, which is often the larger half.
+func cacheOptions() cache.Options {
+	ofTrials := func() cache.ByObject {
+		exists, err := labels.NewRequirement(v1alpha1.LabelTrial, selection.Exists, nil)
+		if err != nil {
+			panic("the trial label is no label key: " + err.Error())
+		}
+		return cache.ByObject{Label: labels.NewSelector().Add(*exists)}
+	}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: ofTrials(), &corev1.Service{}: ofTrials(), &appsv1.StatefulSet{}: ofTrials(), &batchv1.Job{}: ofTrials(),
+		},
+	}
+}
+
+// uncached kinds are read from the API server: the manager may not watch other people's.
+func uncached() []client.Object {
+	return []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}}
+}
+
+func addExperiments(ctrl.Manager, options) error { return nil }

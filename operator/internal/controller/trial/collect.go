@@ -1,0 +1,277 @@
+package trial
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Keys of a trial's results ConfigMap.
+const (
+	// trialKey holds a results.Trial.
+	trialKey = "trial.json"
+	// timelineKey holds its timeline as CSV.
+	timelineKey = "timeline.csv"
+)
+
+// collect merges the clients' results, judges the trial and stores the results.
+func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration, error) {
+	clients, err := r.clientResults(ctx, s)
+	if err != nil {
+		return false, 0, err
+	}
+	t := r.describe(ctx, s)
+	merged, err := results.Merge(clients)
+	if err != nil {
+		s.giveUp(v1alpha1.ReasonResultsUnreadable, "%s", err)
+		return false, 0, nil
+	}
+	t.Summary, t.Timeline, t.Driver, t.MeasureNanos = merged.Summary, &merged.Timeline, merged.Driver, merged.MeasureNanos
+	if t.Latency, err = merged.Latency.Encode(); err != nil {
+		return false, 0, fmt.Errorf("encode the latencies: %w", err)
+	}
+	reason, message := judge(&s.trial.Spec, t, merged.StartSpread)
+	t.Outcome, t.Reason, t.Message = v1alpha1.ReasonSucceeded, "", ""
+	if reason != "" {
+		t.Outcome, t.Reason, t.Message = v1alpha1.ReasonInvalid, reason, message
+	}
+	if err := r.storeTrial(ctx, s, t); err != nil {
+		return false, 0, err
+	}
+	s.trial.Status.Headline = headline(t.Summary)
+	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
+	s.done(v1alpha1.TrialCollected, v1alpha1.ReasonStored, "The results of every client are stored.", &s.trial.Status.Times.Collected)
+	if reason != "" {
+		s.giveUp(reason, "%s", message)
+		return true, 0, nil
+	}
+	s.set(v1alpha1.TrialValid, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
+		"%d transactions committed in the window, mean latency %.3f ms.", t.Summary.Committed, t.Summary.MeanMillis)
+	return true, 0, nil
+}
+
+func headline(s results.Summary) *v1alpha1.Headline {
+	micros := func(ms float64) int64 { return int64(ms*1000 + 0.5) }
+	return &v1alpha1.Headline{
+		Committed: s.Committed, Aborted: s.Aborted, Errors: s.Errors, Timeouts: s.Timeouts,
+		ThroughputMilli:         int64(s.Throughput*1000 + 0.5),
+		MeanLatencyMicroseconds: micros(s.MeanMillis), P50LatencyMicroseconds: micros(s.P50Millis), P99LatencyMicroseconds: micros(s.P99Millis),
+	}
+}
+
+// clientResults reads what the clients sent. All are there: each agent was told so after its results were stored.
+func (r *Reconciler) clientResults(ctx context.Context, s *scope) ([]results.Client, error) {
+	var out []results.Client
+	for _, c := range s.layout.Clients {
+		cm := &corev1.ConfigMap{}
+		key := client.ObjectKey{Namespace: s.key.Namespace, Name: s.layout.ClientResultConfigMap(c.Index)}
+		if err := r.Reader.Get(ctx, key, cm); err != nil {
+			return nil, fmt.Errorf("read the results of %s: %w", c.Name, err)
+		}
+		gz, err := gzip.NewReader(bytes.NewReader(cm.BinaryData[clientKey]))
+		if err != nil {
+			return nil, fmt.Errorf("unpack the results of %s: %w", c.Name, err)
+		}
+		raw, err := io.ReadAll(io.LimitReader(gz, unpackLimit))
+		if err != nil {
+			return nil, fmt.Errorf("unpack the results of %s: %w", c.Name, err)
+		}
+		one, err := results.DecodeClient(raw)
+		if err != nil {
+			// Told by Merge as a client that failed, since another attempt may do better.
+			one = results.Client{Format: results.ClientFormat, Index: int32(c.Index), Failure: err.Error()}
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// describe tells all of a trial but its measurements.
+func (r *Reconciler) describe(ctx context.Context, s *scope) *results.Trial {
+	spec, status := s.trial.Spec, s.trial.Status
+	t := &results.Trial{
+		Format: results.TrialFormat, Name: s.key.Name, Experiment: spec.Experiment, Number: spec.Number, Repetition: spec.Repetition,
+		Attempt: spec.Attempt, PointIndex: spec.Point.Index, Coordinates: spec.Point.Coordinates, Seed: spec.Seed,
+		ZeroUnixNanos: status.ZeroUnixNanos, MeasureNanos: spec.Schedule.Measure.OrZero().Nanoseconds(), Clients: spec.Clients.Count,
+		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: r.gap(ctx, s), Parameters: map[string]string{}, Logs: map[string]string{},
+	}
+	for name, v := range spec.Parameters {
+		t.Parameters[name] = v.String()
+	}
+	if s.layout == nil {
+		return t
+	}
+	for _, name := range s.everyName() {
+		rep := r.report(s, name)
+		t.Pods = append(t.Pods, describePod(name, s.pods[name], rep))
+		if rep == nil {
+			continue
+		}
+		for _, c := range rep.Containers {
+			if c.State == protocol.StateExited && !c.Expected || c.ExitCode != 0 && !c.Expected {
+				t.Logs[name+"/"+c.Name] = c.Tail
+			}
+		}
+	}
+	if s.rendered != nil {
+		for _, a := range s.rendered.trial.Actions {
+			t.Faults = append(t.Faults, faultRecord(a.Fault, a.Pod, string(a.Kind), a.At, actionRecord(r.report(s, a.Pod), a.ID)))
+		}
+	}
+	return t
+}
+
+func describePod(name string, p *corev1.Pod, rep *protocol.Report) results.Pod {
+	out := results.Pod{Name: name}
+	if p != nil {
+		out.Part, out.Node, out.Restarts = p.Labels[v1alpha1.LabelPart], p.Spec.NodeName, restarts(p)
+		var images []string
+		for _, c := range p.Status.ContainerStatuses {
+			images = append(images, c.ImageID)
+		}
+		out.Images = strings.Join(images, ",")
+	}
+	if rep != nil {
+		out.Kernel, out.CPUModel, out.CPUs = rep.Host.Kernel, rep.Host.CPUModel, rep.Host.CPUs
+		out.ClockOffsetMillis, out.ClockErrorMillis = millis(rep.ClockOffset), millis(rep.ClockError)
+		out.TCPResets = rep.TCPResets
+	}
+	return out
+}
+
+func restarts(p *corev1.Pod) int32 {
+	var n int32
+	for _, c := range p.Status.InitContainerStatuses {
+		n += c.RestartCount
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		n += c.RestartCount
+	}
+	return n
+}
+
+func actionRecord(rep *protocol.Report, id string) *protocol.ActionRecord {
+	if rep == nil {
+		return nil
+	}
+	for i := range rep.Actions {
+		if rep.Actions[i].ID == id {
+			return &rep.Actions[i]
+		}
+	}
+	return nil
+}
+
+func faultRecord(fault, pod, kind string, at time.Duration, a *protocol.ActionRecord) results.FaultRecord {
+	f := results.FaultRecord{Fault: fault, Pod: pod, Kind: kind, PlannedMillis: millis(at)}
+	if a == nil {
+		f.Error = "the agent has not reported it"
+		return f
+	}
+	f.StartedMillis, f.ConfirmedMillis, f.Error = millis(a.Started), millis(a.Confirmed), a.Error
+	return f
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func phaseSeconds(t v1alpha1.TrialTimes) map[string]float64 {
+	out := map[string]float64{}
+	between := func(name string, from, to *metav1.MicroTime) {
+		if from != nil && to != nil {
+			out[name] = to.Sub(from.Time).Seconds()
+		}
+	}
+	between("deployed", t.Admitted, t.Deployed)
+	between("started", t.Deployed, t.Started)
+	between("loaded", t.Started, t.Loaded)
+	between("released", t.Loaded, t.Released)
+	between("run", t.Released, t.Drained)
+	return out
+}
+
+// gap is the time from the end of the drain of the experiment's trial before to the warm-up of this one.
+func (r *Reconciler) gap(ctx context.Context, s *scope) float64 {
+	released := s.trial.Status.Times.Released
+	if released == nil {
+		return 0
+	}
+	list := &v1alpha1.TrialList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(s.key.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: s.trial.Spec.Experiment}); err != nil {
+		return 0 // a figure for people; the trial does not depend on it
+	}
+	var last time.Time
+	for i := range list.Items {
+		d := list.Items[i].Status.Times.Drained
+		if d != nil && list.Items[i].UID != s.trial.UID && d.Time.Before(released.Time) && d.After(last) {
+			last = d.Time
+		}
+	}
+	if last.IsZero() {
+		return 0
+	}
+	return released.Add(releaseLead).Sub(last).Seconds()
+}
+
+// recordFailure stores what is known of a trial that was given up, its logs above all, unless its results are stored already.
+func (r *Reconciler) recordFailure(ctx context.Context, s *scope) error {
+	if s.trial.Status.ResultsConfigMap != "" || s.layout == nil {
+		return nil
+	}
+	c := findCondition(s.trial, v1alpha1.TrialValid)
+	t := r.describe(ctx, s)
+	t.Outcome, _ = outcome(s.trial)
+	t.Reason, t.Message = c.Reason, c.Message
+	if err := r.storeTrial(ctx, s, t); err != nil {
+		return err
+	}
+	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
+	return nil
+}
+
+// storeTrial writes the results ConfigMap. It has no owner: results outlive the trial.
+func (r *Reconciler) storeTrial(ctx context.Context, s *scope, t *results.Trial) error {
+	var csv strings.Builder
+	if t.Timeline != nil {
+		if err := results.WriteTimelineCSV(&csv, *t.Timeline); err != nil {
+			return fmt.Errorf("write the timeline: %w", err)
+		}
+	}
+	data := map[string]string{}
+	limit := configMapLimit
+	if csv.Len() > 0 && csv.Len() < limit/3 {
+		data[timelineKey] = csv.String()
+		limit -= csv.Len()
+	} else if csv.Len() > 0 {
+		t.LeftOut = append(t.LeftOut, timelineKey)
+	}
+	encoded, err := results.FitTrial(*t, limit)
+	if err != nil {
+		return fmt.Errorf("fit the results into a ConfigMap: %w", err)
+	}
+	data[trialKey] = string(encoded)
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: s.layout.ResultsConfigMap(), Namespace: s.key.Namespace,
+		Labels: map[string]string{
+			v1alpha1.LabelTrial: s.key.Name, v1alpha1.LabelExperiment: t.Experiment, v1alpha1.LabelResults: "trial",
+			v1alpha1.LabelPoint: fmt.Sprint(t.PointIndex),
+		},
+	}, Data: data}
+	err = r.Client.Create(ctx, cm)
+	if apierrors.IsAlreadyExists(err) {
+		err = r.Client.Update(ctx, cm)
+	}
+	return wrap("store the trial's results", err)
+}

@@ -1,0 +1,169 @@
+// Package trial carries out one Trial: it makes the pods, hands their agents what to do phase by phase, agrees t = 0, collects and judges the
+// results, and deletes everything again.
+//
+// A reconcile observes once (scope), then runs the phases in order until one is not done:
+//
+//	admit -> deploy -> start -> load -> release -> run -> collect -> clean up -> complete
+//
+// What can be observed again (pods, reports) is never decided from conditions. What cannot (the instant t = 0, the outcome) is written to status
+// before anything acts on it, so that a manager that takes over goes on with the same run. A trial whose run is lost is not repeated silently: it
+// ends as Invalid and the experiment controller makes another one.
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
+)
+
+// Coordinator is what the controller needs of package coordinator.
+type Coordinator interface {
+	Register(trial types.NamespacedName, pods []coordinator.Pod)
+	Direct(trial types.NamespacedName, pod string, d protocol.Directive, files []protocol.File)
+	Report(trial types.NamespacedName, pod string) (*protocol.Report, time.Time)
+	Forget(trial types.NamespacedName)
+}
+
+// Reconciler carries out Trials. All exported fields are needed.
+type Reconciler struct {
+	Client client.Client
+	// Reader reads past the cache: Secrets and ConfigMaps, which are not cached, and what must not be stale.
+	Reader      client.Reader
+	Clock       clock.Clock
+	Recorder    events.EventRecorder
+	Coordinator Coordinator
+	// Environment of the pods.
+	Environment render.Environment
+
+	memory memory
+}
+
+// +kubebuilder:rbac:groups=assay.dev,resources=trials,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=assay.dev,resources=trials/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=assay.dev,resources=trials/finalizers,verbs=update
+// +kubebuilder:rbac:groups=assay.dev,resources=experiments,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get;list;create;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;delete
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// phase does one part of a trial's life. done is false while it waits; after says when to look again if nothing happens before.
+type phase func(ctx context.Context, s *scope) (done bool, after time.Duration, err error)
+
+// Reconcile brings one trial forward.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+	trial := &v1alpha1.Trial{}
+	if err := r.Client.Get(ctx, req.NamespacedName, trial); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !trial.DeletionTimestamp.IsZero() {
+		return r.finalize(ctx, trial)
+	}
+	if isTrue(trial, v1alpha1.TrialComplete) {
+		return ctrl.Result{}, nil
+	}
+	if controllerutil.AddFinalizer(trial, v1alpha1.FinalizerTrial) {
+		// The finalizer is on the API server before anything is made that it must clean up.
+		return ctrl.Result{}, wrap("add the finalizer", r.Client.Update(ctx, trial))
+	}
+	s, err := r.observe(ctx, trial)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	defer func() {
+		if patchErr := r.patchStatus(ctx, s); patchErr != nil && err == nil {
+			result, err = ctrl.Result{}, patchErr
+		}
+	}()
+	return r.advance(ctx, s)
+}
+
+// advance runs the phases until one is not done. Once the outcome is known only the clean-up is left, and it starts in a reconcile of its own, after the
+// outcome has been written.
+func (r *Reconciler) advance(ctx context.Context, s *scope) (ctrl.Result, error) {
+	phases := []phase{r.admit, r.deploy, r.start, r.load, r.release, r.run, r.collect}
+	known := s.outcomeKnown()
+	if known {
+		phases = []phase{r.cleanUp}
+	}
+	for _, p := range phases {
+		done, after, err := p(ctx, s)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if !known && s.outcomeKnown() {
+			return ctrl.Result{RequeueAfter: time.Millisecond}, nil
+		}
+		if !done {
+			return ctrl.Result{RequeueAfter: after}, nil
+		}
+	}
+	return ctrl.Result{}, nil
+}
+
+// SetupWithManager registers the controller. changed tells of agents' reports.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
+	toTrial := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		name := o.GetLabels()[v1alpha1.LabelTrial]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("trial").
+		// One at a time, since one trial at a time uses the machines, and admission must not race with itself.
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		For(&v1alpha1.Trial{}).
+		Watches(&v1alpha1.Trial{}, handler.EnqueueRequestsFromMapFunc(r.queuedTrials)).
+		Watches(&corev1.Pod{}, toTrial).
+		Watches(&appsv1.StatefulSet{}, toTrial).
+		Watches(&batchv1.Job{}, toTrial).
+		Watches(&corev1.Service{}, toTrial).
+		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
+		Complete(r)
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// logFor names the trial in log lines.
+func logFor(ctx context.Context) interface {
+	Info(msg string, kv ...any)
+} {
+	return log.FromContext(ctx)
+}

@@ -1,0 +1,52 @@
+package trial
+
+import (
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// stage is how far a trial is; a directive follows from the rendered pod and the stage alone, so that every manager gives the same one.
+type stage struct {
+	// started: the pods whose processes shall run.
+	started map[string]bool
+	// steps that may run, the first so many of the System's.
+	steps int
+	// zero is t = 0 in Unix nanoseconds; 0 before it is agreed.
+	zero int64
+	// finish: all processes shall end.
+	finish bool
+}
+
+// direct gives every pod its directive.
+func (r *Reconciler) direct(s *scope, st stage) {
+	for _, name := range s.everyName() {
+		pod := s.rendered.pods[name]
+		if s.pods[name] == nil {
+			continue
+		}
+		d := pod.Directive
+		d.Start = st.started[name]
+		for _, step := range s.system.Steps[:st.steps] {
+			if c, ok := pod.Steps[step.Name]; ok {
+				d.Commands = append(d.Commands, c)
+			}
+		}
+		if st.zero != 0 {
+			d.Run = &protocol.Run{
+				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule),
+				Actions: timeline.OfPod(s.rendered.trial.Actions, name),
+			}
+		}
+		d.Finish = st.finish
+		r.Coordinator.Direct(s.key, name, d, pod.Files)
+	}
+}
+
+// all returns a set of names.
+func all(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, n := range names {
+		set[n] = true
+	}
+	return set
+}

@@ -1,0 +1,185 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+const (
+	// barrierTimeout is how long clients may take to be ready for the start.
+	barrierTimeout = 2 * time.Minute
+	// releaseLead is how long before the load begins the run is sent to the agents: long enough for a slow answer and a retry.
+	releaseLead = time.Second
+	// resultsGrace is how long after the drain the results may take to arrive.
+	resultsGrace = time.Minute
+	// progressInterval is how often a running trial's progress is published.
+	progressInterval = 5 * time.Second
+)
+
+// release waits until every client is at the start barrier, then agrees t = 0 and writes it to status. The agents get it in the next reconcile, when it is
+// certain that no other manager can choose another.
+func (r *Reconciler) release(_ context.Context, s *scope) (bool, time.Duration, error) {
+	if s.trial.Status.ZeroUnixNanos != 0 {
+		return true, 0, nil
+	}
+	if r.lost(s) {
+		return false, 0, nil
+	}
+	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps)})
+	if reason, why := r.replicaTrouble(s); why != "" {
+		s.giveUp(reason, "%s", why)
+		return false, 0, nil
+	}
+	for _, name := range s.clientNames() {
+		rep := r.report(s, name)
+		if rep != nil && rep.Over {
+			s.giveUp(v1alpha1.ReasonClientFailed, "Client %s ended before the start. %s", name, tails(rep))
+			return false, 0, nil
+		}
+		if rep == nil || !rep.AtBarrier {
+			return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonClientsNotAtBarrier,
+				fmt.Sprintf("waiting for %s at the start barrier", name), s.trial.Status.Times.Loaded, barrierTimeout)
+		}
+	}
+	w := timeline.FromSchedule(s.trial.Spec.Schedule)
+	s.trial.Status.ZeroUnixNanos = s.now.Add(releaseLead + w.WarmUp).UnixNano()
+	s.done(v1alpha1.TrialRunning, v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released.", &s.trial.Status.Times.Released)
+	return false, time.Millisecond, nil
+}
+
+func tails(rep *protocol.Report) string {
+	for _, c := range rep.Containers {
+		if c.Tail != "" {
+			return fmt.Sprintf("%s exited with code %d and printed: %s", c.Name, c.ExitCode, c.Tail)
+		}
+	}
+	return ""
+}
+
+// run waits until every client is over and its results are stored.
+func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, error) {
+	if isTrue(s.trial, v1alpha1.TrialCollected) {
+		return true, 0, nil
+	}
+	if r.runLost(s) {
+		return false, 0, nil
+	}
+	if s.rendered != nil {
+		r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos})
+	}
+	if reason, why := r.replicaTrouble(s); why != "" {
+		s.giveUp(reason, "%s", why)
+		return false, 0, nil
+	}
+	zero := time.Unix(0, s.trial.Status.ZeroUnixNanos)
+	over, sent := 0, 0
+	for _, name := range s.clientNames() {
+		rep := r.report(s, name)
+		if rep == nil {
+			continue
+		}
+		if rep.Over {
+			over++
+		}
+		if rep.Sent {
+			sent++
+		}
+		if rep.Over && s.now.Before(zero.Add(s.trial.Spec.Schedule.Measure.OrZero()-time.Second)) {
+			s.giveUp(v1alpha1.ReasonClientFailed, "Client %s ended before the measurement window did. %s", name, tails(rep))
+			return false, 0, nil
+		}
+	}
+	n := len(s.layout.Clients)
+	if over == n && s.trial.Status.Times.Drained == nil {
+		t := metav1.NewMicroTime(s.now)
+		s.trial.Status.Times.Drained = &t
+	}
+	if sent == n {
+		return true, 0, nil
+	}
+	s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "The clients run, or their results are on the way.")
+	deadline := zero.Add(timeline.FromSchedule(s.trial.Spec.Schedule).End() + r.endGrace(s) + resultsGrace)
+	left := deadline.Sub(s.now)
+	if left <= 0 {
+		s.giveUp(v1alpha1.ReasonClientLost, "%d of %d clients are over and the results of %d have arrived by the deadline, %v after the drain.", over, n, sent, resultsGrace)
+		return false, 0, nil
+	}
+	next, err := r.publishProgress(ctx, s)
+	return false, min(left+time.Millisecond, next), err
+}
+
+func (r *Reconciler) endGrace(s *scope) time.Duration {
+	if e := s.system.Clients.End; e != nil && e.Stop != nil {
+		return e.Stop.Grace.OrZero()
+	}
+	return 0
+}
+
+// runLost gives up a run whose pods are gone or were made again: its measurements cannot be had any more.
+func (r *Reconciler) runLost(s *scope) bool {
+	released := s.trial.Status.Times.Released
+	for _, name := range s.everyName() {
+		p := s.pods[name]
+		switch {
+		case p == nil:
+			s.giveUp(v1alpha1.ReasonRunLost, "Pod %s is gone in the middle of the run.", name)
+			return true
+		case released != nil && p.CreationTimestamp.After(released.Time.Add(time.Second)):
+			s.giveUp(v1alpha1.ReasonRunLost, "Pod %s was made again in the middle of the run.", name)
+			return true
+		case p.Status.Phase == corev1.PodFailed:
+			s.giveUp(v1alpha1.ReasonRunLost, "Pod %s failed in the middle of the run: %s %s", name, p.Status.Reason, p.Status.Message)
+			return true
+		}
+	}
+	return false
+}
+
+// annotationProgress of a running Trial holds a protocol.Progress, for people who watch.
+const annotationProgress = "assay.dev/progress"
+
+// publishProgress writes the clients' progress to an annotation now and then, and says when it is due again.
+func (r *Reconciler) publishProgress(ctx context.Context, s *scope) (time.Duration, error) {
+	var last time.Time
+	r.remember(func(m *memory) { last = m.progress[s.trial.UID] })
+	if since := s.now.Sub(last); since < progressInterval {
+		return progressInterval - since, nil
+	}
+	r.remember(func(m *memory) { m.progress[s.trial.UID] = s.now })
+	var sum protocol.Progress
+	for _, name := range s.clientNames() {
+		if rep := r.report(s, name); rep != nil && rep.Progress != nil {
+			sum.Committed += rep.Progress.Committed
+			sum.PerSecond += rep.Progress.PerSecond
+		}
+	}
+	value, err := json.Marshal(sum)
+	if err != nil {
+		return 0, fmt.Errorf("encode the progress: %w", err)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{annotationProgress: string(value)}}})
+	if err != nil {
+		return 0, fmt.Errorf("encode the progress: %w", err)
+	}
+	target := &metav1.PartialObjectMetadata{}
+	target.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Trial"))
+	target.SetNamespace(s.key.Namespace)
+	target.SetName(s.key.Name)
+	if err := r.Client.Patch(ctx, target, client.RawPatch(typesMergePatch, patch)); err != nil {
+		return progressInterval, client.IgnoreNotFound(err)
+	}
+	// The patch has changed the trial's resource version: the status patch of this reconcile must not fail for that.
+	s.before.SetResourceVersion(target.GetResourceVersion())
+	s.trial.SetResourceVersion(target.GetResourceVersion())
+	return progressInterval, nil
+}

@@ -1,0 +1,195 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
+)
+
+// scope is all that one reconcile observes, once. Phases read it and change trial.status only.
+type scope struct {
+	trial    *v1alpha1.Trial
+	before   *v1alpha1.Trial // as read, for the status patch
+	key      types.NamespacedName
+	system   *v1alpha1.SystemSpec
+	layout   *render.Layout
+	pods     map[string]*corev1.Pod // by name in the layout
+	now      time.Time
+	rendered *rendered // nil before every pod has an address
+	events   []pendingEvent
+}
+
+// rendered is what a trial renders to, kept from one reconcile to the next since it does not change while the addresses don't.
+type rendered struct {
+	addresses string
+	trial     *render.Trial
+	pods      map[string]*render.Pod // by name in the layout
+}
+
+// memory is what the controller keeps between reconciles; all of it can be made again.
+type memory struct {
+	mu       sync.Mutex
+	rendered map[types.NamespacedName]*rendered
+	systems  map[types.UID]*v1alpha1.SystemSpec // by trial
+	created  map[types.UID]bool                 // trials whose objects exist
+	prepared map[types.UID][]protocol.File
+	progress map[types.UID]time.Time // when it was last published
+}
+
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.memory.mu.Lock()
+	delete(r.memory.rendered, key)
+	r.memory.mu.Unlock()
+	r.Coordinator.Forget(key)
+}
+
+func (r *Reconciler) forgetUID(uid types.UID) {
+	m := &r.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.systems, uid)
+	delete(m.created, uid)
+	delete(m.prepared, uid)
+	delete(m.progress, uid)
+}
+
+// remember runs f with the memory locked and its maps made.
+func (r *Reconciler) remember(f func(m *memory)) {
+	m := &r.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.rendered == nil {
+		m.rendered = map[types.NamespacedName]*rendered{}
+		m.systems = map[types.UID]*v1alpha1.SystemSpec{}
+		m.created = map[types.UID]bool{}
+		m.prepared = map[types.UID][]protocol.File{}
+		m.progress = map[types.UID]time.Time{}
+	}
+	f(m)
+}
+
+func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope, error) {
+	s := &scope{trial: trial, before: trial.DeepCopy(), key: client.ObjectKeyFromObject(trial), now: r.Clock.Now()}
+	if !isTrue(trial, v1alpha1.TrialAdmitted) {
+		return s, nil // nothing exists yet
+	}
+	var err error
+	if s.system, err = r.systemOf(ctx, trial); err != nil {
+		return nil, err
+	}
+	s.layout = render.NewLayout(trial.Namespace, trial.Name, &trial.Spec, s.system)
+	if s.pods, err = r.podsOf(ctx, s.layout); err != nil {
+		return nil, err
+	}
+	var known []coordinator.Pod
+	for name, p := range s.pods {
+		known = append(known, coordinator.Pod{UID: p.UID, Trial: s.key, Name: name, Index: completionIndex(p)})
+	}
+	r.Coordinator.Register(s.key, known)
+	return s, nil
+}
+
+// systemOf reads the System as it was when the experiment was accepted.
+func (r *Reconciler) systemOf(ctx context.Context, trial *v1alpha1.Trial) (*v1alpha1.SystemSpec, error) {
+	var spec *v1alpha1.SystemSpec
+	r.remember(func(m *memory) { spec = m.systems[trial.UID] })
+	if spec != nil {
+		return spec, nil
+	}
+	revision := &appsv1.ControllerRevision{}
+	key := client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.System.Revision}
+	if err := r.Reader.Get(ctx, key, revision); err != nil {
+		return nil, fmt.Errorf("read the System's snapshot %s: %w", key.Name, err)
+	}
+	spec = &v1alpha1.SystemSpec{}
+	if err := json.Unmarshal(revision.Data.Raw, spec); err != nil {
+		return nil, fmt.Errorf("decode the System's snapshot %s: %w", key.Name, err)
+	}
+	r.remember(func(m *memory) { m.systems[trial.UID] = spec })
+	return spec, nil
+}
+
+// podsOf returns the trial's pods that are not being deleted, by their names in the layout.
+func (r *Reconciler) podsOf(ctx context.Context, l *render.Layout) (map[string]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: l.Trial}); err != nil {
+		return nil, fmt.Errorf("list the trial's pods: %w", err)
+	}
+	pods := map[string]*corev1.Pod{}
+	for i := range list.Items {
+		p := &list.Items[i]
+		switch p.Labels[v1alpha1.LabelPart] {
+		case v1alpha1.PartReplica:
+			pods[p.Name] = p
+		case v1alpha1.PartClient:
+			if i := completionIndex(p); i < len(l.Clients) {
+				pods[l.Clients[i].Name] = p
+			}
+		case v1alpha1.PartPrepare:
+			pods[l.PrepareJob()] = p
+		}
+	}
+	return pods, nil
+}
+
+func completionIndex(p *corev1.Pod) int {
+	var i int
+	if _, err := fmt.Sscanf(p.Labels["batch.kubernetes.io/job-completion-index"], "%d", &i); err != nil {
+		return 0
+	}
+	return i
+}
+
+// report is the last thing that a pod's agent said, or nil.
+func (r *Reconciler) report(s *scope, pod string) *protocol.Report {
+	rep, _ := r.Coordinator.Report(s.key, pod)
+	return rep
+}
+
+// replicaNames, clientNames and everyName list the pods that take part in the run, in the layout's order.
+func (s *scope) replicaNames() []string {
+	out := make([]string, 0, len(s.layout.Replicas))
+	for _, p := range s.layout.Replicas {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+func (s *scope) clientNames() []string {
+	out := make([]string, 0, len(s.layout.Clients))
+	for _, p := range s.layout.Clients {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+func (s *scope) everyName() []string { return append(s.replicaNames(), s.clientNames()...) }
+
+// outcomeKnown: the trial is judged, or given up.
+func (s *scope) outcomeKnown() bool {
+	c := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid)
+	return c != nil && c.Status != metav1.ConditionUnknown
+}
+
+// giveUp ends the trial: as Failed before the run was released, as Invalid after.
+func (s *scope) giveUp(reason, format string, args ...any) {
+	s.set(v1alpha1.TrialValid, metav1.ConditionFalse, reason, format, args...)
+}
+
+func isTrue(t *v1alpha1.Trial, condition string) bool {
+	return meta.IsStatusConditionTrue(t.Status.Conditions, condition)
+}

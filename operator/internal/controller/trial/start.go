@@ -1,0 +1,147 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+// start starts the replicas, all at once or one by one, and waits until all are ready.
+func (r *Reconciler) start(_ context.Context, s *scope) (bool, time.Duration, error) {
+	if isTrue(s.trial, v1alpha1.TrialStarted) {
+		return true, 0, nil
+	}
+	if r.lost(s) {
+		return false, 0, nil
+	}
+	names := s.replicaNames()
+	limit := s.system.Replicas.ReadyTimeout.OrZero()
+	if s.system.Replicas.Start == v1alpha1.StartOneByOne {
+		limit *= time.Duration(len(names))
+	}
+	started := map[string]bool{}
+	waiting := ""
+	for _, name := range names {
+		rep := r.report(s, name)
+		if s.system.Replicas.Start == v1alpha1.StartOneByOne && waiting != "" {
+			break
+		}
+		started[name] = true
+		if rep == nil || !rep.Ready {
+			if waiting == "" {
+				waiting = name + " is not ready"
+				if rep != nil && rep.WaitingFor != "" {
+					waiting += ": " + rep.WaitingFor
+				}
+			}
+		}
+	}
+	r.direct(s, stage{started: started})
+	if reason, why := r.replicaTrouble(s); why != "" {
+		s.giveUp(reason, "%s", why)
+		return false, 0, nil
+	}
+	if waiting != "" {
+		return s.wait(v1alpha1.TrialStarted, v1alpha1.ReasonReplicasStarting, waiting, s.trial.Status.Times.Deployed, limit)
+	}
+	s.done(v1alpha1.TrialStarted, v1alpha1.ReasonReady, "Every replica is ready.", &s.trial.Status.Times.Started)
+	return true, 0, nil
+}
+
+// load runs the System's steps in order; each begins when the one before is done in every pod.
+func (r *Reconciler) load(_ context.Context, s *scope) (bool, time.Duration, error) {
+	if isTrue(s.trial, v1alpha1.TrialLoaded) {
+		return true, 0, nil
+	}
+	if r.lost(s) {
+		return false, 0, nil
+	}
+	started := all(s.replicaNames())
+	limit := time.Minute // for the reports to come in
+	for i, step := range s.system.Steps {
+		limit += step.Timeout.OrZero() + 10*time.Second
+		r.direct(s, stage{started: started, steps: i + 1})
+		if waiting := r.stepState(s, step); waiting != "" || s.outcomeKnown() {
+			if s.outcomeKnown() {
+				return false, 0, nil
+			}
+			return s.wait(v1alpha1.TrialLoaded, v1alpha1.ReasonStepsRunning, waiting, s.trial.Status.Times.Started, limit)
+		}
+	}
+	s.done(v1alpha1.TrialLoaded, v1alpha1.ReasonReady, "Every step is done.", &s.trial.Status.Times.Loaded)
+	return true, 0, nil
+}
+
+// stepState says what a step waits for, or gives the trial up when it failed.
+func (r *Reconciler) stepState(s *scope, step v1alpha1.Step) string {
+	for _, name := range s.everyName() {
+		if _, here := s.rendered.pods[name].Steps[step.Name]; !here {
+			continue
+		}
+		result := resultOf(r.report(s, name), step.Name)
+		if result == nil {
+			return fmt.Sprintf("step %s runs in %s", step.Name, name)
+		}
+		if result.Error != "" || (result.ExitCode != 0 && step.Until != "AnyExit") {
+			s.giveUp(v1alpha1.ReasonStepFailed, "Step %s failed in %s with exit code %d. %s It printed: %s",
+				step.Name, name, result.ExitCode, result.Error, result.Output)
+			return ""
+		}
+	}
+	return ""
+}
+
+func resultOf(rep *protocol.Report, id string) *protocol.CommandResult {
+	if rep == nil {
+		return nil
+	}
+	for i := range rep.Commands {
+		if rep.Commands[i].ID == id {
+			return &rep.Commands[i]
+		}
+	}
+	return nil
+}
+
+// lost gives the trial up when a pod of it is gone: pods are never replaced behind a trial's back.
+func (r *Reconciler) lost(s *scope) bool {
+	if s.rendered == nil && !s.outcomeKnown() {
+		var missing []string
+		for _, name := range s.everyName() {
+			if p := s.pods[name]; p == nil || p.Status.PodIP == "" {
+				missing = append(missing, name)
+			}
+		}
+		s.giveUp(v1alpha1.ReasonRunLost, "These pods of the trial are gone: %s", some(missing))
+	}
+	return s.outcomeKnown()
+}
+
+// replicaTrouble looks for what ends a trial at any time: a process that ended though no fault killed it, a container that the kubelet restarted, an agent that
+// cannot go on.
+func (r *Reconciler) replicaTrouble(s *scope) (reason, message string) {
+	for _, name := range s.replicaNames() {
+		rep := r.report(s, name)
+		if rep == nil {
+			continue
+		}
+		for _, c := range rep.Containers {
+			if c.State == protocol.StateExited && !c.Expected {
+				return v1alpha1.ReasonReplicaExited, fmt.Sprintf("The process of %s/%s ended with exit code %d though no fault killed it. It printed: %s",
+					name, c.Name, c.ExitCode, c.Tail)
+			}
+		}
+	}
+	for _, name := range s.everyName() {
+		if p := s.pods[name]; p != nil && restarts(p) > 0 {
+			return v1alpha1.ReasonPodRestarted, fmt.Sprintf("The kubelet restarted a container of %s.", name)
+		}
+	}
+	if failed := r.agentFailure(s); failed != "" {
+		return v1alpha1.ReasonFailed, failed
+	}
+	return "", ""
+}

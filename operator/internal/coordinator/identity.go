@@ -1,0 +1,79 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+type storeFunc func(ctx context.Context, pod Pod, packed []byte) error
+
+// DeniedError says why a token is not accepted.
+type DeniedError struct{ Reason string }
+
+func (e *DeniedError) Error() string { return "the token is not accepted: " + e.Reason }
+
+// podUIDKey is where a TokenReview says which pod a projected token was made for.
+const podUIDKey = "authentication.kubernetes.io/pod-uid"
+
+// identityTTL is how long an answer is believed. A pod that is gone loses its registration long before.
+const identityTTL = time.Minute
+
+// TokenReviewer asks the API server whose a token is, and remembers the answer for a while.
+type TokenReviewer struct {
+	client client.Client
+	clock  clock.PassiveClock
+
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]identity
+}
+
+type identity struct {
+	uid   types.UID
+	until time.Time
+}
+
+// NewTokenReviewer returns an Identifier that needs the right to create TokenReviews.
+func NewTokenReviewer(c client.Client, clk clock.PassiveClock) *TokenReviewer {
+	return &TokenReviewer{client: c, clock: clk, known: map[[sha256.Size]byte]identity{}}
+}
+
+// Identify returns the UID of the pod that the token was made for.
+func (t *TokenReviewer) Identify(ctx context.Context, token string) (types.UID, error) {
+	key, now := sha256.Sum256([]byte(token)), t.clock.Now()
+	t.mu.Lock()
+	found, ok := t.known[key]
+	t.mu.Unlock()
+	if ok && now.Before(found.until) {
+		return found.uid, nil
+	}
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{protocol.Audience}}}
+	if err := t.client.Create(ctx, review); err != nil {
+		return "", fmt.Errorf("create a TokenReview: %w", err)
+	}
+	if !review.Status.Authenticated {
+		return "", &DeniedError{Reason: "the API server does not know it for the audience " + protocol.Audience}
+	}
+	uids := review.Status.User.Extra[podUIDKey]
+	if len(uids) != 1 {
+		return "", &DeniedError{Reason: "it was not made for a pod"}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, v := range t.known {
+		if now.After(v.until) {
+			delete(t.known, k)
+		}
+	}
+	t.known[key] = identity{uid: types.UID(uids[0]), until: now.Add(identityTTL)}
+	return types.UID(uids[0]), nil
+}

@@ -1,0 +1,60 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+)
+
+// Server listens for the agents. It runs in every manager, leading or not, so that a manager that does not lead says so instead of leaving an agent in
+// the dark.
+type Server struct {
+	Handler           http.Handler
+	Address           string
+	CertFile, KeyFile string
+	Log               logr.Logger
+}
+
+// NeedLeaderElection is false: see Server.
+func (s *Server) NeedLeaderElection() bool { return false }
+
+// shutdownTimeout is how long answers that are being written may take when the manager stops. Held answers are dropped: their agents ask again.
+const shutdownTimeout = 2 * time.Second
+
+// Start serves until the context ends.
+func (s *Server) Start(ctx context.Context) error {
+	certs, err := certwatcher.New(s.CertFile, s.KeyFile)
+	if err != nil {
+		return fmt.Errorf("read the coordinator's certificate: %w", err)
+	}
+	watching := make(chan error, 1)
+	go func() { watching <- certs.Start(ctx) }()
+	server := &http.Server{
+		Addr: s.Address, Handler: s.Handler, ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig: &tls.Config{GetCertificate: certs.GetCertificate, MinVersion: tls.VersionTLS13},
+	}
+	serving := make(chan error, 1)
+	go func() { serving <- server.ListenAndServeTLS("", "") }()
+	s.Log.Info("Listening for agents", "address", s.Address)
+	select {
+	case err := <-serving:
+		return fmt.Errorf("listen for agents: %w", err)
+	case err := <-watching:
+		if err != nil {
+			return fmt.Errorf("watch the coordinator's certificate: %w", err)
+		}
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("stop the coordinator: %w", err)
+	}
+	return server.Close()
+}

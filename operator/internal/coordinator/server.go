@@ -1,0 +1,154 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+// maxReport bounds a report; one with the tails of several processes has some 20 KiB.
+const maxReport = 1 << 20
+
+// Handler serves the agents.
+func (c *Coordinator) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/clock", c.clock)
+	mux.HandleFunc("POST /v1/sync", c.forPod(c.sync))
+	mux.HandleFunc("GET /v1/files", c.forPod(c.sendFiles))
+	mux.HandleFunc("POST /v1/prepared", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
+		c.keep(w, r, uid, protocol.PreparedLimit, "the prepare step's output", c.Store.StorePrepared)
+	}))
+	mux.HandleFunc("POST /v1/results", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
+		c.keep(w, r, uid, protocol.ResultsLimit, "the client's results", c.Store.StoreResults)
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !c.Leading() {
+			// The connection is closed so that the agent's next one may reach the manager that leads.
+			w.Header().Set("Connection", "close")
+			http.Error(w, "this manager does not lead; dial again", http.StatusServiceUnavailable)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// clock needs no token: the time of day is no secret, and a look-up would spoil the round trip.
+func (c *Coordinator) clock(w http.ResponseWriter, _ *http.Request) {
+	answer(w, protocol.Clock{UnixNanos: c.Clock.Now().UnixNano()})
+}
+
+// forPod finds out which pod is talking.
+func (c *Coordinator) forPod(f func(http.ResponseWriter, *http.Request, types.UID)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !ok || token == "" {
+			http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
+			return
+		}
+		uid, err := c.Identifier.Identify(r.Context(), token)
+		var denied *DeniedError
+		switch {
+		case errors.As(err, &denied):
+			http.Error(w, denied.Error(), http.StatusUnauthorized)
+		case err != nil:
+			c.Log.Error(err, "Checking an agent's token failed")
+			http.Error(w, "the token cannot be checked now; try again", http.StatusServiceUnavailable)
+		default:
+			f(w, r, uid)
+		}
+	}
+}
+
+func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID) {
+	var report protocol.Report
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport)).Decode(&report); err != nil {
+		http.Error(w, "the report cannot be read: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	pod, changed, ok := c.observe(uid, &report)
+	if !ok {
+		forbidden(w)
+		return
+	}
+	if changed {
+		c.Notify(pod.Trial)
+	}
+	hold := c.Clock.NewTimer(protocol.MaxHold)
+	defer hold.Stop()
+	for {
+		d, _, change, ok := c.next(uid)
+		if !ok {
+			forbidden(w)
+			return
+		}
+		if d.Version != report.DirectiveVersion {
+			answer(w, d)
+			return
+		}
+		select {
+		case <-change:
+		case <-hold.C():
+			answer(w, d)
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (c *Coordinator) sendFiles(w http.ResponseWriter, _ *http.Request, uid types.UID) {
+	_, files, _, ok := c.next(uid)
+	if !ok {
+		forbidden(w)
+		return
+	}
+	if files == nil {
+		files = []protocol.File{}
+	}
+	answer(w, files)
+}
+
+// keep stores what an agent sent and acknowledges it only then.
+func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID, limit int64, what string, store storeFunc) {
+	c.mu.Lock()
+	s := c.sessions[uid]
+	c.mu.Unlock()
+	if s == nil {
+		forbidden(w)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		http.Error(w, fmt.Sprintf("%s take more than %d bytes when packed", what, limit), http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err != nil {
+		http.Error(w, "the body cannot be read: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	if err := store(r.Context(), s.pod, body); err != nil {
+		c.Log.Error(err, "Storing what an agent sent failed", "trial", s.pod.Trial, "pod", s.pod.Name)
+		http.Error(w, "it cannot be stored now; send it again", http.StatusServiceUnavailable)
+		return
+	}
+	c.Notify(s.pod.Trial)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func forbidden(w http.ResponseWriter) {
+	http.Error(w, "this pod belongs to no trial that runs", http.StatusForbidden)
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	// An agent that is gone is found out by its silence; there is nobody to tell here.
+	_ = json.NewEncoder(w).Encode(v)
+}

@@ -1,0 +1,189 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Replica is one replica of a trial, as templates see it.
+type Replica struct {
+	Part   string         // "replica"
+	Index  int            // in its shard, from 0
+	Global int            // over all shards, shard by shard
+	Shard  int            // from 0
+	Region string         // name
+	Name   string         // of the pod
+	Host   string         // name that resolves to the pod
+	IP     string         // address of the pod
+	Ports  map[string]int // by name
+}
+
+// Client is one client pod of a trial, as templates see it.
+type Client struct {
+	Part  string // "client"
+	Index int    // of the pod, from 0
+	First int    // index of its first client over all pods
+	Count int    // clients that it runs
+	Name  string // host name of the pod
+	Host  string // name that resolves to the pod
+	IP    string // address of the pod
+}
+
+// Set is one StatefulSet: the replicas of one shard in one region.
+type Set struct {
+	Name     string
+	Shard    int
+	Region   string
+	Base     int // index in the shard of ordinal 0
+	Replicas int
+}
+
+// Layout is who takes part in a trial. Addresses are empty until Resolve.
+type Layout struct {
+	Trial     string
+	Namespace string
+	Sets      []Set
+	Replicas  []Replica
+	Clients   []Client
+}
+
+// NewLayout names everybody who takes part in a trial. The names follow from the trial's alone.
+func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) *Layout {
+	l := &Layout{Trial: name, Namespace: namespace}
+	ports := map[string]int{}
+	for _, p := range system.Replicas.Ports {
+		ports[p.Name] = int(p.Port)
+	}
+	for shard := range int(spec.Topology.Shards) {
+		l.addShard(shard, spec.Topology.Regions, ports)
+	}
+	l.addClients(int(spec.Clients.Nodes), int(spec.Clients.Count))
+	return l
+}
+
+func (l *Layout) addShard(shard int, regions []v1alpha1.Region, ports map[string]int) {
+	base := 0
+	for _, region := range regions {
+		if region.Replicas == 0 {
+			continue
+		}
+		set := Set{
+			Name:  shortName(fmt.Sprintf("%s-s%d-%s", l.Trial, shard, region.Name)),
+			Shard: shard, Region: region.Name, Base: base, Replicas: int(region.Replicas),
+		}
+		l.Sets = append(l.Sets, set)
+		for ordinal := range set.Replicas {
+			name := fmt.Sprintf("%s-%d", set.Name, ordinal)
+			l.Replicas = append(l.Replicas, Replica{
+				Part: v1alpha1.PartReplica, Index: base + ordinal, Global: len(l.Replicas), Shard: shard, Region: region.Name,
+				Name: name, Host: l.host(name), Ports: ports,
+			})
+		}
+		base += set.Replicas
+	}
+}
+
+// addClients spreads count clients over nodes pods as evenly as whole numbers allow; a pod without a client is not made.
+func (l *Layout) addClients(nodes, count int) {
+	nodes = min(nodes, count)
+	first := 0
+	for i := range nodes {
+		n := count / nodes
+		if i < count%nodes {
+			n++
+		}
+		name := fmt.Sprintf("%s-%d", l.ClientJob(), i)
+		l.Clients = append(l.Clients, Client{Part: v1alpha1.PartClient, Index: i, First: first, Count: n, Name: name, Host: l.host(name)})
+		first += n
+	}
+}
+
+// host is fully qualified (with a final dot left out, which some artifacts' parsers do not accept) so that the resolver's search list
+// costs no failing look-ups in clusters whose ndots is 5.
+func (l *Layout) host(pod string) string {
+	return fmt.Sprintf("%s.%s.%s.svc.cluster.local", pod, l.Service(), l.Namespace)
+}
+
+// Names of the trial's objects.
+
+// Service is the headless Service that gives every pod its name.
+func (l *Layout) Service() string { return l.Trial }
+
+// ClientJob is the Job of the client pods.
+func (l *Layout) ClientJob() string { return l.Trial + "-c" }
+
+// PrepareJob is the Job of the prepare step.
+func (l *Layout) PrepareJob() string { return l.Trial + "-prepare" }
+
+// FilesConfigMap shows the rendered files.
+func (l *Layout) FilesConfigMap() string { return l.Trial + "-files" }
+
+// AgentConfigMap holds what the agents need to find the manager.
+func (l *Layout) AgentConfigMap() string { return l.Trial + "-agent" }
+
+// PreparedSecret holds the prepare step's output.
+func (l *Layout) PreparedSecret() string { return l.Trial + "-prepared" }
+
+// ClientResultConfigMap holds one client's report until the trial's results are stored.
+func (l *Layout) ClientResultConfigMap(index int) string {
+	return fmt.Sprintf("%s-client-%d", l.Trial, index)
+}
+
+// ResultsConfigMap holds the trial's results; it is the only object that stays.
+func (l *Layout) ResultsConfigMap() string { return l.Trial + "-results" }
+
+// statefulSetNameLimit: the controller puts the set's name, a dash and a ten-character hash into a label of at most 63.
+const statefulSetNameLimit = 52
+
+// shortName cuts a name that is too long and ends it with a hash of the whole.
+func shortName(name string) string {
+	if len(name) <= statefulSetNameLimit {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:statefulSetNameLimit-6] + "-" + hex.EncodeToString(sum[:])[:5]
+}
+
+// Resolve returns a copy of the layout with the addresses of the pods. It reports who has none yet.
+func (l *Layout) Resolve(addresses map[string]string) (resolved *Layout, missing []string) {
+	r := *l
+	r.Replicas = append([]Replica(nil), l.Replicas...)
+	r.Clients = append([]Client(nil), l.Clients...)
+	for i := range r.Replicas {
+		if r.Replicas[i].IP = addresses[r.Replicas[i].Name]; r.Replicas[i].IP == "" {
+			missing = append(missing, r.Replicas[i].Name)
+		}
+	}
+	for i := range r.Clients {
+		if r.Clients[i].IP = addresses[r.Clients[i].Name]; r.Clients[i].IP == "" {
+			missing = append(missing, r.Clients[i].Name)
+		}
+	}
+	return &r, missing
+}
+
+// Target returns the pods of the replicas that a fault's target names.
+func (l *Layout) Target(t v1alpha1.Target) []string {
+	var pods []string
+	for _, r := range l.Replicas {
+		if matches(t.Replicas, int32(r.Index)) && matches(t.Shards, int32(r.Shard)) && matches(t.Regions, r.Region) {
+			pods = append(pods, r.Name)
+		}
+	}
+	return pods
+}
+
+func matches[T comparable](list []T, v T) bool {
+	if len(list) == 0 {
+		return true
+	}
+	for _, x := range list {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,289 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+// Environment is what the manager knows about itself that pods need.
+type Environment struct {
+	// AgentImage holds the agent, the launcher and the load generator.
+	AgentImage string
+	// CoordinatorAddress that agents dial, host:port.
+	CoordinatorAddress string
+	// CoordinatorCA is the PEM certificate that the coordinator's is checked with.
+	CoordinatorCA string
+	// SimulatedClockOffsets, by pod, are added to what an agent reads off its wall clock. For tests of the clock correction only.
+	SimulatedClockOffsets string
+}
+
+// Objects are all that a trial makes before its pods have addresses. Children are created once and never changed, since a trial's spec never
+// changes either: creating, and accepting that one exists already, is all there is to apply.
+type Objects struct {
+	AgentConfig *corev1.ConfigMap
+	Service     *corev1.Service
+	Prepare     *batchv1.Job // nil without a prepare step
+	Replicas    []*appsv1.StatefulSet
+	Clients     *batchv1.Job
+}
+
+// NewObjects renders the objects of a trial. Images are templates, too, but may not use addresses.
+func NewObjects(l *Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, env Environment) (*Objects, error) {
+	ctx, err := newContext(spec, system, l)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{l: l, ctx: ctx, system: system, env: env, labels: map[string]string{
+		v1alpha1.LabelTrial: l.Trial, v1alpha1.LabelExperiment: spec.Experiment,
+	}}
+	o := &Objects{AgentConfig: b.agentConfig(), Service: b.service()}
+	for _, set := range l.Sets {
+		sts, err := b.statefulSet(set)
+		if err != nil {
+			return nil, err
+		}
+		o.Replicas = append(o.Replicas, sts)
+	}
+	if o.Clients, err = b.clients(); err != nil {
+		return nil, err
+	}
+	if system.Prepare != nil {
+		if o.Prepare, err = b.prepare(); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+type builder struct {
+	l      *Layout
+	ctx    *Context
+	system *v1alpha1.SystemSpec
+	env    Environment
+	labels map[string]string
+}
+
+func (b *builder) meta(name string, extra ...string) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{Name: name, Namespace: b.l.Namespace, Labels: map[string]string{}}
+	for k, v := range b.labels {
+		m.Labels[k] = v
+	}
+	for i := 0; i+1 < len(extra); i += 2 {
+		m.Labels[extra[i]] = extra[i+1]
+	}
+	return m
+}
+
+func (b *builder) agentConfig() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: b.meta(b.l.AgentConfigMap()), Data: map[string]string{"ca.crt": b.env.CoordinatorCA}}
+}
+
+// service gives every pod of the trial a name that resolves as soon as the pod has an address, ready or not: many artifacts resolve their peers
+// once, at start.
+func (b *builder) service() *corev1.Service {
+	return &corev1.Service{ObjectMeta: b.meta(b.l.Service()), Spec: corev1.ServiceSpec{
+		ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true,
+		Selector: map[string]string{v1alpha1.LabelTrial: b.l.Trial},
+		// A port is required by some resolvers' SRV look-ups only, but a headless Service without one has no endpoints in old clusters.
+		Ports: []corev1.ServicePort{{Name: "assay", Port: 1, TargetPort: intstr.FromInt32(1)}},
+	}}
+}
+
+func (b *builder) statefulSet(set Set) (*appsv1.StatefulSet, error) {
+	rs := b.system.Replicas
+	meta := b.meta(set.Name, v1alpha1.LabelPart, v1alpha1.PartReplica, v1alpha1.LabelShard, strconv.Itoa(set.Shard),
+		v1alpha1.LabelRegion, set.Region, v1alpha1.LabelReplicaBase, strconv.Itoa(set.Base))
+	pod, err := b.pod("spec.replicas", v1alpha1.PartReplica, rs.Containers, rs.Files)
+	if err != nil {
+		return nil, err
+	}
+	var claims []corev1.PersistentVolumeClaim
+	for _, v := range rs.Volumes {
+		mount := corev1.VolumeMount{Name: "data-" + v.Name, MountPath: v.MountPath}
+		for i := range pod.Containers {
+			pod.Containers[i].VolumeMounts = append(pod.Containers[i].VolumeMounts, mount)
+		}
+		if v.Medium == v1alpha1.VolumePersistentVolumeClaim {
+			claims = append(claims, corev1.PersistentVolumeClaim{ObjectMeta: b.meta(mount.Name), Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: v.Size}},
+			}})
+			continue
+		}
+		dir := &corev1.EmptyDirVolumeSource{SizeLimit: &v.Size}
+		if v.Medium == v1alpha1.VolumeMemory {
+			dir.Medium = corev1.StorageMediumMemory
+		}
+		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: mount.Name, VolumeSource: corev1.VolumeSource{EmptyDir: dir}})
+	}
+	selector := map[string]string{v1alpha1.LabelTrial: b.l.Trial, v1alpha1.LabelShard: strconv.Itoa(set.Shard), v1alpha1.LabelRegion: set.Region}
+	return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+		Replicas: ptr(int32(set.Replicas)), ServiceName: b.l.Service(),
+		// All pods at once: the order of start, where there is one, is the order of the launchers' starts.
+		PodManagementPolicy:  appsv1.ParallelPodManagement,
+		Selector:             &metav1.LabelSelector{MatchLabels: selector},
+		VolumeClaimTemplates: claims,
+		PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+			WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+		},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels}, Spec: *pod},
+	}}, nil
+}
+
+func (b *builder) clients() (*batchv1.Job, error) {
+	cs := b.system.Clients
+	pod, err := b.pod("spec.clients", v1alpha1.PartClient, cs.Containers, cs.Files)
+	if err != nil {
+		return nil, err
+	}
+	pod.Subdomain = b.l.Service()
+	return b.job(b.l.ClientJob(), v1alpha1.PartClient, int32(len(b.l.Clients)), pod), nil
+}
+
+func (b *builder) prepare() (*batchv1.Job, error) {
+	p := b.system.Prepare
+	pod, err := b.pod("spec.prepare", v1alpha1.PartPrepare, []v1alpha1.Container{p.Container}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return b.job(b.l.PrepareJob(), v1alpha1.PartPrepare, 1, pod), nil
+}
+
+// job runs its pods once: a client that is lost makes the trial invalid, it is never replaced behind the trial's back.
+func (b *builder) job(name, part string, pods int32, spec *corev1.PodSpec) *batchv1.Job {
+	meta := b.meta(name, v1alpha1.LabelPart, part)
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	indexed := batchv1.IndexedCompletion
+	return &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
+		CompletionMode: &indexed, Completions: &pods, Parallelism: &pods, BackoffLimit: ptr(int32(0)),
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels}, Spec: *spec},
+	}}
+}
+
+// agentUID is root without any capability but NET_ADMIN: capabilities that a pod adds reach only root's processes.
+const agentUID = 0
+
+// sharedGID owns the shared volumes, so that agent and system can read each other's files whatever user the system runs as.
+const sharedGID = 65532
+
+func (b *builder) pod(field, part string, containers []v1alpha1.Container, files []v1alpha1.FileSet) (*corev1.PodSpec, error) {
+	shared := []corev1.VolumeMount{
+		{Name: "bin", MountPath: protocol.BinDir},
+		{Name: "run", MountPath: protocol.RunDir},
+		{Name: "out", MountPath: protocol.OutDir},
+	}
+	pod := &corev1.PodSpec{
+		AutomountServiceAccountToken:  ptr(false),
+		EnableServiceLinks:            ptr(false),
+		TerminationGracePeriodSeconds: ptr(int64(5)),
+		SecurityContext: &corev1.PodSecurityContext{
+			FSGroup: ptr(int64(sharedGID)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Volumes: []corev1.Volume{emptyDir("bin", ""), emptyDir("run", corev1.StorageMediumMemory), emptyDir("out", ""), b.tokenVolume(), b.caVolume()},
+		// Replicas spread over nodes, and so do clients, as far as there are nodes.
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelTrial: b.l.Trial, v1alpha1.LabelPart: part}},
+		}},
+	}
+	for i, set := range files {
+		shared = append(shared, b.share(pod, fmt.Sprintf("files-%d", i), set.MountPath))
+	}
+	if p := b.system.Prepare; p != nil {
+		shared = append(shared, b.share(pod, "prepared", p.OutputPath))
+	}
+	pod.InitContainers = []corev1.Container{b.install(), b.agent(shared)}
+	for i, c := range containers {
+		at := fmt.Sprintf("%s.containers[%d]", field, i)
+		image, err := b.ctx.text(at+".image", c.Image)
+		if err != nil {
+			return nil, err
+		}
+		pod.Containers = append(pod.Containers, corev1.Container{
+			Name: c.Name, Image: image, ImagePullPolicy: c.ImagePullPolicy,
+			Command:                  []string{protocol.BinDir + "/launcher", "--name", c.Name},
+			Resources:                c.Resources,
+			VolumeMounts:             shared,
+			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+			SecurityContext: &corev1.SecurityContext{
+				RunAsUser: c.RunAsUser, RunAsGroup: ptr(int64(sharedGID)), AllowPrivilegeEscalation: ptr(false),
+				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+		})
+	}
+	return pod, nil
+}
+
+// share adds a volume that agent and system both write to.
+func (b *builder) share(pod *corev1.PodSpec, name, path string) corev1.VolumeMount {
+	pod.Volumes = append(pod.Volumes, emptyDir(name, corev1.StorageMediumMemory))
+	return corev1.VolumeMount{Name: name, MountPath: path}
+}
+
+func (b *builder) install() corev1.Container {
+	return corev1.Container{
+		Name: "install", Image: b.env.AgentImage, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{"/agent", "install"},
+		VolumeMounts:    []corev1.VolumeMount{{Name: "bin", MountPath: protocol.BinDir}, {Name: "run", MountPath: protocol.RunDir}, {Name: "out", MountPath: protocol.OutDir}},
+		SecurityContext: agentSecurity(),
+	}
+}
+
+func (b *builder) agent(shared []corev1.VolumeMount) corev1.Container {
+	args := []string{"/agent", "run", "--coordinator", b.env.CoordinatorAddress, "--ca-file", "/assay/ca/ca.crt", "--token-file", "/assay/token/token"}
+	if b.env.SimulatedClockOffsets != "" {
+		args = append(args, "--simulated-clock-offset", b.env.SimulatedClockOffsets)
+	}
+	always := corev1.ContainerRestartPolicyAlways
+	c := corev1.Container{
+		Name: "agent", Image: b.env.AgentImage, ImagePullPolicy: corev1.PullIfNotPresent, RestartPolicy: &always,
+		Command: args,
+		Env: []corev1.EnvVar{
+			{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+		},
+		VolumeMounts: append([]corev1.VolumeMount{
+			{Name: "token", MountPath: "/assay/token", ReadOnly: true}, {Name: "ca", MountPath: "/assay/ca", ReadOnly: true},
+		}, shared...),
+		SecurityContext:          agentSecurity(),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+	c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
+	return c
+}
+
+func agentSecurity() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		RunAsUser: ptr(int64(agentUID)), RunAsGroup: ptr(int64(sharedGID)), AllowPrivilegeEscalation: ptr(false), ReadOnlyRootFilesystem: ptr(true),
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+func (b *builder) tokenVolume() corev1.Volume {
+	return corev1.Volume{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+			Audience: protocol.Audience, ExpirationSeconds: ptr(int64(3600)), Path: "token",
+		}}},
+	}}}
+}
+
+func (b *builder) caVolume() corev1.Volume {
+	return corev1.Volume{Name: "ca", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: b.l.AgentConfigMap()},
+	}}}
+}
+
+func emptyDir(name string, medium corev1.StorageMedium) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: medium}}}
+}
+
+func ptr[T any](v T) *T { return &v }

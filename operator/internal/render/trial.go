@@ -1,0 +1,308 @@
+// Package render turns a System and a Trial into what runs: the objects of the trial (pods, names, volumes) and, once every pod has an address, the
+// files, commands and gates of each pod.
+//
+// It is pure: no client, no clock. It happens in two steps because artifacts want literal IPs in their configuration, and a pod has its IP only
+// when it runs: first the pods are made with a launcher that waits, then the templates are rendered and handed to the pods' agents.
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"sort"
+	"strconv"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// Trial is a trial whose pods have addresses: ready to be rendered.
+type Trial struct {
+	Layout  *Layout
+	Actions []timeline.Action
+
+	spec   *v1alpha1.TrialSpec
+	system *v1alpha1.SystemSpec
+	ctx    *Context
+}
+
+// NewTrial prepares rendering for a resolved layout.
+func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *Layout) (*Trial, error) {
+	ctx, err := newContext(spec, system, l)
+	if err != nil {
+		return nil, err
+	}
+	actions, err := timeline.Build(spec.Faults, l.Target)
+	if err != nil {
+		return nil, err
+	}
+	return &Trial{Layout: l, Actions: actions, spec: spec, system: system, ctx: ctx}, nil
+}
+
+// Pod is what one pod gets: its directive before the run, and its files.
+type Pod struct {
+	Directive protocol.Directive
+	Files     []protocol.File
+	// Steps are the commands of the System's steps that run in this pod, by step.
+	Steps map[string]protocol.Command
+}
+
+// Replica renders one replica.
+func (t *Trial) Replica(r Replica) (*Pod, error) {
+	rs := t.system.Replicas
+	ctx := t.ctx.with(r)
+	pod := &Pod{Directive: protocol.Directive{Resolve: t.replicaHosts(), Stop: stop(rs.Stop)}}
+	var err error
+	if pod.Directive.Containers, err = t.containers(ctx, "spec.replicas.containers", rs.Containers, r.Name); err != nil {
+		return nil, err
+	}
+	if pod.Files, err = ctx.files("spec.replicas.files", rs.Files); err != nil {
+		return nil, err
+	}
+	if pod.Directive.Gates, err = ctx.gates("spec.replicas.ready", rs.Ready, rs.Containers[0].Name, r); err != nil {
+		return nil, err
+	}
+	first := r.Index == 0
+	pod.Steps, err = ctx.steps(t.system.Steps, func(on v1alpha1.StepTarget) bool {
+		return on == v1alpha1.StepEveryReplica || on == v1alpha1.StepFirstReplicaOfEachShard && first ||
+			on == v1alpha1.StepFirstReplica && first && r.Shard == 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	pod.Directive.FilesDigest = digest(pod.Files)
+	return pod, nil
+}
+
+// Client renders one client pod.
+func (t *Trial) Client(c Client) (*Pod, error) {
+	cs := t.system.Clients
+	ctx := t.ctx.with(c)
+	pod := &Pod{Directive: protocol.Directive{Resolve: append(t.replicaHosts(), t.clientHosts()...)}}
+	var err error
+	if pod.Directive.Containers, err = t.containers(ctx, "spec.clients.containers", cs.Containers, c.Name); err != nil {
+		return nil, err
+	}
+	if pod.Files, err = ctx.files("spec.clients.files", cs.Files); err != nil {
+		return nil, err
+	}
+	pod.Steps, err = ctx.steps(t.system.Steps, func(on v1alpha1.StepTarget) bool {
+		return on == v1alpha1.StepEveryClient || on == v1alpha1.StepFirstClient && c.Index == 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	pod.Directive.Client = t.clientOf(c)
+	if cs.End != nil {
+		pod.Directive.Stop = stop(cs.End.Stop)
+	} else {
+		pod.Directive.Stop = stop(nil)
+	}
+	if cs.Driver != nil {
+		if err := t.useLoadgen(c, pod); err != nil {
+			return nil, err
+		}
+	}
+	pod.Directive.FilesDigest = digest(pod.Files)
+	return pod, nil
+}
+
+// Prepare renders the prepare step; only names of pods are known by then, no addresses.
+func (t *Trial) Prepare() (*Pod, error) {
+	p := t.system.Prepare
+	containers, err := t.containers(t.ctx, "spec.prepare.container", []v1alpha1.Container{p.Container}, t.Layout.PrepareJob())
+	if err != nil {
+		return nil, err
+	}
+	return &Pod{Directive: protocol.Directive{
+		Containers: containers,
+		Prepare:    &protocol.Prepare{OutputPath: p.OutputPath, Timeout: p.Timeout.OrZero()},
+		Stop:       stop(nil),
+	}}, nil
+}
+
+func (t *Trial) clientOf(c Client) *protocol.Client {
+	out := &protocol.Client{Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count)}
+	cs := t.system.Clients
+	out.WaitReady = cs.Barrier == v1alpha1.BarrierReady
+	if cs.Results != nil {
+		out.Format, out.Source, out.Path = string(cs.Results.Format), cs.Results.Source, cs.Results.Path
+	}
+	if cs.End != nil {
+		out.EndAfterDrain = cs.End.AfterDrain
+		if cs.End.Log != nil {
+			g := logGate(*cs.End.Log, cs.Containers[0].Name)
+			out.EndLog = &g
+		}
+	}
+	return out
+}
+
+// useLoadgen puts Assay's load generator in the place of the client's command, which becomes its driver.
+func (t *Trial) useLoadgen(c Client, pod *Pod) error {
+	container := &pod.Directive.Containers[0]
+	cfg, err := t.loadgenConfig(c, container.Command)
+	if err != nil {
+		return err
+	}
+	content, err := json.MarshalIndent(cfg, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the load generator's configuration: %w", err)
+	}
+	pod.Files = append(pod.Files, protocol.File{Path: protocol.LoadgenConfigFile, Mode: 0o644, Content: content})
+	container.Command = []string{path.Join(protocol.BinDir, "loadgen"), "run", "--config", protocol.LoadgenConfigFile}
+	d := pod.Directive.Client
+	d.WaitReady, d.EndLog, d.EndAfterDrain = true, nil, false
+	d.Format, d.Source, d.Path = string(v1alpha1.FormatAssay), "File", protocol.LoadgenResultFile
+	return nil
+}
+
+func (t *Trial) replicaHosts() []string {
+	var out []string
+	for _, r := range t.Layout.Replicas {
+		out = append(out, r.Host)
+	}
+	return out
+}
+
+func (t *Trial) clientHosts() []string {
+	var out []string
+	for _, c := range t.Layout.Clients {
+		out = append(out, c.Host)
+	}
+	return out
+}
+
+func (t *Trial) containers(ctx *Context, field string, cs []v1alpha1.Container, pod string) ([]protocol.Container, error) {
+	var out []protocol.Container
+	for i, c := range cs {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		argv, err := ctx.argv(at+".command", c.Command)
+		if err != nil {
+			return nil, err
+		}
+		env := []string{
+			"ASSAY_TRIAL=" + t.Layout.Trial, "ASSAY_POD=" + pod,
+			"ASSAY_READY_FILE=" + protocol.ReadyFile, "ASSAY_START_FILE=" + protocol.StartFile,
+		}
+		for j, e := range c.Env {
+			v, err := ctx.text(fmt.Sprintf("%s.env[%d].value", at, j), e.Value)
+			if err != nil {
+				return nil, err
+			}
+			env = append(env, e.Name+"="+v)
+		}
+		out = append(out, protocol.Container{Name: c.Name, Command: argv, Env: env, Dir: c.WorkingDir})
+	}
+	return out, nil
+}
+
+func (c *Context) files(field string, sets []v1alpha1.FileSet) ([]protocol.File, error) {
+	var out []protocol.File
+	for i, set := range sets {
+		for j, f := range set.Files {
+			text, err := c.text(fmt.Sprintf("%s[%d].files[%d].template", field, i, j), f.Template)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, protocol.File{Path: path.Join(set.MountPath, f.Name), Mode: 0o666, Content: []byte(text)})
+		}
+	}
+	return out, nil
+}
+
+func (c *Context) gates(field string, gates []v1alpha1.Gate, first string, r Replica) ([]protocol.Gate, error) {
+	var out []protocol.Gate
+	for i, g := range gates {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		switch {
+		case g.Log != nil:
+			out = append(out, logGate(*g.Log, first))
+		case g.HTTP != nil:
+			port, ok := r.Ports[g.HTTP.Port]
+			if !ok {
+				return nil, fmt.Errorf("%s.http.port: no port is called %q", at, g.HTTP.Port)
+			}
+			out = append(out, protocol.Gate{URL: "http://" + hostPort(r.IP, port) + g.HTTP.Path})
+		case g.Port != "":
+			port, ok := r.Ports[g.Port]
+			if !ok {
+				return nil, fmt.Errorf("%s.port: no port is called %q", at, g.Port)
+			}
+			out = append(out, protocol.Gate{Address: hostPort(r.IP, port)})
+		default:
+			argv, err := c.argv(at+".command", g.Command)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, protocol.Gate{Command: argv, Container: first})
+		}
+	}
+	return out, nil
+}
+
+func logGate(g v1alpha1.LogGate, first string) protocol.Gate {
+	if g.Container == "" {
+		g.Container = first
+	}
+	return protocol.Gate{Log: g.Pattern, Stream: string(g.Stream), Container: g.Container}
+}
+
+func (c *Context) steps(steps []v1alpha1.Step, here func(v1alpha1.StepTarget) bool) (map[string]protocol.Command, error) {
+	out := map[string]protocol.Command{}
+	for i, s := range steps {
+		if !here(s.On) {
+			continue
+		}
+		argv, err := c.argv(fmt.Sprintf("spec.steps[%d].command", i), s.Command)
+		if err != nil {
+			return nil, err
+		}
+		out[s.Name] = protocol.Command{ID: s.Name, Command: argv, Until: s.Until, Timeout: s.Timeout.OrZero()}
+	}
+	return out, nil
+}
+
+func stop(s *v1alpha1.StopSpec) protocol.Stop {
+	if s == nil {
+		s = &v1alpha1.StopSpec{Signal: "SIGTERM", Grace: "2s"}
+	}
+	return protocol.Stop{Signal: s.Signal, Grace: s.Grace.OrZero()}
+}
+
+func hostPort(ip string, port int) string {
+	if ip == "" {
+		ip = "0.0.0.0" // a dry run has no addresses
+	}
+	return netJoin(ip, strconv.Itoa(port))
+}
+
+// FilesByName returns all rendered files for people to read: one entry for a file that is the same in all pods of a part, else one for
+// each pod.
+func (t *Trial) FilesByName(pods map[string][]protocol.File, part map[string]string) map[string]string {
+	variants := map[string]map[string][]string{} // part + path -> content -> pods
+	for pod, files := range pods {
+		for _, f := range files {
+			key := part[pod] + "." + flatten(f.Path)
+			if variants[key] == nil {
+				variants[key] = map[string][]string{}
+			}
+			variants[key][string(f.Content)] = append(variants[key][string(f.Content)], pod)
+		}
+	}
+	out := map[string]string{}
+	for key, byContent := range variants {
+		for content, in := range byContent {
+			if len(byContent) == 1 {
+				out[key] = content
+				continue
+			}
+			sort.Strings(in)
+			for _, pod := range in {
+				out[pod+"."+key] = content
+			}
+		}
+	}
+	return out
+}

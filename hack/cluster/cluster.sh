@@ -9,8 +9,8 @@
 #           was only half created, it is replaced.
 #   down    removes the cluster, its volumes, its network, its kubeconfig.
 #   status  nodes and what is wrong with them; fails unless all are Ready.
-#   purge   down, and also the node images, the docker daemon that was started
-#           here, and the caches.
+#   purge   down, and also unused node images, the caches, and the docker daemon
+#           if it was started here and runs nothing else.
 #
 # Inputs:  see lib.sh.
 # Outputs: .work/kubeconfig (of another CLUSTER: .work/kubeconfig-<name>);
@@ -243,10 +243,14 @@ status() {
 
 purge() {
 	down
-	docker images -q localhost/assay-node 2>/dev/null | sort -u | xargs -r docker rmi -f >/dev/null
-	"$hack/cluster/docker.sh" stop
+	docker images --format '{{.Repository}}:{{.Tag}}' localhost/assay-node | xargs -r docker rmi >/dev/null 2>&1 || true
+	if [[ -n $(docker ps -q) ]]; then
+		say "docker keeps running: it has other containers"
+	else
+		"$hack/cluster/docker.sh" stop
+	fi
 	rm -rf "$ASSAY_CACHE"/{node-image,helm,apt.log} "${work:?}"/{bin,images}
-	say "caches are removed (Go's own caches are not)"
+	say "caches are removed (not Go's own ones)"
 }
 
 # One at a time for each cluster, whatever checkout it comes from.

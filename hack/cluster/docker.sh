@@ -76,7 +76,8 @@ start() {
 		has docker || die "please install docker"
 		die "docker does not answer (or not to this user: is it running, are you in the group docker?)"
 	fi
-	packages docker=docker.io dockerd=docker.io
+	packages dockerd=docker.io
+	packages docker=docker-cli # a package of its own since Debian 13
 	if answers; then return; fi # the package has started it
 	if [[ -d /run/systemd/system ]]; then
 		say "starting docker.service"

@@ -9,7 +9,6 @@
 # Output: the directory, in ASSAY_CACHE. Changes nothing else on the machine.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-packages jq=jq
 out=$(recipe_out)
 if [[ ! -x $out/bin/hyper || ! -x $out/bin/etcd ]]; then
 	say "building kube-apiserver and etcd (some 5 minutes with empty Go caches)"

@@ -84,7 +84,6 @@ for tool in "${@:-kind kubectl helm}"; do
 			target=$own
 		else
 			has go || die "$t is not installed and neither is go, which could build it"
-			packages jq=jq
 			target=$("build_$t")
 		fi
 		ln -sfn "$target" "$work/bin/$t"

@@ -1,0 +1,177 @@
+// Package report puts an experiment's results together (Build, Fit) and shows them (Text, Markdown, CSV).
+//
+// Build is pure: it takes the time as a parameter and reads nothing. What is shown is written for a reader who doubts it: verdicts first,
+// every number with its unit, its n and the half-width of its 95% interval, no more digits than that half-width supports, the paper's
+// value beside it, the trials that are not in the averages with their reasons, and what was left out.
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// Build puts together what an experiment comes to by now: the trials that are done (lines, in any order), their aggregates at every point of
+// the axes, and the verdicts, with the experiment's profile applied. exp is the object as it is in the cluster.
+func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialLine, now time.Time) results.Experiment {
+	spec := plan.ApplyProfile(exp.Spec)
+	lines = slices.Clone(lines)
+	slices.SortFunc(lines, func(a, b results.TrialLine) int { return int(a.Number) - int(b.Number) })
+	r := results.Experiment{
+		Format:     results.ExperimentFormat,
+		Name:       exp.Name,
+		UID:        string(exp.UID),
+		Profile:    exp.Spec.Profile,
+		Seed:       exp.Status.Seed,
+		SpecSHA256: SpecSHA256(exp.Spec),
+		Source:     source(exp.Spec.Source),
+		Written:    now.UTC(),
+		Axes:       axes,
+		Points:     everyPoint(axes, stats.Points(lines)),
+		Trials:     lines,
+	}
+	r.Planned = len(r.Points) * int(spec.Repetitions.Min)
+	if t := exp.Status.StartTime; t != nil {
+		r.Started = t.UTC()
+	}
+	if t := exp.Status.CompletionTime; t != nil {
+		done := t.UTC()
+		r.Completed = &done
+	}
+	r.Claims = judge(spec, r.Points, lines)
+	r.Reported, r.LeftOut = reported(spec.Reported)
+	return r
+}
+
+// SpecSHA256 identifies what was run: the hash of the spec as JSON, suspend left out since it may change.
+func SpecSHA256(spec v1alpha1.ExperimentSpec) string {
+	spec.Suspend = false
+	b, err := json.Marshal(spec)
+	if err != nil {
+		panic(fmt.Sprintf("report: a spec that came as JSON cannot be written as JSON: %v", err))
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func source(s *v1alpha1.Source) map[string]string {
+	if s == nil {
+		return nil
+	}
+	m := map[string]string{"title": s.Title}
+	if s.Section != "" {
+		m["section"] = s.Section
+	}
+	if s.URL != "" {
+		m["url"] = s.URL
+	}
+	return m
+}
+
+// everyPoint adds the points that have no trial, so that nobody takes a table for complete that is not. The last axis moves fastest, as in a plan.
+func everyPoint(axes []results.Axis, run []results.PointResult) []results.PointResult {
+	total := 1
+	for _, a := range axes {
+		total *= len(a.Values)
+	}
+	points := make([]results.PointResult, total)
+	for i := range points {
+		coordinates := map[string]string{}
+		rest := i
+		for k := len(axes) - 1; k >= 0; k-- {
+			n := len(axes[k].Values)
+			coordinates[axes[k].Name] = axes[k].Values[rest%n]
+			rest /= n
+		}
+		points[i] = results.PointResult{Index: int32(i), Coordinates: coordinates, Metrics: map[string]results.Aggregate{}}
+	}
+	for _, p := range run {
+		if int(p.Index) < total {
+			points[p.Index] = p
+			continue
+		}
+		points = append(points, p)
+	}
+	return points
+}
+
+// judge evaluates the claims, in the order of the spec; those that the profile skips get its reason instead.
+func judge(spec v1alpha1.ExperimentSpec, points []results.PointResult, lines []results.TrialLine) []results.ClaimResult {
+	judged := claims.Evaluate(spec.Claims, points, lines)
+	skipped := plan.SkippedClaims(spec)
+	for i, r := range judged {
+		why, ok := skipped[r.Name]
+		if !ok {
+			continue
+		}
+		judged[i] = results.ClaimResult{
+			Name: r.Name, Statement: r.Statement, Expr: r.Expr, Reported: r.Reported, Within: r.Within,
+			Verdict: string(v1alpha1.VerdictNotEvaluated), Message: fmt.Sprintf("profile %s skips it: %s", spec.Profile, why),
+		}
+	}
+	return judged
+}
+
+// reported turns the paper's curves into numbers. A value that is none is left out and named.
+func reported(series []v1alpha1.ReportedSeries) (out []results.ReportedSeries, leftOut []string) {
+	for _, s := range series {
+		r := results.ReportedSeries{Name: s.Name, Metric: s.Metric, Unit: s.Unit, Axis: s.Axis, Note: s.Note}
+		for axis, value := range s.At {
+			if r.At == nil {
+				r.At = map[string]string{}
+			}
+			r.At[axis] = value.String()
+		}
+		for _, v := range s.Values {
+			y, err := strconv.ParseFloat(v.Y.String(), 64)
+			if err != nil {
+				leftOut = append(leftOut, fmt.Sprintf("reported series %s at %s=%s: %q is not a number", s.Name, s.Axis, v.X, v.Y))
+				continue
+			}
+			r.X = append(r.X, v.X.String())
+			r.Y = append(r.Y, y)
+		}
+		out = append(out, r)
+	}
+	return out, leftOut
+}
+
+// Fit encodes results in limit bytes at most, for a ConfigMap. What does not fit is left out in this order and named in LeftOut: the lines of
+// trials that succeeded, then all lines. Both are in the ConfigMaps of the trials; verdicts and aggregates always stay. It fails when not
+// even they fit.
+func Fit(e results.Experiment, limit int) ([]byte, error) {
+	size := 0
+	for _, drop := range []struct {
+		what string
+		keep func(results.TrialLine) bool
+	}{
+		{"", func(results.TrialLine) bool { return true }},
+		{"the lines of trials that succeeded: see the trials' own results", func(l results.TrialLine) bool { return l.Outcome != stats.Succeeded }},
+		{"the lines of all trials: see the trials' own results", func(results.TrialLine) bool { return false }},
+	} {
+		smaller := e
+		smaller.Trials = slices.DeleteFunc(slices.Clone(e.Trials), func(l results.TrialLine) bool { return !drop.keep(l) })
+		if drop.what != "" {
+			smaller.LeftOut = append(slices.Clone(e.LeftOut), drop.what)
+		}
+		b, err := results.EncodeExperiment(smaller)
+		if err != nil {
+			return nil, err
+		}
+		if len(b) <= limit {
+			return b, nil
+		}
+		size = len(b)
+	}
+	return nil, fmt.Errorf("the results of experiment %s take %d bytes even without its trials; %d are allowed", e.Name, size, limit)
+}

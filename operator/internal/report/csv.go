@@ -1,0 +1,59 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// unitOf is the unit of a metric, as it ends the names of its columns.
+var unitOf = map[string]string{
+	stats.Throughput: "tx_s", stats.MeanLatency: "ms", stats.P50Latency: "ms", stats.P99Latency: "ms", stats.AbortRate: "ratio",
+}
+
+// CSV writes a line for each point: its coordinates, the trials by outcome, and for each metric the mean, standard deviation, least and greatest
+// value, the 95% interval of the mean, and what the paper reports. Numbers are not rounded. What does not exist is empty: everything without a valid trial,
+// deviation and interval with one.
+func CSV(w io.Writer, e results.Experiment) error {
+	out := csv.NewWriter(w)
+	header := []string{"point"}
+	for _, a := range e.Axes {
+		header = append(header, a.Name)
+	}
+	header = append(header, "valid", "invalid", "failed")
+	for _, m := range stats.Metrics {
+		for _, part := range []string{"mean", "stddev", "min", "max", "low95", "high95", "paper"} {
+			header = append(header, m+"_"+part+"_"+unitOf[m])
+		}
+	}
+	_ = out.Write(header) // kept: out.Error below
+	for _, p := range e.Points {
+		row := []string{strconv.Itoa(int(p.Index))}
+		for _, a := range e.Axes {
+			row = append(row, p.Coordinates[a.Name])
+		}
+		row = append(row, strconv.Itoa(p.Valid), strconv.Itoa(p.Invalid), strconv.Itoa(p.Failed))
+		for _, m := range stats.Metrics {
+			a := p.Metrics[m]
+			paper, has := paperValue(e, m, p.Coordinates)
+			row = append(row, exact(a.Mean, a.N > 0), exact(a.StdDev, a.N > 1), exact(a.Min, a.N > 0), exact(a.Max, a.N > 0), exact(a.Low, a.N > 1), exact(a.High, a.N > 1), exact(paper, has))
+		}
+		_ = out.Write(row)
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write the results as CSV: %w", err)
+	}
+	return nil
+}
+
+func exact(x float64, exists bool) string {
+	if !exists {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}

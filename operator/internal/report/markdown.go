@@ -1,0 +1,79 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Markdown writes a report as GitHub's Markdown.
+func Markdown(w io.Writer, e results.Experiment) error {
+	p := newPage(e)
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "# %s\n\n%s\n", p.title, strings.Join(p.facts, "\n"))
+	if len(p.verdicts) > 0 {
+		b.WriteString("\n## Verdicts\n\n")
+		t := table{columns: []column{{"verdict", false}, {"claim", false}, {"statement", false}, {"expression", false}, {"measured", false}}}
+		for _, c := range p.verdicts {
+			t.rows = append(t.rows, []string{"**" + c.Verdict + "**", c.Name, c.Statement, "`" + c.Expr + "`", c.Message})
+		}
+		markdownTable(b, t)
+	}
+	b.WriteString("\n## Points\n\nIn the table: " + legend + ".\n\n")
+	markdownTable(b, p.points)
+	if len(p.warnings) > 0 {
+		b.WriteString("\n")
+		list(b, p.warnings)
+	}
+	if len(p.excluded.rows) > 0 {
+		b.WriteString("\n## Trials that are in no number\n\n")
+		markdownTable(b, p.excluded)
+	}
+	b.WriteString("\n## Where this comes from\n\n")
+	for _, row := range p.origin {
+		fmt.Fprintf(b, "- %s: %s\n", row[0], row[1])
+	}
+	if p.gap != "" {
+		list(b, []string{p.gap})
+	}
+	for _, l := range p.leftOut {
+		list(b, []string{"Left out: " + l + "."})
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+func list(b *strings.Builder, lines []string) {
+	for _, l := range lines {
+		fmt.Fprintf(b, "- %s\n", l)
+	}
+}
+
+// markdownTable writes a table; text in cells cannot end a cell or a line.
+func markdownTable(b *strings.Builder, t table) {
+	cell := strings.NewReplacer("|", "\\|", "\r\n", " ", "\n", " ")
+	line := func(cells []string) {
+		b.WriteString("|")
+		for _, c := range cells {
+			b.WriteString(" " + cell.Replace(c) + " |")
+		}
+		b.WriteString("\n")
+	}
+	line(names(t.columns))
+	b.WriteString("|")
+	for _, c := range t.columns {
+		if c.numeric {
+			b.WriteString("---:|")
+		} else {
+			b.WriteString("---|")
+		}
+	}
+	b.WriteString("\n")
+	for _, row := range t.rows {
+		line(row)
+	}
+}

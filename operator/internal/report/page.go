@@ -1,0 +1,266 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// page is what a report says, before it is laid out as text or Markdown.
+type page struct {
+	title    string
+	facts    []string
+	verdicts []results.ClaimResult
+	points   table
+	warnings []string // about the table of points
+	excluded table
+	gap      string
+	origin   [][2]string
+	leftOut  []string
+}
+
+type table struct {
+	columns []column
+	rows    [][]string
+}
+
+// column of a table. Numbers are aligned to the right.
+type column struct {
+	name    string
+	numeric bool
+}
+
+// newPage says everything about an experiment that a report shows.
+func newPage(e results.Experiment) page {
+	p := page{title: e.Name, verdicts: e.Claims, points: pointsTable(e), excluded: excludedTable(e), gap: gap(e.Trials), origin: origin(e), leftOut: e.LeftOut}
+	if t := e.Source["title"]; t != "" {
+		p.title = strings.TrimSuffix(fmt.Sprintf("%s: %s, %s", e.Name, t, e.Source["section"]), ", ")
+	}
+	p.facts = append(p.facts, progress(e))
+	if len(e.Claims) > 0 {
+		p.facts = append(p.facts, tally(e.Claims))
+	}
+	p.warnings = append(warnings(e), paperNotes(e)...)
+	return p
+}
+
+// progress says how far the experiment is.
+func progress(e results.Experiment) string {
+	valid, invalid, failed := 0, 0, 0
+	for _, p := range e.Points {
+		valid, invalid, failed = valid+p.Valid, invalid+p.Invalid, failed+p.Failed
+	}
+	state := "Not complete"
+	if e.Completed != nil {
+		state = "Complete"
+	}
+	text := fmt.Sprintf("%s: %d of %s valid, over %s", state, valid, count(e.Planned, "planned trial"), count(len(e.Points), "point"))
+	if invalid+failed > 0 {
+		text += fmt.Sprintf("; %d invalid and %d failed are not in any number", invalid, failed)
+	}
+	if e.Completed == nil {
+		text += "; as of " + e.Written.Format(time.RFC3339)
+	}
+	return text + "."
+}
+
+// tally counts the verdicts.
+func tally(claims []results.ClaimResult) string {
+	counts := map[string]int{}
+	for _, c := range claims {
+		counts[c.Verdict]++
+	}
+	var parts []string
+	for _, v := range []string{"Reproduced", "NotReproduced", "Inconclusive", "NotEvaluated"} {
+		if counts[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[v], v))
+		}
+	}
+	return fmt.Sprintf("%s: %s.", count(len(claims), "claim"), strings.Join(parts, ", "))
+}
+
+// shownMetric is a metric in the table of points.
+type shownMetric struct {
+	metric, name string
+	scale        float64
+	always       bool // also where the paper reports nothing of it
+}
+
+var shownMetrics = []shownMetric{
+	{stats.Throughput, "throughput tx/s", 1, true},
+	{stats.MeanLatency, "mean latency ms", 1, true},
+	{stats.P50Latency, "p50 ms", 1, false},
+	{stats.P99Latency, "p99 ms", 1, true},
+	{stats.AbortRate, "aborts %", 100, true},
+}
+
+// pointsTable has a row for each point: its coordinates, n, and every metric beside the paper's value where some point has one.
+func pointsTable(e results.Experiment) table {
+	var t table
+	for _, a := range e.Axes {
+		t.columns = append(t.columns, column{name: a.Name, numeric: !slices.ContainsFunc(a.Values, notANumber)})
+	}
+	t.columns = append(t.columns, column{"n", true})
+	var metrics []shownMetric
+	papers := map[string]bool{}
+	for _, m := range shownMetrics {
+		papers[m.metric] = slices.ContainsFunc(e.Points, func(p results.PointResult) bool {
+			_, ok := paperValue(e, m.metric, p.Coordinates)
+			return ok
+		})
+		if !m.always && !papers[m.metric] {
+			continue
+		}
+		metrics = append(metrics, m)
+		t.columns = append(t.columns, column{m.name, true})
+		if papers[m.metric] {
+			t.columns = append(t.columns, column{"paper", true}, column{"ratio", true})
+		}
+	}
+	for _, p := range e.Points {
+		var row []string
+		for _, a := range e.Axes {
+			row = append(row, p.Coordinates[a.Name])
+		}
+		row = append(row, strconv.Itoa(p.Valid))
+		for _, m := range metrics {
+			measured, ok := p.Metrics[m.metric]
+			row = append(row, plusMinus(measured, m.scale))
+			if papers[m.metric] {
+				paper, has := paperValue(e, m.metric, p.Coordinates)
+				row = append(row, paperCell(paper, has), ratioCell(measured, paper, ok && has))
+			}
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+func notANumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err != nil
+}
+
+// plusMinus writes a mean with the half-width of its interval, and both with the decimals that the half-width supports.
+func plusMinus(a results.Aggregate, scale float64) string {
+	if a.N == 0 {
+		return "-"
+	}
+	mean, half := a.Mean*scale, (a.High-a.Low)/2*scale
+	decimals := stats.Decimals(mean, half)
+	if a.N < 2 {
+		return fixed(mean, decimals)
+	}
+	return fixed(mean, decimals) + " ± " + fixed(half, decimals)
+}
+
+// paperCell writes the paper's value as it is there: it has no interval to round by.
+func paperCell(y float64, has bool) string {
+	if !has {
+		return "-"
+	}
+	return strconv.FormatFloat(math.Round(y*1e6)/1e6, 'f', -1, 64)
+}
+
+func ratioCell(measured results.Aggregate, paper float64, has bool) string {
+	if !has || measured.N == 0 || paper == 0 {
+		return "-"
+	}
+	return fixed(measured.Mean/paper, 2)
+}
+
+func fixed(x float64, decimals int) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
+
+// warnings say what the numbers of points cannot show, once for each n.
+func warnings(e results.Experiment) []string {
+	points := map[int]int{}
+	for _, p := range e.Points {
+		points[p.Valid]++
+	}
+	var ws []string
+	for n := range 5 {
+		if w := stats.Warning(n); w != "" && points[n] > 0 {
+			ws = append(ws, fmt.Sprintf("n=%d at %s: %s.", n, count(points[n], "point"), strings.TrimPrefix(w, fmt.Sprintf("%d trials: ", n))))
+		}
+	}
+	return ws
+}
+
+// excludedTable lists the trials that are in no number, with the reason.
+func excludedTable(e results.Experiment) table {
+	t := table{columns: []column{{"trial", false}, {"point", false}, {"repetition", true}, {"attempt", true}, {"outcome", false}, {"reason", false}, {"message", false}}}
+	for _, l := range e.Trials {
+		if l.Outcome == stats.Succeeded {
+			continue
+		}
+		t.rows = append(t.rows, []string{l.Name, at(e.Axes, l.Coordinates), strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), l.Outcome, l.Reason, l.Message})
+	}
+	return t
+}
+
+// at writes coordinates in the order of the axes.
+func at(axes []results.Axis, coordinates map[string]string) string {
+	var parts []string
+	for _, a := range axes {
+		parts = append(parts, a.Name+"="+coordinates[a.Name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// gap says what Assay itself costs between trials.
+func gap(lines []results.TrialLine) string {
+	var gaps []float64
+	for _, l := range lines {
+		if l.GapSeconds > 0 {
+			gaps = append(gaps, l.GapSeconds)
+		}
+	}
+	if len(gaps) == 0 {
+		return ""
+	}
+	slices.SortFunc(gaps, cmp.Compare)
+	median := gaps[len(gaps)/2]
+	if len(gaps)%2 == 0 {
+		median = (gaps[len(gaps)/2-1] + gaps[len(gaps)/2]) / 2
+	}
+	return fmt.Sprintf("Between trials: median %.1f s, max %.1f s, n=%d (from the end of one trial's drain to the next one's release).", median, gaps[len(gaps)-1], len(gaps))
+}
+
+// origin is where the numbers come from.
+func origin(e results.Experiment) [][2]string {
+	rows := [][2]string{{"experiment", e.Name + ", UID " + e.UID}}
+	add := func(name, value string) {
+		if value != "" {
+			rows = append(rows, [2]string{name, value})
+		}
+	}
+	add("paper", e.Source["url"])
+	add("profile", cmp.Or(e.Profile, "none: the full evaluation"))
+	add("seed", strconv.FormatInt(e.Seed, 10))
+	add("spec", "sha256:"+e.SpecSHA256)
+	if !e.Started.IsZero() {
+		add("started", e.Started.Format(time.RFC3339))
+	}
+	if e.Completed != nil {
+		add("completed", e.Completed.Format(time.RFC3339))
+	}
+	if !e.Written.IsZero() {
+		add("results of", e.Written.Format(time.RFC3339))
+	}
+	return rows
+}
+
+// count writes n things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// metricOf is the metric that a reported series is about.
+var metricOf = map[string]string{
+	"Throughput":  stats.Throughput,
+	"MeanLatency": stats.MeanLatency,
+	"P50Latency":  stats.P50Latency,
+	"P99Latency":  stats.P99Latency,
+}
+
+// factors turn the units that papers use into tx/s and ms.
+var factors = map[string]map[string]float64{
+	stats.Throughput: {
+		"tx/s": 1, "txn/s": 1, "tps": 1, "op/s": 1, "ops/s": 1, "req/s": 1, "1/s": 1,
+		"ktx/s": 1e3, "ktxn/s": 1e3, "ktps": 1e3, "kop/s": 1e3, "kops/s": 1e3, "kreq/s": 1e3,
+	},
+	stats.MeanLatency: {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1e3},
+}
+
+// paperValue is what the paper reports at a point, in tx/s or ms. The first series that has the point wins.
+func paperValue(e results.Experiment, metric string, coordinates map[string]string) (float64, bool) {
+	for _, s := range e.Reported {
+		factor, known := factor(s)
+		if !known || metricOf[s.Metric] != metric || !agrees(s.At, coordinates) {
+			continue
+		}
+		for i, x := range s.X {
+			if same(x, coordinates[s.Axis]) {
+				return s.Y[i] * factor, true
+			}
+		}
+	}
+	return 0, false
+}
+
+func factor(s results.ReportedSeries) (float64, bool) {
+	kind := metricOf[s.Metric]
+	if kind != stats.Throughput {
+		kind = stats.MeanLatency
+	}
+	f, ok := factors[kind][strings.ToLower(s.Unit)]
+	return f, ok
+}
+
+func agrees(at, coordinates map[string]string) bool {
+	for axis, value := range at {
+		if mine, ok := coordinates[axis]; !ok || !same(mine, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// same compares values of an axis as text or as numbers.
+func same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return errX == nil && errY == nil && x == y
+}
+
+// paperNotes say what of the paper's values is not in the table, and what the source left unclear.
+func paperNotes(e results.Experiment) []string {
+	var notes []string
+	for _, s := range e.Reported {
+		if _, known := factor(s); !known {
+			notes = append(notes, fmt.Sprintf("The paper's series %s is in %q, which cannot be converted to tx/s or ms; it is not in the table.", s.Name, s.Unit))
+			continue
+		}
+		shown := 0
+		for _, x := range s.X {
+			for _, p := range e.Points {
+				if agrees(s.At, p.Coordinates) && same(x, p.Coordinates[s.Axis]) {
+					shown++
+					break
+				}
+			}
+		}
+		if shown < len(s.X) {
+			notes = append(notes, fmt.Sprintf("%d of the %d values of the paper's series %s are at points that this sweep does not have.", len(s.X)-shown, len(s.X), s.Name))
+		}
+		if s.Note != "" {
+			notes = append(notes, fmt.Sprintf("On the paper's series %s: %s", s.Name, s.Note))
+		}
+	}
+	return notes
+}

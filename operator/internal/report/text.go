@@ -1,0 +1,142 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// TextOptions lay text out.
+type TextOptions struct {
+	// Width to which sentences are wrapped; tables are as wide as they are. 0: 100.
+	Width int
+	// Color marks verdicts with the terminal's colours.
+	Color bool
+}
+
+// Text writes a report for a terminal.
+func Text(w io.Writer, e results.Experiment, o TextOptions) error {
+	if o.Width <= 0 {
+		o.Width = 100
+	}
+	p := newPage(e)
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s\n", p.title)
+	for _, f := range p.facts {
+		wrap(b, o.Width, "", f)
+	}
+	if len(p.verdicts) > 0 {
+		heading(b, "Verdicts")
+		for _, c := range p.verdicts {
+			fmt.Fprintf(b, "%s  %s\n", verdict(c.Verdict, o.Color), c.Name)
+			for _, sentence := range []string{c.Statement, c.Expr, c.Message} {
+				wrap(b, o.Width, strings.Repeat(" ", verdictWidth+2), sentence)
+			}
+		}
+	}
+	heading(b, "Points ("+legend+")")
+	textTable(b, p.points)
+	for _, note := range p.warnings {
+		wrap(b, o.Width, "", note)
+	}
+	if len(p.excluded.rows) > 0 {
+		heading(b, "Trials that are in no number")
+		textTable(b, p.excluded)
+	}
+	heading(b, "Where this comes from")
+	for _, row := range p.origin {
+		fmt.Fprintf(b, "%-11s %s\n", row[0], row[1])
+	}
+	if p.gap != "" {
+		wrap(b, o.Width, "", p.gap)
+	}
+	for _, l := range p.leftOut {
+		wrap(b, o.Width, "", "Left out: "+l+".")
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+func heading(b *strings.Builder, text string) { fmt.Fprintf(b, "\n%s\n\n", text) }
+
+// legend says how to read the table of points.
+const legend = "mean ± half-width of the 95% interval over n valid trials; ratio = measured / paper"
+
+// verdictWidth is the length of the longest verdict.
+const verdictWidth = len("NotReproduced")
+
+// verdict pads a verdict and colours it: green, red, yellow, or grey for one that was not evaluated.
+func verdict(v string, color bool) string {
+	padded := fmt.Sprintf("%-*s", verdictWidth, v)
+	if !color {
+		return padded
+	}
+	code := map[string]string{"Reproduced": "32", "NotReproduced": "31", "Inconclusive": "33"}[v]
+	if code == "" {
+		code = "90"
+	}
+	return "\x1b[" + code + "m" + padded + "\x1b[0m"
+}
+
+// textTable writes a table with aligned columns, two spaces between them and none at the end of a line.
+func textTable(b *strings.Builder, t table) {
+	widths := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		widths[i] = utf8.RuneCountInString(c.name)
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	line := func(cells []string) {
+		var l strings.Builder
+		for i, cell := range cells {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if t.columns[i].numeric {
+				cell = pad + cell
+			} else {
+				cell += pad
+			}
+			if i > 0 {
+				l.WriteString("  ")
+			}
+			l.WriteString(cell)
+		}
+		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+	}
+	line(names(t.columns))
+	for _, row := range t.rows {
+		line(row)
+	}
+}
+
+func names(columns []column) []string {
+	out := make([]string, len(columns))
+	for i, c := range columns {
+		out[i] = c.name
+	}
+	return out
+}
+
+// wrap writes a sentence in lines of at most width characters, each after indent. A longer word has a line of its own.
+func wrap(b *strings.Builder, width int, indent, text string) {
+	line := indent
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == indent:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			b.WriteString(line + "\n")
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	if line != indent {
+		b.WriteString(line + "\n")
+	}
+}

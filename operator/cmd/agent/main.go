@@ -1,0 +1,126 @@
+// Command agent is one pod's side of a trial. See package agent.
+//
+//	/agent install     copy the launcher and the load generator into the pod's shared volume, and end (an init container)
+//	/agent run         be the agent, until the pod is deleted (a native sidecar)
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"assay.dev/assay/operator/internal/agent"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/parsers"
+)
+
+const usage = "usage: agent install [flags] | agent run [flags]"
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "agent: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	switch args[0] {
+	case "install":
+		return runInstall(args[1:])
+	case "run":
+		return runAgent(args[1:])
+	default:
+		return errors.New(usage)
+	}
+}
+
+func runInstall(args []string) error {
+	flags := flag.NewFlagSet("install", flag.ContinueOnError)
+	from := flags.String("from", "/launcher,/loadgen", "binaries to install, separated by commas")
+	to := flags.String("to", protocol.BinDir, "directory to install them in")
+	shared := flags.String("shared", protocol.RunDir+","+protocol.OutDir, "directories that every user of the pod must be able to write to")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return agent.Install(strings.Split(*from, ","), *to, strings.Split(*shared, ","))
+}
+
+func runAgent(args []string) error {
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	config := agent.Config{Parse: parse}
+	flags.StringVar(&config.Coordinator, "coordinator", os.Getenv("ASSAY_COORDINATOR"), "host:port of the coordinator (or ASSAY_COORDINATOR)")
+	flags.StringVar(&config.CAFile, "ca-file", "/assay/ca/ca.crt", "certificates that may sign the coordinator's")
+	flags.StringVar(&config.TokenFile, "token-file", "/assay/token/token", "the pod's token for the coordinator")
+	flags.StringVar(&config.RunDir, "run-dir", protocol.RunDir, "directory of sockets and barrier files")
+	flags.StringVar(&config.OutDir, "out-dir", protocol.OutDir, "directory of the processes' output")
+	roots := flags.String("file-roots", "", "directories that files may be written to, separated by commas (default: the volumes of this container)")
+	pod := flags.String("pod", os.Getenv("POD_NAME"), "name of this pod (or POD_NAME)")
+	offsets := flags.String("simulated-clock-offset", "",
+		"for tests of the clock correction: added to every reading of the wall clock; a duration, or <pod>=<duration>,...")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	offset, err := simulatedOffset(*offsets, *pod)
+	if err != nil {
+		return err
+	}
+	config.Wall = func() time.Time { return time.Now().Add(offset) }
+	config.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("pod", *pod)
+	if config.FileRoots, err = fileRoots(*roots); err != nil {
+		return err
+	}
+	a, err := agent.New(config)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return a.Run(ctx)
+}
+
+// simulatedOffset of this pod.
+func simulatedOffset(text, pod string) (time.Duration, error) {
+	for entry := range strings.SplitSeq(text, ",") {
+		name, value, named := strings.Cut(entry, "=")
+		if !named {
+			name, value = pod, entry
+		}
+		if name != pod || value == "" {
+			continue
+		}
+		offset, err := time.ParseDuration(value)
+		if err != nil {
+			return 0, fmt.Errorf("read --simulated-clock-offset: %w", err)
+		}
+		return offset, nil
+	}
+	return 0, nil
+}
+
+func fileRoots(flagged string) ([]string, error) {
+	if flagged != "" {
+		return strings.Split(filepath.Clean(flagged), ","), nil
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("find the pod's volumes: %w", err)
+	}
+	return agent.SharedVolumes(string(mounts)), nil
+}
+
+func parse(format string, report io.Reader, about agent.ReportFacts) (results.Client, error) {
+	return parsers.Parse(format, report, parsers.Options(about))
+}

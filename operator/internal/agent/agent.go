@@ -1,0 +1,243 @@
+// Package agent is one pod's side of a trial: it prepares the pod, tells its launchers what to do and when, and tells the coordinator what it sees.
+//
+// It is a set of small straight-line stages that wait for each other through one shared state:
+//
+//	talk        report, get the directive, again and again         (sync.go)
+//	clock       measure the offset to the coordinator's clock      (clock.go)
+//	files       fetch and write the files                          (files.go)
+//	names       wait until all names resolve                       (names.go)
+//	processes   start the processes, in order                      (processes.go)
+//	gates       find out when the pod is ready                     (gates.go)
+//	commands    run the steps' commands                            (commands.go)
+//	run         release the client, carry out the actions          (run.go, faults.go)
+//	client      notice the client's end, read and send its report  (client.go)
+//	prepare     wait for the prepare step, send its output         (prepare.go)
+//	finish      end everything and put the network back            (finish.go)
+//
+// Once a run is agreed it goes on by the pod's own clock: nothing in it needs the coordinator, which may die and come back. The agent itself may, too:
+// what must not happen twice is written to a journal before or remembered by the launchers (journal.go).
+//
+// Time. The coordinator's clock is "CLOCK_MONOTONIC of this node plus an offset", which the agent measures; every instant of a directive
+// is converted once and then kept with the monotonic clock alone. The pod's wall clock is only reported on.
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"assay.dev/assay/operator/internal/netem"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// Config of an agent.
+type Config struct {
+	// Coordinator is its host:port.
+	Coordinator string
+	// CAFile holds the certificates that may sign the coordinator's, TokenFile the pod's token. Both are read at every use, since they rotate.
+	CAFile, TokenFile string
+	// RunDir and OutDir are shared with the launchers.
+	RunDir, OutDir string
+	// FileRoots are the directories under which files may be written.
+	FileRoots []string
+	// Wall reads the pod's wall clock.
+	Wall func() time.Time
+	// Parse reads a client's report.
+	Parse func(format string, report io.Reader, about ReportFacts) (results.Client, error)
+	Log   *slog.Logger
+}
+
+// ReportFacts are what a parser must know about the client whose report it reads.
+type ReportFacts struct {
+	ZeroMonotonicNanos          int64
+	Windows                     timeline.Windows
+	Index, FirstClient, Clients int32
+}
+
+// Agent of one pod.
+type Agent struct {
+	config      Config
+	coordinator *coordinator
+	clock       *clock
+	silence     *netem.Silence
+	host        protocol.Host
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at every change
+	urgent  uint64        // counts the changes that the coordinator must know at once
+	journal journal       // survives a restart of the agent
+	seen    seen
+	boxes   map[string]*box
+}
+
+// seen is what the agent knows and can find out again.
+type seen struct {
+	incarnation   string
+	resolved      map[string]bool
+	processes     bool // all that start at once were started
+	gatesHold     bool
+	waitingFor    string
+	atBarrier     bool
+	actionsBegun  map[string]bool
+	progress      *protocol.Progress
+	finished      bool
+	failure       string
+	directiveSeen bool
+}
+
+// New prepares an agent and reads what one before it in the same pod left behind.
+func New(config Config) (*Agent, error) {
+	_, portText, err := net.SplitHostPort(config.Coordinator)
+	if err != nil {
+		return nil, fmt.Errorf("read the coordinator's address: %w", err)
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("read the coordinator's port: %w", err)
+	}
+	silence, err := netem.OpenSilence(uint16(port))
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{
+		config:  config,
+		clock:   &clock{wall: config.Wall},
+		silence: silence,
+		host:    hostFacts(),
+		changed: make(chan struct{}),
+		boxes:   map[string]*box{},
+		seen:    seen{incarnation: rand.Text(), resolved: map[string]bool{}},
+	}
+	a.coordinator = newCoordinator(config)
+	if a.journal, err = loadJournal(config.RunDir); err != nil {
+		return nil, err
+	}
+	if a.journal.Clock != nil {
+		a.clock.add(*a.journal.Clock)
+	}
+	a.seen.directiveSeen = a.journal.Directive != nil
+	return a, nil
+}
+
+// Run is the agent's life. It returns when ctx is done, after it has put the pod's network back.
+func (a *Agent) Run(ctx context.Context) error {
+	work, stopWork := context.WithCancel(ctx)
+	defer stopWork()
+	var stages, talk sync.WaitGroup
+	for _, stage := range []func(context.Context){
+		a.doFiles, a.doNames, a.doProcesses, a.doGates, a.doCommands, a.doRun, a.doActions, a.doResets, a.doClient, a.doPrepare, a.doProgress,
+	} {
+		stages.Go(func() { stage(work) })
+	}
+	talk.Go(func() { a.doTalk(ctx) })
+	talk.Go(func() { a.doClock(ctx) })
+	talk.Go(func() { a.doBoxes(ctx) })
+	if a.await(ctx, func() bool { return a.journal.Directive != nil && a.journal.Directive.Finish }) == nil {
+		stopWork()
+		stages.Wait()
+		a.finish(ctx)
+	}
+	<-ctx.Done()
+	stages.Wait()
+	talk.Wait()
+	return errors.Join(a.silence.Remove(), a.silence.Close())
+}
+
+// await returns when the condition holds; it is called with the state locked. It fails only when ctx is done.
+func (a *Agent) await(ctx context.Context, condition func() bool) error {
+	for {
+		a.mu.Lock()
+		holds, changed := condition(), a.changed
+		a.mu.Unlock()
+		if holds {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// note changes the state and has it reported at once.
+func (a *Agent) note(change func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change()
+	a.urgent++
+	a.wake()
+}
+
+// noteQuietly changes the state without a report of its own.
+func (a *Agent) noteQuietly(change func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change()
+	a.wake()
+}
+
+// record changes the journal, and returns when the change is on disk.
+func (a *Agent) record(change func(*journal)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change(&a.journal)
+	if err := a.journal.save(a.config.RunDir); err != nil {
+		a.failLocked(fmt.Errorf("write the journal: %w", err))
+	}
+	a.urgent++
+	a.wake()
+}
+
+// wake makes all that await look again. The caller holds a.mu.
+func (a *Agent) wake() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// fail tells the coordinator why the agent cannot go on. The first reason stays.
+func (a *Agent) fail(err error) {
+	a.note(func() { a.failLocked(err) })
+}
+
+func (a *Agent) failLocked(err error) {
+	if a.seen.failure == "" {
+		a.seen.failure = err.Error()
+		a.config.Log.Error("Cannot go on", "error", err)
+	}
+}
+
+// directive returns the directive that holds now.
+func (a *Agent) directive() protocol.Directive {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.directiveLocked()
+}
+
+func (a *Agent) directiveLocked() protocol.Directive {
+	if a.journal.Directive == nil {
+		return protocol.Directive{}
+	}
+	return *a.journal.Directive
+}
+
+// pause waits, or returns false when ctx is done.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// doClient notices that the client is over, ends what is left of it, reads its report and sends it.
+func (a *Agent) doClient(ctx context.Context) {
+	if a.await(ctx, func() bool { return a.directiveLocked().Client != nil && a.seen.processes }) != nil {
+		return
+	}
+	first := a.directive().Containers[0].Name
+	a.mu.Lock()
+	over, sent := a.journal.Over, a.journal.Sent
+	a.mu.Unlock()
+	if sent {
+		return
+	}
+	if !over {
+		if err := a.awaitClientEnd(ctx, first); err != nil {
+			a.failUnlessDone(ctx, err)
+			return
+		}
+		if err := a.endClient(ctx, first); err != nil {
+			a.failUnlessDone(ctx, err)
+			return
+		}
+		a.record(func(j *journal) { j.Over = true })
+	}
+	if a.directive().Run == nil {
+		return // it ended before the start; there is nothing to read
+	}
+	if err := a.sendReport(ctx, first); err != nil {
+		a.failUnlessDone(ctx, err)
+		return
+	}
+	a.record(func(j *journal) { j.Sent = true })
+}
+
+// awaitClientEnd returns when the first of the ways to end has come: the client exits, it prints a certain line, or the drain is over.
+func (a *Agent) awaitClientEnd(ctx context.Context, first string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ways := 1
+	ended := make(chan error, 3)
+	go func() {
+		ended <- a.await(ctx, func() bool { return a.process(first).Process == launcher.Exited })
+	}()
+	client := a.directive().Client
+	if client.EndLog != nil {
+		ways++
+		go func() { ended <- a.awaitLine(ctx, *client.EndLog) }()
+	}
+	if client.EndAfterDrain {
+		ways++
+		go func() {
+			run, err := a.awaitRun(ctx)
+			if err == nil {
+				err = a.until(ctx, run.ZeroUnixNanos+int64(run.End()))
+			}
+			ended <- err
+		}()
+	}
+	err := <-ended
+	cancel()
+	for range ways - 1 {
+		<-ended
+	}
+	return err
+}
+
+// endClient ends the client as the directive says, and returns when all of its output is kept.
+func (a *Agent) endClient(ctx context.Context, first string) error {
+	stop := a.directive().Stop
+	if _, err := a.ask(ctx, first, launcher.Request{Stop: &launcher.Stop{Signal: stop.Signal, Grace: stop.Grace}}); err != nil {
+		return fmt.Errorf("end the client: %w", err)
+	}
+	return a.await(ctx, func() bool { return a.process(first).Stopped })
+}
+
+// sendReport reads the client's report and sends it until the coordinator has it.
+func (a *Agent) sendReport(ctx context.Context, first string) error {
+	d := a.directive()
+	run, err := a.awaitRun(ctx)
+	if err != nil {
+		return err
+	}
+	path := d.Client.Path
+	if d.Client.Source != "File" {
+		path = a.outputFile(first, d.Client.Source)
+		a.mu.Lock()
+		leftOut := a.process(first).LeftOut
+		a.mu.Unlock()
+		if leftOut > 0 {
+			return fmt.Errorf("the client's output is incomplete: %d bytes were too much to keep; make it print less", leftOut)
+		}
+	}
+	parsed, err := a.parseReport(ctx, first, path, *d.Client, run)
+	if err != nil {
+		return fmt.Errorf("read the client's report: %w", err)
+	}
+	packed, err := pack(parsed)
+	if err != nil {
+		return fmt.Errorf("pack the client's report: %w", err)
+	}
+	if len(packed) > protocol.ResultsLimit {
+		return fmt.Errorf("the client's results take %d bytes packed, more than the %d that are stored; shorten the run", len(packed), protocol.ResultsLimit)
+	}
+	if err := a.coordinator.sendUntilTaken(ctx, "/v1/results", packed); err != nil {
+		return fmt.Errorf("send the client's results: %w", err)
+	}
+	return nil
+}
+
+func (a *Agent) parseReport(ctx context.Context, first, path string, client protocol.Client, run protocol.Run) (results.Client, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrPermission) {
+		// The file is its user's alone, and the agent may not override that; the launcher is that user.
+		if _, err := a.ask(ctx, first, launcher.Request{Share: &launcher.Share{Path: path}}); err != nil {
+			return results.Client{}, err
+		}
+		file, err = os.Open(path)
+	}
+	if err != nil {
+		return results.Client{}, err
+	}
+	defer file.Close()
+	return a.config.Parse(client.Format, file, ReportFacts{
+		ZeroMonotonicNanos: a.zero(run), Windows: run.Windows,
+		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients,
+	})
+}
+
+// zero is t = 0 on CLOCK_MONOTONIC: as the client was told, if it was told, else as it is known best.
+func (a *Agent) zero(run protocol.Run) int64 {
+	var told protocol.StartSignal
+	if content, err := os.ReadFile(a.inRunDir(protocol.StartFile)); err == nil && json.Unmarshal(content, &told) == nil {
+		return told.ZeroMonotonicNanos
+	}
+	return a.clock.monotonic(run.ZeroUnixNanos)
+}
+
+func pack(v any) ([]byte, error) {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	if err := json.NewEncoder(zip).Encode(v); err != nil {
+		return nil, err
+	}
+	if err := zip.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}

@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+const (
+	// clockSamples of one measurement, clockRefresh from one to the next.
+	clockSamples = 8
+	clockRefresh = 30 * time.Second
+	// clockDrift bounds how fast two clocks part, as a fraction: what common oscillators promise.
+	clockDrift = 50e-6
+	// clockKept measurements compete for the best.
+	clockKept = 8
+)
+
+// sample is one reading of the coordinator's clock: its Unix time = CLOCK_MONOTONIC + Offset, within Error. The coordinator read its clock somewhere
+// between the request and the answer, so the middle is at most half the round trip away.
+type sample struct {
+	Offset int64 `json:"offset"`
+	Error  int64 `json:"error"`
+	At     int64 `json:"at"` // CLOCK_MONOTONIC
+}
+
+// clock converts between the node's CLOCK_MONOTONIC and the coordinator's clock.
+type clock struct {
+	wall    func() time.Time
+	mu      sync.Mutex
+	samples []sample
+}
+
+func (c *clock) add(s sample) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.samples = append(c.samples, s)
+	if extra := len(c.samples) - clockKept; extra > 0 {
+		c.samples = c.samples[extra:]
+	}
+}
+
+// best returns the sample with the smallest error now: an old one with a short round trip loses to a new one by the drift since.
+func (c *clock) best() (best sample, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := launcher.Monotonic()
+	for _, s := range c.samples {
+		s.Error += int64(float64(now-s.At) * clockDrift)
+		if !known || s.Error < best.Error {
+			best, known = s, true
+		}
+	}
+	return best, known
+}
+
+// monotonic converts an instant of the coordinator's clock.
+func (c *clock) monotonic(unixNanos int64) int64 {
+	s, _ := c.best()
+	return unixNanos - s.Offset
+}
+
+// since converts an instant of CLOCK_MONOTONIC to the time since an instant of the coordinator's clock.
+func (c *clock) since(unixNanos, monotonic int64) time.Duration {
+	s, _ := c.best()
+	return time.Duration(monotonic + s.Offset - unixNanos)
+}
+
+// wallOffset is what must be added to the pod's wall clock to get the coordinator's, and its error.
+func (c *clock) wallOffset() (offset, within time.Duration) {
+	s, known := c.best()
+	if !known {
+		return 0, 0
+	}
+	return time.Duration(launcher.Monotonic() + s.Offset - c.wall().UnixNano()), time.Duration(s.Error)
+}
+
+// doClock measures again and again. The coordinator's answers compete on their round trips.
+func (a *Agent) doClock(ctx context.Context) {
+	for {
+		measured := 0
+		var best sample
+		for range clockSamples {
+			s, err := a.readClock(ctx)
+			if err != nil {
+				break
+			}
+			if measured++; measured == 1 || s.Error < best.Error {
+				best = s
+			}
+		}
+		wait := clockRefresh
+		if measured > 0 {
+			a.clock.add(best)
+			if good, known := a.clock.best(); known {
+				a.record(func(j *journal) { j.Clock = &good })
+			}
+		}
+		if measured < clockSamples {
+			wait = retryLater
+		}
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+func (a *Agent) readClock(ctx context.Context) (sample, error) {
+	before := launcher.Monotonic()
+	var answer protocol.Clock
+	err := a.coordinator.get(ctx, "/v1/clock", &answer)
+	after := launcher.Monotonic()
+	return sample{Offset: answer.UnixNanos - (before + (after-before)/2), Error: (after - before) / 2, At: after}, err
+}

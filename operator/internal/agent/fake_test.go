@@ -1,0 +1,349 @@
+package agent_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/agent"
+	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/parsers"
+)
+
+// The test binary plays the other programs, too: real processes, chosen by this variable.
+const roleVariable = "ASSAY_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case "":
+		os.Exit(m.Run())
+	case "launcher":
+		playLauncher()
+	case "agent":
+		playAgent()
+	default:
+		if play := roles[os.Getenv(roleVariable)]; play != nil {
+			play()
+			return
+		}
+		fmt.Fprintln(os.Stderr, "unknown role")
+		os.Exit(2)
+	}
+}
+
+// roles of single tests.
+var roles = map[string]func(){}
+
+func playLauncher() {
+	ctx, stop := signalContext()
+	defer stop()
+	// A role that its child would inherit must not be played twice.
+	os.Unsetenv(roleVariable)
+	err := launcher.Serve(ctx, launcher.Options{
+		Name: os.Getenv("NAME"), RunDir: os.Getenv("RUN"), OutDir: os.Getenv("OUT"), OutputLimit: 1 << 20, Stdout: os.Stdout, Stderr: os.Stderr,
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func playAgent() {
+	ctx, stop := signalContext()
+	defer stop()
+	var offset time.Duration
+	if text := os.Getenv("OFFSET"); text != "" {
+		var err error
+		if offset, err = time.ParseDuration(text); err != nil {
+			panic(err)
+		}
+	}
+	a, err := agent.New(agent.Config{
+		Coordinator: os.Getenv("COORDINATOR"), CAFile: os.Getenv("CA"), TokenFile: os.Getenv("TOKEN"),
+		RunDir: os.Getenv("RUN"), OutDir: os.Getenv("OUT"), FileRoots: []string{os.Getenv("RUN"), os.Getenv("OUT"), os.Getenv("CONFIG")},
+		Wall: func() time.Time { return time.Now().Add(offset) },
+		Parse: func(format string, report io.Reader, about agent.ReportFacts) (results.Client, error) {
+			return parsers.Parse(format, report, parsers.Options(about))
+		},
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	if err == nil {
+		err = a.Run(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		os.Exit(1)
+	}
+}
+
+// fakeCoordinator serves one pod, as package protocol says.
+type fakeCoordinator struct {
+	t       *testing.T
+	server  *httptest.Server
+	address string
+
+	mu        sync.Mutex
+	changed   chan struct{}
+	directive protocol.Directive
+	files     []protocol.File
+	report    *protocol.Report
+	reports   int
+	results   [][]byte
+	prepared  [][]byte
+	tokens    map[string]bool
+	status    int // to answer everything with, if not 0
+	refusals  int // results to refuse with 503
+}
+
+const token = "the-token-of-the-pod"
+
+func newFakeCoordinator(t *testing.T, address string) *fakeCoordinator {
+	t.Helper()
+	f := &fakeCoordinator{t: t, changed: make(chan struct{}), tokens: map[string]bool{token: true}}
+	f.listen(address)
+	t.Cleanup(func() { f.die() })
+	return f
+}
+
+func (f *fakeCoordinator) listen(address string) {
+	f.t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		f.t.Fatalf("listen: %v", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/clock", func(w http.ResponseWriter, _ *http.Request) {
+		json.NewEncoder(w).Encode(protocol.Clock{UnixNanos: time.Now().UnixNano()})
+	})
+	mux.HandleFunc("GET /v1/files", func(w http.ResponseWriter, _ *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		json.NewEncoder(w).Encode(f.files)
+	})
+	mux.HandleFunc("POST /v1/sync", f.sync)
+	mux.HandleFunc("POST /v1/results", f.take(&f.results))
+	mux.HandleFunc("POST /v1/prepared", f.take(&f.prepared))
+	f.server = &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			f.mu.Lock()
+			known, status := f.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")], f.status
+			f.mu.Unlock()
+			switch {
+			case status != 0:
+				http.Error(w, "not now", status)
+			case !known:
+				http.Error(w, "unknown token", http.StatusUnauthorized)
+			default:
+				mux.ServeHTTP(w, r)
+			}
+		}),
+	}}
+	f.server.StartTLS()
+	f.address = listener.Addr().String()
+}
+
+// die breaks every connection and stops listening.
+func (f *fakeCoordinator) die() {
+	f.server.CloseClientConnections()
+	f.server.Close()
+}
+
+// rise listens again at the same address.
+func (f *fakeCoordinator) rise() { f.listen(f.address) }
+
+func (f *fakeCoordinator) take(to *[][]byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.refusals > 0 || err != nil {
+			f.refusals--
+			http.Error(w, "it cannot be stored now", http.StatusServiceUnavailable)
+			return
+		}
+		*to = append(*to, body)
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func (f *fakeCoordinator) sync(w http.ResponseWriter, r *http.Request) {
+	var report protocol.Report
+	if err := json.NewDecoder(r.Body).Decode(&report); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	f.mu.Lock()
+	f.report = &report
+	f.reports++
+	f.mu.Unlock()
+	hold := time.After(protocol.MaxHold)
+	for {
+		f.mu.Lock()
+		directive, changed := f.directive, f.changed
+		f.mu.Unlock()
+		if directive.Version != report.DirectiveVersion {
+			json.NewEncoder(w).Encode(directive)
+			return
+		}
+		select {
+		case <-changed:
+		case <-hold:
+			json.NewEncoder(w).Encode(directive)
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// direct changes the directive.
+func (f *fakeCoordinator) direct(change func(*protocol.Directive)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.directive)
+	f.directive.Version = ""
+	content, err := json.Marshal(f.directive)
+	if err != nil {
+		f.t.Fatalf("encode the directive: %v", err)
+	}
+	sum := sha256.Sum256(content)
+	f.directive.Version = hex.EncodeToString(sum[:8])
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// await waits for a report.
+func (f *fakeCoordinator) await(what string, holds func(protocol.Report) bool) protocol.Report {
+	f.t.Helper()
+	deadline := time.Now().Add(15 * time.Second)
+	for {
+		f.mu.Lock()
+		report := f.report
+		f.mu.Unlock()
+		if report != nil && holds(*report) {
+			return *report
+		}
+		if time.Now().After(deadline) {
+			content, _ := json.MarshalIndent(report, "", " ")
+			f.t.Fatalf("no report in 15 s that %s; the last one is %s", what, content)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// pod is a pod: directories, launchers and an agent, all as processes.
+type pod struct {
+	t            *testing.T
+	coordinator  *fakeCoordinator
+	dir          string
+	run, out     string
+	config       string
+	agentProcess *exec.Cmd
+	offset       string
+	sys          func() *syscall.SysProcAttr
+	prefix       []string // command that runs the programs, e.g. in another namespace
+}
+
+func newPod(t *testing.T, coordinator *fakeCoordinator, containers ...string) *pod {
+	t.Helper()
+	// Sockets have short paths only.
+	dir, err := os.MkdirTemp("", "pod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	p := &pod{t: t, coordinator: coordinator, dir: dir, run: dir + "/run", out: dir + "/out", config: dir + "/config"}
+	for _, folder := range []string{p.run, p.out, p.config} {
+		if err := os.Mkdir(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.write("ca.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: coordinator.server.Certificate().Raw}))
+	p.write("token", []byte(token+"\n"))
+	return p
+}
+
+func (p *pod) write(name string, content []byte) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), content, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pod) read(name string) string {
+	p.t.Helper()
+	content, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(content)
+}
+
+// play starts a program and ends it with the test.
+func (p *pod) play(role string, env ...string) *exec.Cmd {
+	p.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	command := append(append([]string{}, p.prefix...), self)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), roleVariable+"="+role, "RUN="+p.run, "OUT="+p.out, "CONFIG="+p.config,
+		"CA="+p.dir+"/ca.crt", "TOKEN="+p.dir+"/token", "COORDINATOR="+p.coordinator.address, "OFFSET="+p.offset)
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdout, cmd.Stderr = &logWriter{t: p.t, prefix: role + ": "}, &logWriter{t: p.t, prefix: role + ": "}
+	if err := cmd.Start(); err != nil {
+		p.t.Fatalf("start %s: %v", role, err)
+	}
+	p.t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
+		cmd.Wait()
+	})
+	return cmd
+}
+
+func (p *pod) launch(name string) *exec.Cmd { return p.play("launcher", "NAME="+name) }
+
+func (p *pod) startAgent() { p.agentProcess = p.play("agent") }
+
+// killAgent is what an out-of-memory kill does to an agent.
+func (p *pod) killAgent() {
+	p.agentProcess.Process.Kill()
+	p.agentProcess.Wait()
+}
+
+// logWriter shows what programs print with a failed test.
+type logWriter struct {
+	t      *testing.T
+	prefix string
+	mu     sync.Mutex
+	over   bool
+}
+
+func (w *logWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.t.Context().Err() == nil {
+		w.t.Log(w.prefix + strings.TrimRight(string(b), "\n"))
+	}
+	return len(b), nil
+}

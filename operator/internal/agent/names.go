@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	namePause   = 250 * time.Millisecond
+	nameTimeout = 3 * time.Second
+	nameLookups = 8 // at the same time
+)
+
+// doNames waits until the directive's names resolve.
+func (a *Agent) doNames(ctx context.Context) {
+	for {
+		var names []string
+		if a.await(ctx, func() bool {
+			names = a.unresolved()
+			return len(names) > 0
+		}) != nil {
+			return
+		}
+		var lookups sync.WaitGroup
+		slots := make(chan struct{}, nameLookups)
+		for _, name := range names {
+			lookups.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				a.resolve(ctx, name)
+			})
+		}
+		lookups.Wait()
+	}
+}
+
+// unresolved lists the names that have not resolved yet. The caller holds a.mu.
+func (a *Agent) unresolved() []string {
+	var names []string
+	for _, name := range a.directiveLocked().Resolve {
+		if !a.seen.resolved[name] && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// resolve waits until a name resolves in the way that the pod's processes will ask for it.
+//
+// A question asked too early does harm: servers keep the answer "no such name" for up to 30 s, and then give it to the processes. The
+// caches of common servers tell questions apart by the bits DO and CD, which mean nothing to a cluster's names, so the first questions carry
+// them: they neither see nor leave the answer to the plain question, which is asked when the name is known to exist, twice, as there may be
+// several servers.
+func (a *Agent) resolve(ctx context.Context, name string) {
+	questions := []question{{checkingDisabled: true}, {dnssecOK: true}, {checkingDisabled: true, dnssecOK: true}, {}}
+	for attempt := 0; ; attempt++ {
+		if questions[attempt%len(questions)].resolves(ctx, name) {
+			break
+		}
+		if !pause(ctx, min(time.Duration(attempt+1)*namePause, 2*time.Second)) {
+			return
+		}
+	}
+	for confirmed := 0; confirmed < 2; {
+		if (question{}).resolves(ctx, name) {
+			confirmed++
+			continue
+		}
+		confirmed = 0
+		if !pause(ctx, namePause) {
+			return
+		}
+	}
+	a.note(func() { a.seen.resolved[name] = true })
+}
+
+// question is a way to ask for a name.
+type question struct{ checkingDisabled, dnssecOK bool }
+
+func (q question) resolves(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
+	defer cancel()
+	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialMarked(ctx, network, address)
+		if udp, ok := conn.(*net.UDPConn); ok && err == nil {
+			return &questionConn{UDPConn: udp, question: q}, nil
+		}
+		return conn, err
+	}}
+	addresses, err := resolver.LookupHost(ctx, name)
+	return err == nil && len(addresses) > 0
+}
+
+// questionConn sets the bits of the questions that go through it.
+type questionConn struct {
+	*net.UDPConn
+	question question
+}
+
+func (c *questionConn) Write(message []byte) (int, error) {
+	return c.UDPConn.Write(c.question.mark(message))
+}
+
+// mark sets the bits in a DNS message: CD in the second byte of the flags; DO in the flags of the OPT record, which the resolver puts last and leaves
+// empty: name 0, type 41, size, extended code, version, flags, length 0.
+func (q question) mark(message []byte) []byte {
+	const header, opt = 12, 11
+	if len(message) < header+opt {
+		return message
+	}
+	marked := slices.Clone(message)
+	if q.checkingDisabled {
+		marked[3] |= 0x10
+	}
+	if last := marked[len(marked)-opt:]; q.dnssecOK && last[0] == 0 && last[1] == 0 && last[2] == 41 && last[9] == 0 && last[10] == 0 {
+		last[7] |= 0x80
+	}
+	return marked
+}

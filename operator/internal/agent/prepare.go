@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+// doPrepare waits for the prepare step and sends what it made.
+func (a *Agent) doPrepare(ctx context.Context) {
+	if a.await(ctx, func() bool { return a.directiveLocked().Prepare != nil && a.seen.processes }) != nil {
+		return
+	}
+	a.mu.Lock()
+	sent := a.journal.Sent
+	a.mu.Unlock()
+	if sent {
+		return
+	}
+	d := a.directive()
+	err := a.sendPrepared(ctx, d.Containers[0].Name, *d.Prepare)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		a.fail(err)
+	}
+	a.record(func(j *journal) { j.Over, j.Sent = true, err == nil })
+}
+
+func (a *Agent) sendPrepared(ctx context.Context, name string, step protocol.Prepare) error {
+	state, err := a.awaitStep(ctx, name, step)
+	if err != nil {
+		return err
+	}
+	if state.ExitCode != 0 {
+		return fmt.Errorf("the prepare step exited with %d; it printed: %s", state.ExitCode, state.Tail)
+	}
+	response, err := a.ask(ctx, name, launcher.Request{Archive: &launcher.Archive{Path: step.OutputPath, Limit: protocol.PreparedLimit}})
+	if err != nil {
+		return fmt.Errorf("pack the prepare step's output: %w", err)
+	}
+	packed, err := os.ReadFile(response.File)
+	if err != nil {
+		return fmt.Errorf("read the prepare step's packed output: %w", err)
+	}
+	if err := a.coordinator.sendUntilTaken(ctx, "/v1/prepared", packed); err != nil {
+		return fmt.Errorf("send the prepare step's output: %w", err)
+	}
+	return nil
+}
+
+// awaitStep returns the state of the step when it has exited, or ends it when it takes too long.
+func (a *Agent) awaitStep(ctx context.Context, name string, step protocol.Prepare) (state launcher.State, err error) {
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if step.Timeout > 0 {
+		limited, cancel = context.WithTimeout(ctx, step.Timeout)
+	}
+	defer cancel()
+	exited := func() bool {
+		state = a.process(name)
+		return state.Process == launcher.Exited
+	}
+	err = a.await(limited, exited)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		// Its failure to end would not make the report any clearer.
+		_, _ = a.ask(ctx, name, launcher.Request{Stop: &launcher.Stop{Signal: "SIGKILL"}})
+		return state, fmt.Errorf("the prepare step took longer than %v; it printed: %s", step.Timeout, state.Tail)
+	}
+	return state, err
+}

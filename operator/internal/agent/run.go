@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// awaitRun returns the agreed run when there is one and the coordinator's clock is known.
+func (a *Agent) awaitRun(ctx context.Context) (run protocol.Run, err error) {
+	err = a.await(ctx, func() bool {
+		d := a.directiveLocked()
+		if _, known := a.clock.best(); d.Run == nil || !known {
+			return false
+		}
+		run = *d.Run
+		return true
+	})
+	return run, err
+}
+
+// doRun releases the client, in whichever way it is held.
+func (a *Agent) doRun(ctx context.Context) {
+	run, err := a.awaitRun(ctx)
+	if err != nil {
+		return
+	}
+	d := a.directive()
+	if d.Client == nil {
+		return
+	}
+	zero := a.clock.monotonic(run.ZeroUnixNanos)
+	if d.Client.WaitReady {
+		err = a.writeStart(zero, run.Windows)
+	} else {
+		err = a.startProcess(ctx, d.Containers[0], zero-int64(run.WarmUp))
+	}
+	if err != nil {
+		a.failUnlessDone(ctx, fmt.Errorf("release the client: %w", err))
+	}
+}
+
+// writeStart tells a client at the barrier when t = 0 is. A file that is there already stays: the client may have read it.
+func (a *Agent) writeStart(zero int64, windows timeline.Windows) error {
+	path := a.inRunDir(protocol.StartFile)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	wall := a.config.Wall().UnixNano() + zero - launcher.Monotonic()
+	content, err := json.Marshal(protocol.StartSignal{ZeroMonotonicNanos: zero, ZeroUnixNanos: wall, Windows: windows})
+	if err != nil {
+		return err
+	}
+	return writeAtomically(path, content, 0o644)
+}
+
+// doProgress reads what the client tells about its progress.
+func (a *Agent) doProgress(ctx context.Context) {
+	if a.await(ctx, func() bool { return a.directiveLocked().Run != nil && a.directiveLocked().Client != nil }) != nil {
+		return
+	}
+	path := a.inRunDir(protocol.ProgressFile)
+	for pause(ctx, progressSpacing/2) {
+		content, err := os.ReadFile(path)
+		var progress protocol.Progress
+		// Most clients tell nothing, and one that is writing will be done the next time.
+		if err != nil || json.Unmarshal(content, &progress) != nil {
+			continue
+		}
+		a.noteQuietly(func() {
+			if a.seen.progress == nil || *a.seen.progress != progress {
+				a.seen.progress = &progress
+			}
+		})
+	}
+}
+
+// until sleeps to an instant of the coordinator's clock. It converts again on the way, with what is known of the clocks by then.
+func (a *Agent) until(ctx context.Context, unixNanos int64) error {
+	for {
+		at := a.clock.monotonic(unixNanos)
+		left := time.Duration(at - launcher.Monotonic())
+		if left < clockRefresh {
+			return launcher.SleepUntil(ctx, at)
+		}
+		if !pause(ctx, clockRefresh/2) {
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+const (
+	// reportSpacing is the least time between two reports, so that changes that come together go together, and in order.
+	reportSpacing = 20 * time.Millisecond
+	// progressSpacing is how often mere progress is reported.
+	progressSpacing = time.Second
+)
+
+// doTalk reports and gets the directive. While the coordinator holds back its answer, a change here ends the wait: the report is sent anew.
+func (a *Agent) doTalk(ctx context.Context) {
+	for ctx.Err() == nil {
+		sent := launcher.Monotonic()
+		a.mu.Lock()
+		report, urgent := a.report(), a.urgent
+		a.mu.Unlock()
+		held, interrupt := context.WithCancel(ctx)
+		go func() {
+			defer interrupt()
+			a.awaitNews(held, urgent, report.Progress)
+		}()
+		directive, err := a.coordinator.sync(held, report)
+		interrupted := held.Err() != nil
+		interrupt()
+		switch {
+		case err == nil:
+			a.obey(directive)
+		case !interrupted:
+			pause(ctx, a.coordinator.backoff())
+		}
+		if left := reportSpacing - time.Duration(launcher.Monotonic()-sent); left > 0 {
+			pause(ctx, left)
+		}
+	}
+}
+
+// awaitNews returns when a report other than the one that was sent is due.
+func (a *Agent) awaitNews(ctx context.Context, urgent uint64, progress *protocol.Progress) {
+	timely, cancel := context.WithTimeout(ctx, progressSpacing)
+	defer cancel()
+	if a.await(timely, func() bool { return a.urgent != urgent }) != nil {
+		if a.await(ctx, func() bool { return a.urgent != urgent || a.seen.progress != progress }) != nil {
+			return
+		}
+	}
+	// The report that is on its way must have arrived, or it would overtake the next one.
+	pause(ctx, reportSpacing)
+}
+
+// obey takes over a directive.
+func (a *Agent) obey(directive protocol.Directive) {
+	a.mu.Lock()
+	same := a.journal.Directive != nil && a.journal.Directive.Version == directive.Version
+	a.mu.Unlock()
+	if same {
+		return
+	}
+	a.record(func(j *journal) {
+		j.Directive = &directive
+		a.seen.directiveSeen = true
+	})
+}
+
+// report builds the report. The caller holds a.mu.
+func (a *Agent) report() protocol.Report {
+	d := a.directiveLocked()
+	r := protocol.Report{
+		Incarnation: a.seen.incarnation, DirectiveVersion: d.Version, FilesDigest: a.journal.FilesDigest,
+		Unresolved: a.unresolved(), Commands: a.journal.Commands, Actions: a.journal.Actions,
+		AtBarrier: a.seen.atBarrier, Progress: a.seen.progress, Over: a.journal.Over, Sent: a.journal.Sent,
+		Finished: a.seen.finished, Failure: a.seen.failure, Host: a.host, TCPResets: a.tcpResets(),
+	}
+	r.NamesResolved = len(r.Unresolved) == 0
+	r.ClockOffset, r.ClockError = a.clock.wallOffset()
+	for _, c := range d.Containers {
+		r.Containers = append(r.Containers, a.containerState(c.Name, d))
+	}
+	r.Ready, r.WaitingFor = a.readiness(d)
+	return r
+}

@@ -1,0 +1,250 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var errCalledOff = errors.New("called off, since the container was stopped before")
+
+// plannedKill is a Kill, from its arrival on.
+type plannedKill struct {
+	begun     bool
+	permitted chan struct{} // closed by a Go
+	done      chan struct{}
+	result    KillResult
+}
+
+// killOf finds or makes the kill of that ID: its Go may come first. The caller holds l.mu.
+func (l *Launcher) killOf(id string) *plannedKill {
+	k := l.kills[id]
+	if k == nil {
+		k = &plannedKill{permitted: make(chan struct{}), done: make(chan struct{})}
+		l.kills[id] = k
+	}
+	return k
+}
+
+// permit lets the kill of that ID happen.
+func (l *Launcher) permit(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.killOf(id)
+	select {
+	case <-k.permitted:
+	default:
+		close(k.permitted)
+	}
+}
+
+// kill arms a kill, or joins the one of the same ID, and waits for its end.
+func (l *Launcher) kill(request Kill) KillResult {
+	l.mu.Lock()
+	k := l.killOf(request.ID)
+	if !k.begun {
+		k.begun = true
+		go func() {
+			defer close(k.done)
+			var err error
+			if k.result, err = l.carryOutKill(request, k); err != nil {
+				k.result.Error = err.Error()
+			}
+		}()
+	}
+	l.mu.Unlock()
+	<-k.done
+	return k.result
+}
+
+func (l *Launcher) carryOutKill(request Kill, k *plannedKill) (result KillResult, err error) {
+	if SleepUntil(l.planned, request.AtMonotonicNanos) != nil {
+		return result, errCalledOff
+	}
+	if request.AwaitGo {
+		select {
+		case <-k.permitted:
+		case <-l.planned.Done():
+			return result, errCalledOff
+		}
+	}
+	l.holding.Store(true)
+	result.KilledAt = Monotonic()
+	if result.ConfirmedAt, err = l.killAll(killTimeout); err != nil {
+		return result, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state.Process != Held {
+		// Nothing ran when the kill came; it is down all the same and stays so.
+		l.state.Process, l.state.Asked = Held, true
+		l.tell()
+	}
+	return result, nil
+}
+
+// revive starts the killed process again, once for each ID.
+func (l *Launcher) revive(request Revive) ReviveResult {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if done, ok := l.revives[request.ID]; ok {
+		return done
+	}
+	switch {
+	case l.stopping:
+		return ReviveResult{Error: errCalledOff.Error()}
+	case l.state.Process != Held:
+		return ReviveResult{Error: fmt.Sprintf("nothing to revive: the process is %s, not %s", l.state.Process, Held)}
+	case l.spec == nil:
+		return ReviveResult{Error: "nothing to revive: the process was never started"}
+	}
+	l.holding.Store(false)
+	l.launch()
+	result := ReviveResult{StartedAt: l.state.StartedAt}
+	if l.state.Process != Running {
+		result = ReviveResult{Error: "the command could not be started again: " + l.tail.String()}
+	}
+	l.revives[request.ID] = result
+	return result
+}
+
+// stop ends everything, politely at first.
+func (l *Launcher) stop(request Stop) error {
+	number, err := signalNumber(request.Signal)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.stopping = true
+	l.callOff()
+	process, exited, flushed := l.main, l.exited, l.flushed
+	if process != 0 && number != syscall.SIGKILL {
+		// Under the lock the process cannot have been reaped, so the number is its own.
+		_ = unix.Kill(process, number)
+	}
+	l.mu.Unlock()
+	if process != 0 && number != syscall.SIGKILL {
+		select {
+		case <-exited:
+		case <-time.After(request.Grace):
+		}
+	}
+	if _, err := l.killAll(killTimeout); err != nil {
+		return err
+	}
+	if flushed != nil {
+		select {
+		case <-flushed:
+		case <-time.After(outputTimeout):
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Stopped = true
+	l.tell()
+	return nil
+}
+
+// auxiliary is a Run.
+type auxiliary struct {
+	ended   chan struct{} // the process is reaped
+	printed chan struct{} // its output is at its end
+	done    chan struct{}
+	code    int
+	tail    tail
+	result  RunResult
+}
+
+// run starts a command, or joins the one of the same ID, and waits for its end.
+func (l *Launcher) run(request Run) RunResult {
+	l.mu.Lock()
+	r := l.runs[request.ID]
+	if r == nil {
+		r = &auxiliary{ended: make(chan struct{}), printed: make(chan struct{}), done: make(chan struct{})}
+		l.runs[request.ID] = r
+		pid, err := l.launchAuxiliary(r, request)
+		if err != nil {
+			r.result = RunResult{ExitCode: 127, Error: err.Error()}
+			close(r.done)
+		} else {
+			l.byPID[pid] = r
+			go r.watch(pid, request.Timeout)
+		}
+	}
+	l.mu.Unlock()
+	<-r.done
+	return r.result
+}
+
+func (l *Launcher) launchAuxiliary(r *auxiliary, request Run) (int, error) {
+	if l.holding.Load() {
+		return 0, errors.New("the container is held down by a fault and runs no command")
+	}
+	read, write, err := pipe()
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(write)
+	pid, err := spawn(request.Command, environment(request.Env), request.Dir, write, write)
+	if err != nil {
+		read.Close()
+		return 0, err
+	}
+	go func() {
+		defer close(r.printed)
+		defer read.Close()
+		buffer := make([]byte, 16<<10)
+		for {
+			n, err := read.Read(buffer)
+			r.tail.write(buffer[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return pid, nil
+}
+
+// watch ends a command that takes too long, with all of its session's first group, and gathers the result.
+func (r *auxiliary) watch(pid int, timeout time.Duration) {
+	defer close(r.done)
+	expired := make(<-chan time.Time)
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	select {
+	case <-r.ended:
+	case <-expired:
+		r.result.Error = fmt.Sprintf("took longer than %v and was killed", timeout)
+		_ = unix.Kill(-pid, unix.SIGKILL)
+		<-r.ended
+	}
+	// A daemon that the command left behind may hold its output open for ever.
+	select {
+	case <-r.printed:
+	case <-time.After(outputTimeout / 4):
+	}
+	r.result.ExitCode, r.result.Output = r.code, r.tail.String()
+}
+
+// pack archives a directory for the agent.
+func (l *Launcher) pack(request Archive) (string, error) {
+	file := filepath.Join(l.options.OutDir, l.options.Name+".tar.gz")
+	return file, archive(request.Path, file, request.Limit)
+}
+
+// share lets everyone read a file.
+func share(request Share) error {
+	info, err := os.Stat(request.Path)
+	if err != nil {
+		return err
+	}
+	return os.Chmod(request.Path, info.Mode().Perm()|0o444)
+}

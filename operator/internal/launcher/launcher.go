@@ -1,0 +1,288 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// killTimeout bounds how long the end of killed processes is waited for.
+	killTimeout = 10 * time.Second
+	// endTimeout bounds it when the launcher itself is to end; process 1 takes the rest with it.
+	endTimeout = 50 * time.Millisecond
+	// outputTimeout bounds the wait for output that is still in the pipes after all processes are gone.
+	outputTimeout = time.Second
+)
+
+// Options of a launcher.
+type Options struct {
+	// Name of the container; it names the socket and the kept files.
+	Name string
+	// RunDir for the socket <name>.sock, OutDir for <name>.stdout and <name>.stderr.
+	RunDir, OutDir string
+	// OutputLimit of each of the two files, in bytes.
+	OutputLimit int64
+	// Stdout and Stderr get a copy of what the process prints.
+	Stdout, Stderr io.Writer
+}
+
+// Launcher is one container's first process.
+type Launcher struct {
+	options        Options
+	first          bool // this is process 1 of its PID namespace
+	stdout, stderr *keeper
+	mirrors        [2]*mirror
+	tail           tail
+	// holding: a kill has begun and no revive has followed. Not under mu: see killAll.
+	holding atomic.Bool
+	// planned is done when a Stop calls off what lies in the future.
+	planned context.Context
+	callOff context.CancelFunc
+
+	mu       sync.Mutex
+	state    State
+	spec     *Start
+	main     int           // process ID while it runs
+	exited   chan struct{} // closed when main is reaped
+	streams  int           // of main that are open
+	flushed  chan struct{} // closed when streams is 0
+	stopping bool
+	kills    map[string]*plannedKill
+	revives  map[string]ReviveResult
+	runs     map[string]*auxiliary
+	byPID    map[int]*auxiliary
+	conns    map[*connection]struct{}
+}
+
+// Serve is a launcher's life. It returns when ctx is done: the pod is being deleted, so the trial is over and whatever still runs is killed at once
+// rather than asked; a process with something left to print has been stopped by the agent before.
+func Serve(ctx context.Context, options Options) error {
+	l, err := newLauncher(options)
+	if err != nil {
+		return err
+	}
+	reaped := make(chan os.Signal, 1)
+	signal.Notify(reaped, syscall.SIGCHLD)
+	defer signal.Stop(reaped)
+	listener, err := l.listen()
+	if err != nil {
+		return err
+	}
+	go l.accept(listener)
+	for {
+		select {
+		case <-reaped:
+			l.reap()
+		case <-ctx.Done():
+			listener.Close()
+			l.end()
+			return nil
+		}
+	}
+}
+
+func newLauncher(options Options) (*Launcher, error) {
+	l := &Launcher{
+		options: options,
+		first:   os.Getpid() == 1,
+		state:   State{Incarnation: fmt.Sprintf("%d-%d", os.Getpid(), Monotonic()), Process: Waiting},
+		kills:   map[string]*plannedKill{},
+		revives: map[string]ReviveResult{},
+		runs:    map[string]*auxiliary{},
+		byPID:   map[int]*auxiliary{},
+		conns:   map[*connection]struct{}{},
+	}
+	l.planned, l.callOff = context.WithCancel(context.Background())
+	if !l.first {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return nil, fmt.Errorf("become the reaper of orphans: %w", err)
+		}
+	}
+	var err error
+	if l.stdout, err = openKeeper(filepath.Join(options.OutDir, options.Name+".stdout"), options.OutputLimit); err != nil {
+		return nil, fmt.Errorf("keep stdout: %w", err)
+	}
+	if l.stderr, err = openKeeper(filepath.Join(options.OutDir, options.Name+".stderr"), options.OutputLimit); err != nil {
+		return nil, fmt.Errorf("keep stderr: %w", err)
+	}
+	l.mirrors = [2]*mirror{newMirror(options.Stdout), newMirror(options.Stderr)}
+	return l, nil
+}
+
+func (l *Launcher) listen() (net.Listener, error) {
+	path := filepath.Join(l.options.RunDir, l.options.Name+".sock")
+	// A launcher before this one, in the same pod, may have left its socket.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove the old socket: %w", err)
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the agent: %w", err)
+	}
+	// The agent is another user without the right to override modes.
+	if err := os.Chmod(path, 0o666); err != nil {
+		return nil, fmt.Errorf("open the socket to the agent: %w", err)
+	}
+	return listener, nil
+}
+
+// end kills everything and lets the copies of the output go out.
+func (l *Launcher) end() {
+	l.holding.Store(true)
+	l.callOff()
+	_, _ = l.killAll(endTimeout) // process 1 takes survivors with it
+	for _, m := range l.mirrors {
+		m.close()
+	}
+	late := time.After(endTimeout)
+	for _, m := range l.mirrors {
+		select {
+		case <-m.done:
+		case <-late:
+		}
+	}
+}
+
+// start runs the process now or at an instant, once.
+func (l *Launcher) start(spec Start) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spec != nil {
+		return nil
+	}
+	if l.stopping {
+		return errors.New("the container was stopped and starts nothing any more")
+	}
+	l.spec = &spec
+	l.state.Command = spec.Command
+	if spec.AtMonotonicNanos <= Monotonic() {
+		l.launch()
+		return nil
+	}
+	go func() {
+		if SleepUntil(l.planned, spec.AtMonotonicNanos) != nil {
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.stopping && !l.holding.Load() {
+			l.launch()
+		}
+	}()
+	return nil
+}
+
+// launch starts the process of l.spec. The caller holds l.mu. A command that cannot be started has "exited" with 127, as in a shell, and the kept stderr
+// and the tail say why.
+func (l *Launcher) launch() {
+	l.exited, l.flushed = make(chan struct{}), make(chan struct{})
+	l.state.Starts++
+	l.state.Process, l.state.StartedAt = Running, Monotonic()
+	l.state.ExitCode, l.state.ExitedAt, l.state.Asked, l.state.OutputComplete = 0, 0, false, false
+	if err := l.launchProcess(); err != nil {
+		line := []byte(fmt.Sprintf("launcher: %v\n", err))
+		l.keep(l.stderr, l.mirrors[1], line)
+		l.state.Process, l.state.ExitedAt, l.state.ExitCode, l.state.OutputComplete = Exited, Monotonic(), 127, true
+		close(l.exited)
+		close(l.flushed)
+	}
+	l.tell()
+}
+
+func (l *Launcher) launchProcess() error {
+	outRead, outWrite, err := pipe()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(outWrite)
+	errRead, errWrite, err := pipe()
+	if err != nil {
+		outRead.Close()
+		return err
+	}
+	defer unix.Close(errWrite)
+	pid, err := spawn(l.spec.Command, environment(l.spec.Env), l.spec.Dir, outWrite, errWrite)
+	if err != nil {
+		outRead.Close()
+		errRead.Close()
+		return err
+	}
+	l.main, l.streams = pid, 2
+	go l.copy(outRead, l.stdout, l.mirrors[0], l.flushed)
+	go l.copy(errRead, l.stderr, l.mirrors[1], l.flushed)
+	return nil
+}
+
+// copy moves one stream into its file until no process holds it open.
+func (l *Launcher) copy(from *os.File, to *keeper, m *mirror, flushed chan struct{}) {
+	defer from.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			l.keep(to, m, buffer[:n])
+		}
+		if err != nil {
+			break
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flushed != flushed {
+		return // a stream of an earlier start
+	}
+	if l.streams--; l.streams == 0 {
+		l.state.OutputComplete = true
+		close(flushed)
+		l.tell()
+	}
+}
+
+func (l *Launcher) keep(to *keeper, m *mirror, p []byte) {
+	if err := to.write(p); err != nil {
+		l.mirrors[1].write([]byte(fmt.Sprintf("launcher: keep output: %v\n", err)))
+	}
+	m.write(p)
+	l.tail.write(p)
+}
+
+// ended notes the end of one process. The caller holds l.mu.
+func (l *Launcher) ended(pid, code int) {
+	if run := l.byPID[pid]; run != nil {
+		delete(l.byPID, pid)
+		run.code = code
+		close(run.ended)
+		return
+	}
+	if pid != l.main || l.main == 0 {
+		return // an orphan
+	}
+	l.main = 0
+	l.state.Process, l.state.ExitCode, l.state.ExitedAt = Exited, code, Monotonic()
+	l.state.Asked = l.stopping || l.holding.Load()
+	if l.holding.Load() {
+		l.state.Process = Held
+	}
+	close(l.exited)
+	l.tell()
+}
+
+// snapshot is the state with what changes all the time. The caller holds l.mu.
+func (l *Launcher) snapshot() State {
+	state := l.state
+	state.LeftOut = l.stdout.lost() + l.stderr.lost()
+	state.Tail = l.tail.String()
+	return state
+}

@@ -1,0 +1,151 @@
+package launcher
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// keeper keeps one stream of the process in a file, byte for byte, up to a limit. When the file is full it ends with a whole line, and
+// what comes later is counted only: half a line in a report would be read as a wrong number.
+type keeper struct {
+	mu      sync.Mutex
+	file    *os.File
+	limit   int64
+	size    int64 // of the file
+	lineEnd int64 // size up to and including the last newline
+	leftOut int64
+}
+
+func openKeeper(path string, limit int64) (*keeper, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	// The umask is the image's; the agent, another user, must be able to read.
+	if err := f.Chmod(0o644); err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return &keeper{file: f, limit: limit, size: info.Size(), lineEnd: info.Size()}, nil
+}
+
+// write keeps p as far as it fits and returns the first error of the disk.
+func (k *keeper) write(p []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.leftOut > 0 {
+		k.leftOut += int64(len(p))
+		return nil
+	}
+	keep := p
+	if k.size+int64(len(p)) > k.limit {
+		room := p[:k.limit-k.size]
+		keep = room[:bytes.LastIndexByte(room, '\n')+1]
+	}
+	n, err := k.file.Write(keep)
+	if i := bytes.LastIndexByte(keep[:n], '\n'); i >= 0 {
+		k.lineEnd = k.size + int64(i) + 1
+	}
+	k.size += int64(n)
+	if len(keep) < len(p) {
+		k.leftOut = int64(len(p)-len(keep)) + k.size - k.lineEnd
+		k.size = k.lineEnd
+		if terr := k.file.Truncate(k.lineEnd); err == nil {
+			err = terr
+		}
+	}
+	return err
+}
+
+func (k *keeper) lost() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.leftOut
+}
+
+// mirror copies output to the launcher's own stdout or stderr, for "kubectl logs". The reader of those is the container runtime; when
+// it is slow the process must not feel it, so the mirror leaves out what it cannot hold.
+type mirror struct {
+	mu      sync.Mutex
+	filled  *sync.Cond
+	pending []byte
+	lost    int64
+	closed  bool
+	done    chan struct{}
+}
+
+const mirrorLimit = 1 << 20
+
+func newMirror(w io.Writer) *mirror {
+	m := &mirror{done: make(chan struct{})}
+	m.filled = sync.NewCond(&m.mu)
+	go m.run(w)
+	return m
+}
+
+func (m *mirror) write(p []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.pending)+len(p) > mirrorLimit {
+		m.lost += int64(len(p))
+		return
+	}
+	m.pending = append(m.pending, p...)
+	m.filled.Signal()
+}
+
+// close ends the mirror after what it holds.
+func (m *mirror) close() {
+	m.mu.Lock()
+	m.closed = true
+	m.filled.Signal()
+	m.mu.Unlock()
+}
+
+func (m *mirror) run(w io.Writer) {
+	defer close(m.done)
+	for {
+		m.mu.Lock()
+		for len(m.pending) == 0 && m.lost == 0 && !m.closed {
+			m.filled.Wait()
+		}
+		chunk, lost, closed := m.pending, m.lost, m.closed
+		m.pending, m.lost = nil, 0
+		m.mu.Unlock()
+		// Nobody can be told that the log itself is broken; the files are what counts.
+		_, _ = w.Write(chunk)
+		if lost > 0 {
+			fmt.Fprintf(w, "\nlauncher: %d bytes left out of this log, whose reader is slow; the kept files have them\n", lost)
+		}
+		if closed && len(chunk) == 0 && lost == 0 {
+			return
+		}
+	}
+}
+
+// tail holds the last tailLimit bytes written to it.
+type tail struct {
+	mu   sync.Mutex
+	held []byte
+}
+
+func (t *tail) write(p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = append(t.held, p...)
+	if extra := len(t.held) - tailLimit; extra > 0 {
+		t.held = append(t.held[:0], t.held[extra:]...)
+	}
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.ToValidUTF8(t.held, []byte("?")))
+}

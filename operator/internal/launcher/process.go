@@ -1,0 +1,202 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// errSurvivors says that SIGKILL did not end everything in time: a process of another user, or one stuck in the kernel.
+var errSurvivors = errors.New("some processes survive SIGKILL; the container must run as the one user that its processes have")
+
+// spawn starts a program in a session of its own, so that a script's "kill 0" reaches the script's processes and not the launcher. Stdin is
+// /dev/null. The caller holds l.mu, so that the child cannot be reaped before it is known.
+func spawn(command, env []string, dir string, stdout, stderr int) (int, error) {
+	if len(command) == 0 {
+		return 0, errors.New("the command is empty")
+	}
+	path, err := lookPath(command[0], env, dir)
+	if err != nil {
+		return 0, err
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("open /dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	pid, err := syscall.ForkExec(path, command, &syscall.ProcAttr{
+		Dir:   dir,
+		Env:   env,
+		Files: []uintptr{uintptr(null), uintptr(stdout), uintptr(stderr)},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("start %s: %w", path, err)
+	}
+	return pid, nil
+}
+
+// lookPath finds a program as a shell would, in the PATH of its own environment.
+func lookPath(name string, env []string, dir string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, folder := range filepath.SplitList(path) {
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(dir, folder)
+		}
+		candidate := filepath.Join(folder, name)
+		if info, err := os.Stat(candidate); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return candidate, nil
+		}
+	}
+	return "", fmt.Errorf("start %s: not found in PATH %s", name, path)
+}
+
+// environment is the launcher's own with additions, the last one of each name. Duplicates must not stay: which one wins is up to the libc.
+func environment(additions ...[]string) []string {
+	all := slices.Concat(append([][]string{os.Environ()}, additions...)...)
+	last := map[string]int{}
+	for i, entry := range all {
+		name, _, _ := strings.Cut(entry, "=")
+		last[name] = i
+	}
+	var env []string
+	for i, entry := range all {
+		if name, _, _ := strings.Cut(entry, "="); last[name] == i {
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
+// reap collects every process that has ended. It reports whether no process is left at all: then wait4 answers ECHILD, since orphans
+// become the launcher's children before their parent can be collected.
+func (l *Launcher) reap() (none bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return true
+		case pid == 0:
+			return false
+		default:
+			l.ended(pid, exitCode(status))
+		}
+	}
+}
+
+func exitCode(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+// killAll ends every process but the launcher and returns when none is left. It holds no lock while it signals: nothing may delay a kill.
+func (l *Launcher) killAll(timeout time.Duration) (confirmed int64, err error) {
+	deadline := Monotonic() + int64(timeout)
+	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 2*time.Millisecond) {
+		l.signalAll()
+		if l.reap() {
+			return Monotonic(), nil
+		}
+		if Monotonic() > deadline {
+			return 0, errSurvivors
+		}
+		time.Sleep(pause)
+	}
+}
+
+// signalAll sends SIGKILL to all other processes of the container. As process 1 that is one system call, in which no process can fork away. Elsewhere
+// (tests, a pod that shares its PID namespace) it follows the tree down; killAll repeats it until nothing is left.
+func (l *Launcher) signalAll() {
+	if l.first {
+		// ESRCH (nobody is left) is no failure; the reaper decides.
+		_ = unix.Kill(-1, unix.SIGKILL)
+		return
+	}
+	for _, pid := range descendants(os.Getpid()) {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// descendants lists the processes below root, parents before children.
+func descendants(root int) []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	children := map[int][]int{}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if parent, ok := parentOf(pid); ok {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	var found []int
+	for next := []int{root}; len(next) > 0; next = next[1:] {
+		found = append(found, children[next[0]]...)
+		next = append(next, children[next[0]]...)
+	}
+	return found
+}
+
+// parentOf reads the parent's ID: the second field after the name, which is in parentheses and may contain anything.
+func parentOf(pid int) (int, bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 2 {
+		return 0, false
+	}
+	parent, err := strconv.Atoi(fields[1])
+	return parent, err == nil
+}
+
+// pipe makes a pipe whose read end is the runtime's and whose write end is for a child. It is made as large as a user may, so that a
+// launcher that is not scheduled for a while does not stop the process's printing.
+func pipe() (read *os.File, write int, err error) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return nil, 0, fmt.Errorf("make a pipe: %w", err)
+	}
+	// Both are improvements only: a smaller pipe and a blocking reader work as well.
+	_, _ = unix.FcntlInt(uintptr(ends[1]), unix.F_SETPIPE_SZ, 1<<20)
+	_ = unix.SetNonblock(ends[0], true)
+	return os.NewFile(uintptr(ends[0]), "output"), ends[1], nil
+}
+
+// signalNumber of a name such as SIGTERM; empty is SIGTERM.
+func signalNumber(name string) (syscall.Signal, error) {
+	if name == "" {
+		return syscall.SIGTERM, nil
+	}
+	if number := unix.SignalNum(name); number != 0 {
+		return number, nil
+	}
+	return 0, fmt.Errorf("%q is no signal", name)
+}

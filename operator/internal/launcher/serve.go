@@ -1,0 +1,121 @@
+package launcher
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"sync"
+)
+
+// connection is one agent. Answers are written by whoever has them; states by one goroutine, the latest only, so that an agent that
+// does not read cannot hold up the launcher.
+type connection struct {
+	conn    net.Conn
+	mu      sync.Mutex // of writes
+	changed chan struct{}
+}
+
+func (c *connection) write(response Response) {
+	line, err := json.Marshal(response)
+	if err != nil {
+		line = []byte(`{"error":"the answer cannot be written as JSON"}`)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// A broken connection is noticed by its reader.
+	_, _ = c.conn.Write(append(line, '\n'))
+}
+
+// tell makes every connection send the state. The caller holds l.mu.
+func (l *Launcher) tell() {
+	for c := range l.conns {
+		select {
+		case c.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (l *Launcher) accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go l.converse(conn)
+	}
+}
+
+func (l *Launcher) converse(conn net.Conn) {
+	c := &connection{conn: conn, changed: make(chan struct{}, 1)}
+	gone := make(chan struct{})
+	l.mu.Lock()
+	l.conns[c] = struct{}{}
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.conns, c)
+		l.mu.Unlock()
+		close(gone)
+		conn.Close()
+	}()
+	go func() {
+		for {
+			select {
+			case <-c.changed:
+				l.mu.Lock()
+				state := l.snapshot()
+				l.mu.Unlock()
+				c.write(Response{State: &state})
+			case <-gone:
+				return
+			}
+		}
+	}()
+	for decoder := json.NewDecoder(conn); ; {
+		var request Request
+		if err := decoder.Decode(&request); err != nil {
+			return
+		}
+		go func() {
+			response, err := l.handle(request)
+			if err != nil {
+				response.Error = err.Error()
+			}
+			response.ID = request.ID
+			c.write(response)
+		}()
+	}
+}
+
+func (l *Launcher) handle(request Request) (response Response, err error) {
+	switch {
+	case request.Look != nil:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		state := l.snapshot()
+		response.State = &state
+	case request.Start != nil:
+		err = l.start(*request.Start)
+	case request.Stop != nil:
+		err = l.stop(*request.Stop)
+	case request.Kill != nil:
+		result := l.kill(*request.Kill)
+		response.Kill = &result
+	case request.Go != nil:
+		l.permit(request.Go.ID)
+	case request.Revive != nil:
+		result := l.revive(*request.Revive)
+		response.Revive = &result
+	case request.Run != nil:
+		result := l.run(*request.Run)
+		response.Run = &result
+	case request.Archive != nil:
+		response.File, err = l.pack(*request.Archive)
+	case request.Share != nil:
+		err = share(*request.Share)
+	default:
+		err = errors.New("the request asks for nothing that this launcher knows; agent and launcher must be of the same release")
+	}
+	return response, err
+}

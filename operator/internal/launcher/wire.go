@@ -1,0 +1,162 @@
+// Package launcher is the first process of a container: it runs the container's command when it is told to, kills it at an exact
+// instant, keeps it down, starts it again, and keeps what it prints.
+//
+// It decides nothing. The agent of the pod says what to do over a Unix socket in a directory that both share, one JSON object for each
+// line, requests in and responses and states out:
+//
+//	agent -> {"id":7,"kill":{"id":"crash/kill/r-0","atMonotonicNanos":91000000000,"awaitGo":true}}
+//	agent -> {"id":8,"go":{"id":"crash/kill/r-0"}}
+//	agent <- {"id":8}
+//	agent <- {"state":{"process":"Held","exitCode":137,...}}
+//	agent <- {"id":7,"kill":{"killedAt":91000012345,"confirmedAt":91000890123}}
+//
+// Everything that must not happen twice has an ID and is remembered: an agent that was restarted sends the same request again and
+// gets the same answer. A start is remembered without one, since a launcher has one process only.
+//
+// The launcher must be the first process of a PID namespace, or it makes itself the reaper of its descendants ("child subreaper"), so
+// that in both cases wait4 answers ECHILD exactly when no process of the container is left. That is what "confirmed dead" means here.
+//
+// It imports the standard library and x/sys only, is linked statically, and therefore runs in every image.
+package launcher
+
+import "time"
+
+// Request is one line from the agent. ID comes back in the Response; exactly one other member is set.
+type Request struct {
+	ID      int64    `json:"id"`
+	Look    *Look    `json:"look,omitempty"`
+	Start   *Start   `json:"start,omitempty"`
+	Stop    *Stop    `json:"stop,omitempty"`
+	Kill    *Kill    `json:"kill,omitempty"`
+	Go      *Go      `json:"go,omitempty"`
+	Revive  *Revive  `json:"revive,omitempty"`
+	Run     *Run     `json:"run,omitempty"`
+	Archive *Archive `json:"archive,omitempty"`
+	Share   *Share   `json:"share,omitempty"`
+}
+
+// Look asks for the state.
+type Look struct{}
+
+// Start runs the container's process, once: a second Start changes nothing.
+type Start struct {
+	Command []string `json:"command"`
+	Env     []string `json:"env,omitempty"` // NAME=value, added to the launcher's own
+	Dir     string   `json:"dir,omitempty"`
+	// AtMonotonicNanos is when to start, on CLOCK_MONOTONIC; the past means now. The answer does not wait for it.
+	AtMonotonicNanos int64 `json:"atMonotonicNanos,omitempty"`
+}
+
+// Stop ends all processes: Signal to the main process, SIGKILL to whatever is left when it has exited or Grace is over. It also calls
+// off every planned start and kill, and forbids later ones. The answer comes when no process is left.
+type Stop struct {
+	Signal string        `json:"signal"` // SIGTERM, ...; SIGKILL ends all at once
+	Grace  time.Duration `json:"grace"`
+}
+
+// Kill ends all processes with SIGKILL at an instant and holds them down. The answer (Response.Kill) comes when no process is left.
+type Kill struct {
+	ID               string `json:"id"`
+	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
+	// AwaitGo makes the kill wait for a Go, should that not have come by the instant: the pod must be silent before anything dies.
+	AwaitGo bool `json:"awaitGo,omitempty"`
+}
+
+// Go permits the kill of that ID.
+type Go struct {
+	ID string `json:"id"`
+}
+
+// Revive runs the killed process again. The answer (Response.Revive) comes when it runs.
+type Revive struct {
+	ID string `json:"id"`
+}
+
+// Run runs one more command beside the container's process, in its environment and directory. The answer (Response.Run) comes when it is over.
+type Run struct {
+	ID      string        `json:"id"`
+	Command []string      `json:"command"`
+	Env     []string      `json:"env,omitempty"`
+	Dir     string        `json:"dir,omitempty"`
+	Timeout time.Duration `json:"timeout"`
+}
+
+// Archive packs a directory into a gzipped tar file in the output directory (Response.File). The launcher does it, not the agent, since
+// the files may be readable by the container's user only.
+type Archive struct {
+	Path  string `json:"path"`
+	Limit int64  `json:"limit"` // of the packed file, in bytes
+}
+
+// Share makes a file of the container's user readable by all, for the same reason.
+type Share struct {
+	Path string `json:"path"`
+}
+
+// Response is one line to the agent: the answer to the request of that ID, or, without an ID, a State that changed.
+type Response struct {
+	ID     int64         `json:"id,omitempty"`
+	Error  string        `json:"error,omitempty"`
+	State  *State        `json:"state,omitempty"`
+	Kill   *KillResult   `json:"kill,omitempty"`
+	Revive *ReviveResult `json:"revive,omitempty"`
+	Run    *RunResult    `json:"run,omitempty"`
+	File   string        `json:"file,omitempty"`
+}
+
+// The states of a process, in the words of package protocol, which is not imported here: it knows the API types, and what is linked into
+// this binary is copied into every pod of every trial.
+const (
+	Waiting = "Waiting" // not started
+	Running = "Running"
+	Exited  = "Exited"
+	Held    = "Held" // killed by a fault and kept down
+)
+
+// tailLimit is the most of a process's output that a State carries, as in package protocol.
+const tailLimit = 4 << 10
+
+// State is all that the launcher knows about its process. Instants are on CLOCK_MONOTONIC, in nanoseconds; 0: not yet.
+type State struct {
+	// Incarnation differs for each launcher process: a container that was restarted has lost its process.
+	Incarnation string `json:"incarnation"`
+	// Process is Waiting, Running, Exited or Held.
+	Process string `json:"process"`
+	// Command of the process, so that an agent that was restarted knows what runs.
+	Command   []string `json:"command,omitempty"`
+	Starts    int      `json:"starts"`
+	StartedAt int64    `json:"startedAt,omitempty"`
+	ExitedAt  int64    `json:"exitedAt,omitempty"`
+	// ExitCode, or 128 + the signal's number. 127: the command could not be started; the tail says why.
+	ExitCode int `json:"exitCode,omitempty"`
+	// Asked: the process was made to exit by a Stop or a Kill.
+	Asked bool `json:"asked,omitempty"`
+	// Stopped: a Stop is done; nothing runs and nothing will.
+	Stopped bool `json:"stopped,omitempty"`
+	// OutputComplete: no process holds the output open any more, and all of it is in the files.
+	OutputComplete bool `json:"outputComplete,omitempty"`
+	// LeftOut is how many bytes of output were not kept, since the file was full.
+	LeftOut int64 `json:"leftOut,omitempty"`
+	// Tail of both streams, in the order of arrival.
+	Tail string `json:"tail,omitempty"`
+}
+
+// KillResult says when the processes were killed and when none was left.
+type KillResult struct {
+	KilledAt    int64  `json:"killedAt,omitempty"`
+	ConfirmedAt int64  `json:"confirmedAt,omitempty"`
+	Error       string `json:"error,omitempty"`
+}
+
+// ReviveResult says when the process ran again.
+type ReviveResult struct {
+	StartedAt int64  `json:"startedAt,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
+// RunResult is what came of a Run.
+type RunResult struct {
+	ExitCode int    `json:"exitCode"`
+	Output   string `json:"output,omitempty"` // the tail
+	Error    string `json:"error,omitempty"`  // why it could not run or took too long
+}

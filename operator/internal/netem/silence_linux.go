@@ -1,0 +1,186 @@
+package netem
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// Mark is the SO_MARK of the agent's own sockets. Marks do not leave the network namespace.
+const Mark = 0x0a55a
+
+// tableName of the silence; nobody else's objects are ever touched.
+const tableName = "assay_silence"
+
+// Silence is the one packet drop of a network namespace. Its methods are not safe for concurrent use.
+type Silence struct {
+	conn            *nftables.Conn
+	coordinatorPort uint16
+	table           *nftables.Table
+	gate            *nftables.Chain // "switch"
+}
+
+// OpenSilence opens the netlink connection in the network namespace of the calling thread. Nothing is changed yet.
+func OpenSilence(coordinatorPort uint16) (*Silence, error) {
+	conn, err := nftables.New(nftables.AsLasting())
+	if err != nil {
+		return nil, fmt.Errorf("open nftables: %w", err)
+	}
+	s := &Silence{conn: conn, coordinatorPort: coordinatorPort}
+	s.table = &nftables.Table{Name: tableName, Family: nftables.TableFamilyINet}
+	s.gate = &nftables.Chain{Name: "switch", Table: s.table}
+	return s, nil
+}
+
+// Close closes the connection. A table that exists stays.
+func (s *Silence) Close() error { return s.conn.CloseLasting() }
+
+// Check proves that this namespace can be silenced, by preparing and removing the table. It leaves a table that is there alone.
+func (s *Silence) Check() error {
+	there, err := s.exists()
+	if err != nil || there {
+		return err
+	}
+	if err := s.Prepare(); err != nil {
+		return err
+	}
+	return s.Remove()
+}
+
+// Prepare installs the disarmed table. A table that is there already, armed or not, is left as it is.
+func (s *Silence) Prepare() error {
+	there, err := s.exists()
+	if err != nil || there {
+		return err
+	}
+	s.conn.AddTable(s.table)
+	s.conn.AddChain(s.gate)
+	accept := nftables.ChainPolicyAccept
+	in := s.conn.AddChain(&nftables.Chain{
+		Name: "in", Table: s.table, Type: nftables.ChainTypeFilter,
+		Hooknum: nftables.ChainHookInput, Priority: nftables.ChainPriorityRaw, Policy: &accept,
+	})
+	out := s.conn.AddChain(&nftables.Chain{
+		Name: "out", Table: s.table, Type: nftables.ChainTypeFilter,
+		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityRaw, Policy: &accept,
+	})
+	s.accept(in, metaIs(expr.MetaKeyIIFTYPE, binaryutil.NativeEndian.PutUint16(unix.ARPHRD_LOOPBACK)))
+	s.accept(in, sourcePortIs(unix.IPPROTO_TCP, s.coordinatorPort))
+	s.accept(in, sourcePortIs(unix.IPPROTO_UDP, 53))
+	s.accept(in, sourcePortIs(unix.IPPROTO_TCP, 53))
+	s.accept(in, isNeighbourDiscovery())
+	s.accept(out, metaIs(expr.MetaKeyOIFTYPE, binaryutil.NativeEndian.PutUint16(unix.ARPHRD_LOOPBACK)))
+	s.accept(out, metaIs(expr.MetaKeyMARK, binaryutil.NativeEndian.PutUint32(Mark)))
+	s.accept(out, isNeighbourDiscovery())
+	for _, chain := range []*nftables.Chain{in, out} {
+		s.rule(chain, &expr.Verdict{Kind: expr.VerdictJump, Chain: s.gate.Name})
+	}
+	return s.commit("prepare the silence")
+}
+
+// Arm makes the prepared silence begin. It is one message, and takes effect before Arm returns.
+func (s *Silence) Arm() error {
+	s.rule(s.gate, &expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
+	return s.commit("begin the silence")
+}
+
+// Armed reads from the kernel whether the silence has begun.
+func (s *Silence) Armed() (bool, error) {
+	there, err := s.exists()
+	if err != nil || !there {
+		return false, err
+	}
+	rules, err := s.conn.GetRules(s.table, s.gate)
+	if err != nil {
+		return false, fmt.Errorf("read the silence: %w", err)
+	}
+	return len(rules) > 0, nil
+}
+
+// Remove ends the silence, removes the table and proves by reading back that it is gone.
+func (s *Silence) Remove() error {
+	there, err := s.exists()
+	if err != nil || !there {
+		return err
+	}
+	s.conn.DelTable(s.table)
+	if err := s.commit("end the silence"); err != nil {
+		return err
+	}
+	if there, err = s.exists(); err != nil {
+		return err
+	}
+	if there {
+		return errors.New("end the silence: the table is still there after its removal")
+	}
+	return nil
+}
+
+func (s *Silence) exists() (bool, error) {
+	tables, err := s.conn.ListTablesOfFamily(nftables.TableFamilyINet)
+	if err != nil {
+		return false, usable(fmt.Errorf("read the packet filter: %w", err))
+	}
+	for _, table := range tables {
+		if table.Name == tableName {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (s *Silence) commit(what string) error {
+	if err := s.conn.Flush(); err != nil {
+		return usable(fmt.Errorf("%s: %w", what, err))
+	}
+	return nil
+}
+
+// usable adds what the user can do.
+func usable(err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w; the agent's container needs the capability NET_ADMIN", err)
+	case errors.Is(err, syscall.EOPNOTSUPP), errors.Is(err, syscall.EPROTONOSUPPORT), errors.Is(err, syscall.ENOENT):
+		return fmt.Errorf("%w; the node's kernel needs nf_tables with the inet family", err)
+	default:
+		return err
+	}
+}
+
+func (s *Silence) rule(chain *nftables.Chain, exprs ...expr.Any) {
+	s.conn.AddRule(&nftables.Rule{Table: s.table, Chain: chain, Exprs: exprs})
+}
+
+func (s *Silence) accept(chain *nftables.Chain, match []expr.Any) {
+	s.rule(chain, append(match, &expr.Verdict{Kind: expr.VerdictAccept})...)
+}
+
+func metaIs(key expr.MetaKey, value []byte) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: key, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: value},
+	}
+}
+
+// sourcePortIs matches the first field of the TCP or UDP header.
+func sourcePortIs(protocol byte, port uint16) []expr.Any {
+	return append(metaIs(expr.MetaKeyL4PROTO, []byte{protocol}),
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
+	)
+}
+
+// isNeighbourDiscovery matches ICMPv6 types 133 to 137, which do for IPv6 what ARP does for IPv4.
+func isNeighbourDiscovery() []expr.Any {
+	return append(metaIs(expr.MetaKeyL4PROTO, []byte{unix.IPPROTO_ICMPV6}),
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 1},
+		&expr.Range{Op: expr.CmpOpEq, Register: 1, FromData: []byte{133}, ToData: []byte{137}},
+	)
+}

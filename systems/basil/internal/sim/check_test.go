@@ -105,7 +105,7 @@ func (h *history) check(s *scenario) error {
 	if err := acyclic(committed); err != nil {
 		return err
 	}
-	return h.everywhere(s)
+	return h.everywhere(s, committed)
 }
 
 // serializable replays the committed transactions in timestamp order: each
@@ -189,9 +189,11 @@ func acyclic(committed []*wire.Tx) error {
 }
 
 // everywhere asks every correct replica for every acknowledged transaction of
-// its shard. Read-only transactions of stalled clients are excepted: nobody
-// needs them, so nobody finishes them.
-func (h *history) everywhere(s *scenario) error {
+// its shard: all of them know the commit, or none of them. None is possible
+// when the writeback reached only replicas that failed since; then somebody
+// finishes the transaction when it matters, so it must have been read-only or
+// overwritten by now.
+func (h *history) everywhere(s *scenario, committed []*wire.Tx) error {
 	if s.retain < time.Second {
 		return nil // forgotten by design; the last client has read the rows
 	}
@@ -213,17 +215,38 @@ func (h *history) everywhere(s *scenario) error {
 		}
 	}
 	s.run(time.Second, func() bool { return false })
-	for _, n := range s.replicas {
-		if !n.correct {
-			continue
-		}
-		for _, id := range ids {
-			tx := h.txs[id]
+	for _, id := range ids {
+		tx := h.txs[id]
+		var with, without []node.ID
+		for _, n := range s.replicas {
 			mine := slices.Contains(tx.Shards(s.layout.ShardOf), s.layout.ShardOfReplica(int(n.id)))
-			if mine && !known[n.id][id] && (h.acked[id].correct || len(tx.Writes) > 0) {
-				return fmt.Errorf("replica %d does not know that %v, which was acknowledged, committed", n.id, id)
+			switch {
+			case !mine || !n.correct:
+			case known[n.id][id]:
+				with = append(with, n.id)
+			default:
+				without = append(without, n.id)
 			}
+		}
+		if len(with) > 0 && len(without) > 0 {
+			return fmt.Errorf("%v was acknowledged; replicas %v know that it committed but %v do not", id, with, without)
+		}
+		if len(with) == 0 && !overwritten(tx, committed) {
+			return fmt.Errorf("%v was acknowledged, but no correct replica knows that it committed", id)
 		}
 	}
 	return nil
+}
+
+// overwritten reports whether each of tx's writes has a committed successor.
+func overwritten(tx *wire.Tx, committed []*wire.Tx) bool {
+	for _, w := range tx.Writes {
+		if !slices.ContainsFunc(committed, func(o *wire.Tx) bool {
+			_, writes := o.WriteValue(w.Key)
+			return writes && tx.TS.Less(o.TS)
+		}) {
+			return false
+		}
+	}
+	return true
 }

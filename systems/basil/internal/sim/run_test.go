@@ -105,7 +105,7 @@ func (s *scenario) addReplicas() {
 	for _, n := range s.replicas {
 		n.start()
 		// Any replica may be cut off for a while: it keeps its memory.
-		if s.rng.IntN(3) == 0 {
+		if s.mut.amnesia || s.rng.IntN(3) == 0 {
 			s.outage(n, s.mut.amnesia)
 		}
 	}
@@ -271,6 +271,13 @@ func (s *scenario) execute() error {
 	s.heal = min(s.heal, s.now)
 	// Every row is read and written once more by a client that only now comes;
 	// on its way it has to finish whatever stalled clients left behind.
+	for _, n := range s.clients {
+		if !n.correct {
+			n.down = true
+			n.life++
+		}
+	}
+	s.run(20*time.Millisecond, func() bool { return false }) // beyond all clock skew
 	last := &simClient{simNode: s.add(node.FirstClient + 500), correct: true, left: 1}
 	last.c = client.New(s.clientConfig(), last.simNode)
 	last.handle = last.c.Handle

@@ -577,8 +577,8 @@ type ReportedSeries struct {
 type ReportedValue struct {
 	// x is the value of the axis.
 	X Value `json:"x"`
-	// y is the reported value, in the series' unit.
-	Y Value `json:"y"`
+	// value is what the paper reports there, in the series' unit. It is not called y, since YAML 1.1 reads an unquoted y as true.
+	Y Value `json:"value"`
 }
 
 // Claim is a statement of the paper, as an expression over results.

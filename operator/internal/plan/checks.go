@@ -114,7 +114,7 @@ func (e *expansion) checkReported() {
 		}
 		for j, v := range r.Values {
 			if _, _, err := parseValue(v1alpha1.ParameterDecimal, v.Y.String()); err != nil {
-				e.add(field.Invalid(path.Child("values").Index(j).Child("y"), v.Y.String(), fmt.Sprintf("must be a number, in %s", r.Unit)))
+				e.add(field.Invalid(path.Child("values").Index(j).Child("value"), v.Y.String(), fmt.Sprintf("must be a number, in %s", r.Unit)))
 			}
 		}
 	}

@@ -221,7 +221,7 @@ func TestExpandErrors(t *testing.T) {
 		}, []string{"spec.reported[0].at[kind]", `"ideal"`, "clients, variant"}},
 		"reported that is no number": {func(s *v1alpha1.ExperimentSpec) {
 			s.Reported = []v1alpha1.ReportedSeries{{Name: "r", Axis: "clients", Unit: "ms", Values: []v1alpha1.ReportedValue{{X: builders.Value(1), Y: builders.Value("4ms")}}}}
-		}, []string{"spec.reported[0].values[0].y", `"4ms"`, "a number, in ms"}},
+		}, []string{"spec.reported[0].values[0].value", `"4ms"`, "a number, in ms"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

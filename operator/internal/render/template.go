@@ -18,6 +18,8 @@ type Schedule struct {
 	MeasureSeconds  float64
 	CoolDownSeconds float64
 	DrainSeconds    float64
+	// LoadSeconds is warm-up, window and cool-down together: how long clients send. Many artifacts want the whole length of a run.
+	LoadSeconds float64
 }
 
 // Context is what a template sees. docs/reference/templates.md describes it for users.
@@ -54,6 +56,8 @@ func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *Layout
 			MeasureSeconds:  spec.Schedule.Measure.OrZero().Seconds(),
 			CoolDownSeconds: spec.Schedule.CoolDown.OrZero().Seconds(),
 			DrainSeconds:    spec.Schedule.Drain.OrZero().Seconds(),
+			LoadSeconds: (spec.Schedule.WarmUp.OrZero() + spec.Schedule.Measure.OrZero() + spec.Schedule.CoolDown.OrZero()).
+				Seconds(),
 		},
 	}
 	for _, r := range l.Replicas {

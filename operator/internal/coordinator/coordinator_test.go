@@ -1,0 +1,230 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+var trialA = types.NamespacedName{Namespace: "ns", Name: "a"}
+
+// tokens are their pods' UIDs.
+type tokens struct{ err error }
+
+func (t tokens) Identify(_ context.Context, token string) (types.UID, error) {
+	if token == "stranger" {
+		return "", &DeniedError{Reason: "unknown"}
+	}
+	return types.UID(token), t.err
+}
+
+type kept struct {
+	mu   sync.Mutex
+	got  map[string]string
+	fail error
+}
+
+func (k *kept) store(kind string) storeFunc {
+	return func(_ context.Context, p Pod, packed []byte) error {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.fail != nil {
+			return k.fail
+		}
+		k.got[kind+"/"+p.Name] = string(packed)
+		return nil
+	}
+}
+
+func (k *kept) StorePrepared(ctx context.Context, p Pod, b []byte) error {
+	return k.store("prepared")(ctx, p, b)
+}
+func (k *kept) StoreResults(ctx context.Context, p Pod, b []byte) error {
+	return k.store("results")(ctx, p, b)
+}
+
+type fixture struct {
+	*Coordinator
+	*httptest.Server
+	kept     *kept
+	leads    bool
+	notified chan types.NamespacedName
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{kept: &kept{got: map[string]string{}}, leads: true, notified: make(chan types.NamespacedName, 100)}
+	f.Coordinator = New(Options{
+		Clock: clock.RealClock{}, Log: logr.Discard(), Identifier: tokens{}, Store: f.kept,
+		Notify: func(n types.NamespacedName) { f.notified <- n }, Leading: func() bool { return f.leads },
+	})
+	f.Server = httptest.NewServer(f.Handler())
+	t.Cleanup(f.Server.Close)
+	return f
+}
+
+func (f *fixture) call(t *testing.T, method, path, token string, body any) (int, []byte) {
+	t.Helper()
+	raw, ok := body.([]byte)
+	if !ok {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, f.URL+path, bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, b
+}
+
+func (f *fixture) sync(t *testing.T, token string, r protocol.Report) protocol.Directive {
+	t.Helper()
+	status, b := f.call(t, http.MethodPost, "/v1/sync", token, r)
+	if status != http.StatusOK {
+		t.Fatalf("sync: status %d: %s", status, b)
+	}
+	var d protocol.Directive
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestWhoMayTalk(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
+	tests := map[string]struct {
+		token string
+		leads bool
+		want  int
+	}{
+		"no token":                 {"", true, http.StatusUnauthorized},
+		"a token nobody knows":     {"stranger", true, http.StatusUnauthorized},
+		"a pod of no trial":        {"u9", true, http.StatusForbidden},
+		"a pod of a trial":         {"u1", true, http.StatusOK},
+		"a manager without a lead": {"u1", false, http.StatusServiceUnavailable},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f.leads = tc.leads
+			if got, body := f.call(t, http.MethodPost, "/v1/sync", tc.token, protocol.Report{}); got != tc.want {
+				t.Errorf("status %d (%s), want %d", got, body, tc.want)
+			}
+		})
+	}
+}
+
+func TestAChangeReachesAHeldSyncAtOnce(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
+	first := f.sync(t, "u1", protocol.Report{})
+	answered := make(chan protocol.Directive, 1)
+	go func() { answered <- f.sync(t, "u1", protocol.Report{DirectiveVersion: first.Version}) }()
+	<-f.notified // the first report
+	select {
+	case <-answered:
+		t.Fatal("a sync was answered though nothing changed")
+	case <-time.After(100 * time.Millisecond):
+	}
+	f.Direct(trialA, "r0", protocol.Directive{Start: true, FilesDigest: "d"}, []protocol.File{{Path: "/x", Content: []byte("y")}})
+	select {
+	case d := <-answered:
+		if !d.Start {
+			t.Errorf("directive is %+v, want start", d)
+		}
+	case <-time.After(protocol.MaxHold / 2):
+		t.Fatal("the change did not reach the held sync")
+	}
+	if status, b := f.call(t, http.MethodGet, "/v1/files", "u1", nil); status != http.StatusOK || !bytes.Contains(b, []byte(`"/x"`)) {
+		t.Errorf("files: status %d, %s", status, b)
+	}
+}
+
+func TestOnlyWhatMattersWakesTheController(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
+	f.sync(t, "u1", protocol.Report{})
+	<-f.notified
+	f.sync(t, "u1", protocol.Report{ClockOffset: time.Second, Progress: &protocol.Progress{Committed: 3}, TCPResets: 1})
+	if len(f.notified) != 0 {
+		t.Error("clock, progress and resets woke the controller up")
+	}
+	if r, _ := f.Report(trialA, "r0"); r.ClockOffset != time.Second {
+		t.Errorf("the last report is %+v, want the clock offset in it", r)
+	}
+	f.sync(t, "u1", protocol.Report{Ready: true})
+	if len(f.notified) != 1 {
+		t.Error("being ready did not wake the controller up")
+	}
+}
+
+func TestWhatIsSentIsStoredBeforeItIsAcknowledged(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0"}})
+	f.kept.fail = errors.New("the API server is away")
+	if status, _ := f.call(t, http.MethodPost, "/v1/results", "u1", []byte("r")); status != http.StatusServiceUnavailable {
+		t.Errorf("status %d while nothing can be stored, want 503", status)
+	}
+	f.kept.fail = nil
+	if status, _ := f.call(t, http.MethodPost, "/v1/results", "u1", []byte("r")); status != http.StatusNoContent || f.kept.got["results/c0"] != "r" {
+		t.Errorf("status %d and stored %v, want 204 and the results", status, f.kept.got)
+	}
+	if status, body := f.call(t, http.MethodPost, "/v1/prepared", "u1", make([]byte, protocol.PreparedLimit+1)); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d (%s) for too large an output, want 413", status, body)
+	}
+}
+
+// A pod that is made again under the same name is another pod: its old self's token opens nothing, and its old self's report is forgotten.
+func TestAPodMadeAgainIsAnother(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
+	f.sync(t, "u1", protocol.Report{Ready: true})
+	f.Register(trialA, []Pod{{UID: "u2", Trial: trialA, Name: "r0"}})
+	if r, _ := f.Report(trialA, "r0"); r != nil {
+		t.Errorf("the new pod has the report %+v of the old", r)
+	}
+	if status, _ := f.call(t, http.MethodPost, "/v1/sync", "u1", protocol.Report{}); status != http.StatusForbidden {
+		t.Errorf("the old pod's sync has status %d, want 403", status)
+	}
+	f.Forget(trialA)
+	if status, _ := f.call(t, http.MethodPost, "/v1/sync", "u2", protocol.Report{}); status != http.StatusForbidden {
+		t.Errorf("a forgotten pod's sync has status %d, want 403", status)
+	}
+}
+
+func TestTheSameDirectiveHasTheSameVersion(t *testing.T) {
+	a, b, c := protocol.Directive{Start: true}, protocol.Directive{Start: true, Version: "x"}, protocol.Directive{Finish: true}
+	setVersion(&a)
+	setVersion(&b)
+	setVersion(&c)
+	if a.Version != b.Version || a.Version == c.Version {
+		t.Errorf("versions %q %q %q: want the first two equal and the third not", a.Version, b.Version, c.Version)
+	}
+}

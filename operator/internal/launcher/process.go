@@ -111,18 +111,30 @@ func exitCode(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// killAll ends every process but the launcher and returns when none is left. It holds no lock while it signals: nothing may delay a kill.
+// killAll ends every process but the launcher and returns when none is left. It holds no lock while it signals: nothing may delay a kill. It
+// looks often at first, since when it sees the last one reaped is when the kill counts as confirmed, and signals again now and then, for those that were
+// born meanwhile.
 func (l *Launcher) killAll(timeout time.Duration) (confirmed int64, err error) {
-	deadline := Monotonic() + int64(timeout)
-	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 2*time.Millisecond) {
-		l.signalAll()
+	const often, seldom, hurry, again = 200 * time.Microsecond, 5 * time.Millisecond, 100 * time.Millisecond, 5 * time.Millisecond
+	began := Monotonic()
+	signalled := int64(0)
+	for {
+		now := Monotonic()
+		if now-signalled >= int64(again) {
+			l.signalAll()
+			signalled = now
+		}
 		if l.reap() {
 			return Monotonic(), nil
 		}
-		if Monotonic() > deadline {
+		switch waited := time.Duration(Monotonic() - began); {
+		case waited > timeout:
 			return 0, errSurvivors
+		case waited > hurry:
+			time.Sleep(seldom)
+		default:
+			time.Sleep(often)
 		}
-		time.Sleep(pause)
 	}
 }
 

@@ -33,8 +33,8 @@ import (
 // EndLine is printed on stderr when Run has printed all its results.
 const EndLine = "Finished cooldown period"
 
-// Rubbish is printed on stdout when Run is asked to end.
-const Rubbish = "rw,184467440"
+// Rubbish is printed on stdout when Run is asked to end: half a line, so that a report with it is visibly damaged.
+const Rubbish = "rw,184467440\n"
 
 // CrashCode is the exit code of a process that died of SIGSEGV, as a shell reports it.
 const CrashCode = 139

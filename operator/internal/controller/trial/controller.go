@@ -18,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -74,6 +75,9 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
+// conflictDelay is how long the cache is given to see our last write.
+const conflictDelay = 5 * time.Millisecond
+
 // phase does one part of a trial's life. done is false while it waits; after says when to look again if nothing happens before.
 type phase func(ctx context.Context, s *scope) (done bool, after time.Duration, err error)
 
@@ -101,7 +105,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, err
 	}
 	defer func() {
-		if patchErr := r.patchStatus(ctx, s); patchErr != nil && err == nil {
+		patchErr := r.patchStatus(ctx, s)
+		switch {
+		case patchErr == nil || err != nil:
+		case apierrors.IsConflict(patchErr):
+			// We acted on a trial that was read before our own last write reached the cache. Nothing is lost: look again.
+			result = ctrl.Result{RequeueAfter: conflictDelay}
+		default:
 			result, err = ctrl.Result{}, patchErr
 		}
 	}()

@@ -28,3 +28,12 @@ test-netem: ## Tests that shape and break networks in the kernel; needs root.
 .PHONY: test-e2e
 test-e2e: ## Tests on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) e2e
+
+# Not part of `make test`: the race detector needs cgo, hence a second build of
+# everything that is imported. These have goroutines of their own and import
+# little.
+RACE_PACKAGES ?= ./operator/internal/launcher/... ./operator/internal/loadgen/... ./operator/internal/results/... ./systems/...
+
+.PHONY: test-race
+test-race: ## The packages with goroutines of their own under the race detector; needs a C compiler.
+	CGO_ENABLED=1 go test -race -shuffle=on -timeout 10m $(RACE_PACKAGES)

@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Systems that start, end and report as real artifacts do run to a right result through System objects alone. What is right is known
+// from their own logs, which the platform has no part in.
+func TestAwkward(t *testing.T) {
+	const (
+		clients   = 4
+		serviceMs = 2.0 // of one operation, at each replica
+		window    = 5.0 // seconds
+	)
+	for name, tc := range map[string]struct {
+		file string
+		run  float64 // seconds that the clients work
+		all  bool    // nothing that the client prints lies outside of the timeline
+	}{
+		"Client": {file: "awkward.yaml", run: 8, all: true},
+		"Stress": {file: "awkward-stress.yaml", run: 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			logs := e.followLogs(t)
+			exp := e.apply(t, filepath.Join("testdata", tc.file), nil)
+			trials := e.complete(t, exp, 3*time.Minute)
+			succeeded(t, trials, 1)
+			r := trials[0]
+			truth := logs.stop()
+			t.Logf("servers served %v; clients committed %d and printed %d", truth.served, truth.committed, truth.printed)
+
+			s := r.Summary
+			if s.MeanMillis < serviceMs || s.P50Millis < serviceMs || float64(s.Committed) > clients*window*1000/serviceMs {
+				t.Errorf("%d committed, mean %.2f ms, median %.2f ms: faster than the servers can", s.Committed, s.MeanMillis, s.P50Millis)
+			}
+			// A closed loop has all clients waiting all the time.
+			if busy := float64(s.Committed) * s.MeanMillis / 1000 / window; busy < 0.9*clients || busy > 1.01*clients {
+				t.Errorf("%d committed at %.2f ms are %.2f clients at work, want %d", s.Committed, s.MeanMillis, busy, clients)
+			}
+			if truth.committed == 0 || truth.printed == 0 || truth.printed > truth.committed {
+				t.Fatalf("the clients' own count is committed %d, printed %d", truth.committed, truth.printed)
+			}
+			near(t, "committed in the window, against the clients' own count", s.Committed, float64(truth.committed)*window/tc.run, 0.15)
+			sum := int64(0)
+			for _, n := range r.Timeline.Committed {
+				sum += n
+			}
+			if tc.all {
+				near(t, "committed over the timeline, against what the clients printed", sum, float64(truth.printed), 0.01)
+			}
+			if len(truth.served) != 4 {
+				t.Errorf("%d servers told what they served, want 4", len(truth.served))
+			}
+			for pod, n := range truth.served {
+				near(t, "served by "+pod, n, float64(truth.committed), 0.03)
+			}
+		})
+	}
+}
+
+func near(t *testing.T, what string, got int64, want, tolerance float64) {
+	t.Helper()
+	if math.Abs(float64(got)-want) > tolerance*want {
+		t.Errorf("%s: %d, want %.0f within %.0f%%", what, got, want, tolerance*100)
+	}
+}
+
+// truth is what the awkward system's processes say themselves.
+type truth struct {
+	served             map[string]int64 // by pod
+	committed, printed int64            // by all clients
+}
+
+// follower reads the logs of all system containers in the test's namespace while they exist.
+type follower struct {
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+
+	mu    sync.Mutex
+	truth truth // guarded by mu
+}
+
+func (e *env) followLogs(t *testing.T) *follower {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &follower{cancel: cancel, truth: truth{served: map[string]int64{}}}
+	t.Cleanup(cancel)
+	f.wait.Go(func() {
+		seen := map[string]bool{}
+		for ctx.Err() == nil {
+			pods := &corev1.PodList{}
+			if err := e.List(ctx, pods, client.InNamespace(e.namespace)); err == nil {
+				for _, p := range pods.Items {
+					if part := p.Labels[v1alpha1.LabelPart]; p.Status.Phase == corev1.PodRunning && !seen[p.Name] && part != v1alpha1.PartPrepare {
+						seen[p.Name] = true
+						f.wait.Go(func() { f.follow(ctx, t, e, p.Name, container(p)) })
+					}
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	})
+	return f
+}
+
+// container is the system's own container in the pod.
+func container(p corev1.Pod) string {
+	for _, c := range p.Spec.Containers {
+		if c.Name == "server" || c.Name == "client" {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+func (f *follower) follow(ctx context.Context, t *testing.T, e *env, pod, container string) {
+	stream, err := e.clientset.CoreV1().Pods(e.namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Follow: true}).Stream(ctx)
+	if err != nil {
+		t.Logf("logs of %s: %v", pod, err)
+		return
+	}
+	defer stream.Close()
+	lines := bufio.NewScanner(stream)
+	for lines.Scan() {
+		f.line(pod, strings.TrimSpace(lines.Text()))
+	}
+}
+
+func (f *follower) line(pod, line string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var n, m int64
+	if _, err := fmt.Sscanf(line, "served %d", &n); err == nil {
+		f.truth.served[pod] = n
+	}
+	if _, err := fmt.Sscanf(line, "committed %d, printed %d", &n, &m); err == nil {
+		f.truth.committed += n
+		f.truth.printed += m
+	}
+}
+
+// stop ends following and returns what was told.
+func (f *follower) stop() truth {
+	f.cancel()
+	f.wait.Wait()
+	return f.truth
+}

@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"bytes"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// timeoutMillis is the fast path's timeout in experiments/failure-fp.yaml.
+const timeoutMillis = 4.0
+
+var (
+	basilFile   = filepath.Join(root, "experiments", "systems", "basil.yaml")
+	failureFile = filepath.Join(root, "experiments", "failure-fp.yaml")
+)
+
+// The evaluation that the README promises, at smoke size, as a user runs it.
+func TestFailureFP(t *testing.T) {
+	e := newEnv(t)
+	e.apply(t, basilFile, nil)
+	exp := e.apply(t, failureFile, func(o client.Object) { o.(*v1alpha1.Experiment).Spec.Profile = "smoke" })
+	trials := e.complete(t, exp, 8*time.Minute)
+	succeeded(t, trials, 6)
+
+	mean := map[string]float64{}
+	for i, r := range trials {
+		if r.Coordinates["clients"] == "2" {
+			mean[r.Coordinates["variant"]] = r.Summary.MeanMillis
+		}
+		checkCrash(t, r)
+		// The first trial waits for nobody. The others follow closely: machines that stand idle are somebody's evening.
+		if (i == 0) != (r.GapSeconds == 0) || r.GapSeconds > 15 {
+			t.Errorf("%s, the %d. trial, came %.1f s after the one before", r.Name, i, r.GapSeconds)
+		}
+	}
+	if !(mean["ideal"] > 0 && mean["ideal"] < mean["failure-nofp"] && mean["failure-nofp"] < mean["failure-fp"]) {
+		t.Errorf("mean latencies at 2 clients are %v ms; want ideal < failure-nofp < failure-fp", mean)
+	}
+	if cost := mean["failure-fp"] - mean["failure-nofp"]; cost < 0.75*timeoutMillis || cost > 1.5*timeoutMillis {
+		t.Errorf("a failed fast path costs %.2f ms, want 0.75 to 1.5 timeouts of %v ms", cost, timeoutMillis)
+	}
+	checkExperiment(t, e, exp)
+}
+
+// checkCrash checks that the crash was a crash: in time, of one replica, and silent. A killed process whose node lives on resets its connections;
+// a node without power does not.
+func checkCrash(t *testing.T, r results.Trial) {
+	t.Helper()
+	var killed []string
+	want := 0
+	if r.Coordinates["variant"] != "ideal" {
+		want = 1
+		killed = kills(t, r, -2000, 5)
+	}
+	if len(r.Faults) != want {
+		t.Errorf("%s: faults %+v, want %d", r.Name, r.Faults, want)
+	}
+	for _, p := range r.Pods {
+		if p.TCPResets != 0 && !slices.Contains(killed, p.Name) {
+			t.Errorf("%s: %s saw %d connections reset; peers of a dead node see silence", r.Name, p.Name, p.TCPResets)
+		}
+	}
+}
+
+// checkExperiment checks what an experiment leaves: results, verdicts, a report, and nothing else.
+func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment) {
+	t.Helper()
+	r := e.experimentResult(t, exp)
+	if len(r.Trials) != 6 || len(r.Points) != 6 || r.Profile != "smoke" || r.Seed != exp.Status.Seed || r.Completed == nil {
+		t.Errorf("results have %d trials, %d points, profile %q, seed %d, completed %v", len(r.Trials), len(r.Points), r.Profile, r.Seed, r.Completed)
+	}
+	want := map[string]v1alpha1.Verdict{
+		"order-at-low-load": v1alpha1.VerdictReproduced, "one-timeout": v1alpha1.VerdictReproduced,
+		"one-timeout-as-reported": v1alpha1.VerdictReproduced, "order-near-saturation": v1alpha1.VerdictNotEvaluated,
+		"peak-without-fast-path": v1alpha1.VerdictNotEvaluated, "peak-with-failing-fast-path": v1alpha1.VerdictNotEvaluated,
+	}
+	got := map[string]v1alpha1.Verdict{}
+	for _, c := range exp.Status.Claims {
+		got[c.Name] = c.Verdict
+		t.Logf("%s: %s: %s", c.Name, c.Verdict, c.Message)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("verdicts are %v, want %v", got, want)
+	}
+	var page bytes.Buffer
+	if err := report.Markdown(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"Pesto", "order-at-low-load", "failure-nofp"} {
+		if !strings.Contains(page.String(), s) {
+			t.Errorf("the report does not mention %q:\n%s", s, page.String())
+		}
+	}
+	for _, o := range e.mustLeft(t, exp) {
+		if strings.HasPrefix(o, "Pod ") || strings.HasPrefix(o, "Secret ") || strings.HasPrefix(o, "StatefulSet ") || strings.HasPrefix(o, "Job ") {
+			t.Errorf("%s is left though all trials are over", o)
+		}
+	}
+}
+
+func (e *env) mustLeft(t *testing.T, exp *v1alpha1.Experiment) []string {
+	t.Helper()
+	left, err := e.left(t.Context(), exp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}

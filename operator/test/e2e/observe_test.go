@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// complete waits until the experiment is complete and its results are stored, and returns it and the results of its trials in order.
+func (e *env) complete(t *testing.T, exp *v1alpha1.Experiment, within time.Duration) []results.Trial {
+	t.Helper()
+	told := ""
+	e.eventually(t, within, "experiment "+exp.Name+" is complete", func(ctx context.Context) (bool, error) {
+		if err := e.Get(ctx, client.ObjectKeyFromObject(exp), exp); err != nil {
+			return false, err
+		}
+		if state := e.state(ctx, exp); state != told {
+			t.Log(state)
+			told = state
+		}
+		return meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) &&
+			meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentResultsStored), nil
+	})
+	var all []results.Trial
+	for _, trial := range e.trials(t, exp) {
+		all = append(all, e.result(t, &trial))
+	}
+	for _, r := range all {
+		t.Logf("%s %v: %s %s %s; %d committed, mean %.2f ms, gap %.1f s, phases %v", r.Name, r.Coordinates, r.Outcome, r.Reason, r.Message,
+			r.Summary.Committed, r.Summary.MeanMillis, r.GapSeconds, r.PhaseSeconds)
+	}
+	return all
+}
+
+// state is where an experiment is, for the log.
+func (e *env) state(ctx context.Context, exp *v1alpha1.Experiment) string {
+	n := exp.Status.Trials
+	s := fmt.Sprintf("%d planned, %d active, %d succeeded, %d invalid, %d failed", n.Planned, n.Active, n.Succeeded, n.Invalid, n.Failed)
+	list := &v1alpha1.TrialList{}
+	if err := e.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
+		return s
+	}
+	for _, trial := range list.Items {
+		if meta.IsStatusConditionTrue(trial.Status.Conditions, v1alpha1.TrialComplete) {
+			continue
+		}
+		for _, c := range trial.Status.Conditions {
+			if c.Status == metav1.ConditionFalse && c.Type != v1alpha1.TrialComplete {
+				s += fmt.Sprintf("; %s %s: %s", trial.Name, c.Reason, c.Message)
+			}
+		}
+	}
+	return s
+}
+
+// trials of the experiment, in the order of their creation.
+func (e *env) trials(t *testing.T, exp *v1alpha1.Experiment) []v1alpha1.Trial {
+	t.Helper()
+	list := &v1alpha1.TrialList{}
+	if err := e.List(t.Context(), list, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.Trial) int { return cmp.Compare(a.Spec.Number, b.Spec.Number) })
+	return list.Items
+}
+
+// result reads what a trial came to.
+func (e *env) result(t *testing.T, trial *v1alpha1.Trial) results.Trial {
+	t.Helper()
+	cm := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: e.namespace, Name: trial.Status.ResultsConfigMap}
+	if err := e.Get(t.Context(), key, cm); err != nil {
+		t.Fatalf("results of %s: %v", trial.Name, err)
+	}
+	r, err := results.DecodeTrial([]byte(cm.Data["trial.json"]))
+	if err != nil {
+		t.Fatalf("results of %s: %v", trial.Name, err)
+	}
+	return r
+}
+
+// experimentResult reads what the experiment came to.
+func (e *env) experimentResult(t *testing.T, exp *v1alpha1.Experiment) results.Experiment {
+	t.Helper()
+	cm := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: e.namespace, Name: exp.Status.ResultsConfigMap}
+	if err := e.Get(t.Context(), key, cm); err != nil {
+		t.Fatalf("results of the experiment: %v", err)
+	}
+	r, err := results.DecodeExperiment([]byte(cm.Data["experiment.json"]))
+	if err != nil {
+		t.Fatalf("results of the experiment: %v", err)
+	}
+	return r
+}
+
+// running waits until the n-th trial of the experiment is at the instant, and returns it.
+func (e *env) running(t *testing.T, exp *v1alpha1.Experiment, n int32, at, within time.Duration) *v1alpha1.Trial {
+	t.Helper()
+	var found *v1alpha1.Trial
+	e.eventually(t, within, fmt.Sprintf("trial %d of %s runs", n, exp.Name), func(context.Context) (bool, error) {
+		for _, trial := range e.trials(t, exp) {
+			if meta.IsStatusConditionTrue(trial.Status.Conditions, v1alpha1.TrialComplete) && trial.Spec.Number == n {
+				t.Fatalf("trial %s is over before its run was seen: %+v", trial.Name, trial.Status.Conditions)
+			}
+			if meta.IsStatusConditionTrue(trial.Status.Conditions, v1alpha1.TrialRunning) && trial.Spec.Number == n {
+				found = &trial
+			}
+		}
+		return found != nil, nil
+	})
+	time.Sleep(time.Until(time.Unix(0, found.Status.ZeroUnixNanos).Add(at)))
+	return found
+}
+
+// succeeded fails the test unless each of the trials succeeded at the first attempt and nothing restarted.
+func succeeded(t *testing.T, trials []results.Trial, want int) {
+	t.Helper()
+	if len(trials) != want {
+		t.Errorf("%d trials, want %d", len(trials), want)
+	}
+	for _, r := range trials {
+		if r.Outcome != v1alpha1.ReasonSucceeded || r.Attempt != 0 {
+			t.Errorf("%s: %s, attempt %d: %s %s %v", r.Name, r.Outcome, r.Attempt, r.Reason, r.Message, r.Logs)
+		}
+		if len(r.Pods) == 0 {
+			t.Errorf("%s: no pods in its results", r.Name)
+		}
+		for _, p := range r.Pods {
+			if p.Restarts != 0 {
+				t.Errorf("%s: %s was restarted %d times", r.Name, p.Name, p.Restarts)
+			}
+		}
+	}
+}
+
+// kills checks the fault records of a trial against the planned instant and returns the pods that were killed. The lateness is in ms.
+func kills(t *testing.T, r results.Trial, plannedMillis, lateness float64) []string {
+	t.Helper()
+	var pods []string
+	for _, f := range r.Faults {
+		late := f.StartedMillis - f.PlannedMillis
+		t.Logf("%s: %s on %s planned at %.0f ms, started %+.2f ms later, confirmed %+.2f ms later", r.Name, f.Kind, f.Pod, f.PlannedMillis, late, f.ConfirmedMillis-f.PlannedMillis)
+		if f.Kind != "Kill" || f.Error != "" || f.PlannedMillis != plannedMillis {
+			t.Errorf("%s: fault %+v, want a Kill at %v ms without an error", r.Name, f, plannedMillis)
+		}
+		if late < -1 || late > lateness || f.ConfirmedMillis < f.StartedMillis {
+			t.Errorf("%s: fault %+v started %.2f ms after its plan, want at most %v", r.Name, f, late, lateness)
+		}
+		pods = append(pods, f.Pod)
+	}
+	return pods
+}
+
+// nothingLeft lists what still exists of an experiment besides results.
+func (e *env) left(ctx context.Context, exp *v1alpha1.Experiment) ([]string, error) {
+	var left []string
+	for _, kind := range []string{
+		"v1 Pod", "v1 Service", "v1 Secret", "v1 ConfigMap", "v1 ServiceAccount", "v1 PersistentVolumeClaim", "apps/v1 StatefulSet",
+		"apps/v1 ControllerRevision", "batch/v1 Job", "discovery.k8s.io/v1 EndpointSlice", "assay.dev/v1alpha1 Trial", "assay.dev/v1alpha1 Experiment",
+	} {
+		version, name, _ := strings.Cut(kind, " ")
+		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: name + "List"}}
+		if err := e.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
+			return nil, fmt.Errorf("list %s: %w", kind, err)
+		}
+		for _, o := range list.Items {
+			if o.Labels[v1alpha1.LabelResults] == "" && belongs(o, exp.Name) {
+				left = append(left, name+" "+o.Name)
+			}
+		}
+	}
+	return left, nil
+}
+
+// belongs reports whether the object is part of the experiment: by label, or by its name where labels were forgotten.
+func belongs(o metav1.PartialObjectMetadata, experiment string) bool {
+	return o.Labels[v1alpha1.LabelExperiment] != "" || o.Labels[v1alpha1.LabelTrial] != "" || strings.HasPrefix(o.Name, experiment)
+}

@@ -94,7 +94,7 @@ func (c *Client) onReadReply(from node.ID, m *wire.ReadReply) {
 	if m.Status != wire.ReadOK {
 		s.refused[from] = m.Status
 		if len(s.refused) > c.Checker.F {
-			s.e.fail(m.Status)
+			s.fail(m.Status)
 		}
 		return
 	}
@@ -256,8 +256,16 @@ func (e *execution) timeout() {
 	e.end(Result{Outcome: TimedOut})
 }
 
-func (e *execution) fail(status wire.ReadStatus) {
+// fail ends the transaction because f+1 replicas refused its timestamp.
+func (s *shardRead) fail(status wire.ReadStatus) {
+	e := s.e
 	if e.ended {
+		return
+	}
+	if s.retries > 0 && status == wire.ReadTooOld {
+		// Not the clock: messages took this long. A new attempt has a new
+		// timestamp.
+		e.end(Result{Outcome: Aborted})
 		return
 	}
 	detail := "timestamp too far in the future: the client's clock is ahead of the replicas'"

@@ -76,6 +76,7 @@ type Driver struct {
 
 	hello request
 	out   chan any
+	over  bool // after the stats; belongs to the client's loop
 }
 
 // Run serves the session until bye, the end of input, or an error, which the
@@ -90,6 +91,7 @@ func (d *Driver) Run() error {
 		writeErr = d.write()
 	}()
 	err := d.serve()
+	d.Host.Close() // nobody ends a transaction from here on
 	close(d.out)
 	writer.Wait()
 	return errors.Join(err, writeErr)
@@ -138,14 +140,15 @@ func (d *Driver) serve() error {
 			}
 			d.begin(m)
 		case m.Type == "bye":
-			d.Host.Do(func() { d.out <- stats{"stats", d.Host.Client.Counters.Map()} })
-			d.Host.Close() // no late answer may follow the stats
+			d.Host.Do(func() {
+				d.over = true
+				d.out <- stats{"stats", d.Host.Client.Counters.Map()}
+			})
 			return nil
 		default:
 			return d.refuse("unexpected message of type %q", m.Type)
 		}
 	}
-	d.Host.Close()
 	if err := in.Err(); err != nil {
 		return fmt.Errorf("read input: %w", err)
 	}
@@ -180,7 +183,9 @@ func (d *Driver) begin(m request) {
 	req := Transaction(d.Workload, m.Client, m.Sequence)
 	req.Timeout = time.Duration(d.hello.RequestTimeoutMicros) * time.Microsecond
 	req.Done = func(res client.Result) {
-		d.out <- end{Type: "end", ID: m.ID, Outcome: outcomeName(res.Outcome), Detail: res.Detail}
+		if !d.over {
+			d.out <- end{Type: "end", ID: m.ID, Outcome: outcomeName(res.Outcome), Detail: res.Detail}
+		}
 	}
 	d.Host.Post(func() { d.Host.Client.Begin(req) })
 }

@@ -67,7 +67,7 @@ func (h *history) ended(n *simClient, res client.Result) {
 		h.txs[res.Tx.ID()] = res.Tx
 		h.rows[res.Tx.ID()] = res.Rows
 	case client.Aborted:
-		if h.certs[res.Tx.ID()][wire.Commit] {
+		if res.Tx != nil && h.certs[res.Tx.ID()][wire.Commit] {
 			h.errs = append(h.errs, fmt.Errorf("%v was reported as aborted but committed", res.Tx.ID()))
 		}
 	case client.Failed:

@@ -40,13 +40,15 @@ const (
 type Loop struct {
 	events chan func()
 	done   chan struct{}
+	exited chan struct{}
 	closed atomic.Bool
 }
 
 // NewLoop starts a loop.
 func NewLoop() *Loop {
-	l := &Loop{events: make(chan func(), loopLength), done: make(chan struct{})}
+	l := &Loop{events: make(chan func(), loopLength), done: make(chan struct{}), exited: make(chan struct{})}
 	go func() {
+		defer close(l.exited)
 		for {
 			select {
 			case fn := <-l.events:
@@ -80,11 +82,13 @@ func (l *Loop) Do(fn func()) bool {
 	}
 }
 
-// Close ends the loop.
+// Close ends the loop and waits for the function that runs, if any. Do not call
+// it from within the loop.
 func (l *Loop) Close() {
 	if !l.closed.Swap(true) {
 		close(l.done)
 	}
+	<-l.exited
 }
 
 // env implements node.Env on a loop.

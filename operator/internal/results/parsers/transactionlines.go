@@ -110,6 +110,9 @@ func (p *lineParser) line(b []byte) error {
 		}
 		numbers[i] = int64(n)
 	}
+	if numbers[0] > numbers[1] {
+		return errors.New("the transaction began before the clock; latency and instant may be swapped")
+	}
 	p.transaction(time.Duration(numbers[0]), time.Duration(numbers[1]-p.zero))
 	return nil
 }

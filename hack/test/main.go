@@ -42,7 +42,7 @@ const module = "assay.dev/assay/"
 // more than Go run one after the other: they share a kernel or a cluster.
 type group struct {
 	name    string
-	timeout time.Duration // of one package; the whole group may take three times that
+	timeout time.Duration // of one package; the whole group may take twice that
 	flags   []string
 	modules []string                 // directories of further modules, whose packages all belong here
 	prepare func() ([]string, error) // gets what the group needs; returns environment to add
@@ -56,7 +56,7 @@ var groups = []group{
 	{name: "chart", timeout: 2 * time.Minute, prepare: func() ([]string, error) { return command("hack/cluster/tools.sh", "helm") }},
 	{name: "integration", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: envtestAssets},
 	{name: "netem", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: needRoot},
-	{name: "e2e", timeout: 20 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: func() ([]string, error) { return command("make", "deploy") }},
+	{name: "e2e", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: func() ([]string, error) { return command("make", "deploy") }},
 }
 
 func main() {
@@ -138,7 +138,7 @@ func (g group) test(t *tally, pkgs, flags []string) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*g.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*g.timeout)
 	defer cancel()
 	args := slices.Concat([]string{"test", "-json", "-timeout=" + g.timeout.String()}, g.flags)
 	if len(pkgs) > 0 {

@@ -5,9 +5,8 @@ import (
 )
 
 // ExperimentSpec is one evaluation of a paper: what to run, what to break, what the paper says came out.
-// +kubebuilder:validation:XValidation:rule="self.sweep.all(a, self.sweep.filter(b, b.axis == a.axis).size() == 1)",message="sweep: two axes have one name; axis names must differ"
-// +kubebuilder:validation:XValidation:rule="size(self.profile) == 0 || self.profiles.exists(p, p.name == self.profile)",message="profile: must be the name of one of profiles, or empty for the full evaluation"
-// +kubebuilder:validation:XValidation:rule="self.clients.loop == 'Open' || !has(self.clients.arrivals)",message="clients.arrivals: only an Open loop has arrivals; remove it or set loop: Open"
+// +kubebuilder:validation:XValidation:rule="size(self.profile) == 0 || self.profiles.exists(p, p.name == self.profile)",fieldPath=".profile",message="must be the name of one of profiles, or empty for the full evaluation",messageExpression="'\"' + self.profile + '\" must be the name of one of profiles, or empty for the full evaluation'"
+// +kubebuilder:validation:XValidation:rule="self.clients.loop == 'Open' || !has(self.clients.arrivals)",fieldPath=".clients.arrivals",message="only an Open loop has arrivals; remove it or set loop: Open",messageExpression="'\"' + self.clients.arrivals + '\": only an Open loop has arrivals; remove it or set loop: Open'"
 type ExperimentSpec struct {
 	// source is the paper and section whose evaluation this is.
 	// +optional
@@ -421,7 +420,7 @@ type NodeKill struct {
 }
 
 // Target chooses replicas. What is given must all hold; at least one of replicas and regions is given.
-// +kubebuilder:validation:XValidation:rule="has(self.replicas) || has(self.regions)",message="name at least one of replicas and regions"
+// +kubebuilder:validation:XValidation:rule="has(self.replicas) || has(self.regions)",message="neither replicas nor regions is set; name at least one of replicas and regions"
 type Target struct {
 	// replicas by their index in the shard, from 0.
 	// +optional
@@ -708,7 +707,7 @@ type ClaimStatus struct {
 // +kubebuilder:printcolumn:name="Profile",type=string,priority=1,JSONPath=`.spec.profile`
 // +kubebuilder:printcolumn:name="Seed",type=integer,priority=1,JSONPath=`.status.seed`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Complete")].message`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 24",message="metadata.name: at most 24 characters, since the names of replicas contain it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 24",message="metadata.name: at most 24 characters, since the names of replicas contain it",messageExpression="'metadata.name: \"' + self.metadata.name + '\" is too long: at most 24 characters, since the names of replicas contain it'"
 type Experiment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -326,7 +326,7 @@ type ReplicasSpec struct {
 }
 
 // Gate is one thing to wait for. Exactly one of its members is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.port), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, port, http, command"
+// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.port), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, port, http, command",messageExpression="(has(self.log) ? 'log ' : '') + (has(self.port) ? 'port ' : '') + (has(self.http) ? 'http ' : '') + (has(self.command) ? 'command ' : '') + 'is set; set exactly one of log, port, http, command'"
 type Gate struct {
 	// log waits for a line that the container prints.
 	// +optional
@@ -478,7 +478,7 @@ const (
 )
 
 // ClientsTemplate says how one client pod runs and where its results are.
-// +kubebuilder:validation:XValidation:rule="!has(self.driver) || self.containers.size() == 1",message="with a driver there is exactly one container"
+// +kubebuilder:validation:XValidation:rule="!has(self.driver) || self.containers.size() == 1",fieldPath=".containers",message="there is more than one; with a driver there is exactly one container"
 type ClientsTemplate struct {
 	// containers of a client pod. The first one is the client. With driver set, its command is the driver that Assay's load generator
 	// starts and talks to (docs/reference/driver-protocol.md); without, it is a complete client.
@@ -557,7 +557,7 @@ const (
 )
 
 // ClientResults say what a client reports and where.
-// +kubebuilder:validation:XValidation:rule="(self.source == 'File') == has(self.path)",message="path is needed when source is File, and only then"
+// +kubebuilder:validation:XValidation:rule="(self.source == 'File') == has(self.path)",message="path is needed when source is File, and only then",messageExpression="'source is ' + self.source + '; path is needed when source is File, and only then'"
 type ClientResults struct {
 	// format of the report.
 	Format ResultsFormat `json:"format"`
@@ -574,7 +574,7 @@ type ClientResults struct {
 }
 
 // Role says how to find the replica that plays a role. Exactly one of command, http and log is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, http, command"
+// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, http, command",messageExpression="(has(self.log) ? 'log ' : '') + (has(self.http) ? 'http ' : '') + (has(self.command) ? 'command ' : '') + 'is set; set exactly one of log, http, command'"
 type Role struct {
 	// name of the role: leader, primary.
 	// +kubebuilder:validation:MaxLength=40
@@ -602,7 +602,7 @@ type Role struct {
 // +kubebuilder:printcolumn:name="Replicas",type=string,JSONPath=`.spec.replicas.count`
 // +kubebuilder:printcolumn:name="Description",type=string,JSONPath=`.spec.description`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="metadata.name: at most 40 characters, since the names of other objects contain it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="metadata.name: at most 40 characters, since the names of other objects contain it",messageExpression="'metadata.name: \"' + self.metadata.name + '\" is too long: at most 40 characters, since the names of other objects contain it'"
 type System struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

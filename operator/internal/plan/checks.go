@@ -20,6 +20,7 @@ func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkTolerances()
 	e.checkFaultTimes()
 	e.checkReported()
+	e.checkClaims()
 }
 
 func (e *expansion) checkProfile(written *v1alpha1.ExperimentSpec) {
@@ -116,6 +117,27 @@ func (e *expansion) checkReported() {
 			if _, _, err := parseValue(v1alpha1.ParameterDecimal, v.Y.String()); err != nil {
 				e.add(field.Invalid(path.Child("values").Index(j).Child("value"), v.Y.String(), fmt.Sprintf("must be a number, in %s", r.Unit)))
 			}
+		}
+	}
+}
+
+// checkClaims checks that a quantity has both its value and its tolerance.
+func (e *expansion) checkClaims() {
+	for i, c := range e.spec.Claims {
+		path := field.NewPath("spec", "claims").Index(i)
+		switch {
+		case c.Reported != nil && c.Within == "":
+			e.add(field.Required(path.Child("within"), fmt.Sprintf("claim %q reports %s; say within what of it counts as reproduced, such as 25%%", c.Name, c.Reported)))
+		case c.Reported == nil && c.Within != "":
+			e.add(field.Required(path.Child("reported"), fmt.Sprintf("claim %q has the tolerance %s; say of which value, such as 4.1ms", c.Name, c.Within)))
+		}
+	}
+	if e.origin.profile == nil {
+		return
+	}
+	for k, c := range e.origin.profile.Claims {
+		if c.Skip == "" && c.Expr == "" && c.Reported == nil && c.Within == "" {
+			e.add(field.Required(e.origin.path.Child("claims").Index(k), fmt.Sprintf("claim %q is not changed: set skip, expr, reported or within", c.Name)))
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestApplyProfile(t *testing.T) {
 	within := "50%"
 	exp := failover().Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Claims = []v1alpha1.Claim{
-			{Name: "cost", Statement: "It costs.", Expr: "1", Within: "25%"},
+			{Name: "cost", Statement: "It costs.", Expr: "1", Reported: ptr(builders.Value("4ms")), Within: "25%"},
 			{Name: "huge", Statement: "It is huge.", Expr: "2"},
 		}
 		s.Profile = "smoke"
@@ -213,6 +213,16 @@ func TestExpandErrors(t *testing.T) {
 		"unknown profile":            {func(s *v1alpha1.ExperimentSpec) { s.Profile = "smoke" }, []string{"spec.profile", `"smoke"`, "there are none"}},
 		"profile with another axis":  {profile(v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "varian", Values: builders.Values(1)}}}), []string{"spec.profiles[0].sweep[0].axis", `"varian"`, `did you mean "variant"?`}},
 		"profile with another claim": {profile(v1alpha1.Profile{Claims: []v1alpha1.ProfileClaim{{Name: "x", Skip: "s"}}}), []string{"spec.profiles[0].claims[0].name", `"x"`, "there are none"}},
+		"reported without within": {func(s *v1alpha1.ExperimentSpec) {
+			s.Claims = []v1alpha1.Claim{{Name: "c", Expr: "x", Reported: ptr(builders.Value("4ms"))}}
+		}, []string{"spec.claims[0].within", "Required", "reports 4ms", "such as 25%"}},
+		"within without reported": {func(s *v1alpha1.ExperimentSpec) {
+			s.Claims = []v1alpha1.Claim{{Name: "c", Expr: "x", Within: "25%"}}
+		}, []string{"spec.claims[0].reported", "Required", "tolerance 25%", "such as 4.1ms"}},
+		"profile that changes nothing of a claim": {func(s *v1alpha1.ExperimentSpec) {
+			s.Claims = []v1alpha1.Claim{{Name: "c", Expr: "x"}}
+			profile(v1alpha1.Profile{Claims: []v1alpha1.ProfileClaim{{Name: "c"}}})(s)
+		}, []string{"spec.profiles[0].claims[0]", `claim "c"`, "set skip"}},
 		"reported along no axis": {func(s *v1alpha1.ExperimentSpec) {
 			s.Reported = []v1alpha1.ReportedSeries{{Name: "r", Axis: "client", Unit: "ms"}}
 		}, []string{"spec.reported[0].axis", `"client"`, `did you mean "clients"?`}},

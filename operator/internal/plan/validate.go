@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -42,10 +44,22 @@ func checkClaims(p *Plan, checks Checks) (errs field.ErrorList) {
 			continue
 		}
 		if err := checks.Claim(c, p.Axes); err != nil {
-			errs = append(errs, field.Invalid(field.NewPath("spec", "claims").Index(i).Child("expr"), c.Expr, err.Error()))
+			errs = append(errs, claimError(field.NewPath("spec", "claims").Index(i), c, err))
 		}
 	}
 	return errs
+}
+
+// claimError gives the error the field that its text begins with: a claim's check says "expr:", "reported:" or "within:".
+func claimError(path *field.Path, c v1alpha1.Claim, err error) *field.Error {
+	part, detail, found := strings.Cut(err.Error(), ":")
+	switch {
+	case found && part == "reported" && c.Reported != nil:
+		return field.Invalid(path.Child(part), c.Reported.String(), strings.TrimSpace(detail))
+	case found && part == "within":
+		return field.Invalid(path.Child(part), c.Within, strings.TrimSpace(detail))
+	}
+	return field.Invalid(path.Child("expr"), c.Expr, strings.TrimPrefix(err.Error(), "expr: "))
 }
 
 // checkTemplates renders the trials of the plan and reports the first that fails for each system: the others mostly fail alike.

@@ -1,0 +1,203 @@
+// Package testenv gives tests a real API server: etcd and kube-apiserver as envtest starts them, with Assay's CRDs, and with its webhooks where a
+// test package serves them. Only _test files import it.
+//
+// There is no controller manager: nothing collects garbage, makes pods of StatefulSets or runs them. A test that needs one of these plays it.
+//
+// One server serves a whole test package. It starts when the first test asks for it:
+//
+//	func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
+//	func TestX(t *testing.T)    { env := testenv.Get(t); ns := env.Namespace(t); ... }
+//
+// Tests are skipped when KUBEBUILDER_ASSETS is unset; "make test-integration" sets it.
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Options of a package's API server.
+type Options struct {
+	// Webhooks registers the validating webhooks of Experiments and Systems. Nil: none are installed.
+	Webhooks func(mgr ctrl.Manager) error
+}
+
+// Env is a running API server.
+type Env struct {
+	Config *rest.Config
+	Scheme *runtime.Scheme
+	// Client reads and writes without a cache.
+	Client client.WithWatch
+
+	server *envtest.Environment
+	stop   context.CancelFunc
+}
+
+var (
+	options Options
+	once    sync.Once
+	shared  *Env
+	failed  error
+)
+
+// Run runs the tests of a package and stops the API server, if one was started, when they are over.
+func Run(m *testing.M, o Options) int {
+	options = o
+	log.SetLogger(klog.Background())
+	code := m.Run()
+	if shared != nil {
+		if err := shared.close(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the API server:", err)
+			return max(code, 1)
+		}
+	}
+	return code
+}
+
+// Get returns the package's API server and starts it if it is the first to ask.
+func Get(t testing.TB) *Env {
+	t.Helper()
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("KUBEBUILDER_ASSETS is unset: there is no kube-apiserver to test against; run make test-integration")
+	}
+	once.Do(func() { shared, failed = start() })
+	if failed != nil {
+		t.Fatalf("start the API server: %v", failed)
+	}
+	return shared
+}
+
+// Namespace makes a namespace for one test.
+func (e *Env) Namespace(t testing.TB) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := e.Client.Create(t.Context(), ns); err != nil {
+		t.Fatalf("create namespace: %v", err)
+	}
+	return ns.Name
+}
+
+// Start runs a manager until the test is over. setup registers controllers with it.
+func (e *Env) Start(t testing.TB, cacheOptions cache.Options, setup func(ctrl.Manager) error) {
+	t.Helper()
+	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
+		Scheme:  e.Scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:   cacheOptions,
+		// Several tests of a process may register a controller of one name.
+		Controller: config.Controller{SkipNameValidation: ptr(true)},
+	})
+	if err != nil {
+		t.Fatalf("make a manager: %v", err)
+	}
+	if err := setup(mgr); err != nil {
+		t.Fatalf("set the manager up: %v", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the manager ended with: %v", err)
+		}
+	})
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		t.Fatal("the manager's cache does not fill")
+	}
+}
+
+// Root is the root of the repository.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", errors.New("find the repository: no go.mod above the test")
+}
+
+func start() (*Env, error) {
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{Scheme: runtime.NewScheme(), stop: func() {}}
+	if err := errors.Join(clientgoscheme.AddToScheme(e.Scheme), v1alpha1.AddToScheme(e.Scheme)); err != nil {
+		return nil, fmt.Errorf("fill the scheme: %w", err)
+	}
+	e.server = &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd", "bases")}, ErrorIfCRDPathMissing: true}
+	if options.Webhooks != nil {
+		e.server.WebhookInstallOptions.ValidatingWebhooks = webhooks()
+	}
+	if e.Config, err = e.server.Start(); err != nil {
+		return nil, err
+	}
+	// What is a fair share on a cluster is a brake on tests.
+	e.Config.QPS = -1
+	if e.Client, err = client.NewWithWatch(e.Config, client.Options{Scheme: e.Scheme}); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a client: %w", err), e.close())
+	}
+	if options.Webhooks != nil {
+		if err := e.serveWebhooks(); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
+	return e, nil
+}
+
+func (e *Env) serveWebhooks() error {
+	o := e.server.WebhookInstallOptions
+	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
+		Scheme:        e.Scheme,
+		Metrics:       metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{Host: o.LocalServingHost, Port: o.LocalServingPort, CertDir: o.LocalServingCertDir}),
+	})
+	if err != nil {
+		return fmt.Errorf("make the webhooks' manager: %w", err)
+	}
+	if err := options.Webhooks(mgr); err != nil {
+		return fmt.Errorf("register webhooks: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	go func() {
+		if err := mgr.Start(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "the webhooks' manager ended with:", err)
+		}
+	}()
+	return waitFor(ctx, mgr.GetWebhookServer().StartedChecker())
+}
+
+func (e *Env) close() error {
+	e.stop()
+	return e.server.Stop()
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,200 @@
+package integration
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/testenv"
+)
+
+// apply creates an object as kubectl does: unknown fields are errors.
+func apply(t testing.TB, env *testenv.Env, obj client.Object) error {
+	t.Helper()
+	return client.WithFieldValidation(env.Client, metav1.FieldValidationStrict).Create(t.Context(), obj)
+}
+
+// An Experiment may come before its System: the user is warned, and told of every mistake that shows without it.
+func TestExperimentBeforeItsSystem(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	warnings := &warningRecorder{}
+	cfg := rest.CopyConfig(env.Config)
+	cfg.WarningHandler = warnings
+	c, err := client.New(cfg, client.Options{Scheme: env.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp := builders.Experiment("early").Namespace(ns).System("late").Obj()
+	if err := c.Create(t.Context(), exp); err != nil {
+		t.Fatal(err)
+	}
+	if got := warnings.text(); !strings.Contains(got, `spec.systems[0].name: there is no System "late" in the namespace`) {
+		t.Errorf("warnings %q", got)
+	}
+	wrong := builders.Experiment("wrong").Namespace(ns).System("late").Set(func(s *v1alpha1.ExperimentSpec) { s.Schedule.Measure = "1ms" }).Obj()
+	if err := c.Create(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "spec.schedule.measure") {
+		t.Errorf("a wrong schedule gives %v", err)
+	}
+}
+
+// When trials are planned, only spec.suspend may change.
+func TestSpecIsFixedOnceAccepted(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	if err := apply(t, env, builders.System("basil").Namespace(ns).Obj()); err != nil {
+		t.Fatal(err)
+	}
+	for name, status := range map[string]v1alpha1.ExperimentStatus{
+		"accepted": {Conditions: []metav1.Condition{{Type: v1alpha1.ExperimentAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonValid,
+			LastTransitionTime: metav1.Now(), Message: "It is."}}},
+		"seeded": {Seed: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp := builders.Experiment(name).Namespace(ns).System("basil").Values("clients", 1, 2).Obj()
+			if err := apply(t, env, exp); err != nil {
+				t.Fatal(err)
+			}
+			exp.Spec.Repetitions.Min = 4
+			if err := env.Client.Update(t.Context(), exp); err != nil {
+				t.Fatalf("before it is accepted: %v", err)
+			}
+			exp.Status = status
+			if err := env.Client.Status().Update(t.Context(), exp); err != nil {
+				t.Fatal(err)
+			}
+			exp.Spec.Repetitions.Min = 5
+			err := env.Client.Update(t.Context(), exp)
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only spec.suspend may change") || !strings.Contains(err.Error(), "under another name") {
+				t.Errorf("a change afterwards gives %v", err)
+			}
+			exp.Spec.Repetitions.Min = 4
+			exp.Spec.Suspend = true
+			if err := env.Client.Update(t.Context(), exp); err != nil {
+				t.Errorf("suspend: %v", err)
+			}
+		})
+	}
+}
+
+// A System that an accepted experiment uses may change, and the experiment's finalizer can still be removed.
+func TestMetadataChangesAreNotValidatedAgain(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	system := builders.System("basil").Namespace(ns).Obj()
+	exp := builders.Experiment("exp").Namespace(ns).System("basil").Parameter("batch", 3).Obj()
+	exp.Finalizers = []string{v1alpha1.FinalizerExperiment}
+	for _, o := range []client.Object{system, exp} {
+		if err := apply(t, env, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	system.Spec.Parameters[2].Name = "batchSize"
+	system.Spec.Replicas.Containers[0].Command = []string{"/echo"}
+	if err := env.Client.Update(t.Context(), system); err != nil {
+		t.Fatal(err)
+	}
+	exp.Finalizers = nil
+	if err := env.Client.Update(t.Context(), exp); err != nil {
+		t.Errorf("remove the finalizer: %v", err)
+	}
+}
+
+// What is planned without an API server is what is planned with one: Expand fills the same defaults in.
+func TestDefaultsAreTheSameOffline(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	for _, file := range []string{"experiment-minimal.yaml", "experiment-open-loop.yaml", "experiment-faults.yaml"} {
+		obj := sample(t, file)
+		text, err := obj.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		offline, err := plan.DecodeExperiment(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		obj.SetNamespace(ns)
+		if err := apply(t, env, obj); err != nil {
+			t.Fatal(err)
+		}
+		stored := &v1alpha1.Experiment{}
+		if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), stored); err != nil {
+			t.Fatal(err)
+		}
+		systems := map[string]v1alpha1.SystemSpec{"kv": kv(t)}
+		a, errsA := plan.Expand(offline, systems)
+		b, errsB := plan.Expand(stored, systems)
+		if len(errsA)+len(errsB) > 0 {
+			t.Fatalf("%s: %v %v", file, errsA, errsB)
+		}
+		for i := range a.Points {
+			if x, y := asJSON(t, a.Points[i].Template), asJSON(t, b.Points[i].Template); x != y {
+				t.Errorf("%s, point %d: offline %s\nstored %s", file, i, x, y)
+			}
+		}
+	}
+}
+
+// A Trial's spec never changes.
+func TestTrialSpecIsImmutable(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	p, errs := plan.Expand(builders.Experiment("e").System("basil").Obj(), map[string]v1alpha1.SystemSpec{"basil": builders.System("basil").Obj().Spec})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	spec := *plan.Next(p, 1, nil).Create
+	spec.System.Revision = "e-basil-0"
+	trial := builders.Trial("e-0000-0").Spec(spec).Obj()
+	trial.Namespace, trial.UID = ns, ""
+	if err := apply(t, env, trial); err != nil {
+		t.Fatal(err)
+	}
+	trial.Spec.Seed++
+	if err := env.Client.Update(t.Context(), trial); err == nil || !strings.Contains(err.Error(), "spec is immutable") {
+		t.Errorf("a change gives %v", err)
+	}
+}
+
+func kv(t testing.TB) v1alpha1.SystemSpec {
+	t.Helper()
+	return decodeSystem(t, sample(t, "system-driver.yaml"))
+}
+
+func decodeSystem(t testing.TB, obj *unstructured.Unstructured) v1alpha1.SystemSpec {
+	t.Helper()
+	s := &v1alpha1.System{}
+	text, err := obj.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromJSON(t, text, s)
+	return s.Spec
+}
+
+type warningRecorder struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (w *warningRecorder) HandleWarningHeader(_ int, _ string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = append(w.seen, text)
+}
+
+func (w *warningRecorder) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.seen, "\n")
+}

@@ -1,0 +1,104 @@
+// Package integration tells user stories against a real API server: what is refused when it is applied, and with which words; what is accepted;
+// what many experiments cost.
+package integration
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/webhook"
+)
+
+var checks = plan.Checks{Templates: render.Check, Claim: claims.Check}
+
+func TestMain(m *testing.M) {
+	os.Exit(testenv.Run(m, testenv.Options{Webhooks: func(mgr ctrl.Manager) error {
+		return webhook.Setup(mgr, mgr.GetAPIReader(), checks, render.ParseTemplate)
+	}}))
+}
+
+// samples reads a file of config/samples.
+func sample(t testing.TB, name string) *unstructured.Unstructured {
+	t.Helper()
+	root, err := testenv.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "config", "samples", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &obj.Object); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return obj
+}
+
+// set puts a value, written as YAML, at a path such as "spec.sweep.0.values"; "-" as the last element appends to a list and an empty value
+// removes a field.
+func set(t testing.TB, obj *unstructured.Unstructured, path, value string) {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal([]byte(value), &v); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	obj.Object = put(t, obj.Object, strings.Split(path, "."), v, value == "").(map[string]any)
+}
+
+func put(t testing.TB, in any, path []string, v any, remove bool) any {
+	t.Helper()
+	if len(path) == 0 {
+		return v
+	}
+	switch node := in.(type) {
+	case []any:
+		if path[0] == "-" {
+			return append(node, v)
+		}
+		i := int(path[0][0] - '0')
+		node[i] = put(t, node[i], path[1:], v, remove)
+		return node
+	case map[string]any:
+		if remove && len(path) == 1 {
+			delete(node, path[0])
+			return node
+		}
+		node[path[0]] = put(t, node[path[0]], path[1:], v, remove)
+		return node
+	case nil:
+		if path[0] == "-" {
+			return []any{v}
+		}
+		return map[string]any{path[0]: put(t, nil, path[1:], v, remove)}
+	}
+	t.Fatalf("no path %v in %v", path, in)
+	return nil
+}
+
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func fromJSON(t testing.TB, text []byte, v any) {
+	t.Helper()
+	if err := json.Unmarshal(text, v); err != nil {
+		t.Fatal(err)
+	}
+}

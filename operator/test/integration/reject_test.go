@@ -1,0 +1,145 @@
+package integration
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"assay.dev/assay/operator/internal/testenv"
+)
+
+// edit puts a value at a path.
+type edit struct{ path, value string }
+
+// wrong is a specification that cannot work: a valid one with edits. The refusal must name the field, the value that is wrong and what would be right.
+type wrong struct {
+	edits               []edit
+	field, value, right string
+}
+
+var wrongExperiments = map[string]wrong{
+	"unknown parameter":          {[]edit{{"spec.parameters", "{fastPth: true}"}}, "spec.parameters[fastPth]", `"true"`, `did you mean "fastPath"?`},
+	"parameter of wrong type":    {[]edit{{"spec.parameters", "{batchSize: lots}"}}, "spec.parameters[batchSize]", `"lots"`, "takes an Integer, at least 1, at most 1024"},
+	"parameter not allowed":      {[]edit{{"spec.parameters", "{distribution: zipfian}"}}, "spec.parameters[distribution]", `"zipfian"`, "one of: uniform, zipf"},
+	"parameter out of bounds":    {[]edit{{"spec.workload.parameters", "{keys: 0}"}}, "spec.workload.parameters[keys]", `"0"`, "at least 1"},
+	"workload's parameter":       {[]edit{{"spec.workload.parameters", "{key: 5}"}}, "spec.workload.parameters[key]", `"5"`, `did you mean "keys"?`},
+	"unknown workload":           {[]edit{{"spec.workload.name", "read-wriet"}}, "spec.workload.name", `"read-wriet"`, `did you mean "read-write"?`},
+	"negative measure":           {[]edit{{"spec.schedule.measure", "-20s"}}, "spec.schedule.measure", `"-20s"`, "must be from 1s to 24h"},
+	"measure without a unit":     {[]edit{{"spec.schedule.measure", `"20"`}}, "spec.schedule.measure", `"20"`, "ns|us|ms|s|m|h"},
+	"fault on a missing replica": {[]edit{{"spec.faults.0.nodeKill.target.replicas", "[5]"}}, "spec.faults[0].nodeKill.target.replicas[0]", ": 5:", "2*f+1 = 5 replicas in a shard for f = 2: 0 to 4"},
+	"fault on a missing shard":   {[]edit{{"spec.faults.1.nodeKill.target.shards", "[2]"}}, "spec.faults[1].nodeKill.target.shards[0]", ": 2:", "there are 2 shards: 0 to 1"},
+	"fault in a missing region":  {[]edit{{"spec.faults.0.nodeKill.target", "{regions: [locl]}"}}, "spec.faults[0].nodeKill.target.regions[0]", `"locl"`, `did you mean "local"?`},
+	"fault after the schedule":   {[]edit{{"spec.faults.0.at", "22s"}}, "spec.faults[0].at", `"22s"`, "to before 22s"},
+	"fault before the schedule":  {[]edit{{"spec.faults.0.at", "-5.1s"}}, "spec.faults[0].at", `"-5.1s"`, "from -5s"},
+	"fault without a target":     {[]edit{{"spec.faults.0.nodeKill.target", "{shards: [0]}"}}, "spec.faults[0].nodeKill.target", "neither replicas nor regions", "name at least one of replicas and regions"},
+	"fault that does nothing":    {[]edit{{"spec.faults.0.nodeKill", ""}}, "spec.faults[0].nodeKill", `"crash"`, "set nodeKill"},
+	"unknown fault in a point":   {[]edit{{"spec.sweep.0.points.1.faults", "[crsh]"}}, "spec.sweep[0].points[1].faults[0]", `"crsh"`, `did you mean "crash"?`},
+	"unbounded sweep": {[]edit{{"spec.sweep.-", "{axis: clients, values: [" + numbers(64) + "]}"}, {"spec.sweep.-", "{axis: batchSize, values: [" + numbers(64) + "]}"}},
+		"spec.sweep", "variant (3) x clients (64) x batchSize (64)", "more than 1024 points"},
+	"too many trials": {[]edit{{"spec.sweep.-", "{axis: clients, values: [" + numbers(64) + "]}"}, {"spec.repetitions", "{min: 100}"}},
+		"spec.repetitions.min", ": 100:", "at most 52 repetitions"},
+	"two axes with one name":      {[]edit{{"spec.sweep.-", "{axis: variant, points: [{name: a}]}"}}, "spec.sweep[1].axis", `"variant"`, "Duplicate value"},
+	"axis with values and points": {[]edit{{"spec.sweep.0.values", "[1]"}}, "spec.sweep[0]", `"variant"`, "either values or points, and not both"},
+	"unknown axis":                {[]edit{{"spec.sweep.-", "{axis: client, values: [1]}"}}, "spec.sweep[1].axis", `"client"`, `did you mean "clients"?`},
+	"axis called system":          {[]edit{{"spec.sweep.-", "{axis: system, points: [{name: kv}]}"}}, "spec.sweep[1].axis", `"system"`, "spec.systems make that axis"},
+	"axis value of wrong type":    {[]edit{{"spec.sweep.-", "{axis: clients, values: [ten]}"}}, "spec.sweep[1].values[0]", `"ten"`, "must be an integer from 1 to 100000"},
+	"unknown profile":             {[]edit{{"spec.profile", "smok"}, {"spec.profiles", "[{name: smoke}]"}}, "spec.profile", `"smok"`, "must be the name of one of profiles"},
+	"profile of another axis":     {[]edit{{"spec.profile", "smoke"}, {"spec.profiles", "[{name: smoke, sweep: [{axis: variants, points: [{name: a}]}]}]"}}, "spec.profiles[0].sweep[0].axis", `"variants"`, `did you mean "variant"?`},
+	"claim's syntax":              {[]edit{{"spec.claims", "[{name: c, statement: s, expr: 'throughput(variant=ideal) >'}]"}}, "spec.claims[0].expr", "throughput(variant=ideal) >", "column"},
+	"claim on an unknown value":   {[]edit{{"spec.claims", "[{name: c, statement: s, expr: \"throughput(variant='idael') > 1\"}]"}}, "spec.claims[0].expr", "idael", "ideal"},
+	"claim without a tolerance":   {[]edit{{"spec.claims", "[{name: c, statement: s, expr: 'x', reported: 4ms}]"}}, "spec.claims[0].within", "4ms", "such as 25%"},
+	"regions that do not add up":  {[]edit{{"spec.topology.regions", "[{name: east, replicas: 2}, {name: west, replicas: 2}]"}}, "spec.topology.regions", `"4 replicas"`, "must add up to 5"},
+	"open loop without a rate":    {[]edit{{"spec.clients", "{loop: Open}"}}, "spec.clients.rate", "Required value", `add an axis "rate"`},
+	"closed loop with arrivals":   {[]edit{{"spec.clients.arrivals", "Poisson"}}, "spec.clients.arrivals", `"Poisson"`, "remove it or set loop: Open"},
+	"fewer clients than pods":     {[]edit{{"spec.clients.nodes", "11"}}, "spec.clients.nodes", ": 10:", "at least as many clients as pods"},
+	"name too long":               {[]edit{{"metadata.name", "a-name-of-more-than-twenty-four-letters"}}, "metadata.name", `"a-name-of-more-than-twenty-four-letters"`, "at most 24 characters"},
+	"name with a dot":             {[]edit{{"metadata.name", "fig.5"}}, "metadata.name", `"fig.5"`, "letters, digits and dashes"},
+	"unknown network":             {[]edit{{"spec.network", "{profile: wan}"}}, "spec.network.profile", `"wan"`, `supported values: "lan"`},
+	"misspelt field":              {[]edit{{"spec.schedule.warmup", "5s"}}, "spec.schedule.warmup", `"spec.schedule.warmup"`, "unknown field"},
+	"template fails here":         {[]edit{{"spec.systems", "[{name: kv-index}]"}}, "spec.systems[0].name", `"kv-index"`, "spec.replicas.containers[0].command[0]"},
+}
+
+var wrongSystems = map[string]wrong{
+	"template's syntax":             {[]edit{{"spec.replicas.containers.0.command", "['{{.Self.Index']"}}, "spec.replicas.containers[0].command[0]", `"{{.Self.Index"`, "must be a Go template"},
+	"template's function":           {[]edit{{"spec.clients.containers.0.command", "['{{plus 1 2}}']"}}, "spec.clients.containers[0].command[0]", `"{{plus 1 2}}"`, "docs/reference/templates.md"},
+	"image missing":                 {[]edit{{"spec.replicas.containers.0.image", ""}}, "spec.replicas.containers[0].image", "Required value", "image"},
+	"image empty":                   {[]edit{{"spec.replicas.containers.0.image", `""`}}, "spec.replicas.containers[0].image", `""`, "at least 1 chars long"},
+	"empty command":                 {[]edit{{"spec.replicas.containers.0.command", "[]"}}, "spec.replicas.containers[0].command", ": 0:", "should have at least 1 items"},
+	"duplicate parameter":           {[]edit{{"spec.parameters.-", "{name: fastPath, type: Boolean, doc: Again.}"}}, "spec.parameters[5]", `{"name":"fastPath"}`, "Duplicate value"},
+	"parameter of the workload too": {[]edit{{"spec.parameters.-", "{name: keys, type: Integer, doc: Again.}"}}, "spec.workloads[0].parameters[0].name", `"keys"`, "call the parameter otherwise"},
+	"default of the wrong type":     {[]edit{{"spec.parameters.0.default", "eight"}}, "spec.parameters[0].default", `"eight"`, "takes an Integer, at least 1, at most 1024"},
+	"bad log pattern":               {[]edit{{"spec.replicas.ready.0", "{log: {pattern: '(ready'}}"}}, "spec.replicas.ready[0].log.pattern", `"(ready"`, "must be a regular expression as RE2 has them"},
+	"gate on an undeclared port":    {[]edit{{"spec.replicas.ready.0", "{port: pear}"}}, "spec.replicas.ready[0].port", `"pear"`, `did you mean "peer"?`},
+	"gate of two kinds":             {[]edit{{"spec.replicas.ready.0.log", "{pattern: x}"}}, "spec.replicas.ready[0]", "log port is set", "set exactly one of log, port, http, command"},
+	"count that is no number":       {[]edit{{"spec.replicas.count", "f > 1"}}, "spec.replicas.count", `"f > 1"`, "such as 3*f+1"},
+	"count over a wrong name":       {[]edit{{"spec.replicas.count", "2*n+1"}}, "spec.replicas.count", `"2*n+1"`, "a CEL expression over f"},
+	"long readyTimeout":             {[]edit{{"spec.replicas.readyTimeout", "3h"}}, "spec.replicas.readyTimeout", `"3h"`, "must be from 1s to 2h"},
+	"container named agent":         {[]edit{{"spec.replicas.containers.0.name", "agent"}}, "spec.replicas.containers[0].name", `"agent"`, "taken by Assay's own containers"},
+	"two containers with a driver":  {[]edit{{"spec.clients.containers.-", "{name: two, image: i, command: [c]}"}}, "spec.clients.containers", "more than one", "with a driver there is exactly one container"},
+	"client without results":        {[]edit{{"spec.clients.driver", ""}}, "spec.clients.results", "Required value", "or set driver"},
+	"file without a path":           {[]edit{{"spec.clients.results", "{format: Assay, source: File}"}}, "spec.clients.results", "source is File", "path is needed when source is File"},
+	"role found in two ways":        {[]edit{{"spec.roles", "[{name: leader, log: {pattern: x}, command: [x]}]"}}, "spec.roles[0]", "log command is set", "set exactly one of log, http, command"},
+	"volume in Assay's directory":   {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /assay/x, medium: Memory, size: 1Mi}]"}}, "spec.replicas.volumes[0].mountPath", `"/assay/x"`, "such as /data"},
+	"name too long":                 {[]edit{{"metadata.name", strings.Repeat("a", 41)}}, "metadata.name", strings.Repeat("a", 41), "at most 40 characters"},
+}
+
+func numbers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(i + 10))
+	}
+	return b.String()
+}
+
+// Whoever applies a specification that cannot work is told so at once, and how to repair it.
+func TestWrongExperimentsAreRefused(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	system := sample(t, "system-driver.yaml")
+	index := sample(t, "system-driver.yaml")
+	index.SetName("kv-index")
+	set(t, index, "spec.replicas.containers.0.command", "['{{(index .Replicas 99).IP}}']")
+	for _, s := range []*unstructured.Unstructured{system, index} {
+		s.SetNamespace(ns)
+		if err := env.Client.Create(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refuse(t, env, ns, "experiment-faults.yaml", wrongExperiments)
+}
+
+func TestWrongSystemsAreRefused(t *testing.T) {
+	env := testenv.Get(t)
+	refuse(t, env, env.Namespace(t), "system-driver.yaml", wrongSystems)
+}
+
+func refuse(t *testing.T, env *testenv.Env, ns, file string, tests map[string]wrong) {
+	t.Helper()
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			obj := sample(t, file)
+			obj.SetNamespace(ns)
+			for _, e := range tc.edits {
+				set(t, obj, e.path, e.value)
+			}
+			err := apply(t, env, obj)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for what, want := range map[string]string{"field": tc.field, "value": tc.value, "right": tc.right} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the refusal does not name the %s, %q:\n%v", what, want, err)
+				}
+			}
+			if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) {
+				t.Errorf("refused with %s, want a refusal of the specification", apierrors.ReasonForError(err))
+			}
+		})
+	}
+}

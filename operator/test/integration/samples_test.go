@@ -1,0 +1,64 @@
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/testenv"
+)
+
+// Every file of config/samples is accepted as it is, and what the API server stores is accepted again.
+func TestSamplesAreAccepted(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	root, err := testenv.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"system", "experiment"} {
+		files, err := filepath.Glob(filepath.Join(root, "config", "samples", kind+"-*.yaml"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no samples of kind %s: %v", kind, err)
+		}
+		for _, file := range files {
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				obj := sample(t, filepath.Base(file))
+				obj.SetNamespace(ns)
+				if err := env.Client.Create(t.Context(), obj); err != nil {
+					t.Fatal(err)
+				}
+				obj.SetLabels(map[string]string{"touched": "yes"})
+				if err := env.Client.Update(t.Context(), obj); err != nil {
+					t.Errorf("update of an unchanged spec: %v", err)
+				}
+			})
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(root, "config", "samples"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "system-") && !strings.HasPrefix(e.Name(), "experiment-") {
+			t.Errorf("config/samples/%s: the name begins with neither system- nor experiment-, so nothing tests it", e.Name())
+		}
+	}
+}
+
+// The longest names that are allowed are: what is refused is one letter longer.
+func TestLongestNamesAreAccepted(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	for file, length := range map[string]int{"system-driver.yaml": 40, "experiment-minimal.yaml": 24} {
+		for extra := range 2 {
+			obj := sample(t, file)
+			obj.SetNamespace(ns)
+			obj.SetName(strings.Repeat("a", length+extra))
+			if err := apply(t, env, obj); (err == nil) != (extra == 0) {
+				t.Errorf("%s with a name of %d letters: %v", file, length+extra, err)
+			}
+		}
+	}
+}

@@ -2,14 +2,10 @@ package loadgen
 
 import "time"
 
-// clock tells instants relative to t = 0.
-type clock struct{ zero time.Time }
-
-// clockAt returns a clock whose t = 0 is an instant of CLOCK_MONOTONIC, which is also what package time's monotonic reading counts.
-func clockAt(zeroMonotonicNanos int64) clock {
+// clockAt returns a clock that tells instants relative to a t = 0 on CLOCK_MONOTONIC, which is also what package time's monotonic
+// reading counts. A call costs one reading of the clock, half of what time.Now costs.
+func clockAt(zeroMonotonicNanos int64) func() time.Duration {
 	now, mono := time.Now(), MonotonicNanos()
-	return clock{zero: now.Add(time.Duration(zeroMonotonicNanos - mono))}
+	zero := now.Add(time.Duration(zeroMonotonicNanos - mono))
+	return func() time.Duration { return time.Since(zero) }
 }
-
-// now costs one reading of the monotonic clock, half of what time.Now costs.
-func (c clock) now() time.Duration { return time.Since(c.zero) }

@@ -23,7 +23,7 @@ func (r *run) reportProgress() (stop func()) {
 		tick := time.NewTicker(progressInterval)
 		defer tick.Stop()
 		var last protocol.Progress
-		lastAt := r.clock.now()
+		lastAt := r.now()
 		failed := false
 		for {
 			select {
@@ -31,7 +31,7 @@ func (r *run) reportProgress() (stop func()) {
 				return
 			case <-tick.C:
 			}
-			p, now := protocol.Progress{Committed: r.committed()}, r.clock.now()
+			p, now := protocol.Progress{Committed: r.committed()}, r.now()
 			p.PerSecond = int64(float64(p.Committed-last.Committed) / (now - lastAt).Seconds())
 			last, lastAt = p, now
 			if err := writeProgress(r.cfg.Files.Progress, p); err != nil && !failed {

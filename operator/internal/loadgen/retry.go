@@ -15,8 +15,12 @@ const (
 // to all of it.
 func backoff(first, longest time.Duration, n int32, rng *rand.Rand) time.Duration {
 	d := first
-	for i := int32(1); i < n && d < longest; i++ {
-		d *= 2
+	for i := int32(1); i < n && d > 0 && d < longest; i++ {
+		if d > longest/2 { // twice as much could overflow
+			d = longest
+		} else {
+			d *= 2
+		}
 	}
 	d = min(d, longest)
 	if d <= 0 {

@@ -19,7 +19,7 @@ type run struct {
 	cfg     Config
 	driver  Driver
 	log     *slog.Logger
-	clock   clock
+	now     func() time.Duration // instant relative to t = 0
 	timeout time.Duration
 	last    time.Duration // requests are sent before
 	measure time.Duration
@@ -55,12 +55,12 @@ func Run(ctx context.Context, cfg Config, driver Driver, log *slog.Logger) (resu
 		return results.Client{}, err
 	}
 	w := start.Windows
-	r.clock = clockAt(start.ZeroMonotonicNanos)
+	r.now = clockAt(start.ZeroMonotonicNanos)
 	r.last, r.measure = w.LastRequest(), w.Measure
 	for _, s := range r.shards {
 		s.rec = results.NewRecorder(w)
 	}
-	if late := r.clock.now() - w.End(); late >= 0 {
+	if late := r.now() - w.End(); late >= 0 {
 		return results.Client{}, fmt.Errorf("the run was over %v before it was released here", late)
 	}
 
@@ -124,7 +124,7 @@ func (r *run) offer(ctx context.Context, warmUp, end time.Duration, closeDriver 
 			ended <- r.offerClosed(alarm, warmUp)
 		}
 	}()
-	drained := time.NewTimer(end - r.clock.now())
+	drained := time.NewTimer(end - r.now())
 	defer drained.Stop()
 	select {
 	case err := <-ended:
@@ -149,7 +149,7 @@ func (r *run) offerClosed(alarm *alarm, warmUp time.Duration) error {
 			c.closedLoop()
 		})
 	}
-	err := alarm.sleep(-warmUp - r.clock.now())
+	err := alarm.sleep(-warmUp - r.now())
 	if err != nil {
 		r.stopped.Store(true)
 	}
@@ -159,7 +159,7 @@ func (r *run) offerClosed(alarm *alarm, warmUp time.Duration) error {
 }
 
 func (r *run) offerOpen(alarm *alarm, warmUp time.Duration) error {
-	a := newAgenda(r.clock.now, newPacer(r.cfg), -warmUp, r.last, r.timeout, len(r.clients), func(intended time.Duration) {
+	a := newAgenda(r.now, newPacer(r.cfg), -warmUp, r.last, r.timeout, len(r.clients), func(intended time.Duration) {
 		if r.inWindow(intended) {
 			r.unsent++
 		}

@@ -39,7 +39,7 @@ const lateSend = time.Millisecond
 // closedLoop sends one transaction after the other from the start to the last instant of sending. The end of one is the issue of the next, so
 // that each costs one reading of the clock.
 func (c *client) closedLoop() {
-	for now := c.run.clock.now(); now < c.run.last && !c.run.stopped.Load(); {
+	for now := c.run.now(); now < c.run.last && !c.run.stopped.Load(); {
 		if c.run.inWindow(now) {
 			c.offered++
 		}
@@ -51,13 +51,13 @@ func (c *client) closedLoop() {
 // openLoop sends the transactions that the agenda hands to it.
 func (c *client) openLoop(a *agenda) {
 	for {
-		now := c.run.clock.now()
+		now := c.run.now()
 		intended, ok := a.take(c, now)
 		if !ok || c.run.stopped.Load() {
 			break
 		}
 		if intended > now { // it idled
-			now = c.run.clock.now()
+			now = c.run.now()
 		}
 		if c.run.inWindow(intended) {
 			c.sent(now - intended)
@@ -88,7 +88,7 @@ func (c *client) transaction(start, now time.Duration) time.Duration {
 	c.sequence++
 	for ; ; req.Attempt++ {
 		res := c.session.Do(req)
-		end := c.run.clock.now()
+		end := c.run.now()
 		if end-now > c.run.timeout && res.Outcome != Error {
 			res.Outcome = Timeout
 		}
@@ -154,14 +154,14 @@ func (c *client) wait(now, d time.Duration) time.Duration {
 		a, err := newAlarm()
 		if err != nil { // out of file descriptors: wait less precisely
 			time.Sleep(d)
-			return c.run.clock.now()
+			return c.run.now()
 		}
 		c.alarm = a
 	}
 	if c.alarm.sleep(d) != nil {
 		time.Sleep(d)
 	}
-	return c.run.clock.now()
+	return c.run.now()
 }
 
 func (c *client) end() {

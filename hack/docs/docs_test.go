@@ -39,7 +39,7 @@ func documents(t *testing.T) []string {
 var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
-	code    = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
+	code    = regexp.MustCompile("(?ms)^```.*?\n```|`[^`\n]*`")
 	// Of a heading's text, what its anchor does not keep.
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}\s_-]`)
 )
@@ -94,7 +94,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-var target = regexp.MustCompile("make ((?:[A-Z_]+=\\S+ )*)([a-z][a-z0-9-]*)")
+var target = regexp.MustCompile(`make ((?:[A-Z_]+=\S+ )*)([a-z][a-z0-9-]*)`)
 
 // Documents name only make targets that exist.
 func TestTargetsExist(t *testing.T) {

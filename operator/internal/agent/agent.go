@@ -149,7 +149,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	<-ctx.Done()
 	stages.Wait()
 	talk.Wait()
-	return errors.Join(a.silence.Remove(), a.silence.Close())
+	return errors.Join(a.restoreNetwork(), a.silence.Close())
 }
 
 // await returns when the condition holds; it is called with the state locked. It fails only when ctx is done.

@@ -13,7 +13,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -52,7 +54,6 @@ func (e *statusError) final() bool {
 // the next connection may reach another.
 type coordinator struct {
 	config Config
-	mark   bool // sockets may be marked
 
 	mu       sync.Mutex
 	client   *http.Client
@@ -216,14 +217,26 @@ func (c *coordinator) logChange(err error) {
 		return
 	}
 	c.failures++
-	kind := err.Error()
-	var status *statusError
-	if errors.As(err, &status) {
-		kind = fmt.Sprint(status.code)
-	}
-	if kind != c.trouble {
+	if kind := kindOf(err); kind != c.trouble {
 		c.trouble = kind
 		c.config.Log.LogAttrs(context.Background(), slog.LevelWarn, "The coordinator cannot be reached; trying again", slog.Any("error", err))
+	}
+}
+
+// kindOf leaves out of an error what differs from one attempt to the next: paths and port numbers.
+func kindOf(err error) string {
+	var status *statusError
+	var request *url.Error
+	var operation *net.OpError
+	switch {
+	case errors.As(err, &status):
+		return strconv.Itoa(status.code)
+	case errors.As(err, &operation):
+		return operation.Op + " " + operation.Err.Error()
+	case errors.As(err, &request):
+		return request.Err.Error()
+	default:
+		return err.Error()
 	}
 }
 

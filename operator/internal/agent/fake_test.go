@@ -1,13 +1,19 @@
 package agent_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -99,6 +105,8 @@ type fakeCoordinator struct {
 	server  *httptest.Server
 	address string
 
+	certificate tls.Certificate
+
 	mu        sync.Mutex
 	changed   chan struct{}
 	directive protocol.Directive
@@ -117,9 +125,30 @@ const token = "the-token-of-the-pod"
 func newFakeCoordinator(t *testing.T, address string) *fakeCoordinator {
 	t.Helper()
 	f := &fakeCoordinator{t: t, changed: make(chan struct{}), tokens: map[string]bool{token: true}}
+	f.certificate = newCertificate(t, address)
 	f.listen(address)
 	t.Cleanup(func() { f.die() })
 	return f
+}
+
+// newCertificate signs itself for the host of an address.
+func newCertificate(t *testing.T, address string) tls.Certificate {
+	t.Helper()
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.ParseIP(host)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	content, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key}
 }
 
 func (f *fakeCoordinator) listen(address string) {
@@ -156,6 +185,7 @@ func (f *fakeCoordinator) listen(address string) {
 			}
 		}),
 	}}
+	f.server.TLS = &tls.Config{Certificates: []tls.Certificate{f.certificate}}
 	f.server.StartTLS()
 	f.address = listener.Addr().String()
 }
@@ -276,7 +306,7 @@ func newPod(t *testing.T, coordinator *fakeCoordinator, containers ...string) *p
 			t.Fatal(err)
 		}
 	}
-	p.write("ca.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: coordinator.server.Certificate().Raw}))
+	p.write("ca.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: coordinator.certificate.Certificate[0]}))
 	p.write("token", []byte(token+"\n"))
 	return p
 }

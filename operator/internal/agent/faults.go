@@ -31,7 +31,7 @@ func (a *Agent) doActions(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if slices.ContainsFunc(run.Actions, func(action timeline.Action) bool { return action.Kind == timeline.Kill }) {
+	if kills(&run) {
 		if err := a.silence.Check(); err != nil {
 			a.fail(fmt.Errorf("this pod cannot be silenced, as its faults need: %w", err))
 		}
@@ -54,6 +54,18 @@ func (a *Agent) doActions(ctx context.Context) {
 		}
 		a.record(func(j *journal) { j.Actions = append(j.Actions, record) })
 	}
+}
+
+func kills(run *protocol.Run) bool {
+	return run != nil && slices.ContainsFunc(run.Actions, func(action timeline.Action) bool { return action.Kind == timeline.Kill })
+}
+
+// restoreNetwork ends a silence that may be there. Without a kill in the run there is none, and perhaps not even the right to look.
+func (a *Agent) restoreNetwork() error {
+	if !kills(a.directive().Run) {
+		return nil
+	}
+	return a.silence.Remove()
 }
 
 // nextAction finds the earliest action that is not recorded. The caller holds a.mu.

@@ -24,7 +24,7 @@ func (a *Agent) finish(ctx context.Context) {
 		})
 	}
 	ends.Wait()
-	if err := a.silence.Remove(); err != nil {
+	if err := a.restoreNetwork(); err != nil {
 		a.fail(err)
 	}
 	a.note(func() { a.seen.finished = true })

@@ -1,13 +1,25 @@
 package agent_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 func signalContext() (context.Context, context.CancelFunc) {
@@ -75,5 +87,346 @@ func TestAReplicaLivesFromItsFilesToItsEnd(t *testing.T) {
 	}
 	if end.Failure != "" {
 		t.Errorf("the agent failed: %s", end.Failure)
+	}
+}
+
+func init() {
+	roles["printer"] = playPrinter
+	roles["loadgen"] = playLoadgen
+}
+
+// playPrinter is a client as artifacts are: it runs when it is started, prints a line for each transaction, says that it is done, and never
+// ends by itself.
+func playPrinter() {
+	for i := range 40 {
+		fmt.Printf("rw,2000000,%d,0\n", launcher.Monotonic())
+		if i == 35 {
+			fmt.Fprintln(os.Stderr, "Finished cooldown period")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(time.Hour)
+}
+
+// playLoadgen is a client that waits at the barrier and leaves a report that only its user can read.
+func playLoadgen() {
+	run, out := os.Getenv("RUN"), os.Getenv("OUT")
+	os.WriteFile(run+"/ready", nil, 0o644)
+	var start protocol.StartSignal
+	for {
+		content, err := os.ReadFile(run + "/start")
+		if err == nil {
+			if err := json.Unmarshal(content, &start); err != nil {
+				panic(err)
+			}
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			panic(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	release := start.ZeroMonotonicNanos - int64(start.WarmUp)
+	if err := launcher.SleepUntil(context.Background(), release); err != nil {
+		panic(err)
+	}
+	began := launcher.Monotonic()
+	os.WriteFile(run+"/progress.json", []byte(`{"committed":7,"perSecond":5}`), 0o644)
+	time.Sleep(700 * time.Millisecond)
+	skew := time.Now().UnixNano() + start.ZeroMonotonicNanos - launcher.Monotonic() - start.ZeroUnixNanos
+	recorder := results.Client{Format: results.ClientFormat, Index: 1, FirstClient: 4, Clients: 2, StartedNanos: began - release,
+		MeasureNanos: int64(start.Measure), Driver: map[string]int64{"skewMillis": skew / 1e6}}
+	recorder.Timeline.IntervalMillis = 100
+	content, err := json.Marshal(recorder)
+	if err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(out+"/result.json", content, 0o600); err != nil {
+		panic(err)
+	}
+}
+
+// runSoon agrees on a run whose load begins in lead.
+func runSoon(c *fakeCoordinator, lead time.Duration, actions ...timeline.Action) *protocol.Run {
+	run := &protocol.Run{
+		Windows: timeline.Windows{WarmUp: 100 * time.Millisecond, Measure: 300 * time.Millisecond, CoolDown: 50 * time.Millisecond, Drain: 50 * time.Millisecond},
+		Actions: actions,
+	}
+	run.ZeroUnixNanos = time.Now().Add(lead + run.WarmUp).UnixNano()
+	c.direct(func(d *protocol.Directive) { d.Run = run })
+	return run
+}
+
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// sentResults waits for the client's results and reads them.
+func sentResults(t *testing.T, c *fakeCoordinator) results.Client {
+	t.Helper()
+	c.await("has sent its results", func(r protocol.Report) bool { return r.Sent })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.results) != 1 {
+		t.Fatalf("the coordinator took %d results, want 1", len(c.results))
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(c.results[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(zip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var client results.Client
+	if err := json.Unmarshal(content, &client); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestAClientHeldByItsLauncherRunsFromTheReleaseToItsLastLine(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	c.refusals = 2
+	p := newPod(t, c)
+	p.launch("client")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "client", Command: []string{self(t)}, Env: []string{roleVariable + "=printer"}}}
+		d.Client = &protocol.Client{Format: "TransactionLines", Source: "Stdout", Index: 0, FirstClient: 0, Clients: 1,
+			EndLog: &protocol.Gate{Log: "^Finished cooldown", Stream: "Stderr", Container: "client"}}
+		d.Stop = protocol.Stop{Signal: "SIGKILL"}
+		d.Commands = []protocol.Command{{ID: "populate", Command: shell("echo populated"), Until: "ExitZero", Timeout: 5 * time.Second}}
+	})
+	c.await("has run the step before the client starts", func(r protocol.Report) bool {
+		return len(r.Commands) == 1 && !r.AtBarrier && r.Containers[0].Starts == 0
+	})
+	c.direct(func(d *protocol.Directive) { d.Start = true })
+	c.await("is at the barrier with the client not started", func(r protocol.Report) bool {
+		return r.AtBarrier && r.Containers[0].State == protocol.StateWaiting
+	})
+	runSoon(c, 300*time.Millisecond)
+	over := c.await("is over", func(r protocol.Report) bool { return r.Over })
+	if state := over.Containers[0]; state.State != protocol.StateExited || !state.Expected || state.ExitCode != 137 {
+		t.Errorf("the client is %+v, want it killed as expected", state)
+	}
+	client := sentResults(t, c)
+	if client.Counters.Committed < 15 || client.Counters.Committed > 31 {
+		t.Errorf("%d transactions were committed in the window, want about 30", client.Counters.Committed)
+	}
+	if started := time.Duration(client.StartedNanos); started < -10*time.Millisecond || started > time.Second {
+		t.Errorf("the first request was %v after the release, want soon after", started)
+	}
+}
+
+func TestAClientAtTheBarrierIsToldWhenToStartOnAClockTwoSecondsOff(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.offset = "2s"
+	p.launch("client")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "client", Command: []string{self(t)}, Env: []string{roleVariable + "=loadgen"}}}
+		d.Client = &protocol.Client{WaitReady: true, Format: "Assay", Source: "File", Path: p.out + "/result.json", Index: 1, FirstClient: 4, Clients: 2}
+		d.Start = true
+	})
+	at := c.await("is at the barrier", func(r protocol.Report) bool { return r.AtBarrier })
+	if at.Containers[0].State != protocol.StateRunning || !at.Ready {
+		t.Errorf("at the barrier the client is %+v, ready %v", at.Containers[0], at.Ready)
+	}
+	if off := at.ClockOffset + 2*time.Second; off < -100*time.Millisecond || off > 100*time.Millisecond {
+		t.Errorf("the clock's offset is reported as %v, want about -2s", at.ClockOffset)
+	}
+	runSoon(c, 300*time.Millisecond)
+	c.await("tells the progress", func(r protocol.Report) bool {
+		return r.Progress != nil && *r.Progress == protocol.Progress{Committed: 7, PerSecond: 5}
+	})
+	client := sentResults(t, c)
+	if started := time.Duration(client.StartedNanos); started < 0 || started > time.Second {
+		t.Errorf("the client began %v after the release", started)
+	}
+	// The client compared t = 0 on the pod's wall clock with the real one.
+	if skew := client.Driver["skewMillis"]; skew > -1900 || skew < -2100 {
+		t.Errorf("t = 0 on the pod's own wall clock is told %d ms off the true clock, want -2000", skew)
+	}
+	c.await("has the end expected", func(r protocol.Report) bool {
+		return r.Over && r.Containers[0].Expected && r.Containers[0].State == protocol.StateExited
+	})
+}
+
+func TestAClientThatEndsBeforeTheStartIsOverWithoutResults(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("client")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "client", Command: shell("echo no such host; exit 1")}}
+		d.Client = &protocol.Client{WaitReady: true, Format: "TransactionLines", Source: "Stdout", Clients: 1}
+		d.Start = true
+	})
+	report := c.await("is over", func(r protocol.Report) bool { return r.Over })
+	if state := report.Containers[0]; report.Sent || report.AtBarrier || state.Expected || state.ExitCode != 1 || state.Tail != "no such host\n" {
+		t.Errorf("the report is %+v; want an unexpected exit with 1 and its output", report)
+	}
+}
+
+func TestAPrepareStepsOutputArrives(t *testing.T) {
+	cases := map[string]struct {
+		script      string
+		timeout     time.Duration
+		wantSent    bool
+		wantFailure string
+	}{
+		"a step that succeeds":            {"mkdir -p $OUT/keys && echo k > $OUT/keys/0.priv", time.Minute, true, ""},
+		"a step that fails":               {"echo no entropy; exit 2", time.Minute, false, "exited with 2; it printed: no entropy"},
+		"a step that takes too long":      {"echo thinking; sleep 1000", 300 * time.Millisecond, false, "longer than 300ms; it printed: thinking"},
+		"a step that makes far too much":  {"mkdir -p $OUT/keys && head -c 1000000 /dev/urandom > $OUT/keys/big", time.Minute, false, "more than 786432 bytes"},
+		"a step that makes nothing there": {"true", time.Minute, false, "no such file"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := newFakeCoordinator(t, "127.0.0.1:0")
+			p := newPod(t, c)
+			p.launch("keys")
+			p.startAgent()
+			c.direct(func(d *protocol.Directive) {
+				d.Containers = []protocol.Container{{Name: "keys", Command: shell(tc.script)}}
+				d.Prepare = &protocol.Prepare{OutputPath: p.out + "/keys", Timeout: tc.timeout}
+				d.Start = true
+			})
+			report := c.await("is over", func(r protocol.Report) bool { return r.Over })
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if report.Sent != tc.wantSent || tc.wantSent != (len(c.prepared) == 1) {
+				t.Errorf("sent is %v with %d outputs taken, want %v", report.Sent, len(c.prepared), tc.wantSent)
+			}
+			if tc.wantFailure == "" && report.Failure != "" || !strings.Contains(report.Failure, tc.wantFailure) {
+				t.Errorf("the failure is %q, want %q in it", report.Failure, tc.wantFailure)
+			}
+		})
+	}
+}
+
+func TestACommandIsRepeatedUntilItSucceedsOrItsTimeIsUp(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell("exec sleep 1000")}}
+		d.Start = true
+		d.Commands = []protocol.Command{
+			{ID: "ring", Command: shell("echo x >> $OUT/tries; test $(wc -l < $OUT/tries) -ge 2"), Until: "Retry", Timeout: 20 * time.Second},
+			{ID: "never", Command: shell("exit 9"), Until: "Retry", Timeout: 1200 * time.Millisecond},
+			{ID: "slow", Command: shell("sleep 1000"), Until: "ExitZero", Timeout: 100 * time.Millisecond},
+		}
+	})
+	report := c.await("has all commands done", func(r protocol.Report) bool { return len(r.Commands) == 3 })
+	if got := report.Commands[0]; got.ExitCode != 0 || got.Error != "" || p.read("out/tries") != "x\nx\n" {
+		t.Errorf("the command that succeeds the second time: %+v after %q", got, p.read("out/tries"))
+	}
+	if got := report.Commands[1]; got.ExitCode != 9 || !strings.Contains(got.Error, "did not exit with 0 within 1.2s") {
+		t.Errorf("the command that never succeeds: %+v", got)
+	}
+	if got := report.Commands[2]; !strings.Contains(got.Error, "took longer than 100ms") {
+		t.Errorf("the command that takes too long: %+v", got)
+	}
+}
+
+func TestAReplicaThatDiesByItselfIsReported(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell("echo panic: out of luck >&2; exit 2")}}
+		d.Gates = []protocol.Gate{{Log: "never printed", Container: "replica"}}
+		d.Start = true
+	})
+	report := c.await("has the exit", func(r protocol.Report) bool {
+		return len(r.Containers) == 1 && r.Containers[0].State == protocol.StateExited
+	})
+	if state := report.Containers[0]; state.Expected || state.ExitCode != 2 || state.Tail != "panic: out of luck\n" || report.Ready {
+		t.Errorf("the container is %+v, ready %v; want an unexpected exit with 2 and the last words", state, report.Ready)
+	}
+	if !strings.Contains(report.WaitingFor, "replica, which exited with 2") {
+		t.Errorf("the pod waits for %q", report.WaitingFor)
+	}
+}
+
+func TestAContainerThatWasRestartedCountsAsLost(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	process := p.launch("replica")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell("exec sleep 1000")}}
+		d.Start = true
+	})
+	c.await("is ready", func(r protocol.Report) bool { return r.Ready })
+	process.Process.Kill()
+	process.Wait()
+	p.launch("replica")
+	report := c.await("has lost the process", func(r protocol.Report) bool { return r.Containers[0].State == protocol.StateExited })
+	if state := report.Containers[0]; state.Expected || state.ExitCode != 137 || state.Starts != 1 {
+		t.Errorf("the container is %+v, want it to have exited with 137 unexpectedly", state)
+	}
+}
+
+func TestFilesOutsideTheSharedVolumesAreRefused(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	c.files = []protocol.File{{Path: p.config + "/../escaped", Mode: 0o644, Content: []byte("x")}}
+	c.direct(func(d *protocol.Directive) { d.FilesDigest = "x" })
+	report := c.await("has failed", func(r protocol.Report) bool { return r.Failure != "" })
+	if !strings.Contains(report.Failure, "none of the pod's shared volumes") || report.FilesDigest != "" {
+		t.Errorf("the failure is %q with files %q", report.Failure, report.FilesDigest)
+	}
+	if _, err := os.Stat(p.dir + "/escaped"); err == nil {
+		t.Error("the file was written")
+	}
+}
+
+func TestTheAgentFollowsItsTokenAndTheLeader(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	reports := func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.reports
+	}
+	c.await("is there", func(protocol.Report) bool { return true })
+	steps := []struct {
+		name          string
+		break_, mends func()
+	}{
+		{"a token that is not known any more", func() { c.tokens = map[string]bool{"rotated": true} }, func() { p.write("token", []byte("rotated")) }},
+		{"a manager that does not lead", func() { c.status = 503 }, func() { c.mu.Lock(); c.status = 0; c.mu.Unlock() }},
+		{"a pod that the manager does not know yet", func() { c.status = 403 }, func() { c.mu.Lock(); c.status = 0; c.mu.Unlock() }},
+	}
+	for _, step := range steps {
+		c.mu.Lock()
+		step.break_()
+		c.mu.Unlock()
+		c.server.CloseClientConnections()
+		time.Sleep(100 * time.Millisecond)
+		before := reports()
+		step.mends()
+		deadline := time.Now().Add(10 * time.Second)
+		for reports() == before {
+			if time.Now().After(deadline) {
+				t.Fatalf("no report in 10 s after %s", step.name)
+			}
+			time.Sleep(time.Millisecond)
+		}
 	}
 }

@@ -67,8 +67,14 @@ func (a *Agent) awaitStep(ctx context.Context, name string, step protocol.Prepar
 	}
 	err = a.await(limited, exited)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		// Its failure to end would not make the report any clearer.
-		_, _ = a.ask(ctx, name, launcher.Request{Stop: &launcher.Stop{Signal: "SIGKILL"}})
+		_, err := a.ask(ctx, name, launcher.Request{Stop: &launcher.Stop{Signal: "SIGKILL"}})
+		if err == nil {
+			// What it printed is known completely now.
+			err = a.await(ctx, func() bool { return exited() && state.Stopped })
+		}
+		if err != nil {
+			return state, fmt.Errorf("end the prepare step, which took longer than %v: %w", step.Timeout, err)
+		}
 		return state, fmt.Errorf("the prepare step took longer than %v; it printed: %s", step.Timeout, state.Tail)
 	}
 	return state, err

@@ -19,6 +19,10 @@ const (
 	// LabelResults is on every ConfigMap with results: "experiment" or "trial".
 	LabelResults = "assay.dev/results"
 
+	// AnnotationProgress is on a Trial while its clients run: how far they are, as JSON {"committed":123,"perSecond":45.6}. It is for people who
+	// watch and is written every few seconds at most.
+	AnnotationProgress = "assay.dev/progress"
+
 	// FinalizerTrial holds a Trial until everything that it made is confirmed gone.
 	FinalizerTrial = "assay.dev/trial"
 	// FinalizerExperiment holds an Experiment until its trials are gone.

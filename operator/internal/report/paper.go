@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,29 +71,33 @@ func same(a, b string) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// paperNotes say what of the paper's values is not in the table, and what the source left unclear.
+// paperNotes say what of the paper's values is not in the table, and what the source left unclear. Series with the same note share it.
 func paperNotes(e results.Experiment) []string {
-	var notes []string
+	var notes, texts []string
+	series := map[string][]string{}
 	for _, s := range e.Reported {
 		if _, known := factor(s); !known {
 			notes = append(notes, fmt.Sprintf("The paper's series %s is in %q, which cannot be converted to tx/s or ms; it is not in the table.", s.Name, s.Unit))
 			continue
 		}
-		shown := 0
+		var elsewhere []string
 		for _, x := range s.X {
-			for _, p := range e.Points {
-				if agrees(s.At, p.Coordinates) && same(x, p.Coordinates[s.Axis]) {
-					shown++
-					break
-				}
+			if !slices.ContainsFunc(e.Points, func(p results.PointResult) bool { return agrees(s.At, p.Coordinates) && same(x, p.Coordinates[s.Axis]) }) {
+				elsewhere = append(elsewhere, x)
 			}
 		}
-		if shown < len(s.X) {
-			notes = append(notes, fmt.Sprintf("%d of the %d values of the paper's series %s are at points that this sweep does not have.", len(s.X)-shown, len(s.X), s.Name))
+		if len(elsewhere) > 0 {
+			notes = append(notes, fmt.Sprintf("The paper's series %s also has %s = %s, which this sweep has not.", s.Name, s.Axis, strings.Join(elsewhere, ", ")))
 		}
 		if s.Note != "" {
-			notes = append(notes, fmt.Sprintf("On the paper's series %s: %s", s.Name, s.Note))
+			if series[s.Note] == nil {
+				texts = append(texts, s.Note)
+			}
+			series[s.Note] = append(series[s.Note], s.Name)
 		}
+	}
+	for _, text := range texts {
+		notes = append(notes, fmt.Sprintf("On the paper's %s: %s", strings.Join(series[text], ", "), text))
 	}
 	return notes
 }

@@ -183,7 +183,9 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := write(&got, build()); err != nil {
+			e := build()
+			e.SpecSHA256 = strings.Repeat("5a", 32) // follows from the kind's fields, which change more often than reports
+			if err := write(&got, e); err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join("testdata", file)

@@ -1,0 +1,145 @@
+package manifest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/internal/cli/manifest"
+)
+
+const (
+	experiment = `apiVersion: assay.dev/v1alpha1
+kind: Experiment
+metadata: {name: e}
+spec:
+  systems: [{name: one}, {name: two}]
+  topology: {shards: 1}
+  workload: {name: w}
+  clients: {loop: Closed}
+  schedule: {measure: 1s}
+  profiles: [{name: smoke}]
+`
+	broken = "apiVersion: assay.dev/v1alpha1\nkind: System\nmetadata: {name: two}\nspec: {replica: 1}\n"
+	other  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
+)
+
+func system(name string) string {
+	return "apiVersion: assay.dev/v1alpha1\nkind: System\nmetadata: {name: " + name + "}\nspec: {description: " + name + "}\n"
+}
+
+// write makes files and returns the path of the first.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files   map[string]string
+		read    []string
+		want    []string // what is applied, in order
+		missing []string
+	}{
+		"one file with several documents": {
+			files: map[string]string{"all.yaml": "# a comment\n---\n" + experiment + "---\n" + system("two") + "---\n" + system("one") + "---\n"},
+			read:  []string{"all.yaml"}, want: []string{"System one", "System two", "Experiment e"},
+		},
+		"systems beside the file": {
+			files: map[string]string{"e.yaml": experiment, "systems/1.yaml": system("one"), "systems/2.yml": system("two") + "---\n" + other, "systems/3.yaml": system("three"), "systems/README.md": "x"},
+			read:  []string{"e.yaml"}, want: []string{"System one", "System two", "Experiment e"},
+		},
+		"a file wins over the folder": {
+			files: map[string]string{"e.yaml": experiment, "one.yaml": system("one"), "systems/one.yaml": system("one"), "systems/two.yaml": system("two")},
+			read:  []string{"e.yaml", "one.yaml"}, want: []string{"System one", "System two", "Experiment e"},
+		},
+		"a system is missing": {
+			files: map[string]string{"e.yaml": experiment, "one.yaml": system("one")},
+			read:  []string{"one.yaml", "e.yaml"}, want: []string{"System one", "Experiment e"}, missing: []string{"two"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := write(t, tc.files)
+			var paths []string
+			for _, p := range tc.read {
+				paths = append(paths, filepath.Join(dir, p))
+			}
+			set, err := manifest.Read(paths, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, u := range set.ToApply() {
+				got = append(got, u.GetKind()+" "+u.GetName())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("to apply (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.missing, set.Missing()); diff != "" {
+				t.Errorf("missing (-want +got):\n%s", diff)
+			}
+			if f := set.Experiment.Spec.Topology.F; f != 1 {
+				t.Errorf("f = %d, the kind's default is 1", f)
+			}
+		})
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"no experiment":        {map[string]string{"a.yaml": system("one")}, "no Experiment in it"},
+		"two experiments":      {map[string]string{"a.yaml": experiment + "---\n" + experiment}, "document 2: a second Experiment"},
+		"two systems":          {map[string]string{"a.yaml": experiment + "---\n" + system("one") + "---\n" + system("one")}, "document 3: a second System one; the first is in"},
+		"another kind":         {map[string]string{"a.yaml": experiment + "---\n" + other}, `ConfigMap c of "v1" is not Assay's`},
+		"a trial":              {map[string]string{"a.yaml": "apiVersion: assay.dev/v1alpha1\nkind: Trial\n"}, "a Trial; the file may hold"},
+		"an unknown field":     {map[string]string{"a.yaml": experiment + "  sweeep: []\n"}, `unknown field "sweeep"`},
+		"a broken system":      {map[string]string{"a.yaml": experiment + "---\n" + broken}, `unknown field "replica"`},
+		"a bare on":            {map[string]string{"a.yaml": experiment + "---\n" + system("one") + "---\n" + strings.Replace(broken, "replica: 1", "steps: [{on: FirstReplica}]", 1)}, `write it as "on"`},
+		"broken in the folder": {map[string]string{"a.yaml": experiment, "systems/two.yaml": broken}, `unknown field "replica"`},
+		"not YAML":             {map[string]string{"a.yaml": "a: b: c"}, "document 1: read YAML"},
+		"no file":              {map[string]string{}, "read -f"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := manifest.Read([]string{filepath.Join(write(t, tc.files), "a.yaml")}, nil)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want it to say: %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestUseProfile(t *testing.T) {
+	set, err := manifest.Read([]string{"-"}, strings.NewReader(experiment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.UseProfile("smoek"); err == nil || !strings.Contains(err.Error(), `no profile "smoek"; it has: smoke`) {
+		t.Errorf("a profile that does not exist: %v", err)
+	}
+	if err := set.UseProfile("smoke"); err != nil {
+		t.Fatal(err)
+	}
+	applied := set.ToApply()[0].Object["spec"].(map[string]any)
+	if applied["profile"] != "smoke" || set.Experiment.Spec.Profile != "smoke" {
+		t.Errorf("profile to apply %v, to plan %q; want smoke", applied["profile"], set.Experiment.Spec.Profile)
+	}
+	if _, ok := applied["order"]; ok {
+		t.Error("a default that the author did not write would be applied")
+	}
+}

@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"assay.dev/assay/operator/internal/cli/manifest"
+	planner "assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/render"
+)
+
+// group is pods that are alike.
+type group struct {
+	what        string
+	pods        int
+	cpu, memory resource.Quantity // requests of one pod
+}
+
+// demand is what the largest trial of an experiment needs at one time. The prepare step is over before the others start.
+type demand struct {
+	point  string
+	groups []group
+}
+
+// largestTrial renders every point's objects, as the controller does, and returns the demand of the one with the greatest requests. Images
+// and addresses do not matter for that, so the manager's own are made up.
+func largestTrial(p *planner.Plan, set *manifest.Set) (demand, error) {
+	var largest demand
+	for i, point := range p.Points {
+		trial := point.Template
+		system := set.Systems[trial.System.Name]
+		layout := render.NewLayout(set.Experiment.Namespace, set.Experiment.Name, &trial, &system)
+		objects, err := render.NewObjects(layout, &trial, &system, render.Environment{AgentImage: "agent", CoordinatorAddress: "manager:8443"})
+		if err != nil {
+			return demand{}, fmt.Errorf("render the objects of point %s: %w", coordinates(p, int32(i)), err)
+		}
+		d := demandOf(objects)
+		d.point = coordinates(p, int32(i))
+		if i == 0 || d.exceeds(largest) {
+			largest = d
+		}
+	}
+	return largest, nil
+}
+
+func demandOf(objects *render.Objects) demand {
+	var d demand
+	add := func(what string, pods int32, spec corev1.PodSpec) {
+		cpu, memory := requests(spec)
+		d.groups = append(d.groups, group{what: what, pods: int(pods), cpu: cpu, memory: memory})
+	}
+	for _, set := range objects.Replicas {
+		add("replica", orOne(set.Spec.Replicas), set.Spec.Template.Spec)
+	}
+	add("client", orOne(objects.Clients.Spec.Parallelism), objects.Clients.Spec.Template.Spec)
+	return d.merged()
+}
+
+func orOne(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
+}
+
+// requests of a pod as the scheduler counts them: containers and sidecars together, or a single init container if that asks for more.
+func requests(pod corev1.PodSpec) (cpu, memory resource.Quantity) {
+	sum := corev1.ResourceList{}
+	most := corev1.ResourceList{}
+	for _, c := range pod.InitContainers {
+		asked := asks(c)
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			plus(sum, asked)
+			continue
+		}
+		for name, q := range asked {
+			if q.Cmp(most[name]) > 0 {
+				most[name] = q
+			}
+		}
+	}
+	for _, c := range pod.Containers {
+		plus(sum, asks(c))
+	}
+	for name, q := range most {
+		if q.Cmp(sum[name]) > 0 {
+			sum[name] = q
+		}
+	}
+	return sum[corev1.ResourceCPU], sum[corev1.ResourceMemory]
+}
+
+// asks are a container's requests; the API server takes a limit for one where there is none.
+func asks(c corev1.Container) corev1.ResourceList {
+	asked := corev1.ResourceList{}
+	for name, q := range c.Resources.Limits {
+		asked[name] = q
+	}
+	for name, q := range c.Resources.Requests {
+		asked[name] = q
+	}
+	return asked
+}
+
+func plus(sum, more corev1.ResourceList) {
+	for name, q := range more {
+		total := sum[name]
+		total.Add(q)
+		sum[name] = total
+	}
+}
+
+// merged puts groups that are alike together: the sets of several shards and regions.
+func (d demand) merged() demand {
+	var out []group
+	for _, g := range d.groups {
+		i := slices.IndexFunc(out, func(o group) bool { return o.what == g.what && o.cpu.Cmp(g.cpu) == 0 && o.memory.Cmp(g.memory) == 0 })
+		if i < 0 {
+			out = append(out, g)
+			continue
+		}
+		out[i].pods += g.pods
+	}
+	d.groups = out
+	return d
+}
+
+func (d demand) total() (pods int, cpu, memory resource.Quantity) {
+	for _, g := range d.groups {
+		pods += g.pods
+		for range g.pods {
+			cpu.Add(g.cpu)
+			memory.Add(g.memory)
+		}
+	}
+	return pods, cpu, memory
+}
+
+// exceeds compares by CPU, then memory, then pods.
+func (d demand) exceeds(e demand) bool {
+	pods, cpu, memory := d.total()
+	otherPods, otherCPU, otherMemory := e.total()
+	return cmp.Or(cpu.Cmp(otherCPU), memory.Cmp(otherMemory), pods-otherPods) > 0
+}
+
+func (d demand) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\nPods of the largest trial (%s)\n\n", d.point)
+	for _, g := range d.groups {
+		fmt.Fprintf(b, "  %-16s each asks for CPU %s, memory %s\n", count(g.pods, g.what+" pod"), asked(g.cpu), asked(g.memory))
+	}
+	_, cpu, memory := d.total()
+	fmt.Fprintf(b, "  together: CPU %s, memory %s (trials run one at a time)\n", asked(cpu), asked(memory))
+	if cpu.IsZero() {
+		b.WriteString("  No container asks for CPU, so nothing keeps pods from sharing cores with each other and with other work.\n")
+	}
+}
+
+func asked(q resource.Quantity) string {
+	if q.IsZero() {
+		return "nothing"
+	}
+	return q.String()
+}

@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"assay.dev/assay/operator/internal/cli/session"
+)
+
+// reachTimeout is how long a cluster may take to say what its nodes have.
+const reachTimeout = 5 * time.Second
+
+// node is what a node has free.
+type node struct {
+	name        string
+	cpu, memory resource.Quantity
+	pods        int
+}
+
+// writeFit compares the demand with the nodes of the flags, or of the cluster.
+func writeFit(ctx context.Context, b *strings.Builder, s *session.Session, d demand, o Options) {
+	b.WriteString("\nWhat fits\n\n")
+	var nodes []node
+	var note string
+	var err error
+	switch {
+	case len(o.Nodes) > 0:
+		nodes, err = parseNodes(o.Nodes)
+	case o.Offline:
+		b.WriteString("  not checked: --offline, and no --nodes\n")
+		return
+	default:
+		nodes, note, err = clusterNodes(ctx, s)
+		if err != nil {
+			err = fmt.Errorf("no cluster answers (%w); say what it has with --nodes, as in --nodes 6x8x32Gi", err)
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(b, "  not checked: %v\n", err)
+		return
+	}
+	left := place(d, nodes)
+	switch {
+	case len(nodes) == 0:
+		b.WriteString("  no node takes pods: all are unschedulable or tainted\n")
+	case len(left) == 0:
+		fmt.Fprintf(b, "  the largest trial fits on %s%s\n", count(len(nodes), "node"), note)
+	default:
+		fmt.Fprintf(b, "  the largest trial does not fit on %s%s: no room for %s\n", count(len(nodes), "node"), note, strings.Join(left, " and "))
+	}
+}
+
+// place packs the pods, those with the greatest requests first, each onto the first node with room. It returns what found none.
+func place(d demand, nodes []node) (left []string) {
+	groups := slices.Clone(d.groups)
+	slices.SortStableFunc(groups, func(a, b group) int {
+		if c := b.cpu.Cmp(a.cpu); c != 0 {
+			return c
+		}
+		return b.memory.Cmp(a.memory)
+	})
+	for _, g := range groups {
+		missing := 0
+		for range g.pods {
+			i := slices.IndexFunc(nodes, func(n node) bool { return n.pods > 0 && n.cpu.Cmp(g.cpu) >= 0 && n.memory.Cmp(g.memory) >= 0 })
+			if i < 0 {
+				missing++
+				continue
+			}
+			nodes[i].pods--
+			nodes[i].cpu.Sub(g.cpu)
+			nodes[i].memory.Sub(g.memory)
+		}
+		if missing > 0 {
+			left = append(left, fmt.Sprintf("%d of %s", missing, count(g.pods, g.what+" pod")))
+		}
+	}
+	return left
+}
+
+// podsPerNode is the kubelet's default.
+const podsPerNode = 110
+
+// parseNodes reads COUNTxCPUxMEMORY.
+func parseNodes(texts []string) ([]node, error) {
+	var nodes []node
+	for _, text := range texts {
+		parts := strings.SplitN(text, "x", 3)
+		bad := fmt.Errorf("--nodes %s is not COUNTxCPUxMEMORY, such as 6x8x32Gi", text)
+		if len(parts) != 3 {
+			return nil, bad
+		}
+		n, errN := strconv.Atoi(parts[0])
+		cpu, errCPU := resource.ParseQuantity(parts[1])
+		memory, errMemory := resource.ParseQuantity(parts[2])
+		if errN != nil || errCPU != nil || errMemory != nil || n < 1 || n > 10000 {
+			return nil, bad
+		}
+		for range n {
+			nodes = append(nodes, node{name: text, cpu: cpu.DeepCopy(), memory: memory.DeepCopy(), pods: podsPerNode})
+		}
+	}
+	return nodes, nil
+}
+
+// clusterNodes reads what the nodes have free: what is allocatable less what the pods there ask for. Who may not list all pods gets what is
+// allocatable, and a note.
+func clusterNodes(ctx context.Context, s *session.Session) (nodes []node, note string, err error) {
+	cluster, err := s.Connect()
+	if err != nil {
+		return nil, "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	var list corev1.NodeList
+	if err := cluster.Client.List(ctx, &list); err != nil {
+		return nil, "", fmt.Errorf("list nodes: %w", err)
+	}
+	for _, n := range list.Items {
+		if n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }) {
+			continue
+		}
+		nodes = append(nodes, node{name: n.Name, cpu: n.Status.Allocatable.Cpu().DeepCopy(), memory: n.Status.Allocatable.Memory().DeepCopy(), pods: int(n.Status.Allocatable.Pods().Value())})
+	}
+	var pods corev1.PodList
+	if err := cluster.Client.List(ctx, &pods); err != nil {
+		return nodes, " if nothing else runs there (their pods could not be listed)", nil
+	}
+	for _, p := range pods.Items {
+		i := slices.IndexFunc(nodes, func(n node) bool { return n.name == p.Spec.NodeName })
+		if i < 0 || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		cpu, memory := requests(p.Spec)
+		nodes[i].cpu.Sub(cpu)
+		nodes[i].memory.Sub(memory)
+		nodes[i].pods--
+	}
+	return nodes, " of the cluster, beside what runs there now", nil
+}

@@ -1,0 +1,211 @@
+// Package plan is "kubectl assay plan": what an experiment would do, before it does it. It needs no cluster.
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/cli/manifest"
+	"assay.dev/assay/operator/internal/cli/session"
+	planner "assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/render"
+)
+
+// Options of the verb.
+type Options struct {
+	Files    []string
+	Profile  string
+	Seed     int64
+	First    int
+	Overhead time.Duration
+	Nodes    []string
+	Offline  bool
+}
+
+// Command is the verb.
+func Command(s *session.Session) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Show what an experiment would do: points, trials, order, time, and what its pods need",
+		Long: "Show what an experiment would do: points, trials, order, time, and what its pods need. The checks are those of the operator's admission.\n" +
+			"No cluster is needed; with one, the pods are compared with what its nodes have free.",
+		Example: "  kubectl assay plan -f experiments/failure-fp.yaml --profile smoke\n" +
+			"  kubectl assay plan -f experiments/failure-fp.yaml --nodes 6x8x32Gi --nodes 2x16x64Gi",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, cmd.InOrStdin(), o) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVarP(&o.Files, "filename", "f", nil, "file with the Experiment, and files with its Systems; those in the folder systems beside it are found; -: stdin")
+	f.StringVar(&o.Profile, "profile", "", "profile of the experiment to use")
+	f.Int64Var(&o.Seed, "seed", 0, "seed of the order; default: the experiment's, or 1 as an example")
+	f.IntVar(&o.First, "first", 10, "how many trials of the order to show; 0: all")
+	f.DurationVar(&o.Overhead, "overhead", 15*time.Second, "time of a trial beside its schedule: pods, readiness, collecting, cleaning up")
+	f.StringArrayVar(&o.Nodes, "nodes", nil, "nodes to compare with, as COUNTxCPUxMEMORY (6x8x32Gi); may be repeated; default: those of the cluster, if one is reachable")
+	f.BoolVar(&o.Offline, "offline", false, "do not ask a cluster")
+	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
+	return cmd
+}
+
+// Run plans and prints.
+func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) error {
+	set, err := manifest.Read(o.Files, stdin)
+	if err != nil {
+		return err
+	}
+	if o.Profile != "" {
+		if err := set.UseProfile(o.Profile); err != nil {
+			return err
+		}
+	}
+	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check})
+	if len(errs) > 0 {
+		return fmt.Errorf("experiment %s would be refused:\n%w", set.Experiment.Name, listed(errs.ToAggregate().Errors()))
+	}
+	b := &strings.Builder{}
+	writeSize(b, set.Experiment, p)
+	writePoints(b, p)
+	writeOrder(b, p, cmp.Or(o.Seed, seedOf(set.Experiment)), o)
+	writeTime(b, p, set.Systems, o.Overhead)
+	demand, err := largestTrial(p, set)
+	if err != nil {
+		return err
+	}
+	demand.write(b)
+	writeFit(ctx, b, s, demand, o)
+	for _, w := range p.Warnings {
+		fmt.Fprintf(b, "\nWarning: %s\n", w)
+	}
+	if _, err := io.WriteString(s.Out, b.String()); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}
+
+// listed joins errors, a line each.
+func listed(errs []error) error {
+	lines := make([]string, len(errs))
+	for i, err := range errs {
+		lines[i] = "  " + err.Error()
+	}
+	return fmt.Errorf("%s", strings.Join(lines, "\n"))
+}
+
+func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
+	profile := ""
+	if exp.Spec.Profile != "" {
+		profile = ", profile " + exp.Spec.Profile
+	}
+	fmt.Fprintf(b, "%s%s: %s x %s = %s\n", exp.Name, profile, count(len(p.Points), "point"), count(int(p.Spec.Repetitions.Min), "repetition"), count(p.Trials(), "trial"))
+	if retries := *p.Spec.Retries; retries > 0 {
+		fmt.Fprintf(b, "An invalid or failed trial is repeated at most %s.\n", times(int(retries)))
+	}
+	skipped := planner.SkippedClaims(p.Spec)
+	fmt.Fprintf(b, "%s to judge", count(len(p.Spec.Claims)-len(skipped), "claim"))
+	if len(skipped) > 0 {
+		fmt.Fprintf(b, "; the profile skips %d", len(skipped))
+	}
+	b.WriteString(".\n")
+}
+
+func writePoints(b *strings.Builder, p *planner.Plan) {
+	b.WriteString("\nPoints\n\n")
+	if len(p.Axes) == 0 {
+		b.WriteString("  the only one: the experiment has no sweep\n")
+		return
+	}
+	for _, a := range p.Axes {
+		fmt.Fprintf(b, "  %s: %s\n", a.Name, strings.Join(a.Values, ", "))
+	}
+}
+
+// seedOf is the seed that a file fixes, or 1.
+func seedOf(exp *v1alpha1.Experiment) int64 {
+	if exp.Spec.Seed != nil {
+		return *exp.Spec.Seed
+	}
+	return 1
+}
+
+// writeOrder lists trials with the numbers that they will have unless one is repeated.
+func writeOrder(b *strings.Builder, p *planner.Plan, seed int64, o Options) {
+	fmt.Fprintf(b, "\nOrder (%s, seed %d", p.Spec.Order, seed)
+	if p.Spec.Seed == nil && o.Seed == 0 {
+		b.WriteString(" as an example: the run chooses its own and records it")
+	}
+	b.WriteString(")\n\n")
+	total, shown := p.Trials(), 0
+	for round, slots := range planner.Rounds(p, seed) {
+		for _, slot := range slots {
+			if o.First > 0 && shown == o.First {
+				fmt.Fprintf(b, "  ... and %d more (--first 0 shows all)\n", total-shown)
+				return
+			}
+			fmt.Fprintf(b, "  %*d  round %d  %s, repetition %d\n", len(strconv.Itoa(total)), shown, round, coordinates(p, slot.Point), slot.Repetition)
+			shown++
+		}
+	}
+}
+
+// coordinates of a point, in the order of the axes.
+func coordinates(p *planner.Plan, index int32) string {
+	at := p.Points[index].Template.Point.Coordinates
+	var parts []string
+	for _, a := range p.Axes {
+		parts = append(parts, a.Name+"="+at[a.Name])
+	}
+	return cmp.Or(strings.Join(parts, ", "), "the only point")
+}
+
+func writeTime(b *strings.Builder, p *planner.Plan, systems map[string]v1alpha1.SystemSpec, overhead time.Duration) {
+	schedule := p.Spec.Schedule
+	run := schedule.WarmUp.OrZero() + schedule.Measure.OrZero() + schedule.CoolDown.OrZero() + schedule.Drain.OrZero()
+	total := time.Duration(p.Trials()) * (run + overhead)
+	fmt.Fprintf(b, "\nTime\n\n  a trial: %s warm-up + %s measured + %s cool-down + at most %s drain + %s for everything else (assumed, --overhead) = %s\n",
+		short(schedule.WarmUp.OrZero()), short(schedule.Measure.OrZero()), short(schedule.CoolDown.OrZero()), short(schedule.Drain.OrZero()), short(overhead), short(run+overhead))
+	fmt.Fprintf(b, "  all %s, one after the other: about %s\n", count(p.Trials(), "trial"), short(total.Round(time.Second)))
+	for _, ref := range p.Spec.Systems {
+		var names []string
+		for _, step := range systems[ref.Name].Steps {
+			names = append(names, step.Name)
+		}
+		if len(names) > 0 {
+			fmt.Fprintf(b, "  System %s also has steps before each run whose time is not known: %s\n", ref.Name, strings.Join(names, ", "))
+		}
+	}
+}
+
+// short writes a duration without zero parts: 1h20m, 45s.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

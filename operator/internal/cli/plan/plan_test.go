@@ -1,0 +1,164 @@
+package plan_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"assay.dev/assay/operator/internal/cli/plan"
+	"assay.dev/assay/operator/internal/cli/session"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const file = "testdata/pingpong.yaml"
+
+func noCluster() (session.Cluster, error) { return session.Cluster{}, errors.New("no route to host") }
+
+func run(t *testing.T, connect func() (session.Cluster, error), o plan.Options) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	if o.Files == nil {
+		o.Files = []string{file}
+	}
+	o.Overhead = 15 * time.Second
+	err := plan.Run(t.Context(), &session.Session{Out: &out, Connect: connect}, nil, o)
+	return out.String(), err
+}
+
+func TestGolden(t *testing.T) {
+	for name, o := range map[string]plan.Options{
+		"full":  {First: 5, Nodes: []string{"3x4x8Gi"}},
+		"smoke": {First: 5, Profile: "smoke", Seed: 7, Nodes: []string{"2x2x4Gi", "1x3x4Gi"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := run(t, noCluster, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatalf("%v; run the test with -update", err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got); run the test with -update if it is meant:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoClusterIsNeeded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options plan.Options
+		want    string
+	}{
+		"none answers": {plan.Options{}, "not checked: no cluster answers (no route to host); say what it has with --nodes"},
+		"not asked":    {plan.Options{Offline: true}, "not checked: --offline"},
+		"bad nodes":    {plan.Options{Nodes: []string{"3x8"}}, "not checked: --nodes 3x8 is not COUNTxCPUxMEMORY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := run(t, noCluster, tc.options)
+			if err != nil || !strings.Contains(got, tc.want) {
+				t.Errorf("error %v, output:\n%s\nwant: %s", err, got, tc.want)
+			}
+		})
+	}
+}
+
+// The nodes of a cluster count with what runs on them, and without those that take no pods.
+func TestFitsCluster(t *testing.T) {
+	node := func(name, cpu string, change func(*corev1.Node)) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
+		}}}
+		change(n)
+		return n
+	}
+	keep := func(*corev1.Node) {}
+	pod := func(name string, phase corev1.PodPhase) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x"}, Status: corev1.PodStatus{Phase: phase},
+			Spec: corev1.PodSpec{NodeName: "a", Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}}}},
+		}
+	}
+	cordoned := node("b", "64", func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	tainted := node("c", "64", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}} })
+	forbidden := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if _, ok := list.(*corev1.PodList); ok {
+			return errors.New("forbidden")
+		}
+		return c.List(ctx, list, opts...)
+	}}
+	for name, tc := range map[string]struct { // the largest trial asks for 5 x 1.5 + 2 x 1 = 9.5 CPUs
+		objects []client.Object
+		funcs   interceptor.Funcs
+		want    string
+	}{
+		"fits":              {objects: []client.Object{node("a", "12", keep), cordoned, tainted, pod("done", corev1.PodSucceeded), pod("runs", corev1.PodRunning)}, want: "fits on 1 node of the cluster, beside what runs there now"},
+		"too much runs":     {objects: []client.Object{node("a", "11", keep), pod("runs", corev1.PodRunning)}, want: "does not fit on 1 node of the cluster, beside what runs there now: no room for 1 of 2 client pods"},
+		"pods not listable": {objects: []client.Object{node("a", "11", keep), pod("runs", corev1.PodRunning)}, funcs: forbidden, want: "fits on 1 node if nothing else runs there"},
+		"no nodes":          {objects: []client.Object{cordoned}, want: "no node takes pods"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme, err := session.NewScheme()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.objects...).WithInterceptorFuncs(tc.funcs).Build()
+			got, err := run(t, func() (session.Cluster, error) { return session.Cluster{Client: c}, nil }, plan.Options{})
+			if err != nil || !strings.Contains(got, tc.want) {
+				t.Errorf("error %v, output:\n%s\nwant: %s", err, got, tc.want)
+			}
+		})
+	}
+}
+
+// What admission would refuse is refused here, all of it at once.
+func TestRefuses(t *testing.T) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.NewReplacer("{name: ping}\n  clients", "{name: pong}\n  clients", "throughput(clients=2, f=1)", "throughput(client=2, f=1)", "max_throughput(), reported", "max_throughput() > 1, reported").Replace(string(text))
+	path := filepath.Join(t.TempDir(), "e.yaml")
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = run(t, noCluster, plan.Options{Files: []string{path}})
+	if err == nil || !strings.Contains(err.Error(), "pong") {
+		t.Errorf("a workload that does not exist: %v", err)
+	}
+	changed = strings.Replace(changed, "name: pong", "name: ping", 1)
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = run(t, noCluster, plan.Options{Files: []string{path}})
+	if err == nil {
+		t.Fatal("claims that cannot be judged are accepted")
+	}
+	for _, want := range []string{"experiment pingpong would be refused", "spec.claims[0].expr", "there is no axis client; the axes are clients, f", "spec.claims[1]", "expr is a comparison"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q:\n%v", want, err)
+		}
+	}
+}

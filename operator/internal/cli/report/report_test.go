@@ -1,0 +1,140 @@
+package report_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/report"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// stored is a ConfigMap with results that carry a seed, by which they can be told apart.
+func stored(t *testing.T, name string, seed int64, made time.Time) *corev1.ConfigMap {
+	t.Helper()
+	b, err := results.EncodeExperiment(results.Experiment{Name: "e", Seed: seed, Planned: 3, Points: []results.PointResult{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "ns", CreationTimestamp: metav1.NewTime(made),
+			Labels: map[string]string{v1alpha1.LabelResults: "experiment", v1alpha1.LabelExperiment: "e"},
+		},
+		Data: map[string]string{"results.json": string(b)},
+	}
+}
+
+func experiment(configMap string) *v1alpha1.Experiment {
+	return &v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "ns"}, Status: v1alpha1.ExperimentStatus{ResultsConfigMap: configMap}}
+}
+
+func newSession(t *testing.T, objects ...client.Object) (*session.Session, *bytes.Buffer) {
+	t.Helper()
+	scheme, err := session.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	out := &bytes.Buffer{}
+	return &session.Session{Out: out, Connect: func() (session.Cluster, error) { return session.Cluster{Client: c, Namespace: "ns"}, nil }}, out
+}
+
+func TestFindsResults(t *testing.T) {
+	day := time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
+	other := stored(t, "trial", 9, day)
+	other.Labels[v1alpha1.LabelResults] = "trial"
+	empty := stored(t, "empty", 0, day)
+	empty.Data = nil
+	strange := stored(t, "strange", 0, day)
+	strange.Data["results.json"] = strings.Replace(strange.Data["results.json"], "experiment-result/v1", "experiment-result/v9", 1)
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		want    string // in the output, or in the error
+		fails   bool
+	}{
+		"of the experiment":                      {objects: []client.Object{experiment("old"), stored(t, "old", 1, day), stored(t, "new", 2, day.Add(time.Hour))}, want: `"seed": 1`},
+		"of one that is gone: the last":          {objects: []client.Object{stored(t, "old", 1, day), stored(t, "new", 2, day.Add(time.Hour)), other}, want: `"seed": 2`},
+		"none yet":                               {objects: []client.Object{experiment("")}, fails: true, want: "has no results yet; see how far it is with kubectl assay watch e"},
+		"nothing of that name":                   {objects: []client.Object{other}, fails: true, want: "experiment e is not in namespace ns, nor are results of it"},
+		"the ConfigMap was deleted":              {objects: []client.Object{experiment("old")}, fails: true, want: "get the results of experiment e, ConfigMap old in namespace ns"},
+		"the ConfigMap holds something else":     {objects: []client.Object{empty}, fails: true, want: "ConfigMap empty in namespace ns has no key results.json"},
+		"the results are of a version we do not": {objects: []client.Object{strange}, fails: true, want: "experiment-result/v9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, out := newSession(t, tc.objects...)
+			err := report.Run(t.Context(), s, report.Options{Name: "e", Output: "json"})
+			got := out.String()
+			if err != nil {
+				got = err.Error()
+			}
+			if (err != nil) != tc.fails || !strings.Contains(got, tc.want) {
+				t.Errorf("got %s\nwant: %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestForms(t *testing.T) {
+	for output, want := range map[string]string{
+		"text": "Not complete: 0 of 3 planned trials valid", "markdown": "# e\n", "csv": "point,valid,invalid,failed,", "json": `"format": "assay.dev/experiment-result/v1"`,
+	} {
+		s, out := newSession(t, experiment("cm"), stored(t, "cm", 1, time.Time{}))
+		if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: output}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("-o %s does not contain %q:\n%s", output, want, out)
+		}
+	}
+}
+
+// What -o json wrote can be read again without a cluster.
+func TestFile(t *testing.T) {
+	s, out := newSession(t, experiment("cm"), stored(t, "cm", 77, time.Time{}))
+	if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: "json"}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "results.json")
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	offline := &session.Session{Out: &again, Connect: func() (session.Cluster, error) { return session.Cluster{}, errors.New("no cluster") }}
+	if err := report.Run(t.Context(), offline, report.Options{File: path, Output: "text"}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(again.String(), "seed        77") {
+		t.Errorf("the report of the file:\n%s", again.String())
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options report.Options
+		want    string
+	}{
+		"no name":         {report.Options{Output: "text"}, "give the NAME of an experiment"},
+		"name and file":   {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
+		"an unknown form": {report.Options{Output: "html", Name: "e"}, "-o html: choose text, markdown, csv or json"},
+		"no such file":    {report.Options{Output: "text", File: "/does/not/exist"}, "read --file /does/not/exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := newSession(t)
+			if err := report.Run(t.Context(), s, tc.options); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want: %s", err, tc.want)
+			}
+		})
+	}
+}

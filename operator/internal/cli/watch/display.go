@@ -1,0 +1,113 @@
+package watch
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// barWidth of the bar, in characters.
+const barWidth = 24
+
+// display writes progress: on a terminal two lines that are redrawn, elsewhere a line for each change.
+type display struct {
+	out      io.Writer
+	terminal bool
+	width    int
+
+	drawn int    // lines on the terminal that the next draw replaces
+	last  string // line written last
+}
+
+// show writes one look. A write that fails (a closed pipe) is left to the verb's own output to report.
+func (d *display) show(p progress) {
+	if d.terminal {
+		d.draw(p)
+		return
+	}
+	line := p.summary()
+	for _, part := range []string{p.trial, p.refused} {
+		if part != "" {
+			line += "; " + part
+		}
+	}
+	d.line(line)
+}
+
+// notice writes a sentence about the watching itself, once.
+func (d *display) notice(text string) {
+	if d.terminal {
+		d.clear()
+	}
+	d.line(text)
+}
+
+func (d *display) line(text string) {
+	if text == d.last {
+		return
+	}
+	d.last = text
+	fmt.Fprintln(d.out, text)
+}
+
+func (d *display) draw(p progress) {
+	d.clear()
+	d.last = ""
+	head := fmt.Sprintf("%s  %s  %s", p.name, bar(int(p.counts.Succeeded), int(p.counts.Planned)), strings.TrimPrefix(p.summary(), p.name+": "))
+	if p.left > 0 {
+		head += ", about " + p.left.Round(time.Second).String() + " left"
+	}
+	lines := []string{head}
+	if p.trial != "" {
+		line := p.trial
+		if p.live != "" {
+			line += ", " + p.live
+		}
+		lines = append(lines, line)
+	}
+	if p.refused != "" {
+		lines = append(lines, p.refused)
+	}
+	for _, l := range lines {
+		fmt.Fprintln(d.out, cut(l, d.width))
+	}
+	d.drawn = len(lines)
+}
+
+// clear goes back to the first line that was drawn and erases from there.
+func (d *display) clear() {
+	if d.drawn > 0 {
+		fmt.Fprintf(d.out, "\x1b[%dA\x1b[J", d.drawn)
+		d.drawn = 0
+	}
+}
+
+// cut keeps a line on one row of the terminal, so that going back by lines is going back by rows.
+func cut(line string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(line) < width {
+		return line
+	}
+	return string([]rune(line)[:width-1])
+}
+
+// summary is what a look comes to in a line.
+func (p progress) summary() string {
+	text := fmt.Sprintf("%s: %s, %d of %d trials valid", p.name, p.state, p.counts.Succeeded, p.counts.Planned)
+	if p.counts.Invalid > 0 {
+		text += fmt.Sprintf(", %d invalid", p.counts.Invalid)
+	}
+	if p.counts.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", p.counts.Failed)
+	}
+	return text
+}
+
+func bar(done, all int) string {
+	filled := 0
+	if all > 0 {
+		filled = min(barWidth, done*barWidth/all)
+	}
+	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", barWidth-filled) + "]"
+}

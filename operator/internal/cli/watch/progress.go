@@ -1,0 +1,165 @@
+package watch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+// progress is what is shown of one look.
+type progress struct {
+	name    string
+	counts  v1alpha1.TrialCounts
+	state   string        // of the experiment
+	left    time.Duration // until the end, about; 0: not known
+	trial   string        // the current trial, its point and phase; empty: none
+	live    string        // what only a terminal shows: seconds and throughput
+	refused string
+}
+
+// newProgress reads off a look what there is to show.
+func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Time) progress {
+	p := progress{name: exp.Name, counts: exp.Status.Trials, state: "running"}
+	if exp.Status.Trials.Planned == 0 {
+		p.state = "waiting for the controller"
+	}
+	if c := current(exp, v1alpha1.ExperimentAccepted); c != nil && c.Status == metav1.ConditionFalse {
+		p.state, p.refused = "not accepted", c.Reason+": "+c.Message
+	}
+	if c := current(exp, v1alpha1.ExperimentComplete); c != nil {
+		switch {
+		case c.Status == metav1.ConditionTrue:
+			p.state = "complete"
+		case c.Reason == v1alpha1.ReasonSuspended:
+			p.state = "suspended"
+		}
+	}
+	i := slices.IndexFunc(trials, func(t v1alpha1.Trial) bool {
+		return plan.Outcome(&t) == v1alpha1.ReasonInProgress && t.DeletionTimestamp == nil
+	})
+	if i >= 0 && p.state != "complete" {
+		t := &trials[i]
+		phase, detail := phaseOf(t, now)
+		p.trial = fmt.Sprintf("trial %s: %s, repetition %d%s: %s", t.Name, point(t), t.Spec.Repetition, attempt(t), phase)
+		p.live = detail
+	}
+	if p.state == "running" && p.counts.Succeeded < p.counts.Planned {
+		p.left = remaining(p.counts, trials, now)
+	}
+	return p
+}
+
+// point of a trial; the order of the axes is not in it, so they are in the order of their names.
+func point(t *v1alpha1.Trial) string {
+	var parts []string
+	for axis, value := range t.Spec.Point.Coordinates {
+		parts = append(parts, axis+"="+value)
+	}
+	slices.Sort(parts)
+	if len(parts) == 0 {
+		return "the only point"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func attempt(t *v1alpha1.Trial) string {
+	if t.Spec.Attempt == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", attempt %d", t.Spec.Attempt)
+}
+
+// phases in the order of a trial's life: what it does until the condition is True.
+var phases = []struct{ condition, doing string }{
+	{v1alpha1.TrialAdmitted, "waiting for the machines"},
+	{v1alpha1.TrialDeployed, "deploying"},
+	{v1alpha1.TrialStarted, "starting replicas"},
+	{v1alpha1.TrialLoaded, "loading"},
+	{v1alpha1.TrialRunning, "waiting for the clients"},
+	{v1alpha1.TrialCollected, "collecting"},
+	{v1alpha1.TrialValid, "judging"},
+	{v1alpha1.TrialCleanedUp, "cleaning up"},
+}
+
+// phaseOf says what a trial does, and what changes while it does it.
+func phaseOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
+	for _, p := range phases {
+		c := meta.FindStatusCondition(t.Status.Conditions, p.condition)
+		// A trial that is judged invalid is past that phase.
+		if c != nil && (c.Status == metav1.ConditionTrue || p.condition == v1alpha1.TrialValid && c.Status == metav1.ConditionFalse) {
+			continue
+		}
+		if p.condition == v1alpha1.TrialCollected && t.Status.ZeroUnixNanos != 0 {
+			return windowOf(t, now)
+		}
+		return p.doing, ""
+	}
+	return "finishing", ""
+}
+
+// windowOf says in which part of its schedule a running trial is, by this machine's clock, which may differ from the manager's.
+func windowOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
+	s := t.Spec.Schedule
+	at := now.Sub(time.Unix(0, t.Status.ZeroUnixNanos))
+	measure, coolDown, drain := s.Measure.OrZero(), s.CoolDown.OrZero(), s.Drain.OrZero()
+	switch {
+	case at < 0:
+		phase, detail = "warming up", fmt.Sprintf("%.0f s to go", (-at).Seconds())
+	case at < measure:
+		phase, detail = "measuring", fmt.Sprintf("%.0f s of %.0f s", at.Seconds(), measure.Seconds())
+	case at < measure+coolDown:
+		phase = "cooling down"
+	case at < measure+coolDown+drain:
+		return "draining", ""
+	default:
+		return "collecting", ""
+	}
+	if rate := throughput(t); rate != "" {
+		detail = strings.TrimPrefix(detail+", "+rate, ", ")
+	}
+	return phase, detail
+}
+
+// throughput of the running clients, as the controller notes it on the Trial now and then.
+func throughput(t *v1alpha1.Trial) string {
+	var noted struct {
+		Committed int64   `json:"committed"`
+		PerSecond float64 `json:"perSecond"`
+	}
+	text, ok := t.Annotations[v1alpha1.AnnotationProgress]
+	if !ok || json.Unmarshal([]byte(text), &noted) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%.0f tx/s", noted.PerSecond)
+}
+
+// remaining estimates how long the planned trials still take: as long as those that are done took on average, the current one less what it has
+// run for. 0: none is done yet.
+func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Time) time.Duration {
+	var took, running time.Duration
+	done := 0
+	for i := range trials {
+		t := &trials[i]
+		if plan.Outcome(t) == v1alpha1.ReasonInProgress {
+			running = max(running, now.Sub(t.CreationTimestamp.Time))
+			continue
+		}
+		c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete)
+		took += c.LastTransitionTime.Sub(t.CreationTimestamp.Time)
+		done++
+	}
+	if done == 0 || took <= 0 {
+		return 0
+	}
+	each := took / time.Duration(done)
+	left := time.Duration(counts.Planned-counts.Succeeded) * each
+	return max(left-min(running, each), time.Second)
+}

@@ -1,0 +1,169 @@
+// Package watch is "kubectl assay watch": how far an experiment is, until it is over.
+//
+// It asks the API server every two seconds instead of watching: the only client that it serves is a person, asking again survives every kind of
+// broken connection alike, and a trial takes minutes.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/session"
+)
+
+const (
+	// interval between two looks.
+	interval = 2 * time.Second
+	// patience with what may settle by itself: an experiment that is not accepted (a System may arrive after it), and results that are not stored.
+	patience = 30 * time.Second
+)
+
+// Options of the verb.
+type Options struct {
+	Name    string
+	Timeout time.Duration
+}
+
+// Command is the verb.
+func Command(s *session.Session) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "watch NAME",
+		Short: "Show how far an experiment is, until it is over",
+		Long: "Show how far an experiment is, until it is over: trials, the current one's phase and throughput, and when it may end.\n" +
+			"On a terminal the lines are redrawn; elsewhere there is a line for each change.",
+		Example: "  kubectl assay watch failure-fp",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			_, err = Until(cmd.Context(), s, cluster, o)
+			return err
+		},
+	}
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up watching after so long; the experiment goes on; 0: never")
+	return cmd
+}
+
+// Until shows progress until the experiment is complete and its results are stored, and returns it as it is then.
+func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o Options) (*v1alpha1.Experiment, error) {
+	start := s.Now()
+	display := &display{out: s.Out, terminal: s.Terminal, width: s.Width}
+	w := &watcher{cluster: cluster, name: o.Name}
+	for {
+		now := s.Now()
+		seen, err := w.look(ctx)
+		switch {
+		case err == nil:
+			display.show(newProgress(seen.experiment, seen.trials, now))
+		case w.isFinal(err):
+			return nil, err
+		default:
+			display.notice(fmt.Sprintf("Cannot reach the cluster, trying again: %v", err))
+		}
+		if err == nil {
+			done, err := w.isOver(seen.experiment, now)
+			if err != nil || done {
+				return seen.experiment, err
+			}
+		}
+		if o.Timeout > 0 && now.Sub(start) >= o.Timeout {
+			return nil, fmt.Errorf("experiment %s is not complete after %s; it goes on: kubectl assay watch %s -n %s", o.Name, o.Timeout, o.Name, cluster.Namespace)
+		}
+		if err := s.Sleep(ctx, interval); err != nil {
+			return nil, fmt.Errorf("stopped watching experiment %s, which goes on: %w", o.Name, err)
+		}
+	}
+}
+
+// watcher remembers between looks what cannot be read again.
+type watcher struct {
+	cluster session.Cluster
+	name    string
+
+	found         bool
+	refusedSince  time.Time
+	completeSince time.Time
+}
+
+// seen is what one look shows.
+type seen struct {
+	experiment *v1alpha1.Experiment
+	trials     []v1alpha1.Trial
+}
+
+func (w *watcher) look(ctx context.Context) (seen, error) {
+	var exp v1alpha1.Experiment
+	if err := w.cluster.Client.Get(ctx, client.ObjectKey{Namespace: w.cluster.Namespace, Name: w.name}, &exp); err != nil {
+		return seen{}, fmt.Errorf("get Experiment %s in namespace %s: %w", w.name, w.cluster.Namespace, err)
+	}
+	w.found = true
+	var list v1alpha1.TrialList
+	if err := w.cluster.Client.List(ctx, &list, client.InNamespace(w.cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: w.name}); err != nil {
+		return seen{}, fmt.Errorf("list the Trials of experiment %s in namespace %s: %w", w.name, w.cluster.Namespace, err)
+	}
+	return seen{experiment: &exp, trials: list.Items}, nil
+}
+
+// isFinal reports whether trying again cannot help.
+func (w *watcher) isFinal(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || meta.IsNoMatchError(err) ||
+		errors.Is(err, context.Canceled)
+}
+
+// isOver reports whether the experiment is complete and its results are stored. An error says why that will not be.
+func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (bool, error) {
+	if refused := current(exp, v1alpha1.ExperimentAccepted); refused != nil && refused.Status == metav1.ConditionFalse {
+		if w.refusedSince.IsZero() {
+			w.refusedSince = now
+		}
+		if now.Sub(w.refusedSince) >= patience {
+			return false, fmt.Errorf("experiment %s is not accepted (%s): %s", exp.Name, refused.Reason, refused.Message)
+		}
+		return false, nil
+	}
+	w.refusedSince = time.Time{}
+	if !isTrue(exp, v1alpha1.ExperimentComplete) {
+		return false, nil
+	}
+	if w.completeSince.IsZero() {
+		w.completeSince = now
+	}
+	if isTrue(exp, v1alpha1.ExperimentResultsStored) {
+		return true, nil
+	}
+	if now.Sub(w.completeSince) >= patience {
+		why := "the controller has not said why"
+		if c := current(exp, v1alpha1.ExperimentResultsStored); c != nil {
+			why = c.Message
+		}
+		return false, fmt.Errorf("experiment %s is complete and its results are not stored: %s", exp.Name, why)
+	}
+	return false, nil
+}
+
+// current is a condition that is about the spec as it is now, or nil.
+func current(exp *v1alpha1.Experiment, kind string) *metav1.Condition {
+	c := meta.FindStatusCondition(exp.Status.Conditions, kind)
+	if c == nil || max(c.ObservedGeneration, exp.Status.ObservedGeneration) < exp.Generation {
+		return nil
+	}
+	return c
+}
+
+func isTrue(exp *v1alpha1.Experiment, kind string) bool {
+	c := current(exp, kind)
+	return c != nil && c.Status == metav1.ConditionTrue
+}

@@ -1,0 +1,335 @@
+package watch_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/cli/watch"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var start = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
+
+// scene is a cluster whose state changes each time that the watcher sleeps, and a clock that only sleeping moves.
+type scene struct {
+	t       *testing.T
+	client  client.Client
+	now     time.Time
+	out     bytes.Buffer
+	steps   []func()
+	fail    error // of every call, while it is set
+	session *session.Session
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	scheme, err := session.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{t: t, now: start}
+	s.client = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Experiment{}, &v1alpha1.Trial{}).
+		WithInterceptorFuncs(interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if s.fail != nil {
+				return s.fail
+			}
+			return c.Get(ctx, key, obj, opts...)
+		}}).Build()
+	s.session = &session.Session{Out: &s.out, Now: func() time.Time { return s.now }, Sleep: func(_ context.Context, d time.Duration) error {
+		s.now = s.now.Add(d)
+		if len(s.steps) > 0 {
+			s.steps[0]()
+			s.steps = s.steps[1:]
+		}
+		return nil
+	}}
+	s.create(&v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "ns", Generation: 1}})
+	return s
+}
+
+func (s *scene) create(o client.Object) {
+	s.t.Helper()
+	if err := s.client.Create(s.t.Context(), o); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// experiment changes the status of the experiment.
+func (s *scene) experiment(change func(*v1alpha1.ExperimentStatus)) {
+	s.t.Helper()
+	var e v1alpha1.Experiment
+	failing := s.fail
+	s.fail = nil
+	if err := s.client.Get(s.t.Context(), client.ObjectKey{Namespace: "ns", Name: "e"}, &e); err != nil {
+		s.t.Fatal(err)
+	}
+	s.fail = failing
+	change(&e.Status)
+	if err := s.client.Status().Update(s.t.Context(), &e); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) condition(kind string, status metav1.ConditionStatus, reason, message string) {
+	s.t.Helper()
+	s.experiment(func(st *v1alpha1.ExperimentStatus) {
+		meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(s.now)})
+	})
+}
+
+func (s *scene) counts(planned, succeeded, invalid int32) {
+	s.t.Helper()
+	s.experiment(func(st *v1alpha1.ExperimentStatus) {
+		st.Trials = v1alpha1.TrialCounts{Planned: planned, Succeeded: succeeded, Invalid: invalid}
+	})
+}
+
+// trial makes a trial, or brings it up to the condition that is given.
+func (s *scene) trial(name string, repetition, attempt int32, upTo, reason string) {
+	s.t.Helper()
+	key := client.ObjectKey{Namespace: "ns", Name: name}
+	var t v1alpha1.Trial
+	if err := s.client.Get(s.t.Context(), key, &t); apierrors.IsNotFound(err) {
+		t = v1alpha1.Trial{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{v1alpha1.LabelExperiment: "e"}, CreationTimestamp: metav1.NewTime(s.now)},
+			Spec: v1alpha1.TrialSpec{
+				Experiment: "e", Repetition: repetition, Attempt: attempt, Point: v1alpha1.Point{Coordinates: map[string]string{"variant": "ideal", "clients": "5"}},
+				Schedule: v1alpha1.Schedule{WarmUp: "4s", Measure: "6s", CoolDown: "2s", Drain: "2s"},
+			},
+		}
+		s.create(&t)
+	} else if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, kind := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning, v1alpha1.TrialCollected, v1alpha1.TrialValid, v1alpha1.TrialCleanedUp, v1alpha1.TrialComplete} {
+		if upTo == "" {
+			break
+		}
+		status, why := metav1.ConditionTrue, "Done"
+		if kind == v1alpha1.TrialValid && reason == "Invalid" {
+			status = metav1.ConditionFalse
+		}
+		if kind == v1alpha1.TrialComplete {
+			why = reason
+		}
+		meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: why, LastTransitionTime: metav1.NewTime(s.now)})
+		if kind == v1alpha1.TrialRunning && t.Status.ZeroUnixNanos == 0 {
+			t.Status.ZeroUnixNanos = s.now.Add(4 * time.Second).UnixNano()
+		}
+		if kind == upTo {
+			break
+		}
+	}
+	if err := s.client.Status().Update(s.t.Context(), &t); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) annotate(name, progress string) {
+	s.t.Helper()
+	var t v1alpha1.Trial
+	if err := s.client.Get(s.t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &t); err != nil {
+		s.t.Fatal(err)
+	}
+	t.Annotations = map[string]string{v1alpha1.AnnotationProgress: progress}
+	if err := s.client.Update(s.t.Context(), &t); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) until(o watch.Options) error {
+	o.Name = "e"
+	_, err := watch.Until(s.t.Context(), s.session, session.Cluster{Client: s.client, Namespace: "ns"}, o)
+	return err
+}
+
+// play is an experiment of two trials, the first of which is invalid once.
+func (s *scene) play() {
+	nothing := func() {}
+	broken := apierrors.NewServiceUnavailable("apiserver restarts")
+	s.steps = []func(){
+		func() { s.condition(v1alpha1.ExperimentAccepted, "True", "Valid", "") },
+		func() { s.counts(2, 0, 0); s.trial("e-0", 0, 0, "", "") },
+		func() { s.trial("e-0", 0, 0, v1alpha1.TrialAdmitted, "") },
+		func() { s.fail = broken },
+		nothing,
+		func() { s.fail = nil },
+		func() { s.trial("e-0", 0, 0, v1alpha1.TrialRunning, "") },
+		func() { s.annotate("e-0", `{"committed": 10, "perSecond": 1873.4}`) },
+		nothing, nothing, nothing, nothing, nothing, nothing,
+		func() { s.trial("e-0", 0, 0, v1alpha1.TrialValid, "Invalid") },
+		func() { s.trial("e-0", 0, 0, v1alpha1.TrialComplete, "Invalid"); s.counts(2, 0, 1) },
+		func() { s.trial("e-1", 0, 1, "", "") },
+		func() { s.trial("e-1", 0, 1, v1alpha1.TrialComplete, "Succeeded"); s.counts(2, 1, 1) },
+		func() { s.trial("e-2", 1, 0, v1alpha1.TrialStarted, "") },
+		func() { s.trial("e-2", 1, 0, v1alpha1.TrialComplete, "Succeeded"); s.counts(2, 2, 1) },
+		func() {
+			s.condition(v1alpha1.ExperimentComplete, "True", "AllTrialsValid", "All 2 trials of 1 points are valid.")
+		},
+		nothing,
+		func() { s.condition(v1alpha1.ExperimentResultsStored, "True", "Stored", "") },
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, terminal := range map[string]bool{"lines": false, "terminal": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.session.Terminal, s.session.Width = terminal, 100
+			s.play()
+			if err := s.until(watch.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if len(s.steps) > 0 {
+				t.Errorf("it ended %d steps before the results were stored", len(s.steps))
+			}
+			got := strings.ReplaceAll(s.out.String(), "\x1b", "<ESC>")
+			path := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatalf("%v; run the test with -update", err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got); run the test with -update if it is meant:\n%s", diff)
+			}
+		})
+	}
+}
+
+// A terminal must hold, after all redrawing, the last picture only, and no line wider than it is.
+func TestTerminalRedrawsInPlace(t *testing.T) {
+	s := newScene(t)
+	s.session.Terminal, s.session.Width = true, 60
+	s.play()
+	if err := s.until(watch.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var screen []string
+	for _, line := range strings.SplitAfter(s.out.String(), "\n") {
+		for strings.HasPrefix(line, "\x1b[") {
+			up, rest, _ := strings.Cut(strings.TrimPrefix(line, "\x1b["), "A\x1b[J")
+			n := int(up[0] - '0')
+			if len(up) != 1 || n > len(screen) {
+				t.Fatalf("goes %s lines up of %d", up, len(screen))
+			}
+			screen, line = screen[:len(screen)-n], rest
+		}
+		if len(line) > 60 && !strings.HasPrefix(line, "Cannot reach") { // its line break included; notices are never redrawn
+			t.Errorf("a line of %d characters on a terminal of 60: %q", len(line), line)
+		}
+		if line != "" {
+			screen = append(screen, strings.TrimRight(line, "\n"))
+		}
+	}
+	last := screen[len(screen)-1]
+	if !strings.Contains(last, "e  [########################]  complete, 2 of 2 trials") || len(screen) > 4 {
+		t.Errorf("the screen holds at the end:\n%s", strings.Join(screen, "\n"))
+	}
+}
+
+func TestEnds(t *testing.T) {
+	notAllowed := apierrors.NewForbidden(schema.GroupResource{Group: "assay.dev", Resource: "experiments"}, "e", errors.New("no"))
+	for name, tc := range map[string]struct {
+		prepare func(*scene)
+		options watch.Options
+		want    string
+		within  time.Duration
+	}{
+		"timeout": {
+			prepare: func(*scene) {}, options: watch.Options{Timeout: time.Minute},
+			want: "not complete after 1m0s; it goes on: kubectl assay watch e -n ns", within: 62 * time.Second,
+		},
+		"timeout while the cluster is away": {
+			prepare: func(s *scene) { s.fail = errors.New("connection refused") }, options: watch.Options{Timeout: time.Minute},
+			want: "not complete after 1m0s", within: 62 * time.Second,
+		},
+		"not accepted": {
+			prepare: func(s *scene) {
+				s.condition(v1alpha1.ExperimentAccepted, "False", "InvalidSpec", "spec.sweep: no axis")
+			},
+			want: "not accepted (InvalidSpec): spec.sweep: no axis", within: 32 * time.Second,
+		},
+		"no such experiment": {
+			prepare: func(s *scene) {
+				s.fail = apierrors.NewNotFound(schema.GroupResource{Group: "assay.dev", Resource: "experiments"}, "e")
+			},
+			want: "get Experiment e in namespace ns", within: time.Second,
+		},
+		"not allowed": {prepare: func(s *scene) { s.fail = notAllowed }, want: "forbidden", within: time.Second},
+		"results not stored": {
+			prepare: func(s *scene) {
+				s.condition(v1alpha1.ExperimentComplete, "True", "AllTrialsValid", "")
+				s.condition(v1alpha1.ExperimentResultsStored, "False", "StoreFailed", "The quota for ConfigMaps is used up.")
+			},
+			want: "its results are not stored: The quota for ConfigMaps is used up.", within: 32 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			tc.prepare(s)
+			err := s.until(tc.options)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want: %s", err, tc.want)
+			}
+			if took := s.now.Sub(start); took > tc.within {
+				t.Errorf("ended after %s, want %s at most", took, tc.within)
+			}
+		})
+	}
+}
+
+// A System that arrives after the experiment makes it acceptable; watching goes on.
+func TestSurvivesLateSystem(t *testing.T) {
+	s := newScene(t)
+	s.condition(v1alpha1.ExperimentAccepted, "False", "SystemNotFound", "System x is not there.")
+	s.steps = []func(){
+		func() { s.condition(v1alpha1.ExperimentAccepted, "True", "Valid", "") },
+		func() {
+			s.condition(v1alpha1.ExperimentComplete, "True", "AllTrialsValid", "")
+			s.condition(v1alpha1.ExperimentResultsStored, "True", "Stored", "")
+		},
+	}
+	if err := s.until(watch.Options{}); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(s.out.String(), "not accepted") {
+		t.Errorf("the user was not told:\n%s", s.out.String())
+	}
+}
+
+// Conditions about an older spec say nothing about this one.
+func TestIgnoresStaleConditions(t *testing.T) {
+	s := newScene(t)
+	s.experiment(func(st *v1alpha1.ExperimentStatus) {
+		for _, kind := range []string{v1alpha1.ExperimentComplete, v1alpha1.ExperimentResultsStored} {
+			meta.SetStatusCondition(&st.Conditions, metav1.Condition{Type: kind, Status: "True", Reason: "Stored", ObservedGeneration: 0})
+		}
+	})
+	if err := s.until(watch.Options{Timeout: 10 * time.Second}); err == nil || !strings.Contains(err.Error(), "not complete") {
+		t.Errorf("got %v, want a timeout", err)
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -133,7 +134,8 @@ func (l *local) startReplicas(layout quorum.Layout, privs []auth.PrivateKey, new
 }
 
 // loadRun is a closed loop: each client begins its next transaction when the
-// last one ended, and tries an aborted one again at once.
+// last one ended, and tries an aborted one again after a random pause that
+// grows with the number of attempts.
 type loadRun struct {
 	host                *transport.ClientHost
 	y                   *workload.YCSBT
@@ -154,7 +156,7 @@ func (r *loadRun) run(clients int) {
 			done := make(chan client.Result, 1)
 			for seq := uint64(0); time.Now().Before(r.stopAt); seq++ {
 				start := time.Now()
-				for {
+				for attempt := 0; ; attempt++ {
 					req := driver.Transaction(r.y, uint32(i), seq)
 					req.Timeout = 10 * time.Second
 					req.Done = func(res client.Result) { done <- res }
@@ -162,6 +164,7 @@ func (r *loadRun) run(clients int) {
 					if res := <-done; r.record(res, start) || !time.Now().Before(r.stopAt) {
 						break
 					}
+					time.Sleep(time.Duration(rand.Int64N(int64(time.Millisecond) << min(attempt, 6))))
 				}
 			}
 		}()

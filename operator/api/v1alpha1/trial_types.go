@@ -104,6 +104,11 @@ type TrialStatus struct {
 	// +optional
 	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
 
+	// podsDigest names the pods that were released. A pod that is made again during the run is another one, and the run is lost.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PodsDigest string `json:"podsDigest,omitempty"`
+
 	// headline numbers of the measurement window.
 	// +optional
 	Headline *Headline `json:"headline,omitempty"`

@@ -2,6 +2,8 @@ package trial
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -52,6 +54,7 @@ func (r *Reconciler) release(_ context.Context, s *scope) (bool, time.Duration, 
 		}
 	}
 	w := timeline.FromSchedule(s.trial.Spec.Schedule)
+	s.trial.Status.PodsDigest = s.podsDigest()
 	s.trial.Status.ZeroUnixNanos = s.now.Add(releaseLead + w.WarmUp).UnixNano()
 	s.done(v1alpha1.TrialRunning, v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released.", &s.trial.Status.Times.Released)
 	return false, time.Millisecond, nil
@@ -127,22 +130,33 @@ func (r *Reconciler) endGrace(s *scope) time.Duration {
 
 // runLost gives up a run whose pods are gone or were made again: its measurements cannot be had any more.
 func (r *Reconciler) runLost(s *scope) bool {
-	released := s.trial.Status.Times.Released
 	for _, name := range s.everyName() {
 		p := s.pods[name]
 		switch {
 		case p == nil:
 			s.giveUp(v1alpha1.ReasonRunLost, "Pod %s is gone in the middle of the run.", name)
 			return true
-		case released != nil && p.CreationTimestamp.After(released.Time.Add(time.Second)):
-			s.giveUp(v1alpha1.ReasonRunLost, "Pod %s was made again in the middle of the run.", name)
-			return true
 		case p.Status.Phase == corev1.PodFailed:
 			s.giveUp(v1alpha1.ReasonRunLost, "Pod %s failed in the middle of the run: %s %s", name, p.Status.Reason, p.Status.Message)
 			return true
 		}
 	}
+	if s.podsDigest() != s.trial.Status.PodsDigest {
+		s.giveUp(v1alpha1.ReasonRunLost, "A pod was made again in the middle of the run.")
+		return true
+	}
 	return false
+}
+
+// podsDigest names the pods that take part, by their UIDs.
+func (s *scope) podsDigest() string {
+	h := sha256.New()
+	for _, name := range s.everyName() {
+		if p := s.pods[name]; p != nil {
+			fmt.Fprintf(h, "%s=%s\n", name, p.UID)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
 // annotationProgress of a running Trial holds a protocol.Progress, for people who watch.

@@ -1,0 +1,360 @@
+package trial
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
+
+// agents plays the coordinator and the agents behind it: it keeps directives and answers with the reports that a test sets.
+type agents struct {
+	mu         sync.Mutex
+	registered map[string]coordinator.Pod
+	directives map[string]protocol.Directive
+	reports    map[string]*protocol.Report
+}
+
+func newAgents() *agents {
+	return &agents{registered: map[string]coordinator.Pod{}, directives: map[string]protocol.Directive{}, reports: map[string]*protocol.Report{}}
+}
+
+func (a *agents) Register(_ types.NamespacedName, pods []coordinator.Pod) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.registered)
+	for _, p := range pods {
+		a.registered[p.Name] = p
+	}
+}
+
+func (a *agents) Direct(_ types.NamespacedName, pod string, d protocol.Directive, _ []protocol.File) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.directives[pod] = d
+}
+
+func (a *agents) Report(_ types.NamespacedName, pod string) (*protocol.Report, time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reports[pod], time.Time{}
+}
+
+func (a *agents) Forget(types.NamespacedName) {}
+
+// obey makes every agent do at once what its directive says.
+func (a *agents) obey() {
+	for name, r := range a.reports {
+		d := a.directives[name]
+		r.FilesDigest, r.NamesResolved = d.FilesDigest, d.FilesDigest != ""
+		r.Ready = d.Start
+		r.AtBarrier = d.Start && d.Client != nil
+		r.Commands = nil
+		for _, c := range d.Commands {
+			r.Commands = append(r.Commands, protocol.CommandResult{ID: c.ID})
+		}
+		if d.Run != nil {
+			r.Actions = nil
+			for _, x := range d.Run.Actions {
+				r.Actions = append(r.Actions, protocol.ActionRecord{ID: x.ID, Planned: x.At, Started: x.At, Confirmed: x.At + time.Millisecond})
+			}
+		}
+		r.Finished = d.Finish
+	}
+}
+
+// play is one trial on a stage: a real API server, a fake clock, and agents that the test speaks for.
+type play struct {
+	t      *testing.T
+	env    *testenv.Env
+	ns     string
+	clock  *clocktesting.FakeClock
+	agents *agents
+	r      *Reconciler
+	key    types.NamespacedName
+	system v1alpha1.SystemSpec
+}
+
+// newPlay makes a trial of a small system with one fault and two client pods, and everything that it refers to.
+func newPlay(t *testing.T, change func(*v1alpha1.SystemSpec)) *play {
+	t.Helper()
+	env := testenv.Get(t)
+	p := &play{t: t, env: env, ns: env.Namespace(t), agents: newAgents(), clock: clocktesting.NewFakeClock(time.Now())}
+	p.system = builders.System("echo").Count("2*f+1").Set(func(s *v1alpha1.SystemSpec) {
+		s.Replicas.ReadyTimeout = "60s"
+		if change != nil {
+			change(s)
+		}
+	}).Obj().Spec
+	p.newReconciler()
+	p.key = p.newTrial("trial-0")
+	return p
+}
+
+// newReconciler is a manager that has just started: it remembers nothing.
+func (p *play) newReconciler() {
+	p.r = &Reconciler{
+		Client: p.env.Client, Reader: p.env.Client, Clock: p.clock, Recorder: events.NewFakeRecorder(1000), Coordinator: p.agents,
+		Environment: render.Environment{AgentImage: "agent", CoordinatorAddress: "coordinator:7443", CoordinatorCA: "ca"},
+	}
+}
+
+func (p *play) newTrial(name string) types.NamespacedName {
+	p.t.Helper()
+	exp := builders.Experiment("exp").Namespace(p.ns).System("echo").NodeKill("crash", "-1s", 2).
+		Set(func(s *v1alpha1.ExperimentSpec) {
+			s.Clients.Nodes, s.Clients.Count = 2, 4
+			s.Faults[0].EveryPoint = true
+		}).Obj()
+	pl, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{"echo": p.system})
+	if len(errs) > 0 {
+		p.t.Fatal(errs.ToAggregate())
+	}
+	raw, err := json.Marshal(p.system)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "exp-echo"}, Data: runtime.RawExtension{Raw: raw}}
+	spec := pl.Points[0].Template
+	spec.System.Revision, spec.Seed = revision.Name, 1
+	trial := &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name, Labels: map[string]string{v1alpha1.LabelExperiment: "exp"}}, Spec: spec}
+	for _, o := range []client.Object{revision, exp, trial} {
+		if err := p.env.Client.Create(p.t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
+			p.t.Fatalf("create %T: %v", o, err)
+		}
+	}
+	p.t.Cleanup(func() { p.discard(client.ObjectKeyFromObject(trial)) })
+	return client.ObjectKeyFromObject(trial)
+}
+
+// discard takes a trial off the stage, so that the next test's is not queued behind it.
+func (p *play) discard(key types.NamespacedName) {
+	trial := &v1alpha1.Trial{}
+	if err := p.env.Client.Get(context.Background(), key, trial); err != nil {
+		return
+	}
+	trial.Finalizers = nil
+	if err := p.env.Client.Update(context.Background(), trial); err != nil {
+		p.t.Errorf("drop the finalizers: %v", err)
+	}
+	if err := p.env.Client.Delete(context.Background(), trial); client.IgnoreNotFound(err) != nil {
+		p.t.Errorf("delete the trial: %v", err)
+	}
+}
+
+func (p *play) reconcile() ctrl.Result {
+	p.t.Helper()
+	result, err := p.r.Reconcile(p.t.Context(), ctrl.Request{NamespacedName: p.key})
+	if err != nil {
+		p.t.Fatalf("reconcile: %v", err)
+	}
+	return result
+}
+
+// settle reconciles until nothing changes any more. The agents do what they are told in between when obedient.
+func (p *play) settle(obedient bool) {
+	p.t.Helper()
+	last := ""
+	for range 30 {
+		p.reconcile()
+		if obedient {
+			p.agents.obey()
+		}
+		directives, err := json.Marshal(p.agents.directives)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		now := p.trial().ResourceVersion + string(directives)
+		if now == last {
+			return
+		}
+		last = now
+	}
+	p.t.Fatal("the trial does not settle")
+}
+
+func (p *play) trial() *v1alpha1.Trial {
+	p.t.Helper()
+	trial := &v1alpha1.Trial{}
+	if err := p.env.Client.Get(p.t.Context(), p.key, trial); err != nil {
+		p.t.Fatal(err)
+	}
+	return trial
+}
+
+func (p *play) layout() *render.Layout {
+	trial := p.trial()
+	return render.NewLayout(p.ns, trial.Name, &trial.Spec, &p.system)
+}
+
+// schedule plays the controllers and kubelets: it makes the pods of the trial's StatefulSets and Jobs, gives them addresses, and lets their agents report.
+func (p *play) schedule() {
+	p.t.Helper()
+	l := p.layout()
+	for i, r := range l.Replicas {
+		p.pod(r.Name, i, map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica})
+		p.agents.reports[r.Name] = &protocol.Report{Incarnation: "1"}
+	}
+	for i, c := range l.Clients {
+		p.pod(c.Name+"-x", 100+i, map[string]string{v1alpha1.LabelPart: v1alpha1.PartClient, "batch.kubernetes.io/job-completion-index": fmt.Sprint(c.Index)})
+		p.agents.reports[c.Name] = &protocol.Report{Incarnation: "1"}
+	}
+	if p.system.Prepare != nil {
+		p.pod(l.PrepareJob(), 200, map[string]string{v1alpha1.LabelPart: v1alpha1.PartPrepare})
+		p.agents.reports[l.PrepareJob()] = &protocol.Report{Incarnation: "1"}
+	}
+}
+
+func (p *play) pod(name string, n int, labels map[string]string) {
+	p.t.Helper()
+	labels[v1alpha1.LabelTrial] = p.key.Name
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name, Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: new(int64)},
+	}
+	if err := p.env.Client.Create(p.t.Context(), pod); err != nil {
+		p.t.Fatalf("create pod %s: %v", name, err)
+	}
+	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, fmt.Sprintf("10.0.0.%d", n+1)
+	if err := p.env.Client.Status().Update(p.t.Context(), pod); err != nil {
+		p.t.Fatalf("run pod %s: %v", name, err)
+	}
+}
+
+// deployed brings the trial to where all pods run.
+func (p *play) deployed() {
+	p.t.Helper()
+	p.settle(false)
+	p.schedule()
+}
+
+// starting brings the trial to where replicas are started and none is ready.
+func (p *play) starting() {
+	p.t.Helper()
+	p.deployed()
+	for range 4 {
+		p.reconcile()
+		p.agents.obey()
+		for _, r := range p.agents.reports {
+			r.Ready = false
+		}
+	}
+}
+
+// released brings the trial to the middle of its run.
+func (p *play) released() {
+	p.t.Helper()
+	p.deployed()
+	p.settle(true)
+	if p.trial().Status.ZeroUnixNanos == 0 {
+		p.t.Fatalf("the run was not released: %s", p.conditions())
+	}
+}
+
+// measured ends the run: every client reports so many commits, after the time that a run takes.
+func (p *play) measured(commits int64, startSpread time.Duration) {
+	p.t.Helper()
+	p.clock.Step(40 * time.Second)
+	store := &Store{Client: p.env.Client}
+	for i, c := range p.layout().Clients {
+		h := results.NewHistogram()
+		for range commits {
+			h.Record(5 * time.Millisecond)
+		}
+		latency, err := h.Encode()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		b, err := results.EncodeClient(results.Client{
+			Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count), StartedNanos: int64(i) * startSpread.Nanoseconds(),
+			MeasureNanos: (20 * time.Second).Nanoseconds(), Counters: results.Counters{Offered: commits, Committed: commits}, Latency: latency,
+			Timeline: results.NewTimeline(-5000, 270),
+		})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		var packed bytes.Buffer
+		gz := gzip.NewWriter(&packed)
+		if _, err := gz.Write(b); err != nil {
+			p.t.Fatal(err)
+		}
+		if err := gz.Close(); err != nil {
+			p.t.Fatal(err)
+		}
+		if err := store.StoreResults(p.t.Context(), p.agents.registered[c.Name], packed.Bytes()); err != nil {
+			p.t.Fatal(err)
+		}
+		p.agents.reports[c.Name].Over, p.agents.reports[c.Name].Sent = true, true
+	}
+}
+
+func (p *play) condition(name string) *metav1.Condition {
+	p.t.Helper()
+	c := meta.FindStatusCondition(p.trial().Status.Conditions, name)
+	if c == nil {
+		return &metav1.Condition{Status: metav1.ConditionUnknown}
+	}
+	return c
+}
+
+func (p *play) conditions() string {
+	b, err := json.MarshalIndent(p.trial().Status.Conditions, "", " ")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// wantEnd checks how the trial ended, and that nothing of it is left but its results.
+func (p *play) wantEnd(outcome, reason string) results.Trial {
+	p.t.Helper()
+	if c := p.condition(v1alpha1.TrialComplete); c.Status != metav1.ConditionTrue || c.Reason != outcome {
+		p.t.Fatalf("the trial ended as %s %s, want %s:\n%s", c.Status, c.Reason, outcome, p.conditions())
+	}
+	if c := p.condition(v1alpha1.TrialValid); c.Reason != reason {
+		p.t.Fatalf("the reason is %s (%s), want %s", c.Reason, c.Message, reason)
+	}
+	left, err := p.r.deleteAll(p.t.Context(), p.key)
+	if err != nil || left != "" {
+		p.t.Fatalf("left over: %s %v", left, err)
+	}
+	cm := &corev1.ConfigMap{}
+	if err := p.env.Client.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.trial().Status.ResultsConfigMap}, cm); err != nil {
+		p.t.Fatalf("read the results: %v", err)
+	}
+	trial, err := results.DecodeTrial([]byte(cm.Data[trialKey]))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if trial.Outcome != outcome {
+		p.t.Errorf("the results say %s, want %s", trial.Outcome, outcome)
+	}
+	return trial
+}

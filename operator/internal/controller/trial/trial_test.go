@@ -1,0 +1,351 @@
+package trial
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+func TestATrialLivesAndLeavesOnlyItsResults(t *testing.T) {
+	p := newPlay(t, nil)
+	p.settle(false)
+	if c := p.condition(v1alpha1.TrialDeployed); c.Reason != v1alpha1.ReasonPodsPending {
+		t.Fatalf("without pods Deployed is %s: %s", c.Reason, c.Message)
+	}
+	p.schedule()
+	p.settle(true)
+	if d := p.agents.directives[p.layout().Replicas[2].Name]; d.Run == nil || len(d.Run.Actions) != 1 {
+		t.Fatalf("replica 2's directive is %+v, want a run with its kill", d)
+	}
+	if d := p.agents.directives[p.layout().Replicas[0].Name]; len(d.Run.Actions) != 0 {
+		t.Errorf("replica 0 gets actions %v, want none", d.Run.Actions)
+	}
+	p.measured(1000, 0)
+	p.settle(true)
+	trial := p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
+	if trial.Summary.Committed != 2000 || trial.Summary.Throughput != 100 || len(trial.Faults) != 1 || trial.Faults[0].ConfirmedMillis != -999 {
+		t.Errorf("results are %+v with faults %+v", trial.Summary, trial.Faults)
+	}
+	if h := p.trial().Status.Headline; h.MeanLatencyMicroseconds < 4990 || h.MeanLatencyMicroseconds > 5010 {
+		t.Errorf("the headline is %+v, want a mean latency of about 5000 us", h)
+	}
+}
+
+func TestWhyTrialsEnd(t *testing.T) {
+	first := func(p *play) *protocol.Report { return p.agents.reports[p.layout().Replicas[0].Name] }
+	tests := map[string]struct {
+		system  func(*v1alpha1.SystemSpec)
+		happens func(p *play)
+		outcome string
+		reason  string
+	}{
+		"pods that never come": {
+			happens: func(p *play) { p.settle(false); p.clock.Step(deployTimeout + time.Second) },
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonDeadlineExceeded,
+		},
+		"replicas that never get ready": {
+			happens: func(p *play) { p.starting(); p.clock.Step(2 * time.Minute) },
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonDeadlineExceeded,
+		},
+		"a replica that exits before the run": {
+			happens: func(p *play) {
+				p.starting()
+				first(p).Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateExited, ExitCode: 3, Tail: "no keys"}}
+			},
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonReplicaExited,
+		},
+		"a replica that exits in the run": {
+			happens: func(p *play) {
+				p.released()
+				first(p).Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateExited, ExitCode: 139, Tail: "segfault"}}
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonReplicaExited,
+		},
+		"an agent that cannot go on": {
+			happens: func(p *play) { p.deployed(); first(p).Failure = "nftables is not usable" },
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonFailed,
+		},
+		"a step that fails": {
+			system: func(s *v1alpha1.SystemSpec) {
+				s.Steps = []v1alpha1.Step{{Name: "load", On: v1alpha1.StepFirstReplica, Command: []string{"/load"}, Until: "ExitZero", Timeout: "1s"}}
+			},
+			happens: func(p *play) {
+				p.deployed()
+				for range 4 {
+					p.reconcile()
+					p.agents.obey()
+					for i := range first(p).Commands {
+						first(p).Commands[i].ExitCode = 1
+					}
+				}
+			},
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonStepFailed,
+		},
+		"a client that ends at the barrier": {
+			happens: func(p *play) {
+				p.starting()
+				for range 3 { // the replicas get ready, and the clients start
+					p.reconcile()
+					p.agents.obey()
+					p.agents.reports[p.layout().Clients[0].Name].AtBarrier = false
+				}
+				p.agents.reports[p.layout().Clients[0].Name].Over = true
+			},
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonClientFailed,
+		},
+		"a client that ends in the window": {
+			happens: func(p *play) {
+				p.released()
+				p.clock.Step(15 * time.Second)
+				p.agents.reports[p.layout().Clients[0].Name].Over = true
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonClientFailed,
+		},
+		"results that never arrive": {
+			happens: func(p *play) { p.released(); p.clock.Step(5 * time.Minute) },
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonClientLost,
+		},
+		"a pod that is gone in the run": {
+			happens: func(p *play) {
+				p.released()
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Replicas[1].Name}}
+				if err := p.env.Client.Delete(p.t.Context(), pod); err != nil {
+					p.t.Fatal(err)
+				}
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonRunLost,
+		},
+		"a pod that is made again in the run": {
+			happens: func(p *play) {
+				p.released()
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Replicas[1].Name}}
+				if err := p.env.Client.Delete(p.t.Context(), pod); err != nil {
+					p.t.Fatal(err)
+				}
+				p.pod(pod.Name, 1, map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica})
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonRunLost,
+		},
+		"a container that the kubelet restarts": {
+			happens: func(p *play) {
+				p.released()
+				pod := &corev1.Pod{}
+				if err := p.env.Client.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.layout().Replicas[1].Name}, pod); err != nil {
+					p.t.Fatal(err)
+				}
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 1}}
+				if err := p.env.Client.Status().Update(p.t.Context(), pod); err != nil {
+					p.t.Fatal(err)
+				}
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonPodRestarted,
+		},
+		"a fault that is late": {
+			happens: func(p *play) {
+				p.released()
+				p.agents.reports[p.layout().Replicas[2].Name].Actions[0].Confirmed += time.Second
+				p.measured(10, 0)
+				p.settle(false)
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonFaultLate,
+		},
+		"a fault that is not confirmed": {
+			happens: func(p *play) {
+				p.released()
+				p.agents.reports[p.layout().Replicas[2].Name].Actions = nil
+				p.measured(10, 0)
+				p.settle(false)
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonFaultNotConfirmed,
+		},
+		"clients that start apart": {
+			happens: func(p *play) { p.released(); p.measured(10, time.Second) },
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonStartSpread,
+		},
+		"nothing committed": {
+			happens: func(p *play) { p.released(); p.measured(0, 0) },
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonNothingMeasured,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, tc.system)
+			tc.happens(p)
+			// The agents neither obey nor report an end: the clean-up must not wait for ever.
+			p.settle(false)
+			p.clock.Step(time.Minute)
+			p.settle(false)
+			trial := p.wantEnd(tc.outcome, tc.reason)
+			if tc.reason == v1alpha1.ReasonReplicaExited && len(trial.Logs) != 1 {
+				t.Errorf("the results keep logs %v, want what the replica printed last", trial.Logs)
+			}
+		})
+	}
+}
+
+// A manager that takes over in the middle of a run goes on with the same t = 0, gives the same directives, and ends the trial normally.
+func TestATakeOverGoesOnWithTheSameRun(t *testing.T) {
+	p := newPlay(t, nil)
+	p.released()
+	zero, before := p.trial().Status.ZeroUnixNanos, p.agents.directives
+	reports := p.agents.reports
+	p.agents = newAgents() // the new manager has heard of no agent
+	p.newReconciler()
+	p.clock.Step(3 * time.Second)
+	p.settle(false)
+	p.agents.reports = reports // they have dialled again
+	p.settle(true)
+	if got := p.trial().Status.ZeroUnixNanos; got != zero {
+		t.Fatalf("t = 0 moved from %d to %d", zero, got)
+	}
+	for name, d := range before {
+		if got := p.agents.directives[name]; got.Run == nil || got.Run.ZeroUnixNanos != d.Run.ZeroUnixNanos || got.FilesDigest != d.FilesDigest {
+			t.Errorf("%s: the directive changed from %+v to %+v", name, d, got)
+		}
+	}
+	p.measured(10, 0)
+	p.settle(true)
+	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
+}
+
+func TestTrialsQueue(t *testing.T) {
+	p := newPlay(t, nil)
+	p.settle(false)
+	first := p.key
+	p.key = p.newTrial("trial-1")
+	p.settle(false)
+	if c := p.condition(v1alpha1.TrialAdmitted); c.Reason != v1alpha1.ReasonQueued || !strings.Contains(c.Message, "trial-0") {
+		t.Fatalf("the second trial is %s: %s; want it queued behind trial-0", c.Reason, c.Message)
+	}
+	second := p.key
+	p.key = first
+	p.clock.Step(time.Hour) // trial-0 is given up: its pods never came
+	p.settle(false)
+	p.key = second
+	p.settle(false)
+	if c := p.condition(v1alpha1.TrialAdmitted); c.Status != metav1.ConditionTrue {
+		t.Fatalf("the second trial is not admitted after the first: %s", c.Message)
+	}
+}
+
+func TestReplicasStartOneByOne(t *testing.T) {
+	p := newPlay(t, func(s *v1alpha1.SystemSpec) { s.Replicas.Start = v1alpha1.StartOneByOne })
+	p.deployed()
+	p.reconcile()
+	for _, r := range p.agents.reports { // files are written, nobody is started
+		r.NamesResolved = true
+	}
+	for name, d := range p.agents.directives {
+		p.agents.reports[name].FilesDigest = d.FilesDigest
+	}
+	started := func() int {
+		n := 0
+		for _, r := range p.layout().Replicas {
+			if p.agents.directives[r.Name].Start {
+				n++
+			}
+		}
+		return n
+	}
+	for i, r := range p.layout().Replicas {
+		p.reconcile()
+		p.reconcile()
+		if got := started(); got != i+1 {
+			t.Fatalf("%d replicas are started while %d are ready, want %d", got, i, i+1)
+		}
+		p.agents.reports[r.Name].Ready = true
+	}
+}
+
+func TestThePrepareStepsOutputReachesEveryPod(t *testing.T) {
+	p := newPlay(t, func(s *v1alpha1.SystemSpec) {
+		s.Prepare = &v1alpha1.PrepareStep{
+			Container: v1alpha1.Container{Name: "keys", Image: "i", Command: []string{"/keys"}}, OutputPath: "/keys", Timeout: "10s",
+		}
+	})
+	p.deployed()
+	p.settle(false)
+	if c := p.condition(v1alpha1.TrialDeployed); c.Reason != v1alpha1.ReasonPreparing {
+		t.Fatalf("Deployed is %s: %s; want it to wait for the prepare step", c.Reason, c.Message)
+	}
+	job := p.layout().PrepareJob()
+	if d := p.agents.directives[job]; d.Prepare == nil || !d.Start {
+		t.Fatalf("the prepare pod's directive is %+v", d)
+	}
+	store := &Store{Client: p.env.Client}
+	if err := store.StorePrepared(t.Context(), p.agents.registered[job], tarball(t, map[string]string{"0.priv": "secret", "../../etc/passwd": "root"})); err != nil {
+		t.Fatal(err)
+	}
+	p.settle(true)
+	if p.trial().Status.ZeroUnixNanos == 0 {
+		t.Fatalf("the run was not released: %s", p.conditions())
+	}
+	files := p.r.memory.rendered[p.key].pods[p.layout().Replicas[0].Name].Files
+	var paths []string
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	if got := strings.Join(paths, " "); !strings.Contains(got, "/keys/0.priv") || strings.Contains(got, " /etc/passwd") {
+		t.Errorf("files are %s: want the keys in /keys, and nothing outside of it", got)
+	}
+	shown := &corev1.ConfigMap{}
+	if err := p.env.Client.Get(t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.layout().FilesConfigMap()}, shown); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range shown.Data {
+		if strings.Contains(content, "secret") {
+			t.Errorf("the key is shown in the ConfigMap's %s", name)
+		}
+	}
+}
+
+func TestADeletedTrialLeavesNothing(t *testing.T) {
+	p := newPlay(t, nil)
+	p.released()
+	if err := p.env.Client.Delete(t.Context(), p.trial()); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		p.reconcile()
+	}
+	trial := &v1alpha1.Trial{}
+	if err := p.env.Client.Get(t.Context(), p.key, trial); !apierrors.IsNotFound(err) {
+		t.Fatalf("the trial is still there: %v, finalizers %v", err, trial.Finalizers)
+	}
+	if left, err := p.r.deleteAll(t.Context(), p.key); err != nil || left != "" {
+		t.Errorf("left over: %s %v", left, err)
+	}
+}
+
+func tarball(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	gz := gzip.NewWriter(&b)
+	tw := tar.NewWriter(gz)
+	for name, content := range files {
+		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o400, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tw.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := gz.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

@@ -25,9 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/controller/trial"
 	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
+	admission "assay.dev/assay/operator/internal/webhook"
 )
 
 // pendingReports is how many changes of agents' reports may wait for the trial controller; one trial runs at a time, so that a few pods' worth is plenty.
@@ -152,4 +155,15 @@ func uncached() []client.Object {
 	return []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}}
 }
 
-func addExperiments(ctrl.Manager, options) error { return nil }
+// checks are made when an object is applied and again by the controller, which may see a System that came later.
+var checks = plan.Checks{Templates: render.Check, Claim: claims.Check}
+
+// addExperiments wires the admission webhooks and the experiment controller.
+func addExperiments(mgr ctrl.Manager, o options) error {
+	if o.webhookPort != 0 {
+		if err := admission.Setup(mgr, mgr.GetAPIReader(), checks, render.ParseTemplate); err != nil {
+			return err
+		}
+	}
+	return nil
+}

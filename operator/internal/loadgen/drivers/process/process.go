@@ -72,7 +72,7 @@ func Start(opts Options) (*Driver, error) {
 		ready: make(chan struct{}), dead: make(chan struct{}), outputEnded: make(chan struct{}),
 		stats: make(chan map[string]int64, 1), exited: make(chan error, 1)}
 	for i := range d.sessions {
-		d.sessions[i] = session{driver: d, client: opts.FirstClient + int32(i), next: int64(i) + int64(opts.Clients),
+		d.sessions[i] = session{driver: d, client: opts.FirstClient + int32(i), next: int64(i) + int64(opts.Clients), timeout: opts.Timeout,
 			result: make(chan loadgen.Result, 1)}
 	}
 	stdout, err := d.start()

@@ -9,10 +9,11 @@ import (
 
 // session is one client.
 type session struct {
-	driver *Driver
-	client int32
-	next   int64       // id of the next request
-	timer  *time.Timer // made with the first request
+	driver  *Driver
+	client  int32
+	next    int64 // id of the next request
+	timeout time.Duration
+	timer   *time.Timer // made with the first request
 	// waiting is the id of the request under way; whoever sets it to 0 ends the request.
 	waiting atomic.Int64
 	result  chan loadgen.Result
@@ -25,9 +26,9 @@ func (s *session) Do(r loadgen.Request) loadgen.Result {
 	s.next += int64(len(d.sessions))
 	s.waiting.Store(id)
 	if s.timer == nil {
-		s.timer = time.NewTimer(d.opts.Timeout)
+		s.timer = time.NewTimer(s.timeout)
 	} else {
-		s.timer.Reset(d.opts.Timeout)
+		s.timer.Reset(s.timeout)
 	}
 	defer s.timer.Stop()
 	d.out.send(func(b []byte) []byte { return appendBegin(b, id, s.client, r) })

@@ -23,7 +23,7 @@ test-integration: ## Tests against a real kube-apiserver and etcd.
 	@$(run_tests) integration
 
 .PHONY: test-netem
-test-netem: ## Tests that shape and break networks in the kernel; needs root.
+test-netem: ## The agent and the shaping and breaking of networks, in the kernel; as root, or most of it is skipped.
 	@$(run_tests) netem
 
 .PHONY: test-e2e

@@ -6,7 +6,7 @@
 // A package belongs to the first group that claims it, by what it needs:
 //
 //	e2e          lies under operator/test/e2e: a kind cluster with Assay on it
-//	netem        is named netem: root, because it makes network namespaces
+//	netem        is operator/internal/agent or operator/internal/netem: root, for network namespaces
 //	integration  its tests import envtest: kube-apiserver and etcd
 //	chart        lies under charts: helm
 //	unit         all others, and the modules hack/images and hack/node-image
@@ -23,12 +23,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,14 +46,11 @@ type group struct {
 	prepare func() ([]string, error) // gets what the group needs; returns environment to add
 }
 
-// errSkip says that this machine cannot run a group, and that this is no failure.
-var errSkip = errors.New("skipped")
-
 var groups = []group{
 	{name: "unit", timeout: 5 * time.Minute, modules: []string{"hack/images", "hack/node-image"}},
 	{name: "chart", timeout: 2 * time.Minute, prepare: func() ([]string, error) { return command("hack/cluster/tools.sh", "helm") }},
 	{name: "integration", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: envtestAssets},
-	{name: "netem", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: needRoot},
+	{name: "netem", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}},
 	{name: "e2e", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: func() ([]string, error) { return command("make", "deploy") }},
 }
 
@@ -80,9 +75,7 @@ func run(names, flags []string) error {
 			return fmt.Errorf("no group %q", name)
 		}
 		t.begin(name)
-		if err := groups[i].test(t, byGroup[name], flags); errors.Is(err, errSkip) {
-			t.skip(name, err.Error())
-		} else if err != nil {
+		if err := groups[i].test(t, byGroup[name], flags); err != nil {
 			t.fail(name, err.Error()+"\n")
 		}
 		t.end()
@@ -118,7 +111,7 @@ func groupOf(pkg string, testImports []string) string {
 	switch {
 	case strings.HasPrefix(below, "operator/test/e2e"):
 		return "e2e"
-	case path.Base(pkg) == "netem":
+	case strings.HasPrefix(below, "operator/internal/agent"), strings.HasPrefix(below, "operator/internal/netem"):
 		return "netem"
 	case slices.ContainsFunc(testImports, func(i string) bool {
 		return i == "sigs.k8s.io/controller-runtime/pkg/envtest" || i == module+"operator/internal/testenv"
@@ -185,7 +178,11 @@ func command(name string, args ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []string{"PATH=" + work + "/bin:" + os.Getenv("PATH"), "KUBECONFIG=" + work + "/kubeconfig"}, nil
+	kubeconfig := work + "/kubeconfig" // as hack/cluster/lib.sh names it
+	if cluster := os.Getenv("CLUSTER"); cluster != "" && cluster != "assay" {
+		kubeconfig += "-" + cluster
+	}
+	return []string{"PATH=" + work + "/bin:" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig, "ASSAY_E2E_KUBECONFIG=" + kubeconfig}, nil
 }
 
 func envtestAssets() ([]string, error) {
@@ -196,11 +193,4 @@ func envtestAssets() ([]string, error) {
 		return nil, fmt.Errorf("hack/cluster/envtest.sh: %w", err)
 	}
 	return []string{"KUBEBUILDER_ASSETS=" + strings.TrimSpace(string(out))}, nil
-}
-
-func needRoot() ([]string, error) {
-	if os.Geteuid() != 0 {
-		return nil, fmt.Errorf("%w: needs root, sudo make test-netem", errSkip)
-	}
-	return nil, nil
 }

@@ -57,7 +57,7 @@ type coordinator struct {
 
 	mu       sync.Mutex
 	client   *http.Client
-	ip       string // that was dialled last with success; names may not resolve any more once the pod is silent
+	ip       string // that was dialled last with success, which saves a look-up at each dialling
 	trouble  string // that was logged last
 	failures int    // in a row
 }
@@ -90,10 +90,14 @@ func (c *coordinator) connection() (*http.Client, error) {
 	return c.client, nil
 }
 
-// redial drops the connection in use.
-func (c *coordinator) redial(used *http.Client) {
+// redial drops the connection in use. When it was the manager who refused, another address may be better, too.
+func (c *coordinator) redial(used *http.Client, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var status *statusError
+	if errors.As(why, &status) {
+		c.ip = ""
+	}
 	if used != nil && c.client == used {
 		used.CloseIdleConnections()
 		c.client = nil
@@ -163,7 +167,7 @@ func (c *coordinator) call(ctx context.Context, method, path, kind string, body 
 		err = c.roundTrip(ctx, client, method, path, kind, body, answer)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		c.redial(client)
+		c.redial(client, err)
 	}
 	if !errors.Is(err, context.Canceled) {
 		c.logChange(err)

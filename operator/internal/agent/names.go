@@ -83,15 +83,23 @@ type question struct{ checkingDisabled, dnssecOK bool }
 func (q question) resolves(ctx context.Context, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
-	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+	resolver := net.Resolver{PreferGo: true, Dial: q.dialer("")}
+	addresses, err := resolver.LookupHost(ctx, name)
+	return err == nil && len(addresses) > 0
+}
+
+// dialer connects to the server that it is given, or to another.
+func (q question) dialer(other string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if other != "" {
+			address = other
+		}
 		conn, err := dialMarked(ctx, network, address)
 		if udp, ok := conn.(*net.UDPConn); ok && err == nil {
 			return &questionConn{UDPConn: udp, question: q}, nil
 		}
 		return conn, err
-	}}
-	addresses, err := resolver.LookupHost(ctx, name)
-	return err == nil && len(addresses) > 0
+	}
 }
 
 // questionConn sets the bits of the questions that go through it.

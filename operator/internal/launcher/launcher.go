@@ -24,6 +24,8 @@ const (
 	endTimeout = 50 * time.Millisecond
 	// outputTimeout bounds the wait for output that is still in the pipes after all processes are gone.
 	outputTimeout = time.Second
+	// lastWords is how long the news of an exit waits for the output that explains it.
+	lastWords = 50 * time.Millisecond
 )
 
 // Options of a launcher.
@@ -276,7 +278,16 @@ func (l *Launcher) ended(pid, code int) {
 		l.state.Process = Held
 	}
 	close(l.exited)
-	l.tell()
+	if l.streams == 0 {
+		l.tell()
+		return
+	}
+	// Its last words are still in the pipes, most likely; copy tells when they have arrived. A child that lives on may hold the pipes open.
+	time.AfterFunc(lastWords, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.tell()
+	})
 }
 
 // snapshot is the state with what changes all the time. The caller holds l.mu.

@@ -104,6 +104,7 @@ func replicaCommand() *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "basil: replica %d ready\n", index)
 			<-stop
+			h.Do(func() { fmt.Fprintf(cmd.ErrOrStderr(), "basil: replica %d: %+v\n", index, h.Replica.Counters) })
 			h.Close()
 			return nil
 		},

@@ -97,8 +97,8 @@ func TestVerifierChecksEachRootOnce(t *testing.T) {
 			t.Fatalf("statement %d refused", i)
 		}
 	}
-	if v.Checked() != 1 {
-		t.Errorf("%d signatures checked for one batch", v.Checked())
+	if v.checked != 1 {
+		t.Errorf("%d signatures checked for one batch", v.checked)
 	}
 }
 

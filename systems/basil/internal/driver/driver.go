@@ -28,8 +28,8 @@ import (
 	"assay.dev/assay/systems/basil/internal/workload"
 )
 
-// Version is the protocol's version.
-const Version = 1
+// version is the protocol's version.
+const version = 1
 
 // connectLimit stays below the ten seconds that the protocol allows for ready.
 const connectLimit = 8 * time.Second
@@ -156,8 +156,8 @@ func (d *Driver) serve() error {
 }
 
 func (d *Driver) onHello(m request) error {
-	if m.Version != Version {
-		return d.refuse("protocol version %d is not supported, only %d", m.Version, Version)
+	if m.Version != version {
+		return d.refuse("protocol version %d is not supported, only %d", m.Version, version)
 	}
 	if m.Clients < 1 {
 		return d.refuse("hello: clients must be at least 1")

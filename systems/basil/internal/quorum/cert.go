@@ -68,7 +68,7 @@ func (c *Checker) Loggable(m *wire.ST2) bool {
 // ValidConflict reports whether k proves that tx cannot commit.
 func (c *Checker) ValidConflict(tx *wire.Tx, k *wire.Conflict) bool {
 	return k != nil && k.Cert.Conflict == nil && k.Cert.Decision == wire.Commit &&
-		Conflicts(tx, k.Tx) && c.ValidCert(k.Tx, k.Cert)
+		conflicts(tx, k.Tx) && c.ValidCert(k.Tx, k.Cert)
 }
 
 // ValidCert reports whether cert decides tx.

@@ -79,10 +79,10 @@ func (l Layout) Leader(shard int, id wire.TxID, view uint32) int {
 	return l.First(shard) + int((uint64(view)+binary.BigEndian.Uint64(id[8:16])%uint64(l.N))%uint64(l.N))
 }
 
-// Conflicts reports whether committed, which is committed, excludes tx from
+// conflicts reports whether committed, which is committed, excludes tx from
 // committing: one of them read a version that the other's write makes stale.
 // These are lines 7-9 and 11-12 of Algorithm 1.
-func Conflicts(tx, committed *wire.Tx) bool {
+func conflicts(tx, committed *wire.Tx) bool {
 	return missedWrite(tx, committed) || missedWrite(committed, tx)
 }
 

@@ -89,7 +89,7 @@ func TestConflicts(t *testing.T) {
 		"b is after a's read":                     {tx(10, 2, false), tx(12, 10, true), false},
 		"both only read":                          {tx(10, 2, false), tx(5, 2, false), false},
 	} {
-		if got := Conflicts(tc.a, tc.b); got != tc.want {
+		if got := conflicts(tc.a, tc.b); got != tc.want {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}

@@ -49,7 +49,7 @@ func ServeReplica(listen string, addresses []Address, cfg replica.Config) (*Repl
 func ServeReplicaOn(l net.Listener, addresses []Address, cfg replica.Config) *ReplicaHost {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &ReplicaHost{
-		Loop: NewLoop(), listener: l, cancel: cancel,
+		Loop: newLoop(), listener: l, cancel: cancel,
 		conns: map[node.ID]*queue{}, next: node.FirstClient,
 	}
 	h.peers = dialAll(ctx, addresses, cfg.Index, func(from int, m wire.Message) {
@@ -143,7 +143,7 @@ type ClientHost struct {
 // RunClient connects to all replicas in the background.
 func RunClient(addresses []Address, cfg client.Config) *ClientHost {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &ClientHost{Loop: NewLoop(), layout: cfg.Checker.Layout, cancel: cancel}
+	h := &ClientHost{Loop: newLoop(), layout: cfg.Checker.Layout, cancel: cancel}
 	h.Client = client.New(cfg, &env{Loop: h.Loop, route: func(to node.ID) sink {
 		if to < 0 || int(to) >= len(h.peers.list) {
 			return nil

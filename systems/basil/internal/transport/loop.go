@@ -44,8 +44,8 @@ type Loop struct {
 	closed atomic.Bool
 }
 
-// NewLoop starts a loop.
-func NewLoop() *Loop {
+// newLoop starts a loop.
+func newLoop() *Loop {
 	l := &Loop{events: make(chan func(), loopLength), done: make(chan struct{}), exited: make(chan struct{})}
 	go func() {
 		defer close(l.exited)

@@ -78,8 +78,8 @@ func TestIncrement(t *testing.T) {
 	for range 300 {
 		v = Increment(v, y.ValueSize, 1)
 	}
-	if Counter(v) != 300 || len(v) != 16 {
-		t.Errorf("counter %d in %d bytes", Counter(v), len(v))
+	if counter(v) != 300 || len(v) != 16 {
+		t.Errorf("counter %d in %d bytes", counter(v), len(v))
 	}
 }
 

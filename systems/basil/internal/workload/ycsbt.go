@@ -66,8 +66,8 @@ func (y *YCSBT) Keys(client uint32, sequence uint64) []wire.Key {
 // Genesis returns a row's initial value: no updates so far.
 func (y *YCSBT) Genesis(wire.Key) []byte { return make([]byte, y.ValueSize) }
 
-// Counter reads how often a row was updated.
-func Counter(value []byte) uint64 {
+// counter reads how often a row was updated.
+func counter(value []byte) uint64 {
 	if len(value) < 8 {
 		return 0
 	}
@@ -78,7 +78,7 @@ func Counter(value []byte) uint64 {
 // padding. Counting makes lost updates visible.
 func Increment(value []byte, size int, client uint32) []byte {
 	out := make([]byte, size)
-	binary.LittleEndian.PutUint64(out, Counter(value)+1)
+	binary.LittleEndian.PutUint64(out, counter(value)+1)
 	for i := 8; i < size; i++ {
 		out[i] = byte(client)
 	}

@@ -62,6 +62,9 @@ func playLauncher() {
 	defer stop()
 	// A role that its child would inherit must not be played twice.
 	os.Unsetenv(roleVariable)
+	if os.Getenv("STRICT_UMASK") != "" {
+		syscall.Umask(0o077)
+	}
 	err := launcher.Serve(ctx, launcher.Options{
 		Name: os.Getenv("NAME"), RunDir: os.Getenv("RUN"), OutDir: os.Getenv("OUT"), OutputLimit: 1 << 20, Stdout: os.Stdout, Stderr: os.Stderr,
 	})
@@ -288,11 +291,11 @@ type pod struct {
 	config       string
 	agentProcess *exec.Cmd
 	offset       string
-	sys          func() *syscall.SysProcAttr
-	prefix       []string // command that runs the programs, e.g. in another namespace
+	binary       string                         // of all roles; default: this one
+	users        map[string]*syscall.Credential // by role; default: this process's
 }
 
-func newPod(t *testing.T, coordinator *fakeCoordinator, containers ...string) *pod {
+func newPod(t *testing.T, coordinator *fakeCoordinator) *pod {
 	t.Helper()
 	// Sockets have short paths only.
 	dir, err := os.MkdirTemp("", "pod")
@@ -330,12 +333,12 @@ func (p *pod) read(name string) string {
 // play starts a program and ends it with the test.
 func (p *pod) play(role string, env ...string) *exec.Cmd {
 	p.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		p.t.Fatal(err)
+	binary := p.binary
+	if binary == "" {
+		binary = self(p.t)
 	}
-	command := append(append([]string{}, p.prefix...), self)
-	cmd := exec.Command(command[0], command[1:]...)
+	cmd := exec.Command(binary)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.users[role]}
 	cmd.Env = append(os.Environ(), roleVariable+"="+role, "RUN="+p.run, "OUT="+p.out, "CONFIG="+p.config,
 		"CA="+p.dir+"/ca.crt", "TOKEN="+p.dir+"/token", "COORDINATOR="+p.coordinator.address, "OFFSET="+p.offset)
 	cmd.Env = append(cmd.Env, env...)
@@ -366,7 +369,6 @@ type logWriter struct {
 	t      *testing.T
 	prefix string
 	mu     sync.Mutex
-	over   bool
 }
 
 func (w *logWriter) Write(b []byte) (int, error) {

@@ -593,15 +593,24 @@ func TestAnAgentThatMayNotFilterPacketsSaysSoWhenAFaultNeedsIt(t *testing.T) {
 }
 
 func init() {
-	// An agent without NET_ADMIN: the capability leaves the bounding set, and the next program does not get it back.
-	roles["powerless"] = func() {
-		runtime.LockOSThread()
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_NET_ADMIN, 0, 0, 0); err != nil {
-			fmt.Fprintln(os.Stderr, "drop NET_ADMIN:", err)
+	// An agent without NET_ADMIN.
+	roles["powerless"] = func() { becomeAgentWithout(func(capability uintptr) bool { return capability == unix.CAP_NET_ADMIN }) }
+}
+
+// becomeAgentWithout drops capabilities from the bounding set, so that the next program does not get them back.
+func becomeAgentWithout(dropped func(capability uintptr) bool) {
+	runtime.LockOSThread()
+	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
+		if !dropped(capability) {
+			continue
+		}
+		// EINVAL: an older kernel, which does not know it.
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+			fmt.Fprintln(os.Stderr, "drop a capability:", err)
 			os.Exit(1)
 		}
-		os.Setenv(roleVariable, "agent")
-		fmt.Fprintln(os.Stderr, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
-		os.Exit(1)
 	}
+	os.Setenv(roleVariable, "agent")
+	fmt.Fprintln(os.Stderr, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+	os.Exit(1)
 }

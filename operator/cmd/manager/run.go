@@ -3,21 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -25,7 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cacheopts"
 	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/controller/experiment"
 	"assay.dev/assay/operator/internal/controller/trial"
 	"assay.dev/assay/operator/internal/coordinator"
 	"assay.dev/assay/operator/internal/plan"
@@ -52,7 +51,7 @@ func run(ctx context.Context, o options, logger logr.Logger, ca string) error {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logger,
-		Cache:                         cacheOptions(),
+		Cache:                         cacheopts.Options(),
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: uncached()}},
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:        o.probeAddress,
@@ -132,24 +131,6 @@ func addChecks(mgr ctrl.Manager, o options) error {
 	return nil
 }
 
-// cacheOptions keep the manager small: of the cluster's pods and their owners only those of trials, and of every object not the record of who managed which
-// field, which is often the larger half.
-func cacheOptions() cache.Options {
-	ofTrials := func() cache.ByObject {
-		exists, err := labels.NewRequirement(v1alpha1.LabelTrial, selection.Exists, nil)
-		if err != nil {
-			panic("the trial label is no label key: " + err.Error())
-		}
-		return cache.ByObject{Label: labels.NewSelector().Add(*exists)}
-	}
-	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}: ofTrials(), &corev1.Service{}: ofTrials(), &appsv1.StatefulSet{}: ofTrials(), &batchv1.Job{}: ofTrials(),
-		},
-	}
-}
-
 // uncached kinds are read from the API server: the manager may not watch other people's.
 func uncached() []client.Object {
 	return []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}}
@@ -165,5 +146,9 @@ func addExperiments(mgr ctrl.Manager, o options) error {
 			return err
 		}
 	}
-	return nil
+	reconciler := &experiment.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Checks: checks,
+		Seed: func() int64 { return 1 + rand.Int64N(1<<53-1) },
+	}
+	return reconciler.SetupWithManager(mgr)
 }

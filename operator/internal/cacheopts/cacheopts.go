@@ -1,0 +1,36 @@
+// Package cacheopts says what the manager keeps in memory.
+//
+// The API server's bookkeeping of who set which field (managedFields) is as large as many objects and is read by nobody here, so it is dropped before
+// an object is kept. Of the cluster's pods and their owners only those of trials are kept. Objects with bulky contents that are read seldom (ConfigMaps,
+// Secrets, ControllerRevisions) are not cached at all: controllers read them with the manager's API reader.
+package cacheopts
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Options of the manager's cache.
+func Options() cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: ofTrials(), &corev1.Service{}: ofTrials(), &appsv1.StatefulSet{}: ofTrials(), &batchv1.Job{}: ofTrials(),
+		},
+	}
+}
+
+func ofTrials() cache.ByObject {
+	exists, err := labels.NewRequirement(v1alpha1.LabelTrial, selection.Exists, nil)
+	if err != nil {
+		panic("the trial label is no label key: " + err.Error())
+	}
+	return cache.ByObject{Label: labels.NewSelector().Add(*exists)}
+}

@@ -23,6 +23,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// warmUp of each run of the generator. The bare client has none; its first requests make no difference.
+const warmUp = 300 * time.Millisecond
+
 // measured is what one closed loop came to.
 type measured struct{ rate, perCPUSecond float64 }
 
@@ -130,7 +133,7 @@ func (b *bench) runLoadgen(length time.Duration, flags ...string) (loadgenRun, e
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "result.json")
-	cmd := pinned(b.loadgen, append([]string{"run", "--driver", "echo", "--address", b.address, "--warm-up", "500ms",
+	cmd := pinned(b.loadgen, append([]string{"run", "--driver", "echo", "--address", b.address, "--warm-up", warmUp.String(),
 		"--measure", length.String(), "--drain", "1s", "--out", out}, flags...)...)
 	if err := startOn(generatorCPU, b.realtime, cmd); err != nil {
 		return r, fmt.Errorf("start the load generator: %w", err)
@@ -176,7 +179,7 @@ func (b *bench) measureBaseline(conns int) (measured, error) {
 	if err != nil {
 		return measured{}, err
 	}
-	length := b.length + 500*time.Millisecond // as long as the generator with its warm-up
+	length := b.length + warmUp // as long as the generator with its warm-up
 	cmd := pinned(self, baselineSubcommand, "-address", b.address, "-conns", strconv.Itoa(conns), "-length", length.String())
 	var out bytes.Buffer
 	cmd.Stdout = &out

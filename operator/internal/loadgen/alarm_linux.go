@@ -3,6 +3,7 @@ package loadgen
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,8 +29,11 @@ func MonotonicNanos() int64 {
 //	time.Sleep 1.05, 1.06, 1.06                                         spinning 19, 40, 47
 type alarm struct {
 	file *os.File
-	fd   int
-	buf  [8]byte
+	raw  syscall.RawConn
+	spec unix.ItimerSpec
+	set  bool
+	err  error
+	arm  func(fd uintptr) (done bool) // made once, so that sleeping does not allocate
 }
 
 func newAlarm() (*alarm, error) {
@@ -37,7 +41,13 @@ func newAlarm() (*alarm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a timer: %w", err)
 	}
-	return &alarm{file: os.NewFile(uintptr(fd), "timerfd"), fd: fd}, nil
+	a := &alarm{file: os.NewFile(uintptr(fd), "timerfd")}
+	if a.raw, err = a.file.SyscallConn(); err != nil {
+		a.close()
+		return nil, fmt.Errorf("create a timer: %w", err)
+	}
+	a.arm = a.armOnce
+	return a, nil
 }
 
 // sleep returns d later, or at once when d is not above 0.
@@ -45,14 +55,25 @@ func (a *alarm) sleep(d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
-	if err := unix.TimerfdSettime(a.fd, 0, &spec, nil); err != nil {
-		return fmt.Errorf("set a timer: %w", err)
-	}
-	if _, err := a.file.Read(a.buf[:]); err != nil {
+	a.spec.Value, a.set, a.err = unix.NsecToTimespec(int64(d)), false, nil
+	if err := a.raw.Read(a.arm); err != nil {
 		return fmt.Errorf("wait for a timer: %w", err)
 	}
-	return nil
+	return a.err
+}
+
+// armOnce sets the timer when it is called first, and is called again when the timer has expired. The poller's events are
+// edge-triggered and setting a timer resets it, so it need not be read: that saves two of three system calls for each sleep.
+func (a *alarm) armOnce(fd uintptr) (done bool) {
+	if a.set {
+		return true
+	}
+	a.set = true
+	if err := unix.TimerfdSettime(int(fd), 0, &a.spec, nil); err != nil {
+		a.err = fmt.Errorf("set a timer: %w", err)
+		return true
+	}
+	return false
 }
 
 func (a *alarm) close() { _ = a.file.Close() }

@@ -326,7 +326,7 @@ type ReplicasSpec struct {
 }
 
 // Gate is one thing to wait for. Exactly one of its members is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.port), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, port, http, command",messageExpression="(has(self.log) ? 'log ' : '') + (has(self.port) ? 'port ' : '') + (has(self.http) ? 'http ' : '') + (has(self.command) ? 'command ' : '') + 'is set; set exactly one of log, port, http, command'"
+// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.port), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, port, http, command",messageExpression=`(has(self.log) ? 'log ' : "") + (has(self.port) ? 'port ' : "") + (has(self.http) ? 'http ' : "") + (has(self.command) ? 'command ' : "") + 'is set; set exactly one of log, port, http, command'`
 type Gate struct {
 	// log waits for a line that the container prints.
 	// +optional
@@ -574,7 +574,7 @@ type ClientResults struct {
 }
 
 // Role says how to find the replica that plays a role. Exactly one of command, http and log is set.
-// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, http, command",messageExpression="(has(self.log) ? 'log ' : '') + (has(self.http) ? 'http ' : '') + (has(self.command) ? 'command ' : '') + 'is set; set exactly one of log, http, command'"
+// +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, http, command",messageExpression=`(has(self.log) ? 'log ' : "") + (has(self.http) ? 'http ' : "") + (has(self.command) ? 'command ' : "") + 'is set; set exactly one of log, http, command'`
 type Role struct {
 	// name of the role: leader, primary.
 	// +kubebuilder:validation:MaxLength=40

@@ -41,11 +41,11 @@ func TestAgendaGivesDueRequestsInOrder(t *testing.T) {
 }
 
 func TestAgendaExpiresAtTheTimeout(t *testing.T) {
-	a, _, unsent := newTestAgenda(1)
+	a, _, _ := newTestAgenda(1)
 	if got, _ := a.take(newTestClient(), 5*ms-1); got != -20*ms {
 		t.Errorf("1 ns before its timeout, the request of -20ms is not given, but that of %v", got)
 	}
-	a, _, unsent = newTestAgenda(1)
+	a, _, unsent := newTestAgenda(1)
 	if got, _ := a.take(newTestClient(), 5*ms); got != -10*ms || len(*unsent) != 1 {
 		t.Errorf("at its timeout, the request of -20ms is not dropped: given %v, unsent %v", got, *unsent)
 	}

@@ -2,9 +2,9 @@
 //
 // It is pure: no clock, no client, no randomness. All times are relative to t = 0, the start of the measurement window:
 //
-//	 -warmUp           0                    measure        +coolDown      +drain
-//	    |-- warm-up ---|-- window ----------|-- cool-down --|-- drain ------|
-//	    released                                            last request    over
+//	-warmUp           0                    measure        +coolDown      +drain
+//	   |-- warm-up ---|-- window ----------|-- cool-down --|-- drain ------|
+//	   released                                            last request    over
 package timeline
 
 import "time"

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,7 +110,7 @@ func sameSpec(a, b v1alpha1.ExperimentSpec) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encode spec: %w", err)
 	}
-	return string(x) == string(y), nil
+	return bytes.Equal(x, y), nil
 }
 
 func invalid(kind, name string, errs field.ErrorList) error {

@@ -75,7 +75,7 @@ func serve(ctx context.Context, args []string) (int, error) {
 	flags.DurationVar(&o.Load, "load_time", 1500*time.Millisecond, "how long to load")
 	flags.DurationVar(&o.Service, "service_time", 0, "how long an operation takes")
 	if err := flags.Parse(args); err != nil {
-		return 2, nil // flag has printed it
+		return 2, nil //nolint:nilerr // flag has printed it
 	}
 	var err error
 	if o.Config, err = readConfig(*config); err != nil {
@@ -96,7 +96,7 @@ func load(ctx context.Context, args []string, manner func(context.Context, clien
 	coolDown := flags.Float64("cooldown", 0, "`seconds` at the end that are not reported (client)")
 	flags.DurationVar(&o.PrintTime, "print_time", 300*time.Millisecond, "how long to take before printing (stress)")
 	if err := flags.Parse(args); err != nil {
-		return 2, nil // flag has printed it
+		return 2, nil //nolint:nilerr // flag has printed it
 	}
 	o.Duration, o.WarmUp, o.CoolDown = seconds(*duration), seconds(*warmUp), seconds(*coolDown)
 	var err error

@@ -115,7 +115,7 @@ func (c *cluster) end() {
 	c.stopOnce.Do(func() {
 		for i, stop := range c.stop {
 			stop()
-			<-c.ended[i]
+			_ = <-c.ended[i]
 		}
 	})
 }
@@ -271,7 +271,7 @@ func TestQuorumDoesWithoutASilentReplica(t *testing.T) {
 	o := c.clients(out, errs)
 	ctx, sigterm := context.WithCancel(context.Background())
 	defer sigterm()
-	go client.Run(ctx, o)
+	go func() { _, _ = client.Run(ctx, o) }()
 	time.Sleep(100 * time.Millisecond)
 	c.stop[3]() // in the warm-up, which is not reported
 	eventually(t, func() bool { return strings.Contains(errs.String(), client.EndLine) })

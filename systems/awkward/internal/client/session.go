@@ -41,7 +41,7 @@ func dial(ctx context.Context, id int, p *process) (*session, error) {
 		if err != nil {
 			s.close()
 			if ctx.Err() != nil {
-				return nil, nil
+				return nil, nil //nolint:nilerr // ended before it was connected is an end like any other
 			}
 			return nil, fmt.Errorf("connect to replica %d: %w", i, err)
 		}

@@ -21,6 +21,8 @@ const (
 	ReasonSystemNotFound = "SystemNotFound"
 	// ReasonInvalidSpec: the spec and its Systems do not fit together.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonSnapshotFailed: a snapshot of a System could not be written; it is tried again.
+	ReasonSnapshotFailed = "SnapshotFailed"
 	// ReasonTrialsRunning: trials are to run.
 	ReasonTrialsRunning = "TrialsRunning"
 	// ReasonSuspended: spec.suspend holds further trials back.

@@ -16,6 +16,8 @@ const (
 	LabelRegion = "assay.dev/region"
 	// LabelReplicaBase is on every StatefulSet: the index in the shard of its ordinal 0.
 	LabelReplicaBase = "assay.dev/replica-base"
+	// LabelSystem is on the snapshot of a System that an experiment took: the System's name.
+	LabelSystem = "assay.dev/system"
 	// LabelResults is on every ConfigMap with results: "experiment" or "trial".
 	LabelResults = "assay.dev/results"
 

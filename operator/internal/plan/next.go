@@ -42,13 +42,12 @@ func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step {
 	o := observe(trials)
 	o.counts.Planned = int32(p.Trials())
 	step := Step{Counts: o.counts}
-	slot, round, open := nextSlot(p, seed, o)
+	slot, open := nextSlot(p, seed, o)
 	unresolved := int32(p.Trials()) - o.resolved(p)
 	switch {
 	case o.counts.Active > 0:
 		step.Reason = v1alpha1.ReasonTrialsRunning
-		step.Message = fmt.Sprintf("Trial %d runs point %d, repetition %d; %d of %d trials are valid.",
-			o.active.Number, o.active.Point.Index, o.active.Repetition, o.resolved(p), p.Trials())
+		step.Message = runs(p, o, o.active)
 	case !open && unresolved == 0:
 		step.Done, step.Reason = true, v1alpha1.ReasonAllTrialsValid
 		step.Message = fmt.Sprintf("All %d trials of %d points are valid.", p.Trials(), len(p.Points))
@@ -62,10 +61,15 @@ func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step {
 	default:
 		step.Reason = v1alpha1.ReasonTrialsRunning
 		step.Create = newTrial(p, seed, slot, o)
-		step.Message = fmt.Sprintf("Round %d starts point %d, repetition %d, attempt %d; %d of %d trials are valid.",
-			round, slot.Point, slot.Repetition, step.Create.Attempt, o.resolved(p), p.Trials())
+		step.Message = runs(p, o, step.Create)
 	}
 	return step
+}
+
+// runs is the same sentence before and after the trial has been created, so that it is written once.
+func runs(p *Plan, o observation, t *v1alpha1.TrialSpec) string {
+	return fmt.Sprintf("Trial %d runs: point %d, repetition %d, attempt %d. %d of %d trials are valid.",
+		t.Number, t.Point.Index, t.Repetition, t.Attempt, o.resolved(p), p.Trials())
 }
 
 // observation is what the trials say.
@@ -114,21 +118,21 @@ func (o observation) resolved(p *Plan) int32 {
 }
 
 // nextSlot finds, in the first round with an open slot, the first of those with the fewest attempts.
-func nextSlot(p *Plan, seed int64, o observation) (slot Slot, round int, open bool) {
-	for i, slots := range Rounds(p, seed) {
-		for _, s := range slots {
+func nextSlot(p *Plan, seed int64, o observation) (slot Slot, open bool) {
+	for _, round := range Rounds(p, seed) {
+		for _, s := range round {
 			if o.valid[s] || o.attempts[s] > *p.Spec.Retries {
 				continue
 			}
 			if !open || o.attempts[s] < o.attempts[slot] {
-				slot, round, open = s, i, true
+				slot, open = s, true
 			}
 		}
 		if open {
-			return slot, round, true
+			return slot, true
 		}
 	}
-	return Slot{}, 0, false
+	return Slot{}, false
 }
 
 // newTrial fills a point's template in.

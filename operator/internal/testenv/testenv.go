@@ -14,12 +14,14 @@ package testenv
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,7 +67,11 @@ var (
 // Run runs the tests of a package and stops the API server, if one was started, when they are over.
 func Run(m *testing.M, o Options) int {
 	options = o
-	log.SetLogger(klog.Background())
+	flag.Parse()
+	log.SetLogger(logr.Discard())
+	if testing.Verbose() {
+		log.SetLogger(klog.Background())
+	}
 	code := m.Run()
 	if shared != nil {
 		if err := shared.close(); err != nil {

@@ -1,0 +1,126 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// maxMessage keeps conditions readable; kubectl apply shows the whole list of errors.
+const maxMessage = 2048
+
+// updateStatus derives the status from what was observed and decided and writes it if it changed. Events and metrics follow the write: what
+// could not be written has not happened, and is told of when it has.
+func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
+	status := &s.exp.Status
+	status.ObservedGeneration = s.exp.Generation
+	if s.plan != nil {
+		status.Trials = s.step.Counts
+		status.Points = int32(len(s.plan.Points))
+	}
+	setAccepted(s)
+	setComplete(s)
+	setResultsStored(s)
+	setClaims(s)
+	if equality.Semantic.DeepEqual(s.before.Status, *status) {
+		return nil
+	}
+	// An update carries the version that was read, so that a manager that has lost the lead cannot write another seed. A merge patch would leave out
+	// counts that are 0 in both, which the schema requires.
+	if err := r.Client.Status().Update(ctx, s.exp); err != nil {
+		return fmt.Errorf("write the experiment's status: %w", err)
+	}
+	r.tell(s)
+	count(s)
+	s.before = s.exp.DeepCopy()
+	return nil
+}
+
+// setAccepted: s.plan exists exactly if the spec and its Systems fit together.
+func setAccepted(s *scope) {
+	switch names := missing(s.errs); {
+	case s.plan != nil:
+		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionTrue, v1alpha1.ReasonValid,
+			fmt.Sprintf("%d points with %d valid trials each are planned.", len(s.plan.Points), s.plan.Spec.Repetitions.Min))
+	case len(names) > 0 && s.fixed():
+		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionFalse, v1alpha1.ReasonSystemNotFound,
+			fmt.Sprintf("The snapshot of System %s is gone; delete the experiment and apply it again.", strings.Join(names, ", ")))
+	case len(names) > 0:
+		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionFalse, v1alpha1.ReasonSystemNotFound,
+			fmt.Sprintf("System %s does not exist in the namespace; apply it.", strings.Join(names, ", ")))
+	case len(s.errs) > 0:
+		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, s.errs.ToAggregate().Error())
+	default:
+		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionUnknown, v1alpha1.ReasonSnapshotFailed,
+			"A snapshot of a System could not be written; it is tried again. See the manager's log.")
+	}
+}
+
+func setComplete(s *scope) {
+	switch {
+	case s.plan == nil:
+		accepted := meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentAccepted)
+		s.set(v1alpha1.ExperimentComplete, metav1.ConditionFalse, accepted.Reason, "No trial runs before the experiment is accepted.")
+	case s.step.Done:
+		s.set(v1alpha1.ExperimentComplete, metav1.ConditionTrue, s.step.Reason, s.step.Message)
+	default:
+		s.set(v1alpha1.ExperimentComplete, metav1.ConditionFalse, s.step.Reason, s.step.Message)
+	}
+}
+
+func setResultsStored(s *scope) {
+	switch {
+	case s.stored.err != nil:
+		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, v1alpha1.ReasonStoreFailed, sentence(s.stored.err.Error()))
+	case s.built == nil && meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentResultsStored) != nil:
+		// The results were not looked at this time; what was written before still holds.
+	case !s.stored.done:
+		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionUnknown, v1alpha1.ReasonTrialsRunning, "No trial is done yet, so there are no results.")
+	case len(s.stored.leftOut) > 0:
+		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionTrue, v1alpha1.ReasonPartlyStored,
+			fmt.Sprintf("ConfigMap %s lacks, for its size: %s.", s.exp.Status.ResultsConfigMap, strings.Join(s.stored.leftOut, "; ")))
+	default:
+		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionTrue, v1alpha1.ReasonStored,
+			fmt.Sprintf("The results are in ConfigMap %s.", s.exp.Status.ResultsConfigMap))
+	}
+}
+
+// setClaims shows the verdicts of the results that were put together last.
+func setClaims(s *scope) {
+	if s.built == nil {
+		return
+	}
+	s.exp.Status.Claims = nil
+	for _, c := range s.built.Claims {
+		s.exp.Status.Claims = append(s.exp.Status.Claims, v1alpha1.ClaimStatus{
+			Name: c.Name, Verdict: v1alpha1.Verdict(c.Verdict), Message: truncate(c.Message, 1024)})
+	}
+}
+
+func (s *scope) set(condition string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.exp.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: truncate(message, maxMessage),
+		ObservedGeneration: s.exp.Generation, LastTransitionTime: s.now,
+	})
+}
+
+func truncate(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
+}
+
+// sentence makes a sentence of an error.
+func sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}

@@ -1,0 +1,161 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/results"
+)
+
+const (
+	// maxStored bounds the ConfigMap's data; the API server refuses 1 MiB.
+	maxStored = 1000000
+
+	resultsKey = "results.json"
+	csvKey     = "results.csv"
+	specKey    = "spec.json"
+
+	// annotationDigest of what is stored, without the time at which it was.
+	annotationDigest = "assay.dev/digest"
+	// annotationUID of the experiment that the results are of.
+	annotationUID = "assay.dev/experiment-uid"
+
+	csvLeftOut = "results.csv: write it from results.json with kubectl assay report"
+)
+
+var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+
+// store puts the results of the trials that are done together and writes them if they differ from what is stored. The ConfigMap has no owner:
+// results outlive their experiment.
+func (r *Reconciler) store(ctx context.Context, s *scope) error {
+	lines := trialLines(s.trials)
+	built := report.Build(s.exp, s.plan.Axes, lines, time.Time{})
+	s.built = &built
+	if len(lines) == 0 {
+		return nil
+	}
+	s.exp.Status.ResultsConfigMap = resultsName(s.exp)
+	s.stored.done = true
+	s.stored.err = r.writeResults(ctx, s)
+	return s.stored.err
+}
+
+func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
+	// The digest is of results that were put together at no time, so that the same results are not written again.
+	digest, err := json.Marshal(s.built)
+	if err != nil {
+		return fmt.Errorf("encode the results: %w", err)
+	}
+	data, leftOut, err := encode(s)
+	if err != nil {
+		return err
+	}
+	s.stored.leftOut = leftOut
+	stored := &metav1.PartialObjectMetadata{}
+	stored.SetGroupVersionKind(configMapKind)
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: resultsName(s.exp)}, stored)
+	switch uid := stored.Annotations[annotationUID]; {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("read the stored results: %w", err)
+	case uid != string(s.exp.UID):
+		return fmt.Errorf("the ConfigMap %s is not of this experiment and is not overwritten; rename it or apply the experiment under another name", resultsName(s.exp))
+	case stored.Annotations[annotationDigest] == hash(string(digest)):
+		return nil
+	}
+	config := corev1apply.ConfigMap(resultsName(s.exp), s.exp.Namespace).
+		WithLabels(map[string]string{v1alpha1.LabelExperiment: s.exp.Name, v1alpha1.LabelResults: "experiment"}).
+		WithAnnotations(map[string]string{annotationDigest: hash(string(digest)), annotationUID: string(s.exp.UID)}).
+		WithData(data)
+	return wrap("write the results", r.Client.Apply(ctx, config, fieldOwner, client.ForceOwnership))
+}
+
+// encode gives the ConfigMap's data and what had to be left out. The spec always stays, then the aggregates, then the lines of the trials, then the CSV,
+// which anybody can make again.
+func encode(s *scope) (data map[string]string, leftOut []string, err error) {
+	spec, err := json.Marshal(s.plan.Spec)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the spec: %w", err)
+	}
+	built := *s.built
+	built.Written = s.now.UTC()
+	var table bytes.Buffer
+	if err := report.CSV(&table, built); err != nil {
+		return nil, nil, err
+	}
+	limit := maxStored - len(spec)
+	fitted, err := report.Fit(built, limit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("fit the results into a ConfigMap: %w", err)
+	}
+	data = map[string]string{resultsKey: string(fitted), specKey: string(spec), csvKey: table.String()}
+	if len(fitted)+table.Len() > limit {
+		delete(data, csvKey)
+		leftOut = append(leftOut, csvLeftOut)
+	}
+	var kept results.Experiment
+	if err := json.Unmarshal(fitted, &kept); err != nil {
+		return nil, nil, fmt.Errorf("read the results back: %w", err)
+	}
+	return data, append(leftOut, kept.LeftOut[len(built.LeftOut):]...), nil
+}
+
+// trialLines says what the trials that are done came to. Everything is in their status; the trials' own ConfigMaps, which hold histograms and
+// timelines, need not be read.
+func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
+	var lines []results.TrialLine
+	for i := range trials {
+		t := &trials[i]
+		outcome := plan.Outcome(t)
+		if outcome == v1alpha1.ReasonInProgress {
+			continue
+		}
+		line := results.TrialLine{
+			Name: t.Name, Number: t.Spec.Number, PointIndex: t.Spec.Point.Index, Coordinates: t.Spec.Point.Coordinates,
+			Repetition: t.Spec.Repetition, Attempt: t.Spec.Attempt, Outcome: outcome, ConfigMap: t.Status.ResultsConfigMap,
+			GapSeconds: gap(trials, i),
+		}
+		if line.Coordinates == nil {
+			line.Coordinates = map[string]string{}
+		}
+		if valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid); valid != nil && outcome != v1alpha1.ReasonSucceeded {
+			line.Reason, line.Message = valid.Reason, truncate(valid.Message, 256)
+		}
+		if h := t.Status.Headline; h != nil {
+			line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
+			line.Throughput = float64(h.ThroughputMilli) / 1000
+			line.MeanMillis = float64(h.MeanLatencyMicroseconds) / 1000
+			line.P50Millis = float64(h.P50LatencyMicroseconds) / 1000
+			line.P99Millis = float64(h.P99LatencyMicroseconds) / 1000
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// gap is the time from the end of the drain of the last trial that ran before to the release of this one.
+func gap(trials []v1alpha1.Trial, i int) float64 {
+	released := trials[i].Status.Times.Released
+	if released == nil {
+		return 0
+	}
+	for j := i - 1; j >= 0; j-- {
+		if drained := trials[j].Status.Times.Drained; drained != nil {
+			return max(0, released.Sub(drained.Time).Seconds())
+		}
+	}
+	return 0
+}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -60,7 +61,7 @@ func runInstall(args []string) error {
 
 func runAgent(args []string) error {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
-	config := agent.Config{Parse: parse}
+	config := agent.Config{Parse: parse, Random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	flags.StringVar(&config.Coordinator, "coordinator", os.Getenv("ASSAY_COORDINATOR"), "host:port of the coordinator (or ASSAY_COORDINATOR)")
 	flags.StringVar(&config.CAFile, "ca-file", "/assay/ca/ca.crt", "certificates that may sign the coordinator's")
 	flags.StringVar(&config.TokenFile, "token-file", "/assay/token/token", "the pod's token for the coordinator")

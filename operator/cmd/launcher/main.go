@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,6 +19,13 @@ import (
 )
 
 func main() {
+	if err := run(); err != nil {
+		fmt.Fprintf(os.Stderr, "launcher: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
 	options := launcher.Options{Stdout: os.Stdout, Stderr: os.Stderr}
 	flag.StringVar(&options.Name, "name", "", "name of the container")
 	flag.StringVar(&options.RunDir, "run-dir", "/assay/run", "directory of the sockets")
@@ -25,15 +33,11 @@ func main() {
 	flag.Int64Var(&options.OutputLimit, "output-limit", 64<<20, "most bytes kept of each of stdout and stderr")
 	flag.Parse()
 	if options.Name == "" || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "usage: launcher --name CONTAINER [flags]")
-		os.Exit(2)
+		return errors.New("usage: launcher --name CONTAINER [flags]")
 	}
 	// An image may choose its own stop signal; these are the usual ones (37 is SIGRTMIN+3, systemd's).
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.Signal(37))
 	defer stop()
-	if err := launcher.Serve(ctx, options); err != nil {
-		fmt.Fprintf(os.Stderr, "launcher: %v\n", err)
-		os.Exit(1)
-	}
+	return launcher.Serve(ctx, options)
 }

@@ -23,11 +23,12 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync"
@@ -53,7 +54,9 @@ type Config struct {
 	Wall func() time.Time
 	// Parse reads a client's report.
 	Parse func(format string, report io.Reader, about ReportFacts) (results.Client, error)
-	Log   *slog.Logger
+	// Random spreads the retries of a trial's many agents.
+	Random *rand.Rand
+	Log    *slog.Logger
 }
 
 // ReportFacts are what a parser must know about the client whose report it reads.
@@ -87,7 +90,6 @@ type seen struct {
 	gatesHold     bool
 	waitingFor    string
 	atBarrier     bool
-	actionsBegun  map[string]bool
 	progress      *protocol.Progress
 	finished      bool
 	failure       string
@@ -115,7 +117,7 @@ func New(config Config) (*Agent, error) {
 		host:    hostFacts(),
 		changed: make(chan struct{}),
 		boxes:   map[string]*box{},
-		seen:    seen{incarnation: rand.Text(), resolved: map[string]bool{}},
+		seen:    seen{incarnation: crand.Text(), resolved: map[string]bool{}},
 	}
 	a.coordinator = newCoordinator(config)
 	if a.journal, err = loadJournal(config.RunDir); err != nil {

@@ -74,7 +74,7 @@ func (a *Agent) awaitClientEnd(ctx context.Context, first string) error {
 	err := <-ended
 	cancel()
 	for range ways - 1 {
-		<-ended
+		_ = <-ended // called off
 	}
 	return err
 }

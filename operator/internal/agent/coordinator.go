@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -223,7 +221,7 @@ func (c *coordinator) logChange(err error) {
 	c.failures++
 	if kind := kindOf(err); kind != c.trouble {
 		c.trouble = kind
-		c.config.Log.LogAttrs(context.Background(), slog.LevelWarn, "The coordinator cannot be reached; trying again", slog.Any("error", err))
+		c.config.Log.Warn("The coordinator cannot be reached; trying again", "error", err)
 	}
 }
 
@@ -250,7 +248,7 @@ func (c *coordinator) backoff() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wait := retryFirst << min(max(c.failures-1, 0), 10)
-	return time.Duration((0.5 + rand.Float64()/2) * float64(min(wait, retryLater)))
+	return time.Duration((0.5 + c.config.Random.Float64()/2) * float64(min(wait, retryLater)))
 }
 
 // sendUntilTaken posts something packed until the coordinator has it, or says that it never will.

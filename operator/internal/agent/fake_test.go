@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -91,7 +92,8 @@ func playAgent() {
 		Parse: func(format string, report io.Reader, about agent.ReportFacts) (results.Client, error) {
 			return parsers.Parse(format, report, parsers.Options(about))
 		},
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Random: mathrand.New(mathrand.NewPCG(1, 2)),
+		Log:    slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err == nil {
 		err = a.Run(ctx)

@@ -111,7 +111,7 @@ func playPrinter() {
 // playLoadgen is a client that waits at the barrier and leaves a report that only its user can read.
 func playLoadgen() {
 	run, out := os.Getenv("RUN"), os.Getenv("OUT")
-	os.WriteFile(run+"/ready", nil, 0o644)
+	write(run+"/ready", "", 0o644)
 	var start protocol.StartSignal
 	for {
 		content, err := os.ReadFile(run + "/start")
@@ -131,7 +131,7 @@ func playLoadgen() {
 		panic(err)
 	}
 	began := launcher.Monotonic()
-	os.WriteFile(run+"/progress.json", []byte(`{"committed":7,"perSecond":5}`), 0o644)
+	write(run+"/progress.json", `{"committed":7,"perSecond":5}`, 0o644)
 	time.Sleep(700 * time.Millisecond)
 	skew := time.Now().UnixNano() + start.ZeroMonotonicNanos - launcher.Monotonic() - start.ZeroUnixNanos
 	recorder := results.Client{Format: results.ClientFormat, Index: 1, FirstClient: 4, Clients: 2, StartedNanos: began - release,
@@ -141,7 +141,11 @@ func playLoadgen() {
 	if err != nil {
 		panic(err)
 	}
-	if err := os.WriteFile(out+"/result.json", content, 0o600); err != nil {
+	write(out+"/result.json", string(content), 0o600)
+}
+
+func write(path, content string, mode os.FileMode) {
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
 		panic(err)
 	}
 }

@@ -94,7 +94,7 @@ func playBeat() {
 		if err != nil {
 			panic(err)
 		}
-		go io.Copy(io.Discard, conn)
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
 		go func() {
 			for {
 				if _, err := conn.Write([]byte{'.'}); err != nil {

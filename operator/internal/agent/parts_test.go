@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -274,7 +275,7 @@ func TestTroubleIsLoggedWhenItChanges(t *testing.T) {
 }
 
 func TestRetriesWaitLongerAndNotInStep(t *testing.T) {
-	c := newCoordinator(Config{Log: slog.New(slog.DiscardHandler)})
+	c := newCoordinator(Config{Random: rand.New(rand.NewPCG(1, 2)), Log: slog.New(slog.DiscardHandler)})
 	for failures := range 30 {
 		if wait := c.backoff(); wait < retryFirst/2 || wait > retryLater || failures > 8 && wait < retryLater/2 {
 			t.Errorf("after %d failures the wait is %v", failures, wait)

@@ -71,7 +71,7 @@ type Launcher struct {
 // Serve is a launcher's life. It returns when ctx is done: the pod is being deleted, so the trial is over and whatever still runs is killed at once
 // rather than asked; a process with something left to print has been stopped by the agent before.
 func Serve(ctx context.Context, options Options) error {
-	l, err := newLauncher(options)
+	l, err := newLauncher(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func Serve(ctx context.Context, options Options) error {
 	}
 }
 
-func newLauncher(options Options) (*Launcher, error) {
+func newLauncher(ctx context.Context, options Options) (*Launcher, error) {
 	l := &Launcher{
 		options: options,
 		first:   os.Getpid() == 1,
@@ -106,7 +106,7 @@ func newLauncher(options Options) (*Launcher, error) {
 		byPID:   map[int]*auxiliary{},
 		conns:   map[*connection]struct{}{},
 	}
-	l.planned, l.callOff = context.WithCancel(context.Background())
+	l.planned, l.callOff = context.WithCancel(ctx)
 	if !l.first {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return nil, fmt.Errorf("become the reaper of orphans: %w", err)

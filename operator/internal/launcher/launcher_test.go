@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -514,7 +515,7 @@ func unpack(t *testing.T, file string) map[string]string {
 	got := map[string]string{}
 	for pack := tar.NewReader(zip); ; {
 		header, err := pack.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return got
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-// Package report puts an experiment's results together (Build, Fit) and shows them (Text, Markdown, CSV).
+// Package report puts an experiment's results together (Build, Fit) and shows them (Text, Markdown, HTML, CSV).
 //
 // Build is pure: it takes the time as a parameter and reads nothing. What is shown is written for a reader who doubts it: verdicts first,
 // every number with its unit, its n and the half-width of its 95% interval, no more digits than that half-width supports, the paper's

@@ -3,11 +3,13 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +32,7 @@ var (
 
 // experiment is the failure experiment of the Pesto artifact's notes, at two of its loads.
 func experiment() *v1alpha1.Experiment {
-	value := func(text string) v1alpha1.Value { return v1alpha1.NewValue(text) }
+	value := v1alpha1.NewValue
 	series := func(variant, metric, unit, low, high string) v1alpha1.ReportedSeries {
 		return v1alpha1.ReportedSeries{
 			Name: "u-" + variant + "-" + strings.ToLower(metric), Metric: metric, Unit: unit, At: map[string]v1alpha1.Value{"variant": value(variant)}, Axis: "clients",
@@ -177,9 +179,10 @@ func TestSpecHashIgnoresSuspendOnly(t *testing.T) {
 
 func TestGolden(t *testing.T) {
 	for file, write := range map[string]func(io.Writer, results.Experiment) error{
-		"report.txt": func(w io.Writer, e results.Experiment) error { return report.Text(w, e, report.TextOptions{}) },
-		"report.md":  report.Markdown,
-		"report.csv": report.CSV,
+		"report.txt":  func(w io.Writer, e results.Experiment) error { return report.Text(w, e, report.TextOptions{}) },
+		"report.md":   report.Markdown,
+		"report.csv":  report.CSV,
+		"report.html": report.HTML,
 	} {
 		t.Run(file, func(t *testing.T) {
 			var got bytes.Buffer
@@ -258,5 +261,69 @@ func TestFitLeavesTrialsOut(t *testing.T) {
 	}
 	if len(e.Trials) != 18 || len(e.LeftOut) != 1 {
 		t.Error("Fit changed its argument")
+	}
+}
+
+// What users write ends up in the page as text: in names, statements, messages and in the labels of curves.
+func TestHTMLEscapes(t *testing.T) {
+	const evil = `<script>alert("x")</script>`
+	exp := experiment()
+	exp.Spec.Claims[0].Statement, exp.Spec.Source.Title = evil, evil
+	ls := lines()
+	ls[0].Outcome, ls[0].Message = stats.Failed, evil
+	hostile := []results.Axis{axes[0], {Name: "variant", Values: []string{evil, "failure-nofp", "failure-fp"}}}
+	for i := range ls {
+		if ls[i].Coordinates["variant"] == "ideal" {
+			ls[i].Coordinates["variant"] = evil
+		}
+	}
+	var page bytes.Buffer
+	if err := report.HTML(&page, report.Build(exp, hostile, ls, start)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(page.String(), "<script") {
+		t.Error("a script is in the page")
+	}
+	if n := strings.Count(page.String(), "&lt;script&gt;"); n < 6 {
+		t.Errorf("the text is in the page %d times; want it in title, statement, table, message and plots", n)
+	}
+}
+
+// The SVGs are well-formed XML, and every measured point of a plot is in it.
+func TestPlots(t *testing.T) {
+	var page bytes.Buffer
+	if err := report.HTML(&page, build()); err != nil {
+		t.Fatal(err)
+	}
+	svgs := regexp.MustCompile(`(?s)<svg .*?</svg>`).FindAllString(page.String(), -1)
+	if len(svgs) != 3 {
+		t.Fatalf("%d plots, want 3", len(svgs))
+	}
+	for i, wantDots := range []int{6 + 6, 6 + 2 + 2, 6 + 2 + 1} { // measured, then what the paper reports
+		var doc struct {
+			Circles []struct {
+				X float64 `xml:"cx,attr"`
+				Y float64 `xml:"cy,attr"`
+			} `xml:"circle"`
+		}
+		if err := xml.Unmarshal([]byte(svgs[i]), &doc); err != nil {
+			t.Fatalf("plot %d: %v", i, err)
+		}
+		if len(doc.Circles) != wantDots {
+			t.Errorf("plot %d has %d dots, want %d", i, len(doc.Circles), wantDots)
+		}
+		for _, c := range doc.Circles {
+			if c.X < 70 || c.X > 620 || c.Y < 16 || c.Y > 350 {
+				t.Errorf("plot %d has a dot outside its frame: %+v", i, c)
+			}
+		}
+	}
+	oneLoad := []results.Axis{{Name: "variant", Values: []string{"ideal"}}}
+	page.Reset()
+	if err := report.HTML(&page, report.Build(experiment(), oneLoad, nil, start)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(page.String(), "<svg") {
+		t.Error("a plot over an axis that is no number")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,7 @@ func Command(s *session.Session) *cobra.Command {
 		Long: "Show an experiment's verdicts and numbers: those of the trials that are done so far. Results stay when the Experiment is deleted.\n" +
 			"Of several experiments that had the name, the last is shown.",
 		Example: "  kubectl assay report failure-fp\n" +
+			"  kubectl assay report failure-fp -o report.html\n" +
 			"  kubectl assay report failure-fp -o json > results.json\n" +
 			"  kubectl assay report --file results.json -o markdown",
 		Args: cobra.MaximumNArgs(1),
@@ -51,14 +53,14 @@ func Command(s *session.Session) *cobra.Command {
 			return Run(cmd.Context(), s, o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "text", "text, markdown, csv (a line for each point) or json (everything, with a line for each trial)")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "text", "text, markdown, html (with plots), csv (a line for each point) or json (everything, with a line for each trial); or a file whose name ends in .txt, .md, .html, .csv or .json")
 	cmd.Flags().StringVar(&o.File, "file", "", "read results from a file written with -o json instead of from the cluster")
 	return cmd
 }
 
 // Run reads the results and prints them.
 func Run(ctx context.Context, s *session.Session, o Options) error {
-	write, err := writer(s, o.Output)
+	write, path, err := writer(s, o.Output)
 	if err != nil {
 		return err
 	}
@@ -83,24 +85,55 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err != nil {
 		return fmt.Errorf("results of experiment %s: %w", cmp.Or(o.Name, o.File), err)
 	}
-	return write(s.Out, e)
+	if path == "" {
+		return write(s.Out, e)
+	}
+	var page bytes.Buffer
+	if err := write(&page, e); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil { // #nosec G306 -- a report is for others to read
+		return fmt.Errorf("write -o %s: %w", path, err)
+	}
+	fmt.Fprintf(s.Err, "Report of experiment %s written to %s\n", e.Name, path)
+	return nil
 }
 
-// writer chooses the form.
-func writer(s *session.Session, output string) (func(io.Writer, results.Experiment) error, error) {
-	switch output {
-	case "text":
-		return func(w io.Writer, e results.Experiment) error {
-			return report.Text(w, e, report.TextOptions{Width: s.Width, Color: s.Color})
-		}, nil
-	case "markdown", "md":
-		return report.Markdown, nil
-	case "csv":
-		return report.CSV, nil
-	case "json":
-		return writeJSON, nil
+// forms by their names and, with a dot, by the extensions of files.
+var forms = map[string]string{
+	"text": "text", "markdown": "markdown", "html": "html", "csv": "csv", "json": "json",
+	".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".json": "json",
+}
+
+// CheckOutput refuses an output that Run would refuse, so that nobody waits for an experiment to learn of it.
+func CheckOutput(output string) error {
+	_, _, err := writer(&session.Session{}, output)
+	return err
+}
+
+// writer chooses the form, and the file if output is one.
+func writer(s *session.Session, output string) (write func(io.Writer, results.Experiment) error, path string, err error) {
+	form, ok := forms[output]
+	if !ok {
+		form, path = forms[filepath.Ext(output)], output
 	}
-	return nil, fmt.Errorf("-o %s: choose text, markdown, csv or json", output)
+	switch form {
+	case "text":
+		write = func(w io.Writer, e results.Experiment) error {
+			return report.Text(w, e, report.TextOptions{Width: s.Width, Color: s.Color && path == ""})
+		}
+	case "markdown":
+		write = report.Markdown
+	case "html":
+		write = report.HTML
+	case "csv":
+		write = report.CSV
+	case "json":
+		write = writeJSON
+	default:
+		return nil, "", fmt.Errorf("-o %s: choose text, markdown, html, csv or json, or a file whose name ends in .txt, .md, .html, .csv or .json", output)
+	}
+	return write, path, nil
 }
 
 func writeJSON(w io.Writer, e results.Experiment) error {

@@ -88,7 +88,7 @@ func TestFindsResults(t *testing.T) {
 
 func TestForms(t *testing.T) {
 	for output, want := range map[string]string{
-		"text": "Not complete: 0 of 3 planned trials valid", "markdown": "# e\n", "csv": "point,valid,invalid,failed,", "json": `"format": "assay.dev/experiment-result/v1"`,
+		"text": "Not complete: 0 of 3 planned trials valid", "markdown": "# e\n", "html": "<h1>e</h1>", "csv": "point,valid,invalid,failed,", "json": `"format": "assay.dev/experiment-result/v1"`,
 	} {
 		s, out := newSession(t, experiment("cm"), stored(t, "cm", 1, time.Time{}))
 		if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: output}); err != nil {
@@ -96,6 +96,25 @@ func TestForms(t *testing.T) {
 		}
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("-o %s does not contain %q:\n%s", output, want, out)
+		}
+	}
+}
+
+func TestWritesFiles(t *testing.T) {
+	for name, want := range map[string]string{"r.txt": "Not complete", "r.md": "# e\n", "r.html": "<!DOCTYPE html>", "r.csv": "point,valid", "r.json": `"format"`} {
+		s, out := newSession(t, experiment("cm"), stored(t, "cm", 1, time.Time{}))
+		said := &bytes.Buffer{}
+		s.Err, s.Color = said, true
+		path := filepath.Join(t.TempDir(), name)
+		if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: path}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(got), want) || strings.Contains(string(got), "\x1b") {
+			t.Errorf("%s (%v):\n%s", name, err, got)
+		}
+		if out.Len() > 0 || !strings.Contains(said.String(), path) {
+			t.Errorf("stdout %q, stderr %q; want nothing and the file's name", out, said)
 		}
 	}
 }
@@ -127,7 +146,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		"no name":         {report.Options{Output: "text"}, "give the NAME of an experiment"},
 		"name and file":   {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
-		"an unknown form": {report.Options{Output: "html", Name: "e"}, "-o html: choose text, markdown, csv or json"},
+		"an unknown form": {report.Options{Output: "pdf", Name: "e"}, "-o pdf: choose text, markdown, html, csv or json, or a file"},
 		"no such file":    {report.Options{Output: "text", File: "/does/not/exist"}, "read --file /does/not/exist"},
 	} {
 		t.Run(name, func(t *testing.T) {

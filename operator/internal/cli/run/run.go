@@ -60,7 +60,7 @@ func Command(s *session.Session) *cobra.Command {
 	f.StringVar(&o.Profile, "profile", "", "profile of the experiment to use")
 	f.BoolVar(&o.Wait, "wait", false, "show progress until it is over, then the report")
 	f.DurationVar(&o.Timeout, "timeout", 2*time.Hour, "with --wait: give up waiting after so long; the experiment goes on; 0: never")
-	f.StringVarP(&o.Output, "output", "o", "text", "with --wait: form of the report: text, markdown, csv or json; progress then goes to stderr")
+	f.StringVarP(&o.Output, "output", "o", "text", "with --wait: form of the report, or its file, as for the verb report")
 	f.BoolVar(&o.Force, "force-conflicts", false, "take over fields that another tool has set")
 	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
 	return cmd
@@ -68,6 +68,11 @@ func Command(s *session.Session) *cobra.Command {
 
 // Run applies and, with Wait, waits and reports. Its error carries the exit code.
 func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) error {
+	if o.Wait {
+		if err := report.CheckOutput(o.Output); err != nil {
+			return err
+		}
+	}
 	set, err := manifest.Read(o.Files, stdin)
 	if err != nil {
 		return err

@@ -147,7 +147,7 @@ func TestRefuses(t *testing.T) {
 		"a claim that cannot be judged":     {text: strings.Replace(string(text), "clients=2", "client=2", 1), want: "spec.claims[0].expr"},
 		"a profile that does not exist":     {text: strings.ReplaceAll(string(text), "name: smoke", "name: other"), want: `no profile "smoke"; it has: other`},
 		"a namespace that does not agree":   {text: written, given: true, want: "written for namespace other and -n says lab"},
-		"an object that is none of Assay's": {text: strings.Replace(string(text), "kind: System", "kind: Sytem", 1), want: "a Sytem; the file may hold"},
+		"an object that is none of Assay's": {text: strings.Replace(string(text), "kind: System", "kind: Protocol", 1), want: "a Protocol; the file may hold"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "e.yaml")
@@ -192,6 +192,19 @@ func TestTimeout(t *testing.T) {
 	err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}, Wait: true, Timeout: time.Minute, Output: "text"})
 	if session.ExitCode(err) != session.ExitError || !strings.Contains(err.Error(), "not complete after 1m0s") {
 		t.Errorf("got %v, want a timeout with exit code 1", err)
+	}
+}
+
+// A form that does not exist is refused before anything is applied, and not after two hours.
+func TestRefusesOutputAtOnce(t *testing.T) {
+	s, c := newSession(t, nil)
+	err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}, Wait: true, Output: "pdf"})
+	if err == nil || !strings.Contains(err.Error(), "-o pdf: choose") {
+		t.Errorf("got %v", err)
+	}
+	var list v1alpha1.ExperimentList
+	if err := c.List(t.Context(), &list); err != nil || len(list.Items) > 0 {
+		t.Errorf("%d experiments were applied all the same (%v)", len(list.Items), err)
 	}
 }
 

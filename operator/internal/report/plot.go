@@ -1,0 +1,328 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// A plot is an SVG of curves: measured ones with their means as dots and their 95% intervals as a band (over an axis) or as whiskers (throughput against
+// latency), the paper's ones dashed and hollow, in the colour of what they are compared with.
+type plot struct {
+	title, xLabel, yLabel string
+	curves                []curve
+}
+
+type curve struct {
+	name   string
+	color  string
+	paper  bool
+	band   bool
+	points []plotPoint
+}
+
+// plotPoint with its intervals; a value without one has low and high equal to it.
+type plotPoint struct {
+	x, y         float64
+	xLow, xHigh  float64
+	yLow, yHigh  float64
+	intervalsToo bool
+}
+
+// colors that people with any colour vision can tell apart (Okabe and Ito).
+var colors = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d00"}
+
+// plots of an experiment: throughput and mean latency over the axis that is a number, and latency against throughput. None where no axis is a
+// number with several values, or where there are more curves than colours.
+func plots(e results.Experiment) []plot {
+	axis, ok := numericAxis(e)
+	if !ok {
+		return nil
+	}
+	variants := variantsOf(e, axis)
+	if len(variants) > len(colors) {
+		return nil
+	}
+	all := []plot{
+		{title: "Throughput", xLabel: axis, yLabel: "throughput (tx/s)", curves: overAxis(e, axis, variants, stats.Throughput)},
+		{title: "Mean latency", xLabel: axis, yLabel: "mean latency (ms)", curves: overAxis(e, axis, variants, stats.MeanLatency)},
+		{title: "Latency against throughput", xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", curves: against(e, axis, variants)},
+	}
+	return slices.DeleteFunc(all, func(p plot) bool { return len(p.curves) == 0 })
+}
+
+// numericAxis is the axis that the paper's series run along, else the first whose values are numbers; it has several values.
+func numericAxis(e results.Experiment) (string, bool) {
+	best := ""
+	for _, a := range e.Axes {
+		if len(a.Values) < 2 || slices.ContainsFunc(a.Values, notANumber) {
+			continue
+		}
+		if slices.ContainsFunc(e.Reported, func(s results.ReportedSeries) bool { return s.Axis == a.Name }) {
+			return a.Name, true
+		}
+		if best == "" {
+			best = a.Name
+		}
+	}
+	return best, best != ""
+}
+
+// variant is a value of all axes but one.
+type variant struct {
+	name   string
+	points []results.PointResult // by the value of that one
+}
+
+func variantsOf(e results.Experiment, axis string) []variant {
+	var others []results.Axis
+	for _, a := range e.Axes {
+		if a.Name != axis && len(a.Values) > 1 {
+			others = append(others, a)
+		}
+	}
+	var variants []variant
+	for _, p := range e.Points {
+		name := at(others, p.Coordinates)
+		if len(others) == 1 {
+			name = p.Coordinates[others[0].Name]
+		}
+		i := slices.IndexFunc(variants, func(v variant) bool { return v.name == name })
+		if i < 0 {
+			variants = append(variants, variant{name: name})
+			i = len(variants) - 1
+		}
+		variants[i].points = append(variants[i].points, p)
+	}
+	for _, v := range variants {
+		slices.SortStableFunc(v.points, func(a, b results.PointResult) int {
+			return compareNumbers(a.Coordinates[axis], b.Coordinates[axis])
+		})
+	}
+	return variants
+}
+
+func compareNumbers(a, b string) int {
+	x, _ := strconv.ParseFloat(a, 64)
+	y, _ := strconv.ParseFloat(b, 64)
+	return cmp.Compare(x, y)
+}
+
+// overAxis has a measured curve for each variant, and the paper's beside it.
+func overAxis(e results.Experiment, axis string, variants []variant, metric string) []curve {
+	var curves []curve
+	for i, v := range variants {
+		measured := curve{name: v.name, color: colors[i], band: true}
+		for _, p := range v.points {
+			a, ok := p.Metrics[metric]
+			if x, err := strconv.ParseFloat(p.Coordinates[axis], 64); ok && err == nil {
+				measured.points = append(measured.points, plotPoint{x: x, xLow: x, xHigh: x, y: a.Mean, yLow: a.Low, yHigh: a.High, intervalsToo: a.N > 1})
+			}
+		}
+		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), color: colors[i], paper: true}
+		for _, xy := range paperCurve(e, axis, metric, v) {
+			paper.points = append(paper.points, plotPoint{x: xy[0], y: xy[1]})
+		}
+		curves = appendCurves(curves, measured, paper)
+	}
+	return curves
+}
+
+// against has latency over throughput for each variant, in the order of the axis.
+func against(e results.Experiment, axis string, variants []variant) []curve {
+	var curves []curve
+	for i, v := range variants {
+		measured := curve{name: v.name, color: colors[i]}
+		for _, p := range v.points {
+			x, okX := p.Metrics[stats.Throughput]
+			y, okY := p.Metrics[stats.MeanLatency]
+			if okX && okY {
+				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: x.Low, xHigh: x.High, y: y.Mean, yLow: y.Low, yHigh: y.High, intervalsToo: x.N > 1})
+			}
+		}
+		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), color: colors[i], paper: true}
+		latency := paperCurve(e, axis, stats.MeanLatency, v)
+		for _, t := range paperCurve(e, axis, stats.Throughput, v) {
+			for _, l := range latency {
+				if l[0] == t[0] {
+					paper.points = append(paper.points, plotPoint{x: t[1], y: l[1]})
+				}
+			}
+		}
+		curves = appendCurves(curves, measured, paper)
+	}
+	return curves
+}
+
+func appendCurves(curves []curve, more ...curve) []curve {
+	for _, c := range more {
+		if len(c.points) > 0 {
+			curves = append(curves, c)
+		}
+	}
+	return curves
+}
+
+// paperCurve is what the paper reports of a variant along an axis, in tx/s or ms, at all its points: also those that the sweep does not have.
+func paperCurve(e results.Experiment, axis, metric string, v variant) [][2]float64 {
+	for _, s := range e.Reported {
+		f, known := factor(s)
+		if !known || s.Axis != axis || metricOf[s.Metric] != metric || len(v.points) == 0 || !agrees(s.At, v.points[0].Coordinates) {
+			continue
+		}
+		var xy [][2]float64
+		for i, text := range s.X {
+			if x, err := strconv.ParseFloat(text, 64); err == nil {
+				xy = append(xy, [2]float64{x, s.Y[i] * f})
+			}
+		}
+		return xy
+	}
+	return nil
+}
+
+// The size of a plot in user units, and of the frame that the curves are in.
+const (
+	plotWidth, plotHeight    = 640.0, 400.0
+	frameLeft, frameRight    = 70.0, 20.0
+	frameTop, frameBottom    = 16.0, 50.0
+	legendLine, legendColumn = 18.0, 300.0
+
+	frameWidth  = plotWidth - frameLeft - frameRight
+	frameHeight = plotHeight - frameTop - frameBottom
+
+	maxTicks = 6.0
+)
+
+// scale maps values from 0 to the greatest onto the frame. Both axes start at 0, so that nobody takes a small difference for a great one.
+type scale struct{ xMax, yMax, xStep, yStep float64 }
+
+func (p plot) scale() scale {
+	var xMax, yMax float64
+	for _, c := range p.curves {
+		for _, pt := range c.points {
+			xMax, yMax = max(xMax, pt.x, pt.xHigh), max(yMax, pt.y, pt.yHigh)
+		}
+	}
+	s := scale{xStep: niceStep(xMax), yStep: niceStep(yMax)}
+	s.xMax, s.yMax = math.Ceil(xMax/s.xStep)*s.xStep, math.Ceil(yMax/s.yStep)*s.yStep
+	return s
+}
+
+// niceStep is the 1, 2 or 5 times a power of ten that gives about as many ticks as there should be.
+func niceStep(greatest float64) float64 {
+	if greatest <= 0 {
+		return 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(greatest/maxTicks)))
+	for _, m := range []float64{1, 2, 5, 10} {
+		if greatest/(m*power) <= maxTicks {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+func (s scale) x(v float64) float64 { return frameLeft + frameWidth*math.Max(0, v)/s.xMax }
+func (s scale) y(v float64) float64 { return frameTop + frameHeight*(1-math.Max(0, v)/s.yMax) }
+
+// svg draws the plot.
+func (p plot) svg() string {
+	s := p.scale()
+	b := &strings.Builder{}
+	rows := math.Ceil(float64(len(p.curves)) / 2)
+	fmt.Fprintf(b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`+"\n", plotWidth, plotHeight+rows*legendLine, html.EscapeString(p.title+": "+p.yLabel+" over "+p.xLabel))
+	p.frame(b, s)
+	for _, c := range p.curves {
+		c.draw(b, s)
+	}
+	for i, c := range p.curves {
+		x, y := frameLeft+float64(i%2)*legendColumn-20, plotHeight+float64(i/2)*legendLine
+		fmt.Fprintf(b, `<path d="M%.1f,%.1fh26" stroke="%s" stroke-width="2"%s/><text x="%.1f" y="%.1f">%s</text>`+"\n", x, y, c.color, dash(c.paper), x+32, y+4, html.EscapeString(c.name))
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// frame draws grid, ticks and labels.
+func (p plot) frame(b *strings.Builder, s scale) {
+	for i := 0.0; i*s.yStep <= s.yMax*1.0001; i++ {
+		v := i * s.yStep
+		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fh%.1f"/><text x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n", frameLeft, s.y(v), frameWidth, frameLeft-8, s.y(v)+4, tick(v))
+	}
+	for i := 0.0; i*s.xStep <= s.xMax*1.0001; i++ {
+		v := i * s.xStep
+		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", s.x(v), frameTop, frameHeight, s.x(v), frameTop+frameHeight+18, tick(v))
+	}
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, plotHeight-14, html.EscapeString(p.xLabel))
+	middle := frameTop + frameHeight/2
+	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", middle, html.EscapeString(p.yLabel))
+}
+
+// penFor is how SVG reaches the i-th point of a path: the first without drawing.
+func penFor(i int) rune {
+	if i == 0 {
+		return 'M'
+	}
+	return 'L'
+}
+
+func tick(v float64) string { return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64) }
+
+func dash(paper bool) string {
+	if paper {
+		return ` stroke-dasharray="5 4"`
+	}
+	return ""
+}
+
+func (c curve) draw(b *strings.Builder, s scale) {
+	if c.band {
+		c.drawBand(b, s)
+	}
+	var path strings.Builder
+	for i, p := range c.points {
+		fmt.Fprintf(&path, "%c%.1f,%.1f", penFor(i), s.x(p.x), s.y(p.y))
+	}
+	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n", path.String(), c.color, dash(c.paper))
+	for _, p := range c.points {
+		if p.intervalsToo && !c.band {
+			fmt.Fprintf(b, `<path d="M%.1f,%.1fH%.1fM%.1f,%.1fV%.1f" stroke="%s"/>`, s.x(p.xLow), s.y(p.y), s.x(p.xHigh), s.x(p.x), s.y(p.yLow), s.y(p.yHigh), c.color)
+		}
+		fill := c.color
+		if c.paper {
+			fill = "#fff"
+		}
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s" stroke="%s"><title>%s: %s, %s</title></circle>`+"\n",
+			s.x(p.x), s.y(p.y), fill, c.color, html.EscapeString(c.name), tick(p.x), fixed(p.y, stats.Decimals(p.y, (p.yHigh-p.yLow)/2)))
+	}
+}
+
+// drawBand fills between the intervals' ends, over each run of points that have one. A single such point gets a whisker.
+func (c curve) drawBand(b *strings.Builder, s scale) {
+	for i := 0; i < len(c.points); {
+		if !c.points[i].intervalsToo {
+			i++
+			continue
+		}
+		j := i
+		for j < len(c.points) && c.points[j].intervalsToo {
+			j++
+		}
+		var up, down strings.Builder
+		for k := i; k < j; k++ {
+			fmt.Fprintf(&up, "%c%.1f,%.1f", penFor(k-i), s.x(c.points[k].x), s.y(c.points[k].yHigh))
+			back := c.points[j-1-(k-i)]
+			fmt.Fprintf(&down, "L%.1f,%.1f", s.x(back.x), s.y(back.yLow))
+		}
+		fmt.Fprintf(b, `<path d="%s%sZ" fill="%s" fill-opacity="0.18" stroke="%s" stroke-opacity="0.35"/>`+"\n", up.String(), down.String(), c.color, c.color)
+		i = j
+	}
+}

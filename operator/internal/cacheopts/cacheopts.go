@@ -22,7 +22,8 @@ func Options() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}: ofTrials(), &corev1.Service{}: ofTrials(), &appsv1.StatefulSet{}: ofTrials(), &batchv1.Job{}: ofTrials(),
+			&v1alpha1.Trial{}: {Transform: shareStrings},
+			&corev1.Pod{}:     ofTrials(), &corev1.Service{}: ofTrials(), &appsv1.StatefulSet{}: ofTrials(), &batchv1.Job{}: ofTrials(),
 		},
 	}
 }

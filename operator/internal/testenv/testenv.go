@@ -95,6 +95,9 @@ func Get(t testing.TB) *Env {
 	return shared
 }
 
+// Kubeconfig is what a program that is started by a test needs to reach the API server.
+func (e *Env) Kubeconfig() []byte { return e.server.KubeConfig }
+
 // Namespace makes a namespace for one test.
 func (e *Env) Namespace(t testing.TB) string {
 	t.Helper()

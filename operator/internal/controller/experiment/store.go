@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -76,7 +76,7 @@ func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
 	case stored.Annotations[annotationDigest] == hash(string(digest)):
 		return nil
 	}
-	config := corev1apply.ConfigMap(resultsName(s.exp), s.exp.Namespace).
+	config := accorev1.ConfigMap(resultsName(s.exp), s.exp.Namespace).
 		WithLabels(map[string]string{v1alpha1.LabelExperiment: s.exp.Name, v1alpha1.LabelResults: "experiment"}).
 		WithAnnotations(map[string]string{annotationDigest: hash(string(digest)), annotationUID: string(s.exp.UID)}).
 		WithData(data)

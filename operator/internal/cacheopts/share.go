@@ -1,0 +1,81 @@
+package cacheopts
+
+import (
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// shareStrings makes equal strings of cached Trials one. There are thousands of Trials, and nearly all that their specs and conditions say they say of
+// each other too; decoded from JSON, each has a copy. Package unique lets go of strings that no Trial has any more.
+//
+// The object is not in the cache yet and nobody else has it, so it may be changed in place.
+func shareStrings(obj any) (any, error) {
+	t, ok := obj.(*v1alpha1.Trial)
+	if !ok {
+		return obj, nil
+	}
+	t.ManagedFields = nil
+	shareMeta(&t.ObjectMeta)
+	shareSpec(&t.Spec)
+	for i := range t.Status.Conditions {
+		c := &t.Status.Conditions[i]
+		share(&c.Type, &c.Reason, &c.Message)
+		share(&c.Status)
+	}
+	return t, nil
+}
+
+func shareMeta(m *metav1.ObjectMeta) {
+	share(&m.Namespace)
+	m.Labels = shareMap(m.Labels)
+	for i := range m.OwnerReferences {
+		o := &m.OwnerReferences[i]
+		share(&o.APIVersion, &o.Kind, &o.Name)
+		share(&o.UID)
+	}
+	for i := range m.Finalizers {
+		share(&m.Finalizers[i])
+	}
+}
+
+func shareSpec(s *v1alpha1.TrialSpec) {
+	share(&s.Experiment, &s.System.Name, &s.System.Revision, &s.Workload, &s.Network.Profile)
+	share(&s.Schedule.WarmUp, &s.Schedule.Measure, &s.Schedule.CoolDown, &s.Schedule.Drain,
+		&s.Clients.Timeout, &s.Clients.Retry.Backoff, &s.Clients.Retry.MaxBackoff, &s.Tolerances.FaultLateness, &s.Tolerances.StartSpread)
+	share(&s.Clients.Loop)
+	s.Point.Coordinates = shareMap(s.Point.Coordinates)
+	for i := range s.Topology.Regions {
+		share(&s.Topology.Regions[i].Name)
+	}
+	if s.Parameters != nil {
+		parameters := make(map[string]v1alpha1.Value, len(s.Parameters))
+		for name, v := range s.Parameters {
+			parameters[unique.Make(name).Value()] = v1alpha1.NewValue(unique.Make(v.String()).Value())
+		}
+		s.Parameters = parameters
+	}
+	for i := range s.Faults {
+		share(&s.Faults[i].Name)
+		share(&s.Faults[i].At)
+	}
+}
+
+func share[S ~string](strings ...*S) {
+	for _, s := range strings {
+		*s = unique.Make(*s).Value()
+	}
+}
+
+func shareMap(m map[string]string) map[string]string {
+	if m == nil {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[unique.Make(k).Value()] = unique.Make(v).Value()
+	}
+	return out
+}

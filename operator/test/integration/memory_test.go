@@ -1,0 +1,301 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/testenv"
+)
+
+const (
+	manyExperiments = 200
+	trialsOfEach    = 50 // 10 points, 5 repetitions
+	mostMegabytes   = 200
+)
+
+// BenchmarkManagerMemory measures the manager's peak memory (VmHWM) when it runs a namespace of 200 experiments of 50 trials each: it reads them all, puts
+// the results of every experiment together, writes them and the verdicts, and keeps everything in its cache. The trials are done, so that no pod exists.
+//
+//	make test-integration TEST_FLAGS='-run=^$ -bench=ManagerMemory -benchtime=1x'
+func BenchmarkManagerMemory(b *testing.B) {
+	env := testenv.Get(b)
+	binary := filepath.Join(b.TempDir(), "manager")
+	if out, err := exec.Command("go", "build", "-o", binary, "assay.dev/assay/operator/cmd/manager").CombinedOutput(); err != nil {
+		b.Fatalf("build the manager: %v\n%s", err, out)
+	}
+	for b.Loop() {
+		ns := env.Namespace(b)
+		create(b, env, ns)
+		m := startManager(b, env, binary)
+		waitFor(b, env, ns, v1alpha1.ExperimentAccepted, m)
+		m.stop(b)
+		addTrials(b, env, ns)
+		m = startManager(b, env, binary)
+		waitFor(b, env, ns, v1alpha1.ExperimentComplete, m)
+		waitFor(b, env, ns, v1alpha1.ExperimentResultsStored, m)
+		peak, heap := m.peakMegabytes(b), m.heapMegabytes(b)
+		m.stop(b)
+		b.ReportMetric(peak, "peak-RSS-MB")
+		b.ReportMetric(heap, "heap-MB")
+		if peak > mostMegabytes {
+			b.Errorf("the manager's peak memory is %.0f MB; at most %d are allowed", peak, mostMegabytes)
+		}
+	}
+}
+
+func create(b *testing.B, env *testenv.Env, ns string) {
+	b.Helper()
+	system := sample(b, "system-driver.yaml")
+	system.SetNamespace(ns)
+	if err := env.Client.Create(b.Context(), system); err != nil {
+		b.Fatal(err)
+	}
+	parallel(b, manyExperiments, func(ctx context.Context, i int) error {
+		exp := builders.Experiment(fmt.Sprintf("exp-%d", i)).Namespace(ns).System("kv").Values("clients", 1, 2, 4, 8, 16).
+			Points("variant", v1alpha1.AxisPoint{Name: "fast"}, v1alpha1.AxisPoint{Name: "slow", Parameters: map[string]v1alpha1.Value{"fastPath": builders.Value(false)}}).
+			Repetitions(5).Set(func(s *v1alpha1.ExperimentSpec) {
+			s.Workload.Name, s.Suspend = "read-write", true
+			s.Claims = []v1alpha1.Claim{{Name: "faster", Statement: "It is faster.", Expr: "mean_latency(variant='fast', clients=1) < mean_latency(variant='slow', clients=1)"}}
+		}).Obj()
+		return env.Client.Create(ctx, exp)
+	})
+}
+
+// addTrials makes the trials that the experiments would have made, done and valid, and lets the experiments go on.
+func addTrials(b *testing.B, env *testenv.Env, ns string) {
+	b.Helper()
+	list := &v1alpha1.ExperimentList{}
+	if err := env.Client.List(b.Context(), list, client.InNamespace(ns)); err != nil {
+		b.Fatal(err)
+	}
+	systems := map[string]v1alpha1.SystemSpec{"kv": kv(b)}
+	parallel(b, len(list.Items), func(ctx context.Context, i int) error {
+		exp := &list.Items[i]
+		p, errs := plan.Expand(exp, systems)
+		if len(errs) > 0 {
+			return errs.ToAggregate()
+		}
+		number := int32(0)
+		for _, round := range plan.Rounds(p, exp.Status.Seed) {
+			for _, slot := range round {
+				if err := addTrial(ctx, env, exp, p, slot, number); err != nil {
+					return err
+				}
+				number++
+			}
+		}
+		exp.Spec.Suspend = false
+		return env.Client.Update(ctx, exp)
+	})
+}
+
+func addTrial(ctx context.Context, env *testenv.Env, exp *v1alpha1.Experiment, p *plan.Plan, slot plan.Slot, number int32) error {
+	spec := *p.Points[slot.Point].Template.DeepCopy()
+	spec.Number, spec.Repetition, spec.System.Revision = number, slot.Repetition, exp.Name+"-kv-0123456789"
+	spec.Seed = plan.TrialSeed(exp.Status.Seed, slot.Point, slot.Repetition, 0)
+	trial := builders.Trial(fmt.Sprintf("%s-0000-%d", exp.Name, number)).Spec(spec).Obj()
+	trial.Namespace, trial.UID = exp.Namespace, ""
+	trial.Labels = map[string]string{v1alpha1.LabelExperiment: exp.Name, v1alpha1.LabelPoint: fmt.Sprint(slot.Point)}
+	trial.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(exp, v1alpha1.GroupVersion.WithKind("Experiment"))}
+	if err := env.Client.Create(ctx, trial); err != nil {
+		return err
+	}
+	now := metav1.NowMicro()
+	trial.Status = v1alpha1.TrialStatus{
+		Times:         v1alpha1.TrialTimes{Admitted: &now, Deployed: &now, Started: &now, Loaded: &now, Released: &now, Drained: &now, Collected: &now, Done: &now},
+		ZeroUnixNanos: now.UnixNano(), ResultsConfigMap: trial.Name + "-results",
+		Headline: &v1alpha1.Headline{Committed: 2000, ThroughputMilli: 100000 + int64(number), MeanLatencyMicroseconds: 1000 + 10*int64(slot.Point), P50LatencyMicroseconds: 900, P99LatencyMicroseconds: 5000},
+	}
+	for _, c := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning,
+		v1alpha1.TrialCollected, v1alpha1.TrialValid, v1alpha1.TrialCleanedUp, v1alpha1.TrialComplete} {
+		meta.SetStatusCondition(&trial.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded,
+			Message: "The trial ran and its results can be trusted."})
+	}
+	return env.Client.Status().Update(ctx, trial)
+}
+
+// parallel does n things, sixteen at a time.
+func parallel(b *testing.B, n int, do func(ctx context.Context, i int) error) {
+	b.Helper()
+	var wg sync.WaitGroup
+	work := make(chan int)
+	failures := make(chan error, 16)
+	for range 16 {
+		wg.Go(func() {
+			var first error
+			for i := range work {
+				if first == nil {
+					first = do(b.Context(), i)
+				}
+			}
+			failures <- first
+		})
+	}
+	for i := range n {
+		work <- i
+	}
+	close(work)
+	wg.Wait()
+	close(failures)
+	var all []error
+	for err := range failures {
+		all = append(all, err)
+	}
+	if err := errors.Join(all...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// manager is a running manager process.
+type manager struct {
+	cmd     *exec.Cmd
+	metrics string
+	log     string
+	ended   chan error
+}
+
+func startManager(b *testing.B, env *testenv.Env, binary string) *manager {
+	b.Helper()
+	dir := b.TempDir()
+	crt, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"tls.crt": crt, "tls.key": key, "ca.crt": crt, "kubeconfig": env.Kubeconfig()} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	m := &manager{metrics: freeAddress(b), log: filepath.Join(dir, "log"), ended: make(chan error, 1)}
+	_, coordinator, _ := net.SplitHostPort(freeAddress(b))
+	output, err := os.Create(m.log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m.cmd = exec.Command(binary, "--agent-image=none", "--coordinator-address=localhost:1", "--coordinator-port="+coordinator, "--tls-dir="+dir,
+		"--namespace=default", "--webhook-port=0", "--metrics-bind-address="+m.metrics, "--health-probe-bind-address=0", "--kube-api-qps=1000")
+	m.cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
+	m.cmd.Stdout, m.cmd.Stderr = output, output
+	if err := m.cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	go func() { m.ended <- errors.Join(m.cmd.Wait(), output.Close()) }()
+	b.Cleanup(func() { _ = m.cmd.Process.Kill() })
+	return m
+}
+
+func freeAddress(b *testing.B) string {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+func (m *manager) stop(b *testing.B) {
+	b.Helper()
+	if err := m.cmd.Process.Signal(os.Interrupt); err != nil {
+		b.Fatal(err)
+	}
+	if err := <-m.ended; err != nil {
+		b.Fatalf("the manager ended with %v\n%s", err, m.tail())
+	}
+}
+
+func (m *manager) tail() string {
+	text, err := os.ReadFile(m.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-4000):])
+}
+
+// peakMegabytes is the most memory that the process has held at once.
+func (m *manager) peakMegabytes(b *testing.B) float64 {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return number(b, status, `VmHWM:\s+(\d+) kB`) / 1024
+}
+
+// heapMegabytes is what lives in the heap now.
+func (m *manager) heapMegabytes(b *testing.B) float64 {
+	b.Helper()
+	answer, err := http.Get("http://" + m.metrics + "/metrics")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text := make([]byte, 1<<20)
+	n := 0
+	for err == nil && n < len(text) {
+		var more int
+		more, err = answer.Body.Read(text[n:])
+		n += more
+	}
+	return number(b, text[:n], `(?m)^go_memstats_heap_inuse_bytes (\S+)$`) / (1 << 20)
+}
+
+func number(b *testing.B, text []byte, pattern string) float64 {
+	b.Helper()
+	found := regexp.MustCompile(pattern).FindSubmatch(text)
+	if found == nil {
+		b.Fatalf("no %s in the answer", pattern)
+	}
+	n, err := strconv.ParseFloat(string(found[1]), 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// waitFor waits until every experiment has the condition True.
+func waitFor(b *testing.B, env *testenv.Env, ns, condition string, m *manager) {
+	b.Helper()
+	deadline := time.After(10 * time.Minute)
+	for {
+		list := &v1alpha1.ExperimentList{}
+		if err := env.Client.List(b.Context(), list, client.InNamespace(ns)); err != nil {
+			b.Fatal(err)
+		}
+		have := 0
+		for _, exp := range list.Items {
+			if meta.IsStatusConditionTrue(exp.Status.Conditions, condition) {
+				have++
+			}
+		}
+		if have == manyExperiments {
+			return
+		}
+		select {
+		case err := <-m.ended:
+			b.Fatalf("the manager ended early: %v\n%s", err, m.tail())
+		case <-deadline:
+			b.Fatalf("%d of %d experiments are %s after ten minutes\n%s", have, manyExperiments, condition, m.tail())
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}

@@ -28,6 +28,9 @@ const podUIDKey = "authentication.kubernetes.io/pod-uid"
 // identityTTL is how long an answer is believed. A pod that is gone loses its registration long before.
 const identityTTL = time.Minute
 
+// reviewTimeout bounds one question to the API server.
+const reviewTimeout = 10 * time.Second
+
 // TokenReviewer asks the API server whose a token is, and remembers the answer for a while.
 type TokenReviewer struct {
 	client client.Client
@@ -56,6 +59,9 @@ func (t *TokenReviewer) Identify(ctx context.Context, token string) (types.UID, 
 	if ok && now.Before(found.until) {
 		return found.uid, nil
 	}
+	// The answer serves the agent's next request, too, should it hang up on this one.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
+	defer cancel()
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{protocol.Audience}}}
 	if err := t.client.Create(ctx, review); err != nil {
 		return "", fmt.Errorf("create a TokenReview: %w", err)

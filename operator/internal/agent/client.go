@@ -74,7 +74,7 @@ func (a *Agent) awaitClientEnd(ctx context.Context, first string) error {
 	err := <-ended
 	cancel()
 	for range ways - 1 {
-		_ = <-ended // called off
+		<-ended // called off
 	}
 	return err
 }

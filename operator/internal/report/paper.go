@@ -71,33 +71,51 @@ func same(a, b string) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// paperNotes say what of the paper's values is not in the table, and what the source left unclear. Series with the same note share it.
+// paperNotes say what of the paper's values is not in the table, and what the source left unclear. Series of which the same is to be said share a
+// note.
 func paperNotes(e results.Experiment) []string {
-	var notes, texts []string
-	series := map[string][]string{}
+	var unknown, elsewhere, unclear sharedNotes
 	for _, s := range e.Reported {
 		if _, known := factor(s); !known {
-			notes = append(notes, fmt.Sprintf("The paper's series %s is in %q, which cannot be converted to tx/s or ms; it is not in the table.", s.Name, s.Unit))
+			unknown.add(s.Name, fmt.Sprintf("in %q, which cannot be converted to tx/s or ms: not in the table.", s.Unit))
 			continue
 		}
-		var elsewhere []string
+		var xs []string
 		for _, x := range s.X {
 			if !slices.ContainsFunc(e.Points, func(p results.PointResult) bool { return agrees(s.At, p.Coordinates) && same(x, p.Coordinates[s.Axis]) }) {
-				elsewhere = append(elsewhere, x)
+				xs = append(xs, x)
 			}
 		}
-		if len(elsewhere) > 0 {
-			notes = append(notes, fmt.Sprintf("The paper's series %s also has %s = %s, which this sweep has not.", s.Name, s.Axis, strings.Join(elsewhere, ", ")))
+		if len(xs) > 0 {
+			elsewhere.add(s.Name, fmt.Sprintf("also at %s = %s, which this sweep has not.", s.Axis, strings.Join(xs, ", ")))
 		}
 		if s.Note != "" {
-			if series[s.Note] == nil {
-				texts = append(texts, s.Note)
-			}
-			series[s.Note] = append(series[s.Note], s.Name)
+			unclear.add(s.Name, s.Note)
 		}
 	}
-	for _, text := range texts {
-		notes = append(notes, fmt.Sprintf("On the paper's %s: %s", strings.Join(series[text], ", "), text))
+	return slices.Concat(unknown.lines(), elsewhere.lines(), unclear.lines())
+}
+
+// sharedNotes are notes on series, in the order in which they were first made.
+type sharedNotes struct {
+	texts  []string
+	series map[string][]string
+}
+
+func (n *sharedNotes) add(series, text string) {
+	if n.series == nil {
+		n.series = map[string][]string{}
 	}
-	return notes
+	if n.series[text] == nil {
+		n.texts = append(n.texts, text)
+	}
+	n.series[text] = append(n.series[text], series)
+}
+
+func (n *sharedNotes) lines() []string {
+	var lines []string
+	for _, text := range n.texts {
+		lines = append(lines, fmt.Sprintf("Paper, %s: %s", strings.Join(n.series[text], ", "), text))
+	}
+	return lines
 }

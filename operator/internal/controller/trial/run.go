@@ -107,18 +107,43 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 		t := metav1.NewMicroTime(s.now)
 		s.trial.Status.Times.Drained = &t
 	}
-	if sent == n {
-		return true, 0, nil
-	}
-	s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "The clients run, or their results are on the way.")
 	deadline := zero.Add(timeline.FromSchedule(s.trial.Spec.Schedule).End() + r.endGrace(s) + resultsGrace)
 	left := deadline.Sub(s.now)
+	if sent == n {
+		silent := r.unaccounted(s)
+		if silent == "" || left <= 0 {
+			return true, 0, nil
+		}
+		s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "Waiting for the account of %s.", silent)
+		return false, left + time.Millisecond, nil
+	}
+	s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "The clients run, or their results are on the way.")
 	if left <= 0 {
 		s.giveUp(v1alpha1.ReasonClientLost, "%d of %d clients are over and the results of %d have arrived by the deadline, %v after the drain.", over, n, sent, resultsGrace)
 		return false, 0, nil
 	}
 	next, err := r.publishProgress(ctx, s)
 	return false, min(left+time.Millisecond, next), err
+}
+
+// unaccounted names a pod whose agent has not reported yet, or not what became of a fault. A manager that has just taken over must hear
+// from every agent before it may judge: the results of the clients may well come first.
+func (r *Reconciler) unaccounted(s *scope) string {
+	for _, name := range s.everyName() {
+		if r.report(s, name) == nil {
+			return name
+		}
+	}
+	if s.rendered == nil {
+		return ""
+	}
+	last := timeline.FromSchedule(s.trial.Spec.Schedule).LastRequest()
+	for _, a := range s.rendered.trial.Actions {
+		if a.At <= last && actionRecord(r.report(s, a.Pod), a.ID) == nil {
+			return a.Pod
+		}
+	}
+	return ""
 }
 
 func (r *Reconciler) endGrace(s *scope) time.Duration {

@@ -166,6 +166,8 @@ func TestWhyTrialsEnd(t *testing.T) {
 				p.agents.reports[p.layout().Replicas[2].Name].Actions = nil
 				p.measured(10, 0)
 				p.settle(false)
+				p.clock.Step(resultsGrace) // its account is waited for as long as results are
+				p.settle(false)
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonFaultNotConfirmed,
 		},
@@ -217,6 +219,30 @@ func TestATakeOverGoesOnWithTheSameRun(t *testing.T) {
 	p.measured(10, 0)
 	p.settle(true)
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
+}
+
+// Found on a cluster: the clients' results reached a new manager before the agent of the replica that had been killed did, and the trial was judged
+// without its fault.
+func TestATakeOverHearsOfEveryFaultBeforeItJudges(t *testing.T) {
+	p := newPlay(t, nil)
+	p.released()
+	reports := p.agents.reports
+	p.agents = newAgents()
+	p.newReconciler()
+	p.settle(false)
+	for _, c := range p.layout().Clients {
+		p.agents.reports[c.Name] = reports[c.Name]
+	}
+	p.measured(10, 0)
+	p.settle(false)
+	if c := p.condition(v1alpha1.TrialCollected); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, p.layout().Replicas[0].Name) {
+		t.Fatalf("collected is %s: %s; want that it waits for the agents of the replicas", c.Status, c.Message)
+	}
+	p.agents.reports = reports
+	p.settle(true)
+	if r := p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded); len(r.Faults) != 1 || r.Faults[0].Error != "" {
+		t.Errorf("faults %+v, want one without an error", r.Faults)
+	}
 }
 
 func TestTrialsQueue(t *testing.T) {

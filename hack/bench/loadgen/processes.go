@@ -207,7 +207,6 @@ func baseline(args []string) error {
 		return err
 	}
 	counts := make([]int64, *conns*8) // 8: a cache line each
-	errs := make(chan error, *conns)
 	var stop sync.WaitGroup
 	var all []net.Conn
 	for i := range *conns {
@@ -216,11 +215,7 @@ func baseline(args []string) error {
 			return err
 		}
 		all = append(all, conn)
-		stop.Go(func() {
-			if err := echoLoop(conn, &counts[i*8]); err != nil {
-				errs <- err
-			}
-		})
+		stop.Go(func() { echoLoop(conn, &counts[i*8]) })
 	}
 	time.Sleep(*length)
 	var total int64
@@ -235,15 +230,16 @@ func baseline(args []string) error {
 	return nil
 }
 
-func echoLoop(conn net.Conn, count *int64) error {
+// echoLoop counts round trips until the connection is closed.
+func echoLoop(conn net.Conn, count *int64) {
 	var out, in [36]byte
 	out[3] = 32
 	for {
 		if _, err := conn.Write(out[:]); err != nil {
-			return err
+			return
 		}
 		if _, err := io.ReadFull(conn, in[:]); err != nil {
-			return err
+			return
 		}
 		*count++
 	}

@@ -78,10 +78,11 @@ func TestPoissonPacerDependsOnSeedAndIndexOnly(t *testing.T) {
 		}
 		return out
 	}
-	if first(poisson(7, 1, 100)) != first(poisson(7, 1, 100)) {
+	want := first(poisson(7, 1, 100))
+	if got := first(poisson(7, 1, 100)); got != want {
 		t.Error("the same seed and index give other arrivals")
 	}
-	if first(poisson(7, 1, 100)) == first(poisson(8, 1, 100)) || first(poisson(7, 1, 100)) == first(poisson(7, 2, 100)) {
+	if first(poisson(8, 1, 100)) == want || first(poisson(7, 2, 100)) == want {
 		t.Error("another seed or index gives the same arrivals")
 	}
 }

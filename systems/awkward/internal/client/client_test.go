@@ -115,7 +115,7 @@ func (c *cluster) end() {
 	c.stopOnce.Do(func() {
 		for i, stop := range c.stop {
 			stop()
-			_ = <-c.ended[i]
+			<-c.ended[i]
 		}
 	})
 }

@@ -27,8 +27,8 @@ func keygenCommand() *cobra.Command {
 	}
 	c.Flags().IntVar(&replicas, "replicas", 0, "number of replicas, 1 to 10000; (5f+1) for each shard")
 	c.Flags().StringVar(&out, "out", "", "directory for <index>.priv (32-byte seed) and <index>.pub; existing keys are not overwritten")
-	c.MarkFlagRequired("replicas")
-	c.MarkFlagRequired("out")
+	_ = c.MarkFlagRequired("replicas") // these fail only for a flag that does not exist
+	_ = c.MarkFlagRequired("out")
 	return c
 }
 
@@ -42,7 +42,7 @@ func (f *clusterFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.config, "config", "", `cluster file: {"f":1,"shards":[{"replicas":[{"host":"...","port":7087},...]},...]}`)
 	c.Flags().StringVar(&f.keys, "keys", "", "directory that keygen filled; not needed with --crypto=false")
 	c.Flags().BoolVar(&f.crypto, "crypto", true, "sign and verify replies; false is not fault-tolerant and must be the same on all processes")
-	c.MarkFlagRequired("config")
+	_ = c.MarkFlagRequired("config")
 }
 
 // checker loads the cluster file and the public keys.
@@ -113,6 +113,6 @@ func replicaCommand() *cobra.Command {
 	rf.register(c)
 	c.Flags().IntVar(&index, "index", 0, "this replica's index in the cluster file, counted over all shards from 0")
 	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default all addresses, the port of the cluster file)")
-	c.MarkFlagRequired("index")
+	_ = c.MarkFlagRequired("index")
 	return c
 }

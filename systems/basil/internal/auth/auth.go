@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
@@ -220,5 +221,5 @@ func (m MAC) Sign(root [32]byte) []byte {
 
 // VerifyRoot implements Scheme.
 func (MAC) VerifyRoot(replica int, root [32]byte, sig []byte) bool {
-	return string(MAC{replica}.Sign(root)) == string(sig)
+	return bytes.Equal(MAC{replica}.Sign(root), sig)
 }

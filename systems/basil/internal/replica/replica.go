@@ -216,13 +216,13 @@ func (r *Replica) learn(rec *record, tx *wire.Tx) {
 // maxInterested bounds the list of those to be told about a transaction.
 const maxInterested = 32
 
-func (rec *record) interest(from node.ID) {
-	for _, n := range rec.interested {
+func (r *record) interest(from node.ID) {
+	for _, n := range r.interested {
 		if n == from {
 			return
 		}
 	}
-	if len(rec.interested) < maxInterested {
-		rec.interested = append(rec.interested, from)
+	if len(r.interested) < maxInterested {
+		r.interested = append(r.interested, from)
 	}
 }

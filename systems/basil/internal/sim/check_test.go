@@ -126,7 +126,7 @@ func (h *history) serializable(committed []*wire.Tx) error {
 				return fmt.Errorf("not serializable: %v at %v read row %d at version %v, but the latest before it is %v",
 					tx.ID(), tx.TS, r.Key, r.Version, l.ts)
 			}
-			if rows := h.rows[tx.ID()]; rows != nil && !bytes.Equal(rows[i].Value, l.value) {
+			if rows := h.rows[tx.ID()]; len(rows) > i && !bytes.Equal(rows[i].Value, l.value) {
 				return fmt.Errorf("%v read %q from row %d, but %q was written", tx.ID(), rows[i].Value, r.Key, l.value)
 			}
 		}

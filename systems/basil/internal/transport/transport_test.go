@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -182,7 +183,7 @@ func TestGarbageIsNotFatal(t *testing.T) {
 		fmt.Fprint(c, garbage)
 		c.SetReadDeadline(time.Now().Add(3 * time.Second))
 		if garbage != "GET / HTTP/1.1\r\n\r\n" {
-			if _, err := c.Read(make([]byte, 1)); err != io.EOF && !strings.Contains(err.Error(), "reset") {
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "reset") {
 				t.Errorf("%q: the connection stays open: %v", garbage, err)
 			}
 		}

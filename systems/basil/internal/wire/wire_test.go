@@ -143,7 +143,7 @@ func TestIdentityIsOfTheBytes(t *testing.T) {
 func TestForgedLengthsAllocateLittle(t *testing.T) {
 	// A fetch of 200 identities of which three are there.
 	b := append([]byte{kindFetch, 200, 1}, make([]byte, 32*3+104)...)
-	n := testing.AllocsPerRun(10, func() { Unmarshal(b) })
+	n := testing.AllocsPerRun(10, func() { _, _ = Unmarshal(b) })
 	if n > 20 {
 		t.Errorf("%v allocations", n)
 	}

@@ -40,7 +40,7 @@ type Driver struct {
 
 // New returns a driver for the server at address, host:port. A request that takes longer than the timeout has timed out.
 func New(address string, timeout time.Duration) *Driver {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it ends with Close
 	return &Driver{address: address, timeout: timeout, ctx: ctx, cancel: cancel}
 }
 

@@ -443,8 +443,8 @@ type Step struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// on says in which pods the command runs, in the pod's first container.
-	On StepTarget `json:"on"`
+	// runsOn says in which pods the command runs, in the pod's first container.
+	RunsOn StepTarget `json:"runsOn"`
 
 	// command to run, with all arguments. Template.
 	// +listType=atomic

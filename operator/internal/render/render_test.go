@@ -44,8 +44,8 @@ func kvSystem() *v1alpha1.SystemSpec {
 			Ready: []v1alpha1.Gate{{Log: &v1alpha1.LogGate{Pattern: "ready", Stream: v1alpha1.StreamAny}}, {Port: "peer"}, {HTTP: &v1alpha1.HTTPGate{Port: "peer", Path: "/ok"}}},
 		},
 		Steps: []v1alpha1.Step{
-			{Name: "create", On: v1alpha1.StepFirstReplica, Command: []string{"/kv", "create"}, Until: "Retry", Timeout: "5s"},
-			{Name: "load", On: v1alpha1.StepEveryClient, Command: []string{"/kv", "load", "{{.Self.First}}"}, Timeout: "1m"},
+			{Name: "create", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/kv", "create"}, Until: "Retry", Timeout: "5s"},
+			{Name: "load", RunsOn: v1alpha1.StepEveryClient, Command: []string{"/kv", "load", "{{.Self.First}}"}, Timeout: "1m"},
 		},
 		Clients: v1alpha1.ClientsTemplate{
 			Driver:     &v1alpha1.DriverSpec{Protocol: "Process"},

@@ -252,7 +252,7 @@ func logGate(g v1alpha1.LogGate, first string) protocol.Gate {
 func (c *Context) steps(steps []v1alpha1.Step, here func(v1alpha1.StepTarget) bool) (map[string]protocol.Command, error) {
 	out := map[string]protocol.Command{}
 	for i, s := range steps {
-		if !here(s.On) {
+		if !here(s.RunsOn) {
 			continue
 		}
 		argv, err := c.argv(fmt.Sprintf("spec.steps[%d].command", i), s.Command)

@@ -190,9 +190,6 @@ func (s *Set) addSystem(u *unstructured.Unstructured, document []byte, path stri
 	}
 	var system v1alpha1.System
 	if err := yaml.UnmarshalStrict(document, &system); err != nil {
-		if strings.Contains(err.Error(), `unknown field "true"`) {
-			return fmt.Errorf("read System %s: YAML takes the key on for true; write it as \"on\": %w", name, err)
-		}
 		return fmt.Errorf("read System %s: %w", name, err)
 	}
 	s.Systems[name], s.systems[name], s.from[name] = system.Spec, u, path

@@ -110,7 +110,6 @@ func TestReadRefuses(t *testing.T) {
 		"a trial":              {map[string]string{"a.yaml": "apiVersion: assay.dev/v1alpha1\nkind: Trial\n"}, "a Trial; the file may hold"},
 		"an unknown field":     {map[string]string{"a.yaml": experiment + "  sweeep: []\n"}, `unknown field "sweeep"`},
 		"a broken system":      {map[string]string{"a.yaml": experiment + "---\n" + broken}, `unknown field "replica"`},
-		"a bare on":            {map[string]string{"a.yaml": experiment + "---\n" + system("one") + "---\n" + strings.Replace(broken, "replica: 1", "steps: [{on: FirstReplica}]", 1)}, `write it as "on"`},
 		"broken in the folder": {map[string]string{"a.yaml": experiment, "systems/two.yaml": broken}, `unknown field "replica"`},
 		"not YAML":             {map[string]string{"a.yaml": "a: b: c"}, "document 1: read YAML"},
 		"no file":              {map[string]string{}, "read -f"},

@@ -184,9 +184,6 @@ func (s *scope) podsDigest() string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// annotationProgress of a running Trial holds a protocol.Progress, for people who watch.
-const annotationProgress = "assay.dev/progress"
-
 // publishProgress writes the clients' progress to an annotation now and then, and says when it is due again.
 func (r *Reconciler) publishProgress(ctx context.Context, s *scope) (time.Duration, error) {
 	var last time.Time
@@ -206,7 +203,7 @@ func (r *Reconciler) publishProgress(ctx context.Context, s *scope) (time.Durati
 	if err != nil {
 		return 0, fmt.Errorf("encode the progress: %w", err)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{annotationProgress: string(value)}}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationProgress: string(value)}}})
 	if err != nil {
 		return 0, fmt.Errorf("encode the progress: %w", err)
 	}

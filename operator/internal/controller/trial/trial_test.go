@@ -78,7 +78,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		},
 		"a step that fails": {
 			system: func(s *v1alpha1.SystemSpec) {
-				s.Steps = []v1alpha1.Step{{Name: "load", On: v1alpha1.StepFirstReplica, Command: []string{"/load"}, Until: "ExitZero", Timeout: "1s"}}
+				s.Steps = []v1alpha1.Step{{Name: "load", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/load"}, Until: "ExitZero", Timeout: "1s"}}
 			},
 			happens: func(p *play) {
 				p.deployed()

@@ -141,7 +141,7 @@ func TestLocal(t *testing.T) {
 		"one is silent": {"--kill-replica", "3", "--distribution", "zipfian", "--batch-size", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := basil(append([]string{"local", "--duration", "300ms", "--warm-up", "200ms"}, args...)...).CombinedOutput()
+			out, err := basil(append([]string{"local", "--duration", "1500ms", "--warm-up", "200ms"}, args...)...).CombinedOutput()
 			if err != nil || !regexp.MustCompile(`throughput  [1-9]`).Match(out) || !bytes.Contains(out, []byte("0 timeouts")) {
 				t.Errorf("%v\n%s", err, out)
 			}

@@ -1,6 +1,6 @@
-// Package controller holds nothing but the manager's rights that no single controller owns; the controllers are in the folders below, each
-// with the markers of what it needs itself. `make manifests` makes one ClusterRole of all of them. Leader election needs none of it: the
-// chart brings a Role for the manager's own namespace.
+// Package controller holds nothing but the rights of the manager that the trial controller does not name itself; the controllers are in the
+// folders below. `make manifests` makes one ClusterRole of all markers. Leader election needs none of it: the chart brings a Role for the
+// manager's own namespace.
 //
 // Experiments are reported on, and kept by a finalizer until their trials are gone. Where the API server checks owner references that
 // block deletion, setting one needs the finalizers subresource.

@@ -99,7 +99,7 @@ func (e *env) experimentResult(t *testing.T, exp *v1alpha1.Experiment) results.E
 	if err := e.Get(t.Context(), key, cm); err != nil {
 		t.Fatalf("results of the experiment: %v", err)
 	}
-	r, err := results.DecodeExperiment([]byte(cm.Data["experiment.json"]))
+	r, err := results.DecodeExperiment([]byte(cm.Data["results.json"]))
 	if err != nil {
 		t.Fatalf("results of the experiment: %v", err)
 	}

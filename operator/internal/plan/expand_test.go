@@ -73,6 +73,23 @@ func TestExpandComparesSystems(t *testing.T) {
 	}
 }
 
+// What a point sets reaches the trial, and nothing else changes.
+func TestExpandClientsRateAndShards(t *testing.T) {
+	p := expand(t, builders.Experiment("e").System("tapir").Values("rate", 100).Values("shards", 1, 2).
+		Points("size", v1alpha1.AxisPoint{Name: "small"}, v1alpha1.AxisPoint{Name: "large", Clients: ptr(int32(50))}).
+		Set(func(s *v1alpha1.ExperimentSpec) { s.Clients.Loop, s.Clients.Count = v1alpha1.LoopOpen, 5 }))
+	var got []string
+	for _, point := range p.Points {
+		c := point.Template.Clients
+		got = append(got, fmt.Sprintf("rate=%d shards=%d clients=%d %s", *c.Rate, point.Template.Topology.Shards, c.Count, *c.Arrivals))
+	}
+	want := []string{"rate=100 shards=1 clients=5 Poisson", "rate=100 shards=1 clients=50 Poisson",
+		"rate=100 shards=2 clients=5 Poisson", "rate=100 shards=2 clients=50 Poisson"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("points (-want +got):\n%s", diff)
+	}
+}
+
 func TestParameterPrecedence(t *testing.T) {
 	set := func(v int) map[string]v1alpha1.Value { return map[string]v1alpha1.Value{"batch": builders.Value(v)} }
 	layers := []func(*v1alpha1.ExperimentSpec){

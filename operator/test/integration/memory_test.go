@@ -56,6 +56,7 @@ func BenchmarkManagerMemory(b *testing.B) {
 		m.stop(b)
 		b.ReportMetric(peak, "peak-RSS-MB")
 		b.ReportMetric(heap, "heap-MB")
+		b.Logf("peak %.0f MB, heap in use at the end %.0f MB, %d experiments of %d trials", peak, heap, manyExperiments, trialsOfEach)
 		if peak > mostMegabytes {
 			b.Errorf("the manager's peak memory is %.0f MB; at most %d are allowed", peak, mostMegabytes)
 		}

@@ -166,7 +166,8 @@ func start() (*Env, error) {
 		e.server.WebhookInstallOptions.ValidatingWebhooks = webhooks()
 	}
 	if e.Config, err = e.server.Start(); err != nil {
-		return nil, err
+		// CRDs that the API server refuses leave it running.
+		return nil, errors.Join(err, e.server.Stop())
 	}
 	// What is a fair share on a cluster is a brake on tests.
 	e.Config.QPS = -1

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/protocol"
@@ -66,31 +67,42 @@ func readResets() (int64, bool) {
 	return estabResets(content)
 }
 
-// doResets notes the count of resets at the instant of the release.
+// doResets notes the count of resets when the run is released and when its last request may have been sent. What ends afterwards is no
+// news: clients close their connections with answers still on the way, which counts as a reset, too.
 func (a *Agent) doResets(ctx context.Context) {
 	run, err := a.awaitRun(ctx)
 	if err != nil {
 		return
 	}
+	a.noteResets(ctx, run, -run.WarmUp, func(j *journal) **int64 { return &j.ResetsBefore })
+	a.noteResets(ctx, run, run.LastRequest(), func(j *journal) **int64 { return &j.ResetsAfter })
+}
+
+// noteResets puts the count at the instant into the journal, unless a count is there already.
+func (a *Agent) noteResets(ctx context.Context, run protocol.Run, at time.Duration, member func(*journal) **int64) {
 	a.mu.Lock()
-	done := a.journal.ResetsBefore != nil
+	done := *member(&a.journal) != nil
 	a.mu.Unlock()
-	if done || launcher.SleepUntil(ctx, a.clock.monotonic(run.ZeroUnixNanos-int64(run.WarmUp))) != nil {
+	if done || launcher.SleepUntil(ctx, a.clock.monotonic(run.ZeroUnixNanos+int64(at))) != nil {
 		return
 	}
-	if before, ok := readResets(); ok {
-		a.record(func(j *journal) { j.ResetsBefore = &before })
+	if count, ok := readResets(); ok {
+		a.record(func(j *journal) { *member(j) = &count })
 	}
 }
 
-// tcpResets counts since the release. The caller holds a.mu.
+// tcpResets counts from the release to the last request. The caller holds a.mu.
 func (a *Agent) tcpResets() int64 {
-	if a.journal.ResetsBefore == nil {
+	before, after := a.journal.ResetsBefore, a.journal.ResetsAfter
+	if before == nil {
 		return 0
+	}
+	if after != nil {
+		return *after - *before
 	}
 	now, ok := readResets()
 	if !ok {
 		return 0
 	}
-	return now - *a.journal.ResetsBefore
+	return now - *before
 }

@@ -24,8 +24,10 @@ type journal struct {
 	Actions   []protocol.ActionRecord  `json:"actions,omitempty"`
 	// ResetsBefore is the count of reset connections when the run was released.
 	ResetsBefore *int64 `json:"resetsBefore,omitempty"`
-	Over         bool   `json:"over,omitempty"`
-	Sent         bool   `json:"sent,omitempty"`
+	// ResetsAfter is the count when the last request of the run may have been sent.
+	ResetsAfter *int64 `json:"resetsAfter,omitempty"`
+	Over        bool   `json:"over,omitempty"`
+	Sent        bool   `json:"sent,omitempty"`
 }
 
 const journalFile = "agent.json"

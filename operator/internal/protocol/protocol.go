@@ -202,7 +202,7 @@ type Report struct {
 	Sent bool `json:"sent"`
 	// Finished: no process of the system runs any more, as Directive.Finish asks.
 	Finished bool `json:"finished"`
-	// TCPResets is how many connections of the pod were reset since t = 0 less the warm-up (EstabResets of /proc/net/snmp).
+	// TCPResets is how many connections of the pod were reset from t = 0 less the warm-up to the last request (EstabResets of /proc/net/snmp).
 	TCPResets int64 `json:"tcpResets"`
 	// Failure is set when the agent cannot go on; it says why.
 	Failure string `json:"failure,omitempty"`

@@ -30,26 +30,53 @@ func TestFailureFP(t *testing.T) {
 	e.apply(t, basilFile, nil)
 	exp := e.apply(t, failureFile, func(o client.Object) { o.(*v1alpha1.Experiment).Spec.Profile = "smoke" })
 	trials := e.complete(t, exp, 8*time.Minute)
-	succeeded(t, trials, 6)
+	measured := valid(t, trials)
+	if len(measured) != 6 || len(trials) > 8 {
+		t.Errorf("%d of %d trials succeeded, want 6 of little more", len(measured), len(trials))
+	}
 
 	mean := map[string]float64{}
-	for i, r := range trials {
-		if r.Coordinates["clients"] == "2" {
+	for _, r := range measured {
+		if r.Coordinates["clients"] == "1" {
 			mean[r.Coordinates["variant"]] = r.Summary.MeanMillis
 		}
 		checkCrash(t, r)
-		// The first trial waits for nobody. The others follow closely: machines that stand idle are somebody's evening.
-		if (i == 0) != (r.GapSeconds == 0) || r.GapSeconds > 15 {
-			t.Errorf("%s, the %d. trial, came %.1f s after the one before", r.Name, i, r.GapSeconds)
-		}
 	}
+	e.checkGaps(t, exp, trials)
 	if !(mean["ideal"] > 0 && mean["ideal"] < mean["failure-nofp"] && mean["failure-nofp"] < mean["failure-fp"]) {
-		t.Errorf("mean latencies at 2 clients are %v ms; want ideal < failure-nofp < failure-fp", mean)
+		t.Errorf("mean latencies of a single client are %v ms; want ideal < failure-nofp < failure-fp", mean)
 	}
 	if cost := mean["failure-fp"] - mean["failure-nofp"]; cost < 0.75*timeoutMillis || cost > 1.5*timeoutMillis {
 		t.Errorf("a failed fast path costs %.2f ms, want 0.75 to 1.5 timeouts of %v ms", cost, timeoutMillis)
 	}
-	checkExperiment(t, e, exp)
+	checkExperiment(t, e, exp, len(trials))
+}
+
+// checkGaps checks that trials follow each other closely: machines that stand idle are somebody's evening. The first trial waits for nobody, and
+// a trial that had to let one of another experiment go first is no example.
+func (e *env) checkGaps(t *testing.T, exp *v1alpha1.Experiment, trials []results.Trial) {
+	t.Helper()
+	everywhere := &v1alpha1.TrialList{}
+	if err := e.List(t.Context(), everywhere); err != nil {
+		t.Fatal(err)
+	}
+	own := e.trials(t, exp)
+	for i, r := range trials {
+		if i == 0 {
+			if r.GapSeconds != 0 {
+				t.Errorf("%s, the first trial, came %.1f s after another", r.Name, r.GapSeconds)
+			}
+			continue
+		}
+		from, to := own[i-1].Status.Times.Drained, own[i].Status.Times.Released
+		shared := slices.ContainsFunc(everywhere.Items, func(other v1alpha1.Trial) bool {
+			at := other.Status.Times.Admitted
+			return other.Namespace != exp.Namespace && at != nil && from != nil && to != nil && at.After(from.Time) && at.Before(to)
+		})
+		if !shared && (r.GapSeconds <= 0 || r.GapSeconds > 15) {
+			t.Errorf("%s came %.1f s after the trial before, want at most 15 s", r.Name, r.GapSeconds)
+		}
+	}
 }
 
 // checkCrash checks that the crash was a crash: in time, of one replica, and silent. A killed process whose node lives on resets its connections;
@@ -73,10 +100,10 @@ func checkCrash(t *testing.T, r results.Trial) {
 }
 
 // checkExperiment checks what an experiment leaves: results, verdicts, a report, and nothing else.
-func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment) {
+func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment, trials int) {
 	t.Helper()
 	r := e.experimentResult(t, exp)
-	if len(r.Trials) != 6 || len(r.Points) != 6 || r.Profile != "smoke" || r.Seed != exp.Status.Seed || r.Completed == nil {
+	if len(r.Trials) != trials || len(r.Points) != 6 || r.Profile != "smoke" || r.Seed != exp.Status.Seed || r.Completed == nil {
 		t.Errorf("results have %d trials, %d points, profile %q, seed %d, completed %v", len(r.Trials), len(r.Points), r.Profile, r.Seed, r.Completed)
 	}
 	want := map[string]v1alpha1.Verdict{

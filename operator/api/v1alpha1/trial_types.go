@@ -104,6 +104,12 @@ type TrialStatus struct {
 	// +optional
 	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
 
+	// gapMilliseconds is how long the machines had measured nothing when this trial's warm-up began: since the end of the drain of the last trial of
+	// any experiment. 0 for the first trial of an experiment.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	GapMilliseconds int64 `json:"gapMilliseconds,omitempty"`
+
 	// podsDigest names the pods that were released. A pod that is made again during the run is another one, and the run is lost.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64

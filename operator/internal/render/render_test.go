@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -245,6 +246,16 @@ func TestCheckNamesTheField(t *testing.T) {
 		"no such port":         {func(s *v1alpha1.SystemSpec) { s.Replicas.Ready[1].Port = "http" }, `no port is called "http"`},
 		"a step that is wrong": {func(s *v1alpha1.SystemSpec) { s.Steps[1].Command[2] = "{{.Self.Shard}}" }, "spec.steps[1].command[2]"},
 		"an empty command":     {func(s *v1alpha1.SystemSpec) { s.Clients.Containers[0].Command = []string{"{{if false}}x{{end}}"} }, "every element renders to nothing"},
+		"an empty loop without an end": {func(s *v1alpha1.SystemSpec) {
+			s.Prepare.Container.Command[2] = `{{range 100000000000}}{{end}}x`
+		}, "its loops run more than"},
+		"templates that call each other twice": {func(s *v1alpha1.SystemSpec) {
+			calls := `{{define "t0"}}{{end}}`
+			for i := range 40 {
+				calls += fmt.Sprintf(`{{define "t%d"}}{{template "t%d"}}{{template "t%d"}}{{end}}`, i+1, i, i)
+			}
+			s.Prepare.Container.Command[2] = calls + `{{template "t40"}}x`
+		}, "its loops run more than"},
 		"an endless template": {func(s *v1alpha1.SystemSpec) {
 			s.Prepare.Container.Command[2] = `{{range .Replicas}}{{printf "%300000d" 1}}{{end}}`
 		}, "it produces more than"},

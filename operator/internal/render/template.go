@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+	"text/template/parse"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -186,9 +187,50 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
+// maxSteps bounds how often the loops and templates of one template may run, for the same reason. A loop over a hundred replicas for each of a hundred
+// replicas is ten thousand.
+const maxSteps = 1_000_000
+
+// stepFunc is called at the start of every loop and template body; users cannot name it, since ParseTemplate puts it there.
+const stepFunc = "assayStep"
+
 // ParseTemplate parses one template of a System. Field names the template in errors.
 func ParseTemplate(field, text string) (*template.Template, error) {
-	return template.New(field).Funcs(funcs).Option("missingkey=error").Parse(text)
+	noStep := template.FuncMap{stepFunc: func() string { return "" }}
+	t, err := template.New(field).Funcs(funcs).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	step := template.Must(template.New("").Funcs(noStep).Parse("{{" + stepFunc + "}}")).Tree.Root.Nodes[0]
+	t.Funcs(noStep)
+	for _, defined := range t.Templates() {
+		if defined.Tree != nil {
+			countSteps(defined.Tree.Root, step)
+			defined.Tree.Root.Nodes = append([]parse.Node{step}, defined.Tree.Root.Nodes...)
+		}
+	}
+	return t, nil
+}
+
+// countSteps puts a step at the start of every loop body below a list.
+func countSteps(list *parse.ListNode, step parse.Node) {
+	if list == nil {
+		return
+	}
+	for _, n := range list.Nodes {
+		switch n := n.(type) {
+		case *parse.RangeNode:
+			countSteps(n.List, step)
+			countSteps(n.ElseList, step)
+			n.List.Nodes = append([]parse.Node{step}, n.List.Nodes...)
+		case *parse.IfNode:
+			countSteps(n.List, step)
+			countSteps(n.ElseList, step)
+		case *parse.WithNode:
+			countSteps(n.List, step)
+			countSteps(n.ElseList, step)
+		}
+	}
 }
 
 // text renders one template; field is its path in the System's spec.
@@ -200,6 +242,13 @@ func (c *Context) text(field, text string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", field, err)
 	}
+	steps := 0
+	t.Funcs(template.FuncMap{stepFunc: func() (string, error) {
+		if steps++; steps > maxSteps {
+			return "", fmt.Errorf("its loops run more than %d times", maxSteps)
+		}
+		return "", nil
+	}})
 	var out boundedBuffer
 	if err := t.Execute(&out, c); err != nil {
 		return "", fmt.Errorf("%s: %w", field, err)

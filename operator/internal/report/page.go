@@ -230,7 +230,7 @@ func gap(lines []results.TrialLine) string {
 	if len(gaps)%2 == 0 {
 		median = (gaps[len(gaps)/2-1] + gaps[len(gaps)/2]) / 2
 	}
-	return fmt.Sprintf("Between trials: median %.1f s, max %.1f s, n=%d (from the end of one trial's drain to the next one's release).", median, gaps[len(gaps)-1], len(gaps))
+	return fmt.Sprintf("Between trials: median %.1f s, max %.1f s, n=%d (from the end of one trial's drain to the next one's warm-up).", median, gaps[len(gaps)-1], len(gaps))
 }
 
 // origin is where the numbers come from.

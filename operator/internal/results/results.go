@@ -146,7 +146,7 @@ type Trial struct {
 	// ZeroUnixNanos is t = 0 on the manager's clock.
 	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
 	MeasureNanos  int64 `json:"measureNanos"`
-	// GapSeconds from the end of the drain of the trial before to the release of this one; 0 for the first.
+	// GapSeconds from the end of the drain of the trial before, whosever it was, to the warm-up of this one; 0 for the first of an experiment.
 	GapSeconds float64 `json:"gapSeconds,omitempty"`
 	// PhaseSeconds: how long each phase took (deployed, started, loaded, run, collected, cleanedUp).
 	PhaseSeconds map[string]float64 `json:"phaseSeconds,omitempty"`

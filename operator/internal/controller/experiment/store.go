@@ -126,7 +126,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		line := results.TrialLine{
 			Name: t.Name, Number: t.Spec.Number, PointIndex: t.Spec.Point.Index, Coordinates: t.Spec.Point.Coordinates,
 			Repetition: t.Spec.Repetition, Attempt: t.Spec.Attempt, Outcome: outcome, ConfigMap: t.Status.ResultsConfigMap,
-			GapSeconds: gap(trials, i),
+			GapSeconds: float64(t.Status.GapMilliseconds) / 1000,
 		}
 		if line.Coordinates == nil {
 			line.Coordinates = map[string]string{}
@@ -144,18 +144,4 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// gap is the time from the end of the drain of the last trial that ran before to the release of this one.
-func gap(trials []v1alpha1.Trial, i int) float64 {
-	released := trials[i].Status.Times.Released
-	if released == nil {
-		return 0
-	}
-	for j := i - 1; j >= 0; j-- {
-		if drained := trials[j].Status.Times.Drained; drained != nil {
-			return max(0, released.Sub(drained.Time).Seconds())
-		}
-	}
-	return 0
 }

@@ -12,20 +12,27 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
+// queuePoll is how often a trial that waits looks by itself. The end of the trial ahead wakes it up long before, unless the cache had not seen that
+// end yet when it looked.
+const queuePoll = 10 * time.Second
+
 // admit lets one trial of the whole cluster use the machines at a time, in order of creation: two at once would measure each other.
 func (r *Reconciler) admit(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if isTrue(s.trial, v1alpha1.TrialAdmitted) {
 		return true, 0, nil
 	}
-	// Read past the cache: a trial that was admitted a moment ago must be seen.
-	list := &v1alpha1.TrialList{}
-	if err := r.Reader.List(ctx, list); err != nil {
-		return false, 0, fmt.Errorf("list trials: %w", err)
-	}
-	if other := ahead(s.trial, list.Items); other != nil {
-		s.set(v1alpha1.TrialAdmitted, metav1.ConditionFalse, v1alpha1.ReasonQueued,
-			"Waiting for trial %s/%s: one trial at a time uses the machines.", other.Namespace, other.Name)
-		return false, 0, nil // its end wakes us up
+	// The cache keeps the queue cheap: most trials that look find another ahead. One that finds none looks again past the cache, where a trial that
+	// was admitted a moment ago is seen.
+	for _, reader := range []client.Reader{r.Client, r.Reader} {
+		list := &v1alpha1.TrialList{}
+		if err := reader.List(ctx, list); err != nil {
+			return false, 0, fmt.Errorf("list trials: %w", err)
+		}
+		if other := ahead(s.trial, list.Items); other != nil {
+			s.set(v1alpha1.TrialAdmitted, metav1.ConditionFalse, v1alpha1.ReasonQueued,
+				"Waiting for trial %s/%s: one trial at a time uses the machines.", other.Namespace, other.Name)
+			return false, queuePoll, nil // its end wakes us up
+		}
 	}
 	s.done(v1alpha1.TrialAdmitted, v1alpha1.ReasonAdmitted, "No other trial uses the machines.", &s.trial.Status.Times.Admitted)
 	s.set(v1alpha1.TrialComplete, metav1.ConditionFalse, v1alpha1.ReasonInProgress, "The trial is on its way.")

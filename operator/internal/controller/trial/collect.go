@@ -33,7 +33,7 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 	if err != nil {
 		return false, 0, err
 	}
-	t := r.describe(ctx, s)
+	t := r.describe(s)
 	merged, err := results.Merge(clients)
 	if err != nil {
 		s.giveUp(v1alpha1.ReasonResultsUnreadable, "%s", err)
@@ -100,13 +100,13 @@ func (r *Reconciler) clientResults(ctx context.Context, s *scope) ([]results.Cli
 }
 
 // describe tells all of a trial but its measurements.
-func (r *Reconciler) describe(ctx context.Context, s *scope) *results.Trial {
+func (r *Reconciler) describe(s *scope) *results.Trial {
 	spec, status := s.trial.Spec, s.trial.Status
 	t := &results.Trial{
 		Format: results.TrialFormat, Name: s.key.Name, Experiment: spec.Experiment, Number: spec.Number, Repetition: spec.Repetition,
 		Attempt: spec.Attempt, PointIndex: spec.Point.Index, Coordinates: spec.Point.Coordinates, Seed: spec.Seed,
 		ZeroUnixNanos: status.ZeroUnixNanos, MeasureNanos: spec.Schedule.Measure.OrZero().Nanoseconds(), Clients: spec.Clients.Count,
-		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: r.gap(ctx, s), Parameters: map[string]string{}, Logs: map[string]string{},
+		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000, Parameters: map[string]string{}, Logs: map[string]string{},
 	}
 	for name, v := range spec.Parameters {
 		t.Parameters[name] = v.String()
@@ -202,36 +202,13 @@ func phaseSeconds(t v1alpha1.TrialTimes) map[string]float64 {
 	return out
 }
 
-// gap is the time from the end of the drain of the experiment's trial before to the warm-up of this one.
-func (r *Reconciler) gap(ctx context.Context, s *scope) float64 {
-	released := s.trial.Status.Times.Released
-	if released == nil {
-		return 0
-	}
-	list := &v1alpha1.TrialList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(s.key.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: s.trial.Spec.Experiment}); err != nil {
-		return 0 // a figure for people; the trial does not depend on it
-	}
-	var last time.Time
-	for i := range list.Items {
-		d := list.Items[i].Status.Times.Drained
-		if d != nil && list.Items[i].UID != s.trial.UID && d.Time.Before(released.Time) && d.After(last) {
-			last = d.Time
-		}
-	}
-	if last.IsZero() {
-		return 0
-	}
-	return released.Add(releaseLead).Sub(last).Seconds()
-}
-
 // recordFailure stores what is known of a trial that was given up, its logs above all, unless its results are stored already.
 func (r *Reconciler) recordFailure(ctx context.Context, s *scope) error {
 	if s.trial.Status.ResultsConfigMap != "" || s.layout == nil {
 		return nil
 	}
 	c := findCondition(s.trial, v1alpha1.TrialValid)
-	t := r.describe(ctx, s)
+	t := r.describe(s)
 	t.Outcome, _ = outcome(s.trial)
 	t.Reason, t.Message = c.Reason, c.Message
 	if err := r.storeTrial(ctx, s, t); err != nil {

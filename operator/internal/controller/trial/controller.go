@@ -23,12 +23,14 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -155,13 +157,24 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 		// One at a time, since one trial at a time uses the machines, and admission must not race with itself.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		For(&v1alpha1.Trial{}).
-		Watches(&v1alpha1.Trial{}, handler.EnqueueRequestsFromMapFunc(r.queuedTrials)).
+		Watches(&v1alpha1.Trial{}, handler.EnqueueRequestsFromMapFunc(r.queuedTrials), builder.WithPredicates(over)).
 		Watches(&corev1.Pod{}, toTrial).
 		Watches(&appsv1.StatefulSet{}, toTrial).
 		Watches(&batchv1.Job{}, toTrial).
 		Watches(&corev1.Service{}, toTrial).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
 		Complete(r)
+}
+
+// over lets only the end of a trial through. Every trial that waits is looked at once when the manager starts; to wake it up again for each of
+// thousands of trials that have long been over would take time and memory that grow with the square of their number.
+var over = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*v1alpha1.Trial)
+		after, okAfter := e.ObjectNew.(*v1alpha1.Trial)
+		return !okBefore || !okAfter || !isTrue(before, v1alpha1.TrialComplete) && isTrue(after, v1alpha1.TrialComplete)
+	},
 }
 
 func wrap(what string, err error) error {

@@ -30,7 +30,7 @@ const (
 
 // release waits until every client is at the start barrier, then agrees t = 0 and writes it to status. The agents get it in the next reconcile, when it is
 // certain that no other manager can choose another.
-func (r *Reconciler) release(_ context.Context, s *scope) (bool, time.Duration, error) {
+func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if s.trial.Status.ZeroUnixNanos != 0 {
 		return true, 0, nil
 	}
@@ -54,10 +54,42 @@ func (r *Reconciler) release(_ context.Context, s *scope) (bool, time.Duration, 
 		}
 	}
 	w := timeline.FromSchedule(s.trial.Spec.Schedule)
+	gap, err := r.gap(ctx, s)
+	if err != nil {
+		return false, 0, err
+	}
+	s.trial.Status.GapMilliseconds = gap.Milliseconds()
 	s.trial.Status.PodsDigest = s.podsDigest()
 	s.trial.Status.ZeroUnixNanos = s.now.Add(releaseLead + w.WarmUp).UnixNano()
 	s.done(v1alpha1.TrialRunning, v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released.", &s.trial.Status.Times.Released)
 	return false, time.Millisecond, nil
+}
+
+// gap is how long the machines will have measured nothing when the warm-up begins. Only between trials of one experiment is that ours to answer for.
+func (r *Reconciler) gap(ctx context.Context, s *scope) (time.Duration, error) {
+	list := &v1alpha1.TrialList{}
+	if err := r.Client.List(ctx, list); err != nil {
+		return 0, fmt.Errorf("list trials: %w", err)
+	}
+	var last time.Time
+	first := true
+	for i := range list.Items {
+		o := &list.Items[i]
+		if o.UID == s.trial.UID || o.Status.Times.Drained == nil {
+			continue
+		}
+		if o.Namespace == s.key.Namespace && metav1.GetControllerOf(o) != nil && metav1.GetControllerOf(s.trial) != nil &&
+			metav1.GetControllerOf(o).UID == metav1.GetControllerOf(s.trial).UID {
+			first = false
+		}
+		if o.Status.Times.Drained.After(last) {
+			last = o.Status.Times.Drained.Time
+		}
+	}
+	if first {
+		return 0, nil
+	}
+	return s.now.Add(releaseLead).Sub(last), nil
 }
 
 func tails(rep *protocol.Report) string {

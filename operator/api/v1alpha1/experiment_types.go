@@ -257,6 +257,12 @@ type Clients struct {
 	// +optional
 	Arrivals *Arrivals `json:"arrivals,omitempty"`
 
+	// thinkTime is how long a client of a closed loop waits after the end of a transaction before it begins the next. Its first wait is a random
+	// part of that, so that clients do not march in step. From 0s to 10m. Default: 0s.
+	// +optional
+	// +kubebuilder:default="0s"
+	ThinkTime Duration `json:"thinkTime,omitempty"`
+
 	// timeout after which a request counts as timed out. Default: 10s. From 1ms to 10m.
 	// +optional
 	// +kubebuilder:default="10s"
@@ -494,6 +500,10 @@ type Profile struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	Nodes *int32 `json:"nodes,omitempty"`
+
+	// thinkTime replaces the clients' time between transactions.
+	// +optional
+	ThinkTime *Duration `json:"thinkTime,omitempty"`
 
 	// parameters come on top of the experiment's, under those of a point.
 	// +optional

@@ -739,6 +739,11 @@ func (in *Profile) DeepCopyInto(out *Profile) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.ThinkTime != nil {
+		in, out := &in.ThinkTime, &out.ThinkTime
+		*out = new(Duration)
+		**out = **in
+	}
 	if in.Parameters != nil {
 		in, out := &in.Parameters, &out.Parameters
 		*out = make(map[string]Value, len(*in))

@@ -26,6 +26,7 @@ type runFlags struct {
 	arrivals                          string
 	timeout                           time.Duration
 	retryAttempts                     int32
+	thinkTime                         time.Duration
 	retryBackoff, retryMaxBackoff     time.Duration
 	seed                              int64
 	warmUp, measure, coolDown, drain  time.Duration
@@ -69,6 +70,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	fl.Float64Var(&f.rate, "rate", 0, "open loop: requests offered per second, above 0, 100000000 at most; 0: closed loop")
 	fl.StringVar(&f.arrivals, "arrivals", "poisson", "arrivals of an open loop: constant, poisson")
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "time after which an attempt has timed out, 1ms to 10m")
+	fl.DurationVar(&f.thinkTime, "think-time", 0, "wait of a client between the end of a transaction and the next, 0s to 10m; closed loop only")
 	fl.Int32Var(&f.retryAttempts, "retry-attempts", 0, "attempts of a transaction that aborts, the first included; 0: no limit")
 	fl.DurationVar(&f.retryBackoff, "retry-backoff", 2*time.Millisecond, "wait before the second attempt, 0s or more; doubled for each further one")
 	fl.DurationVar(&f.retryMaxBackoff, "retry-max-backoff", 300*time.Millisecond, "longest wait between attempts, at least --retry-backoff")
@@ -92,7 +94,8 @@ func (f *runFlags) toConfig(cmd *cobra.Command, args []string) (loadgen.Config, 
 	}
 	cfg := loadgen.Config{
 		Clients: f.clients, Loop: loadgen.LoopClosed, Timeout: loadgen.Duration(f.timeout), Seed: f.seed,
-		Retry: loadgen.Retry{Attempts: f.retryAttempts, Backoff: loadgen.Duration(f.retryBackoff), MaxBackoff: loadgen.Duration(f.retryMaxBackoff)},
+		ThinkTime: loadgen.Duration(f.thinkTime),
+		Retry:     loadgen.Retry{Attempts: f.retryAttempts, Backoff: loadgen.Duration(f.retryBackoff), MaxBackoff: loadgen.Duration(f.retryMaxBackoff)},
 		Windows: loadgen.Windows{WarmUp: loadgen.Duration(f.warmUp), Measure: loadgen.Duration(f.measure),
 			CoolDown: loadgen.Duration(f.coolDown), Drain: loadgen.Duration(f.drain)},
 		Files: loadgen.Files{Ready: f.readyFile, Start: f.startAt, Result: f.out, Progress: f.progress},

@@ -99,7 +99,7 @@ func Experiment(name string) *ExperimentBuilder {
 			Network:  v1alpha1.Network{Profile: "lan"},
 			Workload: v1alpha1.WorkloadReference{Name: "echo"},
 			Clients: v1alpha1.Clients{Loop: v1alpha1.LoopClosed, Nodes: 1, Count: 1, Timeout: "10s",
-				Retry: v1alpha1.Retry{Backoff: "2ms", MaxBackoff: "300ms"}},
+				Retry: v1alpha1.Retry{Backoff: "2ms", MaxBackoff: "300ms"}, ThinkTime: "0s"},
 			Schedule:    v1alpha1.Schedule{WarmUp: "5s", Measure: "20s", CoolDown: "2s", Drain: "10s"},
 			Repetitions: v1alpha1.Repetitions{Min: 3},
 			Order:       v1alpha1.OrderRandomizedInterleaved,

@@ -59,6 +59,8 @@ type Config struct {
 	Arrivals string `json:"arrivals,omitempty"`
 	// Phase shifts constant arrivals by this part of a gap, from 0 up to but not including 1, so that several generators take turns.
 	Phase float64 `json:"phase,omitempty"`
+	// ThinkTime is how long a client of a closed loop waits after a transaction before the next, 0s to 10m. Its first wait is a random part of that.
+	ThinkTime Duration `json:"thinkTime,omitempty"`
 	// Timeout of one attempt, 1ms to 10m.
 	Timeout Duration `json:"timeout"`
 	// Retry of aborted transactions.
@@ -167,6 +169,7 @@ func (c Config) Validate() error {
 	check(c.Clients >= 1 && c.Clients <= MaxClients, "clients is %d; it must be from 1 to %d", c.Clients, MaxClients)
 	check(c.Timeout >= Duration(MinTimeout) && c.Timeout <= Duration(MaxTimeout),
 		"timeout is %v; it must be from %v to %v", time.Duration(c.Timeout), MinTimeout, MaxTimeout)
+	check(c.ThinkTime >= 0 && c.ThinkTime <= Duration(MaxTimeout), "thinkTime is %v; it must be from 0s to %v", time.Duration(c.ThinkTime), MaxTimeout)
 	check(c.Retry.Attempts >= 0, "retry.attempts is %d; it must be 0 (no limit) or more", c.Retry.Attempts)
 	check(c.Retry.Backoff >= 0, "retry.backoff is %v; it must be 0s or more", time.Duration(c.Retry.Backoff))
 	check(c.Retry.MaxBackoff >= c.Retry.Backoff, "retry.maxBackoff is %v; it must be at least retry.backoff, %v",
@@ -187,6 +190,9 @@ func (c Config) validateLoop() []error {
 		}
 		return nil
 	case LoopOpen:
+		if c.ThinkTime != 0 {
+			return []error{errors.New("thinkTime belongs to a closed loop; leave it out or set loop to Closed")}
+		}
 	default:
 		return []error{fmt.Errorf("loop is %q; it must be Closed or Open", c.Loop)}
 	}

@@ -122,6 +122,22 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
+// A client that thinks sends no more than one request in each think time, and its thinking is no latency.
+func TestThinkTime(t *testing.T) {
+	cfg := closedConfig()
+	cfg.ThinkTime = Duration(30 * ms)
+	d := newMemory(5*ms, commit)
+	c, _ := runTest(t, cfg, d)
+	s := summary(t, c)
+	// 4 clients in 300 ms, 35 ms each time: 34, and each may begin one more.
+	if s.Committed < 8 || s.Committed > 40 {
+		t.Errorf("committed %d, want some 34", s.Committed)
+	}
+	if s.P50Millis < 5 || s.P50Millis > 25 {
+		t.Errorf("p50 is %v ms, want about 5 without the 30 ms of thinking", s.P50Millis)
+	}
+}
+
 func TestOpenLoopBoundsOutstandingRequests(t *testing.T) {
 	cfg := closedConfig()
 	cfg.Loop, cfg.Rate, cfg.Arrivals, cfg.Timeout = LoopOpen, 1000, ArrivalsConstant, Duration(100*ms)

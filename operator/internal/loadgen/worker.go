@@ -39,11 +39,17 @@ const lateSend = time.Millisecond
 // closedLoop sends one transaction after the other from the start to the last instant of sending. The end of one is the issue of the next, so
 // that each costs one reading of the clock.
 func (c *client) closedLoop() {
+	think := time.Duration(c.run.cfg.ThinkTime)
+	pause := time.Duration(c.rng.Float64() * float64(think)) // so that clients do not march in step
 	for now := c.run.now(); now < c.run.last && !c.run.stopped.Load(); {
 		if c.run.inWindow(now) {
 			c.offered++
 		}
 		now = c.transaction(now, now)
+		if think > 0 {
+			now = c.wait(now, pause)
+			pause = think
+		}
 	}
 	c.end()
 }

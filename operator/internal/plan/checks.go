@@ -66,6 +66,11 @@ func (e *expansion) checkClients() {
 	c := e.spec.Clients
 	_, errs := checkDuration(path.Child("timeout"), c.Timeout, bounds{time.Millisecond, 10 * time.Minute})
 	e.add(errs...)
+	think, errs := checkDuration(e.origin.thinkTime(), c.ThinkTime, bounds{0, 10 * time.Minute})
+	e.add(errs...)
+	if c.Loop == v1alpha1.LoopOpen && think > 0 {
+		e.add(field.Invalid(e.origin.thinkTime(), string(c.ThinkTime), "only a Closed loop thinks between transactions; remove it or set loop: Closed"))
+	}
 	backoff, errs := checkDuration(path.Child("retry", "backoff"), c.Retry.Backoff, bounds{0, 10 * time.Minute})
 	e.add(errs...)
 	most, errs := checkDuration(path.Child("retry", "maxBackoff"), c.Retry.MaxBackoff, bounds{0, 10 * time.Minute})

@@ -225,6 +225,10 @@ func TestExpandErrors(t *testing.T) {
 		"rate axis of a closed loop": {func(s *v1alpha1.ExperimentSpec) { s.Sweep[0].Axis = "rate" }, []string{"spec.sweep[0].axis", `"rate"`, "loop: Open"}},
 		"fewer clients than pods":    {func(s *v1alpha1.ExperimentSpec) { s.Clients.Nodes = 15 }, []string{"spec.sweep[0].values[0]", ": 10:", "15 client pods"}},
 		"backoff beyond its limit":   {func(s *v1alpha1.ExperimentSpec) { s.Clients.Retry.Backoff = "1s" }, []string{"spec.clients.retry.maxBackoff", `"300ms"`, "at least retry.backoff, 1s"}},
+		"long thoughts":              {func(s *v1alpha1.ExperimentSpec) { s.Clients.ThinkTime = "11m" }, []string{"spec.clients.thinkTime", `"11m"`, "from 0s to 10m"}},
+		"open loop that thinks": {func(s *v1alpha1.ExperimentSpec) {
+			s.Clients.Loop, s.Clients.Rate, s.Clients.ThinkTime = v1alpha1.LoopOpen, ptr(int64(7)), "1s"
+		}, []string{"spec.clients.thinkTime", `"1s"`, "set loop: Closed"}},
 		"short timeout":              {func(s *v1alpha1.ExperimentSpec) { s.Clients.Timeout = "1us" }, []string{"spec.clients.timeout", `"1us"`, "from 1ms to 10m"}},
 		"no tolerance":               {func(s *v1alpha1.ExperimentSpec) { s.Tolerances.StartSpread = "0s" }, []string{"spec.tolerances.startSpread", `"0s"`, "from 1µs"}},
 		"unknown profile":            {func(s *v1alpha1.ExperimentSpec) { s.Profile = "smoke" }, []string{"spec.profile", `"smoke"`, "there are none"}},

@@ -55,6 +55,14 @@ func (o origin) repetitions() *field.Path {
 	return o.part(o.profile != nil && o.profile.Repetitions != nil, "repetitions")
 }
 
+// thinkTime is where the time between transactions was set.
+func (o origin) thinkTime() *field.Path {
+	if o.profile != nil && o.profile.ThinkTime != nil {
+		return o.path.Child("thinkTime")
+	}
+	return field.NewPath("spec", "clients", "thinkTime")
+}
+
 func (o origin) nodes() *field.Path {
 	if o.profile != nil && o.profile.Nodes != nil {
 		return o.path.Child("nodes")

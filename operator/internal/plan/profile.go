@@ -58,6 +58,9 @@ func applySizes(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	if p.Nodes != nil {
 		spec.Clients.Nodes = *p.Nodes
 	}
+	if p.ThinkTime != nil {
+		spec.Clients.ThinkTime = *p.ThinkTime
+	}
 }
 
 // applyParameters puts the profile's parameters above all others but those of the axes: each is set for the experiment and removed where it
@@ -117,6 +120,7 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Network.Profile, "lan")
 	orDefault(&spec.Clients.Nodes, 1)
 	orDefault(&spec.Clients.Count, 1)
+	orDefault(&spec.Clients.ThinkTime, "0s")
 	orDefault(&spec.Clients.Timeout, "10s")
 	orDefault(&spec.Clients.Retry.Backoff, "2ms")
 	orDefault(&spec.Clients.Retry.MaxBackoff, "300ms")

@@ -12,6 +12,7 @@ func (t *Trial) loadgenConfig(c Client, command []string) (loadgen.Config, error
 	cfg := loadgen.Config{
 		Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count),
 		Loop: string(spec.Loop), Timeout: loadgen.Duration(spec.Timeout.OrZero()), Seed: t.spec.Seed,
+		ThinkTime: loadgen.Duration(spec.ThinkTime.OrZero()),
 		Retry: loadgen.Retry{
 			Attempts: spec.Retry.Attempts, Backoff: loadgen.Duration(spec.Retry.Backoff.OrZero()),
 			MaxBackoff: loadgen.Duration(spec.Retry.MaxBackoff.OrZero()),

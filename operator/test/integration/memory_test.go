@@ -35,7 +35,7 @@ const (
 // BenchmarkManagerMemory measures the manager's peak memory (VmHWM) when it runs a namespace of 200 experiments of 50 trials each: it reads them all, puts
 // the results of every experiment together, writes them and the verdicts, and keeps everything in its cache. The trials are done, so that no pod exists.
 //
-//	make test-integration TEST_FLAGS='-run=^$ -bench=ManagerMemory -benchtime=1x'
+//	make bench-memory
 func BenchmarkManagerMemory(b *testing.B) {
 	env := testenv.Get(b)
 	binary := filepath.Join(b.TempDir(), "manager")

@@ -17,11 +17,12 @@ const (
 
 // doTalk reports and gets the directive. While the coordinator holds back its answer, a change here ends the wait: the report is sent anew.
 func (a *Agent) doTalk(ctx context.Context) {
-	for ctx.Err() == nil {
+	for sequence := uint64(1); ctx.Err() == nil; sequence++ {
 		sent := launcher.Monotonic()
 		a.mu.Lock()
 		report, urgent := a.report(), a.urgent
 		a.mu.Unlock()
+		report.Sequence = sequence
 		held, interrupt := context.WithCancel(ctx)
 		go func() {
 			defer interrupt()
@@ -51,7 +52,8 @@ func (a *Agent) awaitNews(ctx context.Context, urgent uint64, progress *protocol
 			return
 		}
 	}
-	// The report that is on its way must have arrived, or it would overtake the next one.
+	// Give the report that is on its way time to arrive: it may be the only one for a while that the coordinator sees. Should it be slower all the
+	// same, its sequence number tells that it is the older one.
 	pause(ctx, reportSpacing)
 }
 

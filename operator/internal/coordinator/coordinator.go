@@ -157,6 +157,10 @@ func (c *Coordinator) observe(uid types.UID, r *protocol.Report) (pod Pod, chang
 	if s == nil {
 		return Pod{}, false, false
 	}
+	if last := s.report; last != nil && last.Incarnation == r.Incarnation && last.Sequence > r.Sequence {
+		// The agent hung up on this report to send a newer one, which was faster.
+		return s.pod, false, true
+	}
 	changed = s.report == nil || !reflect.DeepEqual(significant(s.report), significant(r))
 	s.report, s.reported = r, c.Clock.Now()
 	return s.pod, changed, true
@@ -165,7 +169,7 @@ func (c *Coordinator) observe(uid types.UID, r *protocol.Report) (pod Pod, chang
 // significant is a report without what moves all the time.
 func significant(r *protocol.Report) protocol.Report {
 	s := *r
-	s.Progress, s.ClockOffset, s.ClockError, s.TCPResets, s.DirectiveVersion = nil, 0, 0, 0, ""
+	s.Progress, s.ClockOffset, s.ClockError, s.TCPResets, s.DirectiveVersion, s.Sequence = nil, 0, 0, 0, "", 0
 	s.Containers = append([]protocol.ContainerState(nil), r.Containers...)
 	for i := range s.Containers {
 		s.Containers[i].Tail = ""

@@ -185,6 +185,22 @@ func TestOnlyWhatMattersWakesTheController(t *testing.T) {
 	}
 }
 
+// An agent hangs up on a report to send a newer one. On a busy manager the older one may come through later; it used to be believed, and the agent
+// was not heard again before its next report, ten seconds later.
+func TestAnOvertakenReportIsIgnored(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
+	f.sync(t, "u1", protocol.Report{Incarnation: "a", Sequence: 2, Ready: true})
+	f.sync(t, "u1", protocol.Report{Incarnation: "a", Sequence: 1})
+	if r, _ := f.Report(trialA, "r0"); !r.Ready {
+		t.Error("the older report replaced the newer one")
+	}
+	f.sync(t, "u1", protocol.Report{Incarnation: "b", Sequence: 1})
+	if r, _ := f.Report(trialA, "r0"); r.Incarnation != "b" {
+		t.Error("the first report of a restarted agent was taken for an old one")
+	}
+}
+
 func TestWhatIsSentIsStoredBeforeItIsAcknowledged(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0"}})

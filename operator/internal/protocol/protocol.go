@@ -174,6 +174,8 @@ type Stop struct {
 type Report struct {
 	// Incarnation changes when the agent itself is restarted.
 	Incarnation string `json:"incarnation"`
+	// Sequence counts the reports of an incarnation. A report that is overtaken by a later one on its way is ignored.
+	Sequence uint64 `json:"sequence"`
 	// DirectiveVersion that the agent has seen last.
 	DirectiveVersion string `json:"directiveVersion"`
 	// ClockOffset is what must be added to the pod's wall clock to get the coordinator's; ClockError bounds its error (half the round trip).

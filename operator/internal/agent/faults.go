@@ -143,7 +143,10 @@ func (a *Agent) kill(ctx context.Context, run protocol.Run, action timeline.Acti
 	if err := netem.DestroyOrphans(); err != nil {
 		a.config.Log.Warn("Connections of killed processes stay in the kernel; after a revival they may say goodbye", "error", err)
 	}
-	record.Started, record.Confirmed = a.clock.since(run.ZeroUnixNanos, silent), a.clock.since(run.ZeroUnixNanos, dead)
+	// Both against the instant that was planned for, on the clock that does not jump: a new estimate of the coordinator's clock between plan and
+	// record is no lateness. How far the estimate may be off is reported by itself (Report.ClockError).
+	record.Started = action.At + time.Duration(silent-instant)
+	record.Confirmed = action.At + time.Duration(dead-instant)
 	return record, nil
 }
 

@@ -247,7 +247,8 @@ type CommandResult struct {
 	Output string `json:"output,omitempty"` // tail, TailLimit bytes at most
 }
 
-// ActionRecord says what an action did and when, relative to t = 0 on the coordinator's clock.
+// ActionRecord says what an action did and when, relative to t = 0. A kill's instants are its planned one plus what the pod's monotonic clock says it was off
+// by; how well that clock knows the coordinator's is Report.ClockError.
 type ActionRecord struct {
 	ID string `json:"id"`
 	// Planned instant.

@@ -2,9 +2,9 @@
 # Installs Assay on the cluster of `make cluster`, or removes it.
 #
 # usage: deploy.sh install | remove
-#   install  the CRDs (helm never upgrades those), then the chart with the image
-#            tags of `make images`. A tag names the content of an image, so pods
-#            are replaced exactly when their image changed.
+#   install  the chart with the image tags of `make images`. A tag names the
+#            content of an image, so pods are replaced exactly when their image
+#            changed.
 #   remove   experiments first, so that their finalizers find a manager.
 # HELM_FLAGS adds flags, for instance --set=replicas=1.
 . "$(dirname "${BASH_SOURCE[0]}")/cluster/lib.sh"
@@ -21,13 +21,41 @@ image_tag() {
 		.work/images/index.tsv || die "make images has not built assay/$1"
 }
 
+# nodes_grant_bpf: a docker before 23 does not know the capability BPF (number
+# 39), so that its containers, which are kind's nodes, cannot pass it on.
+nodes_grant_bpf() {
+	local node bounding
+	node=$(kubectl get nodes -o jsonpath='{.items[0].metadata.name}')
+	bounding=$(docker exec "$node" awk '/^CapBnd:/ {print $2}' /proc/1/status 2>/dev/null) || return 0
+	((16#$bounding >> 39 & 1))
+}
+
+# adopt gives what was made without the chart to the release, which upgrades it
+# from then on.
+adopt() {
+	local object
+	for object in $(kubectl get crd -o name | grep '\.assay\.dev$' || true) lease/manager.assay.dev; do
+		[[ $(kubectl get -n "$namespace" "$object" --ignore-not-found -o jsonpath='{.metadata.name} {.metadata.annotations.meta\.helm\.sh/release-name}') = ?*' ' ]] || continue
+		kubectl label -n "$namespace" --overwrite "$object" app.kubernetes.io/managed-by=Helm >&2
+		kubectl annotate -n "$namespace" --overwrite "$object" meta.helm.sh/release-name=assay meta.helm.sh/release-namespace="$namespace" >&2
+	done
+}
+
+# force: Helm 4 applies on the server, and must be told that the chart is right
+# where somebody has set the same field; Helm 3 does not ask.
+force() {
+	if [[ $(helm version --short) = v4* ]]; then echo --force-conflicts; fi
+}
+
 case ${1:-} in
 install)
-	kubectl apply --server-side --force-conflicts -f config/crd/bases >&2
-	read -ra flags <<<"${HELM_FLAGS:-}"
+	adopt
+	without_bpf=()
+	nodes_grant_bpf || without_bpf=(--set agent.bpf=false)
+	read -ra flags <<<"$(force) ${HELM_FLAGS:-}"
 	helm upgrade --install assay charts/assay --namespace "$namespace" --create-namespace \
 		--set-string images.manager.tag="$(image_tag manager)" --set-string images.agent.tag="$(image_tag agent)" \
-		--wait --timeout 3m "${flags[@]}" >&2
+		--wait --timeout 3m "${without_bpf[@]}" "${flags[@]}" >&2
 	;;
 remove)
 	if kubectl get crd experiments.assay.dev >/dev/null 2>&1; then

@@ -249,7 +249,7 @@ purge() {
 	else
 		"$hack/cluster/docker.sh" stop
 	fi
-	rm -rf "$ASSAY_CACHE"/{node-image,helm,apt.log} "${work:?}"/{bin,images}
+	rm -rf "$ASSAY_CACHE"/{node-image,helm,vm,apt.log} "${work:?}"/{bin,images}
 	say "caches are removed (not Go's own ones)"
 }
 

@@ -63,7 +63,7 @@ start_in_background() {
 		say "root lacks capabilities here: docker gets runc-bounded as its runtime"
 	fi
 	say "starting dockerd (log: $log)"
-	setsid nohup dockerd "${flags[@]}" </dev/null >>"$log" 2>&1 8>&- 9>&- &
+	setsid nohup dockerd "${flags[@]}" </dev/null >>"$log" 2>&1 3>&- 8>&- 9>&- & # not the locks of whoever runs this: flock(1) has 3
 	pid=$!
 	echo "$pid" >"$started"
 	wait_for_daemon "$pid"

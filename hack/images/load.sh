@@ -2,12 +2,12 @@
 # Loads the images of .work/images into every node of the kind cluster, or into
 # the local docker. What is there already (by manifest digest) is not sent again.
 #
-# usage: load.sh cluster | docker
-# Inputs:  .work/images (make images), CLUSTER.
+# usage: load.sh cluster | docker [DIRECTORY]
+# Inputs:  DIRECTORY, by default .work/images (make images); CLUSTER.
 # Changes: images named assay/... in the nodes' containerd, or in docker.
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 
-images=$work/images
+images=${2:-$work/images}
 [[ -e $images/index.tsv ]] || die "no images: make images"
 
 # missing NODE: the archives whose image the node does not have under both names.

@@ -1,17 +1,21 @@
 // Command images builds the container images that a list names: static Go
-// binaries FROM scratch, USER 65532, nothing else but passwd and /tmp.
+// binaries FROM scratch, USER 65532, nothing else but passwd and /tmp. Binaries
+// are packages of this repository, or programs that hack/node-image builds for
+// the cluster anyway (program.sh provides them).
 //
 //	images -list images.txt -root REPO -out DIR [-arch GOARCH] [IMAGE...]
 //
 // It writes into DIR
 //
-//	bin/<package base name>    the binaries
+//	bin/<package base name>    the binaries that are packages
 //	<image, / as ->.tar        one archive for each image, see package imagetar
+//	<image, / as ->.cdx.json   what is in it: every Go module with its version (CycloneDX)
 //	index.tsv                  name, tag, manifest digest, archive; tab-separated
 //
 // The tag is the start of the manifest digest, so it changes exactly when the
 // content does; every image is also named :dev. An archive whose image did not
-// change is not written again.
+// change is not written again. The same sources give the same bytes, wherever and
+// whenever they are built: the tests build twice.
 //
 // Images have no certificate authorities: a binary that speaks TLS to the
 // outside brings its own roots (golang.org/x/crypto/x509roots/fallback).
@@ -36,7 +40,21 @@ import (
 // registry makes short names into the full ones that containerd stores.
 const registry = "docker.io/"
 
+// builtPrefixes mark a program of another module, which that module builds.
+var builtPrefixes = []string{"hack/node-image:", "hack/s3:", "hack/prometheus:"}
+
+// binary is one line of the list: pkg is a package, or one of builtPrefixes and a name.
 type binary struct{ image, dst, pkg string }
+
+// built is the name of the program, or empty for a package.
+func (b binary) built() string {
+	for _, prefix := range builtPrefixes {
+		if name, ok := strings.CutPrefix(b.pkg, prefix); ok {
+			return name
+		}
+	}
+	return ""
+}
 
 func main() {
 	var (
@@ -69,9 +87,13 @@ func run(list, root, out, arch string, only []string) error {
 	if err := compile(root, filepath.Join(out, "bin"), arch, want); err != nil {
 		return err
 	}
+	files, err := locate(root, filepath.Join(out, "bin"), arch, want)
+	if err != nil {
+		return err
+	}
 	var rows []string
 	for _, name := range names(want) {
-		row, err := pack(name, out, arch, want)
+		row, err := pack(name, out, arch, want, files)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -91,10 +113,17 @@ func parse(r io.Reader) ([]binary, error) {
 		if len(fields) == 0 {
 			continue
 		}
-		if len(fields) != 3 || !strings.HasPrefix(fields[1], "/") || !strings.HasPrefix(fields[2], "./") {
+		if len(fields) != 3 || !strings.HasPrefix(fields[1], "/") {
 			return nil, fmt.Errorf("line %d: want IMAGE /PATH ./PACKAGE", n)
 		}
 		b := binary{fields[0], fields[1], fields[2]}
+		if b.built() != "" {
+			all = append(all, b)
+			continue
+		}
+		if !strings.HasPrefix(b.pkg, "./") {
+			return nil, fmt.Errorf("line %d: %s is neither ./PACKAGE nor a PROGRAM of %s", n, b.pkg, strings.Join(builtPrefixes, " or "))
+		}
 		if other, ok := base[path.Base(b.pkg)]; ok && other != b.pkg {
 			return nil, fmt.Errorf("line %d: %s and %s have the same base name", n, b.pkg, other)
 		}
@@ -118,7 +147,7 @@ func present(root string, all []binary, only []string) []binary {
 		files, _ := filepath.Glob(filepath.Join(root, b.pkg, "*.go"))
 		switch {
 		case noEntrypoint[b.image]:
-		case len(files) > 0:
+		case len(files) > 0 || b.built() != "":
 			got = append(got, b)
 		case first:
 			noEntrypoint[b.image] = true
@@ -144,6 +173,7 @@ func names(bs []binary) []string {
 // packages in parallel. The flags are those of the whole repository
 // (hack/make/cluster.mk), because other flags would be another build cache.
 func compile(root, bin, arch string, bs []binary) error {
+	bs = slices.DeleteFunc(slices.Clone(bs), func(b binary) bool { return b.built() != "" })
 	if len(bs) == 0 {
 		return nil
 	}
@@ -166,7 +196,27 @@ func compile(root, bin, arch string, bs []binary) error {
 	return nil
 }
 
-func pack(name, out, arch string, bs []binary) (row string, err error) {
+// locate finds the file of every binary, by its package or program; what
+// hack/node-image has to build for it is built now.
+func locate(root, bin, arch string, bs []binary) (map[string]string, error) {
+	files := map[string]string{}
+	for _, b := range bs {
+		if b.built() == "" {
+			files[b.pkg] = filepath.Join(bin, path.Base(b.pkg))
+			continue
+		}
+		cmd := exec.Command(filepath.Join(root, "hack", "images", "program.sh"), b.built())
+		cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), "GOARCH="+arch)
+		file, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("%s: program.sh %s: %w", b.image, b.built(), err)
+		}
+		files[b.pkg] = strings.TrimSpace(string(file))
+	}
+	return files, nil
+}
+
+func pack(name, out, arch string, bs []binary, files map[string]string) (row string, err error) {
 	base, err := imagetar.NewLayer().
 		Data("/etc/passwd", "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/tmp:/sbin/nologin\n", 0o644).
 		Data("/etc/group", "root:x:0:\nnonroot:x:65532:\n", 0o644).
@@ -183,7 +233,7 @@ func pack(name, out, arch string, bs []binary) (row string, err error) {
 		if im.Config.Entrypoint == nil {
 			im.Config.Entrypoint = []string{b.dst}
 		}
-		l, err := imagetar.NewLayer().File(b.dst, filepath.Join(out, "bin", path.Base(b.pkg)), 0o755).Layer()
+		l, err := imagetar.NewLayer().File(b.dst, files[b.pkg], 0o755).Layer()
 		if err != nil {
 			return "", err
 		}
@@ -193,6 +243,9 @@ func pack(name, out, arch string, bs []binary) (row string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if err := writeSBOM(filepath.Join(out, strings.ReplaceAll(name, "/", "-")+".cdx.json"), name, digest, contents(name, bs, files)); err != nil {
+		return "", err
+	}
 	tag := strings.TrimPrefix(digest, "sha256:")[:12]
 	im.Names = []string{registry + name + ":" + tag, registry + name + ":dev"}
 	file := strings.ReplaceAll(name, "/", "-") + ".tar"
@@ -200,12 +253,23 @@ func pack(name, out, arch string, bs []binary) (row string, err error) {
 	state := "unchanged"
 	if !unchanged(filepath.Join(out, file), filepath.Join(out, "index.tsv"), row) {
 		state = "written"
-		if err := write(filepath.Join(out, file), im); err != nil {
+		if err := imagetar.WriteFile(filepath.Join(out, file), im); err != nil {
 			return "", err
 		}
 	}
 	fmt.Printf("%-16s %s:%s %s\n", name, name, tag, state)
 	return row, nil
+}
+
+// contents are the binaries of an image: where they are in it, and the files that they come from.
+func contents(name string, bs []binary, files map[string]string) []content {
+	var cs []content
+	for _, b := range bs {
+		if b.image == name {
+			cs = append(cs, content{path: b.dst, file: files[b.pkg]})
+		}
+	}
+	return cs
 }
 
 func unchanged(archive, index, row string) bool {
@@ -214,21 +278,4 @@ func unchanged(archive, index, row string) bool {
 	}
 	old, err := os.ReadFile(index)
 	return err == nil && strings.Contains(string(old), row)
-}
-
-// write goes through a temporary name, so that an interrupted run leaves no half archive.
-func write(file string, im imagetar.Image) error {
-	f, err := os.Create(file + ".part")
-	if err != nil {
-		return err
-	}
-	err = imagetar.Write(f, im)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	return os.Rename(f.Name(), file)
 }

@@ -12,6 +12,9 @@ func TestParse(t *testing.T) {
 		"list":                      {"# c\n\na/b /x ./cmd/x # c\na/b /y ./cmd/y\n", ""},
 		"two fields":                {"a/b /x\n", "line 1"},
 		"relative path":             {"\na/b x ./cmd/x\n", "line 2"},
+		"built for the cluster":     {"a/b /etcd hack/node-image:etcd\n", ""},
+		"neither":                   {"a/b /etcd node-image:etcd\n", "neither"},
+		"no program":                {"a/b /etcd hack/node-image:\n", "neither"},
 		"same base":                 {"a/b /x ./one/x\na/c /x ./two/x\n", "same base name"},
 		"one package in two images": {"a/b /x ./cmd/x\na/c /x ./cmd/x\n", ""},
 	} {
@@ -52,5 +55,31 @@ func TestPresent(t *testing.T) {
 	}
 	if got := present(root, all, []string{"two"}); len(got) != 0 {
 		t.Errorf("present of image two = %v, want nothing", got)
+	}
+}
+
+func TestPresentHasWhatTheClusterHas(t *testing.T) {
+	all := []binary{{"one", "/etcd", "hack/node-image:etcd"}, {"one", "/d", "./d"}}
+	if got := present(t.TempDir(), all, nil); len(got) != 1 || got[0].built() != "etcd" {
+		t.Errorf("present = %v, want etcd alone: ./d does not exist", got)
+	}
+}
+
+// What is built for the cluster is asked for by name and architecture; packages are in the directory of binaries.
+func TestLocate(t *testing.T) {
+	root := t.TempDir()
+	script := filepath.Join(root, "hack", "images", "program.sh")
+	if err := os.MkdirAll(filepath.Dir(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n[ $1 = etcd ] && echo /cache/$GOARCH/$1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files, err := locate(root, "out/bin", "arm64", []binary{{"one", "/etcd", "hack/node-image:etcd"}, {"one", "/d", "./cmd/d"}})
+	if err != nil || files["hack/node-image:etcd"] != "/cache/arm64/etcd" || files["./cmd/d"] != "out/bin/d" {
+		t.Errorf("locate = %v, %v", files, err)
+	}
+	if _, err := locate(root, "out/bin", "arm64", []binary{{"one", "/x", "hack/node-image:x"}}); err == nil {
+		t.Error("a program that cannot be built: no error")
 	}
 }

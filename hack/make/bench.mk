@@ -7,6 +7,21 @@ bench-loadgen: ## Measure the load generator against a bare TCP client; takes 2 
 	@go build -o .work/bench/bench-loadgen ./hack/bench/loadgen
 	@.work/bench/bench-loadgen -loadgen .work/bench/loadgen $(BENCH_FLAGS)
 
+.PHONY: bench-faults
+bench-faults: ## Measure how punctual kills and pauses are on the cluster of make deploy, beside pods deleted through the API; takes some four minutes.
+	@mkdir -p .work/bench
+	@go build -o .work/bench/bench-faults ./hack/bench/faults
+	@.work/bench/bench-faults $(BENCH_FLAGS)
+
+.PHONY: bench-idle
+bench-idle: ## Measure memory and processor of managers that have nothing to do, on the cluster of make deploy; takes half a minute.
+	@go test ./operator/test/install -count=1 -v -run '^TestIdle$$' | sed -n 's/^ *[a-z_]*_test\.go:[0-9]*: //p'
+
 .PHONY: bench-memory
 bench-memory: ## Measure the manager's peak memory with 200 experiments of 50 trials each; takes some five minutes.
 	@KUBEBUILDER_ASSETS=$$(hack/cluster/envtest.sh) go test ./operator/test/integration -run '^$$' -bench ManagerMemory -benchtime 1x -timeout 30m
+
+# Of what go test prints, the rows of tables and whatever is wrong.
+.PHONY: bench-netem
+bench-netem: ## Measure how exact the shapers are, what they do to TCP and what they cost, in a virtual machine; takes some minutes.
+	@hack/vm/test.sh -v ./operator/internal/netem/accuracy | sed -u '/^ *=== \|^ *--- PASS/d; s/^ *[a-z_]*_test\.go:[0-9]*: //'

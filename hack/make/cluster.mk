@@ -38,6 +38,20 @@ images-load: images ## Build the images and load what changed into every node.
 images-docker: images ## Build the images and load them into the local docker.
 	@$(CLUSTER_MK_ROOT)/hack/images/load.sh docker
 
+.PHONY: prometheus prometheus-down
+prometheus: ## Put a small Prometheus with its operator on the cluster, to try Assay with it; ten minutes the first time.
+	@$(CLUSTER_MK_ROOT)/hack/prometheus/install.sh up
+
+prometheus-down: ## Remove them, with the operator's kinds.
+	@$(CLUSTER_MK_ROOT)/hack/prometheus/install.sh down
+
+.PHONY: chaos-mesh chaos-mesh-down
+chaos-mesh: ## Put Chaos Mesh, built from its Go module, on the cluster; the first time takes some ten minutes.
+	@$(CLUSTER_MK_ROOT)/hack/chaos-mesh/install.sh up
+
+chaos-mesh-down: ## Undo whatever Chaos Mesh has in force, and remove it.
+	@$(CLUSTER_MK_ROOT)/hack/chaos-mesh/install.sh down
+
 .PHONY: tools envtest-assets
 tools: ## Find or build kind, kubectl and helm; prints the PATH to use.
 	@$(CLUSTER_MK_ROOT)/hack/cluster/tools.sh

@@ -11,7 +11,7 @@ generate: manifests ## Write everything that is generated: deep copies, manifest
 manifests: ## Write CRDs and RBAC rules from the markers in the Go types, and copy them into the chart.
 	$(tool) controller-gen crd paths=./operator/api/... output:crd:dir=config/crd/bases
 	$(tool) controller-gen rbac:roleName=assay-manager,fileName=role.yaml paths=./operator/... output:rbac:dir=config/rbac
-	@mkdir -p charts/assay/crds charts/assay/files
-	rm -f charts/assay/crds/*.yaml
-	cp config/crd/bases/*.yaml charts/assay/crds/
+	@mkdir -p charts/assay/files/crds
+	rm -f charts/assay/files/crds/*.yaml
+	cp config/crd/bases/*.yaml charts/assay/files/crds/
 	cp config/rbac/role.yaml charts/assay/files/role.yaml

@@ -8,7 +8,7 @@ run_tests = go build -o .work/test ./hack/test && .work/test $(if $(TEST_FLAGS),
 
 .PHONY: test
 test: ## All tests, fast ones first. Ends with one line: N passed, N failed, N skipped.
-	@$(run_tests) unit chart integration netem e2e
+	@$(run_tests) unit chart infra integration netem e2e install
 
 .PHONY: test-unit
 test-unit: ## Tests that need nothing but Go.
@@ -18,17 +18,37 @@ test-unit: ## Tests that need nothing but Go.
 test-chart: ## Render charts/assay and check what comes out.
 	@$(run_tests) chart
 
+.PHONY: test-infra
+test-infra: ## Terraform: checks, plans and mocks of infra/, and a real apply over SSH; providers are built the first time.
+	@$(run_tests) infra
+
+# Not part of `make test`: a machine's processor is emulated. As root, on Debian.
+.PHONY: test-libvirt
+test-libvirt: ## One real virtual machine by infra/modules/libvirt-nodes, up to a login; some 10 minutes.
+	@hack/infra/libvirt/test.sh -v
+
 .PHONY: test-integration
 test-integration: ## Tests against a real kube-apiserver and etcd.
 	@$(run_tests) integration
 
 .PHONY: test-netem
-test-netem: ## The agent and the shaping and breaking of networks, in the kernel; as root, or most of it is skipped.
+test-netem: ## Shaping and breaking networks: in the kernel here (as root, or most is skipped) and in a virtual machine with a Debian kernel.
 	@$(run_tests) netem
 
 .PHONY: test-e2e
 test-e2e: ## Tests on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) e2e
+
+# Not part of `make test`: it needs a Chromium, and skips without one. The page is
+# opened from disk with the network off; SCREENSHOTS=DIR keeps what it looked like,
+# REPORT=FILE looks at another page than the one that the test makes.
+.PHONY: test-report
+test-report: ## The report's page in a real browser: wide, narrow, light, dark, printed.
+	ASSAY_REPORT='$(if $(REPORT),$(abspath $(REPORT)))' ASSAY_SCREENSHOTS='$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS)))' go test -count=1 -v -tags browser -run '^TestPageInABrowser$$' ./operator/internal/report
+
+.PHONY: test-install
+test-install: ## Upgrade, rollback, renewal of certificates, removal, some namespaces only, S3, Prometheus, Chaos Mesh, on the cluster of `make deploy`.
+	@$(run_tests) install
 
 # Not part of `make test`: the race detector needs cgo, hence a second build of
 # everything that is imported. These have goroutines of their own and import

@@ -6,10 +6,16 @@
 // A package belongs to the first group that claims it, by what it needs:
 //
 //	e2e          lies under operator/test/e2e: a kind cluster with Assay on it
+//	install      lies under operator/test/install: the same cluster, where Assay is upgraded, removed and installed again
 //	netem        is operator/internal/agent or operator/internal/netem: root, for network namespaces
-//	integration  its tests import envtest: kube-apiserver and etcd
+//	integration  its tests import envtest, testetcd or tests3: kube-apiserver, etcd, an S3 server
 //	chart        lies under charts: helm
+//	infra        lies under infra: terraform, with providers built from Go modules
 //	unit         all others, and the modules hack/images and hack/node-image
+//
+// Packages below operator/internal/netem are tested a second time, in a virtual
+// machine with a kernel that has everything: see hack/vm. Each test counts once;
+// what is skipped here and passes there has passed.
 //
 // Groups go on when an earlier one failed. Failing tests are shown with their
 // output. The last lines are the skipped tests, each with its reason, and
@@ -25,6 +31,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,15 +50,18 @@ type group struct {
 	timeout time.Duration // of one package; the whole group may take twice that
 	flags   []string
 	modules []string                 // directories of further modules, whose packages all belong here
+	vm      string                   // packages that begin with this are tested in a virtual machine, too
 	prepare func() ([]string, error) // gets what the group needs; returns environment to add
 }
 
 var groups = []group{
 	{name: "unit", timeout: 5 * time.Minute, modules: []string{"hack/images", "hack/node-image"}},
 	{name: "chart", timeout: 2 * time.Minute, prepare: func() ([]string, error) { return command("hack/cluster/tools.sh", "helm") }},
-	{name: "integration", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: envtestAssets},
-	{name: "netem", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}},
-	{name: "e2e", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: func() ([]string, error) { return command("make", "deploy") }},
+	{name: "infra", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: providers},
+	{name: "integration", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: servers},
+	{name: "netem", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem"},
+	{name: "e2e", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: deployed},
+	{name: "install", timeout: 45 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: installable},
 }
 
 func main() {
@@ -111,14 +121,19 @@ func groupOf(pkg string, testImports []string) string {
 	switch {
 	case strings.HasPrefix(below, "operator/test/e2e"):
 		return "e2e"
+	case strings.HasPrefix(below, "operator/test/install"):
+		return "install"
 	case strings.HasPrefix(below, "operator/internal/agent"), strings.HasPrefix(below, "operator/internal/netem"):
 		return "netem"
 	case slices.ContainsFunc(testImports, func(i string) bool {
-		return i == "sigs.k8s.io/controller-runtime/pkg/envtest" || i == module+"operator/internal/testenv"
+		return i == "sigs.k8s.io/controller-runtime/pkg/envtest" || i == module+"operator/internal/testenv" ||
+			i == module+"operator/internal/tests3" || i == module+"systems/etcd/internal/testetcd"
 	}):
 		return "integration"
 	case strings.HasPrefix(below, "charts/"):
 		return "chart"
+	case strings.HasPrefix(below, "infra/"):
+		return "infra"
 	}
 	return "unit"
 }
@@ -133,22 +148,44 @@ func (g group) test(t *tally, pkgs, flags []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*g.timeout)
 	defer cancel()
-	args := slices.Concat([]string{"test", "-json", "-timeout=" + g.timeout.String()}, g.flags)
+	args := slices.Concat([]string{"-json", "-timeout=" + g.timeout.String()}, g.flags)
 	if len(pkgs) > 0 {
-		goTest(ctx, t, ".", env, slices.Concat(args, pkgs, flags)) // go test takes flags that it does not know only behind packages
+		// go test takes flags that it does not know only behind packages
+		goTest(ctx, t, ".", env, slices.Concat([]string{"go", "test"}, args, pkgs, flags))
 	}
 	for _, dir := range g.modules {
-		goTest(ctx, t, dir, env, slices.Concat(args, []string{"./..."}, flags))
+		goTest(ctx, t, dir, env, slices.Concat([]string{"go", "test"}, args, []string{"./..."}, flags))
+	}
+	if err := ctx.Err(); err != nil || g.vm == "" {
+		return err
+	}
+	inside := slices.DeleteFunc(slices.Clone(pkgs), func(p string) bool { return !strings.HasPrefix(p, g.vm) })
+	return inVM(t, g, slices.Concat(args, inside, flags))
+}
+
+// inVM tests packages once more, in a virtual machine, or says why there is none.
+func inVM(t *tally, g group, args []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*g.timeout)
+	defer cancel()
+	t.again()
+	why, status := goTest(ctx, t, ".", nil, append([]string{"hack/vm/test.sh"}, args...))
+	if status == noVM {
+		t.skip(g.name+" in a virtual machine", why)
 	}
 	return ctx.Err()
 }
 
+// noVM is the status of hack/vm/test.sh on a machine that cannot have one; go test has none like it.
+const noVM = 3
+
 // goTest feeds the events of one `go test -json` to the tally. Its exit status
 // adds nothing to them, except when it ends without any. The processes of the
 // tests get the same fate as go itself when time is up: they share its group.
-func goTest(ctx context.Context, t *tally, dir string, env, args []string) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), os.Stderr
+// It returns the last line on its stderr and its exit status.
+func goTest(ctx context.Context, t *tally, dir string, env, command []string) (last string, status int) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	var complaints lastLine
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), io.MultiWriter(os.Stderr, &complaints)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.StdoutPipe()
@@ -156,14 +193,28 @@ func goTest(ctx context.Context, t *tally, dir string, env, args []string) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		t.fail("go test in "+dir, err.Error()+"\n")
-		return
+		t.fail(command[0]+" in "+dir, err.Error()+"\n")
+		return "", -1
 	}
 	before := t.failed
 	t.read(out)
-	if err := cmd.Wait(); err != nil && t.failed == before {
-		t.fail("go test in "+dir, err.Error()+"\n")
+	err = cmd.Wait()
+	status = cmd.ProcessState.ExitCode()
+	if err != nil && status != noVM && t.failed == before {
+		t.fail(command[0]+" in "+dir, err.Error()+"\n")
 	}
+	return string(complaints), status
+}
+
+// lastLine keeps the last line that was written to it.
+type lastLine string
+
+func (l *lastLine) Write(p []byte) (int, error) {
+	lines := strings.FieldsFunc(string(p), func(r rune) bool { return r == '\n' })
+	if len(lines) > 0 {
+		*l = lastLine(lines[len(lines)-1])
+	}
+	return len(p), nil
 }
 
 // command runs what provides a group's programs or cluster and reports on stderr.
@@ -185,7 +236,28 @@ func command(name string, args ...string) ([]string, error) {
 	return []string{"PATH=" + work + "/bin:" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig, "ASSAY_E2E_KUBECONFIG=" + kubeconfig}, nil
 }
 
-func envtestAssets() ([]string, error) {
+// deployed is the cluster with Assay on it, as it is now.
+func deployed() ([]string, error) { return command("make", "deploy") }
+
+// installable is that, and the images of what tests install: the S3 server, Prometheus with its operator, and Chaos Mesh. The last two take long to build the first time.
+func installable() ([]string, error) {
+	env, err := deployed()
+	for _, load := range []string{"hack/s3/load.sh", "hack/prometheus/load.sh", "hack/chaos-mesh/load.sh"} {
+		if err == nil {
+			_, err = command(load)
+		}
+	}
+	return env, err
+}
+
+// servers are those that integration tests start: kube-apiserver, etcd, S3, and Debian's Prometheus, without which some are skipped.
+func servers() ([]string, error) {
+	if _, err := command("hack/s3/build.sh"); err != nil {
+		return nil, err
+	}
+	if _, err := command("hack/prometheus/fetch.sh"); err != nil {
+		fmt.Fprintln(os.Stderr, "tests that need Prometheus are skipped:", err)
+	}
 	cmd := exec.Command("hack/cluster/envtest.sh")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -193,4 +265,33 @@ func envtestAssets() ([]string, error) {
 		return nil, fmt.Errorf("hack/cluster/envtest.sh: %w", err)
 	}
 	return []string{"KUBEBUILDER_ASSETS=" + strings.TrimSpace(string(out))}, nil
+}
+
+// providers makes terraform take its providers from a mirror of ours, puts helm, kubectl and tflint on the PATH, and has the images built that a real
+// apply brings to its machines.
+func providers() ([]string, error) {
+	env, err := command("hack/cluster/tools.sh", "helm", "kubectl")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := command("make", "images"); err != nil {
+		return nil, err
+	}
+	if _, err := command("hack/infra/packages.sh"); err != nil {
+		return nil, err
+	}
+	if _, err := command("hack/infra/tflint.sh"); err != nil {
+		fmt.Fprintln(os.Stderr, err) // its test says that it is skipped
+	}
+	cmd := exec.Command("hack/infra/providers.sh")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("hack/infra/providers.sh: %w", err)
+	}
+	_, config, found := strings.Cut(strings.TrimSpace(string(out)), "export ")
+	if !found {
+		return nil, fmt.Errorf("hack/infra/providers.sh printed %q, which is no export", out)
+	}
+	return append(env, config), nil
 }

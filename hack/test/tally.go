@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,7 +29,9 @@ type event struct {
 type tally struct {
 	w                       io.Writer
 	passed, failed, skipped int
-	skips                   []string
+	skips                   []skip
+	ended                   map[string]string // how tests ended, by name, in this group
+	repeated                bool              // see again
 
 	group    string
 	started  time.Time
@@ -36,6 +39,9 @@ type tally struct {
 	packages map[string]*packageProgress // those that have not ended
 	builds   map[string]*strings.Builder // what the compiler printed, by ImportPath
 }
+
+// skip is a test that was not run, and why.
+type skip struct{ what, reason string }
 
 type packageProgress struct {
 	passed, failed, skipped int
@@ -49,7 +55,16 @@ func newTally(w io.Writer) *tally {
 
 func (t *tally) begin(group string) {
 	t.group, t.started, t.ran = group, time.Now(), t.passed+t.failed
+	t.ended, t.repeated = map[string]string{}, false
 	fmt.Fprintf(t.w, "== %s\n", group)
+}
+
+// again says that from now on the group's tests are run a second time, elsewhere.
+// Each counts once: it has failed if it did in one of the places, passed if it did
+// in one and did not fail.
+func (t *tally) again() {
+	t.repeated = true
+	fmt.Fprintf(t.w, "== %s, in a virtual machine\n", t.group)
 }
 
 // end fails a group that proved nothing: it would look like a success.
@@ -62,7 +77,7 @@ func (t *tally) end() {
 
 func (t *tally) close() {
 	for _, s := range t.skips {
-		fmt.Fprintf(t.w, "skipped %s\n", s)
+		fmt.Fprintf(t.w, "skipped %s: %s\n", s.what, s.reason)
 	}
 	fmt.Fprintf(t.w, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped)
 }
@@ -74,7 +89,14 @@ func (t *tally) fail(what, output string) {
 
 func (t *tally) skip(what, reason string) {
 	t.skipped++
-	t.skips = append(t.skips, what+": "+reason)
+	t.skips = append(t.skips, skip{what, reason})
+}
+
+// unskip takes back a skipped test that was run elsewhere.
+func (t *tally) unskip(name string) {
+	t.skipped--
+	t.skips = slices.DeleteFunc(t.skips, func(s skip) bool { return s.what == name })
+	delete(t.ended, name)
 }
 
 // read takes events until the end of r.
@@ -135,17 +157,46 @@ func (t *tally) endTest(p *packageProgress, e event) {
 		fmt.Fprintf(t.w, "  %-4s %5.0f s  %s\n", e.Action, e.Elapsed, name)
 	}
 	if p.parent[e.Test] && (e.Action != "fail" || p.childFailed[e.Test]) {
+		if t.repeated && e.Action == "pass" && t.ended[name] == "skip" {
+			t.unskip(name) // it was skipped before its subtests, which count here
+		}
 		return
 	}
 	switch e.Action {
 	case "pass":
 		p.passed++
-		t.passed++
 	case "skip":
 		p.skipped++
-		t.skip(name, skipReason(output))
 	case "fail":
 		p.failed++
+	}
+	t.count(name, e.Action, output)
+}
+
+// count adds a test to the sum, in place of what it added in another place before.
+func (t *tally) count(name, action, output string) {
+	before := t.ended[name]
+	if t.repeated && (before == action || before == "fail" || before == "pass" && action == "skip") {
+		if action == "fail" {
+			fmt.Fprintf(t.w, "FAIL %s, also here\n%s", name, indent(output))
+		}
+		return
+	}
+	if t.repeated {
+		switch before {
+		case "pass":
+			t.passed--
+		case "skip":
+			t.unskip(name)
+		}
+	}
+	t.ended[name] = action
+	switch action {
+	case "pass":
+		t.passed++
+	case "skip":
+		t.skip(name, skipReason(output))
+	case "fail":
 		t.fail(name, output)
 	}
 }

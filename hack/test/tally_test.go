@@ -76,6 +76,50 @@ func TestTally(t *testing.T) {
 	}
 }
 
+func TestATestThatRunsInTwoPlacesCountsOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		here, there string
+		want        string
+	}{
+		"passes in both":    {"pass", "pass", "1 passed, 0 failed, 0 skipped"},
+		"skipped here":      {"skip", "pass", "1 passed, 0 failed, 0 skipped"},
+		"skipped there":     {"pass", "skip", "1 passed, 0 failed, 0 skipped"},
+		"skipped in both":   {"skip", "skip", "0 passed, 0 failed, 1 skipped"},
+		"fails there":       {"pass", "fail", "0 passed, 1 failed, 0 skipped"},
+		"fails here":        {"fail", "pass", "0 passed, 1 failed, 0 skipped"},
+		"skipped and fails": {"skip", "fail", "0 passed, 1 failed, 0 skipped"},
+		"fails in both":     {"fail", "fail", "0 passed, 1 failed, 0 skipped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			sum := newTally(&out)
+			sum.begin("netem")
+			sum.add(event{Action: tc.here, Package: "p", Test: "TestA"})
+			sum.again()
+			sum.add(event{Action: tc.there, Package: "p", Test: "TestA"})
+			sum.close()
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if got := lines[len(lines)-1]; got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestATestThatIsSkippedHereAndHasSubtestsThere(t *testing.T) {
+	var out strings.Builder
+	sum := newTally(&out)
+	sum.begin("netem")
+	sum.add(event{Action: "skip", Package: "p", Test: "TestA"})
+	sum.again()
+	for _, test := range []string{"TestA/x", "TestA/y", "TestA"} {
+		sum.add(event{Action: "pass", Package: "p", Test: test})
+	}
+	if sum.passed != 2 || sum.skipped != 0 || len(sum.skips) != 0 {
+		t.Errorf("%d passed, %d skipped (%v), want 2 and 0", sum.passed, sum.skipped, sum.skips)
+	}
+}
+
 func TestGroupOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pkg     string
@@ -87,6 +131,8 @@ func TestGroupOf(t *testing.T) {
 		"agent":           {module + "operator/internal/agent", []string{"testing"}, "netem"},
 		"API server":      {module + "operator/internal/controller/trial", []string{"sigs.k8s.io/controller-runtime/pkg/envtest"}, "integration"},
 		"by testenv":      {module + "operator/api/v1alpha1", []string{module + "operator/internal/testenv"}, "integration"},
+		"etcd":            {module + "systems/etcd/cmd/etcd-driver", []string{module + "systems/etcd/internal/testetcd"}, "integration"},
+		"S3":              {module + "operator/internal/store", []string{module + "operator/internal/tests3"}, "integration"},
 		"cluster":         {module + "operator/test/e2e", []string{"testing"}, "e2e"},
 		"chart":           {module + "charts/assay", []string{"testing"}, "chart"},
 		"agent's program": {module + "operator/cmd/agent", nil, "unit"},

@@ -1,6 +1,8 @@
 {{/*
 Names are fixed, not derived from the release: agents find the coordinator by
-name, and the kinds and webhooks are the cluster's, so there is one installation.
+name. The cluster's own objects carry the release's namespace in their names
+when Assay runs for some namespaces only, since a cluster may have several of
+such installations, but one for the whole cluster.
 */}}
 {{- define "assay.labels" -}}
 app.kubernetes.io/name: assay
@@ -15,32 +17,72 @@ app.kubernetes.io/name: assay
 app.kubernetes.io/component: manager
 {{- end -}}
 
+{{/* assay.clusterName: of the objects that belong to no namespace. */}}
+{{- define "assay.clusterName" -}}
+assay{{ if .Values.namespaces }}-{{ .Release.Namespace }}{{ end }}
+{{- end -}}
+
 {{/* assay.image: the full name of one image; called with (dict "root" $ "image" .Values.images.x). */}}
 {{- define "assay.image" -}}
 {{- with .root.Values.images.registry }}{{ . }}/{{ end -}}
 {{ .image.repository }}:{{ default .root.Values.images.tag .image.tag }}
 {{- end -}}
 
+{{/* assay.podSecurity and assay.containerSecurity: what the Pod Security level restricted asks for. */}}
+{{- define "assay.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "assay.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* assay.secret: where the certificate is. The two have different types, which cannot be changed, hence different names. */}}
+{{- define "assay.secret" -}}
+{{ ternary "assay-tls" "assay-certificates" .Values.certificates.certManager.enabled }}
+{{- end -}}
+
+{{/* assay.needs: refuses what the cluster has no kinds for; called with (dict "root" $ "value" ... "api" ... "kind" ... "what" ...). */}}
+{{- define "assay.needs" -}}
+{{- $full := printf "%s/%s" .api .kind -}}
+{{- if not (.root.Capabilities.APIVersions.Has $full) -}}
+{{- fail (printf "%s is set, and the cluster has no %s (%s): install %s first, or leave it unset. For helm template say --api-versions=%s" .value .kind .api .what $full) -}}
+{{- end -}}
+{{- end -}}
+
 {{/*
-assay.tls: the certificate that agents and the API server trust, as the data of a
-Secret. What the cluster has is kept, since running agents hold its CA; to renew it,
-delete the Secret and upgrade. Made once for each rendering: the Secret, the webhook
-and the pods' checksum must agree.
+assay.rules: the manager's rights, made from the markers in operator/internal/controller,
+and those on Chaos Mesh, which only an owner who wants it grants, as YAML with the lists "cluster" (what belongs to no namespace) and "namespaced".
 */}}
-{{- define "assay.tls" -}}
-{{- if not (hasKey .Values "_tls") -}}
-{{- $secret := lookup "v1" "Secret" .Release.Namespace "assay-tls" -}}
-{{- if and $secret $secret.data (hasKey $secret.data "ca.crt") (hasKey $secret.data "tls.crt") (hasKey $secret.data "tls.key") -}}
-{{- $_ := set .Values "_tls" (pick $secret.data "ca.crt" "tls.crt" "tls.key") -}}
-{{- else -}}
-{{- $names := list -}}
-{{- range list "assay-webhook" "assay-coordinator" -}}
-{{- $names = concat $names (list (printf "%s.%s.svc" . $.Release.Namespace) (printf "%s.%s.svc.cluster.local" . $.Release.Namespace)) -}}
+{{- define "assay.rules" -}}
+{{- $outside := list "nodes" "tokenreviews" "subjectaccessreviews" "namespaces" "persistentvolumes" "storageclasses" "priorityclasses" "customresourcedefinitions" -}}
+{{- $cluster := list -}}
+{{- $namespaced := list -}}
+{{- range get (.Files.Get "files/role.yaml" | fromYaml) "rules" -}}
+{{- $in := list -}}
+{{- $out := list -}}
+{{- range .resources -}}
+{{- if has . $outside }}{{ $out = append $out . }}{{ else }}{{ $in = append $in . }}{{ end -}}
 {{- end -}}
-{{- $ca := genCA "assay" 3650 -}}
-{{- $cert := genSignedCert (first $names) nil $names 3650 $ca -}}
-{{- $_ := set .Values "_tls" (dict "ca.crt" (b64enc $ca.Cert) "tls.crt" (b64enc $cert.Cert) "tls.key" (b64enc $cert.Key)) -}}
+{{- if $in }}{{ $namespaced = append $namespaced (dict "apiGroups" .apiGroups "resources" $in "verbs" .verbs) }}{{ end -}}
+{{- if $out }}{{ $cluster = append $cluster (dict "apiGroups" .apiGroups "resources" $out "verbs" .verbs) }}{{ end -}}
 {{- end -}}
+{{- if (.Values.chaosMesh | default dict).enabled -}}
+{{- $kinds := list "podchaos" "networkchaos" "stresschaos" "timechaos" "iochaos" "httpchaos" "dnschaos" "jvmchaos" -}}
+{{- $namespaced = append $namespaced (dict "apiGroups" (list "chaos-mesh.org") "resources" $kinds "verbs" (list "get" "list" "create" "delete" "patch")) -}}
 {{- end -}}
-{{- toYaml .Values._tls -}}
+{{- toYaml (dict "cluster" $cluster "namespaced" $namespaced) -}}
 {{- end -}}
+
+{{/* The list of stores as the manager reads it: all but where keys and CA come from. */}}
+{{- define "assay.stores" -}}
+{{- $stores := list }}
+{{- range .Values.results.stores }}{{ $stores = append $stores (omit . "credentialsSecret" "ca") }}{{ end }}
+{{- dict "default" .Values.results.defaultStore "stores" $stores | toYaml }}
+{{- end }}

@@ -315,6 +315,23 @@ func Write(w io.Writer, images ...Image) error {
 	return tw.Close()
 }
 
+// WriteFile writes an archive through a temporary name, so that an interrupted run leaves no half of one.
+func WriteFile(file string, images ...Image) error {
+	f, err := os.Create(file + ".part")
+	if err != nil {
+		return err
+	}
+	err = Write(f, images...)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}
+
 func put(tw *tar.Writer, name string, b blob) error {
 	if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: b.size, Format: tar.FormatGNU}); err != nil {
 		return err

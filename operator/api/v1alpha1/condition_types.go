@@ -42,10 +42,13 @@ const (
 // Conditions of a Trial, in the order of its life. All are set by the trial controller. Each is Unknown or absent before its phase,
 // False with a reason while its phase works, True when the phase is done.
 const (
-	// TrialAdmitted: the trial may start; no other trial uses the machines.
+	// TrialAdmitted: the trial may start: its pools are its own, or shared with its consent, and there is room for every pod. While it is True and Complete is not,
+	// the trial holds its pools.
 	TrialAdmitted = "Admitted"
 	// TrialDeployed: every pod runs, its agent has reported, its files are written and the names of its peers resolve.
 	TrialDeployed = "Deployed"
+	// TrialNetworkProven: the links between the pods are shaped, and every one of them has been measured and is as asked.
+	TrialNetworkProven = "NetworkProven"
 	// TrialStarted: every replica is ready.
 	TrialStarted = "Started"
 	// TrialLoaded: the system's steps are done.
@@ -64,8 +67,14 @@ const (
 
 // Reasons of a Trial's conditions.
 const (
-	// ReasonQueued: another trial uses the machines.
+	// ReasonQueued: other trials use the pools, or come first.
 	ReasonQueued = "Queued"
+	// ReasonNoRoom: the pools are free of trials, and what else runs there leaves no room for every pod of the trial. It waits; others go first.
+	ReasonNoRoom = "NoRoom"
+	// ReasonNeverFits: the nodes that there are have no room for every pod of the trial even when nothing else runs there. It waits for nodes; others go first.
+	ReasonNeverFits = "NeverFits"
+	// ReasonQuotaExceeded: a ResourceQuota of the namespace does not allow every pod of the trial. It waits; others go first.
+	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonAdmitted: the machines are free.
 	ReasonAdmitted = "Admitted"
 	// ReasonPreparing: the system's prepare step runs.
@@ -76,6 +85,10 @@ const (
 	ReasonConfiguring = "Configuring"
 	// ReasonReady: what the condition waits for is there.
 	ReasonReady = "Ready"
+	// ReasonMeasuringPaths: the paths between the pods are measured before anything is shaped.
+	ReasonMeasuringPaths = "MeasuringPaths"
+	// ReasonProvingNetwork: the links are shaped and measured.
+	ReasonProvingNetwork = "ProvingNetwork"
 	// ReasonReplicasStarting: some replicas are not ready yet.
 	ReasonReplicasStarting = "ReplicasStarting"
 	// ReasonStepsRunning: a step runs.
@@ -105,6 +118,26 @@ const (
 	ReasonRenderFailed = "RenderFailed"
 	// ReasonPrepareFailed: the prepare step failed.
 	ReasonPrepareFailed = "PrepareFailed"
+	// ReasonNoShapingBackend: no backend, or not the one that was asked for, can shape links in every pod.
+	ReasonNoShapingBackend = "NoShapingBackend"
+	// ReasonNetworkWrong: a link was measured before t = 0 and is not as asked.
+	ReasonNetworkWrong = "NetworkWrong"
+	// ReasonNetworkLost: a link that had been proven was found not to be as asked any more.
+	ReasonNetworkLost = "NetworkLost"
+	// ReasonNetworkLate: packets were later than tolerated while the trial ran.
+	ReasonNetworkLate = "NetworkLate"
+	// ReasonPacketsLost: packets were lost while the trial ran that nothing asked to be lost.
+	ReasonPacketsLost = "PacketsLost"
+	// ReasonNetworkNotConfirmed: it is not known of every link that it stayed as asked.
+	ReasonNetworkNotConfirmed = "NetworkNotConfirmed"
+	// ReasonPodsForbidden: the cluster refuses a pod of the trial: Pod Security, a quota, another policy.
+	ReasonPodsForbidden = "PodsForbidden"
+	// ReasonMachinesPending: the pods that will reset machines do not run yet.
+	ReasonMachinesPending = "MachinesPending"
+	// ReasonMachineRefused: a fault would reset a node that does not allow it, or on which more runs than the trial's replicas.
+	ReasonMachineRefused = "MachineRefused"
+	// ReasonChaosMeshMissing: a fault needs Chaos Mesh, which the cluster does not have or the manager may not use.
+	ReasonChaosMeshMissing = "ChaosMeshMissing"
 	// ReasonReplicaExited: a replica's process ended though no fault killed it.
 	ReasonReplicaExited = "ReplicaExited"
 	// ReasonStepFailed: a step failed.
@@ -121,8 +154,28 @@ const (
 	ReasonFaultLate = "FaultLate"
 	// ReasonFaultNotConfirmed: a fault was not confirmed.
 	ReasonFaultNotConfirmed = "FaultNotConfirmed"
+	// ReasonFaultNotEnded: the end of a fault was not confirmed: it may have lasted longer than planned.
+	ReasonFaultNotEnded = "FaultNotEnded"
+	// ReasonRoleNotFound: a fault was for the replica that has a role, and none of a shard had it then.
+	ReasonRoleNotFound = "RoleNotFound"
+	// ReasonRoleAmbiguous: a fault was for the replica that has a role, and several of a shard had it then.
+	ReasonRoleAmbiguous = "RoleAmbiguous"
 	// ReasonStartSpread: the clients did not start together.
 	ReasonStartSpread = "StartSpread"
+	// ReasonCPUThrottled: a container was held back by its CPU limit for longer than tolerated.
+	ReasonCPUThrottled = "CPUThrottled"
+	// ReasonCPUStolen: a node's hypervisor gave more of its processors to others than tolerated.
+	ReasonCPUStolen = "CPUStolen"
+	// ReasonResourcesNotMeasured: an agent did not say what its pod used, or of too little of the window.
+	ReasonResourcesNotMeasured = "ResourcesNotMeasured"
+	// ReasonGeneratorLate: a load generator did not keep its schedule, though clients were free.
+	ReasonGeneratorLate = "GeneratorLate"
+	// ReasonClockUncertain: a pod's clock is not known well enough.
+	ReasonClockUncertain = "ClockUncertain"
+	// ReasonClocksApart: the wall clocks of two pods are further apart than tolerated.
+	ReasonClocksApart = "ClocksApart"
+	// ReasonClientsMiscounted: the merged results are not those of exactly the clients that the numbers must be about.
+	ReasonClientsMiscounted = "ClientsMiscounted"
 	// ReasonNothingMeasured: no transaction was committed in the window.
 	ReasonNothingMeasured = "NothingMeasured"
 	// ReasonHistogramOverflow: latencies lay outside the histogram's range.

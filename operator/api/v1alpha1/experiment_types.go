@@ -24,8 +24,20 @@ type ExperimentSpec struct {
 
 	// network between the pods of a trial. Default: lan.
 	// +optional
-	// +kubebuilder:default={profile: "lan"}
+	// +kubebuilder:default={profile: "lan", backend: "Auto", shaping: "Auto"}
 	Network Network `json:"network,omitempty"`
+
+	// placement says which nodes trials run on, and who else may use them meanwhile. Default: any node, nobody else.
+	// +optional
+	// +kubebuilder:default={exclusive: true}
+	Placement Placement `json:"placement,omitempty"`
+
+	// priority of the experiment's trials in the queue: those of a higher priority start first, then those of the experiment that was created first. It may be
+	// changed at any time. From -1000 to 1000. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1000
+	// +kubebuilder:validation:Maximum=1000
+	Priority int32 `json:"priority,omitempty"`
 
 	// workload that the clients run.
 	Workload WorkloadReference `json:"workload"`
@@ -97,6 +109,10 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:MaxLength=40
 	Profile string `json:"profile"`
 
+	// results says where results are kept besides the cluster. Default: in the installation's default store, if it has one.
+	// +optional
+	Results *Results `json:"results,omitempty"`
+
 	// reported holds the paper's curves and tables.
 	// +optional
 	// +listType=map
@@ -110,6 +126,13 @@ type ExperimentSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Claims []Claim `json:"claims,omitempty"`
+
+	// measurements are numbers of each trial that the installation's Prometheus knows: columns of the results, and what claims may be about. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Measurements []Measurement `json:"measurements,omitempty"`
 
 	// suspend stops new trials from being started; the running one ends normally. Default: false.
 	// +optional
@@ -138,6 +161,7 @@ type SystemReference struct {
 	// name of the System.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
 	// parameters for this system only, over those of the experiment, under those of the workload and of the point.
@@ -184,13 +208,43 @@ type Region struct {
 	Replicas int32 `json:"replicas"`
 }
 
-// Network is the network between the pods of a trial.
-type Network struct {
-	// profile of the network: lan (as the cluster's network is, nothing added). Default: lan.
+// Placement says which nodes the pods of a trial run on, and who else may use them meanwhile. A pool is the nodes whose label assay.dev/pool has its
+// name; a taint of that key and value keeps other pods away and is tolerated. docs/guide/queue.md.
+type Placement struct {
+	// replicas is the pool that replicas run on. Default: any node.
 	// +optional
-	// +kubebuilder:default=lan
-	// +kubebuilder:validation:Enum=lan
-	Profile string `json:"profile,omitempty"`
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Replicas string `json:"replicas,omitempty"`
+
+	// clients is the pool that the client pods and the prepare step run on. Default: any node.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Clients string `json:"clients,omitempty"`
+
+	// exclusive: while a trial runs, no other trial runs on its pools; a trial that may run on any node has them all. false lets other trials that are not
+	// exclusive either run there at the same time, if there is room: for what is not measured. Default: true.
+	// +optional
+	// +kubebuilder:default=true
+	Exclusive *bool `json:"exclusive,omitempty"`
+}
+
+// IsExclusive is exclusive with its default.
+func (p Placement) IsExclusive() bool { return p.Exclusive == nil || *p.Exclusive }
+
+// Pools that a trial uses, each once; none: any node, hence all pools.
+func (p Placement) Pools() []string {
+	switch {
+	case p.Replicas == "" || p.Clients == "":
+		return nil
+	case p.Replicas == p.Clients:
+		return []string{p.Replicas}
+	case p.Replicas < p.Clients:
+		return []string{p.Replicas, p.Clients}
+	default:
+		return []string{p.Clients, p.Replicas}
+	}
 }
 
 // WorkloadReference names a workload of the System.
@@ -238,6 +292,15 @@ type Clients struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	Nodes int32 `json:"nodes,omitempty"`
+
+	// regions that the client pods are in, one after the other, from the first again when there are more pods. Default: the regions of the
+	// topology that have replicas, in their order.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=14
+	Regions []string `json:"regions,omitempty"`
 
 	// count of clients over all nodes. Closed loop: each has one request outstanding. Open loop: the most requests that may be outstanding
 	// at once. Default: 1.
@@ -299,7 +362,7 @@ type Retry struct {
 // Axis is one dimension of the sweep: either values of one thing, or named points whose settings move together.
 // It has either values or points; admission checks that, since CEL rules of a CRD cannot see a Value.
 type Axis struct {
-	// axis is its name. With values it says what is set: clients, rate, f, shards, or a parameter of the system or workload. With points it
+	// axis is its name. With values it says what is set: clients, rate, f, shards, network (its profile), or a parameter of the system or workload. With points it
 	// is free; "system" is taken.
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z][a-zA-Z0-9]*$`
@@ -340,6 +403,10 @@ type AxisPoint struct {
 	// +kubebuilder:validation:items:MaxLength=40
 	Faults []string `json:"faults,omitempty"`
 
+	// network overrides the network's profile; its links stay.
+	// +optional
+	Network NetworkProfile `json:"network,omitempty"`
+
 	// clients overrides the number of clients.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -368,15 +435,55 @@ type Schedule struct {
 	Drain Duration `json:"drain,omitempty"`
 }
 
-// Repetitions say how many valid trials each point gets.
+// Repetitions say how many valid trials each point gets: min, or from min to max until its means are known well enough.
+// Admission checks how the fields go together: a message of a CEL rule that names a number costs more than the API server allows.
 type Repetitions struct {
-	// min is the number of valid trials of each point. From 1 to 100. Default: 3.
+	// min is the number of valid trials of each point; with until, the least of them. From 1 to 100, with until from 3. Default: 3.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Min int32 `json:"min,omitempty"`
+
+	// max is the most valid trials that a point gets; more than min only with until. From min to 100. Default: min.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Max *int32 `json:"max,omitempty"`
+
+	// until says when a point has enough trials. A point that does not gets another one in the next round, up to max. Default: each point gets min.
+	// +optional
+	Until *Precision `json:"until,omitempty"`
 }
+
+// Precision is how well a point's means must be known.
+type Precision struct {
+	// relativeCI is the most that half of the 95% interval of a mean may be of that mean: 5%. Above 0% and at most 100%.
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
+	RelativeCI string `json:"relativeCI"`
+
+	// of which metrics; each must be known as well. Default: MeanLatency and Throughput, the two axes of a latency-throughput curve.
+	// +optional
+	// +listType=set
+	// +kubebuilder:default={"MeanLatency","Throughput"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	Of []PrecisionMetric `json:"of,omitempty"`
+}
+
+// PrecisionMetric is what repetitions can go by: MeanLatency; Throughput; P50Latency (the median within each trial); P99Latency (the 99th percentile within
+// each trial).
+// +kubebuilder:validation:Enum=MeanLatency;Throughput;P50Latency;P99Latency
+type PrecisionMetric string
+
+// The metrics that repetitions can go by.
+const (
+	PrecisionMeanLatency PrecisionMetric = "MeanLatency"
+	PrecisionThroughput  PrecisionMetric = "Throughput"
+	PrecisionP50Latency  PrecisionMetric = "P50Latency"
+	PrecisionP99Latency  PrecisionMetric = "P99Latency"
+)
 
 // TrialOrder is the order in which trials run: RandomizedInterleaved (each round runs every point once, in a random order of its own, so that
 // drift of the machines does not look like a result); Sequential (all repetitions of a point, then the next point).
@@ -388,82 +495,6 @@ const (
 	OrderRandomizedInterleaved TrialOrder = "RandomizedInterleaved"
 	OrderSequential            TrialOrder = "Sequential"
 )
-
-// Fault is something that is broken at a planned time.
-type Fault struct {
-	// name of the fault.
-	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
-
-	// at is when it happens, relative to t = 0. A negative time lies in the warm-up.
-	At Duration `json:"at"`
-
-	// for is how long it lasts. Default: until the end of the trial.
-	// +optional
-	For *Duration `json:"for,omitempty"`
-
-	// everyPoint makes the fault act in every point, named or not. Default: false.
-	// +optional
-	EveryPoint bool `json:"everyPoint,omitempty"`
-
-	// nodeKill kills replicas as a power cut would.
-	// +optional
-	NodeKill *NodeKill `json:"nodeKill,omitempty"`
-}
-
-// NodeKill makes replicas go silent and kills their processes, as a power cut would: packets are dropped first, so that peers see
-// silence and no reset, then every process of the pod gets SIGKILL. Nothing restarts them before the fault is over.
-type NodeKill struct {
-	// mode of the kill: Pods (the pods' network and processes; nothing on the node). Default: Pods.
-	// +optional
-	// +kubebuilder:default=Pods
-	// +kubebuilder:validation:Enum=Pods
-	Mode string `json:"mode,omitempty"`
-
-	// target says which replicas.
-	Target Target `json:"target"`
-}
-
-// Target chooses replicas. What is given must all hold; at least one of replicas and regions is given.
-// +kubebuilder:validation:XValidation:rule="has(self.replicas) || has(self.regions)",message="neither replicas nor regions is set; name at least one of replicas and regions"
-type Target struct {
-	// replicas by their index in the shard, from 0.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=200
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:items:Minimum=0
-	Replicas []int32 `json:"replicas,omitempty"`
-
-	// shards by their index, from 0. Default: all.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:Minimum=0
-	Shards []int32 `json:"shards,omitempty"`
-
-	// regions by name. Default: all.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:items:MaxLength=14
-	Regions []string `json:"regions,omitempty"`
-}
-
-// Tolerances beyond which a trial is invalid and is tried again.
-type Tolerances struct {
-	// faultLateness is how much later than planned a fault may be confirmed. Default: 20ms.
-	// +optional
-	// +kubebuilder:default="20ms"
-	FaultLateness Duration `json:"faultLateness,omitempty"`
-
-	// startSpread is how far apart the clients' starts may be. Default: 100ms.
-	// +optional
-	// +kubebuilder:default="100ms"
-	StartSpread Duration `json:"startSpread,omitempty"`
-}
 
 // Profile is another size of the evaluation. What it sets replaces what the experiment says.
 type Profile struct {
@@ -494,6 +525,21 @@ type Profile struct {
 	// topology replaces the whole topology.
 	// +optional
 	Topology *Topology `json:"topology,omitempty"`
+
+	// network replaces the whole network.
+	// +optional
+	Network *Network `json:"network,omitempty"`
+
+	// placement replaces the whole placement.
+	// +optional
+	Placement *Placement `json:"placement,omitempty"`
+
+	// faults replace those of the same name.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Faults []Fault `json:"faults,omitempty"`
 
 	// nodes replaces the number of client pods.
 	// +optional
@@ -553,8 +599,9 @@ type ReportedSeries struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// metric that the series reports: Throughput (transactions per second); MeanLatency; P50Latency; P99Latency (ms).
-	// +kubebuilder:validation:Enum=Throughput;MeanLatency;P50Latency;P99Latency
+	// metric that the series reports: Throughput (transactions per second); ThroughputPerCorrectClient (the same by the number of clients that no fault made
+	// behave otherwise); MeanLatency; P50Latency; P99Latency (ms).
+	// +kubebuilder:validation:Enum=Throughput;ThroughputPerCorrectClient;MeanLatency;P50Latency;P99Latency
 	Metric string `json:"metric"`
 
 	// unit of the values, as the paper gives them: tx/s, ms.
@@ -670,6 +717,10 @@ type ExperimentStatus struct {
 	// +optional
 	ResultsConfigMap string `json:"resultsConfigMap,omitempty"`
 
+	// archive is what has become of the results in the experiment's store. Absent: it has none.
+	// +optional
+	Archive *ResultsArchive `json:"archive,omitempty"`
+
 	// claims and their verdicts, one for each claim of the spec.
 	// +optional
 	// +listType=map
@@ -680,7 +731,7 @@ type ExperimentStatus struct {
 
 // TrialCounts counts trials by outcome.
 type TrialCounts struct {
-	// planned is the number of valid trials that the experiment wants.
+	// planned is the number of valid trials that the experiment wants; with repetitions.until, as far as the trials so far can tell.
 	Planned int32 `json:"planned"`
 	// active are those that are not done.
 	Active int32 `json:"active"`
@@ -722,7 +773,7 @@ type Experiment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec of the experiment. Only suspend may change after the first trial.
+	// spec of the experiment. Only suspend and priority may change after the first trial.
 	Spec ExperimentSpec `json:"spec"`
 
 	// status of the experiment.

@@ -19,7 +19,7 @@ type SystemSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=256
 	Parameters []Parameter `json:"parameters,omitempty"`
 
 	// workloads are what the system's clients can run. An Experiment names one of them.
@@ -304,6 +304,10 @@ type ReplicasSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Volumes []Volume `json:"volumes,omitempty"`
 
+	// metrics that every replica serves for Prometheus. Default: none.
+	// +optional
+	Metrics *MetricsEndpoint `json:"metrics,omitempty"`
+
 	// start is the order in which replicas start. Default: Parallel.
 	// +optional
 	// +kubebuilder:default=Parallel
@@ -500,6 +504,10 @@ type ClientsTemplate struct {
 	// +kubebuilder:validation:MaxItems=8
 	Files []FileSet `json:"files,omitempty"`
 
+	// metrics that every client pod serves for Prometheus. Default: none.
+	// +optional
+	Metrics *MetricsEndpoint `json:"metrics,omitempty"`
+
 	// barrier says how the clients are held until all are there. Ignored with a driver. Default: Start.
 	// +optional
 	// +kubebuilder:default=Start
@@ -546,18 +554,24 @@ type ClientEnd struct {
 }
 
 // ResultsFormat is how a client reports: Assay (the result file of Assay's load generator); TransactionLines (one line for each
-// committed transaction: name, latency in ns, CLOCK_MONOTONIC in ns, client id, separated by commas, as the Pequin and Basil artifacts print).
-// +kubebuilder:validation:Enum=Assay;TransactionLines
+// committed transaction: name, latency in ns, CLOCK_MONOTONIC in ns, client id, separated by commas, as the Pequin and Basil artifacts print); RegularExpression (one line for
+// each operation, read by the pattern of records; other lines are skipped); CSV (a line that names the columns, and under it one line for each operation). All hold every
+// transaction, so that the trial's window can be cut out and percentiles are those of all clients together. Summaries that a client makes itself hold neither.
+// +kubebuilder:validation:MaxLength=40
+// +kubebuilder:validation:XValidation:rule="self in ['Assay', 'TransactionLines', 'RegularExpression', 'CSV']",message="must be Assay, TransactionLines, RegularExpression or CSV",messageExpression="self + ' is not a format of a trial. Those are Assay, TransactionLines, RegularExpression and CSV, which hold every transaction: a summary can neither be cut to the window nor merged over clients. Have the client write a line for each operation (YCSB: -p measurementtype=raw)'"
 type ResultsFormat string
 
 // The formats of results.
 const (
-	FormatAssay            ResultsFormat = "Assay"
-	FormatTransactionLines ResultsFormat = "TransactionLines"
+	FormatAssay             ResultsFormat = "Assay"
+	FormatTransactionLines  ResultsFormat = "TransactionLines"
+	FormatRegularExpression ResultsFormat = "RegularExpression"
+	FormatCSV               ResultsFormat = "CSV"
 )
 
 // ClientResults say what a client reports and where.
 // +kubebuilder:validation:XValidation:rule="(self.source == 'File') == has(self.path)",message="path is needed when source is File, and only then",messageExpression="'source is ' + self.source + '; path is needed when source is File, and only then'"
+// +kubebuilder:validation:XValidation:rule="(self.format in ['RegularExpression', 'CSV']) == has(self.records)",message="records are needed for RegularExpression and CSV, and only for those",messageExpression="'format is ' + self.format + '; records are needed for RegularExpression and CSV, and only for those'"
 type ClientResults struct {
 	// format of the report.
 	Format ResultsFormat `json:"format"`
@@ -571,9 +585,113 @@ type ClientResults struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^/assay/out/.+`
 	Path string `json:"path,omitempty"`
+
+	// records say what is in a line of a report in the format RegularExpression or CSV.
+	// +optional
+	Records *ClientRecords `json:"records,omitempty"`
 }
 
-// Role says how to find the replica that plays a role. Exactly one of command, http and log is set.
+// ClientRecords say what is in a line of a client's report, each of which is one operation. Whether it belongs to the measurement window is decided by the instant at which it ended.
+type ClientRecords struct {
+	// pattern that an operation's line matches, a regular expression (RE2) with named groups: ^(?P<op>[A-Z]+),(?P<end>[0-9]+),(?P<latency>[0-9.]+)$. For the format
+	// RegularExpression, and only there.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Pattern string `json:"pattern,omitempty"`
+
+	// separator of columns, for the format CSV: a comma, a semicolon, a vertical bar, a tab or a blank. Default: a comma.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1
+	// +kubebuilder:validation:Pattern=`^[,;|\t ]$`
+	Separator string `json:"separator,omitempty"`
+
+	// latency of the operation.
+	Latency RecordLatency `json:"latency"`
+
+	// instant at which the operation began or ended.
+	Instant RecordInstant `json:"instant"`
+
+	// outcome of the operation. Default: every line is a committed transaction.
+	// +optional
+	Outcome *RecordOutcome `json:"outcome,omitempty"`
+}
+
+// RecordUnit is the unit of a number in a report.
+// +kubebuilder:validation:Enum=ns;us;ms;s
+type RecordUnit string
+
+// RecordLatency is where a line says how long its operation took.
+type RecordLatency struct {
+	// from is the name of a group of the pattern, or of a column.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	From string `json:"from"`
+
+	// unit of the number.
+	Unit RecordUnit `json:"unit"`
+}
+
+// RecordInstant is where a line says when its operation was.
+type RecordInstant struct {
+	// from is the name of a group of the pattern, or of a column.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	From string `json:"from"`
+
+	// unit of the number.
+	Unit RecordUnit `json:"unit"`
+
+	// clock that was read: Wall (time since 1970); Monotonic (CLOCK_MONOTONIC, as System.nanoTime and std::chrono::steady_clock read it). Times since the client's own start
+	// cannot be used: t = 0 is not on them. Default: Wall.
+	// +optional
+	// +kubebuilder:validation:Enum=Wall;Monotonic
+	// +kubebuilder:default=Wall
+	Clock string `json:"clock,omitempty"`
+
+	// of says whether it is the Begin or the End of the operation. Default: End.
+	// +optional
+	// +kubebuilder:validation:Enum=Begin;End
+	// +kubebuilder:default=End
+	Of string `json:"of,omitempty"`
+}
+
+// RecordOutcome is where a line says how its operation ended. A text that is in none of the lists makes the report unreadable.
+type RecordOutcome struct {
+	// from is the name of a group of the pattern, or of a column.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	From string `json:"from"`
+
+	// committed are the texts of operations that took effect: [OK].
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	Committed []string `json:"committed"`
+
+	// aborted are the texts of attempts that aborted.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	Aborted []string `json:"aborted,omitempty"`
+
+	// errors are the texts of operations that failed otherwise.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	Errors []string `json:"errors,omitempty"`
+
+	// timeouts are the texts of operations without an answer in time.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	Timeouts []string `json:"timeouts,omitempty"`
+}
+
+// Role says how to find the replica that plays a role: each replica is asked for itself, shortly before a fault that targets the role. Exactly one of command, http and log is set.
 // +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, http, command",messageExpression=`(has(self.log) ? 'log ' : "") + (has(self.http) ? 'http ' : "") + (has(self.command) ? 'command ' : "") + 'is set; set exactly one of log, http, command'`
 type Role struct {
 	// name of the role: leader, primary.
@@ -591,9 +709,32 @@ type Role struct {
 	// +optional
 	HTTP *HTTPGate `json:"http,omitempty"`
 
-	// log matches a line that only the replica with the role printed; the latest such line of all replicas wins.
+	// log tells by what the replica prints.
 	// +optional
-	Log *LogGate `json:"log,omitempty"`
+	Log *RoleLog `json:"log,omitempty"`
+}
+
+// RoleLog finds a role in a replica's output: the replica has the role if of all lines that match either pattern the last one matches gained.
+type RoleLog struct {
+	// gained is a regular expression (RE2) of a line that a replica prints when it gets the role.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Gained string `json:"gained"`
+
+	// lost is a regular expression (RE2) of a line that it prints when it has lost the role, or sees another one that has it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Lost string `json:"lost"`
+
+	// stream to read. Default: Any.
+	// +optional
+	// +kubebuilder:default=Any
+	Stream OutputStream `json:"stream,omitempty"`
+
+	// container whose output is read. Default: the first.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	Container string `json:"container,omitempty"`
 }
 
 // System is one system under test: how to deploy it, how its clients run, what they report.

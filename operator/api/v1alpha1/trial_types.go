@@ -38,7 +38,7 @@ type TrialSpec struct {
 
 	// parameters of system and workload, defaults included.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=96
+	// +kubebuilder:validation:MaxProperties=288
 	Parameters map[string]Value `json:"parameters,omitempty"`
 
 	// topology with its regions filled in.
@@ -46,6 +46,10 @@ type TrialSpec struct {
 
 	// network between the pods.
 	Network Network `json:"network"`
+
+	// placement of the pods. Default: any node, nobody else.
+	// +optional
+	Placement Placement `json:"placement,omitempty"`
 
 	// clients with every default filled in.
 	Clients Clients `json:"clients"`
@@ -60,9 +64,21 @@ type TrialSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Faults []Fault `json:"faults,omitempty"`
 
+	// measurements that Prometheus is asked for after the window.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Measurements []Measurement `json:"measurements,omitempty"`
+
 	// tolerances beyond which the trial is invalid.
 	// +optional
 	Tolerances Tolerances `json:"tolerances,omitempty"`
+
+	// resultsStore is the store that the trial's files are put in; empty: none, its results are in the cluster only.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	ResultsStore string `json:"resultsStore,omitempty"`
 }
 
 // Point is one combination of the sweep's axes.
@@ -90,7 +106,7 @@ type SystemSnapshot struct {
 
 // TrialStatus is what is known of a trial. It is small: nothing in it grows with replicas, clients or time.
 type TrialStatus struct {
-	// conditions: Admitted, Deployed, Started, Loaded, Running, Collected, Valid, CleanedUp, Complete.
+	// conditions: Admitted, Deployed, NetworkProven, Started, Loaded, Running, Collected, Valid, CleanedUp, Complete, and with a store ResultsStored.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -110,6 +126,10 @@ type TrialStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	GapMilliseconds int64 `json:"gapMilliseconds,omitempty"`
 
+	// network that the pods are given. It is written before the first link is shaped and never changed, so that a manager that takes over goes on with it.
+	// +optional
+	Network *TrialNetwork `json:"network,omitempty"`
+
 	// podsDigest names the pods that were released. A pod that is made again during the run is another one, and the run is lost.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -124,6 +144,14 @@ type TrialStatus struct {
 	ResultsConfigMap string `json:"resultsConfigMap,omitempty"`
 }
 
+// TrialNetwork is what was chosen for a trial's network.
+type TrialNetwork struct {
+	// backend that shapes in every pod: the one that the spec asks for, or the one that was chosen because it works in every pod. Empty when the trial asks
+	// for nothing that must be shaped.
+	// +optional
+	Backend ShapingBackend `json:"backend,omitempty"`
+}
+
 // TrialTimes are instants of a trial's life, on the manager's clock. Each is written once.
 type TrialTimes struct {
 	// admitted is when the trial was allowed to start.
@@ -132,6 +160,9 @@ type TrialTimes struct {
 	// deployed is when every pod ran and its agent had reported.
 	// +optional
 	Deployed *metav1.MicroTime `json:"deployed,omitempty"`
+	// proven is when every link had been measured and was as asked.
+	// +optional
+	Proven *metav1.MicroTime `json:"proven,omitempty"`
 	// started is when every replica was ready.
 	// +optional
 	Started *metav1.MicroTime `json:"started,omitempty"`
@@ -170,6 +201,70 @@ type Headline struct {
 	P50LatencyMicroseconds int64 `json:"p50LatencyMicroseconds"`
 	// p99LatencyMicroseconds is their 99th percentile.
 	P99LatencyMicroseconds int64 `json:"p99LatencyMicroseconds"`
+	// p90LatencyMicroseconds is their 90th percentile. 0 in trials of before it was kept here.
+	// +optional
+	P90LatencyMicroseconds int64 `json:"p90LatencyMicroseconds,omitempty"`
+	// p999LatencyMicroseconds is their 99.9th percentile. 0 in trials of before it was kept here.
+	// +optional
+	P999LatencyMicroseconds int64 `json:"p999LatencyMicroseconds,omitempty"`
+	// correctClients are those that no fault made behave otherwise. 0 in trials of before it was kept here.
+	// +optional
+	CorrectClients int32 `json:"correctClients,omitempty"`
+	// throttledPerMillion is the share of the window in which the container that was throttled most was held back by its CPU limit. Absent: not measured.
+	// +optional
+	ThrottledPerMillion *int32 `json:"throttledPerMillion,omitempty"`
+	// stealPerMillion is the share of processor time that the hypervisor of the node that lost most gave to others. Absent: not measured.
+	// +optional
+	StealPerMillion *int32 `json:"stealPerMillion,omitempty"`
+	// recoveries from the first times of faults in the window, at most 16; all are in the full results.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Recoveries []FaultRecovery `json:"recoveries,omitempty"`
+	// measurements that Prometheus was asked for.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Measurements []MeasuredValue `json:"measurements,omitempty"`
+}
+
+// RecoveryOutcome is what became of throughput after a fault: NoDip (it did not fall, or not by more than its noise); Recovered (it fell and came back);
+// NotRecovered (it was not back at the end of the window); Unknown (there is nothing to measure: the fault lies at the edge of the window, or nothing was
+// committed before it).
+// +kubebuilder:validation:Enum=NoDip;Recovered;NotRecovered;Unknown
+type RecoveryOutcome string
+
+// The outcomes of a fault.
+const (
+	RecoveryNoDip        RecoveryOutcome = "NoDip"
+	RecoveryRecovered    RecoveryOutcome = "Recovered"
+	RecoveryNotRecovered RecoveryOutcome = "NotRecovered"
+	RecoveryUnknown      RecoveryOutcome = "Unknown"
+)
+
+// FaultRecovery is what one time of a fault did to throughput; docs/reference/statistics.md says how it is measured.
+type FaultRecovery struct {
+	// fault is its name.
+	// +kubebuilder:validation:MaxLength=63
+	Fault string `json:"fault"`
+	// time of the fault, from 1: faults may repeat.
+	Time int32 `json:"time"`
+	// outcome of it.
+	Outcome RecoveryOutcome `json:"outcome"`
+	// detectMicroseconds from the confirmed fault to the start of the dip.
+	// +optional
+	DetectMicroseconds int64 `json:"detectMicroseconds,omitempty"`
+	// depthPerMillion of the dip: 1000000 is a throughput of nothing.
+	// +optional
+	DepthPerMillion int64 `json:"depthPerMillion,omitempty"`
+	// recoverMicroseconds from the confirmed fault until throughput was back at 90%; NotRecovered: until the end of the window.
+	// +optional
+	RecoverMicroseconds int64 `json:"recoverMicroseconds,omitempty"`
+	// lostMilli are thousandths of transactions that were not committed from the dip to the recovery or the end of the window. Below 0: more than was lost
+	// was made up for.
+	// +optional
+	LostMilli int64 `json:"lostMilli,omitempty"`
 }
 
 // Trial is one run of one point of an experiment. It is created by the experiment controller only.

@@ -2,6 +2,7 @@
 //
 //	/agent install     copy the launcher and the load generator into the pod's shared volume, and end (an init container)
 //	/agent run         be the agent, until the pod is deleted (a native sidecar)
+//	/agent machine     reset the node when the manager says so (a pod of its own; see machine.go)
 package main
 
 import (
@@ -19,13 +20,15 @@ import (
 	"syscall"
 	"time"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificate authorities, and a result store may be on the Internet
+
 	"assay.dev/assay/operator/internal/agent"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/parsers"
 )
 
-const usage = "usage: agent install [flags] | agent run [flags]"
+const usage = "usage: agent install [flags] | agent run [flags] | agent machine [flags]"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -43,6 +46,8 @@ func run(args []string) error {
 		return runInstall(args[1:])
 	case "run":
 		return runAgent(args[1:])
+	case "machine":
+		return runMachine(args[1:])
 	default:
 		return errors.New(usage)
 	}
@@ -69,6 +74,7 @@ func runAgent(args []string) error {
 	flags.StringVar(&config.OutDir, "out-dir", protocol.OutDir, "directory of the processes' output")
 	roots := flags.String("file-roots", "", "directories that files may be written to, separated by commas (default: the volumes of this container)")
 	pod := flags.String("pod", os.Getenv("POD_NAME"), "name of this pod (or POD_NAME)")
+	flags.StringVar(&config.PodUID, "pod-uid", os.Getenv("POD_UID"), "UID of this pod (or POD_UID)")
 	offsets := flags.String("simulated-clock-offset", "",
 		"for tests of the clock correction: added to every reading of the wall clock; a duration, or <pod>=<duration>,...")
 	if err := flags.Parse(args); err != nil {
@@ -79,7 +85,8 @@ func runAgent(args []string) error {
 		return err
 	}
 	config.Wall = func() time.Time { return time.Now().Add(offset) }
-	config.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("pod", *pod)
+	config.Log = slog.New(slog.NewJSONHandler(io.MultiWriter(os.Stderr, logFile(config.OutDir)), nil)).With("pod", *pod)
+	config.Backends = agent.Backends(config.Log)
 	if config.FileRoots, err = fileRoots(*roots); err != nil {
 		return err
 	}
@@ -90,6 +97,15 @@ func runAgent(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	return a.Run(ctx)
+}
+
+// logFile is where the agent's log goes besides standard error, to be handed over with the pod's other files. Where it cannot be made, there is none.
+func logFile(outDir string) io.Writer {
+	file, err := os.OpenFile(filepath.Join(outDir, agent.AgentLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) // #nosec G302 -- as readable as the pod's other logs
+	if err != nil {
+		return io.Discard
+	}
+	return file
 }
 
 // simulatedOffset of this pod.

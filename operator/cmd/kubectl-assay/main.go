@@ -1,4 +1,4 @@
-// Command kubectl-assay plans, runs, watches and reports experiments. On the PATH it is also "kubectl assay".
+// Command kubectl-assay plans, runs, watches, reports and compares experiments. On the PATH it is also "kubectl assay".
 package main
 
 import (
@@ -14,7 +14,13 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"assay.dev/assay/operator/internal/cli/bundle"
+	"assay.dev/assay/operator/internal/cli/compare"
+	"assay.dev/assay/operator/internal/cli/fetch"
+	"assay.dev/assay/operator/internal/cli/hosts"
+	"assay.dev/assay/operator/internal/cli/importer"
 	"assay.dev/assay/operator/internal/cli/plan"
+	"assay.dev/assay/operator/internal/cli/queue"
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/run"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -63,6 +69,6 @@ func command(s *session.Session) *cobra.Command {
 	if s.Connect == nil {
 		s.Connect = flags.Connect
 	}
-	root.AddCommand(plan.Command(s), run.Command(s), watch.Command(s), report.Command(s))
+	root.AddCommand(plan.Command(s), run.Command(s), watch.Command(s), queue.Command(s), report.Command(s), compare.Command(s), bundle.Command(s), fetch.Command(s, os.Getenv), importer.Command(s), hosts.Command(s))
 	return root
 }

@@ -31,15 +31,22 @@ func TestCommandLines(t *testing.T) {
 		code           int
 		stdout, stderr string // parts of them
 	}{
-		"help":                 {args: []string{"--help"}, stdout: "kubectl assay [command]"},
-		"help of a verb":       {args: []string{"run", "--help"}, stdout: "5  some repetition has no valid trial"},
-		"plan":                 {args: []string{"plan", "-f", "experiments/failure-fp.yaml", "--profile", "smoke"}, stdout: "failure-fp, profile smoke: 6 points"},
-		"plan without a file":  {args: []string{"plan"}, code: 1, stderr: `kubectl assay: required flag(s) "filename" not set`},
-		"an unknown verb":      {args: []string{"go"}, code: 1, stderr: `kubectl assay: unknown command "go"`},
-		"an unknown flag":      {args: []string{"watch", "--fast", "e"}, code: 1, stderr: "unknown flag: --fast"},
-		"watch, no cluster":    {args: []string{"watch", "e"}, code: 1, stderr: "kubectl assay: no cluster here"},
-		"report, no cluster":   {args: []string{"report", "e"}, code: 1, stderr: "kubectl assay: no cluster here"},
-		"run, no cluster":      {args: []string{"run", "-f", "experiments/failure-fp.yaml"}, code: 1, stderr: "kubectl assay: no cluster here"},
+		"help":                {args: []string{"--help"}, stdout: "kubectl assay [command]"},
+		"help of a verb":      {args: []string{"run", "--help"}, stdout: "5  some repetition has no valid trial"},
+		"plan":                {args: []string{"plan", "-f", "experiments/failure-fp.yaml", "--profile", "smoke"}, stdout: "failure-fp, profile smoke: 3 points"},
+		"plan without a file": {args: []string{"plan"}, code: 1, stderr: `kubectl assay: required flag(s) "filename" not set`},
+		"an unknown verb":     {args: []string{"go"}, code: 1, stderr: `kubectl assay: unknown command "go"`},
+		"an unknown flag":     {args: []string{"watch", "--fast", "e"}, code: 1, stderr: "unknown flag: --fast"},
+		"watch, no cluster":   {args: []string{"watch", "e"}, code: 1, stderr: "kubectl assay: no cluster here"},
+		"report, no cluster":  {args: []string{"report", "e"}, code: 1, stderr: "kubectl assay: no cluster here"},
+		"compare, no cluster": {args: []string{"compare", "e"}, code: 1, stderr: "kubectl assay: no cluster here"},
+		"help of compare":     {args: []string{"compare", "--help"}, stdout: "3  some difference is"},
+		"bundle, no cluster":  {args: []string{"bundle", "e", "-o", "e.tgz"}, code: 1, stderr: "kubectl assay: no cluster here"},
+		"bundle, no file":     {args: []string{"bundle", "e"}, code: 1, stderr: `kubectl assay: required flag(s) "output" not set`},
+		"run, no cluster":     {args: []string{"run", "-f", "experiments/failure-fp.yaml"}, code: 1, stderr: "kubectl assay: no cluster here"},
+		"hosts of nobody":     {args: []string{"hosts"}, code: 1, stderr: `kubectl assay: required flag(s) "cloudlab", "control-plane", "pool" not set`},
+		"hosts": {args: []string{"hosts", "--cloudlab", "operator/internal/cloudlab/testdata/wisc.xml", "--user", "bob", "--control-plane", "client-2-0", "--pool", "servers=*"},
+			stdout: `"address": "c220g2-011001.wisc.cloudlab.us"`, stderr: "4 hosts, 1 pools, 1 regions"},
 		"completion of a verb": {args: []string{"__complete", "rep"}, stdout: "report\tShow an experiment's verdicts and numbers"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -182,6 +182,39 @@ func TestFailureIsWrittenAndReturned(t *testing.T) {
 	}
 }
 
+// Clients that misbehave have a driver of their own: here a program that never answers a request, while the others reach an echo server.
+func TestMisbehavingClients(t *testing.T) {
+	greeting := filepath.Join(t.TempDir(), "hello")
+	cfg := loadgen.Config{FirstClient: 4, Clients: 4, Loop: loadgen.LoopClosed, Timeout: loadgen.Duration(time.Second),
+		Windows: loadgen.Windows{Measure: loadgen.Duration(400 * time.Millisecond), Drain: loadgen.Duration(5 * time.Second)},
+		Driver:  loadgen.DriverConfig{Protocol: loadgen.ProtocolEcho, Address: echoServer(t)},
+		Misbehaving: &loadgen.Misbehaving{Clients: []int32{5, 6}, Driver: loadgen.DriverConfig{Protocol: loadgen.ProtocolProcess,
+			Command: []string{"/bin/sh", "-c", `read -r hello; echo "$hello" > "$0"; echo '{"type":"ready"}'; n=0
+				while read -r line; do case "$line" in *bye*) break;; *'"client":5,'*|*'"client":6,'*) n=$((n+1));; *) exit 9;; esac; done
+				echo '{"type":"stats","counters":{"unanswered":'$n'}}'`, greeting}}},
+		Files: loadgen.Files{Result: filepath.Join(t.TempDir(), "result.json")}}
+	var stdout bytes.Buffer
+	if err := run(context.Background(), cfg, &stdout, io.Discard, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	c := readResult(t, cfg.Files.Result)
+	if n := c.Counters; n.Committed == 0 || n.Timeouts+n.Errors != 0 {
+		t.Errorf("counters %+v; want no request of those that get no answer", n)
+	}
+	// They wait longer for their first answer than the window is long.
+	if n := c.MisbehavingDriver["unanswered"]; c.MisbehavingClients != 2 || n != 2 {
+		t.Errorf("%d clients misbehave with %d requests, want 2 with one each", c.MisbehavingClients, n)
+	}
+	if hello, err := os.ReadFile(greeting); err != nil || !strings.Contains(string(hello), `"firstClient":4,"clients":4`) {
+		t.Errorf("their driver was greeted with %s (%v)", hello, err)
+	}
+	for _, want := range []string{"400ms, 2 clients", "misbehaving  2 clients", "misbehaving  unanswered "} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("the output has no %q:\n%s", want, stdout.String())
+		}
+	}
+}
+
 // The example for authors of drivers is run as it is printed.
 func TestDocumentedDriver(t *testing.T) {
 	python, err := exec.LookPath("python3")

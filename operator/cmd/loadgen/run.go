@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,11 +142,11 @@ func (f *runFlags) driverConfig(cfg *loadgen.Config, args []string) error {
 }
 
 func run(ctx context.Context, cfg loadgen.Config, stdout, stderr io.Writer, log *slog.Logger) error {
-	driver, err := openDriver(cfg, stderr, log)
+	drivers, err := openDrivers(cfg, stderr, log)
 	if err != nil {
 		return err
 	}
-	c, err := loadgen.Run(ctx, cfg, driver, log)
+	c, err := loadgen.Run(ctx, cfg, drivers, log)
 	if err != nil {
 		return err
 	}
@@ -159,12 +161,24 @@ func run(ctx context.Context, cfg loadgen.Config, stdout, stderr io.Writer, log 
 	return printTable(stdout, c)
 }
 
-func openDriver(cfg loadgen.Config, stderr io.Writer, log *slog.Logger) (loadgen.Driver, error) {
-	if cfg.Driver.Protocol == loadgen.ProtocolEcho {
-		return echo.New(cfg.Driver.Address, time.Duration(cfg.Timeout)), nil
+func openDrivers(cfg loadgen.Config, stderr io.Writer, log *slog.Logger) (d loadgen.Drivers, err error) {
+	if d.Correct, err = openDriver(cfg, cfg.Driver, stderr, log); err != nil || cfg.Misbehaving == nil {
+		return d, err
+	}
+	if d.Misbehaving, err = openDriver(cfg, cfg.Misbehaving.Driver, stderr, log); err != nil {
+		_, _ = d.Correct.Close() // nothing ran; what kept the other from starting says more
+		return d, fmt.Errorf("the clients that misbehave: %w", err)
+	}
+	return d, nil
+}
+
+// openDriver starts a driver for all clients of the generator, also where it carries out the transactions of some only: which they are, it finds out.
+func openDriver(cfg loadgen.Config, d loadgen.DriverConfig, stderr io.Writer, log *slog.Logger) (loadgen.Driver, error) {
+	if d.Protocol == loadgen.ProtocolEcho {
+		return echo.New(d.Address, time.Duration(cfg.Timeout)), nil
 	}
 	return process.Start(process.Options{
-		Command: cfg.Driver.Command, Stderr: stderr, FirstClient: cfg.FirstClient, Clients: cfg.Clients,
+		Command: d.Command, Stderr: stderr, FirstClient: cfg.FirstClient, Clients: cfg.Clients,
 		Seed: cfg.Seed, Timeout: time.Duration(cfg.Timeout), Log: log,
 	})
 }
@@ -180,7 +194,7 @@ func printTable(w io.Writer, c results.Client) error {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s "+format+"\n", append([]any{name}, args...)...)
 	}
-	line("window", "%v, %d clients", time.Duration(c.MeasureNanos), c.Clients)
+	line("window", "%v, %d clients", time.Duration(c.MeasureNanos), c.Clients-c.MisbehavingClients)
 	line("throughput", "%.1f committed per second", s.Throughput)
 	line("latency", "mean %.3f  p50 %.3f  p90 %.3f  p99 %.3f  p99.9 %.3f  max %.3f ms",
 		s.MeanMillis, s.P50Millis, s.P90Millis, s.P99Millis, s.P999Millis, s.MaxMillis)
@@ -192,6 +206,12 @@ func printTable(w io.Writer, c results.Client) error {
 	}
 	for _, name := range m.DriverNames() {
 		line("driver", "%s %d", name, m.Driver[name])
+	}
+	if c.MisbehavingClients > 0 {
+		line("misbehaving", "%d clients, of whose doing nothing is in the numbers above", c.MisbehavingClients)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.MisbehavingDriver)) {
+		line("misbehaving", "%s %d", name, m.MisbehavingDriver[name])
 	}
 	_, err = io.WriteString(w, b.String())
 	return err

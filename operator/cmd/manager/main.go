@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -18,9 +17,14 @@ import (
 type options struct {
 	agentImage         string
 	coordinatorAddress string
-	tlsDir             string
 	namespace          string
+	namespaces         []string
+	certificates       certificateOptions
+	stores             storeOptions
+	monitoring         monitoringOptions
+	chaosMesh          bool
 	leaderElect        bool
+	withoutBPF         bool
 	metricsAddress     string
 	probeAddress       string
 	webhookPort        int
@@ -45,8 +49,13 @@ func command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.agentImage, "agent-image", "", "image with the agent, the launcher and the load generator; required")
 	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")
-	f.StringVar(&o.tlsDir, "tls-dir", "/etc/assay/tls", "directory with tls.crt, tls.key and ca.crt for webhooks and coordinator")
-	f.StringVar(&o.namespace, "namespace", "", "namespace of the manager, for its lease; default: the pod's")
+	f.StringVar(&o.namespace, "namespace", "", "namespace of the manager, with its lease and its certificates; required")
+	f.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces whose experiments this manager runs; it does not look into others. Default: all")
+	o.certificates.addFlags(f)
+	o.stores.addFlags(f)
+	o.monitoring.addFlags(f)
+	f.BoolVar(&o.chaosMesh, "chaos-mesh", false, "let experiments have faults that Chaos Mesh carries out; the manager needs rights on its kinds")
+	f.BoolVar(&o.withoutBPF, "without-bpf", false, "do not ask for the capability BPF in trials that leave the shaping backend to Assay; for nodes that cannot grant it")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "let only one of several managers work at a time")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
@@ -56,6 +65,7 @@ func command() *cobra.Command {
 	fs := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(fs)
 	f.AddGoFlag(fs.Lookup("v"))
+	cmd.AddCommand(checkCommand())
 	return cmd
 }
 
@@ -65,6 +75,8 @@ func (o options) validate() error {
 		return fmt.Errorf("--agent-image is empty; name the image with the agent")
 	case o.coordinatorAddress == "":
 		return fmt.Errorf("--coordinator-address is empty; name the host:port that agents dial")
+	case o.namespace == "":
+		return fmt.Errorf("--namespace is empty; name the namespace that the manager runs in")
 	case o.queriesPerSecond <= 0:
 		return fmt.Errorf("--kube-api-qps is %v; it must be above 0", o.queriesPerSecond)
 	}
@@ -77,9 +89,5 @@ func start(ctx context.Context, o options) error {
 	}
 	logger := klog.NewKlogr()
 	log.SetLogger(logger)
-	ca, err := os.ReadFile(filepath.Join(o.tlsDir, "ca.crt"))
-	if err != nil {
-		return fmt.Errorf("read the coordinator's CA: %w", err)
-	}
-	return run(ctx, o, logger, string(ca))
+	return run(ctx, o, logger)
 }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,15 +18,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cacheopts"
+	"assay.dev/assay/operator/internal/certs"
+	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/controller/experiment"
 	"assay.dev/assay/operator/internal/controller/trial"
 	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/gauges"
+	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
 	admission "assay.dev/assay/operator/internal/webhook"
@@ -36,22 +41,60 @@ import (
 const pendingReports = 4096
 
 // run builds the manager and runs it until the context ends.
-func run(ctx context.Context, o options, logger logr.Logger, ca string) error {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return fmt.Errorf("build the scheme: %w", err)
-		}
+func run(ctx context.Context, o options, logger logr.Logger) error {
+	scheme, err := newScheme(o)
+	if err != nil {
+		return err
 	}
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	cfg.QPS, cfg.Burst = o.queriesPerSecond, int(2*o.queriesPerSecond)
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+	// Whoever leads is known only once there is a manager, which needs the certificates first.
+	var leads func() bool
+	keeper, err := newKeeper(ctx, cfg, scheme, o, logger, func() bool { return leads != nil && leads() })
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(cfg, managerOptions(o, scheme, logger, keeper))
+	if err != nil {
+		return fmt.Errorf("build the manager: %w", err)
+	}
+	leads = leading(mgr)
+	if err := mgr.Add(keeper); err != nil {
+		return fmt.Errorf("add the keeper of certificates: %w", err)
+	}
+	if err := o.stores.load(); err != nil {
+		return err
+	}
+	prometheus, err := o.monitoring.build(ctx, mgr)
+	if err != nil {
+		return err
+	}
+	if err := addTrials(mgr, o, logger, keeper, prometheus); err != nil {
+		return err
+	}
+	if err := addArchive(mgr, o); err != nil {
+		return err
+	}
+	if err := addExperiments(mgr, o, prometheus); err != nil {
+		return err
+	}
+	if err := addChecks(mgr, o, keeper); err != nil {
+		return err
+	}
+	if err := addGauges(ctx, mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func managerOptions(o options, scheme *runtime.Scheme, logger logr.Logger, keeper *certs.Keeper) ctrl.Options {
+	return ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logger,
-		Cache:                         cacheopts.Options(),
+		Cache:                         cacheopts.Options(o.namespaces...),
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: uncached()}},
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:        o.probeAddress,
@@ -59,25 +102,25 @@ func run(ctx context.Context, o options, logger logr.Logger, ca string) error {
 		LeaderElectionID:              "manager.assay.dev",
 		LeaderElectionNamespace:       o.namespace,
 		LeaderElectionReleaseOnCancel: true,
-		WebhookServer:                 webhook.NewServer(webhook.Options{Port: o.webhookPort, CertDir: o.tlsDir}),
-	})
-	if err != nil {
-		return fmt.Errorf("build the manager: %w", err)
+		WebhookServer: webhook.NewServer(webhook.Options{Port: o.webhookPort, TLSOpts: []func(*tls.Config){
+			func(c *tls.Config) { c.GetCertificate, c.MinVersion = keeper.GetCertificate, tls.VersionTLS13 },
+		}}),
 	}
-	if err := addTrials(mgr, o, logger, ca); err != nil {
-		return err
+}
+
+// newScheme knows all kinds that the manager reads or writes.
+func newScheme(o options) (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, o.monitoring.addKinds} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("build the scheme: %w", err)
+		}
 	}
-	if err := addExperiments(mgr, o); err != nil {
-		return err
-	}
-	if err := addChecks(mgr, o); err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
+	return scheme, nil
 }
 
 // addTrials wires the trial controller and the coordinator: reports wake the controller up, which sets directives.
-func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, ca string) error {
+func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Keeper, prometheus *monitoring.Installation) error {
 	changed := make(chan event.GenericEvent, pendingReports)
 	notify := func(t types.NamespacedName) {
 		changed <- event.GenericEvent{Object: &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name}}}
@@ -85,18 +128,19 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, ca string) error
 	clk := clock.RealClock{}
 	coord := coordinator.New(coordinator.Options{
 		Clock: clk, Log: logger.WithName("coordinator"), Identifier: coordinator.NewTokenReviewer(mgr.GetClient(), clk),
-		Store: &trial.Store{Client: mgr.GetClient()}, Notify: notify, Leading: leading(mgr),
+		Store: &trial.Store{Client: mgr.GetClient()}, Archive: o.stores.desk(mgr, o.namespaces), Notify: notify, Leading: leading(mgr),
 	})
 	server := &coordinator.Server{
 		Handler: coord.Handler(), Address: fmt.Sprintf(":%d", o.coordinatorPort), Log: logger.WithName("coordinator"),
-		CertFile: filepath.Join(o.tlsDir, "tls.crt"), KeyFile: filepath.Join(o.tlsDir, "tls.key"),
+		GetCertificate: keeper.GetCertificate,
 	}
 	if err := mgr.Add(server); err != nil {
 		return fmt.Errorf("add the coordinator: %w", err)
 	}
 	reconciler := &trial.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clock: clk, Recorder: mgr.GetEventRecorder("assay"), Coordinator: coord,
-		Environment: render.Environment{AgentImage: o.agentImage, CoordinatorAddress: o.coordinatorAddress, CoordinatorCA: ca},
+		Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), Clock: clk, Recorder: mgr.GetEventRecorder("assay"), Coordinator: coord,
+		Environment: render.Environment{AgentImage: o.agentImage, CoordinatorAddress: o.coordinatorAddress, Namespace: o.machineNamespace(), WithoutBPF: o.withoutBPF},
+		Trusted:     keeper.Trusted, Prometheus: prometheus,
 	}
 	if err := reconciler.SetupWithManager(mgr, changed); err != nil {
 		return fmt.Errorf("add the trial controller: %w", err)
@@ -117,7 +161,7 @@ func leading(mgr ctrl.Manager) func() bool {
 }
 
 // addChecks answers the kubelet's probes.
-func addChecks(mgr ctrl.Manager, o options) error {
+func addChecks(mgr ctrl.Manager, o options, keeper *certs.Keeper) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("add the health check: %w", err)
 	}
@@ -127,6 +171,21 @@ func addChecks(mgr ctrl.Manager, o options) error {
 	}
 	if err := mgr.AddReadyzCheck("webhooks", ready); err != nil {
 		return fmt.Errorf("add the readiness check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("certificates", keeper.Ready); err != nil {
+		return fmt.Errorf("add the readiness check of certificates: %w", err)
+	}
+	return nil
+}
+
+// addGauges lets /metrics say how experiments get on.
+func addGauges(ctx context.Context, mgr ctrl.Manager) error {
+	err := metrics.Registry.Register(&gauges.Collector{Reader: mgr.GetClient(), Clock: clock.RealClock{}, Leading: leading(mgr), Context: ctx})
+	if err != nil {
+		return fmt.Errorf("register the gauges: %w", err)
+	}
+	if err := metrics.Registry.Register(&gauges.Results{Reader: mgr.GetClient(), Leading: leading(mgr), Context: ctx}); err != nil {
+		return fmt.Errorf("register the results: %w", err)
 	}
 	return nil
 }
@@ -140,15 +199,18 @@ func uncached() []client.Object {
 var checks = plan.Checks{Templates: render.Check, Claim: claims.Check}
 
 // addExperiments wires the admission webhooks and the experiment controller.
-func addExperiments(mgr ctrl.Manager, o options) error {
+func addExperiments(mgr ctrl.Manager, o options, prometheus *monitoring.Installation) error {
+	checks := withMonitoring(checks, prometheus)
+	checks.Store = o.stores.registry.Check
+	checks.ChaosMesh = (&chaosmesh.Installation{Enabled: o.chaosMesh, Mapper: mgr.GetRESTMapper()}).Check
 	if o.webhookPort != 0 {
-		if err := admission.Setup(mgr, mgr.GetAPIReader(), checks, render.ParseTemplate); err != nil {
+		if err := admission.Setup(mgr, cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), checks, render.ParseTemplate); err != nil {
 			return err
 		}
 	}
 	reconciler := &experiment.Reconciler{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Checks: checks,
-		Seed: func() int64 { return 1 + rand.Int64N(1<<53-1) },
+		Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Checks: checks,
+		Seed: func() int64 { return 1 + rand.Int64N(1<<53-1) }, Store: o.stores.registry.Resolve, Monitors: prometheus,
 	}
 	return reconciler.SetupWithManager(mgr)
 }

@@ -6,16 +6,25 @@
 //	clock       measure the offset to the coordinator's clock      (clock.go)
 //	files       fetch and write the files                          (files.go)
 //	names       wait until all names resolve                       (names.go)
+//	network     try, measure, shape and prove the links            (network.go, backends.go, links.go)
+//	watch       read the links back; canary probes                 (watch.go)
 //	processes   start the processes, in order                      (processes.go)
+//	restarts    start them again in containers that come anew      (restarts.go)
 //	gates       find out when the pod is ready                     (gates.go)
 //	commands    run the steps' commands                            (commands.go)
-//	run         release the client, carry out the actions          (run.go, faults.go)
+//	run         release the client                                 (run.go)
+//	actions     carry out the actions                              (actions.go; faults.go, pauses.go, cuts.go, degrades.go)
+//	roles       find out whether the replica has a role            (roles.go)
+//	samples     read what containers, network and node do          (samples.go, readings.go)
 //	client      notice the client's end, read and send its report  (client.go)
 //	prepare     wait for the prepare step, send its output         (prepare.go)
-//	finish      end everything and put the network back            (finish.go)
+//	finish      end everything and put the network back            (finish.go, restore.go)
+//	hand over   give the pod's files away                          (handover.go; farewell.go, for a pod that is deleted in the middle of a run)
 //
 // Once a run is agreed it goes on by the pod's own clock: nothing in it needs the coordinator, which may die and come back. The agent itself may, too:
 // what must not happen twice is written to a journal before or remembered by the launchers (journal.go).
+//
+// An agent that resets a machine has three stages only: talk, clock and machine (machine.go).
 //
 // Time. The coordinator's clock is "CLOCK_MONOTONIC of this node plus an offset", which the agent measures; every instant of a directive
 // is converted once and then kept with the monotonic clock alone. The pod's wall clock is only reported on.
@@ -35,6 +44,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/netem"
+	"assay.dev/assay/operator/internal/netem/probe"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/timeline"
@@ -48,8 +58,14 @@ type Config struct {
 	CAFile, TokenFile string
 	// RunDir and OutDir are shared with the launchers.
 	RunDir, OutDir string
+	// PodUID is the pod's.
+	PodUID string
+	// Durable: what is in RunDir must outlive the machine, since the agent resets it.
+	Durable bool
 	// FileRoots are the directories under which files may be written.
 	FileRoots []string
+	// Backends that may shape the pod's links, best first. None: they are measured only.
+	Backends []Backend
 	// Wall reads the pod's wall clock.
 	Wall func() time.Time
 	// Parse reads a client's report.
@@ -61,9 +77,10 @@ type Config struct {
 
 // ReportFacts are what a parser must know about the client whose report it reads.
 type ReportFacts struct {
-	ZeroMonotonicNanos          int64
-	Windows                     timeline.Windows
-	Index, FirstClient, Clients int32
+	ZeroMonotonicNanos, ZeroUnixNanos int64
+	Windows                           timeline.Windows
+	Index, FirstClient, Clients       int32
+	Records                           *results.Records
 }
 
 // Agent of one pod.
@@ -71,7 +88,9 @@ type Agent struct {
 	config      Config
 	coordinator *coordinator
 	clock       *clock
-	silence     *netem.Silence
+	silence     silencer
+	cuts        cuts
+	links       links
 	host        protocol.Host
 
 	mu      sync.Mutex
@@ -80,6 +99,8 @@ type Agent struct {
 	journal journal       // survives a restart of the agent
 	seen    seen
 	boxes   map[string]*box
+	roles   map[string]*roleLog
+	canary  *probe.Canary // nil but during the window
 }
 
 // seen is what the agent knows and can find out again.
@@ -92,8 +113,11 @@ type seen struct {
 	atBarrier     bool
 	progress      *protocol.Progress
 	finished      bool
+	handedOver    bool
 	failure       string
 	directiveSeen bool
+	acting        map[string]bool // actions of which it is known that this replica carries them out
+	health        netem.Health
 }
 
 // New prepares an agent and reads what one before it in the same pod left behind.
@@ -110,20 +134,26 @@ func New(config Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	cutOff, err := netem.OpenCut()
+	if err != nil {
+		return nil, err
+	}
 	a := &Agent{
 		config:  config,
 		clock:   &clock{wall: config.Wall},
-		silence: silence,
+		silence: silencer{silence: silence},
+		cuts:    cuts{cut: cutOff, inForce: map[string]cut{}},
 		host:    hostFacts(),
 		changed: make(chan struct{}),
 		boxes:   map[string]*box{},
-		seen:    seen{incarnation: crand.Text(), resolved: map[string]bool{}},
+		roles:   map[string]*roleLog{},
+		seen:    seen{incarnation: crand.Text(), resolved: map[string]bool{}, acting: map[string]bool{}},
 	}
 	a.coordinator = newCoordinator(config)
 	if a.journal, err = loadJournal(config.RunDir); err != nil {
 		return nil, err
 	}
-	if a.journal.Clock != nil {
+	if a.journal.Clock != nil && a.journal.Reset == nil { // a machine that was reset counts from 0 again
 		a.clock.add(*a.journal.Clock)
 	}
 	a.seen.directiveSeen = a.journal.Directive != nil
@@ -132,11 +162,13 @@ func New(config Config) (*Agent, error) {
 
 // Run is the agent's life. It returns when ctx is done, after it has put the pod's network back.
 func (a *Agent) Run(ctx context.Context) error {
+	a.adopt()
 	work, stopWork := context.WithCancel(ctx)
 	defer stopWork()
 	var stages, talk sync.WaitGroup
 	for _, stage := range []func(context.Context){
-		a.doFiles, a.doNames, a.doProcesses, a.doGates, a.doCommands, a.doRun, a.doActions, a.doResets, a.doClient, a.doPrepare, a.doProgress,
+		a.doFiles, a.doNames, a.doProcesses, a.doRestarts, a.doGates, a.doCommands, a.doRun, a.doActions, a.doResets, a.doClient, a.doPrepare, a.doProgress,
+		a.doNetwork, a.doWatch, a.doCanary, a.doRoles, a.doSamples,
 	} {
 		stages.Go(func() { stage(work) })
 	}
@@ -147,11 +179,13 @@ func (a *Agent) Run(ctx context.Context) error {
 		stopWork()
 		stages.Wait()
 		a.finish(ctx)
+		a.handOver(ctx)
 	}
 	<-ctx.Done()
 	stages.Wait()
 	talk.Wait()
-	return errors.Join(a.restoreNetwork(), a.silence.Close())
+	a.farewell(ctx)
+	return errors.Join(a.restoreNetwork(), a.cuts.cut.Close(), a.silence.silence.Close())
 }
 
 // await returns when the condition holds; it is called with the state locked. It fails only when ctx is done.
@@ -193,7 +227,7 @@ func (a *Agent) record(change func(*journal)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change(&a.journal)
-	if err := a.journal.save(a.config.RunDir); err != nil {
+	if err := a.journal.save(a.config.RunDir, a.config.Durable); err != nil {
 		a.failLocked(fmt.Errorf("write the journal: %w", err))
 	}
 	a.urgent++

@@ -24,7 +24,7 @@ type box struct {
 	name   string
 	client *launcher.Client // nil while there is no connection
 	state  *launcher.State  // nil before the first
-	// lost: the launcher is another one than the process was started in, so the process is gone.
+	// lost: the launcher is another one than the process was started in, so the process is gone, and no fault plans that (restarts.go).
 	lost bool
 }
 
@@ -90,7 +90,7 @@ func (a *Agent) noteState(b *box, state launcher.State) {
 	a.mu.Unlock()
 	change := func() {
 		b.state = &state
-		if started := a.journal.Launchers[b.name]; started != "" && started != state.Incarnation {
+		if started := a.journal.Launchers[b.name]; started != "" && started != state.Incarnation && !a.restartPlanned() {
 			b.lost = true
 		}
 	}

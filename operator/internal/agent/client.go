@@ -113,13 +113,33 @@ func (a *Agent) sendReport(ctx context.Context, first string) error {
 	if err != nil {
 		return fmt.Errorf("pack the client's report: %w", err)
 	}
-	if len(packed) > protocol.ResultsLimit {
-		return fmt.Errorf("the client's results take %d bytes packed, more than the %d that are stored; shorten the run", len(packed), protocol.ResultsLimit)
+	if d.HandOver {
+		if err := a.inOutDir(func(out *os.Root) error { return out.WriteFile(protocol.ClientResultFile, packed, 0o600) }); err != nil {
+			return fmt.Errorf("keep the client's results until they are handed over: %w", err)
+		}
 	}
-	if err := a.coordinator.sendUntilTaken(ctx, "/v1/results", packed); err != nil {
+	if err := a.sendPacked(ctx, packed, d.HandOver); err != nil {
 		return fmt.Errorf("send the client's results: %w", err)
 	}
 	return nil
+}
+
+// sendPacked sends a client's results, in parts when they are too large for one and the trial has a store, where they find room in the end.
+func (a *Agent) sendPacked(ctx context.Context, packed []byte, store bool) error {
+	switch {
+	case len(packed) <= protocol.ResultsLimit:
+		return a.coordinator.sendUntilTaken(ctx, "/v1/results", packed)
+	case !store:
+		return fmt.Errorf("they take %d bytes packed, more than the %d that a cluster without a result store keeps; shorten the run, or name a store in spec.results",
+			len(packed), protocol.ResultsLimit)
+	case len(packed) > protocol.ClientResultLimit:
+		return fmt.Errorf("they take %d bytes packed, more than the %d that are taken; shorten the run", len(packed), protocol.ClientResultLimit)
+	}
+	u, err := a.describeUpload(protocol.ClientResultFile, a.packedResult())
+	if err != nil {
+		return err
+	}
+	return a.keepContent(ctx, u, packed)
 }
 
 func (a *Agent) parseReport(ctx context.Context, first, path string, client protocol.Client, run protocol.Run) (results.Client, error) {
@@ -135,19 +155,21 @@ func (a *Agent) parseReport(ctx context.Context, first, path string, client prot
 		return results.Client{}, err
 	}
 	defer file.Close()
+	monotonic, wall := a.zero(run)
 	return a.config.Parse(client.Format, file, ReportFacts{
-		ZeroMonotonicNanos: a.zero(run), Windows: run.Windows,
-		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients,
+		ZeroMonotonicNanos: monotonic, ZeroUnixNanos: wall, Windows: run.Windows,
+		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients, Records: client.Records,
 	})
 }
 
-// zero is t = 0 on CLOCK_MONOTONIC: as the client was told, if it was told, else as it is known best.
-func (a *Agent) zero(run protocol.Run) int64 {
+// zero is t = 0 on CLOCK_MONOTONIC and on the pod's wall clock: as the client was told, if it was told, else as it is known best.
+func (a *Agent) zero(run protocol.Run) (monotonic, wall int64) {
 	var told protocol.StartSignal
 	if content, err := os.ReadFile(a.inRunDir(protocol.StartFile)); err == nil && json.Unmarshal(content, &told) == nil {
-		return told.ZeroMonotonicNanos
+		return told.ZeroMonotonicNanos, told.ZeroUnixNanos
 	}
-	return a.clock.monotonic(run.ZeroUnixNanos)
+	monotonic = a.clock.monotonic(run.ZeroUnixNanos)
+	return monotonic, a.config.Wall().UnixNano() + monotonic - launcher.Monotonic()
 }
 
 func pack(v any) ([]byte, error) {

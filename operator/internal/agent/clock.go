@@ -75,7 +75,8 @@ func (c *clock) wallOffset() (offset, within time.Duration) {
 	if !known {
 		return 0, 0
 	}
-	return time.Duration(launcher.Monotonic() + s.Offset - c.wall().UnixNano()), time.Duration(s.Error)
+	ahead := launcher.WallAhead(func() int64 { return c.wall().UnixNano() })
+	return time.Duration(s.Offset - ahead), time.Duration(s.Error)
 }
 
 // doClock measures again and again. The coordinator's answers compete on their round trips.

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,7 +46,11 @@ func (e *statusError) Error() string {
 
 // final reports whether sending the same again is pointless.
 func (e *statusError) final() bool {
-	return e.code == http.StatusBadRequest || e.code == http.StatusRequestEntityTooLarge
+	switch e.code {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusNotFound, http.StatusTooManyRequests, http.StatusInsufficientStorage:
+		return true
+	}
+	return false
 }
 
 // coordinator is the agent's connection to whichever manager leads. After every failure it dials anew: several managers stand behind one address, and
@@ -58,6 +63,9 @@ type coordinator struct {
 	ip       string // that was dialled last with success, which saves a look-up at each dialling
 	trouble  string // that was logged last
 	failures int    // in a row
+
+	// leaving: the agent is about to end, and no other answer will come for it.
+	leaving atomic.Bool
 }
 
 func newCoordinator(config Config) *coordinator { return &coordinator{config: config} }
@@ -251,12 +259,25 @@ func (c *coordinator) backoff() time.Duration {
 	return time.Duration((0.5 + c.config.Random.Float64()/2) * float64(min(wait, retryLater)))
 }
 
+// ask posts something and reads the answer, again until there is one.
+func (c *coordinator) ask(ctx context.Context, path, kind string, body []byte, answer any) error {
+	return c.untilFinal(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		return c.call(ctx, http.MethodPost, path, kind, body, answer)
+	})
+}
+
 // sendUntilTaken posts something packed until the coordinator has it, or says that it never will.
 func (c *coordinator) sendUntilTaken(ctx context.Context, path string, packed []byte) error {
+	return c.untilFinal(ctx, func() error { return c.send(ctx, path, packed) })
+}
+
+func (c *coordinator) untilFinal(ctx context.Context, attempt func() error) error {
 	for {
-		err := c.send(ctx, path, packed)
+		err := attempt()
 		var status *statusError
-		if err == nil || errors.As(err, &status) && status.final() {
+		if err == nil || errors.As(err, &status) && (status.final() || status.refused() && c.leaving.Load()) {
 			return err
 		}
 		if !pause(ctx, c.backoff()) {

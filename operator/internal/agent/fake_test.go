@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -63,6 +65,14 @@ func playLauncher() {
 	defer stop()
 	// A role that its child would inherit must not be played twice.
 	os.Unsetenv(roleVariable)
+	if os.Getpid() == 1 {
+		// As in a container, /proc shows the launcher's own PID namespace.
+		err := errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), syscall.Mount("proc", "/proc", "proc", 0, ""))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	if os.Getenv("STRICT_UMASK") != "" {
 		syscall.Umask(0o077)
 	}
@@ -85,15 +95,22 @@ func playAgent() {
 			panic(err)
 		}
 	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	var backends []agent.Backend
+	if os.Getenv("BACKENDS") != "" {
+		backends = agent.Backends(log)
+	}
 	a, err := agent.New(agent.Config{
+		Backends:    backends,
 		Coordinator: os.Getenv("COORDINATOR"), CAFile: os.Getenv("CA"), TokenFile: os.Getenv("TOKEN"),
+		PodUID: os.Getenv("POD_UID"),
 		RunDir: os.Getenv("RUN"), OutDir: os.Getenv("OUT"), FileRoots: []string{os.Getenv("RUN"), os.Getenv("OUT"), os.Getenv("CONFIG")},
 		Wall: func() time.Time { return time.Now().Add(offset) },
 		Parse: func(format string, report io.Reader, about agent.ReportFacts) (results.Client, error) {
 			return parsers.Parse(format, report, parsers.Options(about))
 		},
 		Random: mathrand.New(mathrand.NewPCG(1, 2)),
-		Log:    slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Log:    log,
 	})
 	if err == nil {
 		err = a.Run(ctx)
@@ -121,8 +138,9 @@ type fakeCoordinator struct {
 	results   [][]byte
 	prepared  [][]byte
 	tokens    map[string]bool
-	status    int // to answer everything with, if not 0
-	refusals  int // results to refuse with 503
+	status    int          // to answer everything with, if not 0
+	refusals  int          // results to refuse with 503
+	handOver  http.Handler // of files that are handed over
 }
 
 const token = "the-token-of-the-pod"
@@ -174,6 +192,9 @@ func (f *fakeCoordinator) listen(address string) {
 	mux.HandleFunc("POST /v1/sync", f.sync)
 	mux.HandleFunc("POST /v1/results", f.take(&f.results))
 	mux.HandleFunc("POST /v1/prepared", f.take(&f.prepared))
+	for _, path := range []string{"/v1/upload", "/v1/keep"} {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { f.handOver.ServeHTTP(w, r) })
+	}
 	f.server = &httptest.Server{Listener: listener, EnableHTTP2: true, Config: &http.Server{
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -268,7 +289,11 @@ func (f *fakeCoordinator) direct(change func(*protocol.Directive)) {
 // await waits for a report.
 func (f *fakeCoordinator) await(what string, holds func(protocol.Report) bool) protocol.Report {
 	f.t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	return f.awaitUntil(time.Now().Add(15*time.Second), what, holds)
+}
+
+func (f *fakeCoordinator) awaitUntil(deadline time.Time, what string, holds func(protocol.Report) bool) protocol.Report {
+	f.t.Helper()
 	for {
 		f.mu.Lock()
 		report := f.report
@@ -278,7 +303,7 @@ func (f *fakeCoordinator) await(what string, holds func(protocol.Report) bool) p
 		}
 		if time.Now().After(deadline) {
 			content, _ := json.MarshalIndent(report, "", " ")
-			f.t.Fatalf("no report in 15 s that %s; the last one is %s", what, content)
+			f.t.Fatalf("no report in time that %s; the last one is %s", what, content)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -341,6 +366,9 @@ func (p *pod) play(role string, env ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(binary)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.users[role]}
+	if slices.Contains(env, "NEXT_ROLE=launcher") {
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS // who may enter a network may do this, too
+	}
 	cmd.Env = append(os.Environ(), roleVariable+"="+role, "RUN="+p.run, "OUT="+p.out, "CONFIG="+p.config,
 		"CA="+p.dir+"/ca.crt", "TOKEN="+p.dir+"/token", "COORDINATOR="+p.coordinator.address, "OFFSET="+p.offset)
 	cmd.Env = append(cmd.Env, env...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,140 +15,86 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-const (
-	// armLead is how long before a kill its parts are put in place.
-	armLead = 2 * time.Second
-	// silenceLead is how long before the kill the silence begins: what adding one rule takes, with a margin for a loaded node. When it is not
-	// enough the kill waits for the silence, never the other way round.
-	silenceLead = 500 * time.Microsecond
-)
+// silenceLead is how long before the kill the silence begins: long enough for the packets that are on their way through the kernel.
+const silenceLead = 100 * time.Microsecond
 
-// doActions carries out the run's actions in the order of their instants. One that is late, because the agent was not there, is carried
-// out at once: the record shows it, and the coordinator judges.
+// kill makes the pod vanish: silent first, then dead. Whatever takes time is done before: at the instant the kernel's packet filter looks at its clock, and the
+// launchers' timers go off. Nobody waits for anybody, as three pods on one busy processor would.
 //
-// Whether they are possible here at all is found out as soon as the run is known, not when they are due.
-func (a *Agent) doActions(ctx context.Context) {
-	run, err := a.awaitRun(ctx)
-	if err != nil {
-		return
-	}
-	if kills(&run) {
-		if err := a.silence.Check(); err != nil {
-			a.fail(fmt.Errorf("this pod cannot be silenced, as its faults need: %w", err))
-		}
-	}
-	for {
-		var next *timeline.Action
-		if a.await(ctx, func() bool {
-			next = a.nextAction()
-			return next != nil
-		}) != nil {
-			return
-		}
-		record, err := a.carryOut(ctx, run, *next)
-		if ctx.Err() != nil {
-			return
-		}
-		record.ID, record.Planned = next.ID, next.At
-		if err != nil {
-			record.Error = err.Error()
-		}
-		a.record(func(j *journal) { j.Actions = append(j.Actions, record) })
-	}
-}
-
-func kills(run *protocol.Run) bool {
-	return run != nil && slices.ContainsFunc(run.Actions, func(action timeline.Action) bool { return action.Kind == timeline.Kill })
-}
-
-// restoreNetwork ends a silence that may be there. Without a kill in the run there is none, and perhaps not even the right to look.
-func (a *Agent) restoreNetwork() error {
-	if !kills(a.directive().Run) {
-		return nil
-	}
-	return a.silence.Remove()
-}
-
-// nextAction finds the earliest action that is not recorded. The caller holds a.mu.
-func (a *Agent) nextAction() *timeline.Action {
-	d := a.directiveLocked()
-	if d.Run == nil {
-		return nil
-	}
-	var next *timeline.Action
-	for i, action := range d.Run.Actions {
-		done := slices.ContainsFunc(a.journal.Actions, func(r protocol.ActionRecord) bool { return r.ID == action.ID })
-		if !done && (next == nil || action.At < next.At) {
-			next = &d.Run.Actions[i]
-		}
-	}
-	return next
-}
-
-func (a *Agent) carryOut(ctx context.Context, run protocol.Run, action timeline.Action) (protocol.ActionRecord, error) {
-	switch action.Kind {
-	case timeline.Kill:
-		return a.kill(ctx, run, action)
-	case timeline.Revive:
-		return a.revive(ctx, run, action)
-	default:
-		return protocol.ActionRecord{}, fmt.Errorf("this agent does not know the action %q; agent and manager must be of the same release", action.Kind)
-	}
-}
-
-// kill makes the pod vanish: silent first, then dead.
-//
-//	T - armLead        table prepared, every launcher has its kill planned
-//	T - silenceLead    one rule added: no packet leaves or enters any more     -> Started
-//	                   "go" to the launchers
-//	T                  SIGKILL, by the launchers' own timers
-//	                   last process reaped                                    -> Confirmed
+//	T - armLead        silence planned in the kernel, kill planned in every launcher, with its permit
+//	T - silenceLead    no packet leaves or enters any more                    -> Started
+//	T                  SIGKILL                                                -> Confirmed, by what follows
+//	                   last process reaped                                    -> Reaped
+//	                   the silence made to last
+//	                   volumes emptied, as the loss of power, or of the disk, does
 //	                   sockets without an owner destroyed
 //
-// All of it may be repeated by an agent that was restarted half way.
-func (a *Agent) kill(ctx context.Context, run protocol.Run, action timeline.Action) (record protocol.ActionRecord, err error) {
-	at := run.ZeroUnixNanos + int64(action.At)
-	if err := a.until(ctx, at-int64(armLead)); err != nil {
-		return record, err
+// All of it may be repeated by an agent that was restarted half way. An agent that may not touch the pod's network leaves the silence out: at T the pod's
+// kernel closes the connections, and the peers know.
+func (a *Agent) kill(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+	if !action.WithoutSilence {
+		if err := a.silence.prepare(); err != nil {
+			return record, err
+		}
 	}
-	if err := a.silence.Prepare(); err != nil {
-		return record, err
-	}
-	instant := a.clock.monotonic(at)
 	names := a.containerNames()
 	results := make([]launcher.KillResult, len(names))
 	failures := make([]error, len(names))
 	var kills sync.WaitGroup
 	for i, name := range names {
 		kills.Go(func() {
-			request := launcher.Request{Kill: &launcher.Kill{ID: action.ID, AtMonotonicNanos: instant, AwaitGo: true}}
+			request := launcher.Request{Kill: &launcher.Kill{ID: action.ID, AtMonotonicNanos: instant, AwaitPermit: !action.WithoutSilence}}
+			if i == 0 {
+				request.Kill.Empty = lostVolumes(a.directive().Volumes, action.LoseDisk)
+			}
 			results[i], failures[i] = a.askKill(ctx, name, request)
 		})
 	}
-	silent, err := a.beginSilence(ctx, instant-int64(silenceLead))
-	if err != nil {
-		return record, err // the launchers still wait for their go, and never get it
-	}
-	for _, name := range names {
-		kills.Go(func() { a.permitKill(ctx, name, action.ID) })
+	silence := planned{at: math.MaxInt64}
+	if !action.WithoutSilence {
+		if silence, err = a.silence.plan(instant - int64(silenceLead)); err != nil {
+			return record, err // the launchers still wait for their permit, and never get it
+		}
+		for _, name := range names {
+			if !a.permitKill(name, instant) {
+				kills.Go(func() { a.permitKillLater(ctx, name, instant) })
+			}
+		}
 	}
 	kills.Wait()
 	if err := errors.Join(failures...); err != nil {
 		return record, err
 	}
-	var dead int64
+	if !action.WithoutSilence {
+		if err := a.silence.hold(silence); err != nil {
+			return record, err
+		}
+	}
+	silent, dead, reaped := silence.at, int64(0), int64(0)
 	for _, result := range results {
-		dead = max(dead, result.ConfirmedAt)
+		dead, reaped = max(dead, result.ConfirmedAt), max(reaped, result.ReapedAt)
+		// An agent before this one may have planned both.
 		silent = min(silent, result.KilledAt)
 	}
-	if err := netem.DestroyOrphans(); err != nil {
+	if action.WithoutSilence {
+		// Their connections are closed, and it may not look for orphans.
+	} else if err := netem.DestroyOrphans(); err != nil {
 		a.config.Log.Warn("Connections of killed processes stay in the kernel; after a revival they may say goodbye", "error", err)
 	}
-	// Both against the instant that was planned for, on the clock that does not jump: a new estimate of the coordinator's clock between plan and
-	// record is no lateness. How far the estimate may be off is reported by itself (Report.ClockError).
-	record.Started = action.At + time.Duration(silent-instant)
-	record.Confirmed = action.At + time.Duration(dead-instant)
+	record = recordAt(action, instant, silent, dead)
+	record.Reaped = action.At + time.Duration(reaped-instant)
 	return record, nil
+}
+
+// lostVolumes are those that a kill empties.
+func lostVolumes(volumes []protocol.Volume, disk bool) []string {
+	var paths []string
+	for _, volume := range volumes {
+		if volume.Memory || disk {
+			paths = append(paths, volume.Path)
+		}
+	}
+	return paths
 }
 
 func (a *Agent) askKill(ctx context.Context, name string, request launcher.Request) (launcher.KillResult, error) {
@@ -165,35 +112,38 @@ func (a *Agent) askKill(ctx context.Context, name string, request launcher.Reque
 	return *response.Kill, nil
 }
 
-func (a *Agent) permitKill(ctx context.Context, name, id string) {
-	if _, err := a.ask(ctx, name, launcher.Request{Go: &launcher.Go{ID: id}}); err != nil && ctx.Err() == nil {
-		a.config.Log.Error("A launcher was not told to kill", "container", name, "error", err)
+// permitKill permits it at once, unless the launcher is out of reach just now.
+func (a *Agent) permitKill(name string, instant int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b := a.boxes[name]
+	if b == nil || b.client == nil {
+		return false
 	}
+	b.client.Permit(instant)
+	return true
 }
 
-// beginSilence arms the silence at an instant and returns when the first packet could have been dropped.
-func (a *Agent) beginSilence(ctx context.Context, at int64) (int64, error) {
-	if armed, err := a.silence.Armed(); err != nil {
-		return 0, err
-	} else if armed {
-		// An agent before this one did it; the launchers know when they killed.
-		return launcher.Monotonic(), nil
+// permitKillLater gives up with the action, whose own request of that launcher then says why.
+func (a *Agent) permitKillLater(ctx context.Context, name string, instant int64) {
+	for !a.permitKill(name, instant) && pause(ctx, boxPause) {
 	}
-	if err := launcher.SleepUntil(ctx, at); err != nil {
-		return 0, err
-	}
-	began := launcher.Monotonic()
-	return began, a.silence.Arm()
 }
 
 // revive gives the pod its network back and starts its processes again, in order.
-func (a *Agent) revive(ctx context.Context, run protocol.Run, action timeline.Action) (record protocol.ActionRecord, err error) {
-	if err := a.until(ctx, run.ZeroUnixNanos+int64(action.At)); err != nil {
+func (a *Agent) revive(ctx context.Context, run protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+	a.loseRoles()
+	if err := launcher.SleepUntil(ctx, instant); err != nil {
 		return record, err
 	}
+	if other := a.otherKill(run, action.Ends); other != "" {
+		return record, fmt.Errorf("the pod stays down, since %q holds it down, too", other)
+	}
 	began := launcher.Monotonic()
-	if err := a.silence.Remove(); err != nil {
-		return record, err
+	if !action.WithoutSilence {
+		if err := a.silence.disarm(); err != nil {
+			return record, err
+		}
 	}
 	var running int64
 	for _, name := range a.containerNames() {
@@ -210,8 +160,25 @@ func (a *Agent) revive(ctx context.Context, run protocol.Run, action timeline.Ac
 		}
 		running = max(running, response.Revive.StartedAt)
 	}
-	record.Started, record.Confirmed = a.clock.since(run.ZeroUnixNanos, began), a.clock.since(run.ZeroUnixNanos, running)
-	return record, nil
+	return recordAt(action, instant, began, running), nil
+}
+
+// otherKill names another kill of the pod that is in force: of two faults for whoever has a role, both may have hit this replica.
+func (a *Agent) otherKill(run protocol.Run, id string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, action := range run.Actions {
+		if record, recorded := a.recordedLocked(action.ID); action.Kind != timeline.Kill || action.ID == id || !recorded || record.Skipped || record.Error != "" {
+			continue
+		}
+		if !slices.ContainsFunc(run.Actions, func(end timeline.Action) bool {
+			_, over := a.recordedLocked(end.ID)
+			return end.Ends == action.ID && over
+		}) {
+			return action.ID
+		}
+	}
+	return ""
 }
 
 func (a *Agent) containerNames() []string {

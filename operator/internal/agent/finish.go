@@ -24,6 +24,7 @@ func (a *Agent) finish(ctx context.Context) {
 		})
 	}
 	ends.Wait()
+	a.noteHealth() // the last word, before what is held back is dropped
 	if err := a.restoreNetwork(); err != nil {
 		a.fail(err)
 	}

@@ -137,12 +137,7 @@ func (a *Agent) awaitLine(ctx context.Context, gate protocol.Gate) error {
 	if err != nil {
 		return err
 	}
-	var followers []*follower
-	for _, stream := range []string{"Stdout", "Stderr"} {
-		if gate.Stream == stream || gate.Stream == "" || gate.Stream == "Any" {
-			followers = append(followers, &follower{path: a.outputFile(gate.Container, stream)})
-		}
-	}
+	followers := follow(gate.Container, gate.Stream, a.outputFile)
 	defer func() {
 		for _, f := range followers {
 			f.close()
@@ -178,35 +173,58 @@ type follower struct {
 	path    string
 	file    *os.File
 	partial []byte
+	chunk   []byte
 }
 
 // maxLine bounds a line without an end; of a longer one only the tail is searched.
 const maxLine = 1 << 20
 
+// follow the kept output of a container: "Stdout", "Stderr", or both for "Any" or nothing.
+func follow(container, stream string, file func(container, stream string) string) []*follower {
+	var followers []*follower
+	for _, one := range []string{"Stdout", "Stderr"} {
+		if stream == one || stream == "" || stream == "Any" {
+			followers = append(followers, &follower{path: file(container, one)})
+		}
+	}
+	return followers
+}
+
 // find reports whether one of the whole lines that are new matches.
-func (f *follower) find(pattern *regexp.Regexp) (bool, error) {
+func (f *follower) find(pattern *regexp.Regexp) (found bool, err error) {
+	err = f.lines(func(line []byte) bool {
+		found = pattern.Match(bytes.TrimSuffix(line, []byte("\r")))
+		return found
+	})
+	return found, err
+}
+
+// lines calls take for each whole line that is new, until that returns true.
+func (f *follower) lines(take func(line []byte) (enough bool)) error {
 	if f.file == nil {
 		file, err := os.Open(f.path)
 		if os.IsNotExist(err) {
-			return false, nil
+			return nil
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 		f.file = file
 	}
-	chunk := make([]byte, 64<<10)
+	if f.chunk == nil {
+		f.chunk = make([]byte, 64<<10)
+	}
 	for {
-		n, err := f.file.Read(chunk)
-		f.partial = append(f.partial, chunk[:n]...)
+		n, err := f.file.Read(f.chunk)
+		f.partial = append(f.partial, f.chunk[:n]...)
 		for {
 			line, rest, whole := bytes.Cut(f.partial, []byte("\n"))
 			if !whole {
 				break
 			}
 			f.partial = rest
-			if pattern.Match(bytes.TrimSuffix(line, []byte("\r"))) {
-				return true, nil
+			if take(line) {
+				return nil
 			}
 		}
 		if extra := len(f.partial) - maxLine; extra > 0 {
@@ -214,10 +232,10 @@ func (f *follower) find(pattern *regexp.Regexp) (bool, error) {
 		}
 		if err == io.EOF {
 			f.partial = bytes.Clone(f.partial) // let go of the lines before
-			return false, nil
+			return nil
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 	}
 }

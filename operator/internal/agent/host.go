@@ -59,12 +59,14 @@ func estabResets(snmp []byte) (int64, bool) {
 	return 0, false
 }
 
-func readResets() (int64, bool) {
+// readResets is 0 where the kernel does not say: nothing is counted then.
+func readResets() int64 {
 	content, err := os.ReadFile(snmpPath)
 	if err != nil {
-		return 0, false
+		return 0
 	}
-	return estabResets(content)
+	count, _ := estabResets(content)
+	return count
 }
 
 // doResets notes the count of resets when the run is released and when its last request may have been sent. What ends afterwards is no
@@ -86,9 +88,8 @@ func (a *Agent) noteResets(ctx context.Context, run protocol.Run, at time.Durati
 	if done || launcher.SleepUntil(ctx, a.clock.monotonic(run.ZeroUnixNanos+int64(at))) != nil {
 		return
 	}
-	if count, ok := readResets(); ok {
-		a.record(func(j *journal) { *member(j) = &count })
-	}
+	count := readResets()
+	a.record(func(j *journal) { *member(j) = &count })
 }
 
 // tcpResets counts from the release to the last request. The caller holds a.mu.
@@ -98,11 +99,8 @@ func (a *Agent) tcpResets() int64 {
 		return 0
 	}
 	if after != nil {
-		return *after - *before
+		return max(0, *after-*before) // a machine that was reset counts from 0 again
 	}
-	now, ok := readResets()
-	if !ok {
-		return 0
-	}
-	return now - *before
+	now := readResets()
+	return max(0, now-*before)
 }

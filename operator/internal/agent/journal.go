@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"assay.dev/assay/operator/internal/netem"
+	"assay.dev/assay/operator/internal/netem/probe"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // journal is what the next incarnation of the agent must know. Only a restart of the agent's own container reads it: it lives in a volume of the pod.
@@ -22,12 +25,22 @@ type journal struct {
 	Launchers map[string]string        `json:"launchers,omitempty"`
 	Commands  []protocol.CommandResult `json:"commands,omitempty"`
 	Actions   []protocol.ActionRecord  `json:"actions,omitempty"`
+	// Network is what was found out about the pod's links, Baseline what their undelayed paths take, in the order of the directive's peers.
+	Network  *protocol.NetworkReport `json:"network,omitempty"`
+	Baseline []probe.Measurement     `json:"baseline,omitempty"`
+	// Shaped is the backend that may have changed the pod's network, and Filtered says that the packet filter may be changed, too. They are set before.
+	Shaped   netem.Backend `json:"shaped,omitempty"`
+	Filtered bool          `json:"filtered,omitempty"`
+	// Reset is written before the machine that the agent runs on is reset.
+	Reset *resetMark `json:"reset,omitempty"`
 	// ResetsBefore is the count of reset connections when the run was released.
 	ResetsBefore *int64 `json:"resetsBefore,omitempty"`
 	// ResetsAfter is the count when the last request of the run may have been sent.
 	ResetsAfter *int64 `json:"resetsAfter,omitempty"`
-	Over        bool   `json:"over,omitempty"`
-	Sent        bool   `json:"sent,omitempty"`
+	// Resources that were used in the window, once it is over.
+	Resources *results.Resources `json:"resources,omitempty"`
+	Over      bool               `json:"over,omitempty"`
+	Sent      bool               `json:"sent,omitempty"`
 }
 
 const journalFile = "agent.json"
@@ -47,12 +60,34 @@ func loadJournal(runDir string) (journal, error) {
 	return j, nil
 }
 
-func (j *journal) save(runDir string) error {
+// save makes the journal safe from the end of this process, and, if it shall be durable, from that of the machine.
+func (j *journal) save(runDir string, durable bool) error {
 	content, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
-	return writeAtomically(filepath.Join(runDir, journalFile), content, 0o600)
+	path := filepath.Join(runDir, journalFile)
+	if !durable {
+		return writeAtomically(path, content, 0o600)
+	}
+	temporary := path + ".new"
+	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return err
+	}
+	// The name, too, must be on the disk.
+	dir, err := os.Open(runDir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // writeAtomically makes a file appear with all of its content or not at all.

@@ -51,6 +51,7 @@ func inHub(t *testing.T) bool {
 	if os.Getenv(insideName) != "" {
 		return true
 	}
+	t.Parallel() // it waits, most of the time
 	cmd := exec.Command(self(t), "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
 	cmd.Env = append(os.Environ(), insideName+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
@@ -402,7 +403,7 @@ func hubResets(t *testing.T) string {
 func crash(killAt, reviveAt time.Duration) []timeline.Action {
 	return []timeline.Action{
 		{ID: "crash/kill/replica", Fault: "crash", Kind: timeline.Kill, At: killAt},
-		{ID: "crash/revive/replica", Fault: "crash", Kind: timeline.Revive, At: reviveAt},
+		{ID: "crash/revive/replica", Fault: "crash", Kind: timeline.Revive, At: reviveAt, Ends: "crash/kill/replica"},
 	}
 }
 

@@ -43,17 +43,24 @@ func (a *Agent) doProcesses(ctx context.Context) {
 	}
 }
 
-// prepared reports whether files and names are as the directive wants them. The caller holds a.mu.
+// prepared reports whether files and names are as the directive wants them, and nothing that disturbs a process is left to do. The caller holds a.mu.
 func (a *Agent) prepared() bool {
 	d := a.directiveLocked()
-	return a.seen.directiveSeen && len(d.Containers) > 0 && d.FilesDigest == a.journal.FilesDigest && len(a.unresolved()) == 0
+	tried := a.journal.Network != nil && a.journal.Network.Tried
+	return a.seen.directiveSeen && tried && len(d.Containers) > 0 && d.FilesDigest == a.journal.FilesDigest && len(a.unresolved()) == 0
 }
 
 // heldUntilRelease reports whether the pod's first process starts with the run only.
 func heldUntilRelease(d protocol.Directive) bool { return d.Client != nil && !d.Client.WaitReady }
 
-// startProcess tells a launcher to start its process, now or at an instant. Which launcher that is goes into the journal first.
+// startProcess tells a launcher to start its process, now or at an instant, as soon as no fault wants the container to be without. Which launcher that is goes into
+// the journal first.
 func (a *Agent) startProcess(ctx context.Context, c protocol.Container, at int64) error {
+	for !a.mayStart() {
+		if !pause(ctx, restartPause) {
+			return ctx.Err()
+		}
+	}
 	var incarnation string
 	if err := a.await(ctx, func() bool {
 		b := a.boxes[c.Name]
@@ -66,7 +73,7 @@ func (a *Agent) startProcess(ctx context.Context, c protocol.Container, at int64
 		return err
 	}
 	a.record(func(j *journal) {
-		if j.Launchers[c.Name] == "" {
+		if !a.boxes[c.Name].lost {
 			j.Launchers[c.Name] = incarnation
 		}
 	})

@@ -78,8 +78,10 @@ func (a *Agent) report() protocol.Report {
 		Incarnation: a.seen.incarnation, DirectiveVersion: d.Version, FilesDigest: a.journal.FilesDigest,
 		Unresolved: a.unresolved(), Commands: a.journal.Commands, Actions: a.journal.Actions,
 		AtBarrier: a.seen.atBarrier, Progress: a.seen.progress, Over: a.journal.Over, Sent: a.journal.Sent,
-		Finished: a.seen.finished, Failure: a.seen.failure, Host: a.host, TCPResets: a.tcpResets(),
+		Finished: a.seen.finished, HandedOver: a.seen.handedOver, Failure: a.seen.failure, Host: a.host, TCPResets: a.tcpResets(),
+		ResetsCounted: a.journal.ResetsAfter != nil, Resources: a.journal.Resources,
 	}
+	r.Network = a.networkReport()
 	r.NamesResolved = len(r.Unresolved) == 0
 	r.ClockOffset, r.ClockError = a.clock.wallOffset()
 	for _, c := range d.Containers {

@@ -11,21 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // In a pod the agent is root without any capability but NET_ADMIN, so not root at all where files are concerned; the system is another user, whose
 // image may have any umask. They meet in volumes that belong to the group of the pod.
 const (
 	systemUser = 65532
+	plainUser  = 65533
 	podGroup   = 65532
 )
 
 func init() {
 	roles["humble"] = func() { becomeAgentWithout(func(capability uintptr) bool { return capability != unix.CAP_NET_ADMIN }) }
+	roles["plain"] = func() { becomeAgentWithout(func(uintptr) bool { return false }) } // another user than root has none
 }
 
 // newPodOfTwoUsers is a pod as the kubelet makes it.
 func newPodOfTwoUsers(t *testing.T) (*fakeCoordinator, *pod) {
+	t.Helper()
+	return newPodOf(t, "humble")
+}
+
+// newPodOf is such a pod with an agent of the given role.
+func newPodOf(t *testing.T, agent string) (*fakeCoordinator, *pod) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("two users need root")
@@ -50,9 +59,10 @@ func newPodOfTwoUsers(t *testing.T) (*fakeCoordinator, *pod) {
 	p.users = map[string]*syscall.Credential{
 		"launcher": {Uid: systemUser, Gid: podGroup, Groups: []uint32{podGroup}},
 		"humble":   {Uid: 0, Gid: podGroup, Groups: []uint32{podGroup}},
+		"plain":    {Uid: plainUser, Gid: podGroup, Groups: []uint32{podGroup}},
 	}
 	p.play("launcher", "NAME=system", "STRICT_UMASK=1")
-	p.agentProcess = p.play("humble")
+	p.agentProcess = p.play(agent)
 	return c, p
 }
 
@@ -98,5 +108,42 @@ func TestAPrepareStepOfAnotherUserIsPackedForAnAgentWithoutPrivileges(t *testing
 	}
 	if got := p.read("out/system.stdout"); !strings.HasPrefix(got, "600 65532") {
 		t.Errorf("the key's mode and owner were %q; the test wants one that only its user can read", got)
+	}
+}
+
+// In a pod that the restricted profile admits the agent is no root and may do nothing to the network: files, kills without silence, and what follows work all the same.
+func TestAnAgentThatIsNotRootKillsWithoutSilence(t *testing.T) {
+	c, p := newPodOf(t, "plain")
+	c.files = []protocol.File{{Path: p.config + "/keys/0.priv", Mode: 0o400, Content: []byte("secret\n")}}
+	must(t, os.Mkdir(p.dir+"/memory", 0o777))
+	must(t, os.Chmod(p.dir+"/memory", 0o777))
+	must(t, os.WriteFile(p.dir+"/memory/lost", nil, 0o666))
+	c.direct(func(d *protocol.Directive) {
+		d.FilesDigest = "x"
+		d.Containers = []protocol.Container{{Name: "system", Command: shell(`cat $CONFIG/keys/0.priv; exec sleep 1000`)}}
+		d.Volumes = []protocol.Volume{{Path: p.dir + "/memory", Memory: true}}
+		d.Start = true
+	})
+	c.await("runs", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
+	kill := timeline.Action{ID: "k/1/kill/p", Kind: timeline.Kill, At: 100 * time.Millisecond, WithoutSilence: true}
+	runSoon(c, 200*time.Millisecond, kill, timeline.Action{ID: "k/1/revive/p", Kind: timeline.Revive, At: time.Second, Ends: kill.ID, WithoutSilence: true})
+	report := c.await("is killed and revived", func(r protocol.Report) bool { return len(r.Actions) == 2 })
+	for _, record := range report.Actions {
+		if late := record.Confirmed - record.Planned; record.Error != "" || late < 0 || late > 5*time.Second {
+			t.Errorf("%+v", record)
+		}
+	}
+	if k := report.Actions[0]; k.ID != kill.ID || k.Started < k.Planned || k.Started > k.Confirmed {
+		t.Errorf("the kill began at %v and was confirmed at %v; without silence it begins with its signal, planned for %v", k.Started, k.Confirmed, k.Planned)
+	}
+	if left, err := os.ReadDir(p.dir + "/memory"); err != nil || len(left) > 0 {
+		t.Errorf("the volume in memory holds %v (%v)", left, err)
+	}
+	if got, want := p.read("out/system.stdout"), "secret\nsecret\n"; got != want {
+		t.Errorf("the process printed %q, want %q: once before the kill and once after the revival", got, want)
+	}
+	c.direct(func(d *protocol.Directive) { d.Finish = true })
+	if end := c.await("is finished", func(r protocol.Report) bool { return r.Finished }); end.Failure != "" {
+		t.Errorf("the agent failed: %s", end.Failure)
 	}
 }

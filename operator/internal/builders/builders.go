@@ -104,7 +104,9 @@ func Experiment(name string) *ExperimentBuilder {
 			Repetitions: v1alpha1.Repetitions{Min: 3},
 			Order:       v1alpha1.OrderRandomizedInterleaved,
 			Retries:     ptr(int32(2)),
-			Tolerances:  v1alpha1.Tolerances{FaultLateness: "20ms", StartSpread: "100ms"},
+			Tolerances: v1alpha1.Tolerances{
+				FaultLateness: "20ms", StartSpread: "100ms", LinkLoss: "5%", Throttling: "1%", Steal: "1%", GeneratorLag: "10ms", ClockError: "10ms", OutOfRange: "0%",
+			},
 		},
 	}}
 }

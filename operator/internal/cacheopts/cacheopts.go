@@ -3,6 +3,8 @@
 // The API server's bookkeeping of who set which field (managedFields) is as large as many objects and is read by nobody here, so it is dropped before
 // an object is kept. Of the cluster's pods and their owners only those of trials are kept. Objects with bulky contents that are read seldom (ConfigMaps,
 // Secrets, ControllerRevisions) are not cached at all: controllers read them with the manager's API reader.
+//
+// A manager that was installed for some namespaces only has no right to look into the others, and does not try: see Reader, too.
 package cacheopts
 
 import (
@@ -17,10 +19,18 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Options of the manager's cache.
-func Options() cache.Options {
+// Options of the cache of a manager for some namespaces, or, without any, for the whole cluster.
+func Options(namespaces ...string) cache.Options {
+	var of map[string]cache.Config
+	if len(namespaces) > 0 {
+		of = make(map[string]cache.Config, len(namespaces))
+	}
+	for _, n := range namespaces {
+		of[n] = cache.Config{}
+	}
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultNamespaces: of,
+		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.Trial{}: {Transform: shareStrings},
 			&corev1.Pod{}:     ofTrials(), &corev1.Service{}: ofTrials(), &appsv1.StatefulSet{}: ofTrials(), &batchv1.Job{}: ofTrials(),

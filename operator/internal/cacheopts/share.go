@@ -42,9 +42,19 @@ func shareMeta(m *metav1.ObjectMeta) {
 }
 
 func shareSpec(s *v1alpha1.TrialSpec) {
-	share(&s.Experiment, &s.System.Name, &s.System.Revision, &s.Workload, &s.Network.Profile)
+	share(&s.Experiment, &s.System.Name, &s.System.Revision, &s.Workload)
+	share(&s.Network.Profile)
+	share(&s.Network.Backend)
+	share(&s.Network.Shaping)
+	share(&s.Placement.Replicas, &s.Placement.Clients)
+	s.Network.Links = links.share(s.Network.Links)
+	for i := range s.Clients.Regions {
+		share(&s.Clients.Regions[i])
+	}
 	share(&s.Schedule.WarmUp, &s.Schedule.Measure, &s.Schedule.CoolDown, &s.Schedule.Drain,
-		&s.Clients.Timeout, &s.Clients.Retry.Backoff, &s.Clients.Retry.MaxBackoff, &s.Tolerances.FaultLateness, &s.Tolerances.StartSpread)
+		&s.Clients.Timeout, &s.Clients.Retry.Backoff, &s.Clients.Retry.MaxBackoff, &s.Tolerances.FaultLateness, &s.Tolerances.StartSpread,
+		&s.Tolerances.LinkDelay, &s.Tolerances.LinkLateness, &s.Tolerances.GeneratorLag, &s.Tolerances.ClockError, &s.Tolerances.ClockOffset)
+	share(&s.Tolerances.LinkLoss, &s.Tolerances.Throttling, &s.Tolerances.Steal, &s.Tolerances.OutOfRange)
 	share(&s.Clients.Loop)
 	s.Point.Coordinates = shareMap(s.Point.Coordinates)
 	for i := range s.Topology.Regions {
@@ -56,6 +66,11 @@ func shareSpec(s *v1alpha1.TrialSpec) {
 			parameters[unique.Make(name).Value()] = v1alpha1.NewValue(unique.Make(v.String()).Value())
 		}
 		s.Parameters = parameters
+	}
+	for i := range s.Measurements {
+		m := &s.Measurements[i]
+		share(&m.Name, &m.Query, &m.Unit)
+		share(&m.Over)
 	}
 	for i := range s.Faults {
 		share(&s.Faults[i].Name)

@@ -9,7 +9,10 @@
 //
 //	quantity, with reported ± within     interval inside the bound -> Reproduced, disjoint -> NotReproduced, else Inconclusive
 //	comparison a < b                     interval of b - a above 0 -> true, below 0 -> false, else undecided
+//	increasing, significantly_different  by a test at 5%, as a comparison by its interval
 //	&&, ||, !                            Kleene's logic; true -> Reproduced, false -> NotReproduced, undecided -> Inconclusive
+//
+// Nothing is decided without an interval: one trial for a point leaves every claim about it Inconclusive.
 //
 // A conjunction is Reproduced only if each of its parts is, at its own 95%; so the chance to call it reproduced wrongly is not greater than that
 // of a single part, and no correction for several comparisons is due.
@@ -17,6 +20,7 @@ package claims
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -31,21 +35,19 @@ import (
 // maxMessage is the most characters that the message of a claim's status can hold.
 const maxMessage = 1024
 
-// Check reports what is wrong with a claim of an experiment that has these axes, or nil.
-func Check(claim v1alpha1.Claim, axes []results.Axis) error {
+// Check reports what is wrong with a claim of an experiment that has these axes, faults and measurements, or nil.
+func Check(claim v1alpha1.Claim, axes []results.Axis, faults []string, measurements ...string) error {
 	p, err := compile(claim.Expr)
 	if err != nil {
 		return err
 	}
-	reads := 0
 	var wrong error
 	celast.PreOrderVisit(p.ast.Expr(), celast.NewExprVisitor(func(e celast.Expr) {
 		if e.Kind() != celast.CallKind || wrong != nil {
 			return
 		}
-		if f, ok := functions[e.AsCall().FunctionName()]; ok {
-			reads++
-			wrong = p.checkSelector(f, e.AsCall(), e.ID(), axes)
+		if _, ok := functions[e.AsCall().FunctionName()]; ok {
+			wrong = p.checkArguments(e.AsCall(), e.ID(), axes, faults, measurements)
 		} else if e.AsCall().FunctionName() == "duration" {
 			wrong = p.checkDuration(e)
 		}
@@ -53,8 +55,6 @@ func Check(claim v1alpha1.Claim, axes []results.Axis) error {
 	switch {
 	case wrong != nil:
 		return wrong
-	case reads == 0:
-		return fmt.Errorf("expr: reads no results; use one of %s", functionNames())
 	case p.isComparison() && claim.Reported != nil:
 		return fmt.Errorf("reported: expr is a comparison and has no value to compare with it; remove reported and within, or give a quantity")
 	case p.isComparison():
@@ -79,11 +79,11 @@ func (p *program) checkDuration(e celast.Expr) error {
 // errorAt is an error at a part of the expression.
 func (p *program) errorAt(id int64, format string, args ...any) error {
 	at := p.ast.SourceInfo().GetStartLocation(id)
-	return p.source.errorAt(p.source.offset(at.Line(), at.Column()), format, args...)
+	return p.source.errorAt(p.source.nameOf(p.source.offset(at.Line(), at.Column())), format, args...)
 }
 
 // Evaluate judges claims by the trials of the points. Points without trials may be among points. A claim that Check refuses is NotEvaluated, with
-// what Check says where that shows without axes.
+// what Check says where that shows without axes and faults.
 func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine) []results.ClaimResult {
 	judged := make([]results.ClaimResult, 0, len(claims))
 	for _, c := range claims {
@@ -122,38 +122,64 @@ func evaluate(r *results.ClaimResult, c v1alpha1.Claim, points []results.PointRe
 	if len(e.missing) > 0 {
 		return e.missingData()
 	}
-	b, err := newBound(*c.Reported, c.Within, q.unit)
+	b, err := newBound(*c.Reported, c.Within, unitOfType(p.result))
 	if err != nil {
 		return err
 	}
-	estimate, counts := e.samples.estimate(q)
-	e.counts, e.unknown = counts, !estimate.Known
-	t := b.judge(estimate)
-	r.Verdict, r.Unit = string(verdictOf(t)), string(q.unit)
-	r.Measured, r.Low, r.High = &estimate.Value, &estimate.Low, &estimate.High
-	r.Message = fmt.Sprintf("measured %s; reported %s within %s: from %s to %s%s", show(estimate, q.unit), c.Reported, c.Within,
-		showBound(b.low, q.unit), showBound(b.high, q.unit), e.sampleNote())
-	if t == unsettled {
-		r.Message += "; the interval straddles the bound: more repetitions would narrow it"
-	}
+	e.judge(r, c, q, b)
 	return nil
+}
+
+// judge compares a quantity with what is reported.
+func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b bound) {
+	wanted := fmt.Sprintf("reported %s within %s: from %s to %s", c.Reported, c.Within, showBound(b.low, q.unit), showBound(b.high, q.unit))
+	result.Unit = string(q.unit)
+	if q.absent != "" {
+		result.Verdict, result.Message = string(v1alpha1.VerdictInconclusive), q.absent+"; "+wanted+r.sampleNote()
+		if q.contradicted {
+			result.Verdict = string(v1alpha1.VerdictNotReproduced)
+		}
+		return
+	}
+	estimate, counts := r.samples.estimate(q)
+	r.counts, r.unknown = append(r.counts, counts...), r.unknown || !estimate.Known
+	t := unsettled
+	if estimate.Known {
+		t = b.judge(estimate)
+	}
+	result.Verdict = string(verdictOf(t))
+	bounded := !math.IsInf(estimate.Low, 0) && !math.IsInf(estimate.High, 0)
+	if bounded { // JSON has no infinity; the message says it
+		result.Measured, result.Low, result.High = &estimate.Value, &estimate.Low, &estimate.High
+	}
+	result.Message = fmt.Sprintf("measured %s; %s%s", show(estimate, q.unit), wanted, r.sampleNote())
+	if t == unsettled && estimate.Known && bounded {
+		result.Message += "; the interval straddles the bound: more repetitions would narrow it"
+	}
 }
 
 func (r *run) missingData() error {
 	return fmt.Errorf("missing: %s", strings.Join(compact(r.missing), "; "))
 }
 
-// sampleNote says on how many trials a verdict rests.
+// sampleNote says on how many trials a verdict rests, and what its reader must know of them.
 func (r *run) sampleNote() string {
+	note := ""
+	for _, remark := range compact(r.remarks) {
+		note += "; " + remark
+	}
 	switch {
 	case len(r.counts) == 0:
-		return ""
 	case r.unknown && slices.Max(r.counts) == 1:
-		return "; one trial for each point: no interval, the means alone decide"
+		note += "; one trial for each point: there is no interval, so that nothing is decided; it takes two repetitions or more"
+	case r.unknown && slices.Min(r.counts) == 1:
+		note += fmt.Sprintf("; %s, some points have one trial: there is no interval, so that nothing is decided; it takes two repetitions or more", showCounts(r.counts))
 	case r.unknown:
-		return fmt.Sprintf("; %s, some points have one trial: no interval there, the means alone decide", showCounts(r.counts))
+		note += fmt.Sprintf("; %s, and no interval", showCounts(r.counts))
+	default:
+		note += fmt.Sprintf("; 95%% intervals, %s", showCounts(r.counts))
 	}
-	return fmt.Sprintf("; 95%% intervals, %s", showCounts(r.counts))
+	return note
 }
 
 func verdictOf(t truth) v1alpha1.Verdict {

@@ -15,6 +15,12 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
+// faults of the page, and of the other tests.
+var faults = []string{"crash", "stall"}
+
+// measurements of the page.
+var measurements = []string{"cpuSeconds"}
+
 // TestDoc runs every example of the reference page: its sweep, its trials, its claims with the verdicts beside them, and its refusals.
 func TestDoc(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/reference/claims.md")
@@ -28,23 +34,32 @@ func TestDoc(t *testing.T) {
 	}
 	axes := docAxes(t, blocks[0][1])
 	lines := docTrials(t, page)
+	docRecoveries(t, page, lines)
+	docMeasurements(t, page, lines)
 	points := stats.Points(lines)
-	if len(points) != 6 || points[0].Valid != 3 {
+	if len(points) != 9 || points[0].Valid != 3 {
 		t.Fatalf("the table of trials gives %d points", len(points))
 	}
+	examples := ""
 	judged := 0
 	for _, block := range blocks[1:] {
 		judged += docClaims(t, block[1], axes, points, lines)
+		examples += block[1]
 	}
-	if judged < 9 {
+	if judged < 25 {
 		t.Errorf("%d claims were judged; the page has more", judged)
 	}
+	for _, name := range functionNames(t) {
+		if !regexp.MustCompile("`"+name+`\(.*\)`+"`.* \\|").MatchString(page) || !strings.Contains(examples, name+"(") {
+			t.Errorf("the page has no row and example for %s", name)
+		}
+	}
 	refusals := regexp.MustCompile("(?m)^\\| `([^`]*)` \\| (expr: .*) \\|$").FindAllStringSubmatch(page, -1)
-	if len(refusals) < 7 {
+	if len(refusals) < 13 {
 		t.Errorf("%d refusals were found; the page has more", len(refusals))
 	}
 	for _, r := range refusals {
-		err := claims.Check(v1alpha1.Claim{Expr: r[1]}, axes)
+		err := claims.Check(v1alpha1.Claim{Expr: r[1]}, axes, faults, measurements...)
 		if err == nil || err.Error() != r[2] {
 			t.Errorf("%s\ngot:  %v\npage: %s", r[1], err, r[2])
 		}
@@ -82,10 +97,57 @@ func docTrials(t *testing.T, page string) []results.TrialLine {
 		throughput, mean, p99 := numbers(t, row[3]), numbers(t, row[4]), numbers(t, row[5])
 		for i := range throughput {
 			lines = append(lines, results.TrialLine{PointIndex: int32(point), Coordinates: map[string]string{"clients": row[1], "variant": row[2]},
-				Outcome: stats.Succeeded, Repetition: int32(i), Throughput: throughput[i], MeanMillis: mean[i], P50Millis: mean[i], P99Millis: p99[i], Committed: 1000, Aborted: 10})
+				Outcome: stats.Succeeded, Repetition: int32(i), Throughput: throughput[i], MeanMillis: mean[i], P50Millis: mean[i], P90Millis: 2 * mean[i],
+				P99Millis: p99[i], P999Millis: 2 * p99[i], Committed: 1000, Aborted: 10, Errors: 3, Timeouts: 2, CorrectClients: int32(numbers(t, row[1])[0] * 4 / 5)})
 		}
 	}
 	return lines
+}
+
+// docRecoveries reads the table of the fault and adds it to the trials.
+func docRecoveries(t *testing.T, page string, lines []results.TrialLine) {
+	t.Helper()
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \| (\S+) \| ([0-9., ]+) \| ([0-9., ]+) \| ([>0-9., ]+) \| ([0-9., ]+) \|$`).FindAllStringSubmatch(page, -1)
+	if len(rows) != 2 {
+		t.Fatalf("%d rows about the fault, want 2", len(rows))
+	}
+	for _, row := range rows {
+		detect, dip, back, lost := numbers(t, row[3]), numbers(t, row[4]), numbers(t, strings.ReplaceAll(row[5], ">", "")), numbers(t, row[6])
+		for i := range lines {
+			l := &lines[i]
+			if k := l.Repetition; l.Coordinates["clients"] == row[1] && l.Coordinates["variant"] == row[2] {
+				l.Recovery = []results.Recovery{{Fault: "crash", Time: 1, Dipped: true, Recovered: !strings.Contains(row[5], ">"), DetectMillis: detect[k], Depth: dip[k],
+					RecoverMillis: back[k], LostTransactions: lost[k]}}
+			}
+		}
+	}
+}
+
+// docMeasurements gives the trials what the page says Prometheus gave.
+func docMeasurements(t *testing.T, page string, lines []results.TrialLine) {
+	t.Helper()
+	rows := regexp.MustCompile(`(?m)^\| (\S+) \| ([0-9.]+, [0-9., ]+) \|$`).FindAllStringSubmatch(page, -1)
+	if len(rows) != 2 {
+		t.Fatalf("%d rows about the measurement, want 2", len(rows))
+	}
+	for _, row := range rows {
+		xs := numbers(t, row[2])
+		for i := range lines {
+			if l := &lines[i]; l.Coordinates["clients"] == "5" && l.Coordinates["variant"] == row[1] {
+				l.Measurements = []results.Measurement{{Name: measurements[0], Value: &xs[l.Repetition]}}
+			}
+		}
+	}
+}
+
+// functionNames are those that the language lists when it knows none that is similar.
+func functionNames(t *testing.T) []string {
+	t.Helper()
+	_, list, found := strings.Cut(claims.Check(v1alpha1.Claim{Expr: "zzzzzzzz() < 1"}, nil, nil).Error(), "the functions are ")
+	if !found {
+		t.Fatal("the language does not list its functions")
+	}
+	return strings.Split(list, ", ")
 }
 
 func numbers(t *testing.T, list string) []float64 {
@@ -116,7 +178,7 @@ func docClaims(t *testing.T, block string, axes []results.Axis, points []results
 		if r.Verdict != want[i][1] {
 			t.Errorf("%s is %s, the page says %s; %s", r.Name, r.Verdict, want[i][1], r.Message)
 		}
-		if err := claims.Check(cs[i], axes); (err == nil) != (cs[i].Name != "forgotten") {
+		if err := claims.Check(cs[i], axes, faults, measurements...); (err == nil) != (cs[i].Name != "forgotten") {
 			t.Errorf("%s: check says %v", r.Name, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,6 +52,7 @@ type run struct {
 
 	missing []string // what was needed and is not there
 	notes   []string // what was compared, in the order of the expression
+	remarks []string // what a reader of the numbers must know
 	counts  []int    // trials of the points that were read
 	unknown bool     // some comparison had no interval
 }
@@ -61,6 +63,11 @@ func newRun(p *program, points []results.PointResult, lines []results.TrialLine)
 		if line.Outcome == stats.Succeeded {
 			s[line.PointIndex] = append(s[line.PointIndex], line)
 		}
+	}
+	for _, trials := range s { // what is drawn or paired must not depend on the order in which trials are seen
+		slices.SortFunc(trials, func(a, b results.TrialLine) int {
+			return cmp.Or(cmp.Compare(a.Repetition, b.Repetition), cmp.Compare(a.Number, b.Number))
+		})
 	}
 	return &run{program: p, points: points, samples: s, lines: lines}
 }
@@ -85,6 +92,9 @@ func (r *run) truth(e celast.Expr) truth {
 	case operators.LogicalNot:
 		return r.truth(args[0]).not()
 	}
+	if _, ok := functions[call.FunctionName()]; ok {
+		return r.decide(call, e.ID())
+	}
 	return r.compare(call)
 }
 
@@ -99,17 +109,22 @@ func (r *run) compare(call celast.CallExpr) truth {
 	if call.FunctionName() == operators.Greater || call.FunctionName() == operators.GreaterEquals {
 		less, greater = right, left
 	}
+	symbol, _ := operators.FindReverse(call.FunctionName())
+	if absent := cmp.Or(left.absent, right.absent); absent != "" {
+		r.notes = append(r.notes, fmt.Sprintf("%s cannot be decided: %s", symbol, absent))
+		return unsettled
+	}
 	d, counts := r.samples.difference(less, greater)
 	r.counts = append(r.counts, counts...)
 	r.unknown = r.unknown || !d.Known
 	verdict := unsettled
 	switch {
+	case !d.Known:
 	case d.Low > 0 || orEqual && d.Low == 0:
 		verdict = holds
 	case d.High < 0 || !orEqual && d.High == 0:
 		verdict = fails
 	}
-	symbol, _ := operators.FindReverse(call.FunctionName())
 	a, _ := r.samples.estimate(left)
 	b, _ := r.samples.estimate(right)
 	r.notes = append(r.notes, fmt.Sprintf("%s %s %s %s: difference %s", show(a, left.unit), symbol, show(b, right.unit), verdict, show(d, unitOf(left, right))))
@@ -126,6 +141,14 @@ func unitOf(a, b quantity) unit {
 
 // quantity evaluates an expression of a type other than bool. What is missing is noted; the value means nothing then.
 func (r *run) quantity(e celast.Expr) quantity {
+	q := r.value(e)
+	if !isFinite(q.value) && len(r.missing) == 0 {
+		r.missing = append(r.missing, "a division by zero, or a number too large")
+	}
+	return q
+}
+
+func (r *run) value(e celast.Expr) quantity {
 	if e.Kind() == celast.LiteralKind {
 		switch v := e.AsLiteral().(type) {
 		case types.Int:
@@ -136,8 +159,8 @@ func (r *run) quantity(e celast.Expr) quantity {
 	}
 	call := e.AsCall()
 	args := call.Args()
-	if f, ok := functions[call.FunctionName()]; ok {
-		return r.read(f, call)
+	if _, ok := functions[call.FunctionName()]; ok {
+		return r.read(call, e.ID())
 	}
 	switch call.FunctionName() {
 	case "duration":
@@ -152,7 +175,6 @@ func (r *run) quantity(e celast.Expr) quantity {
 		return constant(0, q.unit).minus(q)
 	}
 	a, b := r.quantity(args[0]), r.quantity(args[1])
-	var q quantity
 	switch call.FunctionName() {
 	case operators.Add:
 		return a.plus(b)
@@ -160,51 +182,99 @@ func (r *run) quantity(e celast.Expr) quantity {
 		return a.minus(b)
 	case operators.Multiply:
 		return a.times(b)
-	case operators.Divide:
-		q = a.over(b)
 	}
-	if !isFinite(q.value) && len(r.missing) == 0 {
-		r.missing = append(r.missing, "a division by zero")
-	}
-	return q
+	return a.over(b)
 }
 
 // read is the value of a function that reads results.
-func (r *run) read(f function, call celast.CallExpr) quantity {
-	at, err := r.selector(call)
+func (r *run) read(call celast.CallExpr, id int64) quantity {
+	a, err := r.arguments(call, id)
 	if err != nil { // compile and Check have refused it
 		r.missing = append(r.missing, err.Error())
 		return quantity{}
 	}
+	f := functions[call.FunctionName()]
+	switch f.points {
+	case ofTwoVariants:
+		return r.ratioOf(a)
+	case curvesOfTwo:
+		return r.crossover(a)
+	case atKnee:
+		return r.knee(a, unitOfType(f.result))
+	}
+	found := r.find(a.at)
+	asked := showCoordinates(a.at)
+	switch {
+	case len(found) == 0:
+		r.missing = append(r.missing, "no point has "+asked)
+	case len(found) > 1 && !f.open():
+		r.missing = append(r.missing, fmt.Sprintf("%d points match %s and %s reads one", len(found), asked, call.FunctionName()))
+	}
+	by := a.metric // what chooses among several points
+	if f.points == atPeak {
+		by = metric{name: stats.Throughput}
+	}
+	var best results.PointResult
+	value, some := 0.0, false
+	for _, p := range found {
+		xs := r.valuesAt(p, by)
+		if len(xs) == 0 {
+			continue
+		}
+		if x := stats.Aggregate(xs).Mean; !some || f.points == leastMean && x < value || f.points != leastMean && x > value {
+			best, value, some = p, x, true
+		}
+	}
+	if !some {
+		return quantity{}
+	}
+	return r.meanAt(best, a.metric, unitOfType(f.result))
+}
+
+// find lists the points with these coordinates.
+func (r *run) find(at []coordinate) []results.PointResult {
 	var found []results.PointResult
 	for _, p := range r.points {
 		if matches(p, at) {
 			found = append(found, p)
 		}
 	}
-	asked := showSelector(at)
-	switch {
-	case len(found) == 0:
-		r.missing = append(r.missing, "no point has "+asked)
-	case len(found) > 1 && !f.greatest:
-		r.missing = append(r.missing, fmt.Sprintf("%d points match %s and %s reads one", len(found), asked, call.FunctionName()))
+	return found
+}
+
+// valuesAt are a metric of the valid trials of a point, by repetition. Where there is none, or one of them lacks it, that is noted.
+func (r *run) valuesAt(p results.PointResult, m metric) []float64 {
+	if len(r.samples[p.Index]) == 0 {
+		r.missing = append(r.missing, r.whyEmpty(p))
+		return nil
 	}
-	best := quantity{}
-	for _, p := range found {
-		mine := r.samples[p.Index]
-		if len(mine) == 0 {
-			r.missing = append(r.missing, r.whyEmpty(p))
-			continue
+	var xs []float64
+	for _, line := range r.samples[p.Index] {
+		x, err := m.of(line)
+		if err != nil {
+			r.missing = append(r.missing, showPoint(p.Coordinates)+": "+err.Error())
+			return nil
 		}
-		xs := make([]float64, len(mine))
-		for i, line := range mine {
-			xs[i] = stats.Of(line, f.metric)
+		if x.remark != "" {
+			r.remarks = append(r.remarks, fmt.Sprintf("trial %d: %s", line.Number, x.remark))
 		}
-		if value := stats.Aggregate(xs).Mean; best.gradient == nil || value > best.value {
-			best = quantity{value: value, unit: unitOfType(f.result), gradient: map[mean]float64{{point: p.Index, metric: f.metric}: 1}}
-		}
+		xs = append(xs, x.value)
 	}
-	return best
+	return xs
+}
+
+// meanAt is the mean of a metric at a point.
+func (r *run) meanAt(p results.PointResult, m metric, u unit) quantity {
+	xs := r.valuesAt(p, m)
+	if len(xs) == 0 {
+		return quantity{}
+	}
+	input := mean{point: p.Index, metric: m}
+	for _, line := range r.samples[p.Index] {
+		x, _ := m.of(line)
+		input.atLeast = input.atLeast || x.atLeast
+	}
+	return quantity{value: stats.Aggregate(xs).Mean, unit: u, gradient: map[mean]float64{input: 1}}
 }
 
 // whyEmpty says why a point has no valid trial.
@@ -234,17 +304,6 @@ func unitOfType(t *types.Type) unit {
 		return perSecond
 	}
 	return plain
-}
-
-func showSelector(at []coordinate) string {
-	if len(at) == 0 {
-		return "any coordinates"
-	}
-	parts := make([]string, len(at))
-	for i, c := range at {
-		parts[i] = c.axis + "=" + c.value
-	}
-	return strings.Join(parts, ", ")
 }
 
 // compact removes what was noted twice, in order.

@@ -3,6 +3,7 @@ package claims
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -23,21 +24,33 @@ const (
 // mean is one input of a quantity: the mean of a metric over the trials of a point.
 type mean struct {
 	point  int32
-	metric string
+	metric metric
+	// atLeast: the mean is a lower bound, since some trial shows no more.
+	atLeast bool
 }
 
-// quantity is a function of means: its value and its derivative by each of them.
+func (m mean) compare(n mean) int {
+	return cmp.Or(cmp.Compare(m.point, n.point), m.metric.compare(n.metric))
+}
+
+// quantity is a function of means: its value and its derivative by each of them. Or it has an interval of its own.
 type quantity struct {
 	value    float64
 	unit     unit
 	gradient map[mean]float64
 	// ratio is true for a quotient of measured quantities, times numbers: its interval is that of its logarithm.
 	ratio bool
+	// own interval, of what is no function of means, and the trials of the points that it rests on.
+	own    *stats.Estimate
+	counts []int
+	// absent says why there is no number and no verdict; contradicted: the trials show that there is none.
+	absent       string
+	contradicted bool
 }
 
 func constant(value float64, u unit) quantity { return quantity{value: value, unit: u} }
 
-func (q quantity) measured() bool { return len(q.gradient) > 0 }
+func (q quantity) measured() bool { return len(q.gradient) > 0 || q.own != nil || q.absent != "" }
 
 // combine is value, a function of a and b, whose derivatives by them are da and db.
 func combine(value float64, u unit, a quantity, da float64, b quantity, db float64) quantity {
@@ -87,30 +100,38 @@ type samples map[int32][]results.TrialLine
 // The metrics of one trial depend on each other (a closed loop that is faster has a shorter latency), so the linearised quantity is computed for
 // each trial first; only points are independent of each other.
 func (s samples) estimate(q quantity) (stats.Estimate, []int) {
-	byPoint := map[int32]map[string]float64{}
-	for m, g := range q.gradient {
-		if byPoint[m.point] == nil {
-			byPoint[m.point] = map[string]float64{}
-		}
-		byPoint[m.point][m.metric] = g
+	if q.own != nil {
+		return *q.own, q.counts
 	}
+	inputs := slices.SortedFunc(maps.Keys(q.gradient), mean.compare)
 	var terms []stats.Term
 	var counts []int
-	for _, point := range sortedKeys(byPoint) {
-		gradient := byPoint[point]
+	low, high := false, false // the quantity is a bound: it may be any number below, or above
+	for i := 0; i < len(inputs); {
+		point := inputs[i].point
 		linear := make([]float64, len(s[point]))
-		for i, line := range s[point] {
-			for _, metric := range sortedKeys(gradient) {
-				linear[i] += gradient[metric] * stats.Of(line, metric)
+		for ; i < len(inputs) && inputs[i].point == point; i++ {
+			g := q.gradient[inputs[i]]
+			low, high = low || inputs[i].atLeast && g < 0, high || inputs[i].atLeast && g > 0
+			for k, line := range s[point] {
+				x, _ := inputs[i].metric.of(line) // what is missing was found when it was read
+				linear[k] += g * x.value
 			}
 		}
 		terms = append(terms, stats.Term{Gradient: 1, Sample: stats.Aggregate(linear)})
 		counts = append(counts, len(linear))
 	}
+	e := stats.Propagate(q.value, terms)
 	if q.ratio {
-		return stats.PropagateRatio(q.value, terms), counts
+		e = stats.PropagateRatio(q.value, terms)
 	}
-	return stats.Propagate(q.value, terms), counts
+	if low {
+		e.Low = math.Inf(-1)
+	}
+	if high {
+		e.High = math.Inf(1)
+	}
+	return e, counts
 }
 
 // difference estimates b - a. Against a constant, the interval of the other side is used as it is, so that a comparison with a bound agrees
@@ -129,12 +150,29 @@ func (s samples) difference(a, b quantity) (stats.Estimate, []int) {
 
 // show writes an estimate with the decimals that its interval supports.
 func show(e stats.Estimate, u unit) string {
-	decimals := stats.Decimals(e.Value, (e.High-e.Low)/2)
+	half := (e.High - e.Low) / 2
+	switch {
+	case math.IsInf(e.High, 1) && math.IsInf(e.Low, -1):
+		half = 0
+	case math.IsInf(e.High, 1):
+		half = e.Value - e.Low
+	case math.IsInf(e.Low, -1):
+		half = e.High - e.Value
+	}
+	decimals := stats.Decimals(e.Value, half)
 	text := number(e.Value, decimals) + suffix(u)
 	if !e.Known || e.Low == e.High {
 		return text
 	}
-	return fmt.Sprintf("%s [%s, %s]", text, number(e.Low, decimals), number(e.High, decimals))
+	return fmt.Sprintf("%s [%s, %s]", text, end(e.Low, decimals), end(e.High, decimals))
+}
+
+// end of an interval; a side without an end is left open.
+func end(x float64, decimals int) string {
+	if math.IsInf(x, 0) {
+		return "..."
+	}
+	return number(x, decimals)
 }
 
 // number writes x without a negative zero.

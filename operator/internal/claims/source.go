@@ -56,6 +56,9 @@ type bracket struct {
 // newSource rewrites an expression.
 func newSource(expr string) (source, error) {
 	r := &rewriter{source: source{author: []rune(expr)}}
+	if n := len(r.source.author); n > maxLength {
+		return source{}, r.source.errorAt(maxLength, "the expression has %d characters; at most %d are possible", n, maxLength)
+	}
 	r.tokens = tokens(r.source.author)
 	for i := range r.tokens {
 		if err := r.token(i); err != nil {
@@ -81,6 +84,9 @@ func (r *rewriter) token(i int) error {
 			r.emit(t.at, []rune("{"))
 		}
 		r.open = append(r.open, b)
+		if len(r.open) > maxDepth {
+			return r.source.errorAt(t.at, "brackets nest deeper than %d", maxDepth)
+		}
 		return nil
 	case t.is(")") || t.is("]") || t.is("}"):
 		if r.top().keywords {
@@ -231,27 +237,63 @@ func isDuration(s []rune) bool {
 
 // Error is what is wrong with an expression, and where.
 type Error struct {
-	Line, Column int // from 1, in characters
+	Line, Column int    // from 1, in characters
+	Token        string // what stands there; empty at the end of the expression
 	Message      string
 }
 
 func (e *Error) Error() string {
-	if e.Line > 1 {
-		return fmt.Sprintf("expr: line %d, column %d: %s", e.Line, e.Column, e.Message)
+	at := "at the end"
+	if e.Token != "" {
+		at = fmt.Sprintf("at %s", e.Token)
 	}
-	return fmt.Sprintf("expr: column %d: %s", e.Column, e.Message)
+	return fmt.Sprintf("expr: %d:%d, %s: %s", e.Line, e.Column, at, e.Message)
 }
+
+// maxToken is how much of a token an error shows.
+const maxToken = 40
 
 // errorAt is an error at an offset of the author's text.
 func (s source) errorAt(offset int, format string, args ...any) *Error {
 	e := &Error{Line: 1, Column: 1, Message: fmt.Sprintf(format, args...)}
-	for _, c := range s.author[:min(offset, len(s.author))] {
+	t := s.tokenAt(offset)
+	if e.Token = string(t.runes); len(t.runes) > maxToken {
+		e.Token = string(t.runes[:maxToken]) + "..."
+	}
+	for _, c := range s.author[:min(t.at, len(s.author))] {
 		e.Column++
 		if c == '\n' {
 			e.Line, e.Column = e.Line+1, 1
 		}
 	}
 	return e
+}
+
+// tokenAt is the token that holds an offset of the author's text, or the next one where there is space. At the end it has no characters.
+func (s source) tokenAt(offset int) token {
+	for _, t := range tokens(s.author) {
+		if t.kind != tokenSpace && t.at+len(t.runes) > offset {
+			return t
+		}
+	}
+	return token{at: len(s.author)}
+}
+
+// nameOf is the offset of the name of the function whose call CEL reports at offset: at its opening bracket.
+func (s source) nameOf(offset int) int {
+	name := offset
+	for _, t := range tokens(s.author) {
+		if t.at >= offset {
+			break
+		}
+		if t.kind != tokenSpace {
+			name = t.at
+		}
+	}
+	if s.tokenAt(offset).is("(") {
+		return name
+	}
+	return offset
 }
 
 // offset of the author's text for a line (from 1) and column (from 0) of the rewritten text.

@@ -50,6 +50,7 @@ type Options struct {
 	Log        logr.Logger
 	Identifier Identifier
 	Store      Store
+	Archive    Archive
 	// Notify is called when a trial's reports changed in a way that a controller cares about. It must not block.
 	Notify func(trial types.NamespacedName)
 	// Leading reports whether this manager leads. Others answer 503.
@@ -73,6 +74,7 @@ type session struct {
 	changed   chan struct{} // closed and replaced when directive changes
 	report    *protocol.Report
 	reported  time.Time
+	tickets   int // that were given for files
 }
 
 // New returns a coordinator that knows no pod.
@@ -173,6 +175,11 @@ func significant(r *protocol.Report) protocol.Report {
 	s.Containers = append([]protocol.ContainerState(nil), r.Containers...)
 	for i := range s.Containers {
 		s.Containers[i].Tail = ""
+	}
+	if r.Network != nil {
+		n := *r.Network
+		n.Links, n.Dropped, n.DroppedWhy, n.LateP99, n.Late = nil, 0, "", 0, 0
+		s.Network = &n
 	}
 	return s
 }

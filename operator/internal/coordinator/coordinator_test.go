@@ -183,6 +183,20 @@ func TestOnlyWhatMattersWakesTheController(t *testing.T) {
 	if len(f.notified) != 1 {
 		t.Error("being ready did not wake the controller up")
 	}
+	<-f.notified
+	measured := protocol.Report{Ready: true, Network: &protocol.NetworkReport{Baseline: true}}
+	f.sync(t, "u1", measured)
+	<-f.notified
+	measured.Network = &protocol.NetworkReport{Baseline: true, Late: time.Millisecond, Links: []protocol.LinkReport{{Peer: "r1", CanarySent: 7}}}
+	f.sync(t, "u1", measured)
+	if len(f.notified) != 0 {
+		t.Error("canaries woke the controller up")
+	}
+	measured.Network = &protocol.NetworkReport{Baseline: true, Lost: "the map is empty"}
+	f.sync(t, "u1", measured)
+	if len(f.notified) != 1 {
+		t.Error("the loss of links did not wake the controller up")
+	}
 }
 
 // An agent hangs up on a report to send a newer one. On a busy manager the older one may come through later; it used to be believed, and the agent

@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
 // Server listens for the agents. It runs in every manager, leading or not, so that a manager that does not lead says so instead of leaving an agent in
 // the dark.
 type Server struct {
-	Handler           http.Handler
-	Address           string
-	CertFile, KeyFile string
-	Log               logr.Logger
+	Handler http.Handler
+	Address string
+	// GetCertificate returns the certificate for a new connection. Connections outlive its renewal.
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Log            logr.Logger
 }
 
 // NeedLeaderElection is false: see Server.
@@ -29,15 +29,9 @@ const shutdownTimeout = 2 * time.Second
 
 // Start serves until the context ends.
 func (s *Server) Start(ctx context.Context) error {
-	certs, err := certwatcher.New(s.CertFile, s.KeyFile)
-	if err != nil {
-		return fmt.Errorf("read the coordinator's certificate: %w", err)
-	}
-	watching := make(chan error, 1)
-	go func() { watching <- certs.Start(ctx) }()
 	server := &http.Server{
 		Addr: s.Address, Handler: s.Handler, ReadHeaderTimeout: 10 * time.Second,
-		TLSConfig: &tls.Config{GetCertificate: certs.GetCertificate, MinVersion: tls.VersionTLS13},
+		TLSConfig: &tls.Config{GetCertificate: s.GetCertificate, MinVersion: tls.VersionTLS13},
 	}
 	serving := make(chan error, 1)
 	go func() { serving <- server.ListenAndServeTLS("", "") }()
@@ -45,10 +39,6 @@ func (s *Server) Start(ctx context.Context) error {
 	select {
 	case err := <-serving:
 		return fmt.Errorf("listen for agents: %w", err)
-	case err := <-watching:
-		if err != nil {
-			return fmt.Errorf("watch the coordinator's certificate: %w", err)
-		}
 	case <-ctx.Done():
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)

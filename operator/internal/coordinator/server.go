@@ -28,6 +28,8 @@ func (c *Coordinator) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/results", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
 		c.keep(w, r, uid, protocol.ResultsLimit, "the client's results", c.Store.StoreResults)
 	}))
+	mux.HandleFunc("POST /v1/upload", c.forPod(c.upload))
+	mux.HandleFunc("POST /v1/keep", c.forPod(c.keepPart))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !c.Leading() {
 			// The connection is closed so that the agent's next one may reach the manager that leads.

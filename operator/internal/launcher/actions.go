@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -15,44 +16,21 @@ var errCalledOff = errors.New("called off, since the container was stopped befor
 
 // plannedKill is a Kill, from its arrival on.
 type plannedKill struct {
-	begun     bool
-	permitted chan struct{} // closed by a Go
-	done      chan struct{}
-	result    KillResult
-}
-
-// killOf finds or makes the kill of that ID: its Go may come first. The caller holds l.mu.
-func (l *Launcher) killOf(id string) *plannedKill {
-	k := l.kills[id]
-	if k == nil {
-		k = &plannedKill{permitted: make(chan struct{}), done: make(chan struct{})}
-		l.kills[id] = k
-	}
-	return k
-}
-
-// permit lets the kill of that ID happen.
-func (l *Launcher) permit(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	k := l.killOf(id)
-	select {
-	case <-k.permitted:
-	default:
-		close(k.permitted)
-	}
+	done   chan struct{}
+	result KillResult
 }
 
 // kill arms a kill, or joins the one of the same ID, and waits for its end.
 func (l *Launcher) kill(request Kill) KillResult {
 	l.mu.Lock()
-	k := l.killOf(request.ID)
-	if !k.begun {
-		k.begun = true
+	k := l.kills[request.ID]
+	if k == nil {
+		k = &plannedKill{done: make(chan struct{})}
+		l.kills[request.ID] = k
 		go func() {
 			defer close(k.done)
 			var err error
-			if k.result, err = l.carryOutKill(request, k); err != nil {
+			if k.result, err = l.carryOutKill(request); err != nil {
 				k.result.Error = err.Error()
 			}
 		}()
@@ -62,34 +40,67 @@ func (l *Launcher) kill(request Kill) KillResult {
 	return k.result
 }
 
-func (l *Launcher) carryOutKill(request Kill, k *plannedKill) (result KillResult, err error) {
-	if SleepUntil(l.planned, request.AtMonotonicNanos) != nil {
-		return result, errCalledOff
+func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
+	alarms := l.setAlarms(request.AtMonotonicNanos, unix.SIGKILL, func() bool {
+		return !request.AwaitPermit || l.permit.given(request.AtMonotonicNanos)
+	})
+	defer alarms.close()
+	if len(alarms.each) > 0 {
+		l.struckAt.Store(request.AtMonotonicNanos)
+		defer l.struckAt.Store(0)
 	}
-	if request.AwaitGo {
-		select {
-		case <-k.permitted:
-		case <-l.planned.Done():
-			return result, errCalledOff
-		}
+	// One thread from the wait to the signal: what wakes is what kills.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if SleepUntil(l.planned, request.AtMonotonicNanos) != nil || request.AwaitPermit && l.awaitPermit(request.AtMonotonicNanos) != nil {
+		return result, errCalledOff
 	}
 	l.holding.Store(true)
 	result.KilledAt = Monotonic()
-	if result.ConfirmedAt, err = l.killAll(killTimeout); err != nil {
+	struck := alarms.struck()
+	if struck != 0 {
+		result.KilledAt = struck
+		if !l.allIn(alarms.group) {
+			struck = 0 // some get their signal only now
+		}
+	}
+	if result.ConfirmedAt, result.ReapedAt, err = l.killAll(struck, killTimeout); err != nil {
 		return result, err
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	clear(l.pauses.inForce) // nothing is left that could go on
 	if l.state.Process != Held {
 		// Nothing ran when the kill came; it is down all the same and stays so.
 		l.state.Process, l.state.Asked = Held, true
 		l.tell()
 	}
-	return result, nil
+	l.mu.Unlock()
+	return result, empty(request.Empty)
+}
+
+// awaitPermit looks often at first. As a rule the permit is long there; it is late when the agent is, or was restarted.
+func (l *Launcher) awaitPermit(instant int64) error {
+	const often, seldom, hurry = 50 * time.Microsecond, 5 * time.Millisecond, 100 * time.Millisecond
+	began := Monotonic()
+	for !l.permit.given(instant) {
+		if err := l.planned.Err(); err != nil {
+			return err
+		}
+		pause := often
+		if time.Duration(Monotonic()-began) > hurry {
+			pause = seldom
+		}
+		// The kernel's sleep and not the runtime's, which would let the thread go.
+		ts := unix.NsecToTimespec(int64(pause))
+		_ = unix.Nanosleep(&ts, nil) // woken early, it looks early
+	}
+	return nil
 }
 
 // revive starts the killed process again, once for each ID.
 func (l *Launcher) revive(request Revive) ReviveResult {
+	l.pauses.signalling.Lock()
+	defer l.pauses.signalling.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if done, ok := l.revives[request.ID]; ok {
@@ -119,22 +130,25 @@ func (l *Launcher) stop(request Stop) error {
 	if err != nil {
 		return err
 	}
+	l.pauses.signalling.Lock()
 	l.mu.Lock()
 	l.stopping = true
 	l.callOff()
+	l.endPauses() // a process that is stopped hears no signal but SIGKILL
 	process, exited, flushed := l.main, l.exited, l.flushed
 	if process != 0 && number != syscall.SIGKILL {
 		// Under the lock the process cannot have been reaped, so the number is its own.
 		_ = unix.Kill(process, number)
 	}
 	l.mu.Unlock()
+	l.pauses.signalling.Unlock()
 	if process != 0 && number != syscall.SIGKILL {
 		select {
 		case <-exited:
 		case <-time.After(request.Grace):
 		}
 	}
-	if _, err := l.killAll(killTimeout); err != nil {
+	if _, _, err := l.killAll(0, killTimeout); err != nil {
 		return err
 	}
 	if flushed != nil {
@@ -162,6 +176,7 @@ type auxiliary struct {
 
 // run starts a command, or joins the one of the same ID, and waits for its end.
 func (l *Launcher) run(request Run) RunResult {
+	l.pauses.signalling.Lock()
 	l.mu.Lock()
 	r := l.runs[request.ID]
 	if r == nil {
@@ -177,6 +192,7 @@ func (l *Launcher) run(request Run) RunResult {
 		}
 	}
 	l.mu.Unlock()
+	l.pauses.signalling.Unlock()
 	<-r.done
 	return r.result
 }
@@ -184,6 +200,9 @@ func (l *Launcher) run(request Run) RunResult {
 func (l *Launcher) launchAuxiliary(r *auxiliary, request Run) (int, error) {
 	if l.holding.Load() {
 		return 0, errors.New("the container is held down by a fault and runs no command")
+	}
+	if len(l.pauses.inForce) > 0 {
+		return 0, errors.New("the container is paused by a fault and runs no command")
 	}
 	read, write, err := pipe()
 	if err != nil {

@@ -7,15 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
+	"strings"
 	"sync"
 )
 
 // ErrGone says that the launcher's end of the socket is closed.
 var ErrGone = errors.New("the launcher is gone")
 
-// Client is the agent's end of a launcher's socket.
+// Client is the agent's end of a launcher's socket, and of the word beside it.
 type Client struct {
 	conn    net.Conn
+	permit  *permit
 	onState func(State)
 
 	mu      sync.Mutex
@@ -33,15 +36,20 @@ func Dial(ctx context.Context, path string, onState func(State)) (*Client, error
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{conn: conn, onState: onState, encoder: json.NewEncoder(conn), waiting: map[int64]chan Response{}, gone: make(chan struct{})}
+	word, err := openPermit(strings.TrimSuffix(path, filepath.Ext(path))+permitSuffix, 0)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("share a word with the launcher: %w", err)
+	}
+	c := &Client{conn: conn, permit: word, onState: onState, encoder: json.NewEncoder(conn), waiting: map[int64]chan Response{}, gone: make(chan struct{})}
 	go c.read()
 	response, err := c.Call(ctx, Request{Look: &Look{}})
 	if err != nil {
-		conn.Close()
+		c.Close()
 		return nil, err
 	}
 	if response.State == nil {
-		conn.Close()
+		c.Close()
 		return nil, fmt.Errorf("the launcher at %s does not tell its state", path)
 	}
 	return c, nil
@@ -51,7 +59,13 @@ func Dial(ctx context.Context, path string, onState func(State)) (*Client, error
 func (c *Client) Gone() <-chan struct{} { return c.gone }
 
 // Close ends the connection. What the launcher was told goes on.
-func (c *Client) Close() error { return c.conn.Close() }
+func (c *Client) Close() error {
+	c.permit.close()
+	return c.conn.Close()
+}
+
+// Permit lets every kill up to that of the instant, on CLOCK_MONOTONIC, happen. It takes no time and wakes nobody. A closed client permits nothing.
+func (c *Client) Permit(instant int64) { c.permit.give(instant) }
 
 // Call sends a request and waits for its answer. An answer that reports an error is returned as that error.
 func (c *Client) Call(ctx context.Context, request Request) (Response, error) {

@@ -16,6 +16,41 @@ func Monotonic() int64 {
 	return ts.Nano()
 }
 
+// WallAhead is how far a wall clock is ahead of CLOCK_MONOTONIC, in ns. Nil is this node's own, CLOCK_REALTIME. The two cannot be read at once, and a thread that
+// loses the processor in between, as on a busy node happens for milliseconds, is that much off, so the closest of a few readings counts.
+func WallAhead(wall func() int64) int64 {
+	const closeEnough, readings = int64(10 * time.Microsecond), 10
+	if wall == nil {
+		wall = realtime
+	}
+	var ahead, closest int64
+	for i := range readings {
+		before := Monotonic()
+		now := wall()
+		after := Monotonic()
+		if i == 0 || after-before < closest {
+			closest, ahead = after-before, now-(before+after)/2
+		}
+		if closest <= closeEnough {
+			break
+		}
+	}
+	return ahead
+}
+
+func realtime() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &ts) // as Monotonic
+	return ts.Nano()
+}
+
+// threadTime is the processor time of the calling thread, in ns. It means something only between calls on one thread.
+func threadTime() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // as Monotonic
+	return ts.Nano()
+}
+
 // coarse is how long before the instant SleepUntil changes from a timer of the runtime, which can be called off, to one of the kernel.
 const coarse = 20 * time.Millisecond
 

@@ -49,6 +49,12 @@ type Launcher struct {
 	tail           tail
 	// holding: a kill has begun and no revive has followed. Not under mu: see killAll.
 	holding atomic.Bool
+	// struckAt is the instant at which the kernel kills the processes, while an alarm is set for that.
+	struckAt atomic.Int64
+	// rehearsal of alarms, whether it is over, and why there are none.
+	rehearsal sync.Once
+	tried     atomic.Bool
+	noAlarm   error
 	// planned is done when a Stop calls off what lies in the future.
 	planned context.Context
 	callOff context.CancelFunc
@@ -62,7 +68,9 @@ type Launcher struct {
 	flushed  chan struct{} // closed when streams is 0
 	stopping bool
 	kills    map[string]*plannedKill
+	permit   *permit
 	revives  map[string]ReviveResult
+	pauses   pauses
 	runs     map[string]*auxiliary
 	byPID    map[int]*auxiliary
 	conns    map[*connection]struct{}
@@ -102,6 +110,7 @@ func newLauncher(ctx context.Context, options Options) (*Launcher, error) {
 		state:   State{Incarnation: fmt.Sprintf("%d-%d", os.Getpid(), Monotonic()), Process: Waiting},
 		kills:   map[string]*plannedKill{},
 		revives: map[string]ReviveResult{},
+		pauses:  pauses{planned: map[string]*plannedPause{}, inForce: map[string]bool{}},
 		runs:    map[string]*auxiliary{},
 		byPID:   map[int]*auxiliary{},
 		conns:   map[*connection]struct{}{},
@@ -118,6 +127,9 @@ func newLauncher(ctx context.Context, options Options) (*Launcher, error) {
 	}
 	if l.stderr, err = openKeeper(filepath.Join(options.OutDir, options.Name+".stderr"), options.OutputLimit); err != nil {
 		return nil, fmt.Errorf("keep stderr: %w", err)
+	}
+	if l.permit, err = openPermit(filepath.Join(options.RunDir, options.Name+permitSuffix), os.O_CREATE); err != nil {
+		return nil, fmt.Errorf("share a word with the agent: %w", err)
 	}
 	l.mirrors = [2]*mirror{newMirror(options.Stdout), newMirror(options.Stderr)}
 	return l, nil
@@ -144,7 +156,7 @@ func (l *Launcher) listen() (net.Listener, error) {
 func (l *Launcher) end() {
 	l.holding.Store(true)
 	l.callOff()
-	_, _ = l.killAll(endTimeout) // process 1 takes survivors with it
+	_, _, _ = l.killAll(0, endTimeout) // process 1 takes survivors with it
 	for _, m := range l.mirrors {
 		m.close()
 	}
@@ -159,6 +171,8 @@ func (l *Launcher) end() {
 
 // start runs the process now or at an instant, once.
 func (l *Launcher) start(spec Start) error {
+	l.pauses.signalling.Lock()
+	defer l.pauses.signalling.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.spec != nil {
@@ -177,6 +191,8 @@ func (l *Launcher) start(spec Start) error {
 		if SleepUntil(l.planned, spec.AtMonotonicNanos) != nil {
 			return
 		}
+		l.pauses.signalling.Lock()
+		defer l.pauses.signalling.Unlock()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if !l.stopping && !l.holding.Load() {
@@ -186,7 +202,7 @@ func (l *Launcher) start(spec Start) error {
 	return nil
 }
 
-// launch starts the process of l.spec. The caller holds l.mu. A command that cannot be started has "exited" with 127, as in a shell, and the kept stderr
+// launch starts the process of l.spec. The caller holds l.mu, and before it the mutex of pauses. A command that cannot be started has "exited" with 127, as in a shell, and the kept stderr
 // and the tail say why.
 func (l *Launcher) launch() {
 	l.exited, l.flushed = make(chan struct{}), make(chan struct{})
@@ -273,8 +289,9 @@ func (l *Launcher) ended(pid, code int) {
 	}
 	l.main = 0
 	l.state.Process, l.state.ExitCode, l.state.ExitedAt = Exited, code, Monotonic()
-	l.state.Asked = l.stopping || l.holding.Load()
-	if l.holding.Load() {
+	killed := l.holding.Load() || l.struck()
+	l.state.Asked = l.stopping || killed
+	if killed {
 		l.state.Process = Held
 	}
 	close(l.exited)
@@ -290,9 +307,16 @@ func (l *Launcher) ended(pid, code int) {
 	})
 }
 
+// struck reports whether the kernel has killed the processes, before any thread of the launcher could take note of it.
+func (l *Launcher) struck() bool {
+	at := l.struckAt.Load()
+	return at != 0 && Monotonic() >= at-int64(rehearsalEarly)
+}
+
 // snapshot is the state with what changes all the time. The caller holds l.mu.
 func (l *Launcher) snapshot() State {
 	state := l.state
+	state.Paused = len(l.pauses.inForce) > 0
 	state.LeftOut = l.stdout.lost() + l.stderr.lost()
 	state.Tail = l.tail.String()
 	return state

@@ -31,6 +31,14 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	os.Unsetenv(launchVariable)
+	if os.Getpid() == 1 {
+		// As in a container, /proc shows the launcher's own PID namespace.
+		err := errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), syscall.Mount("proc", "/proc", "proc", 0, ""))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	limit, _ := strconv.ParseInt(os.Getenv("LIMIT"), 10, 64)
@@ -74,7 +82,7 @@ func newBox(t *testing.T, o boxOptions) *box {
 	b.cmd.Env = append(os.Environ(), launchVariable+"="+dir, fmt.Sprintf("LIMIT=%d", o.limit), "FROM=image")
 	b.cmd.Stdout = b.stdout
 	if o.first {
-		b.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+		b.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 	}
 	if err := b.cmd.Start(); err != nil {
 		if o.first && os.IsPermission(err) {
@@ -83,8 +91,13 @@ func newBox(t *testing.T, o boxOptions) *box {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		// Its processes would outlive it: outside a PID namespace nobody ends them.
+		left := descendants(b.cmd.Process.Pid)
 		b.cmd.Process.Kill()
 		b.cmd.Wait()
+		for _, pid := range left {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
 	})
 	b.client = b.dial()
 	return b
@@ -213,24 +226,57 @@ func TestAKillEndsTheWholeTreeAtItsInstant(t *testing.T) {
 	}
 }
 
-func TestAKillWaitsForItsGo(t *testing.T) {
+func TestAKillWaitsForItsPermit(t *testing.T) {
 	b := newBox(t, boxOptions{})
 	b.start("exec sleep 1000")
+	instant := Monotonic()
+	b.client.Permit(instant - 1) // of an earlier kill
 	done := make(chan KillResult, 1)
 	go func() {
-		response, err := b.client.Call(t.Context(), Request{Kill: &Kill{ID: "k", AtMonotonicNanos: Monotonic(), AwaitGo: true}})
+		response, err := b.client.Call(t.Context(), Request{Kill: &Kill{ID: "k", AtMonotonicNanos: instant, AwaitPermit: true}})
 		if err == nil && response.Kill != nil {
 			done <- *response.Kill
 		}
 	}()
 	time.Sleep(100 * time.Millisecond)
 	if state := b.state(); state.Process != Running {
-		t.Fatalf("without a go the process is %s", state.Process)
+		t.Fatalf("without a permit the process is %s", state.Process)
 	}
 	permitted := Monotonic()
-	b.call(Request{Go: &Go{ID: "k"}})
-	if result := <-done; result.KilledAt < permitted || result.Error != "" {
-		t.Errorf("the kill was at %d, before its go at %d (error %q)", result.KilledAt, permitted, result.Error)
+	b.client.Permit(instant)
+	result := <-done
+	if result.KilledAt < permitted || result.Error != "" {
+		t.Errorf("the kill was at %d, before its permit at %d (error %q)", result.KilledAt, permitted, result.Error)
+	}
+	if result.ConfirmedAt < result.KilledAt || result.ReapedAt < result.ConfirmedAt {
+		t.Errorf("killed at %d, dead at %d, reaped at %d; want that order", result.KilledAt, result.ConfirmedAt, result.ReapedAt)
+	}
+}
+
+func TestAPermitIsForOneKillAndThoseBeforeIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c"+permitSuffix)
+	ours, err := openPermit(path, os.O_CREATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := openPermit(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		give int64
+		want [3]bool // of kills at 10, 20 and 30
+	}{{0, [3]bool{}}, {20, [3]bool{true, true, false}}, {10, [3]bool{true, true, false}}, {30, [3]bool{true, true, true}}} {
+		theirs.give(step.give)
+		if got := [3]bool{ours.given(10), ours.given(20), ours.given(30)}; got != step.want {
+			t.Errorf("after a permit for %d: %v, want %v", step.give, got, step.want)
+		}
+	}
+	theirs.close()
+	theirs.close()
+	theirs.give(40)
+	if ours.given(40) {
+		t.Error("a closed permit was given")
 	}
 }
 

@@ -102,11 +102,15 @@ func (l *Launcher) handle(request Request) (response Response, err error) {
 	case request.Kill != nil:
 		result := l.kill(*request.Kill)
 		response.Kill = &result
-	case request.Go != nil:
-		l.permit(request.Go.ID)
 	case request.Revive != nil:
 		result := l.revive(*request.Revive)
 		response.Revive = &result
+	case request.Pause != nil:
+		result := l.pause(*request.Pause)
+		response.Pause = &result
+	case request.Resume != nil:
+		result := l.resume(*request.Resume)
+		response.Resume = &result
 	case request.Run != nil:
 		result := l.run(*request.Run)
 		response.Run = &result
@@ -114,6 +118,11 @@ func (l *Launcher) handle(request Request) (response Response, err error) {
 		response.File, err = l.pack(*request.Archive)
 	case request.Share != nil:
 		err = share(*request.Share)
+	case request.Measure != nil:
+		var usage Usage
+		if usage, err = measure(); err == nil {
+			response.Usage = &usage
+		}
 	default:
 		err = errors.New("the request asks for nothing that this launcher knows; agent and launcher must be of the same release")
 	}

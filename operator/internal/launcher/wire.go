@@ -28,11 +28,13 @@ type Request struct {
 	Start   *Start   `json:"start,omitempty"`
 	Stop    *Stop    `json:"stop,omitempty"`
 	Kill    *Kill    `json:"kill,omitempty"`
-	Go      *Go      `json:"go,omitempty"`
 	Revive  *Revive  `json:"revive,omitempty"`
+	Pause   *Pause   `json:"pause,omitempty"`
+	Resume  *Resume  `json:"resume,omitempty"`
 	Run     *Run     `json:"run,omitempty"`
 	Archive *Archive `json:"archive,omitempty"`
 	Share   *Share   `json:"share,omitempty"`
+	Measure *Measure `json:"measure,omitempty"`
 }
 
 // Look asks for the state.
@@ -58,18 +60,32 @@ type Stop struct {
 type Kill struct {
 	ID               string `json:"id"`
 	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
-	// AwaitGo makes the kill wait for a Go, should that not have come by the instant: the pod must be silent before anything dies.
-	AwaitGo bool `json:"awaitGo,omitempty"`
-}
-
-// Go permits the kill of that ID.
-type Go struct {
-	ID string `json:"id"`
+	// AwaitPermit makes the kill wait for Client.Permit, should that not have come by the instant: the pod must be silent before anything dies.
+	AwaitPermit bool `json:"awaitPermit,omitempty"`
+	// Empty lists directories that are emptied when no process is left, as a machine loses its memory or its disk. The answer waits for it. The directories
+	// themselves, other volumes mounted below them and a file system's own lost+found stay.
+	Empty []string `json:"empty,omitempty"`
 }
 
 // Revive runs the killed process again. The answer (Response.Revive) comes when it runs.
 type Revive struct {
 	ID string `json:"id"`
+}
+
+// Pause stops all processes with SIGSTOP at an instant, those that they fork included. The answer (Response.Pause) comes when every thread of them has
+// stopped.
+type Pause struct {
+	ID               string `json:"id"`
+	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
+}
+
+// Resume ends a Pause at an instant: the processes go on with SIGCONT, unless another Pause is in force. The answer (Response.Resume) comes when none is
+// stopped any more.
+type Resume struct {
+	ID string `json:"id"`
+	// Pause is the ID of the one that it ends. It may be planned still.
+	Pause            string `json:"pause"`
+	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
 }
 
 // Run runs one more command beside the container's process, in its environment and directory. The answer (Response.Run) comes when it is over.
@@ -100,8 +116,11 @@ type Response struct {
 	State  *State        `json:"state,omitempty"`
 	Kill   *KillResult   `json:"kill,omitempty"`
 	Revive *ReviveResult `json:"revive,omitempty"`
+	Pause  *PauseResult  `json:"pause,omitempty"`
+	Resume *PauseResult  `json:"resume,omitempty"`
 	Run    *RunResult    `json:"run,omitempty"`
 	File   string        `json:"file,omitempty"`
+	Usage  *Usage        `json:"usage,omitempty"`
 }
 
 // The states of a process, in the words of package protocol, which is not imported here: it knows the API types, and what is linked into
@@ -133,6 +152,8 @@ type State struct {
 	Asked bool `json:"asked,omitempty"`
 	// Stopped: a Stop is done; nothing runs and nothing will.
 	Stopped bool `json:"stopped,omitempty"`
+	// Paused: a Pause is in force.
+	Paused bool `json:"paused,omitempty"`
 	// OutputComplete: no process holds the output open any more, and all of it is in the files.
 	OutputComplete bool `json:"outputComplete,omitempty"`
 	// LeftOut is how many bytes of output were not kept, since the file was full.
@@ -141,17 +162,29 @@ type State struct {
 	Tail string `json:"tail,omitempty"`
 }
 
-// KillResult says when the processes were killed and when none was left.
+// KillResult says when the processes were killed. With all instants and an Error, the processes are dead, but a directory could not be emptied.
 type KillResult struct {
-	KilledAt    int64  `json:"killedAt,omitempty"`
-	ConfirmedAt int64  `json:"confirmedAt,omitempty"`
-	Error       string `json:"error,omitempty"`
+	// KilledAt is when SIGKILL was sent.
+	KilledAt int64 `json:"killedAt,omitempty"`
+	// ConfirmedAt is when no thread could get back to its program any more (Launcher.killAll says why); it is told only of what was reaped.
+	ConfirmedAt int64 `json:"confirmedAt,omitempty"`
+	// ReapedAt is when no process was left.
+	ReapedAt int64  `json:"reapedAt,omitempty"`
+	Error    string `json:"error,omitempty"`
 }
 
 // ReviveResult says when the process ran again.
 type ReviveResult struct {
 	StartedAt int64  `json:"startedAt,omitempty"`
 	Error     string `json:"error,omitempty"`
+}
+
+// PauseResult says when the processes were signalled, and when all of them had stopped, or ran again. A pause is told only when every thread was seen stopped; its
+// ConfirmedAt is when none could get back to its program any more (Launcher.awaitStates says why).
+type PauseResult struct {
+	SignalledAt int64  `json:"signalledAt,omitempty"`
+	ConfirmedAt int64  `json:"confirmedAt,omitempty"`
+	Error       string `json:"error,omitempty"`
 }
 
 // RunResult is what came of a Run.

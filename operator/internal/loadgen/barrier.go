@@ -22,7 +22,7 @@ const (
 )
 
 // barrier says that this generator is ready and waits for the start. Without a start file the run starts at once.
-func barrier(ctx context.Context, cfg Config, driver Driver) (protocol.StartSignal, error) {
+func barrier(ctx context.Context, cfg Config, drivers Drivers) (protocol.StartSignal, error) {
 	if cfg.Files.Ready != "" {
 		if err := writeFile(cfg.Files.Ready, nil); err != nil {
 			return protocol.StartSignal{}, fmt.Errorf("say that the client is ready: %w", err)
@@ -42,7 +42,7 @@ func barrier(ctx context.Context, cfg Config, driver Driver) (protocol.StartSign
 		if !errors.Is(err, fs.ErrNotExist) {
 			return s, err
 		}
-		if err := driver.Err(); err != nil {
+		if err := drivers.err(); err != nil {
 			return protocol.StartSignal{}, fmt.Errorf("wait for the start: %w", err)
 		}
 		select {

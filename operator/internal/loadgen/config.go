@@ -71,6 +71,8 @@ type Config struct {
 	Windows Windows `json:"windows"`
 	// Driver reaches the system.
 	Driver DriverConfig `json:"driver"`
+	// Misbehaving clients of this generator. Nil: there are none.
+	Misbehaving *Misbehaving `json:"misbehaving,omitempty"`
 	// Files to read and write.
 	Files Files `json:"files"`
 }
@@ -107,6 +109,15 @@ type DriverConfig struct {
 	Command []string `json:"command,omitempty"`
 	// Address of the echo server, host:port.
 	Address string `json:"address,omitempty"`
+}
+
+// Misbehaving clients load the system by a driver of their own, which is given other parameters. They take part in everything else like all clients, but
+// what they do is in no counter, no histogram and no timeline.
+type Misbehaving struct {
+	// Clients by their global index, ascending. Each is one of this generator's: from firstClient to before firstClient + clients. At least one; all may be.
+	Clients []int32 `json:"clients"`
+	// Driver of these clients.
+	Driver DriverConfig `json:"driver"`
 }
 
 // Files that a run reads and writes. An empty path: not used.
@@ -178,7 +189,8 @@ func (c Config) Validate() error {
 	if err := validateWindows(c.Windows.Timeline()); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, c.validateDriver()...)
+	errs = append(errs, c.Driver.validate("driver")...)
+	errs = append(errs, c.validateMisbehaving()...)
 	return errors.Join(errs...)
 }
 
@@ -228,25 +240,47 @@ func validateWindows(w timeline.Windows) error {
 	return nil
 }
 
-func (c Config) validateDriver() []error {
-	d := c.Driver
+func (c Config) validateMisbehaving() []error {
+	m := c.Misbehaving
+	if m == nil {
+		return nil
+	}
+	var errs []error
+	if len(m.Clients) == 0 {
+		errs = append(errs, errors.New("misbehaving.clients is empty; name a client, or leave misbehaving out"))
+	}
+	for i, k := range m.Clients {
+		if k < c.FirstClient || int64(k) >= int64(c.FirstClient)+int64(c.Clients) {
+			errs = append(errs, fmt.Errorf("misbehaving.clients[%d] is %d; this generator's clients are %d to %d", i, k, c.FirstClient, int64(c.FirstClient)+int64(c.Clients)-1))
+			break
+		}
+		if i > 0 && k <= m.Clients[i-1] {
+			errs = append(errs, fmt.Errorf("misbehaving.clients[%d] is %d after %d; they must ascend", i, k, m.Clients[i-1]))
+			break
+		}
+	}
+	return append(errs, m.Driver.validate("misbehaving.driver")...)
+}
+
+// validate names the driver's fields below the given one.
+func (d DriverConfig) validate(field string) []error {
 	switch d.Protocol {
 	case ProtocolProcess:
 		if len(d.Command) == 0 || d.Command[0] == "" {
-			return []error{errors.New("driver.command is empty; a Process driver needs the program to start")}
+			return []error{fmt.Errorf("%s.command is empty; a Process driver needs the program to start", field)}
 		}
 		if d.Address != "" {
-			return []error{errors.New("driver.address belongs to the protocol Echo; leave it out")}
+			return []error{fmt.Errorf("%s.address belongs to the protocol Echo; leave it out", field)}
 		}
 	case ProtocolEcho:
 		if d.Address == "" {
-			return []error{errors.New("driver.address is empty; the Echo driver needs host:port")}
+			return []error{fmt.Errorf("%s.address is empty; the Echo driver needs host:port", field)}
 		}
 		if len(d.Command) != 0 {
-			return []error{errors.New("driver.command belongs to the protocol Process; leave it out")}
+			return []error{fmt.Errorf("%s.command belongs to the protocol Process; leave it out", field)}
 		}
 	default:
-		return []error{fmt.Errorf("driver.protocol is %q; it must be Process or Echo", d.Protocol)}
+		return []error{fmt.Errorf("%s.protocol is %q; it must be Process or Echo", field, d.Protocol)}
 	}
 	return nil
 }

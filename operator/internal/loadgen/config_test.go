@@ -46,7 +46,18 @@ func TestConfigValidate(t *testing.T) {
 		"echo to nowhere":    {func(c *Config) { c.Driver.Address = "" }, "driver.address is empty"},
 		"echo with command":  {func(c *Config) { c.Driver.Command = []string{"x"} }, "driver.command belongs to"},
 		"process of nothing": {func(c *Config) { c.Driver = DriverConfig{Protocol: ProtocolProcess} }, "driver.command is empty"},
-		"two at once":        {func(c *Config) { c.Clients, c.Rate = 0, 0 }, "rate is 0"},
+		"some misbehave": {func(c *Config) {
+			c.FirstClient, c.Misbehaving = 4, &Misbehaving{Clients: []int32{4, 5}, Driver: c.Driver}
+		}, ""},
+		"nobody misbehaves": {func(c *Config) { c.Misbehaving = &Misbehaving{Driver: c.Driver} }, "misbehaving.clients is empty"},
+		"others misbehave": {func(c *Config) {
+			c.FirstClient, c.Misbehaving = 4, &Misbehaving{Clients: []int32{6}, Driver: c.Driver}
+		}, "misbehaving.clients[0] is 6; this generator's clients are 4 to 5"},
+		"one misbehaves twice": {func(c *Config) { c.Misbehaving = &Misbehaving{Clients: []int32{1, 1}, Driver: c.Driver} }, "misbehaving.clients[1] is 1 after 1"},
+		"misbehaves how": {func(c *Config) {
+			c.Misbehaving = &Misbehaving{Clients: []int32{1}, Driver: DriverConfig{Protocol: ProtocolProcess}}
+		}, "misbehaving.driver.command is empty"},
+		"two at once": {func(c *Config) { c.Clients, c.Rate = 0, 0 }, "rate is 0"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

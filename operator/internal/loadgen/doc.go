@@ -8,6 +8,9 @@
 //	closed:  client: issue -> attempt [-> wait -> attempt ...] -> end = next issue
 //	open:    agenda: |.|..|...|.     client: take (intended) -> attempt ... -> end -> take the next that is due, or idle
 //
+// Clients that misbehave on purpose do the same through a driver of their own, and are recorded apart, where nobody looks. The arrivals of an open loop are
+// divided between the two kinds before anybody is free to take them: a kind that is faster than the other takes none of its requests.
+//
 // A latency runs from the issue of the first attempt (closed loop) or the intended instant (open loop) to the end of the last attempt, over
 // all attempts and the waits between them. All instants are nanoseconds on CLOCK_MONOTONIC relative to t = 0, the start of the window:
 //

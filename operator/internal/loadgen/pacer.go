@@ -36,15 +36,58 @@ func (p *poissonPacer) next() time.Duration {
 	return time.Duration(p.at * float64(time.Second))
 }
 
+// share passes on the arrivals that fall to some of a generator's clients. Two shares of equal pacers, of which one takes what the other leaves, have together
+// the very arrivals that one pacer has for all clients.
+type share struct {
+	of pacer
+	// falls says of each arrival in turn whether it is one of these.
+	falls func() bool
+}
+
+func (s *share) next() time.Duration {
+	for {
+		if at := s.of.next(); s.falls() {
+			return at
+		}
+	}
+}
+
+// evenly says of each arrival in turn whether it falls to the part of whole clients: of every whole arrivals in a row, part do.
+func evenly(part, whole int64) func() bool {
+	k := int64(0)
+	return func() bool {
+		before := k * part / whole
+		k++
+		return k*part/whole > before
+	}
+}
+
+// atRandom says so by chance, for each arrival alone: what is taken of a Poisson process in this way, and what is left, are two independent Poisson processes.
+func atRandom(part, whole int64, rng *rand.Rand) func() bool {
+	return func() bool { return rng.Int64N(whole) < part }
+}
+
 // Streams of random numbers from one seed.
 const (
 	arrivalStream = 1 << 32 // plus the generator's index
+	shareStream   = 2 << 32 // plus the generator's index
 	backoffStream = 0       // plus the client's global index, which is below 1 << 31
 )
 
-func newPacer(c Config) pacer {
-	if c.Arrivals == ArrivalsConstant {
-		return &constantPacer{rate: c.Rate, phase: c.Phase}
+// newPacer returns the pacer of the clients that misbehave, or of the others. There is a client of the kind.
+func newPacer(c Config, misbehaving bool) pacer {
+	constant := c.Arrivals == ArrivalsConstant
+	var all pacer = &constantPacer{rate: c.Rate, phase: c.Phase}
+	if !constant {
+		all = &poissonPacer{rate: c.Rate, rng: rand.New(rand.NewPCG(uint64(c.Seed), arrivalStream+uint64(c.Index)))}
 	}
-	return &poissonPacer{rate: c.Rate, rng: rand.New(rand.NewPCG(uint64(c.Seed), arrivalStream+uint64(c.Index)))}
+	if c.Misbehaving == nil {
+		return all
+	}
+	part, whole := int64(len(c.Misbehaving.Clients)), int64(c.Clients)
+	theirs := evenly(part, whole)
+	if !constant {
+		theirs = atRandom(part, whole, rand.New(rand.NewPCG(uint64(c.Seed), shareStream+uint64(c.Index))))
+	}
+	return &share{of: all, falls: func() bool { return theirs() == misbehaving }}
 }

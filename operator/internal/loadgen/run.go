@@ -17,16 +17,18 @@ import (
 // run is one run of the load generator.
 type run struct {
 	cfg     Config
-	driver  Driver
+	drivers Drivers
 	log     *slog.Logger
 	now     func() time.Duration // instant relative to t = 0
 	timeout time.Duration
 	last    time.Duration // requests are sent before
 	measure time.Duration
 	stopped atomic.Bool // given up: send nothing more
-	shards  []*shard
+	shards  []*shard    // of the clients that are measured
+	apart   *shard      // of those that misbehave; nobody reads it
 	clients []*client
 	unsent  int64 // in the window; kept by the agenda, under its lock
+	absence error // why misbehaving clients were missing in the window; nil: they were there
 
 	failuresLogged atomic.Int32
 }
@@ -35,29 +37,32 @@ type run struct {
 const maxFailuresLogged = 10
 
 // Run offers the load that the configuration describes and returns what was measured. It first waits at the barrier, if there is
-// one. It closes the driver in any case.
+// one. It closes the drivers in any case.
 //
-// When the driver failed during the run, the results say so in Failure, and the error is nil: what was measured until then may
+// When a driver failed during the run, the results say so in Failure, and the error is nil: what was measured until then may
 // show why.
-func Run(ctx context.Context, cfg Config, driver Driver, log *slog.Logger) (results.Client, error) {
-	closeDriver := sync.OnceValues(driver.Close)
-	defer func() { _, _ = closeDriver() }() // for the early returns; the error is seen below
+func Run(ctx context.Context, cfg Config, drivers Drivers, log *slog.Logger) (results.Client, error) {
+	closeDrivers := sync.OnceValue(drivers.close)
+	defer closeDrivers() // for the early returns; what they say is seen below
 
 	if err := cfg.Validate(); err != nil {
 		return results.Client{}, fmt.Errorf("validate the configuration: %w", err)
 	}
-	r := &run{cfg: cfg, driver: driver, log: log, timeout: time.Duration(cfg.Timeout)}
+	if (cfg.Misbehaving != nil) != (drivers.Misbehaving != nil) {
+		return results.Client{}, errors.New("misbehaving clients and a driver for them come together")
+	}
+	r := &run{cfg: cfg, drivers: drivers, log: log, timeout: time.Duration(cfg.Timeout)}
 	if err := r.openSessions(); err != nil {
 		return results.Client{}, err
 	}
-	start, err := barrier(ctx, cfg, driver)
+	start, err := barrier(ctx, cfg, drivers)
 	if err != nil {
 		return results.Client{}, err
 	}
 	w := start.Windows
 	r.now = clockAt(start.ZeroMonotonicNanos)
 	r.last, r.measure = w.LastRequest(), w.Measure
-	for _, s := range r.shards {
+	for _, s := range append(r.shards, r.apart) {
 		s.rec = results.NewRecorder(w)
 	}
 	if late := r.now() - w.End(); late >= 0 {
@@ -65,21 +70,21 @@ func Run(ctx context.Context, cfg Config, driver Driver, log *slog.Logger) (resu
 	}
 
 	stopProgress := r.reportProgress()
-	err = r.offer(ctx, w.WarmUp, w.End(), closeDriver)
+	err = r.offer(ctx, w.WarmUp, w.End(), func() { closeDrivers() })
 	stopProgress()
 	if err != nil {
 		return results.Client{}, err
 	}
-	counters, failure := closeDriver()
-	return r.collect(w.WarmUp, counters, failure)
+	return r.collect(w.WarmUp, closeDrivers())
 }
 
 // openSessions makes the clients and opens their sessions, a bounded number at once.
 func (r *run) openSessions() error {
 	n := int(r.cfg.Clients)
 	for range min(n, runtime.GOMAXPROCS(0)) {
-		r.shards = append(r.shards, &shard{sendLag: results.NewHistogram()})
+		r.shards = append(r.shards, newShard())
 	}
+	r.apart = newShard()
 	r.clients = make([]*client, n)
 	errs := make([]error, n)
 	var next atomic.Int64
@@ -88,12 +93,16 @@ func (r *run) openSessions() error {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				global := r.cfg.FirstClient + int32(i)
-				s, err := r.driver.Session(global)
+				driver, shard, misbehaves := r.drivers.Correct, r.shards[i%len(r.shards)], r.cfg.misbehaves(global)
+				if misbehaves {
+					driver, shard = r.drivers.Misbehaving, r.apart
+				}
+				s, err := driver.Session(global)
 				if err != nil {
 					errs[i] = fmt.Errorf("open the session of client %d: %w", global, err)
 					next.Store(int64(n)) // one is enough
 				}
-				r.clients[i] = &client{run: r, session: s, shard: r.shards[i%len(r.shards)],
+				r.clients[i] = &client{run: r, session: s, shard: shard, misbehaves: misbehaves,
 					rng:    rand.New(rand.NewPCG(uint64(r.cfg.Seed), backoffStream+uint64(global))),
 					ticket: make(chan time.Duration, 1)}
 			}
@@ -110,37 +119,46 @@ func (r *run) openSessions() error {
 
 // offer releases the clients at the start of the warm-up and waits until all have ended; what has not ended at the end of the drain is
 // given up.
-func (r *run) offer(ctx context.Context, warmUp, end time.Duration, closeDriver func() (map[string]int64, error)) error {
+func (r *run) offer(ctx context.Context, warmUp, end time.Duration, closeDrivers func()) error {
+	ended := make(chan error, 1)
+	go func() {
+		if r.cfg.Loop == LoopOpen {
+			ended <- r.offerOpen(warmUp)
+		} else {
+			ended <- r.offerClosed(warmUp)
+		}
+	}()
+	measured := time.NewTimer(r.measure - r.now())
+	defer measured.Stop()
+	drained := time.NewTimer(end - r.now())
+	defer drained.Stop()
+	windowOver := sync.OnceFunc(func() { r.absence = r.drivers.absence() })
+	for {
+		select {
+		case <-measured.C:
+			windowOver()
+		case err := <-ended: // no client ends before the window
+			windowOver()
+			return err
+		case <-drained.C:
+			windowOver()
+			r.stopped.Store(true)
+			closeDrivers() // ends the requests under way
+			return <-ended
+		case <-ctx.Done():
+			r.stopped.Store(true)
+			closeDrivers()
+			return fmt.Errorf("the run was stopped before its end: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func (r *run) offerClosed(warmUp time.Duration) error {
 	alarm, err := newAlarm()
 	if err != nil {
 		return err
 	}
 	defer alarm.close()
-	ended := make(chan error, 1)
-	go func() {
-		if r.cfg.Loop == LoopOpen {
-			ended <- r.offerOpen(alarm, warmUp)
-		} else {
-			ended <- r.offerClosed(alarm, warmUp)
-		}
-	}()
-	drained := time.NewTimer(end - r.now())
-	defer drained.Stop()
-	select {
-	case err := <-ended:
-		return err
-	case <-drained.C:
-		r.stopped.Store(true)
-		_, _ = closeDriver() // ends the requests under way; the caller gets the same error
-		return <-ended
-	case <-ctx.Done():
-		r.stopped.Store(true)
-		_, _ = closeDriver()
-		return fmt.Errorf("the run was stopped before its end: %w", context.Cause(ctx))
-	}
-}
-
-func (r *run) offerClosed(alarm *alarm, warmUp time.Duration) error {
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for _, c := range r.clients {
@@ -149,7 +167,7 @@ func (r *run) offerClosed(alarm *alarm, warmUp time.Duration) error {
 			c.closedLoop()
 		})
 	}
-	err := alarm.sleep(-warmUp - r.now())
+	err = alarm.sleep(-warmUp - r.now())
 	if err != nil {
 		r.stopped.Store(true)
 	}
@@ -158,27 +176,56 @@ func (r *run) offerClosed(alarm *alarm, warmUp time.Duration) error {
 	return err
 }
 
-func (r *run) offerOpen(alarm *alarm, warmUp time.Duration) error {
-	a := newAgenda(r.now, newPacer(r.cfg), -warmUp, r.last, r.timeout, len(r.clients), func(intended time.Duration) {
-		if r.inWindow(intended) {
-			r.unsent++
-		}
-	})
-	var wg sync.WaitGroup
+// offerOpen lets the clients that are measured work off one agenda, and those that misbehave another: were it one, clients that are always free, since
+// they give up everything at once, would take requests from those that are measured.
+func (r *run) offerOpen(warmUp time.Duration) error {
+	var measured, others []*client
 	for _, c := range r.clients {
+		if c.misbehaves {
+			others = append(others, c)
+		} else {
+			measured = append(measured, c)
+		}
+	}
+	paced := make(chan error, 2)
+	go func() {
+		paced <- r.workOff(measured, warmUp, func(intended time.Duration) {
+			if r.inWindow(intended) {
+				r.unsent++
+			}
+		})
+	}()
+	go func() { paced <- r.workOff(others, warmUp, func(time.Duration) {}) }()
+	return errors.Join(<-paced, <-paced)
+}
+
+// workOff has some clients, which are all of their kind, carry out what arrives for them.
+func (r *run) workOff(clients []*client, warmUp time.Duration, unsent func(time.Duration)) error {
+	if len(clients) == 0 {
+		return nil
+	}
+	alarm, err := newAlarm()
+	if err != nil {
+		return err
+	}
+	defer alarm.close()
+	p := newPacer(r.cfg, clients[0].misbehaves)
+	a := newAgenda(r.now, p, -warmUp, r.last, r.timeout, len(clients), unsent)
+	var wg sync.WaitGroup
+	for _, c := range clients {
 		wg.Go(func() { c.openLoop(a) })
 	}
-	paced := make(chan error, 1)
+	pacing := make(chan error, 1)
 	go func() {
 		err := a.pace(alarm)
 		if err != nil {
 			a.close()
 		}
-		paced <- err
+		pacing <- err
 	}()
 	wg.Wait()
 	a.close()
-	return <-paced
+	return <-pacing
 }
 
 // inWindow reports whether an instant lies in the measurement window.
@@ -197,27 +244,35 @@ func (r *run) logFailure(res Result) {
 	}
 }
 
-// collect puts together what all clients measured.
-func (r *run) collect(warmUp time.Duration, driver map[string]int64, failure error) (results.Client, error) {
-	total, lag := r.shards[0].rec, r.shards[0].sendLag
+// collect puts together what all clients measured, but for those that misbehave.
+func (r *run) collect(warmUp time.Duration, ends driverEnds) (results.Client, error) {
+	total, lag, own := r.shards[0].rec, r.shards[0].sendLag, r.shards[0].generatorLag
 	for _, s := range r.shards[1:] {
 		total.Merge(s.rec)
 		lag.Merge(s.sendLag)
+		own.Merge(s.generatorLag)
 	}
 	n := &total.Counters
 	n.Unsent, n.Offered = r.unsent, r.unsent
-	first, sent := time.Duration(0), false
 	for _, c := range r.clients {
+		if c.misbehaves {
+			continue
+		}
 		n.Offered += c.offered
 		n.Retries += c.retries
 		n.LateSends += c.lateSends
-		if c.started && (!sent || c.first < first) {
-			first, sent = c.first, true
-		}
 	}
 	out := results.Client{
 		Index: r.cfg.Index, FirstClient: r.cfg.FirstClient, Clients: r.cfg.Clients,
-		StartedNanos: int64(first + warmUp), MeasureNanos: int64(r.measure), Driver: driver,
+		StartedNanos: int64(r.firstSend() + warmUp), MeasureNanos: int64(r.measure), Driver: ends.counters,
+	}
+	failure := ends.err
+	if m := r.cfg.Misbehaving; m != nil {
+		out.MisbehavingClients, out.MisbehavingDriver = int32(len(m.Clients)), ends.misbehavingCounters
+		failure = errors.Join(failure, r.absence)
+		if r.absence == nil && ends.misbehavingErr != nil {
+			r.log.Warn("The driver of the clients that misbehave failed after the window, which is no matter", "error", ends.misbehavingErr)
+		}
 	}
 	if err := total.Fill(&out); err != nil {
 		return results.Client{}, err
@@ -228,6 +283,9 @@ func (r *run) collect(warmUp time.Duration, driver map[string]int64, failure err
 			return results.Client{}, err
 		}
 		out.SendLag = s
+		if out.GeneratorLag, err = own.Encode(); err != nil {
+			return results.Client{}, err
+		}
 		if lag.OutOfRange() > 0 {
 			failure = errors.Join(failure, fmt.Errorf("%d requests were sent more than an hour late", lag.OutOfRange()))
 		}
@@ -237,4 +295,16 @@ func (r *run) collect(warmUp time.Duration, driver map[string]int64, failure err
 		out.Failure = text[:min(len(text), results.MaxFailureText)]
 	}
 	return out, nil
+}
+
+// firstSend is when the first request of a client that is measured was sent. Where all misbehave, theirs tell when this generator started.
+func (r *run) firstSend() time.Duration {
+	first, sent := time.Duration(0), false
+	all := r.cfg.Misbehaving != nil && len(r.cfg.Misbehaving.Clients) == len(r.clients)
+	for _, c := range r.clients {
+		if c.started && (all || !c.misbehaves) && (!sent || c.first < first) {
+			first, sent = c.first, true
+		}
+	}
+	return first
 }

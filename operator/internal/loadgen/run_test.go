@@ -79,7 +79,7 @@ func closedConfig() Config {
 func runTest(t *testing.T, cfg Config, d Driver) (results.Client, string) {
 	t.Helper()
 	var log bytes.Buffer
-	c, err := Run(context.Background(), cfg, d, slog.New(slog.NewTextHandler(&log, nil)))
+	c, err := Run(context.Background(), cfg, Drivers{Correct: d}, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,6 +162,35 @@ func TestOpenLoopBoundsOutstandingRequests(t *testing.T) {
 	}
 }
 
+// Where clients are free in time every lag is the generator's own; where they are busy all the time none is, however late requests are.
+func TestOnlyAFreeClientsLagIsTheGenerators(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rate    float64
+		service time.Duration
+		own     func(own, all int64) bool
+	}{
+		"free": {rate: 100, service: 0, own: func(own, all int64) bool { return all == 30 && own >= all/2 }},
+		"busy": {rate: 1000, service: 40 * ms, own: func(own, all int64) bool { return all > 0 && own <= 4 }}, // the first of each client, at most
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := closedConfig()
+			cfg.Loop, cfg.Rate, cfg.Arrivals = LoopOpen, tc.rate, ArrivalsConstant
+			c, _ := runTest(t, cfg, newMemory(tc.service, commit))
+			own, err := results.DecodeHistogram(c.GeneratorLag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := results.DecodeHistogram(c.SendLag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !tc.own(own.Count(), all.Count()) {
+				t.Errorf("of %d lags %d are the generator's own", all.Count(), own.Count())
+			}
+		})
+	}
+}
+
 func TestRetriesAndFailuresAreCounted(t *testing.T) {
 	cfg := closedConfig()
 	cfg.Retry = Retry{Attempts: 3, Backoff: Duration(ms), MaxBackoff: Duration(2 * ms)}
@@ -215,7 +244,7 @@ func TestRunStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*ms)
 	defer cancel()
 	d := newMemory(time.Hour, commit)
-	_, err := Run(ctx, cfg, d, slog.New(slog.DiscardHandler))
+	_, err := Run(ctx, cfg, Drivers{Correct: d}, slog.New(slog.DiscardHandler))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error = %v, want that of the context", err)
 	}
@@ -311,7 +340,7 @@ func TestBarrierRefuses(t *testing.T) {
 			if tc.died != nil {
 				d.died.Store(&tc.died)
 			}
-			_, err := Run(context.Background(), cfg, d, slog.New(slog.DiscardHandler))
+			_, err := Run(context.Background(), cfg, Drivers{Correct: d}, slog.New(slog.DiscardHandler))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error = %v, want one with %q", err, tc.want)
 			}

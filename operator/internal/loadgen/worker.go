@@ -14,6 +14,12 @@ type shard struct {
 	mu      sync.Mutex
 	rec     *results.Recorder
 	sendLag *results.Histogram
+	// generatorLag is the lag of those requests for which the client was free in time.
+	generatorLag *results.Histogram
+}
+
+func newShard() *shard {
+	return &shard{sendLag: results.NewHistogram(), generatorLag: results.NewHistogram()}
 }
 
 // client is one client of the workload. Its counters are its own: no other goroutine reads them before the client has ended.
@@ -24,6 +30,8 @@ type client struct {
 	rng     *rand.Rand
 	alarm   *alarm             // made when the client first waits
 	ticket  chan time.Duration // open loop: the intended instant of a request, for an idle client
+
+	misbehaves bool // on purpose: it is not measured
 
 	sequence int64
 	failures int32 // in a row
@@ -62,25 +70,30 @@ func (c *client) openLoop(a *agenda) {
 		if !ok || c.run.stopped.Load() {
 			break
 		}
-		if intended > now { // it idled
+		idled := intended > now
+		if idled {
 			now = c.run.now()
 		}
 		if c.run.inWindow(intended) {
-			c.sent(now - intended)
+			c.sent(now-intended, idled)
 		}
 		c.transaction(intended, now)
 	}
 	c.end()
 }
 
-// sent notes how late a request of the window is sent.
-func (c *client) sent(lag time.Duration) {
+// sent notes how late a request of the window is sent. If the client had idled, the lag is the generator's own: else the request waited for a client, and so for
+// the system.
+func (c *client) sent(lag time.Duration, idled bool) {
 	c.offered++
 	if lag > lateSend {
 		c.lateSends++
 	}
 	c.shard.mu.Lock()
 	c.shard.sendLag.Record(lag)
+	if idled {
+		c.shard.generatorLag.Record(lag)
+	}
 	c.shard.mu.Unlock()
 }
 
@@ -142,7 +155,9 @@ func (c *client) failed(end time.Duration, res Result) time.Duration {
 	c.shard.mu.Lock()
 	c.shard.rec.Fail(end, res.Outcome == Timeout)
 	c.shard.mu.Unlock()
-	c.run.logFailure(res)
+	if !c.misbehaves {
+		c.run.logFailure(res)
+	}
 	if res.Outcome == Timeout {
 		c.failures = 0
 		return end

@@ -40,7 +40,7 @@ func clientOn(s *script, retry Retry) *client {
 	r := &run{cfg: Config{Retry: retry}, timeout: 50 * ms, last: w.LastRequest(), measure: w.Measure,
 		now: func() time.Duration { return s.now }, log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	return &client{run: r, session: s, rng: rand.New(rand.NewPCG(1, 1)), ticket: make(chan time.Duration, 1),
-		shard: &shard{rec: results.NewRecorder(w), sendLag: results.NewHistogram()}}
+		shard: &shard{rec: results.NewRecorder(w), sendLag: results.NewHistogram(), generatorLag: results.NewHistogram()}}
 }
 
 func TestClosedLoopBoundaries(t *testing.T) {
@@ -192,5 +192,8 @@ func TestOpenLoopCountsFromTheIntendedInstant(t *testing.T) {
 	}
 	if lag := c.shard.sendLag; lag.Count() != 5 || lag.Max().Round(ms) != 50*ms {
 		t.Errorf("%d send lags, the longest %v; want 5, 50ms", lag.Count(), lag.Max())
+	}
+	if own := c.shard.generatorLag; own.Count() != 0 {
+		t.Errorf("%d lags are the generator's own; want none, since the client was never free in time", own.Count())
 	}
 }

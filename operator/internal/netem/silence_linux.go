@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/binaryutil"
@@ -41,7 +42,7 @@ func OpenSilence(coordinatorPort uint16) (*Silence, error) {
 // Close closes the connection. A table that exists stays.
 func (s *Silence) Close() error { return s.conn.CloseLasting() }
 
-// Check proves that this namespace can be silenced, by preparing and removing the table. It leaves a table that is there alone.
+// Check proves that this namespace can be silenced at an instant, by planning that for a far one and removing the table. It leaves a table that is there alone.
 func (s *Silence) Check() error {
 	there, err := s.exists()
 	if err != nil || there {
@@ -50,7 +51,7 @@ func (s *Silence) Check() error {
 	if err := s.Prepare(); err != nil {
 		return err
 	}
-	return s.Remove()
+	return errors.Join(s.ArmAt(time.Now().AddDate(1, 0, 0)), s.Remove())
 }
 
 // Prepare installs the disarmed table. A table that is there already, armed or not, is left as it is.
@@ -84,13 +85,29 @@ func (s *Silence) Prepare() error {
 	return s.commit("prepare the silence")
 }
 
+// ArmAt makes the prepared silence begin at an instant of the wall clock, or at once if that has passed: the kernel itself compares its clock with it, for every
+// packet. So nothing has to be done at the instant, when the node may have other things to do. It goes on as long as the clock is not set back to before that: what
+// must last needs Arm, afterwards.
+func (s *Silence) ArmAt(instant time.Time) error {
+	// The kernel compares bytes, so both are written as on the wire.
+	s.rule(s.gate,
+		&expr.Meta{Key: metaKeyTime, Register: 1},
+		&expr.Byteorder{SourceRegister: 1, DestRegister: 1, Op: expr.ByteorderHton, Len: 8, Size: 8},
+		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: binaryutil.BigEndian.PutUint64(uint64(instant.UnixNano()))},
+		&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
+	return s.commit("plan the silence")
+}
+
+// metaKeyTime is CLOCK_REALTIME in ns (NFT_META_TIME_NS; Linux 5.4).
+const metaKeyTime expr.MetaKey = 30
+
 // Arm makes the prepared silence begin. It is one message, and takes effect before Arm returns.
 func (s *Silence) Arm() error {
 	s.rule(s.gate, &expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
 	return s.commit("begin the silence")
 }
 
-// Armed reads from the kernel whether the silence has begun.
+// Armed reads from the kernel whether the silence has begun or is planned.
 func (s *Silence) Armed() (bool, error) {
 	there, err := s.exists()
 	if err != nil || !there {
@@ -101,6 +118,26 @@ func (s *Silence) Armed() (bool, error) {
 		return false, fmt.Errorf("read the silence: %w", err)
 	}
 	return len(rules) > 0, nil
+}
+
+// Disarm ends the silence and leaves the table prepared for the next one: to remove a chain would drop what a shaper in this namespace holds back. A
+// silence that is not armed, or not even prepared, is left as it is.
+func (s *Silence) Disarm() error {
+	armed, err := s.Armed()
+	if err != nil || !armed {
+		return err
+	}
+	s.conn.FlushChain(s.gate)
+	if err := s.commit("end the silence"); err != nil {
+		return err
+	}
+	if armed, err = s.Armed(); err != nil {
+		return err
+	}
+	if armed {
+		return errors.New("end the silence: its rule is still there after its removal")
+	}
+	return nil
 }
 
 // Remove ends the silence, removes the table and proves by reading back that it is gone.
@@ -148,7 +185,7 @@ func usable(err error) error {
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%w; the agent's container needs the capability NET_ADMIN", err)
 	case errors.Is(err, syscall.EOPNOTSUPP), errors.Is(err, syscall.EPROTONOSUPPORT), errors.Is(err, syscall.ENOENT):
-		return fmt.Errorf("%w; the node's kernel needs nf_tables with the inet family", err)
+		return fmt.Errorf("%w; the node's kernel needs nf_tables with the inet family, as of Linux 5.4", err)
 	default:
 		return err
 	}

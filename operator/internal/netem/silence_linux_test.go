@@ -82,8 +82,12 @@ func TestASilenceComesAndGoesHoweverOftenItIsAskedFor(t *testing.T) {
 		{"arming", s.Arm, true, true},
 		{"a preparation of what is armed", s.Prepare, true, true},
 		{"a check of what is armed", s.Check, true, true},
+		{"disarming", s.Disarm, true, false},
+		{"disarming again", s.Disarm, true, false},
+		{"arming again", s.Arm, true, true},
 		{"the removal", s.Remove, false, false},
 		{"a second removal", s.Remove, false, false},
+		{"disarming of nothing", s.Disarm, false, false},
 	}
 	for _, step := range steps {
 		if err := step.do(); err != nil {
@@ -130,6 +134,84 @@ func TestArmingIsQuick(t *testing.T) {
 	if took[25] > 50*time.Millisecond {
 		t.Errorf("arming took %v in half of the cases", took[25])
 	}
+}
+
+// A silence that is planned begins by itself: the last packet that passes is sent before its instant, and none after it.
+func TestAPlannedSilenceBeginsAtItsInstant(t *testing.T) {
+	inNewNetwork(t)
+	s := open(t)
+	peer := beyond(t)
+	if err := s.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	sender, err := net.Dial("udp", peer+":9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sender.Close()
+	if _, err := sender.Write([]byte("x")); err != nil {
+		t.Fatalf("a packet before any silence: %v", err)
+	}
+	instant := time.Now().Add(50 * time.Millisecond)
+	if err := s.ArmAt(instant); err != nil {
+		t.Fatal(err)
+	}
+	var lastPassed, firstDropped time.Time
+	for deadline := instant.Add(5 * time.Second); firstDropped.IsZero(); time.Sleep(20 * time.Microsecond) {
+		before := time.Now()
+		_, err := sender.Write([]byte("x")) // EPERM: dropped on its way out
+		after := time.Now()
+		switch {
+		case err == nil:
+			lastPassed = before
+		case errors.Is(err, syscall.EPERM):
+			firstDropped = after
+		default:
+			t.Fatal(err)
+		}
+		if after.After(deadline) {
+			t.Fatal("the silence never began")
+		}
+	}
+	if lastPassed.After(instant) || firstDropped.Before(instant) {
+		t.Errorf("a packet passed %v after the instant, or one was dropped %v before it", lastPassed.Sub(instant), instant.Sub(firstDropped))
+	}
+	t.Logf("the last packet passed %v before the instant, the first was dropped %v after it", instant.Sub(lastPassed), firstDropped.Sub(instant))
+	if err := s.Disarm(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sender.Write([]byte("x")); err != nil {
+		t.Errorf("a packet after the silence: %v", err)
+	}
+	// The past means now.
+	if err := s.ArmAt(time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sender.Write([]byte("x")); !errors.Is(err, syscall.EPERM) {
+		t.Errorf("a packet in a silence that was to begin an hour ago: %v, want EPERM", err)
+	}
+}
+
+// beyond makes a device and returns an address that would be reached through it.
+func beyond(t *testing.T) string {
+	t.Helper()
+	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "here"}, PeerName: "there"}
+	if err := netlink.LinkAdd(link); err != nil {
+		t.Fatal(err)
+	}
+	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 9, 8, 1), Mask: net.CIDRMask(24, 32)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"here", "there"} {
+		end, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.LinkSetUp(end)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "10.9.8.2"
 }
 
 func TestLoopbackAndTheAgentsOwnPacketsPassASilence(t *testing.T) {

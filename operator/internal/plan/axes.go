@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/network"
 )
 
 // maxLabelLength bounds the value of an axis as results show it.
@@ -32,6 +33,7 @@ type choice struct {
 	rate       *int64
 	f          *int32
 	shards     *int32
+	network    v1alpha1.NetworkProfile
 	parameters map[string]v1alpha1.Value
 	faults     []string
 }
@@ -41,6 +43,9 @@ func (c choice) sets() []string {
 	var what []string
 	if c.clients != nil {
 		what = append(what, "the number of clients")
+	}
+	if c.network != "" {
+		what = append(what, "the network")
 	}
 	for _, name := range sortedKeys(c.parameters) {
 		what = append(what, fmt.Sprintf("parameter %q", name))
@@ -127,6 +132,12 @@ func (e *expansion) valueChoice(path *field.Path, name string, v v1alpha1.Value)
 	case "shards":
 		n = e.integer(path, v, 1, 64)
 		c.shards = ptr(int32(n))
+	case "network":
+		c.network = v1alpha1.NetworkProfile(v.String())
+		if !slices.Contains(network.Profiles, c.network) {
+			e.add(field.NotSupported(path, c.network, network.Profiles))
+		}
+		return c, len(e.errs) == before
 	default:
 		e.checkSetting(path, name, v, e.systems)
 		c.parameters = map[string]v1alpha1.Value{name: v}
@@ -175,7 +186,7 @@ func (e *expansion) pointsAxis(path *field.Path, written v1alpha1.Axis) axis {
 			e.add(field.Duplicate(at.Child("name"), p.Name))
 			continue
 		}
-		a.choices = append(a.choices, choice{label: p.Name, path: at, clients: p.Clients, parameters: p.Parameters, faults: p.Faults})
+		a.choices = append(a.choices, choice{label: p.Name, path: at, clients: p.Clients, parameters: p.Parameters, faults: p.Faults, network: p.Network})
 	}
 	return a
 }
@@ -212,15 +223,7 @@ func (e *expansion) checkSize() {
 			return
 		}
 	}
-	reps := int(e.spec.Repetitions.Min)
-	if reps < 1 || reps > 100 {
-		e.add(field.Invalid(e.origin.repetitions().Child("min"), reps, "must be from 1 to 100"))
-		return
-	}
-	if points*reps > MaxTrials {
-		e.add(field.Invalid(e.origin.repetitions().Child("min"), reps,
-			fmt.Sprintf("%d points make %d trials; at most %d are possible, so at most %d repetitions", points, points*reps, MaxTrials, MaxTrials/points)))
-	}
+	e.checkRepetitions(points)
 }
 
 // sizes writes the lengths of the axes: "clients (50) x rate (40)".

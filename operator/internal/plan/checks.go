@@ -50,6 +50,15 @@ func (e *expansion) checkProfile(written *v1alpha1.ExperimentSpec) {
 		}
 		seen[a.Axis] = true
 	}
+	faults := make([]string, len(written.Faults))
+	for i, f := range written.Faults {
+		faults[i] = f.Name
+	}
+	for k, f := range e.origin.profile.Faults {
+		if !slices.Contains(faults, f.Name) {
+			e.add(field.Invalid(e.origin.path.Child("faults").Index(k).Child("name"), f.Name, unknownName("there is no fault", f.Name, faults)))
+		}
+	}
 	claims := make([]string, len(written.Claims))
 	for i, c := range written.Claims {
 		claims[i] = c.Name
@@ -89,13 +98,25 @@ func (e *expansion) checkClients() {
 }
 
 func (e *expansion) checkTolerances() {
-	path := field.NewPath("spec", "tolerances")
+	path, all := field.NewPath("spec", "tolerances"), e.spec.Tolerances
 	for _, t := range []struct {
 		name  string
 		value v1alpha1.Duration
-	}{{"faultLateness", e.spec.Tolerances.FaultLateness}, {"startSpread", e.spec.Tolerances.StartSpread}} {
+	}{{"faultLateness", all.FaultLateness}, {"chaosMeshLateness", all.ChaosMeshLateness}, {"startSpread", all.StartSpread}, {"linkDelay", all.LinkDelay}, {"linkLateness", all.LinkLateness},
+		{"generatorLag", all.GeneratorLag}, {"clockError", all.ClockError}, {"clockOffset", all.ClockOffset}} {
+		if t.name == "clockOffset" && t.value == "" {
+			continue // not judged
+		}
 		_, errs := checkDuration(path.Child(t.name), t.value, bounds{time.Microsecond, time.Hour})
 		e.add(errs...)
+	}
+	for _, t := range []struct {
+		name  string
+		value v1alpha1.Percentage
+	}{{"linkLoss", all.LinkLoss}, {"throttling", all.Throttling}, {"steal", all.Steal}, {"outOfRange", all.OutOfRange}} {
+		if share, err := t.value.Share(); err != nil || share > 1 {
+			e.add(field.Invalid(path.Child(t.name), string(t.value), "must be a percentage from 0% to 100%, such as 1%"))
+		}
 	}
 }
 

@@ -37,9 +37,6 @@ type Point struct {
 	Replicas int32
 }
 
-// Trials is the number of valid trials that the plan wants.
-func (p *Plan) Trials() int { return len(p.Points) * int(p.Spec.Repetitions.Min) }
-
 // experimentName is what the names of pods and Services can begin with.
 var experimentName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,22}[a-z0-9])?$`)
 
@@ -70,7 +67,7 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 	if len(e.errs) > 0 {
 		return nil, e.errs
 	}
-	p := &Plan{Spec: e.spec, Points: e.points, Warnings: e.unusedFaults()}
+	p := &Plan{Spec: e.spec, Points: e.points, Warnings: append(e.unusedFaults(), e.loudKills()...)}
 	for _, a := range e.axes {
 		axis := results.Axis{Name: a.name}
 		for _, c := range a.choices {

@@ -193,7 +193,7 @@ func TestExpandErrors(t *testing.T) {
 		"fault after the end":      {kill(func(f *v1alpha1.Fault) { f.At = "22s" }), []string{"spec.faults[0].at", `"22s"`, "from -5s"}},
 		"fault for no time":        {kill(func(f *v1alpha1.Fault) { f.For = duration("0s") }), []string{"spec.faults[0].for", `"0s"`, "more than 0 and at most 34s"}},
 		"fault for too long":       {kill(func(f *v1alpha1.Fault) { f.For = duration("35s") }), []string{"spec.faults[0].for", `"35s"`, "at most 34s"}},
-		"fault that does nothing":  {kill(func(f *v1alpha1.Fault) { f.NodeKill = nil }), []string{"spec.faults[0].nodeKill", `"crash"`, "set nodeKill"}},
+		"fault that does nothing":  {kill(func(f *v1alpha1.Fault) { f.NodeKill = nil }), []string{"spec.faults[0]", `"crash"`, "set exactly one of nodeKill"}},
 		"unknown fault in a point": {func(s *v1alpha1.ExperimentSpec) { s.Sweep[1].Points[1].Faults = []string{"crsh"} }, []string{"spec.sweep[1].points[1].faults[0]", `"crsh"`, `did you mean "crash"?`}},
 		"faults that overlap": {func(s *v1alpha1.ExperimentSpec) {
 			again := *s.Faults[0].DeepCopy()
@@ -336,7 +336,7 @@ func TestValidateMakesChecks(t *testing.T) {
 		s.Profiles = []v1alpha1.Profile{{Name: "smoke", Claims: []v1alpha1.ProfileClaim{{Name: "skipped", Skip: "Too small."}}}}
 	}).Obj()
 	checks := plan.Checks{
-		Claim: func(c v1alpha1.Claim, axes []results.Axis) error {
+		Claim: func(c v1alpha1.Claim, axes []results.Axis, _ []string, _ ...string) error {
 			if c.Expr == "bad" {
 				return fmt.Errorf("%s has %d axes", c.Name, len(axes))
 			}

@@ -40,49 +40,51 @@ func Outcome(t *v1alpha1.Trial) string {
 // their order does not matter.
 func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step {
 	o := observe(trials)
-	o.counts.Planned = int32(p.Trials())
+	points := o.progresses(p)
+	each, planned := wanted(points)
+	o.counts.Planned = planned
 	step := Step{Counts: o.counts}
-	slot, open := nextSlot(p, seed, o)
-	unresolved := int32(p.Trials()) - o.resolved(p)
+	slot, open := nextSlot(p, rounds(p, seed, each), o)
+	resolved := o.resolved(each)
 	switch {
 	case o.counts.Active > 0:
 		step.Reason = v1alpha1.ReasonTrialsRunning
-		step.Message = runs(p, o, o.active)
-	case !open && unresolved == 0:
+		step.Message = runs(o.active, resolved, planned) + mayFollow(p, points)
+	case !open && resolved == planned:
 		step.Done, step.Reason = true, v1alpha1.ReasonAllTrialsValid
-		step.Message = fmt.Sprintf("All %d trials of %d points are valid.", p.Trials(), len(p.Points))
+		step.Message = fmt.Sprintf("All %d trials of %d points are valid.", planned, len(p.Points)) + whyEnough(p, points)
 	case !open:
 		step.Done, step.Reason = true, v1alpha1.ReasonRetriesExhausted
 		step.Message = fmt.Sprintf("%d of %d trials are valid; the others failed or were invalid %d times each. See the conditions of those Trials.",
-			o.resolved(p), p.Trials(), *p.Spec.Retries+1)
+			resolved, planned, *p.Spec.Retries+1) + whyEnough(p, points)
 	case p.Spec.Suspend:
 		step.Reason = v1alpha1.ReasonSuspended
-		step.Message = fmt.Sprintf("No trial is started while spec.suspend is true; %d of %d trials are valid.", o.resolved(p), p.Trials())
+		step.Message = fmt.Sprintf("No trial is started while spec.suspend is true; %d of %d trials are valid.", resolved, planned)
 	default:
 		step.Reason = v1alpha1.ReasonTrialsRunning
 		step.Create = newTrial(p, seed, slot, o)
-		step.Message = runs(p, o, step.Create)
+		step.Message = runs(step.Create, resolved, planned) + mayFollow(p, points)
 	}
 	return step
 }
 
 // runs is the same sentence before and after the trial has been created, so that it is written once.
-func runs(p *Plan, o observation, t *v1alpha1.TrialSpec) string {
+func runs(t *v1alpha1.TrialSpec, resolved, planned int32) string {
 	return fmt.Sprintf("Trial %d runs: point %d, repetition %d, attempt %d. %d of %d trials are valid.",
-		t.Number, t.Point.Index, t.Repetition, t.Attempt, o.resolved(p), p.Trials())
+		t.Number, t.Point.Index, t.Repetition, t.Attempt, resolved, planned)
 }
 
 // observation is what the trials say.
 type observation struct {
 	counts   v1alpha1.TrialCounts
 	active   *v1alpha1.TrialSpec
-	attempts map[Slot]int32 // used so far, successful or not
-	valid    map[Slot]bool
-	next     int32 // number of the next trial
+	attempts map[Slot]int32           // used so far, successful or not
+	valid    map[Slot]*v1alpha1.Trial // of several, the first
+	next     int32                    // number of the next trial
 }
 
 func observe(trials []v1alpha1.Trial) observation {
-	o := observation{attempts: map[Slot]int32{}, valid: map[Slot]bool{}}
+	o := observation{attempts: map[Slot]int32{}, valid: map[Slot]*v1alpha1.Trial{}}
 	for i := range trials {
 		t := &trials[i]
 		slot := Slot{Point: t.Spec.Point.Index, Repetition: t.Spec.Repetition}
@@ -91,7 +93,9 @@ func observe(trials []v1alpha1.Trial) observation {
 		switch Outcome(t) {
 		case v1alpha1.ReasonSucceeded:
 			o.counts.Succeeded++
-			o.valid[slot] = true
+			if first := o.valid[slot]; first == nil || t.Spec.Number < first.Spec.Number {
+				o.valid[slot] = t
+			}
 		case v1alpha1.ReasonInvalid:
 			o.counts.Invalid++
 		case v1alpha1.ReasonFailed:
@@ -106,11 +110,11 @@ func observe(trials []v1alpha1.Trial) observation {
 	return o
 }
 
-// resolved counts the slots of the plan that have a valid trial.
-func (o observation) resolved(p *Plan) int32 {
+// resolved counts the slots of the plan that have a valid trial, when point i gets each[i] repetitions.
+func (o observation) resolved(each []int32) int32 {
 	n := int32(0)
 	for slot := range o.valid {
-		if int(slot.Point) < len(p.Points) && slot.Repetition < p.Spec.Repetitions.Min {
+		if int(slot.Point) < len(each) && slot.Repetition < each[slot.Point] {
 			n++
 		}
 	}
@@ -118,10 +122,10 @@ func (o observation) resolved(p *Plan) int32 {
 }
 
 // nextSlot finds, in the first round with an open slot, the first of those with the fewest attempts.
-func nextSlot(p *Plan, seed int64, o observation) (slot Slot, open bool) {
-	for _, round := range Rounds(p, seed) {
+func nextSlot(p *Plan, rounds [][]Slot, o observation) (slot Slot, open bool) {
+	for _, round := range rounds {
 		for _, s := range round {
-			if o.valid[s] || o.attempts[s] > *p.Spec.Retries {
+			if o.valid[s] != nil || o.attempts[s] > *p.Spec.Retries {
 				continue
 			}
 			if !open || o.attempts[s] < o.attempts[slot] {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
@@ -14,24 +15,37 @@ type Slot struct {
 	Repetition int32
 }
 
-// Rounds lists the slots in the order in which they are first attempted, round by round.
+// Rounds lists the slots that every point gets in the order in which they are first attempted, round by round. With repetitions.until more rounds may follow, of
+// the points that need them.
 func Rounds(p *Plan, seed int64) [][]Slot {
-	points, reps := int32(len(p.Points)), p.Spec.Repetitions.Min
+	each := make([]int32, len(p.Points))
+	for i := range each {
+		each[i] = p.Spec.Repetitions.Min
+	}
+	return rounds(p, seed, each)
+}
+
+// rounds lists the slots when point i gets each[i] repetitions. A round's order is drawn for all points, and those that need no trial in it are left out: which
+// those are does not change the order of the others.
+func rounds(p *Plan, seed int64, each []int32) [][]Slot {
+	points := int32(len(p.Points))
 	var rounds [][]Slot
 	if p.Spec.Order == v1alpha1.OrderSequential {
 		for point := range points {
-			round := make([]Slot, reps)
-			for r := range reps {
-				round[r] = Slot{Point: point, Repetition: r}
+			round := make([]Slot, each[point])
+			for r := range round {
+				round[r] = Slot{Point: point, Repetition: int32(r)}
 			}
 			rounds = append(rounds, round)
 		}
 		return rounds
 	}
-	for r := range reps {
-		round := make([]Slot, points)
-		for i, point := range permutation(points, derive("order", seed, int64(r))) {
-			round[i] = Slot{Point: point, Repetition: r}
+	for r := range slices.Max(each) {
+		var round []Slot
+		for _, point := range permutation(points, derive("order", seed, int64(r))) {
+			if each[point] > r {
+				round = append(round, Slot{Point: point, Repetition: r})
+			}
 		}
 		rounds = append(rounds, round)
 	}

@@ -51,6 +51,10 @@ func (o origin) topology() *field.Path {
 	return o.part(o.profile != nil && o.profile.Topology != nil, "topology")
 }
 
+func (o origin) network() *field.Path {
+	return o.part(o.profile != nil && o.profile.Network != nil, "network")
+}
+
 func (o origin) repetitions() *field.Path {
 	return o.part(o.profile != nil && o.profile.Repetitions != nil, "repetitions")
 }

@@ -14,7 +14,7 @@ import (
 const maxValueLength = 1024
 
 // builtinAxes are what an axis with values may set besides parameters. They are taken as names of parameters.
-var builtinAxes = []string{"clients", "f", "rate", "shards"}
+var builtinAxes = []string{"clients", "f", "network", "rate", "shards"}
 
 // systemAxis is the axis that several systems make.
 const systemAxis = "system"

@@ -36,12 +36,15 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 		Point:      v1alpha1.Point{Index: index},
 		Workload:   e.spec.Workload.Name,
 		Topology:   *e.spec.Topology.DeepCopy(),
-		Network:    e.spec.Network,
+		Network:    *e.spec.Network.DeepCopy(),
+		Placement:  *e.spec.Placement.DeepCopy(),
 		Clients:    *e.spec.Clients.DeepCopy(),
 		Schedule:   e.spec.Schedule,
 		Tolerances: e.spec.Tolerances,
+
+		Measurements: e.spec.Measurements,
 	}
-	clientsPath := e.origin.nodes()
+	clientsPath, networkPath := e.origin.nodes(), e.origin.network()
 	for i, c := range chosen {
 		if trial.Point.Coordinates == nil {
 			trial.Point.Coordinates = map[string]string{}
@@ -59,6 +62,9 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 		if c.clients != nil {
 			clientsPath = c.path
 		}
+		if c.network != "" {
+			trial.Network.Profile, networkPath = c.network, c.path
+		}
 	}
 	if trial.Clients.Count < trial.Clients.Nodes {
 		e.add(field.Invalid(clientsPath, trial.Clients.Count, fmt.Sprintf(
@@ -70,7 +76,8 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	trial.Faults = e.resolveFaults(chosen)
 	replicas := e.resolveTopology(s, &trial.Topology)
 	if replicas > 0 {
-		e.checkFaults(s, trial)
+		e.resolveNetwork(networkPath, &trial)
+		e.checkFaults(s, &trial)
 	}
 	return Point{Template: trial, Replicas: replicas}
 }

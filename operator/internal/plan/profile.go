@@ -55,6 +55,17 @@ func applySizes(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	if p.Topology != nil {
 		spec.Topology = *p.Topology
 	}
+	if p.Network != nil {
+		spec.Network = *p.Network
+	}
+	if p.Placement != nil {
+		spec.Placement = *p.Placement
+	}
+	for _, f := range p.Faults {
+		if i := slices.IndexFunc(spec.Faults, func(g v1alpha1.Fault) bool { return g.Name == f.Name }); i >= 0 {
+			spec.Faults[i] = f
+		}
+	}
 	if p.Nodes != nil {
 		spec.Clients.Nodes = *p.Nodes
 	}
@@ -117,7 +128,12 @@ func SkippedClaims(spec v1alpha1.ExperimentSpec) map[string]string {
 // whose zero value means something (topology.f, retries.attempts) are left to DecodeExperiment.
 func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Topology.Shards, 1)
-	orDefault(&spec.Network.Profile, "lan")
+	orDefault(&spec.Network.Profile, v1alpha1.NetworkLAN)
+	orDefault(&spec.Network.Backend, v1alpha1.ShapingAuto)
+	orDefault(&spec.Network.Shaping, v1alpha1.ShapingAllowed)
+	if spec.Placement.Exclusive == nil {
+		spec.Placement.Exclusive = new(true)
+	}
 	orDefault(&spec.Clients.Nodes, 1)
 	orDefault(&spec.Clients.Count, 1)
 	orDefault(&spec.Clients.ThinkTime, "0s")
@@ -128,9 +144,11 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Schedule.CoolDown, "2s")
 	orDefault(&spec.Schedule.Drain, "10s")
 	orDefault(&spec.Repetitions.Min, 3)
+	if u := spec.Repetitions.Until; u != nil && len(u.Of) == 0 {
+		u.Of = []v1alpha1.PrecisionMetric{v1alpha1.PrecisionMeanLatency, v1alpha1.PrecisionThroughput}
+	}
 	orDefault(&spec.Order, v1alpha1.OrderRandomizedInterleaved)
-	orDefault(&spec.Tolerances.FaultLateness, "20ms")
-	orDefault(&spec.Tolerances.StartSpread, "100ms")
+	spec.Tolerances = DefaultTolerances(spec.Tolerances)
 	if spec.Retries == nil {
 		two := int32(2)
 		spec.Retries = &two
@@ -141,9 +159,29 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	}
 	for i := range spec.Faults {
 		if k := spec.Faults[i].NodeKill; k != nil {
-			orDefault(&k.Mode, "Pods")
+			orDefault(&k.Mode, v1alpha1.KillPods)
+			orDefault(&k.Disk, "Keep")
+		}
+		if p := spec.Faults[i].Partition; p != nil {
+			orDefault(&p.Clients, "Everyone")
 		}
 	}
+}
+
+// DefaultTolerances fills in what is not set. A trial of before a tolerance existed is judged by its default, too.
+func DefaultTolerances(t v1alpha1.Tolerances) v1alpha1.Tolerances {
+	orDefault(&t.FaultLateness, "20ms")
+	orDefault(&t.ChaosMeshLateness, "10s")
+	orDefault(&t.StartSpread, "100ms")
+	orDefault(&t.LinkDelay, "1ms")
+	orDefault(&t.LinkLateness, "10ms")
+	orDefault(&t.LinkLoss, "5%")
+	orDefault(&t.Throttling, "1%")
+	orDefault(&t.Steal, "1%")
+	orDefault(&t.GeneratorLag, "10ms")
+	orDefault(&t.ClockError, "10ms")
+	orDefault(&t.OutOfRange, "0%")
+	return t
 }
 
 func orDefault[T comparable](field *T, value T) {

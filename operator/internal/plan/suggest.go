@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // unknownName says that there is no thing of that name, which one was probably meant, and which there are.
@@ -12,7 +14,7 @@ func unknownName(what, name string, known []string) string {
 	slices.Sort(known)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %q", what, name)
-	if near := nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		fmt.Fprintf(&b, "; did you mean %q?", near)
 	}
 	if len(known) == 0 {
@@ -21,39 +23,4 @@ func unknownName(what, name string, known []string) string {
 	}
 	fmt.Fprintf(&b, "; there are: %s", strings.Join(known, ", "))
 	return b.String()
-}
-
-// nearest returns the known name that a typo would turn into name: at most a third of its letters, and at most three, are wrong.
-func nearest(name string, known []string) string {
-	best, bestDistance := "", min(3, len(name)/3)+1
-	for _, k := range known {
-		if strings.EqualFold(k, name) {
-			return k
-		}
-		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < bestDistance {
-			best, bestDistance = k, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's: the least number of letters to insert, remove or replace.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replace := diagonal
-			if a[i-1] != b[j-1] {
-				replace++
-			}
-			diagonal = row[j]
-			row[j] = min(replace, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -123,6 +123,14 @@ func (s *systemCheck) replicas(at *field.Path) {
 	}
 	s.duration(at.Child("readyTimeout"), r.ReadyTimeout, bounds{time.Second, 2 * time.Hour})
 	s.stop(at.Child("stop"), r.Stop)
+	s.metrics(at.Child("metrics"), r.Metrics)
+}
+
+// metrics checks how often they are sampled: Prometheus knows no fractions, and a shorter interval than a second is a load of its own.
+func (s *systemCheck) metrics(at *field.Path, m *v1alpha1.MetricsEndpoint) {
+	if m != nil {
+		s.duration(at.Child("interval"), m.Interval, bounds{time.Second, time.Minute})
+	}
 }
 
 func (s *systemCheck) prepare(at *field.Path) {
@@ -150,15 +158,22 @@ func (s *systemCheck) clients(at *field.Path) {
 		s.log(at.Child("end", "log"), c.End.Log, c.Containers)
 		s.stop(at.Child("end", "stop"), c.End.Stop)
 	}
+	s.metrics(at.Child("metrics"), c.Metrics)
+	if c.Results != nil && strings.Contains(c.Results.Path, "..") {
+		s.add(field.Invalid(at.Child("results", "path"), c.Results.Path, "must not contain \"..\""))
+	}
 	if c.Driver == nil && c.Results == nil {
 		s.add(field.Required(at.Child("results"),
 			"without a driver the client measures itself: say in which format it reports and where, or set driver to let Assay's load generator measure"))
+	}
+	if c.Results != nil {
+		s.records(at.Child("results", "records"), c.Results)
 	}
 }
 
 func (s *systemCheck) roles(at *field.Path) {
 	for i, role := range s.spec.Roles {
-		s.log(at.Index(i).Child("log"), role.Log, s.spec.Replicas.Containers)
+		s.roleLog(at.Index(i).Child("log"), role.Log)
 		if role.HTTP != nil {
 			s.port(at.Index(i).Child("http", "port"), role.HTTP.Port)
 		}
@@ -175,6 +190,9 @@ func (s *systemCheck) containers(at *field.Path, containers []v1alpha1.Container
 func (s *systemCheck) container(at *field.Path, c v1alpha1.Container) {
 	s.template(at.Child("image"), c.Image)
 	s.templates(at.Child("command"), c.Command)
+	if len(c.Resources.Claims) > 0 {
+		s.add(field.Forbidden(at.Child("resources", "claims"), "pods of a trial have no resource claims; ask for CPU, memory or a device plugin's resource under requests and limits"))
+	}
 	for i, e := range c.Env {
 		s.template(at.Child("env").Index(i).Child("value"), e.Value)
 	}
@@ -226,6 +244,19 @@ func (s *systemCheck) log(at *field.Path, g *v1alpha1.LogGate, containers []v1al
 	}
 	if g.Container != "" && !slices.Contains(names, g.Container) {
 		s.add(field.Invalid(at.Child("container"), g.Container, unknownName("there is no container", g.Container, names)))
+	}
+}
+
+func (s *systemCheck) roleLog(at *field.Path, l *v1alpha1.RoleLog) {
+	if l == nil {
+		return
+	}
+	containers := s.spec.Replicas.Containers
+	s.log(at, &v1alpha1.LogGate{Pattern: ".", Container: l.Container}, containers)
+	for _, part := range []struct{ name, pattern string }{{"gained", l.Gained}, {"lost", l.Lost}} {
+		if _, err := regexp.Compile(part.pattern); err != nil {
+			s.add(field.Invalid(at.Child(part.name), part.pattern, fmt.Sprintf("must be a regular expression as RE2 has them (no look-around, no back-references): %v", err)))
+		}
 	}
 }
 

@@ -21,14 +21,29 @@ func TestValidateSystemAccepts(t *testing.T) {
 		s.Replicas.Files = []v1alpha1.FileSet{{MountPath: "/etc/echo", Files: []v1alpha1.File{{Name: "a", Template: "{{.Self}}"}}}}
 		s.Replicas.Volumes = []v1alpha1.Volume{{Name: "data", MountPath: "/data", Medium: v1alpha1.VolumeMemory}}
 		s.Replicas.Ready = append(s.Replicas.Ready, v1alpha1.Gate{Port: "peer"}, v1alpha1.Gate{HTTP: &v1alpha1.HTTPGate{Port: "peer"}})
-		s.Roles = []v1alpha1.Role{{Name: "leader", Log: &v1alpha1.LogGate{Pattern: "leader", Container: "replica"}}}
+		s.Roles = []v1alpha1.Role{{Name: "leader", Log: &v1alpha1.RoleLog{Gained: "leads", Lost: "follows", Container: "replica"}}}
 		s.Steps = []v1alpha1.Step{{Name: "load", Command: []string{"load"}, Timeout: "24h"}}
 	})
-	for _, b := range []*builders.SystemBuilder{builders.System("basil"), full} {
+	lines := builders.System("lines").Set(func(s *v1alpha1.SystemSpec) {
+		s.Clients.Results = withRecords(v1alpha1.FormatRegularExpression, func(*v1alpha1.ClientRecords) {})
+	})
+	columns := builders.System("columns").Set(func(s *v1alpha1.SystemSpec) {
+		s.Clients.Results = withRecords(v1alpha1.FormatCSV, func(r *v1alpha1.ClientRecords) { r.Pattern, r.Separator = "", ";" })
+	})
+	for _, b := range []*builders.SystemBuilder{builders.System("basil"), full, lines, columns} {
 		if errs := plan.ValidateSystem(&b.Obj().Spec, parse); len(errs) > 0 {
 			t.Errorf("%s: %v", b.Obj().Name, errs.ToAggregate())
 		}
 	}
+}
+
+// withRecords is a report with a line for each operation.
+func withRecords(format v1alpha1.ResultsFormat, change func(*v1alpha1.ClientRecords)) *v1alpha1.ClientResults {
+	records := &v1alpha1.ClientRecords{
+		Pattern: "^(?P<end>[0-9]+) (?P<took>[0-9]+)$", Latency: v1alpha1.RecordLatency{From: "took", Unit: "us"}, Instant: v1alpha1.RecordInstant{From: "end", Unit: "ms"},
+	}
+	change(records)
+	return &v1alpha1.ClientResults{Format: format, Source: "Stdout", Records: records}
 }
 
 func TestValidateSystemErrors(t *testing.T) {
@@ -72,7 +87,27 @@ func TestValidateSystemErrors(t *testing.T) {
 			s.Replicas.Files = []v1alpha1.FileSet{{MountPath: "/data"}}
 			s.Replicas.Volumes = []v1alpha1.Volume{{MountPath: "/data/"}}
 		}, []string{"spec.replicas.volumes[0].mountPath", `"/data/"`, "spec.replicas.files[0].mountPath is the same directory"}},
-		"client without results":  {func(s *v1alpha1.SystemSpec) { s.Clients.Driver = nil }, []string{"spec.clients.results", "Required", "or set driver"}},
+		"client without results": {func(s *v1alpha1.SystemSpec) { s.Clients.Driver = nil }, []string{"spec.clients.results", "Required", "or set driver"}},
+		"records' pattern": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.Results = withRecords(v1alpha1.FormatRegularExpression, func(r *v1alpha1.ClientRecords) { r.Pattern = "(?=x)" })
+		}, []string{"spec.clients.results.records.pattern", `"(?=x)"`, "RE2"}},
+		"records' group": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.Results = withRecords(v1alpha1.FormatRegularExpression, func(r *v1alpha1.ClientRecords) { r.Pattern = "(?P<took>.)" })
+		}, []string{"spec.clients.results.records.pattern", "has no group (?P<end>...)"}},
+		"records without a pattern": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.Results = withRecords(v1alpha1.FormatRegularExpression, func(r *v1alpha1.ClientRecords) { r.Pattern = "" })
+		}, []string{"spec.clients.results.records.pattern", "Required"}},
+		"records' separator of no CSV": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.Results = withRecords(v1alpha1.FormatRegularExpression, func(r *v1alpha1.ClientRecords) { r.Separator = ";" })
+		}, []string{"spec.clients.results.records.separator", `";"`, "CSV"}},
+		"pattern of a CSV": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.Results = withRecords(v1alpha1.FormatCSV, func(*v1alpha1.ClientRecords) {})
+		}, []string{"spec.clients.results.records.pattern", "whose columns have names"}},
+		"outcome of two meanings": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.Results = withRecords(v1alpha1.FormatCSV, func(r *v1alpha1.ClientRecords) {
+				r.Pattern, r.Outcome = "", &v1alpha1.RecordOutcome{From: "status", Committed: []string{"OK"}, Errors: []string{"OK"}}
+			})
+		}, []string{"spec.clients.results.records", "two meanings"}},
 		"template of the command": {func(s *v1alpha1.SystemSpec) { s.Replicas.Containers[0].Command[0] = "{{.F" }, []string{"spec.replicas.containers[0].command[0]", `"{{.F"`, "must be a Go template"}},
 		"template of the image":   {func(s *v1alpha1.SystemSpec) { s.Clients.Containers[0].Image = "{{end}}" }, []string{"spec.clients.containers[0].image", `"{{end}}"`, "must be a Go template"}},
 		"template of a variable": {func(s *v1alpha1.SystemSpec) {
@@ -83,6 +118,9 @@ func TestValidateSystemErrors(t *testing.T) {
 		}, []string{"spec.clients.files[0].files[0].template", `"{{"`, "Go template"}},
 		"template of a step": {func(s *v1alpha1.SystemSpec) { s.Steps = []v1alpha1.Step{{Command: []string{"{{"}}} }, []string{"spec.steps[0].command[0]", `"{{"`, "Go template"}},
 		"template of a gate": {func(s *v1alpha1.SystemSpec) { s.Replicas.Ready = []v1alpha1.Gate{{Command: []string{"{{"}}} }, []string{"spec.replicas.ready[0].command[0]", `"{{"`, "Go template"}},
+		"pattern of a role": {func(s *v1alpha1.SystemSpec) {
+			s.Roles = []v1alpha1.Role{{Log: &v1alpha1.RoleLog{Gained: "[", Lost: "x"}}}
+		}, []string{"spec.roles[0].log.gained", `"["`, "RE2"}},
 		"template of a role": {func(s *v1alpha1.SystemSpec) { s.Roles = []v1alpha1.Role{{Command: []string{"{{"}}} }, []string{"spec.roles[0].command[0]", `"{{"`, "Go template"}},
 		"template of the prepare step": {func(s *v1alpha1.SystemSpec) {
 			s.Prepare = &v1alpha1.PrepareStep{OutputPath: "/k", Container: v1alpha1.Container{Image: "{{"}}

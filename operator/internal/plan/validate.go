@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,8 +18,16 @@ const maxRenderedPods = 4000
 type Checks struct {
 	// Templates renders every template of the System for a trial.
 	Templates func(v1alpha1.SystemSpec, v1alpha1.TrialSpec) error
-	// Claim parses a claim and looks up the axes and values that it names.
-	Claim func(v1alpha1.Claim, []results.Axis) error
+	// Claim parses a claim and looks up the axes, values and faults that it names.
+	Claim func(c v1alpha1.Claim, axes []results.Axis, faults []string, measurements ...string) error
+	// Measurement checks a measurement's query for a trial in a namespace.
+	Measurement func(m v1alpha1.Measurement, namespace string, trial *v1alpha1.TrialSpec) error
+	// Prometheus says why the installation cannot make measurements of these systems.
+	Prometheus func(systems []v1alpha1.SystemSpec) error
+	// ChaosMesh says why faults that are objects of this kind of Chaos Mesh cannot be had.
+	ChaosMesh func(kind string) error
+	// Store knows the installation's result stores by name.
+	Store func(name string) error
 }
 
 // Validate expands the experiment and makes the checks on the plan. It is what admission, the controller and kubectl-assay call.
@@ -27,11 +36,63 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	errs = append(checkClaims(p, checks), checkTemplates(p, systems, checks)...)
+	errs = slices.Concat(checkClaims(p, checks), checkTemplates(p, systems, checks), checkStore(exp, checks), checkMeasurements(exp, p, systems, checks),
+		checkChaosMeshInstalled(p, checks))
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	return p, nil
+}
+
+// checkMeasurements checks that there is somebody to ask, and what is asked for, for every point: a query may depend on its coordinates.
+func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
+	path := field.NewPath("spec", "measurements")
+	if len(p.Spec.Measurements) > 0 && checks.Prometheus != nil {
+		var used []v1alpha1.SystemSpec
+		for _, ref := range p.Spec.Systems {
+			used = append(used, systems[ref.Name])
+		}
+		if err := checks.Prometheus(used); err != nil {
+			errs = append(errs, field.Forbidden(path, err.Error()))
+		}
+	}
+	for i, m := range p.Spec.Measurements {
+		if slices.Contains(ownColumns, m.Name) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), m.Name, "is a column of Assay's own; call the measurement otherwise"))
+		}
+		if checks.Measurement == nil {
+			continue
+		}
+		for k := range p.Points {
+			if err := checks.Measurement(m, exp.Namespace, &p.Points[k].Template); err != nil {
+				errs = append(errs, field.Invalid(path.Index(i).Child("query"), shorten(m.Query), err.Error()))
+				break // the other points mostly fail alike
+			}
+		}
+	}
+	return errs
+}
+
+// ownColumns are names of what is measured without Prometheus.
+var ownColumns = []string{"throughput", "throughputPerCorrectClient", "meanLatency", "p50Latency", "p90Latency", "p99Latency", "p999Latency", "abortRate", "errorRate",
+	"point", "valid", "invalid", "failed", "n"}
+
+func measurementNames(spec v1alpha1.ExperimentSpec) []string {
+	names := make([]string, len(spec.Measurements))
+	for i, m := range spec.Measurements {
+		names[i] = m.Name
+	}
+	return names
+}
+
+func checkStore(exp *v1alpha1.Experiment, checks Checks) field.ErrorList {
+	if checks.Store == nil || exp.Spec.Results == nil {
+		return nil
+	}
+	if err := checks.Store(exp.Spec.Results.Store); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "results", "store"), exp.Spec.Results.Store, err.Error())}
+	}
+	return nil
 }
 
 func checkClaims(p *Plan, checks Checks) (errs field.ErrorList) {
@@ -39,11 +100,15 @@ func checkClaims(p *Plan, checks Checks) (errs field.ErrorList) {
 		return nil
 	}
 	skipped := SkippedClaims(p.Spec)
+	faults := make([]string, len(p.Spec.Faults))
+	for i, f := range p.Spec.Faults {
+		faults[i] = f.Name
+	}
 	for i, c := range p.Spec.Claims {
 		if _, skip := skipped[c.Name]; skip {
 			continue
 		}
-		if err := checks.Claim(c, p.Axes); err != nil {
+		if err := checks.Claim(c, p.Axes, faults, measurementNames(p.Spec)...); err != nil {
 			errs = append(errs, claimError(field.NewPath("spec", "claims").Index(i), c, err))
 		}
 	}

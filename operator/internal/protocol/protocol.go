@@ -9,7 +9,8 @@
 //	GET  /v1/clock     -> Clock. The agent takes several and keeps the one with the shortest round trip.
 //	GET  /v1/files     -> []File for this pod, whose digest is Directive.FilesDigest.
 //	POST /v1/prepared  <- gzipped tar of the prepare step's output (prepare pods only), PreparedLimit bytes at most.
-//	POST /v1/results   <- gzipped JSON results.Client (client pods only), ResultsLimit bytes at most.
+//	POST /v1/results   <- gzipped JSON results.Client (client pods only), ResultsLimit bytes at most; larger ones go by /v1/keep, where there is a store.
+//	POST /v1/upload, /v1/keep: see handover.go.
 //
 // All are HTTPS with the pod's projected service-account token (audience Audience) as bearer token; the token names the pod. Errors: 401
 // unknown token, 403 pod of no trial, 503 this manager does not lead (dial again), 413 too large.
@@ -18,6 +19,7 @@ package protocol
 import (
 	"time"
 
+	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -95,14 +97,43 @@ type Directive struct {
 	Commands []Command `json:"commands,omitempty"`
 	// Prepare says that the pod's only container is a prepare step whose output is to be sent.
 	Prepare *Prepare `json:"prepare,omitempty"`
+	// Network says what the pod's links shall be. Nil before every pod has an address.
+	Network *Network `json:"network,omitempty"`
+	// Roles of the System, as far as the trial's actions need them.
+	Roles []RoleProbe `json:"roles,omitempty"`
+	// Volumes of the pod that a kill empties.
+	Volumes []Volume `json:"volumes,omitempty"`
 	// Client says how the pod's client is held, ended and read. Nil for replicas.
 	Client *Client `json:"client,omitempty"`
+	// Machine says that this is no pod of a System, but the one that resets its node: Run's actions are Resets, and nothing else is set.
+	Machine *Machine `json:"machine,omitempty"`
 	// Run is set once t = 0 is agreed.
 	Run *Run `json:"run,omitempty"`
 	// Finish says that the processes shall end, since the run is over or given up.
 	Finish bool `json:"finish,omitempty"`
+	// HandOver says that the pod's files, its logs above all, are wanted when Finish is done: they go to a store.
+	HandOver bool `json:"handOver,omitempty"`
 	// Stop says how they end.
 	Stop Stop `json:"stop"`
+}
+
+// RoleProbe finds out whether the pod's replica has a role. Either Gate is set (a URL or a Command that holds in the replica that has it), or Gained and
+// Lost are: of all lines of Container's Stream that match either, the last one matches Gained in the replica that has it.
+type RoleProbe struct {
+	Role      string `json:"role"`
+	Gate      *Gate  `json:"gate,omitempty"`
+	Gained    string `json:"gained,omitempty"`
+	Lost      string `json:"lost,omitempty"`
+	Stream    string `json:"stream,omitempty"`
+	Container string `json:"container,omitempty"`
+}
+
+// Volume is a writable directory of a replica.
+type Volume struct {
+	// Path in the first container.
+	Path string `json:"path"`
+	// Memory: what is on it is lost whenever the replica loses its power.
+	Memory bool `json:"memory,omitempty"`
 }
 
 // Container is one process that the launcher of that name runs.
@@ -149,10 +180,18 @@ type Client struct {
 	Format string `json:"format"`
 	Source string `json:"source"`
 	Path   string `json:"path,omitempty"`
+	// Records of the formats that have a line for each operation and say here what is in it.
+	Records *results.Records `json:"records,omitempty"`
 	// Index of the client pod and the clients that it runs.
 	Index       int32 `json:"index"`
 	FirstClient int32 `json:"firstClient"`
 	Clients     int32 `json:"clients"`
+}
+
+// Machine is a node that may be reset.
+type Machine struct {
+	// Node is its name. The agent resets nothing unless it runs there.
+	Node string `json:"node"`
 }
 
 // Run is the agreed run of a trial.
@@ -162,6 +201,15 @@ type Run struct {
 	timeline.Windows
 	// Actions of this pod.
 	Actions []timeline.Action `json:"actions,omitempty"`
+	// Restarts of the pod's containers that a fault plans, which somebody else carries out.
+	Restarts []Restart `json:"restarts,omitempty"`
+}
+
+// Restart is a time in which the kubelet ends containers of the pod and starts them again, relative to t = 0. From From on a launcher may be another one than before;
+// when Until has come, its process is started in it, without any step. Until is From when the containers are to come back at once, and 0 when they are not.
+type Restart struct {
+	From  time.Duration `json:"from"`
+	Until time.Duration `json:"until"`
 }
 
 // Stop says how processes end.
@@ -197,6 +245,8 @@ type Report struct {
 	AtBarrier bool `json:"atBarrier"`
 	// Actions that were carried out.
 	Actions []ActionRecord `json:"actions,omitempty"`
+	// Network of the pod.
+	Network *NetworkReport `json:"network,omitempty"`
 	// Progress of a running client, if it tells.
 	Progress *Progress `json:"progress,omitempty"`
 	// Over: the client or prepare step is over. Sent: its results or output have been accepted.
@@ -204,8 +254,14 @@ type Report struct {
 	Sent bool `json:"sent"`
 	// Finished: no process of the system runs any more, as Directive.Finish asks.
 	Finished bool `json:"finished"`
+	// HandedOver: the pod's files are in the store or kept by the manager, as far as there is room, as Directive.HandOver asks.
+	HandedOver bool `json:"handedOver,omitempty"`
 	// TCPResets is how many connections of the pod were reset from t = 0 less the warm-up to the last request (EstabResets of /proc/net/snmp).
-	TCPResets int64 `json:"tcpResets"`
+	// ResetsCounted: that time is over, and the number is the last one.
+	TCPResets     int64 `json:"tcpResets"`
+	ResetsCounted bool  `json:"resetsCounted,omitempty"`
+	// Resources that the pod used, once the window is over.
+	Resources *results.Resources `json:"resources,omitempty"`
 	// Failure is set when the agent cannot go on; it says why.
 	Failure string `json:"failure,omitempty"`
 	// Host facts, for provenance.
@@ -253,12 +309,21 @@ type ActionRecord struct {
 	ID string `json:"id"`
 	// Planned instant.
 	Planned time.Duration `json:"planned"`
-	// Started is when the agent began to act; for a Kill, when the first packet could have been dropped.
+	// Started is when the agent began to act; for a Kill, when the first packet could have been dropped; for a Reset, what was written down before the
+	// machine went down: right to within a millisecond, or, when it was later than that, to within one write to its disk.
 	Started time.Duration `json:"started"`
-	// Confirmed is when the effect was seen: for a Kill, when the last process was reaped; for a Revive, when all ran again.
+	// Confirmed is when the effect was seen: for a Kill, when the pod was silent and no thread could get back to its program any more; for a Revive, when all ran again; for a Pause or Resume, when
+	// every process was stopped or ran, as /proc says; for a Cut, Heal, Degrade or Restore, when the kernel had taken it, as read back;
+	// for a Reset, when the machine, known to be another one than before, ran its pods again.
 	Confirmed time.Duration `json:"confirmed"`
+	// Reaped is when no process was left, for a Kill: between Confirmed and that, the kernel gives back the memory of what is dead.
+	Reaped time.Duration `json:"reaped,omitempty"`
 	// Error says why the action failed; it is then not confirmed.
 	Error string `json:"error,omitempty"`
+	// Skipped: the action was for whoever has a role, and this replica did not have it.
+	Skipped bool `json:"skipped,omitempty"`
+	// Packets that a Cut had dropped by its end (in the record of the Heal).
+	Packets uint64 `json:"packets,omitempty"`
 }
 
 // Progress of a running client, cumulative.

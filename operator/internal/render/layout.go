@@ -23,13 +23,14 @@ type Replica struct {
 
 // Client is one client pod of a trial, as templates see it.
 type Client struct {
-	Part  string // "client"
-	Index int    // of the pod, from 0
-	First int    // index of its first client over all pods
-	Count int    // clients that it runs
-	Name  string // host name of the pod
-	Host  string // name that resolves to the pod
-	IP    string // address of the pod
+	Part   string // "client"
+	Index  int    // of the pod, from 0
+	First  int    // index of its first client over all pods
+	Count  int    // clients that it runs
+	Region string // name
+	Name   string // host name of the pod
+	Host   string // name that resolves to the pod
+	IP     string // address of the pod
 }
 
 // Set is one StatefulSet: the replicas of one shard in one region.
@@ -48,11 +49,14 @@ type Layout struct {
 	Sets      []Set
 	Replicas  []Replica
 	Clients   []Client
+
+	f    int   // faults that each shard tolerates
+	seed int64 // of what is drawn at random
 }
 
 // NewLayout names everybody who takes part in a trial. The names follow from the trial's alone.
 func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) *Layout {
-	l := &Layout{Trial: name, Namespace: namespace}
+	l := &Layout{Trial: name, Namespace: namespace, f: int(spec.Topology.F), seed: spec.Seed}
 	ports := map[string]int{}
 	for _, p := range system.Replicas.Ports {
 		ports[p.Name] = int(p.Port)
@@ -60,7 +64,7 @@ func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha
 	for shard := range int(spec.Topology.Shards) {
 		l.addShard(shard, spec.Topology.Regions, ports)
 	}
-	l.addClients(int(spec.Clients.Nodes), int(spec.Clients.Count))
+	l.addClients(int(spec.Clients.Nodes), int(spec.Clients.Count), spec.Clients.Regions)
 	return l
 }
 
@@ -87,7 +91,8 @@ func (l *Layout) addShard(shard int, regions []v1alpha1.Region, ports map[string
 }
 
 // addClients spreads count clients over nodes pods as evenly as whole numbers allow; a pod without a client is not made.
-func (l *Layout) addClients(nodes, count int) {
+// The pods are in the given regions in turn.
+func (l *Layout) addClients(nodes, count int, regions []string) {
 	nodes = min(nodes, count)
 	first := 0
 	for i := range nodes {
@@ -96,7 +101,11 @@ func (l *Layout) addClients(nodes, count int) {
 			n++
 		}
 		name := fmt.Sprintf("%s-%d", l.ClientJob(), i)
-		l.Clients = append(l.Clients, Client{Part: v1alpha1.PartClient, Index: i, First: first, Count: n, Name: name, Host: l.host(name)})
+		region := ""
+		if len(regions) > 0 {
+			region = regions[i%len(regions)]
+		}
+		l.Clients = append(l.Clients, Client{Part: v1alpha1.PartClient, Index: i, First: first, Count: n, Region: region, Name: name, Host: l.host(name)})
 		first += n
 	}
 }
@@ -120,6 +129,12 @@ func (l *Layout) PrepareJob() string { return l.Trial + "-prepare" }
 
 // FilesConfigMap shows the rendered files.
 func (l *Layout) FilesConfigMap() string { return l.Trial + "-files" }
+
+// AddressesConfigMap holds the addresses that a trial which resets machines was released with.
+func (l *Layout) AddressesConfigMap() string { return l.Trial + "-addresses" }
+
+// ChaosConfigMap holds what Chaos Mesh has done in a trial, until its results are stored.
+func (l *Layout) ChaosConfigMap() string { return l.Trial + "-chaos" }
 
 // AgentConfigMap holds what the agents need to find the manager.
 func (l *Layout) AgentConfigMap() string { return l.Trial + "-agent" }
@@ -163,27 +178,4 @@ func (l *Layout) Resolve(addresses map[string]string) (resolved *Layout, missing
 		}
 	}
 	return &r, missing
-}
-
-// Target returns the pods of the replicas that a fault's target names.
-func (l *Layout) Target(t v1alpha1.Target) []string {
-	var pods []string
-	for _, r := range l.Replicas {
-		if matches(t.Replicas, int32(r.Index)) && matches(t.Shards, int32(r.Shard)) && matches(t.Regions, r.Region) {
-			pods = append(pods, r.Name)
-		}
-	}
-	return pods
-}
-
-func matches[T comparable](list []T, v T) bool {
-	if len(list) == 0 {
-		return true
-	}
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
 }

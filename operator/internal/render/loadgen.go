@@ -39,11 +39,10 @@ func (t *Trial) loadgenConfig(c Client, command []string) (loadgen.Config, error
 			}
 		}
 	}
-	switch t.system.Clients.Driver.Protocol {
-	case loadgen.ProtocolEcho:
-		cfg.Driver = loadgen.DriverConfig{Protocol: loadgen.ProtocolEcho, Address: command[0]}
-	default:
-		cfg.Driver = loadgen.DriverConfig{Protocol: loadgen.ProtocolProcess, Command: command}
+	cfg.Driver = t.driver(command)
+	var err error
+	if cfg.Misbehaving, err = t.misbehaving(c); err != nil {
+		return cfg, err
 	}
 	return cfg, cfg.Validate()
 }

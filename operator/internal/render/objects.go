@@ -12,6 +12,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // Environment is what the manager knows about itself that pods need.
@@ -22,6 +23,10 @@ type Environment struct {
 	CoordinatorAddress string
 	// CoordinatorCA is the PEM certificate that the coordinator's is checked with.
 	CoordinatorCA string
+	// Namespace of the manager, where the pods that reset machines are.
+	Namespace string
+	// WithoutBPF: nodes cannot grant the capability BPF, so that no agent asks for it unless its trial asks for the backend EDT by name.
+	WithoutBPF bool
 	// SimulatedClockOffsets, by pod, are added to what an agent reads off its wall clock. For tests of the clock correction only.
 	SimulatedClockOffsets string
 }
@@ -42,9 +47,18 @@ func NewObjects(l *Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{l: l, ctx: ctx, system: system, env: env, labels: map[string]string{
-		v1alpha1.LabelTrial: l.Trial, v1alpha1.LabelExperiment: spec.Experiment,
-	}}
+	b := &builder{l: l, ctx: ctx, system: system, env: env, network: spec.Network, placement: spec.Placement, labels: map[string]string{
+		v1alpha1.LabelTrial: l.Trial, v1alpha1.LabelExperiment: spec.Experiment, v1alpha1.LabelSystem: spec.System.Name, v1alpha1.LabelPoint: strconv.Itoa(int(spec.Point.Index)),
+	}, annotations: map[string]string{}}
+	for axis, value := range spec.Point.Coordinates {
+		b.annotations[v1alpha1.AnnotationAxisPrefix+axis] = value
+	}
+	if b.actions, err = actions(spec, l); err != nil {
+		return nil, err
+	}
+	if _, b.shapes, err = links(spec, l); err != nil {
+		return nil, err
+	}
 	o := &Objects{AgentConfig: b.agentConfig(), Service: b.service()}
 	for _, set := range l.Sets {
 		sts, err := b.statefulSet(set)
@@ -70,6 +84,15 @@ type builder struct {
 	system *v1alpha1.SystemSpec
 	env    Environment
 	labels map[string]string
+	// annotations of pods: what monitoring says of them.
+	annotations map[string]string
+
+	// What is done to the pods' network, which decides what their agents may do.
+	actions []timeline.Action
+	shapes  bool
+	network v1alpha1.Network
+
+	placement v1alpha1.Placement
 }
 
 func (b *builder) meta(name string, extra ...string) metav1.ObjectMeta {
@@ -106,6 +129,9 @@ func (b *builder) statefulSet(set Set) (*appsv1.StatefulSet, error) {
 	if err != nil {
 		return nil, err
 	}
+	exposeMetrics(pod, rs.Metrics)
+	b.permit(pod, b.podsOf(set))
+	place(pod, b.placement.Replicas)
 	var claims []corev1.PersistentVolumeClaim
 	for _, v := range rs.Volumes {
 		mount := corev1.VolumeMount{Name: "data-" + v.Name, MountPath: v.MountPath}
@@ -136,8 +162,27 @@ func (b *builder) statefulSet(set Set) (*appsv1.StatefulSet, error) {
 			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
 			WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
 		},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels}, Spec: *pod},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: b.annotations}, Spec: *pod},
 	}}, nil
+}
+
+func (b *builder) podsOf(set Set) []string {
+	var pods []string
+	for _, r := range b.l.Replicas {
+		if r.Shard == set.Shard && r.Region == set.Region {
+			pods = append(pods, r.Name)
+		}
+	}
+	return pods
+}
+
+// permit gives the agent of a template the capabilities that its pods need.
+func (b *builder) permit(template *corev1.PodSpec, pods []string) {
+	for i := range template.InitContainers {
+		if c := &template.InitContainers[i]; c.Name == agentContainer {
+			c.SecurityContext.Capabilities.Add = capabilities(pods, b.actions, b.shapes, b.network, b.env.WithoutBPF)
+		}
+	}
 }
 
 func (b *builder) clients() (*batchv1.Job, error) {
@@ -146,7 +191,11 @@ func (b *builder) clients() (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	exposeMetrics(pod, cs.Metrics)
+	b.permit(pod, b.l.ClientPods())
 	pod.Subdomain = b.l.Service()
+	pod.Affinity = awayFrom(b.actions, b.l.Trial)
+	place(pod, b.placement.Clients)
 	return b.job(b.l.ClientJob(), v1alpha1.PartClient, int32(len(b.l.Clients)), pod), nil
 }
 
@@ -156,6 +205,7 @@ func (b *builder) prepare() (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	place(pod, b.placement.Clients) // away from the machines of the replicas, which are measured
 	return b.job(b.l.PrepareJob(), v1alpha1.PartPrepare, 1, pod), nil
 }
 
@@ -166,12 +216,12 @@ func (b *builder) job(name, part string, pods int32, spec *corev1.PodSpec) *batc
 	indexed := batchv1.IndexedCompletion
 	return &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
 		CompletionMode: &indexed, Completions: &pods, Parallelism: &pods, BackoffLimit: ptr(int32(0)),
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels}, Spec: *spec},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: b.annotations}, Spec: *spec},
 	}}
 }
 
-// agentUID is root without any capability but NET_ADMIN: capabilities that a pod adds reach only root's processes.
-const agentUID = 0
+// agentContainer is the name of the agent's container.
+const agentContainer = "agent"
 
 // sharedGID owns the shared volumes, so that agent and system can read each other's files whatever user the system runs as.
 const sharedGID = 65532
@@ -203,6 +253,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 		shared = append(shared, b.share(pod, "prepared", p.OutputPath))
 	}
 	pod.InitContainers = []corev1.Container{b.install(), b.agent(shared)}
+	secure(pod, b.network.Shaping)
 	for i, c := range containers {
 		at := fmt.Sprintf("%s.containers[%d]", field, i)
 		image, err := b.ctx.text(at+".image", c.Image)
@@ -215,10 +266,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 			Resources:                c.Resources,
 			VolumeMounts:             shared,
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-			SecurityContext: &corev1.SecurityContext{
-				RunAsUser: c.RunAsUser, RunAsGroup: ptr(int64(sharedGID)), AllowPrivilegeEscalation: ptr(false),
-				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-			},
+			SecurityContext:          systemSecurity(c.RunAsUser),
 		})
 	}
 	return pod, nil
@@ -245,26 +293,18 @@ func (b *builder) agent(shared []corev1.VolumeMount) corev1.Container {
 		args = append(args, "--simulated-clock-offset", b.env.SimulatedClockOffsets)
 	}
 	always := corev1.ContainerRestartPolicyAlways
-	c := corev1.Container{
-		Name: "agent", Image: b.env.AgentImage, ImagePullPolicy: corev1.PullIfNotPresent, RestartPolicy: &always,
+	return corev1.Container{
+		Name: agentContainer, Image: b.env.AgentImage, ImagePullPolicy: corev1.PullIfNotPresent, RestartPolicy: &always,
 		Command: args,
 		Env: []corev1.EnvVar{
 			{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+			{Name: "POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.uid"}}},
 		},
 		VolumeMounts: append([]corev1.VolumeMount{
 			{Name: "token", MountPath: "/assay/token", ReadOnly: true}, {Name: "ca", MountPath: "/assay/ca", ReadOnly: true},
 		}, shared...),
 		SecurityContext:          agentSecurity(),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-	}
-	c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
-	return c
-}
-
-func agentSecurity() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
-		RunAsUser: ptr(int64(agentUID)), RunAsGroup: ptr(int64(sharedGID)), AllowPrivilegeEscalation: ptr(false), ReadOnlyRootFilesystem: ptr(true),
-		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 }
 

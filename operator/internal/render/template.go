@@ -234,7 +234,10 @@ func countSteps(list *parse.ListNode, step parse.Node) {
 }
 
 // text renders one template; field is its path in the System's spec.
-func (c *Context) text(field, text string) (string, error) {
+func (c *Context) text(field, text string) (string, error) { return Text(field, text, c) }
+
+// Text renders a template that sees data, with the functions and bounds of all templates; field names it in errors.
+func Text(field, text string, data any) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
@@ -250,7 +253,7 @@ func (c *Context) text(field, text string) (string, error) {
 		return "", nil
 	}})
 	var out boundedBuffer
-	if err := t.Execute(&out, c); err != nil {
+	if err := t.Execute(&out, data); err != nil {
 		return "", fmt.Errorf("%s: %w", field, err)
 	}
 	return out.String(), nil

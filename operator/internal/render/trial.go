@@ -13,6 +13,8 @@ import (
 	"strconv"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/network"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
 )
@@ -25,6 +27,8 @@ type Trial struct {
 	spec   *v1alpha1.TrialSpec
 	system *v1alpha1.SystemSpec
 	ctx    *Context
+	links  network.Matrix
+	shapes bool
 }
 
 // NewTrial prepares rendering for a resolved layout.
@@ -33,11 +37,15 @@ func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *Layout) 
 	if err != nil {
 		return nil, err
 	}
-	actions, err := timeline.Build(spec.Faults, l.Target)
+	acts, err := actions(spec, l)
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{Layout: l, Actions: actions, spec: spec, system: system, ctx: ctx}, nil
+	t := &Trial{Layout: l, Actions: acts, spec: spec, system: system, ctx: ctx}
+	if t.links, t.shapes, err = links(spec, l); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // Pod is what one pod gets: its directive before the run, and its files.
@@ -63,6 +71,10 @@ func (t *Trial) Replica(r Replica) (*Pod, error) {
 	if pod.Directive.Gates, err = ctx.gates("spec.replicas.ready", rs.Ready, rs.Containers[0].Name, r); err != nil {
 		return nil, err
 	}
+	if pod.Directive.Roles, err = t.roles(ctx, r); err != nil {
+		return nil, err
+	}
+	pod.Directive.Volumes = t.volumes(r)
 	first := r.Index == 0
 	pod.Steps, err = ctx.steps(t.system.Steps, func(on v1alpha1.StepTarget) bool {
 		return on == v1alpha1.StepEveryReplica || on == v1alpha1.StepFirstReplicaOfEachShard && first ||
@@ -127,7 +139,7 @@ func (t *Trial) clientOf(c Client) *protocol.Client {
 	cs := t.system.Clients
 	out.WaitReady = cs.Barrier == v1alpha1.BarrierReady
 	if cs.Results != nil {
-		out.Format, out.Source, out.Path = string(cs.Results.Format), cs.Results.Source, cs.Results.Path
+		out.Format, out.Source, out.Path, out.Records = string(cs.Results.Format), cs.Results.Source, cs.Results.Path, plan.Records(cs.Results.Records)
 	}
 	if cs.End != nil {
 		out.EndAfterDrain = cs.End.AfterDrain
@@ -215,31 +227,36 @@ func (c *Context) files(field string, sets []v1alpha1.FileSet) ([]protocol.File,
 func (c *Context) gates(field string, gates []v1alpha1.Gate, first string, r Replica) ([]protocol.Gate, error) {
 	var out []protocol.Gate
 	for i, g := range gates {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		switch {
-		case g.Log != nil:
-			out = append(out, logGate(*g.Log, first))
-		case g.HTTP != nil:
-			port, ok := r.Ports[g.HTTP.Port]
-			if !ok {
-				return nil, fmt.Errorf("%s.http.port: no port is called %q", at, g.HTTP.Port)
-			}
-			out = append(out, protocol.Gate{URL: "http://" + hostPort(r.IP, port) + g.HTTP.Path})
-		case g.Port != "":
-			port, ok := r.Ports[g.Port]
-			if !ok {
-				return nil, fmt.Errorf("%s.port: no port is called %q", at, g.Port)
-			}
-			out = append(out, protocol.Gate{Address: hostPort(r.IP, port)})
-		default:
-			argv, err := c.argv(at+".command", g.Command)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, protocol.Gate{Command: argv, Container: first})
+		gate, err := c.gate(fmt.Sprintf("%s[%d]", field, i), g, first, r)
+		if err != nil {
+			return nil, err
 		}
+		out = append(out, gate)
 	}
 	return out, nil
+}
+
+// gate renders one gate of a replica; at is its path in the System's spec, first the container that logs and commands are about if it names none.
+func (c *Context) gate(at string, g v1alpha1.Gate, first string, r Replica) (protocol.Gate, error) {
+	switch {
+	case g.Log != nil:
+		return logGate(*g.Log, first), nil
+	case g.HTTP != nil:
+		port, ok := r.Ports[g.HTTP.Port]
+		if !ok {
+			return protocol.Gate{}, fmt.Errorf("%s.http.port: no port is called %q", at, g.HTTP.Port)
+		}
+		return protocol.Gate{URL: "http://" + hostPort(r.IP, port) + g.HTTP.Path}, nil
+	case g.Port != "":
+		port, ok := r.Ports[g.Port]
+		if !ok {
+			return protocol.Gate{}, fmt.Errorf("%s.port: no port is called %q", at, g.Port)
+		}
+		return protocol.Gate{Address: hostPort(r.IP, port)}, nil
+	default:
+		argv, err := c.argv(at+".command", g.Command)
+		return protocol.Gate{Command: argv, Container: first}, err
+	}
 }
 
 func logGate(g v1alpha1.LogGate, first string) protocol.Gate {

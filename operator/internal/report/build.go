@@ -48,6 +48,9 @@ func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialL
 		done := t.UTC()
 		r.Completed = &done
 	}
+	for _, m := range spec.Measurements {
+		r.Measurements = append(r.Measurements, results.MeasurementColumn{Name: m.Name, Unit: m.Unit, Query: m.Query, Over: string(m.Over)})
+	}
 	r.Claims = judge(spec, r.Points, lines)
 	r.Reported, r.LeftOut = reported(spec.Reported)
 	return r

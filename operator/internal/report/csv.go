@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"assay.dev/assay/operator/internal/results"
@@ -12,12 +13,12 @@ import (
 
 // unitOf is the unit of a metric, as it ends the names of its columns.
 var unitOf = map[string]string{
-	stats.Throughput: "tx_s", stats.MeanLatency: "ms", stats.P50Latency: "ms", stats.P99Latency: "ms", stats.AbortRate: "ratio",
+	stats.Throughput: "tx_s", stats.PerCorrectClientThroughput: "tx_s", stats.MeanLatency: "ms", stats.P50Latency: "ms", stats.P99Latency: "ms", stats.AbortRate: "ratio",
 }
 
 // CSV writes a line for each point: its coordinates, the trials by outcome, and for each metric the mean, standard deviation, least and greatest
 // value, the 95% interval of the mean, and what the paper reports. Numbers are not rounded. What does not exist is empty: everything without a valid trial,
-// deviation and interval with one.
+// deviation and interval with one. Measurements come after, with the number of trials that have them; NotMeasured: valid trials, and none has it.
 func CSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"point"}
@@ -25,9 +26,15 @@ func CSV(w io.Writer, e results.Experiment) error {
 		header = append(header, a.Name)
 	}
 	header = append(header, "valid", "invalid", "failed")
-	for _, m := range stats.Metrics {
+	metrics := csvMetrics(e)
+	for _, m := range metrics {
 		for _, part := range []string{"mean", "stddev", "min", "max", "low95", "high95", "paper"} {
 			header = append(header, m+"_"+part+"_"+unitOf[m])
+		}
+	}
+	for _, m := range e.Measurements {
+		for _, part := range []string{"n", "mean", "stddev", "min", "max", "low95", "high95"} {
+			header = append(header, m.Name+"_"+part+csvUnit(m.Unit, part))
 		}
 	}
 	_ = out.Write(header) // kept: out.Error below
@@ -37,10 +44,14 @@ func CSV(w io.Writer, e results.Experiment) error {
 			row = append(row, p.Coordinates[a.Name])
 		}
 		row = append(row, strconv.Itoa(p.Valid), strconv.Itoa(p.Invalid), strconv.Itoa(p.Failed))
-		for _, m := range stats.Metrics {
+		for _, m := range metrics {
 			a := p.Metrics[m]
 			paper, has := paperValue(e, m, p.Coordinates)
 			row = append(row, exact(a.Mean, a.N > 0), exact(a.StdDev, a.N > 1), exact(a.Min, a.N > 0), exact(a.Max, a.N > 0), exact(a.Low, a.N > 1), exact(a.High, a.N > 1), exact(paper, has))
+		}
+		for _, m := range e.Measurements {
+			a := p.Metrics[m.Name]
+			row = append(row, strconv.Itoa(a.N), measuredExact(a.Mean, p.Valid, a.N), exact(a.StdDev, a.N > 1), exact(a.Min, a.N > 0), exact(a.Max, a.N > 0), exact(a.Low, a.N > 1), exact(a.High, a.N > 1))
 		}
 		_ = out.Write(row)
 	}
@@ -49,6 +60,31 @@ func CSV(w io.Writer, e results.Experiment) error {
 		return fmt.Errorf("write the results as CSV: %w", err)
 	}
 	return nil
+}
+
+// csvMetrics are those of every experiment, and what the paper reports beside them.
+func csvMetrics(e results.Experiment) []string {
+	metrics := slices.Clone(stats.Metrics)
+	if slices.ContainsFunc(e.Reported, func(s results.ReportedSeries) bool { return metricOf[s.Metric] == stats.PerCorrectClientThroughput }) {
+		metrics = append(metrics, stats.PerCorrectClientThroughput)
+	}
+	return metrics
+}
+
+// csvUnit ends the name of a column; a number of trials has no unit.
+func csvUnit(unit, part string) string {
+	if unit == "" || part == "n" {
+		return ""
+	}
+	return "_" + unit
+}
+
+// measuredExact says NotMeasured where there are valid trials and none has the number.
+func measuredExact(mean float64, valid, n int) string {
+	if valid > 0 && n == 0 {
+		return stats.NotMeasured
+	}
+	return exact(mean, n > 0)
 }
 
 func exact(x float64, exists bool) string {

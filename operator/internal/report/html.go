@@ -13,16 +13,28 @@ func HTML(w io.Writer, e results.Experiment) error {
 	p := newPage(e)
 	view := htmlView{
 		Title: p.title, Facts: p.facts, Verdicts: p.verdicts, Legend: legend, Points: htmlTableOf(p.points), Warnings: p.warnings,
+		Network: htmlTableOf(p.network), NetNote: p.netNote, Faults: htmlTableOf(p.faults), FaultsLegend: faultsLegend,
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
 	}
-	for _, plot := range plots(e) {
-		view.Plots = append(view.Plots, htmlPlot{Title: plot.title, SVG: template.HTML(plot.svg())}) // every text in it is escaped
+	view.Trials, view.Again = htmlTableOf(p.trials), htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
+	view.Measured, view.Lacking, view.MeasuredLegend = htmlTableOf(p.measured), htmlTableOf(p.lacking), measurementLegend
+	view.Resources, view.ResourcesLegend = htmlTableOf(p.used), resourceLegend
+	view.Recovery, view.RecoveryNotes, view.RecoveryLegend = htmlTableOf(p.recovery), p.recNotes, recoveryLegend
+	for i, plot := range plots(e) {
+		view.Plots = append(view.Plots, htmlPlot{Title: plot.title, SVG: escaped(plot.svg(fmt.Sprintf("curve%d", i)))})
 	}
+	view.OverTime, view.OverTimeNote = overTime(e)
+	view.OverTimeLegend = overTimeLegend
+	view.Distributions, view.DistributionsNote = distributions(e)
+	view.DistributionsLegend = cdfLegend
 	if err := htmlPage.Execute(w, view); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
 }
+
+// escaped marks a picture as HTML: who draws it escapes every text in it.
+func escaped(svg string) template.HTML { return template.HTML(svg) } // #nosec G203 -- see above
 
 // htmlView is what the page's template sees.
 type htmlView struct {
@@ -33,11 +45,41 @@ type htmlView struct {
 	Points   htmlTable
 	Plots    []htmlPlot
 	Warnings []string
+	Network  htmlTable
+	NetNote  string
+	Faults   htmlTable
 	Excluded htmlTable
-	Origin   [][2]string
-	Gap      string
-	LeftOut  []string
+
+	FaultsLegend string
+
+	Recovery       htmlTable
+	RecoveryNotes  []string
+	RecoveryLegend string
+
+	Resources       htmlTable
+	ResourcesLegend string
+
+	Measured, Lacking htmlTable
+	MeasuredLegend    string
+
+	OverTime       []htmlPlot
+	OverTimeNote   string
+	OverTimeLegend string
+
+	Distributions       []htmlPlot
+	DistributionsNote   string
+	DistributionsLegend string
+
+	Trials htmlTable
+
+	Origin  [][2]string
+	Gap     string
+	LeftOut []string
+
+	Again htmlAgain
 }
+
+type htmlAgain struct{ Command, Note, Spec string }
 
 type htmlPlot struct {
 	Title string
@@ -52,17 +94,18 @@ type htmlTable struct {
 type htmlCell struct {
 	Text    string
 	Numeric bool
+	Name    bool // is not broken at its hyphens
 }
 
 func htmlTableOf(t table) htmlTable {
 	var h htmlTable
 	for _, c := range t.columns {
-		h.Columns = append(h.Columns, htmlCell{c.name, c.numeric})
+		h.Columns = append(h.Columns, htmlCell{Text: c.name, Numeric: c.numeric})
 	}
 	for _, row := range t.rows {
 		cells := make([]htmlCell, len(row))
 		for i, text := range row {
-			cells[i] = htmlCell{text, t.columns[i].numeric}
+			cells[i] = htmlCell{text, t.columns[i].numeric, t.columns[i].name == "trial"}
 		}
 		h.Rows = append(h.Rows, cells)
 	}
@@ -76,52 +119,76 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{.Title}}</title>
 <style>
-body { font: 15px/1.45 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 1100px; margin: 2em auto; padding: 0 1em; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.2em 0.7em; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd; }
-.number { text-align: right; white-space: nowrap; }
-code { font-size: 0.9em; overflow-wrap: anywhere; }
-.verdict { font-weight: 600; white-space: nowrap; }
-.Reproduced { color: #00664a; } .NotReproduced { color: #a40000; } .Inconclusive { color: #8a5a00; } .NotEvaluated { color: #555; }
-.plots { display: flex; flex-wrap: wrap; gap: 1.5em; } figure { margin: 0; flex: 1 1 460px; max-width: 640px; } figcaption { font-weight: 600; }
-svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: #333; } svg .grid { stroke: #e5e5e5; }
-dt { float: left; clear: left; width: 8em; color: #555; } dd { margin-left: 8em; overflow-wrap: anywhere; }
-</style>
+` + pageStyle + `</style>
 </head>
 <body>
 <h1>{{.Title}}</h1>
 {{range .Facts}}<p>{{.}}</p>
 {{end}}
 {{- if .Verdicts}}<h2>Verdicts</h2>
-<div class="scroll"><table>
-<tr><th>verdict</th><th>claim</th><th>measured</th></tr>
+<div class="scroll"><table class="verdicts">
+<tr><th scope="col">verdict</th><th scope="col">claim</th><th scope="col">measured</th></tr>
 {{range .Verdicts}}<tr><td class="verdict {{.Verdict}}">{{.Verdict}}</td><td><b>{{.Name}}</b><br>{{.Statement}}<br><code>{{.Expr}}</code></td><td>{{.Message}}</td></tr>
 {{end}}</table></div>
 {{end}}
 {{- if .Plots}}<h2>Curves</h2>
-<p>Dots are means, bands and whiskers their 95% intervals. Dashed: the paper.</p>
-<div class="plots">
-{{range .Plots}}<figure><figcaption>{{.Title}}</figcaption>
-{{.SVG}}</figure>
-{{end}}</div>
-{{end}}<h2>Points</h2>
+<p>Dots are means, bands and whiskers their 95% intervals. Dashed with hollow dots: the paper.</p>
+{{template "plots" .Plots}}{{end}}<h2>Points</h2>
 <p>In the table: {{.Legend}}.</p>
 {{template "table" .Points}}
 {{- if .Warnings}}<ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>
 {{end}}
+{{- if .Measured.Rows}}<h2>Measurements</h2>
+<p>{{.MeasuredLegend}}</p>
+{{template "table" .Measured}}
+{{- if .Lacking.Rows}}{{template "table" .Lacking}}{{end}}{{end}}
+{{- if .Network.Rows}}<h2>Network</h2>
+<p>{{.NetNote}}</p>
+{{template "table" .Network}}{{end}}
+{{- if .Faults.Rows}}<h2>Faults</h2>
+<p>{{.FaultsLegend}}</p>
+{{template "table" .Faults}}{{end}}
+{{- if .Recovery.Rows}}<h2>Recovery</h2>
+<p>{{.RecoveryLegend}}</p>
+{{template "table" .Recovery}}
+{{- if .RecoveryNotes}}<ul>{{range .RecoveryNotes}}<li>{{.}}</li>{{end}}</ul>
+{{end}}{{end}}
+{{- if .OverTime}}<h2>Over time</h2>
+<p>{{.OverTimeLegend}}</p>
+{{template "plots" .OverTime}}
+{{- with .OverTimeNote}}<p>{{.}}</p>
+{{end}}{{end}}
+{{- if .Distributions}}<h2>Latency distributions</h2>
+<p>{{.DistributionsLegend}}</p>
+{{template "plots" .Distributions}}
+{{- with .DistributionsNote}}<p>{{.}}</p>
+{{end}}{{end}}
+{{- if .Resources.Rows}}<h2>Resources</h2>
+<p>{{.ResourcesLegend}}</p>
+{{template "table" .Resources}}{{end}}
 {{- if .Excluded.Rows}}<h2>Trials that are in no number</h2>
-{{template "table" .Excluded}}{{end}}<h2>Where this comes from</h2>
+{{template "table" .Excluded}}{{end}}
+{{- if .Trials.Rows}}<h2>Every trial</h2>
+<p>In the order in which they ran. Throttled and steal: of the container and the node that had most of it, in the measurement window.</p>
+{{template "table" .Trials}}{{end}}<h2>Where this comes from</h2>
 <dl>
 {{range .Origin}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>
 {{end}}</dl>
 {{if .Gap}}<p>{{.Gap}}</p>
 {{end}}{{range .LeftOut}}<p>Left out: {{.}}.</p>
+{{end}}
+{{- if .Again.Spec}}<h2>Run it again</h2>
+<p><code>{{.Again.Command}}</code></p>
+<p>{{.Again.Note}}</p>
+<details><summary>The spec</summary><pre>{{.Again.Spec}}</pre></details>
 {{end}}</body>
 </html>
-{{define "table"}}<div class="scroll"><table>
-<tr>{{range .Columns}}<th{{if .Numeric}} class="number"{{end}}>{{.Text}}</th>{{end}}</tr>
-{{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{end}}>{{.Text}}</td>{{end}}</tr>
+{{define "plots"}}<div class="plots">
+{{range .}}<figure><figcaption>{{.Title}}</figcaption>
+{{.SVG}}</figure>
+{{end}}</div>
+{{end}}{{define "table"}}<div class="scroll"><table>
+<tr>{{range .Columns}}<th scope="col"{{if .Numeric}} class="number"{{end}}>{{.Text}}</th>{{end}}</tr>
+{{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{else if .Name}} class="name"{{end}}>{{.Text}}</td>{{end}}</tr>
 {{end}}</table></div>
 {{end}}`))

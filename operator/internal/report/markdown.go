@@ -27,10 +27,7 @@ func Markdown(w io.Writer, e results.Experiment) error {
 		b.WriteString("\n")
 		list(b, p.warnings)
 	}
-	if len(p.excluded.rows) > 0 {
-		b.WriteString("\n## Trials that are in no number\n\n")
-		markdownTable(b, p.excluded)
-	}
+	markdownSections(b, p)
 	b.WriteString("\n## Where this comes from\n\n")
 	for _, row := range p.origin {
 		fmt.Fprintf(b, "- %s: %s\n", row[0], row[1])
@@ -41,10 +38,46 @@ func Markdown(w io.Writer, e results.Experiment) error {
 	for _, l := range p.leftOut {
 		list(b, []string{"Left out: " + l + "."})
 	}
+	if p.again.spec != "" {
+		fence := strings.Repeat("`", 3)
+		for strings.Contains(p.again.spec, fence) {
+			fence += "`"
+		}
+		fmt.Fprintf(b, "\n## Run it again\n\n    %s\n\n%s\n\n%syaml\n%s%s\n", p.again.command, p.again.note, fence, p.again.spec, fence)
+	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
+}
+
+// markdownSections writes the tables after that of the points, each if it has rows.
+func markdownSections(b *strings.Builder, p page) {
+	section := func(title, note string, t table) {
+		if len(t.rows) == 0 {
+			return
+		}
+		fmt.Fprintf(b, "\n## %s\n\n", title)
+		if note != "" {
+			b.WriteString(note + "\n\n")
+		}
+		markdownTable(b, t)
+	}
+	section("Measurements", measurementLegend, p.measured)
+	if len(p.lacking.rows) > 0 {
+		b.WriteString("\n")
+		markdownTable(b, p.lacking)
+	}
+	section("Network", p.netNote, p.network)
+	section("Faults", faultsLegend, p.faults)
+	section("Recovery", recoveryLegend, p.recovery)
+	if len(p.recovery.rows) > 0 && len(p.recNotes) > 0 {
+		b.WriteString("\n")
+		list(b, p.recNotes)
+	}
+	section("Resources", resourceLegend, p.used)
+	section("Trials that are in no number", "", p.excluded)
+	section("Every trial", "", p.trials)
 }
 
 func list(b *strings.Builder, lines []string) {

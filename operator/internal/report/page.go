@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -20,7 +21,17 @@ type page struct {
 	verdicts []results.ClaimResult
 	points   table
 	warnings []string // about the table of points
+	network  table
+	netNote  string
+	faults   table
+	recovery table
+	recNotes []string
+	used     table
 	excluded table
+	trials   table
+	again    again
+	measured table // what the columns that Prometheus fills are
+	lacking  table // trials that lack one
 	gap      string
 	origin   [][2]string
 	leftOut  []string
@@ -40,6 +51,11 @@ type column struct {
 // newPage says everything about an experiment that a report shows.
 func newPage(e results.Experiment) page {
 	p := page{title: e.Name, verdicts: e.Claims, points: pointsTable(e), excluded: excludedTable(e), gap: gap(e.Trials), origin: origin(e), leftOut: e.LeftOut}
+	p.network, p.netNote, p.faults = networkTable(e), networkNote(e), faultsTable(e)
+	p.recovery, p.recNotes = recoveryTable(e), recoveryNotes(e)
+	p.used = resourceTable(e)
+	p.measured, p.lacking = measurementTable(e), notMeasuredTable(e)
+	p.trials, p.again = trialsTable(e), runAgain(e)
 	if t := e.Source["title"]; t != "" {
 		p.title = strings.TrimSuffix(fmt.Sprintf("%s: %s, %s", e.Name, t, e.Source["section"]), ", ")
 	}
@@ -95,6 +111,7 @@ type shownMetric struct {
 
 var shownMetrics = []shownMetric{
 	{stats.Throughput, "throughput tx/s", 1, true},
+	{stats.PerCorrectClientThroughput, "tx/s per correct client", 1, false},
 	{stats.MeanLatency, "mean latency ms", 1, true},
 	{stats.P50Latency, "p50 ms", 1, false},
 	{stats.P99Latency, "p99 ms", 1, true},
@@ -124,6 +141,9 @@ func pointsTable(e results.Experiment) table {
 			t.columns = append(t.columns, column{"paper", true}, column{"ratio", true})
 		}
 	}
+	for _, m := range e.Measurements {
+		t.columns = append(t.columns, column{measurementTitle(m), true})
+	}
 	for _, p := range e.Points {
 		var row []string
 		for _, a := range e.Axes {
@@ -137,6 +157,9 @@ func pointsTable(e results.Experiment) table {
 				paper, has := paperValue(e, m.metric, p.Coordinates)
 				row = append(row, paperCell(paper, has), ratioCell(measured, paper, ok && has))
 			}
+		}
+		for _, m := range e.Measurements {
+			row = append(row, measurementCell(p, m.Name))
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -253,6 +276,15 @@ func origin(e results.Experiment) [][2]string {
 	}
 	if !e.Written.IsZero() {
 		add("results of", e.Written.Format(time.RFC3339))
+	}
+	if v := e.Provenance; v != nil {
+		for _, part := range slices.Sorted(maps.Keys(v.Images)) {
+			add("image of "+part, strings.Join(v.Images[part], ", "))
+		}
+		add("kernel", strings.Join(v.Kernels, ", "))
+		add("CPU", strings.Join(v.CPUs, ", "))
+		add("nodes", strings.Join(v.Nodes, ", "))
+		add("machines", strings.Join(v.Machines, "; "))
 	}
 	return rows
 }

@@ -16,6 +16,8 @@ var metricOf = map[string]string{
 	"MeanLatency": stats.MeanLatency,
 	"P50Latency":  stats.P50Latency,
 	"P99Latency":  stats.P99Latency,
+
+	"ThroughputPerCorrectClient": stats.PerCorrectClientThroughput,
 }
 
 // factors turn the units that papers use into tx/s and ms.
@@ -45,7 +47,10 @@ func paperValue(e results.Experiment, metric string, coordinates map[string]stri
 
 func factor(s results.ReportedSeries) (float64, bool) {
 	kind := metricOf[s.Metric]
-	if kind != stats.Throughput {
+	switch kind {
+	case stats.Throughput, stats.PerCorrectClientThroughput:
+		kind = stats.Throughput
+	default:
 		kind = stats.MeanLatency
 	}
 	f, ok := factors[kind][strings.ToLower(s.Unit)]

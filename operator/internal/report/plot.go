@@ -14,7 +14,7 @@ import (
 )
 
 // A plot is an SVG of curves: measured ones with their means as dots and their 95% intervals as a band (over an axis) or as whiskers (throughput against
-// latency), the paper's ones dashed and hollow, in the colour of what they are compared with.
+// latency), the paper's ones dashed and hollow, with the dots and in the colour of what they are compared with.
 type plot struct {
 	title, xLabel, yLabel string
 	curves                []curve
@@ -22,7 +22,7 @@ type plot struct {
 
 type curve struct {
 	name   string
-	color  string
+	style  int // which dots and colour
 	paper  bool
 	band   bool
 	points []plotPoint
@@ -36,18 +36,15 @@ type plotPoint struct {
 	intervalsToo bool
 }
 
-// colors that people with any colour vision can tell apart (Okabe and Ito).
-var colors = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d00"}
-
 // plots of an experiment: throughput and mean latency over the axis that is a number, and latency against throughput. None where no axis is a
-// number with several values, or where there are more curves than colours.
+// number with several values, or where there are more curves than can be told apart.
 func plots(e results.Experiment) []plot {
 	axis, ok := numericAxis(e)
 	if !ok {
 		return nil
 	}
 	variants := variantsOf(e, axis)
-	if len(variants) > len(colors) {
+	if len(variants) > manyCurves {
 		return nil
 	}
 	all := []plot{
@@ -119,14 +116,14 @@ func compareNumbers(a, b string) int {
 func overAxis(e results.Experiment, axis string, variants []variant, metric string) []curve {
 	var curves []curve
 	for i, v := range variants {
-		measured := curve{name: v.name, color: colors[i], band: true}
+		measured := curve{name: v.name, style: i, band: true}
 		for _, p := range v.points {
 			a, ok := p.Metrics[metric]
 			if x, err := strconv.ParseFloat(p.Coordinates[axis], 64); ok && err == nil {
 				measured.points = append(measured.points, plotPoint{x: x, xLow: x, xHigh: x, y: a.Mean, yLow: a.Low, yHigh: a.High, intervalsToo: a.N > 1})
 			}
 		}
-		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), color: colors[i], paper: true}
+		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), style: i, paper: true}
 		for _, xy := range paperCurve(e, axis, metric, v) {
 			paper.points = append(paper.points, plotPoint{x: xy[0], y: xy[1]})
 		}
@@ -139,7 +136,7 @@ func overAxis(e results.Experiment, axis string, variants []variant, metric stri
 func against(e results.Experiment, axis string, variants []variant) []curve {
 	var curves []curve
 	for i, v := range variants {
-		measured := curve{name: v.name, color: colors[i]}
+		measured := curve{name: v.name, style: i}
 		for _, p := range v.points {
 			x, okX := p.Metrics[stats.Throughput]
 			y, okY := p.Metrics[stats.MeanLatency]
@@ -147,7 +144,7 @@ func against(e results.Experiment, axis string, variants []variant) []curve {
 				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: x.Low, xHigh: x.High, y: y.Mean, yLow: y.Low, yHigh: y.High, intervalsToo: x.N > 1})
 			}
 		}
-		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), color: colors[i], paper: true}
+		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), style: i, paper: true}
 		latency := paperCurve(e, axis, stats.MeanLatency, v)
 		for _, t := range paperCurve(e, axis, stats.Throughput, v) {
 			for _, l := range latency {
@@ -234,22 +231,59 @@ func (s scale) x(v float64) float64 { return frameLeft + frameWidth*math.Max(0, 
 func (s scale) y(v float64) float64 { return frameTop + frameHeight*(1-math.Max(0, v)/s.yMax) }
 
 // svg draws the plot.
-func (p plot) svg() string {
+func (p plot) svg(id string) string {
 	s := p.scale()
 	b := &strings.Builder{}
-	rows := math.Ceil(float64(len(p.curves)) / 2)
-	fmt.Fprintf(b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`+"\n", plotWidth, plotHeight+rows*legendLine, html.EscapeString(p.title+": "+p.yLabel+" over "+p.xLabel))
+	columns := p.legendColumns()
+	rows := float64((len(p.curves) + columns - 1) / columns)
+	openSVG(b, id, plotHeight+rows*legendLine, p.title+": "+p.yLabel+" over "+p.xLabel, p.describe())
 	p.frame(b, s)
 	for _, c := range p.curves {
 		c.draw(b, s)
 	}
 	for i, c := range p.curves {
-		x, y := frameLeft+float64(i%2)*legendColumn-20, plotHeight+float64(i/2)*legendLine
-		fmt.Fprintf(b, `<path d="M%.1f,%.1fh26" stroke="%s" stroke-width="2"%s/><text x="%.1f" y="%.1f">%s</text>`+"\n", x, y, c.color, dash(c.paper), x+32, y+4, html.EscapeString(c.name))
+		x, y := frameLeft+float64(i%columns)*legendColumn-20, plotHeight+float64(i/columns)*legendLine
+		fmt.Fprintf(b, `<g class="c%d"><path class="line" d="M%.1f,%.1fh26"%s/>`, c.style, x, y, dash(c.paper))
+		dot(b, c.style, c.paper, x+13, y, "")
+		fmt.Fprintf(b, `</g><text x="%.1f" y="%.1f">%s</text>`+"\n", x+32, y+4, html.EscapeString(shortLegend(c.legend())))
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
 }
+
+// longestInColumn is how many characters of a name fit into one of two columns.
+const longestInColumn = 38
+
+// legendColumns is 2, or 1 where a name is too long for that.
+func (p plot) legendColumns() int {
+	for _, c := range p.curves {
+		if len([]rune(c.legend())) > longestInColumn {
+			return 1
+		}
+	}
+	return 2
+}
+
+// legend is the curve's name; where there is one variant it has none.
+func (c curve) legend() string {
+	return cmp.Or(c.name, "measured")
+}
+
+// describe puts the curves into words: where each starts and ends. The numbers are in the page's tables.
+func (p plot) describe() string {
+	var parts []string
+	for _, c := range p.curves {
+		first, last := c.points[0], c.points[len(c.points)-1]
+		parts = append(parts, fmt.Sprintf("%s: %s, from %s at %s to %s at %s.", cmp.Or(c.name, "measured"), count(len(c.points), "point"), rounded(first), tick3(first.x), rounded(last), tick3(last.x)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// rounded writes a point's value with the decimals that its interval supports.
+func rounded(p plotPoint) string { return fixed(p.y, stats.Decimals(p.y, (p.yHigh-p.yLow)/2)) }
+
+// tick3 writes a place on an axis, with decimals where it is measured and not chosen.
+func tick3(v float64) string { return fixed(v, stats.Decimals(v, 0)) }
 
 // frame draws grid, ticks and labels.
 func (p plot) frame(b *strings.Builder, s scale) {
@@ -284,6 +318,7 @@ func dash(paper bool) string {
 }
 
 func (c curve) draw(b *strings.Builder, s scale) {
+	fmt.Fprintf(b, `<g class="c%d">`+"\n", c.style)
 	if c.band {
 		c.drawBand(b, s)
 	}
@@ -291,18 +326,14 @@ func (c curve) draw(b *strings.Builder, s scale) {
 	for i, p := range c.points {
 		fmt.Fprintf(&path, "%c%.1f,%.1f", penFor(i), s.x(p.x), s.y(p.y))
 	}
-	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n", path.String(), c.color, dash(c.paper))
+	fmt.Fprintf(b, `<path class="line" d="%s"%s/>`+"\n", path.String(), dash(c.paper))
 	for _, p := range c.points {
 		if p.intervalsToo && !c.band {
-			fmt.Fprintf(b, `<path d="M%.1f,%.1fH%.1fM%.1f,%.1fV%.1f" stroke="%s"/>`, s.x(p.xLow), s.y(p.y), s.x(p.xHigh), s.x(p.x), s.y(p.yLow), s.y(p.yHigh), c.color)
+			fmt.Fprintf(b, `<path class="line thin" d="M%.1f,%.1fH%.1fM%.1f,%.1fV%.1f"/>`, s.x(p.xLow), s.y(p.y), s.x(p.xHigh), s.x(p.x), s.y(p.yLow), s.y(p.yHigh))
 		}
-		fill := c.color
-		if c.paper {
-			fill = "#fff"
-		}
-		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s" stroke="%s"><title>%s: %s, %s</title></circle>`+"\n",
-			s.x(p.x), s.y(p.y), fill, c.color, html.EscapeString(c.name), tick(p.x), fixed(p.y, stats.Decimals(p.y, (p.yHigh-p.yLow)/2)))
+		dot(b, c.style, c.paper, s.x(p.x), s.y(p.y), html.EscapeString(fmt.Sprintf("%s: %s, %s", c.name, tick(p.x), rounded(p))))
 	}
+	b.WriteString("</g>\n")
 }
 
 // drawBand fills between the intervals' ends, over each run of points that have one. A single such point gets a whisker.
@@ -322,7 +353,7 @@ func (c curve) drawBand(b *strings.Builder, s scale) {
 			back := c.points[j-1-(k-i)]
 			fmt.Fprintf(&down, "L%.1f,%.1f", s.x(back.x), s.y(back.yLow))
 		}
-		fmt.Fprintf(b, `<path d="%s%sZ" fill="%s" fill-opacity="0.18" stroke="%s" stroke-opacity="0.35"/>`+"\n", up.String(), down.String(), c.color, c.color)
+		fmt.Fprintf(b, `<path class="band" d="%s%sZ"/>`+"\n", up.String(), down.String())
 		i = j
 	}
 }

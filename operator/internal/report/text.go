@@ -42,13 +42,20 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	for _, note := range p.warnings {
 		wrap(b, o.Width, "", note)
 	}
-	if len(p.excluded.rows) > 0 {
-		heading(b, "Trials that are in no number")
-		textTable(b, p.excluded)
-	}
+	textSection(b, o.Width, "Measurements", p.measured, measurementLegend)
+	textSection(b, o.Width, "Not measured", p.lacking)
+	textSection(b, o.Width, "Network", p.network, p.netNote)
+	textSection(b, o.Width, "Faults", p.faults, faultsLegend)
+	textSection(b, o.Width, "Recovery", p.recovery, append([]string{recoveryLegend}, p.recNotes...)...)
+	textSection(b, o.Width, "Resources", p.used, resourceLegend)
+	textSection(b, o.Width, "Trials that are in no number", p.excluded)
 	heading(b, "Where this comes from")
+	widest := 11
 	for _, row := range p.origin {
-		fmt.Fprintf(b, "%-11s %s\n", row[0], row[1])
+		widest = max(widest, len(row[0]))
+	}
+	for _, row := range p.origin {
+		fmt.Fprintf(b, "%-*s %s\n", widest, row[0], row[1])
 	}
 	if p.gap != "" {
 		wrap(b, o.Width, "", p.gap)
@@ -60,6 +67,18 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
+}
+
+// textSection writes a table that has rows, and what its reader must know of it.
+func textSection(b *strings.Builder, width int, title string, t table, notes ...string) {
+	if len(t.rows) == 0 {
+		return
+	}
+	heading(b, title)
+	textTable(b, t)
+	for _, note := range notes {
+		wrap(b, width, "", note)
+	}
 }
 
 func heading(b *strings.Builder, text string) { fmt.Fprintf(b, "\n%s\n\n", text) }

@@ -108,8 +108,11 @@ func (c Client) check() error {
 	if c.MeasureNanos <= 0 || c.MeasureNanos > maxMeasure {
 		return fmt.Errorf("measureNanos is %d; it must be above 0, %d (24 h) at most", c.MeasureNanos, maxMeasure)
 	}
-	if len(c.Driver) > maxDriverNames {
-		return fmt.Errorf("there are %d driver counters, %d are allowed", len(c.Driver), maxDriverNames)
+	if n := max(len(c.Driver), len(c.MisbehavingDriver)); n > maxDriverNames {
+		return fmt.Errorf("there are %d driver counters, %d are allowed", n, maxDriverNames)
+	}
+	if c.MisbehavingClients < 0 || c.MisbehavingClients > c.Clients {
+		return fmt.Errorf("misbehavingClients is %d; it must be from 0 to %d, the clients", c.MisbehavingClients, c.Clients)
 	}
 	if len(c.Failure) > MaxFailureText {
 		return fmt.Errorf("failure has %d characters, %d are allowed", len(c.Failure), MaxFailureText)

@@ -43,6 +43,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a later experiment":   {experiment, `{"format":"assay.dev/experiment-result/v2"}`, "experiment-result/v1"},
 		"a wrong type":         {client, `{"format":"assay.dev/client-result/v1","clients":"many"}`, "cannot unmarshal"},
 		"no clients":           {client, `{"format":"assay.dev/client-result/v1","measureNanos":1}`, "clients 1 or more"},
+		"too many misbehave":   {client, `{"format":"assay.dev/client-result/v1","clients":2,"measureNanos":1,"misbehavingClients":3}`, "misbehavingClients is 3"},
 		"no window":            {client, `{"format":"assay.dev/client-result/v1","clients":1}`, "measureNanos is 0"},
 		"timeline far away":    {client, `{"format":"assay.dev/client-result/v1","clients":1,"measureNanos":1,"timeline":{"intervalMillis":100,"firstMillis":-9000000000000000000,"committed":[1],"aborted":[1],"failed":[1],"latencySumMicros":[1]}}`, "timeline starts at"},
 		"negative bin":         {client, `{"format":"assay.dev/client-result/v1","clients":1,"measureNanos":1,"timeline":{"intervalMillis":100,"committed":[-1],"aborted":[1],"failed":[1],"latencySumMicros":[1]}}`, "negative"},

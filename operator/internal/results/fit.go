@@ -1,17 +1,32 @@
 package results
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // FitTrial encodes a trial in limit bytes at most, for a ConfigMap. When it is too large it leaves parts out, one after the other until
-// it fits, and names them in LeftOut: first the logs, then the timeline, then the latency histogram. The numbers of the
-// summary always stay; FitTrial fails when not even they fit.
+// it fits, and names them in LeftOut: first resources over time are made coarser, then the logs go, then resources over time, the links of single pairs of
+// pods, the timeline, the latency histogram. The numbers of the summary always stay; FitTrial fails when not even they fit.
 func FitTrial(t Trial, limit int) ([]byte, error) {
 	parts := []struct {
 		name string
 		drop func() bool // false: there was nothing to drop
 	}{
 		{"", func() bool { return true }},
+		{fmt.Sprintf("pods.resources.series finer than %d bins", coarseBins), func() bool { return t.changeSeries((*ResourceSeries).coarser) }},
 		{"logs", func() bool { had := len(t.Logs) > 0; t.Logs = nil; return had }},
+		{"pods.resources.series", func() bool { return t.changeSeries(func(*ResourceSeries) *ResourceSeries { return nil }) }},
+		{"network.links", func() bool {
+			if t.Network == nil || len(t.Network.Links) == 0 {
+				return false
+			}
+			n := *t.Network
+			n.Links = nil
+			t.Network = &n
+			return true
+		}},
 		{"timeline", func() bool { had := t.Timeline != nil; t.Timeline = nil; return had }},
 		{"latency", func() bool { had := t.Latency != ""; t.Latency = ""; return had }},
 	}
@@ -32,5 +47,58 @@ func FitTrial(t Trial, limit int) ([]byte, error) {
 		}
 		size = len(b)
 	}
-	return nil, fmt.Errorf("the results of trial %s take %d bytes even without logs, timeline and histogram; %d are allowed", t.Name, size, limit)
+	return nil, fmt.Errorf("the results of trial %s take %d bytes even without logs, links, timeline and histogram; %d are allowed", t.Name, size, limit)
+}
+
+// coarseBins is how many bins resources over time are left when there is little room.
+const coarseBins = 64
+
+// changeSeries changes the pods' resources over time, in copies. It reports whether that changed anything.
+func (t *Trial) changeSeries(change func(*ResourceSeries) *ResourceSeries) (changed bool) {
+	t.Pods = slices.Clone(t.Pods)
+	for i := range t.Pods {
+		if t.Pods[i].Resources == nil || t.Pods[i].Resources.Series == nil {
+			continue
+		}
+		r := *t.Pods[i].Resources
+		before := r.Series
+		r.Series = change(before)
+		changed = changed || r.Series != before
+		t.Pods[i].Resources = &r
+	}
+	return changed
+}
+
+// coarser puts bins together until there are coarseBins at most: bytes are added up, of memory the greatest reading stays, the rest are means.
+func (s *ResourceSeries) coarser() *ResourceSeries {
+	n := (len(s.CPUMillicores) + coarseBins - 1) / coarseBins
+	if n <= 1 {
+		return s
+	}
+	sum := func(known []int64) int64 {
+		total := int64(0)
+		for _, v := range known {
+			total += v
+		}
+		return total
+	}
+	mean := func(known []int64) int64 { return int64(math.Round(float64(sum(known)) / float64(len(known)))) }
+	together := func(bins []int64, of func(known []int64) int64) []int64 {
+		var out []int64
+		for some := range slices.Chunk(bins, n) {
+			known := slices.DeleteFunc(slices.Clone(some), func(v int64) bool { return v < 0 })
+			if len(known) == 0 || 2*len(known) < len(some) {
+				out = append(out, -1)
+				continue
+			}
+			out = append(out, of(known))
+		}
+		return out
+	}
+	return &ResourceSeries{
+		IntervalMillis: s.IntervalMillis * int64(n), FirstMillis: s.FirstMillis,
+		CPUMillicores: together(s.CPUMillicores, mean), MemoryKiB: together(s.MemoryKiB, slices.Max), ThrottledPermille: together(s.ThrottledPermille, mean),
+		ReceivedBytes: together(s.ReceivedBytes, sum), SentBytes: together(s.SentBytes, sum),
+		BusyPermille: together(s.BusyPermille, mean), StealPermille: together(s.StealPermille, mean),
+	}
 }

@@ -12,6 +12,8 @@ import (
 type Merged struct {
 	// Clients of all pods.
 	Clients int32
+	// CorrectClients are those of them whose doing is in the numbers: all but those that misbehaved on purpose.
+	CorrectClients int32
 	// MeasureNanos is the length of the window.
 	MeasureNanos int64
 	Summary      Summary
@@ -20,6 +22,8 @@ type Merged struct {
 	Timeline Timeline
 	// Driver counters, added up by name.
 	Driver map[string]int64
+	// MisbehavingDriver are those of the drivers of clients that misbehaved on purpose.
+	MisbehavingDriver map[string]int64
 	// StartSpread is how far apart the first and the last client pod started.
 	StartSpread time.Duration
 }
@@ -32,26 +36,31 @@ func Merge(clients []Client) (Merged, error) {
 	}
 	clients = slices.Clone(clients)
 	slices.SortFunc(clients, func(a, b Client) int { return int(a.Index) - int(b.Index) })
-	m := Merged{MeasureNanos: clients[0].MeasureNanos, Latency: NewHistogram(), Driver: map[string]int64{}}
-	lag := NewHistogram()
+	m := Merged{MeasureNanos: clients[0].MeasureNanos, Driver: map[string]int64{}, MisbehavingDriver: map[string]int64{}}
+	latency, lag, own := newHistogramSum(), newHistogramSum(), newHistogramSum()
 	var counters Counters
 	for i, c := range clients {
 		if i > 0 && c.Index == clients[i-1].Index {
 			return Merged{}, fmt.Errorf("merge the clients' results: client %d reported twice", c.Index)
 		}
-		if err := m.add(c, &counters, lag); err != nil {
+		if err := m.add(c, &counters, latency, lag); err != nil {
 			return Merged{}, fmt.Errorf("merge the results of client %d: %w", c.Index, err)
+		}
+		if _, err := own.addIfAny(c.GeneratorLag); err != nil {
+			return Merged{}, fmt.Errorf("merge the results of client %d: generatorLag: %w", c.Index, err)
 		}
 	}
 	m.Timeline = mergeTimelines(clients)
 	m.StartSpread = startSpread(clients)
+	m.Latency = latency.histogram()
 	counters.OutOfRange = m.Latency.OutOfRange()
 	m.Summary = Summarize(counters, m.Latency, time.Duration(m.MeasureNanos))
-	m.Summary.SendLagP99Millis = millis(lag.Percentile(99))
+	m.Summary.SendLagP99Millis = millis(lag.histogram().Percentile(99))
+	m.Summary.GeneratorLagP99Millis = millis(own.histogram().Percentile(99))
 	return m, nil
 }
 
-func (m *Merged) add(c Client, counters *Counters, lag *Histogram) error {
+func (m *Merged) add(c Client, counters *Counters, latency, lag *histogramSum) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -61,34 +70,36 @@ func (m *Merged) add(c Client, counters *Counters, lag *Histogram) error {
 	if c.MeasureNanos != m.MeasureNanos {
 		return fmt.Errorf("its window is %v long, that of the others %v", time.Duration(c.MeasureNanos), time.Duration(m.MeasureNanos))
 	}
-	h, err := histogramOf(c.Latency)
+	n, err := latency.addIfAny(c.Latency)
 	if err != nil {
 		return fmt.Errorf("latency: %w", err)
 	}
-	if h.Count()+c.Counters.OutOfRange != c.Counters.Committed {
+	if n+c.Counters.OutOfRange != c.Counters.Committed {
 		return fmt.Errorf("%d latencies in the histogram and %d out of range do not make %d committed transactions",
-			h.Count(), c.Counters.OutOfRange, c.Counters.Committed)
+			n, c.Counters.OutOfRange, c.Counters.Committed)
 	}
-	l, err := histogramOf(c.SendLag)
-	if err != nil {
+	if _, err := lag.addIfAny(c.SendLag); err != nil {
 		return fmt.Errorf("sendLag: %w", err)
 	}
-	h.outOfRange = c.Counters.OutOfRange
-	m.Latency.Merge(h)
-	lag.Merge(l)
+	latency.outOfRange += c.Counters.OutOfRange
 	counters.Add(c.Counters)
 	m.Clients += c.Clients
+	m.CorrectClients += c.Clients - c.MisbehavingClients
 	for name, n := range c.Driver {
 		m.Driver[name] += n
+	}
+	for name, n := range c.MisbehavingDriver {
+		m.MisbehavingDriver[name] += n
 	}
 	return nil
 }
 
-func histogramOf(s string) (*Histogram, error) {
+// addIfAny is add, for which an empty text is an empty histogram.
+func (h *histogramSum) addIfAny(s string) (int64, error) {
 	if s == "" {
-		return NewHistogram(), nil
+		return 0, nil
 	}
-	return DecodeHistogram(s)
+	return h.add(s)
 }
 
 // Summarize turns the counters and the latencies of a window into its numbers.

@@ -35,6 +35,7 @@ func TestMerge(t *testing.T) {
 	b := report(t, 1, long, 100, 100*time.Millisecond)
 	a.Counters.Aborted, b.Counters.Aborted = 3, 4
 	a.Driver, b.Driver = map[string]int64{"fast": 1, "slow": 2}, map[string]int64{"fast": 5}
+	a.MisbehavingClients, a.MisbehavingDriver = 4, map[string]int64{"stalled": 6}
 	lag := NewHistogram()
 	lag.Record(3 * time.Millisecond)
 	var err error
@@ -56,6 +57,9 @@ func TestMerge(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int64{"fast": 6, "slow": 2}, m.Driver); diff != "" {
 		t.Errorf("driver counters (-want +got):\n%s", diff)
+	}
+	if m.CorrectClients != 16 || m.MisbehavingDriver["stalled"] != 6 {
+		t.Errorf("%d correct clients, counters of the others' driver %v; want 16, 6 stalled", m.CorrectClients, m.MisbehavingDriver)
 	}
 	if m.Clients != 20 || m.StartSpread != time.Microsecond || m.MeasureNanos != int64(2*time.Second) {
 		t.Errorf("clients %d, start spread %v, window %d; want 20, 1µs, 2s", m.Clients, m.StartSpread, m.MeasureNanos)

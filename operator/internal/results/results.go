@@ -5,7 +5,10 @@
 // the start of the measurement window.
 package results
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // The formats.
 const (
@@ -77,10 +80,16 @@ type Client struct {
 	Latency string `json:"latency"`
 	// SendLag histogram: actual less intended send (open loop). Empty for a closed loop.
 	SendLag string `json:"sendLag,omitempty"`
+	// GeneratorLag histogram: that of those requests for which a client was free at the intended instant, so that nothing but the generator made them late (open loop).
+	GeneratorLag string `json:"generatorLag,omitempty"`
 	// Timeline of the whole run.
 	Timeline Timeline `json:"timeline"`
 	// Driver counters, as the driver reports them.
 	Driver map[string]int64 `json:"driver,omitempty"`
+	// MisbehavingClients of the Clients misbehaved on purpose: nothing that they did is in the counters, histograms and timeline. MisbehavingDriver are the
+	// counters of their own driver.
+	MisbehavingClients int32            `json:"misbehavingClients,omitempty"`
+	MisbehavingDriver  map[string]int64 `json:"misbehavingDriver,omitempty"`
 	// Failure says why the client's results cannot be trusted, though it reported: its driver died. Empty: nothing failed.
 	Failure string `json:"failure,omitempty"`
 }
@@ -99,32 +108,79 @@ type Summary struct {
 	MaxMillis  float64 `json:"maxMillis"`
 	// SendLagP99Millis is how late requests were sent (open loop).
 	SendLagP99Millis float64 `json:"sendLagP99Millis,omitempty"`
+	// GeneratorLagP99Millis is how late those were sent for which a client was free in time (open loop).
+	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
 }
 
-// FaultRecord is a fault as it happened, in milliseconds relative to t = 0.
+// FaultRecord is what one pod did for a fault, in milliseconds relative to t = 0.
 type FaultRecord struct {
+	// ID of the action, unique in the trial: "<fault>/<time, from 1>/<kind in lower case>/<pod>".
+	ID              string  `json:"id,omitempty"`
 	Fault           string  `json:"fault"`
 	Pod             string  `json:"pod"`
 	Kind            string  `json:"kind"`
 	PlannedMillis   float64 `json:"plannedMillis"`
 	StartedMillis   float64 `json:"startedMillis"`
 	ConfirmedMillis float64 `json:"confirmedMillis"`
-	Error           string  `json:"error,omitempty"`
+	// ReapedMillis is when no process was left, for a kill: the proof that what was confirmed was so.
+	ReapedMillis float64 `json:"reapedMillis,omitempty"`
+	// WithoutSilence: the pod was killed with its network as it was, as a process that crashes and not as a machine without power: peers were told by
+	// FIN or RST.
+	WithoutSilence bool `json:"withoutSilence,omitempty"`
+	// Ends is the ID of what this ended.
+	Ends string `json:"ends,omitempty"`
+	// Role that the fault was for; Skipped: the pod did not have it and did nothing.
+	Role    string `json:"role,omitempty"`
+	Skipped bool   `json:"skipped,omitempty"`
+	// Object of Chaos Mesh that did it, by kind and action: "NetworkChaos partition". Its instants are the manager's: when it asked for the object, or for its deletion,
+	// and when it saw that it was in force, or gone.
+	Object string `json:"object,omitempty"`
+	// Peers is how many other pods a partition or a change of links was about in this pod; Packets is what a partition dropped here, known at its end.
+	Peers   int    `json:"peers,omitempty"`
+	Packets uint64 `json:"packets,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // Pod is one pod of a trial, for provenance.
 type Pod struct {
-	Name              string  `json:"name"`
-	Part              string  `json:"part"`
-	Node              string  `json:"node"`
-	Images            string  `json:"images"` // image IDs, comma-separated
-	Kernel            string  `json:"kernel,omitempty"`
-	CPUModel          string  `json:"cpuModel,omitempty"`
-	CPUs              int     `json:"cpus,omitempty"`
-	ClockOffsetMillis float64 `json:"clockOffsetMillis"`
-	ClockErrorMillis  float64 `json:"clockErrorMillis"`
-	TCPResets         int64   `json:"tcpResets"`
-	Restarts          int32   `json:"restarts"` // by the kubelet
+	Name     string `json:"name"`
+	Part     string `json:"part"`
+	Node     string `json:"node"`
+	Images   string `json:"images"` // image IDs, comma-separated
+	Kernel   string `json:"kernel,omitempty"`
+	CPUModel string `json:"cpuModel,omitempty"`
+	CPUs     int    `json:"cpus,omitempty"`
+	// Machine says how the node is set and where it stands, as its labels (pool, region, zone, machine.assay.dev/...) did when the trial was over.
+	Machine           map[string]string `json:"machine,omitempty"`
+	ClockOffsetMillis float64           `json:"clockOffsetMillis"`
+	ClockErrorMillis  float64           `json:"clockErrorMillis"`
+	TCPResets         int64             `json:"tcpResets"`
+	Restarts          int32             `json:"restarts"` // by the kubelet
+	// GeneratorLagP99Millis is how late its load generator sent requests for which a client was free (open loop).
+	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
+	// Resources that the pod used. Nil: its agent did not say.
+	Resources *Resources `json:"resources,omitempty"`
+	// UID of the pod, when it came, relative to t = 0, and when its replica was ready (0: never), as the manager saw it. Only of a pod that replaced another in the run.
+	UID         string  `json:"uid,omitempty"`
+	CameMillis  float64 `json:"cameMillis,omitempty"`
+	ReadyMillis float64 `json:"readyMillis,omitempty"`
+	// Predecessors are the pods that had its name before, first to last. All else here is about the last one.
+	Predecessors []Predecessor `json:"predecessors,omitempty"`
+}
+
+// Predecessor is a pod that a fault replaced in the run. What its processes printed last is in the logs as "pod@uid/container".
+type Predecessor struct {
+	UID  string `json:"uid"`
+	Node string `json:"node,omitempty"`
+	// CameMillis and ReadyMillis are as of Pod; 0 of the first. GoneMillis is when the manager saw that it was gone.
+	CameMillis  float64 `json:"cameMillis,omitempty"`
+	ReadyMillis float64 `json:"readyMillis,omitempty"`
+	GoneMillis  float64 `json:"goneMillis"`
+	// Heard: the manager that saw it go had heard from its agent. What follows is of its agent's last report.
+	Heard             bool    `json:"heard"`
+	ClockOffsetMillis float64 `json:"clockOffsetMillis,omitempty"`
+	ClockErrorMillis  float64 `json:"clockErrorMillis,omitempty"`
+	TCPResets         int64   `json:"tcpResets,omitempty"`
 }
 
 // Trial is what a trial comes to.
@@ -151,13 +207,23 @@ type Trial struct {
 	// PhaseSeconds: how long each phase took (deployed, started, loaded, run, collected, cleanedUp).
 	PhaseSeconds map[string]float64 `json:"phaseSeconds,omitempty"`
 	Clients      int32              `json:"clients"`
-	Summary      Summary            `json:"summary"`
-	Latency      string             `json:"latency,omitempty"` // merged histogram, as in Client
-	Timeline     *Timeline          `json:"timeline,omitempty"`
-	Driver       map[string]int64   `json:"driver,omitempty"`
-	Faults       []FaultRecord      `json:"faults,omitempty"`
-	Pods         []Pod              `json:"pods,omitempty"`
-	Parameters   map[string]string  `json:"parameters,omitempty"`
+	// CorrectClients are those whose doing is in the numbers: all but those that a fault made behave otherwise. 0 in results of before there were such.
+	CorrectClients int32            `json:"correctClients,omitempty"`
+	Summary        Summary          `json:"summary"`
+	Latency        string           `json:"latency,omitempty"` // merged histogram, as in Client
+	Timeline       *Timeline        `json:"timeline,omitempty"`
+	Driver         map[string]int64 `json:"driver,omitempty"`
+	// MisbehavingDriver are the counters of the drivers of clients that misbehaved on purpose, added up as those of Driver, which are about the others.
+	MisbehavingDriver map[string]int64 `json:"misbehavingDriver,omitempty"`
+	Faults            []FaultRecord    `json:"faults,omitempty"`
+	// Recovery from each time of each fault.
+	Recovery []Recovery `json:"recovery,omitempty"`
+	// Measurements that Prometheus was asked for, in the order of the spec.
+	Measurements []Measurement `json:"measurements,omitempty"`
+	// Network of the pods, asked and measured. Nil: it was not measured, since the trial was given up before.
+	Network    *Network          `json:"network,omitempty"`
+	Pods       []Pod             `json:"pods,omitempty"`
+	Parameters map[string]string `json:"parameters,omitempty"`
 	// Logs: the tails of the output of processes that failed, by "pod/container".
 	Logs map[string]string `json:"logs,omitempty"`
 	// LeftOut says what did not fit.
@@ -184,7 +250,8 @@ type PointResult struct {
 	Valid   int `json:"valid"`
 	Invalid int `json:"invalid"`
 	Failed  int `json:"failed"`
-	// Metrics by name: throughput (tx/s), meanLatency, p50Latency, p99Latency (ms), abortRate (aborted attempts by all ended attempts).
+	// Metrics by name: throughput (tx/s), meanLatency, p50Latency, p99Latency (ms), abortRate (aborted attempts by all ended attempts), and the experiment's
+	// measurements, each over the trials that have it.
 	Metrics map[string]Aggregate `json:"metrics"`
 }
 
@@ -224,7 +291,18 @@ type TrialLine struct {
 	MeanMillis  float64           `json:"meanMillis"`
 	P50Millis   float64           `json:"p50Millis"`
 	P99Millis   float64           `json:"p99Millis"`
-	ConfigMap   string            `json:"configMap,omitempty"`
+	// P90Millis, P999Millis and CorrectClients are 0 in results of before they were kept here.
+	P90Millis      float64 `json:"p90Millis,omitempty"`
+	P999Millis     float64 `json:"p999Millis,omitempty"`
+	CorrectClients int32   `json:"correctClients,omitempty"`
+	// ThrottledShare of the container, and StealShare of the node, that had most of it. Nil: not measured.
+	ThrottledShare *float64 `json:"throttledShare,omitempty"`
+	StealShare     *float64 `json:"stealShare,omitempty"`
+	// Measurements that Prometheus was asked for, in the order of the spec.
+	Measurements []Measurement `json:"measurements,omitempty"`
+	// Recovery from the first times of faults, at most 16. Their cautions and the throughput before are in the trial's own results.
+	Recovery  []Recovery `json:"recovery,omitempty"`
+	ConfigMap string     `json:"configMap,omitempty"`
 }
 
 // Experiment is what an experiment comes to.
@@ -243,12 +321,24 @@ type Experiment struct {
 	// Planned is the number of valid trials that the experiment wants.
 	Planned int `json:"planned,omitempty"`
 	// Axes in the order of the sweep, with their values in order.
-	Axes     []Axis           `json:"axes"`
+	Axes []Axis `json:"axes"`
+	// Measurements that the experiment asks Prometheus for, in their order.
+	Measurements []MeasurementColumn `json:"measurements,omitempty"`
+
 	Points   []PointResult    `json:"points"`
 	Trials   []TrialLine      `json:"trials"`
 	Claims   []ClaimResult    `json:"claims"`
 	Reported []ReportedSeries `json:"reported,omitempty"`
-	LeftOut  []string         `json:"leftOut,omitempty"`
+	// Networks and Faults of the valid trials, and what they did over time. Only a report has them: they are in the trials' own results.
+	Networks   []NetworkLine  `json:"networks,omitempty"`
+	Faults     []FaultLine    `json:"faults,omitempty"`
+	Series     []PointSeries  `json:"series,omitempty"`
+	Latencies  []PointLatency `json:"latencies,omitempty"`
+	Resources  []ResourceLine `json:"resources,omitempty"`
+	Provenance *Provenance    `json:"provenance,omitempty"`
+	// Spec of the experiment with its profile applied, as JSON. Only a report has it: it is stored beside the results.
+	Spec    json.RawMessage `json:"spec,omitempty"`
+	LeftOut []string        `json:"leftOut,omitempty"`
 }
 
 // Axis of a sweep.

@@ -14,10 +14,15 @@ const (
 	P50Latency  = "p50Latency"
 	P99Latency  = "p99Latency"
 	AbortRate   = "abortRate"
+	// PerCorrectClientThroughput is throughput by the number of correct clients: see PerCorrectClient.
+	PerCorrectClientThroughput = "throughputPerCorrectClient"
 )
 
-// Metrics in the order in which they are shown.
+// Metrics in the order in which they are shown. PerCorrectClientThroughput is none of them: it is for points whose trials say how many clients were correct.
 var Metrics = []string{Throughput, MeanLatency, P50Latency, P99Latency, AbortRate}
+
+// NotMeasured stands where a number would be that Prometheus did not give.
+const NotMeasured = "NotMeasured"
 
 // The outcomes of a trial.
 const (
@@ -37,6 +42,9 @@ func Of(line results.TrialLine, metric string) float64 {
 		return line.P50Millis
 	case P99Latency:
 		return line.P99Millis
+	case PerCorrectClientThroughput:
+		// PerCorrectClient with the division by the window's length done already.
+		return line.Throughput / float64(max(1, line.CorrectClients))
 	case AbortRate:
 		ended := line.Committed + line.Aborted + line.Errors + line.Timeouts
 		if ended == 0 {
@@ -48,7 +56,7 @@ func Of(line results.TrialLine, metric string) float64 {
 }
 
 // Points aggregates the trials of each point, in order of the points. Only trials that succeeded are in the metrics; the others are counted.
-// A point without any trial is not in the answer.
+// A point without any trial is not in the answer. A measurement is over the trials that have it.
 func Points(lines []results.TrialLine) []results.PointResult {
 	byIndex := map[int32]*results.PointResult{}
 	samples := map[int32]map[string][]float64{}
@@ -64,6 +72,14 @@ func Points(lines []results.TrialLine) []results.PointResult {
 			p.Valid++
 			for _, m := range Metrics {
 				samples[p.Index][m] = append(samples[p.Index][m], Of(line, m))
+			}
+			for _, m := range line.Measurements {
+				if m.Value != nil {
+					samples[p.Index][m.Name] = append(samples[p.Index][m.Name], *m.Value)
+				}
+			}
+			if line.CorrectClients > 0 {
+				samples[p.Index][PerCorrectClientThroughput] = append(samples[p.Index][PerCorrectClientThroughput], Of(line, PerCorrectClientThroughput))
 			}
 		case Invalid:
 			p.Invalid++

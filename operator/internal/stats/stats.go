@@ -10,12 +10,16 @@
 //	f(mean_1 ... mean_k)   f ± t(v) sqrt(U_1 + ... + U_k),  U_i = g_i² s_i²/n_i   first-order propagation
 //	                       v = (U_1 + ... + U_k)² / (U_1²/(n_1-1) + ... + U_k²/(n_k-1))
 //
-// where g_i is the derivative of f by the i-th mean. For f = a - b this is Welch's interval. For a ratio the same is done for its logarithm, so
-// that the interval is positive and that of b/a is the reciprocal of that of a/b.
+// where g_i is the derivative of f by the i-th mean. For f = a - b this is Welch's interval. For a ratio within an expression the same is done for its
+// logarithm, so that the interval is positive and that of b/a is the reciprocal of that of a/b. Of two means alone, Ratio gives Fieller's interval.
+//
+// What can be distrusted comes with a Caution, a value. What is no number at all (NaN, infinities, lists that do not go together) is an error; results made
+// of finite numbers are finite. The formulas, their sources and their limits are in docs/reference/statistics.md.
 package stats
 
 import (
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -67,13 +71,6 @@ func Difference(a, b results.Aggregate) Estimate {
 	return Propagate(a.Mean-b.Mean, []Term{{Gradient: 1, Sample: a}, {Gradient: -1, Sample: b}})
 }
 
-// Ratio estimates the ratio of two independent means. Its interval is that of its logarithm, which needs both means positive; otherwise it is the
-// first-order interval of the ratio itself.
-func Ratio(a, b results.Aggregate) Estimate {
-	terms := []Term{{Gradient: 1 / b.Mean, Sample: a}, {Gradient: -a.Mean / (b.Mean * b.Mean), Sample: b}}
-	return PropagateRatio(a.Mean/b.Mean, terms)
-}
-
 // Propagate gives value, a function of the means of independent terms, its first-order interval. A value without terms is exact.
 func Propagate(value float64, terms []Term) Estimate {
 	half, known := halfWidth(terms, 1)
@@ -91,23 +88,49 @@ func PropagateRatio(value float64, terms []Term) Estimate {
 
 // halfWidth is the half-width of the interval of scale times the function with these terms.
 func halfWidth(terms []Term, scale float64) (half float64, known bool) {
-	var sum, freedom float64
+	var whole float64 // sqrt(U_1 + ... + U_k)
 	for _, t := range terms {
 		if t.Sample.N < 2 {
 			return 0, false
 		}
-		u := square(scale*t.Gradient*t.Sample.StdDev) / float64(t.Sample.N)
-		sum += u
-		freedom += u * u / float64(t.Sample.N-1)
+		whole = math.Hypot(whole, t.standardError(scale))
 	}
-	if freedom == 0 { // no terms, or none that varies
+	if whole == 0 { // no terms, or none that varies
 		return 0, true
 	}
-	return tQuantile(sum*sum/freedom) * math.Sqrt(sum), true
+	var inverse float64 // of the degrees of freedom; by shares of the sum, whose squares neither overflow nor vanish
+	for _, t := range terms {
+		inverse += square(square(t.standardError(scale)/whole)) / float64(t.Sample.N-1)
+	}
+	return tQuantile(1/inverse) * whole, true
+}
+
+// standardError is that of scale times the function, as far as it comes from this term: sqrt(U_i).
+func (t Term) standardError(scale float64) float64 {
+	return math.Abs(scale*t.Gradient) * t.Sample.StdDev / math.Sqrt(float64(t.Sample.N))
 }
 
 // tQuantile is the factor of a two-sided interval with so many degrees of freedom.
 func tQuantile(degreesOfFreedom float64) float64 {
+	if whole := int(degreesOfFreedom); float64(whole) == degreesOfFreedom && whole >= 1 && whole <= keptQuantiles {
+		return wholeQuantiles()[whole]
+	}
+	return studentQuantile(degreesOfFreedom)
+}
+
+// keptQuantiles is up to which whole number of degrees of freedom the quantiles are computed once and kept: an experiment with many points asks for the same
+// few whenever it decides which of them need another trial, and one takes some 30 us.
+const keptQuantiles = 100
+
+var wholeQuantiles = sync.OnceValue(func() []float64 {
+	q := make([]float64, keptQuantiles+1)
+	for i := 1; i <= keptQuantiles; i++ {
+		q[i] = studentQuantile(float64(i))
+	}
+	return q
+})
+
+func studentQuantile(degreesOfFreedom float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degreesOfFreedom}.Quantile((1 + confidence) / 2)
 }
 

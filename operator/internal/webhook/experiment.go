@@ -19,6 +19,7 @@ import (
 // experiments validates Experiments.
 type experiments struct {
 	reader client.Reader
+	client client.Client // for what is tried and not kept
 	checks plan.Checks
 }
 
@@ -42,12 +43,12 @@ func (v *experiments) ValidateUpdate(ctx context.Context, before, after *v1alpha
 		return v.validate(ctx, after)
 	}
 	fixed := before.Spec.DeepCopy()
-	fixed.Suspend = after.Spec.Suspend
+	fixed.Suspend, fixed.Priority = after.Spec.Suspend, after.Spec.Priority
 	if same, err := sameSpec(*fixed, after.Spec); err != nil || same {
 		return nil, err
 	}
 	return nil, invalid("Experiment", after.Name, field.ErrorList{field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
-		"Experiment %q has been accepted and its trials are planned: only spec.suspend may change. Delete it (its results stay) or apply the change under another name",
+		"Experiment %q has been accepted and its trials are planned: only spec.suspend and spec.priority may change. Delete it (its results stay) or apply the change under another name",
 		after.Name))})
 }
 
@@ -74,10 +75,18 @@ func (v *experiments) validate(ctx context.Context, exp *v1alpha1.Experiment) (a
 	if len(errs) > 0 {
 		return warnings, invalid("Experiment", exp.Name, errs)
 	}
-	if p != nil {
-		warnings = append(warnings, p.Warnings...)
+	if p == nil {
+		return warnings, nil
 	}
-	return warnings, nil
+	if errs, err := v.checkPodSecurity(ctx, exp, p, systems); err != nil {
+		return warnings, err
+	} else if len(errs) > 0 {
+		return warnings, invalid("Experiment", exp.Name, errs)
+	}
+	if errs := v.checkChaosMesh(ctx, exp, p, systems); len(errs) > 0 {
+		return warnings, invalid("Experiment", exp.Name, errs)
+	}
+	return append(warnings, p.Warnings...), nil
 }
 
 // missingSystems turns the errors about Systems that do not exist into warnings, so that files may be applied in any order. The controller

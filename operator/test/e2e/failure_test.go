@@ -33,6 +33,9 @@ func TestFailureFP(t *testing.T) {
 		spec.Profile = "smoke"
 		spec.Profiles[0].Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("2")}
 		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: 3}
+		spec.Claims = append(spec.Claims, v1alpha1.Claim{
+			Name: "too-good", Statement: "Two clients commit a million transactions in a second.", Expr: "throughput(variant='ideal', clients=2) > 1000000",
+		})
 	})
 	trials := e.complete(t, exp, 10*time.Minute)
 	measured := valid(t, trials)
@@ -102,6 +105,7 @@ func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment, trials int)
 	skipped := []v1alpha1.Verdict{v1alpha1.VerdictNotEvaluated}
 	want := map[string][]v1alpha1.Verdict{
 		"order-at-low-load": holds, "one-timeout": holds, "one-timeout-as-reported": holds,
+		"too-good":              {v1alpha1.VerdictNotReproduced},
 		"order-near-saturation": skipped, "peak-without-fast-path": skipped, "peak-with-failing-fast-path": skipped,
 	}
 	if len(exp.Status.Claims) != len(want) {

@@ -152,6 +152,19 @@ func undisturbed(t *testing.T, r results.Trial) {
 	}
 }
 
+// busy are the reasons of trials that ran on a machine too busy to be punctual.
+var busy = []string{v1alpha1.ReasonFaultLate, v1alpha1.ReasonStartSpread, v1alpha1.ReasonNetworkLate}
+
+// lastValid returns the last trial, which must have succeeded, for tests that want one of whatever attempt. See valid.
+func lastValid(t *testing.T, trials []results.Trial) results.Trial {
+	t.Helper()
+	ok := valid(t, trials)
+	if len(ok) == 0 {
+		t.Fatalf("none of %d trials succeeded", len(trials))
+	}
+	return ok[len(ok)-1]
+}
+
 // valid returns the trials that succeeded. Others fail the test, unless the machine was too busy to be punctual and the platform noticed:
 // then the trial has another attempt, and its results are in no number.
 func valid(t *testing.T, trials []results.Trial) []results.Trial {
@@ -162,7 +175,7 @@ func valid(t *testing.T, trials []results.Trial) []results.Trial {
 		case r.Outcome == v1alpha1.ReasonSucceeded:
 			undisturbed(t, r)
 			ok = append(ok, r)
-		case r.Outcome == v1alpha1.ReasonInvalid && (r.Reason == v1alpha1.ReasonFaultLate || r.Reason == v1alpha1.ReasonStartSpread):
+		case r.Outcome == v1alpha1.ReasonInvalid && slices.Contains(busy, r.Reason):
 			t.Logf("%s is not counted: %s", r.Name, r.Message)
 		default:
 			t.Errorf("%s: %s: %s %s %v", r.Name, r.Outcome, r.Reason, r.Message, r.Logs)

@@ -14,6 +14,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -91,7 +92,7 @@ func TestFiles(t *testing.T) {
 
 func check(t *testing.T, exp *v1alpha1.Experiment, profile string, systems map[string]v1alpha1.SystemSpec) {
 	exp.Spec.Profile = profile
-	p, errs := plan.Validate(exp, systems, plan.Checks{Templates: render.Check, Claim: claims.Check})
+	p, errs := plan.Validate(exp, systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -104,7 +105,7 @@ func check(t *testing.T, exp *v1alpha1.Experiment, profile string, systems map[s
 // Every reported latency and throughput come in pairs over the same clients, and a closed loop binds them: clients are about throughput times
 // latency. It is how the clients were inferred, and finds slips in typing the figures.
 func TestReportedSeriesFitLittlesLaw(t *testing.T) {
-	for _, d := range documents(t, "../../../experiments/failure-*.yaml") {
+	for _, d := range documents(t, "../../../experiments/failure-fp*.yaml") {
 		exp, err := plan.DecodeExperiment(d.text)
 		if err != nil {
 			t.Fatal(err)

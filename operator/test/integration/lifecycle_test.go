@@ -47,7 +47,7 @@ func TestExperimentBeforeItsSystem(t *testing.T) {
 	}
 }
 
-// When trials are planned, only spec.suspend may change.
+// When trials are planned, only spec.suspend and spec.priority may change.
 func TestSpecIsFixedOnceAccepted(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -74,13 +74,17 @@ func TestSpecIsFixedOnceAccepted(t *testing.T) {
 			}
 			exp.Spec.Repetitions.Min = 5
 			err := env.Client.Update(t.Context(), exp)
-			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only spec.suspend may change") || !strings.Contains(err.Error(), "under another name") {
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only spec.suspend and spec.priority may change") || !strings.Contains(err.Error(), "under another name") {
 				t.Errorf("a change afterwards gives %v", err)
 			}
 			exp.Spec.Repetitions.Min = 4
 			exp.Spec.Suspend = true
 			if err := env.Client.Update(t.Context(), exp); err != nil {
 				t.Errorf("suspend: %v", err)
+			}
+			exp.Spec.Priority = 5
+			if err := env.Client.Update(t.Context(), exp); err != nil {
+				t.Errorf("another priority: %v", err)
 			}
 		})
 	}

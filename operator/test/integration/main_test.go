@@ -13,17 +13,20 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
+	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/testenv"
 	"assay.dev/assay/operator/internal/webhook"
 )
 
-var checks = plan.Checks{Templates: render.Check, Claim: claims.Check}
+var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check}
 
 func TestMain(m *testing.M) {
 	os.Exit(testenv.Run(m, testenv.Options{Webhooks: func(mgr ctrl.Manager) error {
+		checks.ChaosMesh = (&chaosmesh.Installation{Enabled: true, Mapper: mgr.GetRESTMapper()}).Check
 		return webhook.Setup(mgr, mgr.GetAPIReader(), checks, render.ParseTemplate)
 	}}))
 }

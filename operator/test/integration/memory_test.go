@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -126,7 +126,7 @@ func addTrial(ctx context.Context, env *testenv.Env, exp *v1alpha1.Experiment, p
 		ZeroUnixNanos: now.UnixNano(), ResultsConfigMap: trial.Name + "-results",
 		Headline: &v1alpha1.Headline{Committed: 2000, ThroughputMilli: 100000 + int64(number), MeanLatencyMicroseconds: 1000 + 10*int64(slot.Point), P50LatencyMicroseconds: 900, P99LatencyMicroseconds: 5000},
 	}
-	for _, c := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning,
+	for _, c := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialNetworkProven, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning,
 		v1alpha1.TrialCollected, v1alpha1.TrialValid, v1alpha1.TrialCleanedUp, v1alpha1.TrialComplete} {
 		meta.SetStatusCondition(&trial.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded,
 			Message: "The trial ran and its results can be trusted."})
@@ -177,14 +177,12 @@ type manager struct {
 func startManager(b *testing.B, env *testenv.Env, binary string) *manager {
 	b.Helper()
 	dir := b.TempDir()
-	crt, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), env.Kubeconfig(), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"tls.crt": crt, "tls.key": key, "ca.crt": crt, "kubeconfig": env.Kubeconfig()} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			b.Fatal(err)
-		}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "assay-certificates"}} // the chart's
+	if err := env.Client.Create(b.Context(), secret); client.IgnoreAlreadyExists(err) != nil {
+		b.Fatal(err)
 	}
 	m := &manager{metrics: freeAddress(b), log: filepath.Join(dir, "log"), ended: make(chan error, 1)}
 	_, coordinator, _ := net.SplitHostPort(freeAddress(b))
@@ -192,7 +190,7 @@ func startManager(b *testing.B, env *testenv.Env, binary string) *manager {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m.cmd = exec.Command(binary, "--agent-image=none", "--coordinator-address=localhost:1", "--coordinator-port="+coordinator, "--tls-dir="+dir,
+	m.cmd = exec.Command(binary, "--agent-image=none", "--coordinator-address=localhost:1", "--coordinator-port="+coordinator, "--certificate-names=localhost",
 		"--namespace=default", "--webhook-port=0", "--metrics-bind-address="+m.metrics, "--health-probe-bind-address=0", "--kube-api-qps=1000")
 	m.cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
 	m.cmd.Stdout, m.cmd.Stderr = output, output

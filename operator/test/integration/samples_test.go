@@ -12,6 +12,7 @@ import (
 // Every file of config/samples is accepted as it is, and what the API server stores is accepted again.
 func TestSamplesAreAccepted(t *testing.T) {
 	env := testenv.Get(t)
+	env.ChaosMesh(t) // which one of them uses
 	ns := env.Namespace(t)
 	root, err := testenv.Root()
 	if err != nil {

@@ -120,6 +120,35 @@ func (s *Set) UseProfile(name string) error {
 	return nil
 }
 
+// Change sets fields of the Experiment's spec, each given as path=value: network.shaping=None. The path goes through objects, not through lists; the value is YAML.
+func (s *Set) Change(assignments []string) error {
+	for _, a := range assignments {
+		path, text, found := strings.Cut(a, "=")
+		fields := strings.Split(path, ".")
+		if !found || slices.Contains(fields, "") {
+			return fmt.Errorf("--set %s is not a path in spec, =, and a value, such as network.shaping=None", a)
+		}
+		var value any
+		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			return fmt.Errorf("--set %s: read the value: %w", a, err)
+		}
+		if err := unstructured.SetNestedField(s.experiment.Object, value, append([]string{"spec"}, fields...)...); err != nil {
+			return fmt.Errorf("--set %s: %w", a, err)
+		}
+	}
+	if len(assignments) == 0 {
+		return nil
+	}
+	text, err := yaml.Marshal(s.experiment.Object)
+	if err != nil {
+		return fmt.Errorf("write the changed experiment: %w", err)
+	}
+	if s.Experiment, err = plan.DecodeExperiment(text); err != nil {
+		return fmt.Errorf("with --set %s: %w", strings.Join(assignments, " --set "), err)
+	}
+	return nil
+}
+
 // readFile adds what a file holds; in a folder of Systems, only Systems that are missing.
 func (s *Set) readFile(path string, stdin io.Reader, onlyMissing bool) error {
 	var data []byte

@@ -142,3 +142,34 @@ func TestUseProfile(t *testing.T) {
 		t.Error("a default that the author did not write would be applied")
 	}
 }
+
+func TestChange(t *testing.T) {
+	read := func() *manifest.Set {
+		set, err := manifest.Read([]string{"-"}, strings.NewReader(experiment))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	set := read()
+	if err := set.Change([]string{"network.shaping=None", "placement={replicas: servers}"}); err != nil {
+		t.Fatal(err)
+	}
+	network := set.ToApply()[0].Object["spec"].(map[string]any)["network"].(map[string]any)
+	if network["shaping"] != "None" || set.Experiment.Spec.Network.Shaping != "None" || set.Experiment.Spec.Placement.Replicas != "servers" {
+		t.Errorf("to apply %v, to plan %+v %+v", network, set.Experiment.Spec.Network, set.Experiment.Spec.Placement)
+	}
+	for assignment, want := range map[string]string{
+		"network.shaping":       "is not a path in spec, =, and a value",
+		"network..shaping=None": "is not a path in spec",
+		"network.shapping=None": `unknown field "shapping"`,
+		"order.x=1":             "--set order.x=1",
+		"network={":             "read the value",
+	} {
+		set := read()
+		set.Experiment.Spec.Order = ""
+		if err := set.Change([]string{"order=Sequential", assignment}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--set %s: %v; want it to say: %s", assignment, err, want)
+		}
+	}
+}

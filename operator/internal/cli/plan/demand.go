@@ -9,14 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	planner "assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/render"
 )
 
 // group is pods that are alike.
 type group struct {
-	what        string
+	what, pool  string
 	pods        int
 	cpu, memory resource.Quantity // requests of one pod
 }
@@ -51,8 +53,8 @@ func largestTrial(p *planner.Plan, set *manifest.Set) (demand, error) {
 func demandOf(objects *render.Objects) demand {
 	var d demand
 	add := func(what string, pods int32, spec corev1.PodSpec) {
-		cpu, memory := requests(spec)
-		d.groups = append(d.groups, group{what: what, pods: int(pods), cpu: cpu, memory: memory})
+		cpu, memory := queue.Requests(&spec)
+		d.groups = append(d.groups, group{what: what, pool: spec.NodeSelector[v1alpha1.LabelPool], pods: int(pods), cpu: cpu, memory: memory})
 	}
 	for _, set := range objects.Replicas {
 		add("replica", orOne(set.Spec.Replicas), set.Spec.Template.Spec)
@@ -68,58 +70,13 @@ func orOne(n *int32) int32 {
 	return *n
 }
 
-// requests of a pod as the scheduler counts them: containers and sidecars together, or a single init container if that asks for more.
-func requests(pod corev1.PodSpec) (cpu, memory resource.Quantity) {
-	sum := corev1.ResourceList{}
-	most := corev1.ResourceList{}
-	for _, c := range pod.InitContainers {
-		asked := asks(c)
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			plus(sum, asked)
-			continue
-		}
-		for name, q := range asked {
-			if q.Cmp(most[name]) > 0 {
-				most[name] = q
-			}
-		}
-	}
-	for _, c := range pod.Containers {
-		plus(sum, asks(c))
-	}
-	for name, q := range most {
-		if q.Cmp(sum[name]) > 0 {
-			sum[name] = q
-		}
-	}
-	return sum[corev1.ResourceCPU], sum[corev1.ResourceMemory]
-}
-
-// asks are a container's requests; the API server takes a limit for one where there is none.
-func asks(c corev1.Container) corev1.ResourceList {
-	asked := corev1.ResourceList{}
-	for name, q := range c.Resources.Limits {
-		asked[name] = q
-	}
-	for name, q := range c.Resources.Requests {
-		asked[name] = q
-	}
-	return asked
-}
-
-func plus(sum, more corev1.ResourceList) {
-	for name, q := range more {
-		total := sum[name]
-		total.Add(q)
-		sum[name] = total
-	}
-}
-
 // merged puts groups that are alike together: the sets of several shards and regions.
 func (d demand) merged() demand {
 	var out []group
 	for _, g := range d.groups {
-		i := slices.IndexFunc(out, func(o group) bool { return o.what == g.what && o.cpu.Cmp(g.cpu) == 0 && o.memory.Cmp(g.memory) == 0 })
+		i := slices.IndexFunc(out, func(o group) bool {
+			return o.what == g.what && o.pool == g.pool && o.cpu.Cmp(g.cpu) == 0 && o.memory.Cmp(g.memory) == 0
+		})
 		if i < 0 {
 			out = append(out, g)
 			continue
@@ -151,7 +108,7 @@ func (d demand) exceeds(e demand) bool {
 func (d demand) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\nPods of the largest trial (%s)\n\n", d.point)
 	for _, g := range d.groups {
-		fmt.Fprintf(b, "  %-16s each asks for CPU %s, memory %s\n", count(g.pods, g.what+" pod"), asked(g.cpu), asked(g.memory))
+		fmt.Fprintf(b, "  %-16s each asks for CPU %s, memory %s\n", count(g.pods, g.what+" pod")+inPool(g.pool), asked(g.cpu), asked(g.memory))
 	}
 	_, cpu, memory := d.total()
 	fmt.Fprintf(b, "  together: CPU %s, memory %s (trials run one at a time)\n", asked(cpu), asked(memory))

@@ -11,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/queue"
 )
 
 // reachTimeout is how long a cluster may take to say what its nodes have.
@@ -22,6 +24,17 @@ type node struct {
 	name        string
 	cpu, memory resource.Quantity
 	pods        int
+	// pool of the node; dedicated: a taint keeps pods of no pool away. imagined: it is one of the flags', which may be in any pool.
+	pool                string
+	dedicated, imagined bool
+}
+
+// takes reports whether a node is for pods of a pool, or of none.
+func (n *node) takes(pool string) bool {
+	if pool == "" {
+		return !n.dedicated
+	}
+	return n.imagined || n.pool == pool
 }
 
 // writeFit compares the demand with the nodes of the flags, or of the cluster.
@@ -69,7 +82,9 @@ func place(d demand, nodes []node) (left []string) {
 	for _, g := range groups {
 		missing := 0
 		for range g.pods {
-			i := slices.IndexFunc(nodes, func(n node) bool { return n.pods > 0 && n.cpu.Cmp(g.cpu) >= 0 && n.memory.Cmp(g.memory) >= 0 })
+			i := slices.IndexFunc(nodes, func(n node) bool {
+				return n.takes(g.pool) && n.pods > 0 && n.cpu.Cmp(g.cpu) >= 0 && n.memory.Cmp(g.memory) >= 0
+			})
 			if i < 0 {
 				missing++
 				continue
@@ -79,10 +94,17 @@ func place(d demand, nodes []node) (left []string) {
 			nodes[i].memory.Sub(g.memory)
 		}
 		if missing > 0 {
-			left = append(left, fmt.Sprintf("%d of %s", missing, count(g.pods, g.what+" pod")))
+			left = append(left, fmt.Sprintf("%d of %s", missing, count(g.pods, g.what+" pod"))+inPool(g.pool))
 		}
 	}
 	return left
+}
+
+func inPool(pool string) string {
+	if pool == "" {
+		return ""
+	}
+	return " in pool " + pool
 }
 
 // podsPerNode is the kubelet's default.
@@ -104,7 +126,7 @@ func parseNodes(texts []string) ([]node, error) {
 			return nil, bad
 		}
 		for range n {
-			nodes = append(nodes, node{name: text, cpu: cpu.DeepCopy(), memory: memory.DeepCopy(), pods: podsPerNode})
+			nodes = append(nodes, node{name: text, cpu: cpu.DeepCopy(), memory: memory.DeepCopy(), pods: podsPerNode, imagined: true})
 		}
 	}
 	return nodes, nil
@@ -124,10 +146,13 @@ func clusterNodes(ctx context.Context, s *session.Session) (nodes []node, note s
 		return nil, "", fmt.Errorf("list nodes: %w", err)
 	}
 	for _, n := range list.Items {
-		if n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }) {
+		pool := n.Labels[v1alpha1.LabelPool]
+		own := func(t corev1.Taint) bool { return t.Key == v1alpha1.LabelPool && t.Value == pool && pool != "" }
+		if n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule && !own(t) }) {
 			continue
 		}
-		nodes = append(nodes, node{name: n.Name, cpu: n.Status.Allocatable.Cpu().DeepCopy(), memory: n.Status.Allocatable.Memory().DeepCopy(), pods: int(n.Status.Allocatable.Pods().Value())})
+		nodes = append(nodes, node{name: n.Name, cpu: n.Status.Allocatable.Cpu().DeepCopy(), memory: n.Status.Allocatable.Memory().DeepCopy(), pods: int(n.Status.Allocatable.Pods().Value()),
+			pool: pool, dedicated: slices.ContainsFunc(n.Spec.Taints, own)})
 	}
 	var pods corev1.PodList
 	if err := cluster.Client.List(ctx, &pods); err != nil {
@@ -138,7 +163,7 @@ func clusterNodes(ctx context.Context, s *session.Session) (nodes []node, note s
 		if i < 0 || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		cpu, memory := requests(p.Spec)
+		cpu, memory := queue.Requests(&p.Spec)
 		nodes[i].cpu.Sub(cpu)
 		nodes[i].memory.Sub(memory)
 		nodes[i].pods--

@@ -16,6 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/monitoring"
 	planner "assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -24,6 +25,7 @@ import (
 type Options struct {
 	Files    []string
 	Profile  string
+	Set      []string
 	Seed     int64
 	First    int
 	Overhead time.Duration
@@ -47,6 +49,7 @@ func Command(s *session.Session) *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.Files, "filename", "f", nil, "file with the Experiment, and files with its Systems; those in the folder systems beside it are found; -: stdin")
 	f.StringVar(&o.Profile, "profile", "", "profile of the experiment to use")
+	f.StringArrayVar(&o.Set, "set", nil, "set a field of the experiment's spec, as in --set network.shaping=None; may be repeated")
 	f.Int64Var(&o.Seed, "seed", 0, "seed of the order; default: the experiment's, or 1 as an example")
 	f.IntVar(&o.First, "first", 10, "how many trials of the order to show; 0: all")
 	f.DurationVar(&o.Overhead, "overhead", 15*time.Second, "time of a trial beside its schedule: pods, readiness, collecting, cleaning up")
@@ -62,12 +65,15 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if err != nil {
 		return err
 	}
+	if err := set.Change(o.Set); err != nil {
+		return err
+	}
 	if o.Profile != "" {
 		if err := set.UseProfile(o.Profile); err != nil {
 			return err
 		}
 	}
-	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check})
+	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
 	if len(errs) > 0 {
 		return fmt.Errorf("experiment %s would be refused:\n%w", set.Experiment.Name, listed(errs.ToAggregate().Errors()))
 	}
@@ -105,7 +111,10 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 	if exp.Spec.Profile != "" {
 		profile = ", profile " + exp.Spec.Profile
 	}
-	fmt.Fprintf(b, "%s%s: %s x %s = %s\n", exp.Name, profile, count(len(p.Points), "point"), count(int(p.Spec.Repetitions.Min), "repetition"), count(p.Trials(), "trial"))
+	fmt.Fprintf(b, "%s%s: %s x %s = %s\n", exp.Name, profile, count(len(p.Points), "point"), repetitions(p), trials(p))
+	if u := p.Spec.Repetitions.Until; u != nil {
+		fmt.Fprintf(b, "A point has enough when the 95%% intervals of %s are within %s of their means.\n", metrics(u.Of), u.RelativeCI)
+	}
 	if retries := *p.Spec.Retries; retries > 0 {
 		fmt.Fprintf(b, "An invalid or failed trial is repeated at most %s.\n", times(int(retries)))
 	}
@@ -115,6 +124,28 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 		fmt.Fprintf(b, "; the profile skips %d", len(skipped))
 	}
 	b.WriteString(".\n")
+}
+
+func repetitions(p *planner.Plan) string {
+	if planner.MostRepetitions(p.Spec.Repetitions) == 1 {
+		return "1 repetition"
+	}
+	return planner.DescribeRepetitions(p.Spec.Repetitions) + " repetitions"
+}
+
+func trials(p *planner.Plan) string {
+	if p.MostTrials() == 1 {
+		return "1 trial"
+	}
+	return p.DescribeTrials() + " trials"
+}
+
+func metrics(of []v1alpha1.PrecisionMetric) string {
+	var names []string
+	for _, m := range of {
+		names = append(names, string(m))
+	}
+	return strings.Join(names, " and ")
 }
 
 func writePoints(b *strings.Builder, p *planner.Plan) {
@@ -147,12 +178,15 @@ func writeOrder(b *strings.Builder, p *planner.Plan, seed int64, o Options) {
 	for round, slots := range planner.Rounds(p, seed) {
 		for _, slot := range slots {
 			if o.First > 0 && shown == o.First {
-				fmt.Fprintf(b, "  ... and %d more (--first 0 shows all)\n", total-shown)
+				fmt.Fprintf(b, "  ... and %s more (--first 0 shows all)\n", fromTo(total-shown, p.MostTrials()-shown))
 				return
 			}
 			fmt.Fprintf(b, "  %*d  round %d  %s, repetition %d\n", len(strconv.Itoa(total)), shown, round, coordinates(p, slot.Point), slot.Repetition)
 			shown++
 		}
+	}
+	if more := p.MostTrials() - total; more > 0 {
+		fmt.Fprintf(b, "  ... and up to %d more, of the points that need them\n", more)
 	}
 }
 
@@ -169,10 +203,14 @@ func coordinates(p *planner.Plan, index int32) string {
 func writeTime(b *strings.Builder, p *planner.Plan, systems map[string]v1alpha1.SystemSpec, overhead time.Duration) {
 	schedule := p.Spec.Schedule
 	run := schedule.WarmUp.OrZero() + schedule.Measure.OrZero() + schedule.CoolDown.OrZero() + schedule.Drain.OrZero()
-	total := time.Duration(p.Trials()) * (run + overhead)
+	total := func(trials int) string { return short((time.Duration(trials) * (run + overhead)).Round(time.Second)) }
 	fmt.Fprintf(b, "\nTime\n\n  a trial: %s warm-up + %s measured + %s cool-down + at most %s drain + %s for everything else (assumed, --overhead) = %s\n",
 		short(schedule.WarmUp.OrZero()), short(schedule.Measure.OrZero()), short(schedule.CoolDown.OrZero()), short(schedule.Drain.OrZero()), short(overhead), short(run+overhead))
-	fmt.Fprintf(b, "  all %s, one after the other: about %s\n", count(p.Trials(), "trial"), short(total.Round(time.Second)))
+	about := total(p.Trials())
+	if p.MostTrials() > p.Trials() {
+		about += " to " + total(p.MostTrials())
+	}
+	fmt.Fprintf(b, "  all %s, one after the other: about %s\n", trials(p), about)
 	for _, ref := range p.Spec.Systems {
 		var names []string
 		for _, step := range systems[ref.Name].Steps {
@@ -194,6 +232,13 @@ func short(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+func fromTo(low, high int) string {
+	if low == high {
+		return strconv.Itoa(low)
+	}
+	return fmt.Sprintf("%d to %d", low, high)
 }
 
 func count(n int, thing string) string {

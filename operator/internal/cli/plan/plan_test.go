@@ -109,11 +109,24 @@ func TestFitsCluster(t *testing.T) {
 		}
 		return c.List(ctx, list, opts...)
 	}}
+	inPool := func(pool string, taint bool) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.Labels = map[string]string{"assay.dev/pool": pool}
+			if taint {
+				n.Spec.Taints = []corev1.Taint{{Key: "assay.dev/pool", Value: pool, Effect: corev1.TaintEffectNoSchedule}}
+			}
+		}
+	}
+	pools := []string{"placement={replicas: servers, clients: loaders}"}
 	for name, tc := range map[string]struct { // the largest trial asks for 5 x 1.5 + 2 x 1 = 9.5 CPUs
 		objects []client.Object
 		funcs   interceptor.Funcs
+		set     []string
 		want    string
 	}{
+		"fits in its pools": {objects: []client.Object{node("a", "12", inPool("servers", true)), node("l", "12", inPool("loaders", false))}, set: pools, want: "fits on 2 nodes"},
+		"no such pool":      {objects: []client.Object{node("a", "12", inPool("servers", true)), node("l", "12", keep)}, set: pools, want: "no room for 2 of 2 client pods in pool loaders"},
+		"others' pool":      {objects: []client.Object{node("a", "12", inPool("servers", true))}, want: "does not fit on 1 node"},
 		"fits":              {objects: []client.Object{node("a", "12", keep), cordoned, tainted, pod("done", corev1.PodSucceeded), pod("runs", corev1.PodRunning)}, want: "fits on 1 node of the cluster, beside what runs there now"},
 		"too much runs":     {objects: []client.Object{node("a", "11", keep), pod("runs", corev1.PodRunning)}, want: "does not fit on 1 node of the cluster, beside what runs there now: no room for 1 of 2 client pods"},
 		"pods not listable": {objects: []client.Object{node("a", "11", keep), pod("runs", corev1.PodRunning)}, funcs: forbidden, want: "fits on 1 node if nothing else runs there"},
@@ -125,7 +138,7 @@ func TestFitsCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.objects...).WithInterceptorFuncs(tc.funcs).Build()
-			got, err := run(t, func() (session.Cluster, error) { return session.Cluster{Client: c}, nil }, plan.Options{})
+			got, err := run(t, func() (session.Cluster, error) { return session.Cluster{Client: c}, nil }, plan.Options{Set: tc.set})
 			if err != nil || !strings.Contains(got, tc.want) {
 				t.Errorf("error %v, output:\n%s\nwant: %s", err, got, tc.want)
 			}
@@ -156,7 +169,7 @@ func TestRefuses(t *testing.T) {
 	if err == nil {
 		t.Fatal("claims that cannot be judged are accepted")
 	}
-	for _, want := range []string{"experiment pingpong would be refused", "spec.claims[0].expr", "there is no axis client; the axes are clients, f", "spec.claims[1]", "expr is a comparison"} {
+	for _, want := range []string{"experiment pingpong would be refused", "spec.claims[0].expr", "1:45, at client: there is no axis client; did you mean clients?", "spec.claims[1]", "expr is a comparison"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, err)
 		}

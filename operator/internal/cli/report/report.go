@@ -3,7 +3,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,13 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
@@ -28,9 +24,12 @@ const resultsKey = "results.json"
 
 // Options of the verb.
 type Options struct {
-	Name   string
+	Name string
+	// Output is a form or the name of a file; empty: text, or with OutputDir everything.
 	Output string
-	File   string
+	// OutputDir is a folder to write files to, made if need be.
+	OutputDir string
+	File      string
 }
 
 // Command is the verb.
@@ -40,11 +39,14 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "report NAME",
 		Short: "Show an experiment's verdicts and numbers",
 		Long: "Show an experiment's verdicts and numbers: those of the trials that are done so far. Results stay when the Experiment is deleted.\n" +
-			"Of several experiments that had the name, the last is shown.",
+			"Of several experiments that had the name, the last is shown; NAME~1 is the run before it, NAME~2 the one before that.",
 		Example: "  kubectl assay report failure-fp\n" +
 			"  kubectl assay report failure-fp -o report.html\n" +
 			"  kubectl assay report failure-fp -o json > results.json\n" +
-			"  kubectl assay report --file results.json -o markdown",
+			"  kubectl assay report failure-fp --output-dir report\n" +
+			"  kubectl assay report failure-fp -o svg --output-dir figures\n" +
+			"  kubectl assay report --file results.json -o markdown\n" +
+			"  kubectl assay report --file failure-fp.tar.gz",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -53,37 +55,36 @@ func Command(s *session.Session) *cobra.Command {
 			return Run(cmd.Context(), s, o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "text", "text, markdown, html (with plots), csv (a line for each point) or json (everything, with a line for each trial); or a file whose name ends in .txt, .md, .html, .csv or .json")
-	cmd.Flags().StringVar(&o.File, "file", "", "read results from a file written with -o json instead of from the cluster")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "text (the default), markdown, html (with plots), csv (a line for each point), network-csv (a line for each pair of regions), recovery-csv (a line for each fault in each trial), resources-csv (a line for what replicas or clients used at each point), json (everything, with a line for each trial), svg or png (each plot as a file, with --output-dir); or a file whose name ends in .txt, .md, .html, .csv or .json")
+	cmd.Flags().StringVar(&o.OutputDir, "output-dir", "", "a folder to write to, made if it is not there: what -o says, or without -o everything, with each plot as SVG and PNG")
+	cmd.Flags().StringVar(&o.File, "file", "", "read results from a file written with -o json, or from a bundle, instead of from the cluster")
 	return cmd
 }
 
 // Run reads the results and prints them.
 func Run(ctx context.Context, s *session.Session, o Options) error {
 	write, path, err := writer(s, o.Output)
+	if o.OutputDir != "" {
+		err = checkFolderForm(o.Output)
+	}
 	if err != nil {
 		return err
 	}
-	var data []byte
+	var e results.Experiment
 	switch {
 	case (o.Name == "") == (o.File == ""):
 		return fmt.Errorf("give the NAME of an experiment, or --file with results; see kubectl get experiments")
 	case o.File != "":
-		if data, err = os.ReadFile(o.File); err != nil {
-			return fmt.Errorf("read --file %s: %w", o.File, err)
+		if e, err = FromFile(o.File); err != nil {
+			return fmt.Errorf("--file: %w", err)
 		}
 	default:
-		cluster, err := s.Connect()
-		if err != nil {
-			return err
-		}
-		if data, err = Find(ctx, cluster, o.Name); err != nil {
+		if e, err = Load(ctx, s, o.Name); err != nil {
 			return err
 		}
 	}
-	e, err := results.DecodeExperiment(data)
-	if err != nil {
-		return fmt.Errorf("results of experiment %s: %w", cmp.Or(o.Name, o.File), err)
+	if o.OutputDir != "" {
+		return writeFolder(s, e, o)
 	}
 	if path == "" {
 		return write(s.Out, e)
@@ -101,7 +102,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 
 // forms by their names and, with a dot, by the extensions of files.
 var forms = map[string]string{
-	"text": "text", "markdown": "markdown", "html": "html", "csv": "csv", "json": "json",
+	"": "text", "text": "text", "markdown": "markdown", "html": "html", "csv": "csv", "network-csv": "network-csv", "recovery-csv": "recovery-csv", "resources-csv": "resources-csv", "json": "json",
 	".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".json": "json",
 }
 
@@ -115,7 +116,10 @@ func CheckOutput(output string) error {
 func writer(s *session.Session, output string) (write func(io.Writer, results.Experiment) error, path string, err error) {
 	form, ok := forms[output]
 	if !ok {
-		form, path = forms[filepath.Ext(output)], output
+		path = output
+		if extension := filepath.Ext(output); extension != "" {
+			form = forms[extension]
+		}
 	}
 	switch form {
 	case "text":
@@ -128,10 +132,19 @@ func writer(s *session.Session, output string) (write func(io.Writer, results.Ex
 		write = report.HTML
 	case "csv":
 		write = report.CSV
+	case "network-csv":
+		write = report.NetworkCSV
+	case "recovery-csv":
+		write = report.RecoveryCSV
+	case "resources-csv":
+		write = report.ResourceCSV
 	case "json":
 		write = writeJSON
 	default:
-		return nil, "", fmt.Errorf("-o %s: choose text, markdown, html, csv or json, or a file whose name ends in .txt, .md, .html, .csv or .json", output)
+		if slices.Contains(pictureForms, output) || slices.Contains(pictureForms, strings.TrimPrefix(filepath.Ext(output), ".")) {
+			return nil, "", fmt.Errorf("-o %s: a report has a file for each plot; say where they go with --output-dir, and which they are with -o svg or -o png", output)
+		}
+		return nil, "", fmt.Errorf("-o %s: choose text, markdown, html, csv, network-csv, recovery-csv, resources-csv, json, svg or png, or a file whose name ends in .txt, .md, .html, .csv or .json", output)
 	}
 	return write, path, nil
 }
@@ -150,46 +163,4 @@ func writeJSON(w io.Writer, e results.Experiment) error {
 		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil
-}
-
-// Find returns the results of an experiment as they are stored. The Experiment itself may be gone.
-func Find(ctx context.Context, cluster session.Cluster, name string) ([]byte, error) {
-	var exp v1alpha1.Experiment
-	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &exp)
-	switch {
-	case apierrors.IsNotFound(err):
-		return findByLabel(ctx, cluster, name)
-	case err != nil:
-		return nil, fmt.Errorf("get Experiment %s in namespace %s: %w", name, cluster.Namespace, err)
-	case exp.Status.ResultsConfigMap == "":
-		return nil, fmt.Errorf("experiment %s has no results yet; see how far it is with kubectl assay watch %s", name, name)
-	}
-	var stored corev1.ConfigMap
-	if err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: exp.Status.ResultsConfigMap}, &stored); err != nil {
-		return nil, fmt.Errorf("get the results of experiment %s, ConfigMap %s in namespace %s: %w", name, exp.Status.ResultsConfigMap, cluster.Namespace, err)
-	}
-	return content(stored)
-}
-
-// findByLabel finds the results of an Experiment that is gone: the last ones, if several had the name.
-func findByLabel(ctx context.Context, cluster session.Cluster, name string) ([]byte, error) {
-	var list corev1.ConfigMapList
-	labels := client.MatchingLabels{v1alpha1.LabelResults: "experiment", v1alpha1.LabelExperiment: name}
-	if err := cluster.Client.List(ctx, &list, client.InNamespace(cluster.Namespace), labels); err != nil {
-		return nil, fmt.Errorf("look for results of experiment %s in namespace %s: %w", name, cluster.Namespace, err)
-	}
-	if len(list.Items) == 0 {
-		return nil, fmt.Errorf("experiment %s is not in namespace %s, nor are results of it; list experiments with kubectl get experiments -A", name, cluster.Namespace)
-	}
-	return content(slices.MaxFunc(list.Items, func(a, b corev1.ConfigMap) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	}))
-}
-
-func content(stored corev1.ConfigMap) ([]byte, error) {
-	data, ok := stored.Data[resultsKey]
-	if !ok {
-		return nil, fmt.Errorf("ConfigMap %s in namespace %s has no key %s, so it holds no results of this version of Assay", stored.Name, stored.Namespace, resultsKey)
-	}
-	return []byte(data), nil
 }

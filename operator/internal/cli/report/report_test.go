@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,29 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// What only the trials' own results say is read from them; what cannot be read is named.
+func TestDetails(t *testing.T) {
+	trial := func(name, network string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{v1alpha1.LabelResults: "trial", v1alpha1.LabelExperiment: "e"}},
+			Data:       map[string]string{"trial.json": `{"format": "assay.dev/trial-result/v1", "name": "` + name + `", "outcome": "Succeeded", "network": ` + network + `}`},
+		}
+	}
+	results := stored(t, "cm", 1, time.Time{})
+	results.Data["results.json"] = strings.Replace(results.Data["results.json"], `"trials":null`,
+		`"trials":[{"name":"t0","outcome":"Succeeded","configMap":"t0-results"},{"name":"t1","outcome":"Succeeded","configMap":"t1-results"}]`, 1)
+	network := `{"backend": "EDT", "regions": [{"from": "us", "to": "eu", "pairs": 1, "worstPair": "a <-> b", "worstErrorMillis": 0.25}]}`
+	s, out := newSession(t, experiment("cm"), results, trial("t0-results", network), trial("of-another-trial", network))
+	if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: "text"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"us - eu", "+0.250", "Left out: network, faults, timelines and latencies of 1 trial, whose ConfigMaps are gone"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report does not say %q:\n%s", want, out)
+		}
+	}
+}
+
 func TestWritesFiles(t *testing.T) {
 	for name, want := range map[string]string{"r.txt": "Not complete", "r.md": "# e\n", "r.html": "<!DOCTYPE html>", "r.csv": "point,valid", "r.json": `"format"`} {
 		s, out := newSession(t, experiment("cm"), stored(t, "cm", 1, time.Time{}))
@@ -116,6 +140,78 @@ func TestWritesFiles(t *testing.T) {
 		if out.Len() > 0 || !strings.Contains(said.String(), path) {
 			t.Errorf("stdout %q, stderr %q; want nothing and the file's name", out, said)
 		}
+	}
+}
+
+// plotted is a file with the results of an experiment that has plots.
+func plotted(t *testing.T) string {
+	t.Helper()
+	e := results.Experiment{
+		Name: "e", Planned: 2, Axes: []results.Axis{{Name: "clients", Values: []string{"1", "2"}}},
+		Points: []results.PointResult{
+			{Coordinates: map[string]string{"clients": "1"}, Valid: 1, Metrics: map[string]results.Aggregate{"throughput": {N: 1, Mean: 10}, "meanLatency": {N: 1, Mean: 2}}},
+			{Index: 1, Coordinates: map[string]string{"clients": "2"}, Valid: 1, Metrics: map[string]results.Aggregate{"throughput": {N: 1, Mean: 19}, "meanLatency": {N: 1, Mean: 3}}},
+		},
+	}
+	b, err := results.EncodeExperiment(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "results.json")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A folder gets every form, or the one that -o names; plots come one by one.
+func TestWritesFolders(t *testing.T) {
+	const plots = "plots/curve-01-throughput.X plots/curve-02-mean-latency.X plots/curve-03-latency-against-throughput.X"
+	for output, want := range map[string]string{
+		"":    "network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " points.csv recovery.csv report.html report.md report.txt resources.csv results.json",
+		"svg": strings.ReplaceAll(plots, "X", "svg"), "png": strings.ReplaceAll(plots, "X", "png"), "markdown": "report.md",
+	} {
+		said := &bytes.Buffer{}
+		dir := filepath.Join(t.TempDir(), "a", "b")
+		if err := report.Run(t.Context(), &session.Session{Err: said}, report.Options{File: plotted(t), Output: output, OutputDir: dir}); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				name, _ := filepath.Rel(dir, path)
+				names = append(names, filepath.ToSlash(name))
+				if info, err := entry.Info(); err != nil || info.Size() == 0 {
+					t.Errorf("%s is empty (%v)", name, err)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(names)
+		wanted := strings.Fields(want)
+		slices.Sort(wanted)
+		if got, want := strings.Join(names, " "), strings.Join(wanted, " "); got != want {
+			t.Errorf("-o %q writes %s\nwant %s", output, got, want)
+		}
+		if !strings.Contains(said.String(), dir) {
+			t.Errorf("-o %q says %q and not where", output, said)
+		}
+	}
+}
+
+// An experiment without plots says so, and why.
+func TestFolderWithoutPlots(t *testing.T) {
+	s, _ := newSession(t, experiment("cm"), stored(t, "cm", 1, time.Time{}))
+	said := &bytes.Buffer{}
+	s.Err = said
+	if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: "svg", OutputDir: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "Experiment e has no plots") {
+		t.Errorf("it says %q", said)
 	}
 }
 
@@ -144,10 +240,14 @@ func TestRefuses(t *testing.T) {
 		options report.Options
 		want    string
 	}{
-		"no name":         {report.Options{Output: "text"}, "give the NAME of an experiment"},
-		"name and file":   {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
-		"an unknown form": {report.Options{Output: "pdf", Name: "e"}, "-o pdf: choose text, markdown, html, csv or json, or a file"},
-		"no such file":    {report.Options{Output: "text", File: "/does/not/exist"}, "read --file /does/not/exist"},
+		"no name":           {report.Options{Output: "text"}, "give the NAME of an experiment"},
+		"name and file":     {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
+		"an unknown form":   {report.Options{Output: "pdf", Name: "e"}, "-o pdf: choose text, markdown, html, csv, network-csv, recovery-csv, resources-csv, json, svg or png, or a file"},
+		"plots on stdout":   {report.Options{Output: "svg", Name: "e"}, "-o svg: a report has a file for each plot; say where they go with --output-dir"},
+		"plots in one file": {report.Options{Output: "e.png", Name: "e"}, "-o e.png: a report has a file for each plot"},
+		"no ending":         {report.Options{Output: "out", Name: "e"}, "-o out: choose text"},
+		"file and folder":   {report.Options{Output: "r.html", OutputDir: "d", Name: "e"}, "-o r.html: with --output-dir, choose one of csv, html, json, markdown, network-csv, recovery-csv, resources-csv, text, svg, png"},
+		"no such file":      {report.Options{Output: "text", File: "/does/not/exist"}, "--file: read /does/not/exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newSession(t)

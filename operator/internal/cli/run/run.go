@@ -21,6 +21,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/watch"
+	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -32,6 +33,7 @@ const fieldOwner = client.FieldOwner("kubectl-assay")
 type Options struct {
 	Files   []string
 	Profile string
+	Set     []string
 	Wait    bool
 	Timeout time.Duration
 	Output  string
@@ -58,6 +60,7 @@ func Command(s *session.Session) *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.Files, "filename", "f", nil, "file with the Experiment, and files with its Systems; those in the folder systems beside it are found; -: stdin")
 	f.StringVar(&o.Profile, "profile", "", "profile of the experiment to use")
+	f.StringArrayVar(&o.Set, "set", nil, "set a field of the experiment's spec, as in --set network.shaping=None; may be repeated")
 	f.BoolVar(&o.Wait, "wait", false, "show progress until it is over, then the report")
 	f.DurationVar(&o.Timeout, "timeout", 2*time.Hour, "with --wait: give up waiting after so long; the experiment goes on; 0: never")
 	f.StringVarP(&o.Output, "output", "o", "text", "with --wait: form of the report, or its file, as for the verb report")
@@ -75,6 +78,9 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	}
 	set, err := manifest.Read(o.Files, stdin)
 	if err != nil {
+		return err
+	}
+	if err := set.Change(o.Set); err != nil {
 		return err
 	}
 	if o.Profile != "" {
@@ -147,7 +153,7 @@ func check(ctx context.Context, set *manifest.Set, cluster session.Cluster) erro
 		}
 		set.Systems[name] = system.Spec
 	}
-	_, errs := plan.Validate(set.Experiment, set.Systems, plan.Checks{Templates: render.Check, Claim: claims.Check})
+	_, errs := plan.Validate(set.Experiment, set.Systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
 	if len(errs) == 0 {
 		return nil
 	}

@@ -8,7 +8,9 @@ const (
 	ExitError = 1
 	// ExitNotReproduced: some claim is not reproduced.
 	ExitNotReproduced = 3
-	// ExitUndecided: none is contradicted, and some claim is inconclusive or has no data.
+	// ExitDifferent, of compare: some difference is significant.
+	ExitDifferent = 3
+	// ExitUndecided: none is contradicted, and some claim is inconclusive or has no data; of compare, nothing could be tested.
 	ExitUndecided = 4
 	// ExitUntrusted: some repetition has no valid trial and its retries are used up.
 	ExitUntrusted = 5

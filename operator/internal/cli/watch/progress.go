@@ -40,6 +40,8 @@ func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Tim
 			p.state = "complete"
 		case c.Reason == v1alpha1.ReasonSuspended:
 			p.state = "suspended"
+		case c.Reason == v1alpha1.ReasonNoRoom, c.Reason == v1alpha1.ReasonNeverFits, c.Reason == v1alpha1.ReasonQuotaExceeded:
+			p.state, p.refused = "waiting", c.Reason+": "+c.Message
 		}
 	}
 	i := slices.IndexFunc(trials, func(t v1alpha1.Trial) bool {
@@ -81,6 +83,7 @@ func attempt(t *v1alpha1.Trial) string {
 var phases = []struct{ condition, doing string }{
 	{v1alpha1.TrialAdmitted, "waiting for the machines"},
 	{v1alpha1.TrialDeployed, "deploying"},
+	{v1alpha1.TrialNetworkProven, "proving the network"},
 	{v1alpha1.TrialStarted, "starting replicas"},
 	{v1alpha1.TrialLoaded, "loading"},
 	{v1alpha1.TrialRunning, "waiting for the clients"},

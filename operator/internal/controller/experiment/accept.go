@@ -33,6 +33,7 @@ func (r *Reconciler) accept(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.exp.Status.Seed = r.seed(s.exp)
+	r.chooseStore(s.exp)
 	s.step = plan.Next(s.plan, s.exp.Status.Seed, s.trials)
 	return r.updateStatus(ctx, s)
 }
@@ -117,6 +118,9 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 func (r *Reconciler) createTrial(ctx context.Context, s *scope) error {
 	spec := s.step.Create
 	spec.System.Revision = s.revisions[spec.System.Name]
+	if a := s.exp.Status.Archive; a != nil {
+		spec.ResultsStore = a.Store
+	}
 	trial := &v1alpha1.Trial{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.exp.Namespace,

@@ -2,10 +2,11 @@
 //
 // It creates and deletes Trials, takes snapshots of Systems, and writes one ConfigMap with results; what happens inside of a Trial is the trial
 // controller's. Which trial comes next, and whether one does, is decided in package plan, from the Trials that exist. A reconcile observes once,
-// then goes through three phases:
+// then goes through four phases:
 //
 //	accept    the spec fits its Systems -> snapshots of them and the seed are written, and the plan is fixed from then on
 //	advance   plan.Next -> create a Trial, wait for one, or be done
+//	unmonitor after the last Trial, delete the PodMonitors that Trials have made
 //	store     what the Trials that are done come to -> ConfigMap, verdicts in status
 //
 // The one fact that cannot be observed again, the seed, is written to status before the first Trial is created. Everything else follows from what
@@ -53,6 +54,10 @@ type Reconciler struct {
 	Seed func() int64
 	// Checks are made before an experiment is accepted, as at admission.
 	Checks plan.Checks
+	// Monitors of the experiments' pods. Nil: there are none.
+	Monitors Monitors
+	// Store names the result store of an experiment that asks for this; empty: none. Nil: there are no stores.
+	Store func(asked *v1alpha1.Results) string
 }
 
 // Reconcile brings one experiment forward.
@@ -81,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 			result, err = ctrl.Result{RequeueAfter: conflictDelay}, nil
 		}
 	}()
-	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.store} {
+	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.unmonitor, r.store} {
 		if err := phase(ctx, s); err != nil || s.plan == nil {
 			return ctrl.Result{}, err
 		}
@@ -105,8 +110,16 @@ var outcomeChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(*v1alpha1.Trial)
 		after, okAfter := e.ObjectNew.(*v1alpha1.Trial)
-		return !okBefore || !okAfter || plan.Outcome(before) != plan.Outcome(after)
+		return !okBefore || !okAfter || plan.Outcome(before) != plan.Outcome(after) || waitsFor(before) != waitsFor(after) || archived(before) != archived(after)
 	},
+}
+
+// waitsFor is why a trial does not start, or nothing.
+func waitsFor(t *v1alpha1.Trial) string {
+	if c := queueing(t); c != nil && c.Reason != v1alpha1.ReasonQueued {
+		return c.Reason + c.Message
+	}
+	return ""
 }
 
 // experimentsWaitingFor lists the experiments that name a System and have not been accepted: others run the snapshot that they took.

@@ -41,6 +41,7 @@ type stored struct {
 	done    bool // trials were done, so that there was something to store
 	err     error
 	leftOut []string
+	digest  string // of the results, see v1alpha1.AnnotationResultsDigest
 }
 
 // fixed reports whether the plan is fixed: the seed has been written, and with it the snapshots.

@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/controller/experiment"
+	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
@@ -30,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
-var checks = plan.Checks{Templates: render.Check, Claim: claims.Check}
+var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check}
 
 // stage is one experiment in a namespace of its own. The test plays the user and the trial controller, and calls Reconcile itself.
 type stage struct {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
 )
 
 // maxMessage keeps conditions readable; kubectl apply shows the whole list of errors.
@@ -47,7 +48,7 @@ func setAccepted(s *scope) {
 	switch names := missing(s.errs); {
 	case s.plan != nil:
 		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionTrue, v1alpha1.ReasonValid,
-			fmt.Sprintf("%d points with %d valid trials each are planned.", len(s.plan.Points), s.plan.Spec.Repetitions.Min))
+			fmt.Sprintf("%d points with %s valid trials each are planned.", len(s.plan.Points), plan.DescribeRepetitions(s.plan.Spec.Repetitions)))
 	case len(names) > 0 && s.fixed():
 		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionFalse, v1alpha1.ReasonSystemNotFound,
 			fmt.Sprintf("The snapshot of System %s is gone; delete the experiment and apply it again.", strings.Join(names, ", ")))
@@ -70,8 +71,34 @@ func setComplete(s *scope) {
 	case s.step.Done:
 		s.set(v1alpha1.ExperimentComplete, metav1.ConditionTrue, s.step.Reason, s.step.Message)
 	default:
-		s.set(v1alpha1.ExperimentComplete, metav1.ConditionFalse, s.step.Reason, s.step.Message)
+		reason, message := s.step.Reason, s.step.Message
+		if c := stuck(s.trials); c != nil {
+			reason, message = c.Reason, "The next trial has not started. "+c.Message
+		}
+		s.set(v1alpha1.ExperimentComplete, metav1.ConditionFalse, reason, message)
 	}
+}
+
+// stuck is why the current trial does not start, if that is nothing that time alone will cure: its author has to know.
+func stuck(trials []v1alpha1.Trial) *metav1.Condition {
+	for i := range trials {
+		if c := queueing(&trials[i]); c != nil && plan.Outcome(&trials[i]) == v1alpha1.ReasonInProgress {
+			switch c.Reason {
+			case v1alpha1.ReasonNoRoom, v1alpha1.ReasonNeverFits, v1alpha1.ReasonQuotaExceeded:
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// queueing is why a trial waits for its start, or nil.
+func queueing(t *v1alpha1.Trial) *metav1.Condition {
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialAdmitted)
+	if c == nil || c.Status == metav1.ConditionTrue {
+		return nil
+	}
+	return c
 }
 
 func setResultsStored(s *scope) {
@@ -80,6 +107,8 @@ func setResultsStored(s *scope) {
 		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, v1alpha1.ReasonStoreFailed, sentence(s.stored.err.Error()))
 	case s.built == nil && meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentResultsStored) != nil:
 		// The results were not looked at this time; what was written before still holds.
+	case s.exp.Status.Archive != nil:
+		setArchived(s)
 	case !s.stored.done:
 		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionUnknown, v1alpha1.ReasonTrialsRunning, "No trial is done yet, so there are no results.")
 	case len(s.stored.leftOut) > 0:

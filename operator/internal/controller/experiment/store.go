@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,7 @@ const (
 	specKey    = "spec.json"
 
 	// annotationDigest of what is stored, without the time at which it was.
-	annotationDigest = "assay.dev/digest"
+	annotationDigest = v1alpha1.AnnotationResultsDigest
 	// annotationUID of the experiment that the results are of.
 	annotationUID = "assay.dev/experiment-uid"
 
@@ -43,6 +44,7 @@ var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 func (r *Reconciler) store(ctx context.Context, s *scope) error {
 	lines := trialLines(s.trials)
 	built := report.Build(s.exp, s.plan.Axes, lines, time.Time{})
+	built.Planned = int(s.step.Counts.Planned) // repetitions may have no fixed number
 	s.built = &built
 	if len(lines) == 0 {
 		return nil
@@ -59,6 +61,7 @@ func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("encode the results: %w", err)
 	}
+	s.stored.digest = hash(string(digest))
 	data, leftOut, err := encode(s)
 	if err != nil {
 		return err
@@ -139,9 +142,57 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 			line.Throughput = float64(h.ThroughputMilli) / 1000
 			line.MeanMillis = float64(h.MeanLatencyMicroseconds) / 1000
 			line.P50Millis = float64(h.P50LatencyMicroseconds) / 1000
+			line.P90Millis = float64(h.P90LatencyMicroseconds) / 1000
 			line.P99Millis = float64(h.P99LatencyMicroseconds) / 1000
+			line.P999Millis = float64(h.P999LatencyMicroseconds) / 1000
+			line.CorrectClients, line.Recovery, line.Measurements = h.CorrectClients, lineRecoveries(h.Recoveries), lineMeasurements(h.Measurements)
+			line.ThrottledShare, line.StealShare = share(h.ThrottledPerMillion), share(h.StealPerMillion)
 		}
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// share takes a share out of the integers of a status, if it is there.
+func share(perMillion *int32) *float64 {
+	if perMillion == nil {
+		return nil
+	}
+	s := float64(*perMillion) / 1e6
+	return &s
+}
+
+// lineMeasurements takes measurements out of the texts of a status.
+func lineMeasurements(kept []v1alpha1.MeasuredValue) []results.Measurement {
+	var out []results.Measurement
+	for _, k := range kept {
+		m := results.Measurement{Name: k.Name, Reason: k.Reason}
+		if x, err := strconv.ParseFloat(k.Value, 64); err == nil {
+			m.Value = &x
+		} else if k.Value != "" {
+			m.Reason = fmt.Sprintf("%q is no number", k.Value)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// lineRecoveries takes recoveries out of the integers of a status.
+func lineRecoveries(kept []v1alpha1.FaultRecovery) []results.Recovery {
+	var out []results.Recovery
+	for _, f := range kept {
+		r := results.Recovery{Fault: f.Fault, Time: int(f.Time), DetectMillis: float64(f.DetectMicroseconds) / 1000, Depth: float64(f.DepthPerMillion) / 1e6,
+			RecoverMillis: float64(f.RecoverMicroseconds) / 1000, LostTransactions: float64(f.LostMilli) / 1000}
+		switch f.Outcome {
+		case v1alpha1.RecoveryRecovered:
+			r.Dipped, r.Recovered = true, true
+		case v1alpha1.RecoveryNotRecovered:
+			r.Dipped = true
+		case v1alpha1.RecoveryNoDip:
+		default:
+			r.Error = "there was nothing to measure; see the trial's own results"
+		}
+		out = append(out, r)
+	}
+	return out
 }

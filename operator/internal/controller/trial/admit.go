@@ -5,64 +5,145 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/queue"
+	"assay.dev/assay/operator/internal/render"
 )
 
-// queuePoll is how often a trial that waits looks by itself. The end of the trial ahead wakes it up long before, unless the cache had not seen that
-// end yet when it looked.
-const queuePoll = 10 * time.Second
+const (
+	// queuePoll is how often a trial that waits looks by itself: for nodes, for room, for quota, for an end that the cache had not seen when it looked. The end
+	// of a trial ahead wakes it up long before.
+	queuePoll = 10 * time.Second
+	// soonPoll is how often it looks while the next trial of an experiment before it is about to be made.
+	soonPoll = time.Second
+)
 
-// admit lets one trial of the whole cluster use the machines at a time, in order of creation: two at once would measure each other.
+// admit lets a trial start when it is its turn, its pools are free and every pod of it has room: all or nothing. Package queue decides; what it decides from
+// is read here. The admission of a trial is the lock of its pools, and lasts until the trial is over.
 func (r *Reconciler) admit(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if isTrue(s.trial, v1alpha1.TrialAdmitted) {
 		return true, 0, nil
 	}
-	// The cache keeps the queue cheap: most trials that look find another ahead. One that finds none looks again past the cache, where a trial that
-	// was admitted a moment ago is seen.
+	experiments := &v1alpha1.ExperimentList{}
+	if err := r.Client.List(ctx, experiments); err != nil {
+		return false, 0, fmt.Errorf("list experiments: %w", err)
+	}
+	look := &lookout{r: r, trials: map[string]*v1alpha1.Trial{}}
+	var d queue.Decision
+	// The cache keeps the queue cheap: most trials that look find another ahead. One that finds none looks again past the cache, where a trial that was admitted
+	// a moment ago is seen.
 	for _, reader := range []client.Reader{r.Client, r.Reader} {
 		list := &v1alpha1.TrialList{}
-		if err := reader.List(ctx, list); err != nil {
+		err := reader.List(ctx, list)
+		if err != nil {
 			return false, 0, fmt.Errorf("list trials: %w", err)
 		}
-		if other := ahead(s.trial, list.Items); other != nil {
-			s.set(v1alpha1.TrialAdmitted, metav1.ConditionFalse, v1alpha1.ReasonQueued,
-				"Waiting for trial %s/%s: one trial at a time uses the machines.", other.Namespace, other.Name)
-			return false, queuePoll, nil // its end wakes us up
+		for i := range list.Items {
+			look.trials[list.Items[i].Namespace+"/"+list.Items[i].Name] = &list.Items[i]
+		}
+		entries := queue.Entries(list.Items, experiments.Items, s.now)
+		if d, err = queue.Decide(s.key.String(), entries, func(e queue.Entry) (queue.Room, error) { return look.room(ctx, e) }); err != nil {
+			return false, 0, err
+		}
+		if d.State != queue.Start {
+			s.set(v1alpha1.TrialAdmitted, metav1.ConditionFalse, string(d.State), "%s", d.Message)
+			if d.Soon {
+				return false, soonPoll, nil
+			}
+			return false, queuePoll, nil
 		}
 	}
-	s.done(v1alpha1.TrialAdmitted, v1alpha1.ReasonAdmitted, "No other trial uses the machines.", &s.trial.Status.Times.Admitted)
+	s.done(v1alpha1.TrialAdmitted, v1alpha1.ReasonAdmitted, d.Message, &s.trial.Status.Times.Admitted)
 	s.set(v1alpha1.TrialComplete, metav1.ConditionFalse, v1alpha1.ReasonInProgress, "The trial is on its way.")
 	// The next reconcile observes what an admitted trial has; the status patch triggers it.
 	return false, time.Millisecond, nil
 }
 
-// ahead returns the trial that must be over before this one may start, if any: one that is admitted and not complete, else an older one that waits.
-func ahead(t *v1alpha1.Trial, all []v1alpha1.Trial) *v1alpha1.Trial {
-	var older *v1alpha1.Trial
-	for i := range all {
-		o := &all[i]
-		if o.UID == t.UID || isTrue(o, v1alpha1.TrialComplete) {
-			continue
-		}
-		if isTrue(o, v1alpha1.TrialAdmitted) {
-			return o
-		}
-		if o.DeletionTimestamp.IsZero() && comesBefore(o, t) && (older == nil || comesBefore(o, older)) {
-			older = o
-		}
-	}
-	return older
+// lookout finds out whether trials have room. It looks at the cluster once, when it is first asked.
+type lookout struct {
+	r       *Reconciler
+	trials  map[string]*v1alpha1.Trial
+	cluster *queue.Cluster // nil: not looked at, or it may not be
+	looked  bool
 }
 
-func comesBefore(a, b *v1alpha1.Trial) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+// room of a trial: first under the quotas of its namespace, then on the nodes.
+func (l *lookout) room(ctx context.Context, e queue.Entry) (queue.Room, error) {
+	trial := l.trials[e.Trial]
+	pods, err := l.r.podsToBe(ctx, trial)
+	if err != nil || pods == nil {
+		return queue.Room{State: queue.Start}, err
 	}
-	return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name
+	quotas := &corev1.ResourceQuotaList{}
+	if err := l.r.Reader.List(ctx, quotas, client.InNamespace(trial.Namespace)); err != nil {
+		return queue.Room{}, fmt.Errorf("list the namespace's quotas: %w", err)
+	}
+	if room := queue.Quota(pods, quotas.Items); room.State != queue.Start {
+		return room, nil
+	}
+	if err := l.look(ctx); err != nil || l.cluster == nil {
+		return queue.Room{State: queue.Start}, err
+	}
+	return l.cluster.Room(pods), nil
+}
+
+// look reads the nodes and all pods on them, past the cache, which holds no nodes and only the pods of trials. A manager that was installed for some namespaces
+// may not read nodes, unless their owner lets it, and sees only the pods of its own: then it leaves to the scheduler what it cannot know.
+func (l *lookout) look(ctx context.Context) error {
+	if l.looked {
+		return nil
+	}
+	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
+	switch err := l.r.Reader.List(ctx, nodes); {
+	case apierrors.IsForbidden(err):
+		logFor(ctx).Info("This manager may not list nodes, so trials start without a look at what is free", "err", err.Error())
+		l.looked = true
+		return nil
+	case err != nil:
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	if err := l.r.Reader.List(ctx, pods); err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	cluster := queue.NewCluster(nodes.Items, pods.Items, func(p *corev1.Pod) bool { return p.Labels[v1alpha1.LabelTrial] != "" })
+	l.cluster, l.looked = &cluster, true
+	return nil
+}
+
+// podsToBe are the pods that a trial will have; nil when they cannot be rendered, which the trial says itself when it makes them.
+func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]queue.Pod, error) {
+	var pods []queue.Pod
+	r.remember(func(m *memory) { pods = m.pods[trial.UID] })
+	if pods != nil {
+		return pods, nil
+	}
+	system, err := r.systemOf(ctx, trial)
+	if err != nil {
+		return nil, err
+	}
+	layout := render.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system)
+	objects, err := render.NewObjects(layout, &trial.Spec, system, r.Environment)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the trial tells of it, as RenderFailed, when it is its turn
+	}
+	for _, t := range objects.Templates() {
+		for _, name := range t.Pods {
+			labels := map[string]string{appsv1.StatefulSetPodNameLabel: name}
+			for k, v := range t.Labels {
+				labels[k] = v
+			}
+			pods = append(pods, queue.Pod{What: t.What, Labels: labels, Spec: t.Spec})
+		}
+	}
+	r.remember(func(m *memory) { m.pods[trial.UID] = pods })
+	return pods, nil
 }
 
 // queuedTrials are woken up when a trial is over or gone.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/render"
 )
 
 const typesMergePatch = types.MergePatchType
@@ -22,24 +23,32 @@ const typesMergePatch = types.MergePatchType
 // finishGrace is how long, beyond the System's own grace, the processes may take to end before their pods are deleted all the same.
 const finishGrace = 5 * time.Second
 
+// handOverGrace is how long after that pods may take to give their files away, where the trial has a store; agents give up a little earlier.
+const handOverGrace = 80 * time.Second
+
 // deletionPoll is how soon to look again for objects whose end no watch tells.
 const deletionPoll = 200 * time.Millisecond
 
 // cleanUp ends the processes as the System wants it, deletes all that the trial made but its results, confirms that it is gone, and completes the trial.
 func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration, error) {
-	if left := r.finishing(ctx, s); left > 0 {
+	if _, _, err := r.clearChaos(ctx, s.trial); err != nil {
+		return false, 0, err
+	}
+	left := r.finishing(ctx, s)
+	r.audit(ctx, s, true)
+	if left > 0 {
 		s.set(v1alpha1.TrialCleanedUp, metav1.ConditionFalse, v1alpha1.ReasonDeleting, "The processes are being ended.")
 		return false, left, nil
 	}
 	if err := r.recordFailure(ctx, s); err != nil {
 		return false, 0, err
 	}
-	left, err := r.deleteAll(ctx, s.key)
+	remains, err := r.deleteEverything(ctx, s.trial)
 	if err != nil {
 		return false, 0, err
 	}
-	if left != "" {
-		s.set(v1alpha1.TrialCleanedUp, metav1.ConditionFalse, v1alpha1.ReasonDeleting, "Still there: %s.", left)
+	if remains != "" {
+		s.set(v1alpha1.TrialCleanedUp, metav1.ConditionFalse, v1alpha1.ReasonDeleting, "Still there: %s.", remains)
 		return false, deletionPoll, nil
 	}
 	s.done(v1alpha1.TrialCleanedUp, v1alpha1.ReasonGone, "Nothing of the trial is left but its results.", &s.trial.Status.Times.Done)
@@ -61,6 +70,9 @@ func (r *Reconciler) finishing(ctx context.Context, s *scope) time.Duration {
 			return 0
 		}
 	}
+	if err := r.renderSuccessors(ctx, s); err != nil {
+		return 0
+	}
 	st := stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos, finish: true}
 	if !isTrue(s.trial, v1alpha1.TrialStarted) {
 		st.started = nil // what never ran need not start to be ended
@@ -70,16 +82,34 @@ func (r *Reconciler) finishing(ctx context.Context, s *scope) time.Duration {
 	if stop := s.system.Replicas.Stop; stop != nil {
 		grace += stop.Grace.OrZero()
 	}
-	left := c.LastTransitionTime.Add(grace).Sub(s.now)
-	if left <= 0 {
-		return 0
+	if n := s.trial.Status.Network; n != nil && n.Backend != "" {
+		grace += s.longestRoundTrip() // what is under way is let through before the network is put back
 	}
+	by := c.LastTransitionTime.Add(grace)
 	for _, name := range s.everyName() {
-		if s.pods[name] == nil {
+		if s.pods[name] == nil || !s.now.Before(by) {
 			continue
 		}
 		if rep := r.report(s, name); rep != nil && !rep.Finished && rep.Failure == "" {
-			return left
+			return by.Sub(s.now)
+		}
+	}
+	return r.handingOver(s, by.Add(handOverGrace))
+}
+
+// handingOver says how long to wait for pods to give their files away. A pod that runs and has not reported is waited for, too: a manager that has just taken over
+// must hear from its agent first.
+func (r *Reconciler) handingOver(s *scope, by time.Time) time.Duration {
+	if s.trial.Spec.ResultsStore == "" {
+		return 0
+	}
+	for _, name := range s.everyName() {
+		p := s.pods[name]
+		if p == nil || p.Status.Phase != corev1.PodRunning || !s.now.Before(by) {
+			continue
+		}
+		if rep := r.report(s, name); rep == nil || !rep.HandedOver {
+			return by.Sub(s.now)
 		}
 	}
 	return 0
@@ -99,7 +129,6 @@ func (r *Reconciler) deleteAll(ctx context.Context, key types.NamespacedName) (s
 		{"Pod", &corev1.PodList{}},
 		{"Service", &corev1.ServiceList{}},
 		{"ConfigMap", &corev1.ConfigMapList{}},
-		{"Secret", &corev1.SecretList{}},
 		{"PersistentVolumeClaim", &corev1.PersistentVolumeClaimList{}},
 	} {
 		if err := r.Reader.List(ctx, kind.list, in...); err != nil {
@@ -113,7 +142,39 @@ func (r *Reconciler) deleteAll(ctx context.Context, key types.NamespacedName) (s
 			left = fmt.Sprintf("%d of kind %s", n, kind.what)
 		}
 	}
+	had, err := r.deleteSecret(ctx, key)
+	if err != nil {
+		return "", fmt.Errorf("delete the prepare step's Secret: %w", err)
+	}
+	if had && left == "" {
+		left = "the prepare step's Secret"
+	}
+	machines, err := r.machinePods(ctx, r.Reader, key)
+	if err != nil {
+		return "", err
+	}
+	n, err := r.deleteItems(ctx, machines)
+	if err != nil {
+		return "", fmt.Errorf("delete each pod that resets a machine: %w", err)
+	}
+	if n > 0 && left == "" {
+		left = fmt.Sprintf("%d pods that reset machines", n)
+	}
 	return left, nil
+}
+
+// deleteSecret deletes the one Secret that a trial may have, and says whether it was there. It is asked for by name, since a manager that could list
+// Secrets could read all of them.
+func (r *Reconciler) deleteSecret(ctx context.Context, key types.NamespacedName) (bool, error) {
+	secret := &corev1.Secret{}
+	name := (&render.Layout{Trial: key.Name}).PreparedSecret()
+	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, secret); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if secret.Labels[v1alpha1.LabelTrial] != key.Name {
+		return false, nil // somebody else's
+	}
+	return true, client.IgnoreNotFound(r.Client.Delete(ctx, secret))
 }
 
 func (r *Reconciler) deleteItems(ctx context.Context, list client.ObjectList) (int, error) {
@@ -146,8 +207,6 @@ func itemsOf(list client.ObjectList) []client.Object {
 		out = pointers(l.Items, func(o *corev1.Service) client.Object { return o })
 	case *corev1.ConfigMapList:
 		out = pointers(l.Items, func(o *corev1.ConfigMap) client.Object { return o })
-	case *corev1.SecretList:
-		out = pointers(l.Items, func(o *corev1.Secret) client.Object { return o })
 	case *corev1.PersistentVolumeClaimList:
 		out = pointers(l.Items, func(o *corev1.PersistentVolumeClaim) client.Object { return o })
 	}
@@ -166,7 +225,7 @@ func pointers[T any](items []T, f func(*T) client.Object) []client.Object {
 func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(trial)
 	r.forget(key)
-	left, err := r.deleteAll(ctx, key)
+	left, err := r.deleteEverything(ctx, trial)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -174,8 +233,11 @@ func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.
 		return ctrl.Result{RequeueAfter: deletionPoll}, nil
 	}
 	r.forgetUID(trial.UID)
+	before := trial.DeepCopy()
 	if controllerutil.RemoveFinalizer(trial, v1alpha1.FinalizerTrial) {
-		return ctrl.Result{}, wrap("remove the finalizer", client.IgnoreNotFound(r.Client.Update(ctx, trial)))
+		// Only that: a whole object has defaults of fields that are newer than it, which would be a change of its spec.
+		err := r.Client.Patch(ctx, trial, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		return ctrl.Result{}, wrap("remove the finalizer", client.IgnoreNotFound(err))
 	}
 	return ctrl.Result{}, nil
 }

@@ -6,17 +6,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // Keys of a trial's results ConfigMap.
@@ -40,10 +42,23 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 		return false, 0, nil
 	}
 	t.Summary, t.Timeline, t.Driver, t.MeasureNanos = merged.Summary, &merged.Timeline, merged.Driver, merged.MeasureNanos
+	t.MisbehavingDriver = merged.MisbehavingDriver
 	if t.Latency, err = merged.Latency.Encode(); err != nil {
 		return false, 0, fmt.Errorf("encode the latencies: %w", err)
 	}
-	reason, message := judge(&s.trial.Spec, t, merged.StartSpread)
+	t.Recovery = recoveries(t)
+	t.Measurements = s.measured
+	s.showMeasured()
+	reason, message := judgeClients(&s.trial.Spec, s.layout, clients, merged)
+	if reason == "" {
+		if err := setGeneratorLags(t.Pods, s.layout, clients); err != nil {
+			return false, 0, err
+		}
+		reason, message = r.judge(s, t, merged.StartSpread)
+	}
+	if reason == "" {
+		reason, message = judgeMeasurements(&s.trial.Spec, s.measured)
+	}
 	t.Outcome, t.Reason, t.Message = v1alpha1.ReasonSucceeded, "", ""
 	if reason != "" {
 		t.Outcome, t.Reason, t.Message = v1alpha1.ReasonInvalid, reason, message
@@ -51,7 +66,7 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 	if err := r.storeTrial(ctx, s, t); err != nil {
 		return false, 0, err
 	}
-	s.trial.Status.Headline = headline(t.Summary)
+	s.trial.Status.Headline = headline(t)
 	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
 	s.done(v1alpha1.TrialCollected, v1alpha1.ReasonStored, "The results of every client are stored.", &s.trial.Status.Times.Collected)
 	if reason != "" {
@@ -63,29 +78,34 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 	return true, 0, nil
 }
 
-func headline(s results.Summary) *v1alpha1.Headline {
-	micros := func(ms float64) int64 { return int64(ms*1000 + 0.5) }
-	return &v1alpha1.Headline{
+func headline(t *results.Trial) *v1alpha1.Headline {
+	s := t.Summary
+	h := &v1alpha1.Headline{
 		Committed: s.Committed, Aborted: s.Aborted, Errors: s.Errors, Timeouts: s.Timeouts,
-		ThroughputMilli:         int64(s.Throughput*1000 + 0.5),
-		MeanLatencyMicroseconds: micros(s.MeanMillis), P50LatencyMicroseconds: micros(s.P50Millis), P99LatencyMicroseconds: micros(s.P99Millis),
+		ThroughputMilli:         thousandths(s.Throughput),
+		MeanLatencyMicroseconds: thousandths(s.MeanMillis), P50LatencyMicroseconds: thousandths(s.P50Millis), P90LatencyMicroseconds: thousandths(s.P90Millis),
+		P99LatencyMicroseconds: thousandths(s.P99Millis), P999LatencyMicroseconds: thousandths(s.P999Millis),
+		CorrectClients: t.CorrectClients, Recoveries: headlineRecoveries(t.Recovery), Measurements: headlineMeasurements(t.Measurements),
 	}
+	h.ThrottledPerMillion, h.StealPerMillion = worstShares(t.Pods)
+	return h
 }
+
+func thousandths(x float64) int64 { return int64(math.Round(x * 1000)) }
 
 // clientResults reads what the clients sent. All are there: each agent was told so after its results were stored.
 func (r *Reconciler) clientResults(ctx context.Context, s *scope) ([]results.Client, error) {
 	var out []results.Client
 	for _, c := range s.layout.Clients {
-		cm := &corev1.ConfigMap{}
-		key := client.ObjectKey{Namespace: s.key.Namespace, Name: s.layout.ClientResultConfigMap(c.Index)}
-		if err := r.Reader.Get(ctx, key, cm); err != nil {
-			return nil, fmt.Errorf("read the results of %s: %w", c.Name, err)
+		packed, err := r.packedResults(ctx, s, c)
+		if err != nil {
+			return nil, err
 		}
-		gz, err := gzip.NewReader(bytes.NewReader(cm.BinaryData[clientKey]))
+		gz, err := gzip.NewReader(bytes.NewReader(packed))
 		if err != nil {
 			return nil, fmt.Errorf("unpack the results of %s: %w", c.Name, err)
 		}
-		raw, err := io.ReadAll(io.LimitReader(gz, unpackLimit))
+		raw, err := io.ReadAll(io.LimitReader(gz, clientLimit))
 		if err != nil {
 			return nil, fmt.Errorf("unpack the results of %s: %w", c.Name, err)
 		}
@@ -108,6 +128,10 @@ func (r *Reconciler) describe(s *scope) *results.Trial {
 		ZeroUnixNanos: status.ZeroUnixNanos, MeasureNanos: spec.Schedule.Measure.OrZero().Nanoseconds(), Clients: spec.Clients.Count,
 		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000, Parameters: map[string]string{}, Logs: map[string]string{},
 	}
+	t.CorrectClients = spec.Clients.Count
+	if misbehaving, err := render.Misbehaving(&spec, 0, int(spec.Clients.Count)); err == nil { // it was rendered by the same rule, without an error
+		t.CorrectClients -= int32(len(misbehaving))
+	}
 	for name, v := range spec.Parameters {
 		t.Parameters[name] = v.String()
 	}
@@ -117,6 +141,7 @@ func (r *Reconciler) describe(s *scope) *results.Trial {
 	for _, name := range s.everyName() {
 		rep := r.report(s, name)
 		t.Pods = append(t.Pods, describePod(name, s.pods[name], rep))
+		s.describePredecessors(&t.Pods[len(t.Pods)-1], t.Logs)
 		if rep == nil {
 			continue
 		}
@@ -127,10 +152,11 @@ func (r *Reconciler) describe(s *scope) *results.Trial {
 		}
 	}
 	if s.rendered != nil {
-		for _, a := range s.rendered.trial.Actions {
-			t.Faults = append(t.Faults, faultRecord(a.Fault, a.Pod, string(a.Kind), a.At, actionRecord(r.report(s, a.Pod), a.ID)))
+		for _, a := range s.actions() {
+			t.Faults = append(t.Faults, faultRecord(a, r.recordOf(s, a)))
 		}
 	}
+	t.Network = r.describeNetwork(s)
 	return t
 }
 
@@ -147,7 +173,7 @@ func describePod(name string, p *corev1.Pod, rep *protocol.Report) results.Pod {
 	if rep != nil {
 		out.Kernel, out.CPUModel, out.CPUs = rep.Host.Kernel, rep.Host.CPUModel, rep.Host.CPUs
 		out.ClockOffsetMillis, out.ClockErrorMillis = millis(rep.ClockOffset), millis(rep.ClockError)
-		out.TCPResets = rep.TCPResets
+		out.TCPResets, out.Resources = rep.TCPResets, rep.Resources
 	}
 	return out
 }
@@ -175,14 +201,30 @@ func actionRecord(rep *protocol.Report, id string) *protocol.ActionRecord {
 	return nil
 }
 
-func faultRecord(fault, pod, kind string, at time.Duration, a *protocol.ActionRecord) results.FaultRecord {
-	f := results.FaultRecord{Fault: fault, Pod: pod, Kind: kind, PlannedMillis: millis(at)}
-	if a == nil {
-		f.Error = "the agent has not reported it"
+func faultRecord(a timeline.Action, done *protocol.ActionRecord) results.FaultRecord {
+	f := results.FaultRecord{ID: a.ID, Fault: a.Fault, Pod: a.Pod, Kind: string(a.Kind), PlannedMillis: millis(a.At), Ends: a.Ends, Role: a.Role, Peers: peersOf(a), Object: a.Object}
+	f.WithoutSilence = a.WithoutSilence && a.Kind == timeline.Kill
+	if done == nil {
+		f.Error = unreported(a)
 		return f
 	}
-	f.StartedMillis, f.ConfirmedMillis, f.Error = millis(a.Started), millis(a.Confirmed), a.Error
+	f.StartedMillis, f.ConfirmedMillis, f.Error = millis(done.Started), millis(done.Confirmed), done.Error
+	f.ReapedMillis, f.Skipped, f.Packets = millis(done.Reaped), done.Skipped, done.Packets
 	return f
+}
+
+// peersOf counts the pods whose packets or links an action is about.
+func peersOf(a timeline.Action) int {
+	peers := map[string]bool{}
+	for _, names := range [][]string{a.Out, a.In, a.Peers} {
+		for _, name := range names {
+			peers[name] = true
+		}
+	}
+	for _, l := range a.Links {
+		peers[l.Peer] = true
+	}
+	return len(peers)
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -195,7 +237,8 @@ func phaseSeconds(t v1alpha1.TrialTimes) map[string]float64 {
 		}
 	}
 	between("deployed", t.Admitted, t.Deployed)
-	between("started", t.Deployed, t.Started)
+	between("proven", t.Deployed, t.Proven)
+	between("started", t.Proven, t.Started)
 	between("loaded", t.Started, t.Loaded)
 	between("released", t.Loaded, t.Released)
 	between("run", t.Released, t.Drained)
@@ -220,13 +263,14 @@ func (r *Reconciler) recordFailure(ctx context.Context, s *scope) error {
 
 // storeTrial writes the results ConfigMap. It has no owner: results outlive the trial.
 func (r *Reconciler) storeTrial(ctx context.Context, s *scope, t *results.Trial) error {
+	r.nameMachines(ctx, t)
 	var csv strings.Builder
 	if t.Timeline != nil {
 		if err := results.WriteTimelineCSV(&csv, *t.Timeline); err != nil {
 			return fmt.Errorf("write the timeline: %w", err)
 		}
 	}
-	data := map[string]string{}
+	data, whole := map[string]string{}, *t
 	limit := configMapLimit
 	if csv.Len() > 0 && csv.Len() < limit/3 {
 		data[timelineKey] = csv.String()
@@ -237,6 +281,9 @@ func (r *Reconciler) storeTrial(ctx context.Context, s *scope, t *results.Trial)
 	encoded, err := results.FitTrial(*t, limit)
 	if err != nil {
 		return fmt.Errorf("fit the results into a ConfigMap: %w", err)
+	}
+	if err := r.keepWhole(ctx, s, whole, encoded); err != nil {
+		return err
 	}
 	data[trialKey] = string(encoded)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{

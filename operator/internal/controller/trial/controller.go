@@ -3,7 +3,7 @@
 //
 // A reconcile observes once (scope), then runs the phases in order until one is not done:
 //
-//	admit -> deploy -> start -> load -> release -> run -> collect -> clean up -> complete
+//	admit (-> chaosMesh) -> deploy -> prove (-> machines) -> start -> load (-> scraped) -> release -> run -> (measure) -> collect -> clean up -> complete
 //
 // What can be observed again (pods, reports) is never decided from conditions. What cannot (the instant t = 0, the outcome) is written to status
 // before anything acts on it, so that a manager that takes over goes on with the same run. A trial whose run is lost is not repeated silently: it
@@ -48,7 +48,7 @@ type Coordinator interface {
 	Forget(trial types.NamespacedName)
 }
 
-// Reconciler carries out Trials. All exported fields are needed.
+// Reconciler carries out Trials. All exported fields but Prometheus are needed.
 type Reconciler struct {
 	Client client.Client
 	// Reader reads past the cache: Secrets and ConfigMaps, which are not cached, and what must not be stale.
@@ -56,26 +56,34 @@ type Reconciler struct {
 	Clock       clock.Clock
 	Recorder    events.EventRecorder
 	Coordinator Coordinator
-	// Environment of the pods.
+	// Environment of the pods; the authorities that their agents trust are those of Trusted.
 	Environment render.Environment
+	// Trusted returns the PEM certificates that a new pod's agent checks the coordinator's with. They change.
+	Trusted func() string
+	// Prometheus of the cluster. Nil: it has none.
+	Prometheus Prometheus
 
 	memory memory
 }
 
 // +kubebuilder:rbac:groups=assay.dev,resources=trials,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=assay.dev,resources=trials/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=assay.dev,resources=trials/status,verbs=update;patch
 // +kubebuilder:rbac:groups=assay.dev,resources=trials/finalizers,verbs=update
 // +kubebuilder:rbac:groups=assay.dev,resources=experiments,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+// +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=list
+// +kubebuilder:rbac:groups="",resources=events,verbs=list
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get;list;create;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;create;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;delete
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
 // conflictDelay is how long the cache is given to see our last write.
 const conflictDelay = 5 * time.Millisecond
@@ -123,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 // advance runs the phases until one is not done. Once the outcome is known only the clean-up is left, and it starts in a reconcile of its own, after the
 // outcome has been written.
 func (r *Reconciler) advance(ctx context.Context, s *scope) (ctrl.Result, error) {
-	phases := []phase{r.admit, r.deploy, r.start, r.load, r.release, r.run, r.collect}
+	phases := []phase{r.admit, r.chaosMesh, r.deploy, r.prove, r.machines, r.start, r.load, r.release, r.run, r.measure, r.collect}
 	known := s.outcomeKnown()
 	if known {
 		phases = []phase{r.cleanUp}
@@ -146,15 +154,18 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) (ctrl.Result, error)
 // SetupWithManager registers the controller. changed tells of agents' reports.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
 	toTrial := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		name := o.GetLabels()[v1alpha1.LabelTrial]
+		name, namespace := o.GetLabels()[v1alpha1.LabelTrial], o.GetLabels()[v1alpha1.LabelTrialNamespace]
 		if name == "" {
 			return nil
 		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+		if namespace == "" {
+			namespace = o.GetNamespace()
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("trial").
-		// One at a time, since one trial at a time uses the machines, and admission must not race with itself.
+		// One at a time: admission must not race with itself.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		For(&v1alpha1.Trial{}).
 		Watches(&v1alpha1.Trial{}, handler.EnqueueRequestsFromMapFunc(r.queuedTrials), builder.WithPredicates(over)).

@@ -30,7 +30,10 @@ const deployTimeout = 5 * time.Minute
 // deploy makes the objects of the trial, runs the prepare step, and hands every pod its files once all pods have addresses.
 func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if isTrue(s.trial, v1alpha1.TrialDeployed) {
-		return true, 0, r.render(ctx, s)
+		if err := r.render(ctx, s); err != nil || s.rendered == nil {
+			return err == nil, 0, err
+		}
+		return true, 0, r.renderSuccessors(ctx, s)
 	}
 	wait := func(reason, format string, args ...any) (bool, time.Duration, error) {
 		limit := deployTimeout
@@ -39,16 +42,19 @@ func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration,
 		}
 		return s.wait(v1alpha1.TrialDeployed, reason, fmt.Sprintf(format, args...), s.trial.Status.Times.Admitted, limit)
 	}
-	if err := r.create(ctx, s); err != nil {
-		var bad *renderError
-		if errors.As(err, &bad) {
-			s.giveUp(v1alpha1.ReasonRenderFailed, "%s", bad.Error())
-			return false, 0, nil
-		}
+	if err := r.createOrGiveUp(ctx, s); err != nil || s.outcomeKnown() {
 		return false, 0, err
 	}
 	if missing := r.unreported(s); len(missing) > 0 {
-		return wait(v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", some(missing))
+		poll, err := r.forbidden(ctx, s)
+		if err != nil || s.outcomeKnown() {
+			return false, 0, err
+		}
+		done, after, err := wait(v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", some(missing))
+		if poll > 0 && after > poll {
+			after = poll
+		}
+		return done, after, err
 	}
 	if failed := r.agentFailure(s); failed != "" {
 		s.giveUp(v1alpha1.ReasonFailed, "%s", failed)
@@ -83,8 +89,31 @@ func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration,
 	return true, 0, nil
 }
 
+// createOrGiveUp ends the trial when its objects cannot be made whatever is tried.
+func (r *Reconciler) createOrGiveUp(ctx context.Context, s *scope) error {
+	err := r.create(ctx, s)
+	var bad *renderError
+	var forbidden *forbiddenError
+	switch {
+	case errors.As(err, &bad):
+		s.giveUp(v1alpha1.ReasonRenderFailed, "%s", bad.Error())
+	case errors.As(err, &forbidden):
+		s.giveUp(v1alpha1.ReasonPodsForbidden, "%s.", forbidden.Error())
+	default:
+		return err
+	}
+	return nil
+}
+
 // renderError is the System's fault, not the cluster's.
 type renderError struct{ error }
+
+// environment of a pod that is made now.
+func (r *Reconciler) environment() render.Environment {
+	env := r.Environment
+	env.CoordinatorCA = r.Trusted()
+	return env
+}
 
 // create makes the trial's objects once. They never change, so that an object that is there is right, if it is ours.
 func (r *Reconciler) create(ctx context.Context, s *scope) error {
@@ -93,7 +122,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if made {
 		return nil
 	}
-	env := r.Environment
+	env := r.environment()
 	offsets, err := r.simulatedOffsets(ctx, s)
 	if err != nil {
 		return err
@@ -102,6 +131,9 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	o, err := render.NewObjects(s.layout, &s.trial.Spec, s.system, env)
 	if err != nil {
 		return &renderError{err}
+	}
+	if err := r.checkPodSecurity(ctx, s, o); err != nil {
+		return err
 	}
 	objects := []client.Object{o.AgentConfig, o.Service}
 	if o.Prepare != nil {
@@ -115,6 +147,9 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 		if err := r.createOne(ctx, s, obj); err != nil {
 			return err
 		}
+	}
+	if err := r.monitor(ctx, s); err != nil {
+		return err
 	}
 	r.remember(func(m *memory) { m.created[s.trial.UID] = true })
 	return nil
@@ -198,7 +233,7 @@ func why(p *corev1.Pod) string {
 
 func (r *Reconciler) agentFailure(s *scope) string {
 	for _, name := range s.everyName() {
-		if rep := r.report(s, name); rep != nil && rep.Failure != "" {
+		if rep := r.report(s, name); rep != nil && rep.Failure != "" && !s.leaving[name] {
 			return fmt.Sprintf("The agent of %s cannot go on: %s", name, rep.Failure)
 		}
 	}
@@ -290,9 +325,15 @@ func unpack(dir string, packed []byte) ([]protocol.File, error) {
 
 // render renders all pods when all have addresses, and remembers it while they don't change.
 func (r *Reconciler) render(ctx context.Context, s *scope) error {
-	addresses := map[string]string{}
-	for name, p := range s.pods {
-		addresses[name] = p.Status.PodIP
+	if s.trial.Status.ZeroUnixNanos != 0 && movesPods(&s.trial.Spec) {
+		// Frozen: a pod whose machine was reset, or that replaces another, has another address now, or none.
+		if r.remember(func(m *memory) { s.rendered = m.rendered[s.key] }); s.rendered != nil {
+			return nil
+		}
+	}
+	addresses, err := r.addresses(ctx, s)
+	if err != nil {
+		return err
 	}
 	resolved, missing := s.layout.Resolve(addresses)
 	if len(missing) > 0 {
@@ -349,8 +390,13 @@ func renderAll(s *scope, resolved *render.Layout, prepared []protocol.File) (*re
 			return nil, err
 		}
 	}
-	for _, p := range out.pods {
+	key := probeKey(s.trial.UID)
+	for name, p := range out.pods {
 		p.WithPrepared(prepared)
+		if p.Directive.Network, err = t.Network(name); err != nil {
+			return nil, err
+		}
+		p.Directive.Network.ProbeKey = key
 	}
 	return out, nil
 }
@@ -409,10 +455,13 @@ func fitData(data map[string]string) map[string]string {
 const configMapLimit = 1000 << 10
 
 // some names a few of many.
-func some(names []string) string {
+func some(names []string) string { return someOf(names, ", ") }
+
+// someOf gives a few of many, with a separator between them.
+func someOf(list []string, separator string) string {
 	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+	if len(list) <= most {
+		return strings.Join(list, separator)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], separator), len(list)-most)
 }

@@ -1,6 +1,8 @@
 package trial
 
 import (
+	"slices"
+
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
 )
@@ -19,12 +21,14 @@ type stage struct {
 
 // direct gives every pod its directive.
 func (r *Reconciler) direct(s *scope, st stage) {
+	r.directMachines(s, st)
 	for _, name := range s.everyName() {
-		pod := s.rendered.pods[name]
-		if s.pods[name] == nil {
+		pod := s.renderedPod(name)
+		if s.pods[name] == nil || pod == nil {
 			continue
 		}
 		d := pod.Directive
+		d.Network = s.network(d.Network)
 		d.Start = st.started[name]
 		for _, step := range s.system.Steps[:st.steps] {
 			if c, ok := pod.Steps[step.Name]; ok {
@@ -34,12 +38,21 @@ func (r *Reconciler) direct(s *scope, st stage) {
 		if st.zero != 0 {
 			d.Run = &protocol.Run{
 				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule),
-				Actions: timeline.OfPod(s.rendered.trial.Actions, name),
+				Actions: s.actionsOf(name), Restarts: s.restartsOf(name),
+			}
+			if s.onResetMachine(name) || s.replaced(name) {
+				d.Commands = nil // they are done: who comes back starts its processes, and loads no data again
 			}
 		}
 		d.Finish = st.finish
+		d.HandOver = s.trial.Spec.ResultsStore != ""
 		r.Coordinator.Direct(s.key, name, d, pod.Files)
 	}
+}
+
+// actionsOf are those that a pod's own agent carries out: a machine is reset by an agent of its own, and what Chaos Mesh does the manager sees to.
+func (s *scope) actionsOf(pod string) []timeline.Action {
+	return slices.DeleteFunc(timeline.OfPod(s.actions(), pod), func(a timeline.Action) bool { return a.Kind == timeline.Reset || chaosMeshes(a) })
 }
 
 // all returns a set of names.

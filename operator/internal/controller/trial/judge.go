@@ -8,40 +8,50 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // judge says why the results of a trial cannot be trusted, or nothing.
-func judge(spec *v1alpha1.TrialSpec, t *results.Trial, startSpread time.Duration) (reason, message string) {
-	last := millis(timeline.FromSchedule(spec.Schedule).LastRequest())
-	lateness := spec.Tolerances.FaultLateness.OrZero()
-	for _, f := range t.Faults {
-		if f.PlannedMillis > last {
-			continue // after the last request it changes nothing that was measured
-		}
-		if f.Error != "" {
-			return v1alpha1.ReasonFaultNotConfirmed, fmt.Sprintf("Fault %s of %s was not confirmed: %s.", f.Fault, f.Pod, f.Error)
-		}
-		// A revived replica needs its time to start; when it is asked to is what must be punctual.
-		seen := f.ConfirmedMillis
-		if f.Kind == string(timeline.Revive) {
-			seen = f.StartedMillis
-		}
-		if late := seen - f.PlannedMillis; late > millis(lateness) || late < -millis(lateness) {
-			return v1alpha1.ReasonFaultLate, fmt.Sprintf("Fault %s of %s was confirmed %.3f ms after its planned instant; %v are tolerated.", f.Fault, f.Pod, late, lateness)
-		}
+func (r *Reconciler) judge(s *scope, t *results.Trial, startSpread time.Duration) (reason, message string) {
+	spec := s.trial.Spec.DeepCopy()
+	spec.Tolerances = plan.DefaultTolerances(spec.Tolerances)
+	shardOf := map[string]int{}
+	for _, replica := range s.layout.Replicas {
+		shardOf[replica.Name] = replica.Shard
+	}
+	if reason, message := judgeClocks(spec, t.Pods, s.agentInterrupted); reason != "" {
+		return reason, message
+	}
+	if reason, message := judgeFaults(spec, t.Faults, shardOf); reason != "" {
+		return reason, message
+	}
+	if reason, message := r.judgeSuccessors(s); reason != "" {
+		return reason, message
+	}
+	if reason, message := r.judgePartitions(s); reason != "" {
+		return reason, message
+	}
+	if reason, message := r.judgeNetwork(s, spec.Tolerances); reason != "" {
+		return reason, message
 	}
 	if tolerated := spec.Tolerances.StartSpread.OrZero(); startSpread > tolerated {
 		return v1alpha1.ReasonStartSpread, fmt.Sprintf("The clients started %v apart; %v are tolerated.", startSpread, tolerated)
 	}
 	for _, p := range t.Pods {
-		if p.Restarts > 0 {
+		if p.Restarts > s.expectedRestarts(p.Name) {
 			return v1alpha1.ReasonPodRestarted, fmt.Sprintf("The kubelet restarted containers of %s %d times.", p.Name, p.Restarts)
 		}
 	}
-	if t.Summary.OutOfRange > 0 {
-		return v1alpha1.ReasonHistogramOverflow, fmt.Sprintf("%d latencies lay outside the histogram's range.", t.Summary.OutOfRange)
+	if reason, message := judgeResources(spec, t.Pods, s.interrupted); reason != "" {
+		return reason, message
+	}
+	if reason, message := judgeGenerators(spec, t.Pods); reason != "" {
+		return reason, message
+	}
+	if out, of := t.Summary.OutOfRange, t.Summary.Committed; float64(out) > spec.Tolerances.OutOfRange.OrZero()*float64(of) {
+		return v1alpha1.ReasonHistogramOverflow, fmt.Sprintf("%d of %d latencies lay outside the histogram's range; tolerances.outOfRange is %s.",
+			out, of, spec.Tolerances.OutOfRange)
 	}
 	if t.Summary.Committed == 0 {
 		return v1alpha1.ReasonNothingMeasured, fmt.Sprintf("No transaction was committed in the window: %d errors, %d timeouts, %d aborts.",

@@ -14,6 +14,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -24,6 +25,8 @@ const (
 	releaseLead = time.Second
 	// resultsGrace is how long after the drain the results may take to arrive.
 	resultsGrace = time.Minute
+	// accountPoll is how often to look for reports that came after the window: one that says nothing new wakes nobody up.
+	accountPoll = 200 * time.Millisecond
 	// progressInterval is how often a running trial's progress is published.
 	progressInterval = 5 * time.Second
 )
@@ -38,9 +41,14 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 		return false, 0, nil
 	}
 	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps)})
-	if reason, why := r.replicaTrouble(s); why != "" {
+	if reason, why := r.trouble(s); why != "" {
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil
+	}
+	if missing := r.unproven(s); len(missing) > 0 {
+		// A manager that has just taken over must hear from every agent first.
+		return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonProvingNetwork,
+			fmt.Sprintf("waiting for %s to confirm that its links are still as asked", some(missing)), s.trial.Status.Times.Loaded, barrierTimeout)
 	}
 	for _, name := range s.clientNames() {
 		rep := r.report(s, name)
@@ -52,6 +60,15 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 			return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonClientsNotAtBarrier,
 				fmt.Sprintf("waiting for %s at the start barrier", name), s.trial.Status.Times.Loaded, barrierTimeout)
 		}
+	}
+	if ready, after, err := r.machinesReady(ctx, s); err != nil || !ready {
+		return false, after, err
+	}
+	if ready, after, err := r.chaosMeshServed(ctx, s); err != nil || !ready {
+		return false, after, err
+	}
+	if err := r.keepAddresses(ctx, s); err != nil {
+		return false, 0, err
 	}
 	w := timeline.FromSchedule(s.trial.Spec.Schedule)
 	gap, err := r.gap(ctx, s)
@@ -65,7 +82,8 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	return false, time.Millisecond, nil
 }
 
-// gap is how long the machines will have measured nothing when the warm-up begins. Only between trials of one experiment is that ours to answer for.
+// gap is how long the trial's machines will have measured nothing when the warm-up begins; 0 when others measure there at the same time. Only between trials of
+// one experiment is that ours to answer for.
 func (r *Reconciler) gap(ctx context.Context, s *scope) (time.Duration, error) {
 	list := &v1alpha1.TrialList{}
 	if err := r.Client.List(ctx, list); err != nil {
@@ -75,7 +93,7 @@ func (r *Reconciler) gap(ctx context.Context, s *scope) (time.Duration, error) {
 	first := true
 	for i := range list.Items {
 		o := &list.Items[i]
-		if o.UID == s.trial.UID || o.Status.Times.Drained == nil {
+		if o.UID == s.trial.UID || o.Status.Times.Drained == nil || !queue.Overlap(o.Spec.Placement.Pools(), s.trial.Spec.Placement.Pools()) {
 			continue
 		}
 		if o.Namespace == s.key.Namespace && metav1.GetControllerOf(o) != nil && metav1.GetControllerOf(s.trial) != nil &&
@@ -89,7 +107,7 @@ func (r *Reconciler) gap(ctx context.Context, s *scope) (time.Duration, error) {
 	if first {
 		return 0, nil
 	}
-	return s.now.Add(releaseLead).Sub(last), nil
+	return max(0, s.now.Add(releaseLead).Sub(last)), nil
 }
 
 func tails(rep *protocol.Report) string {
@@ -106,13 +124,18 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 	if isTrue(s.trial, v1alpha1.TrialCollected) {
 		return true, 0, nil
 	}
+	soon, err := r.chaos(ctx, s)
+	if err != nil {
+		return false, 0, err
+	}
 	if r.runLost(s) {
 		return false, 0, nil
 	}
 	if s.rendered != nil {
 		r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos})
 	}
-	if reason, why := r.replicaTrouble(s); why != "" {
+	r.audit(ctx, s, false)
+	if reason, why := r.trouble(s); why != "" {
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil
 	}
@@ -147,7 +170,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 			return true, 0, nil
 		}
 		s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "Waiting for the account of %s.", silent)
-		return false, left + time.Millisecond, nil
+		return false, min(left+time.Millisecond, accountPoll, soon), nil
 	}
 	s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "The clients run, or their results are on the way.")
 	if left <= 0 {
@@ -155,23 +178,30 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 		return false, 0, nil
 	}
 	next, err := r.publishProgress(ctx, s)
-	return false, min(left+time.Millisecond, next), err
+	return false, min(left+time.Millisecond, next, soon), err
 }
 
-// unaccounted names a pod whose agent has not reported yet, or not what became of a fault. A manager that has just taken over must hear
-// from every agent before it may judge: the results of the clients may well come first.
+// unaccounted names a pod whose agent has not reported yet, or not what became of a fault, what its pod used in the window and how many of its connections were
+// reset until the last request, or, where links are shaped, not since the window what became of them. A manager that has just taken over must hear from every
+// agent before it may judge: the results of the clients may well come first.
 func (r *Reconciler) unaccounted(s *scope) string {
+	last := timeline.FromSchedule(s.trial.Spec.Schedule).LastRequest()
+	shaped := s.trial.Status.Network != nil && s.trial.Status.Network.Backend != ""
 	for _, name := range s.everyName() {
-		if r.report(s, name) == nil {
+		rep, came := r.Coordinator.Report(s.key, name)
+		if rep == nil || shaped && came.Before(s.canariesOver()) {
+			return name
+		}
+		// What a machine that was reset used before, or a pod before it was replaced, is not known, and nothing of it is judged.
+		if !s.interrupted(name) && (rep.Resources == nil || !rep.ResetsCounted) {
 			return name
 		}
 	}
 	if s.rendered == nil {
 		return ""
 	}
-	last := timeline.FromSchedule(s.trial.Spec.Schedule).LastRequest()
-	for _, a := range s.rendered.trial.Actions {
-		if a.At <= last && actionRecord(r.report(s, a.Pod), a.ID) == nil {
+	for _, a := range s.actions() {
+		if a.At <= last && r.recordOf(s, a) == nil {
 			return a.Pod
 		}
 	}
@@ -190,6 +220,10 @@ func (r *Reconciler) runLost(s *scope) bool {
 	for _, name := range s.everyName() {
 		p := s.pods[name]
 		switch {
+		case s.refused[name] != "":
+			s.giveUp(v1alpha1.ReasonRunLost, "%s", s.refused[name])
+			return true
+		case s.leaving[name]: // as planned
 		case p == nil:
 			s.giveUp(v1alpha1.ReasonRunLost, "Pod %s is gone in the middle of the run.", name)
 			return true
@@ -198,7 +232,7 @@ func (r *Reconciler) runLost(s *scope) bool {
 			return true
 		}
 	}
-	if s.podsDigest() != s.trial.Status.PodsDigest {
+	if s.lines == nil && s.podsDigest() != s.trial.Status.PodsDigest {
 		s.giveUp(v1alpha1.ReasonRunLost, "A pod was made again in the middle of the run.")
 		return true
 	}

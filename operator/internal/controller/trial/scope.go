@@ -17,7 +17,10 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/coordinator"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // scope is all that one reconcile observes, once. Phases read it and change trial.status only.
@@ -31,6 +34,15 @@ type scope struct {
 	now      time.Time
 	rendered *rendered // nil before every pod has an address
 	events   []pendingEvent
+	inForce  []timeline.Action     // see actions
+	measured []results.Measurement // by Prometheus, in the order of the spec
+
+	// What faults of Chaos Mesh do to whole pods: see replaced.go. All but times are nil unless the trial has been released and its faults replace pods.
+	times      []*chaosTime           // of faults that Chaos Mesh carries out
+	lines      map[string][]member    // who has had a pod's name
+	leaving    map[string]bool        // replicas whose pod goes or is gone, as planned, and whose successor is not there
+	refused    map[string]string      // why a pod has no place in the trial
+	successors map[string]*render.Pod // what a pod that replaced another gets
 }
 
 // rendered is what a trial renders to, kept from one reconcile to the next since it does not change while the addresses don't.
@@ -47,7 +59,16 @@ type memory struct {
 	systems  map[types.UID]*v1alpha1.SystemSpec // by trial
 	created  map[types.UID]bool                 // trials whose objects exist
 	prepared map[types.UID][]protocol.File
-	progress map[types.UID]time.Time // when it was last published
+	pods     map[types.UID][]queue.Pod     // that a trial which waits will have
+	told     map[types.UID]map[string]bool // actions of faults that events have told of, by their ID
+	progress map[types.UID]time.Time       // when it was last published
+
+	lines      map[types.UID]map[string][]member // who has had which pod's name, by trial
+	successors map[types.UID]*render.Pod         // by pod
+
+	chaosTimes   map[types.UID][]*chaosTime // of faults that Chaos Mesh carries out
+	chaosRecords map[types.UID]chaosRecords // what became of them
+	chaosEnding  map[types.UID]time.Time    // since when the last of its objects are waited for
 }
 
 func (r *Reconciler) forget(key types.NamespacedName) {
@@ -58,6 +79,9 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 }
 
 func (r *Reconciler) forgetUID(uid types.UID) {
+	if r.Prometheus != nil {
+		r.Prometheus.Forget(uid)
+	}
 	m := &r.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,6 +89,12 @@ func (r *Reconciler) forgetUID(uid types.UID) {
 	delete(m.created, uid)
 	delete(m.prepared, uid)
 	delete(m.progress, uid)
+	delete(m.pods, uid)
+	delete(m.told, uid)
+	delete(m.lines, uid)
+	delete(m.chaosTimes, uid)
+	delete(m.chaosRecords, uid)
+	delete(m.chaosEnding, uid)
 }
 
 // remember runs f with the memory locked and its maps made.
@@ -77,7 +107,14 @@ func (r *Reconciler) remember(f func(m *memory)) {
 		m.systems = map[types.UID]*v1alpha1.SystemSpec{}
 		m.created = map[types.UID]bool{}
 		m.prepared = map[types.UID][]protocol.File{}
+		m.pods = map[types.UID][]queue.Pod{}
+		m.told = map[types.UID]map[string]bool{}
 		m.progress = map[types.UID]time.Time{}
+		m.lines = map[types.UID]map[string][]member{}
+		m.successors = map[types.UID]*render.Pod{}
+		m.chaosTimes = map[types.UID][]*chaosTime{}
+		m.chaosRecords = map[types.UID]chaosRecords{}
+		m.chaosEnding = map[types.UID]time.Time{}
 	}
 	f(m)
 }
@@ -95,7 +132,14 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 	if s.pods, err = r.podsOf(ctx, s.layout); err != nil {
 		return nil, err
 	}
-	var known []coordinator.Pod
+	s.times = r.chaosTimes(s)
+	if err := r.succeed(ctx, s); err != nil {
+		return nil, err
+	}
+	known, err := r.knownMachines(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	for name, p := range s.pods {
 		known = append(known, coordinator.Pod{UID: p.UID, Trial: s.key, Name: name, Index: completionIndex(p)})
 	}

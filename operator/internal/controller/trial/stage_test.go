@@ -25,6 +25,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
@@ -40,10 +41,13 @@ type agents struct {
 	registered map[string]coordinator.Pod
 	directives map[string]protocol.Directive
 	reports    map[string]*protocol.Report
+	clock      *clocktesting.FakeClock
+	// network says otherwise than obey what a pod's agent measures.
+	network func(pod string, n *protocol.NetworkReport)
 }
 
-func newAgents() *agents {
-	return &agents{registered: map[string]coordinator.Pod{}, directives: map[string]protocol.Directive{}, reports: map[string]*protocol.Report{}}
+func newAgents(clock *clocktesting.FakeClock) *agents {
+	return &agents{clock: clock, registered: map[string]coordinator.Pod{}, directives: map[string]protocol.Directive{}, reports: map[string]*protocol.Report{}}
 }
 
 func (a *agents) Register(_ types.NamespacedName, pods []coordinator.Pod) {
@@ -64,7 +68,7 @@ func (a *agents) Direct(_ types.NamespacedName, pod string, d protocol.Directive
 func (a *agents) Report(_ types.NamespacedName, pod string) (*protocol.Report, time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.reports[pod], time.Time{}
+	return a.reports[pod], a.clock.Now()
 }
 
 func (a *agents) Forget(types.NamespacedName) {}
@@ -74,6 +78,7 @@ func (a *agents) obey() {
 	for name, r := range a.reports {
 		d := a.directives[name]
 		r.FilesDigest, r.NamesResolved = d.FilesDigest, d.FilesDigest != ""
+		r.Network = a.measure(name, d.Network)
 		r.Ready = d.Start
 		r.AtBarrier = d.Start && d.Client != nil
 		r.Commands = nil
@@ -81,6 +86,7 @@ func (a *agents) obey() {
 			r.Commands = append(r.Commands, protocol.CommandResult{ID: c.ID})
 		}
 		if d.Run != nil {
+			r.Resources, r.ResetsCounted = usedResources(d), true
 			r.Actions = nil
 			for _, x := range d.Run.Actions {
 				r.Actions = append(r.Actions, protocol.ActionRecord{ID: x.ID, Planned: x.At, Started: x.At, Confirmed: x.At + time.Millisecond})
@@ -88,6 +94,30 @@ func (a *agents) obey() {
 		}
 		r.Finished = d.Finish
 	}
+}
+
+// undelayed round trip between any two pods.
+const undelayed = 200 * time.Microsecond
+
+// measure plays an agent on links that are exactly as asked, one-way times known.
+func (a *agents) measure(pod string, d *protocol.Network) *protocol.NetworkReport {
+	if d == nil {
+		return nil
+	}
+	n := &protocol.NetworkReport{Tried: true, Backends: netem.Backends, Baseline: true}
+	if d.Shape {
+		n.Proven, n.Rounds, n.ApplyTook, n.ProveTook = true, 1, 20*time.Millisecond, 300*time.Millisecond
+		for _, p := range d.Peers {
+			n.Links = append(n.Links, protocol.LinkReport{
+				Peer: p.Name, BaselineRTT: undelayed, RTT: p.Out.Delay + p.In.Delay + undelayed + 50*time.Microsecond,
+				OutDelay: p.Out.Delay + undelayed/2, InDelay: p.In.Delay + undelayed/2,
+			})
+		}
+	}
+	if a.network != nil {
+		a.network(pod, n)
+	}
+	return n
 }
 
 // play is one trial on a stage: a real API server, a fake clock, and agents that the test speaks for.
@@ -100,20 +130,31 @@ type play struct {
 	r      *Reconciler
 	key    types.NamespacedName
 	system v1alpha1.SystemSpec
+	// change of the experiment that the trial is of. Set it before the trial is made.
+	change func(*v1alpha1.ExperimentSpec)
 }
 
 // newPlay makes a trial of a small system with one fault and two client pods, and everything that it refers to.
 func newPlay(t *testing.T, change func(*v1alpha1.SystemSpec)) *play {
 	t.Helper()
+	return newPlayOf(t, change, nil)
+}
+
+// newPlayOf also changes the experiment.
+func newPlayOf(t *testing.T, change func(*v1alpha1.SystemSpec), changeExperiment func(*v1alpha1.ExperimentSpec)) *play {
+	t.Helper()
 	env := testenv.Get(t)
-	p := &play{t: t, env: env, ns: env.Namespace(t), agents: newAgents(), clock: clocktesting.NewFakeClock(time.Now())}
+	clock := clocktesting.NewFakeClock(time.Now())
+	p := &play{t: t, env: env, ns: env.Namespace(t), agents: newAgents(clock), clock: clock}
 	p.system = builders.System("echo").Count("2*f+1").Set(func(s *v1alpha1.SystemSpec) {
 		s.Replicas.ReadyTimeout = "60s"
 		if change != nil {
 			change(s)
 		}
 	}).Obj().Spec
+	p.change = changeExperiment
 	p.newReconciler()
+	ensureNode(t, env, "stage", "", "64")
 	p.key = p.newTrial("trial-0")
 	return p
 }
@@ -122,7 +163,7 @@ func newPlay(t *testing.T, change func(*v1alpha1.SystemSpec)) *play {
 func (p *play) newReconciler() {
 	p.r = &Reconciler{
 		Client: p.env.Client, Reader: p.env.Client, Clock: p.clock, Recorder: events.NewFakeRecorder(1000), Coordinator: p.agents,
-		Environment: render.Environment{AgentImage: "agent", CoordinatorAddress: "coordinator:7443", CoordinatorCA: "ca"},
+		Environment: render.Environment{AgentImage: "agent", CoordinatorAddress: "coordinator:7443"}, Trusted: func() string { return "ca" },
 	}
 }
 
@@ -132,6 +173,9 @@ func (p *play) newTrial(name string) types.NamespacedName {
 		Set(func(s *v1alpha1.ExperimentSpec) {
 			s.Clients.Nodes, s.Clients.Count = 2, 4
 			s.Faults[0].EveryPoint = true
+			if p.change != nil {
+				p.change(s)
+			}
 		}).Obj()
 	pl, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{"echo": p.system})
 	if len(errs) > 0 {
@@ -259,7 +303,7 @@ func (p *play) deployed() {
 func (p *play) starting() {
 	p.t.Helper()
 	p.deployed()
-	for range 4 {
+	for range 7 {
 		p.reconcile()
 		p.agents.obey()
 		for _, r := range p.agents.reports {

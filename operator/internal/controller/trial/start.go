@@ -40,19 +40,20 @@ func (r *Reconciler) start(_ context.Context, s *scope) (bool, time.Duration, er
 		}
 	}
 	r.direct(s, stage{started: started})
-	if reason, why := r.replicaTrouble(s); why != "" {
+	if reason, why := r.trouble(s); why != "" {
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil
 	}
 	if waiting != "" {
-		return s.wait(v1alpha1.TrialStarted, v1alpha1.ReasonReplicasStarting, waiting, s.trial.Status.Times.Deployed, limit)
+		return s.wait(v1alpha1.TrialStarted, v1alpha1.ReasonReplicasStarting, waiting, s.trial.Status.Times.Proven, limit)
 	}
 	s.done(v1alpha1.TrialStarted, v1alpha1.ReasonReady, "Every replica is ready.", &s.trial.Status.Times.Started)
 	return true, 0, nil
 }
 
-// load runs the System's steps in order; each begins when the one before is done in every pod.
-func (r *Reconciler) load(_ context.Context, s *scope) (bool, time.Duration, error) {
+// load runs the System's steps in order; each begins when the one before is done in every pod. Loaded is the trial when also Prometheus scrapes its pods, if it
+// is to be asked about them: what comes next has its deadline from then on.
+func (r *Reconciler) load(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if isTrue(s.trial, v1alpha1.TrialLoaded) {
 		return true, 0, nil
 	}
@@ -70,6 +71,9 @@ func (r *Reconciler) load(_ context.Context, s *scope) (bool, time.Duration, err
 			}
 			return s.wait(v1alpha1.TrialLoaded, v1alpha1.ReasonStepsRunning, waiting, s.trial.Status.Times.Started, limit)
 		}
+	}
+	if scraped, after, err := r.scraped(ctx, s); err != nil || !scraped {
+		return false, after, err
 	}
 	s.done(v1alpha1.TrialLoaded, v1alpha1.ReasonReady, "Every step is done.", &s.trial.Status.Times.Loaded)
 	return true, 0, nil
@@ -120,12 +124,12 @@ func (r *Reconciler) lost(s *scope) bool {
 	return s.outcomeKnown()
 }
 
-// replicaTrouble looks for what ends a trial at any time: a process that ended though no fault killed it, a container that the kubelet restarted, an agent that
-// cannot go on.
-func (r *Reconciler) replicaTrouble(s *scope) (reason, message string) {
+// trouble looks for what ends a trial at any time: a process that ended though no fault killed it, a container that the kubelet restarted, an agent that
+// cannot go on, links that are not as asked any more.
+func (r *Reconciler) trouble(s *scope) (reason, message string) {
 	for _, name := range s.replicaNames() {
 		rep := r.report(s, name)
-		if rep == nil {
+		if rep == nil || s.leaving[name] {
 			continue
 		}
 		for _, c := range rep.Containers {
@@ -136,12 +140,17 @@ func (r *Reconciler) replicaTrouble(s *scope) (reason, message string) {
 		}
 	}
 	for _, name := range s.everyName() {
-		if p := s.pods[name]; p != nil && restarts(p) > 0 {
+		if p := s.pods[name]; p != nil && restarts(p) > s.expectedRestarts(name) {
 			return v1alpha1.ReasonPodRestarted, fmt.Sprintf("The kubelet restarted a container of %s.", name)
 		}
 	}
 	if failed := r.agentFailure(s); failed != "" {
 		return v1alpha1.ReasonFailed, failed
+	}
+	for _, name := range s.everyName() {
+		if n := r.networkOf(s, name); n != nil && n.Lost != "" {
+			return v1alpha1.ReasonNetworkLost, lostMessage(name, n)
+		}
 	}
 	return "", ""
 }

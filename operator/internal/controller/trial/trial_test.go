@@ -82,7 +82,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 			},
 			happens: func(p *play) {
 				p.deployed()
-				for range 4 {
+				for range 8 {
 					p.reconcile()
 					p.agents.obey()
 					for i := range first(p).Commands {
@@ -202,7 +202,7 @@ func TestATakeOverGoesOnWithTheSameRun(t *testing.T) {
 	p.released()
 	zero, before := p.trial().Status.ZeroUnixNanos, p.agents.directives
 	reports := p.agents.reports
-	p.agents = newAgents() // the new manager has heard of no agent
+	p.agents = newAgents(p.clock) // the new manager has heard of no agent
 	p.newReconciler()
 	p.clock.Step(3 * time.Second)
 	p.settle(false)
@@ -227,7 +227,7 @@ func TestATakeOverHearsOfEveryFaultBeforeItJudges(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
 	reports := p.agents.reports
-	p.agents = newAgents()
+	p.agents = newAgents(p.clock)
 	p.newReconciler()
 	p.settle(false)
 	for _, c := range p.layout().Clients {
@@ -268,12 +268,12 @@ func TestTrialsQueue(t *testing.T) {
 func TestReplicasStartOneByOne(t *testing.T) {
 	p := newPlay(t, func(s *v1alpha1.SystemSpec) { s.Replicas.Start = v1alpha1.StartOneByOne })
 	p.deployed()
-	p.reconcile()
-	for _, r := range p.agents.reports { // files are written, nobody is started
-		r.NamesResolved = true
-	}
-	for name, d := range p.agents.directives {
-		p.agents.reports[name].FilesDigest = d.FilesDigest
+	for range 4 { // files are written, links are proven, nobody is started
+		p.reconcile()
+		for name, d := range p.agents.directives {
+			p.agents.reports[name].NamesResolved, p.agents.reports[name].FilesDigest = true, d.FilesDigest
+			p.agents.reports[name].Network = p.agents.measure(name, d.Network)
+		}
 	}
 	started := func() int {
 		n := 0

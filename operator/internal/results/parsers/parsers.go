@@ -1,12 +1,37 @@
-// Package parsers turns what clients report, in the formats of ClientResults, into results.Client.
+// Package parsers reads what systems and their clients report: in a trial (Parse) and in files that others made (ReadTable, ReadPequinStats,
+// ReadPequinClient). It touches nothing but the reader that it is given.
 //
-// Parsers stream: memory does not grow with the number of transactions. They are strict where a number could get lost: a report that
-// is damaged is an error with the place of the damage, not a smaller result.
+// Some formats hold every transaction. They stream into histograms, so that percentiles over all clients are true ones:
+//
+//	Assay              the result file of the load generator, which holds histograms
+//	TransactionLines   a line for each transaction; the window is cut by the trial's own t = 0
+//	PequinClient       the same lines in an artifact's folder, where t = 0 is not known: all lines count
+//	RegularExpression  in a trial: a line that matches is an operation (results.Records)
+//	CSV                in a trial: a line under the header is an operation (results.Records)
+//
+// The others are summaries: somebody has averaged or ranked before, and what they hold can be shown and compared, but neither
+// merged over clients nor cut to another window:
+//
+//	YCSB               the text that YCSB prints at the end of a run
+//	PequinStats        stats.json of the Pequin and Basil artifacts (ReadPequinStats gives it typed)
+//	EigerGraph         combined.graph of Eiger-PORT
+//	HATSTable          exp#_summary.txt of HATS
+//	DMTreeTable        the CSV of DMTree, nodes side by side
+//	ELECTSummary       the "[Exp info]" logs of ELECT and DMTree
+//	RegularExpression  in a file: a line that matches makes a row (Spec)
+//	CSV                in a file: a record makes a row (Spec)
+//	JSONPath           a node makes a row (Spec)
+//
+// Parsers stream: memory does not grow with the length of the report, but with the rows of a summary, which are bounded. JSONPath alone needs its
+// document as a whole, 16 MiB at most. Parsers are strict where a number could get lost: a report that is damaged (cut off, columns missing, NaN, a
+// negative count) is an error with its file and line, not a smaller result.
 package parsers
 
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"assay.dev/assay/operator/internal/results"
@@ -22,25 +47,76 @@ const (
 // maxReport is the most that a client's JSON report may take: a run of 26 h has a timeline of some 20 MB.
 const maxReport = 64 << 20
 
+// The formats of files that others made.
+const (
+	FormatPequinClient      = "PequinClient"
+	FormatYCSB              = "YCSB"
+	FormatPequinStats       = "PequinStats"
+	FormatEigerGraph        = "EigerGraph"
+	FormatHATSTable         = "HATSTable"
+	FormatDMTreeTable       = "DMTreeTable"
+	FormatELECTSummary      = "ELECTSummary"
+	FormatRegularExpression = "RegularExpression"
+	FormatCSV               = "CSV"
+	FormatJSONPath          = "JSONPath"
+)
+
+// Format is one format that can be read.
+type Format struct {
+	Name string
+	// Histograms: the format holds every transaction, or histograms of them. Else it is a summary, or, where a spec says what it holds, whatever that is.
+	Histograms bool
+
+	client func(io.Reader, Options) (results.Client, error)          // of a trial
+	table  func(file string, r io.Reader, spec Spec) (*Table, error) // of a file
+}
+
+// formats in the order of the package's comment.
+var formats = []Format{
+	{Name: FormatAssay, Histograms: true, client: parseAssay},
+	{Name: FormatTransactionLines, Histograms: true, client: parseTransactionLines},
+	{Name: FormatPequinClient, Histograms: true, table: pequinClientTable},
+	{Name: FormatYCSB, table: parseYCSB},
+	{Name: FormatPequinStats, table: pequinStatsTable},
+	{Name: FormatEigerGraph, table: parseEigerGraph},
+	{Name: FormatHATSTable, table: parseHATSTable},
+	{Name: FormatDMTreeTable, table: parseDMTreeTable},
+	{Name: FormatELECTSummary, table: parseELECTSummary},
+	{Name: FormatRegularExpression, table: parseRegularExpression, client: parsePatternRecords},
+	{Name: FormatCSV, table: parseCSV, client: parseCSVRecords},
+	{Name: FormatJSONPath, table: parseJSONPath},
+}
+
+// Formats lists all formats that can be read.
+func Formats() []Format { return slices.Clone(formats) }
+
 // Options say what a report does not.
 type Options struct {
-	// ZeroMonotonicNanos is t = 0 on the CLOCK_MONOTONIC of the client's node.
-	ZeroMonotonicNanos int64
+	// ZeroMonotonicNanos is t = 0 on the CLOCK_MONOTONIC of the client's node, ZeroUnixNanos on the pod's wall clock.
+	ZeroMonotonicNanos, ZeroUnixNanos int64
 	// Windows of the run.
 	Windows timeline.Windows
 	// Index of the client pod and the clients that it runs.
 	Index, FirstClient, Clients int32
+	// Records of the formats RegularExpression and CSV.
+	Records *results.Records
 }
 
-// Parse reads a whole report in the named format.
+// Parse reads the whole report of a client of a trial in the named format.
 func Parse(format string, r io.Reader, o Options) (results.Client, error) {
-	switch format {
-	case FormatAssay:
-		return parseAssay(r, o)
-	case FormatTransactionLines:
-		return parseTransactionLines(r, o)
+	names := []string{}
+	why := ""
+	for _, f := range formats {
+		switch {
+		case f.Name == format && f.client != nil:
+			return f.client(r, o)
+		case f.client != nil:
+			names = append(names, f.Name)
+		case f.Name == format:
+			why = ", since what it holds can neither be cut to the trial's window nor merged over clients"
+		}
 	}
-	return results.Client{}, fmt.Errorf("the results format is %q; it must be %s or %s", format, FormatAssay, FormatTransactionLines)
+	return results.Client{}, fmt.Errorf("the results format is %q; a client of a trial reports in one of %s%s", format, strings.Join(names, ", "), why)
 }
 
 func parseAssay(r io.Reader, o Options) (results.Client, error) {

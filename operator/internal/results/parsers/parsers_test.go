@@ -168,7 +168,7 @@ func TestAssay(t *testing.T) {
 
 func TestUnknownFormat(t *testing.T) {
 	_, err := Parse("YCSB", strings.NewReader(""), options)
-	if err == nil || !strings.Contains(err.Error(), "Assay or TransactionLines") {
+	if err == nil || !strings.Contains(err.Error(), "one of Assay, TransactionLines, RegularExpression, CSV") {
 		t.Errorf("error = %v, want one that names the formats", err)
 	}
 }

@@ -90,10 +90,29 @@ func (p *lineParser) line(b []byte) error {
 		}
 		return nil
 	}
-	_, rest, found := bytes.Cut(b, []byte(","))
-	if !found || len(rest) == 0 || rest[0] < '0' || rest[0] > '9' {
+	t, isTransaction, err := parseTransaction(b)
+	switch {
+	case err != nil:
+		return err
+	case !isTransaction:
 		p.driver[counterOther]++
 		return nil
+	}
+	p.transaction(time.Duration(t.latency), time.Duration(t.end-p.zero))
+	return nil
+}
+
+// transaction is one line about a transaction; times in ns.
+type transaction struct {
+	name                 []byte
+	latency, end, client int64
+}
+
+// parseTransaction reads one line. It reports false for a line that has no digit after its first comma: other output of the program.
+func parseTransaction(b []byte) (t transaction, isTransaction bool, err error) {
+	name, rest, found := bytes.Cut(b, []byte(","))
+	if !found || len(rest) == 0 || rest[0] < '0' || rest[0] > '9' {
+		return t, false, nil
 	}
 	var numbers [3]int64
 	for i := range numbers {
@@ -101,20 +120,19 @@ func (p *lineParser) line(b []byte) error {
 		if i < 2 {
 			var ok bool
 			if field, rest, ok = bytes.Cut(rest, []byte(",")); !ok {
-				return errors.New("a transaction has four fields")
+				return t, false, errors.New("a transaction has four fields")
 			}
 		}
 		n, err := strconv.ParseUint(string(field), 10, 63) // the conversion does not allocate
 		if err != nil {
-			return fmt.Errorf("field %d is %q, not a number of 0 or more", i+2, field)
+			return t, false, fmt.Errorf("field %d is %q, not a number of 0 or more", i+2, field)
 		}
 		numbers[i] = int64(n)
 	}
 	if numbers[0] > numbers[1] {
-		return errors.New("the transaction began before the clock; latency and instant may be swapped")
+		return t, false, errors.New("the transaction began before the clock; latency and instant may be swapped")
 	}
-	p.transaction(time.Duration(numbers[0]), time.Duration(numbers[1]-p.zero))
-	return nil
+	return transaction{name: name, latency: numbers[0], end: numbers[1], client: numbers[2]}, true, nil
 }
 
 func (p *lineParser) transaction(latency, end time.Duration) {

@@ -11,6 +11,7 @@ func driverCommand() *cobra.Command {
 	var cf clusterFlags
 	var cl clientFlags
 	var wf workloadFlags
+	var mf misbehaviorFlags
 	c := &cobra.Command{
 		Use:   "driver --config FILE --keys DIR",
 		Short: "Run clients for a load generator that speaks the driver protocol on stdin and stdout",
@@ -28,10 +29,15 @@ func driverCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			misbehavior, err := mf.config()
+			if err != nil {
+				return err
+			}
 			cfg.Genesis = y.Genesis
 			d := &driver.Driver{
 				Host: transport.RunClient(cluster.Addresses(), cfg), Workload: y,
 				In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: cmd.ErrOrStderr(),
+				Misbehavior: misbehavior, Frequency: mf.frequency,
 			}
 			return d.Run()
 		},
@@ -39,5 +45,6 @@ func driverCommand() *cobra.Command {
 	cf.register(c)
 	cl.register(c)
 	wf.register(c)
+	mf.register(c)
 	return c
 }

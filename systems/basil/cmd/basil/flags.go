@@ -124,3 +124,23 @@ func (w *workloadFlags) config() (*workload.YCSBT, error) {
 	}
 	return &w.y, nil
 }
+
+// misbehaviorFlags make a driver's clients Byzantine, for evaluations.
+type misbehaviorFlags struct {
+	name      string
+	frequency uint64
+}
+
+func (m *misbehaviorFlags) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&m.name, "misbehavior", "none", `what all clients of this driver do wrong: "none"; "stall-early": stop after ST1; "stall-late": tell nobody the decision; "equivocate": log both decisions where the votes allow`)
+	f.Uint64Var(&m.frequency, "misbehavior-frequency", 1, "misbehave in every so many-th transaction of each client, 1 to 1000")
+}
+
+func (m *misbehaviorFlags) config() (client.Misbehavior, error) {
+	kind, err := client.ParseMisbehavior(m.name)
+	if err != nil {
+		err = fmt.Errorf("--misbehavior: %w", err)
+	}
+	return kind, firstError(err, within("misbehavior-frequency", m.frequency, 1, 1000))
+}

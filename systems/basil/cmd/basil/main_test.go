@@ -174,6 +174,8 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		{append([]string{"driver", "--read-quorum", "all"}, cluster...), "--read-quorum"},
 		{append([]string{"driver", "--fast-path-timeout", "-1ms"}, cluster...), "--fast-path-timeout"},
 		{append([]string{"driver", "--range-size", "0"}, cluster...), "--range-size"},
+		{append([]string{"driver", "--misbehavior", "lie"}, cluster...), "--misbehavior"},
+		{append([]string{"driver", "--misbehavior-frequency", "0"}, cluster...), "--misbehavior-frequency"},
 		{[]string{"local", "--kill-replica", "6"}, "--kill-replica"},
 		{[]string{"local", "--clients", "0"}, "--clients"},
 		{[]string{"local", "extra"}, "extra"},

@@ -70,7 +70,7 @@ func replicaCommand() *cobra.Command {
 	var cf clusterFlags
 	var rf replicaFlags
 	var index int
-	var listen string
+	var listen, metrics string
 	c := &cobra.Command{
 		Use:   "replica --config FILE --keys DIR --index I",
 		Short: "Serve one replica until SIGTERM",
@@ -102,6 +102,13 @@ func replicaCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--listen: %w", err)
 			}
+			if metrics != "" {
+				served, err := serveMetrics(metrics, h)
+				if err != nil {
+					return fmt.Errorf("--metrics: %w", err)
+				}
+				defer served.Close()
+			}
 			fmt.Fprintf(cmd.OutOrStdout(), "basil: replica %d ready\n", index)
 			<-stop
 			h.Do(func() { fmt.Fprintf(cmd.ErrOrStderr(), "basil: replica %d: %+v\n", index, h.Replica.Counters) })
@@ -113,6 +120,7 @@ func replicaCommand() *cobra.Command {
 	rf.register(c)
 	c.Flags().IntVar(&index, "index", 0, "this replica's index in the cluster file, counted over all shards from 0")
 	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default all addresses, the port of the cluster file)")
+	c.Flags().StringVar(&metrics, "metrics", "", "address to serve Prometheus' metrics at, path /metrics (default none)")
 	_ = c.MarkFlagRequired("index")
 	return c
 }

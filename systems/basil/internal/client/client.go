@@ -4,6 +4,7 @@
 //	execute.go   reads from replicas, buffers writes (Section 4.1)
 //	txn.go       ST1, collecting votes, fast path or ST2, writeback (4.2, 4.3)
 //	recover.go   finishing somebody else's stalled transaction (Section 5)
+//	misbehave.go what Byzantine clients do, for evaluations (Section 6)
 //
 // One Client runs many transactions of many logical clients at a time; only
 // their timestamps tell them apart.
@@ -78,6 +79,8 @@ const (
 	TimedOut
 	// Failed: refused; Result.Detail says why. Without effect.
 	Failed
+	// Abandoned: left unfinished on purpose, by a client that misbehaves.
+	Abandoned
 )
 
 // Row is what a transaction read.
@@ -94,6 +97,8 @@ type Request struct {
 	Keys    []wire.Key
 	Update  func([]Row) []wire.Write
 	Timeout time.Duration
+	// Misbehavior of the client in this transaction.
+	Misbehavior Misbehavior
 	// Done is called exactly once.
 	Done func(Result)
 }
@@ -114,10 +119,14 @@ type Counters struct {
 	LearnedDecisions uint64
 	FastPathTimeouts uint64
 	Dependencies     uint64
-	Recoveries       uint64
-	Fallbacks        uint64
-	Resends          uint64
-	Timeouts         uint64
+	// Recoveries were begun, of transactions that others left unfinished;
+	// Recovered came to a decision.
+	Recoveries, Recovered uint64
+	Fallbacks             uint64
+	Resends               uint64
+	Timeouts              uint64
+	// Transactions that this client abandoned on purpose.
+	StalledEarly, StalledLate, Equivocated uint64
 }
 
 // Map returns the counters by their names in the driver protocol.
@@ -127,7 +136,8 @@ func (c Counters) Map() map[string]uint64 {
 		"fastPathAborts": c.FastPathAborts, "slowPathAborts": c.SlowPathAborts,
 		"learnedDecisions": c.LearnedDecisions, "fastPathTimeouts": c.FastPathTimeouts,
 		"dependencies": c.Dependencies, "recoveries": c.Recoveries, "fallbacks": c.Fallbacks,
-		"resends": c.Resends, "timeouts": c.Timeouts,
+		"recovered": c.Recovered, "resends": c.Resends, "timeouts": c.Timeouts,
+		"stalledEarly": c.StalledEarly, "stalledLate": c.StalledLate, "equivocated": c.Equivocated,
 	}
 }
 

@@ -18,6 +18,8 @@ type bench struct {
 	timers []timer
 	sent   map[node.ID][]wire.Message
 	result *Result
+
+	misbehavior Misbehavior // of the next transaction
 }
 
 type timer struct {
@@ -69,7 +71,7 @@ func sign(replica int, statement []byte) wire.Proof {
 
 func (b *bench) begin() {
 	b.Begin(Request{
-		Client: 1, Keys: []wire.Key{1}, Timeout: time.Second,
+		Client: 1, Keys: []wire.Key{1}, Timeout: time.Second, Misbehavior: b.misbehavior,
 		Update: func(r []Row) []wire.Write { return []wire.Write{{Key: 1, Value: append(r[0].Value, '+')}} },
 		Done:   func(r Result) { b.result = &r },
 	})

@@ -240,7 +240,7 @@ func (e *execution) prepare() {
 	if e.req.Update != nil {
 		tx.Writes = e.req.Update(e.rows)
 	}
-	e.txn = c.startTxn(tx.Seal(), e)
+	c.startTxn(tx.Seal(), e)
 }
 
 // timeout ends the request. If its transaction was prepared it is pursued in
@@ -251,6 +251,10 @@ func (e *execution) timeout() {
 	}
 	e.c.Counters.Timeouts++
 	if e.txn != nil {
+		if e.req.Misbehavior != Behave {
+			e.txn.done = true // no client that misbehaves finishes what nobody waits for
+			delete(e.c.txns, e.txn.id)
+		}
 		e.txn.owner = nil
 	}
 	e.end(Result{Outcome: TimedOut})

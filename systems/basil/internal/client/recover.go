@@ -61,7 +61,7 @@ func (c *Client) onBody(m *wire.Body) {
 		return
 	}
 	delete(c.fetches, id)
-	c.startTxn(m.Tx, nil)
+	c.startTxn(m.Tx, nil).recovers = true
 }
 
 // onDecided learns a decision that somebody else reached. It is passed on:
@@ -73,6 +73,13 @@ func (c *Client) onDecided(m *wire.Writeback) {
 		return
 	}
 	delete(c.fetches, id)
+	if t != nil && t.misbehavior() == StallLate {
+		t.abandon(&c.Counters.StalledLate)
+		return
+	}
+	if t == nil {
+		c.Counters.Recovered++ // it was decided before it had to be driven
+	}
 	for _, s := range m.Tx.Shards(c.Checker.ShardOf) {
 		c.shardReplicas(s, func(to node.ID) { c.env.Send(to, m) })
 	}

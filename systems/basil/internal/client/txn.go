@@ -29,6 +29,7 @@ type txn struct {
 	log    int        // the logging shard
 	owner  *execution // nil: nobody waits for it
 
+	recovers  bool // somebody else's
 	tallies   map[int]*tally
 	proposed  wire.Decision // what ST2 asks for; Undecided during stage 1
 	fastWait  bool          // the fast-path timer runs
@@ -59,9 +60,16 @@ func (c *Client) startTxn(tx *wire.Tx, owner *execution) *txn {
 		t.tallies[s] = &tally{voted: map[uint16]bool{}}
 	}
 	c.txns[t.id] = t
+	if owner != nil {
+		owner.txn = t
+	}
 	m := &wire.ST1{Tx: tx}
 	for _, s := range t.shards {
 		c.shardReplicas(s, func(to node.ID) { c.env.Send(to, m) })
+	}
+	if t.misbehavior() == StallEarly {
+		t.abandon(&c.Counters.StalledEarly)
+		return t
 	}
 	if len(tx.Deps) > 0 {
 		c.env.After(c.DependencyTimeout, t.recoverDeps)
@@ -95,6 +103,9 @@ func (t *txn) onVote(m *wire.ST1R) {
 
 // evaluate looks for a decision in the votes.
 func (t *txn) evaluate() {
+	if t.equivocates() {
+		return
+	}
 	if t.c.FastPath && t.tryFast() {
 		return
 	}
@@ -184,21 +195,27 @@ func (t *txn) startFastTimer() {
 // sendST2 sends the proposal with its votes to the logging shard, to all of it
 // or to those who have not answered.
 func (t *txn) sendST2(all bool) {
-	q := &t.c.Checker.Sizes
-	m := &wire.ST2{Tx: t.tx, Decision: t.proposed}
-	for _, s := range t.shards {
-		y := t.tallies[s]
-		if t.proposed == wire.Commit {
-			m.Votes = append(m.Votes, wire.ShardVotes{Shard: uint16(s), Vote: wire.Commit, Proofs: y.commits[:q.CommitSlow]})
-		} else if len(y.aborts) >= q.AbortSlow {
-			m.Votes = []wire.ShardVotes{{Shard: uint16(s), Vote: wire.Abort, Proofs: y.aborts[:q.AbortSlow]}}
-		}
-	}
+	m := t.st2(t.proposed)
 	t.c.shardReplicas(t.log, func(to node.ID) {
 		if all || t.logged[uint16(to)] == nil {
 			t.c.env.Send(to, m)
 		}
 	})
+}
+
+// st2 returns the request to log a decision that the votes justify.
+func (t *txn) st2(d wire.Decision) *wire.ST2 {
+	q := &t.c.Checker.Sizes
+	m := &wire.ST2{Tx: t.tx, Decision: d}
+	for _, s := range t.shards {
+		y := t.tallies[s]
+		if d == wire.Commit {
+			m.Votes = append(m.Votes, wire.ShardVotes{Shard: uint16(s), Vote: wire.Commit, Proofs: y.commits[:q.CommitSlow]})
+		} else if len(y.aborts) >= q.AbortSlow {
+			m.Votes = []wire.ShardVotes{{Shard: uint16(s), Vote: wire.Abort, Proofs: y.aborts[:q.AbortSlow]}}
+		}
+	}
+	return m
 }
 
 func (t *txn) onLogged(m *wire.ST2R) {
@@ -268,6 +285,10 @@ func (t *txn) invokeFallback() {
 // finish distributes the decision and tells the owner, who need not wait for
 // anyone to apply it: the certificate exists, so nobody can decide otherwise.
 func (t *txn) finish(cert *wire.Cert) {
+	if t.misbehavior() == StallLate {
+		t.abandon(&t.c.Counters.StalledLate)
+		return
+	}
 	t.count(cert)
 	m := &wire.Writeback{Tx: t.tx, Cert: cert}
 	for _, s := range t.shards {
@@ -277,6 +298,9 @@ func (t *txn) finish(cert *wire.Cert) {
 }
 
 func (t *txn) close(d wire.Decision) {
+	if t.recovers {
+		t.c.Counters.Recovered++
+	}
 	t.done = true
 	delete(t.c.txns, t.id)
 	if d == wire.Abort && t.blocker != nil && t.c.env.Now()-t.blocker.Version.Time > int64(stalledAfter) {

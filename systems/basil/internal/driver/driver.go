@@ -73,6 +73,10 @@ type Driver struct {
 	In       io.Reader
 	Out      io.Writer
 	Log      io.Writer // free text
+	// Misbehavior of all clients, in every Frequency-th transaction of each
+	// (0 and 1: in all).
+	Misbehavior client.Misbehavior
+	Frequency   uint64
 
 	hello request
 	out   chan any
@@ -181,6 +185,9 @@ func (d *Driver) onHello(m request) error {
 // begin starts a transaction in the client's loop.
 func (d *Driver) begin(m request) {
 	req := Transaction(d.Workload, m.Client, m.Sequence)
+	if (m.Sequence+1)%max(d.Frequency, 1) == 0 {
+		req.Misbehavior = d.Misbehavior
+	}
 	req.Timeout = time.Duration(d.hello.RequestTimeoutMicros) * time.Microsecond
 	req.Done = func(res client.Result) {
 		if !d.over {
@@ -211,7 +218,9 @@ func outcomeName(o client.Outcome) string {
 		return "commit"
 	case client.Aborted:
 		return "abort"
-	case client.TimedOut:
+	case client.TimedOut, client.Abandoned:
+		// For the load generator a client that gave up is ready for its next
+		// transaction, at once, and does not try this one again.
 		return "timeout"
 	}
 	return "error"

@@ -169,6 +169,11 @@ type mutation struct {
 	amnesia bool // every replica that recovers has lost its memory
 	liars   bool // every run has Byzantine replicas
 	client  func(*client.Config)
+	// misbehaving: no mutation, but most clients do on purpose what experiments
+	// have them do, over and over, instead of falling silent for good.
+	misbehaving bool
+	// lost messages never arrive. Nil: none are.
+	lost func(wire.Message) bool
 }
 
 func without(name string) func([]replica.Rule) []replica.Rule {

@@ -35,7 +35,9 @@ type scenario struct {
 // coverage counts what a run exercised, so that the test can insist that the
 // seeds together reach every path.
 type coverage struct {
-	commits, aborts, slow, fallbacks, recoveries, deps, decFB, learned, settled, timeouts uint64
+	commits, aborts, slow, fallbacks, recoveries, recovered, deps, decFB, learned, settled, timeouts uint64
+
+	stalledEarly, stalledLate, equivocated uint64
 }
 
 type simReplica struct {
@@ -53,6 +55,9 @@ type simClient struct {
 	left     int // transactions still to commit
 	attempts int
 	finished bool
+
+	misbehavior client.Misbehavior
+	frequency   int // it misbehaves in one of so many transactions
 }
 
 func newChecker(l quorum.Layout) *quorum.Checker {
@@ -84,6 +89,7 @@ func newScenario(seed uint64, mut mutation) *scenario {
 	}
 	s.history = newHistory(newChecker(s.layout))
 	s.observe = s.history.observe
+	s.lost = mut.lost
 	s.probe = s.add(node.FirstClient + 1000)
 	s.probe.handle = func(node.ID, wire.Message) {}
 	s.addReplicas()
@@ -170,7 +176,10 @@ func (s *scenario) addClients() {
 		n.skew = time.Duration(s.rng.Int64N(int64(4 * time.Millisecond)))
 		var env node.Env = n.simNode
 		var eq *equivocator
-		if i > 0 {
+		switch {
+		case i > 0 && s.mut.misbehaving:
+			s.misbehave(n)
+		case i > 0:
 			switch s.rng.IntN(8) {
 			case 0:
 				env = s.stall(n, func(m wire.Message) bool { _, ok := m.(*wire.ST1); return ok })
@@ -192,6 +201,15 @@ func (s *scenario) addClients() {
 		}
 		s.clients = append(s.clients, n)
 		s.after(time.Duration(s.rng.Int64N(int64(20*time.Millisecond))), func() { s.next(n, uint32(i)) })
+	}
+}
+
+// misbehave makes a client one of the Byzantine ones that experiments are about, more often than not.
+func (s *scenario) misbehave(n *simClient) {
+	n.misbehavior = client.Misbehavior(s.rng.IntN(4))
+	n.frequency = 1 + s.rng.IntN(3)
+	if n.misbehavior != client.Behave {
+		n.correct, n.left = false, 30
 	}
 }
 
@@ -228,6 +246,9 @@ func (s *scenario) next(n *simClient, id uint32) {
 
 func (s *scenario) attempt(n *simClient, id uint32, keys []wire.Key, writes bool) {
 	req := client.Request{Client: id, Keys: keys, Timeout: 8 * time.Second}
+	if n.misbehavior != client.Behave && n.left%n.frequency == 0 {
+		req.Misbehavior = n.misbehavior
+	}
 	if writes {
 		// At least one row is written; each value is unique.
 		req.Update = func(rows []client.Row) []wire.Write {
@@ -245,7 +266,7 @@ func (s *scenario) attempt(n *simClient, id uint32, keys []wire.Key, writes bool
 		if res.Outcome == client.TimedOut {
 			s.coverage.timeouts++
 		}
-		retry := res.Outcome != client.Committed
+		retry := res.Outcome != client.Committed && res.Outcome != client.Abandoned
 		n.attempts++
 		pause := time.Duration(s.rng.Int64N(int64(3*time.Millisecond) * int64(min(n.attempts, 40))))
 		if !retry {
@@ -313,6 +334,10 @@ func (s *scenario) collect() {
 		c.slow += k.SlowPathCommits + k.SlowPathAborts
 		c.fallbacks += k.Fallbacks
 		c.recoveries += k.Recoveries
+		c.recovered += k.Recovered
+		c.stalledEarly += k.StalledEarly
+		c.stalledLate += k.StalledLate
+		c.equivocated += k.Equivocated
 		c.deps += k.Dependencies
 		c.learned += k.LearnedDecisions
 	}

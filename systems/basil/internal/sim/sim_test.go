@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"assay.dev/assay/systems/basil/internal/quorum"
+	"assay.dev/assay/systems/basil/internal/wire"
 )
 
 var (
@@ -20,12 +21,54 @@ func TestSeeds(t *testing.T) {
 	if *oneSeed != 0 {
 		first, last = *oneSeed, *oneSeed
 	}
-	var total coverage
+	total := runSeeds(t, first, last, mutation{})
+	if *oneSeed == 0 && last >= 1000 {
+		total.insist(t)
+	}
+}
+
+// TestMisbehavingClients has most clients misbehave in every first to third
+// transaction. The correct ones must commit all that they have to.
+func TestMisbehavingClients(t *testing.T) {
+	first, last := uint64(1), *seeds/3
+	if *oneSeed != 0 {
+		first, last = *oneSeed, *oneSeed
+	}
+	total := runSeeds(t, first, last, mutation{misbehaving: true})
+	if *oneSeed != 0 || last < 300 {
+		return
+	}
+	for name, n := range map[string]uint64{
+		"stalled early": total.stalledEarly, "stalled late": total.stalledLate,
+		"equivocated": 2 * total.equivocated, // votes seldom justify both decisions
+		"recoveries":  total.recoveries, "recovered": total.recovered, "fallbacks": total.fallbacks, "DEC-FB": total.decFB,
+	} {
+		if n < 50 {
+			t.Errorf("%s: only %d times in all seeds", name, n)
+		}
+	}
+}
+
+// TestMisbehaviorIsNotHarmless shows that the other clients owe their progress
+// to recovery: when no request for a stalled transaction arrives, they stop.
+func TestMisbehaviorIsNotHarmless(t *testing.T) {
+	m := mutation{misbehaving: true, lost: func(m wire.Message) bool { _, is := m.(*wire.Fetch); return is }}
+	for seed := uint64(1); seed <= 20; seed++ {
+		if err := newScenario(seed, m).execute(); errors.Is(err, errStuck) {
+			t.Logf("seed %d: %v", seed, err)
+			return
+		}
+	}
+	t.Error("all clients got done in 20 seeds")
+}
+
+func runSeeds(t *testing.T, first, last uint64, m mutation) (total coverage) {
+	t.Helper()
 	start := time.Now()
 	for seed := first; seed <= last; seed++ {
-		s := newScenario(seed, mutation{})
+		s := newScenario(seed, m)
 		if err := s.execute(); err != nil {
-			t.Errorf("seed %d: %v\nrun it again: go test ./systems/basil/internal/sim -run TestSeeds -seed %d", seed, err, seed)
+			t.Errorf("seed %d: %v\nrun it again: go test ./systems/basil/internal/sim -run %s -seed %d", seed, err, t.Name(), seed)
 		}
 		total.add(s.coverage)
 		if *oneSeed != 0 {
@@ -33,9 +76,7 @@ func TestSeeds(t *testing.T) {
 		}
 	}
 	t.Logf("%d seeds in %v: %+v", last-first+1, time.Since(start).Round(time.Millisecond), total)
-	if *oneSeed == 0 && last >= 1000 {
-		total.insist(t)
-	}
+	return total
 }
 
 func (c *coverage) add(o coverage) {
@@ -44,6 +85,10 @@ func (c *coverage) add(o coverage) {
 	c.slow += o.slow
 	c.fallbacks += o.fallbacks
 	c.recoveries += o.recoveries
+	c.recovered += o.recovered
+	c.stalledEarly += o.stalledEarly
+	c.stalledLate += o.stalledLate
+	c.equivocated += o.equivocated
 	c.deps += o.deps
 	c.decFB += o.decFB
 	c.learned += o.learned
@@ -67,7 +112,8 @@ func (c *coverage) insist(t *testing.T) {
 
 func TestSameSeedSameRun(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
-		a, b := newScenario(seed, mutation{}), newScenario(seed, mutation{})
+		m := mutation{misbehaving: seed%2 == 0}
+		a, b := newScenario(seed, m), newScenario(seed, m)
 		if errA, errB := a.execute(), b.execute(); a.trace != b.trace || fmt.Sprint(errA) != fmt.Sprint(errB) {
 			t.Fatalf("seed %d: two runs differ", seed)
 		}

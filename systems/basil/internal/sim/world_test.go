@@ -25,6 +25,7 @@ type world struct {
 	codec    bool // encode and decode every message
 
 	observe func(from node.ID, m wire.Message)
+	lost    func(m wire.Message) bool // nil: none is for good
 }
 
 // simNode is one process. A process that fell has a new life afterwards, which
@@ -116,6 +117,9 @@ func (n *simNode) Send(to node.ID, m wire.Message) {
 		return
 	}
 	w.observe(n.id, m)
+	if w.lost != nil && w.lost(m) {
+		return
+	}
 	asynchronous := w.now < w.heal
 	if asynchronous && w.rng.Float64() < w.loss {
 		return

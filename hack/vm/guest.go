@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// port is the second serial port: the kernel's messages cannot get between ours.
+const port = "/dev/ttyS1"
+
+// guest is process 1 of the machine. It switches the machine off when the program ended, whatever came of it.
+func guest() {
+	err := setUp()
+	var out *os.File
+	if out, _ = os.OpenFile(port, os.O_WRONLY, 0); out == nil {
+		out = os.Stdout // the console: the host shows it when the machine ends early
+	}
+	messages := json.NewEncoder(out)
+	var status int
+	if err == nil {
+		status, err = runJob(messages)
+	}
+	if err != nil {
+		_ = messages.Encode(message{Error: err.Error()})
+	} else {
+		_ = messages.Encode(message{Exit: &status})
+	}
+	_ = unix.IoctlSetInt(int(out.Fd()), unix.TCSBRK, 1) // wait until it is transmitted
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	select {} // process 1 must not end
+}
+
+func setUp() error {
+	for _, m := range []struct{ kind, at string }{
+		{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"bpf", "/sys/fs/bpf"}, {"tmpfs", "/tmp"},
+	} {
+		if err := os.MkdirAll(m.at, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	modules, err := filepath.Glob(modulesDir + "/*")
+	if err != nil {
+		return err
+	}
+	for _, path := range modules { // in order of their names, see writeInitramfs
+		if err := load(path); err != nil {
+			return fmt.Errorf("load module %s: %w", filepath.Base(path), err)
+		}
+	}
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
+	if err != nil {
+		return fmt.Errorf("set loopback up: %w", err)
+	}
+	return nil
+}
+
+func load(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.FinitModule(int(f.Fd()), "", 0)
+}
+
+// runJob runs the program and sends its output, both streams as one, line by line.
+func runJob(messages *json.Encoder) (status int, err error) {
+	content, err := os.ReadFile(jobPath)
+	if err != nil {
+		return 0, err
+	}
+	var j job
+	if err := json.Unmarshal(content, &j); err != nil {
+		return 0, fmt.Errorf("%s: %w", jobPath, err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(programPath, j.Arguments[1:]...)
+	cmd.Args[0] = j.Arguments[0]
+	cmd.Dir, cmd.Stdout, cmd.Stderr = programDir, w, w
+	cmd.Env = append([]string{"PATH=/", "HOME=/tmp", "TMPDIR=/tmp"}, j.Environment...)
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start %s: %w", j.Arguments[0], err)
+	}
+	w.Close()
+	if err := forward(r, messages); err != nil {
+		return 0, err
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled() {
+		return 128 + int(exit.Sys().(syscall.WaitStatus).Signal()), nil // as a shell tells it
+	}
+	if err != nil && exit == nil {
+		return 0, err
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+func forward(r io.Reader, messages *json.Encoder) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			if err := messages.Encode(message{Output: line}); err != nil {
+				return fmt.Errorf("send output: %w", err)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read output: %w", err)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where things are in the machine.
+const (
+	jobPath     = "/job"
+	programDir  = "/test" // also the working directory; testdata is in it
+	programPath = programDir + "/program"
+	modulesDir  = "/modules"
+)
+
+// writeInitramfs writes the whole file system of the machine, reproducibly.
+func writeInitramfs(path, modules string, j job) error {
+	files, err := modulesInOrder(modules, wanted)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buffered := bufio.NewWriter(f)
+	archive := &cpio{w: buffered}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{"/dev", programDir, modulesDir} {
+		archive.dir(dir)
+	}
+	// Before /dev is mounted, the kernel opens the first for process 1, and Go's runtime the second where a standard stream is missing.
+	archive.device("/dev/console", 5, 1)
+	archive.device("/dev/null", 1, 3)
+	archive.copy("/init", self)
+	archive.copy(programPath, j.Arguments[0])
+	for i, file := range files {
+		archive.copy(fmt.Sprintf("%s/%03d-%s", modulesDir, i, filepath.Base(file)), file)
+	}
+	content, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	archive.file(jobPath, content)
+	if err := addTestdata(archive); err != nil {
+		return err
+	}
+	archive.end()
+	return errors.Join(archive.err, buffered.Flush(), f.Close())
+}
+
+// addTestdata adds ./testdata, if there is one: go test runs a package's tests in its directory.
+func addTestdata(archive *cpio) error {
+	err := filepath.WalkDir("testdata", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			archive.dir(programDir + "/" + path)
+		default:
+			archive.copy(programDir+"/"+path, path)
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// cpio writes an archive in the format "newc", as the kernel's Documentation/driver-api/early-userspace/buffer-format.rst describes it.
+type cpio struct {
+	w     *bufio.Writer
+	inode int
+	err   error // the first; nothing is written after it
+}
+
+func (c *cpio) dir(path string)                 { c.entry(path, unix.S_IFDIR|0o755, 0, 0, nil) }
+func (c *cpio) file(path string, data []byte)   { c.entry(path, unix.S_IFREG|0o755, 0, 0, data) }
+func (c *cpio) device(path string, ma, mi uint) { c.entry(path, unix.S_IFCHR|0o600, ma, mi, nil) }
+func (c *cpio) end()                            { c.entry("/TRAILER!!!", 0, 0, 0, nil) }
+
+func (c *cpio) copy(path, from string) {
+	data, err := os.ReadFile(from)
+	if c.err == nil {
+		c.err = err
+	}
+	c.file(path, data)
+}
+
+// entry writes one file. Names are relative to the root.
+func (c *cpio) entry(path string, mode uint32, major, minor uint, data []byte) {
+	c.inode++
+	name := path[1:] + "\x00"
+	const links, check = 1, 0
+	header := "070701"
+	for _, field := range []uint{uint(c.inode), uint(mode), 0, 0, links, 0, uint(len(data)), 0, 0, major, minor, uint(len(name)), check} {
+		header += fmt.Sprintf("%08X", field)
+	}
+	c.write([]byte(header + name))
+	c.write(data)
+}
+
+// write writes and pads to four bytes.
+func (c *cpio) write(data []byte) {
+	for _, part := range [][]byte{data, make([]byte, -len(data)&3)} {
+		if c.err == nil {
+			_, c.err = c.w.Write(part)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReceiveEndsWithTheProgramOrTheMachine(t *testing.T) {
+	three := 3
+	for name, tc := range map[string]struct {
+		sent, output string
+		want         message
+	}{
+		"exit status":            {`{"output":"a\n"}` + "\r\n" + `{"output":"\u0016=== RUN x\n"}` + "\r\n" + `{"exit":3}`, "a\n\x16=== RUN x\n", message{Exit: &three}},
+		"machine ends":           {`{"output":"a\n"}` + "\n", "a\n", message{}},
+		"machine ends in a line": {`{"output":"a\n"}` + "\n" + `{"outp`, "a\n", message{}},
+		"cannot run":             {`{"error":"load module x"}`, "", message{Error: "load module x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			got := receive(strings.NewReader(tc.sent), &out)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if out.String() != tc.output {
+				t.Errorf("output %q, want %q", out.String(), tc.output)
+			}
+		})
+	}
+}
+
+// TestCpio lets cpio read what ours wrote.
+func TestCpio(t *testing.T) {
+	if _, err := exec.LookPath("cpio"); err != nil {
+		t.Skipf("no cpio to compare with: %v", err)
+	}
+	var archive bytes.Buffer
+	buffered := bufio.NewWriter(&archive)
+	c := &cpio{w: buffered}
+	c.dir("/d")
+	c.file("/d/odd", []byte("12345"))
+	c.file("/empty", nil)
+	c.end()
+	if err := buffered.Flush(); c.err != nil || err != nil {
+		t.Fatal(c.err, err)
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("cpio", "-i", "--quiet")
+	cmd.Dir, cmd.Stdin = dir, &archive
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cpio: %v: %s", err, out)
+	}
+	for path, want := range map[string]string{"d/odd": "12345", "empty": ""} {
+		if got, err := os.ReadFile(filepath.Join(dir, path)); string(got) != want || err != nil {
+			t.Errorf("%s holds %q (%v), want %q", path, got, err, want)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "console")
+	if err := os.WriteFile(path, []byte("a\r\nb\r\nc\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := tail(path, 3); got != "b\nc\n" { // the third is what follows the last end of line: nothing
+		t.Errorf("tail = %q", got)
+	}
+	if got := tail(path+".absent", 3); got != "" {
+		t.Errorf("tail of no file = %q", got)
+	}
+}

@@ -1,0 +1,263 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Fault is something that is broken at a planned time. Exactly one of nodeKill, pause, partition, degrade, chaosMesh and clientBehavior is set.
+// +kubebuilder:validation:XValidation:rule="[has(self.nodeKill), has(self.pause), has(self.partition), has(self.degrade), has(self.chaosMesh), has(self.clientBehavior)].filter(x, x).size() == 1",message="set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior",messageExpression=`(has(self.nodeKill) ? 'nodeKill ' : "") + (has(self.pause) ? 'pause ' : "") + (has(self.partition) ? 'partition ' : "") + (has(self.degrade) ? 'degrade ' : "") + (has(self.chaosMesh) ? 'chaosMesh ' : "") + (has(self.clientBehavior) ? 'clientBehavior ' : "") + 'is set; set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior'`
+// +kubebuilder:validation:XValidation:rule="has(self.clientBehavior) != has(self.at)",fieldPath=".at",message="at says when the fault begins: it is needed, but for clientBehavior, which lasts the whole trial",messageExpression="has(self.at) ? 'must not be set: clients behave that way during the whole trial' : 'is needed: when the fault begins, relative to t = 0, such as -2s'"
+// +kubebuilder:validation:XValidation:rule="!has(self.clientBehavior) || !has(self.__for__)",fieldPath=".for",message="must not be set: clients behave that way during the whole trial"
+// +kubebuilder:validation:XValidation:rule="!has(self.repeat) || has(self.__for__)",fieldPath=".for",message="is needed with repeat: each time must end before the next begins"
+type Fault struct {
+	// name of the fault.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// at is when it happens, relative to t = 0. A negative time lies in the warm-up.
+	// +optional
+	At Duration `json:"at,omitempty"`
+
+	// for is how long it lasts. Default: until the end of the trial.
+	// +optional
+	For *Duration `json:"for,omitempty"`
+
+	// repeat makes it happen again.
+	// +optional
+	Repeat *Repeat `json:"repeat,omitempty"`
+
+	// everyPoint makes the fault act in every point, named or not. Default: false.
+	// +optional
+	EveryPoint bool `json:"everyPoint,omitempty"`
+
+	// nodeKill kills replicas as a power cut would.
+	// +optional
+	NodeKill *NodeKill `json:"nodeKill,omitempty"`
+
+	// pause stops replicas' processes (SIGSTOP) and lets them go on (SIGCONT); their kernels go on answering.
+	// +optional
+	Pause *Pause `json:"pause,omitempty"`
+
+	// partition loses all packets between some pods.
+	// +optional
+	Partition *Partition `json:"partition,omitempty"`
+
+	// degrade makes links worse.
+	// +optional
+	Degrade *Degrade `json:"degrade,omitempty"`
+
+	// chaosMesh lets Chaos Mesh, where it is installed, do what it can to replicas.
+	// +optional
+	ChaosMesh *ChaosMesh `json:"chaosMesh,omitempty"`
+
+	// clientBehavior makes a share of the clients behave otherwise. They are not measured.
+	// +optional
+	ClientBehavior *ClientBehavior `json:"clientBehavior,omitempty"`
+}
+
+// Repeat makes a fault happen several times.
+type Repeat struct {
+	// every is the time from one beginning to the next. More than the fault lasts.
+	Every Duration `json:"every"`
+
+	// times that it happens in all. From 2 to 100.
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=100
+	Times int32 `json:"times"`
+}
+
+// The modes of a NodeKill.
+const (
+	KillPods    = "Pods"
+	KillMachine = "Machine"
+)
+
+// NodeKill makes replicas go silent and kills their processes, as a power cut would: packets are dropped first, so that peers see
+// silence and no reset, then every process of the pod gets SIGKILL. Nothing restarts them before the fault is over.
+type NodeKill struct {
+	// mode of the kill: Pods (the pods' network and processes; nothing on the node); Machine (the nodes that the target's pods run on are reset. They
+	// come back by themselves; for must be left out. Each node must allow it by the annotation assay.dev/allow-machine-faults: "true",
+	// and nobody else's pods may run on it). Default: Pods.
+	// +optional
+	// +kubebuilder:default=Pods
+	// +kubebuilder:validation:Enum=Pods;Machine
+	Mode string `json:"mode,omitempty"`
+
+	// disk says what becomes of the replica's volumes of medium Disk and PersistentVolumeClaim: Keep; Lose (they are emptied while it is down).
+	// Volumes of medium Memory are always emptied. Default: Keep.
+	// +optional
+	// +kubebuilder:default=Keep
+	// +kubebuilder:validation:Enum=Keep;Lose
+	Disk string `json:"disk,omitempty"`
+
+	// target says which replicas.
+	Target Target `json:"target"`
+}
+
+// Pause stops processes for a time.
+type Pause struct {
+	// target says which replicas.
+	Target Target `json:"target"`
+}
+
+// Partition loses packets. Exactly one of groups, isolate and (from and to) is set.
+// +kubebuilder:validation:XValidation:rule="[has(self.groups), has(self.isolate), has(self.from) || has(self.to)].filter(x, x).size() == 1 && has(self.from) == has(self.to)",message="set exactly one of: groups; isolate; from and to"
+type Partition struct {
+	// groups that cannot reach each other. Replicas in no group reach everybody.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=8
+	Groups []Target `json:"groups,omitempty"`
+
+	// isolate cuts each of these replicas from all other replicas.
+	// +optional
+	Isolate *Target `json:"isolate,omitempty"`
+
+	// from: packets from these replicas
+	// +optional
+	From *Target `json:"from,omitempty"`
+
+	// to: to these are lost, and only in this direction.
+	// +optional
+	To *Target `json:"to,omitempty"`
+
+	// clients say whom the clients reach: Everyone; FirstGroup (with groups: only replicas of the first group and of none; with isolate: all
+	// replicas but the isolated). Default: Everyone.
+	// +optional
+	// +kubebuilder:default=Everyone
+	// +kubebuilder:validation:Enum=Everyone;FirstGroup
+	Clients string `json:"clients,omitempty"`
+
+	// flap makes the partition come and go while the fault lasts. Default: it stays.
+	// +optional
+	Flap *Flap `json:"flap,omitempty"`
+}
+
+// Flap makes a partition come and go.
+type Flap struct {
+	// period from one cut to the next. From 20ms to 1h.
+	Period Duration `json:"period"`
+
+	// cut is how long each cut lasts. From 10ms; less than the period. Default: half of the period.
+	// +optional
+	Cut *Duration `json:"cut,omitempty"`
+}
+
+// Degrade adds to links for a time: delay and jitter are added to what the network says, losses combine, the lower rate holds. Either target, or
+// from or to or both, are set.
+// +kubebuilder:validation:XValidation:rule="has(self.target) != (has(self.from) || has(self.to))",message="set either target (all links of these replicas, both ways), or from or to or both (one direction)"
+// +kubebuilder:validation:XValidation:rule="has(self.delay) || has(self.jitter) || has(self.loss) || has(self.rate)",message="changes nothing: set at least one of delay, jitter, loss, rate"
+type Degrade struct {
+	// target: all links from and to these replicas.
+	// +optional
+	Target *Target `json:"target,omitempty"`
+
+	// from: links from these replicas. Default with to: from every pod, the clients' included.
+	// +optional
+	From *Target `json:"from,omitempty"`
+
+	// to: links to these replicas. Default with from: to every pod, the clients' included.
+	// +optional
+	To *Target `json:"to,omitempty"`
+
+	LinkEffect `json:",inline"`
+}
+
+// ChaosMesh is a fault that Chaos Mesh carries out (https://chaos-mesh.org): an object of it is made when the fault begins and deleted when it ends.
+type ChaosMesh struct {
+	// kind of the object, of chaos-mesh.org/v1alpha1. Each acts on pods; those that act on whole nodes, clouds or workflows cannot be asked for.
+	// +kubebuilder:validation:Enum=PodChaos;NetworkChaos;StressChaos;TimeChaos;IOChaos;HTTPChaos;DNSChaos;JVMChaos
+	Kind string `json:"kind"`
+
+	// target says which replicas. It becomes the object's selector.
+	Target Target `json:"target"`
+
+	// peers of a NetworkChaos: the other end, less the replicas of target, which becomes its spec.target. Default: everybody, the manager included.
+	// +optional
+	Peers *Target `json:"peers,omitempty"`
+
+	// spec of the object, as Chaos Mesh documents it, without selector, mode, value, duration, scheduler, remoteCluster and (of a NetworkChaos) target, which target,
+	// at, for and peers say: action: bandwidth, bandwidth: {rate: 1mbps, limit: 20971520, buffer: 10000}. containerNames: the replica's own containers, when left out.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	Spec runtime.RawExtension `json:"spec"`
+}
+
+// ClientBehavior makes some clients behave otherwise, as Byzantine clients do, for systems whose clients have a driver. What these clients do is in no
+// counter, no latency and no timeline of the results.
+type ClientBehavior struct {
+	// share of the clients that behave so, spread evenly over the client pods: 30%. More than 0%, less than 100%. The number is rounded down.
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
+	Share string `json:"share"`
+
+	// parameters of these clients, on top of all others.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=32
+	Parameters map[string]Value `json:"parameters"`
+}
+
+// Target chooses replicas. What is given must all hold; at least one of replicas, regions, role and pick is given.
+// +kubebuilder:validation:XValidation:rule="has(self.replicas) || has(self.regions) || has(self.role) || has(self.pick)",message="none of replicas, regions, role, pick is set; name at least one"
+// +kubebuilder:validation:XValidation:rule="!(has(self.role) && has(self.pick))",fieldPath=".pick",message="role is set too: the replica that has the role is chosen when the fault begins, and cannot be picked from"
+type Target struct {
+	// replicas by their index in the shard, from 0.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=200
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:items:Minimum=0
+	Replicas []int32 `json:"replicas,omitempty"`
+
+	// shards by their index, from 0. Default: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=0
+	Shards []int32 `json:"shards,omitempty"`
+
+	// regions by name. Default: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:items:MaxLength=14
+	Regions []string `json:"regions,omitempty"`
+
+	// role chooses the replica of each shard that has this role of the System when the fault begins, as the System's probe says. In nodeKill, pause
+	// and partition.isolate only.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	Role string `json:"role,omitempty"`
+
+	// pick chooses so many of the matching replicas of each shard, at random by the trial's seed: a number; f; majority; minority (of all replicas
+	// of the shard). In partition.groups, each group picks from what the groups before it left.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^(f|majority|minority|[1-9][0-9]?|1[0-9][0-9]|200)$`
+	Pick *intstr.IntOrString `json:"pick,omitempty"`
+}
+
+// PickCount is how many replicas of a shard of the given size a pick means, f being the faults that the shard tolerates. Without a pick: all.
+func (t Target) PickCount(f, size int) int {
+	switch {
+	case t.Pick == nil:
+		return size
+	case t.Pick.Type == intstr.Int:
+		return int(t.Pick.IntVal)
+	case t.Pick.IntValue() > 0: // a number that was written as text
+		return t.Pick.IntValue()
+	case t.Pick.StrVal == "f":
+		return f
+	case t.Pick.StrVal == "majority":
+		return size/2 + 1
+	case t.Pick.StrVal == "minority":
+		return size - size/2 - 1
+	default:
+		return 0
+	}
+}

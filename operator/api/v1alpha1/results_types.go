@@ -1,0 +1,71 @@
+package v1alpha1
+
+// NoStore is the name of no store: results stay in the cluster even where the installation has a default store.
+const NoStore = "none"
+
+// Results says where an experiment's results are kept besides the cluster, where they always are.
+type Results struct {
+	// store of this installation that raw results, timelines, logs, the report and the bundle are put in: a name that the installation's owner gave it, or
+	// none. Default: the installation's default store, if it has one. docs/guide/s3.md.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Store string `json:"store,omitempty"`
+}
+
+// ResultsArchive is what has become of an experiment's results in its store.
+type ResultsArchive struct {
+	// store in use. It is chosen when the experiment is accepted and never changed.
+	// +kubebuilder:validation:MaxLength=40
+	Store string `json:"store"`
+
+	// location of the experiment's objects: s3://bucket/..., a folder.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Location string `json:"location,omitempty"`
+
+	// digest of the results whose report and bundle are stored; empty before the experiment is complete and stored.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Digest string `json:"digest,omitempty"`
+
+	// reason why the store does not take results, one of those of the condition ResultsStored; empty: it took what it was given last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
+
+	// message says what is wrong and what to do.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// TrialResultsStored is True when all that is known of the trial is in the store that its experiment names, False with the reason while it waits in the cluster.
+// Trials without a store do not have it. It is set when the trial is complete; nothing waits for it.
+const TrialResultsStored = "ResultsStored"
+
+// Reasons why results are not in a store. They stay in the cluster, and it is tried again.
+const (
+	// ReasonStoring: the results are on the way.
+	ReasonStoring = "Storing"
+	// ReasonStoreNotConfigured: the installation has no store of that name any more.
+	ReasonStoreNotConfigured = "StoreNotConfigured"
+	// ReasonStoreUnreachable: the store does not answer.
+	ReasonStoreUnreachable = "StoreUnreachable"
+	// ReasonStoreCertificate: the store's certificate is not trusted.
+	ReasonStoreCertificate = "StoreCertificate"
+	// ReasonStoreDenied: the store refuses the credentials, or what they may do.
+	ReasonStoreDenied = "StoreDenied"
+	// ReasonStoreBucketMissing: the store has no such bucket.
+	ReasonStoreBucketMissing = "StoreBucketMissing"
+	// ReasonStoreFull: the store has no room.
+	ReasonStoreFull = "StoreFull"
+	// ReasonStoreCorrupted: what is stored is not what was sent.
+	ReasonStoreCorrupted = "StoreCorrupted"
+)
+
+// ResultsKept is the value of LabelResults on what waits in the cluster for a store: parts of objects, without a meaning of their own.
+const ResultsKept = "kept"
+
+// AnnotationResultsDigest is on an experiment's results ConfigMap: a digest of what is stored, without the time at which it was.
+const AnnotationResultsDigest = "assay.dev/digest"

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificate authorities, and a store may be on the Internet
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"assay.dev/assay/operator/internal/cacheopts"
+	"assay.dev/assay/operator/internal/cli/bundle"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/controller/archive"
+	"assay.dev/assay/operator/internal/store"
+)
+
+// storeOptions say where the result stores are described; load reads them.
+type storeOptions struct {
+	list, secrets string
+	registry      *store.Registry
+}
+
+func (o *storeOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.list, "result-stores", "", "file that lists the stores that results may be put in; default: results stay in the cluster")
+	f.StringVar(&o.secrets, "result-store-secrets", "/etc/assay/stores", "directory with one directory for each store, with accessKeyID, secretAccessKey and, if its server needs it, ca.crt")
+}
+
+// load reads the stores. Their servers are not asked for anything yet: a manager must start without them.
+func (o *storeOptions) load() (err error) {
+	o.registry, err = store.Load(o.list, o.secrets)
+	return err
+}
+
+// desk is where agents hand over their pods' files.
+func (o *storeOptions) desk(mgr ctrl.Manager, namespaces []string) *archive.Desk {
+	return &archive.Desk{Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), namespaces...), Stores: o.registry}
+}
+
+// addArchive wires what puts results into stores.
+func addArchive(mgr ctrl.Manager, o options) error {
+	stores, namespaces := o.stores.registry, o.namespaces
+	reader := cacheopts.Reader(mgr.GetAPIReader(), namespaces...)
+	gates := &archive.Gates{Clock: clock.RealClock{}}
+	trials := &archive.Trials{
+		Client: mgr.GetClient(), Reader: reader, Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Stores: stores, Gates: gates,
+	}
+	if err := trials.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("add the archive of trials: %w", err)
+	}
+	experiments := &archive.Experiments{Client: mgr.GetClient(), Reader: reader, Stores: stores, Gates: gates,
+		Bundle: func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error {
+			return bundle.Write(ctx, session.Cluster{Client: mgr.GetClient(), Namespace: stored.Namespace}, stored, w)
+		}}
+	if err := experiments.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("add the archive of experiments: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package agent
+
+import (
+	"context"
+
+	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// changeLinks makes links worse, or ends that.
+func (a *Agent) changeLinks(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+	if err := launcher.SleepUntil(ctx, instant); err != nil {
+		return record, err
+	}
+	began := launcher.Monotonic()
+	err = a.links.change(func(worse map[string][]timeline.LinkChange) {
+		if action.Kind == timeline.Degrade {
+			worse[action.ID] = action.Links
+		} else {
+			delete(worse, action.Ends)
+		}
+	})
+	return recordAt(action, instant, began, launcher.Monotonic()), err
+}
+
+// worseNow returns what faults add to the links at this instant, for an agent that comes after another: what that one has recorded, and what was due.
+func worseNow(actions []timeline.Action, recorded func(id string) (protocol.ActionRecord, bool), due func(timeline.Action) bool) map[string][]timeline.LinkChange {
+	worse := map[string][]timeline.LinkChange{}
+	for _, action := range actions {
+		if action.Kind != timeline.Degrade {
+			continue
+		}
+		if record, ok := recorded(action.ID); ok && (record.Error != "" || record.Skipped) || !ok && !due(action) {
+			continue
+		}
+		worse[action.ID] = action.Links
+	}
+	for _, action := range actions {
+		if _, ok := recorded(action.ID); action.Kind == timeline.Restore && (ok || due(action)) {
+			delete(worse, action.Ends)
+		}
+	}
+	return worse
+}

@@ -1,0 +1,341 @@
+package agent
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+const (
+	// handOverLimit is how long handing over may take: the pod is deleted some seconds later.
+	handOverLimit = 75 * time.Second
+	// putLimit and slowestPut bound one upload: putLimit, and as long as the content takes at slowestPut bytes per second.
+	putLimit   = 10 * time.Second
+	slowestPut = 1 << 20
+	// tailSize is how much of the end of a long log is kept, before packing, when it must be kept in the cluster.
+	tailSize = 4 << 20
+
+	handOverFolder = "handover"
+	// AgentLog is the file in OutDir that the agent's own log is written to, too.
+	AgentLog = "agent.log"
+)
+
+// handOver gives the pod's files away when no process of the system runs any more: into the store, by requests that the coordinator presigns, or to the manager,
+// which keeps them in the cluster, when the store does not take them. It returns when all are safe, or as safe as there is time and room for.
+func (a *Agent) handOver(ctx context.Context) {
+	if !a.directive().HandOver {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, handOverLimit)
+	defer cancel()
+	h := &handOver{agent: a, direct: true}
+	err := a.inOutDir(func(out *os.Root) error { return out.MkdirAll(handOverFolder, 0o700) })
+	// The agent's own log is never empty then: a pod of which there is nothing in the store has handed over nothing.
+	a.config.Log.Info("Handing over the pod's files")
+	for _, f := range a.handOverFiles() {
+		if err != nil {
+			break
+		}
+		if err := h.give(limited, f); err != nil && ctx.Err() == nil {
+			a.config.Log.Warn("A file of the pod is not handed over", "file", f.name, "error", err)
+		}
+	}
+	if err != nil {
+		a.config.Log.Warn("No file of the pod is handed over", "error", err)
+	}
+	a.note(func() { a.seen.handedOver = true })
+}
+
+// givenFile is one file to hand over.
+type givenFile struct {
+	name, path string
+	// packed already; a log may be cut to its end.
+	packed, log bool
+}
+
+// handOverFiles lists the pod's files: the raw results first, the logs, and the agent's own log last, which tells of the others.
+func (a *Agent) handOverFiles() []givenFile {
+	d := a.directive()
+	var files []givenFile
+	if d.Client != nil {
+		files = append(files, givenFile{name: protocol.ClientResultFile, path: a.packedResult(), packed: true})
+		if d.Client.Source == "File" && d.Client.Path != protocol.LoadgenResultFile {
+			files = append(files, givenFile{name: "report.gz", path: d.Client.Path})
+		}
+	}
+	for _, c := range d.Containers {
+		files = append(files,
+			givenFile{name: c.Name + ".stdout.gz", path: a.outputFile(c.Name, "Stdout"), log: true},
+			givenFile{name: c.Name + ".stderr.gz", path: a.outputFile(c.Name, "Stderr"), log: true})
+	}
+	return append(files, givenFile{name: "agent.log.gz", path: filepath.Join(a.config.OutDir, AgentLog), log: true})
+}
+
+// packedResult is where a client's packed results are kept until they are handed over.
+func (a *Agent) packedResult() string {
+	return filepath.Join(a.config.OutDir, protocol.ClientResultFile)
+}
+
+// handOver is the way that files take now.
+type handOver struct {
+	agent  *Agent
+	direct bool // the store has not failed yet
+}
+
+// inOutDir works in OutDir, which is shared with users' processes: no symbolic link that they leave there leads out of it.
+func (a *Agent) inOutDir(f func(out *os.Root) error) error {
+	out, err := os.OpenRoot(a.config.OutDir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(out), out.Close())
+}
+
+// openShared opens a file of a shared volume for reading. It follows no link out of the volume, where the agent's own token is, and waits for no pipe.
+func (a *Agent) openShared(path string) (*os.File, error) {
+	folder, name, err := locate(append(slices.Clone(a.config.FileRoots), a.config.OutDir), path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, file.Close(), fmt.Errorf("%s is no file", path))
+	}
+	return file, nil
+}
+
+// give hands one file over. One that is not there, or empty, is none.
+func (h *handOver) give(ctx context.Context, f givenFile) error {
+	size, err := h.size(f.path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && size == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	path := f.path
+	if !f.packed {
+		if path, err = h.pack(f, size); err != nil {
+			return err
+		}
+	}
+	u, err := h.agent.describeUpload(f.name, path)
+	if err != nil {
+		return err
+	}
+	if u.Size > protocol.UploadLimit {
+		return fmt.Errorf("it has %d bytes packed; %d are taken", u.Size, int64(protocol.UploadLimit))
+	}
+	if h.direct {
+		if err = h.put(ctx, u, path); err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		h.direct = false
+		h.agent.config.Log.Warn("The store takes no file from here; the manager keeps them", "file", f.name, "error", err)
+	}
+	if f.log && u.Size > protocol.KeepLimit {
+		f.name = strings.TrimSuffix(f.name, ".gz") + ".tail.gz"
+		tail, err := h.pack(f, tailSize)
+		if err != nil {
+			return err
+		}
+		if u, err = h.agent.describeUpload(f.name, tail); err != nil {
+			return err
+		}
+		path = tail
+	}
+	return h.agent.keep(ctx, u, path)
+}
+
+func (h *handOver) size(path string) (int64, error) {
+	file, err := h.agent.openShared(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// pack compresses the last bytes of a file into one of the agent's own, which goes with the pod.
+func (h *handOver) pack(f givenFile, last int64) (path string, err error) {
+	from, err := h.agent.openShared(f.path)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	end, err := from.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = from.Seek(max(0, end-last), io.SeekStart)
+	}
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(handOverFolder, f.name)
+	return filepath.Join(h.agent.config.OutDir, name), h.agent.inOutDir(func(out *os.Root) error {
+		to, err := out.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+		if err != nil {
+			return err
+		}
+		zip := gzip.NewWriter(to)
+		_, err = io.Copy(zip, io.LimitReader(from, last))
+		return errors.Join(err, zip.Close(), to.Close())
+	})
+}
+
+func (a *Agent) describeUpload(name, path string) (protocol.Upload, error) {
+	file, err := a.openShared(path)
+	if err != nil {
+		return protocol.Upload{}, err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, file)
+	return protocol.Upload{Name: name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
+}
+
+// put puts a file into the store, with one more attempt when the first one fails.
+func (h *handOver) put(ctx context.Context, u protocol.Upload, path string) error {
+	err := h.putOnce(ctx, u, path)
+	var status *statusError
+	if err == nil || errors.As(err, &status) || !pause(ctx, time.Second) {
+		return err
+	}
+	return h.putOnce(ctx, u, path)
+}
+
+func (h *handOver) putOnce(ctx context.Context, u protocol.Upload, path string) error {
+	body, err := json.Marshal(u)
+	if err != nil {
+		return err
+	}
+	var ticket protocol.Ticket
+	if err := h.agent.coordinator.ask(ctx, "/v1/upload", "application/json", body, &ticket); err != nil {
+		return err
+	}
+	file, err := h.agent.openShared(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	ctx, cancel := context.WithTimeout(ctx, putLimit+time.Duration(u.Size)*time.Second/slowestPut)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, ticket.Method, ticket.URL, file)
+	if err != nil {
+		return errors.New("the store's address is none") // not the error, which has the URL and with it the signature
+	}
+	request.ContentLength = u.Size
+	for name, value := range ticket.Header {
+		request.Header.Set(name, value)
+	}
+	client, err := storeClient(ticket.CA)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	var withURL *url.Error
+	if errors.As(err, &withURL) {
+		err = withURL.Err // the URL is as good as a credential
+	}
+	if err != nil {
+		return fmt.Errorf("put it into the store: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 512)) // the status alone says enough
+		return fmt.Errorf("put it into the store: it answers %s: %s", response.Status, between(string(text), "<Code>", "</Code>"))
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
+	return err
+}
+
+// between gives what stands between two words, so that nothing else of an answer gets into a log.
+func between(text, before, after string) string {
+	_, text, _ = strings.Cut(text, before)
+	text, _, found := strings.Cut(text, after)
+	if !found {
+		return ""
+	}
+	return text
+}
+
+// storeClient trusts the store's own CA, if it has one. It uses no proxy: pods reach the store as the manager does, or hand over to that.
+func storeClient(ca string) (*http.Client, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM([]byte(ca)) {
+			return nil, errors.New("the store's CA is no certificate")
+		}
+	}
+	dialer := &net.Dialer{Timeout: 3 * time.Second, Control: markSocket, Resolver: &net.Resolver{PreferGo: true, Dial: dialMarked}}
+	return &http.Client{Transport: &http.Transport{
+		DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: putLimit, DisableKeepAlives: true,
+	}}, nil
+}
+
+// keep gives a file to the manager, part by part.
+func (a *Agent) keep(ctx context.Context, u protocol.Upload, path string) error {
+	file, err := a.openShared(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, u.Size))
+	if err != nil {
+		return err
+	}
+	return a.keepContent(ctx, u, content)
+}
+
+func (a *Agent) keepContent(ctx context.Context, u protocol.Upload, content []byte) error {
+	query := url.Values{"name": {u.Name}, "sha256": {u.SHA256}, "size": {strconv.FormatInt(u.Size, 10)}}
+	reader := bytes.NewReader(content)
+	for part := 0; part == 0 || reader.Len() > 0; part++ {
+		data, err := io.ReadAll(io.LimitReader(reader, protocol.PartLimit))
+		if err != nil {
+			return err
+		}
+		query.Set("part", strconv.Itoa(part))
+		if err := a.coordinator.sendUntilTaken(ctx, "/v1/keep?"+query.Encode(), data); err != nil {
+			return fmt.Errorf("have the manager keep it: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package agent_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+func init() { roles["foreign"] = playForeign }
+
+// playForeign is a client that knows nothing of Assay: it writes lines of its own kind to a file, with the wall clock, between other output, and ends.
+func playForeign() {
+	file, err := os.Create(os.Getenv("OUT") + "/ops.log")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Fprintln(file, "warming up ...")
+	for i := range 40 {
+		status := "ok"
+		if i%4 == 3 {
+			status = "conflict"
+		}
+		fmt.Fprintf(file, "op=read end=%d took=2.5 status=%s\n", time.Now().UnixMicro(), status)
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := file.Close(); err != nil {
+		panic(err)
+	}
+}
+
+func TestAForeignClientsReportIsReadAsItsSystemSays(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("client")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "client", Command: []string{self(t)}, Env: []string{roleVariable + "=foreign"}}}
+		d.Client = &protocol.Client{Format: "RegularExpression", Source: "File", Path: p.out + "/ops.log", Index: 0, FirstClient: 0, Clients: 1, Records: &results.Records{
+			Pattern: `^op=\w+ end=(?P<end>\d+) took=(?P<took>[0-9.]+) status=(?P<status>\w+)$`,
+			Latency: results.RecordLatency{From: "took", Unit: "ms"},
+			Instant: results.RecordInstant{From: "end", Unit: "us", Clock: results.ClockWall, Of: results.OfEnd},
+			Outcome: &results.RecordOutcome{From: "status", Committed: []string{"ok"}, Aborted: []string{"conflict"}},
+		}}
+		d.Start = true
+	})
+	c.await("is at the barrier", func(r protocol.Report) bool { return r.AtBarrier })
+	runSoon(c, 300*time.Millisecond)
+	c.await("is over", func(r protocol.Report) bool { return r.Over })
+	client := sentResults(t, c)
+	counters := client.Counters
+	// 40 lines, 10 ms apart and more, with a window of 300 ms somewhere among them: at most 31 lines are in it, of which one in four is an abort.
+	if counters.Committed < 1 || counters.Aborted < 1 || counters.Committed+counters.Aborted > 31 {
+		t.Errorf("%d committed and %d aborted in the window", counters.Committed, counters.Aborted)
+	}
+	if client.Driver["otherLines"] != 1 {
+		t.Errorf("driver counters %v, want one other line", client.Driver)
+	}
+	h, err := results.DecodeHistogram(client.Latency)
+	if err != nil || h.Count() != counters.Committed || h.Max().Round(10*time.Microsecond) != 2500*time.Microsecond {
+		t.Errorf("%v, the longest of %d latencies is %v, want 2.5ms of %d", err, h.Count(), h.Max(), counters.Committed)
+	}
+}

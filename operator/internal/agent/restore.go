@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+// restoreNetwork ends what is done to the pod's network, whoever began it: cuts and silence first, so that nothing that was held back leaves through them.
+// Without NET_ADMIN nothing can have been done. What is not known to have been done is looked for all the same, as far as this kernel can be asked.
+func (a *Agent) restoreNetwork() error {
+	if allowed := mayShape(); allowed != nil {
+		return nil //nolint:nilerr // there is nothing to put back, and no right to look
+	}
+	a.mu.Lock()
+	filtered, shaped := a.journal.Filtered, a.journal.Shaped
+	a.mu.Unlock()
+	var wrong []error
+	for _, remove := range []func() error{a.cuts.remove, a.silence.remove} {
+		if err := remove(); err != nil && filtered {
+			wrong = append(wrong, err)
+		}
+	}
+	switch {
+	case a.links.shaped():
+		wrong = append(wrong, a.links.remove())
+	case shaped != "" || leftShaped():
+		for _, backend := range a.config.Backends {
+			if err := a.removeShaping(backend); err != nil && (backend.Name == shaped || shaped == "" && leftShaped()) {
+				wrong = append(wrong, err)
+			}
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return fmt.Errorf("put the pod's network back: %w", err)
+	}
+	if shaped != "" || filtered {
+		a.record(func(j *journal) { j.Shaped, j.Filtered = "", false })
+	}
+	return nil
+}
+
+// removeShaping takes away what an agent before this one left.
+func (a *Agent) removeShaping(backend Backend) error {
+	var peers []protocol.NetworkPeer
+	if n := a.directive().Network; n != nil {
+		peers = n.Peers
+	}
+	device, err := deviceTo(peers)
+	if err != nil {
+		return err
+	}
+	shaper, err := backend.Open(device)
+	if err != nil {
+		return err
+	}
+	return errors.Join(shaper.Remove(), shaper.Close())
+}
+
+// What the backends call their own: the handle of a root qdisc, and the beginning of a table's name.
+const (
+	shapingHandle = 0xa55a << 16
+	shapingTable  = "assay_delay"
+)
+
+// leftShaped looks for what a backend left, without opening one.
+func leftShaped() bool {
+	links, _ := netlink.LinkList() // what cannot be listed cannot have been changed
+	for _, link := range links {
+		qdiscs, _ := netlink.QdiscList(link)
+		if slices.ContainsFunc(qdiscs, func(q netlink.Qdisc) bool { return q.Attrs().Handle == shapingHandle }) {
+			return true
+		}
+	}
+	conn, err := nftables.New()
+	if err != nil {
+		return false
+	}
+	tables, _ := conn.ListTables()
+	return slices.ContainsFunc(tables, func(t *nftables.Table) bool { return strings.HasPrefix(t.Name, shapingTable) })
+}

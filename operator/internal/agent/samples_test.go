@@ -1,0 +1,99 @@
+package agent_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// newLimit makes a control group with a limit of a tenth of a processor, of whichever version this machine has, and returns what puts a process into it.
+func newLimit(t *testing.T) (admit func(pid int)) {
+	t.Helper()
+	const root = "/sys/fs/cgroup"
+	name := fmt.Sprintf("assay-test-%d", os.Getpid())
+	set := func(path, value string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(value), 0); err != nil {
+			t.Skipf("no control group can be made here: %v", err)
+		}
+	}
+	var dirs []string
+	add := func(dir string) {
+		t.Helper()
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Skipf("no control group can be made here: %v", err)
+		}
+		dirs = append(dirs, dir)
+		t.Cleanup(func() {
+			// Those that were in it have been killed; the kernel may still be about it.
+			for deadline := time.Now().Add(5 * time.Second); os.Remove(dir) != nil; time.Sleep(10 * time.Millisecond) {
+				if _, err := os.Stat(dir); err != nil || time.Now().After(deadline) {
+					return
+				}
+			}
+		})
+	}
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
+		set(filepath.Join(root, "cgroup.subtree_control"), "+cpu +memory")
+		add(filepath.Join(root, name))
+		set(filepath.Join(root, name, "cpu.max"), "10000 100000")
+	} else {
+		for _, controller := range []string{"cpu", "cpuacct", "memory"} {
+			add(filepath.Join(root, controller, name))
+		}
+		set(filepath.Join(root, "cpu", name, "cpu.cfs_quota_us"), "10000")
+	}
+	return func(pid int) {
+		for _, dir := range dirs {
+			set(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid))
+		}
+	}
+}
+
+// A container that wants a processor and may have a tenth of one is seen to be held back, and the one beside it is not.
+func TestAThrottledContainerIsSeen(t *testing.T) {
+	admit := newLimit(t)
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	admit(p.launch("replica").Process.Pid)
+	p.launch("helper")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell(`while :; do :; done`)}, {Name: "helper", Command: shell(`exec sleep 1000`)}}
+		d.Start = true
+	})
+	c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
+	c.direct(func(d *protocol.Directive) {
+		d.Run = &protocol.Run{ZeroUnixNanos: time.Now().Add(1200 * time.Millisecond).UnixNano(),
+			Windows: timeline.Windows{WarmUp: time.Second, Measure: 3 * time.Second}}
+	})
+	r := c.await("says what was used", func(r protocol.Report) bool { return r.Resources != nil }).Resources
+	if len(r.Containers) != 2 || len(r.Unmeasured) != 0 || r.Seconds < 2.9 || r.Seconds > 3.001 {
+		t.Fatalf("resources are %+v", r)
+	}
+	busy, idle := r.Containers[0], r.Containers[1]
+	// The shell wants all of a processor, and gets at most its tenth of each period: less on a busy machine, and hence is not always at its limit.
+	if busy.Name != "replica" || busy.LimitCores != 0.1 || busy.CPUMeanCores > 0.13 || busy.CPUMeanCores <= 0 || busy.ThrottledShare < 0.1 || busy.ThrottledSeconds < 0.05 {
+		t.Errorf("the container with a limit: %+v", busy)
+	}
+	if idle.ThrottledShare != 0 || idle.LimitCores != 0 {
+		t.Errorf("the container without one: %+v", idle)
+	}
+	if r.ThrottledShare != busy.ThrottledShare {
+		t.Errorf("the pod is throttled in %v, its worst container in %v", r.ThrottledShare, busy.ThrottledShare)
+	}
+	if r.Node.CPUs != runtime.NumCPU() || r.Node.BusyShare <= 0 || r.Node.StealShare < 0 || r.Node.SwitchesPerSecond <= 0 {
+		t.Errorf("the node: %+v", r.Node)
+	}
+	if s := r.Series; s == nil || s.IntervalMillis != 1000 || s.FirstMillis != -1000 || len(s.CPUMillicores) != 5 || s.ThrottledPermille[1]+s.ThrottledPermille[2]+s.ThrottledPermille[3] < 300 ||
+		s.MemoryKiB[2] <= 0 {
+		t.Errorf("over time: %+v", s)
+	}
+}

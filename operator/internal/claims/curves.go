@@ -1,0 +1,184 @@
+package claims
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	celast "github.com/google/cel-go/common/ast"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// maxTrendTrials bounds the work of a trend, which looks at every pair. Of more trials, the mean of each point is taken.
+const maxTrendTrials = 500
+
+// curve lists the points with these coordinates along an axis, in order of its values if they are numbers. It notes what is missing.
+func (r *run) curve(at []coordinate, along string, least int) []results.PointResult {
+	found := r.find(at)
+	if !slices.ContainsFunc(found, func(p results.PointResult) bool { _, ok := p.Coordinates[along]; return ok }) || len(found) < least {
+		r.missing = append(r.missing, fmt.Sprintf("%d points along %s have %s, and %d are needed", len(found), along, showCoordinates(at), least))
+		return nil
+	}
+	place := func(p results.PointResult) float64 { x, _ := axisNumber(p.Coordinates[along]); return x }
+	slices.SortStableFunc(found, func(p, q results.PointResult) int { return cmp.Compare(place(p), place(q)) })
+	for i := 1; i < len(found); i++ {
+		if found[i].Coordinates[along] == found[i-1].Coordinates[along] {
+			r.missing = append(r.missing, fmt.Sprintf("several points match %s at %s=%s", showCoordinates(at), along, found[i].Coordinates[along]))
+			return nil
+		}
+	}
+	return found
+}
+
+// knee is a metric at the knee of the latency-throughput curve along an axis. The curve that ends before its knee gives a lower bound.
+func (r *run) knee(a arguments, u unit) quantity {
+	points := r.curve(a.at, a.along, 3)
+	var curve []stats.CurvePoint
+	for _, p := range points {
+		throughput, latency := r.valuesAt(p, metric{name: stats.Throughput}), r.valuesAt(p, metric{name: stats.MeanLatency})
+		if len(throughput) > 0 && len(latency) > 0 {
+			curve = append(curve, stats.CurvePoint{Throughput: stats.Aggregate(throughput).Mean, Latency: stats.Aggregate(latency).Mean})
+		}
+	}
+	if len(r.missing) > 0 {
+		return quantity{}
+	}
+	k, err := stats.FindKnee(curve)
+	if err != nil {
+		r.missing = append(r.missing, err.Error())
+		return quantity{}
+	}
+	at := points[k.Index]
+	r.remarks = append(r.remarks, "the knee is at "+showPoint(at.Coordinates))
+	q := r.meanAt(at, a.metric, u)
+	if slices.Contains(k.Cautions, stats.Unsaturated) {
+		r.remarks = append(r.remarks, stats.Unsaturated.Text())
+		for m, g := range q.gradient {
+			delete(q.gradient, m)
+			m.atLeast = true
+			q.gradient[m] = g
+		}
+	}
+	return q
+}
+
+// series is a metric along an axis.
+func (r *run) series(points []results.PointResult, along string, m metric) stats.Series {
+	var s stats.Series
+	for _, p := range points {
+		x, ok := axisNumber(p.Coordinates[along])
+		if !ok {
+			r.missing = append(r.missing, fmt.Sprintf("axis %s has the value %s, which is no number", along, p.Coordinates[along]))
+		}
+		s.X, s.Samples = append(s.X, x), append(s.Samples, r.valuesAt(p, m))
+	}
+	return s
+}
+
+// crossover is where the curves of two variants cross.
+func (r *run) crossover(a arguments) quantity {
+	var curves [2]stats.Series
+	q := quantity{unit: plain}
+	for i, variant := range a.pair {
+		curves[i] = r.series(r.curve(append(slices.Clone(a.at), variant), a.along, 2), a.along, a.metric)
+		for _, xs := range curves[i].Samples {
+			q.counts = append(q.counts, len(xs))
+		}
+	}
+	if len(r.missing) > 0 {
+		return quantity{}
+	}
+	// Always the same draws: the same trials give the same verdict.
+	c, err := stats.Crossover(curves[0], curves[1], rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		r.missing = append(r.missing, err.Error())
+		return quantity{}
+	}
+	for _, caution := range c.Cautions {
+		if caution == stats.ManyCrossings || caution == stats.FewSamples {
+			r.remarks = append(r.remarks, caution.Text())
+		}
+	}
+	switch {
+	case slices.Contains(c.Cautions, stats.NoCrossing):
+		r.counts = append(r.counts, q.counts...)
+		r.unknown = slices.Min(q.counts) < 2
+		return quantity{absent: stats.NoCrossing.Text(), contradicted: apart(curves[0], curves[1])}
+	case !c.Known && slices.Min(q.counts) > 1:
+		r.remarks = append(r.remarks, "in more than 2.5% of the bootstrap's draws the curves do not cross: whether they do is open")
+	}
+	q.value, q.own = c.Value, &c.Estimate
+	return q
+}
+
+// apart reports whether one curve lies above the other at every point, by the interval of the difference there.
+func apart(a, b stats.Series) bool {
+	above, below := 0, 0
+	for i := range a.X {
+		d := stats.Difference(stats.Aggregate(a.Samples[i]), stats.Aggregate(b.Samples[i]))
+		switch {
+		case d.Known && d.Low > 0:
+			above++
+		case d.Known && d.High < 0:
+			below++
+		}
+	}
+	return above == len(a.X) || below == len(a.X)
+}
+
+// trendLevel is the P below which a trend is one: that of a 95% interval.
+const trendLevel = 0.05
+
+// decide evaluates a function that is a statement by itself.
+func (r *run) decide(call celast.CallExpr, id int64) truth {
+	a, err := r.arguments(call, id)
+	if err != nil {
+		r.missing = append(r.missing, err.Error())
+		return unsettled
+	}
+	if functions[call.FunctionName()].points == ofTwoVariants {
+		return r.different(a)
+	}
+	return r.trend(a, call.FunctionName())
+}
+
+// trend decides whether a metric rises or falls along an axis.
+func (r *run) trend(a arguments, direction string) truth {
+	s := r.series(r.curve(a.at, a.along, 3), a.along, a.metric)
+	if len(r.missing) > 0 {
+		return unsettled
+	}
+	var x, y []float64
+	for i, xs := range s.Samples {
+		for _, v := range xs {
+			x, y = append(x, s.X[i]), append(y, v)
+		}
+	}
+	if len(x) > maxTrendTrials {
+		x, y = nil, nil
+		for i, xs := range s.Samples {
+			x, y = append(x, s.X[i]), append(y, stats.Aggregate(xs).Mean)
+		}
+	}
+	t, err := stats.FindTrend(x, y)
+	if err != nil {
+		r.missing = append(r.missing, err.Error())
+		return unsettled
+	}
+	verdict := unsettled
+	if t.P < trendLevel {
+		verdict = fails
+		if (t.Statistic > 0) == (direction == "increasing") {
+			verdict = holds
+		}
+	}
+	note := fmt.Sprintf("%s along %s %s: Kendall's tau %.2f, P %.2g over %d trials, median slope %.3g", direction, a.along, verdict, t.Statistic, t.P, len(x), t.Slope)
+	if len(x) < 5 {
+		note += "; a trend needs five trials, since four in perfect order have P 0.083"
+	}
+	r.notes = append(r.notes, note)
+	return verdict
+}

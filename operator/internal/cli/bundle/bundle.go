@@ -1,0 +1,113 @@
+// Package bundle is "kubectl assay bundle": everything about an experiment in one file, for an artifact repository. It only reads the cluster.
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/report/archive"
+)
+
+// Options of the verb.
+type Options struct {
+	Name   string
+	Output string
+}
+
+// Command is the verb.
+func Command(s *session.Session) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "bundle NAME -o FILE.tar.gz",
+		Short: "Put an experiment with all its results into one file",
+		Long: "Put an experiment's spec, its Systems as they were frozen, the results, histogram and timeline of every trial, and the report into an archive, with checksums.\n" +
+			"The same results give the same bytes with the same version of this command. \"kubectl assay report --file FILE\" reads it without a cluster.\n\n" +
+			"The Systems are kept with the Experiment: make the bundle before you delete it. The results stay.",
+		Example: "  kubectl assay bundle failure-fp -o failure-fp.tar.gz\n" +
+			"  kubectl assay report --file failure-fp.tar.gz -o report.html",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return Run(cmd.Context(), s, o)
+		},
+	}
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "the file to write; its name ends in .tar.gz or .tgz")
+	_ = cmd.MarkFlagRequired("output") // fails only for a flag that is not there
+	return cmd
+}
+
+// Run writes the bundle, first beside its place, so that no half of one is taken for it.
+func Run(ctx context.Context, s *session.Session, o Options) error {
+	if !strings.HasSuffix(o.Output, ".tar.gz") && !strings.HasSuffix(o.Output, ".tgz") {
+		return fmt.Errorf("-o %s: a bundle is a compressed tar file; give it a name that ends in .tar.gz or .tgz", o.Output)
+	}
+	cluster, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	run, err := find(ctx, cluster, o.Name)
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(o.Output), filepath.Base(o.Output)+".part-*")
+	if err != nil {
+		return fmt.Errorf("write the bundle: %w", err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // gone once it has its name
+	written := run.write(ctx, file)
+	if written == nil {
+		written = file.Chmod(0o644) // #nosec G302 -- a bundle is for others to read
+	}
+	if err := errors.Join(written, file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), o.Output); err != nil {
+		return fmt.Errorf("write the bundle: %w", err)
+	}
+	fmt.Fprintf(s.Err, "Bundle of experiment %s with %d trials written to %s\n", run.results.Name, run.trials, o.Output)
+	for _, l := range run.leftOut {
+		fmt.Fprintf(s.Err, "Left out: %s\n", l)
+	}
+	return nil
+}
+
+// write writes all files. What needs the trials comes after them.
+func (r *run) write(ctx context.Context, w io.Writer) error {
+	written := r.results.Written
+	if r.results.Completed != nil {
+		written = *r.results.Completed
+	}
+	bundle := archive.NewWriter(w, r.results.Name, written)
+	for _, step := range []func(context.Context, *archive.Writer) error{r.writeSpec, r.writeSystems, r.writeTrials, r.writeReports, r.writeVersions, r.writeReadme} {
+		if err := step(ctx, bundle); err != nil {
+			return err
+		}
+	}
+	return bundle.Close()
+}
+
+// file of a bundle.
+type file struct {
+	name string
+	data []byte
+}
+
+// addAll adds files in the order of their names.
+func addAll(bundle *archive.Writer, files []file) error {
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	for _, f := range files {
+		if err := bundle.Add(f.name, f.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

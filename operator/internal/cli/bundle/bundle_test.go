@@ -1,0 +1,197 @@
+package bundle_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/bundle"
+	"assay.dev/assay/operator/internal/cli/report"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/results"
+)
+
+func configMap(name, kind string, data map[string]string) *corev1.ConfigMap {
+	labels := map[string]string{v1alpha1.LabelResults: kind, v1alpha1.LabelExperiment: "e"}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: labels}, Data: data}
+}
+
+// objects are the results of an experiment with a valid, an invalid and a lost trial, and Systems as frozen for it and for another one.
+func objects(t *testing.T) []client.Object {
+	t.Helper()
+	completed := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	h := results.NewHistogram()
+	for i := range 200 {
+		h.Record(time.Duration(i+1) * time.Millisecond)
+	}
+	latency, err := h.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := results.EncodeExperiment(results.Experiment{
+		Name: "e", UID: "u1", Completed: &completed, Planned: 2, Points: []results.PointResult{{Valid: 1}},
+		Trials: []results.TrialLine{
+			{Name: "e-0", Number: 0, Outcome: "Succeeded", ConfigMap: "e-0-results"}, {Name: "e-1", Number: 1, Outcome: "Invalid", ConfigMap: "e-1-results"},
+			{Name: "e-2", Number: 2, Outcome: "Failed", ConfigMap: "e-2-results"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []client.Object{configMap("e-results", "experiment", map[string]string{"results.json": string(e), "spec.json": `{"systems":[{"name":"etcd"}]}`})}
+	for name, outcome := range map[string]string{"e-0": "Succeeded", "e-1": "Invalid"} {
+		b, err := results.EncodeTrial(results.Trial{Name: name, Outcome: outcome, Latency: latency, Pods: []results.Pod{{Part: "replica", Images: "sha256:1", Kernel: "6.1"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, configMap(name+"-results", "trial", map[string]string{"trial.json": string(b), "timeline.csv": "startMillis\n"}))
+	}
+	for name, owner := range map[string]string{"of-this": "u1", "of-another": "u2"} {
+		all = append(all, &appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: "ns", Labels: map[string]string{v1alpha1.LabelExperiment: "e", v1alpha1.LabelSystem: name},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "assay.dev/v1alpha1", Kind: "Experiment", Name: "e", UID: types.UID(owner)}},
+			},
+			Data: runtime.RawExtension{Raw: []byte(`{"replicas":"2 * f + 1"}`)},
+		})
+	}
+	return all
+}
+
+func newSession(t *testing.T, objects ...client.Object) (*session.Session, *bytes.Buffer) {
+	t.Helper()
+	scheme, err := session.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	said := &bytes.Buffer{}
+	return &session.Session{Out: &bytes.Buffer{}, Err: said, Connect: func() (session.Cluster, error) { return session.Cluster{Client: c, Namespace: "ns"}, nil }}, said
+}
+
+func makeBundle(t *testing.T, objects ...client.Object) (path string, said string) {
+	t.Helper()
+	s, errOut := newSession(t, objects...)
+	path = filepath.Join(t.TempDir(), "e.tar.gz")
+	if err := bundle.Run(t.Context(), s, bundle.Options{Name: "e", Output: path}); err != nil {
+		t.Fatal(err)
+	}
+	return path, errOut.String()
+}
+
+func TestBundleHoldsEverything(t *testing.T) {
+	path, said := makeBundle(t, objects(t)...)
+	if !strings.Contains(said, "with 2 trials written to "+path) || !strings.Contains(said, "Left out: the results of 1 of 3 trials, whose ConfigMaps are gone") {
+		t.Errorf("it says: %s", said)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	content := map[string]string{}
+	if err := archive.Read(bytes.NewReader(data), func(string) bool { return true }, func(name string, data []byte) error {
+		names, content[name] = append(names, name), string(data)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"experiment.yaml", "systems/of-this.yaml",
+		"trials/e-0/latency.hdr.base64", "trials/e-0/timeline.csv", "trials/e-0/trial.json", "trials/e-1/latency.hdr.base64", "trials/e-1/timeline.csv", "trials/e-1/trial.json",
+		"network.csv", "plots/cdf-01-latency.png", "plots/cdf-01-latency.svg", "points.csv", "recovery.csv", "report.html", "report.md", "resources.csv", "results.json", "versions.json", "README.md",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]string{
+		"experiment.yaml": "kind: Experiment\nmetadata:\n  name: e\nspec:\n  systems:\n  - name: etcd\n", "systems/of-this.yaml": "kind: System\nmetadata:\n  name: of-this\nspec:\n  replicas: 2 * f + 1\n",
+		"versions.json": `"sha256:1"`, "README.md": "Left out: the results of 1 of 3 trials", "report.html": "Latency distributions",
+	} {
+		if !strings.Contains(content[name], want) {
+			t.Errorf("%s does not contain %q:\n%s", name, want, content[name])
+		}
+	}
+	if _, err := results.DecodeHistogram(strings.TrimSpace(content["trials/e-0/latency.hdr.base64"])); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSameResultsGiveTheSameBytes(t *testing.T) {
+	first, _ := makeBundle(t, objects(t)...)
+	second, _ := makeBundle(t, objects(t)...)
+	a, errA := os.ReadFile(first)
+	b, errB := os.ReadFile(second)
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		t.Errorf("%d and %d bytes differ (%v, %v)", len(a), len(b), errA, errB)
+	}
+}
+
+// The report of a bundle is the one that was put in it.
+func TestReportReadsABundle(t *testing.T) {
+	path, _ := makeBundle(t, objects(t)...)
+	out := &bytes.Buffer{}
+	offline := &session.Session{Out: out, Err: &bytes.Buffer{}, Connect: func() (session.Cluster, error) { return session.Cluster{}, errors.New("no cluster") }}
+	if err := report.Run(t.Context(), offline, report.Options{File: path, Output: "markdown"}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed string
+	if err := archive.Read(bytes.NewReader(data), func(n string) bool { return n == "report.md" }, func(_ string, data []byte) error { packed = string(data); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(packed, out.String()); diff != "" || !strings.Contains(packed, "kernel: 6.1") {
+		t.Errorf("(-in the bundle +made of it):\n%s", diff)
+	}
+}
+
+func TestSystemsThatAreGoneAreNamed(t *testing.T) {
+	_, said := makeBundle(t, objects(t)[:3]...)
+	if !strings.Contains(said, "Left out: the Systems, which were kept with the Experiment: it is gone") {
+		t.Errorf("it says: %s", said)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	folder := t.TempDir()
+	for name, tc := range map[string]struct {
+		o    bundle.Options
+		want string
+	}{
+		"another form":  {bundle.Options{Name: "e", Output: filepath.Join(folder, "e.zip")}, "give it a name that ends in .tar.gz or .tgz"},
+		"no experiment": {bundle.Options{Name: "f", Output: filepath.Join(folder, "f.tgz")}, "experiment f is not in namespace ns"},
+		"no folder":     {bundle.Options{Name: "e", Output: filepath.Join(folder, "none", "e.tgz")}, "write the bundle"},
+	} {
+		s, _ := newSession(t, objects(t)...)
+		if err := bundle.Run(t.Context(), s, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want: %s", name, err, tc.want)
+		}
+	}
+	broken := objects(t)
+	broken[1].(*corev1.ConfigMap).Data["trial.json"] = "{"
+	s, _ := newSession(t, broken...)
+	if err := bundle.Run(t.Context(), s, bundle.Options{Name: "e", Output: filepath.Join(folder, "e.tgz")}); err == nil || !strings.Contains(err.Error(), "results of trial") {
+		t.Errorf("a trial that cannot be read: %v", err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v (%v)", left, err)
+	}
+}

@@ -1,0 +1,224 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	from "assay.dev/assay/operator/internal/cli/report"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// trialPage is how many trials' results are read at a time: each may take a megabyte.
+const trialPage = 20
+
+// run is a run of an experiment whose bundle is made.
+type run struct {
+	cluster session.Cluster
+	results results.Experiment
+	stored  corev1.ConfigMap
+	details report.Details
+	trials  int
+	leftOut []string
+}
+
+// find reads the results of a run and the ConfigMap that they are in.
+func find(ctx context.Context, cluster session.Cluster, name string) (*run, error) {
+	stored, err := from.FindStored(ctx, cluster, name)
+	if err != nil {
+		return nil, err
+	}
+	e, err := from.Decode(stored)
+	if err != nil {
+		return nil, fmt.Errorf("results of experiment %s: %w", name, err)
+	}
+	return &run{cluster: cluster, results: e, stored: stored}, nil
+}
+
+// writeSpec writes the Experiment as it could be applied again.
+func (r *run) writeSpec(_ context.Context, bundle *archive.Writer) error {
+	spec, ok := r.stored.Data[from.SpecKey]
+	if !ok {
+		r.leftOut = append(r.leftOut, "the spec, which is not with the results")
+		return nil
+	}
+	return addYAML(bundle, from.ExperimentFile, "Experiment", r.results.Name, []byte(spec))
+}
+
+// writeSystems writes the Systems as they were when the experiment was accepted.
+func (r *run) writeSystems(ctx context.Context, bundle *archive.Writer) error {
+	var list appsv1.ControllerRevisionList
+	labels := client.MatchingLabels{v1alpha1.LabelExperiment: r.results.Name}
+	if err := r.cluster.Client.List(ctx, &list, client.InNamespace(r.cluster.Namespace), labels); err != nil {
+		r.leftOut = append(r.leftOut, fmt.Sprintf("the Systems, which cannot be read: %v", err))
+		return nil
+	}
+	ofThis := slices.DeleteFunc(list.Items, func(c appsv1.ControllerRevision) bool {
+		return !slices.ContainsFunc(c.OwnerReferences, func(o metav1.OwnerReference) bool { return string(o.UID) == r.results.UID })
+	})
+	if len(ofThis) == 0 {
+		r.leftOut = append(r.leftOut, "the Systems, which were kept with the Experiment: it is gone")
+	}
+	slices.SortFunc(ofThis, func(a, b appsv1.ControllerRevision) int {
+		return cmp.Or(strings.Compare(a.Labels[v1alpha1.LabelSystem], b.Labels[v1alpha1.LabelSystem]), strings.Compare(a.Name, b.Name))
+	})
+	for _, c := range ofThis {
+		system := c.Labels[v1alpha1.LabelSystem]
+		if err := addYAML(bundle, "systems/"+system+".yaml", "System", system, c.Data.Raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addYAML writes an object of ours from its spec as JSON.
+func addYAML(bundle *archive.Writer, file, kind, name string, spec []byte) error {
+	object := map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind, "metadata": map[string]string{"name": name}, "spec": json.RawMessage(spec)}
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return fmt.Errorf("bundle: write %s %s as YAML: %w", kind, name, err)
+	}
+	return bundle.Add(file, text)
+}
+
+// writeTrials writes what is kept of each trial, valid or not, in its own folder: the whole results, and apart from them what other programs read more easily.
+func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
+	lines := slices.SortedFunc(slices.Values(r.results.Trials), func(a, b results.TrialLine) int { return cmp.Compare(a.Number, b.Number) })
+	missing := 0
+	for page := range slices.Chunk(lines, trialPage) {
+		stored, err := r.readTrials(ctx, page)
+		if err != nil {
+			return err
+		}
+		for _, line := range page {
+			c, ok := stored[line.ConfigMap]
+			if !ok {
+				missing++
+				continue
+			}
+			if err := r.writeTrial(bundle, line, c); err != nil {
+				return err
+			}
+		}
+	}
+	if missing > 0 {
+		r.leftOut = append(r.leftOut, fmt.Sprintf("the results of %d of %d trials, whose ConfigMaps are gone", missing, len(lines)))
+	}
+	return nil
+}
+
+func (r *run) readTrials(ctx context.Context, lines []results.TrialLine) (map[string]corev1.ConfigMap, error) {
+	stored := map[string]corev1.ConfigMap{}
+	for _, l := range lines {
+		if l.ConfigMap == "" {
+			continue
+		}
+		var c corev1.ConfigMap
+		err := r.cluster.Client.Get(ctx, client.ObjectKey{Namespace: r.cluster.Namespace, Name: l.ConfigMap}, &c)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("bundle: get the results of trial %s, ConfigMap %s: %w", l.Name, l.ConfigMap, err)
+		}
+		if err == nil {
+			stored[l.ConfigMap] = c
+		}
+	}
+	return stored, nil
+}
+
+func (r *run) writeTrial(bundle *archive.Writer, line results.TrialLine, stored corev1.ConfigMap) error {
+	t, err := results.DecodeTrial([]byte(stored.Data[from.TrialFile]))
+	if err != nil {
+		return fmt.Errorf("bundle: results of trial %s in ConfigMap %s: %w", line.Name, stored.Name, err)
+	}
+	r.details.Add(t)
+	r.trials++
+	var files []file
+	for key, text := range stored.Data {
+		files = append(files, file{"trials/" + line.Name + "/" + key, []byte(text)})
+	}
+	if t.Latency != "" {
+		files = append(files, file{"trials/" + line.Name + "/latency.hdr.base64", []byte(t.Latency + "\n")})
+	}
+	return addAll(bundle, files)
+}
+
+// writeReports writes the results as they are stored, and the report made of them.
+func (r *run) writeReports(_ context.Context, bundle *archive.Writer) error {
+	shown := r.results
+	r.details.Into(&shown)
+	files := []file{{from.ResultsFile, []byte(r.stored.Data[from.ResultsFile])}}
+	made, err := from.Files(shown, "html", "markdown", "csv", "recovery-csv", "network-csv", "resources-csv", "svg", "png")
+	if err != nil {
+		return err
+	}
+	for _, f := range made {
+		files = append(files, file{f.Name, f.Data})
+	}
+	return addAll(bundle, files)
+}
+
+// versions of what made the bundle and of what it is about.
+type versions struct {
+	Assay      string              `json:"assay"`
+	Go         string              `json:"go"`
+	Formats    []string            `json:"formats"`
+	Provenance *results.Provenance `json:"ranOn,omitempty"`
+}
+
+func (r *run) writeVersions(_ context.Context, bundle *archive.Writer) error {
+	shown := r.results
+	r.details.Into(&shown)
+	v := versions{Assay: "unknown", Formats: []string{results.ExperimentFormat, results.TrialFormat}, Provenance: shown.Provenance}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v.Assay, v.Go = info.Main.Version, info.GoVersion
+	}
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("bundle: write the versions: %w", err)
+	}
+	return bundle.Add("versions.json", append(b, '\n'))
+}
+
+func (r *run) writeReadme(_ context.Context, bundle *archive.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, readme, r.results.Name, r.results.Name)
+	if r.results.Completed == nil {
+		b.WriteString("\nThe experiment was not complete when this was made.\n")
+	}
+	for _, l := range r.leftOut {
+		fmt.Fprintf(&b, "\nLeft out: %s.\n", l)
+	}
+	return bundle.Add("README.md", []byte(b.String()))
+}
+
+const readme = `# Results of the experiment %s
+
+| file | what it is |
+|---|---|
+| report.html, report.md | the report: verdicts, numbers, plots, where it all comes from |
+| plots/*.svg, plots/*.png | the plots of the report, each by itself |
+| experiment.yaml, systems/ | what was run, as it can be applied again: ` + "`kubectl apply -f systems/ -f experiment.yaml`" + ` |
+| results.json | the experiment's results, with a line for each trial |
+| points.csv, recovery.csv, network.csv, resources.csv | the numbers of the report, not rounded |
+| trials/*/trial.json | the results of a trial, valid or not: counters, faults, network, provenance |
+| trials/*/timeline.csv | what was committed in each 100 ms |
+| trials/*/latency.hdr.base64 | the latencies: HdrHistogram V2, compressed, base64, in microseconds |
+| versions.json | versions and images |
+| SHA256SUMS | checksums: ` + "`sha256sum -c SHA256SUMS`" + ` |
+
+` + "`kubectl assay report --file FILE`" + ` makes the report again from the archive that this file was in, and ` + "`kubectl assay compare FILE %s`" + ` compares it with a run of yours.
+`

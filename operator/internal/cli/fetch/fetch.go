@@ -1,0 +1,174 @@
+// Package fetch is "kubectl assay fetch": what is stored of an experiment or a trial in a result store, checked and written into a directory. It needs no cluster.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/store"
+)
+
+// Options of the verb.
+type Options struct {
+	Location  string
+	Output    string
+	Endpoint  string
+	Region    string
+	CA        string
+	PathStyle bool
+	Keys      store.Credentials
+}
+
+// Command is the verb. getenv reads the environment.
+func Command(s *session.Session, getenv func(string) string) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "fetch s3://BUCKET/... [-o DIRECTORY]",
+		Short: "Read results from a result store and check them",
+		Long: "Read what is stored of an experiment, or of one trial, compare every object with its checksum, and write it into a directory.\n" +
+			"The location is in status.archive of an Experiment and in the condition ResultsStored of a Trial. The keys are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and\n" +
+			"AWS_SESSION_TOKEN of the environment. Without -o everything is read and checked, and nothing written.",
+		Example: "  kubectl assay fetch s3://results/v1/papers/failure-fp/0b3c6b1c-.../ --endpoint https://s3.example.org -o failure-fp\n" +
+			"  kubectl assay report --file failure-fp/bundle.tar.gz",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Location = args[0]
+			o.Keys = store.Credentials{AccessKeyID: getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: getenv("AWS_SECRET_ACCESS_KEY"), SessionToken: getenv("AWS_SESSION_TOKEN")}
+			return Run(cmd.Context(), s, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Output, "output", "o", "", "the directory to write to; it is made, and what is in it already is replaced")
+	f.StringVar(&o.Endpoint, "endpoint", "", "URL of the server; default: AWS")
+	f.StringVar(&o.Region, "region", "us-east-1", "region of the bucket")
+	f.StringVar(&o.CA, "ca", "", "file with the server's own CA, in PEM")
+	f.BoolVar(&o.PathStyle, "path-style", true, "the bucket is in the path of URLs and not in the host name; not with AWS")
+	return cmd
+}
+
+// place that a location names: the bucket, the store's prefix and the folder.
+var place = regexp.MustCompile(`^s3://([^/]+)/(?:(.+)/)?(v1/[^/]+/[^/]+/[^/]+/(?:trials/[^/]+/)?)(?:manifest\.json)?$`)
+
+// Run reads, checks and writes.
+func Run(ctx context.Context, s *session.Session, o Options) error {
+	location := o.Location
+	if !strings.HasSuffix(location, "/") && !strings.HasSuffix(location, "/"+store.ManifestName) {
+		location += "/"
+	}
+	parts := place.FindStringSubmatch(location)
+	if parts == nil {
+		return fmt.Errorf("%s is not where an experiment or a trial is stored: want s3://BUCKET/[PREFIX/]v1/NAMESPACE/EXPERIMENT/UID/ or, below it, trials/TRIAL/", o.Location)
+	}
+	if o.Keys.AccessKeyID == "" || o.Keys.SecretAccessKey == "" {
+		return errors.New("AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY is empty; set both")
+	}
+	var ca []byte
+	if o.CA != "" {
+		var err error
+		if ca, err = os.ReadFile(o.CA); err != nil {
+			return fmt.Errorf("--ca: %w", err)
+		}
+	}
+	bucket, err := store.NewS3With(store.Config{
+		Name: "given", Endpoint: o.Endpoint, Region: o.Region, Bucket: parts[1], Prefix: parts[2], PathStyle: o.PathStyle && o.Endpoint != "",
+	}, o.Keys, ca)
+	if err != nil {
+		return err
+	}
+	g := getter{bucket: bucket, folder: store.Folder(parts[3]), output: o.Output}
+	if err := g.get(ctx, g.folder); err != nil {
+		return fmt.Errorf("fetch %s: %w", o.Location, err)
+	}
+	what := "read, and right"
+	if o.Output != "" {
+		what = "written to " + o.Output
+	}
+	fmt.Fprintf(s.Err, "%d objects, %d bytes: %s\n", g.objects, g.bytes, what)
+	for _, m := range g.missing {
+		fmt.Fprintf(s.Err, "Not stored: %s\n", m)
+	}
+	return nil
+}
+
+// getter reads a folder and those that its manifest names.
+type getter struct {
+	bucket  *store.S3
+	folder  store.Folder
+	output  string
+	objects int
+	bytes   int64
+	missing []string
+}
+
+func (g *getter) get(ctx context.Context, folder store.Folder) error {
+	m, o, err := store.ReadManifest(ctx, g.bucket, folder)
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("there is no %s: nothing is stored there, or not everything yet", folder.Key(store.ManifestName))
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range m.Missing {
+		g.missing = append(g.missing, m.Name+": "+name)
+	}
+	if err := g.object(ctx, o); err != nil {
+		return err
+	}
+	for _, want := range m.Objects {
+		if sub, ok := strings.CutSuffix(want.Key, store.ManifestName); ok {
+			if err := g.get(ctx, store.Folder(sub)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := g.object(ctx, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object reads one object and writes it under its key in the folder. A manifest comes from a server: its keys must not lead out of the directory.
+func (g *getter) object(ctx context.Context, want store.Object) error {
+	name := strings.TrimPrefix(want.Key, string(g.folder))
+	if name == want.Key || !filepath.IsLocal(name) {
+		return fmt.Errorf("the manifest lists %q, which is not in its folder", want.Key)
+	}
+	got, content, err := g.bucket.Get(ctx, want.Key)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	if got != want {
+		return fmt.Errorf("%s: stored are %d bytes with SHA-256 %s, the manifest lists %d with %s", want.Key, got.Size, got.SHA256, want.Size, want.SHA256)
+	}
+	g.objects++
+	g.bytes += got.Size
+	if g.output == "" {
+		_, err = io.Copy(io.Discard, content)
+		return err
+	}
+	path := filepath.Join(g.output, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- results are for others to read
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".part-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // gone once it has its name
+	_, err = io.Copy(file, content)
+	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil { // #nosec G302 -- as above
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}

@@ -1,0 +1,223 @@
+// Package queue is "kubectl assay queue": who has which pool of nodes, who waits for it, in which order, and why.
+package queue
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/queue"
+)
+
+// Command is the verb.
+func Command(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "queue",
+		Short: "Show which trials have the pools of nodes, which wait, and why",
+		Long: "Show the pools of nodes with the trials that have them, then the trials that wait in the order in which they will start, and why each waits.\n" +
+			"Trials of all namespaces share the nodes. Those that you may not list are not shown.",
+		Example: "  kubectl assay queue",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s) },
+	}
+}
+
+// Run reads the cluster once and writes the tables.
+func Run(ctx context.Context, s *session.Session) error {
+	cluster, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	v, err := look(ctx, cluster, s.Now())
+	if err != nil {
+		return err
+	}
+	return v.write(s.Out)
+}
+
+// view is what there is to show.
+type view struct {
+	now     time.Time
+	entries []queue.Entry
+	trials  map[string]*v1alpha1.Trial
+	nodes   map[string]int // by pool; nil: they may not be listed
+	note    string
+}
+
+func look(ctx context.Context, cluster session.Cluster, now time.Time) (*view, error) {
+	v := &view{now: now, trials: map[string]*v1alpha1.Trial{}}
+	trials, experiments, nodes := &v1alpha1.TrialList{}, &v1alpha1.ExperimentList{}, &corev1.NodeList{}
+	var where []client.ListOption
+	err := cluster.Client.List(ctx, trials)
+	if apierrors.IsForbidden(err) {
+		where = append(where, client.InNamespace(cluster.Namespace))
+		v.note = fmt.Sprintf("Only trials of namespace %s are shown: you may not list those of others, which share the nodes.", cluster.Namespace)
+		err = cluster.Client.List(ctx, trials, where...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list trials: %w", err)
+	}
+	if err := cluster.Client.List(ctx, experiments, where...); err != nil {
+		return nil, fmt.Errorf("list experiments: %w", err)
+	}
+	switch err := cluster.Client.List(ctx, nodes); {
+	case err == nil:
+		v.nodes = map[string]int{}
+		for i := range nodes.Items {
+			v.nodes[nodes.Items[i].Labels[v1alpha1.LabelPool]]++
+		}
+	case !apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	for i := range trials.Items {
+		v.trials[trials.Items[i].Namespace+"/"+trials.Items[i].Name] = &trials.Items[i]
+	}
+	v.entries = queue.Entries(trials.Items, experiments.Items, now)
+	return v, nil
+}
+
+// anyNode stands in the column of pools for a trial that names none.
+const anyNode = "any node"
+
+func (v *view) write(out io.Writer) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "POOL\tNODES\tHELD BY\tSINCE\tWAITING")
+	for _, pool := range v.pools() {
+		v.writePool(t, pool)
+	}
+	waiting := v.waiting()
+	if len(waiting) > 0 {
+		// A section of its own, with its own widths of columns.
+		if err := t.Flush(); err != nil {
+			return fmt.Errorf("write the queue: %w", err)
+		}
+		fmt.Fprintln(t, "\n#\tWAITING\tPRIORITY\tPOOLS\tWHY")
+		for i := range waiting {
+			fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%s\n", i+1, name(&waiting[i]), waiting[i].Priority, poolsOf(&waiting[i]), v.why(&waiting[i]))
+		}
+	}
+	if v.note != "" {
+		fmt.Fprintf(t, "\n%s\n", v.note)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write the queue: %w", err)
+	}
+	return nil
+}
+
+// pools that exist or are asked for, in order; the last is any node.
+func (v *view) pools() []string {
+	all := map[string]bool{}
+	for pool := range v.nodes {
+		all[pool] = true
+	}
+	for i := range v.entries {
+		for _, pool := range v.entries[i].Pools {
+			all[pool] = true
+		}
+	}
+	delete(all, "")
+	return append(slices.Sorted(maps.Keys(all)), "")
+}
+
+func (v *view) writePool(t io.Writer, pool string) {
+	var holders []string
+	var since time.Duration
+	waiting := 0
+	for i := range v.entries {
+		e := &v.entries[i]
+		if !uses(e, pool) {
+			continue
+		}
+		if !e.Admitted {
+			waiting++
+			continue
+		}
+		holders = append(holders, name(e))
+		if at := v.trials[e.Trial].Status.Times.Admitted; at != nil {
+			since = max(since, v.now.Sub(at.Time))
+		}
+	}
+	held, how := "-", "-"
+	if len(holders) > 0 {
+		held, how = strings.Join(holders, ", "), since.Round(time.Second).String()
+	}
+	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", orAny(pool), v.count(pool), held, how, waiting)
+}
+
+// uses reports whether a trial is about a pool: one that names none is about all, and alone about any node.
+func uses(e *queue.Entry, pool string) bool {
+	if pool == "" {
+		return len(e.Pools) == 0
+	}
+	return len(e.Pools) == 0 || slices.Contains(e.Pools, pool)
+}
+
+func orAny(pool string) string {
+	if pool == "" {
+		return anyNode
+	}
+	return pool
+}
+
+// count of a pool's nodes; of any node, all.
+func (v *view) count(pool string) string {
+	if v.nodes == nil {
+		return "?"
+	}
+	if pool != "" {
+		return fmt.Sprint(v.nodes[pool])
+	}
+	n := 0
+	for _, of := range v.nodes {
+		n += of
+	}
+	return fmt.Sprint(n)
+}
+
+func (v *view) waiting() []queue.Entry {
+	return slices.DeleteFunc(slices.Clone(v.entries), func(e queue.Entry) bool { return e.Admitted })
+}
+
+func name(e *queue.Entry) string {
+	if e.Trial == "" {
+		return e.Experiment + " (next trial)"
+	}
+	return e.Trial
+}
+
+func poolsOf(e *queue.Entry) string {
+	text := anyNode
+	if len(e.Pools) > 0 {
+		text = strings.Join(e.Pools, ", ")
+	}
+	if !e.Exclusive {
+		text += " (shared)"
+	}
+	return text
+}
+
+// why a trial waits, as the manager has said it last.
+func (v *view) why(e *queue.Entry) string {
+	if e.Trial == "" {
+		return "It is about to be made."
+	}
+	c := meta.FindStatusCondition(v.trials[e.Trial].Status.Conditions, v1alpha1.TrialAdmitted)
+	if c == nil {
+		return "The manager has not looked at it yet."
+	}
+	return c.Reason + ": " + c.Message
+}

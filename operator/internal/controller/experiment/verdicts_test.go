@@ -1,0 +1,161 @@
+package experiment_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/cli/run"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+// finishWith ends the active trial with a mean latency, or as invalid for 0.
+func (s *stage) finishWith(millis float64) {
+	s.t.Helper()
+	for _, trial := range s.trials() {
+		if plan.Outcome(&trial) != v1alpha1.ReasonInProgress {
+			continue
+		}
+		outcome := v1alpha1.ReasonSucceeded
+		if millis == 0 {
+			outcome = v1alpha1.ReasonInvalid
+		}
+		end(&trial, outcome, s.clock.Now())
+		if h := trial.Status.Headline; h != nil {
+			h.MeanLatencyMicroseconds, h.ThroughputMilli = int64(1000*millis), int64(10e6/millis)
+			h.P90LatencyMicroseconds, h.P999LatencyMicroseconds, h.CorrectClients = 2*h.MeanLatencyMicroseconds, 9*h.MeanLatencyMicroseconds, 8
+			h.Recoveries = []v1alpha1.FaultRecovery{
+				{Fault: "crash", Time: 1, Outcome: v1alpha1.RecoveryRecovered, DetectMicroseconds: 200000, DepthPerMillion: 600000, RecoverMicroseconds: 2300000, LostMilli: 700500},
+				{Fault: "crash", Time: 2, Outcome: v1alpha1.RecoveryNotRecovered, DetectMicroseconds: 100000, DepthPerMillion: 1000000, RecoverMicroseconds: 9000000},
+				{Fault: "crash", Time: 3, Outcome: v1alpha1.RecoveryNoDip}, {Fault: "crash", Time: 4, Outcome: v1alpha1.RecoveryUnknown},
+			}
+		}
+		if err := s.c.Status().Update(s.t.Context(), &trial); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	s.t.Fatal("no trial is active")
+}
+
+// claimed is an experiment of two points with three trials each, one retry, and claims.
+func claimed(claims map[string]string) *builders.ExperimentBuilder {
+	return builders.Experiment("exp").System("basil").Values("clients", 1, 2).Repetitions(3).Retries(1).NodeKill("crash", "1s", 0).Set(func(e *v1alpha1.ExperimentSpec) {
+		e.Faults[0].EveryPoint = true
+		for name, expr := range claims {
+			e.Claims = append(e.Claims, v1alpha1.Claim{Name: name, Statement: "As the paper says.", Expr: expr})
+		}
+	})
+}
+
+// From the status of Trials to verdicts and the exit code of kubectl assay run --wait. Clients 1 have 9.9, 10 and 10.1 ms, clients 2 twice that; in the last row
+// each trial of theirs is invalid.
+func TestVerdictsAndExitCodes(t *testing.T) {
+	const twice = "mean_latency(clients=2) > 15ms"
+	for name, tc := range map[string]struct {
+		claims  map[string]string
+		invalid bool
+		want    map[string]v1alpha1.Verdict
+		code    int
+	}{
+		"true": {
+			claims: map[string]string{"twice": twice, "correct": "throughput_per_correct_client(clients=1) > 100", "tail": "p999_latency(clients=1) / p90_latency(clients=1) > 4",
+				"back": "time_to_90(fault='crash', clients=1) < 3s && goodput_lost(fault='crash', clients=1) < 701 && dip(fault='crash', clients=2) > 0.5",
+				"calm": "time_to_detect(fault='crash', clients=1) < 250ms && dip(fault='crash', time=3, clients=1) < 0.1"},
+			want: map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictReproduced, "correct": v1alpha1.VerdictReproduced, "tail": v1alpha1.VerdictReproduced,
+				"back": v1alpha1.VerdictReproduced, "calm": v1alpha1.VerdictReproduced},
+		},
+		"false": {
+			claims: map[string]string{"twice": twice, "half": "mean_latency(clients=2) < 5ms", "again": "time_to_90(fault='crash', time=2, clients=1) < 3s"},
+			want:   map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictReproduced, "half": v1alpha1.VerdictNotReproduced, "again": v1alpha1.VerdictNotReproduced},
+			code:   session.ExitNotReproduced,
+		},
+		"straddling": {
+			claims: map[string]string{"twice": twice, "ten": "mean_latency(clients=1) < 10.05ms"},
+			want:   map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictReproduced, "ten": v1alpha1.VerdictInconclusive},
+			code:   session.ExitUndecided,
+		},
+		"not measured, though the trials are valid": {
+			claims: map[string]string{"twice": twice, "edge": "dip(fault='crash', time=4, clients=1) < 0.5"},
+			want:   map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictReproduced, "edge": v1alpha1.VerdictNotEvaluated},
+			code:   session.ExitUndecided,
+		},
+		"invalid": {
+			claims: map[string]string{"twice": twice, "ten": "mean_latency(clients=1) < 12ms", "half": "mean_latency(clients=1) < 5ms"}, invalid: true,
+			want: map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictNotEvaluated, "ten": v1alpha1.VerdictReproduced, "half": v1alpha1.VerdictNotReproduced},
+			code: session.ExitUntrusted,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.create(builders.System("basil").Obj(), claimed(tc.claims).Obj())
+			exp := s.settle()
+			for range 20 {
+				if exp.Status.CompletionTime != nil {
+					break
+				}
+				s.finishWith(s.latency(tc.invalid))
+				exp = s.settle()
+			}
+			got := map[string]v1alpha1.Verdict{}
+			for _, c := range exp.Status.Claims {
+				got[c.Name] = c.Verdict
+				t.Logf("%s: %s", c.Name, c.Message)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("verdicts (-want +got):\n%s", diff)
+			}
+			if err := run.Outcome(exp); session.ExitCode(err) != tc.code {
+				t.Errorf("exit code %d (%v), want %d", session.ExitCode(err), err, tc.code)
+			}
+		})
+	}
+}
+
+// latency of the active trial.
+func (s *stage) latency(invalid bool) float64 {
+	for _, trial := range s.trials() {
+		if plan.Outcome(&trial) == v1alpha1.ReasonInProgress {
+			if trial.Spec.Point.Index == 1 && invalid {
+				return 0
+			}
+			return float64(trial.Spec.Point.Index+1) * (9.9 + 0.1*float64(trial.Spec.Repetition))
+		}
+	}
+	s.t.Fatal("no trial is active")
+	return 0
+}
+
+// Repetitions until the means are known: point 0 is steady, point 1 is not. The manager is replaced after each trial.
+func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
+	s := newStage(t)
+	most := int32(5)
+	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Values("clients", 1, 2).Set(func(e *v1alpha1.ExperimentSpec) {
+		e.Repetitions = v1alpha1.Repetitions{Min: 3, Max: &most, Until: &v1alpha1.Precision{RelativeCI: "5%"}}
+	}).Obj())
+	exp := s.settle()
+	if of := exp.Spec.Repetitions.Until.Of; len(of) != 2 {
+		t.Errorf("the API server's default of until.of is %v", of)
+	}
+	s.expect(exp, accepted, "True Valid", "2 points with 3 to 5 valid trials each are planned.")
+	s.expect(exp, complete, "False TrialsRunning", "0 of 6 trials are valid. Up to 4 more follow where means are not known to within 5%.")
+	for range 8 {
+		for _, trial := range s.trials() {
+			if plan.Outcome(&trial) == v1alpha1.ReasonInProgress {
+				s.finishWith(10 + 5*float64(trial.Spec.Point.Index)*float64(trial.Spec.Repetition%2))
+			}
+		}
+		s.use(s.env.Client) // another manager
+		exp = s.settle()
+	}
+	s.expect(exp, complete, "True AllTrialsValid", "All 8 trials of 2 points are valid.", "Precision reached: the means of 1 of 2 points", "Max reached: 1 with 5 trials are not: point 1")
+	if diff := cmp.Diff(v1alpha1.TrialCounts{Planned: 8, Succeeded: 8}, exp.Status.Trials); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	if r := s.results(exp.Status.ResultsConfigMap); r.Planned != 8 || r.Points[0].Valid != 3 || r.Points[1].Valid != 5 {
+		t.Errorf("results: planned %d, valid %d and %d", r.Planned, r.Points[0].Valid, r.Points[1].Valid)
+	}
+}

@@ -1,0 +1,106 @@
+package trial
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// judgeFaults says which fault did not happen as planned, or nothing. What is planned for after the last request changes nothing that is measured.
+func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf map[string]int) (reason, message string) {
+	last := millis(timeline.FromSchedule(spec.Schedule).LastRequest())
+	tolerances := spec.Tolerances
+	began := map[string]results.FaultRecord{}
+	for _, f := range faults {
+		began[f.ID] = f
+		if f.PlannedMillis > last {
+			continue
+		}
+		tolerated := tolerances.FaultLateness.OrZero()
+		switch timeline.Kind(f.Kind) {
+		case timeline.Inject:
+			tolerated = tolerances.ChaosMeshLateness.OrZero()
+		case timeline.Recover: // to ask for it is the manager's part
+			tolerated = min(chaosMissed, tolerances.ChaosMeshLateness.OrZero())
+		}
+		if reason, message := judgeFault(f, began[f.Ends], tolerated); reason != "" {
+			return reason, message
+		}
+	}
+	return judgeRoles(faults, shardOf, last)
+}
+
+// judgeFault looks at one action; begin is what it ends, if it ends anything.
+func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) (reason, message string) {
+	ends := timeline.Kind(f.Kind).Ends()
+	switch {
+	case ends && (f.Error != "" || f.Skipped && !begin.Skipped):
+		why := f.Error
+		if why == "" {
+			why = "the pod did not do it, though it had done what this ends"
+		}
+		return v1alpha1.ReasonFaultNotEnded, fmt.Sprintf("The end of fault %s (%s of %s) was not confirmed, so that it may have lasted longer than planned: %s.",
+			f.Fault, f.Kind, f.Pod, why)
+	case f.Error != "":
+		return v1alpha1.ReasonFaultNotConfirmed, fmt.Sprintf("Fault %s (%s of %s) was not confirmed: %s.", f.Fault, f.Kind, f.Pod, f.Error)
+	case f.Skipped:
+		return "", ""
+	}
+	// A revived replica needs its time to start, a link to be changed, a machine to come back: of what ends a fault, and of a reset, the beginning must be punctual.
+	seen, what := f.ConfirmedMillis, "confirmed"
+	if ends || f.Kind == string(timeline.Reset) {
+		seen, what = f.StartedMillis, "begun"
+	}
+	if late := seen - f.PlannedMillis; late > millis(tolerated) || late < -millis(tolerated) {
+		return v1alpha1.ReasonFaultLate, fmt.Sprintf("Fault %s (%s of %s) was %s %.3f ms after its planned instant; %v are tolerated.",
+			f.Fault, f.Kind, f.Pod, what, late, tolerated)
+	}
+	return "", ""
+}
+
+// judgeRoles checks that each time of a fault that is for a role hit exactly one replica of each shard that it could hit.
+func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) (reason, message string) {
+	type place struct {
+		fault string
+		time  int
+		shard int
+	}
+	acted := map[place][]string{}
+	var order []place
+	roles := map[place]string{}
+	for _, f := range faults {
+		if f.Role == "" || f.PlannedMillis > last || timeline.Kind(f.Kind).Ends() {
+			continue
+		}
+		p := place{f.Fault, timeOf(f.ID), shardOf[f.Pod]}
+		if _, seen := roles[p]; !seen {
+			order, roles[p] = append(order, p), f.Role
+		}
+		if !f.Skipped {
+			acted[p] = append(acted[p], f.Pod)
+		}
+	}
+	for _, p := range order {
+		switch n := len(acted[p]); {
+		case n == 0:
+			return v1alpha1.ReasonRoleNotFound, fmt.Sprintf("No replica of shard %d that fault %s is for had the role %s when it began (time %d).", p.shard, p.fault, roles[p], p.time)
+		case n > 1:
+			return v1alpha1.ReasonRoleAmbiguous, fmt.Sprintf("%d replicas of shard %d had the role %s when fault %s began (time %d): %s.",
+				n, p.shard, roles[p], p.fault, p.time, some(acted[p]))
+		}
+	}
+	return "", ""
+}
+
+// timeOf reads which time of its fault an action belongs to, from 1, out of its ID: "<fault>/<time>/<kind>/<pod>".
+func timeOf(id string) int {
+	var n int
+	if parts := strings.Split(id, "/"); len(parts) > 1 {
+		_, _ = fmt.Sscan(parts[1], &n) // 0 when it is none
+	}
+	return n
+}

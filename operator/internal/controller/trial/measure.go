@@ -1,0 +1,176 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/monitoring"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Prometheus is what the controller needs of package monitoring.
+type Prometheus interface {
+	// HasPodMonitors reports whether experiments are to have PodMonitors.
+	HasPodMonitors() (bool, error)
+	// PodMonitorLabels are those by which the installed Prometheus selects them.
+	PodMonitorLabels() map[string]string
+	// Scraped says whether Prometheus scrapes all pods of a trial, once that is known.
+	Scraped(trial types.UID, pods func() monitoring.Pods) (all, known bool)
+	// Ask begins to answer a trial's request, once, and returns the answer when it is there.
+	Ask(trial types.UID, request func() monitoring.Request) (answer []results.Measurement, done bool)
+	// Forget what was asked for a trial.
+	Forget(trial types.UID)
+}
+
+// +kubebuilder:rbac:groups=monitoring.coreos.com,resources=podmonitors,verbs=get;create;delete
+
+const (
+	// measurePoll is how often to look for Prometheus' answer.
+	measurePoll = 250 * time.Millisecond
+	// scrapedTimeout is how long Prometheus may take to begin to scrape the pods. Of the first PodMonitor of an experiment it hears after up to four and a half minutes: see
+	// monitoring.PodMonitor.
+	scrapedTimeout = 5 * time.Minute
+)
+
+// monitor has the pods of the experiment's trials scraped, where that is possible. The experiment controller deletes the PodMonitor after the last of them.
+func (r *Reconciler) monitor(ctx context.Context, s *scope) error {
+	if r.Prometheus == nil {
+		return nil
+	}
+	pm := monitoring.PodMonitor(s.key.Namespace, &s.trial.Spec, s.system, r.Prometheus.PodMonitorLabels())
+	if pm == nil {
+		return nil
+	}
+	if has, err := r.Prometheus.HasPodMonitors(); err != nil || !has {
+		return err
+	}
+	exp := &v1alpha1.Experiment{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: s.trial.Spec.Experiment}, exp); err != nil {
+		return fmt.Errorf("read the trial's Experiment: %w", err)
+	}
+	if err := controllerutil.SetControllerReference(exp, pm, r.Client.Scheme()); err != nil {
+		return fmt.Errorf("own PodMonitor %s: %w", pm.Name, err)
+	}
+	err := r.Client.Create(ctx, pm)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+		return nil // the kind has gone since it was seen, or an earlier trial made it
+	}
+	return wrap("create PodMonitor "+pm.Name, err)
+}
+
+// scraped waits until Prometheus scrapes the pods, if it is to be asked about them. When it does not come to that, the trial goes on: the measurements will say
+// that there is no number.
+func (r *Reconciler) scraped(_ context.Context, s *scope) (bool, time.Duration, error) {
+	if len(s.trial.Spec.Measurements) == 0 || r.Prometheus == nil {
+		return true, 0, nil
+	}
+	count := monitoring.ScrapedPods(s.system, len(s.layout.Replicas), len(s.layout.Clients))
+	if has, err := r.Prometheus.HasPodMonitors(); err != nil || !has || count == 0 {
+		return true, 0, err
+	}
+	all, known := r.Prometheus.Scraped(s.trial.UID, func() monitoring.Pods {
+		return monitoring.Pods{Namespace: s.key.Namespace, Trial: s.key.Name, Count: count, Until: r.Clock.Now().Add(scrapedTimeout)}
+	})
+	if !known {
+		s.set(v1alpha1.TrialMeasured, metav1.ConditionFalse, v1alpha1.ReasonAskingPrometheus,
+			"Waiting until Prometheus scrapes the %d pods; of a new PodMonitor it may hear after some minutes.", count)
+		return false, measurePoll, nil
+	}
+	if !all {
+		s.set(v1alpha1.TrialMeasured, metav1.ConditionFalse, v1alpha1.ReasonAskingPrometheus,
+			"Prometheus did not scrape the %d pods within %v; the trial goes on without.", count, scrapedTimeout)
+	}
+	return true, 0, nil
+}
+
+// measure waits for what Prometheus has to say of the window. It is asked again by a manager that takes over.
+func (r *Reconciler) measure(_ context.Context, s *scope) (bool, time.Duration, error) {
+	spec := &s.trial.Spec
+	if len(spec.Measurements) == 0 || isTrue(s.trial, v1alpha1.TrialCollected) {
+		return true, 0, nil
+	}
+	if s.measured = r.askPrometheus(s); s.measured == nil {
+		s.set(v1alpha1.TrialMeasured, metav1.ConditionFalse, v1alpha1.ReasonAskingPrometheus, "Prometheus is asked for %d measurements.", len(spec.Measurements))
+		return false, measurePoll, nil
+	}
+	return true, 0, nil
+}
+
+func (r *Reconciler) askPrometheus(s *scope) []results.Measurement {
+	spec := &s.trial.Spec
+	if r.Prometheus == nil {
+		return unanswered(spec.Measurements, "the manager knows no Prometheus to ask")
+	}
+	answer, done := r.Prometheus.Ask(s.trial.UID, func() monitoring.Request {
+		zero := time.Unix(0, s.trial.Status.ZeroUnixNanos)
+		return monitoring.Request{
+			Measurements: spec.Measurements, Values: monitoring.ValuesOf(s.key.Namespace, s.key.Name, spec),
+			Window: monitoring.Window{From: zero, To: zero.Add(spec.Schedule.Measure.OrZero())}, Interval: monitoring.ScrapeInterval(s.system),
+		}
+	})
+	if !done {
+		return nil
+	}
+	return answer
+}
+
+func unanswered(measurements []v1alpha1.Measurement, why string) []results.Measurement {
+	out := make([]results.Measurement, len(measurements))
+	for i, m := range measurements {
+		out[i] = results.Measurement{Name: m.Name, Reason: why}
+	}
+	return out
+}
+
+// showMeasured tells in a condition what became of the measurements.
+func (s *scope) showMeasured() {
+	if len(s.measured) == 0 {
+		return
+	}
+	var lacks []string
+	for _, m := range s.measured {
+		if m.Value == nil {
+			lacks = append(lacks, m.Name+": "+m.Reason)
+		}
+	}
+	if len(lacks) > 0 {
+		s.set(v1alpha1.TrialMeasured, metav1.ConditionFalse, v1alpha1.ReasonNotMeasured, "Not measured: %s.", strings.Join(lacks, "; "))
+		return
+	}
+	s.set(v1alpha1.TrialMeasured, metav1.ConditionTrue, v1alpha1.ReasonMeasured, "Prometheus gave %d measurements.", len(s.measured))
+}
+
+// judgeMeasurements says which required number could not be had.
+func judgeMeasurements(spec *v1alpha1.TrialSpec, measured []results.Measurement) (reason, message string) {
+	for i, m := range measured {
+		if i < len(spec.Measurements) && spec.Measurements[i].Required && m.Value == nil {
+			return v1alpha1.ReasonNotMeasured, fmt.Sprintf("The measurement %s is required and could not be had: %s.", m.Name, m.Reason)
+		}
+	}
+	return "", ""
+}
+
+// headlineMeasurements puts the numbers into a status, which has no floating-point numbers.
+func headlineMeasurements(measured []results.Measurement) []v1alpha1.MeasuredValue {
+	var out []v1alpha1.MeasuredValue
+	for _, m := range measured {
+		v := v1alpha1.MeasuredValue{Name: m.Name, Reason: m.Reason}
+		if m.Value != nil {
+			v.Value = strconv.FormatFloat(*m.Value, 'g', -1, 64)
+		}
+		out = append(out, v)
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package launcher
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// alarmLead is how long before its instant an alarm is set: much longer than a thread waits for a processor on a busy node, and short enough that the process
+	// that is there then is the one that will be.
+	alarmLead = 500 * time.Millisecond
+	// alarmLast is when it is too late to set one.
+	alarmLast = 5 * time.Millisecond
+	// rehearsing is how long a rehearsal may take.
+	rehearsing = 2 * rehearsals * rehearsalLead
+	// permitPoll is how often to look for the permit.
+	permitPoll = time.Millisecond
+	// redundant is how many alarms are set for one signal, on different processors where there are some. Timers of this kind are carried out when an interrupt ends,
+	// but a processor whose interrupts have left much to do does it in a thread, which waits as others do. Whichever comes first is the one that counts.
+	redundant = 2
+)
+
+// alarms are set for the same signal.
+type alarms struct {
+	group int
+	each  []*alarm
+}
+
+// setAlarms waits until it is time to, and has the kernel signal the container's main process and its group at the instant. There are none when they cannot be
+// had, or come too late, or are not permitted by then: what they are for happens by the launcher's own timer in any case. The caller closes them.
+func (l *Launcher) setAlarms(instant int64, number unix.Signal, permitted func() bool) *alarms {
+	set := &alarms{}
+	if !l.rehearsed(instant) || SleepUntil(l.planned, instant-int64(alarmLead)) != nil {
+		return set
+	}
+	for !permitted() {
+		time.Sleep(permitPoll)
+		if l.planned.Err() != nil || time.Duration(instant-Monotonic()) < alarmLast {
+			return set
+		}
+	}
+	l.mu.Lock()
+	set.group = l.main
+	l.mu.Unlock()
+	if set.group == 0 {
+		return set
+	}
+	for _, processor := range someProcessors(redundant) {
+		a, err := newAlarm()
+		if err != nil {
+			return set
+		}
+		// Should it not work out, there are the other and the launcher's own timer.
+		if err := onProcessor(processor, func() error { return a.set(instant, set.group, number) }); err != nil {
+			a.close()
+			continue
+		}
+		set.each = append(set.each, a)
+	}
+	return set
+}
+
+// rehearsed reports whether alarms work here. It finds out when there is time for that.
+func (l *Launcher) rehearsed(instant int64) bool {
+	if left := time.Duration(instant - Monotonic()); left < alarmLast || !l.tried.Load() && left < rehearsing {
+		return false
+	}
+	l.rehearsal.Do(func() {
+		if l.noAlarm = rehearse(); l.noAlarm != nil {
+			l.mirrors[1].write([]byte(fmt.Sprintf("launcher: faults go by its own timer: %v\n", l.noAlarm)))
+		}
+		l.tried.Store(true)
+	})
+	return l.noAlarm == nil
+}
+
+// struck returns when the first of them did, or 0: none has yet.
+func (s *alarms) struck() int64 {
+	first := int64(0)
+	for _, a := range s.each {
+		if at := a.struck(); at != 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// disarm makes sure that nobody gets a signal any more.
+func (s *alarms) disarm() {
+	for _, a := range s.each {
+		_ = a.disarm() // no descriptor of ours is refused this
+	}
+}
+
+func (s *alarms) close() {
+	for _, a := range s.each {
+		a.close()
+	}
+}
+
+// allIn reports whether every process of the container is in the group, as far as it lives: then the alarm was for all.
+func (l *Launcher) allIn(group int) bool {
+	for _, pid := range l.others() {
+		if of, err := unix.Getpgid(pid); err == nil && of != group {
+			return false
+		}
+	}
+	return true
+}
+
+// someProcessors are some of those that this process may use. Where to begin is up to the clock: pods of one node should not all choose the same ones.
+func someProcessors(n int) []int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return []int{-1}
+	}
+	var usable []int
+	for i := 0; len(usable) < set.Count(); i++ {
+		if set.IsSet(i) {
+			usable = append(usable, i)
+		}
+	}
+	first := int(Monotonic()/int64(time.Microsecond)) % len(usable)
+	return slices.Concat(usable[first:], usable[:first])[:min(n, len(usable))]
+}
+
+// onProcessor runs something there, or, when that cannot be, where it is.
+func onProcessor(processor int, do func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, there unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err == nil && processor >= 0 {
+		there.Set(processor)
+		if unix.SchedSetaffinity(0, &there) == nil {
+			defer func() { _ = unix.SchedSetaffinity(0, &before) }() // it was allowed before
+		}
+	}
+	return do()
+}

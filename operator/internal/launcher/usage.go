@@ -1,0 +1,271 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Measure asks for what the container has used so far (Response.Usage). The launcher reads that, since a container sees its own control group and no other
+// one's: the agent, in a container of its own, cannot.
+type Measure struct{}
+
+// Usage is what a container has used since it started, as the kernel counts for its control group: the launcher's own part, a few hundred microseconds a
+// second at most, is in it. Counters begin anew with the container.
+type Usage struct {
+	// AtMonotonicNanos is when it was read, on CLOCK_MONOTONIC.
+	AtMonotonicNanos int64 `json:"at"`
+	// CPUNanos is processor time, of all its processes.
+	CPUNanos int64 `json:"cpu"`
+	// QuotaNanos of processor time may be used in each period of PeriodNanos; 0: there is no limit.
+	QuotaNanos  int64 `json:"quota,omitempty"`
+	PeriodNanos int64 `json:"period,omitempty"`
+	// Periods in which the limit was in force, those of them in which it was reached, and how long processes were held back for it, added up over processors.
+	Periods          int64 `json:"periods,omitempty"`
+	ThrottledPeriods int64 `json:"throttled,omitempty"`
+	ThrottledNanos   int64 `json:"throttledNanos,omitempty"`
+	// MemoryBytes is the working set: all memory but file pages that have not been used of late. It is what the kubelet calls so, too.
+	MemoryBytes int64 `json:"memory"`
+	// PeakBytes is the most that the kernel ever counted, all file pages included. 0: this kernel does not keep it (version 2 before Linux 5.19).
+	PeakBytes int64 `json:"peak,omitempty"`
+}
+
+// ownGroup is looked for once: a container stays in its control group.
+var ownGroup = sync.OnceValues(func() (group, error) { return findGroup("/") })
+
+// measure reads the container's control group.
+func measure() (Usage, error) {
+	g, err := ownGroup()
+	if err != nil {
+		return Usage{}, err
+	}
+	return g.read()
+}
+
+// group is where the kernel keeps account of a control group: three directories in version 1, in which each controller may have a hierarchy of its own; the
+// same one thrice in version 2.
+type group struct {
+	version              int
+	cpu, cpuacct, memory string
+}
+
+// errNoGroup says what a sandbox of another kind, such as gVisor, may lack.
+var errNoGroup = errors.New("the container does not see its control group under /sys/fs/cgroup")
+
+// findGroup finds the control group of this process. What /proc/self/cgroup says is relative to the root of the hierarchy, and a container may see a part of that only:
+// of each mount, mountinfo says which part it shows. root is where /proc and /sys are; a test has its own.
+func findGroup(root string) (group, error) {
+	paths, err := groupPaths(filepath.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		return group{}, err
+	}
+	mounts, err := os.ReadFile(filepath.Join(root, "proc/self/mountinfo"))
+	if err != nil {
+		return group{}, fmt.Errorf("find the control group: %w", err)
+	}
+	g := group{}
+	unified := ""
+	for line := range strings.Lines(string(mounts)) {
+		m, ok := parseMount(line)
+		if !ok {
+			continue
+		}
+		if m.kind == "cgroup2" {
+			unified = below(root, m, paths[""])
+			continue
+		}
+		for _, controller := range m.options {
+			dir := below(root, m, paths[controller])
+			switch controller {
+			case "cpu":
+				g.cpu = dir
+			case "cpuacct":
+				g.cpuacct = dir
+			case "memory":
+				g.memory = dir
+			}
+		}
+	}
+	switch {
+	case g.cpu != "" && g.cpuacct != "" && g.memory != "":
+		g.version = 1
+	case unified != "" && exists(filepath.Join(unified, "cpu.stat")):
+		g = group{2, unified, unified, unified}
+	default:
+		return group{}, errNoGroup
+	}
+	return g, nil
+}
+
+// groupPaths reads the path of this process in each hierarchy, by controller; that of version 2 has none.
+func groupPaths(file string) (map[string]string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("find the control group: %w", err)
+	}
+	paths := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		// hierarchy:controller,controller:path
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for controller := range strings.SplitSeq(parts[1], ",") {
+			paths[controller] = parts[2]
+		}
+	}
+	return paths, nil
+}
+
+// mount is a line of mountinfo about control groups.
+type mount struct {
+	root, point string // what is mounted, and where
+	kind        string // cgroup or cgroup2
+	options     []string
+}
+
+func parseMount(line string) (mount, bool) {
+	before, after, ok := strings.Cut(line, " - ")
+	left, right := strings.Fields(before), strings.Fields(after)
+	if !ok || len(left) < 6 || len(right) < 3 || right[0] != "cgroup" && right[0] != "cgroup2" {
+		return mount{}, false
+	}
+	return mount{left[3], left[4], right[0], strings.Split(right[2], ",")}, true
+}
+
+// below is the directory of a path of the hierarchy under a mount that shows the part of it from m.root on. A path that the mount does not show is of a process that
+// sees its own group as the root.
+func below(root string, m mount, path string) string {
+	top := filepath.Join(root, m.point)
+	if relative, ok := strings.CutPrefix(path, strings.TrimSuffix(m.root, "/")); ok && relative != "" {
+		if dir := filepath.Join(top, relative); exists(dir) {
+			return dir
+		}
+	}
+	return top
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// read reads all of it. It takes some 100 us.
+func (g group) read() (Usage, error) {
+	u := Usage{AtMonotonicNanos: Monotonic()}
+	var err error
+	if g.version == 1 {
+		err = g.readFirst(&u)
+	} else {
+		err = g.readSecond(&u)
+	}
+	if err != nil {
+		return Usage{}, fmt.Errorf("read the control group: %w", err)
+	}
+	return u, nil
+}
+
+// readFirst reads version 1, whose times are nanoseconds and whose limits microseconds.
+func (g group) readFirst(u *Usage) error {
+	cpu, err := keyed(g.cpu, "cpu.stat", "nr_periods", "nr_throttled", "throttled_time")
+	if err != nil {
+		return err
+	}
+	u.Periods, u.ThrottledPeriods, u.ThrottledNanos = cpu["nr_periods"], cpu["nr_throttled"], cpu["throttled_time"]
+	if u.CPUNanos, err = number(g.cpuacct, "cpuacct.usage"); err != nil {
+		return err
+	}
+	quota, err := number(g.cpu, "cpu.cfs_quota_us")
+	if err != nil {
+		return err
+	}
+	period, err := number(g.cpu, "cpu.cfs_period_us")
+	if err != nil {
+		return err
+	}
+	if quota > 0 {
+		u.QuotaNanos, u.PeriodNanos = quota*1000, period*1000
+	}
+	stat, err := keyed(g.memory, "memory.stat", "total_inactive_file")
+	if err != nil {
+		return err
+	}
+	used, err := number(g.memory, "memory.usage_in_bytes")
+	if err != nil {
+		return err
+	}
+	u.MemoryBytes = max(0, used-stat["total_inactive_file"])
+	u.PeakBytes, err = number(g.memory, "memory.max_usage_in_bytes")
+	return err
+}
+
+// readSecond reads version 2, whose times are microseconds. The root group has no limits and no account of memory.
+func (g group) readSecond(u *Usage) error {
+	cpu, err := keyed(g.cpu, "cpu.stat", "usage_usec", "nr_periods", "nr_throttled", "throttled_usec")
+	if err != nil {
+		return err
+	}
+	u.CPUNanos, u.Periods, u.ThrottledPeriods, u.ThrottledNanos = cpu["usage_usec"]*1000, cpu["nr_periods"], cpu["nr_throttled"], cpu["throttled_usec"]*1000
+	if limit, err := os.ReadFile(filepath.Join(g.cpu, "cpu.max")); err == nil && !strings.HasPrefix(string(limit), "max") {
+		var quota, period int64
+		if _, err := fmt.Sscan(string(limit), &quota, &period); err != nil {
+			return fmt.Errorf("cpu.max: %w", err)
+		}
+		u.QuotaNanos, u.PeriodNanos = quota*1000, period*1000
+	}
+	used, err := number(g.memory, "memory.current")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	stat, err := keyed(g.memory, "memory.stat", "inactive_file")
+	if err != nil {
+		return err
+	}
+	u.MemoryBytes = max(0, used-stat["inactive_file"])
+	if peak, err := number(g.memory, "memory.peak"); err == nil {
+		u.PeakBytes = peak
+	}
+	return nil
+}
+
+// number reads a file that holds one.
+func number(dir, file string) (int64, error) {
+	content, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
+	}
+	return n, nil
+}
+
+// keyed reads some of a file of lines with a name and a number each. A name that this kernel does not have reads as 0.
+func keyed(dir, file string, names ...string) (map[string]int64, error) {
+	content, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]int64{}
+	for line := range strings.Lines(string(content)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || !slices.Contains(names, name) {
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", file, name, err)
+		}
+		values[name] = n
+	}
+	return values, nil
+}

@@ -1,0 +1,66 @@
+package loadgen
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Drivers reach the system for the clients of one generator.
+type Drivers struct {
+	// Correct is the driver of the clients that are measured.
+	Correct Driver
+	// Misbehaving is the driver of those that misbehave on purpose. Nil: there are none.
+	//
+	// Nothing of what it does is in any number, but it must be there: a measurement during which it fails is one of a system that was spared what it
+	// should have borne, and would make a protocol look robust. So its failure counts as one of the run until the window is over; after that it changes nothing
+	// any more. A driver whose clients crash on purpose must itself live on.
+	Misbehaving Driver
+}
+
+// misbehaves reports whether a client, by its global index, is one of those that misbehave.
+func (c Config) misbehaves(global int32) bool {
+	if c.Misbehaving == nil {
+		return false
+	}
+	_, found := slices.BinarySearch(c.Misbehaving.Clients, global)
+	return found
+}
+
+// err says why one of the drivers cannot go on.
+func (d Drivers) err() error {
+	if err := d.Correct.Err(); err != nil {
+		return err
+	}
+	return d.absence()
+}
+
+// absence says why misbehaving clients are missing; nil if they are there, or none are wanted.
+func (d Drivers) absence() error {
+	if d.Misbehaving == nil {
+		return nil
+	}
+	if err := d.Misbehaving.Err(); err != nil {
+		return fmt.Errorf("the clients that misbehave on purpose were missing: %w", err)
+	}
+	return nil
+}
+
+// driverEnds is how the drivers ended: their counters and why they cannot be trusted.
+type driverEnds struct {
+	counters            map[string]int64
+	err                 error
+	misbehavingCounters map[string]int64
+	misbehavingErr      error
+}
+
+// close closes both drivers at the same time, since each may take its time to end.
+func (d Drivers) close() (ends driverEnds) {
+	var wg sync.WaitGroup
+	if d.Misbehaving != nil {
+		wg.Go(func() { ends.misbehavingCounters, ends.misbehavingErr = d.Misbehaving.Close() })
+	}
+	ends.counters, ends.err = d.Correct.Close()
+	wg.Wait()
+	return ends
+}

@@ -1,0 +1,55 @@
+// Package edt delays what leaves a pod: an eBPF program gives every packet to a peer its departure time (earliest departure time, EDT), and the fq
+// qdisc keeps the packet until then. Its cost for a packet does not depend on the number of peers, a change of a link writes one entry of a map, and
+// packets go on being delayed when the process dies.
+//
+//	socket -> IP -> eth0
+//	                 |
+//	                 |   qdisc clsact ffff:                             egress hook
+//	                 |   `- filter bpf "assay_edt ..." direct-action       map links: address of the peer -> delay, jitter, loss, rate
+//	                 |        destination not in the map ------------------------------------------------------------+
+//	                 |        first pass, the packet belongs to a socket: a copy without one goes to eth0 again,      |
+//	                 |            the packet itself is consumed: for TCP it is sent                                   |
+//	                 |        second pass, the copy: lost, or beyond the rate's queue -> consumed, and counted        |
+//	                 |            else skb->tstamp = now + wait for the rate + delay +- jitter                        |
+//	                 |                 skb->hash   = a flow of fq for each link                                       |
+//	                 |                                                                                                |
+//	                 |   qdisc fq a55a: root, limit 100000p flow_limit 100000p orphan_mask 0xffffffff nopacing <------+
+//	                 |        sends each flow's packets at their time; one without a time at once
+//	                 v
+//	               the other pod
+//
+// To look at it: `tc -s qdisc show dev eth0` (fq's throttled, dropped, flows_plimit, horizon_drops) and `tc filter show dev eth0 egress`.
+//
+// # Why it is like this
+//
+//   - The copy. TCP limits what of a socket is in the queues below it (TCP Small Queues). A packet that waits for 50 ms while it belongs to its socket
+//     takes bulk TCP from 450 to 0.9 Mbit/s and delays small messages by another 13 ms. netem takes the packet from its socket by itself; fq does not.
+//   - A classic filter, not TCX, where "consumed" means "next": every packet would be sent twice.
+//   - Drops are consumed (STOLEN). A drop (SHOT) would be told to the local sender, and a TCP that knows does not take it for a loss.
+//   - A flow for each link and for each version of it. Within a flow of fq the first packet holds up the others. With fq's usual 1024 flows, links with
+//     different delays would meet in one; and after a change from a long delay to a short one, what is in flight would hold up what follows.
+//   - No pacing: fq would else tell sockets of other connections that it paces them, and their packets would bring departure times of their own.
+//   - TC_PRIO_CONTROL is cleared on delayed packets: fq (before Linux 6.7) sends those at once.
+//   - fq's limits: with the usual 100 packets of a flow, 85% of 10,000 packets/s at 50 ms are dropped. The horizon lies behind everything that a link
+//     can ask for, so that the table never changes the qdisc.
+//   - gso_max_segs is 1 while a link has loss or a rate of its own: a super-packet of 64 KB is lost, and queued, as one. A connection keeps the value
+//     that the device had when it was opened.
+//   - A packet does not wait for its own transmission at the link's rate, only for those before it.
+//
+// # Whose is what
+//
+// The package touches the one device that it is opened for: its root qdisc, its clsact qdisc with one filter, and its gso_max_segs. A device that
+// has a root qdisc that is not the kernel's default (its handle is not 0), or a clsact or ingress qdisc, is somebody else's and refused. The qdisc of
+// ours is known by its handle, the filter by its name, which also keeps the original gso_max_segs for a process that comes after. Nothing is pinned:
+// program and maps live as long as the filter, and a new process replaces the filter, in one step, by its own; its counters begin at zero.
+//
+// # Capabilities
+//
+//	device, qdiscs, filter, gso_max_segs; veth pair of Check   CAP_NET_ADMIN in the network namespace's user namespace
+//	maps, BTF                                                  CAP_BPF
+//	program of type SCHED_CLS                                  CAP_BPF and CAP_NET_ADMIN
+//	reading back: program by our own file descriptor           none more; by its ID would need CAP_SYS_ADMIN, and is not done
+//
+// CAP_BPF counts in the initial user namespace. Kernels before 5.8 have no CAP_BPF and need CAP_SYS_ADMIN instead; before 5.11, maps count against
+// RLIMIT_MEMLOCK, which is raised as far as the process may. Needed of the kernel: Linux 5.1, sch_fq, sch_ingress (clsact), cls_bpf; Check finds out.
+package edt

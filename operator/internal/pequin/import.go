@@ -1,0 +1,251 @@
+package pequin
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Options of an import.
+type Options struct {
+	// Name of the Experiment and of the System. Default: made from the file's name.
+	Name string
+	// Series to import, from 1: the rounds of the configuration's outer loop. 0: all.
+	Series int
+	// Image of the System. Default: pequin-artifact:latest, which the user has to build.
+	Image string
+}
+
+// Imported is a configuration as objects of Assay.
+type Imported struct {
+	System     v1alpha1.System
+	Experiment v1alpha1.Experiment
+	// Dropped are settings that could not be carried over, with the reason.
+	Dropped []string
+	// Decisions say how something was read, or what differs from the artifact.
+	Decisions []string
+	// Comments are the keys that begin with an underscore, and Duplicates those that are there more than once.
+	Comments   []string
+	Duplicates []Duplicate
+
+	placement  *placement
+	processes  []int // of clients, at each point
+	parameters []parameter
+}
+
+// DefaultImage has to be built by the user from the artifact.
+const DefaultImage = "pequin-artifact:latest"
+
+// Import reads a configuration of the artifact. file is its name.
+func Import(file string, data []byte, o Options) (*Imported, error) {
+	c, err := readConfig(file, data)
+	if err != nil {
+		return nil, err
+	}
+	i := &importer{config: c, out: &Imported{Comments: c.comments, Duplicates: c.duplicates}, options: o}
+	if err := i.run(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return i.out, nil
+}
+
+type importer struct {
+	config  *config
+	options Options
+	loops   loops
+	series  []int // that are imported, from 0
+	points  []point
+	out     *Imported
+}
+
+// point of the sweep: a step of a series.
+type point struct {
+	series    int
+	step      step
+	clients   int // over all processes
+	processes int
+}
+
+func (i *importer) run() (err error) {
+	if i.loops, err = readLoops(i.config.top); err != nil {
+		return err
+	}
+	if err := i.chooseSeries(); err != nil {
+		return err
+	}
+	protocol, err := i.same("replication_protocol", "client_protocol_mode", "benchmark_name", "num_shards", "num_groups", "fault_tolerance", "server_names",
+		"server_regions", "region_rtt_latencies", "server_emulate_wan")
+	if err != nil {
+		return err
+	}
+	if i.out.placement, err = place(i.value, protocol); err != nil {
+		return err
+	}
+	i.out.Decisions = append(i.out.Decisions, i.out.placement.notes...)
+	if err := i.countClients(); err != nil {
+		return err
+	}
+	if err := i.collect(); err != nil {
+		return err
+	}
+	return i.build(protocol)
+}
+
+func (i *importer) chooseSeries() error {
+	n := i.loops.series(i.config.top)
+	if i.options.Series < 0 || i.options.Series > n {
+		return fmt.Errorf("--series %d: the configuration has %d", i.options.Series, n)
+	}
+	for s := range n {
+		if i.options.Series == 0 || i.options.Series == s+1 {
+			i.series = append(i.series, s)
+		}
+	}
+	if len(i.series) < n {
+		i.out.Dropped = append(i.out.Dropped, fmt.Sprintf("the other %d series of the configuration (--series %d)", n-len(i.series), i.options.Series))
+	}
+	return nil
+}
+
+// value of a setting in the first series that is imported, where it must be the same at all points: [x] is x there.
+func (i *importer) value(name string) any {
+	v, _ := i.loops.outer(i.config.top, name, i.series[0]) // an error is found by same
+	return single(v, base[name])
+}
+
+// single takes off lists of one, down to the depth that the value itself has.
+func single(v any, own int) any {
+	for depth(v) > own {
+		list := v.([]any)
+		if len(list) != 1 {
+			return v
+		}
+		v = list[0]
+	}
+	return v
+}
+
+// same checks that what one Experiment has only one of does not change between series or inside one, and returns the first.
+func (i *importer) same(names ...string) (first string, err error) {
+	inner := i.loops.names[len(i.loops.names)-1]
+	for k, name := range names {
+		if list := i.loops.inner(i.value(name), name); slices.Contains(inner, name) && len(list) > 1 {
+			return "", fmt.Errorf("%s changes inside a series; an Experiment has only one", name)
+		}
+		var texts []string
+		for _, s := range i.series {
+			v, err := i.loops.outer(i.config.top, name, s)
+			if err != nil {
+				return "", err
+			}
+			texts = append(texts, text(v))
+		}
+		if len(slices.Compact(texts)) > 1 {
+			return "", fmt.Errorf("%s differs between the series; an Experiment has only one: import each with --series, from 1 to %d", name, i.loops.series(i.config.top))
+		}
+		if k == 0 {
+			first, _ = i.value(name).(string)
+		}
+	}
+	if first == "" {
+		return "", fmt.Errorf("there is no %s, or it is no text", names[0])
+	}
+	return first, nil
+}
+
+// countClients finds the points and their clients. The artifact starts at most client_total processes, and at most client_processes_per_client_node on each of
+// client_nodes_per_server machines for each server: the smaller of both, times client_threads_per_process.
+func (i *importer) countClients() error {
+	servers := len(i.out.placement.hosts)
+	if servers == 0 {
+		servers = i.out.placement.replicas * i.out.placement.shards
+	}
+	for _, s := range i.series {
+		steps, err := i.loops.steps(i.config.top, s)
+		if err != nil {
+			return err
+		}
+		for _, step := range steps {
+			p := point{series: s, step: step}
+			n := map[string]int{"client_nodes_per_server": 1, "client_threads_per_process": 1}
+			for _, name := range []string{"client_total", "client_processes_per_client_node", "client_threads_per_process", "client_nodes_per_server"} {
+				v, inStep := step[name]
+				if !inStep {
+					if v, err = i.loops.outer(i.config.top, name, s); err != nil {
+						return err
+					}
+				}
+				if v == nil {
+					continue
+				}
+				if n[name], err = whole(name, single(v, 0), 1, 100_000); err != nil {
+					return err
+				}
+			}
+			most := servers * n["client_nodes_per_server"] * n["client_processes_per_client_node"]
+			switch total := n["client_total"]; {
+			case total == 0 && most == 0:
+				return fmt.Errorf("neither client_total nor client_processes_per_client_node says how many clients there are")
+			case total == 0:
+				p.processes = most
+			case most == 0 || total <= most:
+				p.processes = total
+			default:
+				p.processes = most
+				i.out.Decisions = append(i.out.Decisions, fmt.Sprintf("client_total %d is more than %d servers x %d client nodes x %d processes have room for; the artifact then starts %d processes, as here",
+					total, servers, n["client_nodes_per_server"], n["client_processes_per_client_node"], most))
+			}
+			p.clients = p.processes * n["client_threads_per_process"]
+			if p.clients > 100_000 {
+				return fmt.Errorf("%d clients at one point; at most 100000 are possible", p.clients)
+			}
+			i.points = append(i.points, p)
+			i.out.processes = append(i.out.processes, p.processes)
+		}
+	}
+	if len(i.points) > 64 {
+		return fmt.Errorf("the configuration has %d points; an axis has at most 64: import each series with --series", len(i.points))
+	}
+	return nil
+}
+
+// machines that the artifact's clients are on at most.
+func (i *importer) machines() int {
+	machines := len(i.out.placement.hosts)
+	if n, err := whole("", i.value("client_nodes_per_server"), 1, 1000); err == nil {
+		machines *= n
+	}
+	return machines
+}
+
+// nodes is the number of client pods: as many as the artifact has client machines, but such that every point's processes go evenly into them.
+func (i *importer) nodes() int32 {
+	for n := min(i.machines(), slices.Min(i.out.processes), 256); n > 1; n-- {
+		if !slices.ContainsFunc(i.out.processes, func(p int) bool { return p%n != 0 }) {
+			return int32(n)
+		}
+	}
+	return 1
+}
+
+var unusable = regexp.MustCompile(`[^a-z0-9]+`)
+
+// name of the Experiment: at most 24 lower-case letters, digits and dashes.
+func (i *importer) name() string {
+	if i.options.Name != "" {
+		return i.options.Name
+	}
+	s := strings.ToLower(strings.TrimSuffix(path.Base(i.config.file), path.Ext(i.config.file)))
+	s = strings.Trim(unusable.ReplaceAllString(s, "-"), "-")
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		s = "pequin-" + s
+	}
+	return strings.Trim(s[:min(len(s), 24)], "-")
+}
+
+func seconds(n int) v1alpha1.Duration { return v1alpha1.Duration(strconv.Itoa(n) + "s") }

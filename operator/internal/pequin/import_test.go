@@ -1,0 +1,258 @@
+package pequin
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// minimal is a configuration with two series, as combined ones of the artifact are: they differ in a setting of the protocol, and their client lists in length.
+const minimal = `{
+  "experiment_independent_vars": [["replication_protocol", "server_names", "server_regions", "replication_protocol_settings", "client_total", "client_threads_per_process"],
+    ["client_total", "client_threads_per_process"]],
+  "replication_protocol": ["tapir", "tapir"],
+  "benchmark_name": "rw",
+  "fault_tolerance": 1,
+  "server_names": [["us-east-1-0", "eu-west-1-0", "us-east-1-1"], ["us-east-1-0", "eu-west-1-0", "us-east-1-1"]],
+  "server_regions": [{"us-east-1": ["us-east-1-0", "us-east-1-1"]}, {"us-east-1": ["us-east-1-0", "us-east-1-1"]}],
+  "replication_protocol_settings": [{"read_quorum": 1, "name": "x"}, {"read_quorum": 1.5, "name": "x"}],
+  "client_total": [[1, 2], [3]],
+  "client_threads_per_process": [[1, 4], [2]],
+  "client_processes_per_client_node": 8,
+  "client_experiment_length": 30,
+  "client_ramp_up": 5,
+  "_client_ramp_up": 7,
+  "_client_ramp_up": 8,
+  "a_list": [1, {"b": null}],
+  "nothing": null,
+  "client_ramp_up": 10
+}`
+
+func importText(t *testing.T, in string, o Options) *Imported {
+	t.Helper()
+	i, err := Import("folder/mine.json", []byte(in), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func TestSeries(t *testing.T) {
+	i := importText(t, minimal, Options{})
+	v := v1alpha1.NewValue
+	point := func(name string, clients int32, total, threads, quorum string) v1alpha1.AxisPoint {
+		return v1alpha1.AxisPoint{Name: name, Clients: &clients, Parameters: map[string]v1alpha1.Value{
+			"clientTotal": v(total), "clientThreadsPerProcess": v(threads), "readQuorum": v(quorum)}}
+	}
+	want := []v1alpha1.Axis{{Axis: "series", Points: []v1alpha1.AxisPoint{
+		point("s1-1", 1, "1", "1", "1"), point("s1-8", 8, "2", "4", "1"), point("s2-6", 6, "3", "2", "1.5")}}}
+	if diff := cmp.Diff(want, i.Experiment.Spec.Sweep, cmp.Comparer(v1alpha1.Value.Equal)); diff != "" {
+		t.Errorf("sweep (-want +got):\n%s", diff)
+	}
+	wantRegions := []v1alpha1.Region{{Name: "us-east-1", Replicas: 2}, {Name: "eu-west-1", Replicas: 1}}
+	if diff := cmp.Diff(wantRegions, i.Experiment.Spec.Topology.Regions); diff != "" {
+		t.Errorf("regions (-want +got):\n%s", diff)
+	}
+	wantDuplicates := []Duplicate{{Key: "client_ramp_up", Lines: []int{14, 19}}, {Key: "_client_ramp_up", Lines: []int{15, 16}, Comment: true}}
+	if diff := cmp.Diff(wantDuplicates, i.Duplicates); diff != "" {
+		t.Errorf("duplicates (-want +got):\n%s", diff)
+	}
+	if s := i.Experiment.Spec.Schedule; s.WarmUp != "10s" || s.Measure != "20s" || s.CoolDown != "0s" {
+		t.Errorf("schedule %+v; the last client_ramp_up counts", s)
+	}
+	report := strings.Join(i.Report(), "\n")
+	for _, want := range []string{"nothing: it is null", `"client_ramp_up" is there 2 times, on lines 14, 19; the last one counts`, "server_names alternates", "_client_ramp_up (lines 15, 16)"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("the report lacks %q:\n%s", want, report)
+		}
+	}
+	if got := i.Experiment.Spec.Parameters["aList"].String(); got != `[1, {"b": null}]` {
+		t.Errorf("a list is kept as %s", got)
+	}
+	for _, p := range i.System.Spec.Parameters {
+		if p.Name == "readQuorum" && p.Type != v1alpha1.ParameterDecimal {
+			t.Errorf("readQuorum is %s; 1 and 1.5 are Decimals", p.Type)
+		}
+	}
+	second := importText(t, minimal, Options{Series: 2})
+	if a := second.Experiment.Spec.Sweep[0]; a.Axis != "clientSeries" || len(a.Points) != 1 || a.Points[0].Name != "6" {
+		t.Errorf("series 2 alone is %+v", a)
+	}
+}
+
+// Configurations are edited by hand: what is a list of one in some is no list in others, and the loops are not named in all.
+func TestOtherWaysToWriteTheSame(t *testing.T) {
+	const rest = `"benchmark_name": "rw", "fault_tolerance": 1, "client_processes_per_client_node": 8, "client_experiment_length": 30.0, `
+	tests := map[string]string{
+		"nothing nested":    `{` + rest + `"replication_protocol": "tapir", "server_names": ["a-0", "a-1", "a-2"], "client_total": 7}`,
+		"loops not named":   `{` + rest + `"replication_protocol": ["tapir"], "server_names": [["a-0", "a-1", "a-2"]], "server_regions": [{"a": ["a-0"]}], "client_total": [[7]]}`,
+		"loops half nested": `{` + rest + `"replication_protocol": ["tapir"], "server_names": [["a-0", "a-1", "a-2"]], "client_total": [7]}`,
+		"one loop": `{` + rest + `"experiment_independent_vars": [["replication_protocol", "server_names", "client_total"]], "replication_protocol": ["tapir"],
+			"server_names": [["a-0", "a-1", "a-2"]], "client_total": [7]}`,
+		"a client series of the inner loop only": `{` + rest + `"experiment_independent_vars": [["replication_protocol", "server_names"], ["client_total"]],
+			"replication_protocol": ["tapir"], "server_names": [["a-0", "a-1", "a-2"]], "client_total": [7]}`,
+	}
+	for name, in := range tests {
+		t.Run(name, func(t *testing.T) {
+			i := importText(t, in, Options{})
+			s := i.Experiment.Spec
+			if len(s.Sweep[0].Points) != 1 || *s.Sweep[0].Points[0].Clients != 7 || s.Schedule.Measure != "30s" {
+				t.Errorf("sweep %+v, schedule %+v", s.Sweep, s.Schedule)
+			}
+			if diff := cmp.Diff([]v1alpha1.Region{{Name: "a", Replicas: 3}}, s.Topology.Regions); diff != "" {
+				t.Errorf("regions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	wan := strings.Replace(minimal, `"fault_tolerance"`, `"server_emulate_wan": true, "max_bandwidth": "1gibps",
+  "region_rtt_latencies": {"us-east-1": {"us-east-1": 0, "eu-west-1": 73}, "eu-west-1": {"us-east-1": 75.5, "eu-west-1": 2}}, "fault_tolerance"`, 1)
+	ms := func(s string) *v1alpha1.Duration { d := v1alpha1.Duration(s); return &d }
+	want := []v1alpha1.RegionLink{
+		{From: "us-east-1", To: "eu-west-1", LinkEffect: v1alpha1.LinkEffect{Delay: ms("36.5ms"), Rate: "8.589934592Gbit"}},
+		{From: "eu-west-1", To: "us-east-1", LinkEffect: v1alpha1.LinkEffect{Delay: ms("37.75ms"), Rate: "8.589934592Gbit"}},
+		{Between: []string{"eu-west-1", "eu-west-1"}, RTT: ms("2ms"), LinkEffect: v1alpha1.LinkEffect{Rate: "8.589934592Gbit"}},
+	}
+	i := importText(t, wan, Options{})
+	if diff := cmp.Diff(want, i.Experiment.Spec.Network.Links); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
+	}
+	off := importText(t, strings.Replace(wan, `_wan": true`, `_wan": false`, 1), Options{})
+	yaml, err := off.YAML("mine.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(off.Experiment.Spec.Network.Links) != 0 || !strings.Contains(string(yaml), `    # - {"from":"us-east-1","to":"eu-west-1","delay":"36.5ms"`) {
+		t.Errorf("without emulation the links must be a comment:\n%s", yaml)
+	}
+}
+
+func TestBandwidth(t *testing.T) {
+	tests := map[string]string{`"1gibps"`: "8.589934592Gbit", `"100mbit"`: "0.1Gbit", `"10kbps"`: "0.00008Gbit", `"1mibit"`: "0.001048576Gbit", `"5bit"`: "", `"fast"`: "", `7`: "", `"1tbps"`: ""}
+	for in, want := range tests {
+		c, err := readConfig("x", []byte(`{"v": `+in+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := bandwidth(c.top.get("v"))
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s is %q (%v), want %q", in, got, err, want)
+		}
+	}
+}
+
+func TestMistakesAreSaid(t *testing.T) {
+	change := func(old, new string) string {
+		t.Helper()
+		if !strings.Contains(minimal, old) {
+			t.Fatalf("%q is not in the configuration", old)
+		}
+		return strings.Replace(minimal, old, new, 1)
+	}
+	tests := map[string]struct {
+		in   string
+		o    Options
+		want string
+	}{
+		"cut off":               {in: minimal[:len(minimal)/2], want: "folder/mine.json:8: the configuration is cut off"},
+		"a comma too many":      {in: change(`"name": "x"}`, `"name": "x",}`), want: "folder/mine.json:9: "},
+		"a comma missing":       {in: change(`"benchmark_name": "rw",`, `"benchmark_name": "rw"`), want: "folder/mine.json:6: "},
+		"NaN":                   {in: change(`"client_ramp_up": 5`, `"client_ramp_up": NaN`), want: "folder/mine.json:14: "},
+		"a list":                {in: "[]", want: "folder/mine.json:1: the configuration is not a JSON object"},
+		"two documents":         {in: minimal + "{}", want: "folder/mine.json:20: there is more"},
+		"deep":                  {in: strings.Repeat("[", 1000), want: "nested more than 32 deep"},
+		"lists not parallel":    {in: change(`"client_threads_per_process": [[1, 4]`, `"client_threads_per_process": [[1, 4, 4]`), want: "they are parallel, so they must have as many"},
+		"series not parallel":   {in: change(`"client_total": [[1, 2], [3]]`, `"client_total": [[1, 2]]`), want: "client_total has 1 series; another variable has at least 2"},
+		"other protocols":       {in: change(`["tapir", "tapir"]`, `["tapir", "indicus"]`), want: "replication_protocol differs between the series; an Experiment has only one: import each with --series, from 1 to 2"},
+		"negative clients":      {in: change(`[[1, 2], [3]]`, `[[-1, 2], [3]]`), want: "client_total is -1; it must be a whole number from 1 to 100000"},
+		"half a client":         {in: change(`[[1, 2], [3]]`, `[[1.5, 2], [3]]`), want: "client_total is 1.5"},
+		"no such series":        {in: minimal, o: Options{Series: 3}, want: "--series 3: the configuration has 2"},
+		"no time to measure":    {in: change(`"client_ramp_up": 10`, `"client_ramp_up": 30`), want: "leaves nothing to measure"},
+		"a setting in one only": {in: change(`{"read_quorum": 1.5, "name": "x"}`, `{"read_quorum": 1.5}`), want: "name is set in some series and not in series 2"},
+		"no matrix":             {in: change(`"fault_tolerance"`, `"server_emulate_wan": true, "fault_tolerance"`), want: "there is no region_rtt_latencies"},
+		"a long region":         {in: change(`{"us-east-1": [`, `{"us-east-1-and-more": [`), o: Options{Series: 1}, want: `"us-east-1-and-more": a region's name has at most 14`},
+		"three loops":           {in: change(`"client_threads_per_process"]],`, `"client_threads_per_process"], ["x"]],`), want: "has 3 loops; two can be read"},
+		"no protocol":           {in: `{"fault_tolerance": 1}`, want: "there is no replication_protocol, or it is no text"},
+		"no workload":           {in: change(`"benchmark_name": "rw",`, ``), want: "there is no benchmark_name"},
+		"no clients":            {in: `{"replication_protocol": "pg", "fault_tolerance": 1}`, want: "neither client_total nor"},
+		"too large":             {in: `{"a": "` + strings.Repeat("x", maxConfig) + `"}`, want: "larger than"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Import("folder/mine.json", []byte(tc.in), tc.o)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "mine.json") {
+				t.Errorf("error = %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// A text of a stranger's file cannot leave the comment that it is quoted in.
+func TestCommentsStayComments(t *testing.T) {
+	in := strings.Replace(minimal, `"nothing"`, `"_x\nkind: Pod\u2028y": 1, "nothing"`, 1)
+	yaml, err := importText(t, in, Options{}).YAML("evil\nkind: Pod.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(yaml)) {
+		if strings.HasPrefix(line, "kind: Pod") {
+			t.Errorf("line %q", line)
+		}
+	}
+}
+
+func TestParameterNames(t *testing.T) {
+	p := &parameters{used: map[string]bool{}}
+	for setting, want := range map[string]string{"relayP1_timeout": "relayP1Timeout", "parallel_CCC": "parallelCCC", "mainThreadDispatching": "mainThreadDispatching",
+		"2PC mode": "pCMode", "__": "setting", "clients": "clients2", "Über": "ber", strings.Repeat("a", 100): strings.Repeat("a", 59)} {
+		if got := p.name(setting); got != want {
+			t.Errorf("%s becomes %s, want %s", setting, got, want)
+		}
+	}
+	if got := p.name("parallel__CCC"); got != "parallelCCC2" {
+		t.Errorf("a name that is taken becomes %s", got)
+	}
+}
+
+func FuzzImport(f *testing.F) {
+	f.Add(minimal)
+	f.Add(minimal[:500])
+	b, err := os.ReadFile("testdata/configs/PG-TPCC.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(b))
+	f.Fuzz(func(t *testing.T, in string) {
+		i, err := Import("x.json", []byte(in), Options{})
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "x.json") {
+				t.Errorf("error %q does not begin with the file", err)
+			}
+			return
+		}
+		text, err := i.YAML("x.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		system, experiment, found := strings.Cut(string(text), "\n---\n")
+		if !found || strings.Contains(experiment, "\n---\n") {
+			t.Fatalf("not two documents:\n%s", text)
+		}
+		if err := yaml.UnmarshalStrict([]byte(system), &v1alpha1.System{}); err != nil {
+			t.Errorf("the System that was written: %v", err)
+		}
+		if err := yaml.UnmarshalStrict([]byte(experiment), &v1alpha1.Experiment{}); err != nil {
+			t.Errorf("the Experiment that was written: %v", err)
+		}
+		if len(i.Experiment.Spec.Sweep[0].Points) != len(i.processes) {
+			t.Error("points without processes")
+		}
+	})
+}

@@ -1,0 +1,271 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// leastToStop is how many trials a point needs before its interval may end its repetitions. Student's interval of two trials is 9 deviations wide on each
+// side, and is short by chance far too often to stop by.
+const leastToStop = 3
+
+// Trials is the number of valid trials that the plan wants: the least, if repetitions go on until the means are known well enough.
+func (p *Plan) Trials() int { return len(p.Points) * int(p.Spec.Repetitions.Min) }
+
+// MostTrials is the most valid trials that the plan may want.
+func (p *Plan) MostTrials() int { return len(p.Points) * int(MostRepetitions(p.Spec.Repetitions)) }
+
+// MostRepetitions is the most valid trials of one point.
+func MostRepetitions(r v1alpha1.Repetitions) int32 {
+	if r.Max == nil {
+		return r.Min
+	}
+	return max(r.Min, *r.Max)
+}
+
+// checkRepetitions bounds the number of trials, and refuses what cannot end repetitions.
+func (e *expansion) checkRepetitions(points int) {
+	r, path := e.spec.Repetitions, e.origin.repetitions()
+	most, where := int(r.Min), path.Child("min")
+	if r.Min < 1 || r.Min > 100 {
+		e.add(field.Invalid(where, r.Min, "must be from 1 to 100"))
+		return
+	}
+	if r.Max != nil {
+		most, where = int(*r.Max), path.Child("max")
+		switch {
+		case most > 100:
+			e.add(field.Invalid(where, most, "must be from 1 to 100"))
+			return
+		case most < int(r.Min):
+			e.add(field.Invalid(where, most, fmt.Sprintf("must be min, %d, or more", r.Min)))
+			return
+		case most > int(r.Min) && r.Until == nil:
+			e.add(field.Invalid(where, most, "is more than min, and nothing says when a point has enough: add until, or remove max"))
+			return
+		}
+	}
+	if r.Until != nil {
+		e.checkPrecision(path, r)
+	}
+	if points*most > MaxTrials {
+		e.add(field.Invalid(where, most,
+			fmt.Sprintf("%d points make %d trials; at most %d are possible, so at most %d repetitions", points, points*most, MaxTrials, MaxTrials/points)))
+	}
+}
+
+func (e *expansion) checkPrecision(path *field.Path, r v1alpha1.Repetitions) {
+	if r.Max == nil {
+		e.add(field.Required(path.Child("max"), "until needs it: the most trials that a point may get"))
+	}
+	if r.Min < leastToStop {
+		e.add(field.Invalid(path.Child("min"), r.Min, fmt.Sprintf("until needs %d or more: the deviation of fewer trials says too little to stop by", leastToStop)))
+	}
+	if share := relativeCI(r); !(share > 0 && share <= 1) {
+		e.add(field.Invalid(path.Child("until", "relativeCI"), r.Until.RelativeCI, "must be a percentage above 0% and at most 100%, such as 5%"))
+	}
+	for i, m := range r.Until.Of {
+		if _, ok := precisionMetrics[m]; !ok {
+			e.add(field.NotSupported(path.Child("until", "of").Index(i), m, sortedKeys(precisionMetrics)))
+		}
+	}
+}
+
+// relativeCI is until.relativeCI as a share; NaN when it is no percentage.
+func relativeCI(r v1alpha1.Repetitions) float64 {
+	text, ok := strings.CutSuffix(r.Until.RelativeCI, "%")
+	percent, err := strconv.ParseFloat(text, 64)
+	if !ok || err != nil {
+		return math.NaN()
+	}
+	return percent / 100
+}
+
+// precisionMetrics read what repetitions go by. Only ratios matter, so any unit will do.
+var precisionMetrics = map[v1alpha1.PrecisionMetric]func(*v1alpha1.Headline) int64{
+	v1alpha1.PrecisionMeanLatency: func(h *v1alpha1.Headline) int64 { return h.MeanLatencyMicroseconds },
+	v1alpha1.PrecisionThroughput:  func(h *v1alpha1.Headline) int64 { return h.ThroughputMilli },
+	v1alpha1.PrecisionP50Latency:  func(h *v1alpha1.Headline) int64 { return h.P50LatencyMicroseconds },
+	v1alpha1.PrecisionP99Latency:  func(h *v1alpha1.Headline) int64 { return h.P99LatencyMicroseconds },
+}
+
+// ending is why a point gets no further repetition.
+type ending int
+
+const (
+	notYet  ending = iota // a repetition of those that it gets for certain has no valid trial yet
+	fixed                 // it has min, and nothing asks for more
+	precise               // its intervals are short enough
+	most                  // it has max
+	givenUp               // a repetition's retries are used up: a point that does not run well gets no more than it would have got anyway
+)
+
+// progress is how far a point is: how many repetitions it gets, as far as its trials can tell.
+type progress struct {
+	wanted int32
+	ending ending
+	// width is half of the widest interval by its mean, and metric the one that it is of; known for precise and most.
+	width  float64
+	metric v1alpha1.PrecisionMetric
+}
+
+// progressOf decides how many repetitions a point gets. Whether there is an n-th is decided by the trials of the repetitions before it alone, never by its own
+// or later ones; so the decision is the same whenever it is made again, by whichever manager.
+//
+// This is a sequential procedure: the interval that ends it is looked at after each round (Chow and Robbins, Ann. Math. Stat. 36, 1965; Law, Simulation
+// Modeling and Analysis, section on obtaining a specified precision). It stops a little more often where the deviation is small by chance, so that the interval
+// covers less than 95%: docs/reference/repetitions.md says how much less.
+func (o observation) progressOf(p *Plan, point int32) progress {
+	r := p.Spec.Repetitions
+	for n := r.Min; ; n++ {
+		if state := o.settled(p, point, n); state != fixed {
+			return progress{wanted: n, ending: state}
+		}
+		if r.Until == nil {
+			return progress{wanted: n, ending: fixed}
+		}
+		width, metric := o.widest(r.Until.Of, point, n)
+		switch {
+		case width <= relativeCI(r):
+			return progress{wanted: n, ending: precise, width: width, metric: metric}
+		case n >= MostRepetitions(r):
+			return progress{wanted: n, ending: most, width: width, metric: metric}
+		}
+	}
+}
+
+// settled says whether the first n repetitions of a point all have a valid trial (fixed), do not yet (notYet), or cannot (givenUp).
+func (o observation) settled(p *Plan, point, n int32) ending {
+	state := fixed
+	for repetition := range n {
+		s := Slot{Point: point, Repetition: repetition}
+		switch {
+		case o.valid[s] != nil:
+		case o.attempts[s] > *p.Spec.Retries:
+			return givenUp
+		default:
+			state = notYet
+		}
+	}
+	return state
+}
+
+// widest is the greatest relative half-width of the 95% intervals of a point's first n repetitions, and the metric that it is of.
+func (o observation) widest(of []v1alpha1.PrecisionMetric, point, n int32) (width float64, metric v1alpha1.PrecisionMetric) {
+	width = -1
+	for _, m := range of {
+		samples := make([]float64, n)
+		known := true
+		for repetition := range n {
+			h := o.valid[Slot{Point: point, Repetition: repetition}].Status.Headline
+			if known = known && h != nil; known {
+				samples[repetition] = float64(precisionMetrics[m](h))
+			}
+		}
+		mine := math.Inf(1) // a valid trial without numbers says nothing
+		if known {
+			mine = relativeWidth(samples)
+		}
+		if mine > width {
+			width, metric = mine, m
+		}
+	}
+	return width, metric
+}
+
+// relativeWidth is half of the 95% interval of the mean by the mean.
+func relativeWidth(samples []float64) float64 {
+	a := stats.Aggregate(samples)
+	half := (a.High - a.Low) / 2
+	switch {
+	case half == 0:
+		return 0
+	case a.Mean == 0:
+		return math.Inf(1)
+	}
+	return half / math.Abs(a.Mean)
+}
+
+// progresses of all points.
+func (o observation) progresses(p *Plan) []progress {
+	out := make([]progress, len(p.Points))
+	for point := range out {
+		out[point] = o.progressOf(p, int32(point))
+	}
+	return out
+}
+
+// wanted are the repetitions of each point, and their sum.
+func wanted(points []progress) (each []int32, sum int32) {
+	for _, p := range points {
+		each = append(each, p.wanted)
+		sum += p.wanted
+	}
+	return each, sum
+}
+
+// maxNamedPoints keeps the sentence about points that are not known well enough short.
+const maxNamedPoints = 5
+
+// whyEnough says why the points of a plan with until have as many repetitions as they have.
+func whyEnough(p *Plan, points []progress) string {
+	r := p.Spec.Repetitions
+	if r.Until == nil {
+		return ""
+	}
+	enough := 0
+	var wide []string
+	for i, point := range points {
+		if point.ending == precise {
+			enough++
+		} else if point.ending == most {
+			wide = append(wide, fmt.Sprintf("point %d (%s %.3g%%)", i, point.metric, 100*point.width))
+		}
+	}
+	text := fmt.Sprintf(" Precision reached: the means of %d of %d points are known to within %s.", enough, len(points), r.Until.RelativeCI)
+	if len(wide) == 0 {
+		return text
+	}
+	named := wide[:min(len(wide), maxNamedPoints)]
+	text += fmt.Sprintf(" Max reached: %d with %d trials are not: %s", len(wide), MostRepetitions(r), strings.Join(named, ", "))
+	if more := len(wide) - len(named); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + "."
+}
+
+// mayFollow says how many more trials there may be than are planned so far.
+func mayFollow(p *Plan, points []progress) string {
+	more := int32(0)
+	for _, point := range points {
+		if point.ending == notYet {
+			more += MostRepetitions(p.Spec.Repetitions) - point.wanted
+		}
+	}
+	if more == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Up to %d more follow where means are not known to within %s.", more, p.Spec.Repetitions.Until.RelativeCI)
+}
+
+// DescribeRepetitions says how many valid trials a point gets: "3", or "3 to 10".
+func DescribeRepetitions(r v1alpha1.Repetitions) string {
+	return fromTo(int(r.Min), int(MostRepetitions(r)))
+}
+
+// DescribeTrials says how many valid trials the plan wants: "72", or "72 to 240".
+func (p *Plan) DescribeTrials() string { return fromTo(p.Trials(), p.MostTrials()) }
+
+func fromTo(low, high int) string {
+	if low == high {
+		return strconv.Itoa(low)
+	}
+	return fmt.Sprintf("%d to %d", low, high)
+}

@@ -1,0 +1,94 @@
+package queue
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// betweenTrials is how long an experiment keeps its place after a trial of it is over, or after it was accepted, until its next trial is there. That takes
+// well under a second; an experiment whose next trial does not come loses no more than its turn.
+const betweenTrials = 10 * time.Second
+
+// Entries are the trials that wait or hold pools, and the experiments whose next trial is about to be made. It is what the manager decides from, and what
+// kubectl assay queue shows.
+func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now time.Time) []Entry {
+	byName := map[types.NamespacedName]*v1alpha1.Experiment{}
+	for i := range experiments {
+		byName[types.NamespacedName{Namespace: experiments[i].Namespace, Name: experiments[i].Name}] = &experiments[i]
+	}
+	var out []Entry
+	active := map[types.NamespacedName]bool{}
+	last := map[types.NamespacedName]*v1alpha1.Trial{} // of each experiment, the one that ended last
+	for i := range trials {
+		t := &trials[i]
+		key := types.NamespacedName{Namespace: t.Namespace, Name: t.Spec.Experiment}
+		if meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialComplete) {
+			if l := last[key]; l == nil || endOf(t).After(endOf(l)) {
+				last[key] = t
+			}
+			continue
+		}
+		admitted := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialAdmitted)
+		if !admitted && !t.DeletionTimestamp.IsZero() {
+			continue // it makes no pods any more
+		}
+		active[key] = true
+		out = append(out, entryOf(t, byName[key], admitted))
+	}
+	for key, exp := range byName {
+		if e, coming := between(exp, last[key], now); coming && !active[key] {
+			out = append(out, e)
+		}
+	}
+	return Order(out)
+}
+
+func entryOf(t *v1alpha1.Trial, exp *v1alpha1.Experiment, admitted bool) Entry {
+	e := Entry{
+		Trial: t.Namespace + "/" + t.Name, Experiment: t.Namespace + "/" + t.Spec.Experiment, Arrival: t.CreationTimestamp.Time, Number: t.Spec.Number,
+		Pools: t.Spec.Placement.Pools(), Exclusive: t.Spec.Placement.IsExclusive(), Admitted: admitted,
+		Settled: meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialDeployed),
+	}
+	if exp != nil {
+		e.Arrival, e.Priority, e.Suspended = exp.CreationTimestamp.Time, exp.Spec.Priority, exp.Spec.Suspend && !admitted
+	}
+	return e
+}
+
+func endOf(t *v1alpha1.Trial) time.Time {
+	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete); c != nil {
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// between reports whether the next trial of an experiment is about to be made.
+func between(exp *v1alpha1.Experiment, last *v1alpha1.Trial, now time.Time) (Entry, bool) {
+	accepted := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentAccepted)
+	if accepted == nil || accepted.Status != metav1.ConditionTrue || exp.Spec.Suspend || !exp.DeletionTimestamp.IsZero() ||
+		meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) {
+		return Entry{}, false
+	}
+	since := accepted.LastTransitionTime.Time
+	if last != nil {
+		since = endOf(last)
+	}
+	if now.Sub(since) > betweenTrials {
+		return Entry{}, false
+	}
+	placement := exp.Spec.Placement
+	for i := range exp.Spec.Profiles {
+		if p := exp.Spec.Profiles[i]; p.Name == exp.Spec.Profile && p.Placement != nil {
+			placement = *p.Placement
+		}
+	}
+	return Entry{
+		Experiment: exp.Namespace + "/" + exp.Name, Priority: exp.Spec.Priority, Arrival: exp.CreationTimestamp.Time,
+		Pools: placement.Pools(), Exclusive: placement.IsExclusive(),
+	}, true
+}

@@ -1,0 +1,216 @@
+// Package queue decides which trials may start: whose turn it is, whether their pools are free, and whether all of their pods have room.
+//
+// It is pure: no client and no clock. What is observed comes in as entries, nodes and pods; a decision and a sentence for people come out.
+//
+// The lock of a pool is the status of a trial: one that is admitted and not over holds all its pools. A trial gets all of them at once or none, so that nobody
+// ever holds a pool while it waits for another, and three trials over two pools cannot wait for each other in a circle. That also makes the lock
+// survive a manager: there is nothing else to remember.
+//
+// The queue is gone through in its order, priority first and then the experiment that was created first:
+//
+//	is a pool of it held, or kept for one before it?    -> Queued; its pools are kept for it against all that come after
+//	has every pod of it room?  yes                      -> it starts
+//	                           when trials are over     -> Queued; its pools are kept for it
+//	                           when others' pods go     -> NoRoom or QuotaExceeded; nothing is kept, those after it may start
+//	                           never, as the nodes are  -> NeverFits; nothing is kept
+//
+// Keeping pools for who waits is what lets a trial that needs two pools ever get both, while others take turns on each of them.
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Entry is a trial that waits or holds its pools, or an experiment whose next trial is about to be made.
+type Entry struct {
+	// Trial is its namespace/name; empty for an experiment between two trials.
+	Trial string
+	// Experiment is its namespace/name.
+	Experiment string
+	// Priority of the experiment.
+	Priority int32
+	// Arrival is when the experiment was created.
+	Arrival time.Time
+	// Number of the trial in its experiment.
+	Number int32
+	// Pools that it uses. None: any node, hence all of them.
+	Pools []string
+	// Exclusive: nobody else may be there at the same time.
+	Exclusive bool
+	// Admitted: it holds its pools. Settled: all its pods run, so that what is free now stays free.
+	Admitted, Settled bool
+	// Suspended: it waits because its experiment's author says so.
+	Suspended bool
+
+	starts bool // it waits, and may start now
+}
+
+// name of an entry in sentences.
+func (e *Entry) name() string {
+	if e.Trial == "" {
+		return "the next trial of experiment " + e.Experiment
+	}
+	return "trial " + e.Trial
+}
+
+// Order puts entries in the order in which they start: those that have started, then by priority, arrival of the experiment, its name, and number.
+func Order(entries []Entry) []Entry {
+	out := slices.Clone(entries)
+	slices.SortStableFunc(out, func(a, b Entry) int {
+		started := func(e Entry) int {
+			if e.Admitted {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(started(a)-started(b), cmp.Compare(b.Priority, a.Priority), a.Arrival.Compare(b.Arrival),
+			strings.Compare(a.Experiment, b.Experiment), cmp.Compare(a.Number, b.Number), strings.Compare(a.Trial, b.Trial))
+	})
+	return out
+}
+
+// State says what becomes of an entry. All but Start are reasons of the condition Admitted.
+type State string
+
+// The states.
+const (
+	Start         State = "Start"
+	Queued        State = "Queued"
+	Suspended     State = "Suspended"
+	NoRoom        State = "NoRoom"
+	NeverFits     State = "NeverFits"
+	QuotaExceeded State = "QuotaExceeded"
+)
+
+// Room says whether all pods of a trial have room.
+type Room struct {
+	// State: Start when they have; Queued when they will have once trials are over; NoRoom, NeverFits or QuotaExceeded.
+	State State
+	// Missing says what they lack, as a sentence.
+	Missing string
+}
+
+// Decision is what becomes of an entry, and why.
+type Decision struct {
+	State State
+	// Message is a sentence for people.
+	Message string
+	// Soon: what it waits for is about to happen without a trial's end.
+	Soon bool
+}
+
+// Decide says what becomes of a trial that waits. room is asked for trials whose pools are free, the wanted one or one before it.
+func Decide(trial string, entries []Entry, room func(Entry) (Room, error)) (Decision, error) {
+	ordered := Order(entries)
+	i := slices.IndexFunc(ordered, func(e Entry) bool { return e.Trial == trial && trial != "" })
+	switch {
+	case i < 0:
+		return Decision{}, fmt.Errorf("decide about trial %s: it is not in the queue", trial)
+	case ordered[i].Suspended:
+		return Decision{State: Suspended, Message: "Waiting while spec.suspend of the experiment is true."}, nil
+	}
+	// The common case first, which needs no look at nodes.
+	for j := range ordered {
+		if holder := &ordered[j]; holder.Admitted && excludes(holder, &ordered[i]) {
+			return behind(&ordered[i], holder), nil
+		}
+	}
+	var ahead []Entry // who holds pools, or for whom they are kept
+	for j := range ordered {
+		e := ordered[j]
+		if e.Suspended {
+			continue
+		}
+		if e.Admitted {
+			ahead = append(ahead, e)
+			continue
+		}
+		d, err := decideNext(&e, ahead, room)
+		if err != nil || e.Trial == trial {
+			return d, err
+		}
+		if d.State == Start || d.State == Queued {
+			e.starts = d.State == Start
+			ahead = append(ahead, e)
+		}
+	}
+	return Decision{}, fmt.Errorf("decide about trial %s: it is not in the queue", trial) // not reached: it was found above
+}
+
+func decideNext(e *Entry, ahead []Entry, room func(Entry) (Room, error)) (Decision, error) {
+	for k := range ahead {
+		if excludes(&ahead[k], e) {
+			return behind(e, &ahead[k]), nil
+		}
+	}
+	if e.Trial == "" {
+		return Decision{State: Start}, nil // what it will be is not known yet
+	}
+	free, err := room(*e)
+	if err != nil {
+		return Decision{}, err
+	}
+	if free.State == Start {
+		return Decision{State: Start, Message: "The trial has " + poolsText(e.Pools, e.Exclusive) + "."}, nil
+	}
+	return Decision{State: free.State, Message: free.Missing}, nil
+}
+
+// excludes reports whether one that is ahead keeps another from starting.
+func excludes(ahead, e *Entry) bool {
+	if ahead.Trial == e.Trial && e.Trial != "" || ahead.Trial == "" && ahead.Experiment == e.Experiment {
+		return false
+	}
+	if !Overlap(ahead.Pools, e.Pools) {
+		return false
+	}
+	// Two that are not exclusive may be there together, one after the other: as long as the pods of the first are not all in place nobody knows what is free.
+	return ahead.Exclusive || e.Exclusive || ahead.Admitted && !ahead.Settled || ahead.starts
+}
+
+// Overlap reports whether two sets of pools have one in common; none means any node, hence all of them.
+func Overlap(a, b []string) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return true // any node
+	}
+	return slices.ContainsFunc(a, func(pool string) bool { return slices.Contains(b, pool) })
+}
+
+func behind(e, ahead *Entry) Decision {
+	d := Decision{State: Queued, Soon: ahead.Trial == ""}
+	shared := slices.DeleteFunc(slices.Clone(e.Pools), func(pool string) bool { return len(ahead.Pools) > 0 && !slices.Contains(ahead.Pools, pool) })
+	if len(e.Pools) == 0 {
+		shared = ahead.Pools
+	}
+	switch where := poolNames(shared); {
+	case ahead.Admitted && !ahead.Exclusive && !e.Exclusive:
+		d.Message = fmt.Sprintf("Waiting until the pods of %s run on %s: then it is known what room is left.", ahead.name(), where)
+	case ahead.Admitted:
+		d.Message = fmt.Sprintf("Waiting for %s, which has %s.", ahead.name(), where)
+	default:
+		d.Message = fmt.Sprintf("Waiting for %s, which comes before it on %s.", ahead.name(), where)
+	}
+	return d
+}
+
+func poolNames(pools []string) string {
+	switch len(pools) {
+	case 0:
+		return "all nodes"
+	case 1:
+		return "pool " + pools[0]
+	default:
+		return "pools " + strings.Join(pools, ", ")
+	}
+}
+
+func poolsText(pools []string, exclusive bool) string {
+	if exclusive {
+		return poolNames(pools) + " to itself"
+	}
+	return "a share of " + poolNames(pools)
+}

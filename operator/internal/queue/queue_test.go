@@ -1,0 +1,197 @@
+package queue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// waits makes an entry of an experiment that was created so many seconds after the start; its trial has its name.
+func waits(experiment string, created int, pools ...string) Entry {
+	return Entry{Trial: experiment + "-0", Experiment: experiment, Arrival: start.Add(time.Duration(created) * time.Second), Pools: pools, Exclusive: true}
+}
+
+func runs(experiment string, created int, pools ...string) Entry {
+	e := waits(experiment, created, pools...)
+	e.Admitted, e.Settled = true, true
+	return e
+}
+
+func with(e Entry, change func(*Entry)) Entry {
+	change(&e)
+	return e
+}
+
+func shares(e *Entry)    { e.Exclusive = false }
+func unsettled(e *Entry) { e.Settled = false }
+func next(e *Entry)      { e.Trial = "" }
+
+func TestDecide(t *testing.T) {
+	tests := map[string]struct {
+		entries []Entry
+		room    map[string]State // by trial; else there is room
+		want    State            // of a-0
+		message string
+	}{
+		"alone":                              {entries: []Entry{waits("a", 0)}, want: Start, message: "all nodes to itself"},
+		"behind one that runs":               {entries: []Entry{waits("a", 0), runs("b", 1)}, want: Queued, message: "Waiting for trial b-0, which has all nodes."},
+		"behind one that came before":        {entries: []Entry{waits("a", 1), waits("b", 0)}, want: Queued, message: "Waiting for trial b-0, which comes before it on all nodes."},
+		"before one that came after":         {entries: []Entry{waits("a", 0), waits("b", 1)}, want: Start},
+		"before one of a lower priority":     {entries: []Entry{with(waits("a", 1), func(e *Entry) { e.Priority = 1 }), waits("b", 0)}, want: Start},
+		"behind one of a higher priority":    {entries: []Entry{waits("a", 0), with(waits("b", 1), func(e *Entry) { e.Priority = 1 })}, want: Queued},
+		"in another pool":                    {entries: []Entry{waits("a", 1, "x"), runs("b", 0, "y")}, want: Start, message: "pool x to itself"},
+		"in the same pool":                   {entries: []Entry{waits("a", 1, "x", "y"), runs("b", 0, "y", "z")}, want: Queued, message: "which has pool y."},
+		"any node is all pools":              {entries: []Entry{waits("a", 1), runs("b", 0, "y")}, want: Queued, message: "which has pool y."},
+		"a pool is of any node":              {entries: []Entry{waits("a", 1, "x"), runs("b", 0)}, want: Queued, message: "which has pool x."},
+		"a pool kept for one that waits":     {entries: []Entry{waits("a", 2, "y"), waits("b", 1, "x", "y"), runs("c", 0, "x")}, want: Queued, message: "b-0, which comes before it on pool y."},
+		"a pool that nobody before it wants": {entries: []Entry{waits("a", 2, "z"), waits("b", 1, "x", "y"), runs("c", 0, "x")}, want: Start},
+		"nothing kept for who has no room":   {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": NoRoom}, want: Start},
+		"nothing kept for who never fits":    {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": NeverFits}, want: Start},
+		"nothing kept for want of quota":     {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": QuotaExceeded}, want: Start},
+		"kept for whom trials are in the way": {entries: []Entry{waits("a", 1, "x"), waits("b", 0, "x")}, room: map[string]State{"b-0": Queued}, want: Queued,
+			message: "b-0, which comes before it"},
+		"no room itself":                  {entries: []Entry{waits("a", 1)}, room: map[string]State{"a-0": NoRoom}, want: NoRoom, message: "lacks a-0"},
+		"never fits itself":               {entries: []Entry{waits("a", 1)}, room: map[string]State{"a-0": NeverFits}, want: NeverFits, message: "lacks a-0"},
+		"two that share":                  {entries: []Entry{with(waits("a", 1, "x"), shares), with(runs("b", 0, "x"), shares)}, want: Start, message: "a share of pool x"},
+		"one that shares, one that won't": {entries: []Entry{with(waits("a", 1, "x"), shares), runs("b", 0, "x")}, want: Queued},
+		"one that won't share":            {entries: []Entry{waits("a", 1, "x"), with(runs("b", 0, "x"), shares)}, want: Queued},
+		"one after the other, though they share": {entries: []Entry{with(waits("a", 1, "x"), shares), with(with(runs("b", 0, "x"), shares), unsettled)}, want: Queued,
+			message: "until the pods of trial b-0 run on pool x"},
+		"two that start at once, though they share": {entries: []Entry{with(waits("a", 1, "x"), shares), with(waits("b", 0, "x"), shares)}, want: Queued},
+		"the next trial of one before":              {entries: []Entry{waits("a", 1), with(waits("b", 0), next)}, want: Queued, message: "the next trial of experiment b"},
+		"the next trial of one after":               {entries: []Entry{waits("a", 0), with(waits("b", 1), next)}, want: Start},
+		"one that is suspended keeps nothing":       {entries: []Entry{waits("a", 1), with(waits("b", 0), func(e *Entry) { e.Suspended = true })}, want: Start},
+		"suspended itself":                          {entries: []Entry{with(waits("a", 0), func(e *Entry) { e.Suspended = true })}, want: Suspended},
+		"names break a tie":                         {entries: []Entry{waits("a", 0), waits("b", 0)}, want: Start},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Decide("a-0", tc.entries, func(e Entry) (Room, error) {
+				if s := tc.room[e.Trial]; s != "" {
+					return Room{State: s, Missing: "lacks " + e.Trial}, nil
+				}
+				return Room{State: Start}, nil
+			})
+			if err != nil || got.State != tc.want || !strings.Contains(got.Message, tc.message) {
+				t.Errorf("decided %+v, %v; want %s with %q", got, err, tc.want, tc.message)
+			}
+		})
+	}
+}
+
+func TestDecideAboutNobody(t *testing.T) {
+	if d, err := Decide("a-0", []Entry{waits("b", 0)}, nil); err == nil {
+		t.Errorf("decided %+v about a trial that is not there", d)
+	}
+}
+
+// simulation is a cluster in which experiments run their trials: every step one of them, drawn at random, does what it may do next.
+type simulation struct {
+	t       *testing.T
+	random  *rand.Rand
+	entries []Entry
+	left    map[string]int // trials of each experiment
+	log     []string
+}
+
+func (s *simulation) step() {
+	i := s.random.IntN(len(s.entries))
+	e := &s.entries[i]
+	switch {
+	case e.Admitted && !e.Settled:
+		e.Settled = true
+	case e.Admitted:
+		s.log = append(s.log, "-"+e.Experiment)
+		e.Admitted, e.Settled = false, false
+		if s.left[e.Experiment]--; s.left[e.Experiment] == 0 {
+			s.entries = slices.Delete(s.entries, i, i+1)
+			return
+		}
+		e.Number++
+		e.Trial = fmt.Sprintf("%s-%d", e.Experiment, e.Number)
+	default:
+		d, err := Decide(e.Trial, s.entries, func(Entry) (Room, error) { return Room{State: Start}, nil })
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if d.State == Start {
+			s.log = append(s.log, "+"+e.Experiment)
+			e.Admitted = true
+		}
+	}
+}
+
+// check is what must hold at every instant: nobody shares a pool with one that is exclusive.
+func (s *simulation) check() {
+	for i, a := range s.entries {
+		for _, b := range s.entries[:i] {
+			if a.Admitted && b.Admitted && Overlap(a.Pools, b.Pools) && (a.Exclusive || b.Exclusive) {
+				s.t.Fatalf("%s and %s run at the same time on %v and %v: %v", a.Trial, b.Trial, a.Pools, b.Pools, s.log)
+			}
+		}
+	}
+}
+
+// Whatever pools experiments ask for, and in whatever order things happen: no exclusive one ever shares, and all come to their end.
+func TestNeitherOverlapNorDeadlock(t *testing.T) {
+	pools := []string{"x", "y", "z"}
+	for seed := range uint64(200) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			s := &simulation{t: t, random: rand.New(rand.NewPCG(seed, 1)), left: map[string]int{}}
+			for i := range 3 + s.random.IntN(4) {
+				var mine []string
+				for _, p := range pools {
+					if s.random.IntN(2) == 0 {
+						mine = append(mine, p)
+					}
+				}
+				e := waits(string(rune('a'+i)), s.random.IntN(3), mine...)
+				e.Exclusive, e.Priority = s.random.IntN(3) > 0, int32(s.random.IntN(2))
+				s.entries = append(s.entries, e)
+				s.left[e.Experiment] = 1 + s.random.IntN(5)
+			}
+			for steps := 0; len(s.entries) > 0; steps++ {
+				if steps > 5000 {
+					t.Fatalf("no end after %d steps: %v", steps, s.log)
+				}
+				s.step()
+				s.check()
+			}
+		})
+	}
+}
+
+// The trial that needs both pools gets them, though two others take turns on one pool each.
+func TestWhoNeedsTwoPoolsIsNotStarved(t *testing.T) {
+	entries := []Entry{waits("both", 2, "x", "y"), runs("on-x", 0, "x"), runs("on-y", 1, "y")}
+	yes := func(Entry) (Room, error) { return Room{State: Start}, nil }
+	// Others come for each pool: later, so that they have to wait, though their pools become free one after the other.
+	entries = append(entries, waits("later-x", 3, "x"), waits("later-y", 4, "y"))
+	var started []string
+	for _, over := range []string{"on-x-0", "on-y-0"} {
+		entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Trial == over })
+		for i := range entries {
+			if entries[i].Admitted {
+				continue
+			}
+			d, err := Decide(entries[i].Trial, entries, yes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.State == Start {
+				entries[i].Admitted = true
+				started = append(started, entries[i].Trial)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"both-0"}, started); diff != "" {
+		t.Errorf("started (-want +got):\n%s", diff)
+	}
+}

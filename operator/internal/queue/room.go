@@ -1,0 +1,382 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// Pod is one pod that a trial will have.
+type Pod struct {
+	// What it is, in the singular: "replica".
+	What   string
+	Labels map[string]string
+	Spec   *corev1.PodSpec
+}
+
+// Cluster is the nodes as they are now.
+type Cluster struct {
+	nodes []node
+}
+
+// node is what one node offers.
+type node struct {
+	name        string
+	labels      labels.Set
+	taints      []corev1.Taint
+	off         bool // cordoned, or not ready: it may come back
+	allocatable amounts
+	// Asked for by the pods on it: those of trials, and all others.
+	trials, others amounts
+	running        []labels.Set // labels of the pods on it
+}
+
+// amounts of resources: CPU in thousandths, all else in units.
+type amounts map[corev1.ResourceName]int64
+
+// NewCluster observes nodes and the pods on them. ofTrial tells which pods go when their trial is over. Pods that are over ask for nothing.
+func NewCluster(nodes []corev1.Node, pods []corev1.Pod, ofTrial func(*corev1.Pod) bool) Cluster {
+	var c Cluster
+	index := map[string]int{}
+	for i := range nodes {
+		n := &nodes[i]
+		if _, twice := index[n.Name]; twice {
+			continue
+		}
+		index[n.Name] = len(c.nodes)
+		c.nodes = append(c.nodes, node{
+			name: n.Name, labels: n.Labels, taints: durable(n.Spec.Taints), off: n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, passing) || !ready(n),
+			allocatable: amountsOf(n.Status.Allocatable), trials: amounts{}, others: amounts{},
+		})
+	}
+	slices.SortFunc(c.nodes, func(a, b node) int { return strings.Compare(a.name, b.name) })
+	for i := range c.nodes {
+		index[c.nodes[i].name] = i
+	}
+	for i := range pods {
+		p := &pods[i]
+		at, known := index[p.Spec.NodeName]
+		if !known || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		n := &c.nodes[at]
+		if ofTrial(p) {
+			n.trials.add(requests(&p.Spec))
+			continue
+		}
+		n.others.add(requests(&p.Spec))
+		n.running = append(n.running, p.Labels)
+	}
+	return c
+}
+
+// passing taints are the cluster's own, such as node.kubernetes.io/not-ready: they come and go.
+func passing(t corev1.Taint) bool {
+	return t.Effect != corev1.TaintEffectPreferNoSchedule && strings.HasPrefix(t.Key, "node.kubernetes.io/")
+}
+
+// durable taints are their owner's.
+func durable(taints []corev1.Taint) []corev1.Taint {
+	var out []corev1.Taint
+	for _, t := range taints {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && !passing(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func ready(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return true // a node that says nothing of it is for the scheduler to judge
+}
+
+// Room says whether there are places for all pods. It packs them, those that ask for most first, each onto the first node with room: what it finds no place for,
+// a scheduler that knew all of them might still place in a rare case, and what it places, one that places them one by one may not; a trial that then does
+// not come up ends by its own deadline.
+func (c Cluster) Room(pods []Pod) Room {
+	now := func(n *node) (amounts, bool) { return n.free(n.others, n.trials), !n.off }
+	then := func(n *node) (amounts, bool) { return n.free(n.others), !n.off }
+	empty := func(n *node) (amounts, bool) { return n.free(), true }
+	if left := c.place(pods, now); len(left) == 0 {
+		return Room{State: Start}
+	}
+	left := c.place(pods, then)
+	if len(left) == 0 {
+		return Room{State: Queued, Missing: "Waiting for other trials on its pools to be over: " + c.lacks(c.place(pods, now), now) + "."}
+	}
+	if never := c.place(pods, empty); len(never) > 0 {
+		return Room{State: NeverFits, Missing: "It can never start on the nodes that there are, even with nothing else on them: " + c.lacks(never, empty) + "."}
+	}
+	return Room{State: NoRoom, Missing: "Waiting for room beside what else runs there: " + c.lacks(left, then) + "."}
+}
+
+func (n *node) free(used ...amounts) amounts {
+	left := maps.Clone(n.allocatable)
+	for _, u := range used {
+		for name, q := range u {
+			left[name] -= q
+		}
+	}
+	return left
+}
+
+// view says what a node has free, and whether it takes pods at all.
+type view func(*node) (amounts, bool)
+
+// place returns the pods that find no node.
+func (c Cluster) place(pods []Pod, see view) (left []Pod) {
+	type offer struct {
+		*node
+		free amounts
+		on   []*Pod
+	}
+	var offers []*offer
+	for i := range c.nodes {
+		if free, takes := see(&c.nodes[i]); takes {
+			offers = append(offers, &offer{node: &c.nodes[i], free: free})
+		}
+	}
+	for _, p := range byDemand(pods) {
+		asked := requests(p.Spec)
+		i := slices.IndexFunc(offers, func(o *offer) bool {
+			if !admits(o.node, &p) || short(o.free, asked) != "" || keepsAway(p.Spec, o.running...) {
+				return false
+			}
+			return !slices.ContainsFunc(o.on, func(other *Pod) bool { return keepsAway(p.Spec, other.Labels) || keepsAway(other.Spec, p.Labels) })
+		})
+		if i < 0 {
+			left = append(left, p)
+			continue
+		}
+		for name, q := range asked {
+			offers[i].free[name] -= q
+		}
+		offers[i].on = append(offers[i].on, &p)
+	}
+	return left
+}
+
+// byDemand puts the pods that are hardest to place first.
+func byDemand(pods []Pod) []Pod {
+	out := slices.Clone(pods)
+	slices.SortStableFunc(out, func(a, b Pod) int {
+		x, y := requests(a.Spec), requests(b.Spec)
+		return cmp.Or(cmp.Compare(y[corev1.ResourceCPU], x[corev1.ResourceCPU]), cmp.Compare(y[corev1.ResourceMemory], x[corev1.ResourceMemory]))
+	})
+	return out
+}
+
+// admits reports whether a node has the labels that a pod wants and no taint that it does not bear.
+func admits(n *node, p *Pod) bool { return selects(n, p) && taintedBy(n, p) == "" }
+
+func selects(n *node, p *Pod) bool {
+	return labels.SelectorFromSet(p.Spec.NodeSelector).Matches(n.labels)
+}
+
+func taintedBy(n *node, p *Pod) string {
+	for _, t := range n.taints {
+		if !slices.ContainsFunc(p.Spec.Tolerations, func(tol corev1.Toleration) bool { return tolerates(tol, t) }) {
+			return t.ToString()
+		}
+	}
+	return ""
+}
+
+func tolerates(tol corev1.Toleration, t corev1.Taint) bool {
+	return (tol.Effect == "" || tol.Effect == t.Effect) && (tol.Key == "" && tol.Operator == corev1.TolerationOpExists || tol.Key == t.Key &&
+		(tol.Operator == corev1.TolerationOpExists || tol.Value == t.Value))
+}
+
+// keepsAway reports whether a pod must not be on a node with another that has these labels.
+func keepsAway(spec *corev1.PodSpec, others ...labels.Set) bool {
+	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil {
+		return false
+	}
+	for _, term := range spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
+		if err != nil || term.TopologyKey != corev1.LabelHostname {
+			continue // Assay's own pods have none of these
+		}
+		if slices.ContainsFunc(others, func(l labels.Set) bool { return selector.Matches(l) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// short names the first resource of which there is too little, in a fixed order, or nothing.
+func short(free, asked amounts) corev1.ResourceName {
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		if asked[name] > free[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// requests of a pod as the scheduler counts them, and the pod itself.
+func requests(spec *corev1.PodSpec) amounts {
+	a := amountsOf(resourcehelper.PodRequests(defaulted(spec), resourcehelper.PodResourcesOptions{}))
+	a[corev1.ResourcePods] = 1
+	for name, q := range a {
+		if q == 0 {
+			delete(a, name)
+		}
+	}
+	return a
+}
+
+// defaulted is a pod as the API server stores it: a container that has a limit and no request asks for its limit.
+func defaulted(spec *corev1.PodSpec) *corev1.Pod {
+	pod := &corev1.Pod{Spec: *spec}
+	fill := func(containers []corev1.Container) []corev1.Container {
+		out := slices.Clone(containers)
+		for i := range out {
+			asked := maps.Clone(out[i].Resources.Limits)
+			if asked == nil {
+				continue
+			}
+			maps.Copy(asked, out[i].Resources.Requests)
+			out[i].Resources.Requests = asked
+		}
+		return out
+	}
+	pod.Spec.Containers, pod.Spec.InitContainers = fill(spec.Containers), fill(spec.InitContainers)
+	return pod
+}
+
+// Requests of a pod for CPU and memory as the scheduler counts them.
+func Requests(spec *corev1.PodSpec) (cpu, memory resource.Quantity) {
+	list := resourcehelper.PodRequests(defaulted(spec), resourcehelper.PodResourcesOptions{})
+	return list[corev1.ResourceCPU], list[corev1.ResourceMemory]
+}
+
+func amountsOf(list corev1.ResourceList) amounts {
+	out := amounts{}
+	for name, q := range list {
+		if name == corev1.ResourceCPU {
+			out[name] = q.MilliValue()
+			continue
+		}
+		out[name] = q.Value()
+	}
+	return out
+}
+
+func (a amounts) add(more amounts) {
+	for name, q := range more {
+		a[name] += q
+	}
+}
+
+// text of an amount as specs write it.
+func text(name corev1.ResourceName, q int64) string {
+	switch name {
+	case corev1.ResourceCPU:
+		return resource.NewMilliQuantity(q, resource.DecimalSI).String()
+	case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		return resource.NewQuantity(q, resource.BinarySI).String()
+	default:
+		return fmt.Sprint(q)
+	}
+}
+
+// lacks says in words why pods find no node: for the first of them, what is wrong with each node.
+func (c Cluster) lacks(left []Pod, see view) string {
+	p := left[0]
+	n := 0
+	for _, other := range left {
+		if other.What == p.What {
+			n++
+		}
+	}
+	asked := requests(p.Spec)
+	verb := "find"
+	if n == 1 {
+		verb = "finds"
+	}
+	return fmt.Sprintf("%s %s no node (%s). %s", counted(n, p.What+" pod"), verb, asks(asked), c.reasons(&p, asked, see))
+}
+
+// counted is a number of things: 1 node, 2 nodes.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func asks(asked amounts) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		if name != corev1.ResourcePods {
+			parts = append(parts, fmt.Sprintf("%s %s", name, text(name, asked[name])))
+		}
+	}
+	if len(parts) == 0 {
+		return "each asks for no CPU and no memory"
+	}
+	return "each asks for " + strings.Join(parts, ", ")
+}
+
+// reasons counts what is wrong with the nodes for one pod, the most frequent first.
+func (c Cluster) reasons(p *Pod, asked amounts, see view) string {
+	if len(c.nodes) == 0 {
+		return "There is no node"
+	}
+	count, most := map[string]int{}, map[string]string{}
+	for i := range c.nodes {
+		why, free := c.nodes[i].against(p, asked, see)
+		count[why]++
+		if free != "" && (most[why] == "" || longer(free, most[why])) {
+			most[why] = free
+		}
+	}
+	kinds := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
+	parts := make([]string, len(kinds))
+	for i, k := range kinds {
+		parts[i] = fmt.Sprintf("%d %s", count[k], k)
+		if most[k] != "" {
+			parts[i] += " (" + most[k] + " free at most)"
+		}
+	}
+	return fmt.Sprintf("Of %s: %s", counted(len(c.nodes), "node"), strings.Join(parts, ", "))
+}
+
+// longer compares amounts as text.
+func longer(a, b string) bool {
+	x, errX := resource.ParseQuantity(a)
+	y, errY := resource.ParseQuantity(b)
+	return errX == nil && errY == nil && x.Cmp(y) > 0
+}
+
+// against says what is wrong with a node for a pod, and how much is free of what there is too little.
+func (n *node) against(p *Pod, asked amounts, see view) (why, free string) {
+	left, takes := see(n)
+	lacking := short(left, asked)
+	switch taint := taintedBy(n, p); {
+	case !selects(n, p):
+		return "without the label " + labels.Set(p.Spec.NodeSelector).String(), ""
+	case taint != "":
+		return "with the taint " + taint, ""
+	case !takes:
+		return "cordoned or not ready", ""
+	case lacking != "":
+		return "with too little " + string(lacking), text(lacking, max(0, left[lacking]))
+	default:
+		return "full with other pods of the trial, or to be kept free of them", ""
+	}
+}

@@ -1,0 +1,38 @@
+package render
+
+import (
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/chaosmesh"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// Chaos is the first time of a fault that Chaos Mesh carries out in a trial.
+func Chaos(l *Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, f *v1alpha1.Fault) (chaosmesh.Occurrence, error) {
+	o := chaosmesh.Occurrence{
+		Namespace: l.Namespace, Trial: l.Trial, Experiment: spec.Experiment, Fault: f, Time: 1, Containers: ContainersOf(system),
+	}
+	if f.For != nil {
+		o.Left = f.For.OrZero()
+	}
+	actions, err := timeline.Build([]v1alpha1.Fault{*f}, timeline.FromSchedule(spec.Schedule), l)
+	if err != nil {
+		return o, err
+	}
+	for _, a := range actions {
+		if a.Kind == timeline.Inject && strings.HasPrefix(a.ID, f.Name+"/1/") {
+			o.Pods, o.Peers = append(o.Pods, a.Pod), a.Peers
+		}
+	}
+	return o, nil
+}
+
+// ContainersOf names the containers of a System's replicas, in order.
+func ContainersOf(system *v1alpha1.SystemSpec) []string {
+	var names []string
+	for _, c := range system.Replicas.Containers {
+		names = append(names, c.Name)
+	}
+	return names
+}

@@ -1,0 +1,37 @@
+package render
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Template is pods of a trial that are alike.
+type Template struct {
+	// What one of them is: replica, client, prepare.
+	What string
+	// Pods by name, as far as the name is known before they exist; their number in any case.
+	Pods   []string
+	Labels map[string]string
+	Spec   *corev1.PodSpec
+}
+
+// Templates lists all pods that the objects will make.
+func (o *Objects) Templates() []Template {
+	var out []Template
+	for _, set := range o.Replicas {
+		t := Template{What: "replica", Labels: set.Spec.Template.Labels, Spec: &set.Spec.Template.Spec}
+		for i := range *set.Spec.Replicas {
+			t.Pods = append(t.Pods, fmt.Sprintf("%s-%d", set.Name, i))
+		}
+		out = append(out, t)
+	}
+	if o.Prepare != nil {
+		out = append(out, Template{What: "prepare", Pods: []string{o.Prepare.Name}, Labels: o.Prepare.Spec.Template.Labels, Spec: &o.Prepare.Spec.Template.Spec})
+	}
+	clients := Template{What: "client", Labels: o.Clients.Spec.Template.Labels, Spec: &o.Clients.Spec.Template.Spec}
+	for i := range *o.Clients.Spec.Parallelism {
+		clients.Pods = append(clients.Pods, fmt.Sprintf("%s-%d", o.Clients.Name, i))
+	}
+	return append(out, clients)
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// again is how an experiment is run once more.
+type again struct {
+	command string
+	note    string
+	spec    string // as YAML, to be saved under the name that the command has
+}
+
+// runAgain gives the command and the spec, with the seed that was used. Empty where the results have no spec with them.
+func runAgain(e results.Experiment) again {
+	var spec map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(e.Spec))
+	decoder.UseNumber()
+	if len(e.Spec) == 0 || decoder.Decode(&spec) != nil {
+		return again{}
+	}
+	if _, chosen := spec["seed"]; !chosen && e.Seed != 0 {
+		spec["seed"] = json.Number(strconv.FormatInt(e.Seed, 10))
+	}
+	object, err := json.Marshal(map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Experiment", "metadata": map[string]string{"name": e.Name}, "spec": spec})
+	if err != nil {
+		return again{}
+	}
+	text, err := yaml.JSONToYAML(object)
+	if err != nil {
+		return again{}
+	}
+	note := "Save the spec as " + e.Name + ".yaml; it has the seed that was used, so that trials come in the same order."
+	if names := systemsOf(spec); len(names) > 0 {
+		note += fmt.Sprintf(" The cluster must have the System %s; as it was then, it is in the bundle (kubectl assay bundle %s -o %s.tar.gz).", strings.Join(names, " and the System "), e.Name, e.Name)
+	}
+	return again{command: "kubectl assay run -f " + e.Name + ".yaml --wait", note: note, spec: string(text)}
+}
+
+func systemsOf(spec map[string]any) []string {
+	names := map[string]bool{}
+	systems, _ := spec["systems"].([]any)
+	for _, s := range systems {
+		if reference, ok := s.(map[string]any); ok {
+			if name, ok := reference["name"].(string); ok {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// trialsTable has a row for each trial in the order in which they ran, valid or not.
+func trialsTable(e results.Experiment) table {
+	t := table{columns: []column{{"trial", false}}}
+	for _, a := range e.Axes {
+		t.columns = append(t.columns, column{name: a.Name, numeric: !slices.ContainsFunc(a.Values, notANumber)})
+	}
+	t.columns = append(t.columns, []column{
+		{"repetition", true}, {"attempt", true}, {"outcome", false}, {"throughput tx/s", true}, {"mean latency ms", true}, {"p99 ms", true}, {"aborts %", true},
+		{"throttled %", true}, {"steal %", true},
+	}...)
+	for _, l := range e.Trials {
+		row := []string{l.Name}
+		for _, a := range e.Axes {
+			row = append(row, l.Coordinates[a.Name])
+		}
+		row = append(row, strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), strings.TrimSuffix(l.Outcome+": "+l.Reason, ": "))
+		if l.Outcome != stats.Succeeded {
+			t.rows = append(t.rows, append(row, "-", "-", "-", "-", shareCell(l.ThrottledShare), shareCell(l.StealShare)))
+			continue
+		}
+		aborts := "-"
+		if attempts := l.Committed + l.Aborted; attempts > 0 {
+			aborts = fixed(100*float64(l.Aborted)/float64(attempts), 2)
+		}
+		t.rows = append(t.rows, append(row, tick3(l.Throughput), tick3(l.MeanMillis), tick3(l.P99Millis), aborts, shareCell(l.ThrottledShare), shareCell(l.StealShare)))
+	}
+	return t
+}

@@ -1,0 +1,162 @@
+// Package archive writes and reads bundles: an experiment's results as a compressed tar file whose last entry, SHA256SUMS, has the checksums of all others, in the
+// form that sha256sum -c reads. The same files with the same time give the same bytes. It knows nothing of what is in the files.
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Sums is the name of the entry with the checksums.
+const Sums = "SHA256SUMS"
+
+// The most that Read takes, so that a file that somebody sent cannot fill the memory or keep it busy: one entry, all of them, and their number.
+const (
+	maxEntry   = 64 << 20
+	maxTotal   = 16 << 30
+	maxEntries = 200_000
+)
+
+// Writer writes a bundle, file by file.
+type Writer struct {
+	gz       *gzip.Writer
+	tar      *tar.Writer
+	folder   string
+	modified time.Time
+	sums     []string
+	names    map[string]bool
+}
+
+// NewWriter starts a bundle whose files are in a folder and were last changed then (to the second).
+func NewWriter(w io.Writer, folder string, modified time.Time) *Writer {
+	gz, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // fails only for other levels
+	return &Writer{gz: gz, tar: tar.NewWriter(gz), folder: folder, modified: modified.UTC().Truncate(time.Second), names: map[string]bool{}}
+}
+
+// Add writes a file. Files must be added in the same order for the same bytes.
+func (w *Writer) Add(name string, data []byte) error {
+	if !plain(name) || name == Sums || w.names[name] {
+		return fmt.Errorf("bundle: %q cannot be the name of a file, or is already one", name)
+	}
+	w.names[name] = true
+	sum := sha256.Sum256(data)
+	w.sums = append(w.sums, hex.EncodeToString(sum[:])+"  "+name)
+	return w.write(name, data)
+}
+
+func (w *Writer) write(name string, data []byte) error {
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(w.folder, name), Mode: 0o644, Size: int64(len(data)), ModTime: w.modified}
+	if err := w.tar.WriteHeader(header); err != nil {
+		return fmt.Errorf("bundle: write %s: %w", name, err)
+	}
+	if _, err := w.tar.Write(data); err != nil {
+		return fmt.Errorf("bundle: write %s: %w", name, err)
+	}
+	return nil
+}
+
+// Close writes the checksums and ends the bundle. What it is written to stays open.
+func (w *Writer) Close() error {
+	slices.SortFunc(w.sums, func(a, b string) int { return strings.Compare(a[sha256.Size*2:], b[sha256.Size*2:]) })
+	if err := w.write(Sums, []byte(strings.Join(append(w.sums, ""), "\n"))); err != nil {
+		return err
+	}
+	if err := errors.Join(w.tar.Close(), w.gz.Close()); err != nil {
+		return fmt.Errorf("bundle: %w", err)
+	}
+	return nil
+}
+
+// Is says whether data begins like a bundle.
+func Is(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
+
+// Read gives each wanted file to visit, in the order of the bundle, by its name within the bundle's folder. It fails when the bundle is damaged or larger than
+// it may be, when a file is not as its checksum says or has none, and when visit does; what was visited before is worth nothing then.
+func Read(r io.Reader, wanted func(name string) bool, visit func(name string, data []byte) error) error {
+	gz, err := gzip.NewReader(r)
+	if err != nil {
+		return fmt.Errorf("not a bundle: %w", err)
+	}
+	all := &io.LimitedReader{R: gz, N: maxTotal}
+	entries := tar.NewReader(all)
+	seen := map[string]string{}
+	var sums []byte
+	for {
+		header, err := entries.Next()
+		if errors.Is(err, io.EOF) && all.N > 0 {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("bundle: damaged, or of more than %d bytes, after %d files: %w", int64(maxTotal), len(seen), err)
+		}
+		if header.Typeflag == tar.TypeDir {
+			continue
+		}
+		_, name, inFolder := strings.Cut(header.Name, "/")
+		switch {
+		case header.Typeflag != tar.TypeReg || !inFolder || !plain(header.Name) || !plain(name):
+			return fmt.Errorf("bundle: entry %q is not a file in the bundle's folder", header.Name)
+		case header.Size > maxEntry:
+			return fmt.Errorf("bundle: %s has %d bytes; %d are allowed", name, header.Size, maxEntry)
+		case len(seen) == maxEntries:
+			return fmt.Errorf("bundle: more than %d files", maxEntries)
+		case seen[name] != "":
+			return fmt.Errorf("bundle: %s is in it twice", name)
+		}
+		data, err := io.ReadAll(entries)
+		if err != nil {
+			return fmt.Errorf("bundle: damaged in %s: %w", name, err)
+		}
+		if name == Sums {
+			sums = data
+			continue
+		}
+		sum := sha256.Sum256(data)
+		seen[name] = hex.EncodeToString(sum[:])
+		if wanted(name) {
+			if err := visit(name, data); err != nil {
+				return fmt.Errorf("bundle: %s: %w", name, err)
+			}
+		}
+	}
+	return check(seen, sums)
+}
+
+// check compares the files with the checksums, both ways.
+func check(seen map[string]string, sums []byte) error {
+	if sums == nil {
+		return fmt.Errorf("bundle: it has no %s, so it is cut off or none", Sums)
+	}
+	listed := 0
+	for line := range strings.Lines(string(sums)) {
+		sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		switch {
+		case !ok:
+			return fmt.Errorf("bundle: %s has the line %q, which is not a checksum and a name", Sums, line)
+		case seen[name] == "":
+			return fmt.Errorf("bundle: %s is in %s and not in the bundle", name, Sums)
+		case seen[name] != sum:
+			return fmt.Errorf("bundle: %s was changed: its checksum is not that of %s", name, Sums)
+		}
+		listed++
+	}
+	if listed != len(seen) {
+		return fmt.Errorf("bundle: %d files and %d checksums", len(seen), listed)
+	}
+	return nil
+}
+
+// plain names stay in their folder and on their line.
+func plain(name string) bool {
+	return name != "" && path.Clean(name) == name && !path.IsAbs(name) && name != ".." && !strings.HasPrefix(name, "../") && !strings.ContainsAny(name, "\n\\")
+}

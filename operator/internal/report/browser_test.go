@@ -1,0 +1,197 @@
+//go:build browser
+
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"assay.dev/assay/operator/internal/report"
+)
+
+// The page is opened in a real browser, from disk and without a network, in the sizes and styles in which people read it. make test-report
+//
+//	ASSAY_REPORT=FILE        another page than the one that is made here, such as that of a real run
+//	ASSAY_SCREENSHOTS=DIR    where to put a picture of each, to be looked at
+
+// view is one way to look at the page.
+type view struct {
+	name   string
+	width  int64
+	scheme string // light or dark
+	media  string // screen or print
+}
+
+var views = []view{
+	{"wide-light", 1440, "light", "screen"}, {"wide-dark", 1440, "dark", "screen"},
+	{"narrow-light", 390, "light", "screen"}, {"narrow-dark", 390, "dark", "screen"},
+	{"print", 794, "light", "print"}, // A4 at 96 dots an inch
+}
+
+// flaws looks for what a reader would dislike, and names it: a page wider than its window, pictures without a text alternative, labels of a picture over each other or
+// beyond its edge, text that hides below others, and anything that is loaded from elsewhere.
+const flaws = `(() => {
+  const found = [], root = document.scrollingElement;
+  if (root.scrollWidth > window.innerWidth + 1) found.push('the page is ' + root.scrollWidth + ' wide in a window of ' + window.innerWidth);
+  for (const e of document.querySelectorAll('[src],[href],link,script,iframe,object')) found.push('it has ' + e.outerHTML.slice(0, 100));
+  document.querySelectorAll('svg').forEach((svg, n) => {
+    const title = svg.querySelector(':scope > title'), desc = svg.querySelector(':scope > desc');
+    if (svg.getAttribute('role') !== 'img' || !title || !title.textContent || !desc || desc.textContent.length < 20) found.push('picture ' + n + ' has no text alternative');
+    const name = title ? title.textContent : n, box = svg.getBoundingClientRect(), labels = [];
+    for (const t of svg.querySelectorAll('text')) {
+      const r = t.getBoundingClientRect();
+      if (r.width === 0) continue;
+      if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) found.push(name + ': "' + t.textContent + '" is beyond the edge');
+      for (const o of labels) {
+        const w = Math.min(r.right, o.r.right) - Math.max(r.left, o.r.left), h = Math.min(r.bottom, o.r.bottom) - Math.max(r.top, o.r.top);
+        if (w > 1 && h > 3) found.push(name + ': "' + t.textContent + '" is over "' + o.text + '"');
+      }
+      labels.push({r, text: t.textContent});
+    }
+    const points = box.width / svg.viewBox.baseVal.width * 13;
+    if (points < 9) found.push(name + ': its labels are ' + points.toFixed(1) + ' pixels high');
+  });
+  return found.slice(0, 40);
+})()`
+
+func TestPageInABrowser(t *testing.T) {
+	path := os.Getenv("ASSAY_REPORT")
+	if path == "" {
+		var html bytes.Buffer
+		if err := report.HTML(&html, withEverything()); err != nil {
+			t.Fatal(err)
+		}
+		path = filepath.Join(t.TempDir(), "report.html")
+		if err := os.WriteFile(path, html.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := startBrowser(t)
+	for _, v := range views {
+		t.Run(v.name, func(t *testing.T) { look(t, browser, "file://"+path, v) })
+	}
+}
+
+// startBrowser starts a Chromium that reaches no network and ends with the test.
+func startBrowser(t *testing.T) context.Context {
+	t.Helper()
+	var found string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			found = p
+			break
+		}
+	}
+	if found == "" {
+		t.Skip("there is no Chromium or Chrome on the PATH (Debian: apt-get install chromium)")
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(found), chromedp.DisableGPU,
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"), chromedp.Flag("proxy-server", "127.0.0.1:9"))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // Chromium's sandbox refuses root
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", found, err)
+	}
+	return ctx
+}
+
+// look opens the page in a tab of its own.
+func look(t *testing.T, browser context.Context, url string, v view) {
+	ctx, cancel := chromedp.NewContext(browser)
+	defer cancel()
+	var mu sync.Mutex
+	var said []string
+	err := chromedp.Listen(ctx, func(event any) { // from the browser's own goroutine
+		mu.Lock()
+		defer mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			said = append(said, fmt.Sprintf("console, %s", e.Type))
+		case *runtime.EventExceptionThrown:
+			said = append(said, "exception: "+e.ExceptionDetails.Text)
+		case *log.EventEntryAdded:
+			said = append(said, fmt.Sprintf("%s from %s: %s", e.Entry.Level, e.Entry.Source, e.Entry.Text))
+		case *network.EventRequestWillBeSent:
+			if e.Request.URL != url {
+				said = append(said, "it asks for "+e.Request.URL)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = chromedp.Do(ctx,
+		chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+			_, network := cdp.Call(ctx, tab, network.Enable, network.EnableParams{})
+			_, log := cdp.Call(ctx, tab, log.Enable, cdp.Empty{})
+			_, console := cdp.Call(ctx, tab, runtime.Enable, cdp.Empty{})
+			_, media := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Media: v.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}},
+			})
+			return errors.Join(network, log, console, media)
+		}),
+		chromedp.EmulateViewport(v.width, 900),
+		chromedp.Navigate(url),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](flaws))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	found = append(found, said...)
+	mu.Unlock() // before anything else is asked of the browser, which waits for the listener
+	for _, f := range found {
+		t.Error(f)
+	}
+	if folder := os.Getenv("ASSAY_SCREENSHOTS"); folder != "" {
+		keepPicture(ctx, t, v, filepath.Join(folder, strings.TrimSuffix(filepath.Base(url), ".html")+"-"+v.name+".png"))
+	}
+}
+
+// keepPicture keeps what the page looks like; what is printed, as a printer without colours shows it.
+func keepPicture(ctx context.Context, t *testing.T, v view, path string) {
+	t.Helper()
+	if v.media == "print" {
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[int](`document.documentElement.style.filter = "grayscale(1)"; 0`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, picture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

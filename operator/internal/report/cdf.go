@@ -1,0 +1,140 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// mostCDFs is how many plots of distributions a page has.
+const mostCDFs = 12
+
+// distributions draws the latencies' distributions: a plot for each value of the axis that is a number, with a curve for each variant there; one plot, or
+// more when there are too many points for one, where no axis is a number.
+func distributions(e results.Experiment) (plots []htmlPlot, note string) {
+	axis, ok := numericAxis(e)
+	groups := map[string][]results.PointLatency{}
+	var order []string
+	for i, l := range e.Latencies {
+		key := fmt.Sprint(i / manyCurves)
+		if ok {
+			key = axis + " = " + l.Coordinates[axis]
+		}
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], l)
+	}
+	others := slices.DeleteFunc(slices.Clone(e.Axes), func(a results.Axis) bool { return ok && a.Name == axis || len(a.Values) < 2 })
+	for i, key := range order {
+		if i == mostCDFs {
+			return plots, fmt.Sprintf("The first %d of %d distributions are drawn.", mostCDFs, len(order))
+		}
+		for len(groups[key]) > 0 {
+			n := min(manyCurves, len(groups[key]))
+			title := "Latency"
+			if ok {
+				title += ", " + key
+			}
+			plots = append(plots, htmlPlot{Title: title, SVG: escaped(cdfPlot(groups[key][:n], others, fmt.Sprintf("cdf%d", len(plots)), title))})
+			groups[key] = groups[key][n:]
+		}
+	}
+	return plots, ""
+}
+
+// cdfLegend says how to read the distributions.
+const cdfLegend = "Share of the transactions that took at most so long, of all that the valid trials of a point committed in the window (their histograms are merged). Dots: median, p90, p99; n: transactions. " +
+	"The time's axis is logarithmic; a curve ends where there are too few transactions to show more."
+
+// cdfPlot draws the distributions of some points.
+func cdfPlot(points []results.PointLatency, axes []results.Axis, id, title string) string {
+	least, greatest := math.Inf(1), 0.0
+	var says, legend []string
+	for _, l := range points {
+		for _, ms := range l.Millis {
+			least, greatest = math.Min(least, math.Max(ms, 0.001)), math.Max(greatest, ms)
+		}
+		texts := latencyTexts(l, cmp.Or(at(axes, l.Coordinates), "all"))
+		says = append(says, texts[0]+".")
+		legend = append(legend, shortLegend(texts...))
+	}
+	if greatest == 0 {
+		least, greatest = 0.1, 1
+	}
+	p := panel{left: frameLeft, top: frameTop, width: frameWidth, height: frameHeight, xMin: niceBelow(least), xMax: niceAbove(greatest), yMax: 1, logX: true}
+	b := &strings.Builder{}
+	openSVG(b, id, plotHeight+float64(len(points))*legendLine, title+": share of transactions over latency in ms", strings.Join(says, " "))
+	p.grid(b, "share of transactions", true)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">latency (ms), logarithmic</text>`+"\n", frameLeft+frameWidth/2, plotHeight-14)
+	for i, l := range points {
+		fmt.Fprintf(b, `<g class="c%d"><path class="line" d="%s"%s/>`+"\n", i,
+			pathOf(len(l.Millis), func(int) bool { return true }, func(k int) (x, y float64) { return p.x(l.Millis[k]), p.y(l.Percentiles[k] / 100) }), dashOf(dashes[i]))
+		for _, q := range []float64{50, 90, 99} {
+			if k := slices.Index(l.Percentiles, q); k >= 0 {
+				dot(b, i, false, p.x(l.Millis[k]), p.y(q/100), html.EscapeString(fmt.Sprintf("p%g: %s ms", q, short(l.Millis[k]))))
+			}
+		}
+		y := plotHeight + float64(i)*legendLine
+		fmt.Fprintf(b, `<path class="line" d="M%.1f,%.1fh40"%s/>`, frameLeft-20, y, dashOf(dashes[i]))
+		dot(b, i, false, frameLeft, y, "")
+		fmt.Fprintf(b, `</g><text x="%.1f" y="%.1f">%s</text>`+"\n", frameLeft+28, y+4, html.EscapeString(legend[i]))
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// latencyTexts say what a distribution comes to, the longest first.
+func latencyTexts(l results.PointLatency, name string) []string {
+	var texts []string
+	for _, percentiles := range [][]float64{{50, 90, 99}, {50, 99}, {50}, nil} {
+		text := fmt.Sprintf("%s: n=%d", name, l.Count)
+		for _, p := range percentiles {
+			if i := slices.Index(l.Percentiles, p); i >= 0 {
+				text += fmt.Sprintf(", p%g %s ms", p, tick3(l.Millis[i]))
+			}
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// longestLegend is how many characters fit beside a plot's dot.
+const longestLegend = 82
+
+// shortLegend is the first of the texts that fits, or the last one cut off; the whole is in the plot's description.
+func shortLegend(texts ...string) string {
+	var last []rune
+	for _, text := range texts {
+		if last = []rune(text); len(last) <= longestLegend {
+			return text
+		}
+	}
+	return string(last[:longestLegend-1]) + "…"
+}
+
+// niceBelow and niceAbove are the next 1, 2 or 5 times a power of ten.
+func niceBelow(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{5, 2} {
+		if m*power <= v {
+			return m * power
+		}
+	}
+	return power
+}
+
+func niceAbove(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*power > v {
+			return m * power
+		}
+	}
+	return 10 * power
+}

@@ -1,0 +1,141 @@
+package report_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// measured is an experiment over numbers of clients whose trials have these throughputs at each; latencies are the same everywhere.
+func measured(name string, clients []string, throughput map[string][]float64) results.Experiment {
+	e := results.Experiment{Name: name, UID: name, Axes: []results.Axis{{Name: "clients", Values: clients}}}
+	for i, c := range clients {
+		p := results.PointResult{Index: int32(i), Coordinates: map[string]string{"clients": c}, Valid: len(throughput[c]), Metrics: map[string]results.Aggregate{}}
+		if xs := throughput[c]; len(xs) > 0 {
+			same := make([]float64, len(xs))
+			for k := range same {
+				same[k] = 5
+			}
+			p.Metrics[stats.Throughput] = stats.Aggregate(xs)
+			p.Metrics[stats.MeanLatency], p.Metrics[stats.P99Latency] = stats.Aggregate(same), stats.Aggregate(same)
+		}
+		e.Points = append(e.Points, p)
+	}
+	return e
+}
+
+func TestCompare(t *testing.T) {
+	a := measured("a", []string{"5", "10", "20", "40"}, map[string][]float64{"5": {100, 101, 99}, "10": {200, 210, 190}, "20": {300}})
+	b := measured("b", []string{"10", "5.0", "20", "80"}, map[string][]float64{"5.0": {150, 151, 149}, "10": {205, 195, 203}, "20": {600}, "80": {1, 2}})
+	a.Provenance = &results.Provenance{Kernels: []string{"6.1"}, CPUs: []string{"2 x M"}, Images: map[string][]string{"client": {"x"}, "replica": {"old"}}}
+	b.Provenance = &results.Provenance{Kernels: []string{"6.1"}, CPUs: []string{"2 x M"}, Images: map[string][]string{"client": {"x"}, "replica": {"new"}}}
+	link := func(rtt float64) []results.NetworkLine {
+		return []results.NetworkLine{{RegionLinks: results.RegionLinks{From: "us", To: "eu", MeasuredMinMillis: rtt, MeasuredMaxMillis: rtt + 0.2, Out: results.LinkAsked{DelayMillis: 10}, In: results.LinkAsked{DelayMillis: 10}}}}
+	}
+	a.Networks, b.Networks = link(20.2), link(23.9)
+	c := report.Compare(a, b)
+	var got []string
+	for _, r := range c.Rows {
+		if r.Metric == stats.Throughput {
+			got = append(got, fmt.Sprintf("%s tested=%v significant=%v ratio=%.2f", r.Point, r.Tested, r.Significant(), r.Ratio.Value))
+		}
+	}
+	want := []string{"clients=5 tested=true significant=true ratio=1.50", "clients=10 tested=true significant=false ratio=1.00", "clients=20 tested=false significant=false ratio=2.00"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if tested, significant := c.Tested(); tested != 6 || significant != 1 {
+		t.Errorf("%d tested, %d significant", tested, significant)
+	}
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"text":     func(w *bytes.Buffer) error { return report.ComparisonText(w, c, report.TextOptions{Width: 200}) },
+		"markdown": func(w *bytes.Buffer) error { return report.ComparisonMarkdown(w, c) },
+	} {
+		var page bytes.Buffer
+		if err := write(&page); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"1 of 6 differences significant", "B is higher", "not known: it takes two trials of each", "Only A has clients=40.", "Only B has clients=80.",
+			"image of replica", "network us - eu, asked 10 ms and 10 ms back", "measured RTT 20.20 to 20.40 ms", "measured RTT 23.90 to 24.10 ms",
+		} {
+			if !strings.Contains(page.String(), want) {
+				t.Errorf("%s does not say %q:\n%s", name, want, page.String())
+			}
+		}
+		for _, same := range []string{"kernel", "CPU", "image of client"} {
+			if strings.Contains(page.String(), same) {
+				t.Errorf("%s says that %s differs", name, same)
+			}
+		}
+	}
+	var csv bytes.Buffer
+	if err := report.ComparisonCSV(&csv, c); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(csv.String(), "\n")
+	if len(lines) != 1+9+1 || !strings.HasPrefix(lines[1], "5,throughput,tx_s,3,100,1,3,150,1,1.5,") || !strings.HasSuffix(lines[1], ",true") || !strings.HasSuffix(lines[7], ",2,,,300,,,,,") {
+		t.Errorf("CSV:\n%s", csv.String())
+	}
+}
+
+// An axis with one value in each experiment does not keep them apart, and is named; one that only A sweeps does.
+func TestCompareAxes(t *testing.T) {
+	of := func(axes ...results.Axis) results.Experiment {
+		e := results.Experiment{Axes: axes, Points: []results.PointResult{{Coordinates: map[string]string{}, Valid: 1, Metrics: map[string]results.Aggregate{stats.Throughput: stats.Aggregate([]float64{1})}}}}
+		for _, a := range axes {
+			e.Points[0].Coordinates[a.Name] = a.Values[0]
+		}
+		return e
+	}
+	c := report.Compare(of(results.Axis{Name: "system", Values: []string{"old"}}), of(results.Axis{Name: "system", Values: []string{"new"}}))
+	if len(c.Rows) != 1 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "system is old in A and new in B") {
+		t.Errorf("rows %v, notes %q", c.Rows, c.Notes)
+	}
+	c = report.Compare(of(results.Axis{Name: "system", Values: []string{"old", "older"}}), of())
+	if len(c.Rows) != 0 || len(c.OnlyA) != 1 || len(c.OnlyB) != 1 {
+		t.Errorf("%+v", c)
+	}
+	if tested, _ := c.Tested(); tested != 0 || !strings.Contains(report.Verdict(tested, 0), "Nothing can be told apart") {
+		t.Error("nothing was tested, and that is not said")
+	}
+}
+
+// Two runs of the same thing differ, by the rule, in at most 5% of all comparisons of ten points and three metrics: that is what the correction is for.
+func TestCompareTwoRunsOfTheSame(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const pairs = 400
+	alarms := 0
+	for range pairs {
+		run := func() results.Experiment {
+			e := results.Experiment{Axes: []results.Axis{{Name: "x", Values: []string{"0", "1"}}}}
+			for i := range 10 {
+				p := results.PointResult{Index: int32(i), Coordinates: map[string]string{"x": fmt.Sprint(i)}, Valid: 4, Metrics: map[string]results.Aggregate{}}
+				for _, m := range []string{stats.Throughput, stats.MeanLatency, stats.P99Latency} {
+					xs := make([]float64, 4)
+					for k := range xs {
+						xs[k] = 100 + 5*rng.NormFloat64()
+					}
+					p.Metrics[m] = stats.Aggregate(xs)
+				}
+				e.Points = append(e.Points, p)
+			}
+			return e
+		}
+		if _, significant := report.Compare(run(), run()).Tested(); significant > 0 {
+			alarms++
+		}
+	}
+	t.Logf("%d of %d comparisons raise a false alarm", alarms, pairs)
+	if alarms > pairs*8/100 {
+		t.Errorf("%d of %d comparisons of the same raise an alarm; about 5%% may", alarms, pairs)
+	}
+}

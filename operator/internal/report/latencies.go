@@ -1,0 +1,56 @@
+package report
+
+import (
+	"slices"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// pointLatency is a PointLatency in the making.
+type pointLatency struct {
+	results.PointLatency
+	histogram *results.Histogram
+}
+
+// addLatency takes in the histogram of a valid trial. One that cannot be read is left out: the trial's numbers were checked against it when they were made.
+func (d *Details) addLatency(t results.Trial) {
+	if t.Latency == "" {
+		return
+	}
+	h, err := results.DecodeHistogram(t.Latency)
+	if err != nil || h.Count() == 0 {
+		return
+	}
+	i := slices.IndexFunc(d.latencies, func(p *pointLatency) bool { return p.Point == t.PointIndex })
+	if i < 0 {
+		d.latencies = append(d.latencies, &pointLatency{PointLatency: results.PointLatency{Point: t.PointIndex, Coordinates: t.Coordinates, Trials: 1}, histogram: h})
+		return
+	}
+	d.latencies[i].Trials++
+	d.latencies[i].histogram.Merge(h)
+}
+
+// percentiles at which a distribution is kept: every one, and by tens of what is left above the 99th.
+var percentiles = func() []float64 {
+	var ps []float64
+	for p := 1; p <= 99; p++ {
+		ps = append(ps, float64(p))
+	}
+	for p := 1; p <= 9; p++ {
+		ps = append(ps, 99+float64(p)/10)
+	}
+	return append(ps, 99.95, 99.99)
+}()
+
+// distribution reads the percentiles off the merged histogram. Those that so few transactions cannot show are left out: the last one is at most 1 - 1/n.
+func (p *pointLatency) distribution() results.PointLatency {
+	l := p.PointLatency
+	l.Count = p.histogram.Count()
+	for _, q := range percentiles {
+		if q > 100*(1-1/float64(l.Count)) {
+			break
+		}
+		l.Percentiles, l.Millis = append(l.Percentiles, q), append(l.Millis, float64(p.histogram.Percentile(q).Microseconds())/1e3)
+	}
+	return l
+}

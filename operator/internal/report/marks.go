@@ -1,0 +1,48 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Curves are told apart by the shape of their dots or by their dashes, and by colour besides: a report must be legible in greyscale print. The page's style gives
+// the classes c0, c1, ... their colours, those of Okabe and Ito, which people with any colour vision can tell apart; in a dark page they are lighter.
+
+// manyCurves is how many curves can be told apart.
+const manyCurves = 8
+
+// shapes of dots, around the origin, as many as there are colours.
+var shapes = [manyCurves]string{
+	"M-4,0C-4,-2.2,-2.2,-4,0,-4C2.2,-4,4,-2.2,4,0C4,2.2,2.2,4,0,4C-2.2,4,-4,2.2,-4,0z", // circle
+	"M-3.5,-3.5h7v7h-7z",      // square
+	"M0,-4.5L4.3,3.2H-4.3z",   // triangle
+	"M0,-5L4.4,0L0,5L-4.4,0z", // diamond
+	"M0,4.5L4.3,-3.2H-4.3z",   // triangle on its tip
+	"M-1.5,-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
+	"M-4.5,-2.5h9v5h-9z",
+	"M-2.5,-4.5h5v9h-5z",
+}
+
+// dashes of lines without dots.
+var dashes = [manyCurves]string{"", "7 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1 2", "1 2", "10 3 5 3"}
+
+// dot draws a dot of a curve, with what it says when pointed at. The paper's are hollow.
+func dot(b *strings.Builder, style int, paper bool, x, y float64, says string) {
+	class := "dot"
+	if paper {
+		class = "dot hollow"
+	}
+	fmt.Fprintf(b, `<path class="%s" transform="translate(%.1f,%.1f)" d="%s">`, class, x, y, shapes[style%manyCurves])
+	if says != "" {
+		fmt.Fprintf(b, "<title>%s</title>", says)
+	}
+	b.WriteString("</path>\n")
+}
+
+// dashOf is the attribute of a dashed line; none for a solid one.
+func dashOf(pattern string) string {
+	if pattern == "" {
+		return ""
+	}
+	return ` stroke-dasharray="` + pattern + `"`
+}

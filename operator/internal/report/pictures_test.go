@@ -1,0 +1,166 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"image/png"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/raster"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// withEverything has every kind of plot.
+func withEverything() results.Experiment {
+	e := build()
+	e.Series = []results.PointSeries{{
+		Point: 2, Coordinates: map[string]string{"clients": "5", "variant": "failure-fp"}, Trials: 2, IntervalMillis: 100, FirstMillis: -200, MeasureMillis: 400,
+		Throughput: []float64{10, 20, 0, 5, 30, 30, 30, 30}, ThroughputMin: []float64{5, 10, 0, 0, 20, 20, 20, 20}, ThroughputMax: []float64{15, 30, 0, 10, 40, 40, 40, 40},
+		Latency: []float64{1, 2, 0, 40, 3, 3, 3, 3}, Committed: []int64{2, 4, 0, 1, 6, 6, 6, 6},
+		ByTrial: []results.TrialSeries{{Name: "a", Latency: []float64{1, 2, 0, 40, 3, 3, 3, 3}}, {Name: "b", Latency: []float64{1, 2, 0, 0, 3, 3, 3, 3}}},
+		Marks: []results.FaultMark{
+			{Fault: "replica-crash", Time: 1, Kind: "Kill", Millis: 1, MinMillis: -40, MaxMillis: 40},
+			{Fault: "replica-crash", Time: 1, Kind: "Revive", Ends: true, Millis: 300, MinMillis: 300, MaxMillis: 300},
+		},
+	}}
+	for i, p := range e.Points {
+		e.Latencies = append(e.Latencies, results.PointLatency{Point: p.Index, Coordinates: p.Coordinates, Trials: 3, Count: 1000, Percentiles: []float64{1, 50, 90, 99}, Millis: []float64{1, 2 + float64(i), 4, 9}})
+	}
+	return e
+}
+
+func TestPicturesStandAlone(t *testing.T) {
+	pictures, err := report.Pictures(withEverything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	seen := map[string]bool{}
+	for _, p := range pictures {
+		names = append(names, p.Name)
+		if seen[p.Name] || strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			t.Errorf("the name %q is there twice or holds more than letters, digits and hyphens", p.Name)
+		}
+		seen[p.Name] = true
+		svg := string(p.SVG)
+		if err := xml.Unmarshal(p.SVG, &struct{}{}); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		for _, want := range []string{`xmlns="http://www.w3.org/2000/svg"`, ` width="640" height="`, `role="img"`, "<title id=", "<desc id=", `fill="#fff"`, "font-family="} {
+			if !strings.Contains(svg, want) {
+				t.Errorf("%s has no %s", p.Name, want)
+			}
+		}
+		for _, not := range []string{"class=", "var(", "currentColor", "<style", `=""`, "system-ui"} {
+			if strings.Contains(svg, not) {
+				t.Errorf("%s needs more than itself: it has %s", p.Name, not)
+			}
+		}
+		b, err := raster.PNG(p.SVG, 2)
+		if err != nil {
+			t.Errorf("%s as PNG: %v", p.Name, err)
+			continue
+		}
+		img, err := png.Decode(bytes.NewReader(b))
+		if err != nil || img.Bounds().Dx() != 1280 {
+			t.Errorf("%s as PNG: %v, %v wide", p.Name, err, img.Bounds().Dx())
+		}
+	}
+	want := "curve-01-throughput curve-02-mean-latency curve-03-latency-against-throughput time-01-clients-5-variant-failure-fp " +
+		"time-02-clients-5-variant-failure-fp-mean-latency-of-each-trial cdf-01-latency-clients-5 cdf-02-latency-clients-50"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("pictures: %s\nwant: %s", got, want)
+	}
+}
+
+// A curve without a name is called measured, and names that are too long for two columns get one.
+func TestLegends(t *testing.T) {
+	svg := func(variant string) string {
+		e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "clients", Values: []string{"1", "2"}}}}
+		for i, clients := range e.Axes[0].Values {
+			e.Points = append(e.Points, results.PointResult{Index: int32(i), Coordinates: map[string]string{"clients": clients}, Metrics: map[string]results.Aggregate{"throughput": {N: 1, Mean: 1}}})
+		}
+		if variant != "" {
+			e.Axes = append(e.Axes, results.Axis{Name: "variant", Values: []string{variant, variant + "2"}})
+			e.Points[0].Coordinates["variant"], e.Points[1].Coordinates["variant"] = variant, variant+"2"
+		}
+		pictures, err := report.Pictures(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pictures[0].SVG)
+	}
+	if got := svg(""); !strings.Contains(got, ">measured</text>") {
+		t.Errorf("the only curve has no name:\n%s", got)
+	}
+	long := strings.Repeat("x", 39)
+	for variant, want := range map[string][]string{"short": {`x="82.0" y="404.0"`, `x="382.0" y="404.0"`}, long: {`x="82.0" y="404.0"`, `x="82.0" y="422.0"`}} {
+		for _, place := range want {
+			if got := svg(variant); !strings.Contains(got, place) {
+				t.Errorf("no name of %s is at %s:\n%s", variant, place, got)
+			}
+		}
+	}
+}
+
+// luminance as WCAG 2.2 defines it.
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	if len(hex) == 4 {
+		hex = "#" + strings.Repeat(hex[1:2], 2) + strings.Repeat(hex[2:3], 2) + strings.Repeat(hex[3:4], 2)
+	}
+	var sum float64
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		n, err := strconv.ParseUint(hex[1+2*i:3+2*i], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := float64(n) / 255
+		if c <= 0.04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+0.055)/1.055, 2.4)
+		}
+		sum += weight * c
+	}
+	return sum
+}
+
+// Curves stand out from the page, light, dark and printed, with the contrast that WCAG asks of graphics (3:1), and text with that of text (4.5:1).
+func TestContrast(t *testing.T) {
+	var page bytes.Buffer
+	if err := report.HTML(&page, build()); err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile(`:root \{[^}]*\}`).FindAllString(page.String(), -1)
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks of colours, want those of light, dark and print", len(blocks))
+	}
+	for _, block := range blocks {
+		colors := map[string]string{}
+		for _, m := range regexp.MustCompile(`--([a-z0-9]+): (#[0-9a-f]{3,6})\b`).FindAllStringSubmatch(block, -1) {
+			colors[m[1]] = m[2]
+		}
+		paper := luminance(t, colors["paper"])
+		least := map[string]float64{"ink": 4.5, "soft": 4.5, "good": 4.5, "bad": 4.5, "open": 4.5, "mark": 3}
+		for i := range 8 {
+			least[fmt.Sprintf("c%d", i)] = 3
+		}
+		for name, want := range least {
+			if colors[name] == "" {
+				t.Errorf("no colour %s in %s", name, block)
+				continue
+			}
+			l := luminance(t, colors[name])
+			if ratio := (max(l, paper) + 0.05) / (min(l, paper) + 0.05); ratio < want {
+				t.Errorf("%s (%s) has a contrast of %.2f with %s, want %.1f", name, colors[name], ratio, colors["paper"], want)
+			}
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// resourceSum is a ResourceLine in the making: sums over trials, and over their pods.
+type resourceSum struct {
+	results.ResourceLine
+	pods                  int // of all trials
+	cores, busy, in, sent float64
+}
+
+// addResources takes in what a valid trial's pods used. A part of which some pod is not known is left out: its sum would be too small.
+func (d *Details) addResources(t results.Trial) {
+	for _, part := range partsOf(t.Pods) {
+		pods := podsOf(t.Pods, part)
+		if slices.ContainsFunc(pods, func(p results.Pod) bool { return p.Resources == nil || p.Resources.Seconds == 0 }) {
+			continue
+		}
+		i := slices.IndexFunc(d.resources, func(s *resourceSum) bool { return s.Point == t.PointIndex && s.Part == part })
+		if i < 0 {
+			d.resources = append(d.resources, &resourceSum{ResourceLine: results.ResourceLine{Point: t.PointIndex, Coordinates: t.Coordinates, Part: part}})
+			i = len(d.resources) - 1
+		}
+		d.resources[i].add(pods)
+	}
+}
+
+// partsOf lists the parts of a trial in the order of their pods.
+func partsOf(pods []results.Pod) []string {
+	var parts []string
+	for _, p := range pods {
+		if !slices.Contains(parts, p.Part) {
+			parts = append(parts, p.Part)
+		}
+	}
+	return parts
+}
+
+func podsOf(pods []results.Pod, part string) []results.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p results.Pod) bool { return p.Part != part })
+}
+
+func (s *resourceSum) add(pods []results.Pod) {
+	s.Trials++
+	s.Pods = max(s.Pods, len(pods))
+	s.pods += len(pods)
+	for _, p := range pods {
+		r := p.Resources
+		s.cores += r.CPUMeanCores
+		s.busy += r.Node.BusyShare
+		s.in += float64(r.ReceivedBytes) / r.Seconds
+		s.sent += float64(r.SentBytes) / r.Seconds
+		s.CPUMaxCores, s.MemoryMaxBytes = max(s.CPUMaxCores, r.CPUMaxCores), max(s.MemoryMaxBytes, r.MemoryMaxBytes)
+		s.ThrottledShare, s.StealShare = max(s.ThrottledShare, r.ThrottledShare), max(s.StealShare, r.Node.StealShare)
+	}
+}
+
+func (s *resourceSum) line() results.ResourceLine {
+	l := s.ResourceLine
+	l.CPUMeanCores, l.BusyShare = s.cores/float64(s.pods), s.busy/float64(s.pods)
+	l.CPUTotalCores, l.ReceivedPerSecond, l.SentPerSecond = s.cores/float64(s.Trials), s.in/float64(s.Trials), s.sent/float64(s.Trials)
+	return l
+}
+
+// resourceTable has a row for each point and part.
+func resourceTable(e results.Experiment) table {
+	var t table
+	for _, a := range e.Axes {
+		t.columns = append(t.columns, column{name: a.Name, numeric: !slices.ContainsFunc(a.Values, notANumber)})
+	}
+	t.columns = append(t.columns, column{"part", false}, column{"pods", true}, column{"trials", true}, column{"cores of a pod", true}, column{"of all", true},
+		column{"max of a pod", true}, column{"memory MiB", true}, column{"received MB/s", true}, column{"sent MB/s", true},
+		column{"node busy %", true}, column{"throttled %", true}, column{"steal %", true})
+	for _, l := range e.Resources {
+		var row []string
+		for _, a := range e.Axes {
+			row = append(row, l.Coordinates[a.Name])
+		}
+		t.rows = append(t.rows, append(row, l.Part, strconv.Itoa(l.Pods), strconv.Itoa(l.Trials),
+			fixed(l.CPUMeanCores, 3), fixed(l.CPUTotalCores, 3), fixed(l.CPUMaxCores, 3), fixed(float64(l.MemoryMaxBytes)/(1<<20), 1),
+			fixed(l.ReceivedPerSecond/1e6, 3), fixed(l.SentPerSecond/1e6, 3), fixed(100*l.BusyShare, 1), fixed(100*l.ThrottledShare, 2), fixed(100*l.StealShare, 2)))
+	}
+	return t
+}
+
+// resourceLegend says how to read the table of resources.
+const resourceLegend = "In the measurement window of the valid trials. Cores: processors' time by time, the mean of a pod, the sum over all pods of a trial, and the most that any pod used in one second. " +
+	"Memory: the greatest working set of any pod. Received and sent: by all pods of a trial. Node busy: the share of processors' time, whoever used it. Throttled and steal: of the worst container and node of any trial."
+
+// ResourceCSV writes a line for each point and part: what its pods used. Numbers are not rounded. An experiment without gives the header alone.
+func ResourceCSV(w io.Writer, e results.Experiment) error {
+	out := csv.NewWriter(w)
+	header := []string{"point"}
+	for _, a := range e.Axes {
+		header = append(header, a.Name)
+	}
+	_ = out.Write(append(header, "part", "pods", "trials", "cpu_mean_cores", "cpu_total_cores", "cpu_max_cores", "memory_max_bytes", // kept: out.Error below
+		"received_bytes_s", "sent_bytes_s", "node_busy_ratio", "throttled_max_ratio", "steal_max_ratio"))
+	number := func(x float64) string { return exact(x, true) }
+	for _, l := range e.Resources {
+		row := []string{strconv.Itoa(int(l.Point))}
+		for _, a := range e.Axes {
+			row = append(row, l.Coordinates[a.Name])
+		}
+		_ = out.Write(append(row, l.Part, strconv.Itoa(l.Pods), strconv.Itoa(l.Trials), number(l.CPUMeanCores), number(l.CPUTotalCores), number(l.CPUMaxCores),
+			strconv.FormatInt(l.MemoryMaxBytes, 10), number(l.ReceivedPerSecond), number(l.SentPerSecond), number(l.BusyShare), number(l.ThrottledShare), number(l.StealShare)))
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write the resources as CSV: %w", err)
+	}
+	return nil
+}
+
+// shareCell writes a share in per cent, if it was measured.
+func shareCell(share *float64) string {
+	if share == nil {
+		return "-"
+	}
+	return fixed(100**share, 2)
+}

@@ -1,0 +1,133 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// partTimes is a PartSeries in the making: sums over the trials of which a bin is known.
+type partTimes struct {
+	part            string
+	first, interval int64
+	cores, sent     []float64
+	trials          []int
+}
+
+// addUse takes in what a trial's pods used over time. Trials of a point have the same bins, but for one whose series was made coarser to fit.
+func (p *pointTimes) addUse(t results.Trial) {
+	for _, part := range partsOf(t.Pods) {
+		pods := podsOf(t.Pods, part)
+		if slices.ContainsFunc(pods, func(p results.Pod) bool { return p.Resources == nil || p.Resources.Series == nil }) {
+			continue
+		}
+		s := pods[0].Resources.Series
+		i := slices.IndexFunc(p.use, func(u *partTimes) bool { return u.part == part })
+		if i < 0 {
+			n := len(s.CPUMillicores)
+			p.use = append(p.use, &partTimes{part, s.FirstMillis, s.IntervalMillis, make([]float64, n), make([]float64, n), make([]int, n)})
+			i = len(p.use) - 1
+		}
+		p.use[i].add(pods)
+	}
+}
+
+func (u *partTimes) add(pods []results.Pod) {
+	for i := range u.cores {
+		cores, sent, known := 0.0, 0.0, true
+		for _, pod := range pods {
+			s := pod.Resources.Series
+			if s.FirstMillis != u.first || s.IntervalMillis != u.interval || i >= len(s.CPUMillicores) || s.CPUMillicores[i] < 0 || s.SentBytes[i] < 0 {
+				known = false
+				break
+			}
+			cores += float64(s.CPUMillicores[i]) / 1000
+			sent += float64(s.SentBytes[i]) * 1000 / float64(s.IntervalMillis)
+		}
+		if known {
+			u.cores[i], u.sent[i], u.trials[i] = u.cores[i]+cores, u.sent[i]+sent, u.trials[i]+1
+		}
+	}
+}
+
+func (u *partTimes) series() results.PartSeries {
+	s := results.PartSeries{Part: u.part, IntervalMillis: u.interval, FirstMillis: u.first}
+	for i, n := range u.trials {
+		cores, sent := -1.0, -1.0
+		if n > 0 {
+			cores, sent = u.cores[i]/float64(n), u.sent[i]/float64(n)
+		}
+		s.Cores, s.SentPerSecond = append(s.Cores, cores), append(s.SentPerSecond, sent)
+	}
+	return s
+}
+
+// usePlot draws what the parts of a point used over time, with the marks of its faults. Empty: it is not known.
+func usePlot(s results.PointSeries, id, name string) string {
+	xMin, xMax, cores, sent := math.Inf(1), math.Inf(-1), 0.0, 0.0
+	for _, u := range s.Use {
+		xMin = min(xMin, float64(u.FirstMillis)/1000)
+		xMax = max(xMax, float64(u.FirstMillis+u.IntervalMillis*int64(len(u.Cores)))/1000)
+		cores, sent = max(cores, slices.Max(u.Cores)), max(sent, slices.Max(u.SentPerSecond)/1e6)
+	}
+	if cores <= 0 {
+		return ""
+	}
+	upper := panel{left: frameLeft, top: timeTop, width: frameWidth, height: timeThroughput, xMin: xMin, xMax: xMax, yMax: roundUp(cores)}
+	lower := panel{left: frameLeft, top: timeTop + timeThroughput + timeGap, width: frameWidth, height: timeLatency, xMin: xMin, xMax: xMax, yMax: roundUp(sent)}
+	bottom := lower.top + lower.height
+	b := &strings.Builder{}
+	openSVG(b, id, bottom+54+legendLine, "Processors and network over time, "+name, describeUse(s))
+	for _, outside := range [][2]float64{{xMin, 0}, {s.MeasureMillis / 1000, xMax}} {
+		if a, z := upper.x(outside[0]), upper.x(outside[1]); outside[0] < outside[1] && z > a {
+			for _, p := range []panel{upper, lower} {
+				fmt.Fprintf(b, `<rect class="outside" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`+"\n", a, p.top, z-a, p.height)
+			}
+		}
+	}
+	upper.grid(b, "processors used", false)
+	lower.grid(b, "sent (MB/s)", true)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">time from the start of the window (s)</text>`+"\n", frameLeft+frameWidth/2, bottom+36)
+	for i, u := range s.Use {
+		middle := func(k int) float64 {
+			return (float64(u.FirstMillis) + float64(u.IntervalMillis)*(float64(k)+0.5)) / 1000
+		}
+		known := func(k int) bool { return u.Cores[k] >= 0 }
+		fmt.Fprintf(b, `<g class="c%d">`, i%2)
+		for _, d := range []string{
+			pathOf(len(u.Cores), known, func(k int) (x, y float64) { return upper.x(middle(k)), upper.y(u.Cores[k]) }),
+			pathOf(len(u.Cores), known, func(k int) (x, y float64) { return lower.x(middle(k)), lower.y(u.SentPerSecond[k] / 1e6) }),
+			fmt.Sprintf("M%.1f,%.1fh26", frameLeft+float64(i)*legendColumn, bottom+54),
+		} {
+			fmt.Fprintf(b, `<path class="line thin" d="%s"%s/>`, d, dash(i%2 == 1))
+		}
+		fmt.Fprintf(b, `</g><text x="%.1f" y="%.1f">%s</text>`+"\n", frameLeft+float64(i)*legendColumn+32, bottom+58, html.EscapeString(partName(u.Part)))
+	}
+	drawMarks(b, s.Marks, upper, bottom)
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// partName is what a legend calls the pods of a part.
+func partName(part string) string { return "all " + part + "s" }
+
+// describeUse puts a plot of resources into words.
+func describeUse(s results.PointSeries) string {
+	var parts []string
+	for _, u := range s.Use {
+		sum, n := 0.0, 0
+		for i, c := range u.Cores {
+			if start := u.FirstMillis + u.IntervalMillis*int64(i); c >= 0 && start >= 0 && float64(start) < s.MeasureMillis {
+				sum, n = sum+c, n+1
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("In the window %s use %.2f processors in the mean, and %.2f at most.", partName(u.Part), sum/float64(n), slices.Max(u.Cores)))
+		}
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,148 @@
+package results
+
+// Network is what the links between a trial's pods were asked to be, and how they were measured from inside the pods: before t = 0, and by canary
+// probes while the trial ran. Expected is what was asked both ways plus the undelayed path (baseline), which was measured before anything was shaped.
+type Network struct {
+	// Backend that shaped: EDT, Netem or NFQueue. Empty: nothing was shaped.
+	Backend string `json:"backend,omitempty"`
+	// ApplyMillis and ProveMillis are the longest that shaping and measuring took in any pod; Rounds of measuring, the most of any pod.
+	ApplyMillis float64 `json:"applyMillis"`
+	ProveMillis float64 `json:"proveMillis"`
+	Rounds      int     `json:"rounds"`
+	// Pairs of pods; WorstPair is the one whose round trip was furthest from what was expected, and WorstErrorMillis by how much: measured less expected.
+	// What jitter allows is no error.
+	Pairs            int     `json:"pairs"`
+	WorstPair        string  `json:"worstPair,omitempty"`
+	WorstErrorMillis float64 `json:"worstErrorMillis"`
+	// Dropped packets that nothing asked for; how late the agents released packets, at the 99th percentile and at most, the worst of all pods.
+	Dropped       uint64  `json:"dropped"`
+	LateP99Millis float64 `json:"lateP99Millis,omitempty"`
+	LateMillis    float64 `json:"lateMillis,omitempty"`
+	// Links of each pair of pods. Left out for more than MaxLinks pairs: they are in Regions, put together.
+	Links []Link `json:"links,omitempty"`
+	// Regions puts the pairs together by the regions of their ends.
+	Regions []RegionLinks `json:"regions,omitempty"`
+}
+
+// MaxLinks is the most pairs of pods that a trial's results list one by one.
+const MaxLinks = 600
+
+// LinkAsked is what was asked of one direction.
+type LinkAsked struct {
+	DelayMillis  float64 `json:"delayMillis"`
+	JitterMillis float64 `json:"jitterMillis,omitempty"`
+	// Loss from 0 to 1.
+	Loss float64 `json:"loss,omitempty"`
+	// RateBits per second; 0: none was asked for.
+	RateBits uint64 `json:"rateBits,omitempty"`
+}
+
+// Link is the two directions between two pods.
+type Link struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Out is what was asked from From to To, In of the way back.
+	Out LinkAsked `json:"out"`
+	In  LinkAsked `json:"in"`
+	// Round trips, the least of several probes before t = 0. Both ends measured: the figures are of the end whose measurement is further off.
+	BaselineMillis float64 `json:"baselineMillis"`
+	ExpectedMillis float64 `json:"expectedMillis"`
+	MeasuredMillis float64 `json:"measuredMillis"`
+	// One way, as measured, where both ends share a clock; else 0.
+	OutMillis float64 `json:"outMillis,omitempty"`
+	InMillis  float64 `json:"inMillis,omitempty"`
+	Canary
+	// Faulted: a fault changed the link or stopped an end of it, so that its canaries are not judged.
+	Faulted bool `json:"faulted,omitempty"`
+}
+
+// Canary probes of both ends while the trial ran, round trips.
+type Canary struct {
+	CanarySent         int     `json:"canarySent,omitempty"`
+	CanaryLost         int     `json:"canaryLost,omitempty"`
+	CanaryMinMillis    float64 `json:"canaryMinMillis,omitempty"`
+	CanaryMedianMillis float64 `json:"canaryMedianMillis,omitempty"` // of several medians the greatest
+	CanaryMaxMillis    float64 `json:"canaryMaxMillis,omitempty"`
+}
+
+// Add puts other probes to these.
+func (c *Canary) Add(o Canary) {
+	if o.CanarySent == 0 {
+		return
+	}
+	if c.CanarySent == c.CanaryLost || o.CanarySent > o.CanaryLost && o.CanaryMinMillis < c.CanaryMinMillis {
+		c.CanaryMinMillis = o.CanaryMinMillis
+	}
+	c.CanarySent, c.CanaryLost = c.CanarySent+o.CanarySent, c.CanaryLost+o.CanaryLost
+	c.CanaryMedianMillis, c.CanaryMaxMillis = max(c.CanaryMedianMillis, o.CanaryMedianMillis), max(c.CanaryMaxMillis, o.CanaryMaxMillis)
+}
+
+// RegionLinks is the pairs of pods of which one is in From and the other one in To.
+type RegionLinks struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Pairs int    `json:"pairs"`
+	// Out is what was asked from From to To, In of the way back.
+	Out LinkAsked `json:"out"`
+	In  LinkAsked `json:"in"`
+	// Round trips before t = 0: the least and greatest that was expected and measured of any pair.
+	ExpectedMinMillis float64 `json:"expectedMinMillis"`
+	ExpectedMaxMillis float64 `json:"expectedMaxMillis"`
+	MeasuredMinMillis float64 `json:"measuredMinMillis"`
+	MeasuredMaxMillis float64 `json:"measuredMaxMillis"`
+	// WorstPair is the one furthest from what was expected, by WorstErrorMillis.
+	WorstPair        string  `json:"worstPair,omitempty"`
+	WorstErrorMillis float64 `json:"worstErrorMillis"`
+	Canary
+}
+
+// NetworkLine is what the valid trials of an experiment say of the pairs of pods between two regions of which the same was asked.
+type NetworkLine struct {
+	Backend string `json:"backend,omitempty"`
+	// Trials, and the one that WorstPair is of.
+	Trials     int    `json:"trials"`
+	WorstTrial string `json:"worstTrial,omitempty"`
+	// RegionLinks over all of them. Pairs is that of one trial, the most.
+	RegionLinks
+}
+
+// FaultLine is what the valid trials of an experiment say of one fault and one kind of action.
+type FaultLine struct {
+	Fault string `json:"fault"`
+	Kind  string `json:"kind"`
+	// Trials in which it acted; Acted is how often, in all pods and times; Skipped how often a pod did not have the role.
+	Trials  int `json:"trials"`
+	Acted   int `json:"acted"`
+	Skipped int `json:"skipped,omitempty"`
+	// How much later than planned it was confirmed (of what ends a fault: begun), the median and the most.
+	LateMedianMillis float64 `json:"lateMedianMillis"`
+	LateMaxMillis    float64 `json:"lateMaxMillis"`
+	// Packets that partitions dropped.
+	Packets uint64 `json:"packets,omitempty"`
+	// WithoutSilence: pods were killed with their network as it was, see FaultRecord.
+	WithoutSilence bool `json:"withoutSilence,omitempty"`
+	// Object of Chaos Mesh that did it, see FaultRecord.
+	Object string `json:"object,omitempty"`
+}
+
+// Recovery is what one time of a fault did to throughput, as package stats measures it: see docs/reference/results.md.
+type Recovery struct {
+	Fault string `json:"fault"`
+	// Time of the fault, from 1: faults may repeat.
+	Time int `json:"time"`
+	// Kind of what began, and when it was confirmed in the first of its pods.
+	Kind            string  `json:"kind"`
+	ConfirmedMillis float64 `json:"confirmedMillis"`
+	// ThroughputBefore the fault, in transactions per second.
+	ThroughputBefore float64 `json:"throughputBefore"`
+	Dipped           bool    `json:"dipped"`
+	DetectMillis     float64 `json:"detectMillis,omitempty"`
+	Depth            float64 `json:"depth,omitempty"`
+	Recovered        bool    `json:"recovered"`
+	RecoverMillis    float64 `json:"recoverMillis,omitempty"`
+	// LostTransactions from the start of the dip to the recovery, or to the end of the window.
+	LostTransactions float64  `json:"lostTransactions,omitempty"`
+	Cautions         []string `json:"cautions,omitempty"`
+	// Error says why there is nothing to measure: the fault lies at the edge of the window, or nothing was committed before it.
+	Error string `json:"error,omitempty"`
+}

@@ -1,0 +1,33 @@
+package results
+
+// ResourceLine is what the pods of one part of a point's valid trials used in the window. Only a report has it: it is in the trials' own results, pod by pod.
+type ResourceLine struct {
+	Point       int32             `json:"point"`
+	Coordinates map[string]string `json:"coordinates"`
+	// Part is replica or client; Pods of one trial, and the valid trials of which it is known.
+	Part   string `json:"part"`
+	Pods   int    `json:"pods"`
+	Trials int    `json:"trials"`
+	// CPUMeanCores of one pod and CPUTotalCores of all pods of a trial together, means over the trials; CPUMaxCores is the most that any pod used in one second.
+	CPUMeanCores  float64 `json:"cpuMeanCores"`
+	CPUTotalCores float64 `json:"cpuTotalCores"`
+	CPUMaxCores   float64 `json:"cpuMaxCores"`
+	// MemoryMaxBytes is the greatest working set of any pod.
+	MemoryMaxBytes int64 `json:"memoryMaxBytes"`
+	// ReceivedPerSecond and SentPerSecond are bytes of all pods of a trial together, means over the trials.
+	ReceivedPerSecond float64 `json:"receivedPerSecond"`
+	SentPerSecond     float64 `json:"sentPerSecond"`
+	// BusyShare of the pods' nodes in the mean; ThrottledShare of the container, and StealShare of the node, that had most of it.
+	BusyShare      float64 `json:"busyShare"`
+	ThrottledShare float64 `json:"throttledShare"`
+	StealShare     float64 `json:"stealShare"`
+}
+
+// PartSeries is what the pods of one part used over time, all of them together, the mean of a point's valid trials. -1: not known in any of them.
+type PartSeries struct {
+	Part           string    `json:"part"`
+	IntervalMillis int64     `json:"intervalMillis"`
+	FirstMillis    int64     `json:"firstMillis"`
+	Cores          []float64 `json:"cores"`
+	SentPerSecond  []float64 `json:"sentPerSecond"`
+}

@@ -1,0 +1,100 @@
+package results
+
+import "time"
+
+// Resources is what one pod used in the measurement window, and how its node was meanwhile: read once a second, in the pod. Shares are from 0 to 1.
+type Resources struct {
+	// Seconds of the window that the readings of all containers cover.
+	Seconds float64 `json:"seconds"`
+	// CPUMeanCores and CPUMaxCores (over one second) of all containers of the System together, the agent's left out; 1 is one processor all of the time.
+	CPUMeanCores float64 `json:"cpuMeanCores"`
+	CPUMaxCores  float64 `json:"cpuMaxCores"`
+	// ThrottledShare of the container that was throttled most.
+	ThrottledShare float64 `json:"throttledShare"`
+	// MemoryMaxBytes is the most of the containers' working sets together: the greatest of the readings of each.
+	MemoryMaxBytes int64 `json:"memoryMaxBytes"`
+	// ReceivedBytes and SentBytes by the pod's interfaces but loopback, with all headers; the agent's own traffic, some kilobytes a second, is in it.
+	ReceivedBytes int64          `json:"receivedBytes"`
+	SentBytes     int64          `json:"sentBytes"`
+	Containers    []ContainerUse `json:"containers"`
+	Node          NodeUse        `json:"node"`
+	// Series over time. Nil: it did not fit where it is stored.
+	Series *ResourceSeries `json:"series,omitempty"`
+	// Unmeasured says what could not be read, and why.
+	Unmeasured []string `json:"unmeasured,omitempty"`
+}
+
+// ContainerUse is one container's part.
+type ContainerUse struct {
+	Name         string  `json:"name"`
+	Seconds      float64 `json:"seconds"`
+	CPUMeanCores float64 `json:"cpuMeanCores"`
+	CPUMaxCores  float64 `json:"cpuMaxCores"`
+	// LimitCores that it may use; 0: no limit.
+	LimitCores float64 `json:"limitCores,omitempty"`
+	// ThrottledPeriods of the limit in which it was held back, the share of the window that these periods are, and for how long it was held back, added up over
+	// processors.
+	ThrottledPeriods int64   `json:"throttledPeriods,omitempty"`
+	ThrottledShare   float64 `json:"throttledShare"`
+	ThrottledSeconds float64 `json:"throttledSeconds,omitempty"`
+	// MemoryMaxBytes is the greatest working set of the readings, MemoryPeakBytes the most that the kernel counted in the container's life, with all file pages; 0
+	// where the kernel does not keep it.
+	MemoryMaxBytes  int64 `json:"memoryMaxBytes"`
+	MemoryPeakBytes int64 `json:"memoryPeakBytes,omitempty"`
+}
+
+// NodeUse is how the pod's node was in the window, whoever used it.
+type NodeUse struct {
+	// Seconds of the window that its readings cover.
+	Seconds float64 `json:"seconds"`
+	// CPUs of the node, and the share of their time in which they worked, in the mean and in the busiest second.
+	CPUs         int     `json:"cpus"`
+	BusyShare    float64 `json:"busyShare"`
+	BusyMaxShare float64 `json:"busyMaxShare"`
+	// StealShare of the processors' time is what the hypervisor gave to others while the node had work.
+	StealShare    float64 `json:"stealShare"`
+	StealMaxShare float64 `json:"stealMaxShare"`
+	// PressureShare of the window is the time in which some process waited for a processor (PSI). Nil: this kernel does not tell.
+	PressureShare *float64 `json:"pressureShare,omitempty"`
+	// SwitchesPerSecond between threads, on all processors.
+	SwitchesPerSecond float64 `json:"switchesPerSecond"`
+}
+
+// ResourceSeries is the same over time, around the window, in bins of IntervalMillis, the first of which starts at FirstMillis. All slices have the same length; a bin
+// of which less than half was measured is -1.
+type ResourceSeries struct {
+	IntervalMillis int64 `json:"intervalMillis"`
+	FirstMillis    int64 `json:"firstMillis"`
+	// CPUMillicores and MemoryKiB of all containers together; of memory the greatest reading.
+	CPUMillicores []int64 `json:"cpuMillicores"`
+	MemoryKiB     []int64 `json:"memoryKiB"`
+	// ThrottledPermille of the container that was throttled most.
+	ThrottledPermille []int64 `json:"throttledPermille"`
+	ReceivedBytes     []int64 `json:"receivedBytes"`
+	SentBytes         []int64 `json:"sentBytes"`
+	BusyPermille      []int64 `json:"busyPermille"`
+	StealPermille     []int64 `json:"stealPermille"`
+}
+
+// ContainerReading is what the kernel says of a container at an instant, relative to t = 0. All but Memory and Peak are counters.
+type ContainerReading struct {
+	At               time.Duration
+	CPU              time.Duration
+	Throttled        time.Duration
+	ThrottledPeriods int64
+	// Quota of processor time in each Period; no Quota: no limit.
+	Quota, Period time.Duration
+	// Memory is the working set, Peak the most that was counted.
+	Memory, Peak int64
+}
+
+// PodReading is what the kernel says of a pod's network and of its node at an instant, relative to t = 0. All but CPUs are counters.
+type PodReading struct {
+	At                 time.Duration
+	Received, Sent     int64
+	Busy, Steal, Total int64 // in any unit of processor time
+	Switches           int64
+	Pressure           time.Duration
+	CPUs               int
+	HasPressure        bool
+}

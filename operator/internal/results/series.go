@@ -1,0 +1,66 @@
+package results
+
+// PointSeries is what the valid trials of a point did over time. Only a report has it: timelines are in the trials' own results.
+type PointSeries struct {
+	Point       int32             `json:"point"`
+	Coordinates map[string]string `json:"coordinates"`
+	Trials      int               `json:"trials"`
+	// Bins of IntervalMillis, the first of which starts at FirstMillis. All slices have the same length.
+	IntervalMillis int64 `json:"intervalMillis"`
+	FirstMillis    int64 `json:"firstMillis"`
+	// Throughput in transactions per second: the mean, least and greatest of the trials.
+	Throughput    []float64 `json:"throughput"`
+	ThroughputMin []float64 `json:"throughputMin"`
+	ThroughputMax []float64 `json:"throughputMax"`
+	// Latency is the mean, in milliseconds, of all transactions that these trials committed in the bin; Committed is how many those are. 0 where there are none.
+	Latency   []float64 `json:"latency"`
+	Committed []int64   `json:"committed"`
+	// ByTrial is the mean latency of each trial, in the order in which they ran; 0 where it committed nothing.
+	ByTrial []TrialSeries `json:"byTrial,omitempty"`
+	// MeasureMillis is the end of the window.
+	MeasureMillis float64     `json:"measureMillis"`
+	Marks         []FaultMark `json:"marks"`
+	// Use of processors and network by the parts of the trials.
+	Use []PartSeries `json:"use,omitempty"`
+}
+
+// TrialSeries is the mean latency of one trial in each bin of its point's series, in milliseconds.
+type TrialSeries struct {
+	Name    string    `json:"name"`
+	Latency []float64 `json:"latency"`
+}
+
+// FaultMark is when a fault began or ended, as it was confirmed in the first of its pods: the median, least and greatest of the trials.
+type FaultMark struct {
+	Fault     string  `json:"fault"`
+	Time      int     `json:"time"`
+	Kind      string  `json:"kind"`
+	Object    string  `json:"object,omitempty"` // of Chaos Mesh, see FaultRecord
+	Ends      bool    `json:"ends,omitempty"`
+	Millis    float64 `json:"millis"`
+	MinMillis float64 `json:"minMillis"`
+	MaxMillis float64 `json:"maxMillis"`
+}
+
+// PointLatency is the distribution of the latencies of all transactions that the valid trials of a point committed in the window. Only a report has it.
+type PointLatency struct {
+	Point       int32             `json:"point"`
+	Coordinates map[string]string `json:"coordinates"`
+	Trials      int               `json:"trials"`
+	Count       int64             `json:"count"`
+	// Millis at Percentiles, which rise.
+	Percentiles []float64 `json:"percentiles"`
+	Millis      []float64 `json:"millis"`
+}
+
+// Provenance is what the valid trials ran on, each list sorted and without repetition. Only a report has it.
+type Provenance struct {
+	// Images by the part that they are of (replica, client).
+	Images  map[string][]string `json:"images,omitempty"`
+	Kernels []string            `json:"kernels,omitempty"`
+	// CPUs: models with their number of CPUs.
+	CPUs  []string `json:"cpus,omitempty"`
+	Nodes []string `json:"nodes,omitempty"`
+	// Machines: how nodes are set, as "pool=servers, smt=off", and which are so.
+	Machines []string `json:"machines,omitempty"`
+}

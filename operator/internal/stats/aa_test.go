@@ -1,0 +1,142 @@
+package stats_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// machines is a testbed that drifts: its speed is a random walk, one step for each trial, and each trial has noise of its own.
+type machines struct {
+	rng   *rand.Rand
+	drift float64
+}
+
+// The noise of a trial is 2% of its throughput; over an experiment of 20 trials the machines drift by about 4%.
+const (
+	noise = 0.02
+	step  = 0.01
+)
+
+// trial is the throughput of one trial of any variant: they are identical.
+func (m *machines) trial() float64 {
+	m.drift += step * m.rng.NormFloat64()
+	return 1000 * (1 + m.drift + noise*m.rng.NormFloat64())
+}
+
+// experiment runs rounds trials of two variants.
+func (m *machines) experiment(rounds int, interleaved bool) (a, b []float64) {
+	m.drift = 0
+	if !interleaved {
+		for range rounds {
+			a = append(a, m.trial())
+		}
+		for range rounds {
+			b = append(b, m.trial())
+		}
+		return a, b
+	}
+	for range rounds { // each round runs every variant once, in random order
+		if m.rng.IntN(2) == 0 {
+			a = append(a, m.trial())
+			b = append(b, m.trial())
+		} else {
+			b = append(b, m.trial())
+			a = append(a, m.trial())
+		}
+	}
+	return a, b
+}
+
+// different says which methods call the two variants different.
+func different(t *testing.T, a, b []float64) map[string]bool {
+	t.Helper()
+	p, _, err := stats.Paired(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := stats.MannWhitney(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	excludes0 := func(e stats.Estimate) bool { return e.Low > 0 || e.High < 0 }
+	return map[string]bool{
+		"Welch":        excludes0(stats.Difference(stats.Aggregate(a), stats.Aggregate(b))),
+		"paired":       excludes0(p),
+		"Mann-Whitney": u.P < 0.05,
+	}
+}
+
+// A/A: two identical variants on drifting machines. At most 5% of experiments may be called different with interleaved trials, by the method that judges claims
+// (Welch's interval, which takes the drift for noise). The paired interval has a level of 5% exactly, so that of 200 experiments it calls 10 different, give or
+// take 3; that it keeps its level is tested with 10,000. Without interleaving, the drift becomes a result.
+func TestAA(t *testing.T) {
+	shares := func(experiments int, interleaved bool, seed uint64) map[string]float64 {
+		m := &machines{rng: rand.New(rand.NewPCG(2026, seed))}
+		found := map[string]float64{"Welch": 0, "paired": 0, "Mann-Whitney": 0}
+		for range experiments {
+			a, b := m.experiment(10, interleaved)
+			for method, yes := range different(t, a, b) {
+				if yes {
+					found[method] += 1 / float64(experiments)
+				}
+			}
+		}
+		return found
+	}
+	interleaved, sequential := shares(200, true, 1), shares(200, false, 1)
+	many := shares(10000, true, 2)
+	for _, method := range []string{"Welch", "paired", "Mann-Whitney"} {
+		t.Logf("%-12s called different: %4.1f%% of 200 interleaved, %4.1f%% of 200 without interleaving, %.2f%% of 10000 interleaved",
+			method, 100*interleaved[method], 100*sequential[method], 100*many[method])
+		if many[method] > 0.056 {
+			t.Errorf("%s calls %.1f%% of identical variants different", method, 100*many[method])
+		}
+	}
+	if interleaved["Welch"] > 0.05 {
+		t.Errorf("%.1f%% of 200 interleaved experiments on identical variants are called different, at most 5%% may be", 100*interleaved["Welch"])
+	}
+	if sequential["Welch"] < 0.2 {
+		t.Errorf("only %.1f%% are called different without interleaving: the drift of this test is too small to show what it is for", 100*sequential["Welch"])
+	}
+}
+
+// The paired interval sees a difference that drift hides from Welch's.
+func TestPairedSeesThroughDrift(t *testing.T) {
+	m := &machines{rng: rand.New(rand.NewPCG(2026, 3))}
+	welch, paired := 0, 0
+	for range 1000 {
+		a, b := m.experiment(10, true)
+		for i := range a {
+			a[i] *= 1.04
+		}
+		found := different(t, a, b)
+		if found["Welch"] {
+			welch++
+		}
+		if found["paired"] {
+			paired++
+		}
+	}
+	t.Logf("a difference of 4%% is seen in %.1f%% of experiments by pairs, in %.1f%% without", float64(paired)/10, float64(welch)/10)
+	if paired <= welch {
+		t.Errorf("pairs see a difference in %d of 1000 experiments, Welch's interval in %d; pairs should see more", paired, welch)
+	}
+}
+
+func TestPairedRatio(t *testing.T) {
+	e, cautions, err := stats.PairedRatio([]float64{2, 4, 8, 16, 32}, []float64{1, 2, 4, 8, 16})
+	if err != nil || len(cautions) > 0 || !e.Known || !agrees(e.Value, 2, 0) || !agrees(e.Low, 2, 0) || !agrees(e.High, 2, 0) {
+		t.Errorf("PairedRatio = %+v %v %v, want 2 for every round", e, cautions, err)
+	}
+	for name, pair := range map[string][2][]float64{
+		"a round is missing": {{1, 2}, {1}},
+		"a zero":             {{1, 0}, {1, 2}},
+		"none":               {nil, nil},
+	} {
+		if e, _, err := stats.PairedRatio(pair[0], pair[1]); err == nil {
+			t.Errorf("%s: PairedRatio = %+v, want an error", name, e)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package stats
+
+import (
+	"errors"
+	"math"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// RatioEstimate is the ratio of two means.
+type RatioEstimate struct {
+	Estimate
+	// Cautions: OneSample, FewSamples, DenominatorNearZero. With OneSample or DenominatorNearZero there is no interval.
+	Cautions []Caution
+}
+
+// Ratio estimates mean(a)/mean(b) of two independent samples, with Fieller's interval: all ratios r that the data do not reject,
+//
+//	(a - r b)² <= t(v)² (U_a + r² U_b),   U = s²/n
+//
+// which is the stretch between the roots of a quadratic in r (Fieller, "Some problems in interval estimation", J. R. Stat. Soc. B 16, 1954). The
+// deviations may differ, so v is Satterthwaite's at the estimated ratio R (as Tamhane and Logan, J. Biopharm. Stat. 14, 2004, do):
+//
+//	v = (U_a + R² U_b)² / (U_a²/(n_a-1) + R⁴ U_b²/(n_b-1))
+//
+// The interval of b/a is the reciprocal of that of a/b. When b's own interval, b ± t(v) sqrt(U_b), holds 0, the ratios that the data do not reject
+// have no bound: there is no interval then (DenominatorNearZero), and a plain first-order one would be wrong without showing it.
+// Where both means are far from 0 compared with their deviations it is close to PropagateRatio's.
+//
+// Ratio fails when the mean of b is 0, or when a number of a or b is not finite or so small or large that the ratio is not.
+func Ratio(a, b results.Aggregate) (RatioEstimate, error) {
+	if err := check("ratio", []float64{a.Mean, a.StdDev, b.Mean, b.StdDev}); err != nil {
+		return RatioEstimate{}, err
+	}
+	r := a.Mean / b.Mean
+	if b.Mean == 0 || math.Abs(r) > Limit {
+		return RatioEstimate{}, errors.New("ratio: the mean of the denominator is 0, or too small for a ratio")
+	}
+	e := RatioEstimate{Estimate: Estimate{Value: r, Low: r, High: r}}
+	smaller := min(a.N, b.N)
+	if smaller < 2 {
+		e.Cautions = append(e.Cautions, OneSample)
+		return e, nil
+	}
+	if smaller < fewSamples {
+		e.Cautions = append(e.Cautions, FewSamples)
+	}
+	// In units of the denominator's mean, and by deviations rather than variances, so that nothing overflows or vanishes: the quadratic is
+	// (1-g) r² - 2 R r + R² - h <= 0.
+	sa, sb := a.StdDev/math.Abs(b.Mean)/math.Sqrt(float64(a.N)), b.StdDev/math.Abs(b.Mean)/math.Sqrt(float64(b.N))
+	whole := math.Hypot(sa, r*sb)
+	if whole == 0 {
+		e.Known = true
+		return e, nil
+	}
+	wa, wb := square(sa/whole), square(r*sb/whole)
+	t := tQuantile(1 / (wa*wa/float64(a.N-1) + wb*wb/float64(b.N-1)))
+	g := square(t * sb)
+	if !(g < 1) {
+		e.Cautions = append(e.Cautions, DenominatorNearZero)
+		return e, nil
+	}
+	half := t * math.Hypot(sa*math.Sqrt(1-g), r*sb)
+	low, high := (r-half)/(1-g), (r+half)/(1-g)
+	if math.IsNaN(low) || math.Abs(low) > Limit || math.Abs(high) > Limit { // g is 1 but for rounding, or the deviations are beyond all measure
+		e.Cautions = append(e.Cautions, DenominatorNearZero)
+		return e, nil
+	}
+	e.Low, e.High, e.Known = low, high, true
+	return e, nil
+}

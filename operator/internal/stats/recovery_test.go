@@ -1,0 +1,186 @@
+package stats_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// served builds a timeline from stretches of throughput: bins of 100 ms from -2 s on.
+func served(stretches ...[2]float64) results.Timeline {
+	t := results.NewTimeline(-2000, 0)
+	for _, s := range stretches {
+		for range int(s[0] / 100) {
+			t.Committed = append(t.Committed, int64(s[1]/10))
+		}
+	}
+	return t
+}
+
+// noisy adds and takes n transactions by turns, from bins that have so many.
+func noisy(t results.Timeline, n int64) results.Timeline {
+	for i := range t.Committed {
+		if t.Committed[i] >= max(n, -n) {
+			t.Committed[i] += n
+			n = -n
+		}
+	}
+	return t
+}
+
+func TestRecover(t *testing.T) {
+	window := stats.RecoveryRule{FromMillis: 0, ToMillis: 20000}
+	for name, tc := range map[string]struct {
+		timeline  results.Timeline
+		confirmed float64
+		rule      stats.RecoveryRule
+		want      stats.Recovery
+	}{
+		// 1000 tx/s; at 5 s a replica fails, at 5.4 s throughput falls to 200, at 7 s it is half, at 8 s it is back.
+		"dip and recovery": {
+			timeline:  served([2]float64{7400, 1000}, [2]float64{1600, 200}, [2]float64{1000, 500}, [2]float64{12000, 1000}),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, DetectMillis: 400, Depth: 0.8, Recovered: true, RecoverMillis: 3000, Lost: 0.8*1600 + 0.5*1000},
+		},
+		"confirmed within a bin": {
+			timeline:  served([2]float64{7000, 1000}, [2]float64{1000, 0}, [2]float64{14000, 950}),
+			confirmed: 5030, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, DetectMillis: 0, Depth: 1, Recovered: true, RecoverMillis: 970, Lost: 1000},
+		},
+		// The warm-up is not in the window: at half the throughput it would lower what was before.
+		"warm-up and cool-down are left out": {
+			timeline:  served([2]float64{2000, 500}, [2]float64{3000, 1000}, [2]float64{2000, 0}, [2]float64{15000, 1000}, [2]float64{5000, 0}),
+			confirmed: 3000, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 1, Recovered: true, RecoverMillis: 2000, Lost: 2000},
+		},
+		"never recovers": {
+			timeline:  served([2]float64{7000, 1000}, [2]float64{15000, 600}),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 0.4, RecoverMillis: 15000, Lost: 0.4 * 15000, Cautions: []stats.Caution{stats.NotRecovered}},
+		},
+		"back for less than a second at the end": {
+			timeline:  served([2]float64{7000, 1000}, [2]float64{14500, 0}, [2]float64{500, 1000}),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 1, RecoverMillis: 15000, Lost: 14500, Cautions: []stats.Caution{stats.NotRecovered}},
+		},
+		"never dips": {
+			timeline:  served([2]float64{7000, 1000}, [2]float64{15000, 910}),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Cautions: []stats.Caution{stats.NoDip}},
+		},
+		"200 ms without service are a dip": {
+			timeline:  served([2]float64{7000, 1000}, [2]float64{200, 0}, [2]float64{14800, 1000}),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 2. / 3, Recovered: true, RecoverMillis: 200, Lost: 200},
+		},
+		"a slow stretch in noise is no dip": {
+			timeline:  noisy(served([2]float64{7000, 1000}, [2]float64{300, 850}, [2]float64{14700, 1000}), 20),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Cautions: []stats.Caution{stats.NoDip}},
+		},
+		"noise hides neither an outage nor the recovery": {
+			timeline:  noisy(served([2]float64{7000, 1000}, [2]float64{500, 0}, [2]float64{14500, 1000}), 20),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 1, Recovered: true, RecoverMillis: 500, Lost: 500},
+		},
+		// Seen with clients that think for 200 ms: three bins of nothing were not below B - 4 S/sqrt(3), which was negative, and an election of two seconds no dip.
+		"clients that march in step do not hide an outage": {
+			timeline:  noisy(served([2]float64{7000, 1000}, [2]float64{2000, 0}, [2]float64{13000, 1000}), 50),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 1, Recovered: true, RecoverMillis: 2000, Lost: 2000},
+		},
+		// Seen with 42 tx/s, of which a fault left 8: the bound for three bins was just above 0, and below what was left.
+		"noise does not hide that little was left for long": {
+			timeline:  noisy(served([2]float64{7000, 1000}, [2]float64{5000, 200}, [2]float64{10000, 1000}), 40),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 0.8, Recovered: true, RecoverMillis: 5000, Lost: 800 * 5},
+		},
+		"a burst is no recovery, and makes up for what was lost": {
+			timeline:  served([2]float64{7000, 1000}, [2]float64{1000, 0}, [2]float64{500, 2000}, [2]float64{1000, 0}, [2]float64{12500, 1000}),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 1, Recovered: true, RecoverMillis: 2500, Lost: 1000 - 500 + 1000},
+		},
+		"dips before the fault, too": {
+			timeline:  served([2]float64{4000, 1000}, [2]float64{300, 500}, [2]float64{2700, 1000}, [2]float64{1000, 300}, [2]float64{14000, 1000}),
+			confirmed: 5000, rule: window,
+			want: stats.Recovery{Before: 970, Dipped: true, Depth: 1 - 300./970, Recovered: true, RecoverMillis: 1000, Lost: 670, Cautions: []stats.Caution{stats.NoisyBaseline}},
+		},
+		"hardly any data before": {
+			timeline:  served([2]float64{2500, 1000}, [2]float64{1000, 0}, [2]float64{18500, 1000}),
+			confirmed: 500, rule: window,
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 1, Recovered: true, RecoverMillis: 1000, Lost: 1000, Cautions: []stats.Caution{stats.ShortBaseline}},
+		},
+		"another rule": {
+			timeline:  served([2]float64{7000, 1000}, [2]float64{1000, 400}, [2]float64{14000, 600}),
+			confirmed: 5000, rule: stats.RecoveryRule{FromMillis: 0, ToMillis: 20000, Share: 0.5, DipBins: 1, BackBins: 1, BeforeMillis: 1000},
+			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 0.6, Recovered: true, RecoverMillis: 1000, Lost: 600},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := stats.Recover(tc.timeline, tc.confirmed, tc.rule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got, near(1e-9)); diff != "" {
+				t.Errorf("Recover (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// On a noisy but steady timeline, the rule finds no fault that did nothing: 100 transactions in a bin, give or take 10.
+func TestRecoverFindsNothingInNoise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2026, 4))
+	dips := 0
+	for range 1000 {
+		timeline := served([2]float64{22000, 1000})
+		for i := range timeline.Committed {
+			timeline.Committed[i] = int64(100 + 10*rng.NormFloat64())
+		}
+		r, err := stats.Recover(timeline, 10000, stats.RecoveryRule{FromMillis: 0, ToMillis: 20000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Dipped {
+			dips++
+		}
+	}
+	t.Logf("%d of 1000 steady timelines dip by chance", dips)
+	if dips > 10 {
+		t.Errorf("%d of 1000 steady timelines dip, at most 10 may", dips)
+	}
+}
+
+func TestRecoverRefuses(t *testing.T) {
+	good := served([2]float64{22000, 1000})
+	window := stats.RecoveryRule{FromMillis: 0, ToMillis: 20000}
+	negative := served([2]float64{22000, 1000})
+	negative.Committed[30] = -1
+	noWidth := good
+	noWidth.IntervalMillis = 0
+	for name, tc := range map[string]struct {
+		timeline  results.Timeline
+		confirmed float64
+		rule      stats.RecoveryRule
+	}{
+		"nothing before":          {good, 0, window},
+		"nothing after":           {good, 20000, window},
+		"nothing served before":   {served([2]float64{7000, 0}, [2]float64{15000, 1000}), 5000, window},
+		"no instant":              {good, math.NaN(), window},
+		"an empty window":         {good, 5000, stats.RecoveryRule{}},
+		"a share above 1":         {good, 5000, stats.RecoveryRule{ToMillis: 20000, Share: 1.1}},
+		"a negative run":          {good, 5000, stats.RecoveryRule{ToMillis: 20000, DipBins: -1}},
+		"a negative count":        {negative, 5000, window},
+		"bins without a width":    {noWidth, 5000, window},
+		"a timeline without bins": {results.NewTimeline(0, 0), 5000, window},
+	} {
+		if r, err := stats.Recover(tc.timeline, tc.confirmed, tc.rule); err == nil {
+			t.Errorf("%s: Recover = %+v, want an error", name, r)
+		}
+	}
+}

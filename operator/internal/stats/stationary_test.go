@@ -1,0 +1,93 @@
+package stats_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// window is 20 s of bins of 100 ms: 100 transactions in each, with a noise of 10% and whatever shape adds.
+func window(rng *rand.Rand, shape func(i int) float64) []float64 {
+	xs := make([]float64, 200)
+	for i := range xs {
+		xs[i] = math.Max(0, 100*shape(i)+10*rng.NormFloat64())
+	}
+	return xs
+}
+
+func TestCheckStationarity(t *testing.T) {
+	const experiments = 500
+	for name, tc := range map[string]struct {
+		shape         func(i int) float64
+		least, most   float64 // share of windows that are not stationary
+		transientFrom int
+		transientTo   int
+	}{
+		"steady":                        {shape: func(int) float64 { return 1 }, most: 0.01, transientTo: 100},
+		"the first 4 s at half":         {shape: step0(40, 0.5), least: 0.99, most: 1, transientFrom: 35, transientTo: 90},
+		"the first 4 s faster by half":  {shape: step0(40, 1.5), least: 0.99, most: 1, transientFrom: 35, transientTo: 90},
+		"the first second stalls":       {shape: step0(10, 0), least: 0.1, most: 1, transientFrom: 10, transientTo: 80},
+		"half a second stalls: 2.5%":    {shape: step0(5, 0), most: 0.01, transientFrom: 5, transientTo: 80},
+		"a drift from 80% to 120%":      {shape: func(i int) float64 { return 0.8 + 0.4*float64(i)/200 }, least: 0.9, most: 1, transientFrom: 50, transientTo: 100},
+		"a drift of 1% changes nothing": {shape: func(i int) float64 { return 0.995 + 0.01*float64(i)/200 }, most: 0.01, transientTo: 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(2026, 5))
+			unsteady, outside := 0, 0
+			for range experiments {
+				s, err := stats.CheckStationarity(window(rng, tc.shape), stats.DefaultTransientTolerance)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(s.Cautions) > 0 {
+					unsteady++
+				}
+				if s.Transient < tc.transientFrom || s.Transient > tc.transientTo {
+					outside++
+				}
+			}
+			if share := float64(unsteady) / experiments; share < tc.least || share > tc.most {
+				t.Errorf("%.1f%% of the windows are called not stationary, want %.0f%% to %.0f%%", 100*share, 100*tc.least, 100*tc.most)
+			}
+			if outside > experiments/10 {
+				t.Errorf("the transient is outside of %d to %d bins in %d of %d windows", tc.transientFrom, tc.transientTo, outside, experiments)
+			}
+		})
+	}
+}
+
+// step0 is level for the first bins, and 1 after.
+func step0(bins int, level float64) func(int) float64 {
+	return func(i int) float64 {
+		if i < bins {
+			return level
+		}
+		return 1
+	}
+}
+
+func TestCheckStationarityRefuses(t *testing.T) {
+	steady := make([]float64, 100)
+	for i := range steady {
+		steady[i] = 7
+	}
+	if s, err := stats.CheckStationarity(steady, 0.05); err != nil || s.Transient != 0 || s.Bias != 0 || len(s.Cautions) > 0 {
+		t.Errorf("a window without noise: %+v, %v", s, err)
+	}
+	with := func(x float64) []float64 {
+		return append(append([]float64{}, steady...), x)
+	}
+	for name, tc := range map[string]struct {
+		observations []float64
+		tolerance    float64
+	}{
+		"too few": {steady[:49], 0.05}, "NaN": {with(math.NaN()), 0.05}, "negative": {with(-1), 0.05}, "infinite": {with(math.Inf(1)), 0.05},
+		"no tolerance": {steady, 0}, "nothing happened": {make([]float64, 100), 0.05},
+	} {
+		if s, err := stats.CheckStationarity(tc.observations, tc.tolerance); err == nil {
+			t.Errorf("%s: CheckStationarity = %+v, want an error", name, s)
+		}
+	}
+}

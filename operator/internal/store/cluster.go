@@ -1,0 +1,213 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+const (
+	// PartLimit is the most that one ConfigMap holds of an object; the API server refuses 1 MiB.
+	PartLimit = 900 << 10
+	// trialLimit and namespaceLimit bound what waits in ConfigMaps for a bucket that is down, so that logs cannot fill the cluster's etcd, which holds 2 GiB
+	// where nobody changed that.
+	trialLimit     = 48 << 20
+	namespaceLimit = 256 << 20
+
+	partKey          = "part"
+	annotationKey    = "assay.dev/object-key"
+	annotationSize   = "assay.dev/object-size"
+	annotationSHA256 = "assay.dev/object-sha256"
+	annotationPart   = "assay.dev/object-part"
+)
+
+// Cluster keeps objects of one trial in ConfigMaps, in parts, until they are in a bucket. The ConfigMaps are the trial's: they go with it.
+type Cluster struct {
+	Client client.Client
+	// Reader reads past the cache.
+	Reader client.Reader
+	Trial  *v1alpha1.Trial
+}
+
+var _ Store = (*Cluster)(nil)
+
+// parts that an object of this size has.
+func parts(size int64) int { return int(max(1, (size+PartLimit-1)/PartLimit)) }
+
+// Put implements Store.
+func (c *Cluster) Put(ctx context.Context, o Object, content io.ReadSeeker) error {
+	for i := range parts(o.Size) {
+		data, err := io.ReadAll(io.LimitReader(content, PartLimit))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", o.Key, err)
+		}
+		if err := c.PutPart(ctx, o, i, data); err != nil {
+			return err
+		}
+	}
+	_, kept, err := c.Get(ctx, o.Key)
+	if err != nil {
+		return err
+	}
+	defer kept.Close()
+	_, err = io.Copy(io.Discard, kept)
+	return err
+}
+
+// PutPart keeps one part of an object, from 0; every part but the last has PartLimit bytes. The object is there when all of its parts are.
+func (c *Cluster) PutPart(ctx context.Context, o Object, part int, data []byte) error {
+	n := parts(o.Size)
+	want := int64(PartLimit)
+	if part == n-1 {
+		want = o.Size - int64(n-1)*PartLimit
+	}
+	if part < 0 || part >= n || int64(len(data)) != want {
+		return fmt.Errorf("part %d of %s has %d bytes; it has %d parts, and that one %d bytes", part, o.Key, len(data), n, want)
+	}
+	if part == 0 {
+		if err := c.makeRoom(ctx, o); err != nil {
+			return err
+		}
+	}
+	m := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.Trial.Namespace, Name: c.partName(o.Key, part),
+			Labels: map[string]string{v1alpha1.LabelTrial: c.Trial.Name, v1alpha1.LabelExperiment: c.Trial.Spec.Experiment, v1alpha1.LabelResults: v1alpha1.ResultsKept},
+			Annotations: map[string]string{
+				annotationKey: o.Key, annotationSize: strconv.FormatInt(o.Size, 10), annotationSHA256: o.SHA256, annotationPart: strconv.Itoa(part),
+			},
+		},
+		BinaryData: map[string][]byte{partKey: data},
+	}
+	if err := controllerutil.SetControllerReference(c.Trial, m, c.Client.Scheme()); err != nil {
+		return fmt.Errorf("own %s: %w", m.Name, err)
+	}
+	err := c.Client.Create(ctx, m)
+	if apierrors.IsAlreadyExists(err) {
+		err = c.Client.Update(ctx, m)
+	}
+	if err != nil {
+		return fmt.Errorf("keep part %d of %s: %w", part, o.Key, err)
+	}
+	return nil
+}
+
+func (c *Cluster) partName(key string, part int) string {
+	return fmt.Sprintf("%s-kept-%s-%d", c.Trial.Name, Describe(key, []byte(key)).SHA256[:12], part)
+}
+
+// makeRoom refuses an object that would be too much beside those that are kept.
+func (c *Cluster) makeRoom(ctx context.Context, o Object) error {
+	kept, err := c.list(ctx, client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsKept})
+	if err != nil {
+		return err
+	}
+	var ofTrial, ofNamespace int64
+	for _, m := range kept {
+		own := m.Labels[v1alpha1.LabelTrial] == c.Trial.Name
+		if m.Annotations[annotationPart] != "0" || own && m.Annotations[annotationKey] == o.Key {
+			continue
+		}
+		size := describePart(&m).Size
+		ofNamespace += size
+		if own {
+			ofTrial += size
+		}
+	}
+	if ofTrial+o.Size > trialLimit || ofNamespace+o.Size > namespaceLimit {
+		return &Problem{Reason: v1alpha1.ReasonStoreFull, Text: fmt.Sprintf(
+			"%d bytes are too much to keep in the cluster until the result store answers: %d MiB of a trial and %d of a namespace may wait", o.Size, trialLimit>>20, namespaceLimit>>20)}
+	}
+	return nil
+}
+
+// list returns the ConfigMaps of kept parts without their data.
+func (c *Cluster) list(ctx context.Context, labels client.MatchingLabels) ([]metav1.PartialObjectMetadata, error) {
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	if err := c.Reader.List(ctx, all, client.InNamespace(c.Trial.Namespace), labels); err != nil {
+		return nil, fmt.Errorf("list what is kept in the cluster: %w", err)
+	}
+	return all.Items, nil
+}
+
+func (c *Cluster) ofTrial() client.MatchingLabels {
+	return client.MatchingLabels{v1alpha1.LabelTrial: c.Trial.Name, v1alpha1.LabelResults: v1alpha1.ResultsKept}
+}
+
+func describePart(m metav1.Object) Object {
+	a := m.GetAnnotations()
+	size, err := strconv.ParseInt(a[annotationSize], 10, 64)
+	if err != nil {
+		return Object{}
+	}
+	return Object{Key: a[annotationKey], Size: size, SHA256: a[annotationSHA256]}
+}
+
+// List implements Store. Objects of which parts are missing, because their sender never came to an end, are not there.
+func (c *Cluster) List(ctx context.Context, prefix string) ([]Object, error) {
+	kept, err := c.list(ctx, c.ofTrial())
+	if err != nil {
+		return nil, err
+	}
+	have := map[Object]int{}
+	for i := range kept {
+		if o := describePart(&kept[i]); strings.HasPrefix(o.Key, prefix) && o.Key != "" {
+			have[o]++
+		}
+	}
+	maps.DeleteFunc(have, func(o Object, n int) bool { return n < parts(o.Size) })
+	return slices.SortedFunc(maps.Keys(have), func(a, b Object) int { return strings.Compare(a.Key, b.Key) }), nil
+}
+
+// Get implements Store.
+func (c *Cluster) Get(ctx context.Context, key string) (Object, io.ReadCloser, error) {
+	first := &corev1.ConfigMap{}
+	content := &bytes.Buffer{}
+	var o Object
+	for i := 0; i == 0 || i < parts(o.Size); i++ {
+		m := &corev1.ConfigMap{}
+		if err := c.Reader.Get(ctx, client.ObjectKey{Namespace: c.Trial.Namespace, Name: c.partName(key, i)}, m); apierrors.IsNotFound(err) {
+			return Object{}, nil, fmt.Errorf("%s, part %d: %w", key, i, ErrNotFound)
+		} else if err != nil {
+			return Object{}, nil, fmt.Errorf("read part %d of %s: %w", i, key, err)
+		}
+		if i == 0 {
+			first, o = m, describePart(m)
+		}
+		if describePart(m) != o || o.Key != key {
+			return Object{}, nil, corrupted(key, errors.New("the ConfigMaps "+first.Name+" and "+m.Name+" are of different objects"))
+		}
+		content.Write(m.BinaryData[partKey])
+	}
+	return o, newChecked(o, io.NopCloser(content)), nil
+}
+
+// Clear removes all that is kept.
+func (c *Cluster) Clear(ctx context.Context) error {
+	kept, err := c.list(ctx, c.ofTrial())
+	if err != nil {
+		return err
+	}
+	for _, m := range kept {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
+		if err := c.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete what was kept of trial %s: %w", c.Trial.Name, err)
+		}
+	}
+	return nil
+}

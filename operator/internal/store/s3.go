@@ -1,0 +1,328 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
+	transfertypes "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
+)
+
+const (
+	// partSize is the size of a part, and the least that is sent in parts.
+	partSize = 8 << 20
+	// attempts at one request, moments apart; whoever stores tries again later.
+	attempts = 3
+	// shortest and slowest bound how long a request may take: shortest, and as long as its content takes at the slowest rate, in bytes per second.
+	shortest = 30 * time.Second
+	slowest  = 512 << 10
+	// metaSHA256 is the key of an object's metadata with the SHA-256 of its content in hexadecimal.
+	metaSHA256 = "sha256"
+)
+
+// S3 keeps objects in a bucket.
+type S3 struct {
+	config   Config
+	location string
+	ca       []byte
+	client   *s3.Client
+	presign  *s3.PresignClient
+	uploads  *transfermanager.Client
+}
+
+var _ Store = (*S3)(nil)
+
+// NewS3 makes a store whose directory has the files of its credentials and, if its server has a CA of its own, of that. It talks to nobody yet.
+func NewS3(config Config, directory string) (*S3, error) {
+	ca, err := os.ReadFile(filepath.Join(directory, CAFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the CA of result store %s: %w", config.Name, err)
+	}
+	return NewS3With(config, aws.NewCredentialsCache(fileCredentials{store: config.Name, directory: directory}), ca)
+}
+
+// NewS3With makes a store from what the caller has. ca is PEM; empty: the authorities of the system.
+func NewS3With(config Config, credentials aws.CredentialsProvider, ca []byte) (*S3, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	s := &S3{config: config, ca: ca, location: "s3://" + config.Bucket}
+	if config.Endpoint != "" {
+		s.location = strings.TrimSuffix(config.Endpoint, "/") + "/" + config.Bucket
+	}
+	transport, err := newTransport(config.Name, ca)
+	if err != nil {
+		return nil, err
+	}
+	checksums := aws.RequestChecksumCalculationWhenSupported
+	if config.Checksums == ChecksumsWhenRequired {
+		checksums = aws.RequestChecksumCalculationWhenRequired
+	}
+	o := s3.Options{
+		Region: config.Region, Credentials: credentials, UsePathStyle: config.PathStyle, HTTPClient: &http.Client{Transport: transport},
+		RequestChecksumCalculation: checksums, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+		Logger: logging.Nop{}, DisableLogOutputChecksumValidationSkipped: true,
+		Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = attempts, time.Second }),
+	}
+	if config.Endpoint != "" {
+		o.BaseEndpoint = aws.String(config.Endpoint)
+	}
+	s.client = s3.New(o)
+	// Headers stay headers: not every server looks for metadata and checksums in the query.
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping, o.DisableHeaderHoisting = true, true })
+	s.presign = s3.NewPresignClient(s.client, func(o *s3.PresignOptions) { o.Presigner = signer })
+	s.uploads = transfermanager.New(s.client, func(o *transfermanager.Options) {
+		o.PartSizeBytes, o.MultipartUploadThreshold, o.Concurrency = partSize, partSize+1, 2
+		o.RequestChecksumCalculation, o.FailTimeout = checksums, 10*time.Second
+		if config.Checksums != ChecksumsWhenRequired {
+			o.ChecksumAlgorithm = transfertypes.ChecksumAlgorithmSha256
+		}
+	})
+	return s, nil
+}
+
+func newTransport(name string, ca []byte) (*http.Transport, error) {
+	t := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: shortest, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if len(ca) > 0 {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(ca) {
+			return nil, fmt.Errorf("the CA of result store %s holds no certificate in PEM", name)
+		}
+		t.TLSClientConfig.RootCAs = pool
+	}
+	return t, nil
+}
+
+// Location of a key, for people: s3://bucket/prefix/key.
+func (s *S3) Location(key string) string { return "s3://" + s.config.Bucket + "/" + s.key(key) }
+
+// CA of the server, in PEM; empty: it is not one of its own.
+func (s *S3) CA() string { return string(s.ca) }
+
+func (s *S3) key(key string) string {
+	if s.config.Prefix == "" {
+		return key
+	}
+	return s.config.Prefix + "/" + key
+}
+
+// limited bounds a request that carries size bytes.
+func limited(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, shortest+time.Duration(size)*time.Second/slowest)
+}
+
+// Check finds out whether the bucket is there and may be listed.
+func (s *S3) Check(ctx context.Context) error {
+	ctx, cancel := limited(ctx, 0)
+	defer cancel()
+	_, err := s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &s.config.Bucket, Prefix: aws.String(s.key("")), MaxKeys: aws.Int32(1)})
+	return s.explain(err)
+}
+
+// Put implements Store.
+func (s *S3) Put(ctx context.Context, o Object, content io.ReadSeeker) error {
+	limit, cancel := limited(ctx, o.Size)
+	defer cancel()
+	key, meta := s.key(o.Key), map[string]string{metaSHA256: o.SHA256}
+	var err error
+	if o.Size > partSize {
+		_, err = s.uploads.UploadObject(limit, &transfermanager.UploadObjectInput{
+			Bucket: &s.config.Bucket, Key: &key, Body: content, Metadata: meta, ContentType: aws.String(contentType(key))})
+	} else {
+		in := &s3.PutObjectInput{Bucket: &s.config.Bucket, Key: &key, Body: content, ContentLength: &o.Size, Metadata: meta, ContentType: aws.String(contentType(key))}
+		if in.ChecksumSHA256, err = s.checksum(o); err == nil {
+			_, err = s.client.PutObject(limit, in)
+		}
+	}
+	if err != nil {
+		return s.explain(err)
+	}
+	return s.Confirm(ctx, o)
+}
+
+// checksum for the server to check; nil when it is not to be told.
+func (s *S3) checksum(o Object) (*string, error) {
+	if s.config.Checksums == ChecksumsWhenRequired {
+		return nil, nil
+	}
+	sum, err := hex.DecodeString(o.SHA256)
+	if err != nil {
+		return nil, fmt.Errorf("the SHA-256 of %s: %w", o.Key, err)
+	}
+	return aws.String(base64.StdEncoding.EncodeToString(sum)), nil
+}
+
+// Confirm finds out whether an object is stored as described: by the server's own checksum of it, if it keeps one, else by reading it.
+func (s *S3) Confirm(ctx context.Context, want Object) error {
+	got, sum, err := s.stat(ctx, want.Key)
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return corrupted(want.Key, fmt.Errorf("stored are %d bytes described as %s, want %d as %s", got.Size, got.SHA256, want.Size, want.SHA256))
+	}
+	if sum == want.SHA256 {
+		return nil
+	}
+	_, content, err := s.Get(ctx, want.Key)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	_, err = io.Copy(io.Discard, content)
+	return s.explain(err)
+}
+
+// stat returns what the store says of an object, and the checksum that it keeps itself, in hexadecimal, if it covers the whole content.
+func (s *S3) stat(ctx context.Context, key string) (o Object, sum string, err error) {
+	ctx, cancel := limited(ctx, 0)
+	defer cancel()
+	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(key)), ChecksumMode: types.ChecksumModeEnabled})
+	if err != nil {
+		return Object{}, "", s.missing(key, err)
+	}
+	if raw, err := base64.StdEncoding.DecodeString(aws.ToString(head.ChecksumSHA256)); err == nil && head.ChecksumType != types.ChecksumTypeComposite {
+		sum = hex.EncodeToString(raw)
+	}
+	return Object{Key: key, Size: aws.ToInt64(head.ContentLength), SHA256: head.Metadata[metaSHA256]}, sum, nil
+}
+
+// missing tells a key that is not there from a bucket that is not.
+func (s *S3) missing(key string, err error) error {
+	var api smithy.APIError
+	if errors.As(err, &api) && slices.Contains([]string{"NotFound", "NoSuchKey"}, api.ErrorCode()) {
+		return fmt.Errorf("%s: %w", key, ErrNotFound)
+	}
+	return s.explain(err)
+}
+
+// Get implements Store.
+func (s *S3) Get(ctx context.Context, key string) (Object, io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	answer, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(key))})
+	if err != nil {
+		cancel()
+		return Object{}, nil, s.missing(key, err)
+	}
+	o := Object{Key: key, Size: aws.ToInt64(answer.ContentLength), SHA256: answer.Metadata[metaSHA256]}
+	if o.SHA256 == "" {
+		cancel()
+		return Object{}, nil, errors.Join(corrupted(key, errors.New("it has no checksum in its metadata")), answer.Body.Close())
+	}
+	stop := time.AfterFunc(shortest+time.Duration(o.Size)*time.Second/slowest, cancel)
+	return o, newChecked(o, &bounded{ReadCloser: answer.Body, s: s, end: func() { stop.Stop(); cancel() }}), nil
+}
+
+// bounded is a body that must be read in time; what goes wrong with it is explained.
+type bounded struct {
+	io.ReadCloser
+	s   *S3
+	end func()
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF is returned as it is, by its contract
+		err = b.s.explain(err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *bounded) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
+}
+
+// List implements Store. It asks the server for each object's metadata.
+func (s *S3) List(ctx context.Context, prefix string) ([]Object, error) {
+	var all []Object
+	pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &s.config.Bucket, Prefix: aws.String(s.key(prefix))})
+	for pages.HasMorePages() {
+		page, err := func() (*s3.ListObjectsV2Output, error) {
+			ctx, cancel := limited(ctx, 0)
+			defer cancel()
+			return pages.NextPage(ctx)
+		}()
+		if err != nil {
+			return nil, s.explain(err)
+		}
+		for _, c := range page.Contents {
+			key := strings.TrimPrefix(aws.ToString(c.Key), s.key(""))
+			if strings.HasSuffix(key, "/") {
+				continue // a "folder" that some tools make
+			}
+			o, _, err := s.stat(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b Object) int { return strings.Compare(a.Key, b.Key) })
+	return all, nil
+}
+
+// Presigned is a request that its bearer may make once or more until it expires, for one object and no other.
+type Presigned struct {
+	Method, URL string
+	Header      map[string]string
+}
+
+// PresignPut allows its bearer to put one object of this size and checksum, for a time.
+func (s *S3) PresignPut(ctx context.Context, o Object, lasts time.Duration) (Presigned, error) {
+	in := &s3.PutObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(o.Key)), ContentLength: &o.Size, Metadata: map[string]string{metaSHA256: o.SHA256}}
+	var err error
+	if in.ChecksumSHA256, err = s.checksum(o); err != nil {
+		return Presigned{}, err
+	}
+	request, err := s.presign.PresignPutObject(ctx, in, func(p *s3.PresignOptions) { p.Expires = lasts })
+	if err != nil {
+		return Presigned{}, s.explain(err)
+	}
+	p := Presigned{Method: request.Method, URL: request.URL, Header: map[string]string{}}
+	for name, values := range request.SignedHeader {
+		if name = strings.ToLower(name); name != "host" && name != "content-length" && len(values) > 0 {
+			p.Header[name] = values[0]
+		}
+	}
+	return p, nil
+}
+
+// contentType is for people who look at a bucket with a browser.
+func contentType(key string) string {
+	for suffix, kind := range map[string]string{
+		".json": "application/json", ".csv": "text/csv; charset=utf-8", ".html": "text/html; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".gz": "application/gzip",
+	} {
+		if strings.HasSuffix(key, suffix) {
+			return kind
+		}
+	}
+	return "application/octet-stream"
+}

@@ -1,0 +1,93 @@
+// Package store keeps results as objects: files with a key, a size and a SHA-256 that is checked whenever they are read back. There are two stores:
+//
+//	S3       a bucket of any S3-compatible server, which outlives the cluster (s3.go, config.go, problem.go)
+//	Cluster  ConfigMaps of one trial, where objects wait while the bucket is down (cluster.go)
+//
+// Which objects there are, and where, is in layout.go and manifest.go, and for users in docs/reference/storage.md. The package decides nothing about when
+// something is stored: that is package archive's. Credentials are read from files of the manager, and are in no error, log or object.
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+)
+
+// Object is what is known of an object without its content.
+type Object struct {
+	// Key is relative to the store's prefix.
+	Key string `json:"key"`
+	// Size in bytes.
+	Size int64 `json:"size"`
+	// SHA256 of the content in hexadecimal.
+	SHA256 string `json:"sha256"`
+}
+
+// Describe returns what is to be known of content that is stored under a key.
+func Describe(key string, content []byte) Object {
+	sum := sha256.Sum256(content)
+	return Object{Key: key, Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
+}
+
+// DescribeStream is Describe for content that does not fit memory.
+func DescribeStream(key string, content io.Reader) (Object, error) {
+	h := sha256.New()
+	n, err := io.Copy(h, content)
+	if err != nil {
+		return Object{}, fmt.Errorf("read %s: %w", key, err)
+	}
+	return Object{Key: key, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
+}
+
+// Store keeps objects. Errors that say something about the store itself are Problems.
+type Store interface {
+	// Put returns when the object is stored and its checksum has been confirmed. What is there already under the key is replaced.
+	Put(ctx context.Context, o Object, content io.ReadSeeker) error
+	// Get opens an object. Reading it fails, at its end at the latest, when the content is not what its checksum says. ErrNotFound: there is none.
+	Get(ctx context.Context, key string) (Object, io.ReadCloser, error)
+	// List returns the objects whose keys begin with a prefix, in the order of their keys.
+	List(ctx context.Context, prefix string) ([]Object, error)
+}
+
+// ReadAll reads an object of limit bytes at most, checked.
+func ReadAll(ctx context.Context, s Store, key string, limit int64) (Object, []byte, error) {
+	o, content, err := s.Get(ctx, key)
+	if err != nil {
+		return Object{}, nil, err
+	}
+	defer content.Close()
+	if o.Size > limit {
+		return Object{}, nil, fmt.Errorf("object %s has %d bytes; %d are read at most", key, o.Size, limit)
+	}
+	data, err := io.ReadAll(content)
+	return o, data, err
+}
+
+// checked is the content of an object; its end is an error unless it is as described.
+type checked struct {
+	io.ReadCloser
+	want Object
+	hash hash.Hash
+	got  int64
+}
+
+func newChecked(o Object, content io.ReadCloser) *checked {
+	return &checked{ReadCloser: content, want: o, hash: sha256.New()}
+}
+
+// Read implements io.Reader.
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.hash.Write(p[:n])
+	c.got += int64(n)
+	if err != io.EOF { // it is returned as it is, by its contract
+		return n, err
+	}
+	if sum := hex.EncodeToString(c.hash.Sum(nil)); c.got != c.want.Size || sum != c.want.SHA256 {
+		return n, corrupted(c.want.Key, fmt.Errorf("%d bytes with SHA-256 %s, want %d with %s", c.got, sum, c.want.Size, c.want.SHA256))
+	}
+	return n, io.EOF
+}

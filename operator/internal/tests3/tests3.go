@@ -1,0 +1,197 @@
+// Package tests3 starts a real S3 server on loopback, for tests: the one of hack/s3, versitygw, each with a directory of its own. Only _test files import it.
+package tests3
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/testenv"
+)
+
+// The server's only account, and its bucket.
+const (
+	AccessKey = "assay-test"
+	SecretKey = "assay-test-secret"
+	Bucket    = "results"
+)
+
+// patience is how long the server may take to answer.
+const patience = 30 * time.Second
+
+// Options of a server. None is needed.
+type Options struct {
+	// Domain under which buckets are served as BUCKET.DOMAIN, too.
+	Domain string
+	// CertFile and KeyFile make it serve HTTPS.
+	CertFile, KeyFile string
+	// Data is its directory. Default: one of the test's.
+	Data string
+}
+
+// Server is one server, which may be stopped and started again at the same address, with the same data.
+type Server struct {
+	// Address it listens on, HOST:PORT.
+	Address string
+	// Data is its directory: an object is the file Data/objects/BUCKET/KEY.
+	Data string
+
+	options Options
+	binary  string
+	cmd     *exec.Cmd
+}
+
+// Start starts a server and waits until it answers. The test is skipped when nobody has built it yet.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Address: listener.Addr().String(), Data: o.Data, options: o, binary: binary(t)}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Data == "" {
+		s.Data = t.TempDir()
+	}
+	t.Cleanup(func() { s.Stop(t) })
+	s.Restart(t)
+	return s
+}
+
+func binary(t testing.TB) string {
+	t.Helper()
+	root, err := testenv.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(filepath.Join(root, "hack", "s3", "build.sh"), "--path").Output()
+	if err != nil {
+		t.Skipf("no S3 server: hack/s3/build.sh does not say where it is: %v", err)
+	}
+	file := strings.TrimSpace(string(out))
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("no S3 server: hack/s3/build.sh builds it")
+	}
+	return file
+}
+
+// Restart starts the server after Stop.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	args := []string{"-data", s.Data, "-listen", s.Address, "-bucket", Bucket}
+	scheme := "http"
+	if s.options.CertFile != "" {
+		scheme, args = "https", append(args, "-cert", s.options.CertFile, "-key", s.options.KeyFile)
+	}
+	if s.options.Domain != "" {
+		args = append(args, "-virtual-domain", s.options.Domain)
+	}
+	log, err := os.OpenFile(filepath.Join(t.TempDir(), "s3.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	s.cmd = exec.Command(s.binary, args...)
+	s.cmd.Env = []string{"ROOT_ACCESS_KEY=" + AccessKey, "ROOT_SECRET_KEY=" + SecretKey, "TMPDIR=" + t.TempDir()}
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Whether it serves is asked without looking at its certificate: that is what tests are about.
+	for deadline := time.Now().Add(patience); !listens(s.Address, scheme); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(log.Name())
+			t.Fatalf("the S3 server does not answer within %v:\n%s", patience, text)
+		}
+	}
+}
+
+func listens(address, scheme string) bool {
+	if scheme == "http" {
+		answer, err := (&http.Client{Timeout: time.Second}).Get("http://" + address + "/health")
+		if err != nil {
+			return false
+		}
+		return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	}
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	return err == nil && conn.Close() == nil
+}
+
+// Stop ends the server at once, as a power failure would. It is started again by Restart.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	if s.cmd == nil {
+		return
+	}
+	if err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL); err != nil {
+		t.Errorf("stop the S3 server: %v", err)
+	}
+	_ = s.cmd.Wait() // it was killed
+	s.cmd = nil
+}
+
+// Config of a store in the server's bucket.
+func (s *Server) Config() store.Config {
+	c := store.Config{Name: "test", Endpoint: "http://" + s.Address, Bucket: Bucket, PathStyle: true}
+	if s.options.CertFile != "" {
+		c.Endpoint = "https://" + s.Address
+	}
+	return c
+}
+
+// Keys are the server's credentials.
+func Keys() store.Credentials {
+	return store.Credentials{AccessKeyID: AccessKey, SecretAccessKey: SecretKey}
+}
+
+// Store in the server's bucket.
+func (s *Server) Store(t testing.TB) *store.S3 {
+	t.Helper()
+	made, err := store.NewS3With(s.Config(), Keys(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// File of an object.
+func (s *Server) File(key string) string {
+	return filepath.Join(s.Data, "objects", Bucket, filepath.FromSlash(key))
+}
+
+// Registry of one store, named archive, in the server's bucket: as an installation has it, in files.
+func (s *Server) Registry(t testing.TB) *store.Registry {
+	t.Helper()
+	dir := t.TempDir()
+	c := s.Config()
+	files := map[string]string{
+		"stores.yaml":                    fmt.Sprintf("default: archive\nstores:\n- name: archive\n  endpoint: %s\n  bucket: %s\n  pathStyle: true\n  prefix: some/where\n", c.Endpoint, c.Bucket),
+		"archive/" + store.AccessKeyFile: AccessKey + "\n", "archive/" + store.SecretKeyFile: SecretKey,
+	}
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := store.Load(filepath.Join(dir, "stores.yaml"), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,308 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// A reset machine really goes down: on kind a machine is a container, which exits. It comes back, and so does the system; the report shows what that took.
+// Nobody who does not allow it loses a machine.
+func TestMachineReset(t *testing.T) {
+	e := newEnv(t)
+	machines := e.workers(t)
+	e.moveManagers(t)
+	e.apply(t, filepath.Join(root, "experiments", "systems", "etcd.yaml"), nil)
+	file := filepath.Join("testdata", "machine.yaml")
+
+	// Without the annotation.
+	exp := e.apply(t, file, func(o client.Object) { o.SetName("refused") })
+	for _, r := range e.complete(t, exp, 5*time.Minute) {
+		if r.Outcome != v1alpha1.ReasonFailed || r.Reason != v1alpha1.ReasonMachineRefused || !strings.Contains(r.Message, v1alpha1.AnnotationAllowMachineFaults) {
+			t.Errorf("%s: %s: %s %s; want that it is refused, since no node allows it", r.Name, r.Outcome, r.Reason, r.Message)
+		}
+	}
+	e.sameMachines(t, machines)
+
+	e.allow(t, machines)
+	exp = e.apply(t, file, nil)
+	stop := startAgain(t, machines)
+	trials := e.complete(t, exp, 6*time.Minute)
+	stop()
+	if len(trials) != 1 || trials[0].Outcome != v1alpha1.ReasonSucceeded {
+		t.Fatalf("%d trials, the first %s: %s %s; want one that succeeded", len(trials), trials[0].Outcome, trials[0].Reason, trials[0].Message)
+	}
+	r := trials[0]
+	node := checkReset(t, r)
+	for _, m := range machines {
+		now := inspect(t, m.name)
+		if m.name == node {
+			begun := time.Unix(0, r.ZeroUnixNanos).Add(time.Duration(r.Faults[0].StartedMillis * float64(time.Millisecond)))
+			t.Logf("container %s: started %s; the reset began %s; exited %s; started %s", m.name, m.started.Format(time.StampMilli), begun.Format(time.StampMilli),
+				now.finished.Format(time.StampMilli), now.started.Format(time.StampMilli))
+			// Docker notices when all of the container's processes are gone.
+			if took := now.finished.Sub(begun); took < 0 || took > 10*time.Second {
+				t.Errorf("container %s exited %v after the reset began, want at once", m.name, took)
+			}
+		}
+		if went := now.started.After(m.started); went != (m.name == node) {
+			t.Errorf("node %s went down: %v, want only %s", m.name, went, node)
+		}
+	}
+	e.eventually(t, time.Minute, "node "+node+" is Ready", func(ctx context.Context) (bool, error) { return e.ready(ctx, node) })
+	checkDip(t, r)
+
+	whole := e.experimentResult(t, exp)
+	var details report.Details
+	details.Add(r)
+	details.Into(&whole)
+	var page bytes.Buffer
+	if err := report.Markdown(&page, whole); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(page.String()) {
+		if strings.Contains(line, "power") || strings.Contains(line, "back to 90%") {
+			t.Logf("the report says: %s", strings.TrimSpace(line))
+		}
+	}
+	if !strings.Contains(page.String(), "| power | Reset |") || !strings.Contains(page.String(), "| the only one | power |") {
+		t.Errorf("the report does not have the fault and the recovery from it:\n%s", page.String())
+	}
+	pods := &corev1.PodList{}
+	if err := e.List(t.Context(), pods, client.MatchingLabels{v1alpha1.LabelPart: v1alpha1.PartMachine}); err != nil || len(pods.Items) != 0 {
+		t.Errorf("%d pods that reset machines are left (%v), want none", len(pods.Items), err)
+	}
+}
+
+// checkReset checks the record of the reset, and returns the node that was reset.
+func checkReset(t *testing.T, r results.Trial) string {
+	t.Helper()
+	if len(r.Faults) != 1 {
+		t.Fatalf("faults are %+v, want one", r.Faults)
+	}
+	f := r.Faults[0]
+	t.Logf("reset planned at %.0f ms, begun at %.3f ms, machine back at %.0f ms", f.PlannedMillis, f.StartedMillis, f.ConfirmedMillis)
+	if f.Kind != "Reset" || f.Error != "" || f.ConfirmedMillis < f.StartedMillis+500 {
+		t.Errorf("fault %+v, want a Reset of a machine that needs at least half a second to come back", f)
+	}
+	for _, p := range r.Pods {
+		if p.Name == f.Pod {
+			return p.Node
+		}
+	}
+	t.Fatalf("pod %s is not among the results' pods", f.Pod)
+	return ""
+}
+
+// checkDip checks that nothing was committed while the machine was down, and that it is known how long that was.
+func checkDip(t *testing.T, r results.Trial) {
+	t.Helper()
+	if len(r.Recovery) != 1 {
+		t.Fatalf("recoveries are %+v, want one", r.Recovery)
+	}
+	rec := r.Recovery[0]
+	t.Logf("throughput %.1f/s before; dip of %.0f%% after %.0f ms; recovered %v after %.0f ms; %.0f transactions lost", rec.ThroughputBefore, 100*rec.Depth,
+		rec.DetectMillis, rec.Recovered, rec.RecoverMillis, rec.LostTransactions)
+	if !rec.Dipped || rec.Depth < 0.99 || !rec.Recovered || rec.RecoverMillis < 1000 {
+		t.Errorf("recovery %+v, want a dip to nothing and a recovery after a second or more", rec)
+	}
+	// The system cannot be back before its machine is.
+	if back := r.Faults[0].ConfirmedMillis - r.Faults[0].StartedMillis; rec.RecoverMillis < back/2 {
+		t.Errorf("recovered after %.0f ms; the machine took %.0f ms to come back", rec.RecoverMillis, back)
+	}
+}
+
+// machine is a node that is a container of the local docker.
+type machine struct {
+	name              string
+	running           bool
+	started, finished time.Time
+}
+
+func inspect(t *testing.T, name string) machine {
+	t.Helper()
+	m := machine{name: name}
+	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	defer stop()
+	out, err := exec.CommandContext(ctx, "docker", "inspect", "--format", "{{.State.Running}} {{.State.StartedAt}} {{.State.FinishedAt}}", name).Output()
+	var running, started, finished string
+	if err == nil {
+		_, err = fmt.Sscan(string(out), &running, &started, &finished)
+	}
+	if err == nil {
+		var wrong error
+		m.running = running == "true"
+		m.started, err = time.Parse(time.RFC3339Nano, started)
+		m.finished, wrong = time.Parse(time.RFC3339Nano, finished)
+		err = errors.Join(err, wrong)
+	}
+	if err != nil {
+		t.Errorf("inspect container %s: %v", name, err)
+	}
+	return m
+}
+
+// workers are the cluster's worker nodes. Without a local docker that has them as containers the test is skipped.
+func (e *env) workers(t *testing.T) []machine {
+	t.Helper()
+	nodes := &corev1.NodeList{}
+	if err := e.List(t.Context(), nodes); err != nil {
+		t.Fatal(err)
+	}
+	var machines []machine
+	for _, n := range nodes.Items {
+		if _, control := n.Labels["node-role.kubernetes.io/control-plane"]; control {
+			continue
+		}
+		if err := exec.CommandContext(t.Context(), "docker", "inspect", n.Name).Run(); err != nil {
+			t.Skipf("node %s is no container of a docker here: %v", n.Name, err)
+		}
+		machines = append(machines, inspect(t, n.Name))
+	}
+	if len(machines) < 2 {
+		t.Skipf("%d workers; the system and its client need one each", len(machines))
+	}
+	return machines
+}
+
+func (e *env) sameMachines(t *testing.T, machines []machine) {
+	t.Helper()
+	for _, m := range machines {
+		if now := inspect(t, m.name); !now.started.Equal(m.started) {
+			t.Errorf("node %s went down, though it does not allow that", m.name)
+		}
+	}
+}
+
+// allow sets the annotation on the nodes for the time of the test.
+func (e *env) allow(t *testing.T, machines []machine) {
+	t.Helper()
+	set := func(ctx context.Context, value string) {
+		for _, m := range machines {
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, v1alpha1.AnnotationAllowMachineFaults, value)
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.name}}
+			if err := e.Patch(ctx, node, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+				t.Errorf("annotate node %s: %v", m.name, err)
+			}
+		}
+	}
+	set(t.Context(), `"true"`)
+	t.Cleanup(func() {
+		ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer stop()
+		set(ctx, "null")
+		for _, m := range machines {
+			e.eventually(t, 2*time.Minute, "node "+m.name+" is Ready again", func(ctx context.Context) (bool, error) { return e.ready(ctx, m.name) })
+		}
+	})
+}
+
+func (e *env) ready(ctx context.Context, name string) (bool, error) {
+	node := &corev1.Node{}
+	if err := e.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		return false, err
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue, nil
+		}
+	}
+	return false, nil
+}
+
+// startAgain starts a machine whose container has been down for 15 s: docker does it by itself at once, but only so often (kind: on-failure:1).
+func startAgain(t *testing.T, machines []machine) (stop func()) {
+	t.Helper()
+	const patience = 15 * time.Second
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		down := map[string]time.Time{}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Second):
+			}
+			for _, m := range machines {
+				if inspect(t, m.name).running {
+					delete(down, m.name)
+					continue
+				}
+				if down[m.name].IsZero() {
+					down[m.name] = time.Now()
+				}
+				if time.Since(down[m.name]) > patience {
+					t.Logf("container %s has been down for %v: docker start", m.name, patience)
+					if out, err := exec.Command("docker", "start", m.name).CombinedOutput(); err != nil {
+						t.Errorf("docker start %s: %v %s", m.name, err, out)
+					}
+				}
+			}
+		}
+	}()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
+}
+
+// moveManagers keeps the managers on the control plane for the time of the test, as a cluster's owner does who lets workers be reset.
+func (e *env) moveManagers(t *testing.T) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: systemNamespace, Name: "assay-manager"}
+	d := &appsv1.Deployment{}
+	if err := e.Get(t.Context(), key, d); err != nil {
+		t.Fatal(err)
+	}
+	before := d.Spec.Template.Spec
+	place := func(selector map[string]string, tolerations []corev1.Toleration) {
+		e.eventually(t, 3*time.Minute, "the managers are where they should be", func(ctx context.Context) (bool, error) {
+			d := &appsv1.Deployment{}
+			if err := e.Get(ctx, key, d); err != nil {
+				return false, err
+			}
+			spec := &d.Spec.Template.Spec
+			if fmt.Sprint(spec.NodeSelector, spec.Tolerations) != fmt.Sprint(selector, tolerations) {
+				spec.NodeSelector, spec.Tolerations = selector, tolerations
+				return false, e.Update(ctx, d)
+			}
+			if s := d.Status; s.ObservedGeneration != d.Generation || s.UpdatedReplicas != s.Replicas || s.ReadyReplicas != *d.Spec.Replicas {
+				return false, nil
+			}
+			pods := &corev1.PodList{}
+			err := e.List(ctx, pods, client.InNamespace(systemNamespace), client.MatchingLabels(d.Spec.Selector.MatchLabels))
+			return len(pods.Items) == int(*d.Spec.Replicas), err // those of before are gone
+		})
+		// Their webhooks are reached when the nodes have heard of it.
+		answers := 0
+		e.eventually(t, time.Minute, "the webhooks answer", func(ctx context.Context) (bool, error) {
+			o := load(t, filepath.Join(root, "experiments", "systems", "etcd.yaml"))[0]
+			o.SetNamespace(e.namespace)
+			o.SetName("does-it-answer")
+			err := e.Create(ctx, o, client.DryRunAll)
+			if answers++; err != nil {
+				answers = 0
+			}
+			return answers == 8, err
+		})
+	}
+	place(map[string]string{"node-role.kubernetes.io/control-plane": ""},
+		[]corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}})
+	t.Cleanup(func() { place(before.NodeSelector, before.Tolerations) })
+}

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// node runs a command on a node of the cluster, which is a container of the docker here. What Assay says of networks is checked from there with the
+// kernel's own tools, which Assay has no part in.
+func node(ctx context.Context, name string, command ...string) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "docker", append([]string{"exec", name}, command...)...)
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s: %s: %w: %s", name, strings.Join(command, " "), err, strings.TrimSpace(complaints.String()))
+	}
+	return out.String(), nil
+}
+
+func mustNode(t *testing.T, name string, command ...string) string {
+	t.Helper()
+	out, err := node(t.Context(), name, command...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// needNodes skips the test where the cluster's nodes cannot be looked into, and returns their names.
+func (e *env) needNodes(t *testing.T) []string {
+	t.Helper()
+	nodes := &corev1.NodeList{}
+	if err := e.List(t.Context(), nodes); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, n := range nodes.Items {
+		if _, err := node(t.Context(), n.Name, "true"); err != nil {
+			t.Skipf("the nodes are not containers of the docker here, as those of kind are: %v", err)
+		}
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// packetState is what the kernel does with packets in one network namespace: packet filter without its counters, and queueing disciplines.
+const packetState = "nft --stateless list ruleset 2>&1; tc qdisc show; tc filter show dev eth0 ingress 2>&1; tc filter show dev eth0 egress 2>&1"
+
+// nodeStates are the packet states of the nodes themselves.
+func nodeStates(t *testing.T, nodes []string) map[string]string {
+	t.Helper()
+	states := map[string]string{}
+	for _, n := range nodes {
+		states[n] = mustNode(t, n, "sh", "-c", packetState)
+		if !strings.Contains(states[n], "table ") || !strings.Contains(states[n], "qdisc ") {
+			t.Fatalf("%s: neither rules nor disciplines are seen: %q", n, states[n])
+		}
+	}
+	return states
+}
+
+// sameNodeStates fails the test when a trial has changed what a node does with packets. Interfaces of the last pods may need a moment to go.
+func sameNodeStates(t *testing.T, before map[string]string) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for name, want := range before {
+		got := mustNode(t, name, "sh", "-c", packetState)
+		for got != want && time.Now().Before(deadline) {
+			time.Sleep(time.Second)
+			got = mustNode(t, name, "sh", "-c", packetState)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: nft and tc are not as before the trial (-before +after):\n%s", name, diff)
+		}
+	}
+	t.Logf("nft and tc state of %d nodes is byte-identical before and after", len(before))
+}
+
+// inside is the network namespace of one pod, held by a process on its node that outlives the pod.
+type inside struct {
+	pod, node, ip string
+	sandbox       string // ID of the pod's sandbox
+	holder        string // process on the node
+}
+
+// enter finds the pod's network namespace and holds it until the test ends, for at most five minutes.
+func enter(t *testing.T, pod corev1.Pod) *inside {
+	t.Helper()
+	in := &inside{pod: pod.Name, node: pod.Spec.NodeName, ip: pod.Status.PodIP}
+	in.sandbox = strings.TrimSpace(mustNode(t, in.node, "crictl", "pods", "--quiet", "--state", "ready", "--namespace", pod.Namespace, "--name", "^"+pod.Name+"$"))
+	pid := in.pid(t, "inspectp", in.sandbox)
+	// timeout is in the pod's network namespace itself, so that it holds it.
+	in.holder = strings.TrimSpace(mustNode(t, in.node, "sh", "-c",
+		"nsenter -t "+pid+" -n timeout 300 sleep 300 >/dev/null 2>&1 & echo $!"))
+	t.Cleanup(func() {
+		if _, err := node(context.Background(), in.node, "kill", in.holder); err != nil {
+			t.Log(err)
+		}
+	})
+	return in
+}
+
+// pid of the first process of a sandbox or container, as the node counts.
+func (in *inside) pid(t *testing.T, inspect, id string) string {
+	t.Helper()
+	pid := strings.TrimSpace(mustNode(t, in.node, "crictl", inspect, "-o", "go-template", "--template", "{{.info.pid}}", id))
+	if pid == "" || pid == "0" {
+		t.Fatalf("%s: no process of %s", in.pod, id)
+	}
+	return pid
+}
+
+// run executes a command of the node in the pod's network namespace.
+func (in *inside) run(t *testing.T, command string) string {
+	t.Helper()
+	return mustNode(t, in.node, "nsenter", "-t", in.holder, "-n", "sh", "-c", command)
+}
+
+// killAgent sends SIGKILL to the pod's agent.
+func (in *inside) killAgent(t *testing.T) {
+	t.Helper()
+	id := strings.TrimSpace(mustNode(t, in.node, "crictl", "ps", "--quiet", "--pod", in.sandbox, "--name", "^agent$"))
+	mustNode(t, in.node, "kill", "-KILL", in.pid(t, "inspect", id))
+}
+
+// pods of one part of a trial that run, by name.
+func (e *env) podsOf(t *testing.T, trial, part string) map[string]corev1.Pod {
+	t.Helper()
+	list := &corev1.PodList{}
+	if err := e.List(t.Context(), list, client.InNamespace(e.namespace),
+		client.MatchingLabels{v1alpha1.LabelTrial: trial, v1alpha1.LabelPart: part}); err != nil {
+		t.Fatal(err)
+	}
+	pods := map[string]corev1.Pod{}
+	for _, p := range list.Items {
+		if p.Status.PodIP != "" {
+			pods[p.Name] = p
+		}
+	}
+	return pods
+}

@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// brokenPlan are the faults of one trial of Basil, one after the other. Its replicas do not talk to each other: what is between them and the clients
+// counts. So the clients are on the first side of the partition, or they would not notice it.
+func brokenPlan() []v1alpha1.Fault {
+	length := func(d v1alpha1.Duration) *v1alpha1.Duration { return &d }
+	one := intstr.FromInt32(1)
+	return []v1alpha1.Fault{
+		{Name: "stop", At: "1500ms", For: length("1s"), EveryPoint: true, Pause: &v1alpha1.Pause{Target: v1alpha1.Target{Pick: &one}}},
+		{Name: "slow", At: "4s", For: length("2s"), EveryPoint: true,
+			Degrade: &v1alpha1.Degrade{Target: &v1alpha1.Target{Replicas: []int32{2}}, LinkEffect: v1alpha1.LinkEffect{Delay: length("20ms")}}},
+		{Name: "split", At: "8s", For: length("5s"), EveryPoint: true, Partition: &v1alpha1.Partition{
+			Groups:  []v1alpha1.Target{{Replicas: []int32{0, 1, 2}}, {Replicas: []int32{3, 4, 5}}},
+			Clients: "FirstGroup",
+		}},
+	}
+}
+
+// What faults do is in the clients' numbers while they last, and not before and after: a replica that stands still, links that are slow, and a partition
+// of three against three. All three are in one trial, since a trial takes long to set up.
+func TestFaultsShow(t *testing.T) {
+	e := newEnv(t)
+	e.apply(t, basilFile, nil)
+	single := one("ideal", "0s", v1alpha1.Schedule{WarmUp: "2s", Measure: "18s", CoolDown: "1s", Drain: "2s"})
+	exp := e.apply(t, failureFile, func(o client.Object) {
+		single(o)
+		spec := &o.(*v1alpha1.Experiment).Spec
+		spec.Clients.Count = 4
+		spec.Clients.Timeout = "10s"
+		// The fast path needs every replica, so each of them shows; without one it costs the timeout.
+		spec.Sweep = nil
+		spec.Parameters["fastPathTimeout"] = v1alpha1.NewValue("150ms")
+		spec.Faults = brokenPlan()
+		// The instants are compared with what clients saw, not with the plan.
+		spec.Tolerances.FaultLateness = "300ms"
+		// Every link is shaped so that it can be made worse. See widely.
+		spec.Tolerances.LinkDelay, spec.Tolerances.LinkLateness = "20ms", "50ms"
+	})
+	trials := e.complete(t, exp, 3*time.Minute)
+	r := lastValid(t, trials)
+	t.Run("Pause", func(t *testing.T) { latencyRises(t, r, "stop", "Pause", "Resume", 1, 100) })
+	t.Run("Degrade", func(t *testing.T) { latencyRises(t, r, "slow", "Degrade", "Restore", 8, 30) })
+	t.Run("Partition", func(t *testing.T) { partitioned(t, r) })
+}
+
+// instants of a fault: when it began in its first pod and was confirmed in its last one, and when its end did. In ms.
+type instants struct{ began, held, endBegan, over float64 }
+
+// instantsOf finds the records of a fault, which so many pods acted on, and checks them.
+func instantsOf(t *testing.T, r results.Trial, fault, kind, end string, pods int) instants {
+	t.Helper()
+	var starts, ends []results.FaultRecord
+	for _, f := range r.Faults {
+		switch {
+		case f.Fault != fault:
+			continue
+		case f.Error != "" || f.Skipped || f.ConfirmedMillis < f.StartedMillis || f.StartedMillis < f.PlannedMillis-1:
+			t.Errorf("%s: record %+v, want that it was done, after it was planned", r.Name, f)
+		case f.Kind == kind:
+			starts = append(starts, f)
+		case f.Kind == end:
+			ends = append(ends, f)
+		default:
+			t.Errorf("%s: record %+v, want %s or %s", r.Name, f, kind, end)
+		}
+	}
+	if len(starts) != pods || len(ends) != pods {
+		t.Fatalf("%s: %d records of %s and %d of %s, want %d each: %+v", fault, len(starts), kind, len(ends), end, pods, r.Faults)
+	}
+	began := func(a, b results.FaultRecord) int { return int(1000 * (a.StartedMillis - b.StartedMillis)) }
+	confirmed := func(a, b results.FaultRecord) int { return int(1000 * (a.ConfirmedMillis - b.ConfirmedMillis)) }
+	i := instants{
+		slices.MinFunc(starts, began).StartedMillis, slices.MaxFunc(starts, confirmed).ConfirmedMillis,
+		slices.MinFunc(ends, began).StartedMillis, slices.MaxFunc(ends, confirmed).ConfirmedMillis,
+	}
+	t.Logf("%s: planned %.0f to %.0f ms; began %.2f, confirmed %.2f; ended %.2f, confirmed %.2f, in %d pods", fault, starts[0].PlannedMillis,
+		ends[0].PlannedMillis, i.began, i.held, i.endBegan, i.over, pods)
+	return i
+}
+
+func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// latencyRises checks that the mean latency is by so many ms higher while a fault lasts than in the second before and the second after. What began
+// before the fault's end ends after it: half a second is left out.
+func latencyRises(t *testing.T, r results.Trial, fault, kind, end string, pods int, by float64) {
+	t.Helper()
+	i := instantsOf(t, r, fault, kind, end, pods)
+	before := meanLatency(r, millis(i.began)-time.Second, millis(i.began)-results.TimelineInterval)
+	during := meanLatency(r, millis(i.held)+results.TimelineInterval, millis(i.endBegan)-results.TimelineInterval)
+	after := meanLatency(r, millis(i.over)+500*time.Millisecond, millis(i.over)+1500*time.Millisecond)
+	t.Logf("mean latency %.1f ms before, %.1f ms during, %.1f ms after", before, during, after)
+	if before == 0 || after == 0 || during < before+by || during < after+by {
+		t.Errorf("mean latency %.1f ms before, %.1f ms during and %.1f ms after; want at least %.0f ms more during it", before, during, after, by)
+	}
+}
+
+// partitioned checks a partition of three against three for 5 s, with the clients on one side. A decision needs votes of at least 3f+1 = 4 of 6 replicas:
+// neither side can have it, so nothing may be committed.
+func partitioned(t *testing.T, r results.Trial) {
+	t.Helper()
+	// Everybody but the replicas within a group loses somebody: six replicas and two client pods.
+	i := instantsOf(t, r, "split", "Cut", "Heal", 8)
+	if lasted := i.endBegan - i.held; lasted < 4900 || i.over-i.began > 5150 {
+		t.Errorf("the partition lasted from %.2f to %.2f ms, want about 5 s", i.began, i.over)
+	}
+	var last, first float64 // begin of the last bin with a commit before the outage, and of the first one after it
+	during := int64(0)
+	first = -1
+	for n, committed := range r.Timeline.Committed {
+		at := float64(r.Timeline.FirstMillis + int64(n)*r.Timeline.IntervalMillis)
+		switch {
+		case committed == 0:
+		case at < i.held:
+			last = at
+		case at >= i.held+100 && at+100 <= i.endBegan:
+			during += committed
+		case at+100 > i.endBegan && first < 0:
+			first = at
+		}
+	}
+	before := meanLatency(r, millis(i.began)-time.Second, millis(i.began))
+	t.Logf("the last commit is in the 100 ms from %.0f ms, the first one again in those from %.0f ms, %.0f ms after the end; mean latency before %.1f ms",
+		last, first, first-i.over, before)
+	for _, rec := range r.Recovery {
+		if rec.Fault == "split" {
+			t.Logf("recovery: %+v", rec)
+			if !rec.Dipped || !rec.Recovered || rec.Depth < 0.9 {
+				t.Errorf("recovery %+v, want a dip to nearly nothing and a recovery", rec)
+			}
+		}
+	}
+	if during != 0 {
+		t.Errorf("%d transactions were committed from 100 ms after the cut was confirmed to its end, want none", during)
+	}
+	// A client commits each latency and think time: so long before the cut the last commit may be.
+	if early := i.began - (last + 100); early > 100+before+20 {
+		t.Errorf("the last commit is %.0f ms before the cut began", early)
+	}
+	// What was sent in the partition is sent again when TCP's timer runs out, which doubles each time: 0.2, 0.6, 1.4, 3.0, 6.2 s after the cut.
+	if first < 0 || first-i.over > 2000 {
+		t.Errorf("the first commit again is at %.0f ms, want it within 2 s of the end at %.0f ms", first, i.over)
+	}
+	if n := committedIn(r, 16*time.Second, 18*time.Second); n < committedIn(r, 6*time.Second, 8*time.Second)/2 {
+		t.Errorf("%d committed in the last two seconds, want at least half of what was before", n)
+	}
+	for _, f := range r.Faults {
+		if f.Kind == "Cut" && f.Peers == 0 {
+			t.Errorf("record %+v: cut from nobody", f)
+		}
+	}
+}
+
+// committedIn counts the transactions that were committed in the interval.
+func committedIn(r results.Trial, from, to time.Duration) int64 {
+	n := int64(0)
+	for i, committed := range r.Timeline.Committed {
+		if at := time.Duration(r.Timeline.FirstMillis+int64(i)*r.Timeline.IntervalMillis) * time.Millisecond; at >= from && at < to {
+			n += committed
+		}
+	}
+	return n
+}

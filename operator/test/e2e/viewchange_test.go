@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// The leader of seven is killed: exactly one member finds that it is the leader, nothing is committed until the others have elected another one, and then
+// throughput is back.
+func TestViewChange(t *testing.T) {
+	const electionTimeout = 2 * time.Second // of the profile smoke
+	e := newEnv(t)
+	e.apply(t, filepath.Join(root, "experiments", "systems", "etcd.yaml"), nil)
+	exp := e.apply(t, filepath.Join(root, "experiments", "view-change.yaml"), func(o client.Object) {
+		spec := &o.(*v1alpha1.Experiment).Spec
+		spec.Profile = "smoke"
+		spec.Claims, spec.Profiles[0].Claims = nil, nil
+		spec.Sweep[0].Points = spec.Sweep[0].Points[2:]
+		if spec.Sweep[0].Points[0].Name != "leader-killed" {
+			t.Fatalf("the third variant is %q", spec.Sweep[0].Points[0].Name)
+		}
+		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: 1}
+		// Nothing is shaped; what busy processors do to packets is not what this is about.
+		spec.Tolerances.LinkDelay = "20ms"
+		// The other fault is of another variant.
+		spec.Faults = spec.Faults[1:]
+	})
+	trials := e.complete(t, exp, 4*time.Minute)
+	r := lastValid(t, trials)
+	killed, skipped, dead := "", 0, 0.0
+	for _, f := range r.Faults {
+		switch {
+		case f.Fault != "leader-crash" || f.Kind != "Kill" || f.Role != "leader" || f.Error != "":
+			t.Errorf("record %+v, want a Kill of the leader", f)
+		case f.Skipped:
+			skipped++
+		case killed != "":
+			t.Errorf("%s and %s were killed, want one leader", killed, f.Pod)
+		default:
+			killed, dead = f.Pod, f.ConfirmedMillis
+			t.Logf("%s led: planned %.0f ms, silent %+.2f ms, dead %+.2f ms later", f.Pod, f.PlannedMillis, f.StartedMillis-f.PlannedMillis, dead-f.PlannedMillis)
+		}
+	}
+	if killed == "" || skipped != 6 {
+		t.Fatalf("killed %q, %d skipped; want one of 7 killed", killed, skipped)
+	}
+
+	// Followers wait for a timeout at least, and the last heartbeat may be a tenth of that old.
+	least := electionTimeout*9/10 - 200*time.Millisecond
+	if n := committedIn(r, millis(dead)+200*time.Millisecond, millis(dead)+least); n != 0 {
+		t.Errorf("%d committed while nobody can have led", n)
+	}
+	before, after := committedIn(r, 2500*time.Millisecond, 5*time.Second), committedIn(r, 10*time.Second, 11*time.Second)
+	t.Logf("%d committed in 2.5 s before, %d in the second after the window", before, after)
+	if float64(after)*2.5 < 0.5*float64(before) {
+		t.Errorf("%d committed in the second from 10 s, want half at least of the %d in the 2.5 s before the crash", after, before)
+	}
+	if len(r.Recovery) != 1 || !r.Recovery[0].Dipped || !r.Recovery[0].Recovered {
+		t.Errorf("recovery %+v, want one dip and that it is over", r.Recovery)
+	}
+	t.Logf("recovery: %+v", r.Recovery)
+}

@@ -1,0 +1,338 @@
+package install
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/store"
+)
+
+const (
+	// s3Namespace has the server, s3Experiments the experiment.
+	s3Namespace   = "install-s3"
+	s3Experiments = "install-s3-runs"
+	// outage is how long the server is stopped.
+	outage = 2 * time.Minute
+	// s3Trials is how many valid trials the experiment wants: more than run before and during the outage.
+	s3Trials = 10
+)
+
+// environment are reasons for which a trial may be repeated on a machine that is busy with something else. None of them has to do with where results go.
+var environment = []string{
+	v1alpha1.ReasonCPUThrottled, v1alpha1.ReasonCPUStolen, v1alpha1.ReasonResourcesNotMeasured, v1alpha1.ReasonGeneratorLate, v1alpha1.ReasonClockUncertain, v1alpha1.ReasonStartSpread,
+}
+
+// The server is stopped for two minutes in the middle of an experiment, and the managers are replaced meanwhile. Trials go on, none is repeated, the experiment
+// says what is wrong, and in the end every object is in the store with its checksum.
+func TestStoreIsDownForTwoMinutes(t *testing.T) {
+	o := newOwner(t)
+	s := o.withS3(t)
+	t.Cleanup(func() { o.restore(t) })
+	o.upgrade(t, chart, "--values="+s.values)
+	o.takenOver(t)
+	o.makeNamespace(t, s3Experiments)
+	exp := o.apply(t, s3Experiments, func(e *v1alpha1.Experiment) {
+		retries := int32(3)
+		e.Spec.Repetitions.Min, e.Spec.Retries, e.Spec.Schedule.Measure = s3Trials/2, &retries, "6s"
+		e.Spec.Tolerances.Throttling, e.Spec.Tolerances.Steal, e.Spec.Tolerances.ClockError = "90%", "90%", "500ms"
+	})
+
+	o.trialsDone(t, exp, 2, 4*time.Minute)
+	o.stored(t, exp, 2)
+	before := o.trialCount(t, exp)
+	o.scale(t, 0)
+	began := time.Now()
+	o.trialsDone(t, exp, before+1, 3*time.Minute)
+	eventually(t, time.Minute, "the experiment says that its store does not answer", func(ctx context.Context) (bool, error) {
+		c, err := o.resultsStored(ctx, exp)
+		return err == nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonStoreUnreachable, errors.Join(err, fmt.Errorf("%+v", c))
+	})
+	o.run(t, "kubectl", "rollout", "restart", "deployment/assay-manager", "-n", namespace)
+	o.run(t, "kubectl", "rollout", "status", "deployment/assay-manager", "-n", namespace, "--timeout=2m")
+	time.Sleep(time.Until(began.Add(outage))) // the outage itself is what is tested
+	during := o.trialCount(t, exp)
+	if during <= before+1 {
+		t.Errorf("%d trials were done before the outage and %d at its end: they do not go on", before, during)
+	}
+	o.scale(t, 1)
+	t.Logf("%d trials were done before the outage of %v, %d at its end", before, time.Since(began).Round(time.Second), during)
+
+	o.allDone(t, exp)
+	eventually(t, 4*time.Minute, "everything is stored", func(ctx context.Context) (bool, error) {
+		c, err := o.resultsStored(ctx, exp)
+		return err == nil && c.Status == metav1.ConditionTrue, errors.Join(err, fmt.Errorf("%+v", c))
+	})
+	o.checkStored(t, s.S3, exp)
+}
+
+// s3Server is one that runs in the cluster: a store in its bucket, and a file with the chart's values for it.
+type s3Server struct {
+	*store.S3
+	values string
+}
+
+// withS3 starts the server, for as long as the test lasts.
+func (o *owner) withS3(t *testing.T) s3Server {
+	t.Helper()
+	s := s3Server{S3: o.startS3(t), values: filepath.Join(t.TempDir(), "s3.yaml")}
+	text := fmt.Sprintf("results:\n  defaultStore: archive\n  stores:\n  - {name: archive, endpoint: 'https://s3.%s.svc:9000', bucket: results, prefix: some/where, pathStyle: true, "+
+		"credentialsSecret: assay-archive, ca: {configMap: assay-archive-ca}}\n", s3Namespace)
+	if err := os.WriteFile(s.values, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// startS3 starts the server and returns a store in its bucket, as the test itself reaches it.
+func (o *owner) startS3(t *testing.T) *store.S3 {
+	t.Helper()
+	o.run(t, filepath.Join(root, "hack", "s3", "load.sh"))
+	o.makeNamespace(t, s3Namespace)
+	nodes, err := o.clientset.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(nodes.Items[0].Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
+	address := nodes.Items[0].Status.Addresses[i].Address
+	cert, key := certificate(t, "s3."+s3Namespace+".svc", address)
+	account := map[string]string{"ROOT_ACCESS_KEY": "owner", "ROOT_SECRET_KEY": "hush-" + strconv.FormatInt(time.Now().UnixNano(), 36)}
+	meta := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
+	for _, obj := range []client.Object{
+		&corev1.Secret{ObjectMeta: meta(s3Namespace, "s3-account"), StringData: account},
+		&corev1.Secret{ObjectMeta: meta(s3Namespace, "s3-tls"), StringData: map[string]string{"tls.crt": cert, "tls.key": key}},
+		&corev1.Secret{ObjectMeta: meta(namespace, "assay-archive"), StringData: map[string]string{
+			store.AccessKeyFile: account["ROOT_ACCESS_KEY"], store.SecretKeyFile: account["ROOT_SECRET_KEY"]}},
+		&corev1.ConfigMap{ObjectMeta: meta(namespace, "assay-archive-ca"), Data: map[string]string{"ca.crt": cert}},
+	} {
+		if err := o.Delete(t.Context(), obj.DeepCopyObject().(client.Object)); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		if err := o.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := o.Delete(context.Background(), obj); client.IgnoreNotFound(err) != nil {
+				t.Error(err)
+			}
+		})
+	}
+	file := filepath.Join(t.TempDir(), "s3.yaml")
+	text, err := os.ReadFile(filepath.Join("testdata", "s3.yaml"))
+	if err == nil {
+		err = os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "NAMESPACE", s3Namespace)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.run(t, "kubectl", "apply", "-f", file)
+	o.run(t, "kubectl", "rollout", "status", "statefulset/s3", "-n", s3Namespace, "--timeout=2m")
+	svc := &corev1.Service{}
+	if err := o.Get(t.Context(), client.ObjectKey{Namespace: s3Namespace, Name: "s3"}, svc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.NewS3With(store.Config{
+		Name: "test", Endpoint: "https://" + net.JoinHostPort(address, strconv.Itoa(int(svc.Spec.Ports[0].NodePort))), Bucket: "results", Prefix: "some/where", PathStyle: true,
+	}, store.Credentials{AccessKeyID: account["ROOT_ACCESS_KEY"], SecretAccessKey: account["ROOT_SECRET_KEY"]}, []byte(cert))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// certificate of a name and an address, which is its own authority, as PEM.
+func certificate(t *testing.T, name, address string) (cert, key string) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, DNSNames: []string{name}, IPAddresses: []net.IP{net.ParseIP(address)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+}
+
+// scale stops or starts the server and waits until it has happened.
+func (o *owner) scale(t *testing.T, replicas int32) {
+	t.Helper()
+	o.run(t, "kubectl", "scale", "statefulset/s3", "-n", s3Namespace, fmt.Sprintf("--replicas=%d", replicas))
+	eventually(t, 2*time.Minute, fmt.Sprintf("%d servers run", replicas), func(ctx context.Context) (bool, error) {
+		set, pods := &appsv1.StatefulSet{}, &corev1.PodList{}
+		err := errors.Join(o.Get(ctx, client.ObjectKey{Namespace: s3Namespace, Name: "s3"}, set), o.List(ctx, pods, client.InNamespace(s3Namespace)))
+		return err == nil && set.Status.ReadyReplicas == replicas && len(pods.Items) == int(replicas), err
+	})
+}
+
+func (o *owner) trials(t *testing.T, exp *v1alpha1.Experiment) []v1alpha1.Trial {
+	t.Helper()
+	list := &v1alpha1.TrialList{}
+	var err error
+	for range 20 { // the API server may be busy
+		if err = o.List(t.Context(), list, client.InNamespace(exp.Namespace)); err == nil {
+			return list.Items
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	t.Fatal(err)
+	return nil
+}
+
+// trialCount is how many trials are done.
+func (o *owner) trialCount(t *testing.T, exp *v1alpha1.Experiment) int {
+	t.Helper()
+	n := 0
+	for _, trial := range o.trials(t, exp) {
+		if meta.IsStatusConditionTrue(trial.Status.Conditions, v1alpha1.TrialComplete) {
+			n++
+		}
+	}
+	return n
+}
+
+func (o *owner) trialsDone(t *testing.T, exp *v1alpha1.Experiment, n int, within time.Duration) {
+	t.Helper()
+	eventually(t, within, fmt.Sprintf("%d trials are done", n), func(context.Context) (bool, error) {
+		done := o.trialCount(t, exp)
+		return done >= n, fmt.Errorf("%d are", done)
+	})
+}
+
+// stored waits until so many trials are stored.
+func (o *owner) stored(t *testing.T, exp *v1alpha1.Experiment, n int) {
+	t.Helper()
+	eventually(t, time.Minute, fmt.Sprintf("%d trials are stored", n), func(context.Context) (bool, error) {
+		stored := 0
+		var why error
+		for _, trial := range o.trials(t, exp) {
+			c := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialResultsStored)
+			if c != nil && c.Status == metav1.ConditionTrue {
+				stored++
+			} else if c != nil {
+				why = fmt.Errorf("%s: %s", c.Reason, c.Message)
+			}
+		}
+		return stored >= n, why
+	})
+}
+
+func (o *owner) resultsStored(ctx context.Context, exp *v1alpha1.Experiment) (metav1.Condition, error) {
+	if err := o.Get(ctx, client.ObjectKeyFromObject(exp), exp); err != nil {
+		return metav1.Condition{}, err
+	}
+	if c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentResultsStored); c != nil {
+		return *c, nil
+	}
+	return metav1.Condition{}, nil
+}
+
+// allDone waits for the end; no trial was repeated but for what the machine did.
+func (o *owner) allDone(t *testing.T, exp *v1alpha1.Experiment) {
+	t.Helper()
+	eventually(t, 6*time.Minute, "the experiment is complete", func(ctx context.Context) (bool, error) {
+		err := o.Get(ctx, client.ObjectKeyFromObject(exp), exp)
+		return err == nil && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete), errors.Join(err, fmt.Errorf("%+v", exp.Status.Trials))
+	})
+	if c := exp.Status.Trials; c.Succeeded != s3Trials || c.Failed != 0 {
+		t.Errorf("%+v; want %d valid trials and none that failed", c, s3Trials)
+	}
+	for _, trial := range o.trials(t, exp) {
+		if c := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid); c.Status != metav1.ConditionTrue {
+			if !slices.Contains(environment, c.Reason) {
+				t.Errorf("trial %s had to be repeated: %s: %s", trial.Name, c.Reason, c.Message)
+			}
+			t.Logf("trial %s was repeated for the machine's sake: %s: %s", trial.Name, c.Reason, c.Message)
+		}
+	}
+}
+
+// checkStored reads everything back.
+func (o *owner) checkStored(t *testing.T, s *store.S3, exp *v1alpha1.Experiment) {
+	t.Helper()
+	folder := store.ExperimentFolder(exp.Namespace, exp.Name, string(exp.UID))
+	n, err := store.Verify(t.Context(), s, folder)
+	if err != nil {
+		t.Errorf("what is stored is not right: %v", err)
+	}
+	m, _, err := store.ReadManifest(t.Context(), s, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, obj := range m.Objects {
+		have[strings.TrimPrefix(obj.Key, string(folder))] = true
+	}
+	for _, name := range []string{"experiment.json", "results.json", "report.html", "bundle.tar.gz"} {
+		if !have[name] {
+			t.Errorf("%s is not stored; there are %v", name, slices.Sorted(maps.Keys(have)))
+		}
+	}
+	objects := 0
+	for _, trial := range o.trials(t, exp) {
+		objects += checkTrial(t, s, folder.Trial(trial.Name), have["trials/"+trial.Name+"/"+store.ManifestName])
+	}
+	if want := objects + len(m.Objects) + 1; n != want {
+		t.Errorf("%d objects are right, %d are listed", n, want)
+	}
+	t.Logf("%d objects are stored, with the right checksums", n)
+	left := &corev1.ConfigMapList{}
+	if err := o.List(t.Context(), left, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsKept}); err != nil || len(left.Items) > 0 {
+		t.Errorf("%d ConfigMaps with what waited are left (%v)", len(left.Items), err)
+	}
+}
+
+// checkTrial checks that a trial's manifest has everything, and returns how many objects it lists.
+func checkTrial(t *testing.T, s *store.S3, folder store.Folder, listed bool) int {
+	t.Helper()
+	m, _, err := store.ReadManifest(t.Context(), s, folder)
+	if err != nil || !listed || len(m.Missing) > 0 {
+		t.Errorf("%s: %v, in the experiment's manifest: %v, missing: %v", folder, err, listed, m.Missing)
+		return 0
+	}
+	count := map[string]int{}
+	for _, obj := range m.Objects {
+		name := strings.TrimPrefix(obj.Key, string(folder))
+		if pod := folder.Pod(obj.Key); pod != "" {
+			name = "a pod's " + filepath.Base(name)
+		}
+		count[name]++
+	}
+	for name, want := range map[string]int{"trial.json": 1, "timeline.csv": 1, "latency.hdr.base64": 1, "faults.json": 1, "a pod's agent.log.gz": 2, "a pod's result.json.gz": 1} {
+		if count[name] != want {
+			t.Errorf("%s has %d of %s, want %d: %v", folder, count[name], name, want, count)
+		}
+	}
+	return len(m.Objects)
+}

@@ -1,0 +1,85 @@
+// Package member talks to one member of an etcd cluster by gRPC, with the stubs of etcd's own API module. It does not use etcd's client library, which
+// balances over members and tries again by rules of its own.
+//
+// It asks one member once: where to turn when there is no answer is up to package client.
+package member
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+// Final reports whether an error is an answer that no other member and no later attempt would change: the request is wrong, not permitted, or the
+// database is full. No leader, a leader that has changed, a request that timed out in the member, and every failure of a connection are not.
+func Final(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.ResourceExhausted, codes.FailedPrecondition,
+		codes.OutOfRange, codes.Unimplemented, codes.Unauthenticated:
+		return true
+	}
+	return false
+}
+
+// Member is one member of a cluster and one connection to it. Its methods may be called from several goroutines; each call is one request, and ends with
+// its context.
+type Member struct {
+	address string
+	conn    *grpc.ClientConn
+}
+
+// Open returns the member whose client address is given as HOST:PORT. It is connected by the first request, which fails when that is not possible.
+// Close it.
+func Open(address string) (*Member, error) {
+	if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+		return nil, fmt.Errorf("member %q: want HOST:PORT", address)
+	}
+	// The name is resolved when the connection is made, by the dialer, and nothing else is looked up.
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig())
+	if err != nil {
+		return nil, fmt.Errorf("member %q: %w", address, err)
+	}
+	return &Member{address: address, conn: conn}, nil
+}
+
+// Close drops the connection, and ends what is under way on it.
+func (m *Member) Close() { _ = m.conn.Close() } // fails only when it was closed before
+
+// String is the member's address.
+func (m *Member) String() string { return m.address }
+
+// Pair is a key with its value.
+type Pair struct{ Key, Value []byte }
+
+// Put writes a value.
+func (m *Member) Put(ctx context.Context, p Pair) error {
+	_, err := pb.NewKVClient(m.conn).Put(ctx, &pb.PutRequest{Key: p.Key, Value: p.Value})
+	return err
+}
+
+// Get reads a key and reports whether it has a value. A serializable read is answered by the member from what it has, which may be old; any other
+// waits until the leader has told how far the log is.
+func (m *Member) Get(ctx context.Context, key []byte, serializable bool) (bool, error) {
+	answer, err := pb.NewKVClient(m.conn).Range(ctx, &pb.RangeRequest{Key: key, Serializable: serializable})
+	return len(answer.GetKvs()) > 0, err
+}
+
+// MaxBatch is how many pairs PutAll takes: etcd's own bound of operations in a transaction is 128.
+const MaxBatch = 128
+
+// PutAll writes up to MaxBatch different keys in one transaction, of at most 1.5 MiB in all.
+func (m *Member) PutAll(ctx context.Context, pairs []Pair) error {
+	puts := make([]*pb.RequestOp, len(pairs))
+	for i, p := range pairs {
+		puts[i] = &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: p.Key, Value: p.Value}}}
+	}
+	_, err := pb.NewKVClient(m.conn).Txn(ctx, &pb.TxnRequest{Success: puts})
+	return err
+}

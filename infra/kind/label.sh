@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Gives one node of a kind cluster its labels and taints, and takes away those of a pool that it is no longer in.
+#
+# Inputs (environment): KUBECONFIG, NODE; LABELS and TAINTS, one on a line, as kubectl label and kubectl taint take them.
+# Changes: that node's labels and its taint assay.dev/pool.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+eval "$("$root/hack/cluster/tools.sh" kubectl)"
+mapfile -t labels < <(printf '%s' "${LABELS:+$LABELS$'\n'}")
+mapfile -t taints < <(printf '%s' "${TAINTS:+$TAINTS$'\n'}")
+
+kube() { kubectl --request-timeout=30s "$@"; }
+
+if kube get node "$NODE" -o jsonpath='{.spec.taints[*].key}' | grep -qwF assay.dev/pool; then
+	kube taint node "$NODE" assay.dev/pool-
+fi
+kube label node "$NODE" --overwrite "${labels[@]}"
+if [[ ${#taints[@]} -gt 0 ]]; then kube taint node "$NODE" --overwrite "${taints[@]}"; fi

@@ -1,0 +1,11 @@
+output "kubeconfig" {
+  description = "Path of the administrator's kubeconfig. Whoever uses it waits until all nodes have joined and have their labels."
+  value       = terraform_data.kubeconfig.output
+  depends_on  = [terraform_data.labels]
+}
+
+output "api_server" {
+  description = "URL of the API server."
+  value       = local.api_server
+  depends_on  = [terraform_data.control_plane]
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Puts a machine back as it was. One that is dead is let go, with a warning, after SSH_DEAD seconds.
+#
+# Inputs (environment): see lib.sh.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=lib.sh
+. "$here/lib.sh"
+
+if ! answers NODE "$SSH_DEAD"; then
+	say "warning: host $NODE_NAME ($NODE_ADDRESS) does not let us in (${WHY##*$'\n'}) and is let go as it is." \
+		"When it is back, run as root: kubeadm reset -f; /usr/local/lib/assay/machine.sh restore; and remove /var/lib/assay and /etc/assay"
+	exit 0
+fi
+run NODE 300 "leaving the cluster" "$here/../remote/reset.sh"
+run NODE 300 "putting it back as it was" "$here/../remote/release.sh"
+say "$NODE_NAME: released"

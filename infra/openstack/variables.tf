@@ -1,0 +1,145 @@
+variable "machines" {
+  description = "The instances by the name of their node; see modules/openstack-nodes."
+  type = map(object({
+    flavor            = string
+    bare_metal        = optional(bool, false)
+    availability_zone = optional(string)
+    volume_gib        = optional(number)
+    address           = optional(string)
+    role              = optional(string, "worker")
+    pool              = optional(string)
+    region            = string
+    zone              = optional(string)
+    labels            = optional(map(string), {})
+  }))
+}
+
+variable "image" {
+  description = "Name of the image, with cloud-init."
+  type        = string
+}
+
+variable "network" {
+  description = "Where the instances are; see modules/openstack-nodes."
+  type = object({
+    cidr             = string
+    dns              = optional(list(string), [])
+    external_network = optional(string)
+    network_id       = optional(string)
+    subnet_id        = optional(string)
+  })
+  default = { cidr = "10.17.4.0/24" }
+}
+
+variable "floating_ips" {
+  description = "Give each instance a floating IP, by which Terraform reaches it."
+  type        = bool
+  default     = true
+}
+
+variable "access_cidr" {
+  description = "IPv4 range from which SSH and the API server are reached: yours."
+  type        = string
+}
+
+variable "user" {
+  description = "User to make on the machines."
+  type        = string
+  default     = "assay"
+}
+
+variable "ssh_authorized_keys" {
+  description = "Public SSH keys of that user; one belongs to ssh_private_key_file or is in the SSH agent."
+  type        = list(string)
+}
+
+variable "pools" {
+  description = "What machines are for, by name; see infra/README.md."
+  type = map(object({
+    labels = optional(map(string), {})
+    taint  = optional(bool, true)
+  }))
+}
+
+variable "regions" {
+  description = "The regions that experiments name; empty: those of the machines."
+  type        = set(string)
+  default     = []
+}
+
+variable "name" {
+  description = "Name of the cluster."
+  type        = string
+  default     = "assay"
+}
+
+variable "kubernetes_version" {
+  description = "Version of Kubernetes, with the patch."
+  type        = string
+  default     = "1.36.3"
+}
+
+variable "pod_cidr" {
+  description = "IPv4 range of the pods; each node gets a /24 of it."
+  type        = string
+  default     = "10.244.0.0/16"
+}
+
+variable "service_cidr" {
+  description = "IPv4 range of the Services."
+  type        = string
+  default     = "10.96.0.0/16"
+}
+
+variable "ssh_private_key_file" {
+  description = "Private key for SSH to the machines; null: the SSH agent's keys."
+  type        = string
+  default     = null
+}
+
+variable "preparation" {
+  description = "What to set on the machines before they are measured; see modules/ssh-nodes."
+  type        = any
+  default     = {}
+}
+
+variable "kubeconfig_file" {
+  description = "Where to write the kubeconfig; null: kubeconfig in this folder."
+  type        = string
+  default     = null
+}
+
+variable "ssh" {
+  description = "Jump host, known hosts and waiting times; see modules/ssh-nodes."
+  type        = any
+  default     = {}
+}
+
+variable "pod_network" {
+  description = "Manifest of the CNI plugin, a file or an https URL; null: Flannel from its release page; see modules/kubeadm-cluster."
+  type        = string
+  default     = null
+}
+
+variable "kubeadm" {
+  description = "Special needs of the machines: kubelet_configuration, kube_proxy_configuration, ignore_preflight_errors, drain_seconds; see modules/kubeadm-cluster."
+  type        = any
+  default     = {}
+
+  validation {
+    condition     = length(setsubtract(keys(var.kubeadm), ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"])) == 0
+    error_message = "kubeadm: unknown ${join(", ", setsubtract(keys(var.kubeadm), ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"]))}; it has kubelet_configuration, kube_proxy_configuration, ignore_preflight_errors and drain_seconds."
+  }
+}
+
+variable "chart" {
+  description = "Folder of Assay's chart; null: the one of this repository."
+  type        = string
+  default     = null
+}
+
+variable "chart_values" {
+  description = "Values of the chart, for instance the images' registry and tags."
+  type        = any
+  default     = {}
+}

@@ -1,0 +1,195 @@
+// Package scripts tests the shell scripts of infra/ without a machine: they are clean by shellcheck's rules, and what sets a machine up does so, says
+// so, and puts everything back, on files that stand for the kernel's.
+package scripts
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// root of the repository, from here.
+const root = "../../.."
+
+func TestShellcheck(t *testing.T) {
+	program, err := exec.LookPath("shellcheck")
+	if err != nil {
+		t.Skip("shellcheck is not installed (hack/infra/packages.sh does that)")
+	}
+	var files []string
+	for _, pattern := range []string{"infra/*/*.sh", "infra/modules/*/*/*.sh", "hack/infra/*.sh"} {
+		matches, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, matches...)
+	}
+	if len(files) < 25 {
+		t.Fatalf("only %d scripts found: %q", len(files), files)
+	}
+	if out, err := exec.Command(program, append([]string{"-x", "--source-path=SCRIPTDIR"}, files...)...).CombinedOutput(); err != nil {
+		t.Errorf("shellcheck: %v\n%s", err, out)
+	}
+}
+
+const (
+	smt       = "sys/devices/system/cpu/smt/control"
+	pstate    = "sys/devices/system/cpu/intel_pstate/no_turbo"
+	boost     = "sys/devices/system/cpu/cpufreq/boost"
+	governor0 = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+	governor1 = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
+	huge      = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+	forward   = "proc/sys/net/ipv4/ip_forward"
+	instances = "proc/sys/fs/inotify/max_user_instances"
+	swaps     = "proc/swaps"
+	header    = "Filename Type Size Used Priority"
+)
+
+// refusing is a file of the kernel that cannot be written, by root neither; it says Linux.
+const refusing = "-> /proc/sys/kernel/ostype"
+
+func TestMachine(t *testing.T) {
+	intel := map[string]string{
+		smt: "on", pstate: "0", governor0: "powersave", governor1: "powersave", huge: "0", forward: "0", instances: "128", swaps: header,
+	}
+	with := func(change map[string]string) map[string]string {
+		m := maps.Clone(intel)
+		maps.Copy(m, change)
+		maps.DeleteFunc(m, func(_, v string) bool { return v == "" })
+		return m
+	}
+	for name, tc := range map[string]struct {
+		kernel   map[string]string
+		asked    string
+		want     map[string]string // files after apply that are not as before
+		report   []string          // lines that must be there
+		complete bool
+	}{
+		"nothing asked": {
+			kernel: intel, complete: true,
+			want:   map[string]string{forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/smt=on", "label machine.assay.dev/turbo=on", "label machine.assay.dev/governor=powersave", "label machine.assay.dev/swap=off"},
+		},
+		"all asked": {
+			kernel: intel, complete: true,
+			asked:  "SMT=off TURBO=off GOVERNOR=performance HUGE_PAGES=512",
+			want:   map[string]string{smt: "off", pstate: "1", governor0: "performance", governor1: "performance", huge: "512", forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/smt=off", "label machine.assay.dev/turbo=off", "label machine.assay.dev/governor=performance", "label machine.assay.dev/huge-pages-2mi=512"},
+		},
+		"turbo of other processors": {
+			kernel: with(map[string]string{pstate: "", boost: "1"}), complete: true,
+			asked:  "TURBO=off",
+			want:   map[string]string{boost: "0", forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/turbo=off"},
+		},
+		"a virtual machine, which has nothing of it": {
+			kernel: with(map[string]string{smt: refusing, pstate: "", governor0: "", governor1: "", huge: ""}),
+			asked:  "SMT=off TURBO=off GOVERNOR=performance HUGE_PAGES=512",
+			want:   map[string]string{forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/smt=unavailable", "label machine.assay.dev/turbo=unavailable", "label machine.assay.dev/governor=unavailable", "label machine.assay.dev/huge-pages-2mi=unavailable",
+				"not-set turbo: asked for off, this machine does not offer it", "not-set governor: asked for performance, this machine does not offer it"},
+		},
+		"a kernel that refuses": {
+			kernel: with(map[string]string{governor1: refusing}),
+			asked:  "GOVERNOR=performance",
+			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/governor=mixed", "not-set governor: asked for performance, it is mixed"},
+		},
+		"more than Kubernetes needs is kept": {
+			kernel: with(map[string]string{forward: "1", instances: "65536"}), complete: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t, tc.kernel, tc.asked)
+			report := m.run(t, "apply")
+			want := maps.Clone(tc.kernel)
+			maps.Copy(want, tc.want)
+			if diff := cmp.Diff(want, m.files(t, want)); diff != "" {
+				t.Errorf("files after apply (-want +got):\n%s", diff)
+			}
+			last := "label machine.assay.dev/preparation=incomplete"
+			if tc.complete {
+				last = "label machine.assay.dev/preparation=complete"
+			}
+			for _, line := range append(tc.report, last) {
+				if !slices.Contains(report, line) {
+					t.Errorf("the report lacks %q:\n%s", line, strings.Join(report, "\n"))
+				}
+			}
+			if diff := cmp.Diff(report, m.run(t, "apply")); diff != "" {
+				t.Errorf("a second apply says something else (-first +second):\n%s", diff)
+			}
+			m.run(t, "restore")
+			if diff := cmp.Diff(tc.kernel, m.files(t, tc.kernel)); diff != "" {
+				t.Errorf("files after restore (-before +after):\n%s", diff)
+			}
+			if _, err := os.Stat(filepath.Join(m.dir, "var/lib/assay/before")); !os.IsNotExist(err) {
+				t.Errorf("notes are left: %v", err)
+			}
+		})
+	}
+}
+
+// machine is a directory in which machine.sh finds the files of a kernel.
+type machine struct{ dir string }
+
+func newMachine(t *testing.T, kernel map[string]string, asked string) *machine {
+	t.Helper()
+	m := &machine{dir: t.TempDir()}
+	for file, text := range kernel {
+		m.write(t, file, text)
+	}
+	m.write(t, "etc/assay/machine.env", strings.ReplaceAll(asked, " ", "\n"))
+	return m
+}
+
+func (m *machine) write(t *testing.T, file, text string) {
+	t.Helper()
+	path := filepath.Join(m.dir, file)
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if target, link := strings.CutPrefix(text, "-> "); link && err == nil {
+		err = os.Symlink(target, path)
+	} else if err == nil {
+		err = os.WriteFile(path, []byte(text+"\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *machine) run(t *testing.T, verb string) []string {
+	t.Helper()
+	cmd := exec.Command("bash", filepath.Join(root, "infra/modules/ssh-nodes/remote/machine.sh"), verb)
+	cmd.Env = append(os.Environ(), "ROOT="+m.dir)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("machine.sh %s: %v\n%s%s", verb, err, out, stderr.String())
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+func (m *machine) files(t *testing.T, names map[string]string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for file := range names {
+		path := filepath.Join(m.dir, file)
+		if target, err := os.Readlink(path); err == nil {
+			got[file] = "-> " + target
+			continue
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[file] = strings.TrimSpace(string(b))
+	}
+	return got
+}

@@ -1,0 +1,117 @@
+package static
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/infra/test/terraform"
+)
+
+type object = map[string]any
+
+// inventory is a list that is accepted: two regions, two pools.
+func inventory() object {
+	return object{
+		"hosts": object{
+			"control":     object{"address": "control.example.org", "role": "control-plane", "region": "us-east-1", "internal_address": "192.0.2.10"},
+			"us-east-1-0": object{"address": "192.0.2.11", "pool": "servers", "region": "us-east-1", "labels": object{"example.org/rack": "a"}},
+			"eu-west-1-0": object{"address": "192.0.2.12", "pool": "servers", "region": "eu-west-1", "zone": "eu-west-1b", "user": "ops", "port": 2222},
+			"client-0":    object{"address": "192.0.2.13", "pool": "clients", "region": "us-east-1"},
+		},
+		"pools":   object{"servers": object{"labels": object{"example.org/disk": "nvme"}}, "clients": object{"taint": false}},
+		"regions": []string{"us-east-1", "eu-west-1"},
+	}
+}
+
+// with returns the list with one host's fields changed; a nil value removes the field, a nil change the host.
+func with(name string, change object) object {
+	vars := inventory()
+	hosts := vars["hosts"].(object)
+	if change == nil {
+		delete(hosts, name)
+		return vars
+	}
+	host, ok := hosts[name].(object)
+	if !ok {
+		host = object{}
+	}
+	maps.Copy(host, change)
+	maps.DeleteFunc(host, func(_ string, v any) bool { return v == nil })
+	hosts[name] = host
+	return vars
+}
+
+// but returns the list with other variables changed.
+func but(change object) object {
+	vars := inventory()
+	maps.Copy(vars, change)
+	return vars
+}
+
+// refused are lists of hosts that no root may accept, and the sentence that says why.
+var refused = map[string]struct {
+	variables object
+	want      string
+}{
+	"a range that is none":         {but(object{"pod_cidr": "10.244.0.0"}), `pod_cidr is "10.244.0.0"; it must be the first address of an IPv4 range and its prefix length, as in 10.244.0.0/16.`},
+	"a range with a host's bits":   {but(object{"pod_cidr": "10.244.0.1/16"}), `pod_cidr is "10.244.0.1/16"; it must be the first address`},
+	"a range of IPv6":              {but(object{"service_cidr": "fd00::/108"}), `service_cidr is "fd00::/108"; it must be the first address of an IPv4 range`},
+	"pods without room":            {but(object{"pod_cidr": "10.244.0.0/23"}), "pod_cidr 10.244.0.0/23 is too small: each of the 4 nodes needs a /24, so that the prefix length may be at most 22."},
+	"too many services":            {but(object{"service_cidr": "10.0.0.0/8"}), "service_cidr 10.0.0.0/8: the API server wants a prefix length from 12 to 24."},
+	"ranges that overlap":          {but(object{"service_cidr": "10.244.128.0/20"}), "service_cidr 10.244.128.0/20 and pod_cidr 10.244.0.0/16 overlap."},
+	"a range with a host in it":    {but(object{"service_cidr": "192.0.2.0/24"}), "must not contain the address of a host: client-0 is in 192.0.2.0/24, control is in 192.0.2.0/24, eu-west-1-0 is in 192.0.2.0/24, us-east-1-0 is in"},
+	"a host twice":                 {with("client-0", object{"address": "192.0.2.11"}), "hosts: the same machine is there twice: client-0 and us-east-1-0 have address 192.0.2.11:22."},
+	"an inner address twice":       {with("client-0", object{"internal_address": "192.0.2.10"}), "hosts: the same internal_address is there twice: client-0 and control have 192.0.2.10."},
+	"a pool that is not known":     {with("client-0", object{"pool": "observers"}), `hosts: unknown pool: client-0 is in "observers"; pools has clients, servers.`},
+	"a worker in no pool":          {with("client-0", object{"pool": nil}), "hosts: client-0 needs a pool."},
+	"a control plane in a pool":    {with("control", object{"pool": "servers"}), "hosts: control is the control plane and has no pool."},
+	"a pool without hosts":         {with("client-0", nil), "pools: no host is in clients; remove the pool, or give it a host."},
+	"a region without hosts":       {but(object{"regions": []string{"us-east-1", "eu-west-1", "ap-northeast-1"}}), "regions: no worker is in ap-northeast-1; remove the region, or give it a host."},
+	"a region that is not known":   {but(object{"regions": []string{"us-east-1"}}), `hosts: unknown region: eu-west-1-0 is in "eu-west-1"; regions has us-east-1.`},
+	"no control plane":             {with("control", nil), "hosts: 0 have the role control-plane; exactly one must."},
+	"two control planes":           {with("client-0", object{"role": "control-plane", "pool": nil}), "hosts: 2 have the role control-plane; exactly one must."},
+	"a role that is not known":     {with("client-0", object{"role": "master"}), `hosts: role of client-0 is "master"; it is control-plane or worker.`},
+	"a name that is no DNS label":  {with("Client_1", object{"address": "192.0.2.14", "pool": "clients", "region": "us-east-1"}), `hosts: "Client_1": the key is the node's name and must be a DNS label`},
+	"a user in the address":        {with("client-0", object{"address": "ops@192.0.2.13"}), "hosts: address of client-0 must be a host name or an IPv4 address, without a user or a port"},
+	"an inner address that is not": {with("client-0", object{"internal_address": "10.0.0.256"}), "hosts: internal_address of client-0 must be an IPv4 address"},
+	"a port that is none":          {with("client-0", object{"port": 65536}), "hosts: port of client-0 must be between 1 and 65535."},
+	"a region that is no label":    {with("client-0", object{"region": "US East"}), "hosts: region and zone of client-0 must be DNS labels"},
+	"Kubernetes too old":           {but(object{"kubernetes_version": "1.33.1"}), "kubernetes_version 1.33.1 is not supported; take a patch of 1.34, 1.35, 1.36."},
+	"Kubernetes with a v":          {but(object{"kubernetes_version": "v1.36.3"}), `kubernetes_version is "v1.36.3"; it must have three numbers and no v, as in 1.36.3.`},
+	"a name that is none":          {but(object{"name": "My Cluster"}), `name is "My Cluster"; it must be a DNS label`},
+}
+
+func TestInventoryRefuses(t *testing.T) {
+	d := terraform.Copy(t, "modules/inventory")
+	d.Init(t)
+	if out, err := d.Run(t, "plan", "-no-color", d.Variables(t, inventory())); err != nil {
+		t.Fatalf("the list that all cases change: %v\n%s", err, out)
+	}
+	for name, tc := range refused {
+		t.Run(name, func(t *testing.T) {
+			out, err := d.Run(t, "plan", "-no-color", d.Variables(t, tc.variables))
+			if message := terraform.Message(out); err == nil || !strings.Contains(message, tc.want) {
+				t.Errorf("error %v, want one with %q:\n%s", err, tc.want, out)
+			}
+		})
+	}
+}
+
+// The roots that take a list of hosts pass it through the same checks, with nothing planned before.
+func TestRootsRefuse(t *testing.T) {
+	for _, root := range []string{"bare-metal", "cloudlab"} {
+		d := terraform.Copy(t, root)
+		t.Run(root, func(t *testing.T) {
+			d.Init(t)
+			for _, name := range []string{"a range that is none", "a host twice", "a pool that is not known", "a region without hosts", "Kubernetes too old"} {
+				t.Run(name, func(t *testing.T) {
+					out, err := d.Run(t, "plan", "-no-color", d.Variables(t, refused[name].variables))
+					if message := terraform.Message(out); err == nil || !strings.Contains(message, refused[name].want) {
+						t.Errorf("error %v, want one with %q:\n%s", err, refused[name].want, out)
+					}
+				})
+			}
+		})
+	}
+}

@@ -12,7 +12,7 @@ type Backend string
 const (
 	// EDT stamps departure times by an eBPF program at the pod's egress; the fq qdisc keeps them. Its cost does not depend on the number of peers.
 	EDT Backend = "EDT"
-	// Netem classifies by an eBPF program or u32 into HTB classes with a netem qdisc each.
+	// Netem classifies by u32 into HTB classes with a netem qdisc each. Peers of which nothing but the same delay is asked share one.
 	Netem Backend = "Netem"
 	// NFQueue holds packets in the agent, at the receiver. For kernels with neither fq nor netem.
 	NFQueue Backend = "NFQueue"

@@ -12,7 +12,8 @@
 //	increasing, significantly_different  by a test at 5%, as a comparison by its interval
 //	&&, ||, !                            Kleene's logic; true -> Reproduced, false -> NotReproduced, undecided -> Inconclusive
 //
-// Nothing is decided without an interval: one trial for a point leaves every claim about it Inconclusive.
+// Nothing is decided without an interval: one trial for a point leaves every claim about it Inconclusive, but for a trend, whose test is over all trials of the
+// curve and needs five of them.
 //
 // A conjunction is Reproduced only if each of its parts is, at its own 95%; so the chance to call it reproduced wrongly is not greater than that
 // of a single part, and no correction for several comparisons is due.

@@ -20,4 +20,7 @@ preparation = {
   smt      = "off"
   turbo    = "off"
   governor = "performance"
+
+  # Assay's images are in no public registry: archives of them for every machine, or chart_values with a registry of yours. See infra/README.md.
+  # image_archives = ["../../.work/images/assay-manager.tar", "../../.work/images/assay-agent.tar", "../../.work/images/assay-basil.tar"]
 }

@@ -13,3 +13,6 @@ name = "pesto"
 # The machines' own network is 10.10.1.0/24; these must not overlap with it.
 pod_cidr     = "10.244.0.0/16"
 service_cidr = "10.96.0.0/16"
+
+# Assay's images are in no public registry: archives of them for every machine, or chart_values with a registry of yours. See infra/README.md.
+# preparation = { image_archives = ["../../.work/images/assay-manager.tar", "../../.work/images/assay-agent.tar", "../../.work/images/assay-basil.tar"] }

@@ -28,3 +28,6 @@ machines = {
   client-0 = { pool = "clients", region = "us-east-1", flavor = "m1.large" }
   client-1 = { pool = "clients", region = "eu-west-1", flavor = "m1.large" }
 }
+
+# Assay's images are in no public registry: archives of them for every machine, or chart_values with a registry of yours. See infra/README.md.
+# preparation = { image_archives = ["../../.work/images/assay-manager.tar", "../../.work/images/assay-agent.tar", "../../.work/images/assay-basil.tar"] }

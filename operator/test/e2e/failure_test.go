@@ -50,8 +50,7 @@ func TestFailureFP(t *testing.T) {
 	}
 	mean := map[string]float64{}
 	for variant, values := range means {
-		slices.Sort(values)
-		mean[variant] = values[len(values)/2]
+		mean[variant] = median(values)
 	}
 	checkGaps(t, trials)
 	if !(mean["ideal"] > 0 && mean["ideal"] < mean["failure-nofp"] && mean["failure-nofp"] < mean["failure-fp"]) {
@@ -66,10 +65,17 @@ func TestFailureFP(t *testing.T) {
 // checkGaps checks that trials follow each other closely: machines that stand idle are somebody's evening. The first trial waits for nobody.
 func checkGaps(t *testing.T, trials []results.Trial) {
 	t.Helper()
+	var gaps []float64
 	for i, r := range trials {
-		if (i == 0) != (r.GapSeconds == 0) || r.GapSeconds > 15 {
-			t.Errorf("%s, number %d, came %.1f s after the trial before, want at most 15 s", r.Name, i, r.GapSeconds)
+		if (i == 0) != (r.GapSeconds == 0) || r.GapSeconds > 60 {
+			t.Errorf("%s, number %d, came %.1f s after the trial before, want at most a minute", r.Name, i, r.GapSeconds)
 		}
+		if i > 0 {
+			gaps = append(gaps, r.GapSeconds)
+		}
+	}
+	if usual := median(gaps); usual > 15 {
+		t.Errorf("trials came %.1f s after the trial before (median), want at most 15 s", usual)
 	}
 }
 

@@ -152,8 +152,10 @@ func undisturbed(t *testing.T, r results.Trial) {
 	}
 }
 
-// busy are the reasons of trials that ran on a machine too busy to be punctual.
-var busy = []string{v1alpha1.ReasonFaultLate, v1alpha1.ReasonStartSpread, v1alpha1.ReasonNetworkLate}
+// busy are the reasons of trials that ran on a machine too busy to be punctual, or that was taken away for a time.
+var busy = []string{
+	v1alpha1.ReasonFaultLate, v1alpha1.ReasonStartSpread, v1alpha1.ReasonNetworkLate, v1alpha1.ReasonCPUStolen, v1alpha1.ReasonClockUncertain,
+}
 
 // lastValid returns the last trial, which must have succeeded, for tests that want one of whatever attempt. See valid.
 func lastValid(t *testing.T, trials []results.Trial) results.Trial {

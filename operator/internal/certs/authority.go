@@ -30,6 +30,11 @@ type authority struct {
 // backdate is how long before its making a certificate is valid from: clocks in a cluster are not quite the same.
 func backdate(lifetime time.Duration) time.Duration { return min(time.Hour, lifetime/20) }
 
+// made is when a certificate was made that is backdated.
+func made(c *x509.Certificate) time.Time {
+	return c.NotBefore.Add(min(time.Hour, c.NotAfter.Sub(c.NotBefore)/21))
+}
+
 // newAuthority makes one that signs itself.
 func newAuthority(now time.Time, lifetime time.Duration) (*authority, error) {
 	key, serial, err := newKey()

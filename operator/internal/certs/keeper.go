@@ -23,7 +23,7 @@ import (
 type Options struct {
 	// Client reads and writes without a cache.
 	Client client.Client
-	Clock  clock.WithTicker
+	Clock  clock.Clock
 	Log    logr.Logger
 	// Secret with the certificate. The chart makes an empty one, so that it goes with the release.
 	Secret types.NamespacedName
@@ -85,23 +85,31 @@ func (k *Keeper) NeedLeaderElection() bool { return false }
 
 // Start looks at the Secret until the context ends.
 func (k *Keeper) Start(ctx context.Context) error {
-	every := time.Minute
-	if !k.o.External {
-		every = k.o.Lifetimes.look()
-	}
-	tick := k.o.Clock.NewTicker(every)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C():
+		case <-k.o.Clock.After(k.wait()):
 			before := k.state()
 			if err := k.look(ctx); err != nil && ctx.Err() == nil && (before == nil || before.Error() != err.Error()) {
 				k.o.Log.Error(err, "The certificate cannot be kept up to date; what is there is served on")
 			}
 		}
 	}
+}
+
+// wait is how soon to look again.
+func (k *Keeper) wait() time.Duration {
+	if k.o.External {
+		return time.Minute
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	every := k.o.Lifetimes.look()
+	if k.leaf != nil {
+		every = min(every, lookBefore(k.leaf.Leaf.NotAfter, k.o.Clock.Now()))
+	}
+	return every
 }
 
 // GetCertificate is for tls.Config.

@@ -128,6 +128,60 @@ func TestNoCallIsRefused(t *testing.T) {
 	}
 }
 
+// helm rollback to a release whose certificates live for months, while those that are there live for seconds and their authority for minutes: what is there is renewed before it
+// ends, by an authority that was told before. Managers looked once a minute then, and the next authority was to be told for months.
+func TestLongerLifetimesAreNotNoticed(t *testing.T) {
+	for _, since := range []time.Duration{5 * time.Second, 67 * time.Second, 139 * time.Second, 211 * time.Second} {
+		c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)
+		before := keeper(t, c, clk, true, nil)
+		if err := before.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		held := []string{before.Trusted()}
+		for clk.Since(start) < since {
+			clk.Step(time.Second)
+			if err := before.look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, before.Trusted())
+		}
+		longer := func(o *Options) { o.Lifetimes = year }
+		managers := map[string]*Keeper{"leader": keeper(t, c, clk, true, longer), "follower": keeper(t, c, clk, false, longer)}
+		next := map[string]time.Time{}
+		for name, k := range managers {
+			if err := k.Load(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			next[name] = clk.Now().Add(k.wait())
+		}
+		for clk.Since(start) < since+quick.Authority+time.Minute {
+			clk.Step(time.Second)
+			for name, k := range managers {
+				if !clk.Now().Before(next[name]) {
+					if err := k.look(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					next[name] = clk.Now().Add(k.wait())
+				}
+			}
+			held = append(held, managers["leader"].Trusted())
+			if len(held)%4 != 0 { // a handshake takes longer than all the rest
+				continue
+			}
+			for name, k := range managers {
+				for whose, trusted := range map[string]string{"API server": string(bundle(t, c)), "agent": held[max(0, len(held)-40)]} {
+					if err := handshake(t, k, []byte(trusted), clk.Now()); err != nil {
+						t.Fatalf("set after %s, %s later the %s refuses the %s: %v", since, clk.Since(start)-since, whose, name, err)
+					}
+				}
+			}
+		}
+		if wait := managers["leader"].wait(); wait != time.Minute {
+			t.Errorf("in the end a manager looks every %s, want every minute", wait)
+		}
+	}
+}
+
 // helm upgrade of a chart that knew the bundle takes it away.
 func TestTheBundleIsRepaired(t *testing.T) {
 	c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)

@@ -44,10 +44,27 @@ func (l Lifetimes) Validate() error {
 // look is how often a manager looks at the Secret: often enough that a certificate is renewed everywhere well before its end.
 func (l Lifetimes) look() time.Duration { return min(time.Minute, max(time.Second, l.Certificate/30)) }
 
+// lookBefore is how soon to look again at what ends at an instant. It may have been made under shorter lifetimes than there are now.
+func lookBefore(end, now time.Time) time.Duration { return max(time.Second, end.Sub(now)/10) }
+
+// lives is how long a certificate lives, the time before its making included.
+func lives(c *x509.Certificate, lifetime time.Duration) time.Duration {
+	return min(c.NotAfter.Sub(c.NotBefore), lifetime+backdate(lifetime))
+}
+
 // age of a certificate as a part of its lifetime, 0 to 1 and more.
 func age(c *x509.Certificate, now time.Time, lifetime time.Duration) float64 {
-	lives := min(c.NotAfter.Sub(c.NotBefore), lifetime+backdate(lifetime))
-	return float64(now.Sub(c.NotBefore)) / float64(lives)
+	return float64(now.Sub(c.NotBefore)) / float64(lives(c, lifetime))
+}
+
+// toldFor is the part of an authority's lifetime for which its successor is told before it signs. Of the two lifetimes the shorter one counts: one that was made before its
+// lifetime was set to years ends before a fifth of these years is over.
+const toldFor = 0.2
+
+// mayFollow reports whether the upcoming authority has been told for long enough.
+func (s *state) mayFollow(l Lifetimes, now time.Time) bool {
+	told := now.Sub(made(s.upcoming.cert))
+	return float64(told) >= toldFor*float64(min(lives(s.signing.cert, l.Authority), lives(s.upcoming.cert, l.Authority)))
 }
 
 // state is what the Secret says, decoded.
@@ -128,7 +145,7 @@ func renew(data map[string][]byte, names []string, l Lifetimes, now time.Time) (
 	}
 	signingAge := age(s.signing.cert, now, l.Authority)
 	switch {
-	case s.upcoming != nil && signingAge >= 0.75 && age(s.upcoming.cert, now, l.Authority) >= 0.25:
+	case s.upcoming != nil && signingAge >= 0.75 && s.mayFollow(l, now):
 		why = "the authority that was announced signs from now on"
 		s.trusted = []*x509.Certificate{s.upcoming.cert, s.signing.cert}
 		s.signing, s.upcoming = s.upcoming, nil

@@ -49,6 +49,23 @@ const (
 	instances = "proc/sys/fs/inotify/max_user_instances"
 	swaps     = "proc/swaps"
 	header    = "Filename Type Size Used Priority"
+	swapping  = header + "\n/dev/sda2 partition 1048576 0 -2"
+)
+
+// full, when it is there, makes swapoff fail as it does when memory has no room for what was swapped out.
+const full = "memory-is-full"
+
+// swapoff and swapon stand first in PATH, in every case: the real ones would change the machine that runs the test.
+const (
+	swapoff = `#!/bin/sh
+[ "$*" = -a ] && [ ! -e "$ROOT/memory-is-full" ] || exit 1
+mv "$ROOT/proc/swaps" "$ROOT/proc/swaps.was"
+head -n 1 "$ROOT/proc/swaps.was" >"$ROOT/proc/swaps"
+`
+	swapon = `#!/bin/sh
+[ "$*" = -a ] || exit 1
+[ ! -e "$ROOT/proc/swaps.was" ] || mv "$ROOT/proc/swaps.was" "$ROOT/proc/swaps"
+`
 )
 
 // refusing is a file of the kernel that cannot be written, by root neither; it says Linux.
@@ -101,6 +118,24 @@ func TestMachine(t *testing.T) {
 			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
 			report: []string{"label machine.assay.dev/governor=mixed", "not-set governor: asked for performance, it is mixed"},
 		},
+		// Nobody had made the folder of the notes when swap was the first thing to be noted: every apply to such a machine ended there.
+		"swap, on a machine where nothing is noted yet": {
+			kernel: with(map[string]string{swaps: swapping, forward: "1", instances: "65536"}), complete: true,
+			asked:  "SWAP=off",
+			want:   map[string]string{swaps: header},
+			report: []string{"label machine.assay.dev/swap=off"},
+		},
+		"swap that is to stay": {
+			kernel: with(map[string]string{swaps: swapping}), complete: true,
+			want:   map[string]string{forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/swap=on"},
+		},
+		"swap that cannot be switched off": {
+			kernel: with(map[string]string{swaps: swapping, full: "yes"}),
+			asked:  "SWAP=off",
+			want:   map[string]string{forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/swap=on", "not-set swap: asked for off, it is on"},
+		},
 		"more than Kubernetes needs is kept": {
 			kernel: with(map[string]string{forward: "1", instances: "65536"}), complete: true,
 		},
@@ -146,6 +181,8 @@ func newMachine(t *testing.T, kernel map[string]string, asked string) *machine {
 		m.write(t, file, text)
 	}
 	m.write(t, "etc/assay/machine.env", strings.ReplaceAll(asked, " ", "\n"))
+	m.program(t, "swapoff", swapoff)
+	m.program(t, "swapon", swapon)
 	return m
 }
 
@@ -163,10 +200,19 @@ func (m *machine) write(t *testing.T, file, text string) {
 	}
 }
 
+// program puts one first in PATH.
+func (m *machine) program(t *testing.T, name, text string) {
+	t.Helper()
+	m.write(t, filepath.Join("stubs", name), text)
+	if err := os.Chmod(filepath.Join(m.dir, "stubs", name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (m *machine) run(t *testing.T, verb string) []string {
 	t.Helper()
 	cmd := exec.Command("bash", filepath.Join(root, "infra/modules/ssh-nodes/remote/machine.sh"), verb)
-	cmd.Env = append(os.Environ(), "ROOT="+m.dir)
+	cmd.Env = append(os.Environ(), "ROOT="+m.dir, "PATH="+filepath.Join(m.dir, "stubs")+":"+os.Getenv("PATH"))
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

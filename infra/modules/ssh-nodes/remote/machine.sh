@@ -9,7 +9,7 @@
 #   restore  puts back what was there before the first apply.
 #
 # Input: ROOT (environment), a directory in which /sys, /proc, /etc and /var are looked for instead: for tests.
-# Changes: files of /sys and /proc, drop-ins of containerd and chrony, /etc/sysctl.d, /etc/modules-load.d; notes in /var/lib/assay/before.
+# Changes: files of /sys and /proc, swap, drop-ins of containerd and chrony; notes in /var/lib/assay/before.
 set -euo pipefail
 
 root=${ROOT:-}
@@ -18,14 +18,19 @@ prefix=machine.assay.dev
 
 say() { printf '%s\n' "$*" >&2; }
 
+# note WHAT WAS: for restore, unless it is noted already: the first value is the machine's own.
+note() {
+	mkdir -p "${before%/*}"
+	grep -qsF "$1 " "$before" || printf '%s %s\n' "$1" "$2" >>"$before"
+}
+
 # set_file PATH VALUE: writes a file of the kernel, and keeps what was there at first. Whether it worked, the report tells.
 set_file() {
 	local was
 	[[ -e $root$1 ]] || return 0
 	was=$(cat "$root$1")
 	[[ $was != "$2" ]] || return 0
-	mkdir -p "${before%/*}"
-	grep -qsF "$1 " "$before" || printf '%s %s\n' "$1" "$was" >>"$before"
+	note "$1" "$was"
 	{ printf '%s\n' "$2" >"$root$1"; } 2>/dev/null || say "the kernel refuses $2 in $1"
 }
 
@@ -118,7 +123,7 @@ apply_cpu() {
 apply_memory() {
 	[[ $HUGE_PAGES = unchanged ]] || set_file "$huge_pages_file" "$HUGE_PAGES"
 	if [[ $SWAP = off && $(swap) = on ]]; then
-		grep -qsx 'swap on' "$before" || echo 'swap on' >>"$before"
+		note swap on
 		swapoff -a || say "swap cannot be switched off"
 	fi
 }

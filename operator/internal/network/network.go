@@ -126,7 +126,8 @@ func rate(text string) (uint64, error) {
 	return 0, fmt.Errorf("rate: %q: must be from 1kbit to 100Gbit, such as 100Mbit", text)
 }
 
-// Add returns a link that has become worse by an effect: delay and jitter are added, losses combine, the lower rate holds.
+// Add returns a link that has become worse by an effect: delay and jitter are added, losses combine, the lower rate holds. A link that asks for no rate has
+// netem.DefaultRate. Delay and jitter are kept within what a link can have; package plan refuses a fault of which that would take something away.
 func Add(base, worse netem.Link) netem.Link {
 	out := netem.Link{
 		Delay:  min(base.Delay+worse.Delay, netem.MaxDelay),
@@ -135,7 +136,7 @@ func Add(base, worse netem.Link) netem.Link {
 		Rate:   base.Rate,
 	}
 	out.Jitter = min(out.Jitter, out.Delay, netem.MaxDelay-out.Delay)
-	if worse.Rate != 0 && (base.Rate == 0 || worse.Rate < base.Rate) {
+	if worse.Rate != 0 && worse.Rate < base.RateOrDefault() {
 		out.Rate = worse.Rate
 	}
 	return out

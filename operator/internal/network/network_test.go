@@ -103,6 +103,8 @@ func TestAdd(t *testing.T) {
 		"losses combine":            {netem.Link{Loss: 0.5}, netem.Link{Loss: 0.5}, netem.Link{Loss: 0.75}},
 		"the lower rate holds":      {netem.Link{Rate: 10}, netem.Link{Rate: 20}, netem.Link{Rate: 10}},
 		"a rate where none was":     {netem.Link{}, netem.Link{Rate: 20}, netem.Link{Rate: 20}},
+		"no link becomes faster":    {netem.Link{Delay: ms(1)}, netem.Link{Rate: 10e9}, netem.Link{Delay: ms(1)}},
+		"a fast link becomes slow":  {netem.Link{Rate: 10e9}, netem.Link{Rate: 2e9}, netem.Link{Rate: 2e9}},
 		"jitter is never the delay": {netem.Link{}, netem.Link{Delay: ms(1), Jitter: ms(3)}, netem.Link{Delay: ms(1), Jitter: ms(1)}},
 		"the longest delay holds":   {netem.Link{Delay: 9 * time.Second}, netem.Link{Delay: 9 * time.Second}, netem.Link{Delay: netem.MaxDelay}},
 	}

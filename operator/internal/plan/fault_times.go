@@ -124,13 +124,21 @@ func (e *expansion) checkFlap(path *field.Path, f v1alpha1.Fault, length time.Du
 	if len(errs) > 0 {
 		return
 	}
-	if cut := f.Partition.Flap.Cut; cut != nil {
-		if v, err := cut.Parse(); err != nil || v < 10*time.Millisecond || v >= period {
-			e.add(field.Invalid(path.Child("cut"), string(*cut), fmt.Sprintf("must be from 10ms to less than the period (%s)", period)))
+	cut, written := period/2, path.Child("period")
+	if c := f.Partition.Flap.Cut; c != nil {
+		var err error
+		if cut, err = c.Parse(); err != nil || cut < 10*time.Millisecond || cut >= period {
+			e.add(field.Invalid(path.Child("cut"), string(*c), fmt.Sprintf("must be from 10ms to less than the period (%s)", period)))
+			return
 		}
+		written = path.Child("cut")
 	}
 	if length == 0 {
 		length = e.windows.lastRequest() - f.At.OrZero()
+	}
+	e.checkCut(written, min(cut, length), "")
+	if last := length % period; last > 0 && last < cut {
+		e.checkCut(path.Child("period"), last, fmt.Sprintf("the fault lasts %s, so that its end shortens the last cut; ", length))
 	}
 	times := int64(1)
 	if f.Repeat != nil {
@@ -138,6 +146,15 @@ func (e *expansion) checkFlap(path *field.Path, f v1alpha1.Fault, length time.Du
 	}
 	if n := times * int64(math.Ceil(float64(length)/float64(period))); n > maxFlaps {
 		e.add(field.Invalid(path.Child("period"), string(f.Partition.Flap.Period), fmt.Sprintf("makes %d cuts; at most %d are possible", n, maxFlaps)))
+	}
+}
+
+// checkCut refuses a cut that could vanish within what is tolerated: a trial counts though the beginning of a cut is late, and its end early, by that much.
+func (e *expansion) checkCut(path *field.Path, cut time.Duration, why string) {
+	tolerated := e.spec.Tolerances.FaultLateness.OrZero()
+	if cut < 2*tolerated {
+		e.add(field.Invalid(path, cut.String(), fmt.Sprintf("%sa cut that begins %s late and ends %s early counts as confirmed (tolerances.faultLateness), "+
+			"so that one of less than %s may not happen at all; make it longer, or tolerate less", why, tolerated, tolerated, 2*tolerated)))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 func (e *expansion) checkFaults(s system, trial *v1alpha1.TrialSpec) {
 	stopped := make([]map[placed]bool, len(trial.Faults)) // whose processes a fault stops
 	behaviors := 0
+	e.checkDegrades(trial)
 	for i := range trial.Faults {
 		f := &trial.Faults[i]
 		index := slices.IndexFunc(e.spec.Faults, func(g v1alpha1.Fault) bool { return g.Name == f.Name })

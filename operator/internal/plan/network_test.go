@@ -89,7 +89,7 @@ func TestNetworksAndFaultsThatAreRefused(t *testing.T) {
 	behavior := func(share string, parameters map[string]v1alpha1.Value) func(*v1alpha1.ExperimentSpec) {
 		return fault(v1alpha1.Fault{ClientBehavior: &v1alpha1.ClientBehavior{Share: share, Parameters: parameters}})
 	}
-	zero := &v1alpha1.Target{Replicas: []int32{0}}
+	zero, three := &v1alpha1.Target{Replicas: []int32{0}}, &v1alpha1.Target{Replicas: []int32{3}}
 	tests := map[string]struct {
 		change func(*v1alpha1.ExperimentSpec)
 		want   []string
@@ -142,10 +142,40 @@ func TestNetworksAndFaultsThatAreRefused(t *testing.T) {
 		"a degrade of nothing":          {degrade(v1alpha1.Degrade{Target: zero}), []string{"spec.faults[1].degrade", "changes nothing"}},
 		"a degrade of both kinds":       {degrade(v1alpha1.Degrade{Target: zero, From: zero, LinkEffect: link("1ms")}), []string{"spec.faults[1].degrade", "either target"}},
 		"a loss beyond all":             {degrade(v1alpha1.Degrade{Target: zero, LinkEffect: v1alpha1.LinkEffect{Loss: "200%"}}), []string{"spec.faults[1].degrade.loss", `"200%"`, "from 0% to 100%"}},
-		"too few clients to misbehave":  {behavior("5%", params("batch", 2)), []string{"spec.faults[1].clientBehavior.share", `"5%"`, "is 0 of 10 clients"}},
-		"all clients misbehave":         {behavior("100%", params("batch", 2)), []string{"spec.faults[1].clientBehavior.share", "is 10 of 10 clients"}},
-		"a behavior nobody knows":       {behavior("30%", params("bath", 2)), []string{"spec.faults[1].clientBehavior.parameters[bath]", `did you mean "batch"?`}},
-		"a behavior out of bounds":      {behavior("30%", params("batch", 65)), []string{"spec.faults[1].clientBehavior.parameters[batch]", `"65"`, "at most 64"}},
+		"jitter where there is no delay": {degrade(v1alpha1.Degrade{Target: zero, LinkEffect: v1alpha1.LinkEffect{Jitter: duration("5ms")}}),
+			[]string{"spec.faults[1].degrade.jitter", `"5ms"`, "within us-east-1", "delay of 0s only"}},
+		"more jitter than a link has delay": {degrade(v1alpha1.Degrade{From: zero, To: three, LinkEffect: v1alpha1.LinkEffect{Delay: duration("1ms"), Jitter: duration("40ms")}}),
+			[]string{"spec.faults[1].degrade.jitter", `"40ms"`, "us-east-1 to eu-west-1", "jitter of 40ms", "delay of 37.5ms only"}},
+		"more jitter than a link has delay left": {func(s *v1alpha1.ExperimentSpec) {
+			s.Network.Links = []v1alpha1.RegionLink{{From: "us-east-1", To: "eu-west-1", LinkEffect: v1alpha1.LinkEffect{Delay: duration("10ms"), Jitter: duration("6ms")}}}
+			degrade(v1alpha1.Degrade{From: zero, To: three, LinkEffect: v1alpha1.LinkEffect{Jitter: duration("5ms")}})(s)
+		}, []string{"spec.faults[1].degrade.jitter", `"5ms"`, "us-east-1 to eu-west-1", "jitter of 11ms", "delay of 10ms only"}},
+		"more jitter than delay together": {func(s *v1alpha1.ExperimentSpec) {
+			degrade(v1alpha1.Degrade{From: zero, To: three, LinkEffect: v1alpha1.LinkEffect{Jitter: duration("20ms")}})(s)
+			degrade(v1alpha1.Degrade{To: three, LinkEffect: v1alpha1.LinkEffect{Delay: duration("1ms"), Jitter: duration("30ms")}})(s)
+			s.Faults[1].Name, s.Faults[2].At = "first", "2s"
+		}, []string{"spec.faults[2].degrade.jitter", `"30ms"`, "us-east-1 to eu-west-1", "jitter of 50ms together with fault first", "delay of 37.5ms only"}},
+		"a delay beyond all": {func(s *v1alpha1.ExperimentSpec) {
+			s.Network.Links = []v1alpha1.RegionLink{{From: "us-east-1", To: "eu-west-1", LinkEffect: link("9s")}}
+			degrade(v1alpha1.Degrade{From: zero, LinkEffect: link("2s")})(s)
+		}, []string{"spec.faults[1].degrade.delay", `"2s"`, "us-east-1 to eu-west-1", "would have 11s", "at most 10s"}},
+		"a rate that no link exceeds": {degrade(v1alpha1.Degrade{Target: zero, LinkEffect: v1alpha1.LinkEffect{Rate: "2Gbit"}}),
+			[]string{"spec.faults[1].degrade.rate", `"2Gbit"`, "changes nothing", "1000Mbit"}},
+		"a flap that may not happen": {partition(v1alpha1.Partition{Isolate: zero, Flap: &v1alpha1.Flap{Period: "1s", Cut: duration("39ms")}}),
+			[]string{"spec.faults[1].partition.flap.cut", `"39ms"`, "20ms late", "tolerances.faultLateness", "less than 40ms"}},
+		"a flap whose half may not happen": {func(s *v1alpha1.ExperimentSpec) {
+			s.Tolerances.FaultLateness = "30ms"
+			partition(v1alpha1.Partition{Isolate: zero, Flap: &v1alpha1.Flap{Period: "100ms"}})(s)
+			s.Faults[1].For = duration("1s")
+		}, []string{"spec.faults[1].partition.flap.period", `"50ms"`, "30ms late", "less than 60ms"}},
+		"a flap whose last cut may not happen": {func(s *v1alpha1.ExperimentSpec) {
+			partition(v1alpha1.Partition{Isolate: zero, Flap: &v1alpha1.Flap{Period: "1s"}})(s)
+			s.Faults[1].For = duration("5010ms")
+		}, []string{"spec.faults[1].partition.flap.period", `"10ms"`, "shortens the last cut"}},
+		"too few clients to misbehave": {behavior("5%", params("batch", 2)), []string{"spec.faults[1].clientBehavior.share", `"5%"`, "is 0 of 10 clients"}},
+		"all clients misbehave":        {behavior("100%", params("batch", 2)), []string{"spec.faults[1].clientBehavior.share", "is 10 of 10 clients"}},
+		"a behavior nobody knows":      {behavior("30%", params("bath", 2)), []string{"spec.faults[1].clientBehavior.parameters[bath]", `did you mean "batch"?`}},
+		"a behavior out of bounds":     {behavior("30%", params("batch", 65)), []string{"spec.faults[1].clientBehavior.parameters[batch]", `"65"`, "at most 64"}},
 		"a fault of a profile that replaces none": {func(s *v1alpha1.ExperimentSpec) {
 			s.Profile, s.Profiles = "small", []v1alpha1.Profile{{Name: "small", Faults: []v1alpha1.Fault{{Name: "crsh", At: "0s", Pause: &v1alpha1.Pause{Target: *zero}}}}}
 		}, []string{"spec.profiles[0].faults[0].name", `did you mean "crash"?`}},
@@ -175,6 +205,9 @@ func TestFaultsThatAreAccepted(t *testing.T) {
 		"a machine":                      {At: "1s", NodeKill: &v1alpha1.NodeKill{Mode: "Machine", Target: zero}},
 		"one direction, flapping":        {At: "1s", Partition: &v1alpha1.Partition{From: &zero, To: pick(intstr.FromInt32(1)), Flap: &v1alpha1.Flap{Period: "1s"}}},
 		"slow towards one":               {At: "1s", For: duration("1s"), Degrade: &v1alpha1.Degrade{To: &zero, LinkEffect: link("5ms")}},
+		"jitter of a link with delay":    {At: "1s", Degrade: &v1alpha1.Degrade{From: &zero, To: &v1alpha1.Target{Regions: []string{"eu-west-1"}}, LinkEffect: v1alpha1.LinkEffect{Jitter: duration("36500us")}}},
+		"a rate below the default":       {At: "1s", Degrade: &v1alpha1.Degrade{Target: &zero, LinkEffect: v1alpha1.LinkEffect{Rate: "999Mbit"}}},
+		"a flap as short as can be":      {At: "1s", For: duration("5040ms"), Partition: &v1alpha1.Partition{Isolate: &zero, Flap: &v1alpha1.Flap{Period: "1s", Cut: duration("40ms")}}},
 		"a third of the clients stalls":  {ClientBehavior: &v1alpha1.ClientBehavior{Share: "33.4%", Parameters: params("batch", 2)}},
 		"a partition beside the crashes": {At: "-2s", Partition: &v1alpha1.Partition{Isolate: &zero}},
 	}

@@ -1,3 +1,13 @@
+# What the fields of these variables may be called. Their modules would drop any other one without a word.
+locals {
+  preparation_fields = [
+    "smt", "turbo", "governor", "huge_pages", "nofile", "swap", "time_sync", "ntp_servers", "kernel_modules", "strict",
+    "software", "kubernetes_repository", "containerd_repository", "image_archives", "supported_os",
+  ]
+  ssh_fields     = ["known_hosts_file", "proxy_jump", "wait_seconds", "dead_seconds"]
+  kubeadm_fields = ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"]
+}
+
 variable "machines" {
   description = "The instances by the name of their node; see modules/openstack-nodes."
   type = map(object({
@@ -101,6 +111,12 @@ variable "preparation" {
   description = "What to set on the machines before they are measured; see modules/ssh-nodes."
   type        = any
   default     = {}
+  nullable    = false
+
+  validation {
+    condition     = length(setsubtract(keys(var.preparation), local.preparation_fields)) == 0
+    error_message = "preparation: unknown ${join(", ", setsubtract(keys(var.preparation), local.preparation_fields))}; it has ${join(", ", local.preparation_fields)}."
+  }
 }
 
 variable "kubeconfig_file" {
@@ -113,6 +129,12 @@ variable "ssh" {
   description = "Jump host, known hosts and waiting times; see modules/ssh-nodes."
   type        = any
   default     = {}
+  nullable    = false
+
+  validation {
+    condition     = length(setsubtract(keys(var.ssh), local.ssh_fields)) == 0
+    error_message = "ssh: unknown ${join(", ", setsubtract(keys(var.ssh), local.ssh_fields))}; it has ${join(", ", local.ssh_fields)}."
+  }
 }
 
 variable "pod_network" {
@@ -125,10 +147,11 @@ variable "kubeadm" {
   description = "Special needs of the machines: kubelet_configuration, kube_proxy_configuration, ignore_preflight_errors, drain_seconds; see modules/kubeadm-cluster."
   type        = any
   default     = {}
+  nullable    = false
 
   validation {
-    condition     = length(setsubtract(keys(var.kubeadm), ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"])) == 0
-    error_message = "kubeadm: unknown ${join(", ", setsubtract(keys(var.kubeadm), ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"]))}; it has kubelet_configuration, kube_proxy_configuration, ignore_preflight_errors and drain_seconds."
+    condition     = length(setsubtract(keys(var.kubeadm), local.kubeadm_fields)) == 0
+    error_message = "kubeadm: unknown ${join(", ", setsubtract(keys(var.kubeadm), local.kubeadm_fields))}; it has ${join(", ", local.kubeadm_fields)}."
   }
 }
 

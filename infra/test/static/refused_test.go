@@ -2,8 +2,13 @@ package static
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/infra/test/terraform"
 )
@@ -114,4 +119,73 @@ func TestRootsRefuse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// misspelt are fields that nothing knows, of variables whose every field has a default. Terraform drops such a field when it makes the object that a
+// module wants, so that a plan looked as if it had been obeyed.
+var misspelt = object{
+	"preparation": object{"governer": "performance", "Smt": "off", "turbo": "off"},
+	"ssh":         object{"wait_second": 5},
+	"kubeadm":     object{"drain": 5},
+}
+
+func TestMisspeltFieldsAreRefused(t *testing.T) {
+	for _, root := range []string{"bare-metal", "cloudlab", "libvirt", "openstack"} {
+		d := terraform.Copy(t, root)
+		t.Run(root, func(t *testing.T) {
+			d.Init(t)
+			// Of libvirt and OpenStack nobody answers, which is an error, too: the sentences are what is wanted.
+			out, err := d.Run(t, append([]string{"plan", "-no-color"}, append(example(t, root), d.Variables(t, misspelt))...)...)
+			message := terraform.Message(out)
+			for _, want := range []string{
+				"preparation: unknown Smt, governer; it has smt, turbo, governor, huge_pages, nofile, swap, time_sync, ntp_servers, kernel_modules, strict, software,",
+				"ssh: unknown wait_second; it has known_hosts_file, proxy_jump, wait_seconds, dead_seconds.",
+				"kubeadm: unknown drain; it has kubelet_configuration, kube_proxy_configuration, ignore_preflight_errors, drain_seconds.",
+			} {
+				if err == nil || !strings.Contains(message, want) {
+					t.Errorf("error %v, want one with %q:\n%s", err, want, out)
+				}
+			}
+		})
+	}
+}
+
+// The roots know the fields that the module takes: what it learns they must learn, too.
+func TestRootsKnowTheModulesFields(t *testing.T) {
+	for variable, list := range map[string]string{"preparation": "preparation_fields", "ssh": "ssh_fields"} {
+		want := fieldsOf(t, "modules/ssh-nodes", variable)
+		for _, root := range []string{"bare-metal", "cloudlab", "libvirt", "openstack"} {
+			text, err := os.ReadFile(filepath.Join(terraform.Infra(t), root, "variables.tf"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			if m := regexp.MustCompile(`(?s)\n  ` + list + ` += \[(.*?)\]`).FindSubmatch(text); m != nil {
+				for _, f := range regexp.MustCompile(`"(\w+)"`).FindAllSubmatch(m[1], -1) {
+					got = append(got, string(f[1]))
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("infra/%s: local.%s is not what modules/ssh-nodes takes (-module +root):\n%s", root, list, diff)
+			}
+		}
+	}
+}
+
+// fieldsOf are the names of the fields of an object that a module takes, in their order.
+func fieldsOf(t *testing.T, module, variable string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(terraform.Infra(t), module, "variables.tf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?s)\nvariable "` + variable + `" \{\n.*?\n  type = object\(\{\n(.*?)\n  \}\)`).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("no variable %s with an object in infra/%s/variables.tf", variable, module)
+	}
+	var fields []string
+	for _, f := range regexp.MustCompile(`(?m)^    (\w+) +=`).FindAllSubmatch(m[1], -1) {
+		fields = append(fields, string(f[1]))
+	}
+	return fields
 }

@@ -163,16 +163,22 @@ func TestPlanOfExamples(t *testing.T) {
 				}
 				return
 			}
-			args := []string{"plan", "-no-color", "-var-file=example.tfvars"}
-			if root == "cloudlab" {
-				args = append(args, "-var-file="+cloudlabHosts(t))
-			}
-			out := d.Must(t, args...)
+			out := d.Must(t, append([]string{"plan", "-no-color"}, example(t, root)...)...)
 			if !regexp.MustCompile(`Plan: [1-9]\d* to add, 0 to change, 0 to destroy`).MatchString(out) {
 				t.Errorf("the plan of an empty state:\n%s", out)
 			}
 		})
 	}
+}
+
+// example are the arguments that give a root its example.
+func example(t *testing.T, root string) []string {
+	t.Helper()
+	args := []string{"-var-file=example.tfvars"}
+	if root == "cloudlab" {
+		args = append(args, "-var-file="+cloudlabHosts(t))
+	}
+	return args
 }
 
 // cloudlabHosts is what kubectl assay hosts writes, kept as a golden file by that command's tests.

@@ -14,14 +14,14 @@ func (a *Agent) changeLinks(ctx context.Context, action timeline.Action, instant
 		return record, err
 	}
 	began := launcher.Monotonic()
-	err = a.links.change(func(worse map[string][]timeline.LinkChange) {
+	taken, err := a.links.change(func(worse map[string][]timeline.LinkChange) {
 		if action.Kind == timeline.Degrade {
 			worse[action.ID] = action.Links
 		} else {
 			delete(worse, action.Ends)
 		}
 	})
-	return recordAt(action, instant, began, launcher.Monotonic()), err
+	return recordAt(action, instant, began, taken), err
 }
 
 // worseNow returns what faults add to the links at this instant, for an agent that comes after another: what that one has recorded, and what was due.

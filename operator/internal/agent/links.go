@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/network"
 	"assay.dev/assay/operator/internal/protocol"
@@ -40,15 +41,22 @@ func (l *links) shaped() bool {
 	return l.shaper != nil
 }
 
-// change makes links worse, or better again, and returns when that holds.
-func (l *links) change(change func(worse map[string][]timeline.LinkChange)) error {
+// change makes links worse, or better again, and proves it by reading back. It returns the instant since which that holds.
+func (l *links) change(change func(worse map[string][]timeline.LinkChange)) (taken int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shaper == nil {
-		return errors.New("the pod's links are not shaped, so that they cannot be changed")
+		return 0, errors.New("the pod's links are not shaped, so that they cannot be changed")
 	}
 	change(l.worse)
-	return l.shaper.Apply(l.table())
+	if err := l.shaper.Apply(l.table()); err != nil {
+		return 0, err
+	}
+	taken = launcher.Monotonic() // to read back takes its time, and changes nothing
+	if different := l.different(); different != "" {
+		return 0, errors.New(different)
+	}
+	return taken, nil
 }
 
 // check reads back what holds and returns in words how it differs from what should.
@@ -58,6 +66,11 @@ func (l *links) check() string {
 	if l.shaper == nil {
 		return ""
 	}
+	return l.different()
+}
+
+// different is check, of links that are shaped. The caller holds l.mu.
+func (l *links) different() string {
 	got, err := l.shaper.Read()
 	if err != nil {
 		return fmt.Sprintf("the links cannot be read back: %v", err)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"assay.dev/assay/operator/internal/stalltest"
 )
 
 // sleeper is a process in a group of its own, which nobody but an alarm ends before the test does.
@@ -27,32 +29,53 @@ func sleeper(t *testing.T) *exec.Cmd {
 		_ = cmd.Process.Kill() // most have been killed
 		_ = cmd.Wait()
 	})
+	for deadline := time.Now().Add(patience); !slices.Equal(states(cmd.Process.Pid), []string{"S"}); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the process does not fall asleep: its state is %v", states(cmd.Process.Pid))
+		}
+	}
 	return cmd
 }
 
 func openAlarm(t *testing.T) *alarm {
 	t.Helper()
-	if err := rehearse(); err != nil {
-		t.Fatalf("alarms do not work on this kernel: %v", err)
-	}
-	a, err := newAlarm()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := anAlarm(t)
 	t.Cleanup(a.close)
 	return a
+}
+
+// anAlarm is closed by the test.
+func anAlarm(t *testing.T) *alarm {
+	t.Helper()
+	var err error
+	for range 10 { // each has to run within milliseconds
+		var a *alarm
+		if err = rehearse(); err != nil {
+			continue
+		}
+		if a, err = newAlarm(); err == nil {
+			return a
+		}
+	}
+	t.Fatalf("alarms do not work on this kernel: %v", err)
+	return nil
 }
 
 func TestAnAlarmSignalsAtItsInstantAndSaysWhen(t *testing.T) {
 	const shots = 15
 	var off []time.Duration
-	for range shots {
+	for tries := 0; len(off) < shots; tries++ {
 		a, victim := openAlarm(t), sleeper(t)
 		instant := Monotonic() + int64(60*time.Millisecond)
-		if err := a.set(instant, victim.Process.Pid, unix.SIGKILL); err != nil {
+		err := a.set(instant, victim.Process.Pid, unix.SIGKILL)
+		at := a.struck()
+		if Monotonic() > instant-int64(alarmMargin) && tries < 10*shots {
+			continue // this thread did not run in time to set it, or to look before its instant
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		if at := a.struck(); at != 0 {
+		if at != 0 {
 			t.Fatalf("it says that it struck, %v before its instant", time.Duration(instant-at))
 		}
 		var exit *exec.ExitError
@@ -60,7 +83,7 @@ func TestAnAlarmSignalsAtItsInstantAndSaysWhen(t *testing.T) {
 			t.Fatalf("the process ended with %v, want SIGKILL", err)
 		}
 		died := Monotonic()
-		at := a.struck()
+		at = a.struck()
 		if at == 0 || at > died {
 			t.Fatalf("the process was reaped at %d, and the alarm says that it struck at %d", died, at)
 		}
@@ -86,27 +109,23 @@ func TestAnAlarmThatIsTakenBackSignalsNobody(t *testing.T) {
 		"closed": (*alarm).close,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := rehearse(); err != nil {
-				t.Fatal(err)
-			}
-			a, err := newAlarm()
-			if err != nil {
-				t.Fatal(err)
-			}
-			victim := sleeper(t)
-			instant := Monotonic() + int64(30*time.Millisecond)
-			if err := a.set(instant, victim.Process.Pid, unix.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			takeBack(a)
-			if err := SleepUntil(t.Context(), instant+int64(50*time.Millisecond)); err != nil {
-				t.Fatal(err)
-			}
+			var a *alarm
+			var victim *exec.Cmd
+			planned(t, func() int64 {
+				a, victim = anAlarm(t), sleeper(t)
+				instant := Monotonic() + int64(60*time.Millisecond)
+				err := a.set(instant, victim.Process.Pid, unix.SIGKILL)
+				takeBack(a)
+				if name == "disarmed" {
+					t.Cleanup(a.close)
+				}
+				if err != nil && Monotonic() < instant-int64(alarmMargin) {
+					t.Fatal(err)
+				}
+				return instant - int64(alarmMargin) // an alarm may be early
+			})
 			if got := states(victim.Process.Pid); !slices.Equal(got, []string{"S"}) {
 				t.Errorf("the process is in state %v, want it asleep", got)
-			}
-			if name == "disarmed" {
-				a.close()
 			}
 		})
 	}
@@ -143,13 +162,15 @@ func TestAlarmsResetNoConnection(t *testing.T) {
 		t.Skipf("cannot set the loopback interface up: %v: %s", err, out)
 	}
 	for _, struck := range []bool{true, false} {
-		a, err := newAlarm()
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := anAlarm(t)
 		instant := Monotonic() + int64(30*time.Millisecond)
-		if err := a.set(instant, 0, 0); err != nil {
-			t.Fatal(err)
+		for err := a.set(instant, 0, 0); err != nil; err = a.set(instant, 0, 0) {
+			if Monotonic() < instant-int64(alarmMargin) {
+				t.Fatal(err)
+			}
+			a.close() // this thread did not run in time
+			a = anAlarm(t)
+			instant = Monotonic() + int64(30*time.Millisecond)
 		}
 		if !struck {
 			a.close()
@@ -170,91 +191,111 @@ func TestAlarmsResetNoConnection(t *testing.T) {
 func TestAKillDoesNotNeedTheLauncherAtItsInstant(t *testing.T) {
 	for name, first := range map[string]bool{"as process 1 of a container": true, "as a reaper among other processes": false} {
 		t.Run(name, func(t *testing.T) {
-			b := newBox(t, boxOptions{first: first})
-			b.start("exec sleep 1000")
-			victim := b.child()
-			at := Monotonic() + int64(time.Second)
-			b.client.Permit(at)
-			done := b.send(Request{Kill: &Kill{ID: "k", AtMonotonicNanos: at, AwaitPermit: true}})
-			b.stopAround(at, func() {
-				if got := states(victim); !slices.Equal(got, []string{"Z"}) {
-					t.Errorf("while the launcher is stopped, the process is in state %v after the instant, want it dead", got)
-				}
-			})
-			result := (<-done).Kill
-			if result == nil || result.Error != "" {
-				t.Fatalf("the kill: %+v", result)
-			}
-			checkStruck(t, at, result.KilledAt)
-			if result.ConfirmedAt != result.KilledAt || result.ReapedAt < at+int64(stopped) {
-				t.Errorf("%+v, want it confirmed when it was killed, and reaped when the launcher went on, %d", result, at+int64(stopped))
-			}
-			if state := b.state(); state.Process != Held || state.ExitCode != 137 || !state.Asked {
-				t.Errorf("the process is %+v, want it Held with 137", state)
-			}
+			stalltest.Try(t, shortStall, func() error { return killWithoutItsLauncher(t, first) })
 		})
 	}
 }
 
-func TestAKillIsConfirmedForProcessesOutsideOfTheGroup(t *testing.T) {
-	b := newBox(t, boxOptions{first: true})
-	b.start("setsid sleep 1000 & touch $DIR/grown; exec sleep 1000")
-	b.awaitFile("grown")
+func killWithoutItsLauncher(t *testing.T, first bool) error {
+	t.Helper()
+	b := newBox(t, boxOptions{first: first})
+	b.start("exec sleep 1000")
+	victim := b.child()
 	at := Monotonic() + int64(time.Second)
-	done := b.send(Request{Kill: &Kill{ID: "k", AtMonotonicNanos: at}})
-	b.stopAround(at, func() {})
+	b.client.Permit(at)
+	done := b.send(Request{Kill: &Kill{ID: "k", AtMonotonicNanos: at, AwaitPermit: true}})
+	var wrong error
+	b.stopAround(at, func() {
+		if got := states(victim); !slices.Equal(got, []string{"Z"}) {
+			wrong = fmt.Errorf("while the launcher is stopped, the process is in state %v after the instant, want it dead", got)
+		}
+	})
 	result := (<-done).Kill
 	if result == nil || result.Error != "" {
 		t.Fatalf("the kill: %+v", result)
 	}
-	checkStruck(t, at, result.KilledAt)
-	if result.ConfirmedAt < at+int64(stopped) {
-		t.Errorf("confirmed %v after the instant, though one process was not in the group and the launcher was stopped for %v",
-			time.Duration(result.ConfirmedAt-at), stopped)
+	if state := b.state(); state.Process != Held || state.ExitCode != 137 || !state.Asked {
+		t.Errorf("the process is %+v, want it Held with 137", state)
 	}
+	if result.ConfirmedAt != result.KilledAt || result.ReapedAt < at+int64(stopped) {
+		wrong = errors.Join(wrong, fmt.Errorf("%+v, want it confirmed when it was killed, and reaped when the launcher went on, %d", result, at+int64(stopped)))
+	}
+	return errors.Join(wrong, checkStruck(at, result.KilledAt))
+}
+
+func TestAKillIsConfirmedForProcessesOutsideOfTheGroup(t *testing.T) {
+	stalltest.Try(t, shortStall, func() error {
+		b := newBox(t, boxOptions{first: true})
+		b.start("setsid sleep 1000 & touch $DIR/grown; exec sleep 1000")
+		b.awaitFile("grown")
+		at := Monotonic() + int64(time.Second)
+		done := b.send(Request{Kill: &Kill{ID: "k", AtMonotonicNanos: at}})
+		b.stopAround(at, func() {})
+		result := (<-done).Kill
+		if result == nil || result.Error != "" {
+			t.Fatalf("the kill: %+v", result)
+		}
+		var wrong error
+		if result.ConfirmedAt < at+int64(stopped) {
+			wrong = fmt.Errorf("confirmed %v after the instant, though one process was not in the group and the launcher was stopped for %v",
+				time.Duration(result.ConfirmedAt-at), stopped)
+		}
+		return errors.Join(wrong, checkStruck(at, result.KilledAt))
+	})
 }
 
 func TestAPauseDoesNotNeedTheLauncherAtItsInstant(t *testing.T) {
-	b := newBox(t, boxOptions{first: true})
-	b.start("exec sleep 1000")
-	victim := b.child()
-	at := Monotonic() + int64(time.Second)
-	done := b.send(Request{Pause: &Pause{ID: "p", AtMonotonicNanos: at}})
-	b.stopAround(at, func() {
-		if got := states(victim); !slices.Equal(got, []string{"T"}) {
-			t.Errorf("while the launcher is stopped, the process is in state %v after the instant, want it stopped", got)
+	stalltest.Try(t, shortStall, func() error {
+		b := newBox(t, boxOptions{first: true})
+		b.start("exec sleep 1000")
+		victim := b.child()
+		at := Monotonic() + int64(time.Second)
+		done := b.send(Request{Pause: &Pause{ID: "p", AtMonotonicNanos: at}})
+		var wrong error
+		b.stopAround(at, func() {
+			if got := states(victim); !slices.Equal(got, []string{"T"}) {
+				wrong = fmt.Errorf("while the launcher is stopped, the process is in state %v after the instant, want it stopped", got)
+			}
+		})
+		result := (<-done).Pause
+		if result == nil || result.Error != "" {
+			t.Fatalf("the pause: %+v", result)
 		}
+		b.call(Request{Resume: &Resume{ID: "r", Pause: "p"}})
+		if got := states(victim); slices.Contains(got, "T") {
+			t.Errorf("after the end the process is in state %v", got)
+		}
+		return errors.Join(wrong, checkStruck(at, result.SignalledAt))
 	})
-	result := (<-done).Pause
-	if result == nil || result.Error != "" {
-		t.Fatalf("the pause: %+v", result)
-	}
-	checkStruck(t, at, result.SignalledAt)
-	b.call(Request{Resume: &Resume{ID: "r", Pause: "p"}})
-	if got := states(victim); slices.Contains(got, "T") {
-		t.Errorf("after the end the process is in state %v", got)
-	}
 }
 
 func TestAPauseThatIsCalledOffStopsNobody(t *testing.T) {
-	b := newBox(t, boxOptions{first: true})
-	b.start(`trap 'exit 3' TERM; while :; do sleep 0.01; done`)
-	at := Monotonic() + int64(600*time.Millisecond)
-	done := b.send(Request{Pause: &Pause{ID: "p", AtMonotonicNanos: at}})
-	if err := SleepUntil(t.Context(), at-int64(alarmLead)/2); err != nil { // the alarm is set
-		t.Fatal(err)
-	}
-	b.call(Request{Stop: &Stop{Signal: "SIGTERM", Grace: 10 * time.Second}})
-	if result := (<-done).Pause; result == nil || result.Error != errCalledOff.Error() {
-		t.Errorf("the pause: %+v, want it called off", result)
-	}
-	if state := b.state(); state.ExitCode != 3 {
-		t.Errorf("the process ended with %d, want the 3 of its own", state.ExitCode)
-	}
+	stalltest.Try(t, shortStall, func() error {
+		b := newBox(t, boxOptions{first: true})
+		b.start(`trap 'exit 3' TERM; touch $DIR/grown; while :; do sleep 0.01; done`)
+		b.awaitFile("grown")
+		at := Monotonic() + int64(600*time.Millisecond)
+		done := b.send(Request{Pause: &Pause{ID: "p", AtMonotonicNanos: at}})
+		if err := SleepUntil(t.Context(), at-int64(alarmLead)/2); err != nil { // the alarm is set
+			t.Fatal(err)
+		}
+		b.call(Request{Stop: &Stop{Signal: "SIGTERM", Grace: patience}})
+		if state := b.state(); state.ExitCode != 3 {
+			t.Errorf("the process ended with %d, want the 3 of its own", state.ExitCode)
+		}
+		if result := (<-done).Pause; result == nil || result.Error != errCalledOff.Error() {
+			return fmt.Errorf("the pause: %+v, want it called off", result)
+		}
+		return nil
+	})
 }
 
-// stopped is how long after the instant a launcher stays stopped.
-const stopped = 100 * time.Millisecond
+const (
+	// stopped is how long after the instant a launcher stays stopped.
+	stopped = 100 * time.Millisecond
+	// shortStall may keep a launcher from setting its alarm in half the time that there is for it, or the test from stopping it before the instant.
+	shortStall = 20 * time.Millisecond
+)
 
 // stopAround stops the launcher shortly before the instant, and lets it go on afterwards; look is called in between, after the instant.
 func (b *box) stopAround(instant int64, look func()) {
@@ -274,11 +315,11 @@ func (b *box) stopAround(instant int64, look func()) {
 	}
 }
 
-func checkStruck(t *testing.T, instant, struck int64) {
-	t.Helper()
+func checkStruck(instant, struck int64) error {
 	if off := time.Duration(struck - instant); off < -rehearsalEarly || off >= stopped {
-		t.Errorf("signalled %v after the instant, want it at the instant, when the launcher was stopped", off)
+		return fmt.Errorf("signalled %v after the instant, want it at the instant, when the launcher was stopped", off)
 	}
+	return nil
 }
 
 // send sends a request and returns at once.
@@ -297,7 +338,7 @@ func (b *box) send(r Request) <-chan Response {
 // child is the process ID, out here, of the launcher's only process.
 func (b *box) child() int {
 	b.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		if found := descendants(b.cmd.Process.Pid); len(found) == 1 {
 			return found[0]

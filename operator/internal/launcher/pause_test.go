@@ -167,7 +167,7 @@ func TestAStopReachesAPausedProcess(t *testing.T) {
 		response, _ := b.client.Call(t.Context(), Request{Pause: &Pause{ID: "later", AtMonotonicNanos: Monotonic() + int64(time.Hour)}})
 		later <- response
 	}()
-	b.call(Request{Stop: &Stop{Signal: "SIGTERM", Grace: 8 * time.Second}})
+	b.call(Request{Stop: &Stop{Signal: "SIGTERM", Grace: patience}})
 	if state := b.state(); state.ExitCode != 3 || state.Paused {
 		t.Errorf("after the stop the state is %+v, want the exit code 3 of a process that was asked", state)
 	}
@@ -243,9 +243,9 @@ func TestAChildHasStoppedWhenAllOfItHas(t *testing.T) {
 		if err := child.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); childStopped(pid) != want; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(patience); childStopped(pid) != want; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("10 s after signal %d it is said to be stopped: %v, want %v; its state is %v", signal, childStopped(pid), want, states(pid))
+				t.Fatalf("long after signal %d it is said to be stopped: %v, want %v; its state is %v", signal, childStopped(pid), want, states(pid))
 			}
 		}
 		if got := states(pid); (got[0] == "T") != want {
@@ -273,7 +273,7 @@ func TestAProcessIsHaltedWhenAThreadOfItHasStopped(t *testing.T) {
 		if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); !slices.Contains(states(stopped), "T"); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(patience); !slices.Contains(states(stopped), "T"); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("process %d does not stop: %v", stopped, states(stopped))
 			}

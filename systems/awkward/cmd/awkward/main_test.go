@@ -56,14 +56,13 @@ func start(t *testing.T, args ...string) *process {
 func (p *process) says(t *testing.T, text string) {
 	t.Helper()
 	var got []byte
-	for range 2000 {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		got, _ = os.ReadFile(p.file.Name())
 		if strings.Contains(string(got), text) {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("%v did not say %q within 20 s, but:\n%s", p.Args[1:], text, got)
+	t.Fatalf("%v did not say %q within a minute, but:\n%s", p.Args[1:], text, got)
 }
 
 // end sends the signal and returns the exit code, or -1 for a process that died of it.
@@ -107,25 +106,21 @@ func TestProcesses(t *testing.T) {
 		s.says(t, "Ready to process operations")
 	}
 
-	client := start(t, "client", "--config", config, "--keys", dir, "--duration=0.5", "--warmup=0.1")
-	client.says(t, "Finished cooldown period")
-	if code := client.end(t, syscall.SIGTERM); code != 139 {
-		t.Errorf("SIGTERM after its end: exit code %d, want 139", code)
-	}
-	if n := strings.Count(client.out.String(), "rw,"); n < 2 {
-		t.Errorf("the client printed %d lines", n)
-	}
-
-	for signal, want := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGKILL: -1} {
-		stress := start(t, "stress", "--config", config, "--keys", dir, "--print_time=50ms")
-		time.Sleep(300 * time.Millisecond)
-		if code := stress.end(t, signal); code != want {
-			t.Errorf("%v to stress: exit code %d, want %d", signal, code, want)
+	var printed int
+	for _, seconds := range []string{"0.5", "4", "20"} { // a busy machine may hold it up for most of the first
+		client := start(t, "client", "--config", config, "--keys", dir, "--duration="+seconds, "--warmup=0.1")
+		client.says(t, "Finished cooldown period")
+		if code := client.end(t, syscall.SIGTERM); code != 139 {
+			t.Errorf("SIGTERM after its end: exit code %d, want 139", code)
 		}
-		if printed := strings.Contains(stress.out.String(), "rw,"); printed != (signal == syscall.SIGTERM) {
-			t.Errorf("%v to stress: it printed: %v", signal, printed)
+		if printed = strings.Count(client.out.String(), "rw,"); printed >= 2 {
+			break
 		}
 	}
+	if printed < 2 {
+		t.Errorf("the client printed %d lines", printed)
+	}
+	stress(t, "--config", config, "--keys", dir, "--print_time=50ms")
 
 	if code := servers[0].end(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("SIGTERM to a server: exit code %d, want 0", code)
@@ -135,5 +130,30 @@ func TestProcesses(t *testing.T) {
 		t.Error(err)
 	} else if err := json.Unmarshal(text, &written); err != nil || written.Served == 0 {
 		t.Errorf("statistics %s: %v", text, err)
+	}
+}
+
+// stress is ended at work: politely it prints what it did, and not otherwise.
+func stress(t *testing.T, flags ...string) {
+	t.Helper()
+	run := func(works time.Duration, signal syscall.Signal) (code int, printed bool) {
+		p := start(t, append([]string{"stress"}, flags...)...)
+		time.Sleep(works)
+		code = p.end(t, signal)
+		return code, strings.Contains(p.out.String(), "rw,")
+	}
+	var code int
+	var printed bool
+	for _, works := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 15 * time.Second} { // a busy machine takes long to start it
+		if code, printed = run(works, syscall.SIGTERM); code == 143 && printed {
+			break
+		}
+		t.Logf("SIGTERM to stress after %v: exit code %d, it printed: %v", works, code, printed)
+	}
+	if code != 143 || !printed {
+		t.Errorf("SIGTERM to stress: exit code %d, want 143; it printed: %v", code, printed)
+	}
+	if code, printed := run(300*time.Millisecond, syscall.SIGKILL); code != -1 || printed {
+		t.Errorf("SIGKILL to stress: exit code %d, want that it died of it; it printed: %v", code, printed)
 	}
 }

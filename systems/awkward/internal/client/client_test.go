@@ -129,13 +129,24 @@ func (c *cluster) ready(t *testing.T) {
 
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
-	for range 1000 {
-		if ok() {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("did not happen within a minute")
+		}
+	}
+}
+
+// longer makes a trial that takes so long, and again with more time when there was too little: a busy machine may hold everything up for seconds.
+func longer(t *testing.T, trial func(long time.Duration) error) {
+	t.Helper()
+	var err error
+	for _, long := range []time.Duration{600 * time.Millisecond, 4 * time.Second, 20 * time.Second} {
+		if err = trial(long); err == nil {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		t.Logf("with %v: %v", long, err)
 	}
-	t.Fatal("did not happen within 10 s")
+	t.Error(err)
 }
 
 func (c *cluster) stats(t *testing.T, i int) server.Stats {
@@ -177,6 +188,11 @@ func lines(t *testing.T, report string) int {
 }
 
 func TestRunPrintsAtTheEndAndHangs(t *testing.T) {
+	longer(t, func(long time.Duration) error { return printsAndHangs(t, long) })
+}
+
+func printsAndHangs(t *testing.T, long time.Duration) error {
+	t.Helper()
 	c := newCluster(t, 4, 1)
 	c.start(t)
 	c.ready(t)
@@ -184,8 +200,10 @@ func TestRunPrintsAtTheEndAndHangs(t *testing.T) {
 	ctx, sigterm := context.WithCancel(context.Background())
 	defer sigterm()
 	exited := make(chan int, 1)
+	o := c.clients(out, errs)
+	o.Duration = long
 	go func() {
-		code, err := client.Run(ctx, c.clients(out, errs))
+		code, err := client.Run(ctx, o)
 		if err != nil {
 			t.Error(err)
 		}
@@ -198,8 +216,8 @@ func TestRunPrintsAtTheEndAndHangs(t *testing.T) {
 	if _, err := fmt.Sscanf(errs.String(), "committed %d, printed %d", &committed, &printed); err != nil {
 		t.Fatalf("stderr %q: %v", errs.String(), err)
 	}
-	if reported == 0 || reported != printed || committed <= printed {
-		t.Errorf("%d lines for printed %d of committed %d; want the same, fewer than all", reported, printed, committed)
+	if reported != printed {
+		t.Errorf("%d lines for printed %d; want the same", reported, printed)
 	}
 	select {
 	case code := <-exited:
@@ -217,10 +235,17 @@ func TestRunPrintsAtTheEndAndHangs(t *testing.T) {
 	for i := range c.servers {
 		s := c.stats(t, i)
 		// Every replica gets every operation; those cut off at the end count at some replicas only.
-		if s.Served < uint64(committed)-2 || s.Served > uint64(committed)+2 || s.Early != 0 {
+		if s.Served > uint64(committed)+2 || s.Early != 0 {
 			t.Errorf("replica %d served %d (%d early), want about the %d committed", i, s.Served, s.Early, committed)
 		}
+		if s.Served+2 < uint64(committed) {
+			return fmt.Errorf("replica %d served %d, want about the %d committed", i, s.Served, committed)
+		}
 	}
+	if reported == 0 || committed <= printed {
+		return fmt.Errorf("%d lines of committed %d; want fewer than all", reported, committed)
+	}
+	return nil
 }
 
 func TestRunLosesItsResultsOnSIGTERM(t *testing.T) {
@@ -230,13 +255,20 @@ func TestRunLosesItsResultsOnSIGTERM(t *testing.T) {
 	out, errs := &buffer{}, &buffer{}
 	ctx, sigterm := context.WithTimeout(context.Background(), 400*time.Millisecond)
 	defer sigterm()
-	code, err := client.Run(ctx, c.clients(out, errs))
+	o := c.clients(out, errs)
+	o.Duration = time.Hour
+	code, err := client.Run(ctx, o)
 	if err != nil || code != client.CrashCode || out.String() != client.Rubbish {
 		t.Errorf("code %d, error %v, stdout %q; want %d and nothing but rubbish", code, err, out.String(), client.CrashCode)
 	}
 }
 
 func TestStressPrintsOnSIGTERM(t *testing.T) {
+	longer(t, func(long time.Duration) error { return printsOnSIGTERM(t, long) })
+}
+
+func printsOnSIGTERM(t *testing.T, long time.Duration) error {
+	t.Helper()
 	c := newCluster(t, 4, 1)
 	c.start(t)
 	c.ready(t)
@@ -250,7 +282,7 @@ func TestStressPrintsOnSIGTERM(t *testing.T) {
 		}
 		exited <- code
 	}()
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(long / 2)
 	if out.String() != "" {
 		t.Errorf("printed %q before it was asked to end", out.String())
 	}
@@ -259,31 +291,36 @@ func TestStressPrintsOnSIGTERM(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, client.TerminatedCode)
 	}
 	if n := lines(t, out.String()); n == 0 {
-		t.Error("printed no operation")
+		return errors.New("printed no operation")
 	}
+	return nil
 }
 
 func TestQuorumDoesWithoutASilentReplica(t *testing.T) {
-	c := newCluster(t, 4, 1)
-	c.start(t)
-	c.ready(t)
-	out, errs := &buffer{}, &buffer{}
-	o := c.clients(out, errs)
-	ctx, sigterm := context.WithCancel(context.Background())
-	defer sigterm()
-	go func() { _, _ = client.Run(ctx, o) }()
-	time.Sleep(100 * time.Millisecond)
-	c.stop[3]() // in the warm-up, which is not reported
-	eventually(t, func() bool { return strings.Contains(errs.String(), client.EndLine) })
-	if n := lines(t, out.String()); n == 0 {
-		t.Error("no operation committed with 3 of 4 replicas")
-	}
+	longer(t, func(long time.Duration) error {
+		c := newCluster(t, 4, 1)
+		c.start(t)
+		c.ready(t)
+		out, errs := &buffer{}, &buffer{}
+		o := c.clients(out, errs)
+		o.Duration = long
+		ctx, sigterm := context.WithCancel(context.Background())
+		defer sigterm()
+		go func() { _, _ = client.Run(ctx, o) }()
+		time.Sleep(100 * time.Millisecond)
+		c.stop[3]() // in the warm-up, which is not reported
+		eventually(t, func() bool { return strings.Contains(errs.String(), client.EndLine) })
+		if n := lines(t, out.String()); n == 0 {
+			return errors.New("no operation committed with 3 of 4 replicas")
+		}
+		return nil
+	})
 }
 
 func TestTooEarly(t *testing.T) {
 	c := newCluster(t, 4, 1)
 	for i := range c.servers {
-		c.servers[i].Load = 5 * time.Second
+		c.servers[i].Load = time.Hour // until the end of the test
 	}
 	c.start(t)
 	for i := range c.stderr {
@@ -332,7 +369,7 @@ func TestServerRefusesAPeerThatIsAnother(t *testing.T) {
 			t.Errorf("error = %v, want one that says who is not replica 1", err)
 		}
 		c.ended[0] <- nil // for end
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("replica 0 did not give up")
 	}
 }

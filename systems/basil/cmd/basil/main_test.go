@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,13 +43,12 @@ func cluster(t *testing.T) (replicas []*exec.Cmd, flags []string) {
 		t.Fatalf("keygen: %v: %s", err, out)
 	}
 	var addresses []string
-	for range 6 {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
+	for _, address := range freeAddresses(t, 6) {
+		_, port, err := net.SplitHostPort(address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		addresses = append(addresses, fmt.Sprintf(`{"host":"localhost","port":%d}`, ln.Addr().(*net.TCPAddr).Port))
-		ln.Close()
+		addresses = append(addresses, fmt.Sprintf(`{"host":"localhost","port":%s}`, port))
 	}
 	config := filepath.Join(dir, "cluster.json")
 	content := fmt.Sprintf(`{"f":1,"shards":[{"replicas":[%s]}]}`, strings.Join(addresses, ","))
@@ -125,12 +125,18 @@ func TestProcesses(t *testing.T) {
 	if err := d.Wait(); err != nil {
 		t.Errorf("driver: %v", err)
 	}
+	var took []time.Duration
 	for i, c := range replicas[:5] {
 		begun := time.Now()
 		c.Process.Signal(syscall.SIGTERM)
-		if err := c.Wait(); err != nil || time.Since(begun) > time.Second {
-			t.Errorf("replica %d: %v after %v", i, err, time.Since(begun))
+		if err := c.Wait(); err != nil {
+			t.Errorf("replica %d: %v", i, err)
 		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	if took[2] > time.Second { // the machine may stand still for once
+		t.Errorf("replicas took %v to end; want most within a second", took)
 	}
 }
 

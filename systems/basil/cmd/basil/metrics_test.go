@@ -13,22 +13,30 @@ import (
 	"time"
 )
 
-func freeAddress(t *testing.T) (address string, port int) {
+// freeAddresses are addresses on loopback where nobody listened a moment ago, no two the same.
+func freeAddresses(t *testing.T, n int) (all []string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range n {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close() // all at the end, so that no port is given twice
+		all = append(all, ln.Addr().String())
 	}
-	defer ln.Close()
-	return ln.Addr().String(), ln.Addr().(*net.TCPAddr).Port
+	return all
 }
 
 // A replica tells Prometheus what it does, and what its process uses.
 func TestMetrics(t *testing.T) {
-	_, port := freeAddress(t)
-	metrics, _ := freeAddress(t)
+	free := freeAddresses(t, 2)
+	_, port, err := net.SplitHostPort(free[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := free[1]
 	config := filepath.Join(t.TempDir(), "cluster.json")
-	text := fmt.Sprintf(`{"f":0,"shards":[{"replicas":[{"host":"localhost","port":%d}]}]}`, port)
+	text := fmt.Sprintf(`{"f":0,"shards":[{"replicas":[{"host":"localhost","port":%s}]}]}`, port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +53,7 @@ func TestMetrics(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "basil: replica 0 ready\n" {
 		t.Fatalf("got %q, %v", line, err)
 	}
-	answer, err := (&http.Client{Timeout: 10 * time.Second}).Get("http://" + metrics + "/metrics")
+	answer, err := (&http.Client{Timeout: time.Minute}).Get("http://" + metrics + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,10 +172,17 @@ func TestTimeout(t *testing.T) {
 	s := start(t, true)
 	s.send("%s", strings.Replace(hello, `5000000`, `1000`, 1)) // shorter than the batch timeout
 	s.next()
-	begun := time.Now()
-	s.send(`{"type":"begin","id":1,"client":40,"sequence":1,"attempt":1}`)
-	if m := s.next(); m["outcome"] != "timeout" || time.Since(begun) > 3*time.Second {
-		t.Errorf("got %v after %v", m, time.Since(begun))
+	quickest := time.Hour
+	for id := range 3 { // a busy machine may hold up any of them
+		begun := time.Now()
+		s.send(`{"type":"begin","id":%d,"client":40,"sequence":%d,"attempt":1}`, id, id)
+		if m := s.next(); m["outcome"] != "timeout" {
+			t.Errorf("got %v", m)
+		}
+		quickest = min(quickest, time.Since(begun))
+	}
+	if quickest > 3*time.Second {
+		t.Errorf("the quickest of three timeouts of 1 ms came after %v", quickest)
 	}
 	s.in.Close()
 	<-s.done

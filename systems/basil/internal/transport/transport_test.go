@@ -56,7 +56,7 @@ func startClient(t *testing.T, addresses []Address, c *quorum.Checker) *ClientHo
 		Checker: c, FastPath: true, Genesis: func(wire.Key) []byte { return []byte("g") },
 	})
 	t.Cleanup(h.Close)
-	if _, err := h.WaitConnected(5 * time.Second); err != nil {
+	if _, err := h.WaitConnected(time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -81,7 +81,7 @@ func TestSilentReplicaDelaysNothingButTheFastPath(t *testing.T) {
 	h := startClient(t, addresses, checker())
 	hosts[3].Mute()
 	for i := range 10 {
-		if res := run(h, 5*time.Second); res.Outcome != client.Committed {
+		if res := run(h, time.Minute); res.Outcome != client.Committed {
 			t.Fatalf("transaction %d: %+v", i, res)
 		}
 	}
@@ -151,9 +151,19 @@ func (p *proxy) copy(to, from net.Conn, doomed *atomic.Bool) {
 
 func TestVanishedReplicaIsUsableSoonAfterItsReturn(t *testing.T) {
 	_, addresses, checker := startCluster(t, 0)
-	p, via := startProxy(t, addresses[0])
-	h := startClient(t, []Address{via}, checker())
-	if res := run(h, 5*time.Second); res.Outcome != client.Committed {
+	const trials = 3 // a busy machine may hold everything up for seconds, for once
+	for trial := 1; !usableSoon(t, addresses[0], checker()); trial++ {
+		if trial == trials {
+			t.Fatalf("not usable 2.5 s after it came back, %d times", trials)
+		}
+	}
+}
+
+func usableSoon(t *testing.T, replica Address, checker *quorum.Checker) bool {
+	t.Helper()
+	p, via := startProxy(t, replica)
+	h := startClient(t, []Address{via}, checker)
+	if res := run(h, time.Minute); res.Outcome != client.Committed {
 		t.Fatalf("before: %+v", res)
 	}
 	p.gone.Store(true)
@@ -164,10 +174,10 @@ func TestVanishedReplicaIsUsableSoonAfterItsReturn(t *testing.T) {
 	deadline := time.Now().Add(2500 * time.Millisecond)
 	for {
 		if res := run(h, 500*time.Millisecond); res.Outcome == client.Committed {
-			return
+			return true
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("not usable 2.5 s after it came back")
+			return false
 		}
 	}
 }
@@ -181,7 +191,7 @@ func TestGarbageIsNotFatal(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Fprint(c, garbage)
-		c.SetReadDeadline(time.Now().Add(3 * time.Second))
+		c.SetReadDeadline(time.Now().Add(time.Minute))
 		if garbage != "GET / HTTP/1.1\r\n\r\n" {
 			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "reset") {
 				t.Errorf("%q: the connection stays open: %v", garbage, err)
@@ -189,7 +199,7 @@ func TestGarbageIsNotFatal(t *testing.T) {
 		}
 		c.Close()
 	}
-	if res := run(h, 5*time.Second); res.Outcome != client.Committed {
+	if res := run(h, time.Minute); res.Outcome != client.Committed {
 		t.Errorf("got %+v", res)
 	}
 	_ = hosts
@@ -197,17 +207,26 @@ func TestGarbageIsNotFatal(t *testing.T) {
 
 func TestWaitConnected(t *testing.T) {
 	hosts, addresses, checker := startCluster(t, 1)
+	// Whoever is missing is waited for to the end; a busy machine may take longer to connect the others.
+	wait := func(right func(missing []int, err error) bool) (missing []int, err error) {
+		for _, patience := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 20 * time.Second} {
+			h := RunClient(addresses, client.Config{Checker: checker()})
+			t.Cleanup(h.Close)
+			if missing, err = h.WaitConnected(patience); right(missing, err) {
+				break
+			}
+		}
+		return missing, err
+	}
+	one := func(missing []int, err error) bool { return err == nil && len(missing) == 1 && missing[0] == 0 }
 	hosts[0].Close()
-	h := RunClient(addresses, client.Config{Checker: checker()})
-	t.Cleanup(h.Close)
-	if missing, err := h.WaitConnected(300 * time.Millisecond); err != nil || len(missing) != 1 || missing[0] != 0 {
+	if missing, err := wait(one); !one(missing, err) {
 		t.Errorf("one missing: got %v, %v", missing, err)
 	}
+	two := func(_ []int, err error) bool { return err != nil && strings.Contains(err.Error(), "2 of 6") }
 	hosts[1].Close()
-	h2 := RunClient(addresses, client.Config{Checker: checker()})
-	t.Cleanup(h2.Close)
-	if _, err := h2.WaitConnected(300 * time.Millisecond); err == nil || !strings.Contains(err.Error(), "2 of 6") {
-		t.Errorf("two missing: got %v", err)
+	if missing, err := wait(two); !two(missing, err) {
+		t.Errorf("two missing: got %v, %v", missing, err)
 	}
 }
 

@@ -13,8 +13,8 @@ func TestCodes(t *testing.T) {
 		code int
 		says bool
 	}{
-		"leads":          {[]string{"leads", alone, "--timeout=5s"}, 0, false},
-		"nobody follows": {[]string{"follows", alone, "--timeout=5s"}, 1, true},
+		"leads":          {[]string{"leads", alone, "--timeout=1m"}, 0, false},
+		"nobody follows": {[]string{"follows", alone, "--timeout=1m"}, 1, true},
 		"nobody listens": {[]string{"leads", "--address=127.0.0.1:1"}, 1, true},
 		"wrong address":  {[]string{"leads", "--address=host"}, 1, true},
 		"no role":        {nil, 2, true},

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/loadgen"
+	"assay.dev/assay/operator/internal/stalltest"
 )
 
 // behaviourEnv makes this test program a driver that behaves as it says.
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 // drive is a driver: it commits everything, unless its behaviour or the request's sequence say otherwise.
 func drive(behaviour string) {
 	in := bufio.NewScanner(os.Stdin)
-	ended := 0
+	ended, late := 0, int64(-1)
 	for in.Scan() {
 		var m struct {
 			Type                     string
@@ -68,10 +69,10 @@ func drive(behaviour string) {
 		case m.Type == "begin" && behaviour == "unknown id":
 			fmt.Println(`{"type":"end","id":0,"outcome":"commit"}`)
 		case m.Type == "begin" && behaviour == "late" && m.Sequence == 0:
-			go func() {
-				time.Sleep(150 * time.Millisecond)
-				fmt.Printf(`{"type":"end","id":%d,"outcome":"abort"}`+"\n", m.ID)
-			}()
+			late = m.ID
+		case m.Type == "begin" && late >= 0:
+			fmt.Printf(`{"type":"end","id":%d,"outcome":"abort"}`+"\n"+`{"type":"end","id":%d,"outcome":"commit"}`+"\n", late, m.ID)
+			late = -1
 		case m.Type == "begin" && behaviour == "twice":
 			fmt.Printf(`{"type":"end","id":%d,"outcome":"commit"}`+"\n"+`{"type":"end","id":%d,"outcome":"abort"}`+"\n", m.ID, m.ID)
 		case m.Type == "begin":
@@ -100,7 +101,7 @@ func options(t *testing.T, behaviour string, stderr *bytes.Buffer) Options {
 	}
 	t.Setenv(behaviourEnv, behaviour)
 	return Options{Command: []string{self}, Stderr: stderr, FirstClient: 10, Clients: 3, Seed: 42, Timeout: 10 * time.Second,
-		ExitTimeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler)}
+		ExitTimeout: time.Minute, Log: slog.New(slog.DiscardHandler)}
 }
 
 func start(t *testing.T, behaviour string, change func(*Options)) (*Driver, *bytes.Buffer) {
@@ -196,21 +197,26 @@ func TestDeathInTheRun(t *testing.T) {
 	}
 	for behaviour, want := range tests {
 		t.Run(behaviour, func(t *testing.T) {
-			d, _ := start(t, behaviour, nil)
-			s := open(t, d, 10)
-			var r loadgen.Result
-			for range 4 {
-				r = s.Do(loadgen.Request{Sequence: 0, Attempt: 1})
-			}
-			if r.Outcome != loadgen.Error || !strings.Contains(r.Detail, want) {
-				t.Errorf("the last request ends with %v, %q; want an error with %q", r.Outcome, r.Detail, want)
-			}
-			if err := d.Err(); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("Err() = %v, want %q", err, want)
-			}
-			if _, err := d.Close(); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("Close() error = %v, want %q", err, want)
-			}
+			// A program that is dead is to be known as such within a second of its output's end.
+			stalltest.Try(t, 100*time.Millisecond, func() error {
+				d, _ := start(t, behaviour, nil)
+				s := open(t, d, 10)
+				var r loadgen.Result
+				for range 4 {
+					r = s.Do(loadgen.Request{Sequence: 0, Attempt: 1})
+				}
+				err := d.Err()
+				_, closeErr := d.Close()
+				if r.Outcome != loadgen.Error || !strings.Contains(r.Detail, want) {
+					return fmt.Errorf("the last request ends with %v, %q; want an error with %q", r.Outcome, r.Detail, want)
+				}
+				for name, err := range map[string]error{"Err()": err, "Close()": closeErr} {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						return fmt.Errorf("%s = %w, want %q", name, err, want)
+					}
+				}
+				return nil
+			})
 		})
 	}
 }
@@ -236,8 +242,7 @@ func TestLateAnswerIsDropped(t *testing.T) {
 	if r := s.Do(loadgen.Request{Sequence: 0, Attempt: 1}); r.Outcome != loadgen.Timeout {
 		t.Fatalf("the first request ends with %v, want a timeout", r.Outcome)
 	}
-	time.Sleep(200 * time.Millisecond) // the late abort arrives
-	d.sessions[2].timeout = 10 * time.Second
+	d.sessions[2].timeout = time.Minute // the late abort arrives before the next request's answer
 	for range 5 {
 		if r := s.Do(loadgen.Request{Sequence: 4, Attempt: 1}); r.Outcome != loadgen.Commit {
 			t.Errorf("a later request ends with %v, want its own commit", r.Outcome)
@@ -274,21 +279,24 @@ func TestClose(t *testing.T) {
 	}
 	for behaviour, tc := range tests {
 		t.Run(behaviour, func(t *testing.T) {
-			d, _ := start(t, behaviour, func(o *Options) {
-				if tc.killed {
-					o.ExitTimeout = 300 * time.Millisecond
+			stalltest.Try(t, 20*time.Millisecond, func() error {
+				d, _ := start(t, behaviour, func(o *Options) {
+					if tc.killed {
+						o.ExitTimeout = 300 * time.Millisecond
+					}
+				})
+				counters, err := d.Close()
+				if killed := !d.cmd.ProcessState.Exited(); killed != tc.killed {
+					t.Errorf("the process was killed: %v, want %v (%v)", killed, tc.killed, d.cmd.ProcessState)
 				}
+				if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
+					return fmt.Errorf("Close() error = %w, want %q", err, tc.wantErr)
+				}
+				if diff := cmp.Diff(tc.wantCounters, counters); diff != "" {
+					return fmt.Errorf("counters (-want +got):\n%s", diff)
+				}
+				return nil
 			})
-			counters, err := d.Close()
-			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
-				t.Errorf("Close() error = %v, want %q", err, tc.wantErr)
-			}
-			if diff := cmp.Diff(tc.wantCounters, counters); diff != "" {
-				t.Errorf("counters (-want +got):\n%s", diff)
-			}
-			if killed := !d.cmd.ProcessState.Exited(); killed != tc.killed {
-				t.Errorf("the process was killed: %v, want %v (%v)", killed, tc.killed, d.cmd.ProcessState)
-			}
 		})
 	}
 }
@@ -309,7 +317,7 @@ func TestCloseEndsRequestsUnderWay(t *testing.T) {
 		if r.Outcome != loadgen.Error {
 			t.Errorf("the request ends with %v, want error", r.Outcome)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the request has not ended")
 	}
 }

@@ -375,6 +375,38 @@ func TestARuleRemovedByHandIsNoticed(t *testing.T) {
 	m.finish(t)
 }
 
+func TestAnAgentThatIsKilledAfterTheProof(t *testing.T) { everyBackend(t, killAfterProof) }
+
+// killAfterProof kills an agent when its links are proven and no run is agreed. A backend of the kernel goes on without it; one that holds packets in the agent has dropped some,
+// and says so: what was proven has not held all the time.
+func killAfterProof(t *testing.T, backend netem.Backend) {
+	m := newMesh(t, 2)
+	m.needs(t, backend)
+	m.prove(t, backend, delays(map[string]time.Duration{"r-0>r-1": 10 * time.Millisecond, "r-1>r-0": 20 * time.Millisecond}))
+	killed := m[0].c.await("has said who it is", func(r protocol.Report) bool { return r.Incarnation != "" }).Incarnation
+	m[0].killAgent()
+	m[0].agentProcess = m[0].enter("agent", "BACKENDS=1")
+	again := m[0].c.await("is back", func(r protocol.Report) bool { return r.Incarnation != killed && r.Network != nil && r.Network.Proven })
+	if backend == netem.NFQueue {
+		if lost := again.Network.Lost; !strings.Contains(lost, "restarted") || !strings.Contains(lost, "dropped") {
+			t.Errorf("the links of the agent that was killed are lost: %q, want that packets were dropped meanwhile", lost)
+		}
+	} else if again.Network.Lost != "" {
+		t.Errorf("the links of the agent that was killed are lost: %s; the kernel has kept them", again.Network.Lost)
+	}
+	m.run(300*time.Millisecond, 2500*time.Millisecond)
+	for _, p := range m {
+		link := p.c.await("has seen canaries", func(r protocol.Report) bool { return r.Network != nil && r.Network.Links[0].CanarySent > 0 }).Network.Links[0]
+		if link.CanaryLost != 0 || link.CanaryMin < 30*time.Millisecond {
+			t.Errorf("%s: the canary saw %+v, want none lost and none quicker than 30 ms: the links are shaped again", p.name, link)
+		}
+	}
+	if other := m[1].c.await("reports", func(protocol.Report) bool { return true }).Network; other.Lost != "" {
+		t.Errorf("the other pod has lost its links, too: %s", other.Lost)
+	}
+	m.finish(t)
+}
+
 // unshapeByHand removes what shapes the pod's links, as somebody might who enters the pod.
 func (p *meshPod) unshapeByHand() {
 	p.t.Helper()

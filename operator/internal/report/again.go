@@ -70,7 +70,7 @@ func trialsTable(e results.Experiment) table {
 	}
 	t.columns = append(t.columns, []column{
 		{"repetition", true}, {"attempt", true}, {"outcome", false}, {"throughput tx/s", true}, {"mean latency ms", true}, {"p99 ms", true}, {"aborts %", true},
-		{"throttled %", true}, {"steal %", true},
+		{"steady", false}, {"throttled %", true}, {"steal %", true},
 	}...)
 	for _, l := range e.Trials {
 		row := []string{l.Name}
@@ -79,14 +79,14 @@ func trialsTable(e results.Experiment) table {
 		}
 		row = append(row, strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), strings.TrimSuffix(l.Outcome+": "+l.Reason, ": "))
 		if l.Outcome != stats.Succeeded {
-			t.rows = append(t.rows, append(row, "-", "-", "-", "-", shareCell(l.ThrottledShare), shareCell(l.StealShare)))
+			t.rows = append(t.rows, append(row, "-", "-", "-", "-", "-", shareCell(l.ThrottledShare), shareCell(l.StealShare)))
 			continue
 		}
 		aborts := "-"
 		if attempts := l.Committed + l.Aborted; attempts > 0 {
 			aborts = fixed(100*float64(l.Aborted)/float64(attempts), 2)
 		}
-		t.rows = append(t.rows, append(row, tick3(l.Throughput), tick3(l.MeanMillis), tick3(l.P99Millis), aborts, shareCell(l.ThrottledShare), shareCell(l.StealShare)))
+		t.rows = append(t.rows, append(row, tick3(l.Throughput), tick3(l.MeanMillis), tick3(l.P99Millis), aborts, steadyCell(l.Window), shareCell(l.ThrottledShare), shareCell(l.StealShare)))
 	}
 	return t
 }

@@ -22,6 +22,7 @@ type Details struct {
 	times     []*pointTimes
 	latencies []*pointLatency
 	resources []*resourceSum
+	windows   map[string]results.WindowCheck // by trial
 	origin    originSum
 }
 
@@ -42,6 +43,7 @@ func (d *Details) Add(t results.Trial) {
 		}
 	}
 	d.addTimes(t)
+	d.addWindow(t)
 	d.addLatency(t)
 	d.addResources(t)
 	d.origin.add(t.Pods)
@@ -114,6 +116,7 @@ func least(a, b float64) float64 {
 
 // Into writes all of it into an experiment's results.
 func (d *Details) Into(e *results.Experiment) {
+	d.intoLines(e)
 	e.Networks, e.Faults, e.Series, e.Latencies, e.Resources, e.Provenance = d.networks, nil, nil, nil, nil, d.origin.provenance()
 	for _, s := range slices.SortedStableFunc(slices.Values(d.resources), func(a, b *resourceSum) int { return cmp.Compare(a.Point, b.Point) }) {
 		e.Resources = append(e.Resources, s.line())

@@ -16,7 +16,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 		Network: htmlTableOf(p.network), NetNote: p.netNote, Faults: htmlTableOf(p.faults), FaultsLegend: faultsLegend,
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
 	}
-	view.Trials, view.Again = htmlTableOf(p.trials), htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
+	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
 	view.Measured, view.Lacking, view.MeasuredLegend = htmlTableOf(p.measured), htmlTableOf(p.lacking), measurementLegend
 	view.Resources, view.ResourcesLegend = htmlTableOf(p.used), resourceLegend
 	view.Recovery, view.RecoveryNotes, view.RecoveryLegend = htmlTableOf(p.recovery), p.recNotes, recoveryLegend
@@ -70,7 +70,8 @@ type htmlView struct {
 	DistributionsNote   string
 	DistributionsLegend string
 
-	Trials htmlTable
+	Trials       htmlTable
+	TrialsLegend string
 
 	Origin  [][2]string
 	Gap     string
@@ -169,7 +170,7 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{- if .Excluded.Rows}}<h2>Trials that are in no number</h2>
 {{template "table" .Excluded}}{{end}}
 {{- if .Trials.Rows}}<h2>Every trial</h2>
-<p>In the order in which they ran. Throttled and steal: of the container and the node that had most of it, in the measurement window.</p>
+<p>{{.TrialsLegend}}</p>
 {{template "table" .Trials}}{{end}}<h2>Where this comes from</h2>
 <dl>
 {{range .Origin}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>

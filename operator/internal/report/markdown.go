@@ -77,7 +77,7 @@ func markdownSections(b *strings.Builder, p page) {
 	}
 	section("Resources", resourceLegend, p.used)
 	section("Trials that are in no number", "", p.excluded)
-	section("Every trial", "", p.trials)
+	section("Every trial", trialsLegend, p.trials)
 }
 
 func list(b *strings.Builder, lines []string) {

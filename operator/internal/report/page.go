@@ -63,7 +63,7 @@ func newPage(e results.Experiment) page {
 	if len(e.Claims) > 0 {
 		p.facts = append(p.facts, tally(e.Claims))
 	}
-	p.warnings = append(warnings(e), paperNotes(e)...)
+	p.warnings = slices.Concat(warnings(e), windowWarnings(e), paperNotes(e))
 	return p
 }
 

@@ -303,6 +303,9 @@ type TrialLine struct {
 	// Recovery from the first times of faults, at most 16. Their cautions and the throughput before are in the trial's own results.
 	Recovery  []Recovery `json:"recovery,omitempty"`
 	ConfigMap string     `json:"configMap,omitempty"`
+	// Window says whether the window was steady. Only a report has it: it is computed from the trial's timeline. Nil: the trial's own results were not read, or it
+	// does not count.
+	Window *WindowCheck `json:"window,omitempty"`
 }
 
 // Experiment is what an experiment comes to.

@@ -14,6 +14,9 @@ const (
 	mserBatches = 10
 	// DefaultTransientTolerance is how much the mean of a window may change, as a share, by leaving its transient out.
 	DefaultTransientTolerance = 0.05
+	// transientDeviations is how many standard errors the transient's mean must be away from that of the rest, for it to be more than noise. MSER chose where the
+	// transient ends so that the rest varies least, so that the usual two would be passed by noise alone.
+	transientDeviations = 4
 )
 
 // Stationarity is whether a measurement window holds a transient, such as a warm-up that was too short.
@@ -24,7 +27,7 @@ type Stationarity struct {
 	Mean, SteadyMean float64
 	// Bias is what the transient does to the mean: Mean/SteadyMean - 1.
 	Bias float64
-	// Cautions: NotStationary, when |Bias| is above the tolerance.
+	// Cautions: NotStationary, when |Bias| is above the tolerance, and not by noise alone.
 	Cautions []Caution
 }
 
@@ -35,8 +38,12 @@ type Stationarity struct {
 //
 // (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997; White, Cobb and Spratt, WSC'00). d alone is no
 // verdict, for on steady noise it is seldom 0; so the window is judged by what the transient does to the number that is reported: NotStationary when it moves
-// the mean by more than tolerance (a share; DefaultTransientTolerance is for throughput of 20 s and more). A drift over the whole window has no end that d
-// could find; it shows as a transient of half the window.
+// the mean by more than tolerance (a share), and when the means before and after d are further apart than noise explains,
+//
+//	|mean(Z_1 ... Z_d) - mean(Z_{d+1} ... Z_n)| > 4 s sqrt(1/d + 1/(n-d)),  s: standard deviation of Z_{d+1} ... Z_n
+//
+// without which a window of a few seconds with a few transactions in a bin would be called not stationary more often than not. A drift over the whole window
+// has no end that d could find; it shows as a transient of half the window.
 //
 // observations are throughput or mean latency of equal intervals of the window, in order: bins of 100 ms. Fewer than 50 say nothing, and are refused, as are
 // values that are negative or not finite, and a steady part whose mean is 0.
@@ -62,10 +69,18 @@ func CheckStationarity(observations []float64, tolerance float64) (Stationarity,
 		return Stationarity{}, fmt.Errorf("stationarity: nothing happened in the last %d observations", len(observations)-s.Transient)
 	}
 	s.Bias = s.Mean/s.SteadyMean - 1
-	if math.Abs(s.Bias) > tolerance {
+	if d := s.Transient / mserBatch; math.Abs(s.Bias) > tolerance && beyondNoise(z[:d], z[d:]) {
 		s.Cautions = append(s.Cautions, NotStationary)
 	}
 	return s, nil
+}
+
+// beyondNoise reports whether the means of the transient's batches and of the steady ones differ by more than the steady ones vary. MSER leaves half of the
+// batches at least, and a transient that moves the mean has one, so that neither is empty.
+func beyondNoise(transient, steady []float64) bool {
+	mean, deviation := stat.MeanStdDev(steady, nil)
+	before, after := float64(len(transient)), float64(len(steady))
+	return math.Abs(stat.Mean(transient, nil)-mean) > transientDeviations*deviation*math.Sqrt(1/before+1/after)
 }
 
 // truncation is how many batches MSER leaves out; of several, the least. It walks from the end, so that every d costs one step (Welford's update).

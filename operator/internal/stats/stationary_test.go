@@ -58,6 +58,35 @@ func TestCheckStationarity(t *testing.T) {
 	}
 }
 
+// Noise alone is not taken for a transient: of 1000 steady windows with so many transactions a second, which come at random (Poisson), this many are called not
+// stationary. Few transactions in a short window vary by much more than the tolerance.
+func TestSteadyNoiseIsStationary(t *testing.T) {
+	const windows = 1000
+	for _, seconds := range []int{5, 10, 20, 60} {
+		for _, rate := range []float64{5, 20, 100, 1000} {
+			rng := rand.New(rand.NewPCG(2026, 11))
+			alarms, counted := 0, 0
+			for range windows {
+				xs := make([]float64, 10*seconds)
+				for at := rng.ExpFloat64() / rate; at < float64(seconds); at += rng.ExpFloat64() / rate {
+					xs[int(10*at)]++
+				}
+				s, err := stats.CheckStationarity(xs, stats.DefaultTransientTolerance)
+				if err != nil {
+					continue // nothing at all happened
+				}
+				counted++
+				alarms += len(s.Cautions)
+			}
+			share := float64(alarms) / float64(counted)
+			t.Logf("%d s, %.0f tx/s: %.1f%%", seconds, rate, 100*share)
+			if share > 0.05 {
+				t.Errorf("%.1f%% of the steady windows of %d s with %.0f tx/s are called not stationary, want 5%% at most", 100*share, seconds, rate)
+			}
+		}
+	}
+}
+
 // step0 is level for the first bins, and 1 after.
 func step0(bins int, level float64) func(int) float64 {
 	return func(i int) float64 {

@@ -114,7 +114,7 @@ func TestBundleHoldsEverything(t *testing.T) {
 	want := []string{
 		"experiment.yaml", "systems/of-this.yaml",
 		"trials/e-0/latency.hdr.base64", "trials/e-0/timeline.csv", "trials/e-0/trial.json", "trials/e-1/latency.hdr.base64", "trials/e-1/timeline.csv", "trials/e-1/trial.json",
-		"network.csv", "plots/cdf-01-latency.png", "plots/cdf-01-latency.svg", "points.csv", "recovery.csv", "report.html", "report.md", "resources.csv", "results.json", "versions.json", "README.md",
+		"network.csv", "plots/cdf-01-latency.png", "plots/cdf-01-latency.svg", "points.csv", "recovery.csv", "report.html", "report.md", "resources.csv", "results.json", "trials.csv", "versions.json", "README.md",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

@@ -41,6 +41,7 @@ var fileForms = map[string]struct {
 	"network-csv":   {"network.csv", report.NetworkCSV},
 	"recovery-csv":  {"recovery.csv", report.RecoveryCSV},
 	"resources-csv": {"resources.csv", report.ResourceCSV},
+	"trials-csv":    {"trials.csv", report.TrialCSV},
 	"json":          {"results.json", writeJSON},
 }
 

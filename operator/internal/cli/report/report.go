@@ -55,7 +55,7 @@ func Command(s *session.Session) *cobra.Command {
 			return Run(cmd.Context(), s, o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "text (the default), markdown, html (with plots), csv (a line for each point), network-csv (a line for each pair of regions), recovery-csv (a line for each fault in each trial), resources-csv (a line for what replicas or clients used at each point), json (everything, with a line for each trial), svg or png (each plot as a file, with --output-dir); or a file whose name ends in .txt, .md, .html, .csv or .json")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "text (the default), markdown, html (with plots), csv (a line for each point), network-csv (a line for each pair of regions), recovery-csv (a line for each fault in each trial), resources-csv (a line for what replicas or clients used at each point), trials-csv (a line for each trial), json (everything, with a line for each trial), svg or png (each plot as a file, with --output-dir); or a file whose name ends in .txt, .md, .html, .csv or .json")
 	cmd.Flags().StringVar(&o.OutputDir, "output-dir", "", "a folder to write to, made if it is not there: what -o says, or without -o everything, with each plot as SVG and PNG")
 	cmd.Flags().StringVar(&o.File, "file", "", "read results from a file written with -o json, or from a bundle, instead of from the cluster")
 	return cmd
@@ -102,7 +102,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 
 // forms by their names and, with a dot, by the extensions of files.
 var forms = map[string]string{
-	"": "text", "text": "text", "markdown": "markdown", "html": "html", "csv": "csv", "network-csv": "network-csv", "recovery-csv": "recovery-csv", "resources-csv": "resources-csv", "json": "json",
+	"": "text", "text": "text", "markdown": "markdown", "html": "html", "csv": "csv", "network-csv": "network-csv", "recovery-csv": "recovery-csv", "resources-csv": "resources-csv",
+	"trials-csv": "trials-csv", "json": "json",
 	".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".json": "json",
 }
 
@@ -138,13 +139,15 @@ func writer(s *session.Session, output string) (write func(io.Writer, results.Ex
 		write = report.RecoveryCSV
 	case "resources-csv":
 		write = report.ResourceCSV
+	case "trials-csv":
+		write = report.TrialCSV
 	case "json":
 		write = writeJSON
 	default:
 		if slices.Contains(pictureForms, output) || slices.Contains(pictureForms, strings.TrimPrefix(filepath.Ext(output), ".")) {
 			return nil, "", fmt.Errorf("-o %s: a report has a file for each plot; say where they go with --output-dir, and which they are with -o svg or -o png", output)
 		}
-		return nil, "", fmt.Errorf("-o %s: choose text, markdown, html, csv, network-csv, recovery-csv, resources-csv, json, svg or png, or a file whose name ends in .txt, .md, .html, .csv or .json", output)
+		return nil, "", fmt.Errorf("-o %s: choose text, markdown, html, csv, network-csv, recovery-csv, resources-csv, trials-csv, json, svg or png, or a file whose name ends in .txt, .md, .html, .csv or .json", output)
 	}
 	return write, path, nil
 }

@@ -168,7 +168,7 @@ func plotted(t *testing.T) string {
 func TestWritesFolders(t *testing.T) {
 	const plots = "plots/curve-01-throughput.X plots/curve-02-mean-latency.X plots/curve-03-latency-against-throughput.X"
 	for output, want := range map[string]string{
-		"":    "network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " points.csv recovery.csv report.html report.md report.txt resources.csv results.json",
+		"":    "network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " points.csv recovery.csv report.html report.md report.txt resources.csv results.json trials.csv",
 		"svg": strings.ReplaceAll(plots, "X", "svg"), "png": strings.ReplaceAll(plots, "X", "png"), "markdown": "report.md",
 	} {
 		said := &bytes.Buffer{}
@@ -242,11 +242,11 @@ func TestRefuses(t *testing.T) {
 	}{
 		"no name":           {report.Options{Output: "text"}, "give the NAME of an experiment"},
 		"name and file":     {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
-		"an unknown form":   {report.Options{Output: "pdf", Name: "e"}, "-o pdf: choose text, markdown, html, csv, network-csv, recovery-csv, resources-csv, json, svg or png, or a file"},
+		"an unknown form":   {report.Options{Output: "pdf", Name: "e"}, "-o pdf: choose text, markdown, html, csv, network-csv, recovery-csv, resources-csv, trials-csv, json, svg or png, or a file"},
 		"plots on stdout":   {report.Options{Output: "svg", Name: "e"}, "-o svg: a report has a file for each plot; say where they go with --output-dir"},
 		"plots in one file": {report.Options{Output: "e.png", Name: "e"}, "-o e.png: a report has a file for each plot"},
 		"no ending":         {report.Options{Output: "out", Name: "e"}, "-o out: choose text"},
-		"file and folder":   {report.Options{Output: "r.html", OutputDir: "d", Name: "e"}, "-o r.html: with --output-dir, choose one of csv, html, json, markdown, network-csv, recovery-csv, resources-csv, text, svg, png"},
+		"file and folder":   {report.Options{Output: "r.html", OutputDir: "d", Name: "e"}, "-o r.html: with --output-dir, choose one of csv, html, json, markdown, network-csv, recovery-csv, resources-csv, text, trials-csv, svg, png"},
 		"no such file":      {report.Options{Output: "text", File: "/does/not/exist"}, "--file: read /does/not/exist"},
 	} {
 		t.Run(name, func(t *testing.T) {

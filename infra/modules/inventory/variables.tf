@@ -7,6 +7,11 @@ locals {
 
   dns_label = "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
   ipv4      = "^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])$"
+
+  # Of Kubernetes. A key's prefix may have 253 letters, which is not checked.
+  label_key   = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+  label_value = "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
+  label_rule  = "at most 63 letters, digits, -, _ and ., with a letter or digit at both ends"
 }
 
 variable "name" {
@@ -77,6 +82,14 @@ variable "hosts" {
     condition     = alltrue([for h in var.hosts : can(regex(local.dns_label, h.region)) && (h.zone == null ? true : can(regex(local.dns_label, h.zone)))])
     error_message = "hosts: region and zone of ${join(", ", [for name, h in var.hosts : name if !(can(regex(local.dns_label, h.region)) && (h.zone == null ? true : can(regex(local.dns_label, h.zone))))])} must be DNS labels: lower case letters, digits and hyphens."
   }
+  validation {
+    condition     = alltrue(flatten([for x in var.hosts : [for k, _ in x.labels : can(regex(local.label_key, k))]]))
+    error_message = "hosts: labels: ${join("; ", flatten([for name, x in var.hosts : [for k, _ in x.labels : "${name} has \"${k}\"" if !can(regex(local.label_key, k))]]))}, which is no label's key: ${local.label_rule}, and perhaps a DNS name and / before it."
+  }
+  validation {
+    condition     = alltrue(flatten([for x in var.hosts : [for v in x.labels : can(regex(local.label_value, v))]]))
+    error_message = "hosts: labels: ${join("; ", flatten([for name, x in var.hosts : [for k, v in x.labels : "${name} has ${k} = ${jsonencode(v)}" if !can(regex(local.label_value, v))]]))}, which is no label's value: ${local.label_rule}, or nothing."
+  }
 }
 
 variable "pools" {
@@ -90,6 +103,14 @@ variable "pools" {
   validation {
     condition     = alltrue([for name, _ in var.pools : can(regex(local.dns_label, name))])
     error_message = "pools: ${join(", ", [for name, _ in var.pools : "\"${name}\"" if !can(regex(local.dns_label, name))])}: a pool's name must be a DNS label: lower case letters, digits and hyphens."
+  }
+  validation {
+    condition     = alltrue(flatten([for x in var.pools : [for k, _ in x.labels : can(regex(local.label_key, k))]]))
+    error_message = "pools: labels: ${join("; ", flatten([for name, x in var.pools : [for k, _ in x.labels : "${name} has \"${k}\"" if !can(regex(local.label_key, k))]]))}, which is no label's key: ${local.label_rule}, and perhaps a DNS name and / before it."
+  }
+  validation {
+    condition     = alltrue(flatten([for x in var.pools : [for v in x.labels : can(regex(local.label_value, v))]]))
+    error_message = "pools: labels: ${join("; ", flatten([for name, x in var.pools : [for k, v in x.labels : "${name} has ${k} = ${jsonencode(v)}" if !can(regex(local.label_value, v))]]))}, which is no label's value: ${local.label_rule}, or nothing."
   }
   # Here and not with hosts, since rules that refer to each other in a circle are refused.
   validation {

@@ -20,7 +20,7 @@ func inventory() object {
 	return object{
 		"hosts": object{
 			"control":     object{"address": "control.example.org", "role": "control-plane", "region": "us-east-1", "internal_address": "192.0.2.10"},
-			"us-east-1-0": object{"address": "192.0.2.11", "pool": "servers", "region": "us-east-1", "labels": object{"example.org/rack": "a"}},
+			"us-east-1-0": object{"address": "192.0.2.11", "pool": "servers", "region": "us-east-1", "labels": object{"example.org/rack": "a", "example.org/spare": ""}},
 			"eu-west-1-0": object{"address": "192.0.2.12", "pool": "servers", "region": "eu-west-1", "zone": "eu-west-1b", "user": "ops", "port": 2222},
 			"client-0":    object{"address": "192.0.2.13", "pool": "clients", "region": "us-east-1"},
 		},
@@ -82,6 +82,11 @@ var refused = map[string]struct {
 	"an inner address that is not": {with("client-0", object{"internal_address": "10.0.0.256"}), "hosts: internal_address of client-0 must be an IPv4 address"},
 	"a port that is none":          {with("client-0", object{"port": 65536}), "hosts: port of client-0 must be between 1 and 65535."},
 	"a region that is no label":    {with("client-0", object{"region": "US East"}), "hosts: region and zone of client-0 must be DNS labels"},
+	"a label that is none":         {with("client-0", object{"labels": object{"bad key!": "x", "example.org/rack": "a"}}), `hosts: labels: client-0 has "bad key!", which is no label's key: at most 63 letters, digits, -, _ and ., with a letter or digit at both ends, and perhaps a DNS name and / before it.`},
+	"a label's value that is none": {with("client-0", object{"labels": object{"example.org/rack": "row 7"}}), `hosts: labels: client-0 has example.org/rack = "row 7", which is no label's value: at most 63 letters, digits, -, _ and ., with a letter or digit at both ends, or nothing.`},
+	"a label of a pool":            {but(object{"pools": object{"servers": object{"labels": object{"example.org/": "x"}}, "clients": object{}}}), `pools: labels: servers has "example.org/", which is no label's key`},
+	"a pool's label's value":       {but(object{"pools": object{"servers": object{}, "clients": object{"labels": object{"example.org/disk": "-nvme"}}}}), `pools: labels: clients has example.org/disk = "-nvme", which is no label's value`},
+	"a label that is too long":     {with("client-0", object{"labels": object{"example.org/rack": strings.Repeat("a", 64)}}), "which is no label's value: at most 63"},
 	"Kubernetes too old":           {but(object{"kubernetes_version": "1.33.1"}), "kubernetes_version 1.33.1 is not supported; take a patch of 1.34, 1.35, 1.36."},
 	"Kubernetes with a v":          {but(object{"kubernetes_version": "v1.36.3"}), `kubernetes_version is "v1.36.3"; it must have three numbers and no v, as in 1.36.3.`},
 	"a name that is none":          {but(object{"name": "My Cluster"}), `name is "My Cluster"; it must be a DNS label`},

@@ -49,8 +49,8 @@ locals {
   ]))
 }
 
-# The machine itself. Making it only looks, so that there is nothing to undo when that fails: Terraform runs no destroy provisioner of a resource
-# whose creation failed. Hence preparing is a resource of its own, and undoing everything is here.
+# The machine itself. Making it only looks, and notes the host's name last, so that there is nothing to undo when that fails: Terraform runs no
+# destroy provisioner of a resource whose creation failed. Hence preparing is a resource of its own, and undoing everything is here.
 resource "terraform_data" "machine" {
   for_each = var.hosts
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,6 +219,7 @@ func TestBareMetal(t *testing.T) {
 		{name: "SwitchedOffInTheMiddle", do: s.switchedOffInTheMiddle},
 		{name: "Continued", do: s.continued},
 		{name: "LabelsAndTaints", do: s.labelsAndTaints, alone: true},
+		{name: "OneMachineTwice", do: s.oneMachineTwice},
 		{name: "HostAdded", do: s.hostAdded},
 		{name: "NoSecrets", do: s.noSecrets, alone: true},
 		{name: "HostRemoved", do: func(t *testing.T) { s.hostRemoved(t, before["c2"]) }, alone: true},
@@ -370,6 +372,31 @@ func (s *site) labelsAndTaints(t *testing.T) {
 func (s *site) governor(t *testing.T, machine string) string {
 	t.Helper()
 	return strings.TrimSpace(s.on(t, machine, "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor 2>/dev/null || true"))
+}
+
+// A machine is in the list a second time, by another address. The second host is refused, and when it is taken out, the first one is as it was.
+func (s *site) oneMachineTwice(t *testing.T) {
+	nodes := s.nodes(t)
+	hosts := s.hosts("head", "r1", "r2", "c1")
+	again := hosts["r1"]
+	again.Address = shortened(t, again.Address)
+	hosts["again"] = again
+	s.set(t, "hosts", hosts)
+	s.applyFails(t, "host again (root@"+again.Address+", port 22)", "this machine is the host r1 already")
+	s.set(t, "hosts", s.hosts("head", "r1", "r2", "c1"))
+	s.apply(t)
+	s.unchanged(t, nodes)
+}
+
+// shortened is the same IPv4 address in three numbers, which Terraform takes for another one, or for a name: 192.0.2.11 is 192.0.523.
+func shortened(t *testing.T, address string) string {
+	t.Helper()
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := a.As4()
+	return fmt.Sprintf("%d.%d.%d", b[0], b[1], int(b[2])<<8|int(b[3]))
 }
 
 // A host more: it joins, and nothing else happens.

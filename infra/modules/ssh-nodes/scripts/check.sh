@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Is this a machine that we can prepare? Looks, and changes nothing.
+# Is this a machine that we can prepare, and not already another host? Looks, and leaves no more than the host's name there.
 #
 # Inputs (environment): see lib.sh; SUPPORTED_OS, a list of ID:VERSION_ID.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -7,4 +7,4 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/lib.sh"
 
 reach NODE
-run NODE 60 "looking at it" "$here/../remote/check.sh" "SUPPORTED_OS=$SUPPORTED_OS"
+run NODE 60 "looking at it" "$here/../remote/check.sh" "HOST=$NODE_NAME" "SUPPORTED_OS=$SUPPORTED_OS"

@@ -17,6 +17,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
 	}
 	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
+	view.Knees, view.KneesLegend, view.KneesNotes = htmlTableOf(p.knees), p.kneeNote, p.kneeRest
 	view.Measured, view.Lacking, view.MeasuredLegend = htmlTableOf(p.measured), htmlTableOf(p.lacking), measurementLegend
 	view.Resources, view.ResourcesLegend = htmlTableOf(p.used), resourceLegend
 	view.Recovery, view.RecoveryNotes, view.RecoveryLegend = htmlTableOf(p.recovery), p.recNotes, recoveryLegend
@@ -51,6 +52,10 @@ type htmlView struct {
 	Excluded htmlTable
 
 	FaultsLegend string
+
+	Knees       htmlTable
+	KneesLegend string
+	KneesNotes  []string
 
 	Recovery       htmlTable
 	RecoveryNotes  []string
@@ -134,7 +139,12 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{end}}
 {{- if .Plots}}<h2>Curves</h2>
 <p>Dots are means, bands and whiskers their 95% intervals. Dashed with hollow dots: the paper.</p>
-{{template "plots" .Plots}}{{end}}<h2>Points</h2>
+{{template "plots" .Plots}}{{end}}
+{{- if .Knees.Rows}}<h2>Knees and peaks</h2>
+<p>{{.KneesLegend}}{{if .Plots}} A ring marks the knee in the plot of latency against throughput.{{end}}</p>
+{{template "table" .Knees}}
+{{- if .KneesNotes}}<ul>{{range .KneesNotes}}<li>{{.}}</li>{{end}}</ul>
+{{end}}{{end}}<h2>Points</h2>
 <p>In the table: {{.Legend}}.</p>
 {{template "table" .Points}}
 {{- if .Warnings}}<ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>

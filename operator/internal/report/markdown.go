@@ -63,6 +63,11 @@ func markdownSections(b *strings.Builder, p page) {
 		}
 		markdownTable(b, t)
 	}
+	section("Knees and peaks", p.kneeNote, p.knees)
+	if len(p.knees.rows) > 0 && len(p.kneeRest) > 0 {
+		b.WriteString("\n")
+		list(b, p.kneeRest)
+	}
 	section("Measurements", measurementLegend, p.measured)
 	if len(p.lacking.rows) > 0 {
 		b.WriteString("\n")

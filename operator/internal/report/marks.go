@@ -23,6 +23,9 @@ var shapes = [manyCurves]string{
 	"M-2.5,-4.5h5v9h-5z",
 }
 
+// kneeRing is drawn around the knee of a curve.
+const kneeRing = "M-8.5,0C-8.5,-4.7,-4.7,-8.5,0,-8.5C4.7,-8.5,8.5,-4.7,8.5,0C8.5,4.7,4.7,8.5,0,8.5C-4.7,8.5,-8.5,4.7,-8.5,0z"
+
 // dashes of lines without dots.
 var dashes = [manyCurves]string{"", "7 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1 2", "1 2", "10 3 5 3"}
 

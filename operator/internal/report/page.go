@@ -21,6 +21,9 @@ type page struct {
 	verdicts []results.ClaimResult
 	points   table
 	warnings []string // about the table of points
+	knees    table
+	kneeNote string // how to read it
+	kneeRest []string
 	network  table
 	netNote  string
 	faults   table
@@ -51,6 +54,7 @@ type column struct {
 // newPage says everything about an experiment that a report shows.
 func newPage(e results.Experiment) page {
 	p := page{title: e.Name, verdicts: e.Claims, points: pointsTable(e), excluded: excludedTable(e), gap: gap(e.Trials), origin: origin(e), leftOut: e.LeftOut}
+	p.knees, p.kneeNote, p.kneeRest = kneeTable(e), kneeLegendOf(e), kneeNotes(e)
 	p.network, p.netNote, p.faults = networkTable(e), networkNote(e), faultsTable(e)
 	p.recovery, p.recNotes = recoveryTable(e), recoveryNotes(e)
 	p.used = resourceTable(e)

@@ -34,6 +34,8 @@ type plotPoint struct {
 	xLow, xHigh  float64
 	yLow, yHigh  float64
 	intervalsToo bool
+	at           string // of latency over throughput: the value of the axis
+	knee         bool
 }
 
 // plots of an experiment: throughput and mean latency over the axis that is a number, and latency against throughput. None where no axis is a
@@ -47,10 +49,14 @@ func plots(e results.Experiment) []plot {
 	if len(variants) > manyCurves {
 		return nil
 	}
+	latency := against(e, axis, variants)
+	if isLoad(e, axis) {
+		latency = markKnees(latency)
+	}
 	all := []plot{
 		{title: "Throughput", xLabel: axis, yLabel: "throughput (tx/s)", curves: overAxis(e, axis, variants, stats.Throughput)},
 		{title: "Mean latency", xLabel: axis, yLabel: "mean latency (ms)", curves: overAxis(e, axis, variants, stats.MeanLatency)},
-		{title: "Latency against throughput", xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", curves: against(e, axis, variants)},
+		{title: "Latency against throughput", xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", curves: latency},
 	}
 	return slices.DeleteFunc(all, func(p plot) bool { return len(p.curves) == 0 })
 }
@@ -141,7 +147,7 @@ func against(e results.Experiment, axis string, variants []variant) []curve {
 			x, okX := p.Metrics[stats.Throughput]
 			y, okY := p.Metrics[stats.MeanLatency]
 			if okX && okY {
-				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: x.Low, xHigh: x.High, y: y.Mean, yLow: y.Low, yHigh: y.High, intervalsToo: x.N > 1})
+				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: x.Low, xHigh: x.High, y: y.Mean, yLow: y.Low, yHigh: y.High, intervalsToo: x.N > 1, at: p.Coordinates[axis]})
 			}
 		}
 		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), style: i, paper: true}
@@ -149,7 +155,8 @@ func against(e results.Experiment, axis string, variants []variant) []curve {
 		for _, t := range paperCurve(e, axis, stats.Throughput, v) {
 			for _, l := range latency {
 				if l[0] == t[0] {
-					paper.points = append(paper.points, plotPoint{x: t[1], y: l[1]})
+					paper.points = append(paper.points, plotPoint{x: t[1], y: l[1], at: tick(t[0])})
+					break
 				}
 			}
 		}
@@ -274,7 +281,11 @@ func (p plot) describe() string {
 	var parts []string
 	for _, c := range p.curves {
 		first, last := c.points[0], c.points[len(c.points)-1]
-		parts = append(parts, fmt.Sprintf("%s: %s, from %s at %s to %s at %s.", cmp.Or(c.name, "measured"), count(len(c.points), "point"), rounded(first), tick3(first.x), rounded(last), tick3(last.x)))
+		text := fmt.Sprintf("%s: %s, from %s at %s to %s at %s", cmp.Or(c.name, "measured"), count(len(c.points), "point"), rounded(first), tick3(first.x), rounded(last), tick3(last.x))
+		if i := slices.IndexFunc(c.points, func(p plotPoint) bool { return p.knee }); i >= 0 {
+			text += fmt.Sprintf("; knee %s at %s", rounded(c.points[i]), tick3(c.points[i].x))
+		}
+		parts = append(parts, text+".")
 	}
 	return strings.Join(parts, " ")
 }
@@ -330,6 +341,9 @@ func (c curve) draw(b *strings.Builder, s scale) {
 	for _, p := range c.points {
 		if p.intervalsToo && !c.band {
 			fmt.Fprintf(b, `<path class="line thin" d="M%.1f,%.1fH%.1fM%.1f,%.1fV%.1f"/>`, s.x(p.xLow), s.y(p.y), s.x(p.xHigh), s.x(p.x), s.y(p.yLow), s.y(p.yHigh))
+		}
+		if p.knee {
+			fmt.Fprintf(b, `<path class="line thin" transform="translate(%.1f,%.1f)" d="%s"/>`, s.x(p.x), s.y(p.y), kneeRing)
 		}
 		dot(b, c.style, c.paper, s.x(p.x), s.y(p.y), html.EscapeString(fmt.Sprintf("%s: %s, %s", c.name, tick(p.x), rounded(p))))
 	}

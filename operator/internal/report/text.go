@@ -42,6 +42,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	for _, note := range p.warnings {
 		wrap(b, o.Width, "", note)
 	}
+	textSection(b, o.Width, "Knees and peaks", p.knees, append([]string{p.kneeNote}, p.kneeRest...)...)
 	textSection(b, o.Width, "Measurements", p.measured, measurementLegend)
 	textSection(b, o.Width, "Not measured", p.lacking)
 	textSection(b, o.Width, "Network", p.network, p.netNote)

@@ -55,18 +55,37 @@ const (
 // full, when it is there, makes swapoff fail as it does when memory has no room for what was swapped out.
 const full = "memory-is-full"
 
-// swapoff and swapon stand first in PATH, in every case: the real ones would change the machine that runs the test.
-const (
-	swapoff = `#!/bin/sh
+// chrony is whether its service is on.
+const chrony = "chrony"
+
+// Programs that stand first in PATH, in every case: the real ones would change the machine that runs the test. Chrony is a service whose clock is
+// synchronised when it is on.
+var stubs = map[string]string{
+	"swapoff": `#!/bin/sh
 [ "$*" = -a ] && [ ! -e "$ROOT/memory-is-full" ] || exit 1
 mv "$ROOT/proc/swaps" "$ROOT/proc/swaps.was"
 head -n 1 "$ROOT/proc/swaps.was" >"$ROOT/proc/swaps"
-`
-	swapon = `#!/bin/sh
+`,
+	"swapon": `#!/bin/sh
 [ "$*" = -a ] || exit 1
 [ ! -e "$ROOT/proc/swaps.was" ] || mv "$ROOT/proc/swaps.was" "$ROOT/proc/swaps"
-`
-)
+`,
+	"systemctl": `#!/bin/sh
+case $* in
+"is-enabled --quiet chrony") [ "$(cat "$ROOT/chrony")" = on ] ;;
+"enable --now --quiet chrony") echo on >"$ROOT/chrony" ;;
+"disable --now --quiet chrony") echo off >"$ROOT/chrony" ;;
+"try-restart chrony") ;;
+*) exit 1 ;;
+esac
+`,
+	"chronyd": "#!/bin/sh\nexit 1\n",
+	"chronyc": `#!/bin/sh
+[ "$(cat "$ROOT/chrony" 2>/dev/null)" = on ] || exit 1
+echo 'Leap status     : Normal'
+`,
+	"timedatectl": "#!/bin/sh\necho no\n",
+}
 
 // refusing is a file of the kernel that cannot be written, by root neither; it says Linux.
 const refusing = "-> /proc/sys/kernel/ostype"
@@ -136,6 +155,21 @@ func TestMachine(t *testing.T) {
 			want:   map[string]string{forward: "1", instances: "8192"},
 			report: []string{"label machine.assay.dev/swap=on", "not-set swap: asked for off, it is on"},
 		},
+		"chrony that was switched off": {
+			kernel: with(map[string]string{chrony: "off", forward: "1", instances: "65536"}), complete: true,
+			asked:  "TIME_SYNC=chrony NTP_SERVERS=192.0.2.1",
+			want:   map[string]string{chrony: "on"},
+			report: []string{"label machine.assay.dev/time-sync=chrony"},
+		},
+		"chrony that runs": {
+			kernel: with(map[string]string{chrony: "on", forward: "1", instances: "65536"}), complete: true,
+			asked:  "TIME_SYNC=chrony",
+			report: []string{"label machine.assay.dev/time-sync=chrony"},
+		},
+		"no chrony asked for": {
+			kernel: with(map[string]string{chrony: "off", forward: "1", instances: "65536"}), complete: true,
+			report: []string{"label machine.assay.dev/time-sync=none"},
+		},
 		"more than Kubernetes needs is kept": {
 			kernel: with(map[string]string{forward: "1", instances: "65536"}), complete: true,
 		},
@@ -181,8 +215,9 @@ func newMachine(t *testing.T, kernel map[string]string, asked string) *machine {
 		m.write(t, file, text)
 	}
 	m.write(t, "etc/assay/machine.env", strings.ReplaceAll(asked, " ", "\n"))
-	m.program(t, "swapoff", swapoff)
-	m.program(t, "swapon", swapon)
+	for name, text := range stubs {
+		m.program(t, name, text)
+	}
 	return m
 }
 

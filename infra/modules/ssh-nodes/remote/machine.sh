@@ -155,13 +155,14 @@ apply_nofile() {
 
 apply_time() {
 	[[ $TIME_SYNC = chrony ]] && command -v chronyd >/dev/null || return 0
-	local sources=/etc/chrony/sources.d/assay.sources s new=''
+	local sources=$root/etc/chrony/sources.d/assay.sources s new=''
 	for s in $NTP_SERVERS; do new+="server $s iburst"$'\n'; done
 	if [[ -n $new && $(cat "$sources" 2>/dev/null) != "${new%$'\n'}" ]]; then
 		mkdir -p "${sources%/*}"
 		printf %s "$new" >"$sources"
 		systemctl try-restart chrony
 	fi
+	systemctl is-enabled --quiet chrony || note chrony off
 	systemctl enable --now --quiet chrony || say "chrony does not start"
 	timeout 60 chronyc -n waitsync 30 0 0 1 >/dev/null 2>&1 || say "chrony has not synchronised the clock within a minute"
 }
@@ -188,10 +189,8 @@ report() {
 	fact governor "$GOVERNOR" "$(governor)"
 	fact huge-pages-2mi "$HUGE_PAGES" "$(huge_pages)"
 	fact swap "$SWAP" "$(swap)"
-	if [[ -z $root ]]; then
-		fact nofile "$NOFILE" "$(nofile)"
-		fact time-sync "$TIME_SYNC" "$(time_sync)"
-	fi
+	[[ -n $root ]] || fact nofile "$NOFILE" "$(nofile)"
+	fact time-sync "$TIME_SYNC" "$(time_sync)"
 	for m in $MODULES; do
 		printf 'label %s/module-%s=%s\n' "$prefix" "$m" "$(module "$m")"
 		case $(module "$m") in
@@ -215,6 +214,8 @@ restore() {
 	while read -r path value; do
 		if [[ $path = swap ]]; then
 			swapon -a || true
+		elif [[ $path = chrony ]]; then
+			systemctl disable --now --quiet chrony || true
 		elif [[ -e $root$path ]]; then
 			{ printf '%s\n' "$value" >"$root$path"; } 2>/dev/null || say "the kernel refuses $value in $path"
 		fi
@@ -234,10 +235,8 @@ main() {
 		apply_cpu
 		apply_memory
 		apply_kernel
-		if [[ -z $root ]]; then
-			apply_nofile
-			apply_time
-		fi
+		[[ -n $root ]] || apply_nofile
+		apply_time
 		report
 		;;
 	report) report ;;

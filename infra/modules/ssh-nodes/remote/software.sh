@@ -2,8 +2,15 @@
 # On the machine: containerd, kubelet and kubeadm, of the right version and running.
 #
 # Inputs (environment): SOFTWARE (apt or present), KUBERNETES_VERSION (1.36.3), KUBERNETES_REPO, CONTAINERD_REPO, TIME_SYNC.
-# Changes, for apt only: packages and their repositories, containerd's configuration. /var/lib/assay/packages says what was not there before.
+#   ROOT, a directory in which files are looked for instead: for tests.
+# Changes, for apt only: packages and their repositories, containerd's configuration. Before that, for release.sh, it is noted in /var/lib/assay:
+#   packages  those that were not there
+#   removed   those that were there and that one of ours replaces: systemd-timesyncd by chrony, Debian's containerd by containerd.io
+#   files/    copies of the files that are written; PATH.absent for one that was not there
 set -euo pipefail
+
+root=${ROOT:-}
+notes=$root/var/lib/assay
 
 refuse() {
 	printf 'refused: %s\n' "$*" >&2
@@ -21,35 +28,65 @@ quietly() {
 	}
 }
 
+# keep FILE: as it was before we wrote it for the first time.
+keep() {
+	local copy=$notes/files$1
+	[[ ! -e $copy && ! -e $copy.absent ]] || return 0
+	mkdir -p "${copy%/*}"
+	if [[ ! -e $root$1 ]]; then
+		: >"$copy.absent"
+	else
+		cp -p "$root$1" "$copy.part"
+		mv "$copy.part" "$copy"
+	fi
+}
+
 add_repository() { # NAME KEY-URL LINE
-	mkdir -p /etc/apt/keyrings
-	curl -fsSL --retry 3 --max-time 60 "$2" -o "/etc/apt/keyrings/$1.asc" || refuse "$2 cannot be had: does this machine reach it? A mirror may be named in preparation"
-	printf 'deb [signed-by=/etc/apt/keyrings/%s.asc] %s\n' "$1" "$3" >"/etc/apt/sources.list.d/$1.list"
+	local key=/etc/apt/keyrings/$1.asc list=/etc/apt/sources.list.d/$1.list
+	keep "$key"
+	keep "$list"
+	mkdir -p "$root/etc/apt/keyrings"
+	curl -fsSL --retry 3 --max-time 60 "$2" -o "$root$key" || refuse "$2 cannot be had: does this machine reach it? A mirror may be named in preparation"
+	printf 'deb [signed-by=%s] %s\n' "$key" "$3" >"$root$list"
+}
+
+# apt ARGUMENT...: without questions. A configuration file that is there stays.
+apt() { apt-get -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"; }
+
+# note_packages PACKAGE...: what installing these will add and take away.
+note_packages() {
+	local p
+	mkdir -p "$notes"
+	for p in "${@%%=*}"; do
+		dpkg-query -W -f '${db:Status-Status}\n' "$p" 2>/dev/null | grep -qx installed || echo "$p" >>"$notes/packages"
+	done
+	# What we have brought ourselves, in an earlier version, is nothing to put back.
+	apt -s install -y --no-install-recommends --allow-change-held-packages "$@" 2>/dev/null | awk '$1 == "Remv" { print $2 }' |
+		grep -vxFf <(cat "$notes/packages" 2>/dev/null) >>"$notes/removed" || true
 }
 
 install_by_apt() {
-	local minor=${KUBERNETES_VERSION%.*} id codename p new=() packages
-	id=$(. /etc/os-release && echo "$ID")
-	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	local minor=${KUBERNETES_VERSION%.*} id codename config=/etc/containerd/config.toml packages
+	# shellcheck source=/dev/null
+	id=$(. "$root/etc/os-release" && echo "$ID")
+	# shellcheck source=/dev/null
+	codename=$(. "$root/etc/os-release" && echo "$VERSION_CODENAME")
 	export DEBIAN_FRONTEND=noninteractive
-	quietly apt-get -o DPkg::Lock::Timeout=120 update || refuse "apt-get update failed"
-	quietly apt-get -o DPkg::Lock::Timeout=120 install -y --no-install-recommends ca-certificates curl gpg || refuse "apt-get install failed"
+	quietly apt update || refuse "apt-get update failed"
+	quietly apt install -y --no-install-recommends ca-certificates curl gpg || refuse "apt-get install failed"
 	add_repository kubernetes "$KUBERNETES_REPO/v$minor/deb/Release.key" "$KUBERNETES_REPO/v$minor/deb/ /"
 	add_repository containerd "$CONTAINERD_REPO/$id/gpg" "$CONTAINERD_REPO/$id $codename stable"
-	packages=(containerd.io kubectl cri-tools iptables conntrack ethtool)
+	packages=("kubelet=$KUBERNETES_VERSION-*" "kubeadm=$KUBERNETES_VERSION-*" containerd.io kubectl cri-tools iptables conntrack ethtool)
 	[[ $TIME_SYNC != chrony ]] || packages+=(chrony)
-	for p in kubelet kubeadm "${packages[@]}"; do
-		dpkg-query -W -f '${db:Status-Status}\n' "$p" 2>/dev/null | grep -qx installed || new+=("$p")
-	done
-	mkdir -p /var/lib/assay
-	[[ ${#new[@]} = 0 ]] || printf '%s\n' "${new[@]}" >>/var/lib/assay/packages
-	quietly apt-get -o DPkg::Lock::Timeout=120 update || refuse "apt-get update failed"
-	quietly apt-get -o DPkg::Lock::Timeout=120 install -y --no-install-recommends --allow-change-held-packages \
-		"kubelet=$KUBERNETES_VERSION-*" "kubeadm=$KUBERNETES_VERSION-*" "${packages[@]}" || refuse "apt-get install failed"
+	quietly apt update || refuse "apt-get update failed"
+	note_packages "${packages[@]}"
+	keep "$config"
+	quietly apt install -y --no-install-recommends --allow-change-held-packages "${packages[@]}" || refuse "apt-get install failed"
 	apt-mark hold kubelet kubeadm >/dev/null
 	# The packaged configuration switches off the part that the kubelet speaks to.
-	if grep -qs '^disabled_plugins.*cri' /etc/containerd/config.toml || [[ ! -s /etc/containerd/config.toml ]]; then
-		containerd config default | sed 's/SystemdCgroup = false/SystemdCgroup = true/' >/etc/containerd/config.toml
+	if grep -qs '^disabled_plugins.*cri' "$root$config" || [[ ! -s $root$config ]]; then
+		mkdir -p "$root${config%/*}"
+		containerd config default | sed 's/SystemdCgroup = false/SystemdCgroup = true/' >"$root$config"
 		systemctl restart containerd
 	fi
 	systemctl enable --now --quiet containerd

@@ -24,8 +24,9 @@ install_files() {
 		printf '%s=%q\n' "$name" "${!name}"
 	done >"$scratch/machine.env"
 	install -D -m 644 "$scratch/machine.env" "$f/etc/assay/machine.env"
-	install -D -m 755 "$remote/machine.sh" "$f/usr/local/lib/assay/machine.sh"
-	install -D -m 755 "$remote/images.sh" "$f/usr/local/lib/assay/images.sh"
+	for name in machine images reset release; do # the last two for whoever gives back a machine that was dead when the host was released
+		install -D -m 755 "$remote/$name.sh" "$f/usr/local/lib/assay/$name.sh"
+	done
 	install -D -m 644 "$remote/assay-machine.service" "$f/etc/systemd/system/assay-machine.service"
 	put NODE "$f"
 }

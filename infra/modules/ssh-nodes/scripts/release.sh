@@ -8,9 +8,9 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 if ! answers NODE "$SSH_DEAD"; then
 	say "warning: host $NODE_NAME ($NODE_ADDRESS) does not let us in (${WHY##*$'\n'}) and is let go as it is." \
-		"When it is back, run as root: kubeadm reset -f; /usr/local/lib/assay/machine.sh restore; and remove /var/lib/assay and /etc/assay"
+		"When it is back, run as root: /usr/local/lib/assay/reset.sh && /usr/local/lib/assay/release.sh"
 	exit 0
 fi
 run NODE 300 "leaving the cluster" "$here/../remote/reset.sh"
-run NODE 300 "putting it back as it was" "$here/../remote/release.sh"
+run NODE 600 "putting it back as it was" "$here/../remote/release.sh"
 say "$NODE_NAME: released"

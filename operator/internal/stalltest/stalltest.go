@@ -54,13 +54,16 @@ func Try(t testing.TB, excuse time.Duration, trial func() error) {
 
 // watcher watches for how long something takes that takes no time on a machine that does not stand still.
 type watcher struct {
-	begun atomic.Int64 // when it has begun, or 0: it is not about it
-	most  atomic.Int64 // ns
+	begun   atomic.Int64  // when it has begun, or 0: it is not about it
+	most    atomic.Int64  // ns
+	watches chan struct{} // closed when it has begun for the first time
+	once    sync.Once
 }
 
 func (w *watcher) time(usual time.Duration, do func()) {
 	begun := now()
 	w.begun.Store(begun + int64(usual))
+	w.once.Do(func() { close(w.watches) })
 	do()
 	w.begun.Store(0)
 	w.most.Store(max(w.most.Load(), now()-begun-int64(usual)))
@@ -97,20 +100,28 @@ func watch(t testing.TB) *watching {
 	file := filepath.Join(t.TempDir(), "file")
 	w.start(func(one *watcher) { w.disk(one, file) })
 	t.Cleanup(w.end) // a trial may end the test
+	for _, one := range w.watchers {
+		<-one.watches
+	}
 	return w
 }
 
 func (w *watching) start(do func(*watcher)) {
-	one := &watcher{}
+	one := &watcher{watches: make(chan struct{})}
 	w.watchers = append(w.watchers, one)
 	w.all.Go(func() { do(one) })
 }
 
 func (w *watching) processor(one *watcher, processor int) {
-	runtime.LockOSThread() // never unlocked: the thread ends here
-	var there unix.CPUSet
-	there.Set(processor)
-	_ = unix.SchedSetaffinity(0, &there) // one that is refused watches another processor
+	// The thread must not end: it may be the one that has started processes which are to end with it (PR_SET_PDEATHSIG).
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, there unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err == nil {
+		there.Set(processor)
+		_ = unix.SchedSetaffinity(0, &there) // one that is refused watches another processor
+		defer func() { _ = unix.SchedSetaffinity(0, &before) }()
+	}
 	for !w.isOver() {
 		one.time(nap, func() {
 			ts := unix.NsecToTimespec(int64(nap))
@@ -121,13 +132,13 @@ func (w *watching) processor(one *watcher, processor int) {
 
 func (w *watching) disk(one *watcher, file string) {
 	for {
+		// Not its speed, which is another matter: that a file cannot be written for a while, as when the journal is full.
+		one.time(0, func() { _ = errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Remove(file)) })
 		select {
 		case <-w.over:
 			return
 		case <-time.After(between):
 		}
-		// Not its speed, which is another matter: that a file cannot be written for a while, as when the journal is full.
-		one.time(0, func() { _ = errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Remove(file)) })
 	}
 }
 

@@ -45,6 +45,6 @@ func (e *Env) installChaosMesh() error {
 	for _, kind := range chaosKinds {
 		paths = append(paths, filepath.Join(strings.TrimSpace(string(out)), "chaos-mesh.org_"+kind+".yaml"))
 	}
-	_, err = envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
+	_, err = envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true, MaxTime: patience})
 	return err
 }

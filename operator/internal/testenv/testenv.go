@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,9 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
+
+// patience is how long etcd, the API server, a kind or a webhook may take to be there: on a machine that is busy, or writes its disk back, many times as long as elsewhere.
+const patience = 2 * time.Minute
 
 // Options of a package's API server.
 type Options struct {
@@ -161,7 +165,11 @@ func start() (*Env, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(e.Scheme), v1alpha1.AddToScheme(e.Scheme)); err != nil {
 		return nil, fmt.Errorf("fill the scheme: %w", err)
 	}
-	e.server = &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd", "bases")}, ErrorIfCRDPathMissing: true}
+	e.server = &envtest.Environment{
+		CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd", "bases")}, ErrorIfCRDPathMissing: true,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: patience},
+		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+	}
 	if options.Webhooks != nil {
 		e.server.WebhookInstallOptions.ValidatingWebhooks = webhooks()
 	}

@@ -19,7 +19,7 @@ func webhooks() []*admissionv1.ValidatingWebhookConfiguration {
 			AdmissionReviewVersions: []string{"v1"},
 			SideEffects:             ptr(admissionv1.SideEffectClassNone),
 			FailurePolicy:           ptr(admissionv1.Fail),
-			TimeoutSeconds:          ptr(int32(10)),
+			TimeoutSeconds:          ptr(int32(30)), // the most that there is: the machine may be busy
 			Rules: []admissionv1.RuleWithOperations{{
 				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 				Rule:       admissionv1.Rule{APIGroups: []string{"assay.dev"}, APIVersions: []string{"v1alpha1"}, Resources: []string{kind + "s"}},
@@ -32,9 +32,9 @@ func webhooks() []*admissionv1.ValidatingWebhookConfiguration {
 	return []*admissionv1.ValidatingWebhookConfiguration{c}
 }
 
-// waitFor returns when the webhook server answers, or with an error after ten seconds.
+// waitFor returns when the webhook server answers, or with an error when it does not.
 func waitFor(ctx context.Context, started healthz.Checker) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

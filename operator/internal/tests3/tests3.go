@@ -24,8 +24,12 @@ const (
 	Bucket    = "results"
 )
 
-// patience is how long the server may take to answer.
-const patience = 30 * time.Second
+const (
+	// patience is how long the server may take to answer, on a machine that is busy.
+	patience = 2 * time.Minute
+	// ports are tried when somebody takes one before the server does: it was free a moment ago.
+	ports = 5
+)
 
 // Options of a server. None is needed.
 type Options struct {
@@ -47,25 +51,37 @@ type Server struct {
 	options Options
 	binary  string
 	cmd     *exec.Cmd
+	ended   <-chan error
 }
 
 // Start starts a server and waits until it answers. The test is skipped when nobody has built it yet.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{Address: listener.Addr().String(), Data: o.Data, options: o, binary: binary(t)}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s := &Server{Data: o.Data, options: o, binary: binary(t)}
 	if s.Data == "" {
 		s.Data = t.TempDir()
 	}
 	t.Cleanup(func() { s.Stop(t) })
-	s.Restart(t)
-	return s
+	var err error
+	for range ports {
+		s.Address = freeAddress(t)
+		if err = s.begin(t); err == nil {
+			return s
+		}
+		t.Log(err)
+	}
+	t.Fatal(err)
+	return nil
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 func binary(t testing.TB) string {
@@ -88,6 +104,14 @@ func binary(t testing.TB) string {
 // Restart starts the server after Stop.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
+	if err := s.begin(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// begin starts the server and waits until it answers, or has ended.
+func (s *Server) begin(t testing.TB) error {
+	t.Helper()
 	args := []string{"-data", s.Data, "-listen", s.Address, "-bucket", Bucket}
 	scheme := "http"
 	if s.options.CertFile != "" {
@@ -108,8 +132,23 @@ func (s *Server) Restart(t testing.TB) {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.cmd.Wait() }()
+	s.ended = ended
 	// Whether it serves is asked without looking at its certificate: that is what tests are about.
-	for deadline := time.Now().Add(patience); !listens(s.Address, scheme); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		// Somebody else may answer at its address, if it has not got that.
+		answers := listens(s.Address, scheme)
+		select {
+		case err := <-ended:
+			text, _ := os.ReadFile(log.Name())
+			s.cmd = nil
+			return fmt.Errorf("the S3 server at %s ended at once: %w:\n%s", s.Address, err, text)
+		default:
+		}
+		if answers {
+			return nil
+		}
 		if time.Now().After(deadline) {
 			text, _ := os.ReadFile(log.Name())
 			t.Fatalf("the S3 server does not answer within %v:\n%s", patience, text)
@@ -138,7 +177,7 @@ func (s *Server) Stop(t testing.TB) {
 	if err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Errorf("stop the S3 server: %v", err)
 	}
-	_ = s.cmd.Wait() // it was killed
+	<-s.ended // it was killed
 	s.cmd = nil
 }
 

@@ -1,7 +1,7 @@
 // Package report puts an experiment's results together (Build, Fit) and shows them (Text, Markdown, HTML, CSV).
 //
 // Build is pure: it takes the time as a parameter and reads nothing. What is shown is written for a reader who doubts it: verdicts first,
-// every number with its unit, its n and the half-width of its 95% interval, no more digits than that half-width supports, the paper's
+// every number with its unit, its n and how far its trials are apart (meanCell), no more digits than that supports, the paper's
 // value beside it, the trials that are not in the averages with their reasons, and what was left out.
 package report
 

@@ -40,6 +40,9 @@ type ComparedMetric struct {
 	// Tested: both have two trials or more, so that P says something. Adjusted is P for all tests of the comparison together (Holm).
 	Tested      bool
 	P, Adjusted float64
+	// Ranked: the trials of both are there, two or more, so that RankP is known: that of Mann and Whitney's test, of this row by itself.
+	Ranked bool
+	RankP  float64
 }
 
 // level of significance.
@@ -76,6 +79,7 @@ func Compare(a, b results.Experiment) Comparison {
 			if x, y := p.Metrics[m], q.Metrics[m]; x.N > 0 && y.N > 0 {
 				row := compared(x, y)
 				row.Metric, row.Coordinates, row.Point = m, p.Coordinates, at(axes, p.Coordinates)
+				row.RankP, row.Ranked = rankTest(samplesOf(a, p, m), samplesOf(b, q, m))
 				c.Rows = append(c.Rows, row)
 			}
 		}
@@ -101,6 +105,15 @@ func compared(a, b results.Aggregate) ComparedMetric {
 	test, ok := stats.Welch(b, a)
 	row.P, row.Tested = test.P, ok
 	return row
+}
+
+// rankTest is the p-value of Mann and Whitney's test.
+func rankTest(a, b []float64) (p float64, ok bool) {
+	if min(len(a), len(b)) < 2 {
+		return 0, false
+	}
+	test, err := stats.MannWhitney(a, b)
+	return test.P, err == nil
 }
 
 // adjust corrects the p-values for how many there are.

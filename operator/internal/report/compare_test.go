@@ -23,6 +23,7 @@ func measured(name string, clients []string, throughput map[string][]float64) re
 			same := make([]float64, len(xs))
 			for k := range same {
 				same[k] = 5
+				e.Trials = append(e.Trials, results.TrialLine{PointIndex: p.Index, Outcome: stats.Succeeded, Throughput: xs[k], MeanMillis: 5, P99Millis: 5})
 			}
 			p.Metrics[stats.Throughput] = stats.Aggregate(xs)
 			p.Metrics[stats.MeanLatency], p.Metrics[stats.P99Latency] = stats.Aggregate(same), stats.Aggregate(same)
@@ -64,7 +65,7 @@ func TestCompare(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
-			"1 of 6 differences significant", "B is higher", "not known: it takes two trials of each", "Only A has clients=40.", "Only B has clients=80.",
+			"1 of 6 differences significant", "B is higher", "Mann-Whitney", "0.1000", "not known: it takes two trials of each", "Only A has clients=40.", "Only B has clients=80.",
 			"image of replica", "network us - eu, asked 10 ms and 10 ms back", "measured RTT 20.20 to 20.40 ms", "measured RTT 23.90 to 24.10 ms",
 		} {
 			if !strings.Contains(page.String(), want) {
@@ -82,7 +83,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(csv.String(), "\n")
-	if len(lines) != 1+9+1 || !strings.HasPrefix(lines[1], "5,throughput,tx_s,3,100,1,3,150,1,1.5,") || !strings.HasSuffix(lines[1], ",true") || !strings.HasSuffix(lines[7], ",2,,,300,,,,,") {
+	if len(lines) != 1+9+1 || !strings.HasPrefix(lines[1], "5,throughput,tx_s,3,100,1,3,150,1,1.5,") || !strings.HasSuffix(lines[1], ",true,0.1") || !strings.HasSuffix(lines[7], ",2,,,300,,,,,,") {
 		t.Errorf("CSV:\n%s", csv.String())
 	}
 }

@@ -18,7 +18,8 @@ var unitOf = map[string]string{
 
 // CSV writes a line for each point: its coordinates, the trials by outcome, and for each metric the mean, standard deviation, least and greatest
 // value, the 95% interval of the mean, and what the paper reports. Numbers are not rounded. What does not exist is empty: everything without a valid trial,
-// deviation and interval with one. Measurements come after, with the number of trials that have them; NotMeasured: valid trials, and none has it.
+// deviation and interval with one. Then the median with the two trials that enclose it, and with what probability (stats.Median), where the lines of the trials are in the
+// results. Measurements come after, with the number of trials that have them; NotMeasured: valid trials, and none has it.
 func CSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"point"}
@@ -31,6 +32,7 @@ func CSV(w io.Writer, e results.Experiment) error {
 		for _, part := range []string{"mean", "stddev", "min", "max", "low95", "high95", "paper"} {
 			header = append(header, m+"_"+part+"_"+unitOf[m])
 		}
+		header = append(header, m+"_median_"+unitOf[m], m+"_median_low_"+unitOf[m], m+"_median_high_"+unitOf[m], m+"_median_coverage")
 	}
 	for _, m := range e.Measurements {
 		for _, part := range []string{"n", "mean", "stddev", "min", "max", "low95", "high95"} {
@@ -48,6 +50,8 @@ func CSV(w io.Writer, e results.Experiment) error {
 			a := p.Metrics[m]
 			paper, has := paperValue(e, m, p.Coordinates)
 			row = append(row, exact(a.Mean, a.N > 0), exact(a.StdDev, a.N > 1), exact(a.Min, a.N > 0), exact(a.Max, a.N > 0), exact(a.Low, a.N > 1), exact(a.High, a.N > 1), exact(paper, has))
+			s, known := summaryOf(e, p, m)
+			row = append(row, exact(s.Median.Value, known), exact(s.Median.Low, known && s.N > 1), exact(s.Median.High, known && s.N > 1), exact(s.Median.Coverage, known && s.N > 1))
 		}
 		for _, m := range e.Measurements {
 			a := p.Metrics[m.Name]

@@ -138,7 +138,7 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{end}}</table></div>
 {{end}}
 {{- if .Plots}}<h2>Curves</h2>
-<p>Dots are means, bands and whiskers their 95% intervals. Dashed with hollow dots: the paper.</p>
+<p>Dots are means. Bands and whiskers: of two to four trials the least and the greatest, of more the 95% interval. Dashed with hollow dots: the paper.</p>
 {{template "plots" .Plots}}{{end}}
 {{- if .Knees.Rows}}<h2>Knees and peaks</h2>
 <p>{{.KneesLegend}}{{if .Plots}} A ring marks the knee in the plot of latency against throughput.{{end}}</p>

@@ -46,7 +46,7 @@ func measurementCell(p results.PointResult, name string) string {
 	case a.N == 0:
 		return stats.NotMeasured
 	case a.N < p.Valid:
-		return fmt.Sprintf("%s (n=%d)", plusMinus(a, 1), a.N)
+		return fmt.Sprintf("%s (n=%d)", meanCell(a, 1), a.N)
 	}
-	return plusMinus(a, 1)
+	return meanCell(a, 1)
 }

@@ -42,7 +42,7 @@ func TestMeasurementColumns(t *testing.T) {
 	for _, row := range table.rows {
 		cells = append(cells, row[last])
 	}
-	if !strings.HasPrefix(cells[0], "12 ±") {
+	if cells[0] != "12.0 (10.0 to 14.0)" {
 		t.Errorf("both trials have it: %q", cells[0])
 	}
 	if diff := cmp.Diff([]string{"10.0 (n=1)", "NotMeasured", "-"}, cells[1:]); diff != "" {

@@ -156,7 +156,7 @@ func pointsTable(e results.Experiment) table {
 		row = append(row, strconv.Itoa(p.Valid))
 		for _, m := range metrics {
 			measured, ok := p.Metrics[m.metric]
-			row = append(row, plusMinus(measured, m.scale))
+			row = append(row, meanCell(measured, m.scale))
 			if papers[m.metric] {
 				paper, has := paperValue(e, m.metric, p.Coordinates)
 				row = append(row, paperCell(paper, has), ratioCell(measured, paper, ok && has))
@@ -175,17 +175,30 @@ func notANumber(s string) bool {
 	return err != nil
 }
 
-// plusMinus writes a mean with the half-width of its interval, and both with the decimals that the half-width supports.
-func plusMinus(a results.Aggregate, scale float64) string {
+// meanCell writes what trials come to, as the artifacts of ELECT and DMTree do: one its value, two to four the mean with the least and the greatest, five and more the mean
+// with the half-width of its interval. The decimals are those that the half-width, or half of the span, supports.
+func meanCell(a results.Aggregate, scale float64) string {
 	if a.N == 0 {
 		return "-"
 	}
-	mean, half := a.Mean*scale, (a.High-a.Low)/2*scale
+	low, high := spread(a)
+	mean, half := a.Mean*scale, (high-low)/2*scale
 	decimals := stats.Decimals(mean, half)
-	if a.N < 2 {
+	switch {
+	case a.N == 1:
 		return fixed(mean, decimals)
+	case stats.Few(a.N):
+		return fmt.Sprintf("%s (%s to %s)", fixed(mean, decimals), fixed(low*scale, decimals), fixed(high*scale, decimals))
 	}
 	return fixed(mean, decimals) + " ± " + fixed(half, decimals)
+}
+
+// spread is what stands beside a mean, in tables and in plots: the least and the greatest of two to four trials, the 95% interval of more. Both are the mean for one.
+func spread(a results.Aggregate) (low, high float64) {
+	if stats.Few(a.N) {
+		return a.Min, a.Max
+	}
+	return a.Low, a.High
 }
 
 // paperCell writes the paper's value as it is there: it has no interval to round by.
@@ -212,10 +225,29 @@ func warnings(e results.Experiment) []string {
 		points[p.Valid]++
 	}
 	var ws []string
-	for n := range 5 {
-		if w := stats.Warning(n); w != "" && points[n] > 0 {
+	for _, n := range slices.Sorted(maps.Keys(points)) {
+		if w := stats.Warning(n); w != "" {
 			ws = append(ws, fmt.Sprintf("n=%d at %s: %s.", n, count(points[n], "point"), strings.TrimPrefix(w, fmt.Sprintf("%d trials: ", n))))
 		}
+	}
+	return append(ws, equalTrials(e)...)
+}
+
+// equalTrials names the metrics of points whose trials all gave the same value, which interval and test take for certainty. That no attempt aborted is a common one, and
+// nothing to warn of.
+func equalTrials(e results.Experiment) []string {
+	var notes sharedNotes
+	for _, p := range e.Points {
+		for _, m := range shownMetrics {
+			s, ok := summaryOf(e, p, m.metric)
+			if ok && m.always && m.metric != stats.AbortRate && slices.Contains(s.Cautions, stats.NoVariation) {
+				notes.add(cmp.Or(at(e.Axes, p.Coordinates), "the only point"), m.name)
+			}
+		}
+	}
+	var ws []string
+	for _, metric := range notes.texts {
+		ws = append(ws, fmt.Sprintf("%s at %s: %s.", metric, strings.Join(notes.series[metric], "; "), stats.NoVariation.Text()))
 	}
 	return ws
 }

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// A plot is an SVG of curves: measured ones with their means as dots and their 95% intervals as a band (over an axis) or as whiskers (throughput against
-// latency), the paper's ones dashed and hollow, with the dots and in the colour of what they are compared with.
+// A plot is an SVG of curves: measured ones with their means as dots and what is beside them in the table (spread) as a band (over an axis) or as whiskers
+// (throughput against latency), the paper's ones dashed and hollow, with the dots and in the colour of what they are compared with.
 type plot struct {
 	title, xLabel, yLabel string
 	curves                []curve
@@ -126,7 +126,8 @@ func overAxis(e results.Experiment, axis string, variants []variant, metric stri
 		for _, p := range v.points {
 			a, ok := p.Metrics[metric]
 			if x, err := strconv.ParseFloat(p.Coordinates[axis], 64); ok && err == nil {
-				measured.points = append(measured.points, plotPoint{x: x, xLow: x, xHigh: x, y: a.Mean, yLow: a.Low, yHigh: a.High, intervalsToo: a.N > 1})
+				low, high := spread(a)
+				measured.points = append(measured.points, plotPoint{x: x, xLow: x, xHigh: x, y: a.Mean, yLow: low, yHigh: high, intervalsToo: a.N > 1})
 			}
 		}
 		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), style: i, paper: true}
@@ -147,7 +148,9 @@ func against(e results.Experiment, axis string, variants []variant) []curve {
 			x, okX := p.Metrics[stats.Throughput]
 			y, okY := p.Metrics[stats.MeanLatency]
 			if okX && okY {
-				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: x.Low, xHigh: x.High, y: y.Mean, yLow: y.Low, yHigh: y.High, intervalsToo: x.N > 1, at: p.Coordinates[axis]})
+				xLow, xHigh := spread(x)
+				yLow, yHigh := spread(y)
+				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: xLow, xHigh: xHigh, y: y.Mean, yLow: yLow, yHigh: yHigh, intervalsToo: x.N > 1, at: p.Coordinates[axis]})
 			}
 		}
 		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), style: i, paper: true}

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
 	"flag"
@@ -206,6 +207,73 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s (-want +got); run the test with -update if it is meant:\n%s", path, diff)
 			}
 		})
+	}
+}
+
+// How many trials there are decides what stands beside a mean: nothing, the extremes, the interval.
+func TestTrialsDecideWhatIsShown(t *testing.T) {
+	point := func(throughput ...float64) results.Experiment {
+		var ls []results.TrialLine
+		for i, x := range throughput {
+			ls = append(ls, results.TrialLine{Name: fmt.Sprint("t-", i), Outcome: stats.Succeeded, Throughput: x, MeanMillis: 5, P99Millis: 9, Committed: 1, Coordinates: map[string]string{}})
+		}
+		return results.Experiment{Name: "e", Points: stats.Points(ls), Trials: ls}
+	}
+	for name, tc := range map[string]struct {
+		e                 results.Experiment
+		cell, median, not string
+		warns             []string
+	}{
+		"one":   {point(100), "| 1 | 100 | 5.00 | 9.00 | 0 |", "100,,,", "given", []string{"n=1 at 1 point: one trial: there is no interval."}},
+		"two":   {point(100, 104), "| 2 | 102.0 (100.0 to 104.0) | 5.00 (5.00 to 5.00) |", "102,100,104,0.5", "±", []string{"n=2 at 1 point: least and greatest are shown", "mean latency ms at the only point: all trials gave the same value"}},
+		"four":  {point(100, 104, 96, 120), "| 4 | 105 (96 to 120) |", "102,96,120,0.875", "±", []string{"n=4 at 1 point", "is 3.2 standard errors wide"}},
+		"five":  {point(100, 104, 96, 120, 110), "| 5 | 106 ± 12 |", "104,96,120,0.9375", "n=5", nil},
+		"seven": {point(100, 104, 96, 120, 110, 101, 102), "| 7 | 104.7 ± 7.4 |", "102,96,120,0.984375", "n=7", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := section(t, tc.e, "Points")
+			_, numbers, _ := strings.Cut(text, "\n\n| ") // the legend says what ± is
+			for _, want := range append([]string{tc.cell}, tc.warns...) {
+				if !strings.Contains(text, want) {
+					t.Errorf("the report does not say %q:\n%s", want, text)
+				}
+			}
+			if strings.Contains(numbers, tc.not) {
+				t.Errorf("the report says %q:\n%s", tc.not, text)
+			}
+			var table bytes.Buffer
+			if err := report.CSV(&table, tc.e); err != nil {
+				t.Fatal(err)
+			}
+			header, row, _ := strings.Cut(table.String(), "\n")
+			if !strings.Contains(header, ",throughput_median_tx_s,throughput_median_low_tx_s,throughput_median_high_tx_s,throughput_median_coverage,") || !strings.Contains(row, ","+tc.median+",") {
+				t.Errorf("points.csv has no median %s:\n%s", tc.median, table.String())
+			}
+		})
+	}
+}
+
+// Where the lines of the trials did not fit into the results, there is no median, and the rest is as before.
+func TestNoMedianWithoutTheTrials(t *testing.T) {
+	e := build()
+	e.Trials = e.Trials[:1]
+	var table bytes.Buffer
+	if err := report.CSV(&table, e); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&table).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range rows[0] {
+		for _, row := range rows[1:] {
+			if strings.Contains(name, "_median") && row[i] != "" {
+				t.Errorf("point %s has %s = %s, though of its trials one at most is there", row[0], name, row[i])
+			}
+			if name == "throughput_mean_tx_s" && row[i] == "" {
+				t.Errorf("point %s has no mean", row[0])
+			}
+		}
 	}
 }
 

@@ -37,8 +37,9 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 			}
 		}
 	}
-	heading(b, "Points ("+legend+")")
+	heading(b, "Points")
 	textTable(b, p.points)
+	wrap(b, o.Width, "", "In the table: "+legend+".")
 	for _, note := range p.warnings {
 		wrap(b, o.Width, "", note)
 	}
@@ -85,7 +86,7 @@ func textSection(b *strings.Builder, width int, title string, t table, notes ...
 func heading(b *strings.Builder, text string) { fmt.Fprintf(b, "\n%s\n\n", text) }
 
 // legend says how to read the table of points.
-const legend = "mean ± half-width of the 95% interval over n valid trials; ratio = measured / paper"
+const legend = "mean over n valid trials; of 2 to 4 (least to greatest), of 5 and more ± half-width of the 95% interval; ratio = measured / paper"
 
 // verdictWidth is the length of the longest verdict.
 const verdictWidth = len("NotReproduced")

@@ -105,9 +105,9 @@ func Warning(n int) string {
 		return "no valid trial"
 	case n == 1:
 		return "one trial: there is no interval"
-	case n < 5:
-		return fmt.Sprintf("%d trials: the interval holds only if trials are normally distributed, which so few cannot show; it is %.1f standard errors wide on each side",
-			n, tQuantile(float64(n-1)))
+	case Few(n):
+		return fmt.Sprintf("%d trials: least and greatest are shown, no interval; that by which claims are judged holds only if trials are normally distributed, which so few cannot show, "+
+			"and is %.1f standard errors wide on each side", n, tQuantile(float64(n-1)))
 	}
 	return ""
 }

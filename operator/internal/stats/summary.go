@@ -14,6 +14,9 @@ import (
 // difference of two means of three would be a verdict.
 const fewSamples = 5
 
+// Few reports whether so many samples, two to four, are read by their mean, minimum and maximum.
+func Few(n int) bool { return n > 1 && n < fewSamples }
+
 // Summary is what the samples of one metric come to.
 type Summary struct {
 	// Aggregate: n, mean, standard deviation (with n-1), minimum, maximum and Student's interval of the mean.
@@ -48,7 +51,7 @@ func Summarize(samples []float64) (Summary, error) {
 	case s.N == 1:
 		s.Cautions = append(s.Cautions, OneSample)
 		return s, nil
-	case s.N < fewSamples:
+	case Few(s.N):
 		s.Few = true
 		s.Cautions = append(s.Cautions, FewSamples)
 	}

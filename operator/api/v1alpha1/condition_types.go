@@ -35,7 +35,7 @@ const (
 	ReasonStored = "Stored"
 	// ReasonPartlyStored: written, with something left out for its size; the message says what.
 	ReasonPartlyStored = "PartlyStored"
-	// ReasonStoreFailed: the results could not be written; it is tried again.
+	// ReasonStoreFailed: the results could not be written to their ConfigMap; it is tried again. What a store lacks has reasons of its own.
 	ReasonStoreFailed = "StoreFailed"
 )
 

@@ -60,6 +60,8 @@ const (
 	ReasonStoreBucketMissing = "StoreBucketMissing"
 	// ReasonStoreFull: the store has no room.
 	ReasonStoreFull = "StoreFull"
+	// ReasonStoreError: anything else; the message has the error.
+	ReasonStoreError = "StoreError"
 	// ReasonStoreCorrupted: what is stored is not what was sent.
 	ReasonStoreCorrupted = "StoreCorrupted"
 )

@@ -20,7 +20,7 @@ func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
 	var tolerance float64
 	if percent, ok := strings.CutSuffix(within, "%"); ok {
 		share, err := strconv.ParseFloat(percent, 64)
-		if err != nil {
+		if err != nil || !isFinite(share) { // of infinity every measurement would be right, of NaN none could be judged
 			return bound{}, fmt.Errorf("within: %q is not a percentage such as 25%%", within)
 		}
 		tolerance = math.Abs(value) * share / 100
@@ -30,7 +30,11 @@ func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
 	if tolerance <= 0 {
 		return bound{}, fmt.Errorf("within: leaves no tolerance around %s; no measurement could lie in it", reported)
 	}
-	return bound{low: value - tolerance, high: value + tolerance}, nil
+	b := bound{low: value - tolerance, high: value + tolerance}
+	if !isFinite(b.low) || !isFinite(b.high) {
+		return bound{}, fmt.Errorf("within: %s around %s is more than a number can hold", within, reported)
+	}
+	return b, nil
 }
 
 // amount reads a latency as a duration and anything else as a number.

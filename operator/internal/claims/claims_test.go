@@ -89,6 +89,8 @@ func TestEvaluate(t *testing.T) {
 		"no trials":                  {expr: order, verdict: v1alpha1.VerdictNotEvaluated, message: "missing: no point has"},
 		"division by zero":           {expr: "1 / (abort_rate(variant='ideal', clients=5) - abort_rate(variant='ideal', clients=5))", reported: "1", within: "1", trials: 3, verdict: v1alpha1.VerdictNotEvaluated, message: "division by zero"},
 		"syntax":                     {expr: "mean_latency(", verdict: v1alpha1.VerdictNotEvaluated, message: "expr: 1:14, at the end: Syntax error"},
+		"tolerance of everything":    {expr: difference, reported: "8ms", within: "Inf%", trials: 3, verdict: v1alpha1.VerdictNotEvaluated, message: `"Inf%" is not a percentage`},
+		"tolerance of nothing":       {expr: difference, reported: "4.1ms", within: "NaN%", trials: 3, verdict: v1alpha1.VerdictNotEvaluated, message: `"NaN%" is not a percentage`},
 		"nothing reported":           {expr: difference, trials: 3, verdict: v1alpha1.VerdictNotEvaluated, message: "nothing is reported"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +156,9 @@ func TestCheck(t *testing.T) {
 		"throughput needs a number": {expr: "max_throughput()", reported: "2.6ms", within: "10%", want: "must be a number, since expr is a throughput"},
 		"within in another unit":    {expr: "max_throughput()", reported: "100", within: "3ms", want: `within: "3ms" must be a number`},
 		"no tolerance":              {expr: quantity, reported: "0ms", within: "10%", want: "within: leaves no tolerance"},
+		"every measurement fits":    {expr: quantity, reported: "2.6ms", within: "Inf%", want: `within: "Inf%" is not a percentage such as 25%`},
+		"no measurement fits":       {expr: quantity, reported: "2.6ms", within: "NaN%", want: `within: "NaN%" is not a percentage such as 25%`},
+		"tolerance too large":       {expr: "max_throughput()", reported: "1e308", within: "900%", want: "within: 900% around 1e308 is more than a number can hold"},
 		"nothing measured":          {expr: "1 < 2", want: "expr: reads no results"},
 
 		"unknown axis":        {expr: "mean_latency(variant='ideal', client=5) < 3ms", want: "expr: 1:31, at client: there is no axis client; did you mean clients?"},

@@ -105,7 +105,7 @@ func (r *run) crossover(a arguments) quantity {
 	switch {
 	case slices.Contains(c.Cautions, stats.NoCrossing):
 		r.counts = append(r.counts, q.counts...)
-		r.unknown = slices.Min(q.counts) < 2
+		r.unknown = r.unknown || slices.Min(q.counts) < 2
 		return quantity{absent: stats.NoCrossing.Text(), contradicted: apart(curves[0], curves[1])}
 	case !c.Known && slices.Min(q.counts) > 1:
 		r.remarks = append(r.remarks, "in more than 2.5% of the bootstrap's draws the curves do not cross: whether they do is open")

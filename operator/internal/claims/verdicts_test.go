@@ -127,6 +127,11 @@ func TestCurves(t *testing.T) {
 	const crossing = "crossover(of='throughput', along='clients', variant=['a', 'b'])"
 	expect(t, judge(t, apart, crossing, "20", "50%"), v1alpha1.VerdictNotReproduced, "the curves do not cross")
 	expect(t, judge(t, apart, crossing+" < 20", "", ""), v1alpha1.VerdictInconclusive, "the curves do not cross")
+	// A curve that is not crossed takes nothing back: without an interval of the comparison before it, there is none of the whole.
+	const early = "throughput(clients=60) < 1000 && "
+	mixed := append(apart, series(8, "c", []int{60}, times(1, 500), times(1, 10))...)
+	expect(t, judge(t, mixed, early+crossing+" < 20", "", ""), v1alpha1.VerdictInconclusive, "cannot be told apart", "the curves do not cross",
+		"n=1 to 5, some points have one trial: there is no interval, so that nothing is decided")
 	// The trend of few trials cannot be shown, and the message says so.
 	few := series(0, "a", clients, times(1, 100, 200, 300, 400), times(1, 10, 11, 13, 25))
 	expect(t, judge(t, few, "increasing(of='throughput', along='clients')", "", ""), v1alpha1.VerdictInconclusive, "a trend needs five trials")

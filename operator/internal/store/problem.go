@@ -40,7 +40,7 @@ func Explain(err error) (reason, message string) {
 	if errors.As(err, &p) {
 		return p.Reason, p.Text
 	}
-	return v1alpha1.ReasonStoreFailed, err.Error()
+	return v1alpha1.ReasonStoreError, err.Error()
 }
 
 func corrupted(key string, cause error) error {
@@ -68,7 +68,7 @@ func (s *S3) explain(err error) error {
 	if errors.As(err, &known) || errors.Is(err, ErrNotFound) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	p := &Problem{Reason: v1alpha1.ReasonStoreFailed, cause: err}
+	p := &Problem{Reason: v1alpha1.ReasonStoreError, cause: err}
 	where := fmt.Sprintf("store %s (%s)", s.config.Name, s.location)
 	var api smithy.APIError
 	var answer *smithyhttp.ResponseError
@@ -107,7 +107,7 @@ func code(api smithy.APIError) string {
 
 // status judges an answer by its HTTP status: a HEAD has no body that could say more.
 func status(where string, code int, name string) (reason, text string) {
-	reason = v1alpha1.ReasonStoreFailed
+	reason = v1alpha1.ReasonStoreError
 	switch {
 	case code == http.StatusForbidden || code == http.StatusUnauthorized:
 		reason = v1alpha1.ReasonStoreDenied

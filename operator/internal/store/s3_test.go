@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -236,6 +237,20 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 			big := large(9 << 20)
 			wantProblem(t, "put in parts", s.Put(t.Context(), store.Describe("k", big), bytes.NewReader(big)), tc.want)
 		})
+	}
+}
+
+// What a server says that is none of the known problems must not look like the cluster's own failure to write the results, StoreFailed.
+func TestUnknownProblems(t *testing.T) {
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotImplemented) }))
+	t.Cleanup(broken.Close)
+	s, err := store.NewS3With(store.Config{Name: "lab", Endpoint: broken.URL, Bucket: "bucket", PathStyle: true}, store.Credentials{AccessKeyID: "k", SecretAccessKey: "s"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantProblem(t, "put", s.Put(t.Context(), store.Describe("k", []byte("v")), strings.NewReader("v")), v1alpha1.ReasonStoreError)
+	if reason, message := store.Explain(errors.New("make the bundle: no space left on device")); reason != v1alpha1.ReasonStoreError || message == "" {
+		t.Errorf("an error that is the manager's own has the reason %s (%s)", reason, message)
 	}
 }
 

@@ -76,6 +76,8 @@ var wrongExperiments = map[string]wrong{
 	"until an unknown metric":      {[]edit{{"spec.repetitions", "{min: 3, max: 5, until: {relativeCI: 5%, of: [Latency]}}"}}, "spec.repetitions.until.of[0]", `"Latency"`, "MeanLatency"},
 	"claim on an unknown value":    {[]edit{{"spec.claims", "[{name: c, statement: s, expr: \"throughput(variant='idael') > 1\"}]"}}, "spec.claims[0].expr", "idael", "ideal"},
 	"claim without a tolerance":    {[]edit{{"spec.claims", "[{name: c, statement: s, expr: 'x', reported: 4ms}]"}}, "spec.claims[0].within", "4ms", "such as 25%"},
+	"profile's endless tolerance":  {[]edit{{"spec.profiles", "[{name: smoke, claims: [{name: c, within: Inf%}]}]"}}, "spec.profiles[0].claims[0].within", `"Inf%"`, "(%|ns|"},
+	"profile's tolerance of NaN":   {[]edit{{"spec.profiles", "[{name: smoke, claims: [{name: c, within: NaN%}]}]"}}, "spec.profiles[0].claims[0].within", `"NaN%"`, "(%|ns|"},
 	"regions that do not add up":   {[]edit{{"spec.topology.regions", "[{name: east, replicas: 2}, {name: west, replicas: 2}]"}}, "spec.topology.regions", `"4 replicas"`, "must add up to 5"},
 	"open loop without a rate":     {[]edit{{"spec.clients", "{loop: Open}"}}, "spec.clients.rate", "Required value", `add an axis "rate"`},
 	"closed loop with arrivals":    {[]edit{{"spec.clients.arrivals", "Poisson"}}, "spec.clients.arrivals", `"Poisson"`, "remove it or set loop: Open"},

@@ -105,6 +105,39 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// What a store that is down does not have is no reason to keep the verdicts from who waits for them: they decide the exit code as ever.
+func TestReportsThoughTheStoreIsDown(t *testing.T) {
+	finished := false
+	end := finish(t, "AllTrialsValid", v1alpha1.VerdictReproduced, v1alpha1.VerdictNotReproduced)
+	s, _ := newSession(t, func(c client.Client) {
+		if finished {
+			return
+		}
+		end(c)
+		finished = true
+		var e v1alpha1.Experiment
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "lab", Name: "pingpong"}, &e); err != nil {
+			t.Fatal(err)
+		}
+		e.Status.Archive = &v1alpha1.ResultsArchive{Store: "archive"}
+		meta.SetStatusCondition(&e.Status.Conditions, metav1.Condition{Type: v1alpha1.ExperimentResultsStored, Status: metav1.ConditionFalse,
+			Reason: v1alpha1.ReasonStoreUnreachable, Message: "Store archive does not answer.", ObservedGeneration: e.Generation})
+		if err := c.Status().Update(t.Context(), &e); err != nil {
+			t.Fatal(err)
+		}
+	})
+	err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}, Wait: true, Timeout: time.Hour, Output: "text"})
+	if code := session.ExitCode(err); code != session.ExitNotReproduced {
+		t.Errorf("exit code %d (%v), want that of the verdicts, %d", code, err, session.ExitNotReproduced)
+	}
+	if out := s.Out.(*bytes.Buffer).String(); !strings.HasPrefix(out, "pingpong\n") {
+		t.Errorf("stdout must hold the report and nothing else:\n%s", out)
+	}
+	if progress := s.Err.(*bytes.Buffer).String(); !strings.Contains(progress, "store archive does not have all of them yet: Store archive does not answer.") {
+		t.Errorf("stderr does not say what the store lacks:\n%s", progress)
+	}
+}
+
 func TestApplies(t *testing.T) {
 	s, c := newSession(t, nil)
 	for range 2 { // again is no error

@@ -44,6 +44,12 @@ func (d *display) notice(text string) {
 	d.line(text)
 }
 
+// end writes a sentence below what was shown last, which stays.
+func (d *display) end(text string) {
+	d.drawn = 0
+	d.line(text)
+}
+
 func (d *display) line(text string) {
 	if text == d.last {
 		return

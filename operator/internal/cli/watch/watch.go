@@ -23,7 +23,8 @@ import (
 const (
 	// interval between two looks.
 	interval = 2 * time.Second
-	// patience with what may settle by itself: an experiment that is not accepted (a System may arrive after it), and results that are not stored.
+	// patience with what may settle by itself: an experiment that is not accepted (a System may arrive after it), and results that are not stored, be it in the
+	// cluster or in the experiment's store.
 	patience = 30 * time.Second
 )
 
@@ -40,6 +41,7 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "watch NAME",
 		Short: "Show how far an experiment is, until it is over",
 		Long: "Show how far an experiment is, until it is over: trials, the current one's phase and throughput, and when it may end.\n" +
+			"A result store that does not have everything 30 s later is told of and not waited for.\n" +
 			"On a terminal the lines are redrawn; elsewhere there is a line for each change.",
 		Example: "  kubectl assay watch failure-fp",
 		Args:    cobra.ExactArgs(1),
@@ -57,7 +59,8 @@ func Command(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// Until shows progress until the experiment is complete and its results are stored, and returns it as it is then.
+// Until shows progress until the experiment is complete and its results are in the cluster, and returns it as it is then. A store is waited for a while, and what it
+// lacks after that is told: verdicts and report come from the cluster alone, and a store may be down for days.
 func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o Options) (*v1alpha1.Experiment, error) {
 	start := s.Now()
 	display := &display{out: s.Out, terminal: s.Terminal, width: s.Width}
@@ -74,7 +77,10 @@ func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o O
 			display.notice(fmt.Sprintf("Cannot reach the cluster, trying again: %v", err))
 		}
 		if err == nil {
-			done, err := w.isOver(seen.experiment, now)
+			done, notice, err := w.isOver(seen.experiment, now)
+			if notice != "" {
+				display.end(notice)
+			}
 			if err != nil || done {
 				return seen.experiment, err
 			}
@@ -123,35 +129,45 @@ func (w *watcher) isFinal(err error) bool {
 		errors.Is(err, context.Canceled)
 }
 
-// isOver reports whether the experiment is complete and its results are stored. An error says why that will not be.
-func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (bool, error) {
+// isOver reports whether the experiment is complete and its results are where a report reads them, with a notice if they are not in its store. An error says why
+// they will not be.
+func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, notice string, err error) {
 	if refused := current(exp, v1alpha1.ExperimentAccepted); refused != nil && refused.Status == metav1.ConditionFalse {
 		if w.refusedSince.IsZero() {
 			w.refusedSince = now
 		}
 		if now.Sub(w.refusedSince) >= patience {
-			return false, fmt.Errorf("experiment %s is not accepted (%s): %s", exp.Name, refused.Reason, refused.Message)
+			return false, "", fmt.Errorf("experiment %s is not accepted (%s): %s", exp.Name, refused.Reason, refused.Message)
 		}
-		return false, nil
+		return false, "", nil
 	}
 	w.refusedSince = time.Time{}
 	if !isTrue(exp, v1alpha1.ExperimentComplete) {
-		return false, nil
+		return false, "", nil
 	}
 	if w.completeSince.IsZero() {
 		w.completeSince = now
 	}
 	if isTrue(exp, v1alpha1.ExperimentResultsStored) {
-		return true, nil
+		return true, "", nil
 	}
-	if now.Sub(w.completeSince) >= patience {
-		why := "the controller has not said why"
-		if c := current(exp, v1alpha1.ExperimentResultsStored); c != nil {
-			why = c.Message
-		}
-		return false, fmt.Errorf("experiment %s is complete and its results are not stored: %s", exp.Name, why)
+	if now.Sub(w.completeSince) < patience {
+		return false, "", nil
 	}
-	return false, nil
+	stored := current(exp, v1alpha1.ExperimentResultsStored)
+	switch {
+	case stored == nil:
+		return false, "", fmt.Errorf("experiment %s is complete and its results are not stored: the controller has not said why", exp.Name)
+	case onlyStoreLags(exp, stored):
+		return true, fmt.Sprintf("The results are in ConfigMap %s; store %s does not have all of them yet: %s Keep the experiment until it has: kubectl wait experiment/%s -n %s --for=condition=%s --timeout=1h",
+			exp.Status.ResultsConfigMap, exp.Status.Archive.Store, stored.Message, exp.Name, w.cluster.Namespace, v1alpha1.ExperimentResultsStored), nil
+	}
+	return false, "", fmt.Errorf("experiment %s is complete and its results are not stored: %s", exp.Name, stored.Message)
+}
+
+// onlyStoreLags reports whether the results are in the cluster and not in the experiment's store: each reason says so but that of the ConfigMap that is not written.
+func onlyStoreLags(exp *v1alpha1.Experiment, stored *metav1.Condition) bool {
+	return exp.Status.Archive != nil && exp.Status.ResultsConfigMap != "" && stored.Status == metav1.ConditionFalse && stored.Reason != v1alpha1.ReasonStoreFailed
 }
 
 // current is a condition that is about the spec as it is now, or nil.

@@ -302,6 +302,63 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// A store that lags had "watch" and "run --wait" end with exit code 1 and no report, although the verdicts and all numbers were in the cluster.
+func TestEndsThoughTheStoreLags(t *testing.T) {
+	for reason, over := range map[string]bool{
+		v1alpha1.ReasonStoring: true, v1alpha1.ReasonStoreUnreachable: true, v1alpha1.ReasonStoreDenied: true, v1alpha1.ReasonStoreError: true,
+		v1alpha1.ReasonStoreFailed:   false, // the ConfigMap that a report is made of is not written
+		v1alpha1.ReasonTrialsRunning: false, // nothing is known of it yet
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := newScene(t)
+			s.session.Terminal, s.session.Width = true, 100
+			s.condition(v1alpha1.ExperimentComplete, "True", "AllTrialsValid", "")
+			status := metav1.ConditionFalse
+			if reason == v1alpha1.ReasonTrialsRunning {
+				status = metav1.ConditionUnknown
+			}
+			s.condition(v1alpha1.ExperimentResultsStored, status, reason, "Store lab (s3://b/v1/) lags.")
+			s.experiment(func(st *v1alpha1.ExperimentStatus) {
+				st.Archive, st.ResultsConfigMap = &v1alpha1.ResultsArchive{Store: "lab"}, "e-results"
+			})
+			err := s.until(watch.Options{})
+			if took := s.now.Sub(start); took < 30*time.Second || took > 32*time.Second {
+				t.Errorf("ended after %s, want the store to have 30 s", took)
+			}
+			if !over {
+				if err == nil || !strings.Contains(err.Error(), "its results are not stored: Store lab (s3://b/v1/) lags.") {
+					t.Errorf("got %v, want that the results are not stored", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("got %v, though the results are in the cluster", err)
+			}
+			want := "e  [........................]  complete, 0 of 0 trials valid\n" +
+				"The results are in ConfigMap e-results; store lab does not have all of them yet: Store lab (s3://b/v1/) lags. " +
+				"Keep the experiment until it has: kubectl wait experiment/e -n ns --for=condition=ResultsStored --timeout=1h\n"
+			if !strings.HasSuffix(s.out.String(), want) {
+				t.Errorf("ends with\n%s\nwant\n%s", s.out.String(), want)
+			}
+		})
+	}
+}
+
+// The store may still get everything while it is waited for; then there is nothing to tell.
+func TestStoreCatchesUp(t *testing.T) {
+	s := newScene(t)
+	s.condition(v1alpha1.ExperimentComplete, "True", "AllTrialsValid", "")
+	s.condition(v1alpha1.ExperimentResultsStored, "False", v1alpha1.ReasonStoring, "On the way.")
+	s.experiment(func(st *v1alpha1.ExperimentStatus) {
+		st.Archive, st.ResultsConfigMap = &v1alpha1.ResultsArchive{Store: "lab"}, "e-results"
+	})
+	nothing := func() {}
+	s.steps = []func(){nothing, nothing, func() { s.condition(v1alpha1.ExperimentResultsStored, "True", "Stored", "") }}
+	if err := s.until(watch.Options{}); err != nil || s.now.Sub(start) > 8*time.Second || strings.Contains(s.out.String(), "store lab") {
+		t.Errorf("%v after %s, with\n%s", err, s.now.Sub(start), s.out.String())
+	}
+}
+
 // A System that arrives after the experiment makes it acceptable; watching goes on.
 func TestSurvivesLateSystem(t *testing.T) {
 	s := newScene(t)

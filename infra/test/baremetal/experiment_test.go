@@ -67,7 +67,7 @@ func (s *site) experiment(t *testing.T) {
 		t.Errorf("pools of the pods' nodes by part (-want +got):\n%s", diff)
 	}
 	s.verdicts(t)
-	s.kubectl(t, "delete", "namespace", namespace, "--timeout=50s")
+	s.kubectl(t, "delete", "namespace", namespace, "--timeout=3m")
 }
 
 // create creates objects from YAML text.

@@ -28,9 +28,9 @@ func newRack(t *testing.T, names ...string) *rack {
 		t.Skip("machines are privileged containers: needs root")
 	}
 	r := &rack{name: "assay-rack-test", key: filepath.Join(t.TempDir(), "key"), addresses: map[string]string{}}
-	command(t, 10*time.Second, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rack", "-f", r.key)
+	command(t, time.Minute, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rack", "-f", r.key)
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+		ctx, stop := context.WithTimeout(context.Background(), 4*time.Minute)
 		defer stop()
 		if out, err := r.script(ctx, "down").CombinedOutput(); err != nil {
 			t.Errorf("machines are left: %v\n%s", err, out)
@@ -62,19 +62,19 @@ func (r *rack) script(ctx context.Context, args ...string) *exec.Cmd {
 // on runs a script on a machine, as somebody at its console would.
 func (r *rack) on(t *testing.T, machine, script string) string {
 	t.Helper()
-	return command(t, time.Minute, "docker", "exec", r.name+"-"+machine, "bash", "-c", script)
+	return command(t, 3*time.Minute, "docker", "exec", r.name+"-"+machine, "bash", "-c", script)
 }
 
 func (r *rack) powerOff(t *testing.T, machine string) {
 	t.Helper()
-	command(t, 30*time.Second, "docker", "kill", r.name+"-"+machine)
+	command(t, 2*time.Minute, "docker", "kill", r.name+"-"+machine)
 }
 
 // powerOn returns when sshd answers.
 func (r *rack) powerOn(t *testing.T, machine string) {
 	t.Helper()
-	command(t, 30*time.Second, "docker", "start", r.name+"-"+machine)
-	command(t, 40*time.Second, "timeout", "30", "bash", "-c",
+	command(t, 2*time.Minute, "docker", "start", r.name+"-"+machine)
+	command(t, 3*time.Minute, "timeout", "150", "bash", "-c",
 		fmt.Sprintf("until read -r -t 2 line </dev/tcp/%s/22 && [[ $line = SSH-* ]]; do sleep 0.3; done 2>/dev/null", r.addresses[machine]))
 }
 

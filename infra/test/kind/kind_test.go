@@ -90,7 +90,7 @@ func nodes(t *testing.T, d *terraform.Dir) map[string]string {
 	if err := json.Unmarshal(d.Outputs(t)["kubeconfig"], &kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	const format = `{range .items[*]}{.metadata.name}{"\t"}{.metadata.labels.assay\.dev/pool} {.metadata.labels.topology\.kubernetes\.io/region} {.metadata.labels.topology\.kubernetes\.io/zone}` +
 		`{range .spec.taints[*]} {.key}={.value}:{.effect}{end}{"\n"}{end}`

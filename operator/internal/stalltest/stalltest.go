@@ -31,6 +31,12 @@ const (
 // trial to report itself, at once. A trial that goes wrong while the machine stands still for longer than the excuse is made again, from the beginning.
 func Try(t testing.TB, excuse time.Duration, trial func() error) {
 	t.Helper()
+	if os.Getenv("ASSAY_VM") != "" { // the machine of hack/vm, whose time passes by its own instructions only, which to watch takes
+		if err := trial(); err != nil {
+			t.Error(err)
+		}
+		return
+	}
 	var wrong []error
 	undisturbed := 0
 	for range attempts {

@@ -537,9 +537,9 @@ func TestTheCanarySeesWhatHappensDuringATrial(t *testing.T) {
 			}
 			await := func(what string, holds func(Watched) bool) {
 				t.Helper()
-				for deadline := time.Now().Add(30 * time.Second); !holds(c.Watched()[0]); {
+				for deadline := time.Now().Add(time.Minute); !holds(c.Watched()[0]); {
 					if time.Now().After(deadline) {
-						t.Fatalf("%s: not within 30 s: %+v", what, c.Watched()[0])
+						t.Fatalf("%s: not within a minute: %+v", what, c.Watched()[0])
 					}
 					time.Sleep(5 * msec)
 				}

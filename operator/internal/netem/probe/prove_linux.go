@@ -41,9 +41,9 @@ type Proof struct {
 	Wrong []Wrong `json:"wrong,omitempty"`
 	// Probed pairs in each round; its length is the number of rounds.
 	Probed []int `json:"probed"`
-	// Undirected pairs have different delays asked for their directions, which the clocks of the two pods could not tell apart: had they been swapped, it would
-	// not be seen.
-	Undirected int           `json:"undirected,omitempty"`
+	// Undirected says of each pair that different delays were asked for its directions, which the clocks of the two pods could not tell apart: had they been swapped, it
+	// would not be seen.
+	Undirected []bool        `json:"undirected,omitempty"`
 	Took       time.Duration `json:"took"`
 }
 
@@ -59,16 +59,14 @@ func Prove(ctx context.Context, config Config, pairs []Pair, baseline []Measurem
 	return proof, err
 }
 
-// undirected counts the pairs whose directions could be swapped unseen. The measurements are in the order of the pairs.
-func undirected(pairs []Pair, measurements []Measurement, tolerance Tolerance) int {
-	count := 0
+// undirected says whose directions could be swapped unseen. The measurements are in the order of the pairs.
+func undirected(pairs []Pair, measurements []Measurement, tolerance Tolerance) []bool {
+	unseen := make([]bool, len(pairs))
 	for i, pair := range pairs {
 		m, difference := measurements[i], (pair.Out.Delay - pair.In.Delay).Abs()
-		if difference > 0 && !pair.Cut() && (!m.OneWay || difference <= m.Error+tolerance.Late) {
-			count++
-		}
+		unseen[i] = difference > 0 && !pair.Cut() && (!m.OneWay || difference <= m.Error+tolerance.Late)
 	}
-	return count
+	return unseen
 }
 
 // Baseline measures what the undelayed paths take; no pod may shape its links before all have done so. Wrong lists the peers that do not answer, and those

@@ -250,6 +250,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"not a kind":     {"certificates.certManager.issuer.kind=Vault", "kind"},
 		"no port":        {"networkPolicy.apiServer.ports={0}", "ports"},
 		"no network":     {"networkPolicy.apiServer.cidrs={10.0.0.1}", "cidrs"},
+		"no peer":        {"networkPolicy.trialIngress[0].namespace=monitoring", "trialIngress"},
+		"an empty peer":  {"networkPolicy.metricsFrom[0]=null", "metricsFrom"},
 		"no share":       {"metrics.rules.invalidShare=30", "invalidShare"},
 		"no place":       {"topologySpread.whenUnsatisfiable=Never", "whenUnsatisfiable"},
 		"misspelt deep":  {"metrics.podmonitor.enabled=true", "podmonitor"},

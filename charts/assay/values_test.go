@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -167,6 +169,28 @@ func TestPoliciesNamePorts(t *testing.T) {
 	trials := r.objects["NetworkPolicy/assay-trials"].(*networkingv1.NetworkPolicy)
 	if trials.Namespace != "papers" || len(trials.Spec.PodSelector.MatchExpressions) != 1 {
 		t.Errorf("the trials' policy is in %s for %v", trials.Namespace, trials.Spec.PodSelector)
+	}
+}
+
+// Pods of trials that are fenced in are talked to by each other and by whom the values name, a Prometheus say, and by nobody else.
+func TestWhoTalksToTrials(t *testing.T) {
+	trial := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "assay.dev/trial", Operator: metav1.LabelSelectorOpExists}}}}
+	monitoring := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "monitoring"}}}
+	network := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "10.1.0.0/16"}}
+	for name, tc := range map[string]struct {
+		flags []string
+		want  []networkingv1.NetworkPolicyPeer
+	}{
+		"by default":      {[]string{"--set=networkPolicy.trialNamespaces={papers}"}, []networkingv1.NetworkPolicyPeer{trial}},
+		"with Prometheus": {everything, []networkingv1.NetworkPolicyPeer{trial, monitoring, network}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := render(t, tc.flags...).objects["NetworkPolicy/assay-trials"].(*networkingv1.NetworkPolicy)
+			if diff := cmp.Diff([]networkingv1.NetworkPolicyIngressRule{{From: tc.want}}, policy.Spec.Ingress); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

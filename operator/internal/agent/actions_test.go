@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/netem/probe"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/stalltest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -45,13 +46,16 @@ func (p *meshPod) reaches(to *meshPod) (answered int, least time.Duration) {
 	return r.measured[0].Answered, r.measured[0].RoundTrip.Min
 }
 
-// during looks at something in a stretch of time, or skips the test when the machine is too slow for that.
-func during(t *testing.T, from, until time.Time, look func()) {
+// during looks at something in a stretch of time, and tells what is wrong with it then. It ends the test when the machine is too slow for that.
+func during(t *testing.T, from, until time.Time, look func() error) {
 	t.Helper()
 	time.Sleep(time.Until(from))
-	look()
+	err := look()
 	if late := time.Since(until); late > 0 {
-		t.Skipf("this machine is too loaded: a look was over %v too late", late)
+		t.Skipf(tooLoaded+"a look was over %v too late", late)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -72,23 +76,34 @@ func TestCutsOverlapAndEndEachForItself(t *testing.T) {
 	at := zero.Add
 	expect := func(from, until time.Duration, to1, to2 int) {
 		t.Helper()
-		during(t, at(from), at(until), func() {
-			got1, _ := m[0].reaches(m[1])
-			got2, _ := m[2].reaches(m[0])
-			if got1 != to1 || got2 != to2 {
-				t.Errorf("from %v on, %d and %d of 5 probes were answered; want %d and %d", from, got1, got2, to1, to2)
+		during(t, at(from), at(until), func() error {
+			got1, got2 := 0, 0
+			for end := time.Now().Add(patience); ; {
+				got1, _ = m[0].reaches(m[1])
+				got2, _ = m[2].reaches(m[0])
+				// That one is not answered in time may be the machine's fault. That one is answered which is cut never is.
+				if got1 >= to1 && got2 >= to2 || time.Now().After(end) || time.Now().After(at(until)) {
+					break
+				}
 			}
+			if got1 != to1 || got2 != to2 {
+				return fmt.Errorf("from %v on, %d and %d of 5 probes were answered; want %d and %d", from, got1, got2, to1, to2)
+			}
+			return nil
 		})
 	}
 	expect(350*ms, 1250*ms, 0, 5)
 	expect(1350*ms, 2250*ms, 0, 0)
 	expect(2350*ms, 3250*ms, 0, 0)
 	expect(3350*ms, time.Hour, 5, 5)
+	var latest time.Duration
 	for _, id := range []string{"x/1/cut/r-0", "y/1/cut/r-0", "x/1/heal/r-0", "y/1/heal/r-0"} {
 		record := m[0].ofAction(id)
-		if late := record.Confirmed - record.Planned; record.Error != "" || late < 0 || late > time.Second || record.Started > record.Confirmed {
+		late := record.Confirmed - record.Planned
+		if record.Error != "" || late < 0 || record.Started > record.Confirmed {
 			t.Errorf("the record is %+v", record)
 		}
+		latest = max(latest, late)
 		if heals := strings.Contains(id, "heal"); heals != (record.Packets > 0) {
 			t.Errorf("the record is %+v; packets are told of at the end of a cut", record)
 		}
@@ -98,6 +113,9 @@ func TestCutsOverlapAndEndEachForItself(t *testing.T) {
 		t.Errorf("dropped %d (%s), lost %q", report.Dropped, report.DroppedWhy, report.Lost)
 	}
 	m.finish(t)
+	if latest > time.Second {
+		clockWrong(t, "an action was confirmed %v after its instant", latest)
+	}
 }
 
 func TestAnAgentKilledAmidFaultsGoesOnWithThemAndLeavesNoTrace(t *testing.T) {
@@ -142,14 +160,21 @@ func dieAmidFaults(t *testing.T, backend netem.Backend) {
 	if answered, _ := m[0].reaches(m[1]); answered != 0 {
 		t.Errorf("%d probes were answered across the cut", answered)
 	}
-	if answered, least := m[0].reaches(m[2]); answered == 0 || least < 8*ms || least > 50*ms {
+	answered, least := 0, time.Duration(0)
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		// As it was a moment ago, they would take 58 ms. All of them may be late on a busy machine.
+		if answered, least = m[0].reaches(m[2]); answered > 0 && least <= 50*ms {
+			break
+		}
+	}
+	if answered == 0 || least < 8*ms || least > 50*ms {
 		t.Errorf("%d probes were answered in %v; want the network as it was asked, twice 4 ms", answered, least)
 	}
 	if lost := m[0].c.await("reports", func(r protocol.Report) bool { return r.Network != nil }).Network.Lost; backend == netem.NFQueue && !strings.Contains(lost, "restarted") {
 		t.Errorf("the links were lost for a while, but what is told is %q", lost)
 	}
 	for _, p := range m {
-		p.c.direct(func(d *protocol.Directive) { d.Stop = protocol.Stop{Signal: "SIGTERM", Grace: 8 * time.Second} })
+		p.c.direct(func(d *protocol.Directive) { d.Stop = protocol.Stop{Signal: "SIGTERM", Grace: patience} })
 	}
 	m.finish(t)
 	if state := m[0].c.await("reports", func(protocol.Report) bool { return true }).Containers[0]; state.ExitCode != 128+15 {
@@ -173,12 +198,14 @@ func TestAPausedReplicaStandsStillAndKeepsItsConnections(t *testing.T) {
 	if paused.Error != "" || paused.Started < paused.Planned || paused.Confirmed < paused.Started {
 		t.Fatalf("the record is %+v", paused)
 	}
-	during(t, zero.Add(200*time.Millisecond), zero.Add(1050*time.Millisecond), func() {
+	during(t, zero.Add(200*time.Millisecond), zero.Add(1050*time.Millisecond), func() error {
+		time.Sleep(50 * time.Millisecond) // for beats that came before the pause, and were not read yet
 		before, err := witness.look()
 		time.Sleep(200 * time.Millisecond)
 		if after, _ := witness.look(); !after.Equal(before) || err != nil {
-			t.Errorf("during the pause a beat came %v after the one before (%v)", after.Sub(before), err)
+			return fmt.Errorf("during the pause a beat came %v after the one before (%w)", after.Sub(before), err)
 		}
+		return nil
 	})
 	resumed := c.await("has resumed", func(r protocol.Report) bool { return len(r.Actions) == 2 }).Actions[1]
 	if resumed.Error != "" || resumed.Started < resumed.Planned || resumed.Confirmed < resumed.Started {
@@ -207,12 +234,12 @@ func TestAKillEmptiesVolumesAndDelaysNoOtherAction(t *testing.T) {
 	})
 	m.prove(t, "", delays(nil))
 	ms := time.Millisecond
-	m.run(300*ms, 6*time.Second,
+	zero := m.run(300*ms, 12*time.Second,
 		timeline.Action{ID: "k/1/kill/r-0", Pod: "r-0", Kind: timeline.Kill, At: 100 * ms},
 		timeline.Action{ID: "c/1/cut/r-0", Pod: "r-0", Kind: timeline.Cut, At: 110 * ms, Out: []string{"r-1"}, In: []string{"r-1"}},
 		timeline.Action{ID: "k/1/revive/r-0", Pod: "r-0", Kind: timeline.Revive, At: 1500 * ms, Ends: "k/1/kill/r-0"},
-		timeline.Action{ID: "k/2/kill/r-0", Pod: "r-0", Kind: timeline.Kill, At: 3 * time.Second, LoseDisk: true},
-		timeline.Action{ID: "k/2/revive/r-0", Pod: "r-0", Kind: timeline.Revive, At: 3500 * ms, Ends: "k/2/kill/r-0"},
+		timeline.Action{ID: "k/2/kill/r-0", Pod: "r-0", Kind: timeline.Kill, At: 8 * time.Second, LoseDisk: true},
+		timeline.Action{ID: "k/2/revive/r-0", Pod: "r-0", Kind: timeline.Revive, At: 8500 * ms, Ends: "k/2/kill/r-0"},
 	)
 	if record := p.ofAction("k/1/kill/r-0"); record.Error != "" {
 		t.Fatalf("the kill: %+v", record)
@@ -221,11 +248,14 @@ func TestAKillEmptiesVolumesAndDelaysNoOtherAction(t *testing.T) {
 	if got := report.Actions[0]; got.ID != "c/1/cut/r-0" || got.Error != "" {
 		t.Errorf("the first record is %+v; want the cut's, which is over while the kill still empties a volume", got)
 	}
-	for name, emptied := range volumes {
-		if entries, err := os.ReadDir(filepath.Join(p.dir, name)); err != nil || (len(entries) == 0) != emptied {
-			t.Errorf("after the kill, %s holds %d files (%v); want that it was emptied: %v", name, len(entries), err, emptied)
+	during(t, zero, zero.Add(8*time.Second), func() error {
+		for name, emptied := range volumes {
+			if entries, err := os.ReadDir(filepath.Join(p.dir, name)); err != nil || (len(entries) == 0) != emptied {
+				return fmt.Errorf("after the kill, %s holds %d files (%w); want that it was emptied: %v", name, len(entries), err, emptied)
+			}
 		}
-	}
+		return nil
+	})
 	if record := p.ofAction("k/1/revive/r-0"); record.Error != "" {
 		t.Errorf("the revival: %+v", record)
 	}
@@ -245,6 +275,11 @@ func TestAKillEmptiesVolumesAndDelaysNoOtherAction(t *testing.T) {
 }
 
 func TestOnlyWhoeverHasTheRoleActs(t *testing.T) {
+	stalltest.Try(t, stall, func() error { return onlyRolesAct(t) })
+}
+
+func onlyRolesAct(t *testing.T) error {
+	t.Helper()
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)
 	p.launch("replica")
@@ -279,6 +314,7 @@ func TestOnlyWhoeverHasTheRoleActs(t *testing.T) {
 	c.await("has carried out those before the leader is deposed", func(r protocol.Report) bool { return len(r.Actions) == 10 })
 	must(t, os.WriteFile(filepath.Join(p.config, "deposed"), nil, 0o644))
 	report := c.await("has carried out all", func(r protocol.Report) bool { return len(r.Actions) == len(actions) })
+	p.agentProcess.Process.Signal(syscall.SIGTERM)
 	got := map[string]protocol.ActionRecord{}
 	for _, record := range report.Actions {
 		got[record.ID] = record
@@ -293,15 +329,19 @@ func TestOnlyWhoeverHasTheRoleActs(t *testing.T) {
 			case record.Error != "":
 				has = "fails"
 			}
-			if has != want {
-				t.Errorf("%s for role %q: %+v, want that it %s", id, actions[2*n].Role, record, want)
+			late := record.Confirmed - record.Planned
+			if has == "acts" && late < 0 {
+				t.Errorf("%s is confirmed %v before its instant", id, -late)
 			}
-			if late := record.Confirmed - record.Planned; has == "acts" && (late < 0 || late > time.Second) {
-				t.Errorf("%s is confirmed %v after its instant", id, late)
+			if has != want { // whether a probe of a role is over in time, and the deposition before its instant, is up to the machine, too
+				return fmt.Errorf("%s for role %q: %+v, want that it %s", id, actions[2*n].Role, record, want)
+			}
+			if has == "acts" && late > time.Second {
+				return fmt.Errorf("%s is confirmed %v after its instant", id, late)
 			}
 		}
 	}
-	p.agentProcess.Process.Signal(syscall.SIGTERM)
+	return nil
 }
 
 func TestAnAgentThatKnowsNothingPutsTheNetworkBackAllTheSame(t *testing.T) {

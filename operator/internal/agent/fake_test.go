@@ -145,6 +145,9 @@ type fakeCoordinator struct {
 
 const token = "the-token-of-the-pod"
 
+// patience is how long something may take that happens for sure, on a machine that is busy with other tests.
+const patience = time.Minute
+
 func newFakeCoordinator(t *testing.T, address string) *fakeCoordinator {
 	t.Helper()
 	f := &fakeCoordinator{t: t, changed: make(chan struct{}), tokens: map[string]bool{token: true}}
@@ -289,7 +292,7 @@ func (f *fakeCoordinator) direct(change func(*protocol.Directive)) {
 // await waits for a report.
 func (f *fakeCoordinator) await(what string, holds func(protocol.Report) bool) protocol.Report {
 	f.t.Helper()
-	return f.awaitUntil(time.Now().Add(15*time.Second), what, holds)
+	return f.awaitUntil(time.Now().Add(patience), what, holds)
 }
 
 func (f *fakeCoordinator) awaitUntil(deadline time.Time, what string, holds func(protocol.Report) bool) protocol.Report {

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -131,7 +130,7 @@ func finished(t *testing.T, a *archive, script string) *fakeCoordinator {
 	p.startAgent()
 	c.direct(func(d *protocol.Directive) {
 		d.Containers = []protocol.Container{{Name: "replica", Command: shell(script)}}
-		d.Stop, d.Start, d.HandOver = protocol.Stop{Signal: "SIGTERM", Grace: time.Second}, true, true
+		d.Stop, d.Start, d.HandOver = protocol.Stop{Signal: "SIGTERM", Grace: patience}, true, true
 		d.Gates = []protocol.Gate{{Log: "^done", Stream: "Stderr", Container: "replica"}}
 	})
 	if r := c.await("is ready", func(r protocol.Report) bool { return r.Ready }); r.HandedOver {

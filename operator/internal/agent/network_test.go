@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/stalltest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -45,25 +47,64 @@ func init() {
 	roles["hold"] = func() { time.Sleep(time.Hour) }
 }
 
-// inHub runs the rest of the test in a new network namespace. It returns false in the process that is outside.
+// How a test in the hub ends that is wrong by the clock, or that had no time to look at something.
+const (
+	byTheClock = "wrong by the clock: "
+	tooLoaded  = "this machine is too loaded: "
+)
+
+// inHub runs the rest of the test in a new network namespace. It returns false in the process that is outside, which runs it again when it was wrong by the clock and the
+// machine stood still meanwhile, or when it had no time.
 func inHub(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideName) != "" {
 		return true
 	}
 	t.Parallel() // it waits, most of the time
-	cmd := exec.Command(self(t), "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
-	cmd.Env = append(os.Environ(), insideName+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	output, err := cmd.CombinedOutput()
-	if errors.Is(err, os.ErrPermission) {
-		t.Skip("a new network namespace needs root")
-	}
-	t.Logf("in the hub:\n%s", output)
-	if err != nil {
-		t.Errorf("in the hub: %v", err)
-	}
+	loaded := 0
+	stalltest.Try(t, 100*time.Millisecond, func() error {
+		var output []byte
+		for loaded < 5 {
+			cmd := exec.Command(self(t), "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
+			cmd.Env = append(os.Environ(), insideName+"=1")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+			var err error
+			output, err = cmd.CombinedOutput()
+			if errors.Is(err, os.ErrPermission) {
+				t.Skip("a new network namespace needs root")
+			}
+			t.Logf("in the hub:\n%s", output)
+			if err != nil {
+				t.Errorf("in the hub: %v", err)
+				return nil
+			}
+			if !bytes.Contains(output, []byte(tooLoaded)) {
+				break
+			}
+			loaded++
+		}
+		if why, found := sentence(output, tooLoaded); found {
+			t.Skip(why)
+		}
+		if why, found := sentence(output, byTheClock); found {
+			return errors.New(why)
+		}
+		return nil
+	})
 	return false
+}
+
+// sentence is the rest of the line that has these words.
+func sentence(output []byte, words string) (string, bool) {
+	_, after, found := bytes.Cut(output, []byte(words))
+	line, _, _ := bytes.Cut(after, []byte("\n"))
+	return words + string(line), found
+}
+
+// clockWrong ends a test in the hub that is wrong by the clock. What is wrong besides has been said before.
+func clockWrong(t *testing.T, format string, args ...any) {
+	t.Helper()
+	t.Skipf(byTheClock+format, args...)
 }
 
 // enterNetwork turns into another role in the network namespace of another process.
@@ -248,7 +289,7 @@ type peer struct {
 
 func dialPeer(t *testing.T) *peer {
 	t.Helper()
-	deadline := time.Now().Add(8 * time.Second)
+	deadline := time.Now().Add(patience)
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort(podIP, strconv.Itoa(beatPort)), time.Second)
 	for err != nil && time.Now().Before(deadline) { // a replica that has just been started may not listen yet
 		time.Sleep(5 * time.Millisecond)
@@ -282,13 +323,13 @@ func (p *peer) look() (last time.Time, err error) {
 
 func (p *peer) awaitBeat(t *testing.T, after time.Time) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		if last, _ := p.look(); last.After(after) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("no beat in 5 s")
+			t.Fatalf("no beat in %v", patience)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -421,46 +462,56 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 
 	killed := c.await("has killed", func(r protocol.Report) bool { return len(r.Actions) == 1 })
 	record := killed.Actions[0]
-	if record.Error != "" || record.Confirmed < record.Planned || record.Confirmed < record.Started ||
-		(record.Started-record.Planned).Abs() > 500*time.Millisecond {
+	if record.Error != "" || record.Confirmed < record.Planned || record.Confirmed < record.Started {
 		t.Fatalf("the record is %+v; want silence at about the instant and death after both", record)
 	}
+	if (record.Started - record.Planned).Abs() > 500*time.Millisecond {
+		clockWrong(t, "the record is %+v; want silence at about the instant", record)
+	}
 	if late := time.Since(killAt); late > 1200*time.Millisecond {
-		t.Skipf("this machine is too loaded for a fault of 1.8 s: the kill was known %v after its instant", late)
+		t.Skipf(tooLoaded+"a fault takes 1.8 s, and the kill was known %v after its instant", late)
 	}
 	if killed.Containers[0].State != protocol.StateHeld || !killed.Containers[0].Expected {
 		t.Errorf("the container is %+v, want it Held as expected", killed.Containers[0])
 	}
 	t.Logf("silence %v before the instant, last process reaped %v after it", record.Planned-record.Started, record.Confirmed-record.Planned)
-	if off := killed.ClockOffset + 2*time.Second; off.Abs() > 100*time.Millisecond {
-		t.Errorf("the offset of the pod's clock is reported as %v, want about -2s", killed.ClockOffset)
-	}
+	off := killed.ClockOffset + 2*time.Second
 	lastBeat, _ := witness.look()
-	t.Logf("the peer's last beat came %v before the instant", killAt.Sub(lastBeat))
-	if early := killAt.Sub(lastBeat); early.Abs() > 500*time.Millisecond {
-		t.Errorf("the peer's last beat came %v before the instant of the kill, by the coordinator's clock", early)
-	}
+	early := killAt.Sub(lastBeat)
+	t.Logf("the peer's last beat came %v before the instant", early)
 
 	// The peer is told nothing: no end of its connection, no refusal of a new one.
-	if conn, err := net.DialTimeout("tcp", witness.conn.RemoteAddr().String(), 300*time.Millisecond); !isTimeout(err) {
-		t.Errorf("a new connection to the silent pod: %v, %v; want a timeout", conn, err)
-	}
-	if _, err := witness.conn.Write([]byte("hello?")); err != nil {
-		t.Errorf("writing to the silent pod: %v, want the kernel to keep trying", err)
-	}
+	conn, dialErr := net.DialTimeout("tcp", witness.conn.RemoteAddr().String(), 300*time.Millisecond)
+	_, writeErr := witness.conn.Write([]byte("hello?"))
 	time.Sleep(time.Until(reviveAt.Add(-50 * time.Millisecond)))
-	if _, err := witness.look(); err != nil {
-		t.Errorf("the peer's connection to the silent pod ended: %v", err)
+	_, lookErr := witness.look()
+	after := hubResets(t)
+	if late := time.Until(reviveAt); late < 0 {
+		t.Skipf(tooLoaded+"the last look at the silent pod was %v after its end", -late)
 	}
-	if after := hubResets(t); after != before {
+	if !isTimeout(dialErr) {
+		t.Errorf("a new connection to the silent pod: %v, %v; want a timeout", conn, dialErr)
+	}
+	if writeErr != nil {
+		t.Errorf("writing to the silent pod: %v, want the kernel to keep trying", writeErr)
+	}
+	if lookErr != nil {
+		t.Errorf("the peer's connection to the silent pod ended: %v", lookErr)
+	}
+	if after != before {
 		t.Errorf("connections were reset where the peer is: %s before, %s after", before, after)
 	}
 	silent := zero.Add(record.Started)
 	if len(p.capture.between(time.Time{}, silent)) == 0 {
 		t.Error("no packet of the pod was seen before the kill; the capture proves nothing")
 	}
-	for _, packet := range p.capture.between(silent.Add(3*time.Millisecond), reviveAt.Add(-20*time.Millisecond)) {
-		t.Errorf("a packet (%s) left the silent pod %v after the silence began", packet.flags, packet.at.Sub(silent))
+	// Where the pod's clock is, is known no better than it says.
+	for _, packet := range p.capture.between(silent.Add(3*time.Millisecond+killed.ClockError), reviveAt.Add(-20*time.Millisecond-killed.ClockError)) {
+		t.Errorf("a packet (%s) left the silent pod %v after the silence began, by clocks that are %v apart at most", packet.flags, packet.at.Sub(silent), killed.ClockError)
+	}
+	if off.Abs() > 100*time.Millisecond || early.Abs() > 500*time.Millisecond {
+		clockWrong(t, "the offset of the pod's clock is reported as %v, want about -2s; the peer's last beat came %v before the instant of the kill, by the coordinator's clock",
+			killed.ClockOffset, early)
 	}
 
 	back := c.await("has revived", func(r protocol.Report) bool { return len(r.Actions) == 2 && r.Ready })
@@ -472,7 +523,7 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	dialPeer(t).awaitBeat(t, time.Now())
 	// What the peer still sends on the old connection is refused, as a machine that was started again would: with a reset, not with the goodbye of
 	// the process that was killed.
-	deadline := time.Now().Add(8 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		if _, err := witness.look(); errors.Is(err, syscall.ECONNRESET) {
 			break
@@ -506,8 +557,14 @@ func TestARunGoesOnWhileTheCoordinatorIsDead(t *testing.T) {
 	zero := time.Unix(0, run.ZeroUnixNanos)
 	time.Sleep(time.Until(zero.Add(400 * time.Millisecond)))
 	lastBeat, err := witness.look()
-	if err != nil || lastBeat.After(zero.Add(390*time.Millisecond)) {
-		t.Errorf("in the middle of the fault the peer sees beats until %v and the error %v, want silence", lastBeat.Sub(zero), err)
+	if late := time.Since(zero.Add(600 * time.Millisecond)); late > 0 {
+		t.Skipf(tooLoaded+"the look at the silent pod was over %v too late", late)
+	}
+	if err != nil {
+		t.Errorf("in the middle of the fault the peer sees the error %v, want silence", err)
+	}
+	if lastBeat.After(zero.Add(390 * time.Millisecond)) {
+		clockWrong(t, "in the middle of the fault the peer sees beats until %v, want silence", lastBeat.Sub(zero))
 	}
 	time.Sleep(time.Until(zero.Add(700 * time.Millisecond)))
 	c.mu.Lock()
@@ -515,10 +572,13 @@ func TestARunGoesOnWhileTheCoordinatorIsDead(t *testing.T) {
 	c.mu.Unlock()
 	c.rise()
 	report := c.await("hands over both actions", func(r protocol.Report) bool { return len(r.Actions) == 2 })
+	var latest time.Duration
 	for _, action := range report.Actions {
-		if late := action.Confirmed - action.Planned; action.Error != "" || late < 0 || late > time.Second {
+		late := action.Confirmed - action.Planned
+		if action.Error != "" || late < 0 {
 			t.Errorf("without a coordinator: %+v, confirmed %v after its instant", action, late)
 		}
+		latest = max(latest, late)
 	}
 	if state := report.Containers[0]; state.State != protocol.StateRunning || state.Starts != 2 {
 		t.Errorf("the container is %+v, want it running for the second time", state)
@@ -529,6 +589,9 @@ func TestARunGoesOnWhileTheCoordinatorIsDead(t *testing.T) {
 	}
 	if got := p.ruleset(); got != p.original {
 		t.Errorf("after the agent the packet filter is\n%s\nand was\n%s", got, p.original)
+	}
+	if latest > time.Second {
+		clockWrong(t, "without a coordinator an action was confirmed %v after its instant", latest)
 	}
 }
 
@@ -541,17 +604,22 @@ func TestAnAgentRestartedInTheMiddleOfAFaultRepeatsNothingAndForgetsNothing(t *t
 	run := runSoon(c, 400*time.Millisecond, crash(0, 1500*time.Millisecond)...)
 	killed := c.await("has killed", func(r protocol.Report) bool { return len(r.Actions) == 1 })
 	p.killAgent()
-	if _, err := net.DialTimeout("tcp", witness.conn.RemoteAddr().String(), 200*time.Millisecond); !isTimeout(err) {
-		t.Errorf("with the agent dead, a connection to the silent pod: %v, want a timeout", err)
+	_, dialErr := net.DialTimeout("tcp", witness.conn.RemoteAddr().String(), 200*time.Millisecond)
+	if late := time.Since(time.Unix(0, run.ZeroUnixNanos).Add(1500 * time.Millisecond)); late > 0 {
+		t.Skipf(tooLoaded+"the look at the silent pod was over %v too late", late)
+	}
+	if !isTimeout(dialErr) {
+		t.Errorf("with the agent dead, a connection to the silent pod: %v, want a timeout", dialErr)
 	}
 	p.agentProcess = p.enter("agent")
 	// It must dial, and be answered, from inside the silence.
 	report := c.await("comes from the next incarnation", func(r protocol.Report) bool { return r.Incarnation != killed.Incarnation && len(r.Containers) == 1 })
-	if len(report.Actions) != 1 || report.Actions[0] != killed.Actions[0] {
-		t.Errorf("the next incarnation reports %+v, the one before reported %+v", report.Actions, killed.Actions)
+	came := time.Since(time.Unix(0, run.ZeroUnixNanos))
+	if came > 1450*time.Millisecond {
+		t.Logf("the next incarnation came %v after t = 0, too late to show that it can dial while silent", came)
 	}
-	if now := time.Since(time.Unix(0, run.ZeroUnixNanos)); now > 1450*time.Millisecond {
-		t.Logf("the next incarnation came %v after t = 0, too late to show that it can dial while silent", now)
+	if n := len(report.Actions); n == 0 || report.Actions[0] != killed.Actions[0] || n > 1 && came <= 1450*time.Millisecond {
+		t.Errorf("the next incarnation reports %+v, the one before reported %+v", report.Actions, killed.Actions)
 	}
 	back := c.await("has revived", func(r protocol.Report) bool { return len(r.Actions) == 2 })
 	if back.Actions[1].Error != "" || back.Containers[0].Starts != 2 {

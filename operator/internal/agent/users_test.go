@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/stalltest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -113,6 +115,11 @@ func TestAPrepareStepOfAnotherUserIsPackedForAnAgentWithoutPrivileges(t *testing
 
 // In a pod that the restricted profile admits the agent is no root and may do nothing to the network: files, kills without silence, and what follows work all the same.
 func TestAnAgentThatIsNotRootKillsWithoutSilence(t *testing.T) {
+	stalltest.Try(t, stall, func() error { return killsWithoutSilence(t) })
+}
+
+func killsWithoutSilence(t *testing.T) error {
+	t.Helper()
 	c, p := newPodOf(t, "plain")
 	c.files = []protocol.File{{Path: p.config + "/keys/0.priv", Mode: 0o400, Content: []byte("secret\n")}}
 	must(t, os.Mkdir(p.dir+"/memory", 0o777))
@@ -128,10 +135,13 @@ func TestAnAgentThatIsNotRootKillsWithoutSilence(t *testing.T) {
 	kill := timeline.Action{ID: "k/1/kill/p", Kind: timeline.Kill, At: 100 * time.Millisecond, WithoutSilence: true}
 	runSoon(c, 200*time.Millisecond, kill, timeline.Action{ID: "k/1/revive/p", Kind: timeline.Revive, At: time.Second, Ends: kill.ID, WithoutSilence: true})
 	report := c.await("is killed and revived", func(r protocol.Report) bool { return len(r.Actions) == 2 })
+	var latest time.Duration
 	for _, record := range report.Actions {
-		if late := record.Confirmed - record.Planned; record.Error != "" || late < 0 || late > 5*time.Second {
+		late := record.Confirmed - record.Planned
+		if record.Error != "" || late < 0 {
 			t.Errorf("%+v", record)
 		}
+		latest = max(latest, late)
 	}
 	if k := report.Actions[0]; k.ID != kill.ID || k.Started < k.Planned || k.Started > k.Confirmed {
 		t.Errorf("the kill began at %v and was confirmed at %v; without silence it begins with its signal, planned for %v", k.Started, k.Confirmed, k.Planned)
@@ -146,4 +156,8 @@ func TestAnAgentThatIsNotRootKillsWithoutSilence(t *testing.T) {
 	if end := c.await("is finished", func(r protocol.Report) bool { return r.Finished }); end.Failure != "" {
 		t.Errorf("the agent failed: %s", end.Failure)
 	}
+	if latest > 5*time.Second {
+		return fmt.Errorf("an action was confirmed %v after its instant", latest)
+	}
+	return nil
 }

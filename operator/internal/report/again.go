@@ -83,8 +83,8 @@ func trialsTable(e results.Experiment) table {
 			continue
 		}
 		aborts := "-"
-		if attempts := l.Committed + l.Aborted; attempts > 0 {
-			aborts = fixed(100*float64(l.Aborted)/float64(attempts), 2)
+		if l.Committed+l.Aborted > 0 { // of imported results neither may be known
+			aborts = fixed(100*stats.Of(l, stats.AbortRate), 2)
 		}
 		t.rows = append(t.rows, append(row, tick3(l.Throughput), tick3(l.MeanMillis), tick3(l.P99Millis), aborts, steadyCell(l.Window), shareCell(l.ThrottledShare), shareCell(l.StealShare)))
 	}

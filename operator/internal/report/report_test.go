@@ -253,6 +253,17 @@ func TestTrialsDecideWhatIsShown(t *testing.T) {
 	}
 }
 
+// The table of every trial once divided by committed and aborted attempts alone, so that its aborts were others than those of the points where requests failed or timed out.
+func TestAbortsAreOfAllAttemptsThatEnded(t *testing.T) {
+	l := results.TrialLine{Name: "t", Outcome: stats.Succeeded, Throughput: 10, MeanMillis: 1, P99Millis: 2, Committed: 50, Aborted: 10, Errors: 15, Timeouts: 25, Coordinates: map[string]string{}}
+	e := results.Experiment{Name: "e", Points: stats.Points([]results.TrialLine{l}), Trials: []results.TrialLine{l}}
+	for _, title := range []string{"Points", "Every trial"} {
+		if text := section(t, e, title); !strings.Contains(text, " | 10.0") {
+			t.Errorf("%s: 10 of 100 attempts aborted; want 10.0:\n%s", title, text)
+		}
+	}
+}
+
 // Where the lines of the trials did not fit into the results, there is no median, and the rest is as before.
 func TestNoMedianWithoutTheTrials(t *testing.T) {
 	e := build()

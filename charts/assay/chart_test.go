@@ -1,4 +1,4 @@
-// Package chart tests what Helm makes of this chart. It needs helm on PATH, as
+// Package chart tests what Helm makes of this chart. It needs helm on PATH, 3 or 4, as
 // `make test-chart` puts it there.
 package chart
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Finds or builds the command line tools: kind, kubectl, helm.
 #
-# One on PATH is taken when it fits: kind and helm of the same minor version or
-# newer, kubectl at most one minor version away from the cluster (the skew that
+# One on PATH is taken when it fits: kind of the same minor version or newer, helm
+# 3 or 4, kubectl at most one minor version away from the cluster (the skew that
 # Kubernetes supports). Otherwise it is built from Go modules into ASSAY_CACHE.
 #
 # usage: tools.sh [kind|kubectl|helm...]      (all three)
@@ -30,7 +30,7 @@ fits() {
 		local d=$(($(minor "$v") - $(minor "$want")))
 		[[ ${d#-} -le 1 ]]
 		;;
-	helm) # charts are tested with this major version and the one before
+	helm) # the chart is made for this major version and the one before; ours, which CI takes, is of the newer
 		v=$("$2" version --short 2>/dev/null)
 		[[ $(major "$v") = v3 || $(major "$v") = v4 ]]
 		;;

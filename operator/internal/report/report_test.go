@@ -255,7 +255,7 @@ func TestTrialsDecideWhatIsShown(t *testing.T) {
 
 // The table of every trial once divided by committed and aborted attempts alone, so that its aborts were others than those of the points where requests failed or timed out.
 func TestAbortsAreOfAllAttemptsThatEnded(t *testing.T) {
-	l := results.TrialLine{Name: "t", Outcome: stats.Succeeded, Throughput: 10, MeanMillis: 1, P99Millis: 2, Committed: 50, Aborted: 10, Errors: 15, Timeouts: 25, Coordinates: map[string]string{}}
+	l := results.TrialLine{Name: "t", Outcome: stats.Succeeded, Throughput: 77, MeanMillis: 1, P99Millis: 2, Committed: 50, Aborted: 10, Errors: 15, Timeouts: 25, Coordinates: map[string]string{}}
 	e := results.Experiment{Name: "e", Points: stats.Points([]results.TrialLine{l}), Trials: []results.TrialLine{l}}
 	for _, title := range []string{"Points", "Every trial"} {
 		if text := section(t, e, title); !strings.Contains(text, " | 10.0") {

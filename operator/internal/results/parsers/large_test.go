@@ -52,26 +52,49 @@ func (p *peak) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
+// What is promised of a stats.json of 1 GB. The rate is by the processor's time and not by the clock: a machine that others use makes it no slower but for its caches.
+const (
+	peakLimit = 100e6 // bytes of the whole process
+	rateLimit = 200   // MB for each second of a processor
+)
+
+// 48 MB are too few to hold the reader to the promise of 1 GB on a busy machine: half of its rate is asked for, which a reader that had become several times slower
+// would miss, in the best of three readings. More than the second figure nobody reads: there the processor's time would be wrong.
+const (
+	leastRate = rateLimit / 2
+	mostRate  = 5000
+)
+
 func TestLargeStatsAreReadInBoundedMemory(t *testing.T) {
-	r, runs := manyRuns(t, 48<<20)
-	p := &peak{r: r}
-	s, err := ReadPequinStats("stats.json", p)
-	if err != nil {
-		t.Fatal(err)
+	const size = 48 << 20
+	best := 0.0
+	for range 3 {
+		r, runs := manyRuns(t, size)
+		p := &peak{r: r}
+		began := processorTime(t)
+		s, err := ReadPequinStats("stats.json", p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rate := size / 1e6 / (processorTime(t) - began).Seconds()
+		best = max(best, rate)
+		if len(s.Runs) != runs || s.Runs[runs-1].Combined.Ops != 53528 {
+			t.Errorf("%d runs, want %d", len(s.Runs), runs)
+		}
+		t.Logf("%d runs, the process used %.1f MB at most, %.0f MB for each second of a processor", runs, float64(p.bytes)/1e6, rate)
+		if p.bytes >= peakLimit {
+			t.Errorf("the process used %d bytes, want less than %.0f", p.bytes, peakLimit)
+		}
 	}
-	if len(s.Runs) != runs || s.Runs[runs-1].Combined.Ops != 53528 {
-		t.Errorf("%d runs, want %d", len(s.Runs), runs)
-	}
-	t.Logf("%d runs, the process used %.1f MB at most", runs, float64(p.bytes)/1e6)
-	if p.bytes > 100<<20 {
-		t.Errorf("the process used %d bytes", p.bytes)
+	if best < leastRate || best > mostRate {
+		t.Errorf("%.0f MB are read in a second of a processor, want %d to %d", best, leastRate, mostRate)
 	}
 }
 
-// BenchmarkPequinStats reads 1 GB: go test -run xxx -bench PequinStats -benchtime 1x. On a machine that others use, MB/CPU-s says what the reader can do.
+// BenchmarkPequinStats reads 1 GB and holds the reader to what is promised of it: go test -run xxx -bench PequinStats -benchtime 1x.
 func BenchmarkPequinStats(b *testing.B) {
 	const size = 1 << 30
-	began, reads := processorTime(b), 0
+	began, reads, most := processorTime(b), 0, uint64(0)
 	for b.Loop() {
 		reads++
 		r, runs := manyRuns(b, size)
@@ -80,10 +103,18 @@ func BenchmarkPequinStats(b *testing.B) {
 		if err != nil || len(s.Runs) != runs {
 			b.Fatal(err, runs)
 		}
-		b.SetBytes(size)
-		b.ReportMetric(float64(p.bytes)/1e6, "peak-MB")
+		most = max(most, p.bytes)
 	}
-	b.ReportMetric(float64(reads)*size/1e6/(processorTime(b)-began).Seconds(), "MB/CPU-s")
+	b.SetBytes(size)
+	rate := float64(reads) * size / 1e6 / (processorTime(b) - began).Seconds()
+	b.ReportMetric(float64(most)/1e6, "peak-MB")
+	b.ReportMetric(rate, "MB/CPU-s")
+	if most >= peakLimit {
+		b.Errorf("the process used %d bytes, want less than %.0f", most, peakLimit)
+	}
+	if rate < rateLimit {
+		b.Errorf("%.0f MB are read in a second of a processor, want %d at least", rate, rateLimit)
+	}
 }
 
 // processorTime that this process has used.

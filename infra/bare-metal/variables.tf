@@ -6,30 +6,30 @@ locals {
   ]
   ssh_fields     = ["known_hosts_file", "proxy_jump", "wait_seconds", "dead_seconds"]
   kubeadm_fields = ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"]
+  host_fields    = ["address", "user", "port", "host_key", "internal_address", "role", "pool", "region", "zone", "labels"]
+  pool_fields    = ["labels", "taint"]
 }
 
 variable "hosts" {
   description = "The machines by the name of their node; see infra/README.md."
-  type = map(object({
-    address          = string
-    user             = optional(string, "root")
-    port             = optional(number, 22)
-    host_key         = optional(string)
-    internal_address = optional(string)
-    role             = optional(string, "worker")
-    pool             = optional(string)
-    region           = string
-    zone             = optional(string)
-    labels           = optional(map(string), {})
-  }))
+  type        = any # an object type would drop misspelt fields
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for x in var.hosts : length(setsubtract(keys(x), local.host_fields)) == 0])
+    error_message = "hosts: unknown ${join("; ", [for name, x in var.hosts : "${join(", ", setsubtract(keys(x), local.host_fields))} of ${name}" if length(setsubtract(keys(x), local.host_fields)) > 0])}; a host has ${join(", ", local.host_fields)}."
+  }
 }
 
 variable "pools" {
   description = "What machines are for, by name; see infra/README.md."
-  type = map(object({
-    labels = optional(map(string), {})
-    taint  = optional(bool, true)
-  }))
+  type        = any # an object type would drop misspelt fields
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for x in var.pools : length(setsubtract(keys(x), local.pool_fields)) == 0])
+    error_message = "pools: unknown ${join("; ", [for name, x in var.pools : "${join(", ", setsubtract(keys(x), local.pool_fields))} of ${name}" if length(setsubtract(keys(x), local.pool_fields)) > 0])}; a pool has ${join(", ", local.pool_fields)}."
+  }
 }
 
 variable "regions" {

@@ -12,17 +12,17 @@ locals {
       address = "${var.name}-control-plane"
       role    = "control-plane"
       pool    = null
-      region  = coalesce(var.control_plane_region, var.workers[0].region)
+      region  = coalesce(var.control_plane_region, try(var.workers[0].region, "-"))
       zone    = null
       labels  = {}
     } },
     { for name, w in local.workers : name => {
       address = name
       role    = "worker"
-      pool    = w.pool
-      region  = w.region
-      zone    = w.zone
-      labels  = w.labels
+      pool    = try(w.pool, null)
+      region  = try(w.region, "")
+      zone    = try(w.zone, null)
+      labels  = try(w.labels, {})
     } },
   )
 }

@@ -1,3 +1,9 @@
+# What the fields of these variables may be called. Their modules would drop any other one without a word.
+locals {
+  worker_fields = ["pool", "region", "zone", "labels"]
+  pool_fields   = ["labels", "taint"]
+}
+
 variable "name" {
   description = "Name of the kind cluster. Its nodes are NAME-control-plane, NAME-worker, NAME-worker2 and so on."
   type        = string
@@ -6,14 +12,13 @@ variable "name" {
 
 variable "workers" {
   description = "The workers, in the order of their names: pool, region, zone and labels as of hosts in infra/README.md. A change of their number replaces the cluster, a change of labels does not."
-  type = list(object({
-    pool   = string
-    region = string
-    zone   = optional(string)
-    labels = optional(map(string), {})
-  }))
-  nullable = false
+  type        = any # an object type would drop misspelt fields
+  nullable    = false
 
+  validation {
+    condition     = alltrue([for x in var.workers : length(setsubtract(keys(x), local.worker_fields)) == 0])
+    error_message = "workers: unknown ${join("; ", [for name, x in var.workers : "${join(", ", setsubtract(keys(x), local.worker_fields))} of ${name}" if length(setsubtract(keys(x), local.worker_fields)) > 0])}; a worker has ${join(", ", local.worker_fields)}."
+  }
   validation {
     condition     = length(var.workers) >= 1 && length(var.workers) <= 20
     error_message = "workers has ${length(var.workers)}; there are 1 to 20 (each is a container of some 100 MiB when idle)."
@@ -28,10 +33,13 @@ variable "control_plane_region" {
 
 variable "pools" {
   description = "What workers are for, by name; see infra/README.md."
-  type = map(object({
-    labels = optional(map(string), {})
-    taint  = optional(bool, true)
-  }))
+  type        = any # an object type would drop misspelt fields
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for x in var.pools : length(setsubtract(keys(x), local.pool_fields)) == 0])
+    error_message = "pools: unknown ${join("; ", [for name, x in var.pools : "${join(", ", setsubtract(keys(x), local.pool_fields))} of ${name}" if length(setsubtract(keys(x), local.pool_fields)) > 0])}; a pool has ${join(", ", local.pool_fields)}."
+  }
 }
 
 variable "regions" {

@@ -6,6 +6,8 @@ locals {
   ]
   ssh_fields     = ["known_hosts_file", "proxy_jump", "wait_seconds", "dead_seconds"]
   kubeadm_fields = ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"]
+  machine_fields = ["address", "vcpus", "memory_mib", "disk_gib", "role", "pool", "region", "zone", "labels"]
+  pool_fields    = ["labels", "taint"]
 }
 
 variable "uri" {
@@ -16,17 +18,13 @@ variable "uri" {
 
 variable "machines" {
   description = "The virtual machines by the name of their node; see modules/libvirt-nodes."
-  type = map(object({
-    address    = string
-    vcpus      = optional(number, 2)
-    memory_mib = optional(number, 4096)
-    disk_gib   = optional(number, 20)
-    role       = optional(string, "worker")
-    pool       = optional(string)
-    region     = string
-    zone       = optional(string)
-    labels     = optional(map(string), {})
-  }))
+  type        = any # an object type would drop misspelt fields
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for x in var.machines : length(setsubtract(keys(x), local.machine_fields)) == 0])
+    error_message = "machines: unknown ${join("; ", [for name, x in var.machines : "${join(", ", setsubtract(keys(x), local.machine_fields))} of ${name}" if length(setsubtract(keys(x), local.machine_fields)) > 0])}; a machine has ${join(", ", local.machine_fields)}."
+  }
 }
 
 variable "image" {
@@ -76,10 +74,13 @@ variable "ssh_authorized_keys" {
 
 variable "pools" {
   description = "What machines are for, by name; see infra/README.md."
-  type = map(object({
-    labels = optional(map(string), {})
-    taint  = optional(bool, true)
-  }))
+  type        = any # an object type would drop misspelt fields
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for x in var.pools : length(setsubtract(keys(x), local.pool_fields)) == 0])
+    error_message = "pools: unknown ${join("; ", [for name, x in var.pools : "${join(", ", setsubtract(keys(x), local.pool_fields))} of ${name}" if length(setsubtract(keys(x), local.pool_fields)) > 0])}; a pool has ${join(", ", local.pool_fields)}."
+  }
 }
 
 variable "regions" {

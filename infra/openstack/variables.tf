@@ -6,22 +6,19 @@ locals {
   ]
   ssh_fields     = ["known_hosts_file", "proxy_jump", "wait_seconds", "dead_seconds"]
   kubeadm_fields = ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"]
+  machine_fields = ["flavor", "bare_metal", "availability_zone", "volume_gib", "address", "role", "pool", "region", "zone", "labels"]
+  pool_fields    = ["labels", "taint"]
 }
 
 variable "machines" {
   description = "The instances by the name of their node; see modules/openstack-nodes."
-  type = map(object({
-    flavor            = string
-    bare_metal        = optional(bool, false)
-    availability_zone = optional(string)
-    volume_gib        = optional(number)
-    address           = optional(string)
-    role              = optional(string, "worker")
-    pool              = optional(string)
-    region            = string
-    zone              = optional(string)
-    labels            = optional(map(string), {})
-  }))
+  type        = any # an object type would drop misspelt fields
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for x in var.machines : length(setsubtract(keys(x), local.machine_fields)) == 0])
+    error_message = "machines: unknown ${join("; ", [for name, x in var.machines : "${join(", ", setsubtract(keys(x), local.machine_fields))} of ${name}" if length(setsubtract(keys(x), local.machine_fields)) > 0])}; a machine has ${join(", ", local.machine_fields)}."
+  }
 }
 
 variable "image" {
@@ -65,10 +62,13 @@ variable "ssh_authorized_keys" {
 
 variable "pools" {
   description = "What machines are for, by name; see infra/README.md."
-  type = map(object({
-    labels = optional(map(string), {})
-    taint  = optional(bool, true)
-  }))
+  type        = any # an object type would drop misspelt fields
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for x in var.pools : length(setsubtract(keys(x), local.pool_fields)) == 0])
+    error_message = "pools: unknown ${join("; ", [for name, x in var.pools : "${join(", ", setsubtract(keys(x), local.pool_fields))} of ${name}" if length(setsubtract(keys(x), local.pool_fields)) > 0])}; a pool has ${join(", ", local.pool_fields)}."
+  }
 }
 
 variable "regions" {

@@ -126,65 +126,98 @@ func TestRootsRefuse(t *testing.T) {
 	}
 }
 
-// misspelt are fields that nothing knows, of variables whose every field has a default. Terraform drops such a field when it makes the object that a
-// module wants, so that a plan looked as if it had been obeyed.
+// misspelt are fields that nothing knows, beside others that are known. Terraform drops such a field when it makes the object that a module wants, so
+// that a plan looked as if it had been obeyed.
 var misspelt = object{
 	"preparation": object{"governer": "performance", "Smt": "off", "turbo": "off"},
 	"ssh":         object{"wait_second": 5},
 	"kubeadm":     object{"drain": 5},
+	"pools":       object{"servers": object{"tain": false}, "clients": object{"labels": object{}}},
+	"hosts": object{
+		"r1": object{"address": "192.0.2.11", "pool": "servers", "region": "a", "hostkey": "ssh-ed25519 AAAA", "prot": 2222},
+		"r2": object{"address": "192.0.2.12", "pool": "servers", "region": "a", "labels": object{"a": "b"}},
+	},
+	"workers": []object{{"pool": "servers", "region": "a"}, {"pool": "servers", "region": "a", "zon": "a1"}},
+}
+
+// sentences that refuse them.
+var sentences = map[string]string{
+	"preparation": "preparation: unknown Smt, governer; it has smt, turbo, governor, huge_pages, nofile, swap, time_sync, ntp_servers, kernel_modules, strict, software,",
+	"ssh":         "ssh: unknown wait_second; it has known_hosts_file, proxy_jump, wait_seconds, dead_seconds.",
+	"kubeadm":     "kubeadm: unknown drain; it has kubelet_configuration, kube_proxy_configuration, ignore_preflight_errors, drain_seconds.",
+	"pools":       "pools: unknown tain of servers; a pool has labels, taint.",
+	"hosts":       "hosts: unknown hostkey, prot of r1; a host has address, user, port, host_key, internal_address, role, pool, region, zone, labels.",
+	"machines":    "machines: unknown hostkey, prot of r1; a machine has ",
+	"workers":     "workers: unknown zon of 1; a worker has pool, region, zone, labels.",
 }
 
 func TestMisspeltFieldsAreRefused(t *testing.T) {
-	for _, root := range []string{"bare-metal", "cloudlab", "libvirt", "openstack"} {
-		d := terraform.Copy(t, root)
+	common := []string{"preparation", "ssh", "kubeadm", "pools"}
+	for root, variables := range map[string][]string{
+		"bare-metal": append(common, "hosts"), "cloudlab": append(common, "hosts"), "libvirt": append(common, "machines"), "openstack": append(common, "machines"),
+		"kind": {"pools", "workers"},
+	} {
 		t.Run(root, func(t *testing.T) {
+			d := terraform.Copy(t, root)
 			d.Init(t)
+			values := object{}
+			for _, v := range variables {
+				values[v] = misspelt[v]
+				if v == "machines" {
+					values[v] = misspelt["hosts"]
+				}
+			}
 			// Of libvirt and OpenStack nobody answers, which is an error, too: the sentences are what is wanted.
-			out, err := d.Run(t, append([]string{"plan", "-no-color"}, append(example(t, root), d.Variables(t, misspelt))...)...)
+			out, err := d.Run(t, append([]string{"plan", "-no-color"}, append(example(t, root), d.Variables(t, values))...)...)
 			message := terraform.Message(out)
-			for _, want := range []string{
-				"preparation: unknown Smt, governer; it has smt, turbo, governor, huge_pages, nofile, swap, time_sync, ntp_servers, kernel_modules, strict, software,",
-				"ssh: unknown wait_second; it has known_hosts_file, proxy_jump, wait_seconds, dead_seconds.",
-				"kubeadm: unknown drain; it has kubelet_configuration, kube_proxy_configuration, ignore_preflight_errors, drain_seconds.",
-			} {
-				if err == nil || !strings.Contains(message, want) {
-					t.Errorf("error %v, want one with %q:\n%s", err, want, out)
+			for _, v := range variables {
+				if err == nil || !strings.Contains(message, sentences[v]) {
+					t.Errorf("error %v, want one with %q:\n%s", err, sentences[v], out)
 				}
 			}
 		})
 	}
 }
 
-// The roots know the fields that the module takes: what it learns they must learn, too.
+// The roots know the fields that the modules take: what these learn they must learn, too.
 func TestRootsKnowTheModulesFields(t *testing.T) {
-	for variable, list := range map[string]string{"preparation": "preparation_fields", "ssh": "ssh_fields"} {
-		want := fieldsOf(t, "modules/ssh-nodes", variable)
-		for _, root := range []string{"bare-metal", "cloudlab", "libvirt", "openstack"} {
-			text, err := os.ReadFile(filepath.Join(terraform.Infra(t), root, "variables.tf"))
-			if err != nil {
-				t.Fatal(err)
-			}
+	type fields struct{ list, module, variable string }
+	common := []fields{
+		{"preparation_fields", "modules/ssh-nodes", "preparation"}, {"ssh_fields", "modules/ssh-nodes", "ssh"}, {"pool_fields", "modules/inventory", "pools"},
+	}
+	for root, all := range map[string][]fields{
+		"bare-metal": append(common, fields{"host_fields", "modules/inventory", "hosts"}),
+		"cloudlab":   append(common, fields{"host_fields", "modules/inventory", "hosts"}),
+		"libvirt":    append(common, fields{"machine_fields", "modules/libvirt-nodes", "machines"}),
+		"openstack":  append(common, fields{"machine_fields", "modules/openstack-nodes", "machines"}),
+		"kind":       {{"pool_fields", "modules/inventory", "pools"}},
+	} {
+		text, err := os.ReadFile(filepath.Join(terraform.Infra(t), root, "variables.tf"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
 			var got []string
-			if m := regexp.MustCompile(`(?s)\n  ` + list + ` += \[(.*?)\]`).FindSubmatch(text); m != nil {
-				for _, f := range regexp.MustCompile(`"(\w+)"`).FindAllSubmatch(m[1], -1) {
-					got = append(got, string(f[1]))
+			if m := regexp.MustCompile(`(?s)\n  ` + f.list + ` += \[(.*?)\]`).FindSubmatch(text); m != nil {
+				for _, name := range regexp.MustCompile(`"(\w+)"`).FindAllSubmatch(m[1], -1) {
+					got = append(got, string(name[1]))
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("infra/%s: local.%s is not what modules/ssh-nodes takes (-module +root):\n%s", root, list, diff)
+			if diff := cmp.Diff(fieldsOf(t, f.module, f.variable), got); diff != "" {
+				t.Errorf("infra/%s: local.%s is not what infra/%s takes (-module +root):\n%s", root, f.list, f.module, diff)
 			}
 		}
 	}
 }
 
-// fieldsOf are the names of the fields of an object that a module takes, in their order.
+// fieldsOf are the names of the fields of an object, or of a map of objects, that a module takes, in their order.
 func fieldsOf(t *testing.T, module, variable string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(terraform.Infra(t), module, "variables.tf"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`(?s)\nvariable "` + variable + `" \{\n.*?\n  type = object\(\{\n(.*?)\n  \}\)`).FindSubmatch(text)
+	m := regexp.MustCompile(`(?s)\nvariable "` + variable + `" \{\n.*?\n  type = (?:map\()?object\(\{\n(.*?)\n  \}\)`).FindSubmatch(text)
 	if m == nil {
 		t.Fatalf("no variable %s with an object in infra/%s/variables.tf", variable, module)
 	}

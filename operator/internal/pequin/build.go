@@ -23,10 +23,13 @@ func (i *importer) build(protocol string) error {
 			return err
 		}
 	}
-	workload, _ := i.value("benchmark_name").(string)
-	workload = strings.Trim(unusable.ReplaceAllString(strings.ToLower(workload), "-"), "-")
-	if workload == "" {
-		return fmt.Errorf("there is no benchmark_name")
+	benchmark, err := i.text("benchmark_name")
+	if err != nil {
+		return err
+	}
+	workload := strings.Trim(unusable.ReplaceAllString(strings.ToLower(benchmark), "-"), "-")
+	if workload = strings.TrimRight(workload[:min(len(workload), maxWorkloadName)], "-"); workload == "" {
+		return wrong("benchmark_name", "benchmark_name is %s; it must have a letter or digit", short(text(benchmark)))
 	}
 	name := i.name()
 	p := i.out.placement
@@ -84,10 +87,7 @@ func (i *importer) schedule() (v1alpha1.Schedule, error) {
 
 // axis makes the points of the sweep. A point is named after its clients; of several series, after the series too.
 func (i *importer) axis() v1alpha1.Axis {
-	a := v1alpha1.Axis{Axis: "clientSeries"}
-	if len(i.series) > 1 {
-		a.Axis = "series"
-	}
+	a := v1alpha1.Axis{Axis: i.axisName()}
 	used := map[string]bool{}
 	for k, p := range i.points {
 		name := strconv.Itoa(p.clients)
@@ -113,37 +113,90 @@ func (i *importer) axis() v1alpha1.Axis {
 	return a
 }
 
-// assign gives each parameter its place: the protocol's under the system, the workload's under the workload, all others, and what does not fit there, under spec.
+// clientsAxis is the axis whose values are numbers of clients: here, in a folder of the artifact's results, and in experiments that sweep clients. One name is what lets
+// a run of before be compared with one of now.
+const clientsAxis = "clients"
+
+// axisName is clients where points differ in their number of clients and in what makes it. Several series, and points that have as many clients and differ in something else,
+// are not told apart by that number.
+func (i *importer) axisName() string {
+	if len(i.series) > 1 {
+		return "series"
+	}
+	of := map[int]string{}
+	for k, p := range i.points {
+		var others []string
+		for _, parameter := range i.out.parameters {
+			if parameter.varies != nil && !slices.Contains(clientSettings, parameter.setting) {
+				others = append(others, parameter.varies[k].String())
+			}
+		}
+		key := fmt.Sprintf("%q", others)
+		if before, seen := of[p.clients]; seen && before != key {
+			return "clientSeries"
+		}
+		of[p.clients] = key
+	}
+	return clientsAxis
+}
+
+// assign gives each parameter its place: the protocol's under the system, the workload's under the workload, all others, and what does not fit there, under spec. What an
+// Experiment has no room for is the default of the System's parameter, which comes to the same for a trial; what a System has no room for is left out.
 func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
-	protocol, workload, all := map[string]v1alpha1.Value{}, map[string]v1alpha1.Value{}, map[string]v1alpha1.Value{}
+	varying, ofWorkloads := 0, 0
 	for k := range i.out.parameters {
 		p := &i.out.parameters[k]
-		ofWorkload := !p.protocol && ofWorkload(p.setting) && i.workloadParameters() < maxWorkloadParameters
-		p.workload = ofWorkload
+		if p.workload = !p.protocol && ofWorkload(p.setting) && ofWorkloads < maxWorkloadParameters; p.workload {
+			ofWorkloads++
+		}
+		if p.varies != nil {
+			varying++
+		}
+	}
+	if varying > maxPointParameters {
+		return fmt.Errorf("%d settings are not the same at all points; a point of an axis sets at most %d: import each series with --series", varying, maxPointParameters)
+	}
+	i.leaveOut(len(i.out.parameters) - ofWorkloads - maxSystemParameters)
+	protocol, workload, all := map[string]v1alpha1.Value{}, map[string]v1alpha1.Value{}, map[string]v1alpha1.Value{}
+	var defaults []string
+	for k := range i.out.parameters {
+		p := &i.out.parameters[k]
 		switch {
 		case p.varies != nil:
-		case ofWorkload:
+		case p.workload:
 			workload[p.Name] = p.value
 		case p.protocol && len(protocol) < maxReferenceParameters:
 			protocol[p.Name] = p.value
 		case len(all) < maxExperimentParameters:
 			all[p.Name] = p.value
 		default:
-			return fmt.Errorf("there are more settings than an Experiment has room for: %d", len(i.out.parameters))
+			p.Default = &p.value
+			defaults = append(defaults, p.setting)
 		}
+	}
+	if len(defaults) > 0 {
+		i.out.Decisions = append(i.out.Decisions, fmt.Sprintf("%d settings are defaults of the System's parameters, since the Experiment has no room for them; an axis can set them all the same: %s",
+			len(defaults), strings.Join(defaults, ", ")))
 	}
 	spec.Systems[0].Parameters, spec.Workload.Parameters, spec.Parameters = protocol, workload, all
 	return nil
 }
 
-func (i *importer) workloadParameters() int {
-	n := 0
-	for _, p := range i.out.parameters {
-		if p.workload {
-			n++
+// leaveOut takes out so many of the System's parameters, the last first: none that points set or that a flag of its commands is for.
+func (i *importer) leaveOut(excess int) {
+	var left []string
+	for k := len(i.out.parameters) - 1; k >= 0 && excess > 0; k-- {
+		if p := i.out.parameters[k]; p.varies == nil && !p.workload && !hasFlag(p.setting) {
+			left = append(left, p.setting)
+			i.out.parameters = slices.Delete(i.out.parameters, k, k+1)
+			excess--
 		}
 	}
-	return n
+	if len(left) > 0 {
+		slices.Reverse(left)
+		i.out.Dropped = append(i.out.Dropped, fmt.Sprintf("%d settings, since a System declares at most %d parameters besides %d of the workload: %s",
+			len(left), maxSystemParameters, maxWorkloadParameters, strings.Join(left, ", ")))
+	}
 }
 
 // has reports whether the setting became a parameter, and its name.
@@ -177,13 +230,18 @@ var (
 	}
 )
 
+func hasFlag(setting string) bool {
+	return slices.ContainsFunc(slices.Concat(serverFlags, clientFlags), func(f [2]string) bool { return f[1] == setting })
+}
+
 // system writes the System that declares the parameters. Its commands are a start: the flags that the artifact documents.
 func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 	s := v1alpha1.System{}
 	s.APIVersion, s.Kind, s.Name = v1alpha1.GroupVersion.String(), "System", name
 	image := cmp.Or(i.options.Image, DefaultImage)
-	s.Spec.Description = fmt.Sprintf("%s of the Pequin artifact, as its configuration %s sets it. Written by kubectl assay import; not run yet.", protocol, path.Base(i.config.file))
-	w := v1alpha1.Workload{Name: workload, Doc: "The artifact's benchmark " + text(i.value("benchmark_name")) + "."}
+	s.Spec.Description = fmt.Sprintf("%s of the Pequin artifact, as its configuration %s sets it. Written by kubectl assay import; not run yet.", clipped(protocol, 100),
+		path.Base(i.config.file))
+	w := v1alpha1.Workload{Name: workload, Doc: "The artifact's benchmark " + nameInDoc(fmt.Sprint(i.value("benchmark_name"))) + "."}
 	for _, p := range i.out.parameters {
 		if p.workload {
 			w.Parameters = append(w.Parameters, p.Parameter)

@@ -55,7 +55,7 @@ func (i *importer) collect() error {
 
 // topLevel collects a setting of the top level.
 func (i *importer) topLevel(name string) (*settingValues, error) {
-	s := &settingValues{setting: name, where: fmt.Sprintf("%q of the artifact's configuration.", name)}
+	s := &settingValues{setting: name, where: nameInDoc(name) + " of the artifact's configuration."}
 	for _, p := range i.points {
 		v, inStep := p.step[name]
 		if !inStep {
@@ -85,15 +85,15 @@ func (i *importer) protocolSettings() ([]*settingValues, error) {
 		if v == nil {
 			continue
 		}
-		settings, ok := v.(*object)
+		settings, ok := single(v, 0).(*object)
 		if !ok {
-			return nil, fmt.Errorf("%s is %s; it must be an object for each series", name, short(text(v)))
+			return nil, wrong(name, "%s is %s; it must be an object for each series", name, short(text(v)))
 		}
 		for _, member := range settings.names {
 			at := slices.IndexFunc(all, func(s *settingValues) bool { return s.setting == member })
 			if at < 0 {
 				at = len(all)
-				all = append(all, &settingValues{setting: member, where: fmt.Sprintf("%q of the artifact's %s.", member, name),
+				all = append(all, &settingValues{setting: member, where: fmt.Sprintf("%s of the artifact's %s.", nameInDoc(member), name),
 					protocol: true, values: make([]any, len(i.points)), has: make([]bool, len(i.points))})
 			}
 			all[at].values[k], all[at].has[k] = settings.values[member], true

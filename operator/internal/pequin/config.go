@@ -49,7 +49,8 @@ type Duplicate struct {
 type config struct {
 	file       string
 	top        *object
-	comments   []string // keys that begin with an underscore, each once
+	lines      map[string]int // of the top level's keys: where the one is that counts
+	comments   []string       // keys that begin with an underscore, each once
 	duplicates []Duplicate
 }
 
@@ -59,7 +60,7 @@ func readConfig(file string, b []byte) (*config, error) {
 		return nil, fmt.Errorf("%s: the configuration is larger than %d bytes", file, maxConfig)
 	}
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
-	r := &configReader{data: b, config: &config{file: file}, dec: jsontext.NewDecoder(bytes.NewReader(b),
+	r := &configReader{data: b, config: &config{file: file, lines: map[string]int{}}, dec: jsontext.NewDecoder(bytes.NewReader(b),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	v, err := r.value(0)
 	if err == nil {
@@ -71,7 +72,7 @@ func readConfig(file string, b []byte) (*config, error) {
 		at := r.dec.InputOffset()
 		var syntax *jsontext.SyntacticError
 		if errors.As(err, &syntax) {
-			at, err = syntax.ByteOffset, syntax.Err
+			at, err = syntax.ByteOffset, r.explained(syntax)
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			at, err = int64(len(b)), errors.New("the configuration is cut off")
@@ -84,6 +85,29 @@ func readConfig(file string, b []byte) (*config, error) {
 	}
 	r.config.top = top
 	return r.config, nil
+}
+
+// explained says of the mistakes that people make by hand what to do. Python's reader, which the artifact uses, takes none of them but NaN and Infinity.
+func (r *configReader) explained(e *jsontext.SyntacticError) error {
+	rest := bytes.TrimLeft(r.data[min(max(e.ByteOffset, 0), int64(len(r.data))):], " \t\r\n")
+	has := func(prefixes ...string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(rest, []byte(p)) })
+	}
+	switch {
+	case has(","):
+		if next := bytes.TrimLeft(rest[1:], " \t\r\n"); len(next) > 0 && (next[0] == '}' || next[0] == ']') {
+			return fmt.Errorf("a comma stands before %q: take it out", next[0])
+		}
+	case has("//", "/*", "#"):
+		return errors.New("JSON has no comments: take it out, or make it a key that begins with _, as the artifact does")
+	case has("True", "False", "None"):
+		return errors.New("True, False and None are Python: write true, false and null")
+	case has("NaN", "Infinity", "Inf"):
+		return errors.New("NaN and Infinity are no JSON: give a number")
+	case has("'"):
+		return errors.New("JSON takes double quotes only")
+	}
+	return e.Err
 }
 
 type configReader struct {
@@ -153,10 +177,13 @@ func (r *configReader) object(depth int) (any, error) {
 		if isComment(name) {
 			continue
 		}
-		if !slices.Contains(o.names, name) {
+		if _, there := o.values[name]; !there {
 			o.names = append(o.names, name)
 		}
 		o.values[name] = v
+		if depth == 0 {
+			r.config.lines[name] = lines[name][len(lines[name])-1]
+		}
 	}
 	for _, name := range order {
 		if isComment(name) && !slices.Contains(r.config.comments, name) {

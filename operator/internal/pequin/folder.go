@@ -232,7 +232,7 @@ func (r *folderReader) pairs(name string) ([][2]float64, error) {
 func (r *folderReader) experiment(name string, now time.Time) results.Experiment {
 	e := results.Experiment{Format: results.ExperimentFormat, Name: name, Written: now.UTC(), Claims: []results.ClaimResult{},
 		Source: map[string]string{"title": "Pequin artifact, folder of results " + name, "url": "https://github.com/fsuri/Pequin-Artifact"}}
-	axis := results.Axis{Name: "clients"}
+	axis := results.Axis{Name: clientsAxis}
 	repetitions := map[int]int32{}
 	csvOnly := map[int32]bool{}
 	var last time.Time

@@ -1,6 +1,7 @@
 package pequin
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -49,6 +50,10 @@ func Import(file string, data []byte, o Options) (*Imported, error) {
 	}
 	i := &importer{config: c, out: &Imported{Comments: c.comments, Duplicates: c.duplicates}, options: o}
 	if err := i.run(); err != nil {
+		var s *settingError
+		if errors.As(err, &s) && c.lines[s.setting] > 0 {
+			return nil, fmt.Errorf("%s:%d: %w", file, c.lines[s.setting], err)
+		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return i.out, nil
@@ -79,7 +84,8 @@ func (i *importer) run() (err error) {
 		return err
 	}
 	protocol, err := i.same("replication_protocol", "client_protocol_mode", "benchmark_name", "num_shards", "num_groups", "fault_tolerance", "server_names",
-		"server_regions", "region_rtt_latencies", "server_emulate_wan")
+		"server_regions", "region_rtt_latencies", "server_ping_latencies", "server_emulate_wan", "run_locally", "max_bandwidth", "server_port", "num_experiment_runs",
+		"client_experiment_length", "client_ramp_up", "client_ramp_down")
 	if err != nil {
 		return err
 	}
@@ -135,7 +141,7 @@ func (i *importer) same(names ...string) (first string, err error) {
 	inner := i.loops.names[len(i.loops.names)-1]
 	for k, name := range names {
 		if list := i.loops.inner(i.value(name), name); slices.Contains(inner, name) && len(list) > 1 {
-			return "", fmt.Errorf("%s changes inside a series; an Experiment has only one", name)
+			return "", wrong(name, "%s changes inside a series; an Experiment has only one", name)
 		}
 		var texts []string
 		for _, s := range i.series {
@@ -146,16 +152,31 @@ func (i *importer) same(names ...string) (first string, err error) {
 			texts = append(texts, text(v))
 		}
 		if len(slices.Compact(texts)) > 1 {
-			return "", fmt.Errorf("%s differs between the series; an Experiment has only one: import each with --series, from 1 to %d", name, i.loops.series(i.config.top))
+			return "", wrong(name, "%s differs between the series; an Experiment has only one: import each with --series, from 1 to %d", name, i.loops.series(i.config.top))
 		}
 		if k == 0 {
-			first, _ = i.value(name).(string)
+			if first, err = i.text(name); err != nil {
+				return "", err
+			}
 		}
 	}
-	if first == "" {
-		return "", fmt.Errorf("there is no %s, or it is no text", names[0])
-	}
 	return first, nil
+}
+
+// clientSettings are what the number of clients of a point is made of.
+var clientSettings = []string{"client_total", "client_processes_per_client_node", "client_threads_per_process", "client_nodes_per_server"}
+
+// text is a setting that has to be there and to be one text.
+func (i *importer) text(name string) (string, error) {
+	v := i.value(name)
+	s, ok := v.(string)
+	if v == nil {
+		return "", fmt.Errorf("there is no %s", name)
+	}
+	if !ok || s == "" {
+		return "", wrong(name, "%s is %s; it must be a text", name, short(text(v)))
+	}
+	return s, nil
 }
 
 // countClients finds the points and their clients. The artifact starts at most client_total processes, and at most client_processes_per_client_node on each of
@@ -173,7 +194,7 @@ func (i *importer) countClients() error {
 		for _, step := range steps {
 			p := point{series: s, step: step}
 			n := map[string]int{"client_nodes_per_server": 1, "client_threads_per_process": 1}
-			for _, name := range []string{"client_total", "client_processes_per_client_node", "client_threads_per_process", "client_nodes_per_server"} {
+			for _, name := range clientSettings {
 				v, inStep := step[name]
 				if !inStep {
 					if v, err = i.loops.outer(i.config.top, name, s); err != nil {
@@ -202,7 +223,7 @@ func (i *importer) countClients() error {
 			}
 			p.clients = p.processes * n["client_threads_per_process"]
 			if p.clients > 100_000 {
-				return fmt.Errorf("%d clients at one point; at most 100000 are possible", p.clients)
+				return wrong("client_total", "%d clients at one point; at most 100000 are possible", p.clients)
 			}
 			i.points = append(i.points, p)
 			i.out.processes = append(i.out.processes, p.processes)

@@ -1,6 +1,7 @@
 package pequin
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func TestSeries(t *testing.T) {
 		}
 	}
 	second := importText(t, minimal, Options{Series: 2})
-	if a := second.Experiment.Spec.Sweep[0]; a.Axis != "clientSeries" || len(a.Points) != 1 || a.Points[0].Name != "6" {
+	if a := second.Experiment.Spec.Sweep[0]; a.Axis != "clients" || len(a.Points) != 1 || a.Points[0].Name != "6" {
 		t.Errorf("series 2 alone is %+v", a)
 	}
 }
@@ -179,10 +180,33 @@ func TestMistakesAreSaid(t *testing.T) {
 		"no matrix":             {in: change(`"fault_tolerance"`, `"server_emulate_wan": true, "fault_tolerance"`), want: "there is no region_rtt_latencies"},
 		"a long region":         {in: change(`{"us-east-1": [`, `{"us-east-1-and-more": [`), o: Options{Series: 1}, want: `"us-east-1-and-more": a region's name has at most 14`},
 		"three loops":           {in: change(`"client_threads_per_process"]],`, `"client_threads_per_process"], ["x"]],`), want: "has 3 loops; two can be read"},
-		"no protocol":           {in: `{"fault_tolerance": 1}`, want: "there is no replication_protocol, or it is no text"},
+		"no protocol":           {in: `{"fault_tolerance": 1}`, want: "there is no replication_protocol"},
 		"no workload":           {in: change(`"benchmark_name": "rw",`, ``), want: "there is no benchmark_name"},
 		"no clients":            {in: `{"replication_protocol": "pg", "fault_tolerance": 1}`, want: "neither client_total nor"},
-		"too large":             {in: `{"a": "` + strings.Repeat("x", maxConfig) + `"}`, want: "larger than"},
+		"numbers as texts":      {in: change(`[[1, 2], [3]]`, `[["1", 2], [3]]`), want: `folder/mine.json:10: client_total is "1"; it must be a whole number`},
+		"several lengths":       {in: change(`"client_experiment_length": 30`, `"client_experiment_length": [30, 60]`), want: "mine.json:13: client_experiment_length is [30, 60]; it must be a whole number"},
+		"a length of each series": {in: strings.NewReplacer(`"replication_protocol", `, `"replication_protocol", "client_experiment_length", `,
+			`"client_experiment_length": 30`, `"client_experiment_length": [30, 60]`).Replace(minimal), want: "mine.json:13: client_experiment_length differs between the series"},
+		"two benchmarks":       {in: change(`"benchmark_name": "rw"`, `"benchmark_name": ["rw", "tpcc"]`), want: `mine.json:5: benchmark_name is ["rw", "tpcc"]; it must be a text`},
+		"no letters":           {in: change(`"benchmark_name": "rw"`, `"benchmark_name": "---"`), want: `mine.json:5: benchmark_name is "---"; it must have a letter or digit`},
+		"two protocols":        {in: `{"replication_protocol": ["pg", "tapir"]}`, want: `mine.json:1: replication_protocol is ["pg", "tapir"]; it must be a text`},
+		"emulation as text":    {in: change(`"fault_tolerance"`, `"server_emulate_wan": "false", "fault_tolerance"`), want: `mine.json:6: server_emulate_wan is "false"; it must be true or false`},
+		"nested regions":       {in: change(`{"us-east-1": ["us-east-1-0", "us-east-1-1"]}`, `{"us-east-1": {"rack": ["us-east-1-0"]}}`), o: Options{Series: 1}, want: `mine.json:8: server_regions: us-east-1: {"rack": ["us-east-1-0"]} is not a list`},
+		"regions as a list":    {in: `{"replication_protocol": "pg", "fault_tolerance": 0, "server_names": ["a"], "server_regions": ["a", "b"]}`, want: `server_regions is ["a", "b"]; it must be regions with the names of their servers`},
+		"servers as an object": {in: `{"replication_protocol": "pg", "fault_tolerance": 0, "server_names": {"a": 1}}`, want: `server_names: {"a": 1} is not a list`},
+		"a matrix as a list":   {in: `{"replication_protocol": "pg", "fault_tolerance": 0, "server_names": ["a"], "region_rtt_latencies": [[0, 1], [1, 0]]}`, want: `region_rtt_latencies is [[0, 1], [1, 0]]; it must be an object`},
+		"no nodes":             {in: `{"replication_protocol": "crdb", "fault_tolerance": 0, "server_names": ["a-0"]}`, want: "fault_tolerance is 0; with crdb it is the number of nodes"},
+		"settings as a text":   {in: `{"replication_protocol": "pg", "benchmark_name": "rw", "fault_tolerance": 0, "client_total": 1, "replication_protocol_settings": "none"}`, want: `replication_protocol_settings is "none"; it must be an object`},
+		"loops as a text":      {in: `{"experiment_independent_vars": "client_total"}`, want: "experiment_independent_vars is not a list of lists"},
+		"a comment":            {in: change(`"fault_tolerance"`, "// f\n  \"fault_tolerance\""), want: "mine.json:6: JSON has no comments"},
+		"a comment behind":     {in: change(`"fault_tolerance": 1,`, `"fault_tolerance": 1, /* f */`), want: "mine.json:6: JSON has no comments"},
+		"a shell's comment":    {in: "# mine\n" + minimal, want: "mine.json:1: JSON has no comments"},
+		"a comma at the end":   {in: change(`"client_ramp_up": 10`, `"client_ramp_up": 10,`), want: "mine.json:19: a comma stands before '}': take it out"},
+		"a comma in a list":    {in: change(`[[1, 2], [3]]`, `[[1, 2], [3],]`), want: "mine.json:10: a comma stands before ']': take it out"},
+		"Python":               {in: change(`"nothing": null`, `"nothing": None`), want: "mine.json:18: True, False and None are Python: write true, false and null"},
+		"single quotes":        {in: change(`"nothing"`, `'nothing'`), want: "mine.json:18: JSON takes double quotes only"},
+		"infinity":             {in: change(`"nothing": null`, `"nothing": Infinity`), want: "mine.json:18: NaN and Infinity are no JSON"},
+		"too large":            {in: `{"a": "` + strings.Repeat("x", maxConfig) + `"}`, want: "larger than"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -192,6 +216,66 @@ func TestMistakesAreSaid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Replicas of one shard were taken from machines that stand next to each other in server_names. The artifact takes every x-th, with x machines for each replica, so that with
+// an emulated WAN the shards would have been in other regions than they are there.
+func TestShardsAreWhereTheArtifactPutsThem(t *testing.T) {
+	const rest = `"replication_protocol": "tapir", "benchmark_name": "rw", "fault_tolerance": 1, "client_total": 7, "client_experiment_length": 30, `
+	tests := map[string]struct{ in, want, note string }{
+		"one shard":            {`"server_names": ["us-0", "us-1", "eu-0"]`, "us 2 eu 1", ""},
+		"two, names alternate": {`"num_groups": 2, "server_names": ["us-0", "us-1", "eu-0", "eu-1", "ap-0", "ap-1"]`, "us 1 eu 1 ap 1", ""},
+		"two, unlike":          {`"num_groups": 2, "server_names": ["us-0", "eu-0", "us-1", "eu-1", "us-2", "eu-2"]`, "us 3", "shard 1 in eu"},
+		"four on six machines": {`"num_groups": 4, "server_names": ["us-0", "us-1", "eu-0", "eu-1", "ap-0", "ap-1"]`, "us 1 eu 1 ap 1", ""},
+		"too few machines":     {`"server_names": ["us-0", "eu-0"]`, "us 2 eu 1", "on the 2 machines"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			i := importText(t, "{"+rest+tc.in+"}", Options{})
+			var got []string
+			for _, r := range i.Experiment.Spec.Topology.Regions {
+				got = append(got, fmt.Sprint(r.Name, " ", r.Replicas))
+			}
+			if report := strings.Join(i.Report(), "\n"); strings.Join(got, " ") != tc.want || !strings.Contains(report, tc.note) || tc.note == "" && strings.Contains(report, "in other regions than the first") {
+				t.Errorf("regions %v, want %s, and a note with %q:\n%s", got, tc.want, tc.note, report)
+			}
+		})
+	}
+}
+
+// An axis is called clients where its values are numbers of clients, since results with an axis of that name are compared with it.
+func TestNameOfTheAxis(t *testing.T) {
+	const rest = `"replication_protocol": "pg", "benchmark_name": "rw", "fault_tolerance": 0, "client_experiment_length": 30, "client_processes_per_client_node": 8, "server_names": ["a-0"], `
+	for in, want := range map[string]string{
+		`"client_total": [[1, 2]]`: "clients 1 2",
+		`"client_total": [[8, 9, 4]], "client_threads_per_process": [[1, 1, 2]]`:                                        "clients 8 8-2 8-3",
+		`"experiment_independent_vars": [["client_total", "theta"]], "client_total": [1, 2], "theta": [0.5, 0.9]`:       "clients 1 2",
+		`"experiment_independent_vars": [["client_total", "theta"]], "client_total": [1, 2, 2], "theta": [0, 0.5, 0.9]`: "clientSeries 1 2 2-2",
+		`"experiment_independent_vars": [["theta"]], "client_total": 3, "theta": [0.5, 0.9]`:                            "clientSeries 3 3-2",
+	} {
+		axis := importText(t, "{"+rest+in+"}", Options{}).Experiment.Spec.Sweep[0]
+		got := axis.Axis
+		for _, p := range axis.Points {
+			got += " " + p.Name
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// A point of an axis sets 64 parameters at most, and what it sets cannot be a default instead.
+func TestMorePointSettingsThanAPointHas(t *testing.T) {
+	var one, two strings.Builder
+	for k := range 70 {
+		fmt.Fprintf(&one, `, "p%d": 1`, k)
+		fmt.Fprintf(&two, `, "p%d": 2`, k)
+	}
+	in := strings.Replace(minimal, `"name": "x"}, {"read_quorum": 1.5, "name": "x"}`, `"name": "x"`+one.String()+`}, {"read_quorum": 1.5, "name": "x"`+two.String()+`}`, 1)
+	if _, err := Import("mine.json", []byte(in), Options{}); err == nil || !strings.Contains(err.Error(), "settings are not the same at all points; a point of an axis sets at most 64: import each series with --series") {
+		t.Errorf("error = %v", err)
+	}
+	importText(t, in, Options{Series: 1})
 }
 
 // A text of a stranger's file cannot leave the comment that it is quoted in.

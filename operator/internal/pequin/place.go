@@ -13,8 +13,8 @@ import (
 // replicasOf is the number of replicas of a shard, as a System says it, by the artifact's name of the protocol.
 var replicasOf = map[string]string{
 	"pequin": "5*f+1", "indicus": "5*f+1",
-	"tapir":    "2*f+1",
-	"hotstuff": "3*f+1", "bftsmart": "3*f+1", "augustus": "3*f+1", "peloton-smr": "3*f+1", "pg-smr": "3*f+1",
+	"tapir": "2*f+1", "morty": "2*f+1", "strong": "2*f+1", "weak": "2*f+1",
+	"pbft": "3*f+1", "hotstuff": "3*f+1", "bftsmart": "3*f+1", "augustus": "3*f+1", "peloton-smr": "3*f+1", "pg-smr": "3*f+1",
 	"pg":   "1",
 	"crdb": "f", // the artifact gives the number of nodes as fault_tolerance
 }
@@ -28,7 +28,9 @@ type placement struct {
 	hosts    []string // server_names
 	regions  []v1alpha1.Region
 	links    []v1alpha1.RegionLink
-	wan      bool
+	wan      bool // the network is shaped
+	local    bool // all on one machine
+	matrix   *object
 	notes    []string
 }
 
@@ -54,14 +56,54 @@ func place(get func(string) any, protocol string) (*placement, error) {
 	p.f = int32(f)
 	if v := get("server_names"); v != nil {
 		if p.hosts, err = texts(v); err != nil {
-			return nil, fmt.Errorf("server_names: %w", err)
+			return nil, wrong("server_names", "server_names: %w", err)
 		}
 	}
-	p.size(protocol)
+	if err := p.size(protocol); err != nil {
+		return nil, err
+	}
+	if err := p.emulates(get); err != nil {
+		return nil, err
+	}
+	if p.matrix, err = roundTripsOf(get); err != nil {
+		return nil, err
+	}
 	if err := p.place(get("server_regions")); err != nil {
 		return nil, err
 	}
 	return p, p.network(get)
+}
+
+// emulates finds out whether the artifact shapes the network: server_emulate_wan has no effect on a run on one machine.
+func (p *placement) emulates(get func(string) any) error {
+	for name, to := range map[string]*bool{"server_emulate_wan": &p.wan, "run_locally": &p.local} {
+		v := get(name)
+		b, ok := v.(bool)
+		if !ok && v != nil {
+			return wrong(name, "%s is %s; it must be true or false", name, short(text(v)))
+		}
+		*to = b
+	}
+	if p.wan && p.local {
+		p.wan = false
+		p.note("run_locally is true, so that server_emulate_wan has no effect in the artifact; nor has it here, where each replica has a pod of its own")
+	}
+	return nil
+}
+
+// roundTripsOf is the matrix of round trips between regions. Configurations of before there were regions have one between servers.
+func roundTripsOf(get func(string) any) (*object, error) {
+	for _, name := range []string{"region_rtt_latencies", "server_ping_latencies"} {
+		v := get(name)
+		matrix, ok := v.(*object)
+		if !ok && v != nil {
+			return nil, wrong(name, "%s is %s; it must be an object with an object of round trips for each region", name, short(text(v)))
+		}
+		if matrix != nil {
+			return matrix, nil
+		}
+	}
+	return nil, nil
 }
 
 func (p *placement) note(format string, args ...any) {
@@ -69,45 +111,46 @@ func (p *placement) note(format string, args ...any) {
 }
 
 // size finds the number of replicas of a shard.
-func (p *placement) size(protocol string) {
+func (p *placement) size(protocol string) error {
 	count, known := replicasOf[protocol]
-	if !known {
+	if most := 2*int(p.f) + 1; !known && len(p.hosts) > 0 && len(p.hosts) < most {
 		p.replicas = max(1, len(p.hosts)/p.shards)
 		p.count = strconv.Itoa(p.replicas)
 		p.note("replication_protocol %q is not known here; %d server_names for %d groups are read as %d replicas in each shard, whatever f is", protocol, len(p.hosts), p.shards, p.replicas)
-		return
+		return nil
+	} else if !known {
+		count = "2*f+1"
+		p.note("replication_protocol %q has no number of replicas of its own in the artifact's scripts; as there, a shard has %s = %d", protocol, count, most)
 	}
 	p.count = count
 	p.replicas = map[string]int{"5*f+1": 5*int(p.f) + 1, "3*f+1": 3*int(p.f) + 1, "2*f+1": 2*int(p.f) + 1, "1": 1, "f": int(p.f)}[count]
+	if p.replicas == 0 {
+		return wrong("fault_tolerance", "fault_tolerance is 0; with %s it is the number of nodes, so that there would be none", protocol)
+	}
 	if want := p.replicas * p.shards; len(p.hosts) > 0 && len(p.hosts) != want {
 		p.note("%s with fault_tolerance %d has %s = %d replicas in each of %d shards, %d in all, on the %d machines of server_names; here each replica has a pod of its own",
 			protocol, p.f, count, p.replicas, p.shards, want, len(p.hosts))
 	}
+	return nil
 }
 
 var regionName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// place puts the replicas of a shard into regions. The artifact's replica i of group g is on machine (g*n + i) mod the number of machines.
+// place puts the replicas of a shard into regions.
 func (p *placement) place(regions any) error {
-	of := map[string]string{}
-	if table, ok := regions.(*object); ok {
-		for _, region := range table.names {
-			names, err := texts(table.values[region])
-			if err != nil {
-				return fmt.Errorf("server_regions: %s: %w", region, err)
-			}
-			for _, name := range names {
-				of[name] = region
-			}
-		}
-	} else if regions != nil {
-		return fmt.Errorf("server_regions is %s; it must be regions with the names of their servers", short(text(regions)))
+	of, err := regionsOfHosts(regions)
+	if err != nil {
+		return err
 	}
 	if len(p.hosts) == 0 {
 		p.note("there are no server_names; all replicas are in one region")
 		return nil
 	}
 	first := p.regionsOf(0, of)
+	if regions == nil && !p.wan && slices.ContainsFunc(first, func(name string) bool { return !isRegion(name) }) {
+		p.note("there are no server_regions, and the server_names are no names of regions; all replicas are in one region")
+		return nil
+	}
 	for shard := 1; shard < p.shards; shard++ {
 		if there := p.regionsOf(shard, of); !slices.Equal(first, there) {
 			p.note("the artifact's shards are in other regions than the first (shard %d in %s); an Experiment places all shards alike", shard, strings.Join(slices.Compact(there), ", "))
@@ -126,43 +169,78 @@ func (p *placement) place(regions any) error {
 		p.note("server_names alternates between regions; replicas are numbered region by region here")
 	}
 	for _, r := range p.regions {
-		if len(r.Name) > 14 || !regionName.MatchString(r.Name) {
-			return fmt.Errorf("server_regions: %q: a region's name has at most 14 lower-case letters, digits and dashes; rename it in the configuration", r.Name)
+		if !isRegion(r.Name) {
+			return wrong("server_regions", "server_regions: %q: a region's name has at most 14 lower-case letters, digits and dashes; rename it in the configuration", r.Name)
 		}
 	}
 	if len(p.regions) > 16 {
-		return fmt.Errorf("server_regions: a shard is in %d regions; at most 16 are possible", len(p.regions))
+		return wrong("server_regions", "server_regions: a shard is in %d regions; at most 16 are possible", len(p.regions))
 	}
 	return nil
+}
+
+func isRegion(name string) bool { return len(name) <= 14 && regionName.MatchString(name) }
+
+// regionsOfHosts turns server_regions around.
+func regionsOfHosts(regions any) (map[string]string, error) {
+	of := map[string]string{}
+	table, ok := regions.(*object)
+	if !ok && regions != nil {
+		return nil, wrong("server_regions", "server_regions is %s; it must be regions with the names of their servers", short(text(regions)))
+	}
+	if table == nil {
+		return of, nil
+	}
+	for _, region := range table.names {
+		names, err := texts(table.values[region])
+		if err != nil {
+			return nil, wrong("server_regions", "server_regions: %s: %w", region, err)
+		}
+		for _, name := range names {
+			of[name] = region
+		}
+	}
+	return of, nil
 }
 
 func (p *placement) order(region string) int {
 	return slices.IndexFunc(p.regions, func(r v1alpha1.Region) bool { return r.Name == region })
 }
 
+// regionsOf a shard's replicas. The artifact writes into its shard.config, with n replicas in a shard and x = machines / n: replica i of group g is on machine i*x + g mod x,
+// so that the machines of a shard are x apart.
 func (p *placement) regionsOf(shard int, of map[string]string) []string {
 	out := make([]string, p.replicas)
+	apart := len(p.hosts) / p.replicas
 	for i := range out {
-		host := p.hosts[(shard*p.replicas+i)%len(p.hosts)]
-		region, known := of[host]
-		if !known { // us-east-1-0 is in us-east-1
-			region = host
-			if at := strings.LastIndexByte(host, '-'); at > 0 {
-				region = host[:at]
-			}
+		at := shard*p.replicas + i // with too few machines it has no rule
+		if apart > 0 {
+			at = i*apart + shard%apart
 		}
-		out[i] = region
+		out[i] = p.regionOf(p.hosts[at%len(p.hosts)], of)
 	}
 	return out
 }
 
+// regionOf a machine: us-east-1-0 is in us-east-1, unless server_regions or a matrix of round trips between servers say otherwise.
+func (p *placement) regionOf(host string, of map[string]string) string {
+	if region, known := of[host]; known {
+		return region
+	}
+	if p.matrix.get(host) != nil {
+		return host
+	}
+	if at := strings.LastIndexByte(host, '-'); at > 0 {
+		return host[:at]
+	}
+	return host
+}
+
 // network reads the matrix of round trips. Without server_emulate_wan the artifact does not apply it; the links are then given as a comment only.
 func (p *placement) network(get func(string) any) error {
-	p.wan, _ = get("server_emulate_wan").(bool)
-	matrix, _ := get("region_rtt_latencies").(*object)
-	if matrix == nil {
+	if p.matrix == nil {
 		if p.wan {
-			return fmt.Errorf("server_emulate_wan is true, and there is no region_rtt_latencies")
+			return wrong("server_emulate_wan", "server_emulate_wan is true, and there is no region_rtt_latencies")
 		}
 		return nil
 	}
@@ -173,11 +251,11 @@ func (p *placement) network(get func(string) any) error {
 	odd := false
 	for i, a := range p.regions {
 		for _, b := range p.regions[i:] {
-			there, err := p.rtt(matrix, a.Name, b.Name)
+			there, err := p.rtt(a.Name, b.Name)
 			if err != nil {
 				return err
 			}
-			back, err := p.rtt(matrix, b.Name, a.Name)
+			back, err := p.rtt(b.Name, a.Name)
 			if err != nil {
 				return err
 			}
@@ -192,18 +270,18 @@ func (p *placement) network(get func(string) any) error {
 }
 
 // rtt is an entry of the matrix, in ms.
-func (p *placement) rtt(matrix *object, from, to string) (float64, error) {
-	row, _ := matrix.get(from).(*object)
+func (p *placement) rtt(from, to string) (float64, error) {
+	row, _ := p.matrix.get(from).(*object)
 	n, ok := row.get(to).(number)
 	if !ok {
 		if from == to || !p.wan {
 			return 0, nil
 		}
-		return 0, fmt.Errorf("region_rtt_latencies has no number from %s to %s", from, to)
+		return 0, wrong("region_rtt_latencies", "region_rtt_latencies has no number from %s to %s", from, to)
 	}
 	ms, err := strconv.ParseFloat(string(n), 64)
 	if err != nil || ms < 0 || ms > 20_000 {
-		return 0, fmt.Errorf("region_rtt_latencies: %s from %s to %s; it must be from 0 to 20000 ms", n, from, to)
+		return 0, wrong("region_rtt_latencies", "region_rtt_latencies: %s from %s to %s; it must be from 0 to 20000 ms", n, from, to)
 	}
 	return ms, nil
 }

@@ -27,12 +27,12 @@ func readLoops(top *object) (loops, error) {
 	var l loops
 	lists, ok := top.get("experiment_independent_vars").([]any)
 	if !ok && top.get("experiment_independent_vars") != nil {
-		return l, fmt.Errorf("experiment_independent_vars is not a list of lists of names")
+		return l, wrong("experiment_independent_vars", "experiment_independent_vars is not a list of lists of names")
 	}
 	for _, e := range lists {
 		names, err := texts(e)
 		if err != nil {
-			return l, fmt.Errorf("experiment_independent_vars: %w", err)
+			return l, wrong("experiment_independent_vars", "experiment_independent_vars: %w", err)
 		}
 		l.names = append(l.names, names)
 	}
@@ -41,7 +41,7 @@ func readLoops(top *object) (loops, error) {
 		l.names = [][]string{names, names}
 	}
 	if len(l.names) > 2 {
-		return l, fmt.Errorf("experiment_independent_vars has %d loops; two can be read: series, and points of a series", len(l.names))
+		return l, wrong("experiment_independent_vars", "experiment_independent_vars has %d loops; two can be read: series, and points of a series", len(l.names))
 	}
 	return l, nil
 }
@@ -64,7 +64,7 @@ func (l loops) outer(top *object, name string, series int) (any, error) {
 	}
 	list, _ := v.([]any)
 	if series >= len(list) {
-		return nil, fmt.Errorf("%s has %d series; another variable has at least %d", name, len(list), series+1)
+		return nil, wrong(name, "%s has %d series; another variable has at least %d", name, len(list), series+1)
 	}
 	return list[series], nil
 }
@@ -123,13 +123,13 @@ func (l loops) steps(top *object, series int) ([]step, error) {
 		columns[name] = l.inner(v, name)
 		if n := len(columns[name]); n != 1 {
 			if length != 1 && n != length {
-				return nil, fmt.Errorf("%s has %d values and %s %d; they are parallel, so they must have as many", whose, length, name, n)
+				return nil, wrong(name, "%s has %d values and %s %d; they are parallel, so they must have as many", whose, length, name, n)
 			}
 			length, whose = n, name
 		}
 	}
 	if length == 0 {
-		return nil, fmt.Errorf("%s has no value", whose)
+		return nil, wrong(whose, "%s has no value", whose)
 	}
 	steps := make([]step, length)
 	for i := range steps {
@@ -158,6 +158,19 @@ func texts(v any) ([]string, error) {
 	return out, nil
 }
 
+// settingError is a mistake in a setting, so that the error can say on which line it is.
+type settingError struct {
+	setting string
+	err     error
+}
+
+func (e *settingError) Error() string { return e.err.Error() }
+func (e *settingError) Unwrap() error { return e.err }
+
+func wrong(setting, format string, args ...any) error {
+	return &settingError{setting: setting, err: fmt.Errorf(format, args...)}
+}
+
 // whole reads a whole number within bounds.
 func whole(name string, v any, least, most int) (int, error) {
 	if n, ok := v.(number); ok {
@@ -166,7 +179,10 @@ func whole(name string, v any, least, most int) (int, error) {
 			return int(x), nil
 		}
 	}
-	return 0, fmt.Errorf("%s is %s; it must be a whole number from %d to %d", name, short(text(v)), least, most)
+	if v == nil {
+		return 0, wrong(name, "there is no %s; it must be a whole number from %d to %d", name, least, most)
+	}
+	return 0, wrong(name, "%s is %s; it must be a whole number from %d to %d", name, short(text(v)), least, most)
 }
 
 func short(s string) string {

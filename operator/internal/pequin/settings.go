@@ -3,6 +3,7 @@ package pequin
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -15,7 +16,7 @@ var mapped = map[string]string{
 	"benchmark_name": "workload.name", "fault_tolerance": "topology.f", "num_groups": "topology.shards", "server_names": "topology.regions",
 	"server_regions": "topology.regions", "region_rtt_latencies": "network", "server_emulate_wan": "network", "max_bandwidth": "network",
 	"client_experiment_length": "schedule", "client_ramp_up": "schedule.warmUp", "client_ramp_down": "schedule.coolDown",
-	"num_experiment_runs": "repetitions.min", "experiment_independent_vars": "sweep", "replication_protocol_settings": "systems[0].parameters",
+	"server_ping_latencies": "network", "num_experiment_runs": "repetitions.min", "experiment_independent_vars": "sweep", "replication_protocol_settings": "systems[0].parameters",
 }
 
 // keptToo are mapped settings that are parameters as well, since the artifact's programs take them as flags, or since no field says all of them.
@@ -52,7 +53,27 @@ const (
 	maxExperimentParameters = 64
 	maxParameterText        = 1024
 	maxParameterName        = 63
+	maxWorkloadName         = 63
+	maxSystemParameters     = 256
+	maxPointParameters      = 64
 )
+
+// clipped is a text of which at most so many characters are shown.
+func clipped(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most]) + "..."
+}
+
+// nameInDoc quotes a setting's name, so that a parameter's doc has room for it: a doc has at most 512 characters, and one of a name takes up to ten.
+func nameInDoc(name string) string {
+	if q := strconv.Quote(name); len(q) <= 400 {
+		return q
+	}
+	return strconv.Quote(clipped(name, 40))
+}
 
 // parameter is a setting that is kept.
 type parameter struct {
@@ -86,7 +107,9 @@ func scalar(v any) (value v1alpha1.Value, kind v1alpha1.ParameterType, why strin
 		s, kind = text(v), v1alpha1.ParameterBoolean
 	case number:
 		s, kind = string(v), v1alpha1.ParameterDecimal
-		if !strings.ContainsAny(s, ".eE") && len(s) < 19 {
+		if _, err := strconv.ParseFloat(s, 64); err != nil { // 1e999 is a number of JSON and none of a program
+			kind = v1alpha1.ParameterString
+		} else if !strings.ContainsAny(s, ".eE") && len(s) < 19 {
 			kind = v1alpha1.ParameterInteger
 		}
 	case string:

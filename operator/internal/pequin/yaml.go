@@ -208,16 +208,18 @@ func prune(object any) (map[string]any, error) {
 	return m, nil
 }
 
-// pruneIn leaves values of parameters alone: "" is one. A number that YAML would write in another way (1e5, 0.10) is put as text, which a parameter may be as well.
+// pruneIn leaves values of parameters and their defaults alone: "" and 0 are such. A number that YAML would write in another way (1e5, 0.10) is put as text, which a
+// parameter may be as well.
 func pruneIn(v any, values bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
-			if n, ok := member.(json.Number); ok && values && !staysAsWritten(n.String()) {
+			isValue := values || name == "default"
+			if n, ok := member.(json.Number); ok && isValue && !staysAsWritten(n.String()) {
 				v[name] = n.String()
 			}
 			pruneIn(member, name == "parameters")
-			if !values && isEmpty(member) {
+			if !isValue && isEmpty(member) {
 				delete(v, name)
 			}
 		}

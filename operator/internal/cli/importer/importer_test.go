@@ -167,7 +167,8 @@ func TestImportSaysWhy(t *testing.T) {
 	folder := t.TempDir()
 	tests := map[string]struct{ in, want string }{
 		"no JSON":  {"replication_protocol: pequin", "config.json:1: "},
-		"a trial":  {`{"replication_protocol": "pequin"}`, "fault_tolerance is null; it must be a whole number"},
+		"a line":   {"{\n\"replication_protocol\": \"pequin\",\n\"fault_tolerance\": \"1\"}", `config.json:3: fault_tolerance is "1"; it must be a whole number`},
+		"a trial":  {`{"replication_protocol": "pequin"}`, "there is no fault_tolerance; it must be a whole number"},
 		"too long": {`{"a": "` + strings.Repeat("x", maxFile) + `"}`, "it is no configuration"},
 	}
 	for name, tc := range tests {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -37,8 +38,13 @@ func TestWhatIsWrittenFitsTheSchemas(t *testing.T) {
 	}
 }
 
+var schemas sync.Map // by plural: making one takes longer than all that is checked with it
+
 func schema(t *testing.T, plural string) validation.SchemaValidator {
 	t.Helper()
+	if v, ok := schemas.Load(plural); ok {
+		return v.(validation.SchemaValidator)
+	}
 	b, err := os.ReadFile("../../../../config/crd/bases/assay.dev_" + plural + ".yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -55,5 +61,6 @@ func schema(t *testing.T, plural string) validation.SchemaValidator {
 	if err != nil {
 		t.Fatal(err)
 	}
+	schemas.Store(plural, v)
 	return v
 }

@@ -1,0 +1,147 @@
+package importer
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/cli/compare"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/pequin"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// oldRun imports a folder of the artifact's results of testdata, and returns the file and what it holds.
+func oldRun(t *testing.T, name string) (string, results.Experiment) {
+	t.Helper()
+	root := t.TempDir()
+	from := filepath.Join("../../pequin/testdata", name)
+	err := filepath.WalkDir(from, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(root, strings.TrimSuffix(strings.TrimPrefix(p, from), ".gz"))
+		if strings.HasSuffix(p, ".gz") {
+			z, err := gzip.NewReader(bytes.NewReader(b))
+			if err != nil {
+				return err
+			}
+			if b, err = io.ReadAll(z); err != nil {
+				return err
+			}
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(to, b, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(root, "old.json")
+	s := &session.Session{Out: io.Discard, Err: io.Discard, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
+	if err := Results(s, ResultsOptions{Folder: root, Name: "old", Output: file}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := results.DecodeExperiment(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, e
+}
+
+// newRun fakes the results of the Experiment that a configuration becomes: at each of its points three trials, by 2% around what the old run has with as many clients.
+func newRun(t *testing.T, config string, old results.Experiment) string {
+	t.Helper()
+	yaml, _, err := run(t, PequinOptions{File: filepath.Join(configs, config), Options: pequin.Options{Name: "new"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := check([]byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := results.Experiment{Name: "new", UID: "u", Axes: p.Axes, Claims: []results.ClaimResult{}}
+	for i, point := range p.Points {
+		throughput, mean := 100., 5.
+		for _, q := range old.Trials {
+			if q.Coordinates[old.Axes[0].Name] == strconv.Itoa(int(point.Template.Clients.Count)) {
+				throughput, mean = q.Throughput, q.MeanMillis
+			}
+		}
+		for repetition := range 3 {
+			by := 1 + 0.02*float64(repetition-1)
+			e.Trials = append(e.Trials, results.TrialLine{Number: int32(len(e.Trials)), PointIndex: int32(i), Repetition: int32(repetition), Coordinates: point.Template.Point.Coordinates,
+				Outcome: stats.Succeeded, Throughput: throughput * by, MeanMillis: mean / by})
+		}
+	}
+	e.Points = stats.Points(e.Trials)
+	b, err := results.EncodeExperiment(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "new.json")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A run of before and a run of now of the same configuration of the artifact had axes of other names, so that no point of the one was a point of the other.
+func TestOldAndNewRunAreCompared(t *testing.T) {
+	tests := map[string]struct {
+		folder, config string
+		both, onlyNew  []string
+	}{
+		"TPCC": {"TPCC", "Pequin-TPCC-SQL-20wh.json", []string{"15", "20", "30", "35", "40", "45"}, []string{"10"}},
+		// The folder is of an evaluation with fewer clients than the configuration that has its name.
+		"replica failures": {"Uniform-Failure-2", "Uniform-Failure-2.json", []string{"20", "25", "30", "35", "40", "45"}, []string{"50", "60"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			file, old := oldRun(t, tc.folder)
+			var out bytes.Buffer
+			s := &session.Session{Out: &out, Err: io.Discard, Width: 200}
+			err := compare.Run(t.Context(), s, compare.Options{A: file, B: newRun(t, tc.config, old), Output: "csv"})
+			// The artifact ran each point once, so that there is a ratio at each and no test.
+			if session.ExitCode(err) != session.ExitUndecided {
+				t.Errorf("exit code %d (%v)", session.ExitCode(err), err)
+			}
+			var both []string
+			for line := range strings.Lines(out.String()) {
+				cells := strings.Split(line, ",")
+				if len(cells) > 9 && cells[1] == "throughput" {
+					both = append(both, cells[0])
+					if !strings.HasPrefix(cells[9], "1") && !strings.HasPrefix(cells[9], "0.99999") {
+						t.Errorf("the ratio is %s, want 1: %s", cells[9], line)
+					}
+				}
+			}
+			if strings.Join(both, " ") != strings.Join(tc.both, " ") {
+				t.Errorf("compared at %v, want %v:\n%s", both, tc.both, &out)
+			}
+			out.Reset()
+			_ = compare.Run(t.Context(), s, compare.Options{A: file, B: newRun(t, tc.config, old), Output: "text"})
+			for _, n := range tc.onlyNew {
+				if !strings.Contains(out.String(), "Only B has") || !strings.Contains(out.String(), "clients="+n) {
+					t.Errorf("nothing says that only the new run has %s clients:\n%s", n, &out)
+				}
+			}
+		})
+	}
+}

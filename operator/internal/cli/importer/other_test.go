@@ -1,0 +1,271 @@
+package importer
+
+import (
+	stdcmp "cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	planner "assay.dev/assay/operator/internal/plan"
+)
+
+// Configurations that are not among those of testdata: others of the artifact, and what people make of them by hand.
+
+// keys of a configuration.
+type keys = map[string]any
+
+// changed writes a configuration of testdata with changes.
+func changed(t *testing.T, config string, change func(c keys)) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(configs, config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := keys{}
+	if err := json.Unmarshal(b, &c); err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(c, func(name string, _ any) bool { return strings.HasPrefix(name, "_") })
+	change(c)
+	if b, err = json.MarshalIndent(c, "", " "); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), config)
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// settings are those of the protocol, of the first series.
+func settings(c keys) keys { return c["replication_protocol_settings"].([]any)[0].(keys) }
+
+// fits imports a configuration, checks what was written against the schemas as the API server would, and plans it.
+func fits(t *testing.T, o PequinOptions) (p *planner.Plan, text, said string) {
+	t.Helper()
+	text, said, err := run(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = check([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		kind, _ := object["kind"].(string)
+		for _, err := range schema(t, strings.ToLower(kind)+"s").Validate(object).Errors {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	return p, text, said
+}
+
+// What an Experiment has no room for was an error, so that eight more settings of a protocol kept a configuration from being imported.
+func TestAnyNumberOfSettings(t *testing.T) {
+	values := []any{1, 0, false, true, "", "text", 0.25, json.Number("1e5"), json.Number("0.10"), []any{1, keys{"a": nil}}, "1e5", "007", -3, "false"}
+	arrives := []string{"1", "0", "false", "true", "", "text", "0.25", "1e5", "0.10", `[1, {"a": null}]`, "1e5", "007", "-3", "false"}
+	for _, tc := range []struct{ protocol, others, workload int }{
+		{8, 0, 0}, {0, 6, 0}, {0, 0, 40}, {64, 0, 0}, {0, 100, 0}, {40, 40, 40}, {100, 0, 30},
+	} {
+		t.Run(fmt.Sprintf("%d of the protocol, %d others, %d of the workload", tc.protocol, tc.others, tc.workload), func(t *testing.T) {
+			want := map[string]string{}
+			file := changed(t, "Uniform-Failure-2.json", func(c keys) {
+				for k := range tc.protocol {
+					settings(c)[fmt.Sprintf("new_protocol_%d", k)] = values[k%len(values)]
+					want[fmt.Sprintf("newProtocol%d", k)] = arrives[k%len(values)]
+				}
+				for k := range tc.others {
+					c[fmt.Sprintf("new_other_%d", k)] = values[k%len(values)]
+					want[fmt.Sprintf("newOther%d", k)] = arrives[k%len(values)]
+				}
+				for k := range tc.workload {
+					c[fmt.Sprintf("tpcc_new_%d", k)] = values[k%len(values)]
+					want[fmt.Sprintf("tpccNew%d", k)] = arrives[k%len(values)]
+				}
+			})
+			p, _, said := fits(t, PequinOptions{File: file})
+			got := map[string]string{}
+			for name, v := range p.Points[0].Template.Parameters {
+				if _, mine := want[name]; mine {
+					got[name] = v.String()
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("what trials get (-want +got):\n%s", diff)
+			}
+			if all := tc.protocol + tc.others + tc.workload; all >= 64 && !strings.Contains(said, "are defaults of the System's parameters") {
+				t.Errorf("nothing says where the settings are:\n%s", said)
+			}
+		})
+	}
+}
+
+// More than a System can declare is listed, and never what the points set or what the commands need.
+func TestMoreSettingsThanASystemDeclares(t *testing.T) {
+	file := changed(t, "Pequin-TPCC-SQL-20wh.json", func(c keys) {
+		for k := range 400 {
+			c[fmt.Sprintf("a_new_%03d", k)] = k // before all others: what is written first is not what counts
+		}
+	})
+	p, text, said := fits(t, PequinOptions{File: file})
+	if !strings.Contains(said, "a System declares at most 256 parameters") {
+		t.Errorf("said:\n%s", said)
+	}
+	for k := range 400 {
+		_, kept := p.Points[0].Template.Parameters[fmt.Sprintf("aNew%03d", k)]
+		if listed := strings.Contains(said, fmt.Sprintf("a_new_%03d", k)); !kept && !listed {
+			t.Errorf("a_new_%03d is neither kept nor listed", k)
+		}
+	}
+	for _, name := range []string{"clientTotal", "clientThreadsPerProcess", "replicationProtocol", "clientAbortBackoff", "serverLoadTime"} {
+		if _, kept := p.Points[0].Template.Parameters[name]; !kept {
+			t.Errorf("%s was left out", name)
+		}
+	}
+	if !strings.Contains(text, "--abort_backoff={{.Parameters.clientAbortBackoff}}") {
+		t.Error("a flag is gone")
+	}
+}
+
+// What each of these is, is said in the artifact's own scripts: the number of replicas by protocol, the machine of each replica, defaults of settings.
+func TestOtherConfigurationsOfTheArtifact(t *testing.T) {
+	tests := map[string]struct {
+		change                 func(c keys)
+		replicas, shards       int32
+		clients                []int32
+		trials                 int
+		regions                string
+		links                  int
+		window, workload, said string
+	}{
+		"as it is": {change: func(keys) {}},
+		"PBFT":     {change: func(c keys) { c["replication_protocol"], c["client_protocol_mode"] = []any{"pbft"}, []any{"pbft"} }, replicas: 4, regions: "us-east-1 3, eu-west-1 1"},
+		// Of protocols without a rule of their own the scripts take 2f+1.
+		"Morty":              {change: func(c keys) { c["replication_protocol"] = []any{"morty"} }, replicas: 3},
+		"no protocol known":  {change: func(c keys) { c["replication_protocol"] = []any{"janus"} }, replicas: 3, said: `replication_protocol "janus" has no number of replicas of its own in the artifact's scripts; as there, a shard has 2*f+1 = 3`},
+		"its shards are not": {change: func(c keys) { c["replication_protocol"], c["num_groups"] = []any{"janus"}, []any{24} }, replicas: 3, shards: 24},
+		"fewer machines": {change: func(c keys) { c["replication_protocol"], c["fault_tolerance"] = []any{"janus"}, 3 }, replicas: 6,
+			said: "6 server_names for 1 groups are read as 6 replicas in each shard"},
+		"without what is optional": {change: func(c keys) {
+			for _, name := range []string{"client_nodes_per_server", "server_regions", "region_rtt_latencies", "num_shards", "max_bandwidth", "server_port", "server_load_time", "plots",
+				"client_ramp_up", "client_ramp_down", "num_experiment_runs", "server_emulate_wan", "stats_merge_lists", "pin_server_processes", "replication_protocol_settings"} {
+				delete(c, name)
+			}
+			c["experiment_independent_vars"] = []any{[]any{"client_total"}, []any{"client_total"}}
+			for _, name := range []string{"replication_protocol", "client_protocol_mode", "num_groups", "server_names"} {
+				c[name] = c[name].([]any)[0]
+			}
+			c["client_processes_per_client_node"], c["client_threads_per_process"] = 8, 1
+		}, window: "0s 60s 0s"},
+		"without client_total": {change: func(c keys) {
+			delete(c, "client_total")
+			c["experiment_independent_vars"] = []any{}
+			c["client_processes_per_client_node"], c["client_threads_per_process"] = 5, 2
+		}, clients: []int32{60}, trials: 1},
+		"a run on one machine": {change: func(c keys) { c["run_locally"], c["server_emulate_wan"] = true, true }, said: "run_locally is true, so that server_emulate_wan has no effect"},
+		"pings of servers, with neither regions nor their matrix": {change: func(c keys) {
+			delete(c, "server_regions")
+			delete(c, "region_rtt_latencies")
+			names := []any{"a", "b", "c", "d", "e", "f"}
+			c["server_names"], c["server_emulate_wan"] = []any{names}, true
+			pings := keys{}
+			for _, from := range names {
+				row := keys{}
+				for _, to := range names {
+					row[to.(string)] = 10
+				}
+				pings[from.(string)] = row
+			}
+			c["server_ping_latencies"] = pings
+		}, regions: "a 1, b 1, c 1, d 1, e 1, f 1", links: 21, trials: 7},
+		"machines by address": {change: func(c keys) {
+			delete(c, "server_regions")
+			c["server_names"] = []any{[]any{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6"}}
+		}, regions: "local 6", said: "all replicas are in one region"},
+		"booleans as JSON text":   {change: func(c keys) { settings(c)["query_eager_exec"] = "true" }},
+		"a number that overflows": {change: func(c keys) { c["huge"] = json.Number("1e999") }},
+		"a long name and a long text": {change: func(c keys) {
+			c[strings.Repeat("long_", 200)], c["long_value"] = 1, strings.Repeat("x", 2000)
+			c["ünïcode key"], c["a.b/c d"], c[" "], c["9lives"] = "ä\u2028", 1, 2, 3
+		}, said: "long_value: it is longer than 1024 characters"},
+		"a client that is a list at the top": {change: func(c keys) { c["client_nodes_per_server"] = []any{1} }},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _, said := fits(t, PequinOptions{File: changed(t, "Pequin-TPCC-SQL-20wh.json", tc.change)})
+			if want := stdcmp.Or(tc.replicas, 6); p.Points[0].Replicas != want {
+				t.Errorf("%d replicas, want %d", p.Points[0].Replicas, want)
+			}
+			if want := stdcmp.Or(tc.shards, 1); p.Spec.Topology.Shards != want {
+				t.Errorf("%d shards, want %d", p.Spec.Topology.Shards, want)
+			}
+			var clients []int32
+			for _, point := range p.Points {
+				clients = append(clients, point.Template.Clients.Count)
+			}
+			if want := tc.clients; want == nil && len(clients) != 7 || want != nil && !slices.Equal(want, clients) {
+				t.Errorf("clients %v, want %v", clients, want)
+			}
+			if tc.trials > 0 && p.Trials() != tc.trials {
+				t.Errorf("%d trials, want %d", p.Trials(), tc.trials)
+			}
+			var regions []string
+			for _, r := range p.Points[0].Template.Topology.Regions {
+				regions = append(regions, fmt.Sprintf("%s %d", r.Name, r.Replicas))
+			}
+			if got := strings.Join(regions, ", "); tc.regions != "" && got != tc.regions {
+				t.Errorf("regions %s, want %s", got, tc.regions)
+			}
+			if len(p.Spec.Network.Links) != tc.links {
+				t.Errorf("%d links, want %d", len(p.Spec.Network.Links), tc.links)
+			}
+			if s := p.Spec.Schedule; tc.window != "" && strings.Join([]string{string(s.WarmUp), string(s.Measure), string(s.CoolDown)}, " ") != tc.window {
+				t.Errorf("schedule %v, want %s", s, tc.window)
+			}
+			if !strings.Contains(said, tc.said) {
+				t.Errorf("nothing says %q:\n%s", tc.said, said)
+			}
+		})
+	}
+}
+
+// Each benchmark of the artifact's programs, with the settings that only it has.
+func TestBenchmarks(t *testing.T) {
+	for name, own := range map[string]keys{
+		"rw":     {"rw_num_ops_txn": 2, "rw_read_only": false},
+		"rw-sql": {"num_tables": 10, "num_keys_per_table": 1000, "max_range": 10, "point_op_freq": 50},
+		"retwis": {"client_num_keys": 10, "client_key_selector": "zipf", "client_zipf_coefficient": 0.75},
+		"tpcc":   {"tpcc_data_file_path": "/a", "tpcc_run_sequential": true}, "tpcc-sync": {"tpcc_data_file_path": "/a"}, "tpcc-sql": {"tpcc_num_warehouses": 20},
+		"smallbank":       {"smallbank_hotspot_probability": 0.9, "smallbank_num_customers": 1000000, "smallbank_customer_name_file_path": "/b"},
+		"auctionmark-sql": {"scale_factor": 1}, "seats-sql": {"scale_factor": 2}, "toy": {}, "YCSB_A/zipfian": {"ycsb_record_count": 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := changed(t, "Pequin-TPCC-SQL-20wh.json", func(c keys) {
+				maps.DeleteFunc(c, func(name string, _ any) bool { return strings.HasPrefix(name, "tpcc_") })
+				c["benchmark_name"] = name
+				maps.Copy(c, own)
+			})
+			p, text, _ := fits(t, PequinOptions{File: file})
+			want := strings.NewReplacer("_", "-", "/", "-").Replace(strings.ToLower(name))
+			if p.Spec.Workload.Name != want || !strings.Contains(text, "--benchmark="+name) {
+				t.Errorf("workload %s, want %s; and the benchmark's own name for the program", p.Spec.Workload.Name, want)
+			}
+			for setting := range own {
+				if !strings.Contains(text, `"`+setting+`"`) {
+					t.Errorf("%s is lost", setting)
+				}
+			}
+		})
+	}
+}

@@ -23,6 +23,8 @@ type Details struct {
 	latencies []*pointLatency
 	resources []*resourceSum
 	windows   map[string]results.WindowCheck // by trial
+	// Why the latencies of valid trials are missing, each after its trial's name.
+	noLatency []string
 	origin    originSum
 }
 
@@ -117,6 +119,7 @@ func least(a, b float64) float64 {
 // Into writes all of it into an experiment's results.
 func (d *Details) Into(e *results.Experiment) {
 	d.intoLines(e)
+	e.LeftOut = slices.Concat(e.LeftOut, d.withoutLatency())
 	e.Networks, e.Faults, e.Series, e.Latencies, e.Resources, e.Provenance = d.networks, nil, nil, nil, nil, d.origin.provenance()
 	for _, s := range slices.SortedStableFunc(slices.Values(d.resources), func(a, b *resourceSum) int { return cmp.Compare(a.Point, b.Point) }) {
 		e.Resources = append(e.Resources, s.line())

@@ -21,7 +21,9 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.Measured, view.Lacking, view.MeasuredLegend = htmlTableOf(p.measured), htmlTableOf(p.lacking), measurementLegend
 	view.Resources, view.ResourcesLegend = htmlTableOf(p.used), resourceLegend
 	view.Recovery, view.RecoveryNotes, view.RecoveryLegend = htmlTableOf(p.recovery), p.recNotes, recoveryLegend
-	for i, plot := range plots(e) {
+	curves, note := plots(e)
+	view.PlotsNote = note
+	for i, plot := range curves {
 		view.Plots = append(view.Plots, htmlPlot{Title: plot.title, SVG: escaped(plot.svg(fmt.Sprintf("curve%d", i)))})
 	}
 	view.OverTime, view.OverTimeNote = overTime(e)
@@ -45,11 +47,13 @@ type htmlView struct {
 	Legend   string
 	Points   htmlTable
 	Plots    []htmlPlot
-	Warnings []string
-	Network  htmlTable
-	NetNote  string
-	Faults   htmlTable
-	Excluded htmlTable
+	// PlotsNote says which curves are not drawn.
+	PlotsNote string
+	Warnings  []string
+	Network   htmlTable
+	NetNote   string
+	Faults    htmlTable
+	Excluded  htmlTable
 
 	FaultsLegend string
 
@@ -139,7 +143,9 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{end}}
 {{- if .Plots}}<h2>Curves</h2>
 <p>Dots are means. Bands and whiskers: of two to four trials the least and the greatest, of more the 95% interval. Dashed with hollow dots: the paper.</p>
-{{template "plots" .Plots}}{{end}}
+{{template "plots" .Plots}}
+{{- with .PlotsNote}}<p>{{.}}</p>
+{{end}}{{end}}
 {{- if .Knees.Rows}}<h2>Knees and peaks</h2>
 <p>{{.KneesLegend}}{{if .Plots}} A ring marks the knee in the plot of latency against throughput.{{end}}</p>
 {{template "table" .Knees}}

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"assay.dev/assay/operator/internal/results"
 )
@@ -12,13 +14,24 @@ type pointLatency struct {
 	histogram *results.Histogram
 }
 
-// addLatency takes in the histogram of a valid trial. One that cannot be read is left out: the trial's numbers were checked against it when they were made.
+// addLatency takes in the histogram of a valid trial. One that is not there or cannot be read is left out and named; the trial's numbers were checked against it when they
+// were made.
 func (d *Details) addLatency(t results.Trial) {
 	if t.Latency == "" {
+		switch {
+		case slices.Contains(t.LeftOut, "latency"):
+			d.noLatency = append(d.noLatency, t.Name+" (it did not fit)")
+		case t.Summary.Committed > 0:
+			d.noLatency = append(d.noLatency, t.Name)
+		}
 		return
 	}
 	h, err := results.DecodeHistogram(t.Latency)
-	if err != nil || h.Count() == 0 {
+	if err != nil {
+		d.noLatency = append(d.noLatency, t.Name+" (it cannot be read)")
+		return
+	}
+	if h.Count() == 0 {
 		return
 	}
 	i := slices.IndexFunc(d.latencies, func(p *pointLatency) bool { return p.Point == t.PointIndex })
@@ -28,6 +41,23 @@ func (d *Details) addLatency(t results.Trial) {
 	}
 	d.latencies[i].Trials++
 	d.latencies[i].histogram.Merge(h)
+}
+
+// mostWithout is how many trials without a histogram are named.
+const mostWithout = 10
+
+// withoutLatency says which valid trials are in no distribution, if there are any.
+func (d *Details) withoutLatency() []string {
+	n := len(d.noLatency)
+	if n == 0 {
+		return nil
+	}
+	slices.Sort(d.noLatency)
+	named := slices.Clone(d.noLatency[:min(n, mostWithout)])
+	if n > mostWithout {
+		named = append(named, fmt.Sprintf("and %d more", n-mostWithout))
+	}
+	return []string{fmt.Sprintf("the latencies of %s from the distributions, since their histograms are not in their results: %s", count(n, "trial"), strings.Join(named, ", "))}
 }
 
 // percentiles at which a distribution is kept: every one, and by tens of what is left above the 99th.

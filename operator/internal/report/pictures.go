@@ -21,7 +21,8 @@ type Picture struct {
 // Pictures are the plots of the page (HTML), in its order.
 func Pictures(e results.Experiment) ([]Picture, error) {
 	var named []namedPlot
-	for i, p := range plots(e) {
+	curves, _ := plots(e)
+	for i, p := range curves {
 		named = append(named, namedPlot{"curve", htmlPlot{Title: p.title, SVG: escaped(p.svg(fmt.Sprintf("curve%d", i)))}})
 	}
 	overTime, _ := overTime(e)

@@ -79,6 +79,56 @@ func TestPicturesStandAlone(t *testing.T) {
 	}
 }
 
+// More variants than can be told apart in one plot once left all three plots out without a word. They get plots of eight, and beyond what a page can hold the rest is named.
+func TestManyVariants(t *testing.T) {
+	with := func(variants int) results.Experiment {
+		e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "clients", Values: []string{"1", "2", "4"}}, {Name: "variant"}}}
+		for v := range variants {
+			name := fmt.Sprintf("v%d", v)
+			e.Axes[1].Values = append(e.Axes[1].Values, name)
+			for i, clients := range e.Axes[0].Values {
+				e.Points = append(e.Points, results.PointResult{
+					Index: int32(len(e.Points)), Valid: 1, Coordinates: map[string]string{"clients": clients, "variant": name},
+					Metrics: map[string]results.Aggregate{"throughput": {N: 1, Mean: float64(100 * (i + 1))}, "meanLatency": {N: 1, Mean: float64(i + 1)}},
+				})
+			}
+		}
+		return e
+	}
+	for _, tc := range []struct {
+		variants, plots int
+		title, note     string
+	}{
+		{8, 3, "Throughput", ""}, {9, 6, "Throughput (variants 1 to 5 of 9)", ""}, {20, 9, "Latency against throughput (variants 15 to 20 of 20)", ""},
+		{40, 12, "Mean latency (variants 25 to 32 of 40)", "The first 32 of 40 variants are drawn."},
+	} {
+		e := with(tc.variants)
+		pictures, err := report.Pictures(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page bytes.Buffer
+		if err := report.HTML(&page, e); err != nil {
+			t.Fatal(err)
+		}
+		curves, drawn := 0, min(tc.variants, 32)
+		for _, p := range pictures {
+			curves += strings.Count(string(p.SVG), "v"+strconv.Itoa(drawn-1)+"</text>")
+		}
+		if len(pictures) != tc.plots || curves != 3 {
+			t.Errorf("%d variants: %d plots, want %d; the last that is drawn is in %d, want 3", tc.variants, len(pictures), tc.plots, curves)
+		}
+		for _, want := range []string{"<figcaption>" + tc.title + "</figcaption>", tc.note} {
+			if !strings.Contains(page.String(), want) {
+				t.Errorf("%d variants: the page does not say %q", tc.variants, want)
+			}
+		}
+		if strings.Contains(page.String(), "are drawn.") != (tc.note != "") {
+			t.Errorf("%d variants: the page says that some are not drawn", tc.variants)
+		}
+	}
+}
+
 // A curve without a name is called measured, and names that are too long for two columns get one.
 func TestLegends(t *testing.T) {
 	svg := func(variant string) string {

@@ -38,25 +38,46 @@ type plotPoint struct {
 	knee         bool
 }
 
-// plots of an experiment: throughput and mean latency over the axis that is a number, and latency against throughput. None where no axis is a
-// number with several values, or where there are more curves than can be told apart.
-func plots(e results.Experiment) []plot {
+// mostCurveGroups is how many times a page has the three plots of curves, each time of other variants.
+const mostCurveGroups = 4
+
+// plots of an experiment: throughput and mean latency over the axis that is a number, and latency against throughput. Where there are more variants than can be told apart,
+// there are these three for each group of them, and a note where there are more groups than a page has room for. None where no axis is a number with several values.
+func plots(e results.Experiment) (all []plot, note string) {
 	axis, ok := numericAxis(e)
 	if !ok {
-		return nil
+		return nil, ""
 	}
 	variants := variantsOf(e, axis)
-	if len(variants) > manyCurves {
-		return nil
+	if len(variants) == 0 {
+		return nil, ""
 	}
+	groups := (len(variants) + manyCurves - 1) / manyCurves
+	size := (len(variants) + groups - 1) / groups // as equal as they can be
+	for i := range groups {
+		if i == mostCurveGroups {
+			return all, fmt.Sprintf("The first %d of %d variants are drawn.", i*size, len(variants))
+		}
+		from, to := i*size, min((i+1)*size, len(variants))
+		which := ""
+		if groups > 1 {
+			which = fmt.Sprintf(" (variants %d to %d of %d)", from+1, to, len(variants))
+		}
+		all = append(all, plotsOf(e, axis, variants[from:to], which)...)
+	}
+	return all, ""
+}
+
+// plotsOf are the three plots of some variants.
+func plotsOf(e results.Experiment, axis string, variants []variant, which string) []plot {
 	latency := against(e, axis, variants)
 	if isLoad(e, axis) {
 		latency = markKnees(latency)
 	}
 	all := []plot{
-		{title: "Throughput", xLabel: axis, yLabel: "throughput (tx/s)", curves: overAxis(e, axis, variants, stats.Throughput)},
-		{title: "Mean latency", xLabel: axis, yLabel: "mean latency (ms)", curves: overAxis(e, axis, variants, stats.MeanLatency)},
-		{title: "Latency against throughput", xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", curves: latency},
+		{title: "Throughput" + which, xLabel: axis, yLabel: "throughput (tx/s)", curves: overAxis(e, axis, variants, stats.Throughput)},
+		{title: "Mean latency" + which, xLabel: axis, yLabel: "mean latency (ms)", curves: overAxis(e, axis, variants, stats.MeanLatency)},
+		{title: "Latency against throughput" + which, xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", curves: latency},
 	}
 	return slices.DeleteFunc(all, func(p plot) bool { return len(p.curves) == 0 })
 }

@@ -121,7 +121,7 @@ func writeFolder(s *session.Session, e results.Experiment, o Options) error {
 		}
 	}
 	if len(files) == 0 {
-		fmt.Fprintf(s.Err, "Experiment %s has no plots: none of its axes has several numbers, none of its trials had faults, and no latencies are kept\n", e.Name)
+		fmt.Fprintf(s.Err, "Experiment %s has no plots: no axis with several numbers has a valid trial, no valid trial had faults in its window, and no latencies are kept\n", e.Name)
 		return nil
 	}
 	fmt.Fprintf(s.Err, "Report of experiment %s written to %s, %d files\n", e.Name, o.OutputDir, len(files))

@@ -118,6 +118,7 @@ type seen struct {
 	directiveSeen bool
 	acting        map[string]bool // actions of which it is known that this replica carries them out
 	health        netem.Health
+	mute          int // how often in a row the shaper did not tell its health
 }
 
 // New prepares an agent and reads what one before it in the same pod left behind.

@@ -305,13 +305,11 @@ func proveAndWatch(t *testing.T, backend netem.Backend) {
 		t.Logf("%s: begun %v after its instant, confirmed %v after it", record.ID, record.Started-record.Planned, record.Confirmed-record.Planned)
 	}
 	for _, p := range m {
-		report := p.c.await("has seen canaries", func(r protocol.Report) bool {
-			return !slices.ContainsFunc(r.Network.Links, func(l protocol.LinkReport) bool { return l.CanarySent == 0 })
-		}).Network
+		report := p.c.await("has watched the window", func(r protocol.Report) bool { return r.Network.Watched }).Network
 		for _, link := range report.Links {
 			t.Logf("%s to %s: %d canaries, %d lost, %v %v %v", p.name, link.Peer, link.CanarySent, link.CanaryLost, link.CanaryMin, link.CanaryMedian, link.CanaryMax)
-			if least := asked[p.name+">"+link.Peer] + asked[link.Peer+">"+p.name]; link.CanaryLost != 0 || link.CanaryMin < least {
-				t.Errorf("%s to %s: the canary saw %+v, want none lost and none quicker than %v", p.name, link.Peer, link, least)
+			if least := asked[p.name+">"+link.Peer] + asked[link.Peer+">"+p.name]; link.CanarySent == 0 || link.CanaryLost != 0 || link.CanaryMin < least {
+				t.Errorf("%s to %s: the canary saw %+v, want some, none lost and none quicker than %v", p.name, link.Peer, link, least)
 			}
 		}
 		if report.Lost != "" || report.Dropped != 0 {

@@ -259,17 +259,17 @@ func (a *Agent) proveLinks(ctx context.Context, config probe.Config, n protocol.
 	took := time.Duration(launcher.Monotonic() - began)
 	a.changeReport(func(r *protocol.NetworkReport) {
 		r.Wrong, r.Proven, r.ProveTook, r.Rounds = wrong, len(wrong) == 0, took, rounds
-		r.Links = linkReports(n.Peers, baseline, proof.Measurements)
+		r.Links = linkReports(n.Peers, baseline, proof)
 	})
 	return nil
 }
 
 // linkReports joins what was measured of each peer, in the peers' order.
-func linkReports(peers []protocol.NetworkPeer, baseline, measured []probe.Measurement) []protocol.LinkReport {
+func linkReports(peers []protocol.NetworkPeer, baseline []probe.Measurement, proof probe.Proof) []protocol.LinkReport {
 	out := make([]protocol.LinkReport, len(peers))
 	for i, peer := range peers {
-		out[i] = protocol.LinkReport{Peer: peer.Name, BaselineRTT: baseline[i].Least(), RTT: measured[i].Least()}
-		if m := measured[i]; m.OneWay && m.Error == 0 {
+		out[i] = protocol.LinkReport{Peer: peer.Name, BaselineRTT: baseline[i].Least(), RTT: proof.Measurements[i].Least(), Undirected: proof.Undirected[i]}
+		if m := proof.Measurements[i]; m.OneWay && m.Error == 0 {
 			out[i].OutDelay, out[i].InDelay = m.Out.Min, m.In.Min
 		}
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -17,6 +18,9 @@ import (
 const (
 	// watchInterval is how often the links are read back while a run goes on.
 	watchInterval = 2 * time.Second
+	// maxMute is how often in a row the shaper may not tell what it dropped: one answer may be late on a busy machine. muteRetry is when it is asked again at the end of the window.
+	maxMute   = 3
+	muteRetry = 500 * time.Millisecond
 	// watchClear is how long before a change of links none is read back: it would have to wait.
 	watchClear = 500 * time.Millisecond
 	// canaryMargin is how much longer than the longest round trip that is asked a canary's probe may take before it is lost.
@@ -68,14 +72,36 @@ func (a *Agent) changesSoon(run protocol.Run) bool {
 	})
 }
 
-// noteHealth keeps what the shaper says it did that nobody asked for.
-func (a *Agent) noteHealth() {
+// noteHealth keeps what the shaper says it did that nobody asked for, and reports whether it could be asked. What it dropped is unknown when it cannot, and not 0: when it cannot be
+// asked again and again, the links are not known to be as asked any more.
+func (a *Agent) noteHealth() bool {
 	health, shaped, err := a.links.health()
-	switch {
-	case err != nil:
-		a.config.Log.Warn("The shaper does not tell how it is", "error", err)
-	case shaped:
-		a.noteQuietly(func() { a.seen.health = health })
+	mute := 0
+	a.noteQuietly(func() {
+		switch {
+		case err != nil:
+			a.seen.mute++
+		case shaped:
+			a.seen.health, a.seen.mute = health, 0
+		}
+		mute = a.seen.mute
+	})
+	if err == nil {
+		return true
+	}
+	a.config.Log.Warn("The shaper does not tell how it is", "error", err)
+	if mute >= maxMute {
+		a.lose(fmt.Sprintf("what the shaper drops and delays is not known, since it did not say %d times in a row: %v", mute, err))
+	}
+	return false
+}
+
+// noteLastHealth asks until the shaper has told, or until it has been mute for too long.
+func (a *Agent) noteLastHealth(ctx context.Context) {
+	for range maxMute {
+		if a.noteHealth() || !pause(ctx, muteRetry) {
+			return
+		}
 	}
 }
 
@@ -88,6 +114,9 @@ func (a *Agent) doCanary(ctx context.Context) {
 	}
 	end := run.ZeroUnixNanos + int64(run.Measure)
 	config, err := a.probing(n)
+	if err == nil && a.clock.monotonic(end) <= launcher.Monotonic() { // an agent before this one was to watch
+		a.changeReport(func(r *protocol.NetworkReport) { r.Watched = true })
+	}
 	if err != nil || a.clock.monotonic(end) <= launcher.Monotonic() {
 		return
 	}
@@ -109,8 +138,8 @@ func (a *Agent) doCanary(ctx context.Context) {
 		pause(ctx, longest)
 	}
 	watched := canary.Stop()
-	a.noteHealth()
-	a.changeReport(func(r *protocol.NetworkReport) { r.Links = withCanary(r.Links, watched) })
+	a.noteLastHealth(ctx)
+	a.changeReport(func(r *protocol.NetworkReport) { r.Links, r.Watched = withCanary(r.Links, watched), err == nil })
 }
 
 func withCanary(links []protocol.LinkReport, watched []probe.Watched) []protocol.LinkReport {

@@ -56,6 +56,8 @@ type NetworkReport struct {
 	DroppedWhy string        `json:"droppedWhy,omitempty"`
 	LateP99    time.Duration `json:"lateP99,omitempty"`
 	Late       time.Duration `json:"late,omitempty"`
+	// Watched: the window is over, and Links have what the canary probes saw.
+	Watched bool `json:"watched,omitempty"`
 	// Lost says that the links were found not to be as asked after they were proven, and what was wrong. It stays.
 	Lost string `json:"lost,omitempty"`
 }
@@ -69,6 +71,8 @@ type LinkReport struct {
 	// OutDelay and InDelay are one-way, where both ends share a clock; else 0.
 	OutDelay time.Duration `json:"outDelay,omitempty"`
 	InDelay  time.Duration `json:"inDelay,omitempty"`
+	// Undirected: different delays were asked for the two directions, and the clocks of the two pods could not tell them apart. Had they been swapped, it would not be seen.
+	Undirected bool `json:"undirected,omitempty"`
 	// Canary probes while the trial ran and no fault changed the link: how many were sent, how many were lost, and the least, median and greatest round trip.
 	CanarySent   int           `json:"canarySent,omitempty"`
 	CanaryLost   int           `json:"canaryLost,omitempty"`

@@ -96,7 +96,7 @@ func (d *Details) addRegions(trial, backend string, r results.RegionLinks) {
 	}
 	n := &d.networks[i]
 	n.Trials++
-	n.Pairs = max(n.Pairs, r.Pairs)
+	n.Pairs, n.Undirected = max(n.Pairs, r.Pairs), max(n.Undirected, r.Undirected)
 	n.Add(r.Canary)
 	if r.WorstPair == "" {
 		return
@@ -155,9 +155,13 @@ func networkTable(e results.Experiment) table {
 		if n.CanarySent > n.CanaryLost {
 			median = "≤ " + fixed(n.CanaryMedianMillis, 2)
 		}
+		pairs := strconv.Itoa(n.Pairs)
+		if n.Undirected > 0 {
+			pairs += fmt.Sprintf(" (%d only both ways)", n.Undirected)
+		}
 		t.rows = append(t.rows, []string{
 			n.From + " - " + n.To, askedText(n.Out), askedText(n.In), span(n.ExpectedMinMillis, n.ExpectedMaxMillis), span(n.MeasuredMinMillis, n.MeasuredMaxMillis), worst,
-			median, fmt.Sprintf("%d of %d", n.CanaryLost, n.CanarySent), strconv.Itoa(n.Pairs), strconv.Itoa(n.Trials), cmp.Or(n.Backend, "not shaped"),
+			median, fmt.Sprintf("%d of %d", n.CanaryLost, n.CanarySent), pairs, strconv.Itoa(n.Trials), cmp.Or(n.Backend, "not shaped"),
 		})
 	}
 	return t
@@ -174,8 +178,12 @@ func networkNote(e results.Experiment) string {
 	if worst == nil {
 		return ""
 	}
-	return fmt.Sprintf("Every pair of pods was measured before t = 0. Expected is what was asked both ways plus the undelayed path. "+
+	note := fmt.Sprintf("Every pair of pods was measured before t = 0. Expected is what was asked both ways plus the undelayed path. "+
 		"The furthest from it was %s in trial %s: %+.3f ms.", worst.WorstPair, worst.WorstTrial, worst.WorstErrorMillis)
+	if slices.ContainsFunc(e.Networks, func(n results.NetworkLine) bool { return n.Undirected > 0 }) {
+		note += " Only both ways: the clocks of the two machines could not tell apart which direction has which delay; the round trip is proven, and not that the two are not swapped."
+	}
+	return note
 }
 
 // askedText writes what was asked of one direction.
@@ -244,7 +252,7 @@ func NetworkCSV(w io.Writer, e results.Experiment) error {
 	_ = out.Write([]string{ // kept: out.Error below
 		"from", "to", "backend", "trials", "pairs", "delay_out_ms", "jitter_out_ms", "loss_out", "rate_out_bit_s", "delay_in_ms", "jitter_in_ms", "loss_in", "rate_in_bit_s",
 		"expected_rtt_min_ms", "expected_rtt_max_ms", "measured_rtt_min_ms", "measured_rtt_max_ms", "worst_error_ms", "worst_pair", "worst_trial",
-		"canary_sent", "canary_lost", "canary_min_ms", "canary_median_ms", "canary_max_ms",
+		"canary_sent", "canary_lost", "canary_min_ms", "canary_median_ms", "canary_max_ms", "undirected_pairs",
 	})
 	number := func(x float64) string { return exact(x, true) }
 	for _, n := range e.Networks {
@@ -255,7 +263,7 @@ func NetworkCSV(w io.Writer, e results.Experiment) error {
 			number(n.In.DelayMillis), number(n.In.JitterMillis), number(n.In.Loss), strconv.FormatUint(n.In.RateBits, 10),
 			exact(n.ExpectedMinMillis, measured), exact(n.ExpectedMaxMillis, measured), exact(n.MeasuredMinMillis, measured), exact(n.MeasuredMaxMillis, measured),
 			exact(n.WorstErrorMillis, measured), n.WorstPair, n.WorstTrial,
-			strconv.Itoa(n.CanarySent), strconv.Itoa(n.CanaryLost), exact(n.CanaryMinMillis, answered), exact(n.CanaryMedianMillis, answered), exact(n.CanaryMaxMillis, answered),
+			strconv.Itoa(n.CanarySent), strconv.Itoa(n.CanaryLost), exact(n.CanaryMinMillis, answered), exact(n.CanaryMedianMillis, answered), exact(n.CanaryMaxMillis, answered), strconv.Itoa(n.Undirected),
 		})
 	}
 	out.Flush()

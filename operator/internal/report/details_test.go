@@ -23,7 +23,7 @@ func shaped(name string, off float64) results.Trial {
 		Name: name, Outcome: "Succeeded", Faults: []results.FaultRecord{cut("a", 1), cut("b", 3), {Fault: "split", Kind: "Cut", Skipped: true}, heal},
 		Network: &results.Network{Backend: "EDT", Regions: []results.RegionLinks{{
 			From: "us", To: "eu", Pairs: 4, Out: results.LinkAsked{DelayMillis: 36.5, JitterMillis: 1}, In: results.LinkAsked{DelayMillis: 36.5, Loss: 0.001, RateBits: 100_000_000},
-			ExpectedMinMillis: 73.2, ExpectedMaxMillis: 73.3, MeasuredMinMillis: 73.25, MeasuredMaxMillis: 73.3 + off, WorstPair: "r0 <-> r3", WorstErrorMillis: off,
+			ExpectedMinMillis: 73.2, ExpectedMaxMillis: 73.3, MeasuredMinMillis: 73.25, MeasuredMaxMillis: 73.3 + off, WorstPair: "r0 <-> r3", WorstErrorMillis: off, Undirected: 2,
 			Canary: results.Canary{CanarySent: 80, CanaryLost: 1, CanaryMinMillis: 73.1, CanaryMedianMillis: 73.4, CanaryMaxMillis: 80},
 		}}},
 	}
@@ -63,8 +63,8 @@ func TestNetworksAndFaultsOfAnExperiment(t *testing.T) {
 		// HTML writes some characters otherwise.
 		got := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#43;", "+").Replace(b.String())
 		for _, want := range []string{
-			"us - eu", "36.5±1 ms", "36.5 ms, 0.1% lost, 100 Mbit/s", "73.20 to 73.30", "73.25 to 73.50", "-0.400", "≤ 73.40", "2 of 160", "not shaped",
-			"The furthest from it was r0 <-> r3 in trial t-1: -0.400 ms.", "Heal", "3.000",
+			"us - eu", "36.5±1 ms", "36.5 ms, 0.1% lost, 100 Mbit/s", "73.20 to 73.30", "73.25 to 73.50", "-0.400", "≤ 73.40", "2 of 160", "4 (2 only both ways)", "not shaped",
+			"The furthest from it was r0 <-> r3 in trial t-1: -0.400 ms. Only both ways: the clocks", "Heal", "3.000",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s does not say %q:\n%s", name, want, got)
@@ -76,7 +76,7 @@ func TestNetworksAndFaultsOfAnExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[1], "us,eu,EDT,2,4,36.5,1,0,0,36.5,0,0.001,100000000,73.2,73.3,73.25,73.5,-0.4,r0 <-> r3,t-1,160,2,") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[1], "us,eu,EDT,2,4,36.5,1,0,0,36.5,0,0.001,100000000,73.2,73.3,73.25,73.5,-0.4,r0 <-> r3,t-1,160,2,") || !strings.HasSuffix(lines[1], ",80,2") {
 		t.Errorf("CSV:\n%s", b.String())
 	}
 }

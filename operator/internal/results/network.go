@@ -14,6 +14,8 @@ type Network struct {
 	Pairs            int     `json:"pairs"`
 	WorstPair        string  `json:"worstPair,omitempty"`
 	WorstErrorMillis float64 `json:"worstErrorMillis"`
+	// Undirected pairs have different delays asked for their directions, which the clocks of neither end could tell apart: only their round trip is proven.
+	Undirected int `json:"undirected,omitempty"`
 	// Dropped packets that nothing asked for; how late the agents released packets, at the 99th percentile and at most, the worst of all pods.
 	Dropped       uint64  `json:"dropped"`
 	LateP99Millis float64 `json:"lateP99Millis,omitempty"`
@@ -51,6 +53,8 @@ type Link struct {
 	// One way, as measured, where both ends share a clock; else 0.
 	OutMillis float64 `json:"outMillis,omitempty"`
 	InMillis  float64 `json:"inMillis,omitempty"`
+	// Undirected: other delays were asked there than back, which the clocks of neither end could tell apart. The round trip is proven, and not that the directions are not swapped.
+	Undirected bool `json:"undirected,omitempty"`
 	Canary
 	// Faulted: a fault changed the link or stopped an end of it, so that its canaries are not judged.
 	Faulted bool `json:"faulted,omitempty"`
@@ -93,6 +97,8 @@ type RegionLinks struct {
 	// WorstPair is the one furthest from what was expected, by WorstErrorMillis.
 	WorstPair        string  `json:"worstPair,omitempty"`
 	WorstErrorMillis float64 `json:"worstErrorMillis"`
+	// Undirected pairs: see Link.
+	Undirected int `json:"undirected,omitempty"`
 	Canary
 }
 

@@ -31,7 +31,10 @@ func (r *Reconciler) describeNetwork(s *scope) *results.Network {
 	byRegion := regionTable{}
 	for _, p := range pairs {
 		link, off, measured := p.link()
-		link.Faulted = faulted.pair(p.a, p.b)
+		link.Faulted, link.Undirected = faulted.pair(p.a, p.b), p.undirected()
+		if link.Undirected {
+			n.Undirected++
+		}
 		n.Links = append(n.Links, link)
 		if measured && (n.WorstPair == "" || abs(off) > abs(n.WorstErrorMillis)) {
 			n.WorstPair, n.WorstErrorMillis = pairName(p.a, p.b), off
@@ -115,6 +118,9 @@ func (t *regionTable) add(p pair, link results.Link, off float64, measured bool)
 	}
 	r := &t.rows[i]
 	r.Pairs++
+	if link.Undirected {
+		r.Undirected++
+	}
 	if !link.Faulted {
 		r.Add(link.Canary)
 	}

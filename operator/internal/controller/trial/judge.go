@@ -26,6 +26,9 @@ func (r *Reconciler) judge(s *scope, t *results.Trial, startSpread time.Duration
 	if reason, message := judgeFaults(spec, t.Faults, shardOf); reason != "" {
 		return reason, message
 	}
+	if reason, message := judgeCuts(s.actions(), t.Faults, spec.Schedule.Measure.OrZero()); reason != "" {
+		return reason, message
+	}
 	if reason, message := r.judgeSuccessors(s); reason != "" {
 		return reason, message
 	}

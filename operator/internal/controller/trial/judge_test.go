@@ -84,6 +84,56 @@ func TestJudgeFaults(t *testing.T) {
 	}
 }
 
+// A cut whose rules were there, and which no packet met, counted as confirmed.
+func TestACutThatLosesNothing(t *testing.T) {
+	cut := func(kind timeline.Kind, at time.Duration, packets uint64) results.FaultRecord {
+		f := results.FaultRecord{ID: "f/1/cut/a", Fault: "f", Pod: "a", Kind: string(kind), PlannedMillis: millis(at), ConfirmedMillis: millis(at) + 1, Packets: packets}
+		if kind == timeline.Heal {
+			f.ID, f.Ends = "f/1/heal/a", "f/1/cut/a"
+		}
+		return f
+	}
+	of := func(pod string, kind timeline.Kind) results.FaultRecord {
+		return results.FaultRecord{ID: "g/1/x/" + pod, Fault: "g", Pod: pod, Kind: string(kind), PlannedMillis: 1000}
+	}
+	skipped := func(f results.FaultRecord) results.FaultRecord {
+		f.Skipped, f.Role = true, "leader"
+		return f
+	}
+	both := timeline.Action{ID: "f/1/cut/a", Pod: "a", Kind: timeline.Cut, Out: []string{"b"}, In: []string{"b"}}
+	in := both
+	in.Out = nil
+	second := time.Second
+	tests := map[string]struct {
+		action timeline.Action
+		faults []results.FaultRecord
+		want   string // in the message; none: it is confirmed
+	}{
+		"some are lost":               {both, []results.FaultRecord{cut(timeline.Cut, second, 0), cut(timeline.Heal, 9*second, 1)}, ""},
+		"none is lost":                {both, []results.FaultRecord{cut(timeline.Cut, second, 0), cut(timeline.Heal, 4*second, 0)}, "f (Cut of a) was in force for 3.0 s of the window and lost no packet"},
+		"none is lost in a short cut": {both, []results.FaultRecord{cut(timeline.Cut, second, 0), cut(timeline.Heal, 3900*time.Millisecond, 0)}, ""},
+		"none in a warm-up":           {both, []results.FaultRecord{cut(timeline.Cut, -4*second, 0), cut(timeline.Heal, 2*second, 0)}, ""},
+		"none from before the window": {both, []results.FaultRecord{cut(timeline.Cut, -4*second, 0), cut(timeline.Heal, 5*second, 0)}, "for 5.0 s"},
+		"none in the cool-down":       {both, []results.FaultRecord{cut(timeline.Cut, 18*second, 0), cut(timeline.Heal, 22*second, 0)}, ""},
+		"none until the end":          {both, []results.FaultRecord{cut(timeline.Cut, second, 0)}, ""},
+		"none of what arrives":        {in, []results.FaultRecord{cut(timeline.Cut, second, 0), cut(timeline.Heal, 9*second, 0)}, ""},
+		"none of a pod that is dead":  {both, []results.FaultRecord{cut(timeline.Cut, second, 0), of("a", timeline.Kill), cut(timeline.Heal, 9*second, 0)}, ""},
+		"none beside one that lives":  {both, []results.FaultRecord{cut(timeline.Cut, second, 0), skipped(of("a", timeline.Kill)), of("b", timeline.Kill), cut(timeline.Heal, 9*second, 0)}, "lost no packet"},
+		"none of a pod that is paused": {both, []results.FaultRecord{
+			cut(timeline.Cut, second, 0), of("a", timeline.Pause), cut(timeline.Heal, 9*second, 0),
+		}, "lost no packet"},
+		"none where nobody had the role": {both, []results.FaultRecord{skipped(cut(timeline.Cut, second, 0)), skipped(cut(timeline.Heal, 9*second, 0))}, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			reason, message := judgeCuts([]timeline.Action{tc.action}, tc.faults, 20*second)
+			if wrong := reason == v1alpha1.ReasonFaultNotConfirmed; wrong != (tc.want != "") || !strings.Contains(message, tc.want) {
+				t.Errorf("%q: %s; want %q", reason, message, tc.want)
+			}
+		})
+	}
+}
+
 // A role is looked for by each replica when the time comes; the trial counts only if one of them had it.
 func TestTheLeaderIsKilled(t *testing.T) {
 	for leaders, reason := range map[int]string{0: v1alpha1.ReasonRoleNotFound, 1: v1alpha1.ReasonSucceeded, 2: v1alpha1.ReasonRoleAmbiguous} {

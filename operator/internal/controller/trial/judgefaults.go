@@ -62,6 +62,37 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) (reason, 
 	return "", ""
 }
 
+// probedCut is how long a cut must last in the window for probes to have been sent into it: every pod, its processes paused or not, sends one to every other each second.
+const probedCut = 3 * canaryEvery
+
+// judgeCuts says which cut lost nothing, though its pod has sent probes into it. That the rules were there does not say that packets met them. A cut of what arrives alone may
+// lose nothing: the other end drops it before. Neither may that of a pod that was silenced, since its probes do not come that far, nor one without an end, whose packets are not counted.
+func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure time.Duration) (reason, message string) {
+	records, silent := map[string]results.FaultRecord{}, map[string]bool{}
+	for _, f := range faults {
+		records[f.ID] = f
+		switch timeline.Kind(f.Kind) {
+		case timeline.Kill, timeline.Reset, timeline.Inject:
+			silent[f.Pod] = silent[f.Pod] || !f.Skipped
+		}
+	}
+	for _, a := range actions {
+		cut, began := records[a.ID]
+		if a.Kind != timeline.Cut || !began || cut.Skipped || len(a.Out) == 0 || silent[a.Pod] {
+			continue
+		}
+		for _, heal := range faults {
+			lasted := min(heal.PlannedMillis, millis(measure)) - max(cut.PlannedMillis, 0)
+			if heal.Ends != a.ID || heal.Error != "" || heal.Packets > 0 || lasted < millis(probedCut) {
+				continue
+			}
+			return v1alpha1.ReasonFaultNotConfirmed, fmt.Sprintf("Fault %s (%s of %s) was in force for %.1f s of the window and lost no packet, though the pod sends probes to every other one each second.",
+				cut.Fault, cut.Kind, cut.Pod, lasted/1000)
+		}
+	}
+	return "", ""
+}
+
 // judgeRoles checks that each time of a fault that is for a role hit exactly one replica of each shard that it could hit.
 func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) (reason, message string) {
 	type place struct {

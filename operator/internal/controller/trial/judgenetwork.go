@@ -17,6 +17,7 @@ const fewestLost = 3
 // Where nothing was shaped, nothing was asked, and canaries are only recorded.
 func (r *Reconciler) judgeNetwork(s *scope, tolerances v1alpha1.Tolerances) (reason, message string) {
 	tolerated := tolerances.LinkLateness.OrZero()
+	shaped := s.trial.Status.Network != nil && s.trial.Status.Network.Backend != "" && s.rendered != nil
 	for _, name := range s.everyName() {
 		n := r.networkOf(s, name)
 		switch {
@@ -30,9 +31,11 @@ func (r *Reconciler) judgeNetwork(s *scope, tolerances v1alpha1.Tolerances) (rea
 			return v1alpha1.ReasonPacketsLost, fmt.Sprintf("%d packets of %s were dropped that nothing asked for: %s.", n.Dropped, name, n.DroppedWhy)
 		case n.LateP99 > tolerated:
 			return v1alpha1.ReasonNetworkLate, fmt.Sprintf("The agent of %s released packets %v late at the 99th percentile; %v are tolerated.", name, n.LateP99, tolerated)
+		case shaped && !n.Watched:
+			return v1alpha1.ReasonNetworkNotConfirmed, fmt.Sprintf("The agent of %s did not say at the end what its probes had seen in the window.", name)
 		}
 	}
-	if s.trial.Status.Network == nil || s.trial.Status.Network.Backend == "" || s.rendered == nil {
+	if !shaped {
 		return "", ""
 	}
 	faulted := r.faultedPairs(s)
@@ -41,9 +44,26 @@ func (r *Reconciler) judgeNetwork(s *scope, tolerances v1alpha1.Tolerances) (rea
 			if reason, message := v.judge(tolerances, faulted.pair(p.a, p.b)); reason != "" {
 				return reason, message
 			}
+			if reason, message := s.judgeProbed(v, faulted.pair(p.a, p.b)); reason != "" {
+				return reason, message
+			}
 		}
 	}
 	return "", ""
+}
+
+// probedAfter is how long after the beginning of the window each pod has probed each other one, and knows what became of that, the probe's own time left out: a second until all
+// had their turn, one until an unanswered probe is lost, one until that is noticed.
+const probedAfter = 3 * canaryEvery
+
+// judgeProbed says that nothing is known of a pair, if no probe of a window in which one must have been sent was counted. What a pod sees while its own agent carries out
+// faults is counted apart.
+func (s *scope) judgeProbed(v view, faulted bool) (reason, message string) {
+	long := s.trial.Spec.Schedule.Measure.OrZero() >= probedAfter+s.longestRoundTrip()+2*netem.MaxBacklog
+	if !long || faulted || v.cut() || v.said.CanarySent > 0 || s.agentActs(v.from) {
+		return "", ""
+	}
+	return v1alpha1.ReasonNetworkNotConfirmed, fmt.Sprintf("%s <-> %s: while the trial ran no probe of %s was counted, so that it is not known whether the link was as asked.", v.from, v.to, v.from)
 }
 
 func lostMessage(pod string, n *protocol.NetworkReport) string {

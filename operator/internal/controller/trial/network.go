@@ -130,7 +130,7 @@ func (s *scope) longestRoundTrip() time.Duration {
 	return longest
 }
 
-// canariesOver is when every agent has told what its canary probes saw in the window: those that were sent last are given their time, a second at most.
+// canariesOver is when no agent's canary probes of the window are under way any more: those that were sent last are given their time, a second at most.
 func (s *scope) canariesOver() time.Time {
 	settle := time.Second
 	if s.rendered != nil {

@@ -71,9 +71,12 @@ func TestAShapedTrial(t *testing.T) {
 	if len(keys) != 1 || keys[""] {
 		t.Errorf("the agents have %d different keys, want one that is not empty", len(keys))
 	}
-	p.agents.network = func(_ string, n *protocol.NetworkReport) {
+	r := p.layout().ReplicaPods()
+	p.agents.network = func(pod string, n *protocol.NetworkReport) {
 		for i := range n.Links {
 			l := &n.Links[i]
+			// Of one pair neither end could tell the directions apart, of another one end could.
+			l.Undirected = pod == r[0] && l.Peer != r[1] || pod == r[2] && l.Peer == r[0]
 			l.CanarySent, l.CanaryLost, l.CanaryMin, l.CanaryMedian, l.CanaryMax = 30, 1, l.RTT, l.RTT+300*time.Microsecond, l.RTT+9*time.Millisecond
 		}
 	}
@@ -85,9 +88,17 @@ func TestAShapedTrial(t *testing.T) {
 		t.Fatalf("the network in the results is %+v", n)
 	}
 	between := n.Regions[1]
+	for _, l := range n.Links {
+		if want := l.From == r[0] && l.To == r[2]; l.Undirected != want {
+			t.Errorf("%s and %s are undirected: %v, want %v", l.From, l.To, l.Undirected, want)
+		}
+	}
+	if n.Undirected != 1 || n.Regions[0].Undirected != 0 {
+		t.Errorf("%d pairs are undirected, %d of them within the east, want 1 and none", n.Undirected, n.Regions[0].Undirected)
+	}
 	want := results.RegionLinks{
 		From: "east", To: "west", Pairs: 6, Out: results.LinkAsked{DelayMillis: 20}, In: results.LinkAsked{DelayMillis: 30},
-		ExpectedMinMillis: 50.2, ExpectedMaxMillis: 50.2, MeasuredMinMillis: 50.25, MeasuredMaxMillis: 50.25,
+		ExpectedMinMillis: 50.2, ExpectedMaxMillis: 50.2, MeasuredMinMillis: 50.25, MeasuredMaxMillis: 50.25, Undirected: 1,
 	}
 	got := between
 	got.WorstPair, got.WorstErrorMillis, got.Canary = "", 0, results.Canary{}
@@ -301,6 +312,26 @@ func TestWhatNetworksDoToResults(t *testing.T) {
 				link(t, n, r[1]).BaselineRTT = 0
 			}
 		}},
+		"a window of which no probe tells": {reason: v1alpha1.ReasonNetworkNotConfirmed, network: func(t *testing.T, r []string, pod string, n *protocol.NetworkReport) {
+			if pod == r[0] {
+				link(t, n, r[1]).CanarySent = 0
+			}
+		}},
+		"a window too short for a probe to tell": {
+			change: func(s *v1alpha1.ExperimentSpec) {
+				s.Network.Links = []v1alpha1.RegionLink{{Between: []string{"east", "west"}, RTT: lasting("18s")}}
+			},
+			reason: v1alpha1.ReasonSucceeded, network: unprobed,
+		},
+		"a window in which the pod's own agent acts": {
+			change: func(s *v1alpha1.ExperimentSpec) {
+				s.Faults = append(s.Faults, v1alpha1.Fault{Name: "stop", At: "0s", For: lasting("20s"), EveryPoint: true, Pause: &v1alpha1.Pause{Target: v1alpha1.Target{Replicas: []int32{0}}}})
+			},
+			reason: v1alpha1.ReasonSucceeded, network: unprobed,
+		},
+		"probes of which nobody told in the end": {reason: v1alpha1.ReasonNetworkNotConfirmed, network: func(_ *testing.T, r []string, pod string, n *protocol.NetworkReport) {
+			n.Watched = pod != r[0]
+		}},
 		"canaries that are slow": {reason: v1alpha1.ReasonNetworkLate, network: slow},
 		"canaries that are slow where nothing is shaped": {
 			change: func(s *v1alpha1.ExperimentSpec) { s.Network = v1alpha1.Network{Profile: "lan"} },
@@ -354,14 +385,25 @@ func TestWhatNetworksDoToResults(t *testing.T) {
 				tc.network(t, r, pod, rep.Network)
 			}
 			p.settle(false)
-			p.clock.Step(time.Minute)
-			p.settle(false)
+			for range 2 { // an agent that does not tell all is waited for
+				p.clock.Step(time.Minute)
+				p.settle(false)
+			}
 			outcome := v1alpha1.ReasonInvalid
 			if tc.reason == v1alpha1.ReasonSucceeded {
 				outcome = tc.reason
 			}
 			p.wantEnd(outcome, tc.reason)
 		})
+	}
+}
+
+// unprobed leaves the first replica without a probe that was counted.
+func unprobed(t *testing.T, r []string, pod string, n *protocol.NetworkReport) {
+	if pod == r[0] {
+		for i := range n.Links {
+			n.Links[i].CanarySent = 0
+		}
 	}
 }
 

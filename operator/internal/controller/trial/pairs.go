@@ -56,6 +56,11 @@ func (r *Reconciler) pairs(s *scope) []pair {
 	return out
 }
 
+// undirected reports whether neither end could tell the directions apart: only what one end knows is known.
+func (p pair) undirected() bool {
+	return p.byA != nil && p.byB != nil && p.byA.Undirected && p.byB.Undirected
+}
+
 // view is a pair as one of its ends measured it.
 type view struct {
 	from, to string

@@ -182,14 +182,14 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 }
 
 // unaccounted names a pod whose agent has not reported yet, or not what became of a fault, what its pod used in the window and how many of its connections were
-// reset until the last request, or, where links are shaped, not since the window what became of them. A manager that has just taken over must hear from every
+// reset until the last request, or, where links are shaped, not since the window what became of them and what its probes saw. A manager that has just taken over must hear from every
 // agent before it may judge: the results of the clients may well come first.
 func (r *Reconciler) unaccounted(s *scope) string {
 	last := timeline.FromSchedule(s.trial.Spec.Schedule).LastRequest()
 	shaped := s.trial.Status.Network != nil && s.trial.Status.Network.Backend != ""
 	for _, name := range s.everyName() {
 		rep, came := r.Coordinator.Report(s.key, name)
-		if rep == nil || shaped && came.Before(s.canariesOver()) {
+		if rep == nil || shaped && (came.Before(s.canariesOver()) || rep.Network == nil || !rep.Network.Watched) {
 			return name
 		}
 		// What a machine that was reset used before, or a pod before it was replaced, is not known, and nothing of it is judged.

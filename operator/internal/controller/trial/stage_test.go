@@ -31,6 +31,7 @@ import (
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
@@ -87,9 +88,14 @@ func (a *agents) obey() {
 		}
 		if d.Run != nil {
 			r.Resources, r.ResetsCounted = usedResources(d), true
+			r.Network.Watched = true
 			r.Actions = nil
 			for _, x := range d.Run.Actions {
-				r.Actions = append(r.Actions, protocol.ActionRecord{ID: x.ID, Planned: x.At, Started: x.At, Confirmed: x.At + time.Millisecond})
+				record := protocol.ActionRecord{ID: x.ID, Planned: x.At, Started: x.At, Confirmed: x.At + time.Millisecond}
+				if x.Kind == timeline.Heal {
+					record.Packets = 12
+				}
+				r.Actions = append(r.Actions, record)
 			}
 		}
 		r.Finished = d.Finish
@@ -112,6 +118,8 @@ func (a *agents) measure(pod string, d *protocol.Network) *protocol.NetworkRepor
 				Peer: p.Name, BaselineRTT: undelayed, RTT: p.Out.Delay + p.In.Delay + undelayed + 50*time.Microsecond,
 				OutDelay: p.Out.Delay + undelayed/2, InDelay: p.In.Delay + undelayed/2,
 			})
+			l := &n.Links[len(n.Links)-1]
+			l.CanarySent, l.CanaryMin, l.CanaryMedian, l.CanaryMax = 20, l.RTT, l.RTT, l.RTT
 		}
 	}
 	if a.network != nil {

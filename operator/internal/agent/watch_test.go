@@ -1,0 +1,45 @@
+package agent
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/netem"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+// What a shaper dropped counted as nothing when it could not be asked.
+func TestAShaperThatDoesNotTellItsHealth(t *testing.T) {
+	mute := errors.New("it does not answer")
+	cases := map[string]struct {
+		answers []error
+		lost    bool
+	}{
+		"always tells":           {[]error{nil, nil, nil, nil}, false},
+		"fails now and then":     {[]error{mute, mute, nil, mute, mute, nil, mute}, false},
+		"fails again and again":  {[]error{nil, mute, mute, mute}, true},
+		"never tells":            {[]error{mute, mute, mute}, true},
+		"tells when it was lost": {[]error{mute, mute, mute, nil}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			shaper := &fakeShaper{health: netem.Health{Dropped: 2}}
+			a := &Agent{config: Config{RunDir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, changed: make(chan struct{}), links: links{shaper: shaper}}
+			a.journal.Network = &protocol.NetworkReport{Proven: true}
+			for _, shaper.healthErr = range tc.answers {
+				if told := a.noteHealth(); told != (shaper.healthErr == nil) {
+					t.Errorf("told is %v, want %v", told, !told)
+				}
+			}
+			report := a.networkReport()
+			if lost := strings.Contains(report.Lost, mute.Error()); lost != tc.lost {
+				t.Errorf("the links are lost: %q, want that it is so: %v", report.Lost, tc.lost)
+			}
+			if !tc.lost && report.Dropped != 2 {
+				t.Errorf("%d packets were dropped, want 2: what was told last stays known", report.Dropped)
+			}
+		})
+	}
+}

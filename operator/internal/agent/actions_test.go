@@ -195,7 +195,7 @@ func TestAPausedReplicaStandsStillAndKeepsItsConnections(t *testing.T) {
 	)
 	zero := time.Unix(0, run.ZeroUnixNanos)
 	paused := c.await("has paused", func(r protocol.Report) bool { return len(r.Actions) == 1 }).Actions[0]
-	if paused.Error != "" || paused.Started < paused.Planned || paused.Confirmed < paused.Started {
+	if paused.Error != "" || paused.Started < paused.Planned-alarmEarly || paused.Confirmed < paused.Started {
 		t.Fatalf("the record is %+v", paused)
 	}
 	during(t, zero.Add(200*time.Millisecond), zero.Add(1050*time.Millisecond), func() error {
@@ -330,7 +330,7 @@ func onlyRolesAct(t *testing.T) error {
 				has = "fails"
 			}
 			late := record.Confirmed - record.Planned
-			if has == "acts" && late < 0 {
+			if has == "acts" && late < -alarmEarly {
 				t.Errorf("%s is confirmed %v before its instant", id, -late)
 			}
 			if has != want { // whether a probe of a role is over in time, and the deposition before its instant, is up to the machine, too
@@ -413,7 +413,7 @@ func TestActionsCloseToEachOtherAreEachPunctual(t *testing.T) {
 		kinds[action.ID] = action.Kind
 	}
 	for _, record := range report.Actions {
-		if record.Error != "" || record.Confirmed < record.Planned {
+		if record.Error != "" || record.Confirmed < record.Planned-alarmEarly {
 			t.Errorf("the record is %+v", record)
 		}
 		off[kinds[record.ID]] = append(off[kinds[record.ID]], record.Confirmed-record.Planned)

@@ -145,6 +145,9 @@ type fakeCoordinator struct {
 
 const token = "the-token-of-the-pod"
 
+// alarmEarly is how early a signal may be that the kernel sends (docs/design/0028): so a launcher lets it pass in its rehearsal.
+const alarmEarly = 50 * time.Microsecond
+
 // patience is how long something may take that happens for sure, on a machine that is busy with other tests.
 const patience = time.Minute
 

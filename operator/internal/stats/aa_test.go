@@ -1,7 +1,9 @@
 package stats_test
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"assay.dev/assay/operator/internal/stats"
@@ -94,7 +96,10 @@ func TestAA(t *testing.T) {
 	interleaved, sequential := shares(200, true, 1), shares(200, false, 1)
 	many := shares(10000, true, 2)
 	judges := []string{"Welch", "paired", "paired ratio"}
+	var table strings.Builder
+	table.WriteString("| method | 200, interleaved | 200, one after the other | 10,000, interleaved |\n|---|---|---|---|\n")
 	for _, method := range append(judges, "Mann-Whitney") {
+		fmt.Fprintf(&table, "| %s | %.1f%% | %.1f%% | %.1f%% |\n", inWords[method], 100*interleaved[method], 100*sequential[method], 100*many[method])
 		t.Logf("%-12s called different: %4.1f%% of 200 interleaved, %4.1f%% of 200 without interleaving, %.2f%% of 10000 interleaved",
 			method, 100*interleaved[method], 100*sequential[method], 100*many[method])
 		if many[method] > 0.056 {
@@ -109,28 +114,42 @@ func TestAA(t *testing.T) {
 			t.Errorf("%s calls only %.1f%% different without interleaving: the drift of this test is too small to show what it is for", method, 100*sequential[method])
 		}
 	}
+	inPage(t, "identical variants", table.String())
+}
+
+// inWords is what the documentation calls a method, and what it judges.
+var inWords = map[string]string{
+	"Welch":        "Welch's interval of the difference, which judges comparisons in claims",
+	"paired":       "differences of pairs, which judge `significantly_different` of the same rounds",
+	"paired ratio": "ratios of pairs, which judge `ratio` of the same rounds",
+	"Mann-Whitney": "Mann-Whitney",
 }
 
 // The paired interval sees a difference that drift hides from Welch's.
 func TestPairedSeesThroughDrift(t *testing.T) {
 	m := &machines{rng: rand.New(rand.NewPCG(2026, 3))}
-	welch, paired := 0, 0
-	for range 1000 {
+	const experiments = 1000
+	seen := map[string]int{}
+	for range experiments {
 		a, b := m.experiment(10, true)
 		for i := range a {
 			a[i] *= 1.04
 		}
-		found := different(t, a, b)
-		if found["Welch"] {
-			welch++
-		}
-		if found["paired"] {
-			paired++
+		for method, yes := range different(t, a, b) {
+			if yes {
+				seen[method]++
+			}
 		}
 	}
-	t.Logf("a difference of 4%% is seen in %.1f%% of experiments by pairs, in %.1f%% without", float64(paired)/10, float64(welch)/10)
-	if paired <= welch {
-		t.Errorf("pairs see a difference in %d of 1000 experiments, Welch's interval in %d; pairs should see more", paired, welch)
+	var table strings.Builder
+	table.WriteString("| method | of 1000, interleaved |\n|---|---|\n")
+	for _, method := range []string{"Welch", "paired", "paired ratio", "Mann-Whitney"} {
+		name, _, _ := strings.Cut(inWords[method], ", ")
+		fmt.Fprintf(&table, "| %s | %.1f%% |\n", name, 100*float64(seen[method])/experiments)
+	}
+	inPage(t, "a difference of 4%", table.String())
+	if seen["paired"] <= seen["Welch"] {
+		t.Errorf("pairs see a difference in %d of %d experiments, Welch's interval in %d; pairs should see more", seen["paired"], experiments, seen["Welch"])
 	}
 }
 

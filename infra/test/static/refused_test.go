@@ -129,7 +129,7 @@ func TestRootsRefuse(t *testing.T) {
 // misspelt are fields that nothing knows, beside others that are known. Terraform drops such a field when it makes the object that a module wants, so
 // that a plan looked as if it had been obeyed.
 var misspelt = object{
-	"preparation": object{"governer": "performance", "Smt": "off", "turbo": "off"},
+	"preparation": object{"governors": "performance", "Smt": "off", "turbo": "off"},
 	"ssh":         object{"wait_second": 5},
 	"kubeadm":     object{"drain": 5},
 	"pools":       object{"servers": object{"tain": false}, "clients": object{"labels": object{}}},
@@ -142,7 +142,7 @@ var misspelt = object{
 
 // sentences that refuse them.
 var sentences = map[string]string{
-	"preparation": "preparation: unknown Smt, governer; it has smt, turbo, governor, huge_pages, nofile, swap, time_sync, ntp_servers, kernel_modules, strict, software,",
+	"preparation": "preparation: unknown Smt, governors; it has smt, turbo, governor, huge_pages, nofile, swap, time_sync, ntp_servers, kernel_modules, strict, software,",
 	"ssh":         "ssh: unknown wait_second; it has known_hosts_file, proxy_jump, wait_seconds, dead_seconds.",
 	"kubeadm":     "kubeadm: unknown drain; it has kubelet_configuration, kube_proxy_configuration, ignore_preflight_errors, drain_seconds.",
 	"pools":       "pools: unknown tain of servers; a pool has labels, taint.",

@@ -160,7 +160,8 @@ func (r *folderReader) readStats(name string) error {
 	return nil
 }
 
-// readCSV reads the two CSV files, whose lines are about the same points in the same order: throughput and mean latency; client_total and throughput.
+// readCSV reads the two CSV files, whose lines are about the same points in the same order: throughput and mean latency; client_total and throughput. A line is of
+// the point of a stats.json if both numbers are; the throughput alone tells no point from another, since a saturated system may give the same at two.
 func (r *folderReader) readCSV() error {
 	if r.files.latencyCSV == "" {
 		return r.needClients()
@@ -169,38 +170,69 @@ func (r *folderReader) readCSV() error {
 	if err != nil {
 		return err
 	}
-	processes := map[float64]int{}
-	if r.files.clientsCSV != "" {
-		clients, err := r.pairs(r.files.clientsCSV)
-		if err != nil {
-			return err
-		}
-		for _, c := range clients {
-			processes[c[1]] = int(c[0])
-		}
+	processes, err := r.processes(latency)
+	if err != nil {
+		return err
 	}
+	ofStats := r.points
+	taken := make([]bool, len(ofStats))
+	find := func(same func(measured) bool) int {
+		for k, m := range ofStats {
+			if !taken[k] && same(m) {
+				return k
+			}
+		}
+		return -1
+	}
+	var others []int // rows of no stats.json
 	for i, row := range latency {
-		k := slices.IndexFunc(r.points, func(m measured) bool { return m.throughput == row[0] })
-		if k >= 0 {
-			if r.points[k].mean != row[1] {
-				return fmt.Errorf("%s:%d: the mean latency is %v ms, in %s it is %v ms", r.files.latencyCSV, i+1, row[1], r.points[k].from, r.points[k].mean)
-			}
-			if r.points[k].clients == 0 {
-				r.points[k].clients = processes[row[0]]
-			}
+		k := find(func(m measured) bool { return m.throughput == row[0] && m.mean == row[1] })
+		if k < 0 {
+			others = append(others, i)
 			continue
 		}
-		m := measured{throughput: row[0], mean: row[1], from: r.files.latencyCSV, clients: processes[row[0]]}
+		taken[k] = true
+		if ofStats[k].clients == 0 {
+			ofStats[k].clients = processes[i]
+		}
+	}
+	for _, i := range others {
+		row := latency[i]
+		if k := find(func(m measured) bool { return m.throughput == row[0] }); k >= 0 {
+			return fmt.Errorf("%s:%d: the mean latency is %v ms, in %s it is %v ms", r.files.latencyCSV, i+1, row[1], ofStats[k].from, ofStats[k].mean)
+		}
 		r.notes[fmt.Sprintf("all but throughput and mean latency of the points that have no stats.json: they are of %s, and their clients are client_total, processes", path.Base(r.files.latencyCSV))] = true
-		r.points = append(r.points, m)
+		r.points = append(r.points, measured{throughput: row[0], mean: row[1], from: r.files.latencyCSV, clients: processes[i]})
 	}
 	return r.needClients()
+}
+
+// processes is client_total of each line of the latency's file; 0 where no file says it.
+func (r *folderReader) processes(latency [][2]float64) ([]int, error) {
+	processes := make([]int, len(latency))
+	if r.files.clientsCSV == "" {
+		return processes, nil
+	}
+	clients, err := r.pairs(r.files.clientsCSV)
+	if err != nil {
+		return nil, err
+	}
+	if len(clients) != len(latency) {
+		return nil, fmt.Errorf("%s has %d lines and %s %d; they are to be about the same points", r.files.clientsCSV, len(clients), r.files.latencyCSV, len(latency))
+	}
+	for i, c := range clients {
+		if c[1] != latency[i][0] {
+			return nil, fmt.Errorf("%s:%d: the throughput is %v tx/s, in %s:%d it is %v", r.files.clientsCSV, i+1, c[1], r.files.latencyCSV, i+1, latency[i][0])
+		}
+		processes[i] = int(c[0])
+	}
+	return processes, nil
 }
 
 func (r *folderReader) needClients() error {
 	for _, m := range r.points {
 		if m.clients < 1 {
-			return fmt.Errorf("%s: the number of clients of the point with %v tx/s is not known: stats.json has no tput_s_honest, and tput-clients.csv no such throughput", m.from, m.throughput)
+			return fmt.Errorf("%s: the number of clients of the point with %v tx/s is not known: stats.json has no tput_s_honest, and no tput-clients.csv has a line of it", m.from, m.throughput)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package pequin
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
 	"os"
@@ -106,6 +107,28 @@ func TestArtifactsOwnNumbers(t *testing.T) {
 	}
 }
 
+// Two points with the same throughput were given one and the same number of clients, that of the last of them, and so became repetitions of one point.
+func TestPointsOfEqualThroughput(t *testing.T) {
+	const latency, clients = "lat-tput.csv", "tput-clients.csv"
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	e, err := ReadFolder(fstest.MapFS{latency: file("1300,11\n1500,20\n1500,24\n"), clients: file("15,1300\n30,1500\n40,1500\n")}, "old", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]row{{"15", 1300, 11}, {"30", 1500, 20}, {"40", 1500, 24}}, rows(e)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// A saturated system: the point beside that of a stats.json has its throughput to the last digit.
+	f := folder(t, "TPCC")
+	f[latency], f[clients] = file("1784.2666666666667,25.5\n1784.2666666666667,17.311395202193243\n"), file("45,1784.2666666666667\n30,1784.2666666666667\n")
+	if e, err = ReadFolder(f, "old", now); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]row{{"30", 1784.2666666666667, 17.311395202193243}, {"45", 1784.2666666666667, 25.5}}, rows(e)); diff != "" {
+		t.Errorf("beside a stats.json (-want +got):\n%s", diff)
+	}
+}
+
 func TestFolderAsAnExperiment(t *testing.T) {
 	e, err := ReadFolder(folder(t, "TPCC"), "old", now)
 	if err != nil {
@@ -143,7 +166,14 @@ func TestFolderDamage(t *testing.T) {
 	}{
 		"another latency": {func(f fstest.MapFS) {
 			f["lat-tput.csv"] = &fstest.MapFile{Data: []byte("1784.2666666666667,17.3\r\n")}
+			f["tput-clients.csv"] = &fstest.MapFile{Data: []byte("30,1784.2666666666667\r\n")}
 		}, "lat-tput.csv:1: the mean latency is 17.3 ms, in 2024-10-21-17-04-33/stats.json it is 17.311395202193243 ms"},
+		"other points": {func(f fstest.MapFS) {
+			f["tput-clients.csv"].Data = bytes.Replace(f["tput-clients.csv"].Data, []byte("1605.4666666666667"), []byte("1605"), 1)
+		}, "tput-clients.csv:2: the throughput is 1605 tx/s, in lat-tput.csv:2 it is 1605.4666666666667"},
+		"fewer points": {func(f fstest.MapFS) {
+			f["tput-clients.csv"] = &fstest.MapFile{Data: []byte("15,1310.5666666666666\n")}
+		}, "tput-clients.csv has 1 lines and lat-tput.csv 6; they are to be about the same points"},
 		"a cut CSV":     {func(f fstest.MapFS) { f["lat-tput.csv"] = &fstest.MapFile{Data: []byte("1,2\n1784.2,1")} }, "lat-tput.csv:2: the last line"},
 		"NaN":           {func(f fstest.MapFS) { f["lat-tput.csv"] = &fstest.MapFile{Data: []byte("NaN,2\n")} }, "lat-tput.csv:1: x: "},
 		"three columns": {func(f fstest.MapFS) { f["lat-tput.csv"] = &fstest.MapFile{Data: []byte("1,2\n1,2,3\n")} }, "1 lines are not two numbers"},

@@ -20,6 +20,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.Knees, view.KneesLegend, view.KneesNotes = htmlTableOf(p.knees), p.kneeNote, p.kneeRest
 	view.Measured, view.Lacking, view.MeasuredLegend = htmlTableOf(p.measured), htmlTableOf(p.lacking), measurementLegend
 	view.Resources, view.ResourcesLegend = htmlTableOf(p.used), resourceLegend
+	view.Balance, view.BalanceLegend = htmlTableOf(p.balance), balanceLegend
 	view.Recovery, view.RecoveryNotes, view.RecoveryLegend = htmlTableOf(p.recovery), p.recNotes, recoveryLegend
 	curves, note := plots(e)
 	view.PlotsNote = note
@@ -67,6 +68,9 @@ type htmlView struct {
 
 	Resources       htmlTable
 	ResourcesLegend string
+
+	Balance       htmlTable
+	BalanceLegend string
 
 	Measured, Lacking htmlTable
 	MeasuredLegend    string
@@ -183,6 +187,9 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{- if .Resources.Rows}}<h2>Resources</h2>
 <p>{{.ResourcesLegend}}</p>
 {{template "table" .Resources}}{{end}}
+{{- if .Balance.Rows}}<h2>Balance</h2>
+<p>{{.BalanceLegend}}</p>
+{{template "table" .Balance}}{{end}}
 {{- if .Excluded.Rows}}<h2>Trials that are in no number</h2>
 {{template "table" .Excluded}}{{end}}
 {{- if .Trials.Rows}}<h2>Every trial</h2>

@@ -81,6 +81,7 @@ func markdownSections(b *strings.Builder, p page) {
 		list(b, p.recNotes)
 	}
 	section("Resources", resourceLegend, p.used)
+	section("Balance", balanceLegend, p.balance)
 	section("Trials that are in no number", "", p.excluded)
 	section("Every trial", trialsLegend, p.trials)
 }

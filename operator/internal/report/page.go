@@ -30,6 +30,7 @@ type page struct {
 	recovery table
 	recNotes []string
 	used     table
+	balance  table
 	excluded table
 	trials   table
 	again    again
@@ -57,7 +58,7 @@ func newPage(e results.Experiment) page {
 	p.knees, p.kneeNote, p.kneeRest = kneeTable(e), kneeLegendOf(e), kneeNotes(e)
 	p.network, p.netNote, p.faults = networkTable(e), networkNote(e), faultsTable(e)
 	p.recovery, p.recNotes = recoveryTable(e), recoveryNotes(e)
-	p.used = resourceTable(e)
+	p.used, p.balance = resourceTable(e), balanceTable(e)
 	p.measured, p.lacking = measurementTable(e), notMeasuredTable(e)
 	p.trials, p.again = trialsTable(e), runAgain(e)
 	if t := e.Source["title"]; t != "" {

@@ -15,6 +15,7 @@ type resourceSum struct {
 	results.ResourceLine
 	pods                  int // of all trials
 	cores, busy, in, sent float64
+	balance               balanceSum
 }
 
 // addResources takes in what a valid trial's pods used. A part of which some pod is not known is left out: its sum would be too small.
@@ -30,6 +31,7 @@ func (d *Details) addResources(t results.Trial) {
 			i = len(d.resources) - 1
 		}
 		d.resources[i].add(pods)
+		d.resources[i].balance.add(pods, t.MeasureNanos)
 	}
 }
 
@@ -67,6 +69,7 @@ func (s *resourceSum) line() results.ResourceLine {
 	l := s.ResourceLine
 	l.CPUMeanCores, l.BusyShare = s.cores/float64(s.pods), s.busy/float64(s.pods)
 	l.CPUTotalCores, l.ReceivedPerSecond, l.SentPerSecond = s.cores/float64(s.Trials), s.in/float64(s.Trials), s.sent/float64(s.Trials)
+	l.Balance = s.balance.mean()
 	return l
 }
 
@@ -95,7 +98,7 @@ func resourceTable(e results.Experiment) table {
 const resourceLegend = "In the measurement window of the valid trials. Cores: processors' time by time, the mean of a pod, the sum over all pods of a trial, and the most that any pod used in one second. " +
 	"Memory: the greatest working set of any pod. Received and sent: by all pods of a trial. Node busy: the share of processors' time, whoever used it. Throttled and steal: of the worst container and node of any trial."
 
-// ResourceCSV writes a line for each point and part: what its pods used. Numbers are not rounded. An experiment without gives the header alone.
+// ResourceCSV writes a line for each point and part: what its pods used, and how evenly. Numbers are not rounded. An experiment without gives the header alone.
 func ResourceCSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"point"}
@@ -103,15 +106,17 @@ func ResourceCSV(w io.Writer, e results.Experiment) error {
 		header = append(header, a.Name)
 	}
 	_ = out.Write(append(header, "part", "pods", "trials", "cpu_mean_cores", "cpu_total_cores", "cpu_max_cores", "memory_max_bytes", // kept: out.Error below
-		"received_bytes_s", "sent_bytes_s", "node_busy_ratio", "throttled_max_ratio", "steal_max_ratio"))
+		"received_bytes_s", "sent_bytes_s", "node_busy_ratio", "throttled_max_ratio", "steal_max_ratio",
+		"cpu_cov", "cpu_max_to_mean", "cpu_mean_cov", "cpu_outside_ratio", "sent_cov", "sent_max_to_mean"))
 	number := func(x float64) string { return exact(x, true) }
 	for _, l := range e.Resources {
 		row := []string{strconv.Itoa(int(l.Point))}
 		for _, a := range e.Axes {
 			row = append(row, l.Coordinates[a.Name])
 		}
-		_ = out.Write(append(row, l.Part, strconv.Itoa(l.Pods), strconv.Itoa(l.Trials), number(l.CPUMeanCores), number(l.CPUTotalCores), number(l.CPUMaxCores),
-			strconv.FormatInt(l.MemoryMaxBytes, 10), number(l.ReceivedPerSecond), number(l.SentPerSecond), number(l.BusyShare), number(l.ThrottledShare), number(l.StealShare)))
+		row = append(row, l.Part, strconv.Itoa(l.Pods), strconv.Itoa(l.Trials), number(l.CPUMeanCores), number(l.CPUTotalCores), number(l.CPUMaxCores),
+			strconv.FormatInt(l.MemoryMaxBytes, 10), number(l.ReceivedPerSecond), number(l.SentPerSecond), number(l.BusyShare), number(l.ThrottledShare), number(l.StealShare))
+		_ = out.Write(append(row, balanceExact(l.Balance)...))
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {

@@ -66,6 +66,9 @@ func TestResourcesOfAnExperiment(t *testing.T) {
 		line(0, "5", "replica", 2, 1, 0.15, 0.3, 0.4, 0.004), line(0, "5", "client", 1, 1, 0.25, 0.25, 0.5, 0),
 		line(1, "50", "replica", 2, 2, 0.45, 0.9, 1.6, 0.004), line(1, "50", "client", 1, 3, 0.85/3, 0.85/3, 0.7, 0),
 	}
+	for _, i := range []int{0, 2} { // r-1 uses twice what r-0 does: the mean is 1.5, the deviation 0.5
+		want[i].Balance = &results.PartBalance{CPUCoV: 1.0 / 3, CPUMaxToMean: 4.0 / 3, SentMaxToMean: 1, CPUMeanCoV: 1.0 / 3, SeriesTrials: want[i].Trials}
+	}
 	if diff := cmp.Diff(want, e.Resources, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Fatalf("resources (-want +got):\n%s", diff)
 	}
@@ -78,7 +81,7 @@ func TestResourcesOfAnExperiment(t *testing.T) {
 		if err := write(&b); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"Resources", "cores of a pod", "0.450", "0.900", "1.600", "64.0", "4.000", "0.40", "0.10", "50.0"} {
+		for _, want := range []string{"Resources", "cores of a pod", "Balance", "0.333", "1.33", "CoV by bin", "0.450", "0.900", "1.600", "64.0", "4.000", "0.40", "0.10", "50.0"} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("%s does not say %q:\n%s", name, want, b.String())
 			}
@@ -89,8 +92,42 @@ func TestResourcesOfAnExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 5 || lines[1] != "0,5,replica,2,1,0.15000000000000002,0.30000000000000004,0.4,67108864,2e+06,4e+06,0.5,0.004,0.001" {
+	if len(lines) != 5 || lines[1] != "0,5,replica,2,1,0.15000000000000002,0.30000000000000004,0.4,67108864,2e+06,4e+06,0.5,0.004,0.001,0.3333333333333333,1.3333333333333333,0.33333333333333337,0,0,1" || !strings.HasSuffix(lines[2], ",0.001,,,,,,") {
 		t.Errorf("CSV:\n%s", b.String())
+	}
+}
+
+// Work that moves from pod to pod is balanced over the window and not in any second of it. Bins outside of the window, and those of which a pod is not known, do not count.
+func TestBalanceSeesWorkThatMoves(t *testing.T) {
+	trial := usedTrial("t-0", "Succeeded", 0, 0.1)
+	for k := range 2 {
+		r := trial.Pods[k].Resources
+		r.CPUMeanCores, r.SentBytes = 0.5, int64(10e6+20e6*k)
+		for i := range r.Series.CPUMillicores {
+			r.Series.CPUMillicores[i] = int64(1000 * ((i + k) % 2))
+		}
+	}
+	trial.Pods[0].Resources.Series.CPUMillicores[0], trial.Pods[0].Resources.Series.CPUMillicores[11] = 77_000, 77_000
+	trial.Pods[0].Resources.Series.CPUMillicores[5] = -1
+	of := func(trial results.Trial) *results.PartBalance {
+		var d report.Details
+		d.Add(trial)
+		e := results.Experiment{Name: "use"}
+		d.Into(&e)
+		return e.Resources[0].Balance
+	}
+	want := &results.PartBalance{CPUMaxToMean: 1, SentCoV: 0.5, SentMaxToMean: 1.5, CPUMeanCoV: 1, CPUOutside: 1, SeriesTrials: 1}
+	if diff := cmp.Diff(want, of(trial)); diff != "" {
+		t.Errorf("balance (-want +got):\n%s", diff)
+	}
+	trial.Pods[1].Resources.Series = nil
+	want.CPUMeanCoV, want.CPUOutside, want.SeriesTrials = 0, 0, 0
+	if diff := cmp.Diff(want, of(trial)); diff != "" {
+		t.Errorf("balance without a series (-want +got):\n%s", diff)
+	}
+	trial.Pods = trial.Pods[:1]
+	if got := of(trial); got != nil {
+		t.Errorf("one pod alone has a balance: %+v", got)
 	}
 }
 

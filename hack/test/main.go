@@ -15,7 +15,8 @@
 //
 // Packages below operator/internal/netem are tested a second time, in a virtual
 // machine with a kernel that has everything: see hack/vm. Each test counts once;
-// what is skipped here and passes there has passed.
+// what is skipped here and passes there has passed. So are two tests of
+// operator/internal/agent, with the backends that the kernel here may lack.
 //
 // Groups go on when an earlier one failed. Failing tests are shown with their
 // output. The last lines are the skipped tests, each with its reason, and
@@ -50,16 +51,24 @@ type group struct {
 	timeout time.Duration // of one package; the whole group may take twice that
 	flags   []string
 	modules []string                 // directories of further modules, whose packages all belong here
-	vm      string                   // packages that begin with this are tested in a virtual machine, too
+	vm      string                   // packages that begin with this are tested in a virtual machine, too,
+	vmTests []selection              // and so are these
 	prepare func() ([]string, error) // gets what the group needs; returns environment to add
 }
+
+// selection is some tests of a package.
+type selection struct{ pkg, run string }
 
 var groups = []group{
 	{name: "unit", timeout: 5 * time.Minute, modules: []string{"hack/images", "hack/node-image"}},
 	{name: "chart", timeout: 2 * time.Minute, prepare: func() ([]string, error) { return command("hack/cluster/tools.sh", "helm") }},
 	{name: "infra", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: providers},
 	{name: "integration", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: servers},
-	{name: "netem", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem"},
+	{name: "netem", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem",
+		vmTests: []selection{
+			{module + "operator/internal/agent", "^TestPodsProveTheirLinksWatchThemAndLeaveNoTrace$/^(EDT|Netem)$"},
+			{module + "operator/internal/agent", "^TestAnAgentThatIsKilledAfterTheProof$/^(EDT|Netem)$"},
+		}},
 	{name: "e2e", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: deployed},
 	{name: "install", timeout: 45 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: installable},
 }
@@ -160,19 +169,30 @@ func (g group) test(t *tally, pkgs, flags []string) error {
 		return err
 	}
 	inside := slices.DeleteFunc(slices.Clone(pkgs), func(p string) bool { return !strings.HasPrefix(p, g.vm) })
-	return inVM(t, g, slices.Concat(args, inside, flags))
+	runs := [][]string{slices.Concat(args, inside, flags)}
+	for _, s := range g.vmTests {
+		runs = append(runs, slices.Concat(args, []string{"-run=" + s.run, s.pkg}, flags)) // a -run of the caller comes last, and holds
+	}
+	return inVM(t, g, runs)
 }
 
 // inVM tests packages once more, in a virtual machine, or says why there is none.
-func inVM(t *tally, g group, args []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*g.timeout)
-	defer cancel()
+func inVM(t *tally, g group, runs [][]string) error {
 	t.again()
-	why, status := goTest(ctx, t, ".", nil, append([]string{"hack/vm/test.sh"}, args...))
-	if status == noVM {
-		t.skip(g.name+" in a virtual machine", why)
+	for _, args := range runs {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*g.timeout)
+		why, status := goTest(ctx, t, ".", nil, append([]string{"hack/vm/test.sh"}, args...))
+		err := ctx.Err()
+		cancel()
+		if status == noVM {
+			t.skip(g.name+" in a virtual machine", why)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 // noVM is the status of hack/vm/test.sh on a machine that cannot have one; go test has none like it.

@@ -14,9 +14,10 @@ import (
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/raster"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
 )
 
-// withEverything has every kind of plot.
+// withEverything has every kind of plot and table.
 func withEverything() results.Experiment {
 	e := build()
 	e.Series = []results.PointSeries{{
@@ -31,6 +32,24 @@ func withEverything() results.Experiment {
 	}}
 	for i, p := range e.Points {
 		e.Latencies = append(e.Latencies, results.PointLatency{Point: p.Index, Coordinates: p.Coordinates, Trials: 3, Count: 1000, Percentiles: []float64{1, 50, 90, 99}, Millis: []float64{1, 2 + float64(i), 4, 9}})
+	}
+	e.Axes = []results.Axis{{Name: "clients", Values: []string{"5", "50", "100"}}, axes[1]} // a third load, for curves to have knees
+	for i, variant := range axes[1].Values {
+		e.Points = append(e.Points, results.PointResult{
+			Index: int32(len(e.Points)), Coordinates: map[string]string{"clients": "100", "variant": variant}, Valid: 5, Metrics: map[string]results.Aggregate{
+				"throughput": stats.Aggregate([]float64{7100 - 500*float64(i), 7200, 7150, 6900, 7050}), "meanLatency": stats.Aggregate([]float64{14, 14.4, 13.9, 14.2, 14.1}),
+				"p99Latency": stats.Aggregate([]float64{31, 30, 33, 32, 31}), "abortRate": stats.Aggregate([]float64{0.02, 0.021, 0.02, 0.022, 0.02}),
+			},
+		})
+	}
+	for i := range e.Trials {
+		e.Trials[i].Window = &results.WindowCheck{Throughput: &results.Transient{Steady: i%5 > 0, Millis: 2500, Bias: -0.08}, Latency: &results.Transient{Steady: true}}
+	}
+	for _, p := range e.Points {
+		e.Resources = append(e.Resources, results.ResourceLine{
+			Point: p.Index, Coordinates: p.Coordinates, Part: "replica", Pods: 6, Trials: 3, CPUMeanCores: 0.8, CPUTotalCores: 4.8, CPUMaxCores: 1.4, MemoryMaxBytes: 150 << 20,
+			ReceivedPerSecond: 41e6, SentPerSecond: 40e6, BusyShare: 0.4, Balance: &results.PartBalance{CPUCoV: 0.21, CPUMaxToMean: 1.4, SentCoV: 0.3, SentMaxToMean: 1.6, CPUMeanCoV: 0.24, CPUOutside: 0.03, SeriesTrials: 3},
+		})
 	}
 	return e
 }

@@ -88,7 +88,9 @@ func (a *agents) obey() {
 		}
 		if d.Run != nil {
 			r.Resources, r.ResetsCounted = usedResources(d), true
-			r.Network.Watched = true
+			if r.Network != nil { // the one beside a machine has none
+				r.Network.Watched = true
+			}
 			r.Actions = nil
 			for _, x := range d.Run.Actions {
 				record := protocol.ActionRecord{ID: x.ID, Planned: x.At, Started: x.At, Confirmed: x.At + time.Millisecond}

@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/netem"
 )
 
-// recorded is what the filter after ours saw: how many packets, and the last of them.
+// recorded is what the filter after ours saw: how many packets of UDP, and the last of them.
 type recorded struct {
 	Count, Hash, Priority, HasSocket uint32
 	Tstamp                           uint64
@@ -32,6 +32,12 @@ func (p *pods) recorder() *ebpf.Map {
 	const priorityAt, hashAt, tstampAt, socketAt = 32, 68, 152, 168 // in struct __sk_buff
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Dual MIT/GPL", Instructions: asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
+		// Only UDP: the kernel itself speaks IPv6 (multicast listeners, routers) on a device that is new, at instants of its own choice.
+		asm.LoadAbs(12, asm.Half), // the type of the frame
+		asm.JEq.Imm(asm.R0, unix.ETH_P_IP, "IPv4"), asm.JNE.Imm(asm.R0, unix.ETH_P_IPV6, "out"),
+		asm.LoadAbs(14+6, asm.Byte), asm.Ja.Label("protocol"),
+		asm.LoadAbs(14+9, asm.Byte).WithSymbol("IPv4"),
+		asm.JNE.Imm(asm.R0, unix.IPPROTO_UDP, "out").WithSymbol("protocol"),
 		asm.StoreImm(asm.RFP, -4, 0, asm.Word),
 		asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -4),
 		asm.LoadMapPtr(asm.R1, seen.FD()),

@@ -43,6 +43,7 @@ type site struct {
 	variables map[string]any
 	printed   bytes.Buffer      // by all commands of Terraform
 	secrets   map[string]string // known since NoSecrets
+	state     []byte            // before Destroyed
 }
 
 func newSite(t *testing.T) *site {
@@ -61,7 +62,7 @@ func newSite(t *testing.T) *site {
 		"pod_cidr":             podCIDR,
 		"service_cidr":         serviceCIDR,
 		"ssh_private_key_file": r.key,
-		"ssh":                  map[string]any{"wait_seconds": 20, "dead_seconds": 8},
+		"ssh":                  map[string]any{"wait_seconds": 60, "dead_seconds": 30}, // five machines share two processors, which may stand still for seconds
 		"pod_network":          s.podNetwork(t),
 		"preparation": map[string]any{
 			"software": "present",
@@ -170,7 +171,7 @@ func (s *site) set(t *testing.T, name string, value any) {
 // kubectl with the kubeconfig that the root has written.
 func (s *site) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	return command(t, time.Minute, "kubectl", append([]string{"--kubeconfig", filepath.Join(s.Path, "kubeconfig"), "--request-timeout=20s"}, args...)...)
+	return command(t, 4*time.Minute, "kubectl", append([]string{"--kubeconfig", filepath.Join(s.Path, "kubeconfig"), "--request-timeout=50s"}, args...)...)
 }
 
 // node is what this test looks at in a Node.
@@ -225,6 +226,7 @@ func TestBareMetal(t *testing.T) {
 		{name: "HostRemoved", do: func(t *testing.T) { s.hostRemoved(t, before["c2"]) }, alone: true},
 		{name: "Experiment", do: s.experiment, alone: true},
 		{name: "Destroyed", do: func(t *testing.T) { s.destroyed(t, before) }},
+		{name: "DestroyedWithoutControlPlane", do: func(t *testing.T) { s.destroyedWithoutControlPlane(t, before) }},
 	} {
 		if !t.Run(step.name, step.do) {
 			s.keepLogs(t)
@@ -265,7 +267,7 @@ func (s *site) switchedOffInTheMiddle(t *testing.T) {
 	s.applyFails(t, "host c1 (root@"+s.addresses["c1"]+", port 22)", "Then run terraform apply again")
 	s.Watch = &s.printed
 	for _, name := range []string{"head", "r1", "r2"} {
-		if n, ok := s.nodes(t)[name]; !ok || !ready(n) {
+		if !s.becomesReady(t, name) {
 			t.Errorf("%s is not Ready though only c1 was switched off", name)
 		}
 	}
@@ -306,8 +308,21 @@ func (s *site) unchanged(t *testing.T, nodes map[string]node) {
 	t.Helper()
 	now := s.nodes(t)
 	for name, n := range nodes {
-		if now[name].Metadata.UID != n.Metadata.UID || !ready(now[name]) {
-			t.Errorf("%s was touched: UID %s, before %s; Ready: %v", name, now[name].Metadata.UID, n.Metadata.UID, ready(now[name]))
+		if is := s.becomesReady(t, name); now[name].Metadata.UID != n.Metadata.UID || !is {
+			t.Errorf("%s was touched: UID %s, before %s; Ready: %v", name, now[name].Metadata.UID, n.Metadata.UID, is)
+		}
+	}
+}
+
+// becomesReady waits for a node: the kubelet of one that is well may be late to say so.
+func (s *site) becomesReady(t *testing.T, name string) bool {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
+		if n, ok := s.nodes(t)[name]; ok && ready(n) {
+			return true
+		}
+		if time.Now().After(deadline) {
+			return false
 		}
 	}
 }
@@ -414,7 +429,7 @@ func (s *site) hostAdded(t *testing.T) {
 	}
 	s.apply(t)
 	s.unchanged(t, nodes)
-	if n, ok := s.nodes(t)["c2"]; !ok || !ready(n) || n.Metadata.Labels["assay.dev/pool"] != "clients" {
+	if is, n := s.becomesReady(t, "c2"), s.nodes(t)["c2"]; !is || n.Metadata.Labels["assay.dev/pool"] != "clients" {
 		t.Errorf("c2 is not a node of the pool clients: %+v", n)
 	}
 }
@@ -428,7 +443,7 @@ func (s *site) hostRemoved(t *testing.T, before []string) {
 	s.kubectl(t, "create", "namespace", "leaving")
 	s.kubectl(t, "-n", "leaving", "run", "stays", "--image=localhost/busybox:bookworm", "--image-pull-policy=Never", "--overrides="+onC2,
 		"--command", "--", "sh", "-c", "trap exit TERM; sleep 600 & wait")
-	s.kubectl(t, "-n", "leaving", "wait", "pod/stays", "--for=condition=Ready", "--timeout=50s")
+	s.kubectl(t, "-n", "leaving", "wait", "pod/stays", "--for=condition=Ready", "--timeout=3m")
 	s.set(t, "hosts", s.hosts("head", "r1", "r2", "c1"))
 	s.apply(t)
 	s.unchanged(t, nodes)
@@ -449,25 +464,4 @@ func (s *site) clean(t *testing.T, machine string, before []string) {
 	if diff := cmp.Diff(before, s.traces(t, machine)); diff != "" {
 		t.Errorf("%s is not as it was (-before +after):\n%s", machine, diff)
 	}
-}
-
-// One machine is dead. The others are given back as they were, and nothing hangs.
-func (s *site) destroyed(t *testing.T, before map[string][]string) {
-	s.powerOff(t, "r2")
-	start := time.Now()
-	out := s.Must(t, "destroy", "-auto-approve", "-no-color")
-	t.Logf("destroyed in %.0f s: %s", time.Since(start).Seconds(), summary(out))
-	if !strings.Contains(out, "warning: host r2 ("+s.addresses["r2"]+") does not let us in") {
-		t.Errorf("nothing is said about r2, which is dead:\n%s", out)
-	}
-	for _, name := range []string{"head", "r1", "c1", "c2"} {
-		s.clean(t, name, before[name])
-	}
-	if _, err := os.Stat(filepath.Join(s.Path, "kubeconfig")); !os.IsNotExist(err) {
-		t.Errorf("the kubeconfig is left: %v", err)
-	}
-	if state := s.Must(t, "state", "list"); strings.TrimSpace(state) != "" {
-		t.Errorf("the state still has\n%s", state)
-	}
-	s.nothingLeaks(t, "what Terraform printed, from the first apply to destroy", s.printed.String())
 }

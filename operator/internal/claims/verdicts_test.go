@@ -3,6 +3,7 @@ package claims_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,7 +130,7 @@ func TestCurves(t *testing.T) {
 	expect(t, judge(t, apart, crossing+" < 20", "", ""), v1alpha1.VerdictInconclusive, "the curves do not cross")
 	// A curve that is not crossed takes nothing back: without an interval of the comparison before it, there is none of the whole.
 	const early = "throughput(clients=60) < 1000 && "
-	mixed := append(apart, series(8, "c", []int{60}, times(1, 500), times(1, 10))...)
+	mixed := slices.Concat(apart, series(8, "c", []int{60}, times(1, 500), times(1, 10)))
 	expect(t, judge(t, mixed, early+crossing+" < 20", "", ""), v1alpha1.VerdictInconclusive, "cannot be told apart", "the curves do not cross",
 		"n=1 to 5, some points have one trial: there is no interval, so that nothing is decided")
 	// The trend of few trials cannot be shown, and the message says so.

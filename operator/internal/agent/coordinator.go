@@ -47,7 +47,8 @@ func (e *statusError) Error() string {
 // final reports whether sending the same again is pointless.
 func (e *statusError) final() bool {
 	switch e.code {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusNotFound, http.StatusTooManyRequests, http.StatusInsufficientStorage:
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusNotFound, http.StatusTooManyRequests, http.StatusInsufficientStorage,
+		http.StatusFailedDependency:
 		return true
 	}
 	return false

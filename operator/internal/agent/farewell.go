@@ -25,7 +25,7 @@ func (a *Agent) farewell(ctx context.Context) {
 		return
 	}
 	a.config.Log.Info("The pod is deleted in the middle of the run; handing over its logs")
-	h := &handOver{agent: a, direct: true}
+	h := &handOver{agent: a, store: limited}
 	for _, f := range a.handOverFiles() {
 		if !f.log {
 			continue

@@ -30,7 +30,10 @@ import (
 const (
 	// handOverLimit is how long handing over may take: the pod is deleted some seconds later.
 	handOverLimit = 75 * time.Second
-	// putLimit and slowestPut bound one upload: putLimit, and as long as the content takes at slowestPut bytes per second.
+	// directLimit is how much of that may go into the store directly: the rest is the manager's, which takes what the store does not.
+	directLimit = 50 * time.Second
+	// putLimit is how long the store may keep an upload waiting for a sign of life: an answer, or that it takes a bit more. With slowestPut it also bounds the whole of
+	// one: putLimit, and as long as the content takes at slowestPut bytes per second.
 	putLimit   = 10 * time.Second
 	slowestPut = 1 << 20
 	// tailSize is how much of the end of a long log is kept, before packing, when it must be kept in the cluster.
@@ -49,7 +52,9 @@ func (a *Agent) handOver(ctx context.Context) {
 	}
 	limited, cancel := context.WithTimeout(ctx, handOverLimit)
 	defer cancel()
-	h := &handOver{agent: a, direct: true}
+	direct, cancelDirect := context.WithTimeout(limited, directLimit)
+	defer cancelDirect()
+	h := &handOver{agent: a, store: direct}
 	err := a.inOutDir(func(out *os.Root) error { return out.MkdirAll(handOverFolder, 0o700) })
 	// The agent's own log is never empty then: a pod of which there is nothing in the store has handed over nothing.
 	a.config.Log.Info("Handing over the pod's files")
@@ -99,8 +104,9 @@ func (a *Agent) packedResult() string {
 
 // handOver is the way that files take now.
 type handOver struct {
-	agent  *Agent
-	direct bool // the store has not failed yet
+	agent *Agent
+	// store is for as long as files may go into the store directly; nil when it has failed.
+	store context.Context
 }
 
 // inOutDir works in OutDir, which is shared with users' processes: no symbolic link that they leave there leads out of it.
@@ -155,14 +161,14 @@ func (h *handOver) give(ctx context.Context, f givenFile) error {
 	if u.Size > protocol.UploadLimit {
 		return fmt.Errorf("it has %d bytes packed; %d are taken", u.Size, int64(protocol.UploadLimit))
 	}
-	if h.direct {
-		if err = h.put(ctx, u, path); err == nil {
+	if h.store != nil {
+		if err = h.put(h.store, u, path); err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return err
 		}
-		h.direct = false
+		h.store = nil
 		h.agent.config.Log.Warn("The store takes no file from here; the manager keeps them", "file", f.name, "error", err)
 	}
 	if f.log && u.Size > protocol.KeepLimit {
@@ -229,11 +235,12 @@ func (a *Agent) describeUpload(name, path string) (protocol.Upload, error) {
 	return protocol.Upload{Name: name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-// put puts a file into the store, with one more attempt when the first one fails.
+// put puts a file into the store, with one more attempt when the first one fails, unless the store has kept us waiting: it would again, and there is no time for that.
 func (h *handOver) put(ctx context.Context, u protocol.Upload, path string) error {
 	err := h.putOnce(ctx, u, path)
 	var status *statusError
-	if err == nil || errors.As(err, &status) || !pause(ctx, time.Second) {
+	var network net.Error
+	if err == nil || errors.As(err, &status) || errors.As(err, &network) && network.Timeout() || !pause(ctx, time.Second) {
 		return err
 	}
 	return h.putOnce(ctx, u, path)
@@ -305,9 +312,23 @@ func storeClient(ca string) (*http.Client, error) {
 		}
 	}
 	dialer := &net.Dialer{Timeout: 3 * time.Second, Control: markSocket, Resolver: &net.Resolver{PreferGo: true, Dial: dialMarked}}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		return impatient{conn}, err
+	}
 	return &http.Client{Transport: &http.Transport{
-		DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: putLimit, DisableKeepAlives: true,
+		DialContext: dial, TLSClientConfig: config, TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: putLimit, DisableKeepAlives: true,
 	}}, nil
+}
+
+// impatient is a connection that takes each bit of what is written in time: a store that hangs in the middle of a large file would use up the time in which the manager
+// takes the others.
+type impatient struct{ net.Conn }
+
+// Write implements io.Writer.
+func (c impatient) Write(p []byte) (int, error) {
+	c.SetWriteDeadline(time.Now().Add(putLimit)) //nolint:forbidigo // connections have the real clock
+	return c.Conn.Write(p)
 }
 
 // keep gives a file to the manager, part by part.

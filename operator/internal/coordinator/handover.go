@@ -22,11 +22,13 @@ var (
 	ErrNoStore = errors.New("the trial has no result store")
 	// ErrNoRoom says that the cluster has no room for what is to be kept.
 	ErrNoRoom = errors.New("the cluster has no room for it")
+	// ErrNoTicket says that no file can be put into the store from a pod as things are: the manager keeps them.
+	ErrNoTicket = errors.New("the store cannot be used")
 	// ErrRefused says that what is asked for may not be.
 	ErrRefused = errors.New("it is refused")
 )
 
-// Archive lets agents hand over their pods' files. Its errors may be the three above; others are tried again.
+// Archive lets agents hand over their pods' files. Its errors may be the four above; others are tried again.
 type Archive interface {
 	// Ticket allows the pod to put one object into its trial's store.
 	Ticket(ctx context.Context, pod Pod, u protocol.Upload) (protocol.Ticket, error)
@@ -114,6 +116,8 @@ func (c *Coordinator) refuse(w http.ResponseWriter, pod Pod, err error) {
 		http.Error(w, err.Error(), http.StatusNotFound)
 	case errors.Is(err, ErrNoRoom):
 		http.Error(w, err.Error(), http.StatusInsufficientStorage)
+	case errors.Is(err, ErrNoTicket):
+		http.Error(w, err.Error(), http.StatusFailedDependency)
 	case errors.Is(err, ErrRefused):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	default:

@@ -57,6 +57,7 @@ func TestHandingOver(t *testing.T) {
 		"keep for no trial":    {"u9", "/v1/keep?size=1&part=0", []byte("x"), nil, http.StatusForbidden},
 		"no store":             {"u1", "/v1/upload", upload, fmt.Errorf("x: %w", ErrNoStore), http.StatusNotFound},
 		"no room":              {"u1", "/v1/keep?size=1&part=0", []byte("x"), fmt.Errorf("x: %w", ErrNoRoom), http.StatusInsufficientStorage},
+		"no ticket":            {"u1", "/v1/upload", upload, fmt.Errorf("x: %w", ErrNoTicket), http.StatusFailedDependency},
 		"a name of its own":    {"u1", "/v1/upload", upload, fmt.Errorf("x: %w", ErrRefused), http.StatusBadRequest},
 		"the API server fails": {"u1", "/v1/upload", upload, errors.New("no"), http.StatusServiceUnavailable},
 		"nonsense":             {"u1", "/v1/upload", []byte("{"), nil, http.StatusBadRequest},

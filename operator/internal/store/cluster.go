@@ -23,10 +23,13 @@ import (
 const (
 	// PartLimit is the most that one ConfigMap holds of an object; the API server refuses 1 MiB.
 	PartLimit = 900 << 10
-	// trialLimit and namespaceLimit bound what waits in ConfigMaps for a bucket that is down, so that logs cannot fill the cluster's etcd, which holds 2 GiB
-	// where nobody changed that.
+	// trialLimit and namespaceLimit bound what waits in ConfigMaps for a bucket that is down, beyond which logs and whatever else is no result find no room.
 	trialLimit     = 48 << 20
-	namespaceLimit = 256 << 20
+	namespaceLimit = 192 << 20
+	// PauseLimit is what waits of a namespace when no further trial of it is begun whose results would wait, too; resultsLimit is as much as results may take, so that
+	// those of trials under way have room and nothing fills the cluster's etcd, which holds 2 GiB where nobody changed that.
+	PauseLimit   = 512 << 20
+	resultsLimit = 1 << 30
 
 	partKey          = "part"
 	annotationKey    = "assay.dev/object-key"
@@ -110,29 +113,52 @@ func (c *Cluster) partName(key string, part int) string {
 	return fmt.Sprintf("%s-kept-%s-%d", c.Trial.Name, Describe(key, []byte(key)).SHA256[:12], part)
 }
 
-// makeRoom refuses an object that would be too much beside those that are kept.
+// makeRoom refuses an object that would be too much beside those that are kept. A result has room where a log has none.
 func (c *Cluster) makeRoom(ctx context.Context, o Object) error {
-	kept, err := c.list(ctx, client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsKept})
+	ofTrial, ofNamespace, err := c.waiting(ctx, o.Key)
 	if err != nil {
 		return err
 	}
-	var ofTrial, ofNamespace int64
-	for _, m := range kept {
+	if IsResult(o) {
+		if ofNamespace+o.Size > resultsLimit {
+			return &Problem{Reason: v1alpha1.ReasonStoreFull, Text: fmt.Sprintf(
+				"%d bytes of results are too much to keep in the cluster until the result store answers: %d MiB of a namespace may wait", o.Size, resultsLimit>>20)}
+		}
+		return nil
+	}
+	if ofTrial+o.Size > trialLimit || ofNamespace+o.Size > namespaceLimit {
+		return &Problem{Reason: v1alpha1.ReasonStoreFull, Text: fmt.Sprintf(
+			"%d bytes that are no result are too much to keep in the cluster until the result store answers: %d MiB of a trial and %d of a namespace may wait",
+			o.Size, trialLimit>>20, namespaceLimit>>20)}
+	}
+	return nil
+}
+
+// waiting is how many bytes are kept of the trial and of its namespace, without the trial's object of that key.
+func (c *Cluster) waiting(ctx context.Context, without string) (ofTrial, ofNamespace int64, err error) {
+	kept, err := c.list(ctx, client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsKept})
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range kept {
+		m := &kept[i]
 		own := m.Labels[v1alpha1.LabelTrial] == c.Trial.Name
-		if m.Annotations[annotationPart] != "0" || own && m.Annotations[annotationKey] == o.Key {
+		if m.Annotations[annotationPart] != "0" || own && m.Annotations[annotationKey] == without {
 			continue
 		}
-		size := describePart(&m).Size
+		size := describePart(m).Size
 		ofNamespace += size
 		if own {
 			ofTrial += size
 		}
 	}
-	if ofTrial+o.Size > trialLimit || ofNamespace+o.Size > namespaceLimit {
-		return &Problem{Reason: v1alpha1.ReasonStoreFull, Text: fmt.Sprintf(
-			"%d bytes are too much to keep in the cluster until the result store answers: %d MiB of a trial and %d of a namespace may wait", o.Size, trialLimit>>20, namespaceLimit>>20)}
-	}
-	return nil
+	return ofTrial, ofNamespace, nil
+}
+
+// Waiting is how many bytes are kept of all trials of the namespace.
+func (c *Cluster) Waiting(ctx context.Context) (int64, error) {
+	_, all, err := c.waiting(ctx, "")
+	return all, err
 }
 
 // list returns the ConfigMaps of kept parts without their data.

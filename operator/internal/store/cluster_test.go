@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,7 +114,7 @@ func TestPartsOfAnObject(t *testing.T) {
 // Logs that wait for a store must not fill etcd.
 func TestNoRoomInTheCluster(t *testing.T) {
 	of, _ := newCluster(t)
-	big := store.Object{Key: "big", Size: 40 << 20, SHA256: "x"}
+	big := store.Object{Key: "v1/ns/e/u/trials/t/pods/p/c.stdout.gz", Size: 40 << 20, SHA256: "x"}
 	part := large(store.PartLimit)
 	if err := of("e-0").PutPart(t.Context(), big, 0, part); err != nil {
 		t.Fatal(err)
@@ -121,12 +122,97 @@ func TestNoRoomInTheCluster(t *testing.T) {
 	if err := of("e-0").PutPart(t.Context(), big, 0, part); err != nil {
 		t.Errorf("again: %v", err)
 	}
-	second := store.Object{Key: "second", Size: 10 << 20, SHA256: "x"}
+	second := store.Object{Key: "v1/ns/e/u/trials/t/pods/p/c.stderr.gz", Size: 10 << 20, SHA256: "x"}
 	wantProblem(t, "more of a trial", of("e-0").PutPart(t.Context(), second, 0, part), v1alpha1.ReasonStoreFull)
-	for _, name := range []string{"e-1", "e-2", "e-3", "e-4", "e-5"} {
+	for _, name := range []string{"e-1", "e-2", "e-3"} {
 		if err := of(name).PutPart(t.Context(), big, 0, part); err != nil {
 			t.Fatal(err)
 		}
 	}
 	wantProblem(t, "more of a namespace", of("e-6").PutPart(t.Context(), big, 0, part), v1alpha1.ReasonStoreFull)
+}
+
+// With the store down and a namespace full of logs, the results of a trial found no room: it held its pools until the store answered, or lost a client and was repeated.
+func TestResultsFindRoomWhereLogsDoNot(t *testing.T) {
+	of, _ := newCluster(t)
+	part := large(store.PartLimit)
+	const folder = "v1/ns/e/u/trials/t/"
+	keep := func(trial, key string, size int64) error {
+		return of(trial).PutPart(t.Context(), store.Object{Key: folder + key, Size: size, SHA256: "x"}, 0, part)
+	}
+	for _, trial := range []string{"e-0", "e-1", "e-2", "e-3"} {
+		if err := keep(trial, "pods/p/c.stdout.gz", 48<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantProblem(t, "a log", keep("e-9", "pods/p/c.stdout.gz", 1<<20), v1alpha1.ReasonStoreFull)
+	for name, trial := range map[string]string{"a trial that has kept nothing": "e-9", "one that has kept as many logs as it may": "e-0"} {
+		for _, key := range []string{"trial.json", "pods/p/result.json.gz", "pods/q/result.json.gz"} {
+			if err := keep(trial, key, 32<<20); err != nil {
+				t.Errorf("%s: %s is refused: %v", name, key, err)
+			}
+		}
+	}
+	// What only looks like a result is none.
+	for _, key := range []string{"pods/p/trial.json.gz", "pods/p/not-result.json.gz", "pods/p/q/result.json.gz", "x/trial.json", "pods/p/../../trial.json"} {
+		wantProblem(t, key, keep("e-9", key, 1<<20), v1alpha1.ReasonStoreFull)
+	}
+	wantProblem(t, "a client's results that are none for their size", keep("e-9", "pods/r/result.json.gz", 33<<20), v1alpha1.ReasonStoreFull)
+	if store.IsResult(store.Object{Key: "v1/pods/trials/u/trials/t/pods/p/c.stdout.gz"}) || !store.IsResult(store.Object{Key: "v1/pods/trials/u/trials/t/pods/p/result.json.gz"}) {
+		t.Error("names of namespaces and experiments mislead")
+	}
+	// Nothing may fill etcd.
+	wantProblem(t, "more results than etcd holds", keep("e-9", "trial.json", 1<<30), v1alpha1.ReasonStoreFull)
+}
+
+// How much waits decides whether further trials are begun.
+func TestWhatWaitsIsCounted(t *testing.T) {
+	of, _ := newCluster(t)
+	for _, trial := range []string{"e-0", "e-1"} {
+		put(t, of(trial), "p/two parts", large(store.PartLimit+1))
+	}
+	if n, err := of("e-2").Waiting(t.Context()); n != 2*(store.PartLimit+1) || err != nil {
+		t.Errorf("%d bytes wait (%v), want those of both trials", n, err)
+	}
+}
+
+// What found no room is remembered with the trial, in a few words however much it is.
+func TestLeftOut(t *testing.T) {
+	of, c := newCluster(t)
+	s := of("e-0")
+	s.Trial.UID = ""
+	if err := c.Create(t.Context(), s.Trial); err != nil {
+		t.Fatal(err)
+	}
+	if got := store.LeftOut(s.Trial); len(got) != 0 {
+		t.Errorf("at first %q", got)
+	}
+	for _, pod := range []string{"p-1", "p-0", "p-1"} {
+		stale := &store.Cluster{Client: c, Reader: c, Trial: s.Trial} // as several agents that come at once see it
+		if err := stale.LeaveOut(t.Context(), store.Object{Key: "v1/ns/e/u/trials/e-0/pods/" + pod + "/c.stdout.gz"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trial := &v1alpha1.Trial{}
+	get := func() []string {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(s.Trial), trial); err != nil {
+			t.Fatal(err)
+		}
+		return store.LeftOut(trial)
+	}
+	if diff := cmp.Diff([]string{"p-0/c.stdout.gz", "p-1/c.stdout.gz"}, get()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for i := range 100 {
+		if err := s.LeaveOut(t.Context(), store.Object{Key: fmt.Sprintf("v1/ns/e/u/trials/e-0/pods/r-%d/c.stdout.gz", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size := 0
+	for _, text := range trial.Annotations {
+		size += len(text)
+	}
+	if got := get(); len(got) > 40 || got[len(got)-1] != store.AndMore || size > 4096 {
+		t.Errorf("%d names, the last %q, %d bytes of annotations", len(got), got[len(got)-1], size)
+	}
 }

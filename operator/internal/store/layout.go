@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
 )
 
 // The keys of a store, below its prefix. They are stable: docs/reference/storage.md promises them.
@@ -72,4 +73,21 @@ func CheckFileName(name string) error {
 		return fmt.Errorf("%q is not the name of a file that can be handed over", name)
 	}
 	return nil
+}
+
+// inTrial splits the key of a trial's object: what comes after the trial's folder, and for a pod's file after the folder of all pods.
+var inTrial = regexp.MustCompile(`^` + layoutVersion + `(?:/[^/]+){3}/trials/[^/]+/(` + podsFolder + `)?(.*)$`)
+
+var clientResult = regexp.MustCompile(`^[^/]+/` + regexp.QuoteMeta(protocol.ClientResultFile) + `$`)
+
+// IsResult reports whether an object is a result: the trial's own, or a client's with its raw histogram. Everything else, logs above all, can be done without.
+func IsResult(o Object) bool {
+	m := inTrial.FindStringSubmatch(o.Key)
+	switch {
+	case m == nil:
+		return false
+	case m[1] == "":
+		return m[2] == "trial.json"
+	}
+	return clientResult.MatchString(m[2]) && o.Size <= protocol.ClientResultLimit
 }

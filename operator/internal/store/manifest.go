@@ -34,6 +34,8 @@ type Manifest struct {
 	Objects []Object `json:"objects"`
 	// Missing are the pods of a trial of which nothing was handed over.
 	Missing []string `json:"missing,omitempty"`
+	// LeftOut are files of a trial's pods, as POD/FILE, that the store did not take and for which the cluster had no room; AndMore ends a list that is not complete.
+	LeftOut []string `json:"leftOut,omitempty"`
 }
 
 // WriteManifest puts a manifest into a folder.

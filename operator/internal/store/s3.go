@@ -33,8 +33,9 @@ const (
 	partSize = 8 << 20
 	// attempts at one request, moments apart; whoever stores tries again later.
 	attempts = 3
-	// shortest and slowest bound how long a request may take: shortest, and as long as its content takes at the slowest rate, in bytes per second.
-	shortest = 30 * time.Second
+	// patience is how long a server may keep us waiting for a sign of life: an answer, or that it takes a bit more of what it is sent. With slowest it also bounds how
+	// long a request may take: patience, and as long as its content takes at the slowest rate, in bytes per second.
+	patience = 30 * time.Second
 	slowest  = 512 << 10
 	// metaSHA256 is the key of an object's metadata with the SHA-256 of its content in hexadecimal.
 	metaSHA256 = "sha256"
@@ -45,6 +46,7 @@ type S3 struct {
 	config   Config
 	location string
 	ca       []byte
+	patience time.Duration
 	client   *s3.Client
 	presign  *s3.PresignClient
 	uploads  *transfermanager.Client
@@ -66,11 +68,11 @@ func NewS3With(config Config, credentials aws.CredentialsProvider, ca []byte) (*
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	s := &S3{config: config, ca: ca, location: "s3://" + config.Bucket}
+	s := &S3{config: config, ca: ca, patience: patience, location: "s3://" + config.Bucket}
 	if config.Endpoint != "" {
 		s.location = strings.TrimSuffix(config.Endpoint, "/") + "/" + config.Bucket
 	}
-	transport, err := newTransport(config.Name, ca)
+	transport, err := s.newTransport()
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +84,10 @@ func NewS3With(config Config, credentials aws.CredentialsProvider, ca []byte) (*
 		Region: config.Region, Credentials: credentials, UsePathStyle: config.PathStyle, HTTPClient: &http.Client{Transport: transport},
 		RequestChecksumCalculation: checksums, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 		Logger: logging.Nop{}, DisableLogOutputChecksumValidationSkipped: true,
-		Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = attempts, time.Second }),
+		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts, o.MaxBackoff = attempts, time.Second
+			o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(notInTime)}, o.Retryables...)
+		}),
 	}
 	if config.Endpoint != "" {
 		o.BaseEndpoint = aws.String(config.Endpoint)
@@ -101,21 +106,56 @@ func NewS3With(config Config, credentials aws.CredentialsProvider, ca []byte) (*
 	return s, nil
 }
 
-func newTransport(name string, ca []byte) (*http.Transport, error) {
+// notInTime: a server that kept us waiting for so long is not asked again at once. Whoever stores tries again later, and meanwhile others have their turn.
+func notInTime(err error) aws.Ternary {
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() {
+		return aws.FalseTernary
+	}
+	return aws.UnknownTernary
+}
+
+func (s *S3) newTransport() (*http.Transport, error) {
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	t := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: shortest, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4, ForceAttemptHTTP2: true,
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &impatient{Conn: conn, s: s}, nil
+		},
+		TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: s.patience, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4, ForceAttemptHTTP2: true,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
-	if len(ca) > 0 {
+	if len(s.ca) > 0 {
 		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(ca) {
-			return nil, fmt.Errorf("the CA of result store %s holds no certificate in PEM", name)
+		if !pool.AppendCertsFromPEM(s.ca) {
+			return nil, fmt.Errorf("the CA of result store %s holds no certificate in PEM", s.config.Name)
 		}
 		t.TLSClientConfig.RootCAs = pool
 	}
 	return t, nil
+}
+
+// impatient is a connection on which each step must come in time, however much there is to send or to read: a server that hangs in the middle of a large object would
+// be noticed only when the whole of it could have been sent at the slowest rate.
+type impatient struct {
+	net.Conn
+	s *S3
+}
+
+// Read implements io.Reader.
+func (c *impatient) Read(p []byte) (int, error) {
+	c.SetReadDeadline(time.Now().Add(c.s.patience)) //nolint:forbidigo // connections have the real clock
+	return c.Conn.Read(p)
+}
+
+// Write implements io.Writer. Whoever reads meanwhile waits for the answer to what is written: its time begins anew.
+func (c *impatient) Write(p []byte) (int, error) {
+	c.SetDeadline(time.Now().Add(c.s.patience)) //nolint:forbidigo // connections have the real clock
+	return c.Conn.Write(p)
 }
 
 // Location of a key, for people: s3://bucket/prefix/key.
@@ -131,14 +171,18 @@ func (s *S3) key(key string) string {
 	return s.config.Prefix + "/" + key
 }
 
-// limited bounds a request that carries size bytes.
-func limited(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, shortest+time.Duration(size)*time.Second/slowest)
+// limit of a request that carries size bytes.
+func (s *S3) limit(size int64) time.Duration {
+	return s.patience + time.Duration(size)*time.Second/slowest
+}
+
+func (s *S3) limited(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.limit(size))
 }
 
 // Check finds out whether the bucket is there and may be listed.
 func (s *S3) Check(ctx context.Context) error {
-	ctx, cancel := limited(ctx, 0)
+	ctx, cancel := s.limited(ctx, 0)
 	defer cancel()
 	_, err := s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &s.config.Bucket, Prefix: aws.String(s.key("")), MaxKeys: aws.Int32(1)})
 	return s.explain(err)
@@ -146,7 +190,7 @@ func (s *S3) Check(ctx context.Context) error {
 
 // Put implements Store.
 func (s *S3) Put(ctx context.Context, o Object, content io.ReadSeeker) error {
-	limit, cancel := limited(ctx, o.Size)
+	limit, cancel := s.limited(ctx, o.Size)
 	defer cancel()
 	key, meta := s.key(o.Key), map[string]string{metaSHA256: o.SHA256}
 	var err error
@@ -200,7 +244,7 @@ func (s *S3) Confirm(ctx context.Context, want Object) error {
 
 // stat returns what the store says of an object, and the checksum that it keeps itself, in hexadecimal, if it covers the whole content.
 func (s *S3) stat(ctx context.Context, key string) (o Object, sum string, err error) {
-	ctx, cancel := limited(ctx, 0)
+	ctx, cancel := s.limited(ctx, 0)
 	defer cancel()
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(key)), ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
@@ -223,24 +267,36 @@ func (s *S3) missing(key string, err error) error {
 
 // Get implements Store.
 func (s *S3) Get(ctx context.Context, key string) (Object, io.ReadCloser, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(s.limit(0), func() { cancel(context.DeadlineExceeded) })
+	end := func() { late.Stop(); cancel(context.Canceled) }
 	answer, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(key))})
 	if err != nil {
-		cancel()
-		return Object{}, nil, s.missing(key, err)
+		err = s.missing(key, overdue(ctx, err))
+		end()
+		return Object{}, nil, err
 	}
 	o := Object{Key: key, Size: aws.ToInt64(answer.ContentLength), SHA256: answer.Metadata[metaSHA256]}
 	if o.SHA256 == "" {
-		cancel()
+		end()
 		return Object{}, nil, errors.Join(corrupted(key, errors.New("it has no checksum in its metadata")), answer.Body.Close())
 	}
-	stop := time.AfterFunc(shortest+time.Duration(o.Size)*time.Second/slowest, cancel)
-	return o, newChecked(o, &bounded{ReadCloser: answer.Body, s: s, end: func() { stop.Stop(); cancel() }}), nil
+	late.Reset(s.limit(o.Size)) // if it is too late already, the content cannot be read
+	return o, newChecked(o, &bounded{ReadCloser: answer.Body, ctx: ctx, s: s, end: end}), nil
+}
+
+// overdue tells a request that was called off for the time that it took from one that nobody wants any more.
+func overdue(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return err
 }
 
 // bounded is a body that must be read in time; what goes wrong with it is explained.
 type bounded struct {
 	io.ReadCloser
+	ctx context.Context // of the request that this is the answer to
 	s   *S3
 	end func()
 }
@@ -249,7 +305,7 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF is returned as it is, by its contract
-		err = b.s.explain(err)
+		err = b.s.explain(overdue(b.ctx, err))
 	}
 	return n, err
 }
@@ -266,7 +322,7 @@ func (s *S3) List(ctx context.Context, prefix string) ([]Object, error) {
 	pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &s.config.Bucket, Prefix: aws.String(s.key(prefix))})
 	for pages.HasMorePages() {
 		page, err := func() (*s3.ListObjectsV2Output, error) {
-			ctx, cancel := limited(ctx, 0)
+			ctx, cancel := s.limited(ctx, 0)
 			defer cancel()
 			return pages.NextPage(ctx)
 		}()

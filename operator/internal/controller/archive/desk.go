@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +28,8 @@ type Desk struct {
 	// Reader reads past the cache.
 	Reader client.Reader
 	Stores *store.Registry
+
+	leavingOut sync.Mutex
 }
 
 var _ coordinator.Archive = (*Desk)(nil)
@@ -39,27 +42,42 @@ func (d *Desk) Ticket(ctx context.Context, pod coordinator.Pod, u protocol.Uploa
 	}
 	s, err := d.Stores.Get(trial.Spec.ResultsStore)
 	if err != nil {
-		return protocol.Ticket{}, err
+		return protocol.Ticket{}, noTicket(err)
 	}
 	p, err := s.PresignPut(ctx, o, ticketLasts)
 	if err != nil {
-		return protocol.Ticket{}, fmt.Errorf("presign %s: %w", o.Key, err)
+		return protocol.Ticket{}, noTicket(fmt.Errorf("presign %s: %w", o.Key, err))
 	}
 	return protocol.Ticket{Method: p.Method, URL: p.URL, Header: p.Header, CA: s.CA()}, nil
 }
 
-// Keep implements coordinator.Archive.
+// noTicket: what is wrong with the store, an agent can do nothing about by asking again.
+func noTicket(err error) error {
+	var problem *store.Problem
+	if errors.As(err, &problem) {
+		return fmt.Errorf("%w: %w", coordinator.ErrNoTicket, err)
+	}
+	return err
+}
+
+// Keep implements coordinator.Archive. A result that finds no room is tried again until there is some, as long as there is time; anything else is left out.
 func (d *Desk) Keep(ctx context.Context, pod coordinator.Pod, u protocol.Upload, part int, data []byte) error {
 	trial, o, err := d.object(ctx, pod, u)
 	if err != nil {
 		return err
 	}
-	err = (&store.Cluster{Client: d.Client, Reader: d.Reader, Trial: trial}).PutPart(ctx, o, part, data)
+	kept := &store.Cluster{Client: d.Client, Reader: d.Reader, Trial: trial}
+	err = kept.PutPart(ctx, o, part, data)
 	var problem *store.Problem
-	if errors.As(err, &problem) && problem.Reason == v1alpha1.ReasonStoreFull {
-		return fmt.Errorf("%w: %w", coordinator.ErrNoRoom, err)
+	if !errors.As(err, &problem) || problem.Reason != v1alpha1.ReasonStoreFull || store.IsResult(o) {
+		return err
 	}
-	return err
+	d.leavingOut.Lock() // the agents of a trial come all at once
+	defer d.leavingOut.Unlock()
+	if err := kept.LeaveOut(ctx, o); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", coordinator.ErrNoRoom, err)
 }
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)

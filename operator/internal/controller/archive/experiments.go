@@ -68,10 +68,10 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	}
 	next := *exp.Status.Archive
 	err = r.store(ctx, exp, stored, &next)
+	after := r.Gates.done(name, err)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, ctx.Err()
 	}
-	after := r.Gates.done(name, err)
 	next.Reason, next.Message = "", ""
 	if err != nil {
 		failures.WithLabelValues(name).Inc()

@@ -30,6 +30,7 @@ type Gates struct {
 type gate struct {
 	failures int
 	next     time.Time // before which nobody asks
+	asked    bool      // somebody is asking, which takes long with a store that hangs
 }
 
 // closed says how long to wait before the store may be asked; 0: now. Whoever is let through keeps the others out until it has told how it went.
@@ -40,11 +41,13 @@ func (g *Gates) closed(name string) time.Duration {
 	if s == nil || s.failures == 0 {
 		return 0
 	}
-	now := g.Clock.Now()
-	if left := s.next.Sub(now); left > 0 {
+	if left := s.next.Sub(g.Clock.Now()); left > 0 {
 		return left
 	}
-	s.next = now.Add(wait(s.failures))
+	if s.asked {
+		return wait(s.failures)
+	}
+	s.asked = true
 	return 0
 }
 
@@ -53,6 +56,9 @@ func (g *Gates) done(name string, err error) time.Duration {
 	var problem *store.Problem
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if s := g.stores[name]; s != nil {
+		s.asked = false
+	}
 	switch {
 	case err == nil:
 		delete(g.stores, name)

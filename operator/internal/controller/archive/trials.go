@@ -67,18 +67,35 @@ func (r *Trials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	location, err := r.store(ctx, trial)
+	after := r.Gates.done(name, err)
 	if ctx.Err() != nil {
 		return ctrl.Result{}, ctx.Err()
 	}
-	after := r.Gates.done(name, err)
 	if err != nil {
 		failures.WithLabelValues(name).Inc()
 		reason, message := store.Explain(err)
 		ctrl.LoggerFrom(ctx).V(1).Info("Storing a trial's results failed", "store", name, "reason", reason, "cause", err.Error())
-		err := r.tell(ctx, trial, metav1.ConditionFalse, reason, sentence(message)+" The results are kept in the cluster.")
+		err := r.tell(ctx, trial, metav1.ConditionFalse, reason, sentence(message)+" The results are kept in the cluster."+leftOut(trial))
 		return ctrl.Result{RequeueAfter: after}, retryConflict(err)
 	}
-	return ctrl.Result{}, retryConflict(r.tell(ctx, trial, metav1.ConditionTrue, v1alpha1.ReasonStored, fmt.Sprintf("The results are at %s.", location)))
+	reason := v1alpha1.ReasonStored
+	if len(store.LeftOut(trial)) > 0 {
+		reason = v1alpha1.ReasonPartlyStored
+	}
+	return ctrl.Result{}, retryConflict(r.tell(ctx, trial, metav1.ConditionTrue, reason, fmt.Sprintf("The results are at %s.%s", location, leftOut(trial))))
+}
+
+// leftOut is a sentence about what of the trial found no room; empty when all did.
+func leftOut(trial *v1alpha1.Trial) string {
+	const shown = 5
+	names := store.LeftOut(trial)
+	if len(names) == 0 {
+		return ""
+	}
+	if len(names) > shown {
+		names = append(names[:shown:shown], store.AndMore)
+	}
+	return fmt.Sprintf(" Left out, since the store did not take them and there was no room for them in the cluster either: %s.", strings.Join(names, ", "))
 }
 
 // retryConflict: the cache is a moment behind.
@@ -108,7 +125,7 @@ func (r *Trials) tell(ctx context.Context, trial *v1alpha1.Trial, status metav1.
 	if err := r.Client.Status().Patch(ctx, trial, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write the trial's status: %w", err)
 	}
-	if status == metav1.ConditionFalse && reason != v1alpha1.ReasonStoring {
+	if status == metav1.ConditionFalse && reason != v1alpha1.ReasonStoring || reason == v1alpha1.ReasonPartlyStored {
 		r.Recorder.Eventf(trial, nil, corev1.EventTypeWarning, reason, v1alpha1.TrialResultsStored, "%s", message)
 	}
 	return nil
@@ -145,7 +162,7 @@ func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location str
 		return "", err
 	}
 	m := store.Manifest{Kind: "Trial", Namespace: trial.Namespace, Name: trial.Name, UID: string(trial.UID), Experiment: trial.Spec.Experiment,
-		Completed: completed(trial), Objects: objects, Missing: missing(folder, pods, objects)}
+		Completed: completed(trial), Objects: objects, Missing: missing(folder, pods, objects), LeftOut: store.LeftOut(trial)}
 	if err := store.WriteManifest(ctx, s, folder, m); err != nil {
 		return "", err
 	}

@@ -74,9 +74,12 @@ type lookout struct {
 	looked  bool
 }
 
-// room of a trial: first under the quotas of its namespace, then on the nodes.
+// room of a trial: first for its results, then under the quotas of its namespace, then on the nodes.
 func (l *lookout) room(ctx context.Context, e queue.Entry) (queue.Room, error) {
 	trial := l.trials[e.Trial]
+	if room, err := l.r.roomForResults(ctx, trial); err != nil || room.State != queue.Start {
+		return room, err
+	}
 	pods, err := l.r.podsToBe(ctx, trial)
 	if err != nil || pods == nil {
 		return queue.Room{State: queue.Start}, err

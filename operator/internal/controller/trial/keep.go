@@ -9,7 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
@@ -21,6 +23,20 @@ const clientLimit = 256 << 20
 // kept is what of the trial waits in the cluster for its store.
 func (r *Reconciler) kept(s *scope) *store.Cluster {
 	return &store.Cluster{Client: r.Client, Reader: r.Reader, Trial: s.trial}
+}
+
+// roomForResults has a trial wait while its store takes nothing and so much of its namespace is kept for it that the cluster has little room left: a trial that is not
+// begun loses nothing, one whose results find no room would hold its pools until the store answers.
+func (r *Reconciler) roomForResults(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, error) {
+	if trial.Spec.ResultsStore == "" {
+		return queue.Room{State: queue.Start}, nil
+	}
+	n, err := (&store.Cluster{Client: r.Client, Reader: r.Reader, Trial: trial}).Waiting(ctx)
+	if err != nil || n < store.PauseLimit {
+		return queue.Room{State: queue.Start}, err
+	}
+	return queue.Room{State: queue.NoRoom, Missing: fmt.Sprintf(
+		"Waiting for the result store %s: more than %d MiB of this namespace are kept in the cluster until it takes them.", trial.Spec.ResultsStore, store.PauseLimit>>20)}, nil
 }
 
 // packedResults of a client: in a ConfigMap of their own, or, where they are too large for one, in parts.

@@ -3,6 +3,7 @@ package trial
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -162,5 +163,67 @@ func TestWholeResultsAreKept(t *testing.T) {
 	}
 	if got, err := results.DecodeTrial(raw); err != nil || got.Logs["r/c"] != whole.Logs["r/c"] {
 		t.Errorf("kept are %d bytes without the logs (%v)", len(raw), err)
+	}
+}
+
+// fillWithLogs keeps as many logs of other trials in the namespace as may be kept, and says it of more: only the first part of each is there.
+func (p *play) fillWithLogs() {
+	p.t.Helper()
+	for i := range 4 {
+		p.keepFirstPart(fmt.Sprintf("other-%d", i), "pods/r/c.stdout.gz", 48<<20)
+	}
+}
+
+func (p *play) keepFirstPart(trial, file string, size int64) {
+	p.t.Helper()
+	other := p.trial()
+	folder, err := store.TrialFolder(other)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	other.Name = trial
+	kept := &store.Cluster{Client: p.env.Client, Reader: p.env.Client, Trial: other}
+	if err := kept.PutPart(p.t.Context(), store.Object{Key: folder.Key(file), Size: size, SHA256: "x"}, 0, make([]byte, store.PartLimit)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// With the store down and the namespace full of logs, a trial whose results did not fit their ConfigMap was never over: it held its pools until the store answered.
+func TestResultsFindRoomBesideLogs(t *testing.T) {
+	p := newPlayWithStore(t)
+	p.fillWithLogs()
+	p.released()
+	s, err := p.r.observe(t.Context(), p.trial())
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", configMapLimit/4)}}
+	if err := p.r.storeTrial(t.Context(), s, &whole); err != nil {
+		t.Errorf("the trial's results are not stored: %v", err)
+	}
+	p.measured(100, 0)
+	p.handedOver(true)
+	p.settle(true)
+	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
+}
+
+// So much waits for the store that no further trial is begun; it is when the store has taken some.
+func TestNoTrialIsBegunWhileTooMuchWaits(t *testing.T) {
+	p := newPlayWithStore(t)
+	p.keepFirstPart("other", "trial.json", 600<<20)
+	p.settle(false)
+	c := p.condition(v1alpha1.TrialAdmitted)
+	if c.Status != metav1.ConditionFalse || c.Reason != "NoRoom" || !strings.Contains(c.Message, "result store archive") {
+		t.Fatalf("condition %+v", c)
+	}
+	other := p.trial()
+	other.Name = "other"
+	if err := (&store.Cluster{Client: p.env.Client, Reader: p.env.Client, Trial: other}).Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.clock.Step(queuePoll)
+	p.settle(false)
+	if c := p.condition(v1alpha1.TrialAdmitted); c.Status != metav1.ConditionTrue {
+		t.Errorf("condition %+v", c)
 	}
 }

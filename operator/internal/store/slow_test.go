@@ -1,0 +1,127 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/tests3"
+)
+
+const (
+	// hurry is the patience of the stores here, and notForever is by when they must have lost it: much later than they should, on whatever machine, and much sooner than by
+	// the size of what is sent, at the slowest rate, or by the default.
+	hurry      = 500 * time.Millisecond
+	notForever = 20 * time.Second
+)
+
+// inTime fails the test unless what is done ends in time, and with the reason that the store does not answer.
+func inTime(t *testing.T, name string, do func() error) {
+	t.Helper()
+	began := time.Now()
+	wantProblem(t, name, do(), v1alpha1.ReasonStoreUnreachable)
+	if took := time.Since(began); took > notForever {
+		t.Errorf("%s: it took %v to see that nobody answers", name, took)
+	}
+}
+
+func hurried(t *testing.T, c store.Config) *store.S3 {
+	t.Helper()
+	s, err := store.NewS3With(c, tests3.Keys(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Hurry(hurry)
+	return s
+}
+
+// A server that takes connections and never answers keeps nobody: an object of 100 MB waited for as long as it takes at the slowest rate, minutes, and an object whose
+// content stopped coming was the manager's own failure, "context canceled".
+func TestServerThatHangs(t *testing.T) {
+	server := tests3.Start(t, tests3.Options{})
+	s := hurried(t, server.Config())
+	small, big := []byte("v"), large(100<<20)
+	before := put(t, s, "before", small)
+	server.Freeze(t)
+	for name, do := range map[string]func() error{
+		"check":        func() error { return s.Check(t.Context()) },
+		"list":         func() error { _, err := s.List(t.Context(), ""); return err },
+		"get":          func() error { _, _, err := s.Get(t.Context(), "before"); return err },
+		"confirm":      func() error { return s.Confirm(t.Context(), before) },
+		"put":          func() error { return s.Put(t.Context(), store.Describe("k", small), bytes.NewReader(small)) },
+		"put in parts": func() error { return s.Put(t.Context(), store.Describe("big", big), bytes.NewReader(big)) },
+	} {
+		t.Run(name, func(t *testing.T) { inTime(t, name, do) })
+	}
+	server.Thaw(t)
+	if _, _, err := read(t.Context(), s, "before"); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+	put(t, s, "k", small)
+}
+
+// It answers, and hangs in the middle of what it is sent.
+func TestServerThatHangsInTheMiddle(t *testing.T) {
+	server := tests3.Start(t, tests3.Options{})
+	s := hurried(t, server.Config())
+	content := large(64 << 20)
+	reader := &stopping{Reader: bytes.NewReader(content), at: 20 << 20, stop: func() { server.Freeze(t) }}
+	inTime(t, "put", func() error { return s.Put(t.Context(), store.Describe("k", content), reader) })
+	server.Thaw(t)
+	if _, _, err := s.Get(t.Context(), "k"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("half an object is there: %v", err)
+	}
+}
+
+// It hangs in the middle of what it sends, or sends one byte after the other, for ever.
+func TestContentThatStopsComing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		size  int
+		every time.Duration // 0: nothing comes after the first half
+	}{
+		"it hangs":                 {64 << 20, 0},
+		"it comes in single bytes": {1 << 10, 50 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			over := make(chan struct{})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", strconv.Itoa(tc.size))
+				w.Header().Set("X-Amz-Meta-Sha256", "0")
+				send := func(p []byte) {
+					_, _ = w.Write(p) // the client may have gone
+					_ = http.NewResponseController(w).Flush()
+				}
+				send(make([]byte, tc.size/2))
+				for tc.every > 0 {
+					select {
+					case <-over:
+						return
+					case <-time.After(tc.every):
+						send([]byte("x"))
+					}
+				}
+				<-over
+			}))
+			t.Cleanup(server.Close)
+			t.Cleanup(func() { close(over) })
+			s := hurried(t, store.Config{Name: "slow", Endpoint: server.URL, Bucket: "bucket", PathStyle: true})
+			inTime(t, name, func() error {
+				_, content, err := s.Get(t.Context(), "k")
+				if err != nil {
+					t.Errorf("it is not even opened: %v", err)
+					return err
+				}
+				defer content.Close()
+				_, err = io.Copy(io.Discard, content)
+				return err
+			})
+		})
+	}
+}

@@ -363,6 +363,17 @@ func (p *pod) read(name string) string {
 	return string(content)
 }
 
+// reads waits until a file that a process or its launcher writes is right, and returns what is in it.
+func (p *pod) reads(name string, right func(content string) bool) string {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		content, err := os.ReadFile(filepath.Join(p.dir, name))
+		if err == nil && right(string(content)) || time.Now().After(deadline) {
+			return string(content)
+		}
+	}
+}
+
 // play starts a program and ends it with the test.
 func (p *pod) play(role string, env ...string) *exec.Cmd {
 	p.t.Helper()

@@ -58,7 +58,8 @@ func TestAReplicaLivesFromItsFilesToItsEnd(t *testing.T) {
 	})
 	c.direct(func(d *protocol.Directive) { d.Start = true })
 	ready := c.await("is ready", func(r protocol.Report) bool { return r.Ready })
-	if got, want := p.read("out/replica.stdout"), "starting as me in /\na b c\n"; got != want {
+	want := "starting as me in /\na b c\n"
+	if got := p.reads("out/replica.stdout", func(content string) bool { return content == want }); got != want {
 		t.Errorf("the replica printed %q, want %q", got, want)
 	}
 	if ready.Containers[1].State != protocol.StateRunning || ready.Containers[1].Starts != 1 {
@@ -294,7 +295,7 @@ func TestAClientThatEndsBeforeTheStartIsOverWithoutResults(t *testing.T) {
 		d.Client = &protocol.Client{WaitReady: true, Format: "TransactionLines", Source: "Stdout", Clients: 1}
 		d.Start = true
 	})
-	report := c.await("is over", func(r protocol.Report) bool { return r.Over })
+	report := c.await("is over, and has the last words", func(r protocol.Report) bool { return r.Over && r.Containers[0].Tail != "" })
 	if state := report.Containers[0]; report.Sent || report.AtBarrier || state.Expected || state.ExitCode != 1 || state.Tail != "no such host\n" {
 		t.Errorf("the report is %+v; want an unexpected exit with 1 and its output", report)
 	}
@@ -374,7 +375,7 @@ func TestAReplicaThatDiesByItselfIsReported(t *testing.T) {
 		d.Start = true
 	})
 	report := c.await("has the exit", func(r protocol.Report) bool {
-		return len(r.Containers) == 1 && r.Containers[0].State == protocol.StateExited
+		return len(r.Containers) == 1 && r.Containers[0].State == protocol.StateExited && r.Containers[0].Tail != ""
 	})
 	if state := report.Containers[0]; state.Expected || state.ExitCode != 2 || state.Tail != "panic: out of luck\n" || report.Ready {
 		t.Errorf("the container is %+v, ready %v; want an unexpected exit with 2 and the last words", state, report.Ready)

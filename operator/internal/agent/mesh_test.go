@@ -298,25 +298,33 @@ func proveAndWatch(t *testing.T, backend netem.Backend) {
 		acting = m[2]
 	}
 	begun, ended := acting.ofAction(actions[0].ID), acting.ofAction(actions[1].ID)
+	var latest time.Duration
+	lost := 0
 	for _, record := range []protocol.ActionRecord{begun, ended} {
-		if late := record.Confirmed - record.Planned; record.Error != "" || late < 0 || late > time.Second || record.Started > record.Confirmed {
+		late := record.Confirmed - record.Planned
+		if record.Error != "" || late < 0 || record.Started > record.Confirmed {
 			t.Errorf("the record is %+v", record)
 		}
+		latest = max(latest, late)
 		t.Logf("%s: begun %v after its instant, confirmed %v after it", record.ID, record.Started-record.Planned, record.Confirmed-record.Planned)
 	}
 	for _, p := range m {
 		report := p.c.await("has watched the window", func(r protocol.Report) bool { return r.Network.Watched }).Network
 		for _, link := range report.Links {
 			t.Logf("%s to %s: %d canaries, %d lost, %v %v %v", p.name, link.Peer, link.CanarySent, link.CanaryLost, link.CanaryMin, link.CanaryMedian, link.CanaryMax)
-			if least := asked[p.name+">"+link.Peer] + asked[link.Peer+">"+p.name]; link.CanarySent == 0 || link.CanaryLost != 0 || link.CanaryMin < least {
-				t.Errorf("%s to %s: the canary saw %+v, want some, none lost and none quicker than %v", p.name, link.Peer, link, least)
+			if least := asked[p.name+">"+link.Peer] + asked[link.Peer+">"+p.name]; link.CanarySent == 0 || link.CanaryMin < least {
+				t.Errorf("%s to %s: the canary saw %+v, want some, and none quicker than %v", p.name, link.Peer, link, least)
 			}
+			lost += link.CanaryLost
 		}
 		if report.Lost != "" || report.Dropped != 0 {
 			t.Errorf("%s: lost %q, dropped %d (%s)", p.name, report.Lost, report.Dropped, report.DroppedWhy)
 		}
 	}
 	m.finish(t)
+	if latest > time.Second || lost > 0 {
+		clockWrong(t, "an action was confirmed %v after its instant, and %d canaries were lost or a second late", latest, lost)
+	}
 }
 
 func TestAWrongLinkIsNamed(t *testing.T) {
@@ -393,16 +401,21 @@ func killAfterProof(t *testing.T, backend netem.Backend) {
 		t.Errorf("the links of the agent that was killed are lost: %s; the kernel has kept them", again.Network.Lost)
 	}
 	m.run(300*time.Millisecond, 2500*time.Millisecond)
+	missing := 0
 	for _, p := range m {
 		link := p.c.await("has seen canaries", func(r protocol.Report) bool { return r.Network != nil && r.Network.Links[0].CanarySent > 0 }).Network.Links[0]
-		if link.CanaryLost != 0 || link.CanaryMin < 30*time.Millisecond {
-			t.Errorf("%s: the canary saw %+v, want none lost and none quicker than 30 ms: the links are shaped again", p.name, link)
+		if link.CanaryMin < 30*time.Millisecond {
+			t.Errorf("%s: the canary saw %+v, want none quicker than 30 ms: the links are shaped again", p.name, link)
 		}
+		missing += link.CanaryLost
 	}
 	if other := m[1].c.await("reports", func(protocol.Report) bool { return true }).Network; other.Lost != "" {
 		t.Errorf("the other pod has lost its links, too: %s", other.Lost)
 	}
 	m.finish(t)
+	if missing > 0 {
+		clockWrong(t, "%d canaries were lost or a second late", missing)
+	}
 }
 
 // unshapeByHand removes what shapes the pod's links, as somebody might who enters the pod.
@@ -451,19 +464,25 @@ func TestAnAgentThatMayNotShapeMeasuresOnly(t *testing.T) {
 		}
 	}
 	m.prove(t, "", delays(map[string]time.Duration{"r-0>r-1": 50 * time.Millisecond}))
+	var slowest time.Duration
 	for _, p := range m {
 		report := p.c.await("has measured", func(r protocol.Report) bool { return r.Network.Proven })
-		if link := report.Network.Links[0]; link.RTT <= 0 || link.RTT > 40*time.Millisecond || link.BaselineRTT <= 0 {
+		link := report.Network.Links[0]
+		if link.RTT <= 0 || link.BaselineRTT <= 0 {
 			t.Errorf("%s: measured %+v, want a path that nobody delays", p.name, link)
 		}
+		slowest = max(slowest, link.RTT)
 	}
 	m.run(200*time.Millisecond, 1500*time.Millisecond)
+	lost := 0
 	for _, p := range m {
-		p.c.await("has seen canaries", func(r protocol.Report) bool {
-			return r.Network.Links[0].CanarySent > 0 && r.Network.Links[0].CanaryLost == 0
-		})
+		report := p.c.await("has seen canaries", func(r protocol.Report) bool { return r.Network.Links[0].CanarySent > 0 })
+		lost += report.Network.Links[0].CanaryLost
 	}
 	m.finish(t)
+	if slowest > 40*time.Millisecond || lost > 0 {
+		clockWrong(t, "a path that nobody delays takes %v; %d canaries were lost or a second late", slowest, lost)
+	}
 }
 
 func TestPodsThatAreReallyFarApartAreNotRefusedWhereNothingIsAsked(t *testing.T) {

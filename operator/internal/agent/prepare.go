@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/protocol"
 )
+
+// lastWords is how long what a step printed that failed is waited for: the launcher of a busy node tells of the exit before it has read everything, and a process that the
+// step left behind may hold its output open for ever.
+const lastWords = 2 * time.Second
 
 // doPrepare waits for the prepare step and sends what it made.
 func (a *Agent) doPrepare(ctx context.Context) {
@@ -76,6 +81,11 @@ func (a *Agent) awaitStep(ctx context.Context, name string, step protocol.Prepar
 			return state, fmt.Errorf("end the prepare step, which took longer than %v: %w", step.Timeout, err)
 		}
 		return state, fmt.Errorf("the prepare step took longer than %v; it printed: %s", step.Timeout, state.Tail)
+	}
+	if err == nil && state.ExitCode != 0 {
+		said, cancel := context.WithTimeout(ctx, lastWords)
+		defer cancel()
+		_ = a.await(said, func() bool { return exited() && state.OutputComplete }) // or what has come has to do
 	}
 	return state, err
 }

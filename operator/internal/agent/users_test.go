@@ -84,7 +84,8 @@ func TestAClientOfAnotherUserIsServedByAnAgentWithoutPrivileges(t *testing.T) {
 		d.Start = true
 	})
 	c.await("is at the barrier", func(r protocol.Report) bool { return r.AtBarrier })
-	if got, want := p.read("out/system.stdout"), "secret\na=1\nb=2\n"; got != want {
+	want := "secret\na=1\nb=2\n"
+	if got := p.reads("out/system.stdout", func(content string) bool { return content == want }); got != want {
 		t.Errorf("the client printed %q, want %q", got, want)
 	}
 	runSoon(c, 300*time.Millisecond)
@@ -108,7 +109,7 @@ func TestAPrepareStepOfAnotherUserIsPackedForAnAgentWithoutPrivileges(t *testing
 	if !report.Sent || report.Failure != "" {
 		t.Errorf("sent is %v, failure %q", report.Sent, report.Failure)
 	}
-	if got := p.read("out/system.stdout"); !strings.HasPrefix(got, "600 65532") {
+	if got := p.reads("out/system.stdout", func(content string) bool { return strings.HasSuffix(content, "\n") }); !strings.HasPrefix(got, "600 65532") {
 		t.Errorf("the key's mode and owner were %q; the test wants one that only its user can read", got)
 	}
 }
@@ -149,7 +150,8 @@ func killsWithoutSilence(t *testing.T) error {
 	if left, err := os.ReadDir(p.dir + "/memory"); err != nil || len(left) > 0 {
 		t.Errorf("the volume in memory holds %v (%v)", left, err)
 	}
-	if got, want := p.read("out/system.stdout"), "secret\nsecret\n"; got != want {
+	want := "secret\nsecret\n"
+	if got := p.reads("out/system.stdout", func(content string) bool { return content == want }); got != want {
 		t.Errorf("the process printed %q, want %q: once before the kill and once after the revival", got, want)
 	}
 	c.direct(func(d *protocol.Directive) { d.Finish = true })

@@ -69,8 +69,8 @@ func trialsTable(e results.Experiment) table {
 		t.columns = append(t.columns, column{name: a.Name, numeric: !slices.ContainsFunc(a.Values, notANumber)})
 	}
 	t.columns = append(t.columns, []column{
-		{"repetition", true}, {"attempt", true}, {"outcome", false}, {"throughput tx/s", true}, {"mean latency ms", true}, {"p99 ms", true}, {"aborts %", true},
-		{"steady", false}, {"throttled %", true}, {"steal %", true},
+		{"repetition", true}, {"attempt", true}, {"outcome", false}, {"steady", false}, {"throughput tx/s", true}, {"mean latency ms", true}, {"p99 ms", true}, {"aborts %", true},
+		{"throttled %", true}, {"steal %", true},
 	}...)
 	for _, l := range e.Trials {
 		row := []string{l.Name}
@@ -86,7 +86,7 @@ func trialsTable(e results.Experiment) table {
 		if l.Committed+l.Aborted > 0 { // of imported results neither may be known
 			aborts = fixed(100*stats.Of(l, stats.AbortRate), 2)
 		}
-		t.rows = append(t.rows, append(row, tick3(l.Throughput), tick3(l.MeanMillis), tick3(l.P99Millis), aborts, steadyCell(l.Window), shareCell(l.ThrottledShare), shareCell(l.StealShare)))
+		t.rows = append(t.rows, append(row, steadyCell(l.Window), tick3(l.Throughput), tick3(l.MeanMillis), tick3(l.P99Millis), aborts, shareCell(l.ThrottledShare), shareCell(l.StealShare)))
 	}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 
 	"assay.dev/assay/operator/internal/results"
 )
@@ -107,6 +108,7 @@ type htmlTable struct {
 
 type htmlCell struct {
 	Text    string
+	Beside  string // in brackets after a number; below it on a page, where columns of both would be too wide
 	Numeric bool
 	Name    bool // is not broken at its hyphens
 }
@@ -119,7 +121,10 @@ func htmlTableOf(t table) htmlTable {
 	for _, row := range t.rows {
 		cells := make([]htmlCell, len(row))
 		for i, text := range row {
-			cells[i] = htmlCell{text, t.columns[i].numeric, t.columns[i].name == "trial"}
+			cells[i] = htmlCell{Text: text, Numeric: t.columns[i].numeric, Name: t.columns[i].name == "trial"}
+			if number, beside, found := strings.Cut(text, " ("); found && cells[i].Numeric && strings.Contains(beside, " to ") {
+				cells[i].Text, cells[i].Beside = number, "("+beside
+			}
 		}
 		h.Rows = append(h.Rows, cells)
 	}
@@ -213,6 +218,6 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{end}}</div>
 {{end}}{{define "table"}}<div class="scroll"><table>
 <tr>{{range .Columns}}<th scope="col"{{if .Numeric}} class="number"{{end}}>{{.Text}}</th>{{end}}</tr>
-{{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{else if .Name}} class="name"{{end}}>{{.Text}}</td>{{end}}</tr>
+{{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{else if .Name}} class="name"{{end}}>{{.Text}}{{with .Beside}} <span class="beside">{{.}}</span>{{end}}</td>{{end}}</tr>
 {{end}}</table></div>
 {{end}}`))

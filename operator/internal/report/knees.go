@@ -71,7 +71,8 @@ func kneeTable(e results.Experiment) table {
 	// A single point, as where the source has one pair of numbers that can be read, has no peak either.
 	curves := slices.DeleteFunc(against(e, axis, variantsOf(e, axis)), func(c curve) bool { return len(c.points) < 2 })
 	papers := slices.ContainsFunc(curves, func(c curve) bool { return c.paper })
-	t := table{columns: []column{{"curve", false}, {"points", true}, {"knee", false}, {"at " + axis, true}, {"its bound ms", true}, {"peak", false}, {"at " + axis, true}}}
+	t := table{columns: []column{{"curve", false}, {"points", true}, {"knee tx/s", true}, {"ms", true}, {"at " + axis, true}, {"bound ms", true},
+		{"peak tx/s", true}, {"ms", true}, {"at " + axis, true}}}
 	if papers {
 		t.columns = append(t.columns, column{"knee / paper", true}, column{"peak / paper", true})
 	}
@@ -92,25 +93,25 @@ func kneeTable(e results.Experiment) table {
 	return t
 }
 
-// kneeCells are the knee, where it is, its bound, the peak, and where that is.
+// kneeCells are the knee's throughput and latency, where it is, its bound, and the same of the peak.
 func kneeCells(c curve) []string {
-	cells := []string{"-", "-", "-", "-", "-"}
+	knee, bound, peak := []string{"-", "-", "-"}, "-", []string{"-", "-", "-"}
 	points := latencyCurve(c)
 	if k, err := stats.FindKnee(points); err == nil {
-		cells[0], cells[1], cells[2] = c.points[k.Index].asPoint(), c.points[k.Index].at, tick3(k.Bound)
+		knee, bound = c.points[k.Index].cells(), tick3(k.Bound)
 		if slices.Contains(k.Cautions, stats.Unsaturated) {
-			cells[0] += ", or beyond the end"
+			knee[0] = "≥ " + knee[0]
 		}
 	}
 	if i, err := stats.Peak(points); err == nil {
-		cells[3], cells[4] = c.points[i].asPoint(), c.points[i].at
+		peak = c.points[i].cells()
 	}
-	return cells
+	return slices.Concat(knee, []string{bound}, peak)
 }
 
-// asPoint writes a point of latency over throughput, each with the decimals that its interval supports.
-func (p plotPoint) asPoint() string {
-	return fmt.Sprintf("%s tx/s at %s ms", fixed(p.x, stats.Decimals(p.x, (p.xHigh-p.xLow)/2)), rounded(p))
+// cells of a point of latency over throughput: each with the decimals that its interval supports, and where it is.
+func (p plotPoint) cells() []string {
+	return []string{fixed(p.x, stats.Decimals(p.x, (p.xHigh-p.xLow)/2)), rounded(p), p.at}
 }
 
 // toPaper is the throughput of the knee and of the peak of a measured curve by those of the paper's curve of the same variant.
@@ -187,7 +188,7 @@ func kneeNotes(e results.Experiment) []string {
 
 // kneeLegend says how to read the table of knees.
 const kneeLegend = "Knee: of the points whose mean latency is at most twice the least of the curve (the bound), the one with the greatest throughput: Jain's usable capacity (1991, section 3.3) with the bound at " +
-	"Kleinrock's operating point (ICC'79). It is a point that was measured and needs three; \"or beyond the end\" where the curve ends before it leaves the bound. Peak: the greatest mean throughput. " +
+	"Kleinrock's operating point (ICC'79). It is a point that was measured, of three or more; ≥ where the curve ends before it leaves the bound, so that the knee lies there or beyond. Peak: the greatest mean throughput. " +
 	"The paper's curves by the same rule, at all points that it reports."
 
 // sustainedLegend is what the table says of an open loop besides.

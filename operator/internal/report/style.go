@@ -25,7 +25,7 @@ h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.2em 0.7em; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
 td:first-child:not(.number) { min-width: 8em; }
-.number { text-align: right; white-space: nowrap; } .name { white-space: nowrap; }
+.number { text-align: right; white-space: nowrap; } .name { white-space: nowrap; } .beside { display: block; font-size: 0.87em; color: var(--soft); }
 code { font-size: 0.9em; overflow-wrap: anywhere; } pre { font-size: 0.85em; overflow-x: auto; border: 1px solid var(--rule); padding: 0.7em; }
 .verdict { font-weight: 600; min-width: 0; white-space: nowrap; }
 .Reproduced { color: var(--good); } .NotReproduced { color: var(--bad); } .Inconclusive { color: var(--open); } .NotEvaluated { color: var(--soft); }

@@ -16,12 +16,18 @@ import (
 // freeAddresses are addresses on loopback where nobody listened a moment ago, no two the same.
 func freeAddresses(t *testing.T, n int) (all []string) {
 	t.Helper()
+	var listeners []net.Listener
+	defer func() { // all at the end, so that no port is given twice
+		for _, ln := range listeners {
+			ln.Close()
+		}
+	}()
 	for range n {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer ln.Close() // all at the end, so that no port is given twice
+		listeners = append(listeners, ln)
 		all = append(all, ln.Addr().String())
 	}
 	return all

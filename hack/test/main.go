@@ -59,12 +59,13 @@ type group struct {
 // selection is some tests of a package.
 type selection struct{ pkg, run string }
 
+// The timeouts end what hangs. A busy machine takes many times as long as an idle one, and the first group compiles everything.
 var groups = []group{
-	{name: "unit", timeout: 5 * time.Minute, modules: []string{"hack/images", "hack/node-image"}},
-	{name: "chart", timeout: 2 * time.Minute, prepare: func() ([]string, error) { return command("hack/cluster/tools.sh", "helm") }},
-	{name: "infra", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: providers},
-	{name: "integration", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: servers},
-	{name: "netem", timeout: 10 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem",
+	{name: "unit", timeout: 15 * time.Minute, modules: []string{"hack/images", "hack/node-image"}},
+	{name: "chart", timeout: 10 * time.Minute, prepare: func() ([]string, error) { return command("hack/cluster/tools.sh", "helm") }},
+	{name: "infra", timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: providers},
+	{name: "integration", timeout: 20 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: servers},
+	{name: "netem", timeout: 20 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem",
 		vmTests: []selection{
 			{module + "operator/internal/agent", "^TestPodsProveTheirLinksWatchThemAndLeaveNoTrace$/^(EDT|Netem)$"},
 			{module + "operator/internal/agent", "^TestAnAgentThatIsKilledAfterTheProof$/^(EDT|Netem)$"},

@@ -1,7 +1,7 @@
 // Command vm runs a static program in a virtual machine with a stock Debian kernel, for tests that need more of a kernel than the machine at hand has,
 // or need time to be exact.
 //
-//	vm -kernel DIRECTORY [-timeout 10m] [-env NAME=VALUE]... PROGRAM [ARGUMENT]...
+//	vm -kernel DIRECTORY [-timeout 30m] [-env NAME=VALUE]... PROGRAM [ARGUMENT]...
 //
 // It is made for `go test -exec`: output and exit status are the program's, and a directory testdata beside it is there for the program too. See test.sh.
 //
@@ -41,7 +41,7 @@ func main() {
 	}
 	runtime.LockOSThread() // the death of the thread that started qemu is what ends qemu, see boot
 	kernel := flag.String("kernel", "", "directory of vmlinuz and modules/, see kernel.sh")
-	timeout := flag.Duration("timeout", 10*time.Minute, "of the whole run, on the host's clock")
+	timeout := flag.Duration("timeout", 30*time.Minute, "of the whole run, on the host's clock")
 	var environment []string
 	flag.Func("env", "add to the program's environment: NAME=VALUE; repeatable", func(s string) error {
 		environment = append(environment, s)

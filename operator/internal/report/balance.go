@@ -111,8 +111,8 @@ func balanceTable(e results.Experiment) table {
 	for _, a := range e.Axes {
 		t.columns = append(t.columns, column{name: a.Name, numeric: !slices.ContainsFunc(a.Values, notANumber)})
 	}
-	t.columns = append(t.columns, column{"part", false}, column{"pods", true}, column{"trials", true}, column{"cores CoV", true}, column{"busiest / mean", true},
-		column{"CoV by bin", true}, column{"out of range %", true}, column{"sent CoV", true}, column{"most sent / mean", true})
+	t.columns = append(t.columns, column{"part", false}, column{"pods", true}, column{"trials", true}, column{"cores CoV", true}, column{"max / mean", true},
+		column{"CoV by bin", true}, column{"out of range %", true}, column{"sent CoV", true}, column{"max / mean", true})
 	for _, l := range e.Resources {
 		b := l.Balance
 		if b == nil {
@@ -134,7 +134,7 @@ func balanceTable(e results.Experiment) table {
 
 // balanceLegend says how to read the table of balance.
 const balanceLegend = "How evenly the pods of a part work, in the measurement window, means over the valid trials. CoV: standard deviation over the pods by their mean, of processors' time and of bytes sent; " +
-	"0 is perfect balance. Busiest: the pod with most of it, by the mean. CoV by bin: the mean of the CoV in each bin of the series (1 s, in long windows more), which sees work that moves from pod to pod. " +
+	"0 is perfect balance. Max / mean: the pod with most of it, by the mean. CoV by bin: the mean of the CoV in each bin of the series (1 s, in long windows more), which sees work that moves from pod to pod. " +
 	"Out of range: the share of these bins, of all pods, with less than half or more than one and a half times the mean of the pods in the bin."
 
 // balanceExact are the numbers of the table, not rounded.

@@ -327,7 +327,7 @@ type impatient struct{ net.Conn }
 
 // Write implements io.Writer.
 func (c impatient) Write(p []byte) (int, error) {
-	c.SetWriteDeadline(time.Now().Add(putLimit)) //nolint:forbidigo // connections have the real clock
+	c.SetWriteDeadline(time.Now().Add(putLimit))
 	return c.Conn.Write(p)
 }
 

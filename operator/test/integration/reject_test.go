@@ -51,7 +51,7 @@ var wrongExperiments = map[string]wrong{
 	"degrade that changes nothing": {[]edit{{"spec.faults.-", "{name: x, at: 1s, degrade: {to: {replicas: [0]}}}"}}, "spec.faults[2].degrade", "", "changes nothing"},
 	"jitter without a delay":       {[]edit{{"spec.faults.-", "{name: x, at: 1s, everyPoint: true, degrade: {to: {replicas: [0]}, jitter: 5ms}}"}}, "spec.faults[2].degrade.jitter", `"5ms"`, "a delay of 0s only"},
 	"degrade to a higher rate":     {[]edit{{"spec.faults.-", "{name: x, at: 1s, everyPoint: true, degrade: {to: {replicas: [0]}, rate: 2Gbit}}"}}, "spec.faults[2].degrade.rate", `"2Gbit"`, "changes nothing"},
-	"flap within the tolerance":    {[]edit{{"spec.faults.-", "{name: x, at: 1s, for: 5s, partition: {isolate: {replicas: [0]}, flap: {period: 1s, cut: 30ms}}}"}}, "spec.faults[2].partition.flap.cut", `"30ms"`, "less than 40ms"},
+	"flap within the tolerance":    {[]edit{{"spec.faults.-", "{name: x, at: 1s, for: 5s, partition: {isolate: {replicas: [0]}, flap: {period: 1s, cut: 30ms}}}"}}, "spec.faults[2].partition.flap.cut", `"30ms"`, "less than 100ms"},
 	"unknown fault in a point":     {[]edit{{"spec.sweep.0.points.1.faults", "[crsh]"}}, "spec.sweep[0].points[1].faults[0]", `"crsh"`, `did you mean "crash"?`},
 	"unbounded sweep": {[]edit{{"spec.sweep.-", "{axis: clients, values: [" + numbers(64) + "]}"}, {"spec.sweep.-", "{axis: batchSize, values: [" + numbers(64) + "]}"}},
 		"spec.sweep", "variant (3) x clients (64) x batchSize (64)", "more than 1024 points"},

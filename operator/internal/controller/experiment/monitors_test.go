@@ -48,7 +48,7 @@ func TestPodMonitorGoesWithTheLastTrial(t *testing.T) {
 	}
 	theirs := &monitoringv1.PodMonitor{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "theirs"}}
 	for _, pm := range []*monitoringv1.PodMonitor{ours, theirs} {
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) { // until the kind is served
+		for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) { // until the kind is served
 			err := s.c.Create(t.Context(), pm)
 			if err == nil {
 				break

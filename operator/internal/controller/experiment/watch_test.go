@@ -39,7 +39,7 @@ func TestWatches(t *testing.T) {
 				return string(c.Status) + " " + c.Reason
 			}
 			return "absent"
-		}, 30*time.Second, 50*time.Millisecond).Should(gomega.Equal(want))
+		}, 2*time.Minute, 50*time.Millisecond).Should(gomega.Equal(want))
 	}
 	s.create(two().Obj())
 	reaches(accepted, "False SystemNotFound")
@@ -53,7 +53,7 @@ func TestWatches(t *testing.T) {
 				}
 			}
 			return active
-		}, 30*time.Second, 50*time.Millisecond).Should(gomega.Equal(1))
+		}, 2*time.Minute, 50*time.Millisecond).Should(gomega.Equal(1))
 		s.finish(v1alpha1.ReasonSucceeded)
 	}
 	reaches(complete, "True AllTrialsValid")

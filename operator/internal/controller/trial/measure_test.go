@@ -183,7 +183,7 @@ func TestPodMonitorIsTheExperiments(t *testing.T) {
 	if err := p.env.Client.Create(t.Context(), kind); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		has, err := installation.HasPodMonitors()
 		if err != nil {
 			t.Fatal(err)

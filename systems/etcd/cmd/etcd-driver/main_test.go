@@ -51,7 +51,7 @@ func code(t *testing.T, args ...string) (int, string) {
 // leader waits until one of these members leads, and returns which.
 func leader(t *testing.T, addresses []string) int {
 	t.Helper()
-	for range 200 {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
 		for i, address := range addresses {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			leads, _ := role.Leads(ctx, address) // one that is frozen does not answer

@@ -92,7 +92,7 @@ func TestDo(t *testing.T) {
 // While nobody answers, all members are asked again and again, with pauses, until the operation's own time is up.
 func TestDoUntilTheEnd(t *testing.T) {
 	var counters client.Counters
-	c, err := client.New(client.Options{Members: start(t, []fakekv.Answer{nil, nil}), Attempt: time.Second, Counters: &counters})
+	c, err := client.New(client.Options{Members: start(t, []fakekv.Answer{nil, nil}), Attempt: time.Minute, Counters: &counters})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func limited(t testing.TB, d time.Duration) context.Context {
 
 func TestOneMember(t *testing.T) {
 	m := open(t, testetcd.Start(t, 1).Addresses[0])
-	ctx := limited(t, 20*time.Second)
+	ctx := limited(t, 2*time.Minute)
 
 	if found, err := m.Get(ctx, []byte("a"), false); found || err != nil {
 		t.Errorf("a key that nobody wrote: found %v, %v", found, err)
@@ -61,7 +61,7 @@ func TestOneMember(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	m := open(t, testetcd.Start(t, 1).Addresses[0])
-	ctx := limited(t, 20*time.Second)
+	ctx := limited(t, 2*time.Minute)
 	if err := m.Put(ctx, member.Pair{Value: []byte("without a key")}); !member.Final(err) {
 		t.Errorf("a put without a key: %v; want a final refusal", err)
 	}

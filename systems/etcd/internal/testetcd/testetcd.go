@@ -21,7 +21,7 @@ const (
 )
 
 // patience is how long a cluster may take to be healthy.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // Cluster runs until its test ends.
 type Cluster struct {

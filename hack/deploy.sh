@@ -55,13 +55,13 @@ install)
 	read -ra flags <<<"$(force) ${HELM_FLAGS:-}"
 	helm upgrade --install assay charts/assay --namespace "$namespace" --create-namespace \
 		--set-string images.manager.tag="$(image_tag manager)" --set-string images.agent.tag="$(image_tag agent)" \
-		--wait --timeout 3m "${without_bpf[@]}" "${flags[@]}" >&2
+		--wait --timeout 5m "${without_bpf[@]}" "${flags[@]}" >&2
 	;;
 remove)
 	if kubectl get crd experiments.assay.dev >/dev/null 2>&1; then
 		kubectl delete experiments.assay.dev --all --all-namespaces --timeout 5m >&2
 	fi
-	helm uninstall assay --namespace "$namespace" --ignore-not-found --wait --timeout 3m >&2
+	helm uninstall assay --namespace "$namespace" --ignore-not-found --wait --timeout 5m >&2
 	kubectl delete --ignore-not-found -f config/crd/bases >&2
 	;;
 *) die "usage: deploy.sh install|remove" ;;

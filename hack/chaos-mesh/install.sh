@@ -34,13 +34,13 @@ up() {
 	if ! installed "$content"; then
 		# Server-side: the schemas are larger than an annotation may be. Helm would not change CRDs that are there.
 		kubectl apply --server-side --force-conflicts -f "$crds" >/dev/null
-		kubectl wait --for=condition=Established --timeout=1m -f "$crds" >/dev/null
+		kubectl wait --for=condition=Established --timeout=5m -f "$crds" >/dev/null
 		sed "s|PAUSE_IMAGE|registry.k8s.io/pause:$PAUSE_TAG|" "$hack/chaos-mesh/values.yaml" |
 			helm upgrade --install chaos-mesh "$(chart)" --namespace "$namespace" --create-namespace --skip-crds --values - \
-				--set-string "images.tag=$tag,customLabels.assay\.dev/content=$content" --wait --timeout 3m >&2
+				--set-string "images.tag=$tag,customLabels.assay\.dev/content=$content" --wait --timeout 5m >&2
 	fi
-	kubectl rollout status -n "$namespace" deployment/chaos-controller-manager --timeout=2m >&2
-	kubectl rollout status -n "$namespace" daemonset/chaos-daemon --timeout=2m >&2
+	kubectl rollout status -n "$namespace" deployment/chaos-controller-manager --timeout=5m >&2
+	kubectl rollout status -n "$namespace" daemonset/chaos-daemon --timeout=5m >&2
 	webhook
 }
 
@@ -71,9 +71,9 @@ down() {
 				kubectl patch "$crd" -n "$space" "$name" --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1 || true
 			done
 	done
-	helm uninstall chaos-mesh --namespace "$namespace" --ignore-not-found --wait --timeout 2m >&2
-	kubectl delete namespace "$namespace" --ignore-not-found --timeout=2m >&2
-	[[ -z $crds ]] || xargs kubectl delete --ignore-not-found --timeout=1m <<<"$crds" >&2
+	helm uninstall chaos-mesh --namespace "$namespace" --ignore-not-found --wait --timeout 5m >&2
+	kubectl delete namespace "$namespace" --ignore-not-found --timeout=5m >&2
+	[[ -z $crds ]] || xargs kubectl delete --ignore-not-found --timeout=5m <<<"$crds" >&2
 }
 
 case ${1:-} in

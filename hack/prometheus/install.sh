@@ -21,11 +21,11 @@ up)
 	crds=$("$hack/prometheus/build.sh" prometheus-crds)
 	# On the server: the kinds are longer than an annotation may be, in which the client would keep them.
 	kubectl apply --server-side -f "$crds" >&2
-	kubectl wait --for=condition=Established --timeout=1m -f "$crds" >&2
+	kubectl wait --for=condition=Established --timeout=5m -f "$crds" >&2
 	kubectl apply -f "$manifests/operator.yaml" >&2
-	kubectl rollout status -n monitoring deployment/prometheus-operator --timeout=2m >&2
+	kubectl rollout status -n monitoring deployment/prometheus-operator --timeout=5m >&2
 	kubectl apply -f "$manifests/prometheus.yaml" >&2
-	kubectl wait -n monitoring --for=condition=Available --timeout=3m prometheus/small >&2
+	kubectl wait -n monitoring --for=condition=Available --timeout=5m prometheus/small >&2
 	cat <<-'END'
 		prometheus:
 		  url: http://prometheus-operated.monitoring.svc:9090
@@ -41,13 +41,13 @@ up)
 down)
 	# The operator deletes what it made for the Prometheus while it is there.
 	if kubectl get crd prometheuses.monitoring.coreos.com >/dev/null 2>&1; then
-		kubectl delete -n monitoring --ignore-not-found --timeout=1m prometheus/small >&2
-		kubectl wait -n monitoring --for=delete --timeout=1m statefulset/prometheus-small >&2
+		kubectl delete -n monitoring --ignore-not-found --timeout=5m prometheus/small >&2
+		kubectl wait -n monitoring --for=delete --timeout=5m statefulset/prometheus-small >&2
 	fi
-	kubectl delete --ignore-not-found --timeout=2m -f "$manifests/operator.yaml" >&2
-	kubectl delete --ignore-not-found --timeout=1m clusterrole/small-prometheus clusterrolebinding/small-prometheus >&2
+	kubectl delete --ignore-not-found --timeout=5m -f "$manifests/operator.yaml" >&2
+	kubectl delete --ignore-not-found --timeout=5m clusterrole/small-prometheus clusterrolebinding/small-prometheus >&2
 	for kind in prometheuses podmonitors servicemonitors prometheusrules probes; do
-		kubectl delete --ignore-not-found --timeout=1m "crd/$kind.monitoring.coreos.com" >&2
+		kubectl delete --ignore-not-found --timeout=5m "crd/$kind.monitoring.coreos.com" >&2
 	done
 	;;
 *) die "usage: install.sh up|down" ;;

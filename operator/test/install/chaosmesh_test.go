@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
@@ -30,8 +29,10 @@ const (
 	chaosExperiments = "install-chaos"
 	// chaosVictim is the replica that faults are for.
 	chaosVictim = 5
-	// chaosTrial bounds a trial of some 20 s, with what is before and after it, on a machine that is busy.
-	chaosTrial = 3 * time.Minute
+	// chaosAttempts is how often what a test wants to see may pass before it could be looked at, or be spoilt by a machine that stands still.
+	chaosAttempts = 3
+	// chaosUndone is how long it may take to undo a fault, once there is a manager that can.
+	chaosUndone = 25 * time.Second
 )
 
 // chaosKinds of Chaos Mesh that the faults here may leave something of. A PodNetworkChaos is made by Chaos Mesh itself, for each pod that a NetworkChaos is about.
@@ -39,30 +40,6 @@ var chaosKinds = []string{"PodChaos", "NetworkChaos", "PodNetworkChaos"}
 
 func chaosKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "chaos-mesh.org", Version: "v1alpha1", Kind: kind}
-}
-
-// Chaos Mesh's controller and daemons really run. Without them, or without the owner's leave, an experiment that needs them is refused when it is applied; with
-// both, each of its faults is done, confirmed, seen in the pods themselves, undone, and nothing of it stays.
-func TestChaosMesh(t *testing.T) {
-	o := newOwner(t)
-	t.Cleanup(func() { o.restore(t) })
-	o.makeNamespace(t, chaosExperiments)
-	script := filepath.Join(root, "hack", "chaos-mesh", "install.sh")
-	o.run(t, script, "down")
-	o.create(t, filepath.Join(root, "experiments", "systems", "basil.yaml"), chaosExperiments)
-	o.refusedByAll(t, "kill", "chaosMesh.enabled")
-	o.upgrade(t, chart, "--set=chaosMesh.enabled=true")
-	o.takenOver(t)
-	o.refusedByAll(t, "kill", "install Chaos Mesh")
-	o.run(t, script, "up")
-	t.Cleanup(func() { o.run(t, script, "down") })
-
-	t.Run("WrongSpec", func(t *testing.T) { o.refusedByAll(t, "wrong", "parse rate field error") })
-	t.Run("Faults", o.testChaosFaults)
-	t.Run("ManagerKilled", o.testManagerKilledInPartition)
-	t.Run("Delay", o.testDelay)
-	t.Run("ReplacedReplicas", o.testReplacedReplicas)
-	t.Run("Everything", o.testEverything) // the last: it leaves the release without Chaos Mesh
 }
 
 // chaosFaults are those of the experiments here, by name.
@@ -98,6 +75,7 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 	exp.Namespace, exp.Name = chaosExperiments, exp.Name+"-"+name
 	spec := &exp.Spec
 	spec.Profile, spec.Claims, spec.Reported, spec.Faults = "smoke", nil, nil, nil
+	spec.Results = &v1alpha1.Results{Store: v1alpha1.NoStore} // one thing at a time
 	smoke := &spec.Profiles[0]
 	smoke.Claims, smoke.Repetitions, smoke.Schedule.Measure = nil, &v1alpha1.Repetitions{Min: 1}, measure
 	variant := &spec.Sweep[1]
@@ -113,7 +91,7 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 // refusedByAll waits until an experiment with the fault is refused with these words. Right after an upgrade it may still be a manager of before that answers.
 func (o *owner) refusedByAll(t *testing.T, fault, words string) {
 	t.Helper()
-	eventually(t, time.Minute, "an experiment is refused that needs "+words, func(ctx context.Context) (bool, error) {
+	eventually(t, patience, "an experiment is refused that needs "+words, func(ctx context.Context) (bool, error) {
 		err := o.Create(ctx, failureFP(t, fault, "10s", fault), client.DryRunAll)
 		if err == nil {
 			return false, errors.New("it was taken")
@@ -122,32 +100,62 @@ func (o *owner) refusedByAll(t *testing.T, fault, words string) {
 	})
 }
 
-// create makes the object of a file in a namespace.
-func (o *owner) create(t *testing.T, file, ns string) {
-	t.Helper()
-	u := &unstructured.Unstructured{}
-	read(t, file, &u.Object)
-	u.SetNamespace(ns)
-	if err := o.Create(t.Context(), u); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // offer applies the experiment, for as long as the test lasts. What is taken by the API server may for a moment still be unknown to a manager.
 func (o *owner) offer(t *testing.T, exp *v1alpha1.Experiment) {
 	t.Helper()
-	t.Cleanup(func() { o.removed(t, exp) })
-	eventually(t, time.Minute, "the experiment is taken", func(ctx context.Context) (bool, error) {
+	t.Cleanup(func() { o.deleted(t, exp, client.PropagationPolicy(metav1.DeletePropagationForeground)) })
+	eventually(t, patience, "the experiment is taken", func(ctx context.Context) (bool, error) {
 		err := o.Create(ctx, exp)
 		return err == nil, err
 	})
 }
 
+// tooLate are the words of a fault that was not confirmed since the machine took too long.
+var tooLate = regexp.MustCompile(`later is too late|could not be made in time|after the planned instant|when it was to end`)
+
+// excused reports whether a trial may be repeated for the machine's sake: for what environment lists, and for a fault that the machine was too busy to do in time.
+func excused(r results.Trial) bool {
+	return r.Outcome == v1alpha1.ReasonInvalid &&
+		(slices.Contains(environment, r.Reason) || r.Reason == v1alpha1.ReasonFaultLate || r.Reason == v1alpha1.ReasonFaultNotConfirmed && tooLate.MatchString(r.Message))
+}
+
+// succeeded reports whether a trial did. It fails the test unless it did, or may be repeated for the machine's sake.
+func succeeded(t *testing.T, r results.Trial) bool {
+	t.Helper()
+	t.Logf("%s %v: %s %s %s; %+v", r.Name, r.Coordinates, r.Outcome, r.Reason, r.Message, r.Faults)
+	if r.Outcome != v1alpha1.ReasonSucceeded && !excused(r) {
+		t.Errorf("%s: %s: %s", r.Name, r.Reason, r.Message)
+	}
+	return r.Outcome == v1alpha1.ReasonSucceeded
+}
+
+// testChaosFaults looks at a partition and at a bandwidth in the pods themselves, and at what the results say of them.
 func (o *owner) testChaosFaults(t *testing.T) {
-	exp := failureFP(t, "faults", "10s", "partition", "bandwidth")
-	o.offer(t, exp)
-	looked := map[string]bool{}
-	eventually(t, 3*chaosTrial, "a partition and a bandwidth were in force and were looked at", func(ctx context.Context) (bool, error) {
+	looked, valid := map[string]bool{}, map[string]bool{}
+	missing := []string{"partition", "bandwidth"}
+	for attempt := 1; len(missing) > 0; attempt++ {
+		if attempt > chaosAttempts {
+			t.Fatalf("after %d experiments only %v were seen in force, and only %v had a valid trial", chaosAttempts, looked, valid)
+		}
+		exp := failureFP(t, fmt.Sprintf("faults-%d", attempt), "10s", missing...)
+		o.offer(t, exp)
+		o.lookAtFaults(t, exp, missing, looked)
+		for _, r := range o.ended(t, exp) {
+			if succeeded(t, r) {
+				fault := r.Coordinates["variant"]
+				valid[fault] = true
+				checkChaosRecords(t, r, fault)
+			}
+		}
+		missing = slices.DeleteFunc(missing, func(fault string) bool { return looked[fault] && valid[fault] })
+	}
+	o.noTrace(t)
+}
+
+// lookAtFaults looks at those faults of an experiment that have not been looked at, until all have been or it is over.
+func (o *owner) lookAtFaults(t *testing.T, exp *v1alpha1.Experiment, faults []string, looked map[string]bool) {
+	t.Helper()
+	eventually(t, 3*patience, "the faults were in force and were looked at", func(ctx context.Context) (bool, error) {
 		for _, u := range o.chaosObjects(ctx, t, "NetworkChaos") {
 			action, _, _ := unstructured.NestedString(u.Object, "spec", "action")
 			if looked[action] || !injected(&u) {
@@ -163,28 +171,14 @@ func (o *owner) testChaosFaults(t *testing.T) {
 				t.Error(wrong)
 			}
 		}
-		if err := o.Get(ctx, client.ObjectKeyFromObject(exp), exp); err == nil && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) {
-			for _, trial := range o.trials(t, exp) {
-				t.Logf("%s: %+v", trial.Name, trial.Status.Conditions)
-			}
-			t.Fatalf("the experiment is complete, and only %v were seen in force", looked)
-		}
-		return len(looked) == 2, fmt.Errorf("%v", looked)
+		all := !slices.ContainsFunc(faults, func(fault string) bool { return !looked[fault] })
+		return all || o.isComplete(ctx, exp), fmt.Errorf("%v", looked)
 	})
-	done := map[string]bool{}
-	for _, r := range o.ended(t, exp, 3*chaosTrial) {
-		t.Logf("%s %v: %s %s %s, %d committed; %+v", r.Name, r.Coordinates, r.Outcome, r.Reason, r.Message, r.Summary.Committed, r.Faults)
-		if r.Outcome != v1alpha1.ReasonSucceeded && !slices.Contains(environment, r.Reason) {
-			t.Errorf("%s: %s: %s", r.Name, r.Reason, r.Message)
-		}
-		fault := r.Coordinates["variant"]
-		done[fault] = true
-		checkChaosRecords(t, r, fault)
-	}
-	if len(done) != 2 {
-		t.Errorf("results have trials of %v, want one of each fault", done)
-	}
-	o.noTrace(t)
+}
+
+// isComplete reports whether an experiment is known to be.
+func (o *owner) isComplete(ctx context.Context, exp *v1alpha1.Experiment) bool {
+	return o.Get(ctx, client.ObjectKeyFromObject(exp), exp) == nil && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete)
 }
 
 // checkChaosRecords checks that a trial's results have its fault, confirmed, and its end, if it has one, confirmed too.
@@ -213,49 +207,102 @@ func checkChaosRecords(t *testing.T, r results.Trial, fault string) {
 // The manager that leads is killed by SIGKILL while a partition is in force. The next one ends it at its planned end, or as soon as it leads, and knows from the records of
 // the one before what it ends.
 func (o *owner) testManagerKilledInPartition(t *testing.T) {
-	exp := failureFP(t, "takeover", "14s", "partition")
-	exp.Spec.Retries = new(int32)
-	o.offer(t, exp)
-	var object unstructured.Unstructured
-	eventually(t, chaosTrial, "a partition is in force", func(ctx context.Context) (bool, error) {
+	for attempt := 1; ; attempt++ {
+		exp := failureFP(t, fmt.Sprintf("takeover-%d", attempt), "14s", "partition")
+		exp.Spec.Retries = new(int32)
+		o.offer(t, exp)
+		leader, inForce := o.killLeaderInPartition(t, exp)
+		trials := o.ended(t, exp)
+		if len(trials) != 1 {
+			t.Fatalf("%d trials, want 1", len(trials))
+		}
+		succeeded(t, trials[0]) // or FaultLate: a partition that was longer than planned is not what the experiment asked for
+		if inForce {
+			o.checkTakeover(t, trials[0], leader)
+			break
+		}
+		if attempt == chaosAttempts {
+			t.Fatal("partitions were over, or never made, before a manager could be killed")
+		}
+	}
+	o.noTrace(t)
+}
+
+// killLeaderInPartition kills the manager that leads while the experiment's partition is in force, and waits until that is undone. It reports whether it came in time for that.
+func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (leader string, inForce bool) {
+	t.Helper()
+	leader, node, pid := o.leadingProcess(t)
+	var object *unstructured.Unstructured
+	eventually(t, 2*patience, "a partition is in force", func(ctx context.Context) (bool, error) {
 		for _, u := range o.chaosObjects(ctx, t, "NetworkChaos") {
-			if injected(&u) {
-				object = u
+			if injected(&u) && o.confirmed(ctx, &u) {
+				object = &u
 				return true, nil
 			}
 		}
-		return false, errors.New("no object is injected")
+		return o.isComplete(ctx, exp), errors.New("no object is injected, and known to be by the manager")
 	})
-	leader := o.leader(t)
-	name, _, _ := strings.Cut(leader, "_")
-	pod := &corev1.Pod{}
-	if err := o.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
-		t.Fatal(err)
+	if object == nil {
+		return leader, false
 	}
-	pid, err := o.processOf(pod)
+	if now := o.leader(t); now != leader { // for reasons of its own, since it was looked at
+		leader, node, pid = o.leadingProcess(t)
+	}
+	t.Logf("killing %s while %s is in force", leader, object.GetName())
+	o.run(t, "docker", "exec", node, "kill", "-KILL", pid)
+	began := time.Now()
+	undone := func(ctx context.Context, u *unstructured.Unstructured) (bool, error) {
+		err := o.Get(ctx, client.ObjectKeyFromObject(u), u)
+		return apierrors.IsNotFound(err), err
+	}
+	now := object.DeepCopy()
+	_, err := undone(t.Context(), now)
+	inForce = err == nil && injected(now)
+	eventually(t, patience, "the partition is undone", func(ctx context.Context) (bool, error) { return undone(ctx, object.DeepCopy()) })
+	gone := time.Now()
+	lease, err := o.clientset.CoordinationV1().Leases(namespace).Get(t.Context(), "manager.assay.dev", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("killing %s while %s is in force", name, object.GetName())
-	o.run(t, "docker", "exec", pod.Spec.NodeName, "kill", "-KILL", pid)
-	began := time.Now()
-	// Six seconds of partition, or as long as it takes until another manager may lead: it waits for 15 s in vain for the one that gave no notice.
-	eventually(t, 40*time.Second, "the partition is undone", func(ctx context.Context) (bool, error) {
-		u := object.DeepCopy()
-		err := o.Get(ctx, client.ObjectKeyFromObject(u), u)
-		return apierrors.IsNotFound(err), err
+	// Six seconds of partition, or as long as it takes until another manager leads: it waits for 15 s in vain for the one that gave no notice.
+	since := began
+	if took := lease.Spec.AcquireTime; took != nil && took.After(began) {
+		since = took.Time
+	}
+	t.Logf("%s is gone %.1f s after the kill, %.1f s after a manager could undo it", object.GetName(), gone.Sub(began).Seconds(), gone.Sub(since).Seconds())
+	if inForce && gone.Sub(since) > chaosUndone {
+		t.Errorf("it took %.1f s to undo it, want at most %v", gone.Sub(since).Seconds(), chaosUndone)
+	}
+	return leader, inForce
+}
+
+// confirmed reports whether a manager has written down that it saw the fault in force, for whoever follows it.
+func (o *owner) confirmed(ctx context.Context, u *unstructured.Unstructured) bool {
+	list := &corev1.ConfigMapList{}
+	err := o.List(ctx, list, client.InNamespace(u.GetNamespace()), client.MatchingLabels{v1alpha1.LabelTrial: u.GetLabels()[v1alpha1.LabelTrial]})
+	return err == nil && slices.ContainsFunc(list.Items, func(cm corev1.ConfigMap) bool { return strings.Contains(cm.Data["chaos.json"], `"confirmed"`) })
+}
+
+// leadingProcess is the manager that leads, with its node and the number of its process there.
+func (o *owner) leadingProcess(t *testing.T) (leader, node, pid string) {
+	t.Helper()
+	eventually(t, patience, "the process of the manager that leads is known", func(ctx context.Context) (bool, error) {
+		leader = o.leader(t)
+		name, _, _ := strings.Cut(leader, "_")
+		pod := &corev1.Pod{}
+		err := o.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod)
+		if err == nil {
+			pid, err = o.processOf(pod)
+		}
+		node = pod.Spec.NodeName
+		return err == nil, err
 	})
-	t.Logf("%s is gone %.1f s after the kill", object.GetName(), time.Since(began).Seconds())
-	trials := o.ended(t, exp, chaosTrial)
-	if len(trials) != 1 {
-		t.Fatalf("%d trials, want 1", len(trials))
-	}
-	r := trials[0]
-	t.Logf("%s: %s %s %s; %+v", r.Name, r.Outcome, r.Reason, r.Message, r.Faults)
-	// A partition that was longer than planned is not what the experiment asked for, and the trial says so.
-	if r.Outcome != v1alpha1.ReasonSucceeded && r.Reason != v1alpha1.ReasonFaultLate && !slices.Contains(environment, r.Reason) {
-		t.Errorf("%s: %s: %s", r.Name, r.Reason, r.Message)
-	}
+	return leader, node, pid
+}
+
+// checkTakeover checks what a trial says of a partition during which the manager was killed.
+func (o *owner) checkTakeover(t *testing.T, r results.Trial, killed string) {
+	t.Helper()
 	if len(r.Faults) != 2 {
 		t.Errorf("%s: records %+v, want an Inject and a Recover", r.Name, r.Faults)
 	}
@@ -264,56 +311,65 @@ func (o *owner) testManagerKilledInPartition(t *testing.T) {
 			t.Errorf("%s: %s is not confirmed: %+v", r.Name, f.ID, f)
 		}
 	}
-	if now := o.leader(t); now == leader {
-		t.Errorf("%s still leads; the test killed nobody", leader)
+	if now := o.leader(t); now == killed {
+		t.Errorf("%s still leads; the test killed nobody", killed)
 	}
-	o.noTrace(t)
 }
 
 // A delay needs netem in the kernel of the nodes. Where that is missing the trial fails and says so; it does not wait for what cannot be, and what Chaos Mesh
 // would not let go of is let go of.
 func (o *owner) testDelay(t *testing.T) {
-	exp := failureFP(t, "delay", "8s", "delay")
-	exp.Spec.Retries = new(int32)
-	o.offer(t, exp)
-	trials := o.ended(t, exp, chaosTrial)
-	if len(trials) != 1 {
-		t.Fatalf("%d trials, want 1", len(trials))
-	}
-	r := trials[0]
-	t.Logf("%s: %s %s %s; %+v", r.Name, r.Outcome, r.Reason, r.Message, r.Faults)
-	_, err := o.try("docker", "exec", o.worker(t), "unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
-	if err == nil {
-		if r.Outcome != v1alpha1.ReasonSucceeded {
-			t.Errorf("%s: %s: %s, though this kernel has netem", r.Name, r.Reason, r.Message)
+	lacking := o.lacksNetem(t)
+	for attempt := 1; ; attempt++ {
+		exp := failureFP(t, fmt.Sprintf("delay-%d", attempt), "8s", "delay")
+		exp.Spec.Retries = new(int32)
+		o.offer(t, exp)
+		trials := o.ended(t, exp)
+		if len(trials) != 1 {
+			t.Fatalf("%d trials, want 1", len(trials))
 		}
-		return
-	}
-	if r.Outcome == v1alpha1.ReasonSucceeded || !strings.Contains(r.Message, "netem") {
-		t.Errorf("%s: %s: %q; want a failure that names netem, which this kernel has not (%v)", r.Name, r.Reason, r.Message, err)
+		r := trials[0]
+		t.Logf("%s: %s %s %s; %+v", r.Name, r.Outcome, r.Reason, r.Message, r.Faults)
+		asWanted := r.Outcome == v1alpha1.ReasonSucceeded
+		if lacking != nil {
+			asWanted = !asWanted && strings.Contains(r.Message, "netem")
+		}
+		if !asWanted && (!excused(r) || attempt == chaosAttempts) {
+			t.Errorf("%s: %s: %q; want success where the kernel has netem, and a failure that names it where not (%v)", r.Name, r.Reason, r.Message, lacking)
+		}
+		if asWanted || t.Failed() {
+			break
+		}
 	}
 	o.noTrace(t)
 }
 
+// lacksNetem is why the kernel of the nodes has no netem; nil if it has.
+func (o *owner) lacksNetem(t *testing.T) error {
+	t.Helper()
+	node := o.worker(t)
+	var lacking error
+	for range 3 { // docker may fail, too
+		if _, lacking = o.try("docker", "exec", node, "unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"); lacking == nil {
+			break
+		}
+	}
+	return lacking
+}
+
 // All that others provide, in one experiment: its results in S3, a number of Prometheus in its report, and faults that Chaos Mesh carries out.
-func (o *owner) testEverything(t *testing.T) {
-	prom := o.withPrometheus(t)
-	s3 := o.withS3(t)
-	t.Cleanup(func() { o.restore(t) })
-	o.upgrade(t, chart, "--set=chaosMesh.enabled=true", "--values="+prom.values, "--values="+s3.values)
-	o.takenOver(t)
+func (o *owner) testEverything(t *testing.T, prom *prometheus, s3 s3Server) {
 	exp := failureFP(t, "everything", "10s", "kill", "partition")
-	text, err := os.ReadFile(filepath.Join("testdata", "prometheus.yaml"))
-	if err == nil {
-		err = yaml.UnmarshalStrict(text, &exp.Spec.Measurements)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	exp.Spec.Results = nil // in the default store
+	read(t, filepath.Join("testdata", "prometheus.yaml"), &exp.Spec.Measurements)
 	o.offer(t, exp)
+	eventually(t, 2*patience, "a trial is released", func(ctx context.Context) (bool, error) {
+		prom.hurry(ctx, o)
+		return o.released(t, exp) || o.isComplete(ctx, exp), nil
+	})
 	done := map[string]bool{}
 	folder := store.ExperimentFolder(exp.Namespace, exp.Name, string(exp.UID))
-	for _, kept := range o.ended(t, exp, 4*chaosTrial) {
+	for _, kept := range o.ended(t, exp) {
 		_, stored, err := store.ReadAll(t.Context(), s3.S3, folder.Trial(kept.Name).Key("trial.json"), 16<<20)
 		if err != nil {
 			t.Fatal(err)
@@ -322,11 +378,7 @@ func (o *owner) testEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s %v: %s %s %s", r.Name, r.Coordinates, r.Outcome, r.Reason, r.Message)
-		if r.Outcome != v1alpha1.ReasonSucceeded {
-			if !slices.Contains(environment, r.Reason) {
-				t.Errorf("%s: %s: %s", r.Name, r.Reason, r.Message)
-			}
+		if !succeeded(t, r) {
 			continue
 		}
 		done[r.Coordinates["variant"]] = true
@@ -349,16 +401,16 @@ func (o *owner) testEverything(t *testing.T) {
 			t.Errorf("the report does not mention %q", want)
 		}
 	}
-	if strings.Contains(report, "NotMeasured") {
+	if lacksNumber(report) {
 		t.Error("the report lacks a number")
 	}
 	o.noTrace(t)
 }
 
 // ended waits until the experiment is complete and its results are stored, and returns those of its trials.
-func (o *owner) ended(t *testing.T, exp *v1alpha1.Experiment, within time.Duration) []results.Trial {
+func (o *owner) ended(t *testing.T, exp *v1alpha1.Experiment) []results.Trial {
 	t.Helper()
-	eventually(t, within, exp.Name+" is complete", func(ctx context.Context) (bool, error) {
+	eventually(t, 3*patience, exp.Name+" is complete", func(ctx context.Context) (bool, error) {
 		err := o.Get(ctx, client.ObjectKeyFromObject(exp), exp)
 		return err == nil && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) &&
 			meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentResultsStored), errors.Join(err, fmt.Errorf("%+v", exp.Status.Trials))
@@ -376,20 +428,6 @@ func (o *owner) ended(t *testing.T, exp *v1alpha1.Experiment, within time.Durati
 		all = append(all, r)
 	}
 	return all
-}
-
-// removed deletes the experiment and waits until it is gone, so that the next one need not wait for it.
-func (o *owner) removed(t *testing.T, exp *v1alpha1.Experiment) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	defer stop()
-	if err := o.Delete(ctx, exp.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
-	eventually(t, time.Minute, exp.Name+" is gone", func(ctx context.Context) (bool, error) {
-		err := o.Get(ctx, client.ObjectKeyFromObject(exp), &v1alpha1.Experiment{})
-		return apierrors.IsNotFound(err), err
-	})
 }
 
 // chaosObjects of a kind in the experiments' namespace.
@@ -482,7 +520,7 @@ func (o *owner) processOf(pod *corev1.Pod) (string, error) {
 // noTrace checks that no object of Chaos Mesh is left, no pod of a trial, and in the networks of the nodes nothing of what Chaos Mesh does.
 func (o *owner) noTrace(t *testing.T) {
 	t.Helper()
-	eventually(t, time.Minute, "no pod and no object of Chaos Mesh is left", func(ctx context.Context) (bool, error) {
+	eventually(t, patience, "no pod and no object of Chaos Mesh is left", func(ctx context.Context) (bool, error) {
 		var left []string
 		for _, kind := range chaosKinds {
 			for _, u := range o.chaosObjects(ctx, t, kind) {
@@ -501,8 +539,8 @@ func (o *owner) noTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range nodes.Items {
-		rules := o.run(t, "docker", "exec", n.Name, "iptables-legacy", "-S") + o.run(t, "docker", "exec", n.Name, "ipset", "list", "-n") +
-			o.run(t, "docker", "exec", n.Name, "tc", "qdisc", "show")
+		rules := o.insist(t, "docker", "exec", n.Name, "iptables-legacy", "-S") + o.insist(t, "docker", "exec", n.Name, "ipset", "list", "-n") +
+			o.insist(t, "docker", "exec", n.Name, "tc", "qdisc", "show")
 		if strings.Contains(rules, "CHAOS") || strings.Contains(rules, "_tgt") || strings.Contains(rules, "tbf") {
 			t.Errorf("node %s has something of Chaos Mesh left:\n%s", n.Name, rules)
 		}
@@ -513,7 +551,7 @@ func (o *owner) noTrace(t *testing.T) {
 func (o *owner) leader(t *testing.T) string {
 	t.Helper()
 	var leader string
-	eventually(t, time.Minute, "a manager leads", func(ctx context.Context) (bool, error) {
+	eventually(t, patience, "a manager leads", func(ctx context.Context) (bool, error) {
 		lease, err := o.clientset.CoordinationV1().Leases(namespace).Get(ctx, "manager.assay.dev", metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil {
 			return false, err

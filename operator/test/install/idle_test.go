@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
@@ -35,7 +36,7 @@ type sample struct {
 // which is what kubectl top and Prometheus (container_memory_working_set_bytes) show. No metrics server is needed.
 func TestIdle(t *testing.T) {
 	o := newOwner(t)
-	eventually(t, 2*time.Minute, "no trial runs", func(ctx context.Context) (bool, error) {
+	eventually(t, patience, "no trial runs", func(ctx context.Context) (bool, error) {
 		list := &v1alpha1.TrialList{}
 		if err := o.List(ctx, list); err != nil {
 			return false, err
@@ -45,12 +46,43 @@ func TestIdle(t *testing.T) {
 		}), nil
 	})
 	// Pods of the release before this one may still be about to go.
-	o.run(t, "kubectl", "rollout", "status", "deployment/assay-manager", "-n", namespace, "--timeout=2m")
-	pods, err := o.clientset.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=manager"})
-	if err != nil || len(pods.Items) == 0 {
-		t.Fatalf("no managers: %v", err)
+	o.insist(t, "kubectl", "rollout", "status", "deployment/assay-manager", "-n", namespace, helmPatience)
+	memory, cores := o.usualCost(t, func() (float64, float64) { return o.idleCost(t) })
+	if memory >= idleMemory {
+		t.Errorf("a manager takes %.1f MB, want less than %d MB", memory/(1<<20), idleMemory>>20)
+	}
+	if cores >= idleCPU {
+		t.Errorf("a manager takes %.1f millicores, want less than %.0f", 1000*cores, 1000*idleCPU)
+	}
+}
+
+// usualCost is what managers take at most, in bytes and cores: as it is measured, or, if that is too much, the median of three times. Whoever loses the lease to a machine that
+// stood still reads everything once, and that is not idle.
+func (o *owner) usualCost(t *testing.T, measure func() (memory, cores float64)) (memory, cores float64) {
+	t.Helper()
+	memory, cores = measure()
+	if memory < idleMemory && cores < idleCPU {
+		return memory, cores
+	}
+	memories, costs := []float64{memory}, []float64{cores}
+	for range 2 {
+		memory, cores = measure()
+		memories, costs = append(memories, memory), append(costs, cores)
+	}
+	return median(memories), median(costs)
+}
+
+// idleCost measures the managers once, and returns the most that any of them took. One that was restarted meanwhile took too much.
+func (o *owner) idleCost(t *testing.T) (mostMemory, mostCores float64) {
+	t.Helper()
+	pods := &corev1.PodList{}
+	if err := o.List(t.Context(), pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/component": "manager"}); err != nil {
+		t.Fatal(err)
 	}
 	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	if len(pods.Items) == 0 {
+		t.Fatal("there is no manager")
+	}
 	before := map[string]sample{}
 	for i := range pods.Items {
 		before[pods.Items[i].Name] = o.sample(t, pods.Items[i].Name)
@@ -62,25 +94,30 @@ func TestIdle(t *testing.T) {
 		name := pods.Items[i].Name
 		from, to := before[name], o.sample(t, name)
 		cores := (to.cpu - from.cpu) / to.at.Sub(from.at).Seconds()
+		if cores < 0 {
+			cores = math.Inf(1)
+		}
 		memory := o.workingSet(t, &pods.Items[i])
 		t.Logf("%s: working set %.1f MB, of which objects %.1f MB; resident with the program's file %.1f MB; %.1f millicores",
 			name, memory/(1<<20), to.heap/(1<<20), to.resident/(1<<20), 1000*cores)
-		if memory == 0 || memory >= idleMemory {
-			t.Errorf("%s takes %.1f MB, want less than %d MB", name, memory/(1<<20), idleMemory>>20)
-		}
-		if cores >= idleCPU {
-			t.Errorf("%s takes %.1f millicores, want less than %.0f", name, 1000*cores, 1000*idleCPU)
-		}
+		mostMemory, mostCores = max(mostMemory, memory), max(mostCores, cores)
 	}
+	return mostMemory, mostCores
 }
 
 func (o *owner) sample(t *testing.T, pod string) sample {
 	t.Helper()
-	text, err := o.clientset.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").Name(pod + ":8080").SubResource("proxy").Suffix("metrics").DoRaw(t.Context())
-	if err != nil {
-		t.Fatalf("read the metrics of %s: %v", pod, err)
-	}
-	s := sample{at: time.Now()}
+	var text []byte
+	var at time.Time
+	eventually(t, patience, pod+" tells its metrics", func(ctx context.Context) (bool, error) {
+		asked := time.Now()
+		var err error
+		text, err = o.clientset.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").Name(pod + ":8080").SubResource("proxy").Suffix("metrics").DoRaw(ctx)
+		at = time.Now()
+		// The instant that they are of is not known better than that.
+		return err == nil && at.Sub(asked) < idleWindow/10, err
+	})
+	s := sample{at: at}
 	for name, into := range map[string]*float64{
 		"process_cpu_seconds_total": &s.cpu, "process_resident_memory_bytes": &s.resident, "go_memstats_heap_alloc_bytes": &s.heap,
 	} {
@@ -93,29 +130,32 @@ func (o *owner) sample(t *testing.T, pod string) sample {
 	return s
 }
 
-// workingSet of a pod, in bytes, as its kubelet counts it.
+// workingSet of a pod, in bytes, as its kubelet counts it. Of a new pod it takes a moment until it has.
 func (o *owner) workingSet(t *testing.T, pod *corev1.Pod) float64 {
 	t.Helper()
-	text, err := o.clientset.CoreV1().RESTClient().Get().Resource("nodes").Name(pod.Spec.NodeName).SubResource("proxy").Suffix("stats/summary").DoRaw(t.Context())
-	if err != nil {
-		t.Fatalf("read the summary of node %s: %v", pod.Spec.NodeName, err)
-	}
-	var summary struct {
-		Pods []struct {
-			PodRef struct{ UID string }
-			Memory struct{ WorkingSetBytes float64 }
+	bytes := 0.0
+	eventually(t, patience, fmt.Sprintf("the kubelet of %s knows the memory of %s", pod.Spec.NodeName, pod.Name), func(ctx context.Context) (bool, error) {
+		text, err := o.clientset.CoreV1().RESTClient().Get().Resource("nodes").Name(pod.Spec.NodeName).SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
+		if err != nil {
+			return false, err
 		}
-	}
-	if err := json.Unmarshal(text, &summary); err != nil {
-		t.Fatalf("read the summary of node %s: %v", pod.Spec.NodeName, err)
-	}
-	for _, p := range summary.Pods {
-		if p.PodRef.UID == string(pod.UID) {
-			return p.Memory.WorkingSetBytes
+		var summary struct {
+			Pods []struct {
+				PodRef struct{ UID string }
+				Memory struct{ WorkingSetBytes float64 }
+			}
 		}
-	}
-	t.Fatalf("the kubelet of %s does not know %s", pod.Spec.NodeName, pod.Name)
-	return 0
+		if err := json.Unmarshal(text, &summary); err != nil {
+			return false, err
+		}
+		for _, p := range summary.Pods {
+			if p.PodRef.UID == string(pod.UID) {
+				bytes = p.Memory.WorkingSetBytes
+			}
+		}
+		return bytes > 0, nil
+	})
+	return bytes
 }
 
 // metric is the value of a metric without labels.

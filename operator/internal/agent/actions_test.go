@@ -194,7 +194,7 @@ func TestAPausedReplicaStandsStillAndKeepsItsConnections(t *testing.T) {
 		timeline.Action{ID: "p/1/resume/replica", Kind: timeline.Resume, At: 1100 * time.Millisecond, Ends: "p/1/pause/replica"},
 	)
 	zero := time.Unix(0, run.ZeroUnixNanos)
-	paused := c.await("has paused", func(r protocol.Report) bool { return len(r.Actions) == 1 }).Actions[0]
+	paused := c.await("has paused", func(r protocol.Report) bool { return len(r.Actions) >= 1 }).Actions[0]
 	if paused.Error != "" || paused.Started < paused.Planned-alarmEarly || paused.Confirmed < paused.Started {
 		t.Fatalf("the record is %+v", paused)
 	}
@@ -311,7 +311,7 @@ func onlyRolesAct(t *testing.T) error {
 		actions = append(actions, pair(n, one.role, one.at)...)
 	}
 	runSoon(c, 200*ms, actions...)
-	c.await("has carried out those before the leader is deposed", func(r protocol.Report) bool { return len(r.Actions) == 10 })
+	c.await("has carried out those before the leader is deposed", func(r protocol.Report) bool { return len(r.Actions) >= 10 })
 	must(t, os.WriteFile(filepath.Join(p.config, "deposed"), nil, 0o644))
 	report := c.await("has carried out all", func(r protocol.Report) bool { return len(r.Actions) == len(actions) })
 	p.agentProcess.Process.Signal(syscall.SIGTERM)

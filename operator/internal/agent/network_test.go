@@ -460,7 +460,7 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	zero := time.Unix(0, run.ZeroUnixNanos)
 	killAt, reviveAt := zero.Add(200*time.Millisecond), zero.Add(2*time.Second)
 
-	killed := c.await("has killed", func(r protocol.Report) bool { return len(r.Actions) == 1 })
+	killed := c.await("has killed", func(r protocol.Report) bool { return len(r.Actions) >= 1 })
 	record := killed.Actions[0]
 	if record.Error != "" || record.Confirmed < record.Planned-alarmEarly || record.Confirmed < record.Started {
 		t.Fatalf("the record is %+v; want silence at about the instant and death after both", record)
@@ -602,7 +602,10 @@ func TestAnAgentRestartedInTheMiddleOfAFaultRepeatsNothingAndForgetsNothing(t *t
 	c, p := newNetworkedPod(t)
 	witness := dialPeer(t)
 	run := runSoon(c, 400*time.Millisecond, crash(0, 1500*time.Millisecond)...)
-	killed := c.await("has killed", func(r protocol.Report) bool { return len(r.Actions) == 1 })
+	killed := c.await("has killed", func(r protocol.Report) bool { return len(r.Actions) >= 1 })
+	if len(killed.Actions) > 1 {
+		t.Skip(tooLoaded + "the fault was over before it was seen")
+	}
 	p.killAgent()
 	_, dialErr := net.DialTimeout("tcp", witness.conn.RemoteAddr().String(), 200*time.Millisecond)
 	if late := time.Since(time.Unix(0, run.ZeroUnixNanos).Add(1500 * time.Millisecond)); late > 0 {

@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,9 +27,32 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// What the chart makes of three sets of values is taken by the API server: defaults, an owner with little trust, everything for which there are kinds.
+// What the chart makes of sets of values is taken by the API server: defaults, an owner with little trust, stores. That of everything is in TestOthers, which has the kinds for it.
 func TestServerTakesWhatIsRendered(t *testing.T) {
 	o := newOwner(t)
+	o.forRendered(t)
+	for name, flags := range map[string][]string{
+		"default":  nil,
+		"hardened": {"--values=" + chart + "/testdata/hardened.yaml"},
+		"stores":   {"--values=" + chart + "/testdata/stores.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) { o.serverTakes(t, flags...) })
+	}
+}
+
+// testServerTakesEverything is the same of everything that is off by default, but what needs the kinds of cert-manager, which is not there.
+func (o *owner) testServerTakesEverything(t *testing.T) {
+	o.forRendered(t)
+	flags, without := o.kinds(t)
+	if want := []string{"Certificate"}; !slices.Equal(without, want) {
+		t.Errorf("the cluster lacks %v, and what needs them is not shown to the server; want %v", without, want)
+	}
+	o.serverTakes(t, append([]string{"--values=" + chart + "/testdata/everything.yaml", "--set=dashboard.namespace="}, flags...)...)
+}
+
+// forRendered makes the namespaces that the sets of values name.
+func (o *owner) forRendered(t *testing.T) {
+	t.Helper()
 	for _, ns := range []string{"papers", "lab"} {
 		if err := o.Get(t.Context(), client.ObjectKey{Name: ns}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
 			o.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
@@ -37,44 +61,42 @@ func TestServerTakesWhatIsRendered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, flags := range map[string][]string{
-		"default":    nil,
-		"hardened":   {"--values=" + chart + "/testdata/hardened.yaml"},
-		"everything": append([]string{"--values=" + chart + "/testdata/everything.yaml", "--set=dashboard.namespace="}, o.kinds(t)...),
-	} {
-		t.Run(name, func(t *testing.T) {
-			// Hooks are made in an order: a pod whose account is not there yet would be refused. helm test makes them for real.
-			text := o.run(t, "helm", append([]string{"template", release, chart, "-n", namespace, "--no-hooks"}, flags...)...)
-			file := filepath.Join(t.TempDir(), "rendered.yaml")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			out := o.insist(t, "kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", file)
-			if n := strings.Count(out, "serverside-applied"); n < 17 {
-				t.Errorf("only %d objects were taken:\n%s", n, out)
-			}
-		})
+}
+
+func (o *owner) serverTakes(t *testing.T, flags ...string) {
+	t.Helper()
+	// Hooks are made in an order: a pod whose account is not there yet would be refused. helm test makes them for real.
+	text := o.run(t, "helm", append([]string{"template", release, chart, "-n", namespace, "--no-hooks"}, flags...)...)
+	file := filepath.Join(t.TempDir(), "rendered.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := o.insist(t, "kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", file)
+	if taken, rendered := strings.Count(out, "serverside-applied"), strings.Count("\n"+text, "\nkind: "); taken != rendered || taken < 17 {
+		t.Errorf("%d of %d objects were taken:\n%s", taken, rendered, out)
 	}
 }
 
-// kinds are the flags of helm template that say which kinds of others this cluster has, and turn off what needs those that it has not.
-func (o *owner) kinds(t *testing.T) []string {
+// kinds are the flags of helm template that say which kinds of others this cluster has, and turn off what needs those that it has not: without.
+func (o *owner) kinds(t *testing.T) (flags, without []string) {
 	t.Helper()
-	var flags []string
 	for _, k := range []struct{ group, resource, kind, value string }{
 		{"monitoring.coreos.com/v1", "servicemonitors", "ServiceMonitor", "metrics.serviceMonitor.enabled"},
 		{"monitoring.coreos.com/v1", "prometheusrules", "PrometheusRule", "metrics.rules.enabled"},
 		{"cert-manager.io/v1", "certificates", "Certificate", "certificates.certManager.enabled"},
 	} {
 		list, err := o.clientset.Discovery().ServerResourcesForGroupVersion(k.group)
-		if err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == k.resource }) {
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			t.Fatal(err)
+		case slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == k.resource }):
 			flags = append(flags, "--api-versions="+k.group+"/"+k.kind)
 			continue
 		}
-		t.Logf("this cluster has no %s: without %s", k.kind, k.value)
-		flags = append(flags, "--set="+k.value+"=false")
+		flags, without = append(flags, "--set="+k.value+"=false"), append(without, k.kind)
 	}
-	return flags
+	return flags, without
 }
 
 func TestHelmTest(t *testing.T) {
@@ -100,6 +122,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 	if d := o.deployedVersion(t); d != "9.9.9" {
 		t.Errorf("managers are of version %s after the upgrade", d)
 	}
+	o.has(t, ns, true)
 	eventually(t, patience, "another authority signs", func(context.Context) (bool, error) {
 		now := o.authorities(t)
 		return now[0] != before[0], fmt.Errorf("%d authorities", len(now))
@@ -109,31 +132,82 @@ func TestUpgradeAndRollback(t *testing.T) {
 	if d := o.deployedVersion(t); d == "9.9.9" {
 		t.Error("managers are of the next version after the rollback")
 	}
+	o.has(t, ns, false)
 	for _, exp := range exps {
 		o.complete(t, exp, trials)
 	}
 	calls(t)
 }
 
-// nextVersion is a copy of the chart with a higher version.
+// What the next version has and this one has not: a field of a kind, and a variable in the managers' pods.
+const (
+	nextField    = "ofNextVersion"
+	nextVariable = "OF_NEXT_VERSION"
+)
+
+// nextVersion is a copy of the chart with a higher version, another field and another pod template.
 func nextVersion(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "assay")
 	if err := os.CopyFS(dir, os.DirFS(chart)); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "Chart.yaml")
-	text, err := os.ReadFile(file)
+	for name, change := range map[string]struct{ at, becomes string }{
+		"Chart.yaml":                        {`(?m)^(version|appVersion): .*$`, `$1: 9.9.9`},
+		"files/crds/assay.dev_systems.yaml": {`(?m)^( +)spec:\n( +)description: spec of the system\.\n( +)properties:\n`, "$0$3  " + nextField + ":\n$3    type: string\n"},
+		"templates/deployment.yaml":         {`(?m)^( +)- name: manager\n`, "$0$1  env: [{name: " + nextVariable + ", value: set}]\n"},
+	} {
+		file, at := filepath.Join(dir, name), regexp.MustCompile(change.at)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !at.Match(text) {
+			t.Fatalf("%s has no %s", name, change.at)
+		}
+		if err := os.WriteFile(file, at.ReplaceAll(text, []byte(change.becomes)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// has shows that what the next version has is there, or is gone: a System that was given its field can be read and written by either.
+func (o *owner) has(t *testing.T, ns string, next bool) {
+	t.Helper()
+	d, err := o.clientset.AppsV1().Deployments(namespace).Get(t.Context(), "assay-manager", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"version", "appVersion"} {
-		text = regexp.MustCompile(`(?m)^`+key+`: .*$`).ReplaceAll(text, []byte(key+": 9.9.9"))
+	if got := slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == nextVariable }); got != next {
+		t.Errorf("the managers' pods have the next version's variable: %t, want %t", got, next)
 	}
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
+	u := &unstructured.Unstructured{}
+	if next {
+		read(t, filepath.Join(root, "experiments", "systems", "etcd.yaml"), u)
+		u.SetNamespace(ns)
+		u.SetName("of-next-version")
+		if err := unstructured.SetNestedField(u.Object, "kept", "spec", nextField); err != nil {
+			t.Fatal(err)
+		}
+		o.create(t, u)
 	}
-	return dir
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("System"))
+	// API servers take a moment to serve a changed kind.
+	eventually(t, patience, fmt.Sprintf("the next version's field is there: %t", next), func(ctx context.Context) (bool, error) {
+		if err := o.Get(ctx, client.ObjectKey{Namespace: ns, Name: "of-next-version"}, u); err != nil {
+			return false, err
+		}
+		if next { // what was created before the field was served has lost it
+			if err := unstructured.SetNestedField(u.Object, "kept", "spec", nextField); err != nil {
+				return false, err
+			}
+		}
+		u.SetAnnotations(map[string]string{"written-by-next-version": fmt.Sprint(next)})
+		err := o.Update(ctx, u)
+		_, has, _ := unstructured.NestedString(u.Object, "spec", nextField)
+		return err == nil && has == next, errors.Join(err, fmt.Errorf("it is: %t", has))
+	})
 }
 
 // deployedVersion is that of the managers, once all of them are of one version and ready.

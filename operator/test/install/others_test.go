@@ -17,6 +17,7 @@ func TestOthers(t *testing.T) {
 	t.Cleanup(func() { o.insist(t, chaosMesh, "down") })
 	o.insist(t, chaosMesh, "down")
 	prom, s3 := o.withPrometheus(t), o.withS3(t)
+	t.Run("ServerTakesEverything", o.testServerTakesEverything)
 	o.makeNamespace(t, chaosExperiments)
 	o.create(t, system(t, "basil", chaosExperiments))
 

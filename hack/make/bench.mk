@@ -22,6 +22,9 @@ bench-memory: ## Measure the manager's peak memory with 200 experiments of 50 tr
 	@KUBEBUILDER_ASSETS=$$(hack/cluster/envtest.sh) go test ./operator/test/integration -run '^$$' -bench ManagerMemory -benchtime 1x -timeout 30m
 
 # Of what go test prints, the rows of tables and whatever is wrong.
+tables := sed -u '/^ *=== \|^ *--- PASS/d; s/^ *[a-z_]*_test\.go:[0-9]*: //'
+
 .PHONY: bench-netem
-bench-netem: ## Measure how exact the shapers are, what they do to TCP and what they cost, in a virtual machine; takes some minutes.
-	@hack/vm/test.sh -v ./operator/internal/netem/accuracy | sed -u '/^ *=== \|^ *--- PASS/d; s/^ *[a-z_]*_test\.go:[0-9]*: //'
+bench-netem: ## Measure how exact the shapers are, what they do to TCP and what they cost, in a virtual machine, and a mesh of 100 namespaces here, as root; takes some minutes.
+	@hack/vm/test.sh -v ./operator/internal/netem/accuracy | $(tables)
+	@ASSAY_MESH=100 go test ./operator/internal/netem/probe -count=1 -v -run '^TestAMeshIsAppliedAndProven$$' | $(tables)

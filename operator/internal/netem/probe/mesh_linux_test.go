@@ -327,9 +327,7 @@ func sizeOfMesh(t *testing.T) int {
 	return size
 }
 
-// It prints how long it takes to apply and prove a network of all ordered pairs, and how exact it is. For more than 24 pods, as root:
-//
-//	ASSAY_MESH=100 go test -count=1 -v -run TestAMeshIsAppliedAndProven ./operator/internal/netem/probe
+// It prints how long it takes to apply and prove a network of all ordered pairs, and how exact it is. make bench-netem has 100 pods.
 func TestAMeshIsAppliedAndProven(t *testing.T) {
 	if os.Getenv("ASSAY_VM") != "" {
 		t.Skip("the one slow processor of the virtual machine cannot delay the packets of so many pods in time")

@@ -541,6 +541,10 @@ type Profile struct {
 	// +kubebuilder:validation:MaxItems=8
 	Faults []Fault `json:"faults,omitempty"`
 
+	// tolerances replace all of the tolerances; those that are left out have their defaults.
+	// +optional
+	Tolerances *Tolerances `json:"tolerances,omitempty"`
+
 	// nodes replaces the number of client pods.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

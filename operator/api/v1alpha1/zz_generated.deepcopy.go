@@ -1140,6 +1140,11 @@ func (in *Profile) DeepCopyInto(out *Profile) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Tolerances != nil {
+		in, out := &in.Tolerances, &out.Tolerances
+		*out = new(Tolerances)
+		**out = **in
+	}
 	if in.Nodes != nil {
 		in, out := &in.Nodes, &out.Nodes
 		*out = new(int32)

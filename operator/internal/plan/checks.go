@@ -98,7 +98,7 @@ func (e *expansion) checkClients() {
 }
 
 func (e *expansion) checkTolerances() {
-	path, all := field.NewPath("spec", "tolerances"), e.spec.Tolerances
+	path, all := e.origin.tolerances(), e.spec.Tolerances
 	for _, t := range []struct {
 		name  string
 		value v1alpha1.Duration

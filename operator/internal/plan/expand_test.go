@@ -122,12 +122,14 @@ func TestApplyProfile(t *testing.T) {
 			{Name: "cost", Statement: "It costs.", Expr: "1", Reported: ptr(builders.Value("4ms")), Within: "25%"},
 			{Name: "huge", Statement: "It is huge.", Expr: "2"},
 		}
+		s.Tolerances = v1alpha1.Tolerances{Steal: "2%", Throttling: "3%"}
 		s.Profile = "smoke"
 		s.Profiles = []v1alpha1.Profile{{
 			Name: "smoke", Sweep: []v1alpha1.Axis{{Axis: "clients", Values: builders.Values(2)}},
 			Schedule: &v1alpha1.Schedule{WarmUp: "2s", Measure: "5s"}, Repetitions: &v1alpha1.Repetitions{Min: 1},
 			Topology: &v1alpha1.Topology{F: 2}, Nodes: func() *int32 { n := int32(2); return &n }(),
-			Claims: []v1alpha1.ProfileClaim{{Name: "cost", Within: within}, {Name: "huge", Skip: "Too small."}},
+			Tolerances: &v1alpha1.Tolerances{Steal: "20%"},
+			Claims:     []v1alpha1.ProfileClaim{{Name: "cost", Within: within}, {Name: "huge", Skip: "Too small."}},
 		}}
 	}).Obj()
 	got := plan.ApplyProfile(exp.Spec)
@@ -136,10 +138,11 @@ func TestApplyProfile(t *testing.T) {
 		WarmUp, Measure, Drain   v1alpha1.Duration
 		F, Shards, Nodes         int32
 		Within, Expr, SkipReason string
+		Steal, Throttling        v1alpha1.Percentage
 	}
-	want := sizes{1, 2, 1, "2s", "5s", "10s", 2, 1, 2, "50%", "1", "Too small."}
+	want := sizes{1, 2, 1, "2s", "5s", "10s", 2, 1, 2, "50%", "1", "Too small.", "20%", "1%"}
 	have := sizes{len(got.Sweep[0].Values), len(got.Sweep[1].Points), int(got.Repetitions.Min), got.Schedule.WarmUp, got.Schedule.Measure, got.Schedule.Drain,
-		got.Topology.F, got.Topology.Shards, got.Clients.Nodes, got.Claims[0].Within, got.Claims[0].Expr, plan.SkippedClaims(got)["huge"]}
+		got.Topology.F, got.Topology.Shards, got.Clients.Nodes, got.Claims[0].Within, got.Claims[0].Expr, plan.SkippedClaims(got)["huge"], got.Tolerances.Steal, got.Tolerances.Throttling}
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("applied (-want +got):\n%s", diff)
 	}
@@ -232,6 +235,7 @@ func TestExpandErrors(t *testing.T) {
 		"short timeout":              {func(s *v1alpha1.ExperimentSpec) { s.Clients.Timeout = "1us" }, []string{"spec.clients.timeout", `"1us"`, "from 1ms to 10m"}},
 		"no tolerance":               {func(s *v1alpha1.ExperimentSpec) { s.Tolerances.StartSpread = "0s" }, []string{"spec.tolerances.startSpread", `"0s"`, "from 1µs"}},
 		"unknown profile":            {func(s *v1alpha1.ExperimentSpec) { s.Profile = "smoke" }, []string{"spec.profile", `"smoke"`, "there are none"}},
+		"profile's tolerance":        {profile(v1alpha1.Profile{Tolerances: &v1alpha1.Tolerances{Steal: "101%"}}), []string{"spec.profiles[0].tolerances.steal", `"101%"`, "0% to 100%"}},
 		"profile with another axis":  {profile(v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "varian", Values: builders.Values(1)}}}), []string{"spec.profiles[0].sweep[0].axis", `"varian"`, `did you mean "variant"?`}},
 		"profile with another claim": {profile(v1alpha1.Profile{Claims: []v1alpha1.ProfileClaim{{Name: "x", Skip: "s"}}}), []string{"spec.profiles[0].claims[0].name", `"x"`, "there are none"}},
 		"reported without within": {func(s *v1alpha1.ExperimentSpec) {

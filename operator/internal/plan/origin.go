@@ -59,6 +59,10 @@ func (o origin) repetitions() *field.Path {
 	return o.part(o.profile != nil && o.profile.Repetitions != nil, "repetitions")
 }
 
+func (o origin) tolerances() *field.Path {
+	return o.part(o.profile != nil && o.profile.Tolerances != nil, "tolerances")
+}
+
 // thinkTime is where the time between transactions was set.
 func (o origin) thinkTime() *field.Path {
 	if o.profile != nil && o.profile.ThinkTime != nil {

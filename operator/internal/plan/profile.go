@@ -66,6 +66,9 @@ func applySizes(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 			spec.Faults[i] = f
 		}
 	}
+	if p.Tolerances != nil {
+		spec.Tolerances = *p.Tolerances
+	}
 	if p.Nodes != nil {
 		spec.Clients.Nodes = *p.Nodes
 	}

@@ -41,18 +41,12 @@ func one(variant string, crash v1alpha1.Duration, schedule v1alpha1.Schedule) fu
 	}
 }
 
-// whateverIsStolen is for trials of which the first attempt is looked at, and of it nothing that is different when the hypervisor takes the machine away for a moment.
-func whateverIsStolen(o client.Object) { o.(*v1alpha1.Experiment).Spec.Tolerances.Steal = "100%" }
-
 // The manager is not on the path of a fault: the plan is with the agents before the run starts.
 func TestManagerDeletedMidTrial(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	single := one("failure-nofp", "8s", v1alpha1.Schedule{WarmUp: "2s", Measure: "12s", CoolDown: "1s", Drain: "2s"})
-	exp := e.apply(t, failureFile, func(o client.Object) {
-		single(o)
-		whateverIsStolen(o)
-	})
+	exp := e.apply(t, failureFile, single)
 	e.running(t, exp, 0, 2*time.Second, 2*time.Minute)
 	leader := e.leader(t)
 	t.Logf("deleting the leader %s", leader)

@@ -25,7 +25,8 @@ func TestFailureWAN(t *testing.T) {
 		spec.Profile = "smoke"
 		spec.Profiles[0].Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("continental")}
 		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: 1}
-		spec.Tolerances.LinkDelay, spec.Tolerances.LinkLateness = "20ms", "50ms" // see widely
+		tolerances := spec.Profiles[0].Tolerances
+		tolerances.LinkDelay, tolerances.LinkLateness = "20ms", "50ms" // see widely
 		// The other claims compare with a network that is left out here.
 		spec.Claims = slices.DeleteFunc(spec.Claims, func(c v1alpha1.Claim) bool { return c.Name != "one-timeout" })
 		spec.Profiles[0].Claims = slices.DeleteFunc(spec.Profiles[0].Claims, func(c v1alpha1.ProfileClaim) bool { return c.Name != "one-timeout" })

@@ -152,9 +152,10 @@ func undisturbed(t *testing.T, r results.Trial) {
 	}
 }
 
-// busy are the reasons of trials that ran on a machine too busy to be punctual, or that was taken away for a time.
+// busy are the reasons of trials that ran on a machine too busy to be punctual, or for its pods to be watched. See apply for what its hypervisor takes.
 var busy = []string{
-	v1alpha1.ReasonFaultLate, v1alpha1.ReasonStartSpread, v1alpha1.ReasonNetworkLate, v1alpha1.ReasonCPUStolen, v1alpha1.ReasonClockUncertain,
+	v1alpha1.ReasonFaultLate, v1alpha1.ReasonStartSpread, v1alpha1.ReasonNetworkLate, v1alpha1.ReasonClockUncertain,
+	v1alpha1.ReasonResourcesNotMeasured,
 }
 
 // lastValid returns the last trial, which must have succeeded, for tests that want one of whatever attempt. See valid.

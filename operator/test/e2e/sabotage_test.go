@@ -21,7 +21,6 @@ func TestAgentKilledAmidShaping(t *testing.T) {
 	single := widely(v1alpha1.Schedule{WarmUp: "1s", Measure: "6s", CoolDown: "1s", Drain: "1s"})
 	exp := e.apply(t, failureFile, func(o client.Object) {
 		single(o)
-		whateverIsStolen(o)
 		none := int32(0)
 		o.(*v1alpha1.Experiment).Spec.Repetitions.Min = 2
 		o.(*v1alpha1.Experiment).Spec.Retries = &none

@@ -29,7 +29,7 @@ func TestViewChange(t *testing.T) {
 		// Candidates may split the votes once, and then wait for another timeout, which is up to two of electionTimeout.
 		spec.Profiles[0].Schedule.Measure = "15s"
 		// Nothing is shaped; what busy processors do to packets is not what this is about.
-		spec.Tolerances.LinkDelay = "20ms"
+		spec.Profiles[0].Tolerances.LinkDelay = "20ms"
 		// The other fault is of another variant.
 		spec.Faults = spec.Faults[1:]
 	})

@@ -19,7 +19,8 @@
 // operator/internal/agent, with the backends that the kernel here may lack.
 //
 // Groups go on when an earlier one failed. Failing tests are shown with their
-// output. The last lines are the skipped tests, each with its reason, and
+// output, and those that are few are run once more: see retry. The last lines are
+// those that passed then, the skipped tests, each with its reason, and
 //
 //	N passed, N failed, N skipped
 //
@@ -162,6 +163,7 @@ func (g group) test(t *tally, pkgs, flags []string) error {
 	if len(pkgs) > 0 {
 		// go test takes flags that it does not know only behind packages
 		goTest(ctx, t, ".", env, slices.Concat([]string{"go", "test"}, args, pkgs, flags))
+		g.retry(ctx, t, env, args, pkgs, flags)
 	}
 	for _, dir := range g.modules {
 		goTest(ctx, t, dir, env, slices.Concat([]string{"go", "test"}, args, []string{"./..."}, flags))
@@ -217,11 +219,11 @@ func goTest(ctx context.Context, t *tally, dir string, env, command []string) (l
 		t.fail(command[0]+" in "+dir, err.Error()+"\n")
 		return "", -1
 	}
-	before := t.failed
+	before := t.told
 	t.read(out)
 	err = cmd.Wait()
 	status = cmd.ProcessState.ExitCode()
-	if err != nil && status != noVM && t.failed == before {
+	if err != nil && status != noVM && t.told == before {
 		t.fail(command[0]+" in "+dir, err.Error()+"\n")
 	}
 	return string(complaints), status

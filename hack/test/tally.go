@@ -29,9 +29,15 @@ type event struct {
 type tally struct {
 	w                       io.Writer
 	passed, failed, skipped int
+	told                    int // failures that were printed: one test may fail more than once
 	skips                   []skip
-	ended                   map[string]string // how tests ended, by name, in this group
-	repeated                bool              // see again
+	ended                   map[string]string   // how tests ended, by name, in this group
+	repeated                bool                // see again
+	retried                 bool                // see second
+	twice                   []string            // tests that passed at the second attempt
+	broken                  []string            // packages of this group in which not every test has ended
+	begun                   map[string]cpuTimes // when tests began, by name
+	stolen                  map[string]string   // the share of the machine that others had while a test ran that failed, by name
 
 	group    string
 	started  time.Time
@@ -50,12 +56,12 @@ type packageProgress struct {
 }
 
 func newTally(w io.Writer) *tally {
-	return &tally{w: w, packages: map[string]*packageProgress{}, builds: map[string]*strings.Builder{}}
+	return &tally{w: w, begun: map[string]cpuTimes{}, stolen: map[string]string{}, packages: map[string]*packageProgress{}, builds: map[string]*strings.Builder{}}
 }
 
 func (t *tally) begin(group string) {
 	t.group, t.started, t.ran = group, time.Now(), t.passed+t.failed
-	t.ended, t.repeated = map[string]string{}, false
+	t.ended, t.repeated, t.retried, t.broken = map[string]string{}, false, false, nil
 	fmt.Fprintf(t.w, "== %s\n", group)
 }
 
@@ -63,7 +69,7 @@ func (t *tally) begin(group string) {
 // Each counts once: it has failed if it did in one of the places, passed if it did
 // in one and did not fail.
 func (t *tally) again() {
-	t.repeated = true
+	t.repeated, t.retried = true, false
 	fmt.Fprintf(t.w, "== %s, in a virtual machine\n", t.group)
 }
 
@@ -76,6 +82,9 @@ func (t *tally) end() {
 }
 
 func (t *tally) close() {
+	for _, s := range t.twice {
+		fmt.Fprintln(t.w, s)
+	}
 	for _, s := range t.skips {
 		fmt.Fprintf(t.w, "skipped %s: %s\n", s.what, s.reason)
 	}
@@ -84,6 +93,7 @@ func (t *tally) close() {
 
 func (t *tally) fail(what, output string) {
 	t.failed++
+	t.told++
 	fmt.Fprintf(t.w, "FAIL %s\n%s", what, indent(output))
 }
 
@@ -132,7 +142,9 @@ func (t *tally) add(e event) {
 	switch {
 	case e.Action == "output":
 		write(p.output, e.Test, e.Output)
-	case e.Action != "pass" && e.Action != "fail" && e.Action != "skip": // run, pause, cont, start
+	case e.Action == "run":
+		t.begun[short(e.Package)+" "+e.Test] = readCPUTimes()
+	case e.Action != "pass" && e.Action != "fail" && e.Action != "skip": // pause, cont, start
 	case e.Test == "":
 		t.endPackage(p, e)
 		delete(t.packages, e.Package)
@@ -160,6 +172,10 @@ func (t *tally) endTest(p *packageProgress, e event) {
 		if t.repeated && e.Action == "pass" && t.ended[name] == "skip" {
 			t.unskip(name) // it was skipped before its subtests, which count here
 		}
+		if t.retried && e.Action == "pass" && t.ended[name] == "fail" {
+			delete(t.ended, name)
+			t.recovered(name) // it failed beside its subtests
+		}
 		return
 	}
 	switch e.Action {
@@ -176,9 +192,18 @@ func (t *tally) endTest(p *packageProgress, e event) {
 // count adds a test to the sum, in place of what it added in another place before.
 func (t *tally) count(name, action, output string) {
 	before := t.ended[name]
+	if action == "fail" && before == "" {
+		t.stolen[name] = readCPUTimes().since(t.begun[name])
+	}
+	if t.retried && before == "fail" && action == "pass" {
+		t.ended[name], t.passed = action, t.passed+1
+		t.recovered(name)
+		return
+	}
 	if t.repeated && (before == action || before == "fail" || before == "pass" && action == "skip") {
 		if action == "fail" {
-			fmt.Fprintf(t.w, "FAIL %s, also here\n%s", name, indent(output))
+			t.told++
+			fmt.Fprintf(t.w, "FAIL %s, again\n%s", name, indent(output))
 		}
 		return
 	}
@@ -202,6 +227,9 @@ func (t *tally) count(name, action, output string) {
 }
 
 func (t *tally) endPackage(p *packageProgress, e event) {
+	if e.Action == "fail" && !finished.MatchString(text(p.output[""])) {
+		t.broken = append(t.broken, e.Package)
+	}
 	if e.Action == "fail" && p.failed == 0 {
 		output := text(t.builds[e.FailedBuild])
 		for _, o := range p.output { // of tests that never ended, and outside of them

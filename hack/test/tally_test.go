@@ -106,6 +106,56 @@ func TestATestThatRunsInTwoPlacesCountsOnce(t *testing.T) {
 	}
 }
 
+func TestASecondAttempt(t *testing.T) {
+	const (
+		over     = `{"Action":"output","Package":"assay.dev/assay/p","Output":"FAIL\n"}` + "\n" + `{"Action":"fail","Package":"assay.dev/assay/p"}` + "\n"
+		over2    = `{"Action":"pass","Package":"assay.dev/assay/p"}` + "\n"
+		failsA   = `{"Action":"fail","Package":"assay.dev/assay/p","Test":"TestA"}` + "\n"
+		passesA  = `{"Action":"pass","Package":"assay.dev/assay/p","Test":"TestA"}` + "\n"
+		failsAX  = `{"Action":"fail","Package":"assay.dev/assay/p","Test":"TestA/x"}` + "\n"
+		passesAX = `{"Action":"pass","Package":"assay.dev/assay/p","Test":"TestA/x"}` + "\n"
+		passesAY = `{"Action":"pass","Package":"assay.dev/assay/p","Test":"TestA/y"}` + "\n"
+		failsAY  = `{"Action":"fail","Package":"assay.dev/assay/p","Test":"TestA/y"}` + "\n"
+		passesB  = `{"Action":"pass","Package":"assay.dev/assay/p","Test":"TestB"}` + "\n"
+	)
+	p := module + "p"
+	for name, tc := range map[string]struct {
+		first, second string
+		failures      map[string][]string // after the first
+		want          string
+		twice         int
+	}{
+		"passes":                         {failsA + passesB + over, passesA + over2, map[string][]string{p: {"TestA"}}, "2 passed, 0 failed, 0 skipped", 1},
+		"fails again":                    {failsA + passesB + over, failsA + over, map[string][]string{p: {"TestA"}}, "1 passed, 1 failed, 0 skipped", 0},
+		"dies":                           {failsA + passesB + over, over, map[string][]string{p: {"TestA"}}, "1 passed, 2 failed, 0 skipped", 0},
+		"a subtest passes":               {failsAX + failsA + over, passesAX + passesA + over2, map[string][]string{p: {"TestA"}}, "1 passed, 0 failed, 0 skipped", 1},
+		"beside its subtests":            {passesAX + failsA + over, passesAX + passesA + over2, map[string][]string{p: {"TestA"}}, "1 passed, 0 failed, 0 skipped", 1},
+		"subtests that were not reached": {failsAX + failsA + over, passesAX + passesAY + passesA + over2, map[string][]string{p: {"TestA"}}, "2 passed, 0 failed, 0 skipped", 1},
+		"another subtest fails":          {failsAX + passesAY + failsA + over, passesAX + failsAY + failsA + over, map[string][]string{p: {"TestA"}}, "1 passed, 1 failed, 0 skipped", 1},
+		"not of one that ends before all its tests": {failsA + `{"Action":"fail","Package":"assay.dev/assay/p"}`, "", map[string][]string{p: nil}, "0 passed, 1 failed, 0 skipped", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			sum := newTally(&out)
+			sum.begin("e2e")
+			sum.read(strings.NewReader(tc.first))
+			if diff := cmp.Diff(tc.failures, sum.failures()); diff != "" {
+				t.Errorf("what is to be run again (-want +got):\n%s", diff)
+			}
+			sum.second()
+			sum.read(strings.NewReader(tc.second))
+			sum.close()
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if got := lines[len(lines)-1]; got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+			if got := strings.Count(out.String(), "passed at the second attempt"); got != tc.twice {
+				t.Errorf("%d tests are named for their second attempt, want %d:\n%s", got, tc.twice, out.String())
+			}
+		})
+	}
+}
+
 func TestATestThatIsSkippedHereAndHasSubtestsThere(t *testing.T) {
 	var out strings.Builder
 	sum := newTally(&out)

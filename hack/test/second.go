@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// most is how many tests of a group may have a second attempt. More that fail together are no accident.
+const most = 3
+
+// retry runs tests that failed once more. They share the machine with its other tenants, which may hold it back for seconds, and with what the tests before them
+// left to be cleared away; what fails for that must not hide among what fails for a reason, nor stop everything else from being used. So nothing of it is hidden: the
+// first failure is shown in full, and the end of the run names each test that needed two attempts, with what was taken from the machine meanwhile. What is wrong with
+// the product fails twice.
+func (g group) retry(ctx context.Context, t *tally, env, args, pkgs, flags []string) {
+	failed := t.failures()
+	n := 0
+	for pkg, tests := range failed {
+		if n += len(tests); len(tests) == 0 || !slices.Contains(pkgs, pkg) {
+			return // what failed is no test, or not one of these
+		}
+	}
+	if n == 0 || n > most {
+		return
+	}
+	t.second()
+	for _, pkg := range pkgs {
+		if tests := failed[pkg]; len(tests) > 0 {
+			only := "-run=^(" + strings.Join(tests, "|") + ")$"
+			goTest(ctx, t, ".", env, slices.Concat([]string{"go", "test"}, args, []string{pkg}, flags, []string{only}))
+		}
+	}
+}
+
+// finished is what the process of a package's tests prints when all of them have ended and some have failed. One that was killed, or ended by a panic, does not, and then
+// nobody knows which tests it has not run.
+var finished = regexp.MustCompile(`(?m)^FAIL$`)
+
+// failures are the tests that failed in this group, without subtests, by package. A failure that is not a test's is there as a package without tests.
+func (t *tally) failures() map[string][]string {
+	failed := map[string][]string{}
+	for _, pkg := range t.broken {
+		failed[pkg] = nil
+	}
+	for name, how := range t.ended {
+		pkg, test, _ := strings.Cut(name, " ")
+		test, _, _ = strings.Cut(test, "/")
+		if pkg = module + pkg; how == "fail" && !slices.Contains(failed[pkg], test) && !slices.Contains(t.broken, pkg) {
+			failed[pkg] = append(failed[pkg], test)
+		}
+	}
+	return failed
+}
+
+// second says that from now on tests that failed are run again. Each counts as it ends then.
+func (t *tally) second() {
+	t.repeated, t.retried = true, true
+	fmt.Fprintf(t.w, "== %s, a second attempt at what failed\n", t.group)
+}
+
+// recovered is told of a test that failed at first, and then passed.
+func (t *tally) recovered(name string) {
+	t.failed--
+	t.twice = append(t.twice, fmt.Sprintf("%s: passed at the second attempt; during the first, others were given %s of the machine's processors", name, t.stolen[name]))
+}
+
+// cpuTimes are what /proc/stat says of all processors together since the machine began, in ticks.
+type cpuTimes struct{ all, steal int64 }
+
+func readCPUTimes() (c cpuTimes) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return c
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	for i, f := range strings.Fields(string(line)) {
+		// cpu user nice system idle iowait irq softirq steal; guests are in user.
+		v, err := strconv.ParseInt(f, 10, 64)
+		if err != nil || i > 8 {
+			continue
+		}
+		c.all += v
+		if i == 8 {
+			c.steal = v
+		}
+	}
+	return c
+}
+
+// since is the share of the time since then that the hypervisor gave to others.
+func (c cpuTimes) since(then cpuTimes) string {
+	if c.all <= then.all {
+		return "an unknown share"
+	}
+	return strconv.FormatFloat(100*float64(c.steal-then.steal)/float64(c.all-then.all), 'f', 1, 64) + "%"
+}

@@ -237,6 +237,28 @@ func TestImages(t *testing.T) {
 	}
 }
 
+func TestWithheldCapabilities(t *testing.T) {
+	for set, want := range map[string][]string{
+		"":                                    nil,
+		"agent.bpf=false":                     {"--without-bpf"},
+		"agent.sysNice=false":                 {"--without-sys-nice"},
+		"agent.sysNice=null":                  nil, // values of a release from before there was such a key
+		"agent.bpf=false,agent.sysNice=false": {"--without-bpf", "--without-sys-nice"},
+	} {
+		t.Run(set, func(t *testing.T) {
+			var got []string
+			for _, a := range render(t, "--set="+set).manager.Spec.Template.Spec.Containers[0].Args {
+				if strings.HasPrefix(a, "--without-") {
+					got = append(got, a)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("the manager is told %v, want %v", got, want)
+			}
+		})
+	}
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ set, want string }{
 		"unknown key":    {"replica=3", "replica"},

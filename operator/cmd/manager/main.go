@@ -25,6 +25,7 @@ type options struct {
 	chaosMesh          bool
 	leaderElect        bool
 	withoutBPF         bool
+	withoutSysNice     bool
 	metricsAddress     string
 	probeAddress       string
 	webhookPort        int
@@ -56,6 +57,7 @@ func command() *cobra.Command {
 	o.monitoring.addFlags(f)
 	f.BoolVar(&o.chaosMesh, "chaos-mesh", false, "let experiments have faults that Chaos Mesh carries out; the manager needs rights on its kinds")
 	f.BoolVar(&o.withoutBPF, "without-bpf", false, "do not ask for the capability BPF in trials that leave the shaping backend to Assay; for nodes that cannot grant it")
+	f.BoolVar(&o.withoutSysNice, "without-sys-nice", false, "do not ask for the capability SYS_NICE in trials that may be shaped by NFQueue, which is then late when processors are busy")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "let only one of several managers work at a time")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")

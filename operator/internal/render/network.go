@@ -93,26 +93,24 @@ func (l *Layout) addresses() []string {
 //	silence of a kill, cut of a partition    NET_ADMIN            (nftables, and closing the sockets of the dead)
 //	shaping by EDT                           NET_ADMIN, BPF       (queueing disciplines; the program that stamps packets)
 //	shaping by Netem                         NET_ADMIN            (queueing disciplines)
-//	shaping by NFQueue                       NET_ADMIN, SYS_NICE  (nftables; the thread that holds packets runs ahead of others)
+//	shaping by NFQueue                       NET_ADMIN, SYS_NICE  (nftables; the thread that holds packets runs ahead of others, if the cluster's owner lets it)
 //	network.shaping: None                    none, whatever is done: such a plan is refused if it needs any
 //
 // All of them are about the pod's own network namespace, but for SYS_NICE, which is about the agent's own threads.
-func capabilities(pods []string, actions []timeline.Action, shapes bool, network v1alpha1.Network, withoutBPF bool) []corev1.Capability {
+func capabilities(pods []string, actions []timeline.Action, shapes bool, network v1alpha1.Network, env Environment) []corev1.Capability {
 	backend := network.Backend
 	if network.Shaping == v1alpha1.ShapingNone {
 		return nil
 	}
 	if shapes {
-		switch {
-		case backend == v1alpha1.ShapingEDT:
-			return []corev1.Capability{"NET_ADMIN", "BPF"}
-		case backend == v1alpha1.ShapingNetem:
-			return []corev1.Capability{"NET_ADMIN"}
-		case backend == v1alpha1.ShapingNFQueue || withoutBPF:
-			return []corev1.Capability{"NET_ADMIN", "SYS_NICE"}
-		default:
-			return []corev1.Capability{"NET_ADMIN", "BPF", "SYS_NICE"}
+		needed := []corev1.Capability{"NET_ADMIN"}
+		if automatic := backend != v1alpha1.ShapingNetem && backend != v1alpha1.ShapingNFQueue; backend == v1alpha1.ShapingEDT || automatic && !env.WithoutBPF {
+			needed = append(needed, "BPF")
 		}
+		if backend != v1alpha1.ShapingEDT && backend != v1alpha1.ShapingNetem && !env.WithoutSysNice {
+			needed = append(needed, "SYS_NICE")
+		}
+		return needed
 	}
 	for _, a := range actions {
 		if (a.Kind == timeline.Kill || a.Kind == timeline.Cut) && slices.Contains(pods, a.Pod) {

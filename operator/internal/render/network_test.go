@@ -70,7 +70,7 @@ func TestNetworkOfAPod(t *testing.T) {
 }
 
 func TestCapabilitiesOfAgents(t *testing.T) {
-	admin, all := []corev1.Capability{"NET_ADMIN"}, []corev1.Capability{"NET_ADMIN", "BPF", "SYS_NICE"}
+	admin := []corev1.Capability{"NET_ADMIN"}
 	degrade := v1alpha1.Fault{Name: "slow", At: "0s", Degrade: &v1alpha1.Degrade{
 		Target: &v1alpha1.Target{Replicas: []int32{0}}, LinkEffect: v1alpha1.LinkEffect{Delay: lasting("9ms")},
 	}}
@@ -80,6 +80,10 @@ func TestCapabilitiesOfAgents(t *testing.T) {
 		}}
 	}
 	type perPod map[string][]corev1.Capability // shard 1, east; shard 1, west; clients
+	everyPod := func(c ...corev1.Capability) perPod { return perPod{"s1-east": c, "s1-west": c, "clients": c} }
+	by := func(backend v1alpha1.ShapingBackend) func(*v1alpha1.TrialSpec) {
+		return func(s *v1alpha1.TrialSpec) { s.Network, s.Network.Backend = widened().Network, backend }
+	}
 	tests := map[string]struct {
 		change func(*v1alpha1.TrialSpec)
 		want   perPod
@@ -94,15 +98,11 @@ func TestCapabilitiesOfAgents(t *testing.T) {
 		"a cut of clients": {func(s *v1alpha1.TrialSpec) { s.Faults = []v1alpha1.Fault{isolate("FirstGroup")} },
 			perPod{"s1-east": admin, "s1-west": admin, "clients": admin}},
 		"a link that gets worse": {func(s *v1alpha1.TrialSpec) { s.Faults = []v1alpha1.Fault{degrade} },
-			perPod{"s1-east": all, "s1-west": all, "clients": all}},
-		"links, whatever shapes them": {func(s *v1alpha1.TrialSpec) { s.Network = widened().Network },
-			perPod{"s1-east": all, "s1-west": all, "clients": all}},
-		"links by EDT": {func(s *v1alpha1.TrialSpec) { s.Network = widened().Network; s.Network.Backend = v1alpha1.ShapingEDT },
-			perPod{"s1-east": all[:2], "s1-west": all[:2], "clients": all[:2]}},
-		"links by NFQueue": {func(s *v1alpha1.TrialSpec) {
-			s.Network = widened().Network
-			s.Network.Backend = v1alpha1.ShapingNFQueue
-		}, perPod{"s1-east": {"NET_ADMIN", "SYS_NICE"}, "s1-west": {"NET_ADMIN", "SYS_NICE"}, "clients": {"NET_ADMIN", "SYS_NICE"}}},
+			everyPod("NET_ADMIN", "BPF", "SYS_NICE")},
+		"links, whatever shapes them": {by(v1alpha1.ShapingAuto), everyPod("NET_ADMIN", "BPF", "SYS_NICE")},
+		"links by EDT":                {by(v1alpha1.ShapingEDT), everyPod("NET_ADMIN", "BPF")},
+		"links by Netem":              {by(v1alpha1.ShapingNetem), everyPod("NET_ADMIN")},
+		"links by NFQueue":            {by(v1alpha1.ShapingNFQueue), everyPod("NET_ADMIN", "SYS_NICE")},
 		"a link that no pods are at": {func(s *v1alpha1.TrialSpec) {
 			s.Topology.Shards, s.Clients.Regions, s.Faults = 1, []string{"east"}, nil
 			s.Network.Links = []v1alpha1.RegionLink{{Between: []string{"west", "west"}, LinkEffect: v1alpha1.LinkEffect{Delay: lasting("1ms")}}}
@@ -129,6 +129,39 @@ func TestCapabilitiesOfAgents(t *testing.T) {
 				if set.Name == "exp-s1-east" || set.Name == "exp-s1-west" {
 					note(set.Name[len("exp-"):], set.Spec.Template.Spec)
 				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("capabilities (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a cluster's owner withholds is asked for only by experiments that cannot be run otherwise.
+func TestWithheldCapabilities(t *testing.T) {
+	type capabilitiesOf map[v1alpha1.ShapingBackend][]corev1.Capability
+	admin := corev1.Capability("NET_ADMIN")
+	for name, tc := range map[string]struct {
+		env  Environment
+		want capabilitiesOf
+	}{
+		"nothing": {Environment{}, capabilitiesOf{"Auto": {admin, "BPF", "SYS_NICE"}, "EDT": {admin, "BPF"}, "Netem": {admin}, "NFQueue": {admin, "SYS_NICE"}}},
+		"BPF":     {Environment{WithoutBPF: true}, capabilitiesOf{"Auto": {admin, "SYS_NICE"}, "EDT": {admin, "BPF"}, "Netem": {admin}, "NFQueue": {admin, "SYS_NICE"}}},
+		"SYS_NICE": {Environment{WithoutSysNice: true},
+			capabilitiesOf{"Auto": {admin, "BPF"}, "EDT": {admin, "BPF"}, "Netem": {admin}, "NFQueue": {admin}}},
+		"both": {Environment{WithoutBPF: true, WithoutSysNice: true},
+			capabilitiesOf{"Auto": {admin}, "EDT": {admin, "BPF"}, "Netem": {admin}, "NFQueue": {admin}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := capabilitiesOf{}
+			for backend := range tc.want {
+				spec, system := widened(), kvSystem()
+				spec.Network.Backend = backend
+				o, err := NewObjects(NewLayout("ns", "exp", spec, system), spec, system, tc.env)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[backend] = o.Clients.Spec.Template.Spec.InitContainers[1].SecurityContext.Capabilities.Add
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("capabilities (-want +got):\n%s", diff)

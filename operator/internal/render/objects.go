@@ -27,6 +27,8 @@ type Environment struct {
 	Namespace string
 	// WithoutBPF: nodes cannot grant the capability BPF, so that no agent asks for it unless its trial asks for the backend EDT by name.
 	WithoutBPF bool
+	// WithoutSysNice: no agent asks for the capability SYS_NICE. NFQueue's threads then wait for a processor like all others.
+	WithoutSysNice bool
 	// SimulatedClockOffsets, by pod, are added to what an agent reads off its wall clock. For tests of the clock correction only.
 	SimulatedClockOffsets string
 }
@@ -180,7 +182,7 @@ func (b *builder) podsOf(set Set) []string {
 func (b *builder) permit(template *corev1.PodSpec, pods []string) {
 	for i := range template.InitContainers {
 		if c := &template.InitContainers[i]; c.Name == agentContainer {
-			c.SecurityContext.Capabilities.Add = capabilities(pods, b.actions, b.shapes, b.network, b.env.WithoutBPF)
+			c.SecurityContext.Capabilities.Add = capabilities(pods, b.actions, b.shapes, b.network, b.env)
 		}
 	}
 }

@@ -8,6 +8,7 @@ locals {
   kubeadm_fields = ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"]
   machine_fields = ["address", "vcpus", "memory_mib", "disk_gib", "role", "pool", "region", "zone", "labels"]
   pool_fields    = ["labels", "taint"]
+  network_fields = ["cidr", "bridge", "gateway", "dns"]
 }
 
 variable "uri" {
@@ -46,13 +47,13 @@ variable "storage_pool" {
 
 variable "network" {
   description = "Where the machines are; see modules/libvirt-nodes."
-  type = object({
-    cidr    = string
-    bridge  = optional(string)
-    gateway = optional(string)
-    dns     = optional(list(string), [])
-  })
-  default = { cidr = "10.17.3.0/24" }
+  type        = any # an object type would drop misspelt fields
+  default     = { cidr = "10.17.3.0/24" }
+
+  validation {
+    condition     = length(setsubtract(keys(var.network), local.network_fields)) == 0
+    error_message = "network: unknown ${join(", ", setsubtract(keys(var.network), local.network_fields))}; it has ${join(", ", local.network_fields)}."
+  }
 }
 
 variable "virtualization" {

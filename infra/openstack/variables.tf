@@ -8,6 +8,7 @@ locals {
   kubeadm_fields = ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"]
   machine_fields = ["flavor", "bare_metal", "availability_zone", "volume_gib", "address", "role", "pool", "region", "zone", "labels"]
   pool_fields    = ["labels", "taint"]
+  network_fields = ["cidr", "dns", "external_network", "network_id", "subnet_id"]
 }
 
 variable "machines" {
@@ -28,14 +29,13 @@ variable "image" {
 
 variable "network" {
   description = "Where the instances are; see modules/openstack-nodes."
-  type = object({
-    cidr             = string
-    dns              = optional(list(string), [])
-    external_network = optional(string)
-    network_id       = optional(string)
-    subnet_id        = optional(string)
-  })
-  default = { cidr = "10.17.4.0/24" }
+  type        = any # an object type would drop misspelt fields
+  default     = { cidr = "10.17.4.0/24" }
+
+  validation {
+    condition     = length(setsubtract(keys(var.network), local.network_fields)) == 0
+    error_message = "network: unknown ${join(", ", setsubtract(keys(var.network), local.network_fields))}; it has ${join(", ", local.network_fields)}."
+  }
 }
 
 variable "floating_ips" {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,12 @@ const watcher = "/bench-faults"
 
 // roundLabel is on the pods of one round.
 const roundLabel = "round"
+
+// Of linux/pidfd.h.
+const (
+	pidfdInfoExit = 1 << 3                        // PIDFD_INFO_EXIT
+	pidfdGetInfo  = 3<<30 | 64<<16 | 0xff<<8 | 11 // PIDFD_GET_INFO
+)
 
 // victims are how many pods are deleted at once, as many as a fault of the experiment has targets.
 const victims = 3
@@ -139,14 +146,15 @@ func (b *bench) deleteOnce(ctx context.Context, round string, nodes []string, by
 		if !v.lines.Scan() {
 			return nil, fmt.Errorf("the watcher of %s ended without an answer: %w", v.pod.Name, errors.Join(v.watch.Wait(), ctx.Err()))
 		}
-		died, err := strconv.ParseInt(v.lines.Text(), 10, 64)
+		at, status, _ := strings.Cut(v.lines.Text(), " ")
+		died, err := strconv.ParseInt(at, 10, 64)
 		if err != nil {
 			return nil, err
 		}
 		if err := v.watch.Wait(); err != nil {
 			return nil, fmt.Errorf("the watcher of %s: %w", v.pod.Name, err)
 		}
-		shots = append(shots, shot{group: round, began: 0, confirmed: float64(died-v.asked) / 1e6})
+		shots = append(shots, shot{group: round, began: 0, confirmed: float64(died-v.asked) / 1e6, end: status})
 	}
 	return shots, nil
 }
@@ -198,7 +206,7 @@ func (b *bench) watchVictim(ctx context.Context, v *victim) error {
 	return nil
 }
 
-// watch waits for the end of a process and prints when it was, on CLOCK_MONOTONIC, which all containers of a kernel share.
+// watch waits for the end of a process and prints when it was, on CLOCK_MONOTONIC, which all containers of a kernel share, and how it ended.
 func watch(args []string) error {
 	pid, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -218,10 +226,35 @@ func watch(args []string) error {
 		case n == 0:
 			return fmt.Errorf("process %d did not end", pid)
 		default:
-			fmt.Println(monotonic())
+			at := monotonic()
+			fmt.Println(at, howEnded(fd))
 			return nil
 		}
 	}
+}
+
+// howEnded is the exit status of a process that has ended, as "exit 0" or "signal 9". Its parent must have reaped it, which takes a moment, and the kernel be 6.15 or later;
+// otherwise nobody but the parent knows, and it is "".
+func howEnded(fd int) string {
+	for range 100 {
+		info := struct { // struct pidfd_info of linux/pidfd.h, its first version
+			mask, cgroup uint64
+			ids          [11]uint32
+			status       int32
+		}{mask: pidfdInfoExit}
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), pidfdGetInfo, uintptr(unsafe.Pointer(&info)))
+		switch status := unix.WaitStatus(info.status); {
+		case errno != 0 && errno != unix.ESRCH:
+			return ""
+		case errno != 0 || info.mask&pidfdInfoExit == 0:
+			time.Sleep(10 * time.Millisecond) // not reaped yet
+		case status.Signaled():
+			return fmt.Sprintf("signal %d", status.Signal())
+		default:
+			return fmt.Sprintf("exit %d", status.ExitStatus())
+		}
+	}
+	return ""
 }
 
 func monotonic() int64 {

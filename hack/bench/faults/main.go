@@ -132,6 +132,9 @@ func (b *bench) show(machine floor, kills, pauses, deleted, podChaos []shot) {
 	if len(podChaos) > 0 {
 		row("pod killed by a PodChaos, grace 0: dead", podChaos, confirmed)
 	}
+	fmt.Println()
+	ends("pods deleted through the API", deleted)
+	ends("pods killed by a PodChaos", podChaos)
 	histogram("kills, confirmed", kills)
 	histogram("pauses, confirmed", pauses)
 	histogram("pods deleted through the API", deleted)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ type shot struct {
 	group            string // shots of one fault at one time share it
 	began, confirmed float64
 	reaped           float64 // of a kill
+	end              string  // of the process of a deleted pod: see howEnded
 }
 
 func confirmed(s shot) float64 { return s.confirmed }
@@ -101,5 +104,17 @@ func histogram(title string, shots []shot) {
 			label = fmt.Sprintf("%5g to %5g ms", edges[i-1], edges[i])
 		}
 		fmt.Printf("  %-17s %4d %s\n", label, n, strings.Repeat("#", (n*width+max(1, len(shots))-1)/max(1, len(shots))))
+	}
+}
+
+// ends prints how processes ended. The victims' handles SIGTERM, as Kubernetes' own pause container does: whoever gets that before SIGKILL ends in order, with status 0, and
+// what was meant as a crash is none.
+func ends(what string, shots []shot) {
+	counts := map[string]int{}
+	for _, s := range shots {
+		counts[cmp.Or(s.end, "not known (the kernel is older than 6.15)")]++
+	}
+	for _, end := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Printf("%s: %d of %d ended by %s\n", what, counts[end], len(shots), end)
 	}
 }

@@ -137,6 +137,7 @@ var misspelt = object{
 		"r1": object{"address": "192.0.2.11", "pool": "servers", "region": "a", "hostkey": "ssh-ed25519 AAAA", "prot": 2222},
 		"r2": object{"address": "192.0.2.12", "pool": "servers", "region": "a", "labels": object{"a": "b"}},
 	},
+	"network": object{"cidr": "10.17.3.0/24", "brige": "br0"},
 	"workers": []object{{"pool": "servers", "region": "a"}, {"pool": "servers", "region": "a", "zon": "a1"}},
 }
 
@@ -148,13 +149,14 @@ var sentences = map[string]string{
 	"pools":       "pools: unknown tain of servers; a pool has labels, taint.",
 	"hosts":       "hosts: unknown hostkey, prot of r1; a host has address, user, port, host_key, internal_address, role, pool, region, zone, labels.",
 	"machines":    "machines: unknown hostkey, prot of r1; a machine has ",
+	"network":     "network: unknown brige; it has cidr, ",
 	"workers":     "workers: unknown zon of 1; a worker has pool, region, zone, labels.",
 }
 
 func TestMisspeltFieldsAreRefused(t *testing.T) {
 	common := []string{"preparation", "ssh", "kubeadm", "pools"}
 	for root, variables := range map[string][]string{
-		"bare-metal": append(common, "hosts"), "cloudlab": append(common, "hosts"), "libvirt": append(common, "machines"), "openstack": append(common, "machines"),
+		"bare-metal": append(common, "hosts"), "cloudlab": append(common, "hosts"), "libvirt": append(common, "machines", "network"), "openstack": append(common, "machines", "network"),
 		"kind": {"pools", "workers"},
 	} {
 		t.Run(root, func(t *testing.T) {
@@ -188,8 +190,8 @@ func TestRootsKnowTheModulesFields(t *testing.T) {
 	for root, all := range map[string][]fields{
 		"bare-metal": append(common, fields{"host_fields", "modules/inventory", "hosts"}),
 		"cloudlab":   append(common, fields{"host_fields", "modules/inventory", "hosts"}),
-		"libvirt":    append(common, fields{"machine_fields", "modules/libvirt-nodes", "machines"}),
-		"openstack":  append(common, fields{"machine_fields", "modules/openstack-nodes", "machines"}),
+		"libvirt":    append(common, fields{"machine_fields", "modules/libvirt-nodes", "machines"}, fields{"network_fields", "modules/libvirt-nodes", "network"}),
+		"openstack":  append(common, fields{"machine_fields", "modules/openstack-nodes", "machines"}, fields{"network_fields", "modules/openstack-nodes", "network"}),
 		"kind":       {{"pool_fields", "modules/inventory", "pools"}},
 	} {
 		text, err := os.ReadFile(filepath.Join(terraform.Infra(t), root, "variables.tf"))

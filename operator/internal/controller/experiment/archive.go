@@ -22,11 +22,15 @@ func (r *Reconciler) chooseStore(exp *v1alpha1.Experiment) {
 // setArchived sets ResultsStored for an experiment with a store, whose results are in the results ConfigMap: True when they are in the store, too.
 func setArchived(s *scope) {
 	a := s.exp.Status.Archive
+	onwards := ""
+	if !s.step.Done {
+		onwards = " Trials go on."
+	}
 	switch c := unstored(s); {
 	case a.Reason != "":
-		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, a.Reason, a.Message+" Results are kept in the cluster; trials go on.")
+		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, a.Reason, a.Message+" Results are kept in the cluster."+onwards)
 	case c != nil && c.Status == metav1.ConditionFalse && c.Reason != v1alpha1.ReasonStoring:
-		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, c.Reason, c.Message+" Trials go on.")
+		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, c.Reason, c.Message+onwards)
 	case !s.stored.done:
 		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionUnknown, v1alpha1.ReasonTrialsRunning, "No trial is done yet, so there are no results.")
 	case c != nil || s.step.Done && a.Digest != s.stored.digest:

@@ -53,6 +53,12 @@ func TestResultsInAStore(t *testing.T) {
 		t.Errorf("the second trial's store is %q", second.Spec.ResultsStore)
 	}
 	s.expect(s.settle(), complete, "True AllTrialsValid")
+	s.trialStored(second.Name, metav1.ConditionFalse, v1alpha1.ReasonStoreUnreachable)
+	exp = s.settle()
+	s.expect(exp, stored, "False StoreUnreachable")
+	if c := meta.FindStatusCondition(exp.Status.Conditions, stored); strings.Contains(c.Message, "go on") {
+		t.Errorf("no trial is left that could go on: %s", c.Message)
+	}
 	for _, name := range []string{first.Name, second.Name} {
 		s.trialStored(name, metav1.ConditionTrue, v1alpha1.ReasonStored)
 	}

@@ -141,7 +141,7 @@ type Flap struct {
 	// period from one cut to the next. From 20ms to 1h.
 	Period Duration `json:"period"`
 
-	// cut is how long each cut lasts. From 10ms; less than the period. Default: half of the period.
+	// cut is how long each cut lasts. From 10ms and twice tolerances.faultLateness; less than the period. Default: half of the period.
 	// +optional
 	Cut *Duration `json:"cut,omitempty"`
 }

@@ -1,0 +1,102 @@
+package v1alpha1
+
+// ReportedSeries is one curve or row of a table of the paper.
+type ReportedSeries struct {
+	// name of the series, unique in the experiment.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// metric that the series reports: Throughput (transactions per second); ThroughputPerCorrectClient (the same by the number of clients that no fault made
+	// behave otherwise); MeanLatency; P50Latency; P99Latency (ms).
+	// +kubebuilder:validation:Enum=Throughput;ThroughputPerCorrectClient;MeanLatency;P50Latency;P99Latency
+	Metric string `json:"metric"`
+
+	// unit of the values, as the paper gives them: tx/s, ms.
+	// +kubebuilder:validation:MaxLength=32
+	Unit string `json:"unit"`
+
+	// at fixes the other axes: {variant: ideal}.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	At map[string]Value `json:"at,omitempty"`
+
+	// axis that x runs along.
+	// +kubebuilder:validation:MaxLength=40
+	Axis string `json:"axis"`
+
+	// values, in the order of the paper.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Values []ReportedValue `json:"values"`
+
+	// note says what was unclear in the source and how it was read.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Note string `json:"note,omitempty"`
+}
+
+// ReportedValue is one point of a curve.
+type ReportedValue struct {
+	// x is the value of the axis.
+	X Value `json:"x"`
+	// value is what the paper reports there, in the series' unit. It is not called y, since YAML 1.1 reads an unquoted y as true.
+	Y Value `json:"value"`
+}
+
+// Claim is a statement of the paper, as an expression over results.
+//
+// With reported, the expression gives a quantity that must lie within the tolerance of it. Without, it is a comparison, and
+// holds or does not. Reported and within go together.
+type Claim struct {
+	// name of the claim.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// statement in the paper's words or in plain ones.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Statement string `json:"statement"`
+
+	// expr is the expression; docs/reference/claims.md lists its functions.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Expr string `json:"expr"`
+
+	// reported is the value that the paper gives: a number, or a duration for latencies (4.1ms).
+	// +optional
+	Reported *Value `json:"reported,omitempty"`
+
+	// within is how far from it still counts as reproduced: a percentage of it (25%), or an amount in its unit (0.5ms, 100).
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%|ns|us|ms|s|m|h)?$`
+	Within string `json:"within,omitempty"`
+}
+
+// Verdict of a claim: Reproduced; NotReproduced; Inconclusive (the interval straddles the bound); NotEvaluated (no data, or skipped by the
+// profile).
+// +kubebuilder:validation:Enum=Reproduced;NotReproduced;Inconclusive;NotEvaluated
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictReproduced    Verdict = "Reproduced"
+	VerdictNotReproduced Verdict = "NotReproduced"
+	VerdictInconclusive  Verdict = "Inconclusive"
+	VerdictNotEvaluated  Verdict = "NotEvaluated"
+)
+
+// ClaimStatus is the verdict of one claim.
+type ClaimStatus struct {
+	// name of the claim.
+	Name string `json:"name"`
+	// verdict of the claim.
+	Verdict Verdict `json:"verdict"`
+	// message says what was measured and what was wanted.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}

@@ -150,12 +150,9 @@ func groupOf(pkg string, testImports []string) string {
 }
 
 func (g group) test(t *tally, pkgs, flags []string) error {
-	var env []string
-	if g.prepare != nil {
-		var err error
-		if env, err = g.prepare(); err != nil {
-			return err
-		}
+	env, err := g.prepared()
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*g.timeout)
 	defer cancel()
@@ -178,6 +175,23 @@ func (g group) test(t *tally, pkgs, flags []string) error {
 	}
 	return inVM(t, g, runs)
 }
+
+// prepared gets what the group needs. What is fetched, or waits for a cluster to come up, has a second attempt.
+func (g group) prepared() ([]string, error) {
+	if g.prepare == nil {
+		return nil, nil
+	}
+	env, err := g.prepare()
+	if err == nil {
+		return env, nil
+	}
+	fmt.Fprintf(os.Stderr, "preparing %s: %v; a second attempt\n", g.name, err)
+	time.Sleep(betweenAttempts)
+	return g.prepare()
+}
+
+// betweenAttempts is for what was in the way to pass.
+const betweenAttempts = 10 * time.Second
 
 // inVM tests packages once more, in a virtual machine, or says why there is none.
 func inVM(t *tally, g group, runs [][]string) error {

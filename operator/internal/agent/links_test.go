@@ -178,3 +178,31 @@ func TestARoleIsKnownByTheLastLineThatTells(t *testing.T) {
 		t.Errorf("a pattern that is none: %v", err)
 	}
 }
+
+// The path between two pods, 25 ms, is what it is where nothing is asked of their links, shaped or not. Where a delay is asked it comes on top, and must not hide in it.
+func TestPathsThatAreLong(t *testing.T) {
+	seen := func(took time.Duration) []probe.Measurement {
+		s := probe.Spread{Min: took, Median: took, Max: took}
+		return []probe.Measurement{{Peer: address(3), Sent: 7, Answered: 7, OneWay: true, Out: s, In: s, RoundTrip: probe.Spread{Min: 2 * took, Median: 2 * took, Max: 2 * took}}}
+	}
+	for name, tc := range map[string]struct {
+		backend   netem.Backend
+		link      netem.Link
+		tolerance time.Duration
+		want      int // things that are wrong
+	}{
+		"nobody shapes":                                 {},
+		"nothing is asked, and a fault will":            {backend: netem.NFQueue},
+		"the same, where the experiment tolerates more": {backend: netem.NFQueue, tolerance: 20 * time.Millisecond},
+		"a delay is asked":                              {backend: netem.NFQueue, link: netem.Link{Delay: 10 * time.Millisecond}, want: 2},
+		"the same, where as much is tolerated":          {backend: netem.NFQueue, link: netem.Link{Delay: 10 * time.Millisecond}, tolerance: 25 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := protocol.Network{Backend: tc.backend, Tolerance: tc.tolerance, Peers: []protocol.NetworkPeer{{Name: "near", Address: address(3), Out: tc.link, In: tc.link}}}
+			wrong := probe.Judge(pairsOf(n.Peers), seen(25*time.Millisecond), seen(25*time.Millisecond+tc.link.Delay), gateTolerance(n))
+			if len(wrong) != tc.want {
+				t.Errorf("wrong: %+v, want %d", wrong, tc.want)
+			}
+		})
+	}
+}

@@ -20,6 +20,9 @@ import (
 const (
 	// baselinePatience is how long peers may leave probes unanswered before they are named: their agents may just not run yet.
 	baselinePatience = 5 * time.Second
+	// pathPatience is how long paths are measured again that take longer than pods of one site are apart, before that is believed. On a busy machine all seven probes of a
+	// round may have waited for a processor.
+	pathPatience = time.Second
 	// provePatience is how long links may be other than asked before they are called wrong: peers shape theirs at about the same time.
 	provePatience = 10 * time.Second
 	// maxWrong is how many things that are wrong are put into words.
@@ -126,6 +129,21 @@ func (a *Agent) changeReport(change func(*protocol.NetworkReport)) {
 // anyPath is the tolerance where nothing is asked: the pods of a trial may really be far from each other, if they only answer.
 var anyPath = probe.Tolerance{Late: netem.MaxDelay, Path: netem.MaxDelay}
 
+// gateTolerance is for the links before t = 0. Links of which nothing is asked, and which a fault makes worse, are shaped; the pods may be far from each other all the same.
+func gateTolerance(n protocol.Network) probe.Tolerance {
+	if n.Backend == "" {
+		return anyPath
+	}
+	tolerance := probe.DefaultTolerance
+	if n.Tolerance > 0 {
+		tolerance.Late, tolerance.Path = n.Tolerance, max(n.Tolerance, tolerance.Path)
+	}
+	if asksNothing(n.Peers) {
+		tolerance.Path = anyPath.Path
+	}
+	return tolerance
+}
+
 func asksNothing(peers []protocol.NetworkPeer) bool {
 	return !slices.ContainsFunc(peers, func(p protocol.NetworkPeer) bool { return p.Out != netem.Link{} || p.In != netem.Link{} })
 }
@@ -148,12 +166,12 @@ func (a *Agent) measureBaseline(ctx context.Context, config probe.Config, peers 
 	}
 	pairs := pairsOf(peers)
 	options := probe.ProveOptions{Rounds: 1, Tolerance: probe.DefaultTolerance}
-	if asksNothing(peers) {
-		options.Tolerance = anyPath
-	}
 	measured := map[netip.Addr]probe.Measurement{}
 	began := launcher.Monotonic()
 	for left := pairs; len(left) > 0; {
+		if asksNothing(peers) && time.Duration(launcher.Monotonic()-began) > pathPatience {
+			options.Tolerance = anyPath
+		}
 		proof, err := probe.Baseline(ctx, config, left, options)
 		if err != nil {
 			return err
@@ -229,13 +247,8 @@ func (a *Agent) proveLinks(ctx context.Context, config probe.Config, n protocol.
 	a.mu.Lock()
 	baseline := a.journal.Baseline
 	a.mu.Unlock()
-	tolerance := probe.DefaultTolerance
-	if n.Tolerance > 0 {
-		tolerance.Late, tolerance.Path = n.Tolerance, max(n.Tolerance, tolerance.Path)
-	}
-	pairs := pairsOf(n.Peers)
+	pairs, tolerance := pairsOf(n.Peers), gateTolerance(n)
 	if n.Backend == "" {
-		tolerance = anyPath
 		for i := range pairs { // nothing is asked of links that nobody shapes
 			pairs[i].Out, pairs[i].In = netem.Link{}, netem.Link{}
 		}

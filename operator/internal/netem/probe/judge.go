@@ -176,7 +176,7 @@ func (j judgment) delays() []Wrong {
 			in.err += j.path.Error
 		}
 		outWrong, inWrong := out.judge(j), in.judge(j)
-		if len(outWrong)+len(inWrong) > 0 && out.as(in).fits(j.steady) && in.as(out).fits(j.steady) {
+		if !(out.fits(j.steady) && in.fits(j.steady)) && out.as(in).fits(j.steady) && in.as(out).fits(j.steady) {
 			return []Wrong{j.asked.wrong(Swapped, "%s -> %s: the directions are swapped: asked %s out and %s back, measured %s out and %s back",
 				from, to, ms(out.delay), ms(in.delay), ms(out.upper(j.steady)), ms(in.upper(j.steady)))}
 		}

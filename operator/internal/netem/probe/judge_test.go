@@ -88,6 +88,10 @@ func TestJudge(t *testing.T) {
 		"round trip too long":             {asked, path, blind(59100 * time.Microsecond), []string{"Late: us-0 <-> eu-1: asked 57ms round trip, measured 59.1ms (tolerance 1ms, path 0.07ms)"}},
 		"round trip too short":            {asked, path, blind(56 * msec), []string{"Early: us-0 <-> eu-1: asked 57ms round trip, measured 56ms, which is too short (tolerance 1ms)"}},
 		"no delay asked":                  {Pair{From: "a", To: "b", Peer: peerAddress}, path, seen(500*time.Microsecond, 10*time.Microsecond), nil},
+		"no delay asked, and a long path": {Pair{From: "a", To: "b", Peer: peerAddress}, seen(25*msec, 40*time.Microsecond), seen(50*time.Microsecond, 30*time.Microsecond),
+			[]string{"LongPath: a -> b: asked 0ms one way, but the path takes 25ms undelayed (at most 2ms); was it shaped already when that was measured?"}},
+		"a long path, and swapped": {with(func(p *Pair) { p.Out.Delay = 12*msec + 100*time.Microsecond }), seen(25*msec, 40*time.Microsecond), seen(12200*time.Microsecond, 12200*time.Microsecond),
+			[]string{"LongPath: us-0 -> eu-1: asked 12.1ms one way, but the path takes 25ms undelayed (at most 2ms); was it shaped already when that was measured?"}},
 		"no delay asked, but there": {Pair{From: "a", To: "b", Peer: peerAddress}, path, seen(600*time.Microsecond, 40*time.Microsecond),
 			[]string{"Late: a -> b: asked 0ms one way, measured 0.6ms (tolerance 0.5ms, path 0.03ms)"}},
 	}

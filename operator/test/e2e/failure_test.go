@@ -23,8 +23,8 @@ var (
 	failureFile = filepath.Join(root, "experiments", "failure-fp.yaml")
 )
 
-// The evaluation that the README promises, at smoke size: its lowest load, three times over, of which the median counts, since one trial of ten
-// seconds may meet a hiccup of the machine.
+// The evaluation that the README promises, at smoke size: its lowest load, three times over. Judged are the medians of each trial, and of these the median: what a hypervisor takes
+// is in a few slow transactions, and once it took a tenth of the processors for most of a minute; a timeout is in every transaction.
 func TestFailureFP(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
@@ -43,20 +43,21 @@ func TestFailureFP(t *testing.T) {
 		t.Errorf("%d of %d trials succeeded, want 9 of little more", len(measured), len(trials))
 	}
 
-	means := map[string][]float64{}
+	medians := map[string][]float64{}
 	for _, r := range measured {
-		means[r.Coordinates["variant"]] = append(means[r.Coordinates["variant"]], r.Summary.MeanMillis)
+		medians[r.Coordinates["variant"]] = append(medians[r.Coordinates["variant"]], r.Summary.P50Millis)
 		checkCrash(t, r)
 	}
-	mean := map[string]float64{}
-	for variant, values := range means {
-		mean[variant] = median(values)
+	t.Logf("medians of the trials: %v ms", medians)
+	took := map[string]float64{}
+	for variant, values := range medians {
+		took[variant] = median(values)
 	}
 	checkGaps(t, trials)
-	if !(mean["ideal"] > 0 && mean["ideal"] < mean["failure-nofp"] && mean["failure-nofp"] < mean["failure-fp"]) {
-		t.Errorf("mean latencies of two clients are %v ms; want ideal < failure-nofp < failure-fp", mean)
+	if !(took["ideal"] > 0 && took["ideal"] < took["failure-nofp"] && took["failure-nofp"] < took["failure-fp"]) {
+		t.Errorf("median latencies of two clients are %v ms; want ideal < failure-nofp < failure-fp", took)
 	}
-	if cost := mean["failure-fp"] - mean["failure-nofp"]; cost < 0.75*timeoutMillis || cost > 1.5*timeoutMillis {
+	if cost := took["failure-fp"] - took["failure-nofp"]; cost < 0.75*timeoutMillis || cost > 1.5*timeoutMillis {
 		t.Errorf("a failed fast path costs %.2f ms, want 0.75 to 1.5 timeouts of %v ms", cost, timeoutMillis)
 	}
 	checkExperiment(t, e, exp, len(trials))

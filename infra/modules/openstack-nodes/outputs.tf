@@ -11,6 +11,12 @@ output "hosts" {
     zone             = m.zone
     labels           = m.labels
   } }
-  # Not before there is somebody to talk to, and a way.
-  depends_on = [openstack_compute_instance_v2.this, openstack_networking_floatingip_associate_v2.this]
+  # Not before there is somebody to talk to, and a way. The way also stays until machines are given back: destroy goes in the opposite order.
+  depends_on = [
+    openstack_compute_instance_v2.this,
+    openstack_networking_floatingip_associate_v2.this,
+    openstack_networking_router_interface_v2.this,
+    openstack_networking_secgroup_rule_v2.access,
+    openstack_networking_secgroup_rule_v2.inside,
+  ]
 }

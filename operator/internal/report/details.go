@@ -23,6 +23,7 @@ type Details struct {
 	latencies []*pointLatency
 	resources []*resourceSum
 	windows   map[string]results.WindowCheck // by trial
+	recovered map[string][]results.Recovery  // by trial
 	// Why the latencies of valid trials are missing, each after its trial's name.
 	noLatency []string
 	origin    originSum
@@ -46,6 +47,7 @@ func (d *Details) Add(t results.Trial) {
 	}
 	d.addTimes(t)
 	d.addWindow(t)
+	d.addRecovery(t)
 	d.addLatency(t)
 	d.addResources(t)
 	d.origin.add(t.Pods)

@@ -144,7 +144,7 @@ func backSpan(back, unfinished []float64) string {
 }
 
 // recoveryLegend says how to read the table of recoveries.
-const recoveryLegend = "After the instant at which the fault was confirmed in the first of its pods, over all times and valid trials: median (least to greatest). " +
+const recoveryLegend = "After the instant at which the fault was confirmed in the first of its pods, over all times (the first 100 of a trial) and valid trials: median (least to greatest). " +
 	"No dip: throughput did not fall below 90%, or not by more than the noise of its bins of 100 ms, which is large where few transactions fall into one. " +
 	"Detected: until throughput fell below 90% of what it was before; dip: how far it fell; back: until it was 90% again; lost: transactions from the fall until then. " +
 	"Where throughput was not back when the data ended, it took longer than the time shown."

@@ -18,6 +18,14 @@ func (d *Details) addWindow(t results.Trial) {
 	d.windows[t.Name] = checkWindow(t)
 }
 
+// addRecovery keeps what faults did in a valid trial. Its line has that from the trial's status: of the first times only, without kind, instant, throughput before and cautions.
+func (d *Details) addRecovery(t results.Trial) {
+	if d.recovered == nil {
+		d.recovered = map[string][]results.Recovery{}
+	}
+	d.recovered[t.Name] = t.Recovery
+}
+
 // intoLines gives each trial's line what its own results say of it.
 func (d *Details) intoLines(e *results.Experiment) {
 	e.Trials = slices.Clone(e.Trials)
@@ -25,6 +33,9 @@ func (d *Details) intoLines(e *results.Experiment) {
 		e.Trials[i].Window = nil
 		if w, read := d.windows[l.Name]; read {
 			e.Trials[i].Window = &w
+		}
+		if r := d.recovered[l.Name]; len(r) > 0 {
+			e.Trials[i].Recovery = r
 		}
 	}
 }

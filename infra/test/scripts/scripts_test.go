@@ -44,6 +44,7 @@ const (
 	boost     = "sys/devices/system/cpu/cpufreq/boost"
 	governor0 = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 	governor1 = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
+	online1   = "sys/devices/system/cpu/cpu1/online"
 	huge      = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
 	forward   = "proc/sys/net/ipv4/ip_forward"
 	instances = "proc/sys/fs/inotify/max_user_instances"
@@ -90,6 +91,9 @@ echo 'Leap status     : Normal'
 // refusing is a file of the kernel that cannot be written, by root neither; it says Linux.
 const refusing = "-> /proc/sys/kernel/ostype"
 
+// unreadable is one that is there and cannot be read: nothing is mapped where its reading begins.
+const unreadable = "-> /proc/self/mem"
+
 func TestMachine(t *testing.T) {
 	intel := map[string]string{
 		smt: "on", pstate: "0", governor0: "powersave", governor1: "powersave", huge: "0", forward: "0", instances: "128", swaps: header,
@@ -133,6 +137,25 @@ func TestMachine(t *testing.T) {
 		},
 		"a kernel that refuses": {
 			kernel: with(map[string]string{governor1: refusing}),
+			asked:  "GOVERNOR=performance",
+			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/governor=mixed", "not-set governor: asked for performance, it is mixed"},
+		},
+		// With smt off and a governor asked for, apply ended at the first thread that was off, whose file gives EBUSY.
+		"a thread that is off": {
+			kernel: with(map[string]string{online1: "0", governor1: unreadable}), complete: true,
+			asked:  "GOVERNOR=performance",
+			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/governor=performance"},
+		},
+		"a thread that is off, of an older kernel": {
+			kernel: with(map[string]string{online1: "0"}), complete: true,
+			asked:  "GOVERNOR=performance",
+			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
+			report: []string{"label machine.assay.dev/governor=performance"},
+		},
+		"a governor that nobody may know": {
+			kernel: with(map[string]string{online1: "1", governor1: unreadable}),
 			asked:  "GOVERNOR=performance",
 			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
 			report: []string{"label machine.assay.dev/governor=mixed", "not-set governor: asked for performance, it is mixed"},

@@ -28,7 +28,10 @@ note() {
 set_file() {
 	local was
 	[[ -e $root$1 ]] || return 0
-	was=$(cat "$root$1")
+	was=$(cat "$root$1" 2>/dev/null) || {
+		say "the kernel does not say what is in $1: it stays so" # and could not be put back
+		return 0
+	}
 	[[ $was != "$2" ]] || return 0
 	note "$1" "$was"
 	{ printf '%s\n' "$2" >"$root$1"; } 2>/dev/null || say "the kernel refuses $2 in $1"
@@ -55,9 +58,17 @@ turbo() {
 	fi
 }
 
+# governor_files: of the processors that are on. One that smt has taken away keeps its file, and whoever reads it gets EBUSY from newer kernels.
+governor_files() {
+	local f
+	for f in "$root"/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do
+		if [[ -e $f && $(cat "${f%/cpufreq/*}/online" 2>/dev/null) != 0 ]]; then printf '%s\n' "$f"; fi
+	done
+}
+
 governor() {
-	local all
-	all=$(cat "$root"/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor 2>/dev/null | sort -u)
+	local all f
+	all=$(governor_files | while read -r f; do cat "$f" 2>/dev/null || echo unknown; done | sort -u)
 	case $(wc -w <<<"$all") in
 	0) echo unavailable ;;
 	1) echo "$all" ;;
@@ -115,9 +126,7 @@ apply_cpu() {
 	esac
 	[[ $GOVERNOR != unchanged ]] || return 0
 	local f
-	for f in "$root"/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do # after smt, which takes processors away
-		[[ ! -e $f ]] || set_file "${f#"$root"}" "$GOVERNOR"
-	done
+	while read -r f; do set_file "${f#"$root"}" "$GOVERNOR"; done < <(governor_files) # after smt, which takes processors away
 }
 
 apply_memory() {

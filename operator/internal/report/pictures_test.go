@@ -7,9 +7,12 @@ import (
 	"image/png"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/raster"
@@ -175,6 +178,56 @@ func TestLegends(t *testing.T) {
 				t.Errorf("no name of %s is at %s:\n%s", variant, place, got)
 			}
 		}
+	}
+}
+
+// Where the greatest value of an axis that had a valid trial was 0, places in the frame were 0/0, which no picture can be made of, and values below 0 were all drawn at 0.
+func TestAxesWithoutValuesAboveZero(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values     []string // of the axis; the last one has no valid trial
+		throughput float64
+		dots       []string // where the points of the plot of throughput are
+		labels     []string // of the axis
+	}{
+		"only 0":            {[]string{"0", "1"}, 100, []string{"70.0"}, []string{"70.0 0", "620.0 1"}},
+		"nothing committed": {[]string{"0", "1", "2"}, 0, []string{"70.0", "620.0"}, []string{"70.0 0", "180.0 0.2", "620.0 1"}},
+		"both sides of 0":   {[]string{"-20", "0", "30", "40"}, 100, []string{"70.0", "290.0", "620.0"}, []string{"70.0 -20", "290.0 0", "620.0 30"}},
+		"below 0 alone":     {[]string{"-0.3", "-0.1", "1"}, 100, []string{"70.0", "436.7"}, []string{"70.0 -0.3", "436.7 -0.1", "620.0 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "skew", Values: tc.values}}}
+			for i, v := range tc.values {
+				p := results.PointResult{Index: int32(i), Coordinates: map[string]string{"skew": v}, Metrics: map[string]results.Aggregate{}}
+				if i < len(tc.values)-1 {
+					p.Metrics = map[string]results.Aggregate{"throughput": {N: 1, Mean: tc.throughput}, "meanLatency": {N: 1, Mean: 5}}
+				}
+				e.Points = append(e.Points, p)
+			}
+			pictures, err := report.Pictures(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range pictures {
+				if _, err := raster.PNG(p.SVG, 1); err != nil || bytes.Contains(p.SVG, []byte("NaN")) {
+					t.Errorf("%s has a place that is none (%v):\n%s", p.Name, err, p.SVG)
+				}
+			}
+			var dots, labels []string
+			for _, m := range regexp.MustCompile(`translate\((\d+\.\d),[\d.]+\)[^>]*><title>`).FindAllSubmatch(pictures[0].SVG, -1) {
+				dots = append(dots, string(m[1]))
+			}
+			for _, m := range regexp.MustCompile(`<text x="([\d.]+)" y="368.0"[^>]*>([^<]*)</text>`).FindAllSubmatch(pictures[0].SVG, -1) {
+				labels = append(labels, string(m[1])+" "+string(m[2]))
+			}
+			if diff := cmp.Diff(tc.dots, dots); diff != "" {
+				t.Errorf("points are at (-want +got):\n%s\n%s", diff, pictures[0].SVG)
+			}
+			for _, want := range tc.labels {
+				if !slices.Contains(labels, want) {
+					t.Errorf("labels are %q, want also %q", labels, want)
+				}
+			}
+		})
 	}
 }
 

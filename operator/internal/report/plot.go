@@ -229,18 +229,20 @@ const (
 	maxTicks = 6.0
 )
 
-// scale maps values from 0 to the greatest onto the frame. Both axes start at 0, so that nobody takes a small difference for a great one.
-type scale struct{ xMax, yMax, xStep, yStep float64 }
+// scale maps values from 0 to the greatest onto the frame. Both axes start at 0, so that nobody takes a small difference for a great one; that of x below it where an
+// experiment's axis has values there.
+type scale struct{ xMin, xMax, yMax, xStep, yStep float64 }
 
 func (p plot) scale() scale {
-	var xMax, yMax float64
+	var xMin, xMax, yMax float64
 	for _, c := range p.curves {
 		for _, pt := range c.points {
-			xMax, yMax = max(xMax, pt.x, pt.xHigh), max(yMax, pt.y, pt.yHigh)
+			xMin, xMax, yMax = min(xMin, pt.x), max(xMax, pt.x, pt.xHigh), max(yMax, pt.y, pt.yHigh)
 		}
 	}
-	s := scale{xStep: niceStep(xMax), yStep: niceStep(yMax)}
-	s.xMax, s.yMax = math.Ceil(xMax/s.xStep)*s.xStep, math.Ceil(yMax/s.yStep)*s.yStep
+	s := scale{xStep: niceStep(xMax - xMin), yStep: niceStep(yMax), yMax: roundUp(yMax)}
+	s.xMin = math.Floor(xMin/s.xStep) * s.xStep
+	s.xMax = math.Max(s.xMin+s.xStep, math.Ceil(xMax/s.xStep)*s.xStep)
 	return s
 }
 
@@ -258,7 +260,9 @@ func niceStep(greatest float64) float64 {
 	return 10 * power
 }
 
-func (s scale) x(v float64) float64 { return frameLeft + frameWidth*math.Max(0, v)/s.xMax }
+func (s scale) x(v float64) float64 {
+	return frameLeft + frameWidth*(math.Max(s.xMin, v)-s.xMin)/(s.xMax-s.xMin)
+}
 func (s scale) y(v float64) float64 { return frameTop + frameHeight*(1-math.Max(0, v)/s.yMax) }
 
 // svg draws the plot.
@@ -326,7 +330,7 @@ func (p plot) frame(b *strings.Builder, s scale) {
 		v := i * s.yStep
 		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fh%.1f"/><text x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n", frameLeft, s.y(v), frameWidth, frameLeft-8, s.y(v)+4, tick(v))
 	}
-	for i := 0.0; i*s.xStep <= s.xMax*1.0001; i++ {
+	for i := math.Round(s.xMin / s.xStep); i <= math.Round(s.xMax/s.xStep); i++ {
 		v := i * s.xStep
 		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", s.x(v), frameTop, frameHeight, s.x(v), frameTop+frameHeight+18, tick(v))
 	}

@@ -63,6 +63,23 @@ answers() {
 # reach PREFIX: the same, and if not, ends the script with what to do.
 reach() {
 	if answers "$1" "$SSH_WAIT"; then return; fi
+	turned_away "$1"
+	local last
+	last=$(tail -n 1 <<<"$WHY")
+	fail "$1" "does not answer SSH within $SSH_WAIT s (${last:-no answer}). Is it switched on and connected, and is the address right? Switch it on, or take it out of hosts. $again"
+}
+
+# lives PREFIX: is a host that is to be released there, or dead? One that is there and does not let us in ends the script: an empty SSH agent is no
+# reason to let machines go as they are.
+lives() {
+	if answers "$1" "$SSH_DEAD"; then return; fi
+	local again="Then run terraform again: what is done stays done; the user and the key file are those of the last apply. Or let the machine go as it is: terraform state rm, with the resource that Terraform names."
+	turned_away "$1"
+	return 1
+}
+
+# turned_away PREFIX: ends the script if WHY says that the host is there and why it does not let us in.
+turned_away() {
 	local last
 	last=$(tail -n 1 <<<"$WHY")
 	case $WHY in
@@ -77,9 +94,6 @@ reach() {
 		;;
 	*sudo:*)
 		fail "$1" "lets us in, but $(field "$1" USER) may not become root without a password ($last). Allow it in /etc/sudoers.d, or log in as root. $again"
-		;;
-	*)
-		fail "$1" "does not answer SSH within $SSH_WAIT s (${last:-no answer}). Is it switched on and connected, and is the address right? Switch it on, or take it out of hosts. $again"
 		;;
 	esac
 }

@@ -183,7 +183,20 @@ func (r *run) value(e celast.Expr) quantity {
 	case operators.Multiply:
 		return a.times(b)
 	}
-	return a.over(b)
+	return r.over(a, b)
+}
+
+// over is a / b. The linear interval of a quotient is bounded wherever its denominator may be, so that is looked at here.
+func (r *run) over(a, b quantity) quantity {
+	q := a.over(b)
+	if !b.signed {
+		return q
+	}
+	if e, _ := r.samples.estimate(b); e.Known && e.Low <= 0 && e.High >= 0 {
+		q.unbounded = true
+		r.remarks = append(r.remarks, stats.DenominatorNearZero.Text())
+	}
+	return q
 }
 
 // read is the value of a function that reads results.
@@ -274,7 +287,7 @@ func (r *run) meanAt(p results.PointResult, m metric, u unit) quantity {
 		x, _ := m.of(line)
 		input.atLeast = input.atLeast || x.atLeast
 	}
-	return quantity{value: stats.Aggregate(xs).Mean, unit: u, gradient: map[mean]float64{input: 1}}
+	return quantity{value: stats.Aggregate(xs).Mean, unit: u, gradient: map[mean]float64{input: 1}, signed: m.signed()}
 }
 
 // whyEmpty says why a point has no valid trial.

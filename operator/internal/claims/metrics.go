@@ -36,6 +36,9 @@ func (m metric) compare(n metric) int {
 	return cmp.Or(cmp.Compare(m.name, n.name), cmp.Compare(m.fault, n.fault), cmp.Compare(m.time, n.time), cmp.Compare(m.measurement, n.measurement))
 }
 
+// signed is true for a metric that may be negative: Prometheus may be asked for anything, and work that was made up for counts against what was lost.
+func (m metric) signed() bool { return m.name == measurement || m.name == goodputLost }
+
 // sample is the number that one trial gives.
 type sample struct {
 	value float64

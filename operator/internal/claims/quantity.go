@@ -38,8 +38,12 @@ type quantity struct {
 	value    float64
 	unit     unit
 	gradient map[mean]float64
-	// ratio is true for a quotient of measured quantities, times numbers: its interval is that of its logarithm.
+	// ratio is true for a quotient of measured quantities that are never negative, times numbers: its interval is that of its logarithm.
 	ratio bool
+	// signed is true for what may be negative, such as a difference. The interval of a logarithm never holds 0, so a quotient of it has the linear one.
+	signed bool
+	// unbounded is true for what was computed with a quotient whose denominator may be 0: it has no interval.
+	unbounded bool
 	// own interval, of what is no function of means, and the trials of the points that it rests on.
 	own    *stats.Estimate
 	counts []int
@@ -48,13 +52,15 @@ type quantity struct {
 	contradicted bool
 }
 
-func constant(value float64, u unit) quantity { return quantity{value: value, unit: u} }
+func constant(value float64, u unit) quantity {
+	return quantity{value: value, unit: u, signed: value < 0}
+}
 
 func (q quantity) measured() bool { return len(q.gradient) > 0 || q.own != nil || q.absent != "" }
 
 // combine is value, a function of a and b, whose derivatives by them are da and db.
 func combine(value float64, u unit, a quantity, da float64, b quantity, db float64) quantity {
-	q := quantity{value: value, unit: u, gradient: map[mean]float64{}}
+	q := quantity{value: value, unit: u, gradient: map[mean]float64{}, signed: a.signed || b.signed, unbounded: a.unbounded || b.unbounded}
 	for m, g := range a.gradient {
 		q.gradient[m] += da * g
 	}
@@ -69,7 +75,9 @@ func (q quantity) plus(r quantity) quantity {
 }
 
 func (q quantity) minus(r quantity) quantity {
-	return combine(q.value-r.value, q.unit, q, 1, r, -1)
+	d := combine(q.value-r.value, q.unit, q, 1, r, -1)
+	d.signed = d.measured() || d.value < 0
+	return d
 }
 
 func (q quantity) times(r quantity) quantity {
@@ -78,7 +86,7 @@ func (q quantity) times(r quantity) quantity {
 		u = r.unit
 	}
 	p := combine(q.value*r.value, u, q, r.value, r, q.value)
-	p.ratio = q.ratio && !r.measured() || r.ratio && !q.measured()
+	p.ratio = !p.signed && (q.ratio && !r.measured() || r.ratio && !q.measured())
 	return p
 }
 
@@ -88,7 +96,7 @@ func (q quantity) over(r quantity) quantity {
 		u = plain
 	}
 	p := combine(q.value/r.value, u, q, 1/r.value, r, -q.value/(r.value*r.value))
-	p.ratio = r.measured() || q.ratio
+	p.ratio = !p.signed && (r.measured() || q.ratio)
 	return p
 }
 
@@ -124,6 +132,9 @@ func (s samples) estimate(q quantity) (stats.Estimate, []int) {
 	e := stats.Propagate(q.value, terms)
 	if q.ratio {
 		e = stats.PropagateRatio(q.value, terms)
+	}
+	if q.unbounded {
+		return stats.Estimate{Value: q.value, Low: q.value, High: q.value}, counts
 	}
 	if low {
 		e.Low = math.Inf(-1)

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/results"
@@ -161,6 +164,48 @@ func TestLowerBounds(t *testing.T) {
 	expect(t, judge(t, ls, "-knee_throughput(along='clients') < -1000", "", ""), v1alpha1.VerdictReproduced, "-1506 tx/s [..., -1477]")
 	expect(t, judge(t, ls, "max_throughput() - knee_throughput(along='clients') < 100", "", ""), v1alpha1.VerdictReproduced)
 	expect(t, judge(t, ls, "max_throughput() / knee_throughput(along='clients') > 0.5", "", ""), v1alpha1.VerdictInconclusive)
+}
+
+// A quotient of a difference had the interval of its logarithm, which never holds 0: that it is above 0 was Reproduced wherever the means fell that way.
+func TestQuotientsOfWhatMayBeNegative(t *testing.T) {
+	a, b := [][]float64{{1000, 1010, 990}}, [][]float64{{1002, 1012, 980}}
+	ls := append(series(0, "a", []int{5}, a, a), series(1, "b", []int{5}, b, b)...)
+	for i := range ls {
+		value := []float64{3, -1, 4, 2, 2.1, 1.9}[i]
+		ls[i].Measurements = []results.Measurement{{Name: "drift", Value: &value}}
+		ls[i].Recovery = []results.Recovery{{Fault: "crash", Time: 1, Dipped: true, Recovered: true, Depth: 0.5, LostTransactions: value}}
+	}
+	const gain = "(throughput(variant='a') - throughput(variant='b'))"
+	for expr, want := range map[string]string{
+		"throughput(variant='a') > throughput(variant='b')":                            "Inconclusive: cannot be told apart",
+		gain + " / throughput(variant='b') > 0":                                        "Inconclusive: cannot be told apart",
+		gain + " / 3 / (throughput(variant='b') + throughput(variant='a')) > 0":        "Inconclusive: cannot be told apart",
+		"2 * (" + gain + " / throughput(variant='b')) > 0":                             "Inconclusive: cannot be told apart",
+		"(mean_latency(variant='a') + -999ms) / mean_latency(variant='b') > 0":         "Inconclusive: cannot be told apart",
+		gain + " / throughput(variant='b') < 0.1":                                      "Reproduced: difference",
+		"measurement(name='drift', variant='a') / dip(fault='crash', variant='b') > 0": "Inconclusive: cannot be told apart",
+		// Of these the denominator is not known to differ from 0, and any number may be the quotient.
+		"throughput(variant='b') / " + gain + " < 1e9":                                              "Inconclusive: the denominator may be 0",
+		"1 + 2 / (3 * (throughput(variant='b') / " + gain + ")) < 1e9":                              "Inconclusive: the denominator may be 0",
+		"dip(fault='crash', variant='b') / measurement(name='drift', variant='a') < 1e9":            "Inconclusive: the denominator may be 0",
+		"goodput_lost(fault='crash', variant='b') / goodput_lost(fault='crash', variant='a') < 1e9": "Inconclusive: the denominator may be 0",
+		"mean_latency(variant='b') / (mean_latency(variant='b') - 500ms) < 3":                       "Reproduced: difference",
+		"measurement(name='drift', variant='b') / dip(fault='crash', variant='b') > 0":              "Reproduced: difference",
+		"goodput_lost(fault='crash', variant='a') / goodput_lost(fault='crash', variant='b') > 0":   "Inconclusive: cannot be told apart",
+	} {
+		verdict, words, _ := strings.Cut(want, ": ")
+		expect(t, judge(t, ls, expr, "", ""), v1alpha1.Verdict(verdict), words)
+	}
+	// Nothing is within a tolerance either, however wide, of what has no bound.
+	expect(t, judge(t, ls, "throughput(variant='b') / "+gain, "500", "1000%"), v1alpha1.VerdictInconclusive, "the denominator may be 0", "n=3, and no interval")
+	// The interval is that of first-order propagation.
+	got := judge(t, ls, gain+" / throughput(variant='b')", "0", "0.1")
+	x, y := stats.Aggregate(a[0]), stats.Aggregate(b[0])
+	linear := stats.Propagate(x.Mean/y.Mean-1, []stats.Term{{Gradient: 1 / y.Mean, Sample: x}, {Gradient: -x.Mean / (y.Mean * y.Mean), Sample: y}})
+	within := cmpopts.EquateApprox(0, 1e-12)
+	if diff := cmp.Diff([]float64{linear.Value, linear.Low, linear.High}, []float64{*got.Measured, *got.Low, *got.High}, within); diff != "" {
+		t.Errorf("relative gain (-propagated +got):\n%s", diff)
+	}
 }
 
 func TestVariants(t *testing.T) {

@@ -10,7 +10,7 @@
 //	f(mean_1 ... mean_k)   f ± t(v) sqrt(U_1 + ... + U_k),  U_i = g_i² s_i²/n_i   first-order propagation
 //	                       v = (U_1 + ... + U_k)² / (U_1²/(n_1-1) + ... + U_k²/(n_k-1))
 //
-// where g_i is the derivative of f by the i-th mean. For f = a - b this is Welch's interval. For a ratio within an expression the same is done for its
+// where g_i is the derivative of f by the i-th mean. For f = a - b this is Welch's interval. For a ratio of what is never negative, within an expression, the same is done for its
 // logarithm, so that the interval is positive and that of b/a is the reciprocal of that of a/b. Of two means alone, Ratio gives Fieller's interval.
 //
 // What can be distrusted comes with a Caution, a value. What is no number at all (NaN, infinities, lists that do not go together) is an error; results made

@@ -85,12 +85,16 @@ func (r *run) ratioOf(a arguments) quantity {
 	if len(r.missing) > 0 {
 		return quantity{}
 	}
-	r.remarks = append(r.remarks, t.method())
+	method := t.method()
 	if t.paired {
-		if e, _, err := stats.PairedRatio(t.a, t.b); err == nil { // it needs values above 0
+		e, _, err := stats.PairedRatio(t.a, t.b)
+		if err == nil {
+			r.remarks = append(r.remarks, method)
 			return quantity{value: e.Value, own: &e, counts: t.counts()}
 		}
+		method = fmt.Sprintf("not by rounds (%v)", err) // a value is 0
 	}
+	r.remarks = append(r.remarks, method)
 	e, err := stats.Ratio(stats.Aggregate(t.a), stats.Aggregate(t.b))
 	if err != nil {
 		r.missing = append(r.missing, err.Error())

@@ -244,6 +244,22 @@ func TestVariants(t *testing.T) {
 	expect(t, judge(t, append(ls, ls[len(ls)-1]), "ratio(of='abort_rate', variant=['b', 'a']) < 9", "", ""), v1alpha1.VerdictInconclusive, "the denominator may be 0")
 }
 
+// The message said "by rounds" of Fieller's interval, where the same rounds were complete and one of them had no ratio.
+func TestRatioSaysItsMethod(t *testing.T) {
+	a := [][]float64{{100, 102, 98, 101, 99}}
+	ls := append(series(0, "a", []int{5}, a, a), series(1, "b", []int{5}, a, a)...)
+	for i := range ls {
+		ls[i].Aborted = []int64{0, 9, 10, 11, 10, 18, 20, 21, 19, 20}[i]
+	}
+	const ratio = "ratio(of='abort_rate', variant=['a', 'b']) < 1.5"
+	got := judge(t, ls, ratio, "", "")
+	expect(t, got, v1alpha1.VerdictReproduced, "not by rounds (paired ratio: round 1 has 0 and 0.0176", "n=5")
+	ls[0].Aborted = 10
+	if got := judge(t, ls, ratio, "", ""); strings.Contains(got.Message, "not by rounds") {
+		t.Errorf("every round has a ratio, and the message says: %s", got.Message)
+	}
+}
+
 func TestRecovery(t *testing.T) {
 	recovery := func(r results.Recovery) []results.Recovery {
 		r.Fault, r.Time = "crash", 1

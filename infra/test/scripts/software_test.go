@@ -54,6 +54,7 @@ for p in "${packages[@]}"; do
 	esac
 done
 `,
+	"dpkg": "#!/bin/sh\necho \" dpkg $*\" >>\"$ROOT/log\"\n",
 	"kubeadm": `#!/bin/sh
 grep -qx kubeadm "$ROOT/installed" && echo v1.36.3
 `,
@@ -192,6 +193,54 @@ func TestSoftwareAndRelease(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A machine that was switched off while packages were unpacked never got those after kubeadm, and none got chrony when it was asked for later.
+func TestSoftwareIsInstalledUntilItIsComplete(t *testing.T) {
+	log := func(m *machine) string {
+		b, err := os.ReadFile(filepath.Join(m.dir, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	wants := func(t *testing.T, m *machine, packages ...string) {
+		t.Helper()
+		now := strings.Fields(m.everything(t)[installed])
+		for _, p := range packages {
+			if !slices.Contains(now, p) {
+				t.Errorf("%s is not installed: %q", p, now)
+			}
+		}
+	}
+	t.Run("switched off in the middle", func(t *testing.T) {
+		m := newDebian(t, map[string]string{installed: "systemd\nsystemd-timesyncd\nkubeadm", "var/lib/assay/packages": "kubelet\nkubeadm\ncontainerd.io\nkubectl\nchrony"})
+		m.software(t, "chrony")
+		wants(t, m, "containerd.io", "kubectl", "chrony")
+		if first, _, _ := strings.Cut(log(m), "\n"); !strings.Contains(first, "dpkg") || !strings.HasSuffix(first, "--configure -a") {
+			t.Errorf("what dpkg has begun is not ended first: %q", log(m))
+		}
+	})
+	t.Run("chrony later", func(t *testing.T) {
+		m := newDebian(t, map[string]string{installed: "systemd\nsystemd-timesyncd"})
+		before := m.everything(t)
+		m.software(t, "unchanged")
+		m.software(t, "chrony")
+		wants(t, m, "containerd.io", "chrony")
+		m.script(t, "release.sh")
+		if diff := cmp.Diff(before, m.everything(t)); diff != "" {
+			t.Errorf("the machine is not as it was (-before +after):\n%s", diff)
+		}
+	})
+	t.Run("complete", func(t *testing.T) {
+		m := newDebian(t, map[string]string{installed: "systemd\nsystemd-timesyncd"})
+		m.software(t, "chrony")
+		before := log(m)
+		m.software(t, "chrony")
+		if diff := cmp.Diff(before, log(m)); diff != "" {
+			t.Errorf("installed again what was there (-first +second):\n%s", diff)
+		}
+	})
 }
 
 // What cannot be put back for want of a mirror is named, and all the rest is done.

@@ -7,6 +7,7 @@
 #   packages  those that were not there
 #   removed   those that were there and that one of ours replaces: systemd-timesyncd by chrony, Debian's containerd by containerd.io
 #   files/    copies of the files that are written; PATH.absent for one that was not there
+# and after it, in software, for which Kubernetes and which clock all of it was installed.
 set -euo pipefail
 
 root=${ROOT:-}
@@ -72,6 +73,8 @@ install_by_apt() {
 	# shellcheck source=/dev/null
 	codename=$(. "$root/etc/os-release" && echo "$VERSION_CODENAME")
 	export DEBIAN_FRONTEND=noninteractive
+	# What was begun when a machine was switched off; until then apt does nothing else. If another one holds the lock, it is not that.
+	dpkg --force-confdef --force-confold --configure -a >/dev/null 2>&1 || true
 	quietly apt update || refuse "apt-get update failed"
 	quietly apt install -y --no-install-recommends ca-certificates curl gpg || refuse "apt-get install failed"
 	add_repository kubernetes "$KUBERNETES_REPO/v$minor/deb/Release.key" "$KUBERNETES_REPO/v$minor/deb/ /"
@@ -90,11 +93,15 @@ install_by_apt() {
 		systemctl restart containerd
 	fi
 	systemctl enable --now --quiet containerd
+	echo "$KUBERNETES_VERSION $TIME_SYNC" >"$notes/software"
 }
+
+# installed: all of it? That kubeadm is there says nothing of what apt would have unpacked after it.
+installed() { [[ $(version) = "v$KUBERNETES_VERSION" && $(cat "$notes/software" 2>/dev/null) = "$KUBERNETES_VERSION $TIME_SYNC" ]]; }
 
 main() {
 	local p
-	if [[ $SOFTWARE = apt && $(version) != "v$KUBERNETES_VERSION" ]]; then install_by_apt; fi
+	if [[ $SOFTWARE = apt ]] && ! installed; then install_by_apt; fi
 	for p in containerd ctr kubelet kubeadm; do
 		command -v "$p" >/dev/null || refuse "there is no program $p. Install it, or set preparation.software to apt"
 	done

@@ -24,7 +24,7 @@ type Merged struct {
 	Driver map[string]int64
 	// MisbehavingDriver are those of the drivers of clients that misbehaved on purpose.
 	MisbehavingDriver map[string]int64
-	// StartSpread is how far apart the first and the last client pod started.
+	// StartSpread is how far apart the first and the last client pod started, of those that did.
 	StartSpread time.Duration
 }
 
@@ -122,11 +122,16 @@ func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
 func startSpread(clients []Client) time.Duration {
-	first, last := clients[0].StartedNanos, clients[0].StartedNanos
+	var starts []int64
 	for _, c := range clients {
-		first, last = min(first, c.StartedNanos), max(last, c.StartedNanos)
+		if !c.NothingSent {
+			starts = append(starts, c.StartedNanos)
+		}
 	}
-	return time.Duration(last - first)
+	if len(starts) == 0 {
+		return 0
+	}
+	return time.Duration(slices.Max(starts) - slices.Min(starts))
 }
 
 // mergeTimelines adds the bins that start at the same instant; where a client has no bin it adds nothing.

@@ -72,6 +72,26 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// A pod that sent nothing was taken for one that started at whatever its report had for a start, so that one idle pod made a trial's clients start apart.
+func TestStartSpreadIsOfPodsThatStarted(t *testing.T) {
+	w := timeline.Windows{Measure: time.Second}
+	a, b, idle := report(t, 1, w, 10, time.Millisecond), report(t, 2, w, 10, time.Millisecond), report(t, 0, w, 0, 0)
+	idle.StartedNanos, idle.NothingSent = int64(time.Minute), true
+	for name, tc := range map[string]struct {
+		clients []Client
+		want    time.Duration
+	}{
+		"one of three is idle": {[]Client{a, idle, b}, time.Microsecond},
+		"one of two is idle":   {[]Client{idle, b}, 0},
+		"all are idle":         {[]Client{idle}, 0},
+	} {
+		m, err := Merge(tc.clients)
+		if err != nil || m.StartSpread != tc.want {
+			t.Errorf("%s: the start spread is %v (%v), want %v", name, m.StartSpread, err, tc.want)
+		}
+	}
+}
+
 func TestMergeRefuses(t *testing.T) {
 	w := timeline.Windows{Measure: time.Second}
 	tests := map[string]struct {

@@ -72,6 +72,8 @@ type Client struct {
 	Clients     int32 `json:"clients"`
 	// StartedNanos is when the first request was sent, relative to t = 0 less the warm-up.
 	StartedNanos int64 `json:"startedNanos"`
+	// NothingSent: nothing tells that a request was sent, let alone when. StartedNanos means nothing then, and the start spread is that of the other pods.
+	NothingSent bool `json:"nothingSent,omitempty"`
 	// MeasureNanos is the length of the window.
 	MeasureNanos int64 `json:"measureNanos"`
 	// Counters of the window.

@@ -66,9 +66,9 @@ func TestTransactionLinesWithOtherOutput(t *testing.T) {
 		wantCommitted int64
 		wantDriver    map[string]int64
 	}{
-		"nothing":                      {"", 0, map[string]int64{}},
+		"nothing":                      {"", 0, map[string]int64{"silentPods": 1}},
 		"other output is skipped":      {"Starting benchmark\nServers: a, b\nrw,1000,7548000000001,0\nx,\n", 1, map[string]int64{"otherLines": 3}},
-		"comments are skipped":         {"# rw,1,2\n#end,1,2,3\n", 0, map[string]int64{"endLines": 1}},
+		"comments are skipped":         {"# rw,1,2\n#end,1,2,3\n", 0, map[string]int64{"endLines": 1, "silentPods": 1}},
 		"Windows line ends":            {"rw,1000,7548000000001,0\r\n", 1, map[string]int64{}},
 		"a last line that is cut off":  {"rw,1000,7548000000001,0\nrw,1000,7548", 1, map[string]int64{"cutLines": 1}},
 		"a last line that looks whole": {"rw,1000,7548000000001,0\nrw,1000,7548000000002,1", 1, map[string]int64{"cutLines": 1}},
@@ -86,6 +86,9 @@ func TestTransactionLinesWithOtherOutput(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.wantDriver, c.Driver); diff != "" {
 				t.Errorf("driver counters (-want +got):\n%s", diff)
+			}
+			if silent := c.Driver["silentPods"] > 0; c.NothingSent != silent || silent && c.StartedNanos != 0 {
+				t.Errorf("nothing sent: %t, started %v; want %t, and no start where nothing was", c.NothingSent, time.Duration(c.StartedNanos), silent)
 			}
 		})
 	}

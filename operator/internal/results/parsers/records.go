@@ -141,6 +141,7 @@ func (p *recordParser) operation(texts []string) error {
 	if p.records.Instant.Of == results.OfBegin {
 		end += time.Duration(latency)
 	}
+	p.began(end - time.Duration(latency)) // clients that start among conflicts do not commit first
 	switch {
 	case outcome == nil || slices.Contains(outcome.Committed, texts[2]):
 		p.transaction(time.Duration(latency), end)

@@ -89,6 +89,33 @@ func TestCSVRecords(t *testing.T) {
 	}
 }
 
+// Only committed operations told when a pod began: clients whose first attempts aborted seemed to start late, and a valid trial was Invalid for its start spread.
+func TestRecordsStartWithTheFirstOperationHoweverItEnds(t *testing.T) {
+	const header, late = "status;began;took\n", "OK;7546;1\n"
+	began := map[string]time.Duration{ // after the start of the warm-up, which is at 7543 s
+		late:                         3 * time.Second,
+		"CONFLICT;7543.25;5\n":       250 * time.Millisecond,
+		"ERROR;7543.5;5\n" + late:    500 * time.Millisecond,
+		late + "TIMEOUT;7543;1000\n": 0,
+	}
+	for lines, want := range began {
+		c, err := Parse(FormatCSV, strings.NewReader(header+lines), withRecords(lineRecords))
+		if got := time.Duration(c.StartedNanos); err != nil || got != want || c.NothingSent {
+			t.Errorf("%q: the first operation began at %v, nothing sent: %t (%v); want %v", lines, got, c.NothingSent, err, want)
+		}
+	}
+	// Of instants of the end, the beginning is earlier by the latency.
+	atEnd := lineRecords
+	atEnd.Instant.Of = results.OfEnd
+	c, err := Parse(FormatCSV, strings.NewReader(header+"CONFLICT;7543.25;50\n"), withRecords(atEnd))
+	if got := time.Duration(c.StartedNanos); err != nil || got != 200*time.Millisecond {
+		t.Errorf("the first operation began at %v (%v), want 200ms", got, err)
+	}
+	if c, err = Parse(FormatCSV, strings.NewReader(header), withRecords(lineRecords)); err != nil || !c.NothingSent || c.Driver["silentPods"] != 1 {
+		t.Errorf("without an operation, nothing sent is %t, driver counters %v (%v)", c.NothingSent, c.Driver, err)
+	}
+}
+
 func TestRecordsRefuseDamage(t *testing.T) {
 	const header = "status;began;took\nOK;7548;1\n"
 	tests := map[string]struct{ format, in, want string }{

@@ -23,6 +23,8 @@ const (
 	counterOther = "otherLines"
 	// counterCut is 1 when the last line is cut off, as it is when the client was killed while it printed.
 	counterCut = "cutLines"
+	// counterSilent is 1 when no line is about an operation, so that merged it is the number of pods whose clients may not have run at all.
+	counterSilent = "silentPods"
 )
 
 // parseTransactionLines reads one line for each committed transaction,
@@ -36,7 +38,8 @@ const (
 // its newline, which a killed client leaves; it is counted and dropped even when it looks whole, since its numbers may be cut.
 //
 // Aborts, errors and timeouts are not in these lines, so their counters stay 0. Offered counts the committed transactions that
-// were issued in the window. StartedNanos is the issue of the earliest transaction in the report.
+// were issued in the window. StartedNanos is the issue of the earliest transaction in the report;
+// without one, NothingSent.
 func parseTransactionLines(r io.Reader, o Options) (results.Client, error) {
 	p := newLineParser(o)
 	in := bufio.NewReaderSize(r, maxLine)
@@ -69,7 +72,7 @@ type lineParser struct {
 	zero    int64
 	measure time.Duration
 	seen    bool
-	first   time.Duration // issue of the earliest transaction
+	first   time.Duration // issue of the earliest operation, however it ended
 	rec     *results.Recorder
 	driver  map[string]int64
 	opts    Options
@@ -135,11 +138,16 @@ func parseTransaction(b []byte) (t transaction, isTransaction bool, err error) {
 	return transaction{name: name, latency: numbers[0], end: numbers[1], client: numbers[2]}, true, nil
 }
 
-func (p *lineParser) transaction(latency, end time.Duration) {
-	issue := end - latency
+// began notes when an operation was issued.
+func (p *lineParser) began(issue time.Duration) {
 	if !p.seen || issue < p.first {
 		p.seen, p.first = true, issue
 	}
+}
+
+func (p *lineParser) transaction(latency, end time.Duration) {
+	issue := end - latency
+	p.began(issue)
 	if issue >= 0 && issue < p.measure {
 		p.rec.Counters.Offered++
 	}
@@ -149,8 +157,13 @@ func (p *lineParser) transaction(latency, end time.Duration) {
 func (p *lineParser) finish() (results.Client, error) {
 	c := results.Client{
 		Index: p.opts.Index, FirstClient: p.opts.FirstClient, Clients: p.opts.Clients,
-		StartedNanos: int64(p.first + p.opts.Windows.WarmUp), MeasureNanos: int64(p.measure),
+		NothingSent: !p.seen, MeasureNanos: int64(p.measure),
 		Driver: p.driver,
+	}
+	if p.seen {
+		c.StartedNanos = int64(p.first + p.opts.Windows.WarmUp)
+	} else {
+		p.driver[counterSilent]++
 	}
 	if err := p.rec.Fill(&c); err != nil {
 		return results.Client{}, err

@@ -1,14 +1,12 @@
 package render
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
-	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
@@ -106,131 +104,68 @@ func typedParameters(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (map
 	return out, nil
 }
 
-var funcs = template.FuncMap{
-	"add": func(a, b any) (int64, error) {
-		return arith(a, b, func(x, y int64) (int64, error) { return x + y, nil })
-	},
-	"sub": func(a, b any) (int64, error) {
-		return arith(a, b, func(x, y int64) (int64, error) { return x - y, nil })
-	},
-	"mul": func(a, b any) (int64, error) {
-		return arith(a, b, func(x, y int64) (int64, error) { return x * y, nil })
-	},
-	"div": func(a, b any) (int64, error) {
-		return arith(a, b, func(x, y int64) (int64, error) {
-			if y == 0 {
-				return 0, fmt.Errorf("division by zero")
-			}
-			return x / y, nil
-		})
-	},
-	"mod": func(a, b any) (int64, error) {
-		return arith(a, b, func(x, y int64) (int64, error) {
-			if y == 0 {
-				return 0, fmt.Errorf("division by zero")
-			}
-			return x % y, nil
-		})
-	},
-	"join":  func(sep string, list []string) string { return strings.Join(list, sep) },
-	"lower": strings.ToLower,
-	"upper": strings.ToUpper,
-	"quote": strconv.Quote,
-	"json": func(v any) (string, error) {
-		b, err := json.Marshal(v)
-		return string(b), err
-	},
-	"seconds": func(d string) (float64, error) { v, err := time.ParseDuration(d); return v.Seconds(), err },
-	"millis":  func(d string) (float64, error) { v, err := time.ParseDuration(d); return v.Seconds() * 1000, err },
-	"atoi":    func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) },
-	"default": func(fallback, v any) any {
-		if v == nil || v == "" {
-			return fallback
-		}
-		return v
-	},
-}
+// Functions that are called at the start of every loop body, and at the start and the end of every template. Users cannot name them, since parse puts them
+// there when it has read the template.
+const (
+	stepFunc  = "assayStep"
+	enterFunc = "assayEnter"
+	leaveFunc = "assayLeave"
+)
 
-func arith(a, b any, f func(x, y int64) (int64, error)) (int64, error) {
-	x, err := toInt(a)
-	if err != nil {
-		return 0, err
-	}
-	y, err := toInt(b)
-	if err != nil {
-		return 0, err
-	}
-	return f(x, y)
-}
-
-func toInt(v any) (int64, error) {
-	switch n := v.(type) {
-	case int:
-		return int64(n), nil
-	case int32:
-		return int64(n), nil
-	case int64:
-		return n, nil
-	}
-	return 0, fmt.Errorf("%v is not a whole number", v)
-}
-
-// maxRendered bounds what one template may produce, so that a loop in a spec cannot take the manager's memory.
-const maxRendered = 1 << 20
-
-type boundedBuffer struct{ bytes.Buffer }
-
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxRendered {
-		return 0, fmt.Errorf("it produces more than %d bytes", maxRendered)
-	}
-	return b.Buffer.Write(p)
-}
-
-// maxSteps bounds how often the loops and templates of one template may run, for the same reason. A loop over a hundred replicas for each of a hundred
-// replicas is ten thousand.
-const maxSteps = 1_000_000
-
-// stepFunc is called at the start of every loop and template body; users cannot name it, since ParseTemplate puts it there.
-const stepFunc = "assayStep"
-
-// ParseTemplate parses one template of a System. Field names the template in errors.
+// ParseTemplate parses one template of a System. Field names the template in errors. What it returns may be executed once.
 func ParseTemplate(field, text string) (*template.Template, error) {
-	noStep := template.FuncMap{stepFunc: func() string { return "" }}
-	t, err := template.New(field).Funcs(funcs).Option("missingkey=error").Parse(text)
+	b := &bounds{}
+	t, err := template.New(field).Funcs(b.funcs()).Option("missingkey=error").Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	step := template.Must(template.New("").Funcs(noStep).Parse("{{" + stepFunc + "}}")).Tree.Root.Nodes[0]
-	t.Funcs(noStep)
+	counting := template.FuncMap{stepFunc: b.step, enterFunc: b.enter, leaveFunc: b.leave}
+	call := func(name string) parse.Node {
+		return template.Must(template.New("").Funcs(counting).Parse("{{" + name + "}}")).Tree.Root.Nodes[0]
+	}
+	step, enter, leave := call(stepFunc), call(enterFunc), call(leaveFunc)
+	t.Funcs(counting)
 	for _, defined := range t.Templates() {
-		if defined.Tree != nil {
-			countSteps(defined.Tree.Root, step)
-			defined.Tree.Root.Nodes = append([]parse.Node{step}, defined.Tree.Root.Nodes...)
+		if defined.Tree == nil {
+			continue
 		}
+		root := defined.Tree.Root
+		if !countSteps(root, step, maxNesting) {
+			return nil, fmt.Errorf("template: %s: blocks are in each other more than %d deep", field, maxNesting)
+		}
+		root.Nodes = slices.Concat([]parse.Node{enter}, root.Nodes, []parse.Node{leave})
 	}
 	return t, nil
 }
 
-// countSteps puts a step at the start of every loop body below a list.
-func countSteps(list *parse.ListNode, step parse.Node) {
+// countSteps puts a step at the start of every loop body below a list. It reports false where blocks are in each other deeper than they may be.
+func countSteps(list *parse.ListNode, step parse.Node, levels int) bool {
 	if list == nil {
-		return
+		return true
+	}
+	if levels < 0 {
+		return false
 	}
 	for _, n := range list.Nodes {
+		var branch *parse.BranchNode
 		switch n := n.(type) {
 		case *parse.RangeNode:
-			countSteps(n.List, step)
-			countSteps(n.ElseList, step)
-			n.List.Nodes = append([]parse.Node{step}, n.List.Nodes...)
+			branch = &n.BranchNode
 		case *parse.IfNode:
-			countSteps(n.List, step)
-			countSteps(n.ElseList, step)
+			branch = &n.BranchNode
 		case *parse.WithNode:
-			countSteps(n.List, step)
-			countSteps(n.ElseList, step)
+			branch = &n.BranchNode
+		default:
+			continue
+		}
+		if !countSteps(branch.List, step, levels-1) || !countSteps(branch.ElseList, step, levels-1) {
+			return false
+		}
+		if n.Type() == parse.NodeRange {
+			branch.List.Nodes = append([]parse.Node{step}, branch.List.Nodes...)
 		}
 	}
+	return true
 }
 
 // text renders one template; field is its path in the System's spec.
@@ -245,13 +180,6 @@ func Text(field, text string, data any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", field, err)
 	}
-	steps := 0
-	t.Funcs(template.FuncMap{stepFunc: func() (string, error) {
-		if steps++; steps > maxSteps {
-			return "", fmt.Errorf("its loops run more than %d times", maxSteps)
-		}
-		return "", nil
-	}})
 	var out boundedBuffer
 	if err := t.Execute(&out, data); err != nil {
 		return "", fmt.Errorf("%s: %w", field, err)

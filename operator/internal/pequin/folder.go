@@ -151,6 +151,9 @@ func (r *folderReader) readStats(name string) error {
 	if err != nil {
 		return err
 	}
+	if !r.keepRuns(name, s) {
+		return nil
+	}
 	combined := s.Aggregate[parsers.Combined]
 	m := measured{from: name, stats: s, throughput: s.RunStats[parsers.Combined].Tput.Mean, mean: combined.Mean}
 	if combined.TputHonest > 0 {
@@ -158,6 +161,19 @@ func (r *folderReader) readStats(name string) error {
 	}
 	r.points = append(r.points, m)
 	return nil
+}
+
+// keepRuns leaves out the runs that have no numbers, as one is in which nothing was committed, and says whether there are others: 0 tx/s at 0 ms was not measured.
+func (r *folderReader) keepRuns(name string, s *parsers.PequinStats) bool {
+	all := len(s.Runs)
+	s.Runs = slices.DeleteFunc(s.Runs, func(run parsers.PequinRun) bool { return run.Combined.Tput == 0 || run.Combined.Mean == 0 })
+	switch n := len(s.Runs); {
+	case n == 0:
+		r.notes[name+", which has no run with a throughput and a latency (combined)"] = true
+	case n < all:
+		r.notes[fmt.Sprintf("%d of the %d runs of %s, without a throughput and a latency (combined)", all-n, all, name)] = true
+	}
+	return len(s.Runs) > 0
 }
 
 // readCSV reads the two CSV files, whose lines are about the same points in the same order: throughput and mean latency; client_total and throughput. A line is of

@@ -129,6 +129,48 @@ func TestPointsOfEqualThroughput(t *testing.T) {
 	}
 }
 
+// A stats.json without runs left a value of the axis without a point, and a run without combined became a trial that succeeded with 0 tx/s; neither was said.
+func TestRunsWithoutNumbersAreLeftOut(t *testing.T) {
+	const csv, at = "100,20\n300,10\n", "2024-10-21-17-04-33/stats.json"
+	const combined = `"combined":{"ops":3000,"tput":100,"mean":20}`
+	none := "left out: " + at + ", which has no run with a throughput and a latency (combined)"
+	for name, tc := range map[string]struct {
+		runs     string
+		want     []row
+		trials   int
+		wantNote string
+	}{
+		"whole":                   {`,"runs":[{` + combined + `}]`, []row{{"5", 100, 20}, {"10", 300, 10}}, 2, ""},
+		"one run has no combined": {`,"runs":[{` + combined + `},{"attempts":7},{` + combined + `}]`, []row{{"5", 100, 20}, {"10", 300, 10}}, 3, "left out: 1 of the 3 runs of " + at + ", without a throughput and a latency (combined)"},
+		"combined is empty":       {`,"runs":[{"combined":{}},{` + combined + `}]`, []row{{"5", 100, 20}, {"10", 300, 10}}, 2, "left out: 1 of the 2 runs of " + at},
+		"no latency":              {`,"runs":[{"combined":{"ops":3000,"tput":100}}]`, []row{{"4", 100, 20}, {"10", 300, 10}}, 2, none},
+		// Such a point is still one of the CSV files, whose clients are processes.
+		"no runs":       {"", []row{{"4", 100, 20}, {"10", 300, 10}}, 2, none},
+		"an empty list": {`,"runs":[]`, []row{{"4", 100, 20}, {"10", 300, 10}}, 2, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fstest.MapFS{
+				at:                 {Data: []byte(`{"aggregate":{"combined":{"tput":100,"mean":20,"tput_s_honest":20}},"run_stats":{"combined":{"tput":{"mean":100},"mean":{"mean":20}}}` + tc.runs + `}`)},
+				"lat-tput.csv":     {Data: []byte(csv)},
+				"tput-clients.csv": {Data: []byte("4,100\n10,300\n")},
+			}
+			e, err := ReadFolder(f, "old", now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, rows(e)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(e.Points) != len(e.Axes[0].Values) || len(e.Trials) != tc.trials {
+				t.Errorf("%d points of %d values of the axis, %d trials; want %d trials and a point of each value", len(e.Points), len(e.Axes[0].Values), len(e.Trials), tc.trials)
+			}
+			if all := "left out: " + strings.Join(e.LeftOut, "; left out: "); !strings.Contains(all, tc.wantNote) || strings.Contains(all, "(combined)") != (tc.wantNote != "") {
+				t.Errorf("%s; want %q", all, tc.wantNote)
+			}
+		})
+	}
+}
+
 func TestFolderAsAnExperiment(t *testing.T) {
 	e, err := ReadFolder(folder(t, "TPCC"), "old", now)
 	if err != nil {
@@ -185,6 +227,10 @@ func TestFolderDamage(t *testing.T) {
 			f["a/lat-tput.csv"], f["b/lat-tput.csv"] = f["lat-tput.csv"], f["lat-tput.csv"]
 			delete(f, "lat-tput.csv")
 		}, "a/lat-tput.csv and b/lat-tput.csv are of two evaluations"},
+		"runs without numbers": {func(f fstest.MapFS) {
+			clear(f)
+			f["stats.json"] = &fstest.MapFile{Data: []byte(`{"aggregate":{"combined":{"tput":100,"tput_s_honest":20}},"run_stats":{"combined":{}},"runs":[{"attempts":7}]}`)}
+		}, "no point of an evaluation"},
 		"another folder": {func(f fstest.MapFS) { clear(f) }, "no folder of results"},
 		"of a process only": {func(f fstest.MapFS) {
 			clear(f)

@@ -159,8 +159,8 @@ func Fit(e results.Experiment, limit int) ([]byte, error) {
 		keep func(results.TrialLine) bool
 	}{
 		{"", func(results.TrialLine) bool { return true }},
-		{"the lines of trials that succeeded: see the trials' own results", func(l results.TrialLine) bool { return l.Outcome != stats.Succeeded }},
-		{"the lines of all trials: see the trials' own results", func(results.TrialLine) bool { return false }},
+		{withoutSucceeded, func(l results.TrialLine) bool { return l.Outcome != stats.Succeeded }},
+		{withoutLines, func(results.TrialLine) bool { return false }},
 	} {
 		smaller := e
 		smaller.Trials = slices.DeleteFunc(slices.Clone(e.Trials), func(l results.TrialLine) bool { return !drop.keep(l) })

@@ -23,7 +23,7 @@ type Details struct {
 	latencies []*pointLatency
 	resources []*resourceSum
 	windows   map[string]results.WindowCheck // by trial
-	recovered map[string][]results.Recovery  // by trial
+	lines     map[string]results.TrialLine   // by trial, valid or not
 	// Why the latencies of valid trials are missing, each after its trial's name.
 	noLatency []string
 	origin    originSum
@@ -35,8 +35,9 @@ type faultSum struct {
 	late []float64
 }
 
-// Add takes in a trial. One that does not count is left out.
+// Add takes in a trial. Of one that does not count nothing but its line is kept.
 func (d *Details) Add(t results.Trial) {
+	d.addLine(t)
 	if t.Outcome != stats.Succeeded {
 		return
 	}
@@ -47,7 +48,6 @@ func (d *Details) Add(t results.Trial) {
 	}
 	d.addTimes(t)
 	d.addWindow(t)
-	d.addRecovery(t)
 	d.addLatency(t)
 	d.addResources(t)
 	d.origin.add(t.Pods)
@@ -120,6 +120,7 @@ func least(a, b float64) float64 {
 
 // Into writes all of it into an experiment's results.
 func (d *Details) Into(e *results.Experiment) {
+	d.restoreLines(e)
 	d.intoLines(e)
 	e.LeftOut = slices.Concat(e.LeftOut, d.withoutLatency())
 	e.Networks, e.Faults, e.Series, e.Latencies, e.Resources, e.Provenance = d.networks, nil, nil, nil, nil, d.origin.provenance()

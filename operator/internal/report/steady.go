@@ -18,15 +18,8 @@ func (d *Details) addWindow(t results.Trial) {
 	d.windows[t.Name] = checkWindow(t)
 }
 
-// addRecovery keeps what faults did in a valid trial. Its line has that from the trial's status: of the first times only, without kind, instant, throughput before and cautions.
-func (d *Details) addRecovery(t results.Trial) {
-	if d.recovered == nil {
-		d.recovered = map[string][]results.Recovery{}
-	}
-	d.recovered[t.Name] = t.Recovery
-}
-
-// intoLines gives each trial's line what its own results say of it.
+// intoLines gives each trial's line what its own results say of it. Of recoveries a line has what fits into the trial's status: those of the first times, without kind, instant,
+// throughput before and cautions.
 func (d *Details) intoLines(e *results.Experiment) {
 	e.Trials = slices.Clone(e.Trials)
 	for i, l := range e.Trials {
@@ -34,8 +27,8 @@ func (d *Details) intoLines(e *results.Experiment) {
 		if w, read := d.windows[l.Name]; read {
 			e.Trials[i].Window = &w
 		}
-		if r := d.recovered[l.Name]; len(r) > 0 {
-			e.Trials[i].Recovery = r
+		if own := d.lines[l.Name]; len(own.Recovery) > 0 {
+			e.Trials[i].Recovery = own.Recovery
 		}
 	}
 }

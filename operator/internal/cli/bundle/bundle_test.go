@@ -163,6 +163,62 @@ func TestReportReadsABundle(t *testing.T) {
 	}
 }
 
+// Bundles of large experiments, for the lines of whose trials there is no room, once had no succeeded trial, and did not say so.
+func TestBundleHoldsTrialsWithoutLines(t *testing.T) {
+	e, err := results.EncodeExperiment(results.Experiment{
+		Name: "e", UID: "u1", Points: []results.PointResult{{Valid: 3, Invalid: 1}}, LeftOut: []string{"the lines of trials that succeeded: see the trials' own results"},
+		Trials: []results.TrialLine{{Name: "e-1a2b-3", Number: 3, Outcome: "Invalid", ConfigMap: "e-1a2b-3-results"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []client.Object{configMap("e-1a2b-results", "experiment", map[string]string{"results.json": string(e), "spec.json": "{}"})}
+	for name, number := range map[string]int32{"e-1a2b-3": 3, "e-1a2b-10": 10, "e-1a2b-2": 2, "e-ffff-2": 2} {
+		outcome := "Succeeded"
+		if number == 3 {
+			outcome = "Invalid"
+		}
+		b, err := results.EncodeTrial(results.Trial{Name: name, Number: number, Outcome: outcome, Pods: []results.Pod{{Part: "replica", Images: "sha256:1", Kernel: "6.1"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := configMap(name+"-results", "trial", map[string]string{"trial.json": string(b)})
+		c.Labels[v1alpha1.LabelTrial] = name
+		all = append(all, c)
+	}
+	path, said := makeBundle(t, all...)
+	if !strings.Contains(said, "with 3 trials written to ") || !strings.Contains(said, "Left out: the results of 1 of 4 trials, whose ConfigMaps are gone") {
+		t.Errorf("it says: %s", said)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trials []string
+	var packed string
+	if err := archive.Read(bytes.NewReader(data), func(string) bool { return true }, func(name string, data []byte) error {
+		if strings.HasPrefix(name, "trials/") {
+			trials = append(trials, name)
+		}
+		if name == "report.md" {
+			packed = string(data)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"trials/e-1a2b-2/trial.json", "trials/e-1a2b-3/trial.json", "trials/e-1a2b-10/trial.json"}, trials); diff != "" {
+		t.Errorf("trials (-want +got):\n%s", diff)
+	}
+	out := &bytes.Buffer{}
+	if err := report.Run(t.Context(), &session.Session{Out: out}, report.Options{File: path, Output: "markdown"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(packed, out.String()); diff != "" || !strings.Contains(packed, "| e-1a2b-10 |") || !strings.Contains(packed, "the lines of 1 trial, which did not fit") {
+		t.Errorf("(-in the bundle +made of it):\n%s\n%s", diff, packed)
+	}
+}
+
 func TestSystemsThatAreGoneAreNamed(t *testing.T) {
 	_, said := makeBundle(t, objects(t)[:3]...)
 	if !strings.Contains(said, "Left out: the Systems, which were kept with the Experiment: it is gone") {

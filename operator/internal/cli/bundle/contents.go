@@ -97,8 +97,10 @@ func addYAML(bundle *archive.Writer, file, kind, name string, spec []byte) error
 
 // writeTrials writes what is kept of each trial, valid or not, in its own folder: the whole results, and apart from them what other programs read more easily.
 func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
-	lines := slices.SortedFunc(slices.Values(r.results.Trials), func(a, b results.TrialLine) int { return cmp.Compare(a.Number, b.Number) })
-	missing := 0
+	lines, done, err := r.trialLines(ctx)
+	if err != nil {
+		return err
+	}
 	for page := range slices.Chunk(lines, trialPage) {
 		stored, err := r.readTrials(ctx, page)
 		if err != nil {
@@ -107,7 +109,6 @@ func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
 		for _, line := range page {
 			c, ok := stored[line.ConfigMap]
 			if !ok {
-				missing++
 				continue
 			}
 			if err := r.writeTrial(bundle, line, c); err != nil {
@@ -115,10 +116,35 @@ func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
 			}
 		}
 	}
-	if missing > 0 {
-		r.leftOut = append(r.leftOut, fmt.Sprintf("the results of %d of %d trials, whose ConfigMaps are gone", missing, len(lines)))
+	if missing := done - r.trials; missing > 0 {
+		r.leftOut = append(r.leftOut, fmt.Sprintf("the results of %d of %d trials, whose ConfigMaps are gone", missing, done))
 	}
 	return nil
+}
+
+// trialLines are the lines of the trials in their order, and how many trials are done. Of those whose lines did not fit into the results, which are found by their labels,
+// they have name, number and ConfigMap alone.
+func (r *run) trialLines(ctx context.Context) (lines []results.TrialLine, done int, err error) {
+	lines = slices.Clone(r.results.Trials)
+	if report.LacksLines(r.results) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+		labels := client.MatchingLabels{v1alpha1.LabelResults: "trial", v1alpha1.LabelExperiment: r.results.Name}
+		if err := r.cluster.Client.List(ctx, list, client.InNamespace(r.cluster.Namespace), labels); err != nil {
+			return nil, 0, fmt.Errorf("bundle: look for the results of the trials: %w", err)
+		}
+		for _, c := range list.Items {
+			number, ofRun := from.TrialNumber(r.stored.Name, c.Name)
+			if ofRun && !slices.ContainsFunc(lines, func(l results.TrialLine) bool { return l.Number == number }) {
+				lines = append(lines, results.TrialLine{Name: c.Labels[v1alpha1.LabelTrial], Number: number, ConfigMap: c.Name})
+			}
+		}
+		for _, p := range r.results.Points {
+			done += p.Valid + p.Invalid + p.Failed
+		}
+	}
+	slices.SortFunc(lines, func(a, b results.TrialLine) int { return cmp.Compare(a.Number, b.Number) })
+	return lines, max(done, len(lines)), nil
 }
 
 func (r *run) readTrials(ctx context.Context, lines []results.TrialLine) (map[string]corev1.ConfigMap, error) {

@@ -3,6 +3,8 @@ package report
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,41 +21,65 @@ const (
 	trialKey = "trial.json"
 	// trialPage is how many trials' results are read at a time: each may take a megabyte.
 	trialPage = 20
+	// resultsSuffix ends the names of ConfigMaps with results.
+	resultsSuffix = "results"
 )
 
+// TrialNumber reads off the name of a ConfigMap which trial's results it has. It is false where they are not of the run whose own ConfigMap is called stored: both are called
+// after the experiment and its UID, so that an earlier experiment of the name has others.
+func TrialNumber(stored, configMap string) (int32, bool) {
+	rest, ofRun := strings.CutPrefix(configMap, strings.TrimSuffix(stored, resultsSuffix))
+	digits, named := strings.CutSuffix(rest, "-"+resultsSuffix)
+	number, err := strconv.ParseInt(digits, 10, 32)
+	return int32(number), ofRun && named && err == nil
+}
+
 // addDetails reads the results of the experiment's valid trials for what only they say: how the network was measured, when faults were confirmed, what went
-// on over time, how latencies are distributed. A report without that is better than none, so that what cannot be read is named in it.
-func addDetails(ctx context.Context, cluster session.Cluster, e *results.Experiment) {
+// on over time, how latencies are distributed; and, where there was no room for the lines of trials, what these were. A report without that is better than none, so that what
+// cannot be read is named in it.
+func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *results.Experiment) {
 	wanted := map[string]bool{}
 	for _, l := range e.Trials {
 		if l.Outcome == stats.Succeeded && l.ConfigMap != "" {
 			wanted[l.ConfigMap] = true
 		}
 	}
+	lacking := report.LacksLines(*e)
+	expected, read := len(wanted), 0
+	if lacking {
+		expected = 0
+		for _, p := range e.Points {
+			expected += p.Valid
+		}
+	}
 	var details report.Details
 	labels := client.MatchingLabels{v1alpha1.LabelResults: "trial", v1alpha1.LabelExperiment: e.Name}
-	for next := ""; len(wanted) > 0; {
+	for next := ""; lacking || read < expected; {
 		var list corev1.ConfigMapList
 		if err := cluster.Client.List(ctx, &list, client.InNamespace(cluster.Namespace), labels, client.Limit(trialPage), client.Continue(next)); err != nil {
-			e.LeftOut = append(e.LeftOut, fmt.Sprintf("%s, whose results cannot be read: %v", missing(len(wanted)), err))
-			clear(wanted)
+			e.LeftOut = append(e.LeftOut, fmt.Sprintf("%s, whose results cannot be read: %v", missing(expected-read), err))
+			expected = read
 			break
 		}
-		for _, stored := range list.Items {
-			if !wanted[stored.Name] {
+		for _, c := range list.Items {
+			if _, ofRun := TrialNumber(stored, c.Name); !wanted[c.Name] && (!lacking || !ofRun) {
 				continue
 			}
-			if t, err := results.DecodeTrial([]byte(stored.Data[trialKey])); err == nil {
-				details.Add(t)
-				delete(wanted, stored.Name)
+			t, err := results.DecodeTrial([]byte(c.Data[trialKey]))
+			if err != nil {
+				continue
+			}
+			details.Add(t)
+			if wanted[c.Name] || t.Outcome == stats.Succeeded {
+				read++
 			}
 		}
 		if next = list.Continue; next == "" {
 			break
 		}
 	}
-	if n := len(wanted); n > 0 {
-		e.LeftOut = append(e.LeftOut, missing(n)+", whose ConfigMaps are gone or not readable")
+	if read < expected {
+		e.LeftOut = append(e.LeftOut, missing(expected-read)+", whose ConfigMaps are gone or not readable")
 	}
 	details.Into(e)
 }

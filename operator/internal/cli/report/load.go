@@ -46,7 +46,7 @@ func Load(ctx context.Context, s *session.Session, from string) (results.Experim
 	if err != nil {
 		return results.Experiment{}, fmt.Errorf("results of experiment %s: %w", from, err)
 	}
-	addDetails(ctx, cluster, &e)
+	addDetails(ctx, cluster, stored.Name, &e)
 	return e, nil
 }
 

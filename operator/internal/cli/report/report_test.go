@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,6 +121,47 @@ func TestDetails(t *testing.T) {
 	for _, want := range []string{"us - eu", "+0.250", "Left out: network, faults, timelines and latencies of 1 trial, whose ConfigMaps are gone"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// Where there was no room for the lines of trials, the trials' own results are found by their labels and names: they once were not looked for.
+func TestDetailsOfTrialsWithoutLines(t *testing.T) {
+	trial := func(run string, number int, backend string) *corev1.ConfigMap {
+		b, err := results.EncodeTrial(results.Trial{
+			Name: fmt.Sprintf("e-%s-%d", run, number), Number: int32(number), Outcome: "Succeeded", GapSeconds: 2,
+			Network:  &results.Network{Backend: backend, Regions: []results.RegionLinks{{From: "us", To: "eu", Pairs: 1, WorstPair: "a <-> b", WorstErrorMillis: 0.25}}},
+			Recovery: []results.Recovery{{Fault: "crash", Time: 1, Kind: "Kill", Dipped: true, Recovered: true, RecoverMillis: 1234}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels := map[string]string{v1alpha1.LabelResults: "trial", v1alpha1.LabelExperiment: "e"}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("e-%s-%d-results", run, number), Labels: labels}, Data: map[string]string{"trial.json": string(b)}}
+	}
+	kept := stored(t, "e-1a2b-results", 1, time.Time{})
+	b, err := results.EncodeExperiment(results.Experiment{
+		Name: "e", Planned: 3, Points: []results.PointResult{{Valid: 3}}, LeftOut: []string{"the lines of trials that succeeded: see the trials' own results"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept.Data["results.json"] = string(b)
+	s, out := newSession(t, experiment("e-1a2b-results"), kept, trial("1a2b", 0, "EDT"), trial("1a2b", 12, "EDT"), trial("ffff", 0, "NFQueue"))
+	if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: "markdown"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| us - eu |", "| crash | 2 | 2 | 0 |", "1234 (1234 to 1234)", "| e-1a2b-0 |", "| e-1a2b-12 |", "median 2.0 s, max 2.0 s, n=2",
+		"the lines of 1 trial, which did not fit, and whose own results were not read", "network, faults, timelines and latencies of 1 trial, whose ConfigMaps are gone",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report does not say %q:\n%s", want, out)
+		}
+	}
+	for _, not := range []string{"NFQueue", "ffff", "see the trials' own results"} {
+		if strings.Contains(out.String(), not) {
+			t.Errorf("the report says %q:\n%s", not, out)
 		}
 	}
 }

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// What Fit says of the lines that it leaves out.
+const (
+	withoutSucceeded = "the lines of trials that succeeded: see the trials' own results"
+	withoutLines     = "the lines of all trials: see the trials' own results"
+)
+
+// LacksLines reports whether lines of trials did not fit into the results.
+func LacksLines(e results.Experiment) bool {
+	return slices.ContainsFunc(e.LeftOut, saysOfLines)
+}
+
+func saysOfLines(leftOut string) bool { return leftOut == withoutSucceeded || leftOut == withoutLines }
+
+// addLine keeps what a trial's line in the experiment's results would be.
+func (d *Details) addLine(t results.Trial) {
+	if d.lines == nil {
+		d.lines = map[string]results.TrialLine{}
+	}
+	d.lines[t.Name] = lineOf(t)
+}
+
+// lineOf says of a trial's own results what the manager writes into its line.
+func lineOf(t results.Trial) results.TrialLine {
+	l := results.TrialLine{
+		Name: t.Name, Number: t.Number, PointIndex: t.PointIndex, Coordinates: t.Coordinates, Repetition: t.Repetition, Attempt: t.Attempt,
+		Outcome: t.Outcome, Reason: t.Reason, Message: t.Message, GapSeconds: t.GapSeconds,
+		Committed: t.Summary.Committed, Aborted: t.Summary.Aborted, Errors: t.Summary.Errors, Timeouts: t.Summary.Timeouts,
+		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,
+		P99Millis: t.Summary.P99Millis, P999Millis: t.Summary.P999Millis,
+		CorrectClients: t.CorrectClients, Measurements: t.Measurements, Recovery: t.Recovery,
+	}
+	if l.Coordinates == nil {
+		l.Coordinates = map[string]string{}
+	}
+	for _, p := range t.Pods {
+		if p.Resources != nil {
+			l.ThrottledShare, l.StealShare = worse(l.ThrottledShare, p.Resources.ThrottledShare), worse(l.StealShare, p.Resources.Node.StealShare)
+		}
+	}
+	return l
+}
+
+func worse(old *float64, share float64) *float64 {
+	if old != nil && *old >= share {
+		return old
+	}
+	return &share
+}
+
+// restoreLines makes the lines that did not fit again from the trials' own results, and says how many are not there.
+func (d *Details) restoreLines(e *results.Experiment) {
+	if !LacksLines(*e) {
+		return
+	}
+	there := map[string]bool{}
+	for _, l := range e.Trials {
+		there[l.Name] = true
+	}
+	e.Trials = slices.Clone(e.Trials)
+	for name, l := range d.lines {
+		if !there[name] {
+			e.Trials = append(e.Trials, l)
+		}
+	}
+	slices.SortFunc(e.Trials, func(a, b results.TrialLine) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
+	})
+	e.LeftOut = slices.DeleteFunc(slices.Clone(e.LeftOut), saysOfLines)
+	if n := trialsDone(*e) - len(e.Trials); n > 0 {
+		e.LeftOut = append(e.LeftOut, fmt.Sprintf("the lines of %s, which did not fit, and whose own results were not read", count(n, "trial")))
+	}
+}
+
+// trialsDone is how many trials the numbers of an experiment are about, valid or not.
+func trialsDone(e results.Experiment) int {
+	n := 0
+	for _, p := range e.Points {
+		n += p.Valid + p.Invalid + p.Failed
+	}
+	return n
+}

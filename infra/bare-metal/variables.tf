@@ -6,7 +6,7 @@ locals {
   ]
   ssh_fields     = ["known_hosts_file", "proxy_jump", "wait_seconds", "dead_seconds"]
   kubeadm_fields = ["kubelet_configuration", "kube_proxy_configuration", "ignore_preflight_errors", "drain_seconds"]
-  host_fields    = ["address", "user", "port", "host_key", "internal_address", "role", "pool", "region", "zone", "labels"]
+  host_fields    = ["address", "user", "port", "host_key", "internal_address", "role", "pool", "region", "zone", "labels", "instance"]
   pool_fields    = ["labels", "taint"]
 }
 

@@ -40,6 +40,7 @@ variable "hosts" {
     region           = string
     zone             = optional(string)
     labels           = optional(map(string), {})
+    instance         = optional(string)
   }))
 
   validation {

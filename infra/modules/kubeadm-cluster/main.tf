@@ -50,13 +50,14 @@ locals {
 resource "terraform_data" "control_plane" {
   input = merge(local.as["NODE"][local.control_plane], local.ssh)
   # What cannot be changed in a cluster that exists.
-  triggers_replace = {
+  triggers_replace = { for k, v in {
     address      = local.cp.address
     port         = local.cp.port
+    instance     = local.cp.instance
     endpoint     = local.endpoint
     pod_cidr     = var.pod_cidr
     service_cidr = var.service_cidr
-  }
+  } : k => v if v != null }
 
   provisioner "local-exec" {
     interpreter = ["bash"]
@@ -120,8 +121,13 @@ resource "terraform_data" "pod_network" {
 resource "terraform_data" "node" {
   for_each = local.workers
 
-  input            = merge(local.as["NODE"][each.key], local.as["CP"][local.control_plane], local.ssh, { DRAIN = tostring(var.drain_seconds) })
-  triggers_replace = { cluster = terraform_data.control_plane.id, address = each.value.address, port = each.value.port }
+  input = merge(local.as["NODE"][each.key], local.as["CP"][local.control_plane], local.ssh, { DRAIN = tostring(var.drain_seconds) })
+  triggers_replace = { for k, v in {
+    cluster  = terraform_data.control_plane.id
+    address  = each.value.address
+    port     = each.value.port
+    instance = each.value.instance
+  } : k => v if v != null }
 
   provisioner "local-exec" {
     interpreter = ["bash"]

@@ -14,6 +14,7 @@ variable "hosts" {
     port             = number
     host_key         = optional(string)
     internal_address = optional(string)
+    instance         = optional(string)
     role             = string
     node_labels      = map(string)
     node_taints      = list(object({ key = string, value = string, effect = string }))

@@ -10,6 +10,7 @@ output "hosts" {
     region           = m.region
     zone             = m.zone
     labels           = m.labels
+    instance         = libvirt_domain.this[name].id
   } }
   # Not before there is somebody to talk to.
   depends_on = [libvirt_domain.this]

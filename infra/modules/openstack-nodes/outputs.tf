@@ -10,6 +10,7 @@ output "hosts" {
     region           = m.region
     zone             = m.zone
     labels           = m.labels
+    instance         = openstack_compute_instance_v2.this[name].id
   } }
   # Not before there is somebody to talk to, and a way. The way also stays until machines are given back: destroy goes in the opposite order.
   depends_on = [

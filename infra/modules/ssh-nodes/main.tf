@@ -54,8 +54,9 @@ locals {
 resource "terraform_data" "machine" {
   for_each = var.hosts
 
-  input            = local.connection[each.key]
-  triggers_replace = { address = each.value.address, port = each.value.port }
+  input = local.connection[each.key]
+  # Without a null, which a state from before there were instances does not have.
+  triggers_replace = { for k, v in { address = each.value.address, port = each.value.port, instance = each.value.instance } : k => v if v != null }
 
   provisioner "local-exec" {
     interpreter = ["bash"]

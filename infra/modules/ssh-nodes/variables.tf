@@ -12,6 +12,7 @@ variable "hosts" {
     region           = string
     zone             = string
     labels           = optional(map(string), {})
+    instance         = optional(string)
     node_labels      = map(string)
     node_taints      = list(object({ key = string, value = string, effect = string }))
   }))

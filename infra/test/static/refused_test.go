@@ -147,7 +147,7 @@ var sentences = map[string]string{
 	"ssh":         "ssh: unknown wait_second; it has known_hosts_file, proxy_jump, wait_seconds, dead_seconds.",
 	"kubeadm":     "kubeadm: unknown drain; it has kubelet_configuration, kube_proxy_configuration, ignore_preflight_errors, drain_seconds.",
 	"pools":       "pools: unknown tain of servers; a pool has labels, taint.",
-	"hosts":       "hosts: unknown hostkey, prot of r1; a host has address, user, port, host_key, internal_address, role, pool, region, zone, labels.",
+	"hosts":       "hosts: unknown hostkey, prot of r1; a host has address, user, port, host_key, internal_address, role, pool, region, zone, labels, instance.",
 	"machines":    "machines: unknown hostkey, prot of r1; a machine has ",
 	"network":     "network: unknown brige; it has cidr, ",
 	"workers":     "workers: unknown zon of 1; a worker has pool, region, zone, labels.",

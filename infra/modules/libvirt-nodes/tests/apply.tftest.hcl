@@ -16,7 +16,8 @@ run "behind_the_host" {
   assert {
     # As JSON: objects are only equal if their types are, too.
     condition = jsonencode(output.hosts["client-0"]) == jsonencode({
-      address = "10.17.3.21", user = "assay", port = 22, internal_address = "10.17.3.21", role = "worker", pool = "clients", region = "eu-west-1", zone = "b", labels = {}
+      address  = "10.17.3.21", user = "assay", port = 22, internal_address = "10.17.3.21", role = "worker", pool = "clients", region = "eu-west-1", zone = "b", labels = {},
+      instance = libvirt_domain.this["client-0"].id
     })
     error_message = "hosts: ${jsonencode(output.hosts)}"
   }

@@ -41,7 +41,8 @@ run "plain_flavor" {
   assert {
     # As JSON: objects are only equal if their types are, too.
     condition = jsonencode(output.hosts["control"]) == jsonencode({
-      address = "203.0.113.77", user = "assay", port = 22, internal_address = "10.17.4.77", role = "control-plane", pool = null, region = "us-east-1", zone = null, labels = {}
+      address  = "203.0.113.77", user = "assay", port = 22, internal_address = "10.17.4.77", role = "control-plane", pool = null, region = "us-east-1", zone = null, labels = {},
+      instance = openstack_compute_instance_v2.this["control"].id
     })
     error_message = "hosts: ${jsonencode(output.hosts)}"
   }

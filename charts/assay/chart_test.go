@@ -237,6 +237,18 @@ func TestImages(t *testing.T) {
 	}
 }
 
+func TestClusterDomain(t *testing.T) {
+	for set, want := range map[string]string{
+		"":                              "cluster.local",
+		"clusterDomain=k8s.example.org": "k8s.example.org",
+		"clusterDomain=null":            "cluster.local", // values of a release from before there was such a key
+	} {
+		if got := argument(render(t, "--set="+set).manager.Spec.Template.Spec.Containers[0].Args, "--cluster-domain"); got != want {
+			t.Errorf("with %q the manager is told %q, want %q", set, got, want)
+		}
+	}
+}
+
 func TestWithheldCapabilities(t *testing.T) {
 	for set, want := range map[string][]string{
 		"":                                    nil,
@@ -267,6 +279,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"no such policy": {"images.pullPolicy=Sometimes", "pullPolicy"},
 		"trailing slash": {"images.registry=r.example/", "registry"},
 		"no duration":    {"certificates.lifetime=90d", "lifetime"},
+		"no domain":      {"clusterDomain=.cluster.local", "clusterDomain"},
 		"no namespace":   {"namespaces={Papers}", "namespaces"},
 		"twice":          {"namespaces={papers,papers}", "namespaces"},
 		"not a kind":     {"certificates.certManager.issuer.kind=Vault", "kind"},

@@ -8,15 +8,19 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"assay.dev/assay/operator/internal/render"
 )
 
 // options of the manager; the chart sets them.
 type options struct {
 	agentImage         string
 	coordinatorAddress string
+	clusterDomain      string
 	namespace          string
 	namespaces         []string
 	certificates       certificateOptions
@@ -50,6 +54,7 @@ func command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.agentImage, "agent-image", "", "image with the agent, the launcher and the load generator; required")
 	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")
+	f.StringVar(&o.clusterDomain, "cluster-domain", render.DefaultClusterDomain, "domain of the cluster's Services, in which the pods of trials have their names")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the manager, with its lease and its certificates; required")
 	f.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces whose experiments this manager runs; it does not look into others. Default: all")
 	o.certificates.addFlags(f)
@@ -77,6 +82,8 @@ func (o options) validate() error {
 		return fmt.Errorf("--agent-image is empty; name the image with the agent")
 	case o.coordinatorAddress == "":
 		return fmt.Errorf("--coordinator-address is empty; name the host:port that agents dial")
+	case len(validation.IsDNS1123Subdomain(o.clusterDomain)) > 0:
+		return fmt.Errorf("--cluster-domain is %q; give the domain of the cluster's Services as cluster.local, without a dot before or after it", o.clusterDomain)
 	case o.namespace == "":
 		return fmt.Errorf("--namespace is empty; name the namespace that the manager runs in")
 	case o.queriesPerSecond <= 0:

@@ -1,9 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
@@ -50,13 +52,17 @@ type Layout struct {
 	Replicas  []Replica
 	Clients   []Client
 
-	f    int   // faults that each shard tolerates
-	seed int64 // of what is drawn at random
+	f      int    // faults that each shard tolerates
+	seed   int64  // of what is drawn at random
+	domain string // of the cluster, in all hosts
 }
 
-// NewLayout names everybody who takes part in a trial. The names follow from the trial's alone.
+// DefaultClusterDomain is the domain of clusters whose owner did not choose one.
+const DefaultClusterDomain = "cluster.local"
+
+// NewLayout names everybody who takes part in a trial. The names follow from the trial's alone, in a cluster of the default domain.
 func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) *Layout {
-	l := &Layout{Trial: name, Namespace: namespace, f: int(spec.Topology.F), seed: spec.Seed}
+	l := &Layout{Trial: name, Namespace: namespace, f: int(spec.Topology.F), seed: spec.Seed, domain: DefaultClusterDomain}
 	ports := map[string]int{}
 	for _, p := range system.Replicas.Ports {
 		ports[p.Name] = int(p.Port)
@@ -66,6 +72,20 @@ func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha
 	}
 	l.addClients(int(spec.Clients.Nodes), int(spec.Clients.Count), spec.Clients.Regions)
 	return l
+}
+
+// InDomain returns a copy of the layout whose hosts have names in a cluster of that domain; empty is the default.
+func (l *Layout) InDomain(domain string) *Layout {
+	named := *l
+	named.domain = cmp.Or(domain, DefaultClusterDomain)
+	named.Replicas, named.Clients = slices.Clone(l.Replicas), slices.Clone(l.Clients)
+	for i := range named.Replicas {
+		named.Replicas[i].Host = named.host(named.Replicas[i].Name)
+	}
+	for i := range named.Clients {
+		named.Clients[i].Host = named.host(named.Clients[i].Name)
+	}
+	return &named
 }
 
 func (l *Layout) addShard(shard int, regions []v1alpha1.Region, ports map[string]int) {
@@ -113,7 +133,7 @@ func (l *Layout) addClients(nodes, count int, regions []string) {
 // host is fully qualified (with a final dot left out, which some artifacts' parsers do not accept) so that the resolver's search list
 // costs no failing look-ups in clusters whose ndots is 5.
 func (l *Layout) host(pod string) string {
-	return fmt.Sprintf("%s.%s.%s.svc.cluster.local", pod, l.Service(), l.Namespace)
+	return fmt.Sprintf("%s.%s.%s.svc.%s", pod, l.Service(), l.Namespace, l.domain)
 }
 
 // Names of the trial's objects.

@@ -19,6 +19,8 @@ import (
 type Environment struct {
 	// AgentImage holds the agent, the launcher and the load generator.
 	AgentImage string
+	// ClusterDomain is the domain of the cluster's Services; empty is the default.
+	ClusterDomain string
 	// CoordinatorAddress that agents dial, host:port.
 	CoordinatorAddress string
 	// CoordinatorCA is the PEM certificate that the coordinator's is checked with.

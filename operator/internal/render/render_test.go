@@ -106,6 +106,26 @@ func TestLayoutNamesCarryShardAndRegion(t *testing.T) {
 	}
 }
 
+// In a cluster of another domain no pod's name resolved.
+func TestHostsAreInTheClustersDomain(t *testing.T) {
+	l := NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
+	for domain, want := range map[string]string{"": "cluster.local", "k8s.example.org": "k8s.example.org"} {
+		named := l.InDomain(domain)
+		if got, want := named.Replicas[5].Host, "exp-0a1b-3-s1-west-0.exp-0a1b-3.ns.svc."+want; got != want {
+			t.Errorf("in %q a replica is %s, want %s", domain, got, want)
+		}
+		if got, want := named.Clients[1].Host, "exp-0a1b-3-c-1.exp-0a1b-3.ns.svc."+want; got != want {
+			t.Errorf("in %q a client is %s, want %s", domain, got, want)
+		}
+		if resolved, _ := named.Resolve(nil); resolved.Replicas[5].Host != named.Replicas[5].Host {
+			t.Errorf("with addresses a replica of %q is %s", domain, resolved.Replicas[5].Host)
+		}
+	}
+	if got := l.Replicas[5].Host; !strings.HasSuffix(got, ".svc.cluster.local") {
+		t.Errorf("the layout that was copied has a replica %s", got)
+	}
+}
+
 func TestLongNamesFitAndDiffer(t *testing.T) {
 	long := strings.Repeat("x", 60)
 	a, b := shortName(long+"a"), shortName(long+"b")

@@ -131,8 +131,7 @@ func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]que
 	if err != nil {
 		return nil, err
 	}
-	layout := render.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system)
-	objects, err := render.NewObjects(layout, &trial.Spec, system, r.Environment)
+	objects, err := render.NewObjects(r.layoutOf(trial, system), &trial.Spec, system, r.Environment)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the trial tells of it, as RenderFailed, when it is its turn
 	}

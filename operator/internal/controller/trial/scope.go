@@ -128,7 +128,7 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 	if s.system, err = r.systemOf(ctx, trial); err != nil {
 		return nil, err
 	}
-	s.layout = render.NewLayout(trial.Namespace, trial.Name, &trial.Spec, s.system)
+	s.layout = r.layoutOf(trial, s.system)
 	if s.pods, err = r.podsOf(ctx, s.layout); err != nil {
 		return nil, err
 	}
@@ -145,6 +145,11 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 	}
 	r.Coordinator.Register(s.key, known)
 	return s, nil
+}
+
+// layoutOf a trial in this cluster.
+func (r *Reconciler) layoutOf(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec) *render.Layout {
+	return render.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system).InDomain(r.Environment.ClusterDomain)
 }
 
 // systemOf reads the System as it was when the experiment was accepted.

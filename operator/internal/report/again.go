@@ -86,7 +86,15 @@ func trialsTable(e results.Experiment) table {
 		if l.Committed+l.Aborted > 0 { // of imported results neither may be known
 			aborts = fixed(100*stats.Of(l, stats.AbortRate), 2)
 		}
-		t.rows = append(t.rows, append(row, steadyCell(l.Window), tick3(l.Throughput), tick3(l.MeanMillis), tick3(l.P99Millis), aborts, shareCell(l.ThrottledShare), shareCell(l.StealShare)))
+		row = append(row, steadyCell(l.Window), tick3(l.Throughput))
+		for _, m := range []string{stats.MeanLatency, stats.P99Latency} {
+			cell := "-"
+			if knows(l, m) {
+				cell = tick3(stats.Of(l, m))
+			}
+			row = append(row, cell)
+		}
+		t.rows = append(t.rows, append(row, aborts, shareCell(l.ThrottledShare), shareCell(l.StealShare)))
 	}
 	return t
 }

@@ -29,10 +29,10 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 		row = append(row, strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), l.Outcome, l.Reason)
 		counts := l.Outcome == stats.Succeeded
 		for _, m := range stats.Metrics {
-			row = append(row, exact(stats.Of(l, m), counts))
+			row = append(row, exact(stats.Of(l, m), counts && knows(l, m)))
 		}
 		for _, n := range []int64{l.Committed, l.Aborted, l.Errors, l.Timeouts} {
-			row = append(row, exact(float64(n), counts))
+			row = append(row, exact(float64(n), counts && knowsCounts(l)))
 		}
 		row = append(row, exactShare(l.ThrottledShare), exactShare(l.StealShare))
 		_ = out.Write(append(row, windowCells(l.Window)...))
@@ -42,6 +42,23 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 		return fmt.Errorf("write the trials as CSV: %w", err)
 	}
 	return nil
+}
+
+// ended is how many operations a line counts.
+func ended(l results.TrialLine) int64 { return l.Committed + l.Aborted + l.Errors + l.Timeouts }
+
+// knowsCounts reports whether a line says how many operations there were: imported results may have throughput without them.
+func knowsCounts(l results.TrialLine) bool { return ended(l) > 0 || l.Throughput == 0 }
+
+// knows reports whether a line has a metric. A latency of 0 without a transaction that has it, and a share of no operations, are none.
+func knows(l results.TrialLine, metric string) bool {
+	switch metric {
+	case stats.MeanLatency, stats.P50Latency, stats.P99Latency:
+		return l.Committed > 0 || stats.Of(l, metric) > 0
+	case stats.AbortRate:
+		return ended(l) > 0
+	}
+	return true
 }
 
 func exactShare(share *float64) string {

@@ -13,8 +13,8 @@ kube() { timeout 30 kubectl "$@" >/dev/null; }
 
 main() {
 	local wanted tainted keys old k
-	mapfile -t wanted < <(grep . <<<"$LABELS")
-	mapfile -t tainted < <(grep . <<<"$TAINTS")
+	mapfile -t wanted < <(grep . <<<"$LABELS" || true)
+	mapfile -t tainted < <(grep . <<<"$TAINTS" || true) # none is no failure to report
 	keys=" ${wanted[*]%%=*} "
 	old=$(timeout 30 kubectl get node "$NODE" -o "jsonpath={.metadata.annotations.infra\.assay\.dev/labels}")
 	for k in $old; do

@@ -145,19 +145,26 @@ func TestRecoveryTable(t *testing.T) {
 	recovered := func(back float64) results.Recovery {
 		return results.Recovery{Fault: "crash", Time: 1, Kind: "Kill", Dipped: true, DetectMillis: 100, Depth: 0.5, Recovered: true, RecoverMillis: back, LostTransactions: 40}
 	}
-	never := results.Recovery{Fault: "crash", Time: 1, Kind: "Kill", Dipped: true, DetectMillis: 300, Depth: 1, RecoverMillis: 9000, LostTransactions: 90, Cautions: []string{"NotRecovered", "NoisyBaseline"}}
+	never := func(until float64) results.Recovery {
+		return results.Recovery{Fault: "crash", Time: 1, Kind: "Kill", Dipped: true, DetectMillis: 300, Depth: 1, RecoverMillis: until, LostTransactions: 90, Cautions: []string{"NotRecovered", "NoisyBaseline"}}
+	}
 	for name, tc := range map[string]struct {
 		trials []results.Recovery
 		want   string // the row from the number of trials on
 	}{
 		"one trial":               {[]results.Recovery{recovered(1200)}, "| 1 | 1 | 0 | 100 | 50.0 | 1200 | 0 | 40 |"},
 		"several":                 {[]results.Recovery{recovered(1200), recovered(1800)}, "| 2 | 2 | 0 | 100 (100 to 100) | 50.0 (50.0 to 50.0) | 1500 (1200 to 1800) | 0 | 40 (40 to 40) |"},
-		"one of three never back": {[]results.Recovery{never, recovered(1200), recovered(1800)}, "| 1800 (1200 to > 9000) | 1 |"},
-		"two of three never back": {[]results.Recovery{never, recovered(1200), never}, "| > 9000 (1200 to > 9000) | 2 |"},
-		"one of two back":         {[]results.Recovery{never, recovered(1200)}, "| > 5100 (1200 to > 9000) | 1 |"},
-		"none back":               {[]results.Recovery{never}, "| 1 | 1 | 0 | 300 | 100.0 | > 9000 | 1 | 90 |"},
-		"no dip":                  {[]results.Recovery{{Fault: "crash", Time: 1, Kind: "Kill"}}, "| 1 | 1 | 1 | - | - | - | 0 | - |"},
-		"not measured":            {[]results.Recovery{{Fault: "crash", Time: 1, Kind: "Kill", Error: "too early"}}, "| 1 | 1 (1 not measured) | 0 | - |"},
+		"one of three never back": {[]results.Recovery{never(9000), recovered(1200), recovered(1800)}, "| 1800 (1200 to > 9000) | 1 |"},
+		"two of three never back": {[]results.Recovery{never(9000), recovered(1200), never(9000)}, "| > 9000 (1200 to > 9000) | 2 |"},
+		"one of two back":         {[]results.Recovery{never(9000), recovered(1200)}, "| > 5100 (1200 to > 9000) | 1 |"},
+		// Where data ended at different times, the median was that of the finished ones, with a greatest below it: "5000 (1000 to > 2000)".
+		"one never back, with less data":  {[]results.Recovery{never(2000), recovered(1000), recovered(5000)}, "| > 2000 (1000 to > 5000) | 1 |"},
+		"never back, with the least data": {[]results.Recovery{never(500), recovered(1000), recovered(5000), never(7000)}, "| > 3000 (> 500 to > 7000) | 2 |"},
+		"most back before data ended":     {[]results.Recovery{never(6000), recovered(1000), recovered(5000)}, "| 5000 (1000 to > 6000) | 1 |"},
+		"none of several back":            {[]results.Recovery{never(2000), never(9000)}, "| > 5500 (> 2000 to > 9000) | 2 |"},
+		"none back":                       {[]results.Recovery{never(9000)}, "| 1 | 1 | 0 | 300 | 100.0 | > 9000 | 1 | 90 |"},
+		"no dip":                          {[]results.Recovery{{Fault: "crash", Time: 1, Kind: "Kill"}}, "| 1 | 1 | 1 | - | - | - | 0 | - |"},
+		"not measured":                    {[]results.Recovery{{Fault: "crash", Time: 1, Kind: "Kill", Error: "too early"}}, "| 1 | 1 (1 not measured) | 0 | - |"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "variant", Values: []string{"a"}}}}

@@ -21,12 +21,13 @@ type recoverySum struct {
 	fault              string
 	trials, times      int
 	noDip, notMeasured int
+	notBack            int // when the data ended
 	lastTrial          string
 	detect, depth      []float64
 	lost               []float64
-	back               []float64 // +Inf: it was not back when the data ended
-	unfinished         []float64 // how long the data lasted then
-	cautions           []string
+	// How long it took until it was back, at least and at most: of those that were not back how long the data lasted, and +Inf.
+	backLeast, backMost []float64
+	cautions            []string
 }
 
 // recoveries of an experiment, by point and then in the order of the faults.
@@ -68,15 +69,15 @@ func (s *recoverySum) add(trial string, r results.Recovery) {
 		return
 	}
 	s.detect, s.depth, s.lost = append(s.detect, r.DetectMillis), append(s.depth, r.Depth*100), append(s.lost, r.LostTransactions)
-	if r.Recovered {
-		s.back = append(s.back, r.RecoverMillis)
-		return
+	most := r.RecoverMillis
+	if !r.Recovered {
+		s.notBack, most = s.notBack+1, math.Inf(1)
 	}
-	s.back, s.unfinished = append(s.back, math.Inf(1)), append(s.unfinished, r.RecoverMillis)
+	s.backLeast, s.backMost = append(s.backLeast, r.RecoverMillis), append(s.backMost, most)
 }
 
 // recoveryTable has a row for each point and fault. Medians and extremes, not means: a trial that was not back when the data ended has no time to average,
-// and still has its place in the order.
+// and still bounds the order from below.
 func recoveryTable(e results.Experiment) table {
 	t := table{columns: []column{
 		{"point", false}, {"fault", false}, {"trials", true}, {"times", true}, {"no dip", true}, {"detected after ms", true}, {"dip %", true},
@@ -89,7 +90,7 @@ func recoveryTable(e results.Experiment) table {
 		}
 		t.rows = append(t.rows, []string{
 			cmp.Or(at(e.Axes, s.coordinates), "the only one"), s.fault, strconv.Itoa(s.trials), times, strconv.Itoa(s.noDip),
-			medianSpan(s.detect, 0), medianSpan(s.depth, 1), backSpan(s.back, s.unfinished), strconv.Itoa(len(s.unfinished)), medianSpan(s.lost, 0),
+			medianSpan(s.detect, 0), medianSpan(s.depth, 1), backSpan(s.backLeast, s.backMost), strconv.Itoa(s.notBack), medianSpan(s.lost, 0),
 		})
 	}
 	return t
@@ -123,31 +124,33 @@ func medianSpan(xs []float64, decimals int) string {
 	return fmt.Sprintf("%s (%s to %s)", middle, fixed(xs[0], decimals), fixed(xs[len(xs)-1], decimals))
 }
 
-// backSpan is medianSpan of times of which some, which are infinite in back, are only known to be longer than the data. Each of these is at least as long as the
-// shortest data, and so is a median that depends on one.
-func backSpan(back, unfinished []float64) string {
-	if len(unfinished) == 0 {
-		return medianSpan(back, 0)
+// backSpan is medianSpan of times that are known to lie between the one and the other. What is k-th in their order lies between the k-th of the ones and the k-th of the
+// others, each sorted by itself; where these differ, it is longer than the one.
+func backSpan(least, most []float64) string {
+	if len(least) == 0 {
+		return "-"
 	}
-	back = slices.Sorted(slices.Values(back))
-	bound := slices.Min(unfinished)
-	more := "> " + fixed(bound, 0)
-	least, lower, upper := back[0], back[(len(back)-1)/2], back[len(back)/2]
-	middle := fixed((lower+upper)/2, 0)
-	switch {
-	case math.IsInf(least, 1):
-		return more
-	case math.IsInf(upper, 1):
-		middle = "> " + fixed((math.Min(lower, bound)+bound)/2, 0)
+	least, most = slices.Sorted(slices.Values(least)), slices.Sorted(slices.Values(most))
+	middleOf := func(i, k int) string {
+		text := fixed((least[i]+least[k])/2, 0)
+		if most[i]+most[k] > least[i]+least[k] {
+			return "> " + text
+		}
+		return text
 	}
-	return fmt.Sprintf("%s (%s to %s)", middle, fixed(least, 0), more)
+	last := len(least) - 1
+	middle := middleOf(last/2, len(least)/2)
+	if last == 0 {
+		return middle
+	}
+	return fmt.Sprintf("%s (%s to %s)", middle, middleOf(0, 0), middleOf(last, last))
 }
 
 // recoveryLegend says how to read the table of recoveries.
 const recoveryLegend = "After the instant at which the fault was confirmed in the first of its pods, over all times (the first 100 of a trial) and valid trials: median (least to greatest). " +
 	"No dip: throughput did not fall below 90%, or not by more than the noise of its bins of 100 ms, which is large where few transactions fall into one. " +
 	"Detected: until throughput fell below 90% of what it was before; dip: how far it fell; back: until it was 90% again; lost: transactions from the fall until then. " +
-	"Where throughput was not back when the data ended, it took longer than the time shown."
+	"Where throughput was not back when the data ended, it took longer than the time until then, and what that may make longer is shown with >."
 
 // RecoveryCSV writes a line for each time of each fault in each valid trial. Numbers are not rounded; what does not exist is empty. recovered_ms is, where recovered
 // is false, a lower bound: the end of the data. An experiment without such faults gives the header alone.

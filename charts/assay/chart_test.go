@@ -237,6 +237,16 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// The agents' pods had IfNotPresent, whatever the owner had said.
+func TestPullPolicyIsOfAllImages(t *testing.T) {
+	for _, want := range []string{"IfNotPresent", "Always", "Never"} {
+		c := render(t, "--set=images.pullPolicy="+want).manager.Spec.Template.Spec.Containers[0]
+		if got := argument(c.Args, "--agent-pull-policy"); got != want || string(c.ImagePullPolicy) != want {
+			t.Errorf("with %s the manager's image has %s and is told %s for the agent", want, c.ImagePullPolicy, got)
+		}
+	}
+}
+
 func TestClusterDomain(t *testing.T) {
 	for set, want := range map[string]string{
 		"":                              "cluster.local",

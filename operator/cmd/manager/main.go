@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +21,7 @@ import (
 // options of the manager; the chart sets them.
 type options struct {
 	agentImage         string
+	agentPullPolicy    string
 	coordinatorAddress string
 	clusterDomain      string
 	namespace          string
@@ -53,6 +56,7 @@ func command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.agentImage, "agent-image", "", "image with the agent, the launcher and the load generator; required")
+	f.StringVar(&o.agentPullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "when nodes ask the registry for that image: IfNotPresent, Always or Never")
 	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")
 	f.StringVar(&o.clusterDomain, "cluster-domain", render.DefaultClusterDomain, "domain of the cluster's Services, in which the pods of trials have their names")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the manager, with its lease and its certificates; required")
@@ -80,6 +84,8 @@ func (o options) validate() error {
 	switch {
 	case o.agentImage == "":
 		return fmt.Errorf("--agent-image is empty; name the image with the agent")
+	case !slices.Contains([]corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullAlways, corev1.PullNever}, corev1.PullPolicy(o.agentPullPolicy)):
+		return fmt.Errorf("--agent-pull-policy is %q; it must be IfNotPresent, Always or Never", o.agentPullPolicy)
 	case o.coordinatorAddress == "":
 		return fmt.Errorf("--coordinator-address is empty; name the host:port that agents dial")
 	case len(validation.IsDNS1123Subdomain(o.clusterDomain)) > 0:

@@ -56,7 +56,7 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Volumes:     []corev1.Volume{emptyDir("journal", ""), identityVolume()},
 			Containers: []corev1.Container{{
-				Name: agentContainer, Image: env.AgentImage, ImagePullPolicy: corev1.PullIfNotPresent,
+				Name: agentContainer, Image: env.AgentImage, ImagePullPolicy: env.agentPullPolicy(),
 				Command: []string{"/agent", "machine", "--coordinator", env.CoordinatorAddress, "--ca-file", identityDir + "/ca.crt",
 					"--token-file", identityDir + "/token", "--journal-dir", machineDir, "--node", node},
 				Env: []corev1.EnvVar{{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -19,6 +20,8 @@ import (
 type Environment struct {
 	// AgentImage holds the agent, the launcher and the load generator.
 	AgentImage string
+	// AgentPullPolicy says when nodes ask the registry for that image; empty is IfNotPresent.
+	AgentPullPolicy corev1.PullPolicy
 	// ClusterDomain is the domain of the cluster's Services; empty is the default.
 	ClusterDomain string
 	// CoordinatorAddress that agents dial, host:port.
@@ -33,6 +36,10 @@ type Environment struct {
 	WithoutSysNice bool
 	// SimulatedClockOffsets, by pod, are added to what an agent reads off its wall clock. For tests of the clock correction only.
 	SimulatedClockOffsets string
+}
+
+func (e Environment) agentPullPolicy() corev1.PullPolicy {
+	return cmp.Or(e.AgentPullPolicy, corev1.PullIfNotPresent)
 }
 
 // Objects are all that a trial makes before its pods have addresses. Children are created once and never changed, since a trial's spec never
@@ -284,7 +291,7 @@ func (b *builder) share(pod *corev1.PodSpec, name, path string) corev1.VolumeMou
 
 func (b *builder) install() corev1.Container {
 	return corev1.Container{
-		Name: "install", Image: b.env.AgentImage, ImagePullPolicy: corev1.PullIfNotPresent,
+		Name: "install", Image: b.env.AgentImage, ImagePullPolicy: b.env.agentPullPolicy(),
 		Command:         []string{"/agent", "install"},
 		VolumeMounts:    []corev1.VolumeMount{{Name: "bin", MountPath: protocol.BinDir}, {Name: "run", MountPath: protocol.RunDir}, {Name: "out", MountPath: protocol.OutDir}},
 		SecurityContext: agentSecurity(),
@@ -298,7 +305,7 @@ func (b *builder) agent(shared []corev1.VolumeMount) corev1.Container {
 	}
 	always := corev1.ContainerRestartPolicyAlways
 	return corev1.Container{
-		Name: agentContainer, Image: b.env.AgentImage, ImagePullPolicy: corev1.PullIfNotPresent, RestartPolicy: &always,
+		Name: agentContainer, Image: b.env.AgentImage, ImagePullPolicy: b.env.agentPullPolicy(), RestartPolicy: &always,
 		Command: args,
 		Env: []corev1.EnvVar{
 			{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},

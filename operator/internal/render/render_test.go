@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/loadgen"
@@ -212,6 +214,37 @@ func TestOpenLoopSharesTheRate(t *testing.T) {
 	}
 	if sum < 999.999 || sum > 1000.001 {
 		t.Errorf("the pods offer %v requests per second together, want 1000", sum)
+	}
+}
+
+func TestPullPolicyOfTheAgentsImage(t *testing.T) {
+	for env, want := range map[Environment]corev1.PullPolicy{
+		{AgentImage: "agent:1"}: corev1.PullIfNotPresent,
+		{AgentImage: "agent:1", AgentPullPolicy: corev1.PullAlways}: corev1.PullAlways,
+	} {
+		spec, system := kvTrial(), kvSystem()
+		o, err := NewObjects(NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods := map[string]corev1.PodSpec{
+			"clients": o.Clients.Spec.Template.Spec, "prepare": o.Prepare.Spec.Template.Spec, "replicas": o.Replicas[0].Spec.Template.Spec,
+			"machine": MachinePod(types.NamespacedName{Namespace: "ns", Name: "exp-0a1b-3"}, "uid", "node", env).Spec,
+		}
+		for name, p := range pods {
+			found := 0
+			for _, c := range slices.Concat(p.Containers, p.InitContainers) {
+				if c.Image != env.AgentImage {
+					continue
+				}
+				if found++; c.ImagePullPolicy != want {
+					t.Errorf("%s: container %s has %s, want %s", name, c.Name, c.ImagePullPolicy, want)
+				}
+			}
+			if found == 0 {
+				t.Errorf("%s: no container has the agent's image", name)
+			}
+		}
 	}
 }
 

@@ -106,6 +106,24 @@ func TestKillsWithoutSilenceAreCalledThat(t *testing.T) {
 	}
 }
 
+// The mark of a reset is where it began: it is confirmed when the machine has come back.
+func TestMarksOfResetsSayWhatTheyAre(t *testing.T) {
+	timeline := results.NewTimeline(-1000, 30)
+	var d report.Details
+	d.Add(results.Trial{Name: "t", Outcome: "Succeeded", MeasureNanos: 2e9, Timeline: &timeline, Faults: []results.FaultRecord{
+		{ID: "power/1/reset/a", Fault: "power", Kind: "Reset", Pod: "a", PlannedMillis: 500, StartedMillis: 501, ConfirmedMillis: 1900},
+	}})
+	e := results.Experiment{Name: "machines"}
+	d.Into(&e)
+	var b bytes.Buffer
+	if err := report.HTML(&b, e); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "power (Reset) began at 0.501 s") {
+		t.Errorf("the page does not say when the reset began:\n%s", b.String())
+	}
+}
+
 // What Chaos Mesh did is named by its own words, in the table and at the marks.
 func TestWhatChaosMeshDidIsNamed(t *testing.T) {
 	const object = "NetworkChaos partition"
@@ -128,6 +146,16 @@ func TestWhatChaosMeshDidIsNamed(t *testing.T) {
 	}
 	if len(e.Series) != 1 || len(e.Series[0].Marks) != 2 || e.Series[0].Marks[0].Object != object || !e.Series[0].Marks[1].Ends {
 		t.Errorf("the marks are %+v", e.Series)
+	}
+	b.Reset()
+	if err := report.HTML(&b, e); err != nil {
+		t.Fatal(err)
+	}
+	// Its marks are not where it was confirmed, which is up to some seconds later, and once said so.
+	for _, want := range []string{"cm began (Inject: " + object + "), asked for at 0.502 s", "cm ended (Recover: " + object + "), asked for at 1.501 s"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page does not say %q:\n%s", want, b.String())
+		}
 	}
 	if len(e.Faults) != 2 || e.Faults[0].LateMedianMillis != 900 || e.Faults[1].LateMedianMillis != 1 {
 		t.Errorf("the faults are %+v; late is what begins by its confirmation, and what ends by its beginning", e.Faults)

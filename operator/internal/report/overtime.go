@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // The most points that are drawn over time, and the most fault marks that are named under such a plot.
@@ -40,7 +41,7 @@ func overTime(e results.Experiment) (plots []htmlPlot, note string) {
 
 // overTimeLegend says how to read the plots over time.
 const overTimeLegend = "Lines are means over the valid trials, the band around throughput is from the least to the greatest of them. Latency is the mean of all transactions committed in a bin; " +
-	"it is broken where none was. Vertical lines are when faults were confirmed in the first of their pods: solid with a full triangle where a fault began, dashed with a hollow one where it ended. " +
+	"it is broken where none was. Vertical lines are when faults were confirmed in the first of their pods, resets of machines began, and Chaos Mesh was asked for what it did: solid with a full triangle where a fault began, dashed with a hollow one where it ended. " +
 	"Grey: outside of the measurement window. Where there are several trials, each has a row of its own, with the number at the end of its name, the darker (on a dark page: the lighter) the longer its transactions took."
 
 // The places of a plot over time.
@@ -151,7 +152,15 @@ func markText(m results.FaultMark) string {
 	if m.Ends {
 		verb = "ended"
 	}
-	text += fmt.Sprintf(" %s (%s), confirmed at %.3f s", verb, withObject(m.Kind, m.Object), m.Millis/1000)
+	kind := withObject(m.Kind, m.Object)
+	switch timeline.Kind(m.Kind) { // as begins says
+	case timeline.Reset:
+		text += fmt.Sprintf(" (%s) began at %.3f s", kind, m.Millis/1000)
+	case timeline.Inject, timeline.Recover:
+		text += fmt.Sprintf(" %s (%s), asked for at %.3f s", verb, kind, m.Millis/1000)
+	default:
+		text += fmt.Sprintf(" %s (%s), confirmed at %.3f s", verb, kind, m.Millis/1000)
+	}
 	if m.MaxMillis-m.MinMillis >= 0.5 {
 		text += fmt.Sprintf(" (%.3f to %.3f s)", m.MinMillis/1000, m.MaxMillis/1000)
 	}

@@ -147,13 +147,13 @@ func backSpan(least, most []float64) string {
 }
 
 // recoveryLegend says how to read the table of recoveries.
-const recoveryLegend = "After the instant at which the fault was confirmed in the first of its pods, over all times (the first 100 of a trial) and valid trials: median (least to greatest). " +
+const recoveryLegend = "After the instant at which the fault was confirmed in the first of its pods (of a reset: at which it began; of Chaos Mesh: was asked for), over all times (the first 100 of a trial) and valid trials: median (least to greatest). " +
 	"No dip: throughput did not fall below 90%, or not by more than the noise of its bins of 100 ms, which is large where few transactions fall into one. " +
 	"Detected: until throughput fell below 90% of what it was before; dip: how far it fell; back: until it was 90% again; lost: transactions from the fall until then. " +
 	"Where throughput was not back when the data ended, it took longer than the time until then, and what that may make longer is shown with >."
 
 // RecoveryCSV writes a line for each time of each fault in each valid trial. Numbers are not rounded; what does not exist is empty. recovered_ms is, where recovered
-// is false, a lower bound: the end of the data. An experiment without such faults gives the header alone.
+// is false, a lower bound: the end of the data; confirmed_ms of a reset is when it began, and of what Chaos Mesh does when that was asked for. An experiment without such faults gives the header alone.
 func RecoveryCSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"point"}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,11 @@ import (
 // sshToHosts stands for ssh: a host whose file in ssh/ has a reason gives it, any other one does what it is told.
 const sshToHosts = `#!/bin/bash
 dir=${0%/*/*}
+for arg; do
+	if [[ $arg = ProxyCommand=* ]]; then proxy=${arg#*=}; fi
+	if [[ $arg = -W ]]; then printf '%s\n' "$@" >"$dir/jump"; exit; fi
+done
+if [[ -n ${proxy:-} ]]; then sh -c "$proxy"; fi
 host=${*: -2:1}
 host=${host#*@}
 if [[ -e $dir/ssh/$host ]]; then cat "$dir/ssh/$host" >&2; exit 255; fi
@@ -20,12 +26,13 @@ echo "$host: ${*: -1}" >>"$dir/done"
 `
 
 // leave runs a script that Terraform runs here at destroy, for r1 and its control plane, and returns what it printed and its exit code.
-func (m *machine) leave(t *testing.T, script string) (string, int) {
+func (m *machine) leave(t *testing.T, script string, env ...string) (string, int) {
 	t.Helper()
 	m.program(t, "ssh", sshToHosts)
 	cmd := exec.Command("bash", filepath.Join(root, "infra/modules", script))
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(m.dir, "stubs")+":"+os.Getenv("PATH"), "SSH_KEY_FILE=", "SSH_KNOWN_HOSTS=known", "SSH_JUMP=", "SSH_WAIT=0",
 		"SSH_DEAD=0", "NODE_NAME=r1", "NODE_ADDRESS=192.0.2.11", "NODE_PORT=22", "NODE_USER=ops", "CP_NAME=head", "CP_ADDRESS=192.0.2.10", "CP_PORT=22", "CP_USER=ops", "DRAIN=5")
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -85,4 +92,43 @@ func TestOnlyTheDeadAreLetGo(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The jump host got neither the key nor a place for its host key, so that ssh.proxy_jump worked only for those who had both in ~/.ssh.
+func TestJumpHost(t *testing.T) {
+	jump := []string{"SSH_JUMP=ops@jump.example.org:2222", "SSH_KEY_FILE=/keys/a key%", "SSH_KNOWN_HOSTS=/lab/known_hosts"}
+	m := newMachine(t, nil, "")
+	if out, code := m.leave(t, "ssh-nodes/scripts/release.sh", jump...); code != 0 {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	b, err := os.ReadFile(filepath.Join(m.dir, "jump"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// %% and the host's address and port are ssh's to replace.
+	want := []string{"BatchMode=yes", "StrictHostKeyChecking=accept-new", "UserKnownHostsFile=/lab/known_hosts ~/.ssh/known_hosts", "-i", "/keys/a key%%", "-p", "2222", "-W", "%h:%p"}
+	got := strings.Split(strings.TrimSpace(string(b)), "\n")
+	for _, arg := range want {
+		if !slices.Contains(got, arg) {
+			t.Errorf("the jump host is not asked with %q: %q", arg, got)
+		}
+	}
+	if last := got[len(got)-1]; last != "ops@jump.example.org" {
+		t.Errorf("the jump host is %q", last)
+	}
+
+	const closed = "\nkex_exchange_identification: Connection closed by remote host"
+	for why, want := range map[string]string{
+		"ssh: connect to host jump.example.org port 2222: Connection timed out" + closed: "which does not let us through (ssh: connect to host jump.example.org port 2222: Connection timed out)",
+		"ops@jump.example.org: Permission denied (publickey)." + closed:                  "which does not let us through (ops@jump.example.org: Permission denied (publickey).)",
+		"Host key verification failed." + closed:                                         "which does not let us through (Host key verification failed.)",
+		"ops@192.0.2.11: Permission denied (publickey).":                                 "refuses this user or key",
+		"stdio forwarding failed" + closed:                                               "",
+	} {
+		m := newMachine(t, map[string]string{"ssh/192.0.2.11": why}, "")
+		out, code := m.leave(t, "ssh-nodes/scripts/release.sh", jump...)
+		if want == "" && (code != 0 || !strings.Contains(out, "is let go as it is")) || want != "" && (code != 1 || !strings.Contains(out, want)) {
+			t.Errorf("%q: exit code %d, want a sentence with %q: %s", why, code, want, out)
+		}
+	}
 }

@@ -32,20 +32,33 @@ trap 'rm -rf "$scratch"' EXIT
 
 # ssh_command PREFIX: leaves in SSH the command up to the host, and in ROOT what makes a remote command root's.
 ssh_command() {
-	local hosts=$SSH_KNOWN_HOSTS checking=accept-new name
+	local hosts=$SSH_KNOWN_HOSTS checking=accept-new name options
 	if [[ -n $(field "$1" HOST_KEY) ]]; then
 		name=$(field "$1" ADDRESS)
 		[[ $(field "$1" PORT) = 22 ]] || name="[$name]:$(field "$1" PORT)"
 		hosts=$scratch/$1.known checking=yes
 		printf '%s %s\n' "$name" "$(field "$1" HOST_KEY)" >"$hosts"
 	fi
-	SSH=(ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=4 -o LogLevel=ERROR
-		-o "StrictHostKeyChecking=$checking" -o "UserKnownHostsFile=$hosts" -o UpdateHostKeys=no)
-	[[ -z $SSH_KEY_FILE ]] || SSH+=(-i "$SSH_KEY_FILE" -o IdentitiesOnly=yes)
-	[[ -z $SSH_JUMP ]] || SSH+=(-J "$SSH_JUMP")
+	options=(-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=4 -o LogLevel=ERROR -o UpdateHostKeys=no)
+	[[ -z $SSH_KEY_FILE ]] || options+=(-i "$SSH_KEY_FILE" -o IdentitiesOnly=yes)
+	SSH=(ssh "${options[@]}" -o "StrictHostKeyChecking=$checking" -o "UserKnownHostsFile=$hosts")
+	case $SSH_JUMP in
+	'') ;;
+	*,*) SSH+=(-J "$SSH_JUMP") ;; # one behind the other: they have what ~/.ssh/config says
+	*) SSH+=(-o "ProxyCommand=$(through "${options[@]}")") ;;
+	esac
 	SSH+=(-p "$(field "$1" PORT)" "$(field "$1" USER)@$(field "$1" ADDRESS)")
 	ROOT='sudo -n '
 	[[ $(field "$1" USER) != root ]] || ROOT=
+}
+
+# through OPTION...: the command that goes through SSH_JUMP. ssh -J would keep these options to itself: no key for the jump host, and a question about its
+# host key that nobody answers.
+through() {
+	local host=$SSH_JUMP port=() words
+	if [[ $host =~ ^(.*):([0-9]+)$ ]]; then host=${BASH_REMATCH[1]} port=(-p "${BASH_REMATCH[2]}"); fi
+	words=$(printf '%q ' ssh "$@" -o StrictHostKeyChecking=accept-new -o "UserKnownHostsFile=$SSH_KNOWN_HOSTS ~/.ssh/known_hosts" "${port[@]}")
+	printf '%s-W %%h:%%p %q' "${words//%/%%}" "$host"
 }
 
 # answers PREFIX SECONDS: does the host let us in and be root, now or within that time? The reason why not is left in WHY.
@@ -82,6 +95,10 @@ lives() {
 turned_away() {
 	local last
 	last=$(tail -n 1 <<<"$WHY")
+	# What the jump host's ssh says stands before the end of the connection to the host, of which nothing is known then.
+	if [[ -n $SSH_JUMP && $last = *@(kex_exchange_identification|'UNKNOWN port')* && $WHY = *@('Permission denied'|'ost key verification failed'|'connect to host'|'Could not resolve')* ]]; then
+		fail "$1" "is behind ssh.proxy_jump, $SSH_JUMP, which does not let us through ($(tail -n 2 <<<"$WHY" | head -n 1)). Is it there? User and key must be right for it, too, and if it was installed anew: ssh-keygen -f $SSH_KNOWN_HOSTS -R, with its name. $again"
+	fi
 	case $WHY in
 	*'ost key verification failed'*)
 		if [[ -n $(field "$1" HOST_KEY) ]]; then

@@ -229,9 +229,12 @@ func faultsTable(e results.Experiment) table {
 		if f.WithoutSilence {
 			kind += ", without silence"
 		}
+		median, most := "-", "-"
+		if f.Acted > 0 {
+			median, most = fixed(f.LateMedianMillis, 3), fixed(f.LateMaxMillis, 3)
+		}
 		t.rows = append(t.rows, []string{
-			f.Fault, kind, strconv.Itoa(f.Trials), strconv.Itoa(f.Acted), strconv.Itoa(f.Skipped), fixed(f.LateMedianMillis, 3), fixed(f.LateMaxMillis, 3),
-			strconv.FormatUint(f.Packets, 10),
+			f.Fault, kind, strconv.Itoa(f.Trials), strconv.Itoa(f.Acted), strconv.Itoa(f.Skipped), median, most, strconv.FormatUint(f.Packets, 10),
 		})
 	}
 	return t

@@ -106,6 +106,21 @@ func TestKillsWithoutSilenceAreCalledThat(t *testing.T) {
 	}
 }
 
+// A fault for a role that its target never had was said to be 0.000 ms late.
+func TestAFaultThatNobodyTookIsNotPunctual(t *testing.T) {
+	var d report.Details
+	d.Add(results.Trial{Name: "t", Outcome: "Succeeded", Faults: []results.FaultRecord{{ID: "crash/1/kill/a", Fault: "crash", Kind: "Kill", Pod: "a", Skipped: true}}})
+	e := results.Experiment{Name: "roles"}
+	d.Into(&e)
+	var b bytes.Buffer
+	if err := report.Markdown(&b, e); err != nil {
+		t.Fatal(err)
+	}
+	if want := "| crash | Kill | 0 | 0 | 1 | - | - | 0 |"; !strings.Contains(b.String(), want) {
+		t.Errorf("the report has no %q:\n%s", want, b.String())
+	}
+}
+
 // The mark of a reset is where it began: it is confirmed when the machine has come back.
 func TestMarksOfResetsSayWhatTheyAre(t *testing.T) {
 	timeline := results.NewTimeline(-1000, 30)

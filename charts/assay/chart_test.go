@@ -54,7 +54,13 @@ type rendered struct {
 
 func render(t *testing.T, flags ...string) rendered {
 	t.Helper()
-	out, errs, err := helm(t, append([]string{"template", "assay", ".", "--namespace=assay-system"}, flags...)...)
+	return renderAs(t, "assay", flags...)
+}
+
+// renderAs renders a release of that name.
+func renderAs(t *testing.T, release string, flags ...string) rendered {
+	t.Helper()
+	out, errs, err := helm(t, append([]string{"template", release, ".", "--namespace=assay-system"}, flags...)...)
 	if err != nil {
 		t.Fatalf("helm template: %v\n%s", err, errs)
 	}

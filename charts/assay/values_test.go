@@ -18,6 +18,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -58,6 +59,37 @@ func TestKindsAreKept(t *testing.T) {
 	for name := range render(t, "--set=crds.install=false").objects {
 		if strings.HasPrefix(name, "CustomResourceDefinition/") {
 			t.Errorf("crds.install=false installs %s", name)
+		}
+	}
+}
+
+// A release and namespaces that are called like numbers were numbers in the objects, which the API server refuses.
+func TestNumbersAreNames(t *testing.T) {
+	const number = "2024"
+	flags := append(slices.Clone(everything), "--values=testdata/stores.yaml", "--namespace="+number, "--set-string="+strings.Join([]string{
+		"namespaces[0]=2025", "networkPolicy.trialNamespaces[0]=2025", "dashboard.namespace=2026", "priorityClassName=7",
+		"prometheus.bearerToken.secret=8", "prometheus.bearerToken.key=9", "prometheus.ca.secret=10", "prometheus.ca.key=11", "certificates.certManager.issuer.name=12",
+	}, ","))
+	for _, set := range []string{"", "--set=certificates.certManager.enabled=false", "--set=metrics.serviceMonitor.enabled=false,metrics.podMonitor.enabled=true"} {
+		r := renderAs(t, number, append(slices.Clone(flags), strings.Fields(set)...)...) // which fails where a field that is a text is not one
+		for key, o := range r.objects {
+			u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(key, "CustomResourceDefinition/") {
+				continue
+			}
+			labels, _, err := unstructured.NestedStringMap(u, "metadata", "labels")
+			if err != nil || labels["app.kubernetes.io/name"] == "assay" && labels["app.kubernetes.io/instance"] != number {
+				t.Errorf("%s has labels %v, %v", key, labels, err)
+			}
+			if _, _, err := unstructured.NestedString(u, "metadata", "namespace"); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+			if name, _, err := unstructured.NestedString(u, "spec", "issuerRef", "name"); err != nil {
+				t.Errorf("%s: issuer %s: %v", key, name, err)
+			}
 		}
 	}
 }

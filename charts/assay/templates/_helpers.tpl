@@ -6,7 +6,7 @@ such installations, but one for the whole cluster.
 */}}
 {{- define "assay.labels" -}}
 app.kubernetes.io/name: assay
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}

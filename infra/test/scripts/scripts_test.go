@@ -228,6 +228,27 @@ func TestMachine(t *testing.T) {
 	}
 }
 
+// Servers that were asked for once went on to be asked for the time.
+func TestNTPServersAreTakenAway(t *testing.T) {
+	m := newMachine(t, map[string]string{swaps: header, chrony: "on"}, "")
+	path := filepath.Join(m.dir, "etc/chrony/sources.d/assay.sources")
+	for _, tc := range []struct{ servers, want string }{
+		{"192.0.2.1", "server 192.0.2.1 iburst\n"},
+		{`"192.0.2.1 192.0.2.2"`, "server 192.0.2.1 iburst\nserver 192.0.2.2 iburst\n"},
+		{"", ""},
+	} {
+		m.write(t, "etc/assay/machine.env", "TIME_SYNC=chrony\nNTP_SERVERS="+tc.servers)
+		m.run(t, "apply")
+		text, err := os.ReadFile(path)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if string(text) != tc.want || tc.want == "" && err == nil {
+			t.Errorf("chrony's sources for servers %s: %q, want %q", tc.servers, text, tc.want)
+		}
+	}
+}
+
 // machine is a directory in which machine.sh finds the files of a kernel.
 type machine struct{ dir string }
 

@@ -170,6 +170,9 @@ apply_time() {
 		mkdir -p "${sources%/*}"
 		printf %s "$new" >"$sources"
 		systemctl try-restart chrony
+	elif [[ -z $new && -e $sources ]]; then
+		rm "$sources"
+		systemctl try-restart chrony
 	fi
 	systemctl is-enabled --quiet chrony || note chrony off
 	systemctl enable --now --quiet chrony || say "chrony does not start"

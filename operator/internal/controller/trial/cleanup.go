@@ -41,6 +41,8 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration
 		return false, left, nil
 	}
 	if err := r.recordFailure(ctx, s); err != nil {
+		// The trial holds its pools until a quota of ConfigMaps, say, lets its results be written: whoever waits for them must be able to see why.
+		s.set(v1alpha1.TrialCleanedUp, metav1.ConditionFalse, v1alpha1.ReasonDeleting, "Before anything is deleted: %s.", err)
 		return false, 0, err
 	}
 	remains, err := r.deleteEverything(ctx, s.trial)

@@ -27,6 +27,9 @@ import (
 // deployTimeout is how long pods may take to be scheduled, to pull their images and to report.
 const deployTimeout = 5 * time.Minute
 
+// deployPoll is how soon what failed is tried again: nothing tells that a quota has room, or that an object that was in the way is gone.
+const deployPoll = 2 * time.Second
+
 // deploy makes the objects of the trial, runs the prepare step, and hands every pod its files once all pods have addresses.
 func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if isTrue(s.trial, v1alpha1.TrialDeployed) {
@@ -35,13 +38,26 @@ func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration,
 		}
 		return true, 0, r.renderSuccessors(ctx, s)
 	}
-	wait := func(reason, format string, args ...any) (bool, time.Duration, error) {
-		limit := deployTimeout
-		if p := s.system.Prepare; p != nil {
-			limit += p.Timeout.OrZero()
-		}
-		return s.wait(v1alpha1.TrialDeployed, reason, fmt.Sprintf(format, args...), s.trial.Status.Times.Admitted, limit)
+	done, after, err := r.deployOnce(ctx, s)
+	if err == nil || s.outcomeKnown() {
+		return done, after, err
 	}
+	// An error is told of and has the deadline of the phase, since the trial holds its pools meanwhile. It is not returned: the controller would wait
+	// longer and longer until it tries again, beyond the deadline.
+	done, after, err = s.waitDeployed(v1alpha1.ReasonPodsPending, "trying again what failed: %s", err)
+	return done, min(after, deployPoll), err
+}
+
+// waitDeployed waits within the deadline of the phase.
+func (s *scope) waitDeployed(reason, format string, args ...any) (bool, time.Duration, error) {
+	limit := deployTimeout
+	if p := s.system.Prepare; p != nil {
+		limit += p.Timeout.OrZero()
+	}
+	return s.wait(v1alpha1.TrialDeployed, reason, fmt.Sprintf(format, args...), s.trial.Status.Times.Admitted, limit)
+}
+
+func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if err := r.createOrGiveUp(ctx, s); err != nil || s.outcomeKnown() {
 		return false, 0, err
 	}
@@ -50,7 +66,7 @@ func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration,
 		if err != nil || s.outcomeKnown() {
 			return false, 0, err
 		}
-		done, after, err := wait(v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", some(missing))
+		done, after, err := s.waitDeployed(v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", some(missing))
 		if poll > 0 && after > poll {
 			after = poll
 		}
@@ -64,22 +80,22 @@ func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration,
 		if err != nil || s.outcomeKnown() {
 			return false, 0, err
 		}
-		return wait(v1alpha1.ReasonPreparing, "waiting for the prepare step")
+		return s.waitDeployed(v1alpha1.ReasonPreparing, "waiting for the prepare step")
 	}
 	if err := r.render(ctx, s); err != nil || s.outcomeKnown() {
 		return false, 0, err
 	}
 	if s.rendered == nil {
-		return wait(v1alpha1.ReasonPodsPending, "waiting for the addresses of the pods")
+		return s.waitDeployed(v1alpha1.ReasonPodsPending, "waiting for the addresses of the pods")
 	}
 	r.direct(s, stage{})
 	for _, name := range s.everyName() {
 		rep, want := r.report(s, name), s.rendered.pods[name].Directive
 		if rep.FilesDigest != want.FilesDigest {
-			return wait(v1alpha1.ReasonConfiguring, "waiting for the files of %s", name)
+			return s.waitDeployed(v1alpha1.ReasonConfiguring, "waiting for the files of %s", name)
 		}
 		if !rep.NamesResolved {
-			return wait(v1alpha1.ReasonConfiguring, "%s cannot resolve %s", name, some(rep.Unresolved))
+			return s.waitDeployed(v1alpha1.ReasonConfiguring, "%s cannot resolve %s", name, some(rep.Unresolved))
 		}
 	}
 	if err := r.showFiles(ctx, s); err != nil {
@@ -89,7 +105,7 @@ func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration,
 	return true, 0, nil
 }
 
-// createOrGiveUp ends the trial when its objects cannot be made whatever is tried.
+// createOrGiveUp ends the trial when its objects cannot be made whatever is tried. What a quota refuses is tried again: others free what they have of it.
 func (r *Reconciler) createOrGiveUp(ctx context.Context, s *scope) error {
 	err := r.create(ctx, s)
 	var bad *renderError
@@ -99,6 +115,10 @@ func (r *Reconciler) createOrGiveUp(ctx context.Context, s *scope) error {
 		s.giveUp(v1alpha1.ReasonRenderFailed, "%s", bad.Error())
 	case errors.As(err, &forbidden):
 		s.giveUp(v1alpha1.ReasonPodsForbidden, "%s.", forbidden.Error())
+	case denied(err):
+		s.giveUp(v1alpha1.ReasonPodsForbidden, "The cluster refuses an object of the trial: %s", err)
+	case apierrors.IsInvalid(err):
+		s.giveUp(v1alpha1.ReasonRenderFailed, "The API server takes an object of the trial for invalid: %s", err)
 	default:
 		return err
 	}

@@ -66,6 +66,11 @@ func final(why string) bool {
 	return strings.Contains(why, "forbidden") && !passing || strings.Contains(why, "denied the request")
 }
 
+// denied reports whether a webhook or a ValidatingAdmissionPolicy refused an object; the latter call it invalid.
+func denied(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "denied the request") || strings.Contains(err.Error(), "denied request"))
+}
+
 // ownersOfMissing are the names of the StatefulSets and Jobs that have not made all of their pods.
 func (s *scope) ownersOfMissing() []string {
 	var owners []string

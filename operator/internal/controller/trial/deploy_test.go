@@ -1,0 +1,162 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Objects that could not be made were tried for ever, while the trial held its pools and only the manager's log knew why.
+func TestWhatCannotBeMadeIsToldOfAndHasADeadline(t *testing.T) {
+	for name, tc := range map[string]struct {
+		obstacle func(p *play) client.Object
+		words    string
+	}{
+		"a quota of objects": {words: "exceeded quota: small", obstacle: func(p *play) client.Object {
+			hard := corev1.ResourceList{"count/services": resource.MustParse("0")}
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "small"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}
+			if err := p.env.Client.Create(t.Context(), quota); err != nil {
+				t.Fatal(err)
+			}
+			quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: hard}
+			if err := p.env.Client.Status().Update(t.Context(), quota); err != nil { // no controller counts here
+				t.Fatal(err)
+			}
+			return quota
+		}},
+		"an object of somebody else": {words: "exists and belongs to something else: delete it", obstacle: func(p *play) client.Object {
+			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Service()}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}
+			if err := p.env.Client.Create(t.Context(), service); err != nil {
+				t.Fatal(err)
+			}
+			return service
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, nil)
+			obstacle := tc.obstacle(p)
+			p.settle(false)
+			c := p.condition(v1alpha1.TrialDeployed)
+			if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonPodsPending || !strings.Contains(c.Message, tc.words) {
+				t.Fatalf("Deployed is %s %s: %s; want %q in it", c.Status, c.Reason, c.Message, tc.words)
+			}
+			if after := p.reconcile().RequeueAfter; after <= 0 || after > 10*time.Second {
+				t.Errorf("it is tried again after %v", after)
+			}
+			p.clock.Step(deployTimeout + time.Second)
+			p.settle(false)
+			p.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonDeadlineExceeded)
+			if c := p.condition(v1alpha1.TrialValid); !strings.Contains(c.Message, tc.words) {
+				t.Errorf("the reason is %s", c.Message)
+			}
+			if err := p.env.Client.Delete(t.Context(), obstacle); err != nil {
+				t.Fatal(err)
+			}
+			p.key = p.newTrial("trial-1")
+			p.deployed()
+			p.settle(true)
+			if c := p.condition(v1alpha1.TrialDeployed); c.Status != metav1.ConditionTrue {
+				t.Errorf("the next trial is not deployed: %s", c.Message)
+			}
+		})
+	}
+}
+
+// A passing error costs no trial.
+func TestObjectsAreTriedAgain(t *testing.T) {
+	p := newPlay(t, nil)
+	down := true
+	p.r.Client = p.refusing(func(string) error {
+		if down {
+			return apierrors.NewInternalError(errors.New("no route to host"))
+		}
+		return nil
+	})
+	p.settle(false)
+	if c := p.condition(v1alpha1.TrialDeployed); !strings.Contains(c.Message, "no route to host") {
+		t.Fatalf("Deployed says %s", c.Message)
+	}
+	down = false
+	p.released()
+	p.measured(100, 0)
+	p.settle(true)
+	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
+}
+
+// What will be refused as often as it is tried ends the trial at once.
+func TestObjectsThatAreRefusedForGood(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err    error
+		reason string
+	}{
+		"invalid": {apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, "x", nil), v1alpha1.ReasonRenderFailed},
+		"denied by a webhook": {apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "statefulsets"}, "x",
+			errors.New(`admission webhook "policy" denied the request: no`)), v1alpha1.ReasonPodsForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, nil)
+			p.r.Client = p.refusing(func(kind string) error {
+				if kind == "StatefulSet" {
+					return tc.err
+				}
+				return nil
+			})
+			p.settle(false)
+			p.wantEnd(v1alpha1.ReasonFailed, tc.reason)
+			if c := p.condition(v1alpha1.TrialValid); !strings.Contains(c.Message, tc.err.Error()) {
+				t.Errorf("the reason is %s", c.Message)
+			}
+		})
+	}
+}
+
+// Of a trial that failed the results are written before it is cleaned up; nothing told of it when they could not be.
+func TestResultsOfAFailureThatCannotBeWritten(t *testing.T) {
+	p := newPlay(t, nil)
+	full := true
+	p.r.Client = p.refusing(func(kind string) error {
+		if kind == "ConfigMap" && full {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New("exceeded quota: small"))
+		}
+		return nil
+	})
+	p.settle(false)
+	p.clock.Step(deployTimeout + time.Second)
+	p.reconcile()
+	if _, err := p.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: p.key}); err == nil {
+		t.Fatal("the results are written")
+	}
+	if c := p.condition(v1alpha1.TrialCleanedUp); !strings.Contains(c.Message, "store the trial's results: ") || !strings.Contains(c.Message, "exceeded quota: small") {
+		t.Errorf("CleanedUp says %q", c.Message)
+	}
+	full = false
+	p.settle(false)
+	p.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonDeadlineExceeded)
+}
+
+// refusing is an API server that makes no object of whose kind why says an error.
+func (p *play) refusing(why func(kind string) error) client.Client {
+	return interceptor.NewClient(p.env.Client, interceptor.Funcs{Create: func(ctx context.Context, real client.WithWatch, o client.Object, options ...client.CreateOption) error {
+		kind, err := real.GroupVersionKindFor(o)
+		if err != nil {
+			return err
+		}
+		if err := why(kind.Kind); err != nil {
+			return err
+		}
+		return real.Create(ctx, o, options...)
+	}})
+}

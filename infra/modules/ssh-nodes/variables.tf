@@ -82,7 +82,8 @@ variable "preparation" {
       kernel_modules  loaded now and at each boot
       strict          fail if something could not be set, instead of only reporting it
 
-      software        where containerd 2, kubelet and kubeadm come from: apt, or present: they are on the machine, and only their versions are checked
+      software        where containerd 2, kubelet and kubeadm come from: apt, or present: they are on the machine (and kubectl on the control plane),
+                      and only their versions are checked
       kubernetes_repository, containerd_repository   of Debian packages, for apt
       image_archives  files with container images (OCI or docker save) that every machine gets: for machines that reach no registry
       supported_os    ID:VERSION_ID of /etc/os-release that machines may have

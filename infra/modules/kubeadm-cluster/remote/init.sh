@@ -27,7 +27,7 @@ node_configuration() {
 		apiVersion: kubeadm.k8s.io/v1beta4
 		kind: InitConfiguration
 		nodeRegistration:
-		  name: $NAME
+		  name: "$NAME"
 		  criSocket: unix:///run/containerd/containerd.sock
 		  ignorePreflightErrors: [$PREFLIGHT]
 		$([[ -z $INTERNAL ]] || printf '  kubeletExtraArgs: [{name: node-ip, value: "%s"}]\nlocalAPIEndpoint: {advertiseAddress: "%s"}' "$INTERNAL" "$INTERNAL")
@@ -37,6 +37,8 @@ node_configuration() {
 }
 
 main() {
+	# Nobody else needs it, so that it is not among what preparation looks for.
+	command -v kubectl >/dev/null || refuse "there is no program kubectl. Install it, or set preparation.software to apt"
 	umask 077
 	mkdir -p /run/assay /var/lib/assay
 	ls -A /etc/cni/net.d >/var/lib/assay/cni-before 2>/dev/null || true

@@ -31,7 +31,7 @@ configuration() {
 		    token: "$TOKEN"
 		    caCertHashes: ["sha256:$CA"]
 		nodeRegistration:
-		  name: $NAME
+		  name: "$NAME"
 		  criSocket: unix:///run/containerd/containerd.sock
 		  ignorePreflightErrors: [$PREFLIGHT]
 		  taints: $TAINTS

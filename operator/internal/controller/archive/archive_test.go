@@ -244,6 +244,31 @@ func TestATrialIsStored(t *testing.T) {
 	}
 }
 
+// The manifest of a trial that was deleted passed for that of the next one of its name: what was kept of this one was thrown away as stored.
+func TestTheManifestOfAnotherTrialOfTheName(t *testing.T) {
+	s := newStage(t)
+	before := store.Manifest{Kind: "Trial", Namespace: s.trial.Namespace, Name: s.trial.Name, UID: "of the one before", Experiment: "e"}
+	if err := store.WriteManifest(t.Context(), s.bucket(), s.folder(), before); err != nil {
+		t.Fatal(err)
+	}
+	s.keep("p-0", "replica.stdout.gz", []byte("printed"))
+	s.complete()
+	if _, c := s.reconcile(s.trials()); c == nil || c.Status != metav1.ConditionTrue {
+		t.Fatalf("condition %+v", c)
+	}
+	m, _, err := store.ReadManifest(t.Context(), s.bucket(), s.folder())
+	if err != nil || m.UID != string(s.trial.UID) {
+		t.Errorf("the manifest is of %q, want %s: %v", m.UID, s.trial.UID, err)
+	}
+	_, printed, err := store.ReadAll(t.Context(), s.bucket(), s.folder().PodFile("p-0", "replica.stdout.gz"), 1<<20)
+	if err != nil || string(printed) != "printed" {
+		t.Errorf("what the pod printed is stored as %q: %v", printed, err)
+	}
+	if n := s.keptConfigMaps(); n > 0 {
+		t.Errorf("%d ConfigMaps are left of what was kept", n)
+	}
+}
+
 // A store that is down loses nothing, says so, is asked less and less often, and is used again when it is back: by another manager, too.
 func TestAStoreThatIsDown(t *testing.T) {
 	s := newStage(t)

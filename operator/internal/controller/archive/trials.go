@@ -143,13 +143,13 @@ func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location str
 	}
 	location = s.Location(folder.Key(store.ManifestName))
 	kept := &store.Cluster{Client: r.Client, Reader: r.Reader, Trial: trial}
-	_, _, err = store.ReadManifest(ctx, s, folder)
-	if err == nil {
+	switch m, _, err := store.ReadManifest(ctx, s, folder); {
+	case err == nil && m.UID == string(trial.UID):
 		return location, kept.Clear(ctx) // a manager before this one ended between the manifest and the condition
-	}
-	if !errors.Is(err, store.ErrNotFound) {
+	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return "", err
 	}
+	// There is no manifest, or that of a trial of this name that was deleted, which says nothing of what is kept of this one.
 	written, pods, err := r.storeResults(ctx, s, kept, folder, trial)
 	if err != nil {
 		return "", err

@@ -66,7 +66,7 @@ func (b *bounds) leave() string {
 	return ""
 }
 
-// funcs are all functions of templates that return what they have made. Those of text/template that do are replaced; its others compare, or give what is there
+// funcs are the functions that return a text which they have made. Those of text/template that do are replaced; its others compare, or give what is there
 // already.
 func (b *bounds) funcs() template.FuncMap {
 	text := func(f func(string) string) func(string) (string, error) {
@@ -105,31 +105,35 @@ func (b *bounds) funcs() template.FuncMap {
 			}
 			return b.keep(string(text))
 		},
-		"add": func(x, y any) (int64, error) {
-			return arith(x, y, func(x, y int64) (int64, error) { return x + y, nil })
-		},
-		"sub": func(x, y any) (int64, error) {
-			return arith(x, y, func(x, y int64) (int64, error) { return x - y, nil })
-		},
-		"mul": func(x, y any) (int64, error) {
-			return arith(x, y, func(x, y int64) (int64, error) { return x * y, nil })
-		},
-		"div": func(x, y any) (int64, error) {
-			return arith(x, y, divided(func(x, y int64) int64 { return x / y }))
-		},
-		"mod": func(x, y any) (int64, error) {
-			return arith(x, y, divided(func(x, y int64) int64 { return x % y }))
-		},
-		"seconds": func(d string) (float64, error) { v, err := time.ParseDuration(d); return v.Seconds(), err },
-		"millis":  func(d string) (float64, error) { v, err := time.ParseDuration(d); return v.Seconds() * 1000, err },
-		"atoi":    func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) },
-		"default": func(fallback, v any) any {
-			if v == nil || v == "" {
-				return fallback
-			}
-			return v
-		},
 	}
+}
+
+// plain are the functions that return no text, or one that is there already.
+var plain = template.FuncMap{
+	"add": func(x, y any) (int64, error) {
+		return arith(x, y, func(x, y int64) (int64, error) { return x + y, nil })
+	},
+	"sub": func(x, y any) (int64, error) {
+		return arith(x, y, func(x, y int64) (int64, error) { return x - y, nil })
+	},
+	"mul": func(x, y any) (int64, error) {
+		return arith(x, y, func(x, y int64) (int64, error) { return x * y, nil })
+	},
+	"div": func(x, y any) (int64, error) {
+		return arith(x, y, divided(func(x, y int64) int64 { return x / y }))
+	},
+	"mod": func(x, y any) (int64, error) {
+		return arith(x, y, divided(func(x, y int64) int64 { return x % y }))
+	},
+	"seconds": func(d string) (float64, error) { v, err := time.ParseDuration(d); return v.Seconds(), err },
+	"millis":  func(d string) (float64, error) { v, err := time.ParseDuration(d); return v.Seconds() * 1000, err },
+	"atoi":    func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) },
+	"default": func(fallback, v any) any {
+		if v == nil || v == "" {
+			return fallback
+		}
+		return v
+	},
 }
 
 // print is fmt.Sprint, which formats all operands before anybody can tell how long they are.

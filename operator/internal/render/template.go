@@ -115,7 +115,7 @@ const (
 // ParseTemplate parses one template of a System. Field names the template in errors. What it returns may be executed once.
 func ParseTemplate(field, text string) (*template.Template, error) {
 	b := &bounds{}
-	t, err := template.New(field).Funcs(b.funcs()).Option("missingkey=error").Parse(text)
+	t, err := template.New(field).Funcs(plain).Funcs(b.funcs()).Option("missingkey=error").Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// patience is how long after its trial's window a measurement may take, beyond two intervals between samples.
+	// patience is how long a measurement may take after its trial's window and after it was asked for, beyond two intervals between samples.
 	patience = 60 * time.Second
 	// poll is the time between two looks for the last samples, or two attempts to reach the server.
 	poll = time.Second
@@ -33,6 +33,8 @@ type Request struct {
 	Measurements []v1alpha1.Measurement
 	Values       Values
 	Window       Window
+	// Asked is when it was first asked, on the clock of the window: long after that where clients cool down, drain or end late, or a manager has taken over.
+	Asked time.Time
 	// Interval between samples of what is asked about, the longest if there are several.
 	Interval time.Duration
 }
@@ -58,7 +60,13 @@ func (s *Server) Evaluate(ctx context.Context, namespaceLabel string, r Request)
 	return out
 }
 
-func (r Request) deadline() time.Time { return r.Window.To.Add(2*r.Interval + patience) }
+func (r Request) deadline() time.Time {
+	from := r.Window.To
+	if r.Asked.After(from) {
+		from = r.Asked
+	}
+	return from.Add(2*r.Interval + patience)
+}
 
 // one measurement: its number, or why there is none.
 func (s *Server) one(ctx context.Context, namespaceLabel string, r Request, m v1alpha1.Measurement) (value float64, why string) {

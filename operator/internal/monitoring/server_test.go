@@ -232,6 +232,27 @@ func lateRequest(left time.Duration) Request {
 	}
 }
 
+// A trial that ends long after its window found the deadline over before it asked.
+func TestAskedLongAfterTheWindow(t *testing.T) {
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"%d"]}]}}`, time.Now().Unix())
+	}))
+	t.Cleanup(prometheus.Close)
+	server, err := NewServer(ServerOptions{Now: time.Now, URL: prometheus.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := lateRequest(-time.Minute)
+	r.Asked = time.Now()
+	if got := server.Evaluate(t.Context(), DefaultNamespaceLabel, r)[0]; got.Value == nil {
+		t.Errorf("a minute after the deadline of its window: %s", show(got))
+	}
+	if got, want := r.deadline(), r.Asked.Add(2*time.Second+patience); !got.Equal(want) {
+		t.Errorf("the deadline is %v, want %v", got, want)
+	}
+}
+
 // What a server that is not there, is busy, refuses us, or talks too much, does to a trial: a reason, in time.
 func TestServerTrouble(t *testing.T) {
 	serve := func(status int, body string) string {

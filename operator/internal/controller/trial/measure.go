@@ -117,7 +117,8 @@ func (r *Reconciler) askPrometheus(s *scope) []results.Measurement {
 		zero := time.Unix(0, s.trial.Status.ZeroUnixNanos)
 		return monitoring.Request{
 			Measurements: spec.Measurements, Values: monitoring.ValuesOf(s.key.Namespace, s.key.Name, spec),
-			Window: monitoring.Window{From: zero, To: zero.Add(spec.Schedule.Measure.OrZero())}, Interval: monitoring.ScrapeInterval(s.system),
+			Window: monitoring.Window{From: zero, To: zero.Add(spec.Schedule.Measure.OrZero())},
+			Asked:  r.Clock.Now(), Interval: monitoring.ScrapeInterval(s.system),
 		}
 	})
 	if !done {

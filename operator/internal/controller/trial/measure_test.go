@@ -91,6 +91,9 @@ func TestMeasurements(t *testing.T) {
 			if w := o.asked.Window; !w.From.Equal(zero) || w.To.Sub(w.From) != 20*time.Second {
 				t.Errorf("asked for %v to %v, want 20s from t = 0 at %v", w.From, w.To, zero)
 			}
+			if !o.asked.Asked.Equal(p.clock.Now()) {
+				t.Errorf("asked at %v, want %v", o.asked.Asked, p.clock.Now())
+			}
 			o.answer = tc.answer
 			p.settle(true)
 			if c := p.condition(v1alpha1.TrialMeasured); c.Status != tc.condition || c.Message != tc.message {

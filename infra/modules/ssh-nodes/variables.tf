@@ -42,7 +42,8 @@ variable "ssh" {
   description = <<-EOT
     How hosts are reached.
       known_hosts_file  keys of hosts without a host_key: the first one seen is kept, another one later is refused; null: known_hosts in the root's folder
-      proxy_jump        [user@]host[:port] to go through, with the same private key; its host key is looked for in known_hosts_file and ~/.ssh/known_hosts
+      proxy_jump        [user@]host[:port] to go through, with the same private key, the SSH agent's, or one that ~/.ssh/config names for it; its host key is
+                        looked for in known_hosts_file and ~/.ssh/known_hosts
       wait_seconds      5 to 1800: how long a host may take to answer when it is taken in
       dead_seconds      5 to 600: after how long a host that is to be released counts as dead
   EOT

@@ -113,6 +113,9 @@ func TestJumpHost(t *testing.T) {
 			t.Errorf("the jump host is not asked with %q: %q", arg, got)
 		}
 	}
+	if slices.Contains(got, "IdentitiesOnly=yes") {
+		t.Errorf("a key of the agent's is not good for the jump host: %q", got)
+	}
 	if last := got[len(got)-1]; last != "ops@jump.example.org" {
 		t.Errorf("the jump host is %q", last)
 	}

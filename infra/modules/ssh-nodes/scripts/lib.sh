@@ -40,8 +40,9 @@ ssh_command() {
 		printf '%s %s\n' "$name" "$(field "$1" HOST_KEY)" >"$hosts"
 	fi
 	options=(-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=4 -o LogLevel=ERROR -o UpdateHostKeys=no)
-	[[ -z $SSH_KEY_FILE ]] || options+=(-i "$SSH_KEY_FILE" -o IdentitiesOnly=yes)
+	[[ -z $SSH_KEY_FILE ]] || options+=(-i "$SSH_KEY_FILE")
 	SSH=(ssh "${options[@]}" -o "StrictHostKeyChecking=$checking" -o "UserKnownHostsFile=$hosts")
+	[[ -z $SSH_KEY_FILE ]] || SSH+=(-o IdentitiesOnly=yes) # the jump host may have a key of the agent's
 	case $SSH_JUMP in
 	'') ;;
 	*,*) SSH+=(-J "$SSH_JUMP") ;; # one behind the other: they have what ~/.ssh/config says

@@ -38,8 +38,12 @@ func Outcome(t *v1alpha1.Trial) string {
 
 // Next decides from the trials that exist. It creates at most one, and none while another is active. trials must be those of this experiment;
 // their order does not matter.
-func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step {
+func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step { return NextFrom(p, seed, trials, 0) }
+
+// NextFrom is Next where numbers below first are taken: by trials that are deleted, whose results are still there.
+func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	o := observe(trials)
+	o.next = max(o.next, first)
 	points := o.progresses(p)
 	each, planned := wanted(points)
 	o.counts.Planned = planned

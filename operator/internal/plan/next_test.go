@@ -151,6 +151,11 @@ func TestNextAfterDeletion(t *testing.T) {
 	if step.Create == nil || step.Create.Point.Index != 0 || step.Create.Number != 2 {
 		t.Errorf("after the first trial was deleted: %+v", step.Create)
 	}
+	// The number of the last one does not show in the trials that are left.
+	step = plan.NextFrom(p, 7, trials[:1], 2)
+	if step.Create == nil || step.Create.Point.Index != 1 || step.Create.Number != 2 || !strings.HasPrefix(step.Message, "Trial 2 runs") {
+		t.Errorf("after the last trial was deleted: %+v, %s", step.Create, step.Message)
+	}
 }
 
 // TestSeeds pins what is documented: another release must give the same order and the same seeds for a recorded seed.

@@ -15,6 +15,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/render"
 )
 
 // accept expands the experiment. The first time that it can, it fixes the plan: snapshots of the Systems, then the seed, are written.
@@ -96,7 +97,9 @@ func (r *Reconciler) takeSnapshot(ctx context.Context, exp *v1alpha1.Experiment,
 
 // advance does what the plan says comes next.
 func (r *Reconciler) advance(ctx context.Context, s *scope) error {
-	s.step = plan.Next(s.plan, s.exp.Status.Seed, s.trials)
+	if err := r.decide(ctx, s); err != nil {
+		return err
+	}
 	if s.step.Create != nil {
 		if err := r.createTrial(ctx, s); err != nil {
 			return err
@@ -113,6 +116,36 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 		s.exp.Status.CompletionTime = &s.now
 	}
 	return nil
+}
+
+// decide asks the plan, until the next trial has a number of its own: when the last trial was deleted, the trials that are left do not show that there was one.
+func (r *Reconciler) decide(ctx context.Context, s *scope) error {
+	for first := int32(0); ; {
+		s.step = plan.NextFrom(s.plan, s.exp.Status.Seed, s.trials, first)
+		if s.step.Create == nil {
+			return nil
+		}
+		taken, err := r.taken(ctx, s, s.step.Create.Number)
+		if err != nil || !taken {
+			return err
+		}
+		first = s.step.Create.Number + 1
+	}
+}
+
+// taken reports whether a trial of that number was deleted and its results are still there: another under its name would overwrite them.
+func (r *Reconciler) taken(ctx context.Context, s *scope, number int32) (bool, error) {
+	layout := render.Layout{Trial: trialName(s.exp, number)}
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(configMapKind)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: layout.ResultsConfigMap()}, found)
+	if err != nil {
+		return false, wrap("look for results under the next Trial's name", client.IgnoreNotFound(err))
+	}
+	// The cache may not have seen a trial that was created a while ago and has results by now.
+	trial := &v1alpha1.Trial{}
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: layout.Trial}, trial)
+	return apierrors.IsNotFound(err), wrap("look for the Trial of results that are there", client.IgnoreNotFound(err))
 }
 
 func (r *Reconciler) createTrial(ctx context.Context, s *scope) error {

@@ -444,4 +444,40 @@ func TestStaleCache(t *testing.T) {
 	if n := len(s.trials()); n != 1 {
 		t.Errorf("%d trials", n)
 	}
+	s.keepResults(s.trials()[0].Name)
+	if err := s.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.trials()); n != 1 {
+		t.Errorf("%d trials after the first has results", n)
+	}
+}
+
+// keepResults makes the ConfigMap with a trial's results, as the trial controller does.
+func (s *stage) keepResults(trial string) {
+	s.t.Helper()
+	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: trial + "-results"}})
+}
+
+// The trial that came last, deleted, was run again under its own number: its results were overwritten by those of the other.
+func TestTheLastTrialIsDeleted(t *testing.T) {
+	s := newStage(t)
+	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Repetitions(3).Order(v1alpha1.OrderSequential).Obj())
+	for range 3 {
+		s.settle()
+		s.keepResults(s.finish(v1alpha1.ReasonSucceeded).Name)
+	}
+	s.settle()
+	for _, trial := range s.trials()[1:] {
+		if err := s.c.Delete(t.Context(), &trial); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.expect(s.settle(), complete, "False TrialsRunning", "Trial 3 runs")
+	trials := s.trials()
+	if len(trials) != 2 || trials[1].Spec.Number != 3 || trials[1].Spec.Repetition != 1 || !strings.HasSuffix(trials[1].Name, "-3") {
+		t.Fatalf("trials %v", trials)
+	}
+	s.finish(v1alpha1.ReasonSucceeded)
+	s.expect(s.settle(), complete, "False TrialsRunning", "Trial 4 runs")
 }

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// keeper keeps one stream of the process in a file, byte for byte, up to a limit. When the file is full it ends with a whole line, and
-// what comes later is counted only: half a line in a report would be read as a wrong number.
+// keeper keeps one stream of the process in a file, byte for byte, up to a limit. When the file is full, or the disk, it ends with a whole line, and
+// what comes later is counted only, also when the disk has room again: half a line in a report, or one joined with a later one, would be read as a wrong number.
 type keeper struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -53,8 +53,8 @@ func (k *keeper) write(p []byte) error {
 		k.lineEnd = k.size + int64(i) + 1
 	}
 	k.size += int64(n)
-	if len(keep) < len(p) {
-		k.leftOut = int64(len(p)-len(keep)) + k.size - k.lineEnd
+	if n < len(p) {
+		k.leftOut = int64(len(p)-n) + k.size - k.lineEnd
 		k.size = k.lineEnd
 		if terr := k.file.Truncate(k.lineEnd); err == nil {
 			err = terr

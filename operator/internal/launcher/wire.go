@@ -156,7 +156,7 @@ type State struct {
 	Paused bool `json:"paused,omitempty"`
 	// OutputComplete: no process holds the output open any more, and all of it is in the files.
 	OutputComplete bool `json:"outputComplete,omitempty"`
-	// LeftOut is how many bytes of output were not kept, since the file was full.
+	// LeftOut is how many bytes of output were not kept, since the file was full, or the disk.
 	LeftOut int64 `json:"leftOut,omitempty"`
 	// Tail of both streams, in the order of arrival.
 	Tail string `json:"tail,omitempty"`

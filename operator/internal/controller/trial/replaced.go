@@ -312,7 +312,7 @@ func (r *Reconciler) renderSuccessors(ctx context.Context, s *scope) error {
 			continue
 		}
 		uid := p.UID
-		r.remember(func(m *memory) { s.successors[name] = m.successors[uid] })
+		r.remember(func(m *memory) { s.successors[name] = m.successors[s.trial.UID][uid] })
 		if s.successors[name] != nil {
 			continue
 		}
@@ -332,7 +332,12 @@ func (r *Reconciler) renderSuccessors(ctx context.Context, s *scope) error {
 			return nil
 		}
 		s.successors[name] = all.pods[name]
-		r.remember(func(m *memory) { m.successors[uid] = all.pods[name] })
+		r.remember(func(m *memory) {
+			if m.successors[s.trial.UID] == nil {
+				m.successors[s.trial.UID] = map[types.UID]*render.Pod{}
+			}
+			m.successors[s.trial.UID][uid] = all.pods[name]
+		})
 	}
 	return nil
 }

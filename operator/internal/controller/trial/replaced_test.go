@@ -376,7 +376,7 @@ func TestAPodThatIsDeletedAndDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// A pod that a fault replaces twice has two predecessors.
+// A pod that a fault replaces twice has two predecessors. What its successors were given stayed in the manager's memory after the trial.
 func TestAPodIsReplacedTwice(t *testing.T) {
 	m := newReplacedPlay(t, podKill(killAt), podKill(3*killAt))
 	m.at(killAt + 100*time.Millisecond)
@@ -386,6 +386,9 @@ func TestAPodIsReplacedTwice(t *testing.T) {
 	m.goesOn()
 	if p := resultsPod(t, m.ends(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded), m.target); len(p.Predecessors) != 2 {
 		t.Errorf("the predecessors are %+v, want two", p.Predecessors)
+	}
+	if n := len(m.r.memory.successors); n != 0 {
+		t.Errorf("successors of %d are remembered", n)
 	}
 }
 

@@ -63,8 +63,8 @@ type memory struct {
 	told     map[types.UID]map[string]bool // actions of faults that events have told of, by their ID
 	progress map[types.UID]time.Time       // when it was last published
 
-	lines      map[types.UID]map[string][]member // who has had which pod's name, by trial
-	successors map[types.UID]*render.Pod         // by pod
+	lines      map[types.UID]map[string][]member       // who has had which pod's name, by trial
+	successors map[types.UID]map[types.UID]*render.Pod // what pods that replaced others get, by trial and pod
 
 	chaosTimes   map[types.UID][]*chaosTime // of faults that Chaos Mesh carries out
 	chaosRecords map[types.UID]chaosRecords // what became of them
@@ -92,6 +92,7 @@ func (r *Reconciler) forgetUID(uid types.UID) {
 	delete(m.pods, uid)
 	delete(m.told, uid)
 	delete(m.lines, uid)
+	delete(m.successors, uid)
 	delete(m.chaosTimes, uid)
 	delete(m.chaosRecords, uid)
 	delete(m.chaosEnding, uid)
@@ -111,7 +112,7 @@ func (r *Reconciler) remember(f func(m *memory)) {
 		m.told = map[types.UID]map[string]bool{}
 		m.progress = map[types.UID]time.Time{}
 		m.lines = map[types.UID]map[string][]member{}
-		m.successors = map[types.UID]*render.Pod{}
+		m.successors = map[types.UID]map[types.UID]*render.Pod{}
 		m.chaosTimes = map[types.UID][]*chaosTime{}
 		m.chaosRecords = map[types.UID]chaosRecords{}
 		m.chaosEnding = map[types.UID]time.Time{}

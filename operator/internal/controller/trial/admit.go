@@ -81,6 +81,10 @@ func (l *lookout) room(ctx context.Context, e queue.Entry) (queue.Room, error) {
 		return room, err
 	}
 	pods, err := l.r.podsToBe(ctx, trial)
+	if apierrors.IsNotFound(err) {
+		// It may never be there again, and an error about one trial would keep all behind it from being decided about.
+		return queue.Room{State: queue.NoRoom, Missing: fmt.Sprintf("Nobody knows what room the trial needs: %s. Restore it, or delete the experiment.", err)}, nil
+	}
 	if err != nil || pods == nil {
 		return queue.Room{State: queue.Start}, err
 	}

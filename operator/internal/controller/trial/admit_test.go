@@ -93,6 +93,27 @@ func TestATrialWithoutRoomWaitsAndLetsOthersPass(t *testing.T) {
 	p.wantAdmitted(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "")
 }
 
+// A trial whose System's snapshot was deleted kept every trial behind it from being decided about.
+func TestATrialWithoutSnapshotLetsOthersPass(t *testing.T) {
+	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Priority = 1 })
+	snapshot := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.trial().Spec.System.Revision}}
+	if err := p.env.Client.Get(t.Context(), client.ObjectKeyFromObject(snapshot), snapshot); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.env.Client.Delete(t.Context(), snapshot); err != nil {
+		t.Fatal(err)
+	}
+	other := newPlay(t, nil)
+	other.wantAdmitted(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "all nodes to itself")
+	other.discard(other.key)
+	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonNoRoom, `read the System's snapshot exp-echo: controllerrevisions.apps "exp-echo" not found`)
+	snapshot.ResourceVersion, snapshot.UID = "", ""
+	if err := p.env.Client.Create(t.Context(), snapshot); err != nil {
+		t.Fatal(err)
+	}
+	p.wantAdmitted(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "")
+}
+
 // What somebody else runs is in the way, until it is gone.
 func TestATrialWaitsForRoomBesideOthers(t *testing.T) {
 	p := newPlay(t, asking("10"))

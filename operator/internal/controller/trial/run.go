@@ -70,6 +70,8 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	if err := r.keepAddresses(ctx, s); err != nil {
 		return false, 0, err
 	}
+	// Other servers were asked since the reconcile began, for seconds perhaps, and nobody refuses clients that all start late: the lead is counted from here.
+	s.now = r.Clock.Now()
 	w := timeline.FromSchedule(s.trial.Spec.Schedule)
 	gap, err := r.gap(ctx, s)
 	if err != nil {

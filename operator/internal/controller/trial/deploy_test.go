@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -121,6 +122,36 @@ func TestObjectsThatAreRefusedForGood(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The last object that a trial makes before its run had no deadline either.
+func TestAddressesThatCannotBeWritten(t *testing.T) {
+	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults = []v1alpha1.Fault{podKill(killAt)} })
+	double := chaosDouble{Client: p.env.Client, objects: map[string]*unstructured.Unstructured{}}
+	p.r.Reader = double
+	p.r.Client = addressless{double}
+	p.deployed()
+	p.settle(true)
+	const words = "exceeded quota: small"
+	if c := p.condition(v1alpha1.TrialRunning); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, words) {
+		t.Fatalf("Running is %s: %s", c.Status, c.Message)
+	}
+	p.clock.Step(barrierTimeout + time.Second)
+	p.settle(true)
+	p.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonDeadlineExceeded)
+	if c := p.condition(v1alpha1.TrialValid); !strings.Contains(c.Message, words) {
+		t.Errorf("the reason is %s", c.Message)
+	}
+}
+
+// addressless has no room for the addresses that a trial is released with.
+type addressless struct{ client.Client }
+
+func (c addressless) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
+	if strings.HasSuffix(o.GetName(), "-addresses") {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, o.GetName(), errors.New("exceeded quota: small"))
+	}
+	return c.Client.Create(ctx, o, options...)
 }
 
 // Of a trial that failed the results are written before it is cleaned up; nothing told of it when they could not be.

@@ -68,7 +68,8 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 		return false, after, err
 	}
 	if err := r.keepAddresses(ctx, s); err != nil {
-		return false, 0, err
+		done, after, err := s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonConfiguring, "trying again what failed: "+err.Error(), s.trial.Status.Times.Loaded, barrierTimeout)
+		return done, min(after, deployPoll), err
 	}
 	// Other servers were asked since the reconcile began, for seconds perhaps, and nobody refuses clients that all start late: the lead is counted from here.
 	s.now = r.Clock.Now()

@@ -31,6 +31,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -160,7 +161,9 @@ func (g group) test(t *tally, pkgs, flags []string) error {
 	if len(pkgs) > 0 {
 		// go test takes flags that it does not know only behind packages
 		goTest(ctx, t, ".", env, slices.Concat([]string{"go", "test"}, args, pkgs, flags))
-		g.retry(ctx, t, env, args, pkgs, flags)
+		t.retry(pkgs, nil, func(pkg string, tests []string) {
+			goTest(ctx, t, ".", env, slices.Concat([]string{"go", "test"}, args, []string{pkg}, flags, []string{only(tests)}))
+		})
 	}
 	for _, dir := range g.modules {
 		goTest(ctx, t, dir, env, slices.Concat([]string{"go", "test"}, args, []string{"./..."}, flags))
@@ -173,7 +176,29 @@ func (g group) test(t *tally, pkgs, flags []string) error {
 	for _, s := range g.vmTests {
 		runs = append(runs, slices.Concat(args, []string{"-run=" + s.run, s.pkg}, flags)) // a -run of the caller comes last, and holds
 	}
-	return inVM(t, g, runs)
+	before := t.failures()
+	t.again()
+	err = inVM(t, g, runs)
+	if err == nil {
+		t.retry(pkgs, before, func(pkg string, tests []string) {
+			err = errors.Join(err, inVM(t, g, g.runsInVM(pkg, tests, args, flags)))
+		})
+	}
+	return err
+}
+
+// runsInVM are what runs these tests of a package again in the virtual machine: all that runs of them there.
+func (g group) runsInVM(pkg string, tests, args, flags []string) [][]string {
+	if strings.HasPrefix(pkg, g.vm) {
+		return [][]string{slices.Concat(args, []string{pkg}, flags, []string{only(tests)})}
+	}
+	var runs [][]string
+	for _, s := range g.vmTests {
+		if name, _, _ := strings.Cut(s.run, "/"); s.pkg == pkg && slices.Contains(tests, strings.Trim(name, "^$")) {
+			runs = append(runs, slices.Concat(args, []string{pkg}, flags, []string{"-run=" + s.run}))
+		}
+	}
+	return runs
 }
 
 // prepared gets what the group needs. What is fetched, or waits for a cluster to come up, has a second attempt.
@@ -195,7 +220,6 @@ const betweenAttempts = 10 * time.Second
 
 // inVM tests packages once more, in a virtual machine, or says why there is none.
 func inVM(t *tally, g group, runs [][]string) error {
-	t.again()
 	for _, args := range runs {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*g.timeout)
 		why, status := goTest(ctx, t, ".", nil, append([]string{"hack/vm/test.sh"}, args...))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -14,15 +13,19 @@ import (
 // most is how many tests of a group may have a second attempt. More that fail together are no accident.
 const most = 3
 
-// retry runs tests that failed once more. They share the machine with its other tenants, which may hold it back for seconds, and with what the tests before them
+// retry runs tests that failed once more, by run. They share the machine with its other tenants, which may hold it back for seconds, and with what the tests before them
 // left to be cleared away; what fails for that must not hide among what fails for a reason, nor stop everything else from being used. So nothing of it is hidden: the
 // first failure is shown in full, and the end of the run names each test that needed two attempts, with what was taken from the machine meanwhile. What is wrong with
-// the product fails twice.
-func (g group) retry(ctx context.Context, t *tally, env, args, pkgs, flags []string) {
+// the product fails twice. Tests that had failed already before what is to be repeated, elsewhere, stay failed.
+func (t *tally) retry(pkgs []string, before map[string][]string, run func(pkg string, tests []string)) {
 	failed := t.failures()
 	n := 0
 	for pkg, tests := range failed {
-		if n += len(tests); len(tests) == 0 || !slices.Contains(pkgs, pkg) {
+		if slices.Equal(tests, before[pkg]) && len(tests) > 0 {
+			delete(failed, pkg)
+			continue
+		}
+		if n += len(tests); len(tests) == 0 || !slices.Contains(pkgs, pkg) || slices.ContainsFunc(tests, func(test string) bool { return slices.Contains(before[pkg], test) }) {
 			return // what failed is no test, or not one of these
 		}
 	}
@@ -32,11 +35,13 @@ func (g group) retry(ctx context.Context, t *tally, env, args, pkgs, flags []str
 	t.second()
 	for _, pkg := range pkgs {
 		if tests := failed[pkg]; len(tests) > 0 {
-			only := "-run=^(" + strings.Join(tests, "|") + ")$"
-			goTest(ctx, t, ".", env, slices.Concat([]string{"go", "test"}, args, []string{pkg}, flags, []string{only}))
+			run(pkg, tests)
 		}
 	}
 }
+
+// only is the flag that runs these tests and no others.
+func only(tests []string) string { return "-run=^(" + strings.Join(tests, "|") + ")$" }
 
 // finished is what the process of a package's tests prints when all of them have ended and some have failed. One that was killed, or ended by a panic, does not, and then
 // nobody knows which tests it has not run.
@@ -54,6 +59,9 @@ func (t *tally) failures() map[string][]string {
 		if pkg = module + pkg; how == "fail" && !slices.Contains(failed[pkg], test) && !slices.Contains(t.broken, pkg) {
 			failed[pkg] = append(failed[pkg], test)
 		}
+	}
+	for _, tests := range failed {
+		slices.Sort(tests)
 	}
 	return failed
 }

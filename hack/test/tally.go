@@ -192,7 +192,7 @@ func (t *tally) endTest(p *packageProgress, e event) {
 // count adds a test to the sum, in place of what it added in another place before.
 func (t *tally) count(name, action, output string) {
 	before := t.ended[name]
-	if action == "fail" && before == "" {
+	if action == "fail" && !t.retried {
 		t.stolen[name] = readCPUTimes().since(t.begun[name])
 	}
 	if t.retried && before == "fail" && action == "pass" {

@@ -156,6 +156,60 @@ func TestASecondAttempt(t *testing.T) {
 	}
 }
 
+// What fails in the virtual machine has a second attempt there; what had failed here before has none, and stays failed.
+func TestASecondAttemptInAnotherPlace(t *testing.T) {
+	p := module + "p"
+	for name, tc := range map[string]struct {
+		here  string
+		rerun []string
+		want  string
+	}{
+		"passed here":      {"pass", []string{"TestA"}, "1 passed, 0 failed, 0 skipped"},
+		"was skipped here": {"skip", []string{"TestA"}, "1 passed, 0 failed, 0 skipped"},
+		"failed here":      {"fail", nil, "0 passed, 1 failed, 0 skipped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			sum := newTally(&out)
+			sum.begin("netem")
+			sum.add(event{Action: tc.here, Package: p, Test: "TestA"})
+			before := sum.failures()
+			sum.again()
+			sum.add(event{Action: "fail", Package: p, Test: "TestA"})
+			var rerun []string
+			sum.retry([]string{p}, before, func(_ string, tests []string) {
+				rerun = tests
+				sum.add(event{Action: "pass", Package: p, Test: "TestA"})
+			})
+			sum.close()
+			if diff := cmp.Diff(tc.rerun, rerun); diff != "" {
+				t.Errorf("run again (-want +got):\n%s", diff)
+			}
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if got := lines[len(lines)-1]; got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRunsInVM(t *testing.T) {
+	g := group{vm: module + "netem", vmTests: []selection{{module + "agent", "^TestA$/^(EDT|Netem)$"}, {module + "agent", "^TestB$"}}}
+	for name, tc := range map[string]struct {
+		pkg  string
+		want [][]string
+	}{
+		"a package below": {module + "netem/edt", [][]string{{"-json", module + "netem/edt", "-v", "-run=^(TestA)$"}}},
+		"a selection":     {module + "agent", [][]string{{"-json", module + "agent", "-v", "-run=^TestA$/^(EDT|Netem)$"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, g.runsInVM(tc.pkg, []string{"TestA"}, []string{"-json"}, []string{"-v"})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestATestThatIsSkippedHereAndHasSubtestsThere(t *testing.T) {
 	var out strings.Builder
 	sum := newTally(&out)

@@ -19,6 +19,7 @@ import (
 
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/netem/nettest"
+	"assay.dev/assay/operator/internal/netem/scratch"
 )
 
 const ms = time.Millisecond
@@ -432,6 +433,46 @@ func TestCheckNeedsNoMoreThanItSays(t *testing.T) {
 	if err := a.Try(func() error { return Check(t.Context()) }); !errors.Is(err, unix.EPERM) {
 		t.Errorf("without a capability: %v, want %v", err, unix.EPERM)
 	}
+}
+
+// On a machine that is busy for a second, packets that are tried arrive late; that is no reason to do without the backend. If they always do, it is.
+func TestCheckBearsABusySecond(t *testing.T) {
+	a, _ := pods(t)
+	try := func(busy time.Duration) error {
+		return a.Try(func() error {
+			return scratch.Try(t.Context(), func(device string) (netem.Shaper, error) {
+				s, err := Open(device)
+				return &lateAtFirst{Shaper: s, busy: busy}, err
+			})
+		})
+	}
+	if err := try(time.Second); err != nil {
+		t.Errorf("late for a second: %v", err)
+	}
+	if err := try(time.Minute); err == nil || !strings.Contains(err.Error(), "to be delayed by 20ms passed after") {
+		t.Errorf("late for good: %v, want to hear how late", err)
+	}
+}
+
+// lateAtFirst delays by 40 ms more than it shall while the machine is busy.
+type lateAtFirst struct {
+	*Shaper
+	busy time.Duration
+	idle *time.Timer
+}
+
+func (s *lateAtFirst) Apply(table netem.Table) error {
+	late := slices.Clone(table)
+	for i := range late {
+		late[i].Out.Delay += 40 * ms
+	}
+	s.idle = time.AfterFunc(s.busy, func() { _ = s.Shaper.Apply(table) }) // if not, packets stay late
+	return s.Shaper.Apply(late)
+}
+
+func (s *lateAtFirst) Close() error {
+	s.idle.Stop()
+	return s.Shaper.Close()
 }
 
 // only takes from the thread, which ends with the test, all capabilities but these.

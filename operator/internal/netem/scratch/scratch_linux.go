@@ -34,8 +34,9 @@ const (
 	within = 5 * time.Second // for all of it
 	delay  = 20 * time.Millisecond
 	// late is by how much the best of several packets may be: far more than on an idle machine, far less than the delay.
-	late  = 15 * time.Millisecond
-	tries = 5
+	late = 15 * time.Millisecond
+	// tries are enough for a second or two in which the machine is elsewhere; a shaper that works needs one or two.
+	tries = 40
 	size  = 1000                   // in bytes: tells our packets from others
 	again = 200 * time.Microsecond // between two readings of a counter
 	lost  = 500 * time.Millisecond // when a packet is given up

@@ -32,7 +32,7 @@ func TestFailureWAN(t *testing.T) {
 		spec.Profiles[0].Claims = slices.DeleteFunc(spec.Profiles[0].Claims, func(c v1alpha1.ProfileClaim) bool { return c.Name != "one-timeout" })
 	})
 	mean := map[string]float64{}
-	for _, r := range valid(t, e.complete(t, exp, 6*time.Minute)) {
+	for _, r := range valid(t, e.complete(t, exp, 9*time.Minute)) {
 		mean[r.Coordinates["variant"]] = r.Summary.MeanMillis
 		checkCrash(t, r)
 		if r.Network == nil || r.Network.Pairs != 9*8/2 {

@@ -31,7 +31,10 @@ func TestMachineReset(t *testing.T) {
 	file := filepath.Join("testdata", "machine.yaml")
 
 	// Without the annotation.
-	exp := e.apply(t, file, func(o client.Object) { o.SetName("refused") })
+	exp := e.apply(t, file, func(o client.Object) {
+		o.SetName("refused")
+		o.(*v1alpha1.Experiment).Spec.Retries = new(int32)
+	})
 	for _, r := range e.complete(t, exp, 5*time.Minute) {
 		if r.Outcome != v1alpha1.ReasonFailed || r.Reason != v1alpha1.ReasonMachineRefused || !strings.Contains(r.Message, v1alpha1.AnnotationAllowMachineFaults) {
 			t.Errorf("%s: %s: %s %s; want that it is refused, since no node allows it", r.Name, r.Outcome, r.Reason, r.Message)

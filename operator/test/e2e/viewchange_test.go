@@ -33,7 +33,7 @@ func TestViewChange(t *testing.T) {
 		// The other fault is of another variant.
 		spec.Faults = spec.Faults[1:]
 	})
-	trials := e.complete(t, exp, 4*time.Minute)
+	trials := e.complete(t, exp, 6*time.Minute)
 	r := lastValid(t, trials)
 	killed, skipped, dead := "", 0, 0.0
 	for _, f := range r.Faults {

@@ -59,7 +59,7 @@ func TestWideAreaNetwork(t *testing.T) {
 	pinged := pingAll(t, held, e.podsOf(t, trial.Name, v1alpha1.PartReplica))
 	e.outsiders(t, held)
 
-	trials := e.complete(t, exp, 3*time.Minute)
+	trials := e.complete(t, exp, 5*time.Minute)
 	lastValid(t, trials)
 	n := trials[0].Network // that one was pinged, and its links were proven before it ran, whatever the machine did to it then
 	if n == nil {

@@ -154,8 +154,9 @@ func partitioned(t *testing.T, r results.Trial) {
 	if first < 0 || first-i.over > 2000 {
 		t.Errorf("the first commit again is at %.0f ms, want it within 2 s of the end at %.0f ms", first, i.over)
 	}
-	if n := committedIn(r, 16*time.Second, 18*time.Second); n < committedIn(r, 6*time.Second, 8*time.Second)/2 {
-		t.Errorf("%d committed in the last two seconds, want at least half of what was before", n)
+	// Medians: a moment without a processor is no outage.
+	if now, usual := usuallyCommitted(r, 14500*time.Millisecond, 18*time.Second), usuallyCommitted(r, 6*time.Second, 8*time.Second); now < usual/2 {
+		t.Errorf("%v committed in half a second at the end (median), want at least half of the %v before", now, usual)
 	}
 	for _, f := range r.Faults {
 		if f.Kind == "Cut" && f.Peers == 0 {

@@ -15,11 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // Systems that start, end and report as real artifacts do run to a right result through System objects alone. What is right is known
 // from their own logs, which the platform has no part in.
 func TestAwkward(t *testing.T) {
+	testuntil.Needs(t, 90*time.Second)
 	const (
 		clients   = 4
 		serviceMs = 2.0 // of one operation, at each replica

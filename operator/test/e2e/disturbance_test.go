@@ -15,6 +15,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // one makes failure-fp a single point: two clients that leave the machine time to breathe, and the variant, with the crash at the instant, and
@@ -43,6 +44,7 @@ func one(variant string, crash v1alpha1.Duration, schedule v1alpha1.Schedule) fu
 
 // The manager is not on the path of a fault: the plan is with the agents before the run starts.
 func TestManagerDeletedMidTrial(t *testing.T) {
+	testuntil.Needs(t, 90*time.Second)
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	single := one("failure-nofp", "8s", v1alpha1.Schedule{WarmUp: "2s", Measure: "12s", CoolDown: "1s", Drain: "2s"})
@@ -89,6 +91,7 @@ func (e *env) leader(t *testing.T) string {
 // A pod whose clock is off acts at the right instant all the same, and not only by its own account: the clients' latency jumps by the
 // timeout when the replica that the fast path needs is gone.
 func TestClockOffset(t *testing.T) {
+	testuntil.Needs(t, time.Minute)
 	const crash = 5 * time.Second
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
@@ -213,6 +216,7 @@ func meanLatency(r results.Trial, from, to time.Duration) float64 {
 
 // Whoever deletes an experiment gets the cluster back, and keeps what was measured until then.
 func TestDeleteMidTrial(t *testing.T) {
+	testuntil.Needs(t, 90*time.Second)
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	single := one("ideal", "0s", v1alpha1.Schedule{WarmUp: "1s", Measure: "5s", CoolDown: "1s", Drain: "1s"})

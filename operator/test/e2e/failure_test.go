@@ -13,6 +13,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // timeoutMillis is the fast path's timeout in experiments/failure-fp.yaml.
@@ -26,6 +27,7 @@ var (
 // The evaluation that the README promises, at smoke size: its lowest load, three times over. Judged are the medians of each trial, and of these the median: what a hypervisor takes
 // is in a few slow transactions, and once it took a tenth of the processors for most of a minute; a timeout is in every transaction.
 func TestFailureFP(t *testing.T) {
+	testuntil.Needs(t, 390*time.Second)
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	exp := e.apply(t, failureFile, func(o client.Object) {

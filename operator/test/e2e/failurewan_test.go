@@ -9,11 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // The evaluation over a wide-area network as its file has it, each variant once and at the larger distance: a transaction takes what the distances make of it,
 // and a fast path that a crash has made impossible costs one timeout there, too.
 func TestFailureWAN(t *testing.T) {
+	testuntil.Needs(t, 150*time.Second)
 	const (
 		farthest = 63.0  // ms there and back to the region that is farthest from a client, which the fast path needs, at least
 		timeout  = 200.0 // ms, the fast path's in that file

@@ -19,11 +19,13 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // A reset machine really goes down: on kind a machine is a container, which exits. It comes back, and so does the system; the report shows what that took.
 // Nobody who does not allow it loses a machine.
 func TestMachineReset(t *testing.T) {
+	testuntil.Needs(t, 210*time.Second)
 	e := newEnv(t)
 	machines := e.workers(t)
 	e.moveManagers(t)

@@ -10,6 +10,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // brokenPlan are the faults of one trial of Basil, one after the other. Its replicas do not talk to each other: what is between them and the clients
@@ -31,6 +32,7 @@ func brokenPlan() []v1alpha1.Fault {
 // What faults do is in the clients' numbers while they last, and not before and after: a replica that stands still, links that are slow, and a partition
 // of three against three. All three are in one trial, since a trial takes long to set up.
 func TestFaultsShow(t *testing.T) {
+	testuntil.Needs(t, 3*time.Minute)
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	single := one("ideal", "0s", v1alpha1.Schedule{WarmUp: "2s", Measure: "18s", CoolDown: "1s", Drain: "2s"})

@@ -17,6 +17,7 @@ import (
 	cliqueue "assay.dev/assay/operator/internal/cli/queue"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/queue"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // The pools that the test makes of two workers.
@@ -28,6 +29,7 @@ const (
 // Experiments that are applied together never share a pool, use different pools at the same time, and all come to their end; one that can never fit says so and is
 // in nobody's way.
 func TestQueue(t *testing.T) {
+	testuntil.Needs(t, time.Minute)
 	e := newEnv(t)
 	e.makePools(t, leftPool, rightPool)
 	e.apply(t, filepath.Join(root, "experiments", "systems", "etcd.yaml"), nil)

@@ -3,15 +3,18 @@ package e2e
 import (
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // A slip in a spec is refused when it is applied, by the webhook as it is installed, with the place of the slip and what would be right.
 func TestWrongSpecRefused(t *testing.T) {
+	testuntil.Needs(t, 30*time.Second)
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	for name, tc := range map[string]struct {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testuntil"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -30,6 +31,7 @@ func (e *env) enforce(t *testing.T, profile string) {
 // The evaluation that the README promises, where pods may do nothing: each kill is carried out, told of, and said to have been without silence. Where the profile does
 // not admit pods that shape, that is said when the experiment is applied.
 func TestRestricted(t *testing.T) {
+	testuntil.Needs(t, 150*time.Second)
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	for _, profile := range []string{"baseline", "restricted"} {

@@ -9,11 +9,13 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // Whoever meddles with a shaped trial makes it Invalid, and nothing stays shaped. One agent is killed in the first trial; in the second, somebody
 // empties the packet filter, or takes the queueing disciplines away, of one replica.
 func TestAgentKilledAmidShaping(t *testing.T) {
+	testuntil.Needs(t, 90*time.Second)
 	e := newEnv(t)
 	nodes := e.needNodes(t)
 	before := nodeStates(t, nodes)

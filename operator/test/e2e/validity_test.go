@@ -11,11 +11,13 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // A System whose containers have a CPU limit that is too small is measured, found out, tried again, and decides no claim: what is in its results is the kernel
 // holding replicas back, not the protocol.
 func TestThrottledTrialsDecideNothing(t *testing.T) {
+	testuntil.Needs(t, 90*time.Second)
 	e := newEnv(t)
 	e.apply(t, basilFile, func(o client.Object) {
 		limits := o.(*v1alpha1.System).Spec.Replicas.Containers[0].Resources.Limits

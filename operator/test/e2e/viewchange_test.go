@@ -9,11 +9,13 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // The leader of seven is killed: exactly one member finds that it is the leader, nothing is committed until the others have elected another one, and then
 // throughput is back.
 func TestViewChange(t *testing.T) {
+	testuntil.Needs(t, 90*time.Second)
 	const electionTimeout = 2 * time.Second // of the profile smoke
 	e := newEnv(t)
 	e.apply(t, filepath.Join(root, "experiments", "systems", "etcd.yaml"), nil)

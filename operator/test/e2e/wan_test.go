@@ -16,6 +16,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // sixRegions are those of the profile aws-6.
@@ -44,6 +45,7 @@ func widely(schedule v1alpha1.Schedule) func(client.Object) {
 // A wide-area network is what the experiment asked for: as the platform measures it, and as ping does, which knows nothing of the platform. All else in
 // the pods is as near as ever, and nodes are as they were.
 func TestWideAreaNetwork(t *testing.T) {
+	testuntil.Needs(t, time.Minute)
 	e := newEnv(t)
 	nodes := e.needNodes(t)
 	before := nodeStates(t, nodes)

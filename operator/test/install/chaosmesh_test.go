@@ -23,6 +23,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 const (
@@ -132,6 +133,7 @@ func succeeded(t *testing.T, r results.Trial) bool {
 
 // testChaosFaults looks at a partition and at a bandwidth in the pods themselves, and at what the results say of them.
 func (o *owner) testChaosFaults(t *testing.T) {
+	testuntil.Needs(t, 90*time.Second)
 	looked, valid := map[string]bool{}, map[string]bool{}
 	missing := []string{"partition", "bandwidth"}
 	for attempt := 1; len(missing) > 0; attempt++ {
@@ -208,6 +210,7 @@ func checkChaosRecords(t *testing.T, r results.Trial, fault string) {
 // The manager that leads is killed by SIGKILL while a partition is in force. The next one ends it at its planned end, or as soon as it leads, and knows from the records of
 // the one before what it ends.
 func (o *owner) testManagerKilledInPartition(t *testing.T) {
+	testuntil.Needs(t, 90*time.Second)
 	for attempt := 1; ; attempt++ {
 		exp := failureFP(t, fmt.Sprintf("takeover-%d", attempt), "14s", "partition")
 		exp.Spec.Retries = new(int32)
@@ -320,6 +323,7 @@ func (o *owner) checkTakeover(t *testing.T, r results.Trial, killed string) {
 // A delay needs netem in the kernel of the nodes. Where that is missing the trial fails and says so; it does not wait for what cannot be, and what Chaos Mesh
 // would not let go of is let go of.
 func (o *owner) testDelay(t *testing.T) {
+	testuntil.Needs(t, time.Minute)
 	lacking := o.lacksNetem(t)
 	for attempt := 1; ; attempt++ {
 		exp := failureFP(t, fmt.Sprintf("delay-%d", attempt), "8s", "delay")
@@ -360,6 +364,7 @@ func (o *owner) lacksNetem(t *testing.T) error {
 
 // All that others provide, in one experiment: its results in S3, a number of Prometheus in its report, and faults that Chaos Mesh carries out.
 func (o *owner) testEverything(t *testing.T, prom *prometheus, s3 s3Server) {
+	testuntil.Needs(t, 2*time.Minute)
 	exp := failureFP(t, "everything", "10s", "kill", "partition")
 	exp.Spec.Results = nil // in the default store
 	read(t, filepath.Join("testdata", "prometheus.yaml"), &exp.Spec.Measurements)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 const (
@@ -35,6 +36,7 @@ type sample struct {
 // Managers that have nothing to do cost next to nothing. Processor time is what they say of themselves (/metrics); memory is the kubelet's working set,
 // which is what kubectl top and Prometheus (container_memory_working_set_bytes) show. No metrics server is needed.
 func TestIdle(t *testing.T) {
+	testuntil.Needs(t, 30*time.Second)
 	o := newOwner(t)
 	eventually(t, patience, "no trial runs", func(ctx context.Context) (bool, error) {
 		list := &v1alpha1.TrialList{}

@@ -25,10 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // What the chart makes of sets of values is taken by the API server: defaults, an owner with little trust, stores. That of everything is in TestOthers, which has the kinds for it.
 func TestServerTakesWhatIsRendered(t *testing.T) {
+	testuntil.Needs(t, 30*time.Second)
 	o := newOwner(t)
 	o.forRendered(t)
 	for name, flags := range map[string][]string{
@@ -42,6 +44,7 @@ func TestServerTakesWhatIsRendered(t *testing.T) {
 
 // testServerTakesEverything is the same of everything that is off by default, but what needs the kinds of cert-manager, which is not there.
 func (o *owner) testServerTakesEverything(t *testing.T) {
+	testuntil.Needs(t, 30*time.Second)
 	o.forRendered(t)
 	flags, without := o.kinds(t)
 	if want := []string{"Certificate"}; !slices.Equal(without, want) {
@@ -100,6 +103,7 @@ func (o *owner) kinds(t *testing.T) (flags, without []string) {
 }
 
 func TestHelmTest(t *testing.T) {
+	testuntil.Needs(t, 30*time.Second)
 	o := newOwner(t)
 	if out := o.run(t, "helm", "test", release, "-n", namespace, helmPatience); !strings.Contains(out, "Succeeded") {
 		t.Errorf("helm test printed\n%s", out)
@@ -109,6 +113,7 @@ func TestHelmTest(t *testing.T) {
 // In the middle of an experiment the release is upgraded to another version whose certificates live for seconds, these and their authority are renewed,
 // and all is rolled back. Each trial runs once; no call to a webhook is refused for want of a manager or of trust.
 func TestUpgradeAndRollback(t *testing.T) {
+	testuntil.Needs(t, 210*time.Second)
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
 	const ns, trials = "install-upgrade", 8
@@ -308,6 +313,7 @@ func (o *owner) callWebhooks(t *testing.T, ns string) func(*testing.T) {
 // helm uninstall leaves the kinds, and in the namespaces of experiments their results. Then two installations for one namespace each work side by side,
 // each without a right in the other's.
 func TestRemovalAndSomeNamespaces(t *testing.T) {
+	testuntil.Needs(t, 2*time.Minute)
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
 	for _, ns := range []string{"install-a", "install-b"} {

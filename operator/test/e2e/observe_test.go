@@ -163,7 +163,10 @@ func lastValid(t *testing.T, trials []results.Trial) results.Trial {
 	t.Helper()
 	ok := valid(t, trials)
 	if len(ok) == 0 {
-		t.Fatalf("none of %d trials succeeded", len(trials))
+		n := judge(t, trials...)
+		n.Errorf("none of %d trials succeeded", len(trials))
+		n.decide()
+		t.FailNow()
 	}
 	return ok[len(ok)-1]
 }

@@ -105,9 +105,11 @@ func latencyRises(t *testing.T, r results.Trial, fault, kind, end string, pods i
 	during := meanLatency(r, millis(i.held)+results.TimelineInterval, millis(i.endBegan)-results.TimelineInterval)
 	after := medianLatency(r, millis(i.over)+500*time.Millisecond, millis(i.over)+1500*time.Millisecond)
 	t.Logf("latency %.1f ms before, %.1f ms during, %.1f ms after", before, during, after)
+	n := judge(t, r)
 	if before == 0 || after == 0 || during < before+by || during < after+by {
-		t.Errorf("latency %.1f ms before, %.1f ms during and %.1f ms after; want at least %.0f ms more during it", before, during, after, by)
+		n.Errorf("latency %.1f ms before, %.1f ms during and %.1f ms after; want at least %.0f ms more during it", before, during, after, by)
 	}
+	n.decide()
 }
 
 // partitioned checks a partition of three against three for 5 s, with the clients on one side. A decision needs votes of at least 3f+1 = 4 of 6 replicas:
@@ -116,8 +118,9 @@ func partitioned(t *testing.T, r results.Trial) {
 	t.Helper()
 	// Everybody but the replicas within a group loses somebody: six replicas and two client pods.
 	i := instantsOf(t, r, "split", "Cut", "Heal", 8)
+	num := judge(t, r)
 	if lasted := i.endBegan - i.held; lasted < 4900 || i.over-i.began > 5150 {
-		t.Errorf("the partition lasted from %.2f to %.2f ms, want about 5 s", i.began, i.over)
+		num.Errorf("the partition lasted from %.2f to %.2f ms, want about 5 s", i.began, i.over)
 	}
 	var last, first float64 // begin of the last bin with a commit before the outage, and of the first one after it
 	during := int64(0)
@@ -141,7 +144,7 @@ func partitioned(t *testing.T, r results.Trial) {
 		if rec.Fault == "split" {
 			t.Logf("recovery: %+v", rec)
 			if !rec.Dipped || !rec.Recovered || rec.Depth < 0.9 {
-				t.Errorf("recovery %+v, want a dip to nearly nothing and a recovery", rec)
+				num.Errorf("recovery %+v, want a dip to nearly nothing and a recovery", rec)
 			}
 		}
 	}
@@ -150,21 +153,22 @@ func partitioned(t *testing.T, r results.Trial) {
 	}
 	// A client commits each latency and think time: so long before the cut the last commit may be.
 	if early := i.began - (last + 100); early > 100+before+20 {
-		t.Errorf("the last commit is %.0f ms before the cut began", early)
+		num.Errorf("the last commit is %.0f ms before the cut began", early)
 	}
 	// What was sent in the partition is sent again when TCP's timer runs out, which doubles each time: 0.2, 0.6, 1.4, 3.0, 6.2 s after the cut.
 	if first < 0 || first-i.over > 2000 {
-		t.Errorf("the first commit again is at %.0f ms, want it within 2 s of the end at %.0f ms", first, i.over)
+		num.Errorf("the first commit again is at %.0f ms, want it within 2 s of the end at %.0f ms", first, i.over)
 	}
 	// Medians: a moment without a processor is no outage.
 	if now, usual := usuallyCommitted(r, 14500*time.Millisecond, 18*time.Second), usuallyCommitted(r, 6*time.Second, 8*time.Second); now < usual/2 {
-		t.Errorf("%v committed in half a second at the end (median), want at least half of the %v before", now, usual)
+		num.Errorf("%v committed in half a second at the end (median), want at least half of the %v before", now, usual)
 	}
 	for _, f := range r.Faults {
 		if f.Kind == "Cut" && f.Peers == 0 {
 			t.Errorf("record %+v: cut from nobody", f)
 		}
 	}
+	num.decide()
 }
 
 // committedIn counts the transactions that were committed in the interval.

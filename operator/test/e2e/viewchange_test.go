@@ -55,6 +55,8 @@ func TestViewChange(t *testing.T) {
 		t.Fatalf("killed %q, %d skipped; want one of 7 killed", killed, skipped)
 	}
 
+	num := judge(t, r)
+	defer num.decide()
 	// Followers wait for a timeout at least, and the last heartbeat may be a tenth of that old.
 	least := electionTimeout*9/10 - 200*time.Millisecond
 	if n := committedIn(r, millis(dead)+200*time.Millisecond, millis(dead)+least); n != 0 {
@@ -63,10 +65,10 @@ func TestViewChange(t *testing.T) {
 	before, after := usuallyCommitted(r, 2*time.Second, 5*time.Second), usuallyCommitted(r, 13*time.Second, 16*time.Second)
 	t.Logf("%.0f committed in most bins before, %.0f in those of the end", before, after)
 	if after < before/2 {
-		t.Errorf("%.0f committed in most bins from 13 s, want half at least of the %.0f before the crash", after, before)
+		num.Errorf("%.0f committed in most bins from 13 s, want half at least of the %.0f before the crash", after, before)
 	}
 	if len(r.Recovery) != 1 || !r.Recovery[0].Dipped || !r.Recovery[0].Recovered {
-		t.Errorf("recovery %+v, want one dip and that it is over", r.Recovery)
+		num.Errorf("recovery %+v, want one dip and that it is over", r.Recovery)
 	}
 	t.Logf("recovery: %+v", r.Recovery)
 }

@@ -68,19 +68,21 @@ func TestWideAreaNetwork(t *testing.T) {
 		t.Fatal("the results do not have the network")
 	}
 	checkProof(t, *n)
+	num := judge(t, trials[0])
 	for peer, rtt := range pinged {
 		l := n.Links[slices.IndexFunc(n.Links, func(l results.Link) bool {
 			return l.From == held.pod && l.To == peer || l.To == held.pod && l.From == peer
 		})]
 		t.Logf("%s <-> %s: asked %.1f ms, table %.2f ms, ping %.2f ms", held.pod, peer, l.Out.DelayMillis+l.In.DelayMillis, l.MeasuredMillis, rtt)
 		if math.Abs(rtt-l.MeasuredMillis) > 1.5 {
-			t.Errorf("%s <-> %s: ping says %.2f ms, the table %.2f ms; want them within 1.5 ms", held.pod, peer, rtt, l.MeasuredMillis)
+			num.Errorf("%s <-> %s: ping says %.2f ms, the table %.2f ms; want them within 1.5 ms", held.pod, peer, rtt, l.MeasuredMillis)
 		}
 	}
 	if after := held.rules(t); after != bare {
 		t.Errorf("the packet filter of %s was, before it was shaped:\n%s\nand is at its end:\n%s", held.pod, bare, after)
 	}
 	sameNodeStates(t, before)
+	num.decide()
 }
 
 // beforeShaping waits for a replica that nothing has been done to, and returns its network namespace and the rules of its packet filter.

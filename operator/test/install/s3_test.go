@@ -39,7 +39,7 @@ const (
 	// outage is how long the server is stopped.
 	outage = 2 * time.Minute
 	// s3Trials is how many valid trials the experiment wants: more than run before and during the outage.
-	s3Trials = 10
+	s3Trials = 8
 )
 
 // testStoreIsDown stops the server for two minutes in the middle of an experiment, and the managers are replaced meanwhile. Trials go on, none is repeated, the experiment

@@ -38,28 +38,29 @@ func TestAwkward(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			logs := e.followLogs(t)
-			exp := e.apply(t, filepath.Join("testdata", tc.file), nil)
+			exp := e.apply(t, filepath.Join("testdata", tc.file), unhurried)
 			trials := e.complete(t, exp, 3*time.Minute)
 			succeeded(t, trials, 1)
 			r := trials[0]
 			truth := logs.stop()
 			t.Logf("servers served %v; clients committed %d and printed %d", truth.served, truth.committed, truth.printed)
 
+			n := judge(t, trials...)
 			s := r.Summary
 			if s.MeanMillis < serviceMs || s.P50Millis < serviceMs || float64(s.Committed) > clients*window*1000/serviceMs {
 				t.Errorf("%d committed, mean %.2f ms, median %.2f ms: faster than the servers can", s.Committed, s.MeanMillis, s.P50Millis)
 			}
 			// A closed loop has all clients waiting all the time.
 			if busy := float64(s.Committed) * s.MeanMillis / 1000 / window; busy < 0.9*clients || busy > 1.01*clients {
-				t.Errorf("%d committed at %.2f ms are %.2f clients at work, want %d", s.Committed, s.MeanMillis, busy, clients)
+				n.Errorf("%d committed at %.2f ms are %.2f clients at work, want %d", s.Committed, s.MeanMillis, busy, clients)
 			}
 			if truth.committed == 0 || truth.printed == 0 || truth.printed > truth.committed {
 				t.Fatalf("the clients' own count is committed %d, printed %d", truth.committed, truth.printed)
 			}
-			near(t, "committed in the window, against the clients' own count", s.Committed, float64(truth.committed)*window/tc.run, 0.15)
+			near(n, "committed in the window, against the clients' own count", s.Committed, float64(truth.committed)*window/tc.run, 0.15)
 			sum := int64(0)
-			for _, n := range r.Timeline.Committed {
-				sum += n
+			for _, committed := range r.Timeline.Committed {
+				sum += committed
 			}
 			if tc.all {
 				near(t, "committed over the timeline, against what the clients printed", sum, float64(truth.printed), 0.01)
@@ -67,14 +68,21 @@ func TestAwkward(t *testing.T) {
 			if len(truth.served) != 4 {
 				t.Errorf("%d servers told what they served, want 4", len(truth.served))
 			}
-			for pod, n := range truth.served {
-				near(t, "served by "+pod, n, float64(truth.committed), 0.03)
+			for pod, served := range truth.served {
+				near(t, "served by "+pod, served, float64(truth.committed), 0.03)
 			}
+			n.decide()
 		})
 	}
 }
 
-func near(t *testing.T, what string, got int64, want, tolerance float64) {
+// teller is told what is wrong: a test, or the judge of its numbers.
+type teller interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+func near(t teller, what string, got int64, want, tolerance float64) {
 	t.Helper()
 	if math.Abs(float64(got)-want) > tolerance*want {
 		t.Errorf("%s: %d, want %.0f within %.0f%%", what, got, want, tolerance*100)

@@ -48,7 +48,10 @@ func TestManagerDeletedMidTrial(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	single := one("failure-nofp", "8s", v1alpha1.Schedule{WarmUp: "2s", Measure: "12s", CoolDown: "1s", Drain: "2s"})
-	exp := e.apply(t, failureFile, single)
+	exp := e.apply(t, failureFile, func(o client.Object) {
+		single(o)
+		unhurried(o)
+	})
 	e.running(t, exp, 0, 2*time.Second, 2*time.Minute)
 	leader := e.leader(t)
 	t.Logf("deleting the leader %s", leader)

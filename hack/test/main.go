@@ -1,7 +1,7 @@
 // Command test runs the tests of the repository in groups, cheap ones first, and
 // sums them up.
 //
-//	go run ./hack/test [-flags='-run=TestX'] GROUP...
+//	go run ./hack/test [-flags='-run=TestX'] [-within=DURATION] GROUP...
 //
 // A package belongs to the first group that claims it, by what it needs:
 //
@@ -17,6 +17,12 @@
 // machine with a kernel that has everything: see hack/vm. Each test counts once;
 // what is skipped here and passes there has passed. So are two tests of
 // operator/internal/agent, with the backends that the kernel here may lack.
+//
+// Two of these run beside a group before them, if that is among the GROUPs, since it leaves a processor idle: what runs of netem in the virtual machine beside
+// infra, the rest of netem beside integration. Output stays in the order of the groups: see part.
+//
+// -within bounds all of it. What is not worth to begin any more is skipped and named, and what hangs is ended a few minutes later: whoever would cut this program off
+// learns what a machine that is too slow did not get to, and not nothing. Tests find the instant in ASSAY_TEST_UNTIL: see operator/internal/testuntil.
 //
 // Groups go on when an earlier one failed. Failing tests are shown with their
 // output, and those that are few are run once more: see retry. The last lines are
@@ -37,7 +43,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -52,10 +58,13 @@ type group struct {
 	name    string
 	timeout time.Duration // of one package; the whole group may take twice that
 	flags   []string
-	modules []string                 // directories of further modules, whose packages all belong here
-	vm      string                   // packages that begin with this are tested in a virtual machine, too,
-	vmTests []selection              // and so are these
-	prepare func() ([]string, error) // gets what the group needs; returns environment to add
+	modules []string                                // directories of further modules, whose packages all belong here
+	vm      string                                  // packages that begin with this are tested in a virtual machine, too,
+	vmTests []selection                             // and so are these
+	prepare func(context.Context) ([]string, error) // gets what the group needs; returns environment to add
+
+	beside, vmBeside string // groups beside which this one, and what it does in a virtual machine, may run: see part
+	vmPrepare        func(context.Context) ([]string, error)
 }
 
 // selection is some tests of a package.
@@ -64,48 +73,104 @@ type selection struct{ pkg, run string }
 // The timeouts end what hangs. A busy machine takes many times as long as an idle one, and the first group compiles everything.
 var groups = []group{
 	{name: "unit", timeout: 15 * time.Minute, modules: []string{"hack/images", "hack/node-image"}},
-	{name: "chart", timeout: 10 * time.Minute, prepare: func() ([]string, error) { return command("hack/cluster/tools.sh", "helm") }},
+	{name: "chart", timeout: 10 * time.Minute, prepare: func(ctx context.Context) ([]string, error) { return command(ctx, "hack/cluster/tools.sh", "helm") }},
 	{name: "infra", timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: providers},
 	{name: "integration", timeout: 20 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: servers},
 	{name: "netem", timeout: 20 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem",
 		vmTests: []selection{
 			{module + "operator/internal/agent", "^TestPodsProveTheirLinksWatchThemAndLeaveNoTrace$/^(EDT|Netem)$"},
 			{module + "operator/internal/agent", "^TestAnAgentThatIsKilledAfterTheProof$/^(EDT|Netem)$"},
-		}},
+		},
+		beside: "integration", vmBeside: "infra", vmPrepare: prepareVM},
 	{name: "e2e", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: deployed},
 	{name: "install", timeout: 45 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: installable},
 }
 
+// session is one run of this program.
+type session struct {
+	t       *tally
+	bound   bound
+	flags   []string // of go test
+	groups  []group  // in order; one of them has its turn
+	turn    int
+	byGroup map[string][]string // packages
+	run     func(context.Context, job, func(item)) end
+
+	parts       []*part             // that were begun
+	here, there map[string]*part    // those that were begun beside others, by group: its tests here, and in a virtual machine
+	env         map[string][]string // of groups that have been prepared
+}
+
 func main() {
 	flags := flag.String("flags", "", "further flags of go test, separated by spaces")
+	limit := flag.Duration("within", 0, "skip what does not fit into this time; 0 is no limit")
 	flag.Parse()
-	if err := run(flag.Args(), strings.Fields(*flags)); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second signal ends this program at once
+	failed, err := run(ctx, flag.Args(), strings.Fields(*flags), *limit)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "test:", err)
-		os.Exit(1)
+	}
+	if failed || err != nil {
+		os.Exit(1) // the last line on stdout stays the sum
 	}
 }
 
-func run(names, flags []string) error {
-	byGroup, err := packages()
-	if err != nil {
-		return err
-	}
-	t := newTally(os.Stdout)
+func run(ctx context.Context, names, flags []string, limit time.Duration) (failed bool, err error) {
+	s := newSession(os.Stdout)
+	s.run, s.flags = runJob, flags
 	for _, name := range names {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return fmt.Errorf("no group %q", name)
+			return false, fmt.Errorf("no group %q", name)
 		}
-		t.begin(name)
-		if err := groups[i].test(t, byGroup[name], flags); err != nil {
-			t.fail(name, err.Error()+"\n")
+		s.groups = append(s.groups, groups[i])
+	}
+	if s.bound, err = within(limit); err != nil {
+		return false, err
+	}
+	if s.byGroup, err = packages(); err != nil {
+		return false, err
+	}
+	s.all(ctx)
+	return s.t.failed > 0, nil
+}
+
+func newSession(w io.Writer) *session {
+	return &session{t: newTally(w), here: map[string]*part{}, there: map[string]*part{}, env: map[string][]string{}}
+}
+
+// all runs the groups and says what came of it. Nothing runs any more when it returns.
+func (s *session) all(ctx context.Context) {
+	s.t.bound = s.bound
+	s.inTurn(ctx)
+	if s.t.passed+s.t.failed == 0 {
+		s.t.fail("everything", "ran no test\n") // for want of time: as little a success as without that
+	}
+	s.t.close()
+}
+
+func (s *session) inTurn(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	defer func() {
+		stop()
+		for _, p := range s.parts {
+			<-p.stopped
 		}
-		t.end()
+	}()
+	for i, g := range s.groups {
+		s.turn = i
+		s.t.begin(g.name)
+		err := s.test(ctx, g)
+		if ctx.Err() != nil {
+			s.t.fail(g.name, "stopped by a signal\n")
+			return
+		}
+		if err != nil {
+			s.t.fail(g.name, err.Error()+"\n")
+		}
+		s.t.end()
 	}
-	if t.close(); t.failed > 0 {
-		os.Exit(1) // the last line stays the sum
-	}
-	return nil
 }
 
 // packages sorts the packages that have tests into groups. Packages that do not
@@ -150,42 +215,113 @@ func groupOf(pkg string, testImports []string) string {
 	return "unit"
 }
 
-func (g group) test(t *tally, pkgs, flags []string) error {
-	env, err := g.prepared()
-	if err != nil {
-		return err
+// test runs a group, or tells what came of the parts of it that were begun before.
+func (s *session) test(ctx context.Context, g group) error {
+	here, pkgs := s.here[g.name], s.byGroup[g.name]
+	env := s.env[g.name]
+	if here == nil {
+		err := s.bound.late()
+		if err == nil {
+			env, err = s.bound.preparing(ctx, g)
+		}
+		if err != nil {
+			return errors.Join(s.t.late(shorts(pkgs), err), s.testThere(ctx, g, false))
+		}
+		s.besides(ctx, g.name)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*g.timeout)
-	defer cancel()
-	args := slices.Concat([]string{"-json", "-timeout=" + g.timeout.String()}, g.flags)
-	if len(pkgs) > 0 {
-		// go test takes flags that it does not know only behind packages
-		goTest(ctx, t, ".", env, slices.Concat([]string{"go", "test"}, args, pkgs, flags))
-		t.retry(pkgs, nil, func(pkg string, tests []string) {
-			goTest(ctx, t, ".", env, slices.Concat([]string{"go", "test"}, args, []string{pkg}, flags, []string{only(tests)}))
+	if here == nil && len(pkgs) > 0 {
+		here = s.beginHere(ctx, g, env, "")
+	}
+	if here != nil {
+		if err := here.tell(s.t); err != nil {
+			return errors.Join(err, s.testThere(ctx, g, false))
+		}
+		s.t.aside(here, "")
+		var again error
+		s.t.retry(pkgs, nil, func(pkg string, tests []string) {
+			again = errors.Join(again, s.alone(ctx, g, short(pkg), g.job(s.bound, env, []string{pkg}, s.flags, []string{only(tests)})))
 		})
+		if again != nil {
+			return errors.Join(again, s.testThere(ctx, g, false))
+		}
 	}
 	for _, dir := range g.modules {
-		goTest(ctx, t, dir, env, slices.Concat([]string{"go", "test"}, args, []string{"./..."}, flags))
+		j := g.job(s.bound, env, []string{"./..."}, s.flags)
+		j.dir = dir
+		if err := s.alone(ctx, g, dir, j); err != nil {
+			return err
+		}
 	}
-	if err := ctx.Err(); err != nil || g.vm == "" {
+	return s.testThere(ctx, g, true)
+}
+
+// beginHere begins the group's packages in the kernel at hand. Not beside what runs of it in a virtual machine: three at a time are too many.
+func (s *session) beginHere(ctx context.Context, g group, env []string, beside string) *part {
+	pkgs := s.byGroup[g.name]
+	return s.begin(ctx, g, s.there[g.name], part{what: shorts(pkgs), beside: beside}, func() []job {
+		return []job{g.job(s.bound, env, pkgs, s.flags)} // go test takes flags that it does not know only behind packages
+	})
+}
+
+// testThere tests packages once more, in a virtual machine, or says why there is none. What was begun is told of in any case.
+func (s *session) testThere(ctx context.Context, g group, begin bool) error {
+	there := s.there[g.name]
+	if g.vm == "" || there == nil && !begin {
+		return nil
+	}
+	before := s.t.failures()
+	s.t.again()
+	if there == nil {
+		there = s.beginThere(ctx, g, "")
+	}
+	if err := there.tell(s.t); err != nil {
 		return err
 	}
-	inside := slices.DeleteFunc(slices.Clone(pkgs), func(p string) bool { return !strings.HasPrefix(p, g.vm) })
-	runs := [][]string{slices.Concat(args, inside, flags)}
-	for _, s := range g.vmTests {
-		runs = append(runs, slices.Concat(args, []string{"-run=" + s.run, s.pkg}, flags)) // a -run of the caller comes last, and holds
-	}
-	before := t.failures()
-	t.again()
-	err = inVM(t, g, runs)
-	if err == nil {
-		t.retry(pkgs, before, func(pkg string, tests []string) {
-			err = errors.Join(err, inVM(t, g, g.runsInVM(pkg, tests, args, flags)))
-		})
-	}
+	s.t.aside(there, " in a virtual machine")
+	var err error
+	s.t.retry(s.byGroup[g.name], before, func(pkg string, tests []string) {
+		for _, args := range g.runsInVM(pkg, tests, g.args(), s.flags) {
+			err = errors.Join(err, s.alone(ctx, g, g.inVM(), vmJob(args...)))
+		}
+	})
 	return err
 }
+
+// beginThere begins what runs in a virtual machine.
+func (s *session) beginThere(ctx context.Context, g group, beside string) *part {
+	return s.begin(ctx, g, nil, part{what: []string{g.inVM()}, beside: beside}, func() []job {
+		inside := slices.DeleteFunc(slices.Clone(s.byGroup[g.name]), func(p string) bool { return !strings.HasPrefix(p, g.vm) })
+		jobs := []job{vmJob(slices.Concat(g.args(), inside, s.flags)...)}
+		for _, t := range g.vmTests {
+			jobs = append(jobs, vmJob(slices.Concat(g.args(), []string{"-run=" + t.run, t.pkg}, s.flags)...)) // a -run of the caller comes last, and holds
+		}
+		return jobs
+	})
+}
+
+// alone runs one more job of the group's, now.
+func (s *session) alone(ctx context.Context, g group, what string, j job) error {
+	return s.begin(ctx, g, nil, part{what: []string{what}}, func() []job { return []job{j} }).tell(s.t)
+}
+
+// args of go test for the group, with which it runs in a virtual machine: the timeout is by the clock of that.
+func (g group) args() []string {
+	return slices.Concat([]string{"-json", "-timeout=" + g.timeout.String()}, g.flags)
+}
+
+// job is a go test of the group here.
+func (g group) job(b bound, env []string, more ...[]string) job {
+	args := g.args()
+	args[1] = "-timeout=" + b.timeout(g.timeout).String()
+	return job{dir: ".", env: env, command: slices.Concat([]string{"go", "test"}, args, slices.Concat(more...))}
+}
+
+func vmJob(args ...string) job {
+	return job{dir: ".", command: append([]string{"hack/vm/test.sh"}, args...)}
+}
+
+// inVM is what the group's second part is called.
+func (g group) inVM() string { return g.name + " in a virtual machine" }
 
 // runsInVM are what runs these tests of a package again in the virtual machine: all that runs of them there.
 func (g group) runsInVM(pkg string, tests, args, flags []string) [][]string {
@@ -201,158 +337,5 @@ func (g group) runsInVM(pkg string, tests, args, flags []string) [][]string {
 	return runs
 }
 
-// prepared gets what the group needs. What is fetched, or waits for a cluster to come up, has a second attempt.
-func (g group) prepared() ([]string, error) {
-	if g.prepare == nil {
-		return nil, nil
-	}
-	env, err := g.prepare()
-	if err == nil {
-		return env, nil
-	}
-	fmt.Fprintf(os.Stderr, "preparing %s: %v; a second attempt\n", g.name, err)
-	time.Sleep(betweenAttempts)
-	return g.prepare()
-}
-
-// betweenAttempts is for what was in the way to pass.
-const betweenAttempts = 10 * time.Second
-
-// inVM tests packages once more, in a virtual machine, or says why there is none.
-func inVM(t *tally, g group, runs [][]string) error {
-	for _, args := range runs {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*g.timeout)
-		why, status := goTest(ctx, t, ".", nil, append([]string{"hack/vm/test.sh"}, args...))
-		err := ctx.Err()
-		cancel()
-		if status == noVM {
-			t.skip(g.name+" in a virtual machine", why)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // noVM is the status of hack/vm/test.sh on a machine that cannot have one; go test has none like it.
 const noVM = 3
-
-// goTest feeds the events of one `go test -json` to the tally. Its exit status
-// adds nothing to them, except when it ends without any. The processes of the
-// tests get the same fate as go itself when time is up: they share its group.
-// It returns the last line on its stderr and its exit status.
-func goTest(ctx context.Context, t *tally, dir string, env, command []string) (last string, status int) {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	var complaints lastLine
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), io.MultiWriter(os.Stderr, &complaints)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.fail(command[0]+" in "+dir, err.Error()+"\n")
-		return "", -1
-	}
-	before := t.told
-	t.read(out)
-	err = cmd.Wait()
-	status = cmd.ProcessState.ExitCode()
-	if err != nil && status != noVM && t.told == before {
-		t.fail(command[0]+" in "+dir, err.Error()+"\n")
-	}
-	return string(complaints), status
-}
-
-// lastLine keeps the last line that was written to it.
-type lastLine string
-
-func (l *lastLine) Write(p []byte) (int, error) {
-	lines := strings.FieldsFunc(string(p), func(r rune) bool { return r == '\n' })
-	if len(lines) > 0 {
-		*l = lastLine(lines[len(lines)-1])
-	}
-	return len(p), nil
-}
-
-// command runs what provides a group's programs or cluster and reports on stderr.
-// The programs are then in .work/bin, the cluster's kubeconfig beside it.
-func command(name string, args ...string) ([]string, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
-	}
-	work, err := filepath.Abs(".work")
-	if err != nil {
-		return nil, err
-	}
-	kubeconfig := work + "/kubeconfig" // as hack/cluster/lib.sh names it
-	if cluster := os.Getenv("CLUSTER"); cluster != "" && cluster != "assay" {
-		kubeconfig += "-" + cluster
-	}
-	return []string{"PATH=" + work + "/bin:" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig, "ASSAY_E2E_KUBECONFIG=" + kubeconfig}, nil
-}
-
-// deployed is the cluster with Assay on it, as it is now.
-func deployed() ([]string, error) { return command("make", "deploy") }
-
-// installable is that, and the images of what tests install: the S3 server, Prometheus with its operator, and Chaos Mesh. The last two take long to build the first time.
-func installable() ([]string, error) {
-	env, err := deployed()
-	for _, load := range []string{"hack/s3/load.sh", "hack/prometheus/load.sh", "hack/chaos-mesh/load.sh"} {
-		if err == nil {
-			_, err = command(load)
-		}
-	}
-	return env, err
-}
-
-// servers are those that integration tests start: kube-apiserver, etcd, S3, and Debian's Prometheus, without which some are skipped.
-func servers() ([]string, error) {
-	if _, err := command("hack/s3/build.sh"); err != nil {
-		return nil, err
-	}
-	if _, err := command("hack/prometheus/fetch.sh"); err != nil {
-		fmt.Fprintln(os.Stderr, "tests that need Prometheus are skipped:", err)
-	}
-	cmd := exec.Command("hack/cluster/envtest.sh")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("hack/cluster/envtest.sh: %w", err)
-	}
-	return []string{"KUBEBUILDER_ASSETS=" + strings.TrimSpace(string(out))}, nil
-}
-
-// providers makes terraform take its providers from a mirror of ours, puts helm, kubectl and tflint on the PATH, and has the images built that a real
-// apply brings to its machines.
-func providers() ([]string, error) {
-	env, err := command("hack/cluster/tools.sh", "helm", "kubectl")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := command("make", "images"); err != nil {
-		return nil, err
-	}
-	if _, err := command("hack/infra/packages.sh"); err != nil {
-		return nil, err
-	}
-	if _, err := command("hack/infra/tflint.sh"); err != nil {
-		fmt.Fprintln(os.Stderr, err) // its test says that it is skipped
-	}
-	cmd := exec.Command("hack/infra/providers.sh")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("hack/infra/providers.sh: %w", err)
-	}
-	_, config, found := strings.Cut(strings.TrimSpace(string(out)), "export ")
-	if !found {
-		return nil, fmt.Errorf("hack/infra/providers.sh printed %q, which is no export", out)
-	}
-	return append(env, config), nil
-}

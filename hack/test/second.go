@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // most is how many tests of a group may have a second attempt. More that fail together are no accident.
@@ -32,12 +33,27 @@ func (t *tally) retry(pkgs []string, before map[string][]string, run func(pkg st
 	if n == 0 || n > most {
 		return
 	}
+	if why := t.bound.lacks(t.need(failed)); why != nil {
+		fmt.Fprintf(t.w, "== %s, no second attempt at what failed: %s\n", t.group, why)
+		return
+	}
 	t.second()
 	for _, pkg := range pkgs {
 		if tests := failed[pkg]; len(tests) > 0 {
 			run(pkg, tests)
 		}
 	}
+}
+
+// need is roughly what a second attempt at tests may take: half as long again as the first, and what it takes to begin.
+func (t *tally) need(failed map[string][]string) time.Duration {
+	need := least
+	for pkg, tests := range failed {
+		for _, test := range tests {
+			need += (t.took[short(pkg)+" "+test] * 3 / 2).Round(time.Second)
+		}
+	}
+	return need
 }
 
 // only is the flag that runs these tests and no others.

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,24 +23,32 @@ type event struct {
 	Elapsed     float64 // seconds
 	Output      string
 	FailedBuild string // of a failed package: the ImportPath whose build-output explains it
+
+	at      time.Time // it came, which may be long before it is counted
+	machine cpuTimes  // by then, of what begins a test and of what fails
 }
 
 // tally counts tests and prints what a reader wants to know about them.
 type tally struct {
 	w                       io.Writer
+	complaints              io.Writer // of processes
 	passed, failed, skipped int
 	told                    int // failures that were printed: one test may fail more than once
 	skips                   []skip
-	ended                   map[string]string   // how tests ended, by name, in this group
-	repeated                bool                // see again
-	retried                 bool                // see second
-	twice                   []string            // tests that passed at the second attempt
-	broken                  []string            // packages of this group in which not every test has ended
-	begun                   map[string]cpuTimes // when tests began, by name
-	stolen                  map[string]string   // the share of the machine that others had while a test ran that failed, by name
+	ended                   map[string]string        // how tests ended, by name, in this group
+	repeated                bool                     // see again
+	retried                 bool                     // see second
+	twice                   []string                 // tests that passed at the second attempt
+	broken                  []string                 // packages of this group in which not every test has ended
+	begun                   map[string]event         // by which tests began, by name
+	stolen                  map[string]string        // the share of the machine that others had while a test ran that failed, by name
+	took                    map[string]time.Duration // what tests took that failed, by name
+	bound                   bound                    // of second attempts
 
 	group    string
 	started  time.Time
+	asides   []string                    // what of the group did not run in its turn, and how long that took
+	hurried  bool                        // something of this group was skipped for want of time
 	ran      int                         // passed + failed before this group
 	packages map[string]*packageProgress // those that have not ended
 	builds   map[string]*strings.Builder // what the compiler printed, by ImportPath
@@ -56,12 +64,12 @@ type packageProgress struct {
 }
 
 func newTally(w io.Writer) *tally {
-	return &tally{w: w, begun: map[string]cpuTimes{}, stolen: map[string]string{}, packages: map[string]*packageProgress{}, builds: map[string]*strings.Builder{}}
+	return &tally{w: w, complaints: os.Stderr, begun: map[string]event{}, stolen: map[string]string{}, took: map[string]time.Duration{}, packages: map[string]*packageProgress{}, builds: map[string]*strings.Builder{}}
 }
 
 func (t *tally) begin(group string) {
 	t.group, t.started, t.ran = group, time.Now(), t.passed+t.failed
-	t.ended, t.repeated, t.retried, t.broken = map[string]string{}, false, false, nil
+	t.ended, t.repeated, t.retried, t.broken, t.asides, t.hurried = map[string]string{}, false, false, nil, nil, false
 	fmt.Fprintf(t.w, "== %s\n", group)
 }
 
@@ -73,12 +81,23 @@ func (t *tally) again() {
 	fmt.Fprintf(t.w, "== %s, in a virtual machine\n", t.group)
 }
 
-// end fails a group that proved nothing: it would look like a success.
+// aside is told of a part that ran beside another group, if it did, and of where that was.
+func (t *tally) aside(p *part, where string) {
+	if p.beside != "" {
+		t.asides = append(t.asides, fmt.Sprintf(", %.0f s%s beside %s", p.took.Seconds(), where, p.beside))
+	}
+}
+
+// end fails a group that proved nothing: it would look like a success. One that had no time has said so.
 func (t *tally) end() {
-	if t.passed+t.failed == t.ran {
+	if t.passed+t.failed == t.ran && !t.hurried {
 		t.fail(t.group, "ran no test\n")
 	}
-	fmt.Fprintf(t.w, "== %s: %.0f s\n", t.group, time.Since(t.started).Seconds())
+	turn := ""
+	if len(t.asides) > 0 {
+		turn = " in its turn" + strings.Join(t.asides, "")
+	}
+	fmt.Fprintf(t.w, "== %s: %.0f s%s\n", t.group, time.Since(t.started).Seconds(), turn)
 }
 
 func (t *tally) close() {
@@ -99,7 +118,20 @@ func (t *tally) fail(what, output string) {
 
 func (t *tally) skip(what, reason string) {
 	t.skipped++
+	t.hurried = t.hurried || strings.HasPrefix(reason, noTimeLeft)
 	t.skips = append(t.skips, skip{what, reason})
+}
+
+// late skips all of these if there was no time for them; another error is returned.
+func (t *tally) late(what []string, err error) error {
+	var reason noTime
+	if !errors.As(err, &reason) {
+		return err
+	}
+	for _, w := range what {
+		t.skip(w, reason.Error())
+	}
+	return nil
 }
 
 // unskip takes back a skipped test that was run elsewhere.
@@ -109,20 +141,15 @@ func (t *tally) unskip(name string) {
 	delete(t.ended, name)
 }
 
-// read takes events until the end of r.
-func (t *tally) read(r io.Reader) {
-	lines := bufio.NewReader(r)
-	for {
-		line, err := lines.ReadBytes('\n')
-		var e event
-		if json.Unmarshal(line, &e) == nil {
-			t.add(e)
-		} else if len(line) > 0 {
-			fmt.Fprintf(t.w, "%s", line) // not an event: nothing may get lost
-		}
-		if err != nil {
-			return
-		}
+// take counts an event, or shows what is none: nothing may get lost.
+func (t *tally) take(i item) {
+	switch {
+	case i.complaint:
+		fmt.Fprint(t.complaints, i.line)
+	case i.line != "":
+		fmt.Fprint(t.w, i.line)
+	default:
+		t.add(i.event)
 	}
 }
 
@@ -143,7 +170,7 @@ func (t *tally) add(e event) {
 	case e.Action == "output":
 		write(p.output, e.Test, e.Output)
 	case e.Action == "run":
-		t.begun[short(e.Package)+" "+e.Test] = readCPUTimes()
+		t.begun[short(e.Package)+" "+e.Test] = e
 	case e.Action != "pass" && e.Action != "fail" && e.Action != "skip": // pause, cont, start
 	case e.Test == "":
 		t.endPackage(p, e)
@@ -165,6 +192,9 @@ func (t *tally) endTest(p *packageProgress, e event) {
 	name := short(e.Package) + " " + e.Test
 	output := text(p.output[e.Test])
 	delete(p.output, e.Test)
+	if begun := t.begun[name]; e.Action == "fail" {
+		t.took[name], t.stolen[name] = e.at.Sub(begun.at), e.machine.since(begun.machine)
+	}
 	if e.Elapsed >= slow.Seconds() {
 		fmt.Fprintf(t.w, "  %-4s %5.0f s  %s\n", e.Action, e.Elapsed, name)
 	}
@@ -192,9 +222,6 @@ func (t *tally) endTest(p *packageProgress, e event) {
 // count adds a test to the sum, in place of what it added in another place before.
 func (t *tally) count(name, action, output string) {
 	before := t.ended[name]
-	if action == "fail" && !t.retried {
-		t.stolen[name] = readCPUTimes().since(t.begun[name])
-	}
 	if t.retried && before == "fail" && action == "pass" {
 		t.ended[name], t.passed = action, t.passed+1
 		t.recovered(name)
@@ -278,6 +305,14 @@ func text(b *strings.Builder) string {
 }
 
 func short(pkg string) string { return strings.TrimPrefix(pkg, module) }
+
+func shorts(pkgs []string) []string {
+	var names []string
+	for _, p := range pkgs {
+		names = append(names, short(p))
+	}
+	return names
+}
 
 func indent(s string) string {
 	var b strings.Builder

@@ -13,7 +13,7 @@ func feed(group, events string) (lines []string, fails int) {
 	var out strings.Builder
 	t := newTally(&out)
 	t.begin(group)
-	t.read(strings.NewReader(events))
+	read(strings.NewReader(events), t.take)
 	t.end()
 	fails = strings.Count("\n"+out.String(), "\nFAIL ")
 	out.Reset()
@@ -138,12 +138,12 @@ func TestASecondAttempt(t *testing.T) {
 			var out strings.Builder
 			sum := newTally(&out)
 			sum.begin("e2e")
-			sum.read(strings.NewReader(tc.first))
+			read(strings.NewReader(tc.first), sum.take)
 			if diff := cmp.Diff(tc.failures, sum.failures()); diff != "" {
 				t.Errorf("what is to be run again (-want +got):\n%s", diff)
 			}
 			sum.second()
-			sum.read(strings.NewReader(tc.second))
+			read(strings.NewReader(tc.second), sum.take)
 			sum.close()
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			if got := lines[len(lines)-1]; got != tc.want {

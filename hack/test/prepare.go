@@ -59,8 +59,14 @@ func command(ctx context.Context, name string, args ...string) ([]string, error)
 	return []string{"PATH=" + work + "/bin:" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig, "ASSAY_E2E_KUBECONFIG=" + kubeconfig}, nil
 }
 
-// deployed is the cluster with Assay on it, as it is now.
-func deployed(ctx context.Context) ([]string, error) { return command(ctx, "make", "deploy") }
+// deployed is the cluster with Assay on it, as it is now, and without Chaos Mesh: a run that was cut off may have left that, and no machine is reset on which pods of others run.
+func deployed(ctx context.Context) ([]string, error) {
+	env, err := command(ctx, "make", "deploy")
+	if err == nil {
+		_, err = command(ctx, "hack/chaos-mesh/install.sh", "down")
+	}
+	return env, err
+}
 
 // installable is that, and the images of what tests install: the S3 server, Prometheus with its operator, and Chaos Mesh. The last two take long to build the first time.
 func installable(ctx context.Context) ([]string, error) {

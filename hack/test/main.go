@@ -62,6 +62,7 @@ type group struct {
 	vm      string                                  // packages that begin with this are tested in a virtual machine, too,
 	vmTests []selection                             // and so are these
 	prepare func(context.Context) ([]string, error) // gets what the group needs; returns environment to add
+	timed   bool                                    // its tests wait for others with deadlines, or are judged by instants: see undecided
 
 	beside, vmBeside string // groups beside which this one, and what it does in a virtual machine, may run: see part
 	vmPrepare        func(context.Context) ([]string, error)
@@ -72,18 +73,18 @@ type selection struct{ pkg, run string }
 
 // The timeouts end what hangs. A busy machine takes many times as long as an idle one, and the first group compiles everything.
 var groups = []group{
-	{name: "unit", timeout: 15 * time.Minute, modules: []string{"hack/images", "hack/node-image"}},
+	{name: "unit", timeout: 30 * time.Minute, modules: []string{"hack/images", "hack/node-image"}},
 	{name: "chart", timeout: 10 * time.Minute, prepare: func(ctx context.Context) ([]string, error) { return command(ctx, "hack/cluster/tools.sh", "helm") }},
-	{name: "infra", timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: providers},
-	{name: "integration", timeout: 20 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: servers},
-	{name: "netem", timeout: 20 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem",
+	{name: "infra", timed: true, timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: providers},
+	{name: "integration", timed: true, timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: servers},
+	{name: "netem", timed: true, timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem",
 		vmTests: []selection{
 			{module + "operator/internal/agent", "^TestPodsProveTheirLinksWatchThemAndLeaveNoTrace$/^(EDT|Netem)$"},
 			{module + "operator/internal/agent", "^TestAnAgentThatIsKilledAfterTheProof$/^(EDT|Netem)$"},
 		},
 		beside: "integration", vmBeside: "infra", vmPrepare: prepareVM},
-	{name: "e2e", timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: deployed},
-	{name: "install", timeout: 45 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: installable},
+	{name: "e2e", timed: true, timeout: 50 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: deployed},
+	{name: "install", timed: true, timeout: 60 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: installable},
 }
 
 // session is one run of this program.
@@ -243,6 +244,9 @@ func (s *session) test(ctx context.Context, g group) error {
 		})
 		if again != nil {
 			return errors.Join(again, s.testThere(ctx, g, false))
+		}
+		if g.timed {
+			s.t.undecided()
 		}
 	}
 	for _, dir := range g.modules {

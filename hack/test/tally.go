@@ -41,7 +41,7 @@ type tally struct {
 	twice                   []string                 // tests that passed at the second attempt
 	broken                  []string                 // packages of this group in which not every test has ended
 	begun                   map[string]event         // by which tests began, by name
-	stolen                  map[string]string        // the share of the machine that others had while a test ran that failed, by name
+	stolen                  map[string][]share       // the shares of the machine that others had in each attempt at a test that failed, by name
 	took                    map[string]time.Duration // what tests took that failed, by name
 	bound                   bound                    // of second attempts
 
@@ -64,7 +64,7 @@ type packageProgress struct {
 }
 
 func newTally(w io.Writer) *tally {
-	return &tally{w: w, complaints: os.Stderr, begun: map[string]event{}, stolen: map[string]string{}, took: map[string]time.Duration{}, packages: map[string]*packageProgress{}, builds: map[string]*strings.Builder{}}
+	return &tally{w: w, complaints: os.Stderr, begun: map[string]event{}, stolen: map[string][]share{}, took: map[string]time.Duration{}, packages: map[string]*packageProgress{}, builds: map[string]*strings.Builder{}}
 }
 
 func (t *tally) begin(group string) {
@@ -193,7 +193,8 @@ func (t *tally) endTest(p *packageProgress, e event) {
 	output := text(p.output[e.Test])
 	delete(p.output, e.Test)
 	if begun := t.begun[name]; e.Action == "fail" {
-		t.took[name], t.stolen[name] = e.at.Sub(begun.at), e.machine.since(begun.machine)
+		t.took[name] = e.at.Sub(begun.at)
+		t.stolen[name] = append(t.stolen[name], e.machine.since(begun.machine))
 	}
 	if e.Elapsed >= slow.Seconds() {
 		fmt.Fprintf(t.w, "  %-4s %5.0f s  %s\n", e.Action, e.Elapsed, name)

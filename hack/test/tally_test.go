@@ -156,6 +156,49 @@ func TestASecondAttempt(t *testing.T) {
 	}
 }
 
+// What failed twice decides nothing if others had most of the machine both times, and only then.
+func TestUndecided(t *testing.T) {
+	const pkg = module + "p"
+	for name, tc := range map[string]struct {
+		stolen []int64 // of each attempt, in percent
+		passes bool    // the second one
+		want   string
+	}{
+		"both":              {stolen: []int64{30, 40}, want: "0 passed, 0 failed, 1 skipped"},
+		"the first":         {stolen: []int64{30, 10}, want: "0 passed, 1 failed, 0 skipped"},
+		"the second":        {stolen: []int64{10, 30}, want: "0 passed, 1 failed, 0 skipped"},
+		"one attempt":       {stolen: []int64{90}, want: "0 passed, 1 failed, 0 skipped"},
+		"the second passes": {stolen: []int64{30, 40}, passes: true, want: "1 passed, 0 failed, 0 skipped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			sum := newTally(&out)
+			sum.begin("e2e")
+			for i, stolen := range tc.stolen {
+				action := "fail"
+				if i == 1 {
+					sum.second()
+					if tc.passes {
+						action = "pass"
+					}
+				}
+				sum.add(event{Action: "run", Package: pkg, Test: "TestA", machine: cpuTimes{all: 1000, steal: 100}})
+				sum.add(event{Action: action, Package: pkg, Test: "TestA", machine: cpuTimes{all: 1100, steal: 100 + stolen}})
+			}
+			sum.undecided()
+			sum.close()
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if got := lines[len(lines)-1]; got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+			named := strings.Contains(out.String(), "skipped p TestA: undecided: failed in both attempts, see above, while others were given 30.0% and 40.0% of the machine's processors")
+			if want := sum.skipped == 1; named != want {
+				t.Errorf("named as undecided: %v, want %v:\n%s", named, want, out.String())
+			}
+		})
+	}
+}
+
 // What fails in the virtual machine has a second attempt there; what had failed here before has none, and stays failed.
 func TestASecondAttemptInAnotherPlace(t *testing.T) {
 	p := module + "p"

@@ -18,7 +18,7 @@ const (
 	least = time.Minute
 	// grace is what has not ended by then: its tests are given up after the first time, with what they were about, and its processes after the second. Whoever bounds the
 	// tests for fear of being cut off leaves more than that.
-	graceOfTests, grace = 3 * time.Minute, 4 * time.Minute
+	graceOfTests, grace = 6 * time.Minute, 7 * time.Minute
 	// noTimeLeft is how reasons begin that speak of this bound, also those of testuntil.
 	noTimeLeft = "no time left: "
 )

@@ -357,10 +357,10 @@ func TestBound(t *testing.T) {
 	}{
 		"none":          {bound{}, 20 * time.Minute, "", 40 * time.Minute},
 		"far away":      {in(time.Hour), 20 * time.Minute, "", 40 * time.Minute},
-		"within a half": {in(30 * time.Minute), 20 * time.Minute, "", 34 * time.Minute},
-		"near":          {in(10 * time.Minute), 13 * time.Minute, "", 14 * time.Minute},
-		"very near":     {in(42 * time.Second), 3*time.Minute + 42*time.Second, "no time left: not begun, all tests end in 42s (-within)", 4*time.Minute + 42*time.Second},
-		"over":          {in(-42 * time.Second), 3 * time.Minute, "no time left: not begun, all tests were to end 42s ago (-within)", 4*time.Minute - 42*time.Second},
+		"within a half": {in(30 * time.Minute), 20 * time.Minute, "", 37 * time.Minute},
+		"near":          {in(10 * time.Minute), 16 * time.Minute, "", 17 * time.Minute},
+		"very near":     {in(42 * time.Second), 6*time.Minute + 42*time.Second, "no time left: not begun, all tests end in 42s (-within)", 7*time.Minute + 42*time.Second},
+		"over":          {in(-42 * time.Second), 6 * time.Minute, "no time left: not begun, all tests were to end 42s ago (-within)", 7*time.Minute - 42*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.bound.timeout(20 * time.Minute); got != tc.wantTimeout {

@@ -183,6 +183,8 @@ func valid(t *testing.T, trials []results.Trial) []results.Trial {
 			ok = append(ok, r)
 		case r.Outcome == v1alpha1.ReasonInvalid && slices.Contains(busy, r.Reason):
 			t.Logf("%s is not counted: %s", r.Name, r.Message)
+		case r.Outcome == v1alpha1.ReasonInvalid && r.Reason == v1alpha1.ReasonRoleNotFound && judge(t, r).stolen > mostStolen:
+			t.Logf("%s is not counted, since members that stand still for a second elect another leader, too: %s", r.Name, r.Message)
 		default:
 			t.Errorf("%s: %s: %s %s %v", r.Name, r.Outcome, r.Reason, r.Message, r.Logs)
 		}

@@ -47,9 +47,17 @@ force() {
 	if [[ $(helm version --short) = v4* ]]; then echo --force-conflicts; fi
 }
 
+# let_go ends an upgrade that was killed half way: Helm refuses another one as long
+# as there is a revision that is pending. What it has done of it stays, and is
+# what the next upgrade begins with.
+let_go() {
+	kubectl delete secret -n "$namespace" --ignore-not-found -l 'owner=helm,name=assay,status in (pending-install,pending-upgrade,pending-rollback)' >&2
+}
+
 case ${1:-} in
 install)
 	adopt
+	let_go
 	without_bpf=()
 	nodes_grant_bpf || without_bpf=(--set agent.bpf=false)
 	read -ra flags <<<"$(force) ${HELM_FLAGS:-}"

@@ -63,6 +63,7 @@ type group struct {
 	vmTests []selection                             // and so are these
 	prepare func(context.Context) ([]string, error) // gets what the group needs; returns environment to add
 	timed   bool                                    // its tests wait for others with deadlines, or are judged by instants: see undecided
+	apart   []string                                // tests of which each part runs by itself: only the parts that failed are run again
 
 	beside, vmBeside string // groups beside which this one, and what it does in a virtual machine, may run: see part
 	vmPrepare        func(context.Context) ([]string, error)
@@ -76,15 +77,15 @@ var groups = []group{
 	{name: "unit", timeout: 30 * time.Minute, modules: []string{"hack/images", "hack/node-image"}},
 	{name: "chart", timeout: 10 * time.Minute, prepare: func(ctx context.Context) ([]string, error) { return command(ctx, "hack/cluster/tools.sh", "helm") }},
 	{name: "infra", timed: true, timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: providers},
-	{name: "integration", timed: true, timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: servers},
-	{name: "netem", timed: true, timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem",
+	{name: "integration", timeout: 40 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: servers},
+	{name: "netem", timed: true, timeout: 25 * time.Minute, flags: []string{"-p=1", "-count=1"}, vm: module + "operator/internal/netem",
 		vmTests: []selection{
 			{module + "operator/internal/agent", "^TestPodsProveTheirLinksWatchThemAndLeaveNoTrace$/^(EDT|Netem)$"},
 			{module + "operator/internal/agent", "^TestAnAgentThatIsKilledAfterTheProof$/^(EDT|Netem)$"},
 		},
 		beside: "integration", vmBeside: "infra", vmPrepare: prepareVM},
 	{name: "e2e", timed: true, timeout: 50 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: deployed},
-	{name: "install", timed: true, timeout: 60 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: installable},
+	{name: "install", timed: true, apart: []string{"TestOthers"}, timeout: 60 * time.Minute, flags: []string{"-p=1", "-count=1"}, prepare: installable},
 }
 
 // session is one run of this program.
@@ -130,7 +131,7 @@ func run(ctx context.Context, names, flags []string, limit time.Duration) (faile
 	if s.bound, err = within(limit); err != nil {
 		return false, err
 	}
-	if s.byGroup, err = packages(); err != nil {
+	if s.byGroup, err = packages(ctx); err != nil {
 		return false, err
 	}
 	s.all(ctx)
@@ -176,9 +177,11 @@ func (s *session) inTurn(ctx context.Context) {
 
 // packages sorts the packages that have tests into groups. Packages that do not
 // load are kept (-e): go test says why, and that is a failure.
-func packages() (map[string][]string, error) {
+func packages(ctx context.Context) (map[string][]string, error) {
 	const format = `{{if or .TestGoFiles .XTestGoFiles .Error}}{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}`
-	list := exec.Command("go", "list", "-e", "-f", format, "./...")
+	ctx, cancel := context.WithTimeout(ctx, hangs)
+	defer cancel()
+	list := exec.CommandContext(ctx, "go", "list", "-e", "-f", format, "./...")
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	if err != nil {
@@ -239,8 +242,11 @@ func (s *session) test(ctx context.Context, g group) error {
 		}
 		s.t.aside(here, "")
 		var again error
+		s.t.apart = g.apart
 		s.t.retry(pkgs, nil, func(pkg string, tests []string) {
-			again = errors.Join(again, s.alone(ctx, g, short(pkg), g.job(s.bound, env, []string{pkg}, s.flags, []string{only(tests)})))
+			for _, run := range s.t.selections(pkg, tests) {
+				again = errors.Join(again, s.alone(ctx, g, short(pkg), g.job(s.bound, env, []string{pkg}, s.flags, []string{run})))
+			}
 		})
 		if again != nil {
 			return errors.Join(again, s.testThere(ctx, g, false))

@@ -59,11 +59,12 @@ func command(ctx context.Context, name string, args ...string) ([]string, error)
 	return []string{"PATH=" + work + "/bin:" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig, "ASSAY_E2E_KUBECONFIG=" + kubeconfig}, nil
 }
 
-// deployed is the cluster with Assay on it, as it is now, and without Chaos Mesh: a run that was cut off may have left that, and no machine is reset on which pods of others run.
+// deployed is the cluster with Assay on it, as it is now, and without what tests install beside it: a run that was cut off may have left that, and no machine is reset on which
+// pods of others run.
 func deployed(ctx context.Context) ([]string, error) {
 	env, err := command(ctx, "make", "deploy")
 	if err == nil {
-		_, err = command(ctx, "hack/chaos-mesh/install.sh", "down")
+		_, err = command(ctx, "hack/cluster/clear.sh")
 	}
 	return env, err
 }

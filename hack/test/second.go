@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// most is how many tests of a group may have a second attempt. More that fail together are no accident.
+// most is how many tests of a group may have a second attempt, besides those that failed while others had mostStolen. More that fail together are no accident.
 const most = 3
 
 // retry runs tests that failed once more, by run. They share the machine with its other tenants, which may hold it back for seconds, and with what the tests before them
@@ -26,11 +26,16 @@ func (t *tally) retry(pkgs []string, before map[string][]string, run func(pkg st
 			delete(failed, pkg)
 			continue
 		}
-		if n += len(tests); len(tests) == 0 || !slices.Contains(pkgs, pkg) || slices.ContainsFunc(tests, func(test string) bool { return slices.Contains(before[pkg], test) }) {
+		if len(tests) == 0 || !slices.Contains(pkgs, pkg) || slices.ContainsFunc(tests, func(test string) bool { return slices.Contains(before[pkg], test) }) {
 			return // what failed is no test, or not one of these
 		}
+		for _, test := range tests {
+			if s := t.stolen[short(pkg)+" "+test]; len(s) == 0 || s[0] <= mostStolen { // else it is the accident itself
+				n++
+			}
+		}
 	}
-	if n == 0 || n > most {
+	if len(failed) == 0 || n > most {
 		return
 	}
 	if why := t.bound.lacks(t.need(failed)); why != nil {
@@ -50,10 +55,60 @@ func (t *tally) need(failed map[string][]string) time.Duration {
 	need := least
 	for pkg, tests := range failed {
 		for _, test := range tests {
-			need += (t.took[short(pkg)+" "+test] * 3 / 2).Round(time.Second)
+			took := t.took[short(pkg)+" "+test]
+			if parts := t.failedParts(pkg, test); len(parts) > 0 {
+				took = setUp
+				for _, part := range parts {
+					took += t.took[short(pkg)+" "+test+"/"+part]
+				}
+			}
+			need += (took * 3 / 2).Round(time.Second)
 		}
 	}
 	return need
+}
+
+// setUp is what a test takes at most before the first of the parts that run by themselves.
+const setUp = 3 * time.Minute
+
+// whole is the name of the test that a subtest belongs to, with its package.
+func whole(name string) string {
+	pkg, test, _ := strings.Cut(name, " ")
+	test, _, _ = strings.Cut(test, "/")
+	return pkg + " " + test
+}
+
+// failedParts are the parts of a test that failed, if each of them runs by itself and nothing else of the test failed.
+func (t *tally) failedParts(pkg, test string) []string {
+	name := short(pkg) + " " + test
+	if !slices.Contains(t.apart, test) || t.ended[name] == "fail" {
+		return nil
+	}
+	var parts []string
+	for below, how := range t.ended {
+		part, _, _ := strings.Cut(strings.TrimPrefix(below, name+"/"), "/")
+		if strings.HasPrefix(below, name+"/") && how == "fail" && !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	slices.Sort(parts)
+	return parts
+}
+
+// selections are flags that run what failed of these tests: those without parts of their own together, each of the others by itself.
+func (t *tally) selections(pkg string, tests []string) []string {
+	var others, flags []string
+	for _, test := range tests {
+		if parts := t.failedParts(pkg, test); len(parts) > 0 {
+			flags = append(flags, only([]string{test})+"/^("+strings.Join(parts, "|")+")$")
+		} else {
+			others = append(others, test)
+		}
+	}
+	if len(others) > 0 {
+		flags = append([]string{only(others)}, flags...)
+	}
+	return flags
 }
 
 // only is the flag that runs these tests and no others.
@@ -98,23 +153,29 @@ func (t *tally) recovered(name string) {
 // a tenth, most with a third.
 const mostStolen share = 0.25
 
+// waits is what a test takes that waits for others or looks at instants. A quicker one that fails twice fails for a reason; how much others had in so short a time is not known well, either.
+const waits = 20 * time.Second
+
 // undecided skips tests that failed twice, if others had more than mostStolen in both attempts. It is the platform's own rule: what was measured where the environment was not
-// what it has to be is not held against anybody, and is not hidden either. What they printed was shown, and the end of the run names them.
+// what it has to be is not held against anybody, and is not hidden either. What they printed was shown, and the end of the run names them. Parts of a test may take no time, for what they
+// look at has been measured before: the whole test's time counts.
 func (t *tally) undecided() {
 	if !t.retried {
 		return
 	}
 	var names []string
 	for name, how := range t.ended {
-		if s := t.stolen[name]; how == "fail" && len(s) == 2 && min(s[0], s[1]) > mostStolen {
+		test := whole(name)
+		if s := t.stolen[test]; how == "fail" && len(s) == 2 && min(s[0], s[1]) > mostStolen && t.took[test] >= waits {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
+		test := whole(name)
 		t.ended[name] = "skip"
 		t.failed--
-		t.skip(name, fmt.Sprintf("undecided: failed in both attempts, see above, while others were given %s and %s of the machine's processors", t.stolen[name][0], t.stolen[name][1]))
+		t.skip(name, fmt.Sprintf("undecided: failed in both attempts, see above, while others were given %s and %s of the machine's processors", t.stolen[test][0], t.stolen[test][1]))
 	}
 }
 

@@ -44,6 +44,7 @@ type tally struct {
 	stolen                  map[string][]share       // the shares of the machine that others had in each attempt at a test that failed, by name
 	took                    map[string]time.Duration // what tests took that failed, by name
 	bound                   bound                    // of second attempts
+	apart                   []string                 // see group
 
 	group    string
 	started  time.Time

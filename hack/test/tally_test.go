@@ -1,8 +1,11 @@
 package main
 
 import (
+	"io"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -162,11 +165,15 @@ func TestUndecided(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stolen []int64 // of each attempt, in percent
 		passes bool    // the second one
+		quick  bool
+		part   bool // is what fails
 		want   string
 	}{
 		"both":              {stolen: []int64{30, 40}, want: "0 passed, 0 failed, 1 skipped"},
 		"the first":         {stolen: []int64{30, 10}, want: "0 passed, 1 failed, 0 skipped"},
 		"the second":        {stolen: []int64{10, 30}, want: "0 passed, 1 failed, 0 skipped"},
+		"in no time":        {stolen: []int64{30, 40}, quick: true, want: "0 passed, 1 failed, 0 skipped"},
+		"a part in no time": {stolen: []int64{30, 40}, part: true, want: "0 passed, 0 failed, 1 skipped"},
 		"one attempt":       {stolen: []int64{90}, want: "0 passed, 1 failed, 0 skipped"},
 		"the second passes": {stolen: []int64{30, 40}, passes: true, want: "1 passed, 0 failed, 0 skipped"},
 	} {
@@ -182,8 +189,20 @@ func TestUndecided(t *testing.T) {
 						action = "pass"
 					}
 				}
-				sum.add(event{Action: "run", Package: pkg, Test: "TestA", machine: cpuTimes{all: 1000, steal: 100}})
-				sum.add(event{Action: action, Package: pkg, Test: "TestA", machine: cpuTimes{all: 1100, steal: 100 + stolen}})
+				began := time.Now()
+				ended := began.Add(waits)
+				if tc.quick {
+					ended = began.Add(waits / 2)
+				}
+				sum.add(event{Action: "run", Package: pkg, Test: "TestA", at: began, machine: cpuTimes{all: 1000, steal: 100}})
+				end := event{Action: action, Package: pkg, Test: "TestA", at: ended, machine: cpuTimes{all: 1100, steal: 100 + stolen}}
+				if tc.part {
+					part := end
+					part.Test = "TestA/x"
+					sum.add(event{Action: "run", Package: pkg, Test: part.Test, at: ended, machine: end.machine})
+					sum.add(part)
+				}
+				sum.add(end)
 			}
 			sum.undecided()
 			sum.close()
@@ -191,9 +210,42 @@ func TestUndecided(t *testing.T) {
 			if got := lines[len(lines)-1]; got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
-			named := strings.Contains(out.String(), "skipped p TestA: undecided: failed in both attempts, see above, while others were given 30.0% and 40.0% of the machine's processors")
+			named := regexp.MustCompile("skipped p TestA(/x)?: undecided: failed in both attempts, see above, while others were given 30.0% and 40.0% of the machine's processors").MatchString(out.String())
 			if want := sum.skipped == 1; named != want {
 				t.Errorf("named as undecided: %v, want %v:\n%s", named, want, out.String())
+			}
+		})
+	}
+}
+
+// Of a test whose parts run by themselves those are run again that failed, unless it failed beside them.
+func TestSelections(t *testing.T) {
+	const pkg = module + "p"
+	for name, tc := range map[string]struct {
+		failed []string
+		want   []string
+		need   time.Duration
+	}{
+		"a test":           {[]string{"TestA"}, []string{"-run=^(TestA)$"}, least + 150*time.Second},
+		"parts":            {[]string{"TestB/y/1", "TestB/y", "TestB/x", "TestB"}, []string{"-run=^(TestB)$/^(x|y)$"}, least + 3*setUp/2 + 300*time.Second},
+		"beside its parts": {[]string{"TestB"}, []string{"-run=^(TestB)$"}, least + 150*time.Second},
+		"both":             {[]string{"TestA", "TestB/x", "TestB"}, []string{"-run=^(TestA)$", "-run=^(TestB)$/^(x)$"}, least + 3*setUp/2 + 300*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sum := newTally(io.Discard)
+			sum.begin("install")
+			sum.apart = []string{"TestB"}
+			for _, test := range tc.failed {
+				began := time.Now()
+				sum.add(event{Action: "run", Package: pkg, Test: test, at: began})
+				sum.add(event{Action: "fail", Package: pkg, Test: test, at: began.Add(100 * time.Second)})
+			}
+			failed := sum.failures()
+			if diff := cmp.Diff(tc.want, sum.selections(pkg, failed[pkg])); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if need := sum.need(failed); need != tc.need {
+				t.Errorf("needs %s, want %s", need, tc.need)
 			}
 		})
 	}

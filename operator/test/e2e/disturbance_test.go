@@ -120,15 +120,19 @@ func TestClockOffset(t *testing.T) {
 	}
 	before, after := medianLatency(r, 0, crash-500*time.Millisecond), medianLatency(r, crash+500*time.Millisecond, 10*time.Second)
 	t.Logf("latency %.2f ms before the crash, %.2f ms after it (medians of bins)", before, after)
+	n := judge(t, r)
 	if after-before < 0.5*timeoutMillis {
-		t.Fatalf("latency is %.2f ms before and %.2f ms after the crash: it does not show", before, after)
+		n.Errorf("latency is %.2f ms before and %.2f ms after the crash: it does not show", before, after)
+		n.decide()
+		t.FailNow()
 	}
 	jump := jumpOf(r, time.Second, 9*time.Second, before+1.5*timeoutMillis)
 	t.Logf("the clients' latency jumps at %s", jump)
 	// A clock that was not corrected would be two seconds off.
 	if (jump - crash).Abs() > 700*time.Millisecond {
-		t.Errorf("the clients' latency jumps at %s, the crash was planned at %s", jump, crash)
+		n.Errorf("the clients' latency jumps at %s, the crash was planned at %s", jump, crash)
 	}
+	n.decide()
 }
 
 // jumpOf is the instant that divides the latencies of an interval best in two: the change point with the least absolute error. A bin counts ceiling ms at

@@ -26,11 +26,14 @@ func judge(t *testing.T, trials ...results.Trial) *numbers {
 	t.Helper()
 	shares := map[string][]float64{}
 	for _, r := range trials {
-		stolen := 0.0
+		stolen, known := 0.0, false
 		for _, p := range r.Pods {
 			if p.Resources != nil {
-				stolen = max(stolen, p.Resources.Node.StealShare)
+				stolen, known = max(stolen, p.Resources.Node.StealShare), true
 			}
+		}
+		if !known {
+			continue // its agents could not tell
 		}
 		point := fmt.Sprint(r.Coordinates)
 		shares[point] = append(shares[point], stolen)

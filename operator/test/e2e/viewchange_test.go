@@ -56,7 +56,6 @@ func TestViewChange(t *testing.T) {
 	}
 
 	num := judge(t, r)
-	defer num.decide()
 	// Followers wait for a timeout at least, and the last heartbeat may be a tenth of that old.
 	least := electionTimeout*9/10 - 200*time.Millisecond
 	if n := committedIn(r, millis(dead)+200*time.Millisecond, millis(dead)+least); n != 0 {
@@ -71,6 +70,7 @@ func TestViewChange(t *testing.T) {
 		num.Errorf("recovery %+v, want one dip and that it is over", r.Recovery)
 	}
 	t.Logf("recovery: %+v", r.Recovery)
+	num.decide()
 }
 
 // usuallyCommitted is the median of how many transactions were committed in half a second of the interval.

@@ -67,8 +67,8 @@ func TestWideAreaNetwork(t *testing.T) {
 	if n == nil {
 		t.Fatal("the results do not have the network")
 	}
-	checkProof(t, *n)
 	num := judge(t, trials[0])
+	checkProof(num, *n)
 	for peer, rtt := range pinged {
 		l := n.Links[slices.IndexFunc(n.Links, func(l results.Link) bool {
 			return l.From == held.pod && l.To == peer || l.To == held.pod && l.From == peer
@@ -201,8 +201,9 @@ func (e *env) outsiders(t *testing.T, in *inside) {
 }
 
 // checkProof checks the table of a trial on aws-6 with 6 replicas and 2 client pods.
-func checkProof(t *testing.T, n results.Network) {
-	t.Helper()
+func checkProof(num *numbers, n results.Network) {
+	num.Helper()
+	t := num.T
 	const pods = 8
 	t.Logf("%s: applied in %.0f ms, proven in %.0f ms, %d rounds; %d pairs, worst %s by %+.3f ms; late p99 %.2f ms, most %.2f ms", n.Backend, n.ApplyMillis,
 		n.ProveMillis, n.Rounds, n.Pairs, n.WorstPair, n.WorstErrorMillis, n.LateP99Millis, n.LateMillis)
@@ -211,10 +212,10 @@ func checkProof(t *testing.T, n results.Network) {
 	}
 	// The undelayed path is a part of what is expected, and takes milliseconds when the machine is busy: hence not 1 ms.
 	if math.Abs(n.WorstErrorMillis) > 5 {
-		t.Errorf("the worst pair is off by %.2f ms, want at most 5", n.WorstErrorMillis)
+		num.Errorf("the worst pair is off by %.2f ms, want at most 5", n.WorstErrorMillis)
 	}
 	if n.ApplyMillis+n.ProveMillis >= 5000 {
-		t.Errorf("applied in %.0f ms and proven in %.0f ms, want less than 5 s", n.ApplyMillis, n.ProveMillis)
+		num.Errorf("applied in %.0f ms and proven in %.0f ms, want less than 5 s", n.ApplyMillis, n.ProveMillis)
 	}
 	shaped := 0
 	for _, l := range n.Links {

@@ -72,6 +72,13 @@ func (a *agenda) advance() time.Duration {
 	return t
 }
 
+// giveBack counts a request that was taken and is never sent.
+func (a *agenda) giveBack(intended time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unsent(intended)
+}
+
 // expire drops the requests that have waited for too long.
 func (a *agenda) expire(now time.Duration) {
 	for a.pending < a.last && a.pending+a.timeout <= now {

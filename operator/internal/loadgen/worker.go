@@ -67,7 +67,11 @@ func (c *client) openLoop(a *agenda) {
 	for {
 		now := c.run.now()
 		intended, ok := a.take(c, now)
-		if !ok || c.run.stopped.Load() {
+		if !ok {
+			break
+		}
+		if c.run.stopped.Load() {
+			a.giveBack(intended)
 			break
 		}
 		idled := intended > now

@@ -197,3 +197,15 @@ func TestOpenLoopCountsFromTheIntendedInstant(t *testing.T) {
 		t.Errorf("%d lags are the generator's own; want none, since the client was never free in time", own.Count())
 	}
 }
+
+// A run is given up while a client takes a request: nobody sends it, and it must not be forgotten.
+func TestARequestThatIsTakenWhenARunIsGivenUpIsUnsent(t *testing.T) {
+	c := clientOn(&script{steps: []step{{30 * ms, Commit}}}, Retry{})
+	var unsent []time.Duration
+	a := newAgenda(c.run.now, &constantPacer{rate: 50}, -20*ms, c.run.last, time.Hour, 1, func(at time.Duration) { unsent = append(unsent, at) })
+	c.run.stopped.Store(true)
+	c.openLoop(a)
+	if len(unsent) != 1 || unsent[0] != -20*ms || c.offered != 0 {
+		t.Errorf("unsent %v, %d offered by the client; want the one request that was taken, at -20ms, unsent", unsent, c.offered)
+	}
+}

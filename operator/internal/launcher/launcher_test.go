@@ -497,8 +497,8 @@ func TestAStopCallsOffWhatIsPlanned(t *testing.T) {
 func TestACommandThatTakesTooLongIsKilledWithItsChildren(t *testing.T) {
 	b := newBox(t, boxOptions{})
 	b.start("exec sleep 1000")
-	result := b.call(Request{Run: &Run{ID: "slow", Command: []string{"/bin/sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, Timeout: 100 * time.Millisecond}}).Run
-	if !strings.Contains(result.Error, "took longer than 100ms") || result.ExitCode != 137 || result.Output != "begun\n" {
+	result := b.call(Request{Run: &Run{ID: "slow", Command: []string{"/bin/sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, Timeout: 2 * time.Second}}).Run
+	if !strings.Contains(result.Error, "took longer than 2s") || result.ExitCode != 137 || result.Output != "begun\n" {
 		t.Errorf("the result is %+v", result)
 	}
 	b.await("alone", func(State) bool { return len(descendants(b.cmd.Process.Pid)) == 1 })

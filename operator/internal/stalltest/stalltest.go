@@ -49,6 +49,7 @@ func Try(t testing.TB, excuse time.Duration, trial func() error) {
 		}
 		wrong = append(wrong, err)
 		if t.Logf("the machine stood still for %v, and: %v", still.Round(time.Microsecond), err); still > excuse {
+			time.Sleep(min(10*still, 5*time.Second)) // such times pass
 			continue
 		}
 		if undisturbed++; undisturbed == proof {

@@ -46,9 +46,9 @@ func hurried(t *testing.T, c store.Config) *store.S3 {
 // content stopped coming was the manager's own failure, "context canceled".
 func TestServerThatHangs(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
-	s := hurried(t, server.Config())
+	s, patient := hurried(t, server.Config()), server.Store(t) // hurried is only what has to give up
 	small, big := []byte("v"), large(100<<20)
-	before := put(t, s, "before", small)
+	before := put(t, patient, "before", small)
 	server.Freeze(t)
 	for name, do := range map[string]func() error{
 		"check":        func() error { return s.Check(t.Context()) },
@@ -61,21 +61,21 @@ func TestServerThatHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) { inTime(t, name, do) })
 	}
 	server.Thaw(t)
-	if _, _, err := read(t.Context(), s, "before"); err != nil {
+	if _, _, err := read(t.Context(), patient, "before"); err != nil {
 		t.Errorf("after it: %v", err)
 	}
-	put(t, s, "k", small)
+	put(t, patient, "k", small)
 }
 
 // It answers, and hangs in the middle of what it is sent.
 func TestServerThatHangsInTheMiddle(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
-	s := hurried(t, server.Config())
+	s, patient := hurried(t, server.Config()), server.Store(t) // hurried is only what has to give up
 	content := large(64 << 20)
 	reader := &stopping{Reader: bytes.NewReader(content), at: 20 << 20, stop: func() { server.Freeze(t) }}
 	inTime(t, "put", func() error { return s.Put(t.Context(), store.Describe("k", content), reader) })
 	server.Thaw(t)
-	if _, _, err := s.Get(t.Context(), "k"); !errors.Is(err, store.ErrNotFound) {
+	if _, _, err := patient.Get(t.Context(), "k"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("half an object is there: %v", err)
 	}
 }

@@ -54,8 +54,9 @@ func TestRestricted(t *testing.T) {
 	})
 	trials := e.complete(t, exp, 10*time.Minute)
 	measured, kills := valid(t, trials), 0
+	n := judge(t, trials...)
 	if len(measured) != 3 {
-		t.Errorf("%d of %d trials succeeded, want one of each variant", len(measured), len(trials))
+		n.Errorf("%d of %d trials succeeded, want one of each variant", len(measured), len(trials))
 	}
 	for _, r := range measured {
 		for _, f := range r.Faults {
@@ -82,4 +83,5 @@ func TestRestricted(t *testing.T) {
 	if told < kills {
 		t.Errorf("%d events tell of %d kills", told, kills)
 	}
+	n.decide()
 }

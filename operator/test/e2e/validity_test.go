@@ -26,6 +26,7 @@ func TestThrottledTrialsDecideNothing(t *testing.T) {
 	single := one("ideal", "0s", v1alpha1.Schedule{WarmUp: "1s", Measure: "5s", CoolDown: "1s", Drain: "1s"})
 	exp := e.apply(t, failureFile, func(o client.Object) {
 		single(o)
+		unhurried(o)
 		spec := &o.(*v1alpha1.Experiment).Spec
 		again := int32(1)
 		spec.Retries = &again

@@ -59,7 +59,7 @@ func TestViewChange(t *testing.T) {
 	// Followers wait for a timeout at least, and the last heartbeat may be a tenth of that old.
 	least := electionTimeout*9/10 - 200*time.Millisecond
 	if n := committedIn(r, millis(dead)+200*time.Millisecond, millis(dead)+least); n != 0 {
-		t.Errorf("%d committed while nobody can have led", n)
+		num.Errorf("%d committed while nobody can have led", n)
 	}
 	before, after := usuallyCommitted(r, 2*time.Second, 5*time.Second), usuallyCommitted(r, 13*time.Second, 16*time.Second)
 	t.Logf("%.0f committed in most bins before, %.0f in those of the end", before, after)

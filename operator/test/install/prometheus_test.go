@@ -354,7 +354,7 @@ func (o *owner) applyMeasured(t *testing.T, round int) *v1alpha1.Experiment {
 	spec := &exp.Spec
 	read(t, filepath.Join("testdata", "prometheus.yaml"), &spec.Measurements)
 	spec.Profile, spec.Claims, spec.Reported = "smoke", nil, nil
-	spec.Profiles[0].Tolerances.Steal = "100%" // two readings of the same are compared
+	spec.Profiles[0].Tolerances.Steal, spec.Profiles[0].Tolerances.StartSpread = "100%", "1s" // two readings of the same are compared
 	spec.Profiles[0].Claims, spec.Profiles[0].Repetitions = nil, &v1alpha1.Repetitions{Min: 1}
 	variants := &spec.Sweep[1]
 	variants.Points = []v1alpha1.AxisPoint{variants.Points[0], variants.Points[2]}

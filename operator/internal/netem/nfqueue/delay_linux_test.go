@@ -57,24 +57,23 @@ func oneWay(t *testing.T, from io.Writer, to net.Conn, count int, every time.Dur
 	return took
 }
 
-// takes judges what oneWay measures.
-func takes(t *testing.T, name string, delay time.Duration, measure func() spread) {
+// takes judges what oneWay measures. What is late is returned; nothing makes a message early.
+func takes(t *testing.T, name string, delay time.Duration, measure func() spread) error {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
 		s := measure()
 		if len(s) == 0 {
-			return // said already
+			return nil // said already
 		}
 		t.Logf("%s: %v", name, s)
 		if s.at(0) < delay-early {
 			t.Errorf("%s: a message took %v, less than %v", name, s.at(0), delay)
 		}
 		if s.at(0.5) <= delay+lateP50 && s.at(0.99) <= delay+lateP99 {
-			return
+			return nil
 		}
 		if attempt == attempts {
-			t.Errorf("%s: p50 %v, p99 %v; want about %v", name, s.at(0.5), s.at(0.99), delay)
-			return
+			return fmt.Errorf("%s: p50 %v, p99 %v; want about %v", name, s.at(0.5), s.at(0.99), delay)
 		}
 	}
 }
@@ -96,23 +95,24 @@ func everyLinkHasItsDelay(t *testing.T) error {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
+	late := make([]error, 4*len(delays)) // two protocols over two families
 	for i, delay := range delays {
-		for _, way := range [][2]netip.Addr{{a.IPv4(i + 1), b.IPv4(1)}, {a.IPv6(i + 1), b.IPv6(1)}} {
+		for j, way := range [][2]netip.Addr{{a.IPv4(i + 1), b.IPv4(1)}, {a.IPv6(i + 1), b.IPv6(1)}} {
 			udp := b.ListenUDP(way[1])
 			sender := dialUDP(t, a, way[0], udp.LocalAddr())
 			client, server := tcp(t, a, b, way[0], way[1])
 			name := fmt.Sprintf("%v from %v", delay, way[0])
 			all.Go(func() {
-				takes(t, "UDP "+name, delay, func() spread { return oneWay(t, sender, udp, 100, 7*time.Millisecond) })
+				late[4*i+2*j] = takes(t, "UDP "+name, delay, func() spread { return oneWay(t, sender, udp, 100, 7*time.Millisecond) })
 			})
 			// Seldom enough that TCP's initial window never holds a message back.
 			all.Go(func() {
-				takes(t, "TCP "+name, delay, func() spread { return oneWay(t, client, server, 30, max(10*time.Millisecond, delay/6)) })
+				late[4*i+2*j+1] = takes(t, "TCP "+name, delay, func() spread { return oneWay(t, client, server, 30, max(10*time.Millisecond, delay/6)) })
 			})
 		}
 	}
 	all.Wait()
-	late := healthy(t, s)
+	late = append(late, healthy(t, s))
 	counters, err := s.Counters()
 	if c := counters[a.IPv4(1)]; err != nil || c.Packets < 130 || c.Bytes < 130*64 || c.Lost+c.Overlimit != 0 {
 		t.Errorf("counters of a link with 130 messages: %+v, %v", c, err)
@@ -124,7 +124,7 @@ func everyLinkHasItsDelay(t *testing.T) error {
 	if counters[a.IPv4(9)] != (netem.Counters{}) {
 		t.Error("a packet from another address was counted")
 	}
-	return late
+	return errors.Join(late...)
 }
 
 // healthy wants that nothing was dropped, and returns what is wrong with when packets were released.
@@ -170,9 +170,10 @@ func eachDirectionHasItsOwnDelay(t *testing.T) error {
 		t.Fatal(err)
 	}
 	client, server := tcp(t, a, b, a.IPv4(1), b.IPv4(1))
-	takes(t, "there", there, func() spread { return oneWay(t, client, server, 40, 15*time.Millisecond) })
-	takes(t, "back", back, func() spread { return oneWay(t, server, client, 40, 15*time.Millisecond) })
-	var late error
+	late := errors.Join(
+		takes(t, "there", there, func() spread { return oneWay(t, client, server, 40, 15*time.Millisecond) }),
+		takes(t, "back", back, func() spread { return oneWay(t, server, client, 40, 15*time.Millisecond) }),
+	)
 	for _, s := range []*Shaper{atA, atB} {
 		late = errors.Join(late, healthy(t, s))
 		if err := s.Remove(); err != nil {
@@ -230,13 +231,14 @@ func tableIsChangedInPlace(t *testing.T) error {
 	if want := asked(rounds - 1).Normalized(); err != nil || len(got) != 2 || got[0].In != want[0].In || got[1].Address != want[1].Address {
 		t.Errorf("read %v, %v; want %v", got, err, want)
 	}
+	var late error
 	for i := range 3 {
 		if err := s.Apply(asked(i)); err != nil {
 			t.Fatal(err)
 		}
-		takes(t, fmt.Sprintf("after the change to %v", delays[i]), delays[i], func() spread { return oneWay(t, sender, listener, 20, 5*time.Millisecond) })
+		late = errors.Join(late, takes(t, fmt.Sprintf("after the change to %v", delays[i]), delays[i], func() spread { return oneWay(t, sender, listener, 20, 5*time.Millisecond) }))
 	}
-	return healthy(t, s)
+	return errors.Join(late, healthy(t, s))
 }
 
 func TestLossesAreAsOftenAsAskedAndSilent(t *testing.T) {

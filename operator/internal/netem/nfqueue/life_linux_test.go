@@ -314,7 +314,7 @@ func TestPacketsThatTheKernelFlushedAreCounted(t *testing.T) {
 	a, b := pair(t)
 	table := foreign(t, b)
 	s := shaper(t, b)
-	if err := s.Apply(peers(a, time.Second)); err != nil {
+	if err := s.Apply(peers(a, 10*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	listener := b.ListenUDP(b.IPv4(1))

@@ -327,7 +327,9 @@ func TestTooEarly(t *testing.T) {
 		eventually(t, func() bool { return strings.Contains(c.stderr[i].String(), "listens") })
 	}
 	out, errs := &buffer{}, &buffer{}
-	code, err := client.Run(context.Background(), c.clients(out, errs))
+	o := c.clients(out, errs)
+	o.Duration = time.Minute // it fails at once
+	code, err := client.Run(context.Background(), o)
 	if code != 1 || err == nil || !strings.Contains(err.Error(), "not loaded") || out.String() != "" {
 		t.Errorf("code %d, error %v, stdout %q; want a failure for an answer that is garbage", code, err, out.String())
 	}

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -37,6 +36,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testapi"
 )
 
 const (
@@ -85,7 +85,7 @@ func newOwner(t *testing.T) *owner {
 		t.Fatal(err)
 	}
 	o.config.QPS, o.config.WarningHandler = -1, rest.NoWarnings{} // of deprecated kinds, which are listed, too
-	o.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return insistent{next} })
+	testapi.Insist(o.config)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
@@ -102,29 +102,6 @@ func newOwner(t *testing.T) *owner {
 		t.Fatal(err)
 	}
 	return o
-}
-
-// insistent asks the API server again when it did not answer a request that changes nothing, nor what it passes on to others.
-type insistent struct{ next http.RoundTripper }
-
-func (i insistent) RoundTrip(req *http.Request) (*http.Response, error) {
-	const attempts = 8
-	for attempt := 1; ; attempt++ {
-		resp, err := i.next.RoundTrip(req)
-		answered := err == nil && resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests
-		if answered || req.Method != http.MethodGet || attempt == attempts {
-			return resp, err
-		}
-		if err == nil {
-			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
-			_ = resp.Body.Close()
-		}
-		select {
-		case <-req.Context().Done():
-			return nil, req.Context().Err()
-		case <-time.After(time.Second):
-		}
-	}
 }
 
 // programTimeout bounds a program that a test runs. Those that wait bound their waits themselves.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -39,6 +40,7 @@ func (t *tally) retry(pkgs []string, before map[string][]string, run func(pkg st
 		return
 	}
 	if why := t.bound.lacks(t.need(failed)); why != nil {
+		t.noSecond = true
 		fmt.Fprintf(t.w, "== %s, no second attempt at what failed: %s\n", t.group, why)
 		return
 	}
@@ -70,13 +72,6 @@ func (t *tally) need(failed map[string][]string) time.Duration {
 
 // setUp is what a test takes at most before the first of the parts that run by themselves.
 const setUp = 3 * time.Minute
-
-// whole is the name of the test that a subtest belongs to, with its package.
-func whole(name string) string {
-	pkg, test, _ := strings.Cut(name, " ")
-	test, _, _ = strings.Cut(test, "/")
-	return pkg + " " + test
-}
 
 // failedParts are the parts of a test that failed, if each of them runs by itself and nothing else of the test failed.
 func (t *tally) failedParts(pkg, test string) []string {
@@ -157,26 +152,39 @@ const mostStolen share = 0.25
 const waits = 20 * time.Second
 
 // undecided skips tests that failed twice, if others had more than mostStolen in both attempts. It is the platform's own rule: what was measured where the environment was not
-// what it has to be is not held against anybody, and is not hidden either. What they printed was shown, and the end of the run names them. Parts of a test may take no time, for what they
-// look at has been measured before: the whole test's time counts.
+// what it has to be is not held against anybody, and is not hidden either. What they printed was shown, and the end of the run names them. So it is with one that failed once, if there is
+// no time for a second attempt.
 func (t *tally) undecided() {
-	if !t.retried {
-		return
-	}
-	var names []string
+	names := map[string]string{}
 	for name, how := range t.ended {
-		test := whole(name)
-		if s := t.stolen[test]; how == "fail" && len(s) == 2 && min(s[0], s[1]) > mostStolen && t.took[test] >= waits {
-			names = append(names, name)
+		if how != "fail" {
+			continue
+		}
+		switch s := t.stolen[t.waiting(name)]; {
+		case t.retried && len(s) == 2 && min(s[0], s[1]) > mostStolen:
+			names[name] = fmt.Sprintf("undecided: failed in both attempts, see above, while others were given %s and %s of the machine's processors", s[0], s[1])
+		case t.noSecond && len(s) == 1 && s[0] > mostStolen:
+			names[name] = fmt.Sprintf("undecided: failed, see above, while others were given %s of the machine's processors, and there is no time for a second attempt", s[0])
 		}
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		test := whole(name)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		t.ended[name] = "skip"
 		t.failed--
-		t.skip(name, fmt.Sprintf("undecided: failed in both attempts, see above, while others were given %s and %s of the machine's processors", t.stolen[test][0], t.stolen[test][1]))
+		t.skip(name, names[name])
 	}
+}
+
+// waiting is the innermost of a test that failed and those around it that took so long as to wait for something; none, if not even the whole test did. Parts of a test may take no time,
+// for what they look at was measured before them.
+func (t *tally) waiting(name string) string {
+	for name != "" && t.took[name] < waits {
+		i := strings.LastIndexByte(name, '/')
+		if i < strings.IndexByte(name, ' ') { // packages have slashes, too
+			return ""
+		}
+		name = name[:i]
+	}
+	return name
 }
 
 // cpuTimes are what /proc/stat says of all processors together since the machine began, in ticks.

@@ -38,6 +38,7 @@ type tally struct {
 	ended                   map[string]string        // how tests ended, by name, in this group
 	repeated                bool                     // see again
 	retried                 bool                     // see second
+	noSecond                bool                     // what failed in this group has no second attempt, for want of time
 	twice                   []string                 // tests that passed at the second attempt
 	broken                  []string                 // packages of this group in which not every test has ended
 	begun                   map[string]event         // by which tests began, by name
@@ -70,7 +71,7 @@ func newTally(w io.Writer) *tally {
 
 func (t *tally) begin(group string) {
 	t.group, t.started, t.ran = group, time.Now(), t.passed+t.failed
-	t.ended, t.repeated, t.retried, t.broken, t.asides, t.hurried = map[string]string{}, false, false, nil, nil, false
+	t.ended, t.repeated, t.retried, t.broken, t.asides, t.hurried, t.noSecond = map[string]string{}, false, false, nil, nil, false, false
 	fmt.Fprintf(t.w, "== %s\n", group)
 }
 
@@ -278,11 +279,14 @@ var (
 	location = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
 )
 
-// skipReason is what the test logged, without the frame that go test puts around it.
+// skipReason is what the test logged last, which is why it was skipped, without the frame that go test puts around it.
 func skipReason(output string) string {
 	var reason []string
 	for line := range strings.Lines(output) {
 		if line = strings.TrimRight(line, "\n"); !frame.MatchString(line) {
+			if location.MatchString(line) {
+				reason = nil
+			}
 			reason = append(reason, strings.TrimSpace(location.ReplaceAllString(line, "")))
 		}
 	}

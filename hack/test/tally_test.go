@@ -163,19 +163,24 @@ func TestASecondAttempt(t *testing.T) {
 func TestUndecided(t *testing.T) {
 	const pkg = module + "p"
 	for name, tc := range map[string]struct {
-		stolen []int64 // of each attempt, in percent
-		passes bool    // the second one
-		quick  bool
-		part   bool // is what fails
-		want   string
+		stolen  []int64 // of each attempt, in percent
+		passes  bool    // the second one
+		quick   bool
+		part    bool // is what fails
+		own     bool // the part takes long enough by itself, and loses nothing
+		hurried bool // no time for a second attempt
+		want    string
 	}{
-		"both":              {stolen: []int64{30, 40}, want: "0 passed, 0 failed, 1 skipped"},
-		"the first":         {stolen: []int64{30, 10}, want: "0 passed, 1 failed, 0 skipped"},
-		"the second":        {stolen: []int64{10, 30}, want: "0 passed, 1 failed, 0 skipped"},
-		"in no time":        {stolen: []int64{30, 40}, quick: true, want: "0 passed, 1 failed, 0 skipped"},
-		"a part in no time": {stolen: []int64{30, 40}, part: true, want: "0 passed, 0 failed, 1 skipped"},
-		"one attempt":       {stolen: []int64{90}, want: "0 passed, 1 failed, 0 skipped"},
-		"the second passes": {stolen: []int64{30, 40}, passes: true, want: "1 passed, 0 failed, 0 skipped"},
+		"both":                            {stolen: []int64{30, 40}, want: "0 passed, 0 failed, 1 skipped"},
+		"the first":                       {stolen: []int64{30, 10}, want: "0 passed, 1 failed, 0 skipped"},
+		"the second":                      {stolen: []int64{10, 30}, want: "0 passed, 1 failed, 0 skipped"},
+		"in no time":                      {stolen: []int64{30, 40}, quick: true, want: "0 passed, 1 failed, 0 skipped"},
+		"a part in no time":               {stolen: []int64{30, 40}, part: true, want: "0 passed, 0 failed, 1 skipped"},
+		"no time for a second":            {stolen: []int64{30}, hurried: true, want: "0 passed, 0 failed, 1 skipped"},
+		"no time for a second, and quiet": {stolen: []int64{20}, hurried: true, want: "0 passed, 1 failed, 0 skipped"},
+		"a part in its own time":          {stolen: []int64{30, 40}, part: true, own: true, want: "0 passed, 1 failed, 0 skipped"},
+		"one attempt":                     {stolen: []int64{90}, want: "0 passed, 1 failed, 0 skipped"},
+		"the second passes":               {stolen: []int64{30, 40}, passes: true, want: "1 passed, 0 failed, 0 skipped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
@@ -199,18 +204,23 @@ func TestUndecided(t *testing.T) {
 				if tc.part {
 					part := end
 					part.Test = "TestA/x"
-					sum.add(event{Action: "run", Package: pkg, Test: part.Test, at: ended, machine: end.machine})
+					begun := event{Action: "run", Package: pkg, Test: part.Test, at: ended, machine: end.machine}
+					if tc.own {
+						begun.at, begun.machine = began, cpuTimes{all: 1000, steal: 100 + stolen}
+					}
+					sum.add(begun)
 					sum.add(part)
 				}
 				sum.add(end)
 			}
+			sum.noSecond = tc.hurried
 			sum.undecided()
 			sum.close()
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			if got := lines[len(lines)-1]; got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
-			named := regexp.MustCompile("skipped p TestA(/x)?: undecided: failed in both attempts, see above, while others were given 30.0% and 40.0% of the machine's processors").MatchString(out.String())
+			named := regexp.MustCompile("skipped p TestA(/x)?: undecided: failed(, see above, while others were given 30.0% of| in both attempts, see above, while others were given 30.0% and 40.0% of) the machine's processors").MatchString(out.String())
 			if want := sum.skipped == 1; named != want {
 				t.Errorf("named as undecided: %v, want %v:\n%s", named, want, out.String())
 			}

@@ -81,14 +81,15 @@ func (r RecoveryRule) withDefaults() (RecoveryRule, error) {
 // With T(i) the throughput of bin i, and B and S the mean and the standard deviation of the bins that end in the last BeforeMillis before the fault,
 //
 //	dip:       the first bin from that of the fault on with T(i) < Share B, from which the mean of DipBins bins is below both
-//	           Share B and B - 4 S/sqrt(DipBins); where there is none, the mean of BackBins bins and B - 5 S/sqrt(BackBins)
+//	           Share B and B - 4 S/sqrt(DipBins); where there is none, the mean of BackBins bins and B - 5 S/sqrt(BackBins); then
+//	           that of four times as many, with 6 S, and so on, while there are bins
 //	recovery:  the first bin after it with T(i) >= Share B, from which the mean of min(T, B) over BackBins bins is at least
 //	           Share times what it was before the fault
 //	lost:      sum of (B - T(i)) times the length of a bin, from the dip to the recovery
 //
 // The second bound of the dip is a control chart's (Shewhart 1931; 4 deviations rather than 3, since a hundred means are looked at): noise alone passes it in
 // fewer than 1% of trials. Where bins are so noisy that little is below it, as with clients whose think time makes them march in step, an outage of seconds
-// would not be: hence the longer look, with 5 deviations so that a second look does not find more in noise. The cap at B keeps a burst, as of requests that had waited, from passing for a recovery.
+// would not be: hence the longer looks, each with one deviation more so that it does not find more in noise. The cap at B keeps a burst, as of requests that had waited, from passing for a recovery.
 //
 // It fails when the rule is wrong, when there is no bin before the fault or after it, or when nothing was served before it.
 func Recover(t results.Timeline, confirmedMillis float64, rule RecoveryRule) (Recovery, error) {
@@ -133,11 +134,11 @@ func Recover(t results.Timeline, confirmedMillis float64, rule RecoveryRule) (Re
 	return r, nil
 }
 
-// How many standard deviations of its mean a dip must be below the throughput before, when it is looked for over few bins and over many.
-const (
-	dipDeviations     = 4
-	longDipDeviations = 5
-)
+// dipDeviations is how many standard deviations of its mean a dip must be below the throughput before, when it is looked for over few bins. Each longer look has one more.
+const dipDeviations = 4
+
+// longerLooks is by how much each look after the second is longer than the one before: 1 s, 4 s, 16 s by default.
+const longerLooks = 4
 
 // measure finds the dip and the recovery. since is the time from the fault to the start of a bin after it; seconds is the length of a bin.
 func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since func(int) float64, seconds float64) {
@@ -166,8 +167,8 @@ func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since fun
 		r.Cautions = append(r.Cautions, NoisyBaseline)
 	}
 	dip := firstWindow(after, 0, rule.DipBins, dips(dipDeviations))
-	if dip < 0 {
-		dip = firstWindow(after, 0, rule.BackBins, dips(longDipDeviations))
+	for bins, deviations := rule.BackBins, dipDeviations+1.0; dip < 0 && bins <= len(after); bins, deviations = bins*longerLooks, deviations+1 {
+		dip = firstWindow(after, 0, bins, dips(deviations))
 	}
 	if dip < 0 {
 		r.Cautions = append(r.Cautions, NoDip)

@@ -134,6 +134,24 @@ func TestRecover(t *testing.T) {
 }
 
 // On a noisy but steady timeline, the rule finds no fault that did nothing: 100 transactions in a bin, give or take 10.
+// A machine was reset for 24 s under a system whose own machine was held back: of every two bins before one had nothing. That took ten times as long as any stall before, and was no dip.
+func TestRecoverFindsALongOutageUnderNoise(t *testing.T) {
+	before := []int64{12, 10, 0, 0, 16, 11, 0, 0, 12, 4, 0, 0, 8, 0, 0, 16, 8, 0, 4, 12, 4, 8, 12, 0, 0, 7, 5, 0, 5, 16, 2, 0, 12, 7, 3, 3, 12, 0, 0, 13, 0, 0, 12, 8, 0, 4, 12, 0, 0, 8}
+	timeline := results.NewTimeline(0, 0)
+	timeline.Committed = append(timeline.Committed, before...)
+	timeline.Committed = append(timeline.Committed, make([]int64, 240)...)
+	for range 100 {
+		timeline.Committed = append(timeline.Committed, 16)
+	}
+	r, err := stats.Recover(timeline, 5000, stats.RecoveryRule{FromMillis: 0, ToMillis: 39000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Dipped || r.DetectMillis != 0 || r.Depth != 1 || !r.Recovered || r.RecoverMillis != 24000 {
+		t.Errorf("recovery %+v, want that nothing was served from the fault on, for 24 s", r)
+	}
+}
+
 func TestRecoverFindsNothingInNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 4))
 	dips := 0

@@ -70,7 +70,6 @@ func TestMachineReset(t *testing.T) {
 		}
 	}
 	e.eventually(t, time.Minute, "node "+node+" is Ready", func(ctx context.Context) (bool, error) { return e.ready(ctx, node) })
-	checkDip(t, r)
 
 	whole := e.experimentResult(t, exp)
 	var details report.Details
@@ -92,6 +91,7 @@ func TestMachineReset(t *testing.T) {
 	if err := e.List(t.Context(), pods, client.MatchingLabels{v1alpha1.LabelPart: v1alpha1.PartMachine}); err != nil || len(pods.Items) != 0 {
 		t.Errorf("%d pods that reset machines are left (%v), want none", len(pods.Items), err)
 	}
+	checkDip(t, r) // last, since it may decide nothing
 }
 
 // checkReset checks the record of the reset, and returns the node that was reset.

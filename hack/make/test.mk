@@ -3,7 +3,7 @@
 # hack/test runs groups of packages and sums them up. It finds out itself which
 # package belongs to which group and prepares what a group needs: see its
 # documentation. TEST_FLAGS go to `go test`: make test-unit TEST_FLAGS=-run=TestKnee
-# TEST_WITHIN, a duration as 82m, is how long all of it may take: what does not fit
+# TEST_WITHIN, a duration as 78m, is how long all of it may take: what does not fit
 # into it is skipped and named. It is not `go run`, which would add a line after the last one.
 run_tests = go build -o .work/test ./hack/test && .work/test $(if $(TEST_FLAGS),-flags='$(TEST_FLAGS)') $(if $(TEST_WITHIN),-within=$(TEST_WITHIN))
 

@@ -144,8 +144,7 @@ func (t *tally) recovered(name string) {
 	t.twice = append(t.twice, fmt.Sprintf("%s: passed at the second attempt; during the first, others were given %s of the machine's processors", name, t.stolen[name][0]))
 }
 
-// mostStolen is the share of the processors with which others leave so little to tests that wait, or are judged by instants, that their failures prove nothing. Tests pass with
-// a tenth, most with a third.
+// mostStolen is the share of the processors with which others leave so little to tests that wait, or are judged by instants, that their failures prove nothing.
 const mostStolen share = 0.25
 
 // waits is what a test takes that waits for others or looks at instants. A quicker one that fails twice fails for a reason; how much others had in so short a time is not known well, either.

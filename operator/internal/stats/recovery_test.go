@@ -134,7 +134,7 @@ func TestRecover(t *testing.T) {
 }
 
 // On a noisy but steady timeline, the rule finds no fault that did nothing: 100 transactions in a bin, give or take 10.
-// A machine was reset for 24 s under a system whose own machine was held back: of every two bins before one had nothing. That took ten times as long as any stall before, and was no dip.
+// An outage of 24 s is a dip, also where the bins before it are so noisy that a whole second below all noise cannot be: the machine of this system was held back, then reset.
 func TestRecoverFindsALongOutageUnderNoise(t *testing.T) {
 	before := []int64{12, 10, 0, 0, 16, 11, 0, 0, 12, 4, 0, 0, 8, 0, 0, 16, 8, 0, 4, 12, 4, 8, 12, 0, 0, 7, 5, 0, 5, 16, 2, 0, 12, 7, 3, 3, 12, 0, 0, 13, 0, 0, 12, 8, 0, 4, 12, 0, 0, 8}
 	timeline := results.NewTimeline(0, 0)

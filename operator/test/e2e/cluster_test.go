@@ -154,11 +154,11 @@ func onSharedMachine(spec *v1alpha1.ExperimentSpec) {
 	}
 }
 
-// unhurried has an experiment bear clients that a busy machine starts late, faults that it is late with, and clocks that it reads late, for tests that want one trial, at the
-// first attempt, or another reason than these.
+// unhurried has an experiment bear clients that a busy machine starts late, and clocks that it reads late, for tests that want one trial, at the first attempt, or another
+// reason than these.
 func unhurried(o client.Object) {
 	if x, ok := o.(*v1alpha1.Experiment); ok {
-		x.Spec.Tolerances.StartSpread, x.Spec.Tolerances.FaultLateness, x.Spec.Tolerances.ClockError = "1s", "1s", "100ms"
+		x.Spec.Tolerances.StartSpread, x.Spec.Tolerances.ClockError = "1s", "100ms"
 	}
 }
 

@@ -244,7 +244,7 @@ func TestDeleteMidTrial(t *testing.T) {
 	}
 	began := time.Now()
 	var left []string
-	e.eventually(t, 2*time.Minute, "nothing is left of the experiment", func(ctx context.Context) (bool, error) {
+	e.eventually(t, 30*time.Second, "nothing is left of the experiment", func(ctx context.Context) (bool, error) {
 		var err error
 		left, err = e.left(ctx, exp)
 		if err == nil && len(left) > 0 {

@@ -70,8 +70,7 @@ func TestFailureFP(t *testing.T) {
 	n.decide()
 }
 
-// checkGaps checks that trials follow each other closely: machines that stand idle are somebody's evening. The first trial waits for nobody. On two quiet processors the others come
-// 11 to 14 s after the trial before, of which all is work of the kubelets: with fewer processors it takes longer.
+// checkGaps checks that trials follow each other closely: machines that stand idle are somebody's evening. The first trial waits for nobody.
 func checkGaps(n *numbers, trials []results.Trial) {
 	n.Helper()
 	var gaps []float64
@@ -86,8 +85,8 @@ func checkGaps(n *numbers, trials []results.Trial) {
 			gaps = append(gaps, r.GapSeconds)
 		}
 	}
-	if usual := median(gaps); usual > 30 {
-		n.Errorf("trials came %.1f s after the trial before (median), want at most 30 s", usual)
+	if usual := median(gaps); usual > 15 {
+		n.Errorf("trials came %.1f s after the trial before (median), want at most 15 s", usual)
 	}
 }
 

@@ -139,10 +139,19 @@ kind_config() {
 		networking:
 		  serviceSubnet: $service_subnet
 	EOF
+	# This cluster is for tests: etcd does not wait for the disk, and loses data only if the machine dies.
+	cat <<-EOF
+		kubeadmConfigPatches:
+		- |
+		  kind: ClusterConfiguration
+		  etcd:
+		    local:
+		      extraArgs:
+		      - {name: unsafe-no-fsync, value: "true"}
+	EOF
 	if [[ $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
 		# The kubelet refuses cgroup v1 unless told otherwise, since 1.35.
 		cat <<-EOF
-			kubeadmConfigPatches:
 			- |
 			  kind: KubeletConfiguration
 			  failCgroupV1: false

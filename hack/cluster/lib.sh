@@ -3,7 +3,7 @@
 #
 # Inputs (environment):
 #   CLUSTER      name of the kind cluster               (assay)
-#   WORKERS      number of workers                      (3)
+#   WORKERS      number of workers                      (2)
 #   ASSAY_CACHE  what is kept between runs              (${XDG_CACHE_HOME:-~/.cache}/assay)
 #   NODE_SOURCE  auto, pull or build: the node image    (auto)
 # Changes nothing.
@@ -13,7 +13,7 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 hack=$repo/hack
 work=$repo/.work
 CLUSTER=${CLUSTER:-assay}
-WORKERS=${WORKERS:-3}
+WORKERS=${WORKERS:-2}
 NODE_SOURCE=${NODE_SOURCE:-auto}
 ASSAY_CACHE=${ASSAY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/assay}
 # shellcheck source=../node-image/versions.env

@@ -5,7 +5,7 @@
 CLUSTER_MK_ROOT := $(patsubst %/hack/make/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 
 CLUSTER ?= assay
-WORKERS ?= 3
+WORKERS ?= 2
 export CLUSTER WORKERS
 # Also from the environment: ASSAY_CACHE, NODE_SOURCE (auto, pull, build).
 

@@ -8,15 +8,21 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 
 has apt-cache || die "no Debian: there is no apt-cache"
-version=$(apt-cache policy prometheus | awk '$1 == "Candidate:" {print $2}')
-[[ -n $version && $version != "(none)" ]] || die "apt knows no package prometheus; run apt-get update"
+candidate() { apt-cache policy prometheus | awk '$1 == "Candidate:" && $2 != "(none)" {print $2}'; }
+version=$(candidate)
+if [[ -z $version && ${1:-} != --path ]]; then # a new machine has no package lists
+	apt-get -qq update >&2
+	version=$(candidate)
+fi
+[[ -n $version ]] || die "apt knows no package prometheus; run apt-get update"
 dir=$ASSAY_CACHE/prometheus/${version//[^A-Za-z0-9.]/_}
 file=$dir/usr/bin/prometheus
 if [[ ${1:-} != --path && ! -x $file ]]; then
 	say "fetching Prometheus $version from Debian"
 	new=$(mktemp -d)
 	trap 'rm -rf "$new"' EXIT
-	(cd "$new" && apt-get download -q "prometheus=$version") >&2
+	# Old package lists name a version that the archive no longer has.
+	(cd "$new" && { apt-get download -q "prometheus=$version" || { apt-get -qq update && apt-get download -q prometheus; }; }) >&2
 	mkdir -p "$(dirname "$dir")"
 	find "$ASSAY_CACHE/prometheus" -mindepth 1 -maxdepth 1 -type d -mtime +14 -exec rm -rf {} +
 	rm -rf "$dir.new"

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every test of the cluster's packages belongs to exactly one lane, and every line of the tables names a test that exists.
+func TestTablesNameEveryTest(t *testing.T) {
+	r, err := readRules(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[test]int{}
+	for lane, tests := range r.required {
+		if _, err := lanesOf(lane); err != nil {
+			t.Errorf("lanes.txt: %v", err)
+		}
+		for _, l := range tests {
+			listed[l]++
+			if !slices.Contains(testsOf(t, l.pkg), l.name) {
+				t.Errorf("lanes.txt names %s %s, which does not exist", l.pkg, l.name)
+			}
+		}
+	}
+	for _, pkg := range []string{"operator/test/e2e", "operator/test/install"} {
+		for _, name := range testsOf(t, pkg) {
+			if n := listed[test{pkg, name}]; n != 1 {
+				t.Errorf("lanes.txt names %s %s %d times, want once", pkg, name, n)
+			}
+		}
+	}
+	for _, s := range r.skips {
+		pkg, name, _ := strings.Cut(s.test, " ")
+		name, _, _ = strings.Cut(name, "/")
+		if strings.ContainsAny(pkg+name, `*?[\`) || !slices.Contains(testsOf(t, pkg), name) {
+			t.Errorf("skips.txt: %q names no test; only subtests may be patterns", s.test)
+		}
+	}
+}
+
+func testsOf(t *testing.T, pkg string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", pkg, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no tests: %v", pkg, err)
+	}
+	var names []string
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names
+}
+
+const events = `
+{"Action":"run","Package":"assay.dev/assay/p","Test":"TestA"}
+{"Action":"run","Package":"assay.dev/assay/p","Test":"TestA/x"}
+{"Action":"pass","Package":"assay.dev/assay/p","Test":"TestA/x"}
+{"Action":"pass","Package":"assay.dev/assay/p","Test":"TestA"}
+{"Action":"run","Package":"assay.dev/assay/p","Test":"TestFlaky"}
+{"Action":"fail","Package":"assay.dev/assay/p","Test":"TestFlaky"}
+{"Action":"run","Package":"assay.dev/assay/p","Test":"TestSkipped"}
+{"Action":"output","Package":"assay.dev/assay/p","Test":"TestSkipped","Output":"    a_test.go:1: needs netem\n"}
+{"Action":"skip","Package":"assay.dev/assay/p","Test":"TestSkipped"}
+{"Action":"fail","Package":"assay.dev/assay/p"}
+{"Action":"run","Package":"assay.dev/assay/p","Test":"TestFlaky"}
+{"Action":"pass","Package":"assay.dev/assay/p","Test":"TestFlaky"}
+`
+
+func TestSum(t *testing.T) {
+	tests := map[string]struct {
+		events  string
+		rules   rules
+		lenient bool
+		want    string
+	}{
+		"flaky and skipped": {events: events, lenient: true,
+			want: "passed at the second attempt: p TestFlaky\nskipped p TestSkipped: needs netem\n2 passed, 0 failed, 1 skipped\n"},
+		"a skip that is not allowed": {events: events,
+			want: "passed at the second attempt: p TestFlaky\nFAIL api: hack/test/skips.txt does not allow p TestSkipped to be skipped: needs netem\n" +
+				"skipped p TestSkipped: needs netem\n2 passed, 1 failed, 1 skipped\n"},
+		"a skip that is allowed": {events: events, rules: rules{skips: []skipRule{{"p TestSkipped", "netem"}}},
+			want: "passed at the second attempt: p TestFlaky\nskipped p TestSkipped: needs netem\n2 passed, 0 failed, 1 skipped\n"},
+		"a required test that did not run": {events: strings.ReplaceAll(events, "TestSkipped", "TestB"),
+			rules: rules{required: map[string][]test{"api": {{"p", "TestGone"}}}, skips: []skipRule{{"p TestB", ""}}},
+			want: "passed at the second attempt: p TestFlaky\nFAIL api: p TestGone must pass, and did not: \"\" (hack/test/lanes.txt)\n" +
+				"skipped p TestB: needs netem\n2 passed, 1 failed, 1 skipped\n"},
+		"a test that never ended": {events: `{"Action":"run","Package":"assay.dev/assay/p","Test":"TestA"}`, lenient: true,
+			want: "FAIL api: p TestA\n0 passed, 1 failed, 0 skipped\n"},
+		"a package that does not build": {events: `{"Action":"fail","Package":"assay.dev/assay/p"}`, lenient: true,
+			want: "FAIL api: p\n0 passed, 1 failed, 0 skipped\n"},
+		"nothing": {want: "FAIL api: no test passed\n0 passed, 1 failed, 0 skipped\n"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "events")
+			if err := os.WriteFile(file, []byte(tc.events), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s := newSum()
+			s.add(lane{name: "api"}, laneEnd{}, file)
+			if !tc.lenient {
+				s.judge(tc.rules)
+			}
+			var out strings.Builder
+			s.print(&out)
+			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// What one lane skips and another passes has passed.
+func TestSkipThatPassesElsewhere(t *testing.T) {
+	s := newSum()
+	for lane1, end := range map[string]string{"kernel": "skip", "vm": "pass"} {
+		file := filepath.Join(t.TempDir(), "events")
+		other := `{"Action":"run","Package":"p","Test":"TestB"}` + "\n" + `{"Action":"pass","Package":"p","Test":"TestB"}` + "\n"
+		text := other + `{"Action":"run","Package":"p","Test":"TestA"}` + "\n" + `{"Action":"` + end + `","Package":"p","Test":"TestA"}`
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.add(lane{name: lane1}, laneEnd{}, file)
+	}
+	s.judge(rules{})
+	var out strings.Builder
+	s.print(&out)
+	if want := "2 passed, 0 failed, 0 skipped\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestRecordsAreOfTheInputs(t *testing.T) {
+	t.Setenv("ASSAY_CACHE", t.TempDir())
+	t.Chdir("../..")
+	l := lanes[slices.IndexFunc(lanes, func(l lane) bool { return l.name == "images" })]
+	key, err := keyOf(t.Context(), l, []string{"./..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, _ := os.Stat("go.mod")
+	now := info.ModTime().Add(1e9)
+	if _, ok := key.recorded(now); ok {
+		t.Error("recorded before it passed")
+	}
+	if err := key.record(now); err != nil {
+		t.Fatal(err)
+	}
+	at, ok := key.recorded(now)
+	if !ok {
+		t.Error("not recorded")
+	}
+	if _, ok := key.recorded(at.Add(recordsLast + 1)); ok {
+		t.Error("a record of more than a week ago counts")
+	}
+	l.inputs = append(l.inputs, "README.md")
+	if other, err := keyOf(t.Context(), l, nil); err != nil || other == key {
+		t.Errorf("another input, the same key %v (%v)", other, err)
+	}
+}

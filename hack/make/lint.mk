@@ -5,9 +5,19 @@
 golangci_version = $(shell sed -n 's#^.*golangci-lint/v2 \(v[^ ]*\).*#\1#p' hack/tools/golangci/go.mod)
 golangci = $(or $(ASSAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/assay)/golangci-lint/$(golangci_version)/golangci-lint
 
+# Every file of git that begins as a shell script.
+scripts = $(shell git grep -lE '^\#!/.*(bash|sh)$$' | while read -r f; do head -n1 "$$f" | grep -qE '^\#!' && echo "$$f"; done)
+
 .PHONY: lint
-lint: $(golangci) ## Run golangci-lint (.golangci.yml); LINT_FLAGS=--fix repairs what it can.
+lint: $(golangci) lint-scripts ## Run golangci-lint (.golangci.yml) and shellcheck; LINT_FLAGS=--fix repairs what it can.
 	$(golangci) run $(LINT_FLAGS) ./...
+	go -C hack/images vet ./...
+	go -C hack/node-image vet ./...
+
+.PHONY: lint-scripts
+lint-scripts: ## Run shellcheck on all shell scripts.
+	@hack/infra/packages.sh
+	shellcheck -x --source-path=SCRIPTDIR $(scripts)
 
 $(golangci):
 	@echo "building golangci-lint $(golangci_version)"

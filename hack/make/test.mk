@@ -59,3 +59,7 @@ test-libvirt: ## One real virtual machine by infra/modules/libvirt-nodes, up to 
 # REPORT=FILE looks at another page than the one that the test makes.
 test-report: ## The report's page in a real browser: wide, narrow, light, dark, printed.
 	ASSAY_REPORT='$(if $(REPORT),$(abspath $(REPORT)))' ASSAY_SCREENSHOTS='$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS)))' $(run_tests) browser
+
+.PHONY: test-mutants
+test-mutants: ## Break a copy of the tree in a dozen places, one by one: tests must notice each. MUTANTS='a b': only these.
+	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants $(MUTANTS)

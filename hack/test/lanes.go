@@ -120,7 +120,7 @@ func packages(ctx context.Context, r rules) (map[string][]string, error) {
 	found := map[string][]string{"images": {"./..."}, "node-image": {"./..."}}
 	for _, l := range lanes {
 		if l.listed {
-			found[l.name] = r.packages(l.name)
+			found[l.name], _ = r.tests(l.name)
 		}
 	}
 	for line := range strings.Lines(out) {
@@ -168,7 +168,8 @@ func (l lane) command(pkgs []string, r rules, more []string) []string {
 		sum = append([]string{"env", "-C", l.dir}, sum...)
 	}
 	if l.listed {
-		sum = append(sum, "-run=^("+strings.Join(r.names(l.name), "|")+")$")
+		_, names := r.tests(l.name)
+		sum = append(sum, "-run=^("+strings.Join(names, "|")+")$")
 	}
 	return slices.Concat(sum, l.flags, more)
 }

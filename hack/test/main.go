@@ -18,7 +18,7 @@
 // than a week, or if it may take longer than what is left of -within. The end of
 // the output lists such lanes as recorded or as not run, never as passed.
 //
-// The last line counts tests without subtests:
+// The last line counts tests and subtests:
 //
 //	N passed, N failed, N skipped
 package main
@@ -32,6 +32,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -76,7 +77,7 @@ func run(ctx context.Context, o options, stages []string) (failed bool, err erro
 	if err != nil {
 		return false, err
 	}
-	r := &runner{options: o, rules: rules, packages: pkgs, began: time.Now(), sum: newSum()}
+	r := &runner{options: o, rules: rules, packages: pkgs, began: time.Now(), sum: &sum{}}
 	for _, stage := range stages {
 		lanes, err := lanesOf(stage)
 		if err != nil {
@@ -117,15 +118,14 @@ func (r *runner) stage(ctx context.Context, lanes []lane) error {
 			r.sum.notRun = append(r.sum.notRun, l.name+": "+why)
 		}
 	}
-	ends := make([]laneEnd, len(due))
+	ends := make([]error, len(due))
 	var running sync.WaitGroup
 	for i, l := range due {
 		running.Go(func() { ends[i] = r.lane(ctx, l) })
 	}
 	running.Wait()
 	for i, l := range due {
-		fmt.Printf("== %s: %s, %.0f s, %.0f processor-seconds\n", l.name, ends[i].word(), ends[i].took.Seconds(), ends[i].cpu.Seconds())
-		r.sum.add(l, ends[i], ".work/test/"+l.name+".json")
+		r.sum.add(l, ends[i], results(l))
 	}
 	return nil
 }
@@ -155,30 +155,22 @@ func (r *runner) keep(ctx context.Context, l lane) (string, error) {
 
 // record keeps the passes of lanes for later runs.
 func (r *runner) record() {
-	for _, k := range r.keys {
-		if r.sum.passedLane(k.lane) {
-			if err := k.record(time.Now()); err != nil {
-				fmt.Fprintln(os.Stderr, "test: the pass of", k.lane, "is not recorded:", err)
-			}
+	for _, ls := range r.sum.lanes {
+		i := slices.IndexFunc(r.keys, func(k passKey) bool { return k.lane == ls.name })
+		if i < 0 || ls.failed() > 0 {
+			continue
+		}
+		if err := r.keys[i].record(time.Now()); err != nil {
+			fmt.Fprintln(os.Stderr, "test: the pass of", ls.name, "is not recorded:", err)
 		}
 	}
 }
 
-// laneEnd is how the processes of a lane ended.
-type laneEnd struct {
-	err       error
-	took, cpu time.Duration
-}
-
-func (e laneEnd) word() string {
-	if e.err != nil {
-		return "FAILED"
-	}
-	return "ok"
-}
+// results is the file that holds the events of a lane.
+func results(l lane) string { return ".work/test/" + l.name + ".json" }
 
 // lane prepares and runs one lane, and ends all its processes at its bound.
-func (r *runner) lane(ctx context.Context, l lane) laneEnd {
+func (r *runner) lane(ctx context.Context, l lane) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.bound, fmt.Errorf("did not end within %v", l.bound))
 	defer cancel()
 	const prepared = `env=$(hack/test/prepare.sh "$0") && eval "$env" && exec "$@"`
@@ -189,17 +181,18 @@ func (r *runner) lane(ctx context.Context, l lane) laneEnd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
-	_ = os.Remove(".work/test/" + l.name + ".json")
+	_ = os.Remove(results(l)) // of an earlier run
 	began := time.Now()
-	err := cmd.Run()
+	err, word := cmd.Run(), "ok"
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	end := laneEnd{err: err, took: time.Since(began)}
-	if s := cmd.ProcessState; s != nil {
-		end.cpu = s.UserTime() + s.SystemTime()
+	if err != nil {
+		word = "FAILED"
 	}
-	return end
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	fmt.Fprintf(out, "== %s: %s, %.0f s, %.0f processor-seconds\n", l.name, word, time.Since(began).Seconds(), cpu.Seconds())
+	return err
 }
 
 // prefixed writes whole lines, each behind the lane's name.

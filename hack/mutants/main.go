@@ -1,0 +1,151 @@
+// Command mutants shows that the tests notice a broken Assay: it breaks a copy of
+// the tree in one place at a time, and runs the tests that must fail then.
+//
+//	go run ./hack/mutants [-list] [NAME...]      (all mutants)
+//
+// The copy is a clone of HEAD below .work/mutants. A mutant is caught if a test
+// fails; one that does not compile proves nothing and is an error. Mutants of the
+// lane kind replace Assay on the cluster; `make deploy` brings it back.
+//
+// Exit status: 0 if the tests caught every mutant.
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// mutant is one deliberate defect.
+type mutant struct {
+	name     string
+	doc      string // what is broken
+	file     string
+	old, new string // old occurs once in file
+	lane     string // of hack/test, whose prepare.sh provides what the test needs
+	pkg, run string // the tests that must notice
+}
+
+// bound kills the tests of one mutant. What waits for a broken operator has deadlines of its own.
+const bound = 15 * time.Minute
+
+func main() {
+	list := flag.Bool("list", false, "print the mutants and run nothing")
+	flag.Parse()
+	if *list {
+		for _, m := range mutants {
+			fmt.Printf("%-24s %-10s %s: %s\n", m.name, m.lane, m.file, m.doc)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, names []string) error {
+	tree, err := filepath.Abs(".work/mutants/tree")
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(tree); err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, "git", "clone", "--quiet", "--shared", ".", tree).CombinedOutput(); err != nil {
+		return fmt.Errorf("clone the tree: %w: %s", err, out)
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(mutants, func(m mutant) bool { return m.name == n }) {
+			return fmt.Errorf("there is no mutant %q; -list names them", n)
+		}
+	}
+	caught, tried := 0, 0
+	fmt.Printf("%-24s %-10s %-8s %5s  %s\n", "mutant", "lane", "result", "s", "noticed by")
+	for _, m := range mutants {
+		if len(names) > 0 && !slices.Contains(names, m.name) {
+			continue
+		}
+		tried++
+		began := time.Now()
+		by, err := m.try(ctx, tree)
+		result := "caught"
+		switch {
+		case err != nil:
+			result, by = "ERROR", err.Error()
+		case by == "":
+			result, by = "SURVIVED", "nobody: "+m.doc
+		default:
+			caught++
+		}
+		fmt.Printf("%-24s %-10s %-8s %5.0f  %s\n", m.name, m.lane, result, time.Since(began).Seconds(), by)
+	}
+	fmt.Printf("%d of %d mutants caught\n", caught, tried)
+	if caught < tried {
+		return fmt.Errorf("the tests did not notice %d of %d mutants; logs: .work/mutants", tried-caught, tried)
+	}
+	return ctx.Err()
+}
+
+// try breaks the tree, runs the tests and mends it. It returns the test that failed.
+func (m mutant) try(ctx context.Context, tree string) (failed string, err error) {
+	if err := m.apply(tree); err != nil {
+		return "", err
+	}
+	defer func() {
+		if out, e := exec.Command("git", "-C", tree, "checkout", "--quiet", "--", m.file).CombinedOutput(); e != nil && err == nil {
+			err = fmt.Errorf("mend the tree: %w: %s", e, out)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	test := `exec go test -count=1 -failfast -timeout=14m -run "$1" "$2"`
+	if m.lane == "vm" {
+		test = `exec hack/vm/test.sh -run "$1" "$2"`
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", `env=$(hack/test/prepare.sh "$0") && eval "$env" && `+test, m.lane, "^"+m.run+"$", "./"+m.pkg)
+	cmd.Dir = tree
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	out, runErr := cmd.CombinedOutput()
+	if err := os.WriteFile(filepath.Join(filepath.Dir(tree), m.name+".log"), out, 0o644); err != nil {
+		return "", err
+	}
+	for line := range bytes.Lines(out) {
+		if name, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("--- FAIL: ")); ok {
+			return string(name), nil
+		}
+	}
+	if runErr != nil {
+		return "", fmt.Errorf("no test failed, but the run did (%w): it proves nothing", runErr)
+	}
+	if bytes.Contains(out, []byte("no tests to run")) {
+		return "", fmt.Errorf("%s matches no test of %s", m.run, m.pkg)
+	}
+	return "", nil
+}
+
+// apply breaks the tree.
+func (m mutant) apply(tree string) error {
+	file := filepath.Join(tree, m.file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if n := strings.Count(string(text), m.old); n != 1 {
+		return fmt.Errorf("%s holds %q %d times, want once", m.file, m.old, n)
+	}
+	return os.WriteFile(file, []byte(strings.Replace(string(text), m.old, m.new, 1)), 0o644)
+}

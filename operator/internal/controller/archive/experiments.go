@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/conditions"
 	"assay.dev/assay/operator/internal/report/archive"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
@@ -76,7 +77,7 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	if err != nil {
 		failures.WithLabelValues(name).Inc()
 		next.Reason, next.Message = store.Explain(err)
-		next.Message = truncate(sentence(next.Message))
+		next.Message = conditions.Truncate(conditions.Sentence(next.Message), conditions.MaxMessage)
 		ctrl.LoggerFrom(ctx).V(1).Info("Storing an experiment failed", "store", name, "reason", next.Reason, "cause", err.Error())
 	}
 	if next != *exp.Status.Archive {

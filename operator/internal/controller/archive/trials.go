@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/conditions"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
 )
@@ -75,7 +76,7 @@ func (r *Trials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		failures.WithLabelValues(name).Inc()
 		reason, message := store.Explain(err)
 		ctrl.LoggerFrom(ctx).V(1).Info("Storing a trial's results failed", "store", name, "reason", reason, "cause", err.Error())
-		err := r.tell(ctx, trial, metav1.ConditionFalse, reason, sentence(message)+" The results are kept in the cluster."+leftOut(trial))
+		err := r.tell(ctx, trial, metav1.ConditionFalse, reason, conditions.Sentence(message)+" The results are kept in the cluster."+leftOut(trial))
 		return ctrl.Result{RequeueAfter: after}, retryConflict(err)
 	}
 	reason := v1alpha1.ReasonStored
@@ -116,7 +117,7 @@ func waits(t *v1alpha1.Trial) bool {
 func (r *Trials) tell(ctx context.Context, trial *v1alpha1.Trial, status metav1.ConditionStatus, reason, message string) error {
 	before := trial.DeepCopy()
 	changed := meta.SetStatusCondition(&trial.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.TrialResultsStored, Status: status, Reason: reason, Message: truncate(message), ObservedGeneration: trial.Generation,
+		Type: v1alpha1.TrialResultsStored, Status: status, Reason: reason, Message: conditions.Truncate(message, conditions.MaxMessage), ObservedGeneration: trial.Generation,
 		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
 	})
 	if !changed {
@@ -302,22 +303,4 @@ func wrap(what string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// maxMessage keeps conditions small.
-const maxMessage = 1024
-
-func truncate(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
-}
-
-// sentence makes a sentence of an error.
-func sentence(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

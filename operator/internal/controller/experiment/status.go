@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/conditions"
 	"assay.dev/assay/operator/internal/plan"
 )
 
@@ -104,7 +105,7 @@ func queueing(t *v1alpha1.Trial) *metav1.Condition {
 func setResultsStored(s *scope) {
 	switch {
 	case s.stored.err != nil:
-		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, v1alpha1.ReasonStoreFailed, sentence(s.stored.err.Error()))
+		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionFalse, v1alpha1.ReasonStoreFailed, conditions.Sentence(s.stored.err.Error()))
 	case s.built == nil && meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentResultsStored) != nil:
 		// The results were not looked at this time; what was written before still holds.
 	case s.exp.Status.Archive != nil:
@@ -128,28 +129,13 @@ func setClaims(s *scope) {
 	s.exp.Status.Claims = nil
 	for _, c := range s.built.Claims {
 		s.exp.Status.Claims = append(s.exp.Status.Claims, v1alpha1.ClaimStatus{
-			Name: c.Name, Verdict: v1alpha1.Verdict(c.Verdict), Message: truncate(c.Message, 1024)})
+			Name: c.Name, Verdict: v1alpha1.Verdict(c.Verdict), Message: conditions.Truncate(c.Message, conditions.MaxMessage)})
 	}
 }
 
 func (s *scope) set(condition string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&s.exp.Status.Conditions, metav1.Condition{
-		Type: condition, Status: status, Reason: reason, Message: truncate(message, maxMessage),
+		Type: condition, Status: status, Reason: reason, Message: conditions.Truncate(message, maxMessage),
 		ObservedGeneration: s.exp.Generation, LastTransitionTime: s.now,
 	})
-}
-
-func truncate(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-3], "") + "..."
-}
-
-// sentence makes a sentence of an error.
-func sentence(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/conditions"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
@@ -135,7 +136,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 			line.Coordinates = map[string]string{}
 		}
 		if valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid); valid != nil && outcome != v1alpha1.ReasonSucceeded {
-			line.Reason, line.Message = valid.Reason, truncate(valid.Message, 256)
+			line.Reason, line.Message = valid.Reason, conditions.Truncate(valid.Message, 256)
 		}
 		if h := t.Status.Headline; h != nil {
 			line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts

@@ -11,17 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/conditions"
 )
-
-// maxMessage keeps conditions small; what is longer is in the results.
-const maxMessage = 1024
 
 // set changes one condition. Messages are sentences that say what is waited for or what to do.
 func (s *scope) set(condition string, status metav1.ConditionStatus, reason, format string, args ...any) {
-	message := fmt.Sprintf(format, args...)
-	if len(message) > maxMessage {
-		message = message[:maxMessage-3] + "..."
-	}
+	message := conditions.Truncate(fmt.Sprintf(format, args...), conditions.MaxMessage)
 	changed := meta.SetStatusCondition(&s.trial.Status.Conditions, metav1.Condition{
 		Type: condition, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: s.trial.Generation, LastTransitionTime: metav1.NewTime(s.now),

@@ -1,0 +1,31 @@
+package conditions
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestTruncate(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"short":               {"as it is", "as it is"},
+		"long":                {strings.Repeat("a", 11), "aaaaaaa..."},
+		"in a character":      {strings.Repeat("a", 6) + "ü" + "bbb", "aaaaaa..."},
+		"after the character": {strings.Repeat("a", 5) + "ü" + "bbbb", "aaaaaü..."},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Truncate(tc.text, 10); got != tc.want || !utf8.ValidString(got) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for text, want := range map[string]string{"": "", "read it: gone": "Read it: gone."} {
+		if got := Sentence(text); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // bounds of a duration, both included.
@@ -39,15 +40,8 @@ func checkDuration(path *field.Path, d v1alpha1.Duration, b bounds) (time.Durati
 	return v, nil
 }
 
-// windows are a schedule's lengths.
-type windows struct{ warmUp, measure, coolDown, drain time.Duration }
-
-// lastRequest and end are relative to t = 0.
-func (w windows) lastRequest() time.Duration { return w.measure + w.coolDown }
-func (w windows) end() time.Duration         { return w.lastRequest() + w.drain }
-
-func checkSchedule(path *field.Path, s v1alpha1.Schedule) (windows, field.ErrorList) {
-	var w windows
+func checkSchedule(path *field.Path, s v1alpha1.Schedule) (timeline.Windows, field.ErrorList) {
+	var w timeline.Windows
 	var errs field.ErrorList
 	for _, part := range []struct {
 		name   string
@@ -55,10 +49,10 @@ func checkSchedule(path *field.Path, s v1alpha1.Schedule) (windows, field.ErrorL
 		bounds bounds
 		into   *time.Duration
 	}{
-		{"warmUp", s.WarmUp, bounds{0, time.Hour}, &w.warmUp},
-		{"measure", s.Measure, bounds{time.Second, 24 * time.Hour}, &w.measure},
-		{"coolDown", s.CoolDown, bounds{0, time.Hour}, &w.coolDown},
-		{"drain", s.Drain, bounds{0, time.Hour}, &w.drain},
+		{"warmUp", s.WarmUp, bounds{0, time.Hour}, &w.WarmUp},
+		{"measure", s.Measure, bounds{time.Second, 24 * time.Hour}, &w.Measure},
+		{"coolDown", s.CoolDown, bounds{0, time.Hour}, &w.CoolDown},
+		{"drain", s.Drain, bounds{0, time.Hour}, &w.Drain},
 	} {
 		var e field.ErrorList
 		*part.into, e = checkDuration(path.Child(part.name), part.value, part.bounds)

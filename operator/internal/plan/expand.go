@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // Bounds of an experiment.
@@ -83,7 +84,7 @@ type expansion struct {
 	name    string
 	spec    v1alpha1.ExperimentSpec
 	origin  origin
-	windows windows
+	windows timeline.Windows
 	systems []system
 	axes    []axis
 	points  []Point

@@ -61,9 +61,9 @@ func (e *expansion) checkFaultTimes() {
 			continue
 		}
 		at, err := f.At.Parse()
-		if w := e.windows; err != nil || f.At == "" || at < -w.warmUp || at >= w.lastRequest() {
+		if w := e.windows; err != nil || f.At == "" || at < -w.WarmUp || at >= w.LastRequest() {
 			e.add(field.Invalid(path.Child("at"), string(f.At), fmt.Sprintf(
-				"must be a time at which clients send: from -%s (start of the warm-up) to before %s (end of the cool-down)", w.warmUp, w.lastRequest())))
+				"must be a time at which clients send: from -%s (start of the warm-up) to before %s (end of the cool-down)", w.WarmUp, w.LastRequest())))
 			continue
 		}
 		if f.NodeKill != nil && f.NodeKill.Mode == v1alpha1.KillMachine && (f.For != nil || f.Repeat != nil) {
@@ -83,9 +83,9 @@ func (e *expansion) checkLength(path *field.Path, f v1alpha1.Fault, at time.Dura
 		return 0, true
 	}
 	length, err := f.For.Parse()
-	if err != nil || length <= 0 || at+length > e.windows.end() {
+	if err != nil || length <= 0 || at+length > e.windows.End() {
 		e.add(field.Invalid(path.Child("for"), string(*f.For), fmt.Sprintf(
-			"must be more than 0 and at most %s, so that the fault is over before the trial is; leave it out for a fault that lasts to the end", e.windows.end()-at)))
+			"must be more than 0 and at most %s, so that the fault is over before the trial is; leave it out for a fault that lasts to the end", e.windows.End()-at)))
 		return 0, false
 	}
 	return length, true
@@ -105,9 +105,9 @@ func (e *expansion) checkRepeat(path *field.Path, f v1alpha1.Fault, at, length t
 		return
 	}
 	last := at + time.Duration(f.Repeat.Times-1)*every
-	if w := e.windows; last >= w.lastRequest() || last+length > w.end() {
+	if w := e.windows; last >= w.LastRequest() || last+length > w.End() {
 		e.add(field.Invalid(path.Child("repeat", "times"), f.Repeat.Times, fmt.Sprintf(
-			"the last time would begin at %s and end at %s, but clients send until %s and the trial ends at %s", last, last+length, w.lastRequest(), w.end())))
+			"the last time would begin at %s and end at %s, but clients send until %s and the trial ends at %s", last, last+length, w.LastRequest(), w.End())))
 	}
 }
 
@@ -134,7 +134,7 @@ func (e *expansion) checkFlap(path *field.Path, f v1alpha1.Fault, length time.Du
 		written = path.Child("cut")
 	}
 	if length == 0 {
-		length = e.windows.lastRequest() - f.At.OrZero()
+		length = e.windows.LastRequest() - f.At.OrZero()
 	}
 	e.checkCut(written, min(cut, length), "")
 	if last := length % period; last > 0 && last < cut {

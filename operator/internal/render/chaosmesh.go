@@ -1,8 +1,6 @@
 package render
 
 import (
-	"strings"
-
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/timeline"
@@ -21,7 +19,7 @@ func Chaos(l *Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, f *
 		return o, err
 	}
 	for _, a := range actions {
-		if a.Kind == timeline.Inject && strings.HasPrefix(a.ID, f.Name+"/1/") {
+		if a.Kind == timeline.Inject && a.Time == 1 {
 			o.Pods, o.Peers = append(o.Pods, a.Pod), a.Peers
 		}
 	}

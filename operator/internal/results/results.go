@@ -119,6 +119,7 @@ type FaultRecord struct {
 	// ID of the action, unique in the trial: "<fault>/<time, from 1>/<kind in lower case>/<pod>".
 	ID              string  `json:"id,omitempty"`
 	Fault           string  `json:"fault"`
+	Time            int     `json:"time,omitempty"` // of the fault, from 1; 0 in results of before this field
 	Pod             string  `json:"pod"`
 	Kind            string  `json:"kind"`
 	PlannedMillis   float64 `json:"plannedMillis"`

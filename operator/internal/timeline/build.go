@@ -45,11 +45,11 @@ func Build(faults []v1alpha1.Fault, w Windows, cast Cast) ([]Action, error) {
 				return nil, err
 			}
 			for _, a := range acts {
-				a.Fault, a.At = f.Name, span.From
+				a.Fault, a.Time, a.At = f.Name, i+1, span.From
 				a.ID = id(f.Name, i+1, a.Kind, a.Pod)
 				all = append(all, a)
 				if end, ok := ends[a.Kind]; ok && span.To != 0 {
-					all = append(all, Action{ID: id(f.Name, i+1, end, a.Pod), Fault: f.Name, Pod: a.Pod, Kind: end, At: span.To, Ends: a.ID, Role: a.Role, Object: a.Object})
+					all = append(all, Action{ID: id(f.Name, i+1, end, a.Pod), Fault: f.Name, Time: i + 1, Pod: a.Pod, Kind: end, At: span.To, Ends: a.ID, Role: a.Role, Object: a.Object})
 				}
 			}
 			if len(all) > MaxActions {

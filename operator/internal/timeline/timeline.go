@@ -78,6 +78,8 @@ type Action struct {
 	ID string `json:"id"`
 	// Fault is the name of the fault that the action belongs to.
 	Fault string `json:"fault"`
+	// Time of the fault that the action belongs to, from 1: a fault may repeat or flap.
+	Time int `json:"time"`
 	// Pod that acts.
 	Pod string `json:"pod"`
 	// Kind of the action.

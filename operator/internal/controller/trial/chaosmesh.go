@@ -113,7 +113,7 @@ func (r *Reconciler) chaosTimes(s *scope) []*chaosTime {
 		return nil
 	}
 	var times []*chaosTime
-	r.remember(func(m *memory) { times = m.chaosTimes[s.trial.UID] })
+	r.remember(s.trial, func(m *memo) { times = m.chaosTimes })
 	if times != nil {
 		return times
 	}
@@ -130,7 +130,7 @@ func (r *Reconciler) chaosTimes(s *scope) []*chaosTime {
 		t := byID[id]
 		if t == nil {
 			i := slices.IndexFunc(s.trial.Spec.Faults, func(f v1alpha1.Fault) bool { return f.Name == a.Fault })
-			t = &chaosTime{id: id, fault: s.trial.Spec.Faults[i].DeepCopy(), time: timeOf(a.ID), from: a.At, peers: a.Peers}
+			t = &chaosTime{id: id, fault: s.trial.Spec.Faults[i].DeepCopy(), time: a.Time, from: a.At, peers: a.Peers}
 			byID[id], times = t, append(times, t)
 		}
 		if a.Kind == timeline.Recover {
@@ -139,12 +139,12 @@ func (r *Reconciler) chaosTimes(s *scope) []*chaosTime {
 		}
 		t.pods = append(t.pods, a.Pod)
 	}
-	r.remember(func(m *memory) { m.chaosTimes[s.trial.UID] = times })
+	r.remember(s.trial, func(m *memo) { m.chaosTimes = times })
 	return times
 }
 
 // occurrenceOf names the time of the fault that an action belongs to.
-func occurrenceOf(a timeline.Action) string { return fmt.Sprintf("%s/%d", a.Fault, timeOf(a.ID)) }
+func occurrenceOf(a timeline.Action) string { return fmt.Sprintf("%s/%d", a.Fault, a.Time) }
 
 // chaos does what is due of the faults that Chaos Mesh carries out, and says how soon there is something to do again. It fails for nothing but its own memory: what
 // the API server does not answer is asked again until the fault's own deadlines are over.
@@ -171,7 +171,7 @@ func (r *Reconciler) chaos(ctx context.Context, s *scope) (time.Duration, error)
 
 // chaosStep brings one time of a fault forward, and says how soon to look again.
 func (r *Reconciler) chaosStep(ctx context.Context, s *scope, t *chaosTime, rec *chaosRecord) time.Duration {
-	zero := time.Unix(0, s.trial.Status.ZeroUnixNanos)
+	zero := s.zero()
 	from := zero.Add(t.from)
 	switch {
 	case rec.Gone != 0 || rec.EndError != "" || rec.Error != "" && rec.Created == 0:
@@ -215,7 +215,7 @@ func (r *Reconciler) createChaos(ctx context.Context, s *scope, t *chaosTime, re
 		return time.Hour
 	}
 	now := r.Clock.Now()
-	late := now.Sub(time.Unix(0, s.trial.Status.ZeroUnixNanos).Add(t.from))
+	late := now.Sub(s.zero().Add(t.from))
 	if late > chaosMissed {
 		switch found, err := r.adopt(ctx, u, s, rec); {
 		case found || err != nil && late <= s.chaosTolerance():
@@ -254,7 +254,7 @@ func (r *Reconciler) chaosObject(s *scope, t *chaosTime) (*unstructured.Unstruct
 		Containers: render.ContainersOf(s.system),
 	}
 	if t.to != 0 {
-		o.Left = max(time.Millisecond, time.Unix(0, s.trial.Status.ZeroUnixNanos).Add(t.to).Sub(r.Clock.Now()))
+		o.Left = max(time.Millisecond, s.zero().Add(t.to).Sub(r.Clock.Now()))
 	}
 	u, err := o.Object()
 	if err != nil {
@@ -313,12 +313,12 @@ func (r *Reconciler) confirmChaos(ctx context.Context, s *scope, t *chaosTime, r
 		}
 	}
 	now := r.Clock.Now()
-	switch late := now.Sub(time.Unix(0, s.trial.Status.ZeroUnixNanos).Add(t.from)); {
+	switch late := now.Sub(s.zero().Add(t.from)); {
 	case waiting == "":
 		rec.Confirmed = now.UnixNano()
 	case late > s.chaosTolerance():
 		rec.Error = fmt.Sprintf("%v after the planned instant, %s", late.Round(time.Second), waiting)
-	case t.to != 0 && !now.Before(time.Unix(0, s.trial.Status.ZeroUnixNanos).Add(t.to)):
+	case t.to != 0 && !now.Before(s.zero().Add(t.to)):
 		rec.Error = "when it was to end, " + waiting
 	}
 }
@@ -388,7 +388,7 @@ func (r *Reconciler) endChaos(ctx context.Context, s *scope, t *chaosTime, rec *
 
 // chaosEnd is when a fault ends that is to end now: now, or, where no manager was there to end it in time, when Chaos Mesh did so by the object's own duration.
 func (r *Reconciler) chaosEnd(ctx context.Context, s *scope, t *chaosTime, like *unstructured.Unstructured) time.Time {
-	now, planned := r.Clock.Now(), time.Unix(0, s.trial.Status.ZeroUnixNanos).Add(t.to)
+	now, planned := r.Clock.Now(), s.zero().Add(t.to)
 	if t.to == 0 || now.Sub(planned) < chaosMissed {
 		return now
 	}
@@ -414,7 +414,7 @@ func (s *scope) chaosTolerance() time.Duration {
 // chaosActionRecord is what became of an action that Chaos Mesh was to carry out, or nil while that is not known.
 func (r *Reconciler) chaosActionRecord(s *scope, a timeline.Action) *protocol.ActionRecord {
 	var rec *chaosRecord
-	r.remember(func(m *memory) { rec = m.chaosRecords[s.trial.UID][occurrenceOf(a)] })
+	r.remember(s.trial, func(m *memo) { rec = m.chaosRecords[occurrenceOf(a)] })
 	if rec == nil {
 		return nil
 	}

@@ -202,7 +202,7 @@ func actionRecord(rep *protocol.Report, id string) *protocol.ActionRecord {
 }
 
 func faultRecord(a timeline.Action, done *protocol.ActionRecord) results.FaultRecord {
-	f := results.FaultRecord{ID: a.ID, Fault: a.Fault, Pod: a.Pod, Kind: string(a.Kind), PlannedMillis: millis(a.At), Ends: a.Ends, Role: a.Role, Peers: peersOf(a), Object: a.Object}
+	f := results.FaultRecord{ID: a.ID, Fault: a.Fault, Time: a.Time, Pod: a.Pod, Kind: string(a.Kind), PlannedMillis: millis(a.At), Ends: a.Ends, Role: a.Role, Peers: peersOf(a), Object: a.Object}
 	f.WithoutSilence = a.WithoutSilence && a.Kind == timeline.Kill
 	if done == nil {
 		f.Error = unreported(a)

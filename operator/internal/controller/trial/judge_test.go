@@ -175,11 +175,11 @@ func TestRecoveries(t *testing.T) {
 		}
 	}
 	trial := &results.Trial{MeasureNanos: (20 * time.Second).Nanoseconds(), Timeline: &line, Faults: []results.FaultRecord{
-		{ID: "early/1/kill/a", Fault: "early", Kind: "Kill", ConfirmedMillis: -1000},
-		{ID: "crash/1/kill/b", Fault: "crash", Kind: "Kill", ConfirmedMillis: 5002},
-		{ID: "crash/1/kill/a", Fault: "crash", Kind: "Kill", ConfirmedMillis: 5001},
-		{ID: "crash/1/kill/c", Fault: "crash", Kind: "Kill", Skipped: true},
-		{ID: "crash/1/revive/a", Fault: "crash", Kind: "Revive", ConfirmedMillis: 8000},
+		{ID: "early/1/kill/a", Time: 1, Fault: "early", Kind: "Kill", ConfirmedMillis: -1000},
+		{ID: "crash/1/kill/b", Time: 1, Fault: "crash", Kind: "Kill", ConfirmedMillis: 5002},
+		{ID: "crash/1/kill/a", Time: 1, Fault: "crash", Kind: "Kill", ConfirmedMillis: 5001},
+		{ID: "crash/1/kill/c", Time: 1, Fault: "crash", Kind: "Kill", Skipped: true},
+		{ID: "crash/1/revive/a", Time: 1, Fault: "crash", Kind: "Revive", ConfirmedMillis: 8000},
 	}}
 	got := recoveries(trial)
 	if len(got) != 1 {

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -107,7 +106,7 @@ func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float
 		if f.Role == "" || f.PlannedMillis > last || timeline.Kind(f.Kind).Ends() {
 			continue
 		}
-		p := place{f.Fault, timeOf(f.ID), shardOf[f.Pod]}
+		p := place{f.Fault, f.Time, shardOf[f.Pod]}
 		if _, seen := roles[p]; !seen {
 			order, roles[p] = append(order, p), f.Role
 		}
@@ -125,13 +124,4 @@ func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float
 		}
 	}
 	return "", ""
-}
-
-// timeOf reads which time of its fault an action belongs to, from 1, out of its ID: "<fault>/<time>/<kind>/<pod>".
-func timeOf(id string) int {
-	var n int
-	if parts := strings.Split(id, "/"); len(parts) > 1 {
-		_, _ = fmt.Sscan(parts[1], &n) // 0 when it is none
-	}
-	return n
 }

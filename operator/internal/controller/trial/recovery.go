@@ -29,7 +29,7 @@ func recoveries(t *results.Trial) []results.Recovery {
 			// Confirmed is that the machine came back, or, of what Chaos Mesh does, that it says so: up to some seconds after clients felt it, and what was before is compared.
 			f.ConfirmedMillis = f.StartedMillis
 		}
-		o := occurrence{f.Fault, timeOf(f.ID)}
+		o := occurrence{f.Fault, f.Time}
 		if earliest, seen := first[o]; !seen || f.ConfirmedMillis < earliest.ConfirmedMillis {
 			first[o] = f
 		}

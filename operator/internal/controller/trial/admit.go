@@ -127,7 +127,7 @@ func (l *lookout) look(ctx context.Context) error {
 // podsToBe are the pods that a trial will have; nil when they cannot be rendered, which the trial says itself when it makes them.
 func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]queue.Pod, error) {
 	var pods []queue.Pod
-	r.remember(func(m *memory) { pods = m.pods[trial.UID] })
+	r.remember(trial, func(m *memo) { pods = m.pods })
 	if pods != nil {
 		return pods, nil
 	}
@@ -148,7 +148,7 @@ func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]que
 			pods = append(pods, queue.Pod{What: t.What, Labels: labels, Spec: t.Spec})
 		}
 	}
-	r.remember(func(m *memory) { m.pods[trial.UID] = pods })
+	r.remember(trial, func(m *memo) { m.pods = pods })
 	return pods, nil
 }
 

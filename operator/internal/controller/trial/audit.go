@@ -31,10 +31,10 @@ func (r *Reconciler) audit(ctx context.Context, s *scope, over bool) {
 		return
 	}
 	var told map[string]bool
-	r.remember(func(m *memory) {
-		if told = m.told[s.trial.UID]; told == nil {
+	r.remember(s.trial, func(m *memo) {
+		if told = m.told; told == nil {
 			told = map[string]bool{}
-			m.told[s.trial.UID] = told
+			m.told = told
 		}
 	})
 	var exp *v1alpha1.Experiment

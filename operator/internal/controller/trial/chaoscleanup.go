@@ -84,13 +84,12 @@ func (r *Reconciler) deleteChaos(ctx context.Context, u *unstructured.Unstructur
 // chaosWaited is for how long this manager has waited for the last of a trial's objects to go.
 func (r *Reconciler) chaosWaited(trial *v1alpha1.Trial) time.Duration {
 	now := r.Clock.Now()
-	since := now
-	r.remember(func(m *memory) {
-		if before, waiting := m.chaosEnding[trial.UID]; waiting {
-			since = before
-			return
+	var since time.Time
+	r.remember(trial, func(m *memo) {
+		if m.chaosEnding.IsZero() {
+			m.chaosEnding = now
 		}
-		m.chaosEnding[trial.UID] = now
+		since = m.chaosEnding
 	})
 	return now.Sub(since)
 }

@@ -49,7 +49,7 @@ func (c chaosRecords) values() map[string]chaosRecord {
 // chaosRecordsOf returns what is known of a trial, which a manager that has just taken over reads first.
 func (r *Reconciler) chaosRecordsOf(ctx context.Context, s *scope) (chaosRecords, error) {
 	var records chaosRecords
-	r.remember(func(m *memory) { records = m.chaosRecords[s.trial.UID] })
+	r.remember(s.trial, func(m *memo) { records = m.chaosRecords })
 	if records != nil {
 		return records, nil
 	}
@@ -65,7 +65,7 @@ func (r *Reconciler) chaosRecordsOf(ctx context.Context, s *scope) (chaosRecords
 			return nil, fmt.Errorf("read what Chaos Mesh has done: %w", err)
 		}
 	}
-	r.remember(func(m *memory) { m.chaosRecords[s.trial.UID] = records })
+	r.remember(s.trial, func(m *memo) { m.chaosRecords = records })
 	return records, nil
 }
 

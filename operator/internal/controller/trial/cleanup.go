@@ -57,7 +57,6 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration
 	reason, message := outcome(s.trial)
 	s.set(v1alpha1.TrialComplete, metav1.ConditionTrue, reason, "%s", message)
 	r.forget(s.key)
-	r.forgetUID(s.trial.UID)
 	return true, 0, nil
 }
 
@@ -226,7 +225,7 @@ func pointers[T any](items []T, f func(*T) client.Object) []client.Object {
 // finalize cleans up after a trial that is being deleted. It does not wait for processes to end by themselves: nobody wants their results any more.
 func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(trial)
-	r.forget(key)
+	r.Coordinator.Forget(key)
 	left, err := r.deleteEverything(ctx, trial)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -234,7 +233,7 @@ func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.
 	if left != "" {
 		return ctrl.Result{RequeueAfter: deletionPoll}, nil
 	}
-	r.forgetUID(trial.UID)
+	r.forget(key)
 	before := trial.DeepCopy()
 	if controllerutil.RemoveFinalizer(trial, v1alpha1.FinalizerTrial) {
 		// Only that: a whole object has defaults of fields that are newer than it, which would be a change of its spec.

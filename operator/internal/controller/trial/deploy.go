@@ -138,7 +138,7 @@ func (r *Reconciler) environment() render.Environment {
 // create makes the trial's objects once. They never change, so that an object that is there is right, if it is ours.
 func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	made := false
-	r.remember(func(m *memory) { made = m.created[s.trial.UID] })
+	r.remember(s.trial, func(m *memo) { made = m.created })
 	if made {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if err := r.monitor(ctx, s); err != nil {
 		return err
 	}
-	r.remember(func(m *memory) { m.created[s.trial.UID] = true })
+	r.remember(s.trial, func(m *memo) { m.created = true })
 	return nil
 }
 
@@ -297,8 +297,8 @@ func (r *Reconciler) preparedFiles(ctx context.Context, s *scope) (files []proto
 	if s.system.Prepare == nil {
 		return nil, true, nil
 	}
-	r.remember(func(m *memory) { files, ok = m.prepared[s.trial.UID] })
-	if ok {
+	r.remember(s.trial, func(m *memo) { files = m.prepared })
+	if files != nil {
 		return files, true, nil
 	}
 	secret := &corev1.Secret{}
@@ -309,7 +309,7 @@ func (r *Reconciler) preparedFiles(ctx context.Context, s *scope) (files []proto
 		s.giveUp(v1alpha1.ReasonPrepareFailed, "The prepare step's output cannot be read: %s", err)
 		return nil, false, nil
 	}
-	r.remember(func(m *memory) { m.prepared[s.trial.UID] = files })
+	r.remember(s.trial, func(m *memo) { m.prepared = files })
 	return files, true, nil
 }
 
@@ -347,7 +347,7 @@ func unpack(dir string, packed []byte) ([]protocol.File, error) {
 func (r *Reconciler) render(ctx context.Context, s *scope) error {
 	if s.trial.Status.ZeroUnixNanos != 0 && movesPods(&s.trial.Spec) {
 		// Frozen: a pod whose machine was reset, or that replaces another, has another address now, or none.
-		if r.remember(func(m *memory) { s.rendered = m.rendered[s.key] }); s.rendered != nil {
+		if r.remember(s.trial, func(m *memo) { s.rendered = m.rendered }); s.rendered != nil {
 			return nil
 		}
 	}
@@ -360,8 +360,8 @@ func (r *Reconciler) render(ctx context.Context, s *scope) error {
 		return nil
 	}
 	key := addressKey(resolved)
-	r.remember(func(m *memory) {
-		if old := m.rendered[s.key]; old != nil && old.addresses == key {
+	r.remember(s.trial, func(m *memo) {
+		if old := m.rendered; old != nil && old.addresses == key {
 			s.rendered = old
 		}
 	})
@@ -379,7 +379,7 @@ func (r *Reconciler) render(ctx context.Context, s *scope) error {
 	}
 	out.addresses = key
 	s.rendered = out
-	r.remember(func(m *memory) { m.rendered[s.key] = out })
+	r.remember(s.trial, func(m *memo) { m.rendered = out })
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (r *Reconciler) judgePartitions(s *scope) (reason, message string) {
 	var pairs []pair
 	for _, t := range s.times {
 		var rec *chaosRecord
-		r.remember(func(m *memory) { rec = m.chaosRecords[s.trial.UID][t.id] })
+		r.remember(s.trial, func(m *memo) { rec = m.chaosRecords[t.id] })
 		expected := s.probesInto(rec)
 		if !chaosmesh.Separates(t.fault) || expected < fewestExpected {
 			continue

@@ -63,7 +63,7 @@ func (s *scope) expectedRestarts(pod string) int32 {
 	}
 	past := map[time.Duration]bool{} // two faults, or two targets, may mean one reset
 	for _, a := range s.resets()[p.Spec.NodeName] {
-		if !time.Unix(0, s.trial.Status.ZeroUnixNanos).Add(a.At).After(s.now) {
+		if !s.zero().Add(a.At).After(s.now) {
 			past[a.At] = true
 		}
 	}

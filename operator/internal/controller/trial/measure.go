@@ -114,7 +114,7 @@ func (r *Reconciler) askPrometheus(s *scope) []results.Measurement {
 		return unanswered(spec.Measurements, "the manager knows no Prometheus to ask")
 	}
 	answer, done := r.Prometheus.Ask(s.trial.UID, func() monitoring.Request {
-		zero := time.Unix(0, s.trial.Status.ZeroUnixNanos)
+		zero := s.zero()
 		return monitoring.Request{
 			Measurements: spec.Measurements, Values: monitoring.ValuesOf(s.key.Namespace, s.key.Name, spec),
 			Window: monitoring.Window{From: zero, To: zero.Add(spec.Schedule.Measure.OrZero())},

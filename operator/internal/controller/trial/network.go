@@ -136,7 +136,7 @@ func (s *scope) canariesOver() time.Time {
 	if s.rendered != nil {
 		settle = min(settle, s.longestRoundTrip()+2*netem.MaxBacklog)
 	}
-	return time.Unix(0, s.trial.Status.ZeroUnixNanos).Add(s.trial.Spec.Schedule.Measure.OrZero() + settle)
+	return s.zero().Add(s.trial.Spec.Schedule.Measure.OrZero() + settle)
 }
 
 // networkOf is what a pod's agent said last of its links, or nil.

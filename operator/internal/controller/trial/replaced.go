@@ -258,7 +258,7 @@ func encodeLines(lines map[string][]member) (string, error) {
 // linesOf returns the lines as they were written last, to be changed.
 func (r *Reconciler) linesOf(ctx context.Context, s *scope) (map[string][]member, error) {
 	var lines map[string][]member
-	r.remember(func(m *memory) { lines = m.lines[s.trial.UID] })
+	r.remember(s.trial, func(m *memo) { lines = m.lines })
 	if lines == nil {
 		kept, err := r.keptAddresses(ctx, s)
 		if err != nil {
@@ -267,7 +267,7 @@ func (r *Reconciler) linesOf(ctx context.Context, s *scope) (map[string][]member
 		if err := json.Unmarshal([]byte(kept.Data[linesKey]), &lines); err != nil {
 			return nil, fmt.Errorf("read who has replaced whom: %w", err)
 		}
-		r.remember(func(m *memory) { m.lines[s.trial.UID] = lines })
+		r.remember(s.trial, func(m *memo) { m.lines = lines })
 	}
 	own := maps.Clone(lines)
 	for name, line := range own {
@@ -278,7 +278,7 @@ func (r *Reconciler) linesOf(ctx context.Context, s *scope) (map[string][]member
 
 // keepLines writes the lines down. Another manager's write in between is an error, and all is looked at again.
 func (r *Reconciler) keepLines(ctx context.Context, s *scope) error {
-	r.remember(func(m *memory) { delete(m.lines, s.trial.UID) })
+	r.remember(s.trial, func(m *memo) { m.lines = nil })
 	kept, err := r.keptAddresses(ctx, s)
 	if err != nil {
 		return err
@@ -289,7 +289,7 @@ func (r *Reconciler) keepLines(ctx context.Context, s *scope) error {
 	if err := r.Client.Update(ctx, kept); err != nil {
 		return fmt.Errorf("write down who has replaced whom: %w", err)
 	}
-	r.remember(func(m *memory) { m.lines[s.trial.UID] = s.lines })
+	r.remember(s.trial, func(m *memo) { m.lines = s.lines })
 	return nil
 }
 
@@ -312,7 +312,7 @@ func (r *Reconciler) renderSuccessors(ctx context.Context, s *scope) error {
 			continue
 		}
 		uid := p.UID
-		r.remember(func(m *memory) { s.successors[name] = m.successors[s.trial.UID][uid] })
+		r.remember(s.trial, func(m *memo) { s.successors[name] = m.successors[uid] })
 		if s.successors[name] != nil {
 			continue
 		}
@@ -332,11 +332,11 @@ func (r *Reconciler) renderSuccessors(ctx context.Context, s *scope) error {
 			return nil
 		}
 		s.successors[name] = all.pods[name]
-		r.remember(func(m *memory) {
-			if m.successors[s.trial.UID] == nil {
-				m.successors[s.trial.UID] = map[types.UID]*render.Pod{}
+		r.remember(s.trial, func(m *memo) {
+			if m.successors == nil {
+				m.successors = map[types.UID]*render.Pod{}
 			}
-			m.successors[s.trial.UID][uid] = all.pods[name]
+			m.successors[uid] = all.pods[name]
 		})
 	}
 	return nil

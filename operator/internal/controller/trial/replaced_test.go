@@ -387,8 +387,8 @@ func TestAPodIsReplacedTwice(t *testing.T) {
 	if p := resultsPod(t, m.ends(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded), m.target); len(p.Predecessors) != 2 {
 		t.Errorf("the predecessors are %+v, want two", p.Predecessors)
 	}
-	if n := len(m.r.memory.successors); n != 0 {
-		t.Errorf("successors of %d are remembered", n)
+	if n := len(m.r.memory.trials); n != 0 {
+		t.Errorf("%d trials are remembered", n)
 	}
 }
 

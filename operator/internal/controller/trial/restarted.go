@@ -18,7 +18,7 @@ func (s *scope) plannedRestarts(p *corev1.Pod, name string) int32 {
 	n := 0
 	for _, t := range s.upheavals(name, chaosmesh.Restarts) {
 		lasted := s.sinceZero() - t.from
-		begun := time.Unix(0, s.trial.Status.ZeroUnixNanos).Add(t.from)
+		begun := s.zero().Add(t.from)
 		if lasted < 0 || begun.Before(p.CreationTimestamp.Add(-time.Second)) { // of the pod before
 			continue
 		}

@@ -142,7 +142,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil
 	}
-	zero := time.Unix(0, s.trial.Status.ZeroUnixNanos)
+	zero := s.zero()
 	over, sent := 0, 0
 	for _, name := range s.clientNames() {
 		rep := r.report(s, name)
@@ -256,11 +256,11 @@ func (s *scope) podsDigest() string {
 // publishProgress writes the clients' progress to an annotation now and then, and says when it is due again.
 func (r *Reconciler) publishProgress(ctx context.Context, s *scope) (time.Duration, error) {
 	var last time.Time
-	r.remember(func(m *memory) { last = m.progress[s.trial.UID] })
+	r.remember(s.trial, func(m *memo) { last = m.progress })
 	if since := s.now.Sub(last); since < progressInterval {
 		return progressInterval - since, nil
 	}
-	r.remember(func(m *memory) { m.progress[s.trial.UID] = s.now })
+	r.remember(s.trial, func(m *memo) { m.progress = s.now })
 	var sum protocol.Progress
 	for _, name := range s.clientNames() {
 		if rep := r.report(s, name); rep != nil && rep.Progress != nil {

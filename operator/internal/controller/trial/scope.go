@@ -52,72 +52,60 @@ type rendered struct {
 	pods      map[string]*render.Pod // by name in the layout
 }
 
-// memory is what the controller keeps between reconciles; all of it can be made again.
+// memory is what the controller keeps between reconciles, by trial; all of it can be made again.
 type memory struct {
-	mu       sync.Mutex
-	rendered map[types.NamespacedName]*rendered
-	systems  map[types.UID]*v1alpha1.SystemSpec // by trial
-	created  map[types.UID]bool                 // trials whose objects exist
-	prepared map[types.UID][]protocol.File
-	pods     map[types.UID][]queue.Pod     // that a trial which waits will have
-	told     map[types.UID]map[string]bool // actions of faults that events have told of, by their ID
-	progress map[types.UID]time.Time       // when it was last published
-
-	lines      map[types.UID]map[string][]member       // who has had which pod's name, by trial
-	successors map[types.UID]map[types.UID]*render.Pod // what pods that replaced others get, by trial and pod
-
-	chaosTimes   map[types.UID][]*chaosTime // of faults that Chaos Mesh carries out
-	chaosRecords map[types.UID]chaosRecords // what became of them
-	chaosEnding  map[types.UID]time.Time    // since when the last of its objects are waited for
+	mu     sync.Mutex
+	trials map[types.UID]*memo
 }
 
-func (r *Reconciler) forget(key types.NamespacedName) {
+// memo is what is kept of one trial.
+type memo struct {
+	key      types.NamespacedName
+	rendered *rendered
+	system   *v1alpha1.SystemSpec
+	created  bool            // its objects exist
+	prepared []protocol.File // not nil once the prepare step's output has been read
+	pods     []queue.Pod     // that it will have, while it waits
+	told     map[string]bool // actions of faults that events have told of, by their ID
+	progress time.Time       // when it was last published
+
+	lines      map[string][]member       // who has had which pod's name
+	successors map[types.UID]*render.Pod // what pods that replaced others get, by pod
+
+	chaosTimes   []*chaosTime // of faults that Chaos Mesh carries out
+	chaosRecords chaosRecords // what became of them
+	chaosEnding  time.Time    // since when the last of its objects are waited for; zero: they are not
+}
+
+// remember runs f with what is kept of a trial, and the memory locked.
+func (r *Reconciler) remember(trial *v1alpha1.Trial, f func(m *memo)) {
 	r.memory.mu.Lock()
-	delete(r.memory.rendered, key)
-	r.memory.mu.Unlock()
-	r.Coordinator.Forget(key)
-}
-
-func (r *Reconciler) forgetUID(uid types.UID) {
-	if r.Prometheus != nil {
-		r.Prometheus.Forget(uid)
+	defer r.memory.mu.Unlock()
+	if r.memory.trials == nil {
+		r.memory.trials = map[types.UID]*memo{}
 	}
-	m := &r.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.systems, uid)
-	delete(m.created, uid)
-	delete(m.prepared, uid)
-	delete(m.progress, uid)
-	delete(m.pods, uid)
-	delete(m.told, uid)
-	delete(m.lines, uid)
-	delete(m.successors, uid)
-	delete(m.chaosTimes, uid)
-	delete(m.chaosRecords, uid)
-	delete(m.chaosEnding, uid)
-}
-
-// remember runs f with the memory locked and its maps made.
-func (r *Reconciler) remember(f func(m *memory)) {
-	m := &r.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.rendered == nil {
-		m.rendered = map[types.NamespacedName]*rendered{}
-		m.systems = map[types.UID]*v1alpha1.SystemSpec{}
-		m.created = map[types.UID]bool{}
-		m.prepared = map[types.UID][]protocol.File{}
-		m.pods = map[types.UID][]queue.Pod{}
-		m.told = map[types.UID]map[string]bool{}
-		m.progress = map[types.UID]time.Time{}
-		m.lines = map[types.UID]map[string][]member{}
-		m.successors = map[types.UID]map[types.UID]*render.Pod{}
-		m.chaosTimes = map[types.UID][]*chaosTime{}
-		m.chaosRecords = map[types.UID]chaosRecords{}
-		m.chaosEnding = map[types.UID]time.Time{}
+	m := r.memory.trials[trial.UID]
+	if m == nil {
+		m = &memo{key: client.ObjectKeyFromObject(trial)}
+		r.memory.trials[trial.UID] = m
 	}
 	f(m)
+}
+
+// forget drops what is kept of every trial that had the name.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.Coordinator.Forget(key)
+	r.memory.mu.Lock()
+	defer r.memory.mu.Unlock()
+	for uid, m := range r.memory.trials {
+		if m.key != key {
+			continue
+		}
+		delete(r.memory.trials, uid)
+		if r.Prometheus != nil {
+			r.Prometheus.Forget(uid)
+		}
+	}
 }
 
 func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope, error) {
@@ -153,10 +141,13 @@ func (r *Reconciler) layoutOf(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec
 	return render.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system).InDomain(r.Environment.ClusterDomain)
 }
 
+// zero is t = 0 of a trial that has been released.
+func (s *scope) zero() time.Time { return time.Unix(0, s.trial.Status.ZeroUnixNanos) }
+
 // systemOf reads the System as it was when the experiment was accepted.
 func (r *Reconciler) systemOf(ctx context.Context, trial *v1alpha1.Trial) (*v1alpha1.SystemSpec, error) {
 	var spec *v1alpha1.SystemSpec
-	r.remember(func(m *memory) { spec = m.systems[trial.UID] })
+	r.remember(trial, func(m *memo) { spec = m.system })
 	if spec != nil {
 		return spec, nil
 	}
@@ -169,7 +160,7 @@ func (r *Reconciler) systemOf(ctx context.Context, trial *v1alpha1.Trial) (*v1al
 	if err := json.Unmarshal(revision.Data.Raw, spec); err != nil {
 		return nil, fmt.Errorf("decode the System's snapshot %s: %w", key.Name, err)
 	}
-	r.remember(func(m *memory) { m.systems[trial.UID] = spec })
+	r.remember(trial, func(m *memo) { m.system = spec })
 	return spec, nil
 }
 

@@ -317,7 +317,7 @@ func TestThePrepareStepsOutputReachesEveryPod(t *testing.T) {
 	if p.trial().Status.ZeroUnixNanos == 0 {
 		t.Fatalf("the run was not released: %s", p.conditions())
 	}
-	files := p.r.memory.rendered[p.key].pods[p.layout().Replicas[0].Name].Files
+	files := p.r.memory.trials[p.trial().UID].rendered.pods[p.layout().Replicas[0].Name].Files
 	var paths []string
 	for _, f := range files {
 		paths = append(paths, f.Path)

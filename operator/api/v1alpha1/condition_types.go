@@ -140,10 +140,16 @@ const (
 	ReasonChaosMeshMissing = "ChaosMeshMissing"
 	// ReasonReplicaExited: a replica's process ended though no fault killed it.
 	ReasonReplicaExited = "ReplicaExited"
+	// ReasonOutOfMemory: the kernel killed a container of the system since it exceeded its own memory limit.
+	ReasonOutOfMemory = "OutOfMemory"
 	// ReasonStepFailed: a step failed.
 	ReasonStepFailed = "StepFailed"
-	// ReasonClientFailed: a client failed before the run.
+	// ReasonClientFailed: a client ended before the run, or failed while requests were sent.
 	ReasonClientFailed = "ClientFailed"
+	// ReasonLoadEndedEarly: a client ended before the measurement window did.
+	ReasonLoadEndedEarly = "LoadEndedEarly"
+	// ReasonClientSilent: a client told of no request at all, though others did.
+	ReasonClientSilent = "ClientSilent"
 	// ReasonRunLost: the run was released and its pods are gone; it is not repeated silently.
 	ReasonRunLost = "RunLost"
 	// ReasonClientLost: the results of a client did not arrive.
@@ -162,6 +168,8 @@ const (
 	ReasonRoleAmbiguous = "RoleAmbiguous"
 	// ReasonStartSpread: the clients did not start together.
 	ReasonStartSpread = "StartSpread"
+	// ReasonStartLate: clients were released later than agreed, or began in the window only.
+	ReasonStartLate = "StartLate"
 	// ReasonCPUThrottled: a container was held back by its CPU limit for longer than tolerated.
 	ReasonCPUThrottled = "CPUThrottled"
 	// ReasonCPUStolen: a node's hypervisor gave more of its processors to others than tolerated.
@@ -174,6 +182,8 @@ const (
 	ReasonClockUncertain = "ClockUncertain"
 	// ReasonClocksApart: the wall clocks of two pods are further apart than tolerated.
 	ReasonClocksApart = "ClocksApart"
+	// ReasonClockStepped: the manager's clock, which all instants are given in, changed while the trial ran.
+	ReasonClockStepped = "ClockStepped"
 	// ReasonClientsMiscounted: the merged results are not those of exactly the clients that the numbers must be about.
 	ReasonClientsMiscounted = "ClientsMiscounted"
 	// ReasonNothingMeasured: no transaction was committed in the window.
@@ -182,4 +192,6 @@ const (
 	ReasonHistogramOverflow = "HistogramOverflow"
 	// ReasonResultsUnreadable: a client's report could not be read.
 	ReasonResultsUnreadable = "ResultsUnreadable"
+	// ReasonResultsNotStored: the trial's results could not be written by the deadline.
+	ReasonResultsNotStored = "ResultsNotStored"
 )

@@ -4,6 +4,7 @@ package chart
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -27,6 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
+
+	objects "assay.dev/assay/operator/internal/render"
 )
 
 var update = flag.Bool("update", false, "write testdata/default.yaml anew")
@@ -287,6 +290,27 @@ func TestWithheldCapabilities(t *testing.T) {
 	}
 }
 
+func TestAgentResources(t *testing.T) {
+	for set, want := range map[string]string{
+		"":                             jsonOf(t, objects.DefaultAgentResources()),
+		"agent.resources=null":         "", // values of a release from before there was such a key: the manager's default
+		"agent.resources.limits.cpu=1": `{"limits":{"cpu":1,"memory":"512Mi"},"requests":{"cpu":"20m","memory":"48Mi"}}`,
+	} {
+		if got := argument(render(t, "--set="+set).manager.Spec.Template.Spec.Containers[0].Args, "--agent-resources"); got != want {
+			t.Errorf("with %q the manager is told %q, want %q", set, got, want)
+		}
+	}
+}
+
+func jsonOf(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ set, want string }{
 		"unknown key":    {"replica=3", "replica"},
@@ -295,6 +319,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"no such policy": {"images.pullPolicy=Sometimes", "pullPolicy"},
 		"trailing slash": {"images.registry=r.example/", "registry"},
 		"no duration":    {"certificates.lifetime=90d", "lifetime"},
+		"of an agent":    {"agent.resources.limits.disk=1Gi", "disk"},
 		"no domain":      {"clusterDomain=.cluster.local", "clusterDomain"},
 		"no namespace":   {"namespaces={Papers}", "namespaces"},
 		"twice":          {"namespaces={papers,papers}", "namespaces"},

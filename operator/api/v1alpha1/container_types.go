@@ -8,10 +8,10 @@ import (
 // Container is one container of a pod. Its command is explicit because the launcher, not the image's entrypoint, is the
 // container's first process and runs the command when the plan says so.
 type Container struct {
-	// name of the container, unique in its pod. "agent" and "install" are taken.
+	// name of the container, unique in its pod. "agent" is taken.
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="!(self in ['agent','install'])",message="the names agent and install are taken by Assay's own containers"
+	// +kubebuilder:validation:XValidation:rule="self != 'agent'",message="the name agent is taken by Assay's own container"
 	Name string `json:"name"`
 
 	// image to run, best with a digest. Template.

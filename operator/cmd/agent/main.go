@@ -1,7 +1,7 @@
 // Command agent is one pod's side of a trial. See package agent.
 //
-//	/agent install     copy the launcher and the load generator into the pod's shared volume, and end (an init container)
 //	/agent run         be the agent, until the pod is deleted (a native sidecar)
+//	/agent install     copy the launcher and the load generator into the pod's shared volume, and end (the sidecar's postStart hook)
 //	/agent machine     reset the node when the manager says so (a pod of its own; see machine.go)
 package main
 
@@ -68,8 +68,8 @@ func runAgent(args []string) error {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	config := agent.Config{Parse: parse, Random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	flags.StringVar(&config.Coordinator, "coordinator", os.Getenv("ASSAY_COORDINATOR"), "host:port of the coordinator (or ASSAY_COORDINATOR)")
-	flags.StringVar(&config.CAFile, "ca-file", "/assay/ca/ca.crt", "certificates that may sign the coordinator's")
-	flags.StringVar(&config.TokenFile, "token-file", "/assay/token/token", "the pod's token for the coordinator")
+	flags.StringVar(&config.CAFile, "ca-file", "/assay/identity/ca.crt", "certificates that may sign the coordinator's")
+	flags.StringVar(&config.TokenFile, "token-file", "/assay/identity/token", "the pod's token for the coordinator")
 	flags.StringVar(&config.RunDir, "run-dir", protocol.RunDir, "directory of sockets and barrier files")
 	flags.StringVar(&config.OutDir, "out-dir", protocol.OutDir, "directory of the processes' output")
 	roots := flags.String("file-roots", "", "directories that files may be written to, separated by commas (default: the volumes of this container)")

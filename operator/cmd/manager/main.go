@@ -22,6 +22,7 @@ import (
 type options struct {
 	agentImage         string
 	agentPullPolicy    string
+	agentResources     resourcesFlag
 	coordinatorAddress string
 	clusterDomain      string
 	namespace          string
@@ -48,7 +49,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	o := options{}
+	o := options{agentResources: resourcesFlag{render.DefaultAgentResources()}}
 	cmd := &cobra.Command{
 		Use: "manager", Short: "Run Assay's controllers, webhooks and coordinator",
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
@@ -57,6 +58,7 @@ func command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.agentImage, "agent-image", "", "image with the agent, the launcher and the load generator; required")
 	f.StringVar(&o.agentPullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "when nodes ask the registry for that image: IfNotPresent, Always or Never")
+	f.Var(&o.agentResources, "agent-resources", "requests and limits of the agent in each pod of a trial, as JSON; where both are given and equal for cpu and memory, pods can be Guaranteed")
 	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")
 	f.StringVar(&o.clusterDomain, "cluster-domain", render.DefaultClusterDomain, "domain of the cluster's Services, in which the pods of trials have their names")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the manager, with its lease and its certificates; required")

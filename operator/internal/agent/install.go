@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Install copies binaries into a directory that the pod's containers share, and makes sure that every user of the pod can write to the shared directories.
+// Install copies binaries into a directory that the pod's containers share, and makes sure that every
+// user of the pod can write to the shared directories. A binary that is there stays: the agent's
+// container was restarted, containers run that binary, and a new copy would disturb what is measured.
 func Install(binaries []string, to string, shared []string) error {
 	for _, binary := range binaries {
 		if err := install(binary, filepath.Join(to, filepath.Base(binary))); err != nil {
@@ -31,7 +33,11 @@ func Install(binaries []string, to string, shared []string) error {
 	return nil
 }
 
+// install copies one binary. Its name appears when it is complete, so that nobody runs half of it.
 func install(from, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		return nil
+	}
 	source, err := os.Open(from)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ const (
 
 // Paths in every pod of a trial. They are volumes of the pod, shared by the agent and the system's containers.
 const (
-	// BinDir holds the launcher and the load generator; the install container fills it.
+	// BinDir holds the launcher and the load generator; the agent's postStart hook fills it.
 	BinDir = "/assay/bin"
 	// RunDir holds the launchers' sockets and the barrier's files.
 	RunDir = "/assay/run"

@@ -156,9 +156,6 @@ func (l *Layout) AddressesConfigMap() string { return l.Trial + "-addresses" }
 // ChaosConfigMap holds what Chaos Mesh has done in a trial, until its results are stored.
 func (l *Layout) ChaosConfigMap() string { return l.Trial + "-chaos" }
 
-// AgentConfigMap holds what the agents need to find the manager.
-func (l *Layout) AgentConfigMap() string { return l.Trial + "-agent" }
-
 // PreparedSecret holds the prepare step's output.
 func (l *Layout) PreparedSecret() string { return l.Trial + "-prepared" }
 

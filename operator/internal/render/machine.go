@@ -12,18 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// annotationCA of a machine pod holds the certificate that the coordinator's is checked with: a volume shows it to the pod as a file.
-const annotationCA = "assay.dev/coordinator-ca"
-
-// Paths in a machine pod.
-const (
-	identityDir = "/assay/identity"
-	machineDir  = "/assay/machine"
-)
+// machineDir of a machine pod is on a disk of its node.
+const machineDir = "/assay/machine"
 
 // MachineAgent is the name by which the coordinator knows the agent that resets a node. No pod can be called so.
 func MachineAgent(node string) string { return "machine/" + node }
@@ -57,9 +50,8 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 			Volumes:     []corev1.Volume{emptyDir("journal", ""), identityVolume()},
 			Containers: []corev1.Container{{
 				Name: agentContainer, Image: env.AgentImage, ImagePullPolicy: env.agentPullPolicy(),
-				Command: []string{"/agent", "machine", "--coordinator", env.CoordinatorAddress, "--ca-file", identityDir + "/ca.crt",
-					"--token-file", identityDir + "/token", "--journal-dir", machineDir, "--node", node},
-				Env: []corev1.EnvVar{{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
+				Command: append([]string{"/agent", "machine", "--journal-dir", machineDir, "--node", node}, identityFlags(env)...),
+				Env:     []corev1.EnvVar{{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: "journal", MountPath: machineDir}, {Name: "identity", MountPath: identityDir, ReadOnly: true},
 				},
@@ -72,18 +64,6 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 			}},
 		},
 	}
-}
-
-// identityVolume holds the pod's token and the coordinator's certificate.
-func identityVolume() corev1.Volume {
-	return corev1.Volume{Name: "identity", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-		Sources: []corev1.VolumeProjection{
-			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: protocol.Audience, ExpirationSeconds: ptr(int64(3600)), Path: "token"}},
-			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{
-				Path: "ca.crt", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + annotationCA + "']"},
-			}}}},
-		},
-	}}}
 }
 
 // awayFrom keeps a pod off the nodes of the replicas whose machines are reset: what a client has measured must not die with them. Nil when no machine is.

@@ -119,7 +119,7 @@ func TestCapabilitiesOfAgents(t *testing.T) {
 			}
 			got := perPod{}
 			note := func(name string, p corev1.PodSpec) {
-				if add := p.InitContainers[1].SecurityContext.Capabilities.Add; len(add) > 0 {
+				if add := p.InitContainers[0].SecurityContext.Capabilities.Add; len(add) > 0 {
 					got[name] = add
 				}
 			}
@@ -161,7 +161,7 @@ func TestWithheldCapabilities(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got[backend] = o.Clients.Spec.Template.Spec.InitContainers[1].SecurityContext.Capabilities.Add
+				got[backend] = o.Clients.Spec.Template.Spec.InitContainers[0].SecurityContext.Capabilities.Add
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("capabilities (-want +got):\n%s", diff)

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 
@@ -22,6 +21,8 @@ type Environment struct {
 	AgentImage string
 	// AgentPullPolicy says when nodes ask the registry for that image; empty is IfNotPresent.
 	AgentPullPolicy corev1.PullPolicy
+	// AgentResources are the requests and limits of each agent; the launchers have those of the System's containers.
+	AgentResources corev1.ResourceRequirements
 	// ClusterDomain is the domain of the cluster's Services; empty is the default.
 	ClusterDomain string
 	// CoordinatorAddress that agents dial, host:port.
@@ -38,18 +39,13 @@ type Environment struct {
 	SimulatedClockOffsets string
 }
 
-func (e Environment) agentPullPolicy() corev1.PullPolicy {
-	return cmp.Or(e.AgentPullPolicy, corev1.PullIfNotPresent)
-}
-
 // Objects are all that a trial makes before its pods have addresses. Children are created once and never changed, since a trial's spec never
 // changes either: creating, and accepting that one exists already, is all there is to apply.
 type Objects struct {
-	AgentConfig *corev1.ConfigMap
-	Service     *corev1.Service
-	Prepare     *batchv1.Job // nil without a prepare step
-	Replicas    []*appsv1.StatefulSet
-	Clients     *batchv1.Job
+	Service  *corev1.Service
+	Prepare  *batchv1.Job // nil without a prepare step
+	Replicas []*appsv1.StatefulSet
+	Clients  *batchv1.Job
 }
 
 // NewObjects renders the objects of a trial. Images are templates, too, but may not use addresses.
@@ -60,7 +56,7 @@ func NewObjects(l *Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec
 	}
 	b := &builder{l: l, ctx: ctx, system: system, env: env, network: spec.Network, placement: spec.Placement, labels: map[string]string{
 		v1alpha1.LabelTrial: l.Trial, v1alpha1.LabelExperiment: spec.Experiment, v1alpha1.LabelSystem: spec.System.Name, v1alpha1.LabelPoint: strconv.Itoa(int(spec.Point.Index)),
-	}, annotations: map[string]string{}}
+	}, annotations: map[string]string{annotationCA: env.CoordinatorCA}}
 	for axis, value := range spec.Point.Coordinates {
 		b.annotations[v1alpha1.AnnotationAxisPrefix+axis] = value
 	}
@@ -70,7 +66,7 @@ func NewObjects(l *Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec
 	if _, b.shapes, err = links(spec, l); err != nil {
 		return nil, err
 	}
-	o := &Objects{AgentConfig: b.agentConfig(), Service: b.service()}
+	o := &Objects{Service: b.service()}
 	for _, set := range l.Sets {
 		sts, err := b.statefulSet(set)
 		if err != nil {
@@ -95,7 +91,7 @@ type builder struct {
 	system *v1alpha1.SystemSpec
 	env    Environment
 	labels map[string]string
-	// annotations of pods: what monitoring says of them.
+	// annotations of pods: what monitoring says of them, and whom their agents trust.
 	annotations map[string]string
 
 	// What is done to the pods' network, which decides what their agents may do.
@@ -115,10 +111,6 @@ func (b *builder) meta(name string, extra ...string) metav1.ObjectMeta {
 		m.Labels[extra[i]] = extra[i+1]
 	}
 	return m
-}
-
-func (b *builder) agentConfig() *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: b.meta(b.l.AgentConfigMap()), Data: map[string]string{"ca.crt": b.env.CoordinatorCA}}
 }
 
 // service gives every pod of the trial a name that resolves as soon as the pod has an address, ready or not: many artifacts resolve their peers
@@ -187,15 +179,6 @@ func (b *builder) podsOf(set Set) []string {
 	return pods
 }
 
-// permit gives the agent of a template the capabilities that its pods need.
-func (b *builder) permit(template *corev1.PodSpec, pods []string) {
-	for i := range template.InitContainers {
-		if c := &template.InitContainers[i]; c.Name == agentContainer {
-			c.SecurityContext.Capabilities.Add = capabilities(pods, b.actions, b.shapes, b.network, b.env)
-		}
-	}
-}
-
 func (b *builder) clients() (*batchv1.Job, error) {
 	cs := b.system.Clients
 	pod, err := b.pod("spec.clients", v1alpha1.PartClient, cs.Containers, cs.Files)
@@ -231,9 +214,6 @@ func (b *builder) job(name, part string, pods int32, spec *corev1.PodSpec) *batc
 	}}
 }
 
-// agentContainer is the name of the agent's container.
-const agentContainer = "agent"
-
 // sharedGID owns the shared volumes, so that agent and system can read each other's files whatever user the system runs as.
 const sharedGID = 65532
 
@@ -250,7 +230,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 		SecurityContext: &corev1.PodSecurityContext{
 			FSGroup: ptr(int64(sharedGID)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		Volumes: []corev1.Volume{emptyDir("bin", ""), emptyDir("run", corev1.StorageMediumMemory), emptyDir("out", ""), b.tokenVolume(), b.caVolume()},
+		Volumes: []corev1.Volume{emptyDir("bin", ""), emptyDir("run", corev1.StorageMediumMemory), emptyDir("out", ""), identityVolume()},
 		// Replicas spread over nodes, and so do clients, as far as there are nodes.
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
@@ -263,7 +243,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 	if p := b.system.Prepare; p != nil {
 		shared = append(shared, b.share(pod, "prepared", p.OutputPath))
 	}
-	pod.InitContainers = []corev1.Container{b.install(), b.agent(shared)}
+	pod.InitContainers = []corev1.Container{b.agent(part, shared)}
 	secure(pod, b.network.Shaping)
 	for i, c := range containers {
 		at := fmt.Sprintf("%s.containers[%d]", field, i)
@@ -273,7 +253,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 		}
 		pod.Containers = append(pod.Containers, corev1.Container{
 			Name: c.Name, Image: image, ImagePullPolicy: c.ImagePullPolicy,
-			Command:                  []string{protocol.BinDir + "/launcher", "--name", c.Name},
+			Command:                  []string{protocol.BinDir + launcherBinary, "--name", c.Name},
 			Resources:                c.Resources,
 			VolumeMounts:             shared,
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -287,50 +267,6 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 func (b *builder) share(pod *corev1.PodSpec, name, path string) corev1.VolumeMount {
 	pod.Volumes = append(pod.Volumes, emptyDir(name, corev1.StorageMediumMemory))
 	return corev1.VolumeMount{Name: name, MountPath: path}
-}
-
-func (b *builder) install() corev1.Container {
-	return corev1.Container{
-		Name: "install", Image: b.env.AgentImage, ImagePullPolicy: b.env.agentPullPolicy(),
-		Command:         []string{"/agent", "install"},
-		VolumeMounts:    []corev1.VolumeMount{{Name: "bin", MountPath: protocol.BinDir}, {Name: "run", MountPath: protocol.RunDir}, {Name: "out", MountPath: protocol.OutDir}},
-		SecurityContext: agentSecurity(),
-	}
-}
-
-func (b *builder) agent(shared []corev1.VolumeMount) corev1.Container {
-	args := []string{"/agent", "run", "--coordinator", b.env.CoordinatorAddress, "--ca-file", "/assay/ca/ca.crt", "--token-file", "/assay/token/token"}
-	if b.env.SimulatedClockOffsets != "" {
-		args = append(args, "--simulated-clock-offset", b.env.SimulatedClockOffsets)
-	}
-	always := corev1.ContainerRestartPolicyAlways
-	return corev1.Container{
-		Name: agentContainer, Image: b.env.AgentImage, ImagePullPolicy: b.env.agentPullPolicy(), RestartPolicy: &always,
-		Command: args,
-		Env: []corev1.EnvVar{
-			{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
-			{Name: "POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.uid"}}},
-		},
-		VolumeMounts: append([]corev1.VolumeMount{
-			{Name: "token", MountPath: "/assay/token", ReadOnly: true}, {Name: "ca", MountPath: "/assay/ca", ReadOnly: true},
-		}, shared...),
-		SecurityContext:          agentSecurity(),
-		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-	}
-}
-
-func (b *builder) tokenVolume() corev1.Volume {
-	return corev1.Volume{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-		Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
-			Audience: protocol.Audience, ExpirationSeconds: ptr(int64(3600)), Path: "token",
-		}}},
-	}}}
-}
-
-func (b *builder) caVolume() corev1.Volume {
-	return corev1.Volume{Name: "ca", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-		LocalObjectReference: corev1.LocalObjectReference{Name: b.l.AgentConfigMap()},
-	}}}
 }
 
 func emptyDir(name string, medium corev1.StorageMedium) corev1.Volume {

@@ -218,10 +218,8 @@ func TestOpenLoopSharesTheRate(t *testing.T) {
 }
 
 func TestPullPolicyOfTheAgentsImage(t *testing.T) {
-	for env, want := range map[Environment]corev1.PullPolicy{
-		{AgentImage: "agent:1"}: corev1.PullIfNotPresent,
-		{AgentImage: "agent:1", AgentPullPolicy: corev1.PullAlways}: corev1.PullAlways,
-	} {
+	for policy, want := range map[corev1.PullPolicy]corev1.PullPolicy{"": corev1.PullIfNotPresent, corev1.PullAlways: corev1.PullAlways} {
+		env := Environment{AgentImage: "agent:1", AgentPullPolicy: policy}
 		spec, system := kvTrial(), kvSystem()
 		o, err := NewObjects(NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
 		if err != nil {
@@ -273,7 +271,7 @@ func TestObjectsAreRestricted(t *testing.T) {
 				t.Errorf("%s: container %s adds capabilities %v", name, c.Name, added)
 			}
 			for _, m := range c.VolumeMounts {
-				if m.Name == "token" && c.Name != "agent" {
+				if m.Name == identityVolumeName && c.Name != agentContainer {
 					t.Errorf("%s: container %s can read the agent's token", name, c.Name)
 				}
 			}

@@ -9,6 +9,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
+// partAgent is what Assay adds to the pods of every part, in the list of images.
+const partAgent = "agent"
+
 // originSum collects what pods ran on. The zero value is empty.
 type originSum struct {
 	images               map[string]map[string]bool // by part
@@ -27,6 +30,12 @@ func (o *originSum) add(pods []results.Pod) {
 		}
 		for image := range strings.SplitSeq(p.Images, ",") {
 			o.images[p.Part][strings.TrimSpace(image)] = true
+		}
+		if p.AgentImage != "" {
+			if o.images[partAgent] == nil {
+				o.images[partAgent] = map[string]bool{}
+			}
+			o.images[partAgent][p.AgentImage] = true
 		}
 		o.kernels[p.Kernel], o.nodes[p.Node] = true, true
 		if p.CPUModel != "" {

@@ -41,7 +41,7 @@ func paused(t *testing.T, name string, perBin int64, late float64) results.Trial
 			pause("b", late+7), pause("a", late), {Fault: "stall", Kind: "Pause", Pod: "c", Skipped: true},
 			{ID: "stall/1/resume/a", Fault: "stall", Kind: "Resume", Pod: "a", PlannedMillis: 2000, StartedMillis: 2000, ConfirmedMillis: 2000 + late, Ends: "stall/1/pause/a"},
 		},
-		Pods: []results.Pod{{Part: "replica", Images: "sha256:b, sha256:a", Kernel: "6.1", CPUModel: "Model", CPUs: 2, Node: "n1"}},
+		Pods: []results.Pod{{Part: "replica", Images: "sha256:b, sha256:a", AgentImage: "sha256:c", Kernel: "6.1", CPUModel: "Model", CPUs: 2, Node: "n1"}},
 	}
 }
 
@@ -83,7 +83,7 @@ func TestSeriesOfTrialsWithFaults(t *testing.T) {
 	if diff := cmp.Diff(want, s.Marks); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)
 	}
-	wantFrom := &results.Provenance{Images: map[string][]string{"replica": {"sha256:a", "sha256:b"}}, Kernels: []string{"6.1"}, CPUs: []string{"2 x Model"}, Nodes: []string{"n1"}}
+	wantFrom := &results.Provenance{Images: map[string][]string{"agent": {"sha256:c"}, "replica": {"sha256:a", "sha256:b"}}, Kernels: []string{"6.1"}, CPUs: []string{"2 x Model"}, Nodes: []string{"n1"}}
 	if diff := cmp.Diff(wantFrom, e.Provenance); diff != "" {
 		t.Errorf("provenance (-want +got):\n%s", diff)
 	}

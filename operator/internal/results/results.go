@@ -146,13 +146,15 @@ type FaultRecord struct {
 
 // Pod is one pod of a trial, for provenance.
 type Pod struct {
-	Name     string `json:"name"`
-	Part     string `json:"part"`
-	Node     string `json:"node"`
-	Images   string `json:"images"` // image IDs, comma-separated
-	Kernel   string `json:"kernel,omitempty"`
-	CPUModel string `json:"cpuModel,omitempty"`
-	CPUs     int    `json:"cpus,omitempty"`
+	Name   string `json:"name"`
+	Part   string `json:"part"`
+	Node   string `json:"node"`
+	Images string `json:"images"` // IDs of the images of the System's containers, comma-separated
+	// AgentImage is the ID of the image of Assay's agent, launcher and load generator.
+	AgentImage string `json:"agentImage,omitempty"`
+	Kernel     string `json:"kernel,omitempty"`
+	CPUModel   string `json:"cpuModel,omitempty"`
+	CPUs       int    `json:"cpus,omitempty"`
 	// Machine says how the node is set and where it stands, as its labels (pool, region, zone, machine.assay.dev/...) did when the trial was over.
 	Machine           map[string]string `json:"machine,omitempty"`
 	ClockOffsetMillis float64           `json:"clockOffsetMillis"`

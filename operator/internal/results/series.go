@@ -55,7 +55,7 @@ type PointLatency struct {
 
 // Provenance is what the valid trials ran on, each list sorted and without repetition. Only a report has it.
 type Provenance struct {
-	// Images by the part that they are of (replica, client).
+	// Images by the part that they are of (replica, client), and those of Assay's own containers (agent).
 	Images  map[string][]string `json:"images,omitempty"`
 	Kernels []string            `json:"kernels,omitempty"`
 	// CPUs: models with their number of CPUs.

@@ -30,14 +30,16 @@ type demand struct {
 }
 
 // largestTrial renders every point's objects, as the controller does, and returns the demand of the one with the greatest requests. Images
-// and addresses do not matter for that, so the manager's own are made up.
+// and addresses do not matter for that, so the manager's own are made up. Agents count with what they request by default.
 func largestTrial(p *planner.Plan, set *manifest.Set) (demand, error) {
 	var largest demand
 	for i, point := range p.Points {
 		trial := point.Template
 		system := set.Systems[trial.System.Name]
 		layout := render.NewLayout(set.Experiment.Namespace, set.Experiment.Name, &trial, &system)
-		objects, err := render.NewObjects(layout, &trial, &system, render.Environment{AgentImage: "agent", CoordinatorAddress: "manager:8443"})
+		objects, err := render.NewObjects(layout, &trial, &system, render.Environment{
+			AgentImage: "agent", AgentResources: render.DefaultAgentResources(), CoordinatorAddress: "manager:8443",
+		})
 		if err != nil {
 			return demand{}, fmt.Errorf("render the objects of point %s: %w", coordinates(p, int32(i)), err)
 		}

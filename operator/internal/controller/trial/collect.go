@@ -169,6 +169,9 @@ func describePod(name string, p *corev1.Pod, rep *protocol.Report) results.Pod {
 			images = append(images, c.ImageID)
 		}
 		out.Images = strings.Join(images, ",")
+		for _, c := range p.Status.InitContainerStatuses { // the agent is the only one
+			out.AgentImage = c.ImageID
+		}
 	}
 	if rep != nil {
 		out.Kernel, out.CPUModel, out.CPUs = rep.Host.Kernel, rep.Host.CPUModel, rep.Host.CPUs

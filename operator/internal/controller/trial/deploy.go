@@ -155,7 +155,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if err := r.checkPodSecurity(ctx, s, o); err != nil {
 		return err
 	}
-	objects := []client.Object{o.AgentConfig, o.Service}
+	objects := []client.Object{o.Service}
 	if o.Prepare != nil {
 		objects = append(objects, o.Prepare)
 	}

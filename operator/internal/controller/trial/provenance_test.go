@@ -8,9 +8,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/testenv"
 )
+
+func TestResultsNameImages(t *testing.T) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica}}, Spec: corev1.PodSpec{NodeName: "n"},
+		Status: corev1.PodStatus{
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "agent", ImageID: "agent@sha256:1"}},
+			ContainerStatuses:     []corev1.ContainerStatus{{Name: "a", ImageID: "a@sha256:2"}, {Name: "b", ImageID: "b@sha256:3"}},
+		},
+	}
+	want := results.Pod{Name: "p", Part: "replica", Node: "n", Images: "a@sha256:2,b@sha256:3", AgentImage: "agent@sha256:1"}
+	if diff := cmp.Diff(want, describePod("p", pod, nil)); diff != "" {
+		t.Errorf("the pod (-want +got):\n%s", diff)
+	}
+}
 
 func TestResultsSayHowMachinesAreSet(t *testing.T) {
 	env := testenv.Get(t)

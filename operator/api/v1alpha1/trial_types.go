@@ -193,6 +193,21 @@ type Headline struct {
 	Errors int64 `json:"errors"`
 	// timeouts are requests without an answer in time.
 	Timeouts int64 `json:"timeouts"`
+	// offered requests: what was to be sent in the window. 0 in trials of before it was kept here.
+	// +optional
+	Offered int64 `json:"offered,omitempty"`
+	// givenUp transactions aborted in their last permitted attempt. 0 in trials of before it was kept here.
+	// +optional
+	GivenUp int64 `json:"givenUp,omitempty"`
+	// unsent requests of an open loop found no free client. 0 in trials of before it was kept here.
+	// +optional
+	Unsent int64 `json:"unsent,omitempty"`
+	// unreported are the counters that some client does not report, by name, such as aborted: they are not known, and 0 here.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	Unreported []string `json:"unreported,omitempty"`
 	// throughputMilli is committed transactions per 1000 seconds.
 	ThroughputMilli int64 `json:"throughputMilli"`
 	// meanLatencyMicroseconds of committed transactions.
@@ -265,6 +280,13 @@ type FaultRecovery struct {
 	// was made up for.
 	// +optional
 	LostMilli int64 `json:"lostMilli,omitempty"`
+	// leastDipPerMillion is the depth from which on a dip is told from noise in 97.7% of trials; a shallower one, and none, say only that the dip was no deeper than this.
+	// 0 in trials of before it was kept here: it is not known.
+	// +optional
+	LeastDipPerMillion int64 `json:"leastDipPerMillion,omitempty"`
+	// resolvedMicroseconds is how long throughput must be below 90% to be noticed. 0: however long, noise may hide it, or the trial is of before it was kept here.
+	// +optional
+	ResolvedMicroseconds int64 `json:"resolvedMicroseconds,omitempty"`
 }
 
 // Trial is one run of one point of an experiment. It is created by the experiment controller only.

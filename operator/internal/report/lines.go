@@ -35,6 +35,7 @@ func lineOf(t results.Trial) results.TrialLine {
 		Name: t.Name, Number: t.Number, PointIndex: t.PointIndex, Coordinates: t.Coordinates, Repetition: t.Repetition, Attempt: t.Attempt,
 		Outcome: t.Outcome, Reason: t.Reason, Message: t.Message, GapSeconds: t.GapSeconds,
 		Committed: t.Summary.Committed, Aborted: t.Summary.Aborted, Errors: t.Summary.Errors, Timeouts: t.Summary.Timeouts,
+		Offered: t.Summary.Offered, GivenUp: t.Summary.GivenUp, Unsent: t.Summary.Unsent, Unreported: t.Summary.Unreported,
 		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,
 		P99Millis: t.Summary.P99Millis, P999Millis: t.Summary.P999Millis,
 		CorrectClients: t.CorrectClients, Measurements: t.Measurements, Recovery: t.Recovery,

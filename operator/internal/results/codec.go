@@ -3,7 +3,22 @@ package results
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
+)
+
+// The counters that a client may not know, by their names in JSON.
+const (
+	CounterOffered   = "offered"
+	CounterAborted   = "aborted"
+	CounterGivenUp   = "givenUp"
+	CounterErrors    = "errors"
+	CounterTimeouts  = "timeouts"
+	CounterRetries   = "retries"
+	CounterLateSends = "lateSends"
+	CounterUnsent    = "unsent"
 )
 
 // MaxFailureText is the most that Client.Failure may take.
@@ -33,10 +48,39 @@ func DecodeClient(b []byte) (Client, error) {
 	if err := decode(b, ClientFormat, &c.Format, &c); err != nil {
 		return Client{}, fmt.Errorf("decode the client's results: %w", err)
 	}
+	absent, err := absentCounters(b)
+	if err != nil {
+		return Client{}, fmt.Errorf("decode the client's results: %w", err)
+	}
+	c.Unreported = union(c.Unreported, absent)
 	if err := c.check(); err != nil {
 		return Client{}, fmt.Errorf("decode the client's results: %w", err)
 	}
 	return c, nil
+}
+
+// absentCounters lists the counters that a report has no member for: its client does not count them.
+func absentCounters(b []byte) ([]string, error) {
+	var report struct {
+		Counters map[string]json.RawMessage `json:"counters"`
+	}
+	if err := json.Unmarshal(b, &report); err != nil {
+		return nil, err
+	}
+	var absent []string
+	for _, n := range (&Counters{}).all() {
+		if _, ok := report.Counters[n.name]; !ok && n.optional {
+			absent = append(absent, n.name)
+		}
+	}
+	return absent, nil
+}
+
+// union of two sets of names, sorted.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // EncodeTrial writes a trial, with the format's name filled in.
@@ -117,6 +161,9 @@ func (c Client) check() error {
 	if len(c.Failure) > MaxFailureText {
 		return fmt.Errorf("failure has %d characters, %d are allowed", len(c.Failure), MaxFailureText)
 	}
+	if err := c.checkUnreported(); err != nil {
+		return err
+	}
 	for _, n := range c.Counters.all() {
 		if *n.value < 0 || *n.value > maxCount {
 			return fmt.Errorf("the counter %s is %d; it must be from 0 to %d", n.name, *n.value, maxCount)
@@ -152,17 +199,41 @@ func (t Timeline) check() error {
 	return nil
 }
 
+// checkUnreported refuses names of no counter, and numbers of what is said not to be known.
+func (c Client) checkUnreported() error {
+	known := map[string]int64{}
+	for _, n := range c.Counters.all() {
+		if n.optional {
+			known[n.name] = *n.value
+		}
+	}
+	for _, name := range c.Unreported {
+		switch value, ok := known[name]; {
+		case !ok:
+			return fmt.Errorf("unreported names %q; it can name %s", name,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		case value != 0:
+			return fmt.Errorf("unreported names %s, which is %d; remove the name or the number", name, value)
+		}
+	}
+	return nil
+}
+
 type namedCounter struct {
 	name  string
 	value *int64
+	// optional: a client may not know it.
+	optional bool
 }
 
 // all lists the counters, so that adding up and checking cannot forget one (a test counts them).
 func (c *Counters) all() []namedCounter {
 	return []namedCounter{
-		{"offered", &c.Offered}, {"committed", &c.Committed}, {"aborted", &c.Aborted}, {"givenUp", &c.GivenUp},
-		{"errors", &c.Errors}, {"timeouts", &c.Timeouts}, {"retries", &c.Retries}, {"lateSends", &c.LateSends},
-		{"unsent", &c.Unsent}, {"outOfRange", &c.OutOfRange},
+		{CounterOffered, &c.Offered, true}, {"committed", &c.Committed, false},
+		{CounterAborted, &c.Aborted, true}, {CounterGivenUp, &c.GivenUp, true},
+		{CounterErrors, &c.Errors, true}, {CounterTimeouts, &c.Timeouts, true},
+		{CounterRetries, &c.Retries, true}, {CounterLateSends, &c.LateSends, true},
+		{CounterUnsent, &c.Unsent, true}, {"outOfRange", &c.OutOfRange, false},
 	}
 }
 

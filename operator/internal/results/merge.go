@@ -54,7 +54,9 @@ func Merge(clients []Client) (Merged, error) {
 	m.StartSpread = startSpread(clients)
 	m.Latency = latency.histogram()
 	counters.OutOfRange = m.Latency.OutOfRange()
+	unreported := m.Summary.Unreported
 	m.Summary = Summarize(counters, m.Latency, time.Duration(m.MeasureNanos))
+	m.Summary.Unreported = unreported
 	m.Summary.SendLagP99Millis = millis(lag.histogram().Percentile(99))
 	m.Summary.GeneratorLagP99Millis = millis(own.histogram().Percentile(99))
 	return m, nil
@@ -82,6 +84,7 @@ func (m *Merged) add(c Client, counters *Counters, latency, lag *histogramSum) e
 		return fmt.Errorf("sendLag: %w", err)
 	}
 	latency.outOfRange += c.Counters.OutOfRange
+	m.Summary.Unreported = union(m.Summary.Unreported, c.Unreported)
 	counters.Add(c.Counters)
 	m.Clients += c.Clients
 	m.CorrectClients += c.Clients - c.MisbehavingClients

@@ -78,6 +78,9 @@ type Client struct {
 	MeasureNanos int64 `json:"measureNanos"`
 	// Counters of the window.
 	Counters Counters `json:"counters"`
+	// Unreported are the counters that this client does not know, by their names in JSON: they are
+	// 0 in Counters, and mean nothing. A reader adds those whose members are not there.
+	Unreported []string `json:"unreported,omitempty"`
 	// Latency histogram of the window's committed transactions: HdrHistogram V2, compressed, base64.
 	Latency string `json:"latency"`
 	// SendLag histogram: actual less intended send (open loop). Empty for a closed loop.
@@ -99,6 +102,8 @@ type Client struct {
 // Summary is the outcome of a measurement window in numbers.
 type Summary struct {
 	Counters
+	// Unreported are the counters that some client does not know, by their names in JSON.
+	Unreported []string `json:"unreported,omitempty"`
 	// Throughput is committed transactions per second of the window.
 	Throughput float64 `json:"throughput"`
 	// Latencies of committed transactions, in milliseconds.
@@ -292,10 +297,17 @@ type TrialLine struct {
 	Aborted     int64             `json:"aborted"`
 	Errors      int64             `json:"errors"`
 	Timeouts    int64             `json:"timeouts"`
-	Throughput  float64           `json:"throughput"`
-	MeanMillis  float64           `json:"meanMillis"`
-	P50Millis   float64           `json:"p50Millis"`
-	P99Millis   float64           `json:"p99Millis"`
+	// Offered, GivenUp and Unsent are as in Counters; 0 in results of before they were kept here.
+	Offered int64 `json:"offered,omitempty"`
+	GivenUp int64 `json:"givenUp,omitempty"`
+	Unsent  int64 `json:"unsent,omitempty"`
+	// Unreported are the counters that some client does not know, by their names in JSON: they are
+	// 0 here, and mean nothing.
+	Unreported []string `json:"unreported,omitempty"`
+	Throughput float64  `json:"throughput"`
+	MeanMillis float64  `json:"meanMillis"`
+	P50Millis  float64  `json:"p50Millis"`
+	P99Millis  float64  `json:"p99Millis"`
 	// P90Millis, P999Millis and CorrectClients are 0 in results of before they were kept here.
 	P90Millis      float64 `json:"p90Millis,omitempty"`
 	P999Millis     float64 `json:"p999Millis,omitempty"`

@@ -25,6 +25,8 @@ const (
 	ManyCrossings Caution = "ManyCrossings"
 	// NoDip: throughput did not fall after the fault, or not by more than noise.
 	NoDip Caution = "NoDip"
+	// ShallowDip: the dip is not much deeper than noise, which may have made it, its depth and its end.
+	ShallowDip Caution = "ShallowDip"
 	// NotRecovered: throughput was not back when the data ended; the time to recovery is a lower bound.
 	NotRecovered Caution = "NotRecovered"
 	// NoisyBaseline: the rule that finds the dip after the fault finds one before it, too.
@@ -47,6 +49,7 @@ var texts = map[Caution]string{
 	NoCrossing:          "the curves do not cross between the points that were measured",
 	ManyCrossings:       "the curves cross more than once: this is the first crossing",
 	NoDip:               "throughput did not fall after the fault, or not by more than its noise",
+	ShallowDip:          "the dip is not much deeper than noise: how deep it was and when it ended are uncertain",
 	NotRecovered:        "throughput was not back when the data ended: it took longer than this",
 	NoisyBaseline:       "throughput dipped by as much before the fault: the dip after it may be noise",
 	ShortBaseline:       "less than a second of data before the fault: what throughput was is uncertain",

@@ -46,17 +46,38 @@ func Of(line results.TrialLine, metric string) float64 {
 		// PerCorrectClient with the division by the window's length done already.
 		return line.Throughput / float64(max(1, line.CorrectClients))
 	case AbortRate:
-		ended := line.Committed + line.Aborted + line.Errors + line.Timeouts
-		if ended == 0 {
-			return 0
-		}
-		return float64(line.Aborted) / float64(ended)
+		return float64(line.Aborted) / float64(max(1, Ended(line)))
 	}
 	panic("stats: there is no metric " + metric)
 }
 
+// Has says whether a trial has a metric. Latencies need a committed transaction, rates an attempt
+// that ended and a client that reports what they count.
+func Has(line results.TrialLine, metric string) bool {
+	switch metric {
+	case MeanLatency, P50Latency, P99Latency:
+		return line.Committed > 0 || Of(line, metric) > 0
+	case AbortRate:
+		return Ended(line) > 0 && Reports(line, results.CounterAborted)
+	case PerCorrectClientThroughput:
+		return line.CorrectClients > 0
+	}
+	return true
+}
+
+// Ended is how many attempts ended in the window of a trial, however they ended.
+func Ended(line results.TrialLine) int64 {
+	return line.Committed + line.Aborted + line.Errors + line.Timeouts
+}
+
+// Reports says whether all clients of a trial report a counter (results.CounterAborted and others).
+func Reports(line results.TrialLine, counter string) bool {
+	return !slices.Contains(line.Unreported, counter)
+}
+
 // Points aggregates the trials of each point, in order of the points. Only trials that succeeded are in the metrics; the others are counted.
-// A point without any trial is not in the answer. A measurement is over the trials that have it.
+// A point without any trial is not in the answer. A metric is over the trials that have it (Has), and
+// so is a measurement; what no trial has is not in Metrics.
 func Points(lines []results.TrialLine) []results.PointResult {
 	byIndex := map[int32]*results.PointResult{}
 	samples := map[int32]map[string][]float64{}
@@ -70,16 +91,15 @@ func Points(lines []results.TrialLine) []results.PointResult {
 		switch line.Outcome {
 		case Succeeded:
 			p.Valid++
-			for _, m := range Metrics {
-				samples[p.Index][m] = append(samples[p.Index][m], Of(line, m))
+			for _, m := range append(slices.Clone(Metrics), PerCorrectClientThroughput) {
+				if Has(line, m) {
+					samples[p.Index][m] = append(samples[p.Index][m], Of(line, m))
+				}
 			}
 			for _, m := range line.Measurements {
 				if m.Value != nil {
 					samples[p.Index][m.Name] = append(samples[p.Index][m.Name], *m.Value)
 				}
-			}
-			if line.CorrectClients > 0 {
-				samples[p.Index][PerCorrectClientThroughput] = append(samples[p.Index][PerCorrectClientThroughput], Of(line, PerCorrectClientThroughput))
 			}
 		case Invalid:
 			p.Invalid++

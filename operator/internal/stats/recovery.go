@@ -31,11 +31,21 @@ type RecoveryRule struct {
 type Recovery struct {
 	// Before is the mean throughput before the fault, in transactions per second.
 	Before float64
-	// Dipped: throughput fell. Without a dip, all that follows is 0, and the fault did nothing that this timeline shows (NoDip).
+	// Dipped: throughput fell. Without a dip (NoDip) DetectMillis, Depth, RecoverMillis and Lost are 0:
+	// the fault did nothing that this timeline shows. What it could show is in LeastDip and ResolvedMillis.
 	Dipped bool
+	// LeastDip is the depth, from 1 - Share to 1, from which on a dip is told from noise in 97.7% of
+	// trials. It is that of DipBins, or, of a dip that was found, that of the looks that found it. A
+	// dip that is shallower (ShallowDip) says only that there was none deeper than this.
+	LeastDip float64
+	// ResolvedMillis is how long throughput must be below Share of what it was, so that noise does
+	// not hide it. 0: no look at the data after the fault is long enough.
+	ResolvedMillis float64
 	// DetectMillis until throughput fell: how long the system kept serving as if there were no fault.
 	DetectMillis float64
-	// Depth of the dip: 1 - (least mean of DipBins bins)/Before, from above 1 - Share to 1 (nothing was served).
+	// Depth of the dip: 1 - (throughput of DipBins bins at its bottom)/Before, to 1 (nothing was
+	// served). Where the bottom is, and how deep, is read from different bins, so that noise does not
+	// make it deeper.
 	Depth float64
 	// Recovered: throughput came back.
 	Recovered bool
@@ -44,7 +54,7 @@ type Recovery struct {
 	// Lost transactions, from the start of the dip to the recovery or the end of the data: the sum of Before less what was served. Bins above Before
 	// count against it, as noise and as work that was made up for; the positive parts alone would call noise a loss.
 	Lost float64
-	// Cautions: NoDip, NotRecovered, ShortBaseline, NoisyBaseline.
+	// Cautions: NoDip, ShallowDip, NotRecovered, ShortBaseline, NoisyBaseline.
 	Cautions []Caution
 }
 
@@ -75,6 +85,9 @@ func (r RecoveryRule) withDefaults() (RecoveryRule, error) {
 	return r, nil
 }
 
+// Sure reports whether the dip is one that noise does not make: its depth, and when it ended, are known.
+func (r Recovery) Sure() bool { return r.Dipped && r.Depth >= r.LeastDip }
+
 // Recover measures what a fault did, from the committed transactions of a trial's timeline. confirmedMillis is when the fault was confirmed, relative to t = 0;
 // its plan does not matter.
 //
@@ -86,6 +99,12 @@ func (r RecoveryRule) withDefaults() (RecoveryRule, error) {
 //	recovery:  the first bin after it with T(i) >= Share B, from which the mean of min(T, B) over BackBins bins is at least
 //	           Share times what it was before the fault
 //	lost:      sum of (B - T(i)) times the length of a bin, from the dip to the recovery
+//	depth:     the dip's even bins say where the least mean of DipBins of them is, and the odd bins
+//	           there how deep it is; then the other way round; the mean of both. The least mean itself
+//	           would be that of the noise, too
+//
+// A look at k bins with a bound of c deviations finds a dip of depth d in 97.7% of trials where
+// d B >= (c + 2) S/sqrt(k), and hides nothing that is far below Share B where c S/sqrt(k) <= (1 - Share) B.
 //
 // The second bound of the dip is a control chart's (Shewhart 1931; 4 deviations rather than 3, since a hundred means are looked at): noise alone passes it in
 // fewer than 1% of trials. Where bins are so noisy that little is below it, as with clients whose think time makes them march in step, an outage of seconds
@@ -134,23 +153,55 @@ func Recover(t results.Timeline, confirmedMillis float64, rule RecoveryRule) (Re
 	return r, nil
 }
 
-// dipDeviations is how many standard deviations of its mean a dip must be below the throughput before, when it is looked for over few bins. Each longer look has one more.
+// dipDeviations is how many standard deviations of its mean a dip must be below the throughput before,
+// when it is looked for over few bins. Each longer look has one more.
 const dipDeviations = 4
 
-// longerLooks is by how much each look after the second is longer than the one before: 1 s, 4 s, 16 s by default.
+// surely is how many deviations more make a dip that is found in 97.7% of trials.
+const surely = 2
+
+// backDeviations is how far below Share of the throughput before, in deviations of the mean of BackBins
+// bins, the bottom of a dip must be so that noise does not pass for the recovery.
+const backDeviations = 3
+
+// longerLooks is by how much each look after the second is longer than the one before: 1 s, 4 s, 16 s
+// by default.
 const longerLooks = 4
 
-// measure finds the dip and the recovery. since is the time from the fault to the start of a bin after it; seconds is the length of a bin.
+// look is one length of window in which a dip is looked for.
+type look struct {
+	bins       int
+	deviations float64
+}
+
+// looks at so many bins of data, the shortest first.
+func (r RecoveryRule) looks(data int) []look {
+	all := []look{{bins: r.DipBins, deviations: dipDeviations}}
+	for bins := r.BackBins; bins <= data; bins *= longerLooks {
+		all = append(all, look{bins: bins, deviations: dipDeviations + float64(len(all))})
+	}
+	return all
+}
+
+// bound is how much noise a mean of the look's bins may have, in deviations of one bin.
+func (l look) bound() float64 { return l.deviations / math.Sqrt(float64(l.bins)) }
+
+// least is the depth that the look finds in 97.7% of trials, given the deviation of a bin by its mean.
+func (l look) least(noise float64) float64 {
+	return (l.deviations + surely) / math.Sqrt(float64(l.bins)) * noise
+}
+
+// measure finds the dip and the recovery. since is the time from the fault to the start of a bin after
+// it; seconds is the length of a bin.
 func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since func(int) float64, seconds float64) {
 	floor := rule.Share * r.Before
 	noise := 0.0
 	if len(before) > 1 {
 		noise = stat.StdDev(before, nil)
 	}
-	dips := func(deviations float64) func(bins []float64) bool {
+	dips := func(l look) func(bins []float64) bool {
 		return func(bins []float64) bool {
-			bound := r.Before - deviations*noise/math.Sqrt(float64(len(bins)))
-			return bins[0] < floor && stat.Mean(bins, nil) < math.Min(floor, bound)
+			return bins[0] < floor && stat.Mean(bins, nil) < math.Min(floor, r.Before-l.bound()*noise)
 		}
 	}
 	capped := func(bins []float64) float64 {
@@ -163,12 +214,14 @@ func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since fun
 	usual := capped(before)
 	back := func(bins []float64) bool { return bins[0] >= floor && capped(bins) >= rule.Share*usual }
 
-	if firstWindow(before, 0, rule.DipBins, dips(dipDeviations)) >= 0 {
+	looks := rule.looks(len(after))
+	if firstWindow(before, 0, looks[0].bins, dips(looks[0])) >= 0 {
 		r.Cautions = append(r.Cautions, NoisyBaseline)
 	}
-	dip := firstWindow(after, 0, rule.DipBins, dips(dipDeviations))
-	for bins, deviations := rule.BackBins, dipDeviations+1.0; dip < 0 && bins <= len(after); bins, deviations = bins*longerLooks, deviations+1 {
-		dip = firstWindow(after, 0, bins, dips(deviations))
+	r.resolve(looks, rule, noise/r.Before, seconds)
+	dip := -1
+	for i := 0; i < len(looks) && dip < 0; i++ {
+		dip = firstWindow(after, 0, looks[i].bins, dips(looks[i]))
 	}
 	if dip < 0 {
 		r.Cautions = append(r.Cautions, NoDip)
@@ -179,17 +232,77 @@ func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since fun
 	r.Recovered = end >= 0
 	if !r.Recovered {
 		end = len(after)
-		r.Cautions = append(r.Cautions, NotRecovered)
 	}
 	r.RecoverMillis = since(end)
-	least := r.Before
-	for i := dip; i+rule.DipBins <= len(after) && i < end; i++ {
-		least = math.Min(least, stat.Mean(after[i:i+rule.DipBins], nil))
-	}
-	r.Depth = 1 - least/r.Before
+	r.Depth = 1 - bottom(after, dip, end, rule.DipBins)/r.Before
 	for _, x := range after[dip:end] {
 		r.Lost += (r.Before - x) * seconds
 	}
+	r.LeastDip = 1
+	for _, l := range looks { // the longest that are low from the dip on say most
+		if dip+l.bins <= len(after) && dips(l)(after[dip:dip+l.bins]) {
+			r.LeastDip = math.Min(r.LeastDip, rule.told(l, noise/r.Before))
+		}
+	}
+	if !r.Sure() {
+		r.Cautions = append(r.Cautions, ShallowDip)
+	}
+	if !r.Recovered {
+		r.Cautions = append(r.Cautions, NotRecovered)
+	}
+}
+
+// told is the depth from which on a dip that a look finds is told from noise, and its end, too.
+func (r RecoveryRule) told(l look, noise float64) float64 {
+	end := 1 - r.Share + backDeviations*noise/math.Sqrt(float64(r.BackBins))
+	if noise == 0 {
+		end = 1 - r.Share
+	}
+	return math.Min(1, math.Max(end, l.least(noise)))
+}
+
+// resolve says what the looks can show, given the deviation of a bin by its mean.
+func (r *Recovery) resolve(looks []look, rule RecoveryRule, noise, seconds float64) {
+	r.LeastDip = rule.told(looks[0], noise)
+	for _, l := range looks {
+		if l.bound()*noise <= 1-rule.Share {
+			r.ResolvedMillis = math.Round(float64(l.bins) * seconds * 1000)
+			return
+		}
+	}
+}
+
+// bottom is the throughput at the bottom of a dip that lasts from one bin to another. The least mean of
+// some bins is as low as their noise is, so that one half of the bins chooses where to look, and the
+// other half says what is there. A dip that is too short for this has one mean.
+func bottom(bins []float64, dip, end, length int) float64 {
+	if end-dip < 2*length {
+		return stat.Mean(bins[dip:min(len(bins), max(end, dip+length))], nil)
+	}
+	var sum float64
+	for parity := range 2 {
+		least, at := math.Inf(1), 0
+		for i := dip + parity; i+2*(length-1) < end; i += 2 {
+			if m := everyOther(bins, i, length); m < least {
+				least, at = m, i
+			}
+		}
+		beside := at + 1
+		if beside+2*(length-1) >= end {
+			beside = at - 1
+		}
+		sum += everyOther(bins, max(dip, beside), length)
+	}
+	return sum / 2
+}
+
+// everyOther is the mean of so many bins, every second one.
+func everyOther(bins []float64, from, length int) float64 {
+	var sum float64
+	for k := range length {
+		sum += bins[from+2*k]
+	}
+	return sum / float64(length)
 }
 
 // firstWindow is where the first stretch of length bins that is as wanted starts, from a bin on; -1 when there is none.

@@ -140,6 +140,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		}
 		if h := t.Status.Headline; h != nil {
 			line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
+			line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported
 			line.Throughput = float64(h.ThroughputMilli) / 1000
 			line.MeanMillis = float64(h.MeanLatencyMicroseconds) / 1000
 			line.P50Millis = float64(h.P50LatencyMicroseconds) / 1000
@@ -183,7 +184,8 @@ func lineRecoveries(kept []v1alpha1.FaultRecovery) []results.Recovery {
 	var out []results.Recovery
 	for _, f := range kept {
 		r := results.Recovery{Fault: f.Fault, Time: int(f.Time), DetectMillis: float64(f.DetectMicroseconds) / 1000, Depth: float64(f.DepthPerMillion) / 1e6,
-			RecoverMillis: float64(f.RecoverMicroseconds) / 1000, LostTransactions: float64(f.LostMilli) / 1000}
+			RecoverMillis: float64(f.RecoverMicroseconds) / 1000, LostTransactions: float64(f.LostMilli) / 1000,
+			LeastDip: float64(f.LeastDipPerMillion) / 1e6, ResolvedMillis: float64(f.ResolvedMicroseconds) / 1000}
 		switch f.Outcome {
 		case v1alpha1.RecoveryRecovered:
 			r.Dipped, r.Recovered = true, true

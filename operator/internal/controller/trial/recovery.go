@@ -62,6 +62,7 @@ func measureRecovery(r *results.Recovery, t results.Timeline, window float64) {
 	}
 	r.ThroughputBefore, r.Dipped, r.DetectMillis, r.Depth = m.Before, m.Dipped, m.DetectMillis, m.Depth
 	r.Recovered, r.RecoverMillis, r.LostTransactions = m.Recovered, m.RecoverMillis, m.Lost
+	r.LeastDip, r.ResolvedMillis = m.LeastDip, m.ResolvedMillis
 	for _, c := range m.Cautions {
 		r.Cautions = append(r.Cautions, string(c))
 	}
@@ -75,7 +76,8 @@ func headlineRecoveries(measured []results.Recovery) []v1alpha1.FaultRecovery {
 	var out []v1alpha1.FaultRecovery
 	for _, r := range measured[:min(len(measured), maxHeadlineRecoveries)] {
 		f := v1alpha1.FaultRecovery{Fault: r.Fault, Time: int32(r.Time), Outcome: v1alpha1.RecoveryRecovered, DetectMicroseconds: thousandths(r.DetectMillis),
-			DepthPerMillion: thousandths(r.Depth * 1000), RecoverMicroseconds: thousandths(r.RecoverMillis), LostMilli: thousandths(r.LostTransactions)}
+			DepthPerMillion: thousandths(r.Depth * 1000), RecoverMicroseconds: thousandths(r.RecoverMillis), LostMilli: thousandths(r.LostTransactions),
+			LeastDipPerMillion: thousandths(r.LeastDip * 1000), ResolvedMicroseconds: thousandths(r.ResolvedMillis)}
 		switch {
 		case r.Error != "":
 			f.Outcome = v1alpha1.RecoveryUnknown

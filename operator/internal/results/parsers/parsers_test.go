@@ -45,6 +45,8 @@ func TestTransactionLines(t *testing.T) {
 		StartedNanos: 5_000_000_000 - 4_000_000, MeasureNanos: 2_000_000_000,
 		// In the window: those that ended from t = 0 up to but not including 2 s; offered are those that began in it.
 		Counters: results.Counters{Committed: 3, Offered: 3},
+		// These lines are about commits only.
+		Unreported: []string{"aborted", "errors", "givenUp", "lateSends", "retries", "timeouts", "unsent"},
 		Timeline: wantTimeline, Driver: map[string]int64{"endLines": 2},
 	}
 	h, err := results.DecodeHistogram(c.Latency)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,7 +38,7 @@ const (
 // threads mixed, a disk full), numbers are missing, and the report is refused. The one exception is a last line without
 // its newline, which a killed client leaves; it is counted and dropped even when it looks whole, since its numbers may be cut.
 //
-// Aborts, errors and timeouts are not in these lines, so their counters stay 0. Offered counts the committed transactions that
+// Aborts, errors and timeouts are not in these lines: their counters are unreported. Offered counts the committed transactions that
 // were issued in the window. StartedNanos is the issue of the earliest transaction in the report;
 // without one, NothingSent.
 func parseTransactionLines(r io.Reader, o Options) (results.Client, error) {
@@ -154,11 +155,32 @@ func (p *lineParser) transaction(latency, end time.Duration) {
 	p.rec.Commit(end, latency)
 }
 
+// unreported are the counters that the lines say nothing of.
+func (p *lineParser) unreported() []string {
+	never := []string{
+		results.CounterGivenUp, results.CounterRetries, results.CounterLateSends, results.CounterUnsent,
+	}
+	outcome := results.RecordOutcome{}
+	if p.opts.Records != nil && p.opts.Records.Outcome != nil {
+		outcome = *p.opts.Records.Outcome
+	}
+	for name, texts := range map[string][]string{
+		results.CounterAborted: outcome.Aborted, results.CounterErrors: outcome.Errors,
+		results.CounterTimeouts: outcome.Timeouts,
+	} {
+		if len(texts) == 0 {
+			never = append(never, name)
+		}
+	}
+	slices.Sort(never)
+	return never
+}
+
 func (p *lineParser) finish() (results.Client, error) {
 	c := results.Client{
 		Index: p.opts.Index, FirstClient: p.opts.FirstClient, Clients: p.opts.Clients,
 		NothingSent: !p.seen, MeasureNanos: int64(p.measure),
-		Driver: p.driver,
+		Driver: p.driver, Unreported: p.unreported(),
 	}
 	if p.seen {
 		c.StartedNanos = int64(p.first + p.opts.Windows.WarmUp)

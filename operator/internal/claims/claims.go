@@ -166,8 +166,14 @@ func (r *run) missingData() error {
 // sampleNote says on how many trials a verdict rests, and what its reader must know of them.
 func (r *run) sampleNote() string {
 	note := ""
+	if slices.ContainsFunc(r.read, func(p int32) bool { return !interleaved(r.samples[r.read[0]], r.samples[p]) }) {
+		r.remarks = append(r.remarks, notInterleaved)
+	}
 	for _, remark := range compact(r.remarks) {
 		note += "; " + remark
+	}
+	for _, remark := range r.ofTrial {
+		note += "; " + remark.String()
 	}
 	switch {
 	case len(r.counts) == 0:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,8 +54,10 @@ type run struct {
 	missing []string // what was needed and is not there
 	notes   []string // what was compared, in the order of the expression
 	remarks []string // what a reader of the numbers must know
+	ofTrial []remark // the same of single trials
 	counts  []int    // trials of the points that were read
 	unknown bool     // some comparison had no interval
+	read    []int32  // points whose means are in the result
 }
 
 func newRun(p *program, points []results.PointResult, lines []results.TrialLine) *run {
@@ -160,7 +163,7 @@ func (r *run) value(e celast.Expr) quantity {
 	call := e.AsCall()
 	args := call.Args()
 	if _, ok := functions[call.FunctionName()]; ok {
-		return r.read(call, e.ID())
+		return r.readCall(call, e.ID())
 	}
 	switch call.FunctionName() {
 	case "duration":
@@ -199,8 +202,8 @@ func (r *run) over(a, b quantity) quantity {
 	return q
 }
 
-// read is the value of a function that reads results.
-func (r *run) read(call celast.CallExpr, id int64) quantity {
+// readCall is the value of a function that reads results.
+func (r *run) readCall(call celast.CallExpr, id int64) quantity {
 	a, err := r.arguments(call, id)
 	if err != nil { // compile and Check have refused it
 		r.missing = append(r.missing, err.Error())
@@ -269,7 +272,7 @@ func (r *run) valuesAt(p results.PointResult, m metric) []float64 {
 			return nil
 		}
 		if x.remark != "" {
-			r.remarks = append(r.remarks, fmt.Sprintf("trial %d: %s", line.Number, x.remark))
+			r.remark(x.remark, line.Number)
 		}
 		xs = append(xs, x.value)
 	}
@@ -282,11 +285,10 @@ func (r *run) meanAt(p results.PointResult, m metric, u unit) quantity {
 	if len(xs) == 0 {
 		return quantity{}
 	}
-	input := mean{point: p.Index, metric: m}
-	for _, line := range r.samples[p.Index] {
-		x, _ := m.of(line)
-		input.atLeast = input.atLeast || x.atLeast
+	if !slices.Contains(r.read, p.Index) {
+		r.read = append(r.read, p.Index)
 	}
+	input := mean{point: p.Index, metric: m}
 	return quantity{value: stats.Aggregate(xs).Mean, unit: u, gradient: map[mean]float64{input: 1}, signed: m.signed()}
 }
 
@@ -317,6 +319,40 @@ func unitOfType(t *types.Type) unit {
 		return perSecond
 	}
 	return plain
+}
+
+// remark is what must be known of the numbers of some trials.
+type remark struct {
+	text   string
+	trials []int32
+}
+
+func (r *run) remark(text string, trial int32) {
+	i := slices.IndexFunc(r.ofTrial, func(m remark) bool { return m.text == text })
+	if i < 0 {
+		i = len(r.ofTrial)
+		r.ofTrial = append(r.ofTrial, remark{text: text})
+	}
+	if !slices.Contains(r.ofTrial[i].trials, trial) {
+		r.ofTrial[i].trials = append(r.ofTrial[i].trials, trial)
+	}
+}
+
+// maxNamedTrials keeps a remark short.
+const maxNamedTrials = 6
+
+func (m remark) String() string {
+	if len(m.trials) == 1 {
+		return fmt.Sprintf("trial %d: %s", m.trials[0], m.text)
+	}
+	var names []string
+	for _, t := range m.trials[:min(len(m.trials), maxNamedTrials)] {
+		names = append(names, strconv.Itoa(int(t)))
+	}
+	if more := len(m.trials) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("trials %s: %s", strings.Join(names, ", "), m.text)
 }
 
 // compact removes what was noted twice, in order.

@@ -3,7 +3,10 @@ package claims
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"time"
 
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
@@ -42,45 +45,113 @@ func (m metric) signed() bool { return m.name == measurement || m.name == goodpu
 // sample is the number that one trial gives.
 type sample struct {
 	value float64
-	// atLeast: the trial shows a lower bound only.
-	atLeast bool
+	// low and high bound what the trial can tell of it: both are value where it is known.
+	low, high float64
 	// remark is what a reader of the number must know.
 	remark string
 }
 
+// exactly is a sample that is known.
+func exactly(value float64) sample { return sample{value: value, low: value, high: value} }
+
 // of reads a metric of a trial, or says why the trial does not have it.
 func (m metric) of(line results.TrialLine) (sample, error) {
 	switch m.name {
-	case p90Latency:
-		return kept(line.P90Millis, line, "90th")
-	case p999Latency:
-		return kept(line.P999Millis, line, "99.9th")
-	case errorRate:
-		ended := line.Committed + line.Aborted + line.Errors + line.Timeouts
-		if ended == 0 {
-			return sample{}, nil
-		}
-		return sample{value: float64(line.Errors+line.Timeouts) / float64(ended)}, nil
+	case stats.MeanLatency, stats.P50Latency, p90Latency, stats.P99Latency, p999Latency:
+		return m.latency(line)
+	case stats.AbortRate, errorRate:
+		return m.rate(line)
 	case perCorrectClient:
 		if line.CorrectClients < 1 {
 			return sample{}, fmt.Errorf("trial %d does not say how many of its clients were correct", line.Number)
 		}
 		// stats.PerCorrectClient with the division by the window's length done already.
-		return sample{value: line.Throughput / float64(line.CorrectClients)}, nil
+		return exactly(line.Throughput / float64(line.CorrectClients)), nil
 	case timeToDetect, dip, timeTo90, goodputLost:
 		return m.recovery(line)
 	case measurement:
 		return m.measured(line)
 	}
-	return sample{value: stats.Of(line, m.name)}, nil
+	return exactly(stats.Of(line, m.name)), nil
 }
 
-// kept is a percentile that results of before did not have.
-func kept(millis float64, line results.TrialLine, which string) (sample, error) {
-	if millis == 0 && line.Committed > 0 {
-		return sample{}, fmt.Errorf("trial %d does not say its %s percentile", line.Number, which)
+// latencies are the percentiles of latency: their names, and how many of 1000 transactions are slower.
+var latencies = map[string]struct {
+	which  string
+	slower int64
+	of     func(results.TrialLine) float64
+}{
+	stats.P50Latency: {"50th", 500, func(l results.TrialLine) float64 { return l.P50Millis }},
+	p90Latency:       {"90th", 100, func(l results.TrialLine) float64 { return l.P90Millis }},
+	stats.P99Latency: {"99th", 10, func(l results.TrialLine) float64 { return l.P99Millis }},
+	p999Latency:      {"99.9th", 1, func(l results.TrialLine) float64 { return l.P999Millis }},
+}
+
+// slowerSamples is how many transactions must be slower than a percentile. With fewer, it is that of
+// another percentile: of n transactions the one of rank pn has a share of pn/(n+1) below it, so that
+// of those above it 1/(n(1-p)) too many are counted: a tenth with 10.
+const slowerSamples = 10
+
+// latency reads the mean or a percentile.
+func (m metric) latency(line results.TrialLine) (sample, error) {
+	percentile, ok := latencies[m.name]
+	if !ok {
+		if !stats.Has(line, m.name) {
+			return sample{}, fmt.Errorf("trial %d committed nothing, so that it has no latency", line.Number)
+		}
+		return exactly(stats.Of(line, m.name)), nil
 	}
-	return sample{value: millis}, nil
+	millis, needs := percentile.of(line), slowerSamples*1000/percentile.slower
+	switch {
+	case millis == 0 && line.Committed == 0:
+		return sample{}, fmt.Errorf("trial %d committed nothing, so that it has no latency", line.Number)
+	case millis == 0: // results of before did not have it
+		return sample{}, fmt.Errorf("trial %d does not say its %s percentile", line.Number, percentile.which)
+	case line.Committed > 0 && line.Committed < needs:
+		return sample{}, fmt.Errorf("trial %d committed %d transactions; the %s percentile needs %d, so that %d are slower: "+
+			"measure for longer, or claim a lower percentile", line.Number, line.Committed, percentile.which, needs, slowerSamples)
+	}
+	return m.censored(line, exactly(millis), percentile.which, percentile.slower), nil
+}
+
+// censored takes the requests into account that had no answer in time or an error: they are in no
+// histogram, and were slower than all that are, or are not known. Where so many failed that the
+// percentile of all requests lies among them, what is measured is a lower bound.
+func (m metric) censored(line results.TrialLine, s sample, which string, slower int64) sample {
+	failed := line.Errors + line.Timeouts + line.Unsent
+	if failed == 0 || failed*1000 <= (line.Committed+failed)*slower {
+		return s
+	}
+	s.high = math.Inf(1)
+	s.remark = fmt.Sprintf("%s of %d requests failed, so that the %s percentile of all requests is this or more",
+		percent(failed, line.Committed+failed), line.Committed+failed, which)
+	return s
+}
+
+// percent writes a share.
+func percent(part, whole int64) string {
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'g', 2, 64) + "%"
+}
+
+// rate reads the share of attempts that aborted, or of requests that failed: with an error, by a
+// timeout, or, in an open loop, since they were never sent.
+func (m metric) rate(line results.TrialLine) (sample, error) {
+	ended := stats.Ended(line)
+	aborts := m.name == stats.AbortRate
+	errors, timeouts := stats.Reports(line, results.CounterErrors), stats.Reports(line, results.CounterTimeouts)
+	switch {
+	case aborts && !stats.Reports(line, results.CounterAborted):
+		return sample{}, fmt.Errorf("trial %d does not know its aborts: its client does not report them", line.Number)
+	case !aborts && !errors && !timeouts:
+		return sample{}, fmt.Errorf("trial %d does not know its errors and timeouts: its client does not report them", line.Number)
+	case ended+line.Unsent == 0:
+		return sample{}, fmt.Errorf("trial %d has no attempt that ended", line.Number)
+	case aborts && ended == 0:
+		return sample{}, fmt.Errorf("trial %d has no attempt that ended", line.Number)
+	case aborts:
+		return exactly(stats.Of(line, stats.AbortRate)), nil
+	}
+	return exactly(float64(line.Errors+line.Timeouts+line.Unsent) / float64(ended+line.Unsent)), nil
 }
 
 // measured reads what Prometheus said of the trial.
@@ -91,13 +162,17 @@ func (m metric) measured(line results.TrialLine) (sample, error) {
 		case x.Value == nil:
 			return sample{}, fmt.Errorf("trial %d: %s was not measured: %s", line.Number, x.Name, x.Reason)
 		default:
-			return sample{value: *x.Value}, nil
+			return exactly(*x.Value), nil
 		}
 	}
 	return sample{}, fmt.Errorf("trial %d has no measurement %s", line.Number, m.measurement)
 }
 
-// recovery reads what one time of a fault did. A fault without a dip cost nothing, and the time to recover from it is 0; when it was noticed is no number then.
+// binMillis is the resolution of instants that are read off a timeline.
+const binMillis = float64(results.TimelineInterval / time.Millisecond)
+
+// recovery reads what one time of a fault did. What noise hides is not known: a trial without a dip, or
+// with one that noise may have made, gives bounds. When a fault was noticed that was not is no number.
 func (m metric) recovery(line results.TrialLine) (sample, error) {
 	i := slices.IndexFunc(line.Recovery, func(r results.Recovery) bool { return r.Fault == m.fault && r.Time == m.time })
 	if i < 0 {
@@ -110,11 +185,53 @@ func (m metric) recovery(line results.TrialLine) (sample, error) {
 	case !r.Dipped && m.name == timeToDetect:
 		return sample{}, fmt.Errorf("trial %d: %s", line.Number, stats.NoDip.Text())
 	case !r.Dipped:
-		return sample{remark: stats.NoDip.Text()}, nil
+		return m.withoutDip(r, line.Throughput), nil
 	}
-	s := sample{value: map[string]float64{timeToDetect: r.DetectMillis, dip: r.Depth, timeTo90: r.RecoverMillis, goodputLost: r.LostTransactions}[m.name]}
+	s := exactly(map[string]float64{timeToDetect: r.DetectMillis, dip: r.Depth, timeTo90: r.RecoverMillis, goodputLost: r.LostTransactions}[m.name])
+	if m.name == timeToDetect || m.name == timeTo90 {
+		s.high += binMillis // of a bin the start is given
+	}
+	if r.LeastDip > 0 && r.Depth < r.LeastDip {
+		return m.shallow(r, s), nil
+	}
 	if !r.Recovered && (m.name == timeTo90 || m.name == goodputLost) {
-		s.atLeast, s.remark = true, stats.NotRecovered.Text()
+		s.high, s.remark = math.Inf(1), stats.NotRecovered.Text()
 	}
 	return s, nil
+}
+
+// shallow is what a dip says that noise may have made: there was none deeper than what noise hides.
+func (m metric) shallow(r results.Recovery, s sample) sample {
+	s.remark = stats.ShallowDip.Text()
+	switch m.name {
+	case dip:
+		s.low, s.high = 0, r.LeastDip
+	case timeTo90, goodputLost:
+		s.low, s.high = math.Min(0, s.value), math.Inf(1)
+	}
+	return s
+}
+
+// withoutDip is what a trial says in which no dip was found: that there was none which noise does not
+// hide. Its throughput is about that before the fault.
+func (m metric) withoutDip(r results.Recovery, throughput float64) sample {
+	s := sample{remark: stats.NoDip.Text()}
+	switch {
+	case r.LeastDip == 0:
+		s.high = math.Inf(1)
+		s.remark += "; these results are of a version that did not keep which dip could have been seen"
+	case m.name == dip:
+		s.high = r.LeastDip
+		s.remark += fmt.Sprintf("; the least that could have been seen is %.0f%%", 100*r.LeastDip)
+	case r.ResolvedMillis == 0:
+		s.high = math.Inf(1)
+		s.remark += fmt.Sprintf("; noise hides a fall to 90%%, however long: the least dip that could have been seen is %.0f%%", 100*r.LeastDip)
+	default:
+		s.high = r.ResolvedMillis
+		if m.name == goodputLost {
+			s.high = r.LeastDip * throughput * r.ResolvedMillis / 1000
+		}
+		s.remark += fmt.Sprintf("; a fall to 90%% is seen that lasts %.1f s", r.ResolvedMillis/1000)
+	}
+	return s
 }

@@ -112,37 +112,77 @@ func (s samples) estimate(q quantity) (stats.Estimate, []int) {
 		return *q.own, q.counts
 	}
 	inputs := slices.SortedFunc(maps.Keys(q.gradient), mean.compare)
-	var terms []stats.Term
+	var middle, lowest, highest side
 	var counts []int
-	low, high := false, false // the quantity is a bound: it may be any number below, or above
 	for i := 0; i < len(inputs); {
 		point := inputs[i].point
-		linear := make([]float64, len(s[point]))
+		n := len(s[point])
+		linear, least, most := make([]float64, n), make([]float64, n), make([]float64, n)
 		for ; i < len(inputs) && inputs[i].point == point; i++ {
 			g := q.gradient[inputs[i]]
-			low, high = low || inputs[i].atLeast && g < 0, high || inputs[i].atLeast && g > 0
+			lowest.open = lowest.open || inputs[i].atLeast && g < 0
+			highest.open = highest.open || inputs[i].atLeast && g > 0
 			for k, line := range s[point] {
 				x, _ := inputs[i].metric.of(line) // what is missing was found when it was read
 				linear[k] += g * x.value
+				least[k] += lowest.end(g, x, x.low, x.high)
+				most[k] += highest.end(g, x, x.high, x.low)
 			}
 		}
-		terms = append(terms, stats.Term{Gradient: 1, Sample: stats.Aggregate(linear)})
-		counts = append(counts, len(linear))
-	}
-	e := stats.Propagate(q.value, terms)
-	if q.ratio {
-		e = stats.PropagateRatio(q.value, terms)
+		middle.add(linear, linear)
+		lowest.add(least, linear)
+		highest.add(most, linear)
+		counts = append(counts, n)
 	}
 	if q.unbounded {
 		return stats.Estimate{Value: q.value, Low: q.value, High: q.value}, counts
 	}
-	if low {
+	e := middle.estimate(q)
+	e.Low = math.Min(e.Low, lowest.estimate(q).Low)
+	e.High = math.Max(e.High, highest.estimate(q).High)
+	if lowest.open {
 		e.Low = math.Inf(-1)
 	}
-	if high {
+	if highest.open {
 		e.High = math.Inf(1)
 	}
 	return e, counts
+}
+
+// side is an estimate from one end of what trials say: a trial that gives bounds has two.
+type side struct {
+	terms []stats.Term
+	// shift is by how much the quantity is there beside its value.
+	shift float64
+	// open: some trial gives no bound on this side.
+	open bool
+}
+
+// add adds a point: what its trials give at this side, and what their values are.
+func (s *side) add(xs, values []float64) {
+	a := stats.Aggregate(xs)
+	s.terms = append(s.terms, stats.Term{Gradient: 1, Sample: a})
+	s.shift += a.Mean - stats.Aggregate(values).Mean
+}
+
+// end is what a sample adds to one side: its end there, which is the other one where the quantity falls
+// with it. Without an end the side is open.
+func (s *side) end(gradient float64, x sample, rising, falling float64) float64 {
+	end := rising
+	if gradient < 0 {
+		end = falling
+	}
+	if math.IsInf(end, 0) {
+		s.open, end = true, x.value
+	}
+	return gradient * end
+}
+
+func (s *side) estimate(q quantity) stats.Estimate {
+	if q.ratio {
+		return stats.PropagateRatio(q.value+s.shift, s.terms)
+	}
+	return stats.Propagate(q.value+s.shift, s.terms)
 }
 
 // difference estimates b - a. Against a constant, the interval of the other side is used as it is, so that a comparison with a bound agrees

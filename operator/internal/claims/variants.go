@@ -11,14 +11,17 @@ import (
 // two are a metric's samples of two variants.
 type two struct {
 	a, b []float64 // by repetition
-	// paired: both have a valid trial in the same rounds, so that a[i] and b[i] are of one round.
+	// paired: both have a valid trial in the same rounds, and all trials of one round ran before those
+	// of the next, so that a[i] and b[i] are of one round.
 	paired bool
+	// apart: the trials of both did not alternate, so that rounds mean nothing.
+	apart bool
 }
 
 // pairOf reads the samples of the two points of a call. Its answer means nothing when something is missing.
 func (r *run) pairOf(a arguments) two {
 	var samples [2][]float64
-	var rounds [2][]int32
+	var lines [2][]results.TrialLine
 	for i, variant := range a.pair {
 		at := append(slices.Clone(a.at), variant)
 		found := r.find(at)
@@ -26,9 +29,50 @@ func (r *run) pairOf(a arguments) two {
 			r.missing = append(r.missing, fmt.Sprintf("%d points have %s, and one is needed", len(found), showCoordinates(at)))
 			return two{}
 		}
-		samples[i], rounds[i] = r.valuesAt(found[0], a.metric), roundsOf(r.samples[found[0].Index])
+		samples[i], lines[i] = r.valuesAt(found[0], a.metric), r.samples[found[0].Index]
 	}
-	return two{a: samples[0], b: samples[1], paired: len(rounds[0]) > 1 && slices.Equal(rounds[0], rounds[1])}
+	rounds := roundsOf(lines[0])
+	t := two{a: samples[0], b: samples[1], apart: !interleaved(lines[0], lines[1])}
+	t.paired = len(rounds) > 1 && slices.Equal(rounds, roundsOf(lines[1])) && !t.apart
+	if t.apart {
+		r.remarks = append(r.remarks, notInterleaved)
+	}
+	return t
+}
+
+// notInterleaved is what must be known of a comparison of trials that ran one after the other.
+const notInterleaved = "the trials of the points that are compared did not run in turn, so that a drift of the machines counts as a difference"
+
+// interleaved reports whether the trials of two points ran in rounds: all of one repetition before those
+// of the next. A repetition that one of them lacks is left out. Of an order that puts all trials of a
+// point together, no round is one, even if both have the same repetitions.
+func interleaved(a, b []results.TrialLine) bool {
+	first, last := map[int32]int32{}, map[int32]int32{}
+	points := map[int32]int{}
+	for _, lines := range [][]results.TrialLine{a, b} {
+		seen := map[int32]bool{}
+		for _, l := range lines {
+			if at, ok := first[l.Repetition]; !ok || l.Number < at {
+				first[l.Repetition] = l.Number
+			}
+			last[l.Repetition] = max(last[l.Repetition], l.Number)
+			if !seen[l.Repetition] {
+				points[l.Repetition]++
+			}
+			seen[l.Repetition] = true
+		}
+	}
+	ended, any := int32(0), false
+	for _, round := range sortedKeys(points) {
+		if points[round] < 2 {
+			continue
+		}
+		if any && first[round] <= ended {
+			return false
+		}
+		ended, any = last[round], true
+	}
+	return true
 }
 
 // roundsOf are the repetitions of trials, each once; nil when one occurs twice, so that it is not clear which belongs to the other variant's.
@@ -49,6 +93,9 @@ func (t two) counts() []int { return []int{len(t.a), len(t.b)} }
 func (t two) method() string {
 	if t.paired {
 		return "by rounds"
+	}
+	if t.apart {
+		return "not by rounds, since the variants did not run in turn"
 	}
 	return "not by rounds, since the variants were not measured in the same ones"
 }

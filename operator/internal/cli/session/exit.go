@@ -1,20 +1,55 @@
 package session
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
 
-// Exit codes. docs/guide/run.md lists them for users.
+// Exit codes of every verb. docs/reference/cli.md lists them for users.
 const (
 	// ExitError: something went wrong, or the answer is not known.
 	ExitError = 1
-	// ExitNotReproduced: some claim is not reproduced.
+	// ExitUsage: the command line is wrong; nothing was done.
+	ExitUsage = 2
+	// ExitNotReproduced: some claim is NotReproduced.
 	ExitNotReproduced = 3
 	// ExitDifferent, of compare: some difference is significant.
 	ExitDifferent = 3
-	// ExitUndecided: none is contradicted, and some claim is inconclusive or has no data; of compare, nothing could be tested.
+	// ExitUndecided: no claim is NotReproduced, and some is Inconclusive or NotEvaluated; of compare, nothing could be tested.
 	ExitUndecided = 4
-	// ExitUntrusted: some repetition has no valid trial and its retries are used up.
+	// ExitUntrusted: some repetition has no valid trial, and its retries are used up.
 	ExitUntrusted = 5
+	// ExitTimeout: the wait was longer than --timeout. What was waited for goes on.
+	ExitTimeout = 6
+	// ExitInterrupted: Ctrl-C or SIGTERM, as shells count it. What was waited for goes on.
+	ExitInterrupted = 130
 )
+
+// Codes are all exit codes with what they mean, in order.
+var Codes = []struct {
+	Code    int
+	Meaning string
+}{
+	{0, "success; with verdicts, every claim that the profile judges is Reproduced"},
+	{ExitError, "something went wrong, or the answer is not known"},
+	{ExitUsage, "the command line is wrong; nothing was done"},
+	{ExitNotReproduced, "some claim is NotReproduced; of compare, some difference is significant"},
+	{ExitUndecided, "no claim is NotReproduced, and some is Inconclusive or NotEvaluated; of compare, nothing could be tested"},
+	{ExitUntrusted, "some repetition has no valid trial, and its retries are used up; of try, the trial is not valid"},
+	{ExitTimeout, "the wait was longer than --timeout; the experiment goes on"},
+	{ExitInterrupted, "interrupted by Ctrl-C or SIGTERM; the experiment goes on"},
+}
+
+// ExitHelp is the table of all exit codes for a verb's help.
+func ExitHelp() string {
+	var b strings.Builder
+	for _, c := range Codes {
+		fmt.Fprintf(&b, "\n  %-3d  %s", c.Code, c.Meaning)
+	}
+	return "Exit codes:" + b.String()
+}
 
 // Verdict is an end that is not a success, though nothing went wrong with the command.
 type Verdict struct {
@@ -24,6 +59,39 @@ type Verdict struct {
 
 func (v *Verdict) Error() string { return v.Message }
 
+// usage is an error in the command line.
+type usage struct{ error }
+
+func (u usage) Unwrap() error { return u.error }
+
+// Usage marks an error as one in the command line, so that the command ends with ExitUsage. nil stays nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usage{err}
+}
+
+// IsUsage reports whether an error is one in the command line.
+func IsUsage(err error) bool {
+	var u usage
+	return errors.As(err, &u)
+}
+
+// interrupted is the end of a wait by Ctrl-C, in words for a user.
+type interrupted struct{ message string }
+
+func (i interrupted) Error() string { return i.message }
+func (i interrupted) Unwrap() error { return context.Canceled }
+
+// Interrupted says how a wait ended early: err is what ended it, and the message says what goes on.
+func Interrupted(err error, message string) error {
+	if errors.Is(err, context.Canceled) {
+		return interrupted{"interrupted: " + message}
+	}
+	return fmt.Errorf("%s: %w", message, err)
+}
+
 // ExitCode of an error that a verb returned.
 func ExitCode(err error) int {
 	var v *Verdict
@@ -32,6 +100,10 @@ func ExitCode(err error) int {
 		return 0
 	case errors.As(err, &v):
 		return v.Code
+	case IsUsage(err):
+		return ExitUsage
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
 	}
 	return ExitError
 }

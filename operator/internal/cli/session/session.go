@@ -10,10 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/spf13/pflag"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
@@ -38,49 +35,12 @@ type Session struct {
 
 // Cluster is a connection and the namespace in use.
 type Cluster struct {
-	Client    client.Client
+	Client client.Client
+	// Logs reads the log of a container, as kubectl logs does. Nil: it cannot be read.
+	Logs      func(ctx context.Context, namespace, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error)
 	Namespace string
 	// NamespaceGiven is true when the user named it for this call.
 	NamespaceGiven bool
-}
-
-// Flags choose the cluster, as kubectl's do.
-type Flags struct {
-	kubeconfig, context, namespace string
-}
-
-// Bind adds the flags to a set.
-func (f *Flags) Bind(flags *pflag.FlagSet) {
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default: $KUBECONFIG, else ~/.kube/config")
-	flags.StringVar(&f.context, "context", "", "context of the kubeconfig; default: its current one")
-	flags.StringVarP(&f.namespace, "namespace", "n", "", "namespace; default: that of the context")
-}
-
-// Connect makes a client from the flags.
-func (f *Flags) Connect() (Cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
-	overrides.Context.Namespace = f.namespace
-	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
-	namespace, _, err := config.Namespace()
-	if err != nil {
-		return Cluster{}, fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
-	}
-	rest, err := config.ClientConfig()
-	if err != nil {
-		return Cluster{}, fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
-	}
-	rest.UserAgent = "kubectl-assay"
-	scheme, err := NewScheme()
-	if err != nil {
-		return Cluster{}, err
-	}
-	c, err := client.New(rest, client.Options{Scheme: scheme})
-	if err != nil {
-		return Cluster{}, fmt.Errorf("connect to the cluster at %s: %w", rest.Host, err)
-	}
-	return Cluster{Client: c, Namespace: namespace, NamespaceGiven: f.namespace != ""}, nil
 }
 
 // NewScheme knows the kinds that the command reads and writes.

@@ -8,32 +8,41 @@ import (
 	"unicode/utf8"
 )
 
-// barWidth of the bar, in characters.
-const barWidth = 24
+const (
+	// barWidth of the bar, in characters.
+	barWidth = 24
+	// repeatAfter is how long the output is silent at most where lines are not redrawn: CI systems end jobs that print nothing, and readers want the time that is left.
+	repeatAfter = time.Minute
+)
 
-// display writes progress: on a terminal two lines that are redrawn, elsewhere a line for each change.
+// display writes progress: on a terminal two lines that are redrawn, elsewhere a line for each change, and for each minute without one.
 type display struct {
 	out      io.Writer
 	terminal bool
 	width    int
 
 	drawn int    // lines on the terminal that the next draw replaces
-	last  string // line written last
+	last  string // line written last, without the time that is left
+	shown time.Time
 }
 
 // show writes one look. A write that fails (a closed pipe) is left to the verb's own output to report.
-func (d *display) show(p progress) {
+func (d *display) show(p progress, now time.Time) {
 	if d.terminal {
 		d.draw(p)
 		return
 	}
-	line := p.summary()
+	details := ""
 	for _, part := range []string{p.trial, p.refused} {
 		if part != "" {
-			line += "; " + part
+			details += "; " + part
 		}
 	}
-	d.line(line)
+	// The time that is left changes all the time, so that it is no reason for a line.
+	if line := p.summary() + details; line != d.last || now.Sub(d.shown) >= repeatAfter {
+		fmt.Fprintln(d.out, p.summary()+p.remains()+details)
+		d.last, d.shown = line, now
+	}
 }
 
 // notice writes a sentence about the watching itself, once.
@@ -62,9 +71,7 @@ func (d *display) draw(p progress) {
 	d.clear()
 	d.last = ""
 	head := fmt.Sprintf("%s  %s  %s", p.name, bar(int(p.counts.Succeeded), int(p.counts.Planned)), strings.TrimPrefix(p.summary(), p.name+": "))
-	if p.left > 0 {
-		head += ", about " + p.left.Round(time.Second).String() + " left"
-	}
+	head += p.remains()
 	lines := []string{head}
 	if p.trial != "" {
 		line := p.trial
@@ -108,6 +115,14 @@ func (p progress) summary() string {
 		text += fmt.Sprintf(", %d failed", p.counts.Failed)
 	}
 	return text
+}
+
+// remains is the time that is left, as the end of a line.
+func (p progress) remains() string {
+	if p.left <= 0 {
+		return ""
+	}
+	return ", about " + p.left.Round(time.Second).String() + " left"
 }
 
 func bar(done, all int) string {

@@ -144,25 +144,41 @@ func throughput(t *v1alpha1.Trial) string {
 	return fmt.Sprintf("%.0f tx/s", noted.PerSecond)
 }
 
+// overhead of a trial beside its schedule until one is done, as plan assumes: pods, readiness, collecting, cleaning up.
+const overhead = 15 * time.Second
+
 // remaining estimates how long the planned trials still take: as long as those that are done took on average, the current one less what it has
-// run for. 0: none is done yet.
+// run for. Before one is done it goes by the current trial's schedule. 0: it is not known.
 func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Time) time.Duration {
-	var took, running time.Duration
+	var took, running, planned time.Duration
 	done := 0
 	for i := range trials {
 		t := &trials[i]
 		if plan.Outcome(t) == v1alpha1.ReasonInProgress {
-			running = max(running, now.Sub(t.CreationTimestamp.Time))
+			s := t.Spec.Schedule
+			running = max(running, now.Sub(startOf(t)))
+			planned = s.WarmUp.OrZero() + s.Measure.OrZero() + s.CoolDown.OrZero() + s.Drain.OrZero() + overhead
 			continue
 		}
 		c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete)
-		took += c.LastTransitionTime.Sub(t.CreationTimestamp.Time)
+		took += c.LastTransitionTime.Sub(startOf(t))
 		done++
 	}
-	if done == 0 || took <= 0 {
+	each := planned
+	if done > 0 {
+		each = took / time.Duration(done)
+	}
+	if each <= 0 {
 		return 0
 	}
-	each := took / time.Duration(done)
 	left := time.Duration(counts.Planned-counts.Succeeded) * each
 	return max(left-min(running, each), time.Second)
+}
+
+// startOf a trial: when it got its machines, since it may have waited for them for hours; before that, when it was made.
+func startOf(t *v1alpha1.Trial) time.Time {
+	if at := t.Status.Times.Admitted; at != nil {
+		return at.Time
+	}
+	return t.CreationTimestamp.Time
 }

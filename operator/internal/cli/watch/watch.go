@@ -5,9 +5,12 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +21,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/plan"
 )
 
 const (
@@ -41,10 +45,12 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "watch NAME",
 		Short: "Show how far an experiment is, until it is over",
 		Long: "Show how far an experiment is, until it is over: trials, the current one's phase and throughput, and when it may end.\n" +
-			"A result store that does not have everything 30 s later is told of and not waited for.\n" +
-			"On a terminal the lines are redrawn; elsewhere there is a line for each change.",
-		Example: "  kubectl assay watch failure-fp",
-		Args:    cobra.ExactArgs(1),
+			"If a result store lacks something 30 s after the end, watch says so and ends.\n" +
+			"On a terminal watch redraws its lines. Elsewhere it prints a line for each change and each minute, with the time that is left. It names each trial that becomes invalid or fails, with the reason.\n\n" +
+			session.ExitHelp() + "\n\nThe exit code is 0 whatever the verdicts are; wait has an exit code for each of them.",
+		Example:           "  kubectl assay watch failure-fp",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: session.CompleteExperiments(s),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
 			cluster, err := s.Connect()
@@ -55,7 +61,7 @@ func Command(s *session.Session) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up watching after so long; the experiment goes on; 0: never")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 0, "stop watching after so long, with exit code 6; the experiment goes on; 0: never")
 	return cmd
 }
 
@@ -70,7 +76,10 @@ func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o O
 		seen, err := w.look(ctx)
 		switch {
 		case err == nil:
-			display.show(newProgress(seen.experiment, seen.trials, now))
+			for _, line := range w.unusable(seen.trials) {
+				display.notice(line)
+			}
+			display.show(newProgress(seen.experiment, seen.trials, now), now)
 		case w.isFinal(err):
 			return nil, err
 		default:
@@ -86,10 +95,11 @@ func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o O
 			}
 		}
 		if o.Timeout > 0 && now.Sub(start) >= o.Timeout {
-			return nil, fmt.Errorf("experiment %s is not complete after %s; it goes on: kubectl assay watch %s -n %s", o.Name, o.Timeout, o.Name, cluster.Namespace)
+			return nil, &session.Verdict{Code: session.ExitTimeout,
+				Message: fmt.Sprintf("experiment %s is not complete after %s; it goes on: kubectl assay watch %s -n %s", o.Name, o.Timeout, o.Name, cluster.Namespace)}
 		}
 		if err := s.Sleep(ctx, interval); err != nil {
-			return nil, fmt.Errorf("stopped watching experiment %s, which goes on: %w", o.Name, err)
+			return nil, session.Interrupted(err, fmt.Sprintf("experiment %s goes on; follow it with kubectl assay watch %s -n %s", o.Name, o.Name, cluster.Namespace))
 		}
 	}
 }
@@ -99,7 +109,7 @@ type watcher struct {
 	cluster session.Cluster
 	name    string
 
-	found         bool
+	told          map[string]bool // trials that are not valid and have been named; nil before the first look
 	refusedSince  time.Time
 	completeSince time.Time
 }
@@ -113,14 +123,52 @@ type seen struct {
 func (w *watcher) look(ctx context.Context) (seen, error) {
 	var exp v1alpha1.Experiment
 	if err := w.cluster.Client.Get(ctx, client.ObjectKey{Namespace: w.cluster.Namespace, Name: w.name}, &exp); err != nil {
-		return seen{}, fmt.Errorf("get Experiment %s in namespace %s: %w", w.name, w.cluster.Namespace, err)
+		return seen{}, fmt.Errorf("get Experiment %s in namespace %s: %w", w.name, w.cluster.Namespace, session.Explain(err))
 	}
-	w.found = true
 	var list v1alpha1.TrialList
 	if err := w.cluster.Client.List(ctx, &list, client.InNamespace(w.cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: w.name}); err != nil {
 		return seen{}, fmt.Errorf("list the Trials of experiment %s in namespace %s: %w", w.name, w.cluster.Namespace, err)
 	}
 	return seen{experiment: &exp, trials: list.Items}, nil
+}
+
+// firstTold is how many of the trials that were not valid before the first look are named.
+const firstTold = 5
+
+// unusable names the trials that have become invalid or failed since the last look, with the reason, in the order of their numbers.
+func (w *watcher) unusable(trials []v1alpha1.Trial) []string {
+	isFirst := w.told == nil
+	if isFirst {
+		w.told = map[string]bool{}
+	}
+	slices.SortFunc(trials, func(a, b v1alpha1.Trial) int { return cmp.Compare(a.Spec.Number, b.Spec.Number) })
+	var lines []string
+	for i := range trials {
+		t := &trials[i]
+		outcome := plan.Outcome(t)
+		if w.told[t.Name] || outcome == v1alpha1.ReasonInProgress || outcome == v1alpha1.ReasonSucceeded {
+			continue
+		}
+		w.told[t.Name] = true
+		c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete)
+		lines = append(lines, fmt.Sprintf("Trial %s (%s, repetition %d%s) %s%s. Its output: kubectl assay logs %s -n %s",
+			t.Name, point(t), t.Spec.Repetition, attempt(t), endings[outcome], because(c.Message), t.Name, w.cluster.Namespace))
+	}
+	if before := len(lines) - firstTold; isFirst && before > 0 {
+		lines = append([]string{fmt.Sprintf("%d trials before these are not valid; kubectl assay report %s -n %s lists all", before, w.name, w.cluster.Namespace)}, lines[before:]...)
+	}
+	return lines
+}
+
+// endings of trials that are not valid.
+var endings = map[string]string{v1alpha1.ReasonInvalid: "is invalid", v1alpha1.ReasonFailed: "failed"}
+
+// because puts a reason behind a colon, if there is one, without its full stop.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + strings.TrimSuffix(reason, ".")
 }
 
 // isFinal reports whether trying again cannot help.

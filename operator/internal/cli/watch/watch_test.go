@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,14 +125,17 @@ func (s *scene) trial(name string, repetition, attempt int32, upTo, reason strin
 		if upTo == "" {
 			break
 		}
-		status, why := metav1.ConditionTrue, "Done"
+		status, why, message := metav1.ConditionTrue, "Done", ""
 		if kind == v1alpha1.TrialValid && reason == "Invalid" {
 			status = metav1.ConditionFalse
 		}
 		if kind == v1alpha1.TrialComplete {
 			why = reason
+			if reason == "Invalid" {
+				message = "NetworkLate: Packets from e-0-local-0 to e-0-local-1 were 14 ms late."
+			}
 		}
-		meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: why, LastTransitionTime: metav1.NewTime(s.now)})
+		meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: why, Message: message, LastTransitionTime: metav1.NewTime(s.now)})
 		if kind == v1alpha1.TrialRunning && t.Status.ZeroUnixNanos == 0 {
 			t.Status.ZeroUnixNanos = s.now.Add(4 * time.Second).UnixNano()
 		}
@@ -238,7 +242,7 @@ func TestTerminalRedrawsInPlace(t *testing.T) {
 			}
 			screen, line = screen[:len(screen)-n], rest
 		}
-		if len(line) > 60 && !strings.HasPrefix(line, "Cannot reach") { // its line break included; notices are never redrawn
+		if len(line) > 60 && !strings.HasPrefix(line, "Cannot reach") && !strings.HasPrefix(line, "Trial e-0 (") { // its line break included; notices are never redrawn
 			t.Errorf("a line of %d characters on a terminal of 60: %q", len(line), line)
 		}
 		if line != "" {
@@ -246,7 +250,7 @@ func TestTerminalRedrawsInPlace(t *testing.T) {
 		}
 	}
 	last := screen[len(screen)-1]
-	if !strings.Contains(last, "e  [########################]  complete, 2 of 2 trials") || len(screen) > 4 {
+	if !strings.Contains(last, "e  [########################]  complete, 2 of 2 trials") || len(screen) > 5 {
 		t.Errorf("the screen holds at the end:\n%s", strings.Join(screen, "\n"))
 	}
 }
@@ -388,5 +392,44 @@ func TestIgnoresStaleConditions(t *testing.T) {
 	})
 	if err := s.until(watch.Options{Timeout: 10 * time.Second}); err == nil || !strings.Contains(err.Error(), "not complete") {
 		t.Errorf("got %v, want a timeout", err)
+	}
+}
+
+// Of trials that were not valid before the first look, the last ones are named and the others counted.
+func TestNamesUnusableTrialsOfBefore(t *testing.T) {
+	s := newScene(t)
+	for i := range int32(7) {
+		name := fmt.Sprintf("e-%d", i)
+		s.trial(name, 0, i, "", "")
+		var trial v1alpha1.Trial
+		if err := s.client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: name}, &trial); err != nil {
+			t.Fatal(err)
+		}
+		trial.Spec.Number = i
+		if err := s.client.Update(t.Context(), &trial); err != nil {
+			t.Fatal(err)
+		}
+		s.trial(name, 0, i, v1alpha1.TrialComplete, "Failed")
+	}
+	if err := s.until(watch.Options{Timeout: 4 * time.Second}); session.ExitCode(err) != session.ExitTimeout {
+		t.Errorf("got %v with exit code %d, want that of a timeout", err, session.ExitCode(err))
+	}
+	got := s.out.String()
+	if strings.Contains(got, "Trial e-1 ") || strings.Count(got, "Trial e-2 (clients=5, variant=ideal, repetition 0, attempt 2) failed. Its output") != 1 || !strings.Contains(got, "2 trials before these are not valid") {
+		t.Errorf("said:\n%s", got)
+	}
+}
+
+// A phase of many minutes prints a line each minute where nothing is redrawn, with the time that is left.
+func TestRepeatsItselfWithoutTerminal(t *testing.T) {
+	s := newScene(t)
+	s.counts(1, 0, 0)
+	s.trial("e-0", 0, 0, v1alpha1.TrialStarted, "")
+	_ = s.until(watch.Options{Timeout: 3 * time.Minute})
+	if n := strings.Count(s.out.String(), "repetition 0: loading"); n != 4 {
+		t.Errorf("%d lines in three minutes, want one at first and one each minute:\n%s", n, s.out.String())
+	}
+	if !strings.HasPrefix(s.out.String(), "e: running, 0 of 1 trials valid, about 29s left; trial e-0") {
+		t.Errorf("the time that is left is missing:\n%s", s.out.String())
 	}
 }

@@ -1,0 +1,84 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spf13/pflag"
+)
+
+// Flags choose the cluster, as kubectl's do. They are client-go's own, which kubectl has, too; genericclioptions would add Kustomize to the program.
+type Flags struct {
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
+}
+
+// shown are the flags that every verb's help lists. The others are listed by "kubectl assay options".
+var shown = []string{"kubeconfig", "context", "namespace"}
+
+// Bind adds the flags to a set. All but the commonest are hidden in the verbs' help.
+func (f *Flags) Bind(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig file; default: $KUBECONFIG, else ~/.kube/config")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	names.AuthOverrideFlags.Username.LongName, names.AuthOverrideFlags.Password.LongName = "", "" // no API server takes them any more
+	names.CurrentContext.Description = "context of the kubeconfig; default: its current one"
+	names.ContextOverrideFlags.Namespace.Description = "namespace; default: that of the context"
+	names.ClusterOverrideFlags.APIServer.ShortName = "s"
+	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
+	flags.VisitAll(func(flag *pflag.Flag) { flag.Hidden = !slices.Contains(shown, flag.Name) })
+}
+
+// Connect makes a client from the flags.
+func (f *Flags) Connect() (Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
+	namespace, _, err := config.Namespace()
+	if err != nil {
+		return Cluster{}, fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
+	}
+	rest, err := config.ClientConfig()
+	if err != nil {
+		return Cluster{}, fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
+	}
+	rest.UserAgent = "kubectl-assay"
+	scheme, err := NewScheme()
+	if err != nil {
+		return Cluster{}, err
+	}
+	c, err := client.New(rest, client.Options{Scheme: scheme})
+	if err != nil {
+		return Cluster{}, fmt.Errorf("connect to the cluster at %s: %w", rest.Host, err)
+	}
+	core, err := corev1client.NewForConfig(rest)
+	if err != nil {
+		return Cluster{}, fmt.Errorf("connect to the cluster at %s: %w", rest.Host, err)
+	}
+	logs := func(ctx context.Context, namespace, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+		return core.Pods(namespace).GetLogs(pod, o).Stream(ctx)
+	}
+	return Cluster{Client: c, Logs: logs, Namespace: namespace, NamespaceGiven: f.overrides.Context.Namespace != ""}, nil
+}
+
+// Explain adds what to do about an answer of the API server that its own words leave open.
+func Explain(err error) error {
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("the cluster does not know Assay's kinds; its owner installs Assay with helm install assay CHART -n assay-system --create-namespace: %w", err)
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot"): // RBAC's words; admission refuses with the same reason and words of its own
+		return fmt.Errorf("%w; ask the owner of the cluster for the role edit in the namespace, or view to look only", err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the cluster does not know you; log in again, or choose another user with --user or --context: %w", err)
+	}
+	return err
+}

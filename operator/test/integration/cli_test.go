@@ -44,7 +44,7 @@ func cli(t *testing.T) (*session.Session, session.Cluster, string) {
 // kubectl assay run sends a file with its System and profile, may be repeated, and respects what others have set.
 func TestCommandLineAppliesExperiment(t *testing.T) {
 	s, cluster, file := cli(t)
-	o := run.Options{Files: []string{file}, Profile: "smoke"}
+	o := run.Options{Input: run.Input{Files: []string{file}, Profile: "smoke"}}
 	for range 2 {
 		if err := run.Run(t.Context(), s, nil, o); err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestCommandLineAppliesExperiment(t *testing.T) {
 // kubectl assay watch ends when the controller says that the experiment is complete and its results are stored.
 func TestCommandLineWatches(t *testing.T) {
 	s, cluster, file := cli(t)
-	if err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}}); err != nil {
+	if err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}}); err != nil {
 		t.Fatal(err)
 	}
 	var exp v1alpha1.Experiment

@@ -105,7 +105,7 @@ func Pequin(s *session.Session, o PequinOptions) error {
 
 // check reads the YAML back and plans it, so that what is written is what was checked.
 func check(text []byte) (*planner.Plan, error) {
-	set, err := manifest.Read([]string{"-"}, bytes.NewReader(text))
+	set, err := manifest.Decode(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

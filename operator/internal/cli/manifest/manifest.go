@@ -6,6 +6,7 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,33 +35,61 @@ type Set struct {
 	from       map[string]string // file of each System
 }
 
-// Read reads files of YAML documents. Systems that the Experiment names and the files do not hold are looked for in the folder "systems" beside
-// the Experiment's file. A file named "-" is stdin.
-func Read(paths []string, stdin io.Reader) (*Set, error) {
-	s := &Set{Systems: map[string]v1alpha1.SystemSpec{}, systems: map[string]*unstructured.Unstructured{}, from: map[string]string{}}
-	folder := ""
-	for _, path := range paths {
+// Read reads files of YAML documents. Each path is a file, a folder with files (.yaml, .yml, .json; not those in folders below it), an http or https URL, or - for stdin. Systems that
+// the Experiment names and these do not hold are looked for in the folder "systems" beside the Experiment's file; beside a URL, as systems/NAME.yaml.
+func Read(ctx context.Context, paths []string, stdin io.Reader) (*Set, error) {
+	s := newSet()
+	files, err := expand(paths)
+	if err != nil {
+		return nil, err
+	}
+	beside := ""
+	for _, path := range files {
 		had := s.Experiment != nil
-		if err := s.readFile(path, stdin, false); err != nil {
+		data, err := load(ctx, path, stdin)
+		if err == nil {
+			err = s.readDocuments(data, path, false)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if !had && s.Experiment != nil && path != "-" {
-			folder = filepath.Join(filepath.Dir(path), "systems")
+		if !had && s.Experiment != nil {
+			beside = path
 		}
 	}
 	if s.Experiment == nil {
 		return nil, fmt.Errorf("%s: no Experiment in it; name its file with -f", strings.Join(paths, ", "))
 	}
-	if folder == "" {
+	switch {
+	case beside == "-":
 		return s, nil
+	case isURL(beside):
+		return s, s.readBesideURL(ctx, beside)
 	}
-	return s, s.readFolder(folder)
+	return s, s.readFolder(filepath.Join(filepath.Dir(beside), "systems"))
+}
+
+// Decode reads one stream of YAML documents and nothing beside it.
+func Decode(r io.Reader) (*Set, error) {
+	s := newSet()
+	data, err := io.ReadAll(r)
+	if err == nil {
+		err = s.readDocuments(data, "-", false)
+	}
+	if err == nil && s.Experiment == nil {
+		err = errors.New("no Experiment in it")
+	}
+	return s, err
+}
+
+func newSet() *Set {
+	return &Set{Systems: map[string]v1alpha1.SystemSpec{}, systems: map[string]*unstructured.Unstructured{}, from: map[string]string{}}
 }
 
 // readFolder adds the Systems of a folder that the Experiment names and the files do not hold. A file there that cannot be read is an error only
 // if a System is missing in the end, since other experiments' Systems are none of ours.
 func (s *Set) readFolder(folder string) error {
-	entries, err := os.ReadDir(folder)
+	files, err := filesOf(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -68,11 +97,15 @@ func (s *Set) readFolder(folder string) error {
 		return fmt.Errorf("look for Systems: %w", err)
 	}
 	var failed []error
-	for _, entry := range entries {
-		if ext := filepath.Ext(entry.Name()); entry.IsDir() || (ext != ".yaml" && ext != ".yml") || len(s.Missing()) == 0 {
-			continue
+	for _, path := range files {
+		if len(s.Missing()) == 0 {
+			break
 		}
-		if err := s.readFile(filepath.Join(folder, entry.Name()), nil, true); err != nil {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = s.readDocuments(data, path, true)
+		}
+		if err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -104,63 +137,88 @@ func (s *Set) ToApply() []*unstructured.Unstructured {
 	return append(objects, s.experiment)
 }
 
-// UseProfile sets the Experiment's profile.
-func (s *Set) UseProfile(name string) error {
-	var names []string
-	for _, p := range s.Experiment.Spec.Profiles {
-		names = append(names, p.Name)
+// Adapt makes an Experiment for one call of the command out of the one that was read: with another name, another profile, and fields set to other values. Empty: as it
+// is written.
+func (s *Set) Adapt(name, profile string, assignments []string) error {
+	if name != "" {
+		s.experiment.SetName(name)
+		s.Experiment.Name = name
 	}
-	if !slices.Contains(names, name) {
-		return fmt.Errorf("experiment %s has no profile %q; it has: %s", s.Experiment.Name, name, strings.Join(names, ", "))
-	}
-	s.Experiment.Spec.Profile = name
-	if err := unstructured.SetNestedField(s.experiment.Object, name, "spec", "profile"); err != nil {
-		return fmt.Errorf("set the profile: %w", err)
-	}
-	return nil
-}
-
-// Change sets fields of the Experiment's spec, each given as path=value: network.shaping=None. The path goes through objects, not through lists; the value is YAML.
-func (s *Set) Change(assignments []string) error {
-	for _, a := range assignments {
-		path, text, found := strings.Cut(a, "=")
-		fields := strings.Split(path, ".")
-		if !found || slices.Contains(fields, "") {
-			return fmt.Errorf("--set %s is not a path in spec, =, and a value, such as network.shaping=None", a)
-		}
-		var value any
-		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-			return fmt.Errorf("--set %s: read the value: %w", a, err)
-		}
-		if err := unstructured.SetNestedField(s.experiment.Object, value, append([]string{"spec"}, fields...)...); err != nil {
-			return fmt.Errorf("--set %s: %w", a, err)
+	if profile != "" {
+		if err := unstructured.SetNestedField(s.experiment.Object, profile, "spec", "profile"); err != nil {
+			return fmt.Errorf("set the profile: %w", err)
 		}
 	}
-	if len(assignments) == 0 {
+	changes, err := parseAssignments(assignments)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if profile != "" && c.path[0] == "profile" {
+			return fmt.Errorf("--profile %s and --set %s both choose the profile; leave one out", profile, c.text)
+		}
+		if err := unstructured.SetNestedField(s.experiment.Object, c.value, append([]string{"spec"}, c.path...)...); err != nil {
+			return fmt.Errorf("--set %s: %w", c.text, err)
+		}
+	}
+	if err := s.decode(assignments); err != nil {
+		return err
+	}
+	if err := s.checkProfile(); err != nil {
+		return err
+	}
+	if err := s.checkShadowed(changes); err != nil {
+		return err
+	}
+	if s.Experiment.Spec.Profile == "" || len(changes) == 0 {
 		return nil
 	}
+	if err := s.overrideProfile(changes); err != nil {
+		return err
+	}
+	return s.decode(assignments)
+}
+
+// decode reads the Experiment again after it was changed as an object.
+func (s *Set) decode(assignments []string) error {
 	text, err := yaml.Marshal(s.experiment.Object)
 	if err != nil {
 		return fmt.Errorf("write the changed experiment: %w", err)
 	}
-	if s.Experiment, err = plan.DecodeExperiment(text); err != nil {
+	changed, err := plan.DecodeExperiment(text)
+	if err != nil && len(assignments) > 0 {
 		return fmt.Errorf("with --set %s: %w", strings.Join(assignments, " --set "), err)
 	}
+	if err != nil {
+		return err
+	}
+	s.Experiment = changed
 	return nil
 }
 
-// readFile adds what a file holds; in a folder of Systems, only Systems that are missing.
-func (s *Set) readFile(path string, stdin io.Reader, onlyMissing bool) error {
-	var data []byte
-	var err error
-	if path == "-" {
-		data, err = io.ReadAll(stdin)
-	} else {
-		data, err = os.ReadFile(path)
+func (s *Set) checkProfile() error {
+	chosen := s.Experiment.Spec.Profile
+	names := s.Profiles()
+	switch {
+	case chosen == "" || slices.Contains(names, chosen):
+		return nil
+	case len(names) == 0:
+		return fmt.Errorf("experiment %s has no profile %q; it has none at all", s.Experiment.Name, chosen)
 	}
-	if err != nil {
-		return fmt.Errorf("read -f %s: %w", path, err)
+	return fmt.Errorf("experiment %s has no profile %q; it has: %s", s.Experiment.Name, chosen, strings.Join(names, ", "))
+}
+
+// Profiles are the names of the Experiment's profiles.
+func (s *Set) Profiles() []string {
+	var names []string
+	for _, p := range s.Experiment.Spec.Profiles {
+		names = append(names, p.Name)
 	}
+	return names
+}
+
+// readDocuments adds what a file holds; in a folder of Systems, only Systems that are missing.
+func (s *Set) readDocuments(data []byte, path string, onlyMissing bool) error {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for number := 1; ; number++ {
 		document, err := reader.Read()

@@ -77,7 +77,7 @@ func TestRead(t *testing.T) {
 			for _, p := range tc.read {
 				paths = append(paths, filepath.Join(dir, p))
 			}
-			set, err := manifest.Read(paths, nil)
+			set, err := manifest.Read(t.Context(), paths, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestReadRefuses(t *testing.T) {
 		"no file":              {map[string]string{}, "read -f"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := manifest.Read([]string{filepath.Join(write(t, tc.files), "a.yaml")}, nil)
+			_, err := manifest.Read(t.Context(), []string{filepath.Join(write(t, tc.files), "a.yaml")}, nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want it to say: %s", err, tc.want)
 			}
@@ -124,14 +124,14 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestUseProfile(t *testing.T) {
-	set, err := manifest.Read([]string{"-"}, strings.NewReader(experiment))
+	set, err := manifest.Read(t.Context(), []string{"-"}, strings.NewReader(experiment))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := set.UseProfile("smoek"); err == nil || !strings.Contains(err.Error(), `no profile "smoek"; it has: smoke`) {
+	if err := set.Adapt("", "smoek", nil); err == nil || !strings.Contains(err.Error(), `no profile "smoek"; it has: smoke`) {
 		t.Errorf("a profile that does not exist: %v", err)
 	}
-	if err := set.UseProfile("smoke"); err != nil {
+	if err := set.Adapt("", "smoke", nil); err != nil {
 		t.Fatal(err)
 	}
 	applied := set.ToApply()[0].Object["spec"].(map[string]any)
@@ -145,14 +145,14 @@ func TestUseProfile(t *testing.T) {
 
 func TestChange(t *testing.T) {
 	read := func() *manifest.Set {
-		set, err := manifest.Read([]string{"-"}, strings.NewReader(experiment))
+		set, err := manifest.Read(t.Context(), []string{"-"}, strings.NewReader(experiment))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return set
 	}
 	set := read()
-	if err := set.Change([]string{"network.shaping=None", "placement={replicas: servers}"}); err != nil {
+	if err := set.Adapt("", "", []string{"network.shaping=None", "placement={replicas: servers}"}); err != nil {
 		t.Fatal(err)
 	}
 	network := set.ToApply()[0].Object["spec"].(map[string]any)["network"].(map[string]any)
@@ -168,7 +168,7 @@ func TestChange(t *testing.T) {
 	} {
 		set := read()
 		set.Experiment.Spec.Order = ""
-		if err := set.Change([]string{"order=Sequential", assignment}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := set.Adapt("", "", []string{"order=Sequential", assignment}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--set %s: %v; want it to say: %s", assignment, err, want)
 		}
 	}

@@ -49,7 +49,7 @@ func Command(s *session.Session) *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.Files, "filename", "f", nil, "file with the Experiment, and files with its Systems; those in the folder systems beside it are found; -: stdin")
 	f.StringVar(&o.Profile, "profile", "", "profile of the experiment to use")
-	f.StringArrayVar(&o.Set, "set", nil, "set a field of the experiment's spec, as in --set network.shaping=None; may be repeated")
+	f.StringArrayVar(&o.Set, "set", nil, "set a field of the experiment's spec, as in --set network.shaping=None; it wins over the profile; may be repeated")
 	f.Int64Var(&o.Seed, "seed", 0, "seed of the order; default: the experiment's, or 1 as an example")
 	f.IntVar(&o.First, "first", 10, "how many trials of the order to show; 0: all")
 	f.DurationVar(&o.Overhead, "overhead", 15*time.Second, "time of a trial beside its schedule: pods, readiness, collecting, cleaning up")
@@ -61,17 +61,12 @@ func Command(s *session.Session) *cobra.Command {
 
 // Run plans and prints.
 func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) error {
-	set, err := manifest.Read(o.Files, stdin)
+	set, err := manifest.Read(ctx, o.Files, stdin)
 	if err != nil {
 		return err
 	}
-	if err := set.Change(o.Set); err != nil {
+	if err := set.Adapt("", o.Profile, o.Set); err != nil {
 		return err
-	}
-	if o.Profile != "" {
-		if err := set.UseProfile(o.Profile); err != nil {
-			return err
-		}
 	}
 	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
 	if len(errs) > 0 {

@@ -31,13 +31,57 @@ const fieldOwner = client.FieldOwner("kubectl-assay")
 
 // Options of the verb.
 type Options struct {
-	Files   []string
-	Profile string
-	Set     []string
+	Input
+	// Rerun deletes the experiment of this name, if there is one, and runs it again.
+	Rerun   bool
 	Wait    bool
 	Timeout time.Duration
 	Output  string
 	Force   bool
+}
+
+// Input is what is run: files, and what this call changes in them.
+type Input struct {
+	Files []string
+	// Name of the Experiment instead of the one that it is written with.
+	Name    string
+	Profile string
+	Set     []string
+	Images  manifest.Images
+}
+
+// Bind adds the flags of the input to a verb.
+func (in *Input) Bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVarP(&in.Files, "filename", "f", nil, "file, folder or URL with the Experiment, and those with its Systems; Systems in the folder systems beside the Experiment are found; -: stdin")
+	f.StringVar(&in.Name, "name", "", "name of the experiment, at most 24 characters; default: the one in the file")
+	f.StringVar(&in.Profile, "profile", "", "profile of the experiment to use")
+	f.StringArrayVar(&in.Set, "set", nil, "set a field of the experiment's spec, as in --set network.shaping=None; it wins over the profile; may be repeated")
+	f.StringArrayVar(&in.Images.Replace, "image", nil, "NAME=REF: run REF in the place of the Systems' image NAME; a REF without tag keeps the tag; may be repeated")
+	f.StringVar(&in.Images.Registry, "image-registry", "", "registry, as HOST[:PORT][/PATH], of the Systems' images that name none")
+	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
+	_ = cmd.RegisterFlagCompletionFunc("profile", in.completeProfile)
+}
+
+// completeProfile offers the profiles of the files that are named already.
+func (in *Input) completeProfile(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	set, err := manifest.Read(cmd.Context(), in.Files, strings.NewReader(""))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return set.Profiles(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// Load reads the files and changes them as asked.
+func (in *Input) Load(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
+	set, err := manifest.Read(ctx, in.Files, stdin)
+	if err != nil {
+		return nil, err
+	}
+	if err := set.Adapt(in.Name, in.Profile, in.Set); err != nil {
+		return nil, session.Usage(err)
+	}
+	return set, session.Usage(set.UseImages(in.Images))
 }
 
 // Command is the verb.
@@ -47,25 +91,21 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "run -f FILE",
 		Short: "Run an experiment, and wait for its verdicts with --wait",
 		Long: "Run an experiment: apply its Systems and the Experiment to the cluster. With --wait, show progress until it is over, then the report.\n\n" +
-			"Exit codes with --wait:\n" +
-			"  0  every claim that the profile judges is Reproduced\n" +
-			"  1  something went wrong, or it was not over in time\n" +
-			"  3  some claim is NotReproduced\n" +
-			"  4  none is NotReproduced, and some is Inconclusive or NotEvaluated\n" +
-			"  5  some repetition has no valid trial and its retries are used up",
-		Example: "  kubectl assay run -f experiments/failure-fp.yaml --profile smoke --wait",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, cmd.InOrStdin(), o) },
+			"An experiment runs once. If one of the name is complete already, run changes nothing and ends with exit code 1: --rerun deletes it, which keeps its results, and runs it again;\n" +
+			"--name runs it beside the other. If it still runs, --wait waits for it.\n\n" + session.ExitHelp(),
+		Example: "  kubectl assay run -f experiments/failure-fp.yaml --profile smoke --wait\n" +
+			"  kubectl assay run -f experiments/failure-fp.yaml --image-registry registry.example.org/mirror\n" +
+			"  kubectl assay run -f experiments/failure-fp.yaml --image assay/basil=registry.example.org/basil:v2 --name basil-v2",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, cmd.InOrStdin(), o) },
 	}
+	o.Bind(cmd)
 	f := cmd.Flags()
-	f.StringSliceVarP(&o.Files, "filename", "f", nil, "file with the Experiment, and files with its Systems; those in the folder systems beside it are found; -: stdin")
-	f.StringVar(&o.Profile, "profile", "", "profile of the experiment to use")
-	f.StringArrayVar(&o.Set, "set", nil, "set a field of the experiment's spec, as in --set network.shaping=None; may be repeated")
+	f.BoolVar(&o.Rerun, "rerun", false, "delete the experiment of this name first, if there is one; its results stay")
 	f.BoolVar(&o.Wait, "wait", false, "show progress until it is over, then the report")
-	f.DurationVar(&o.Timeout, "timeout", 2*time.Hour, "with --wait: give up waiting after so long; the experiment goes on; 0: never")
-	f.StringVarP(&o.Output, "output", "o", "text", "with --wait: form of the report, or its file, as for the verb report")
+	f.DurationVar(&o.Timeout, "timeout", 2*time.Hour, "with --wait: stop waiting after so long, with exit code 6; the experiment goes on; 0: never")
+	f.StringVarP(&o.Output, "output", "o", "text", "with --wait: form of the report, as for the verb report")
 	f.BoolVar(&o.Force, "force-conflicts", false, "take over fields that another tool has set")
-	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
 	return cmd
 }
 
@@ -73,43 +113,35 @@ func Command(s *session.Session) *cobra.Command {
 func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) error {
 	if o.Wait {
 		if err := report.CheckOutput(o.Output); err != nil {
-			return err
+			return session.Usage(err)
 		}
 	}
-	set, err := manifest.Read(o.Files, stdin)
+	set, err := o.Load(ctx, stdin)
 	if err != nil {
 		return err
-	}
-	if err := set.Change(o.Set); err != nil {
-		return err
-	}
-	if o.Profile != "" {
-		if err := set.UseProfile(o.Profile); err != nil {
-			return err
-		}
 	}
 	cluster, err := s.Connect()
 	if err != nil {
 		return err
 	}
 	if cluster.Namespace, err = namespace(set, cluster); err != nil {
+		return session.Usage(err)
+	}
+	if err := Check(ctx, set, cluster); err != nil {
 		return err
 	}
-	if err := check(ctx, set, cluster); err != nil {
+	if err := makeRoom(ctx, s, cluster, set.Experiment.Name, o); err != nil {
 		return err
 	}
-	for _, u := range set.ToApply() {
-		if err := apply(ctx, cluster, u, o.Force); err != nil {
-			return err
-		}
-		fmt.Fprintf(s.Err, "%s %s applied in namespace %s\n", u.GetKind(), u.GetName(), cluster.Namespace)
+	if err := Apply(ctx, s, cluster, set, o.Force); err != nil {
+		return err
 	}
 	name := set.Experiment.Name
 	if !o.Wait {
 		fmt.Fprintf(s.Err, "Follow it with: kubectl assay watch %s -n %s\n", name, cluster.Namespace)
 		return nil
 	}
-	exp, err := watch.Until(ctx, aside(s), cluster, watch.Options{Name: name, Timeout: o.Timeout})
+	exp, err := watch.Until(ctx, Aside(s), cluster, watch.Options{Name: name, Timeout: o.Timeout})
 	if err != nil {
 		return err
 	}
@@ -121,8 +153,19 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	return Outcome(exp)
 }
 
-// aside is the session whose output goes to stderr, so that stdout holds the report alone.
-func aside(s *session.Session) *session.Session {
+// Apply sends the Systems and the Experiment to the cluster.
+func Apply(ctx context.Context, s *session.Session, cluster session.Cluster, set *manifest.Set, force bool) error {
+	for _, u := range set.ToApply() {
+		if err := apply(ctx, cluster, u, force); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.Err, "%s %s applied in namespace %s\n", u.GetKind(), u.GetName(), cluster.Namespace)
+	}
+	return nil
+}
+
+// Aside is the session whose output goes to stderr, so that stdout holds the report alone.
+func Aside(s *session.Session) *session.Session {
 	progress := *s
 	progress.Out, progress.Terminal = s.Err, s.ErrTerminal
 	return &progress
@@ -140,8 +183,8 @@ func namespace(set *manifest.Set, cluster session.Cluster) (string, error) {
 	return written, nil
 }
 
-// check makes the checks of admission here, where all problems can be listed at once. Systems that no file holds are read from the cluster.
-func check(ctx context.Context, set *manifest.Set, cluster session.Cluster) error {
+// Check makes the checks of admission here, where all problems can be listed at once. Systems that no file holds are read from the cluster.
+func Check(ctx context.Context, set *manifest.Set, cluster session.Cluster) error {
 	for _, name := range set.Missing() {
 		var system v1alpha1.System
 		err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &system)
@@ -149,7 +192,7 @@ func check(ctx context.Context, set *manifest.Set, cluster session.Cluster) erro
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("system %s is in none of the files, not in the folder systems beside them, and not in namespace %s; name its file with -f", name, cluster.Namespace)
 		case err != nil:
-			return fmt.Errorf("get System %s in namespace %s: %w", name, cluster.Namespace, explained(err))
+			return fmt.Errorf("get System %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
 		}
 		set.Systems[name] = system.Spec
 	}
@@ -178,19 +221,8 @@ func apply(ctx context.Context, cluster session.Cluster, u *unstructured.Unstruc
 		return nil
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("apply %s %s in namespace %s: %w; --force-conflicts takes the fields over", kind, name, cluster.Namespace, err)
-	case apierrors.IsInvalid(err) && kind == "Experiment":
-		return fmt.Errorf("apply Experiment %s in namespace %s: %w; an experiment that has run cannot be changed: delete it (its results stay) or give it another name",
-			name, cluster.Namespace, err)
 	}
-	return fmt.Errorf("apply %s %s in namespace %s: %w", kind, name, cluster.Namespace, explained(err))
-}
-
-// explained says what to do about a cluster that does not know the kinds.
-func explained(err error) error {
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster does not know Assay's kinds; install the operator with helm install assay charts/assay -n assay-system: %w", err)
-	}
-	return err
+	return fmt.Errorf("apply %s %s in namespace %s: %w", kind, name, cluster.Namespace, session.Explain(err))
 }
 
 // Outcome turns the end of an experiment into the command's: nil, or a session.Verdict. Claims that the profile skips do not count.

@@ -3,7 +3,6 @@ package run_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,7 +87,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newSession(t, finish(t, tc.reason, tc.verdicts...))
-			err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}, Profile: tc.profile, Wait: true, Timeout: time.Hour, Output: "text"})
+			err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}, Profile: tc.profile}, Wait: true, Timeout: time.Hour, Output: "text"})
 			if code := session.ExitCode(err); code != tc.code {
 				t.Errorf("exit code %d, want %d: %v", code, tc.code, err)
 			}
@@ -126,7 +125,7 @@ func TestReportsThoughTheStoreIsDown(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}, Wait: true, Timeout: time.Hour, Output: "text"})
+	err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}, Wait: true, Timeout: time.Hour, Output: "text"})
 	if code := session.ExitCode(err); code != session.ExitNotReproduced {
 		t.Errorf("exit code %d (%v), want that of the verdicts, %d", code, err, session.ExitNotReproduced)
 	}
@@ -141,7 +140,7 @@ func TestReportsThoughTheStoreIsDown(t *testing.T) {
 func TestApplies(t *testing.T) {
 	s, c := newSession(t, nil)
 	for range 2 { // again is no error
-		if err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}, Profile: "smoke"}); err != nil {
+		if err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}, Profile: "smoke"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,7 +190,7 @@ func TestRefuses(t *testing.T) {
 			s.Connect = func() (session.Cluster, error) {
 				return session.Cluster{Client: c, Namespace: "lab", NamespaceGiven: tc.given}, nil
 			}
-			err := run.Run(t.Context(), s, nil, run.Options{Files: []string{path}, Profile: "smoke"})
+			err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{path}, Profile: "smoke"}})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want: %s", err, tc.want)
 			}
@@ -210,7 +209,7 @@ func TestNamespaceOfTheFile(t *testing.T) {
 	}
 	s, c := newSession(t, nil)
 	stdin := strings.NewReader(strings.Replace(string(text), "kind: Experiment\nmetadata: {name: pingpong}", "kind: Experiment\nmetadata: {name: pingpong, namespace: other}", 1))
-	if err := run.Run(t.Context(), s, stdin, run.Options{Files: []string{"-"}}); err != nil {
+	if err := run.Run(t.Context(), s, stdin, run.Options{Input: run.Input{Files: []string{"-"}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []client.Object{&v1alpha1.Experiment{}, &v1alpha1.System{}} {
@@ -222,17 +221,17 @@ func TestNamespaceOfTheFile(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	s, _ := newSession(t, func(client.Client) {})
-	err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}, Wait: true, Timeout: time.Minute, Output: "text"})
-	if session.ExitCode(err) != session.ExitError || !strings.Contains(err.Error(), "not complete after 1m0s") {
-		t.Errorf("got %v, want a timeout with exit code 1", err)
+	err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}, Wait: true, Timeout: time.Minute, Output: "text"})
+	if session.ExitCode(err) != session.ExitTimeout || !strings.Contains(err.Error(), "not complete after 1m0s") {
+		t.Errorf("got %v, want a timeout with exit code 6", err)
 	}
 }
 
 // A form that does not exist is refused before anything is applied, and not after two hours.
 func TestRefusesOutputAtOnce(t *testing.T) {
 	s, c := newSession(t, nil)
-	err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}, Wait: true, Output: "pdf"})
-	if err == nil || !strings.Contains(err.Error(), "-o pdf: choose") {
+	err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}, Wait: true, Output: "pdf"})
+	if session.ExitCode(err) != session.ExitUsage || !strings.Contains(err.Error(), "-o pdf: choose") {
 		t.Errorf("got %v", err)
 	}
 	var list v1alpha1.ExperimentList
@@ -244,8 +243,8 @@ func TestRefusesOutputAtOnce(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	s, _ := newSession(t, nil)
 	s.Sleep = func(context.Context, time.Duration) error { return context.Canceled }
-	err := run.Run(t.Context(), s, nil, run.Options{Files: []string{file}, Wait: true, Output: "text"})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "which goes on") {
+	err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}, Wait: true, Output: "text"})
+	if session.ExitCode(err) != session.ExitInterrupted || err.Error() != "interrupted: experiment pingpong goes on; follow it with kubectl assay watch pingpong -n lab" {
 		t.Errorf("got %v, want it to say that the experiment goes on", err)
 	}
 }

@@ -1,0 +1,141 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// fetchTimeout for one URL.
+	fetchTimeout = 30 * time.Second
+	// fetchLimit of what a URL may answer, in bytes. An API server takes 1.5 MB.
+	fetchLimit = 4 << 20
+)
+
+// extensions of files that a folder is read for, as kubectl has them.
+var extensions = []string{".yaml", ".yml", ".json"}
+
+func isURL(path string) bool {
+	return strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://")
+}
+
+// expand puts the files of folders in the place of the folders.
+func expand(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		if path == "-" || isURL(path) {
+			files = append(files, path)
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("read -f %s: %w", path, err)
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		inside, err := filesOf(path)
+		if err != nil {
+			return nil, fmt.Errorf("read -f %s: %w", path, err)
+		}
+		if len(inside) == 0 {
+			return nil, fmt.Errorf("read -f %s: the folder has no file that ends in .yaml, .yml or .json", path)
+		}
+		files = append(files, inside...)
+	}
+	return files, nil
+}
+
+// filesOf a folder that may hold objects, in the order of their names.
+func filesOf(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() && slices.Contains(extensions, filepath.Ext(e.Name())) {
+			files = append(files, filepath.Join(folder, e.Name()))
+		}
+	}
+	return files, nil
+}
+
+// load reads one file, URL, or stdin.
+func load(ctx context.Context, path string, stdin io.Reader) ([]byte, error) {
+	var data []byte
+	var err error
+	switch {
+	case path == "-":
+		data, err = io.ReadAll(stdin)
+	case isURL(path):
+		data, err = fetch(ctx, path)
+	default:
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read -f %s: %w", path, err)
+	}
+	return data, nil
+}
+
+// notFound is the answer of a server that does not have what was asked for.
+var notFound = errors.New("404 Not Found")
+
+// fetch reads a URL.
+func fetch(ctx context.Context, address string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	switch {
+	case response.StatusCode == http.StatusNotFound:
+		return nil, notFound
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("the server answers %s", response.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, fetchLimit+1))
+	if err == nil && len(data) > fetchLimit {
+		err = fmt.Errorf("it is larger than %d bytes, hence no Experiment", fetchLimit)
+	}
+	return data, err
+}
+
+// readBesideURL adds Systems that are missing from systems/NAME.yaml beside the Experiment's URL. One that is not there stays missing.
+func (s *Set) readBesideURL(ctx context.Context, experiment string) error {
+	base, err := url.Parse(experiment)
+	if err != nil {
+		return fmt.Errorf("read -f %s: %w", experiment, err)
+	}
+	for _, name := range s.Missing() {
+		address := base.ResolveReference(&url.URL{Path: "systems/" + name + ".yaml", RawQuery: base.RawQuery}).String()
+		data, err := fetch(ctx, address)
+		if errors.Is(err, notFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look for System %s beside the Experiment, at %s: %w", name, address, err)
+		}
+		if err := s.readDocuments(data, address, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}

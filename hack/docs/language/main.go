@@ -1,0 +1,69 @@
+// Command language checks that the documents of the repository are in plain English: sentences of
+// at most 30 words, none of the phrases that make a reader go back, and lines of at most 100
+// columns. It reads every Markdown file except test data and the files listed in pending.txt.
+//
+//	go run ./hack/docs/language                   # findings, the median and the longest sentence
+//	go run ./hack/docs/language -sample 100       # and 100 random sentences, each with its length
+//	go run ./hack/docs/language -pending          # also the files that pending.txt lists
+//	go run ./hack/docs/language docs/guide/run.md # these files only
+//
+// Its exit code is 1 if a rule is broken.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+)
+
+func main() {
+	sample := flag.Int("sample", 0, "print this many random sentences, with their length in words")
+	seed := flag.Uint64("seed", 1, "seed of the sample")
+	pending := flag.Bool("pending", false, "also check the files that pending.txt lists")
+	root := flag.String("root", ".", "folder of the repository")
+	flag.Parse()
+	code, err := run(os.Stdout, *root, flag.Args(), *pending, *sample, *seed)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "language:", err)
+		code = 2
+	}
+	os.Exit(code)
+}
+
+func run(out io.Writer, root string, files []string, withPending bool, sample int, seed uint64) (int, error) {
+	if len(files) == 0 {
+		all, err := Documents(root)
+		if err != nil {
+			return 0, err
+		}
+		files = slices.DeleteFunc(all, func(f string) bool { return !withPending && slices.Contains(Pending(), f) })
+	}
+	sum, err := Read(root, files)
+	if err != nil {
+		return 0, err
+	}
+	findings := 0
+	for _, f := range files {
+		for _, found := range sum.Findings[f] {
+			fmt.Fprintf(out, "%s:%d: %s\n", f, found.Line, found.Message)
+			findings++
+		}
+	}
+	prose := sum.Prose()
+	if len(prose) == 0 {
+		return 0, fmt.Errorf("no prose in %d files", len(files))
+	}
+	random := rand.New(rand.NewPCG(seed, 0))
+	for _, i := range random.Perm(len(prose))[:min(sample, len(prose))] {
+		fmt.Fprintf(out, "%3d  %s\n", prose[i].Words, prose[i].Text)
+	}
+	fmt.Fprintf(out, "%d files, %d sentences: median %d words, longest %d; %d findings\n",
+		len(files), len(prose), Median(prose), Longest(prose), findings)
+	if findings > 0 || Median(prose) > medianMax {
+		return 1, nil
+	}
+	return 0, nil
+}

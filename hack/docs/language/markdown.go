@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+// Sentence is one sentence of a document. A heading, and whatever a block ends with, counts as a
+// sentence too, with or without a full stop.
+type Sentence struct {
+	Line  int    // of the block that the sentence is in, from 1
+	Text  string // code spans are replaced: see code
+	Words int
+	Table bool // in a cell of a table, or a heading: checked, but left out of the median
+}
+
+// code replaces code spans: each counts as one word, and hides the full stops in it.
+const code = "`…`"
+
+var parser = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
+
+// Sentences returns the sentences of a Markdown document: of paragraphs, list items, headings and
+// cells of tables. Code blocks and HTML hold none.
+func Sentences(source []byte) []Sentence {
+	var found []Sentence
+	root := parser.Parse(text.NewReader(source))
+	line := 1
+	walk := func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		if n.Type() == ast.TypeBlock && n.Lines().Len() > 0 {
+			line = 1 + bytes.Count(source[:n.Lines().At(0).Start], []byte("\n"))
+		}
+		switch n.Kind() {
+		case ast.KindParagraph, ast.KindTextBlock, ast.KindHeading, extast.KindTableCell:
+		default:
+			return ast.WalkContinue, nil
+		}
+		var b strings.Builder
+		plain(&b, n, source)
+		aside := n.Kind() == ast.KindHeading || n.Kind() == extast.KindTableCell
+		for _, s := range split(b.String()) {
+			found = append(found, Sentence{Line: line, Text: s, Words: words(s), Table: aside})
+		}
+		return ast.WalkSkipChildren, nil
+	}
+	if err := ast.Walk(root, walk); err != nil {
+		panic(err) // walk returns no error
+	}
+	return found
+}
+
+// plain appends the text of a node without its markup.
+func plain(b *strings.Builder, n ast.Node, source []byte) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		switch c := c.(type) {
+		case *ast.CodeSpan:
+			b.WriteString(code)
+		case *ast.RawHTML:
+		case *ast.AutoLink:
+			b.Write(c.Label(source))
+		case *ast.Text:
+			b.Write(c.Segment.Value(source))
+			if c.SoftLineBreak() || c.HardLineBreak() {
+				b.WriteByte(' ')
+			}
+		default:
+			plain(b, c, source)
+		}
+	}
+}
+
+// abbreviations end in a full stop that does not end a sentence.
+var abbreviations = map[string]bool{
+	"e.g.": true, "i.e.": true, "vs.": true, "cf.": true, "al.": true, "fig.": true, "sec.": true, "no.": true, "approx.": true,
+	"incl.": true, "dr.": true, "resp.": true, "p.": true, "pp.": true,
+}
+
+// boundary is where a sentence may end: its mark, what closes after it, and white space.
+var boundary = regexp.MustCompile(`[.!?][)"'”’*_]*\s+`)
+
+// split cuts a block into sentences. A sentence ends with a mark that is followed by something
+// that can begin one: no lower-case letter, and the mark is not that of an abbreviation.
+func split(block string) []string {
+	block = strings.Join(strings.Fields(block), " ")
+	var out []string
+	start := 0
+	for _, m := range boundary.FindAllStringIndex(block, -1) {
+		if m[0] < start || !begins(block[m[1]:]) {
+			continue
+		}
+		mark := m[0] + 1
+		before := block[start:mark]
+		last := strings.ToLower(strings.TrimLeft(before[strings.LastIndexByte(before, ' ')+1:], "(\"'“"))
+		if abbreviations[last] {
+			continue
+		}
+		out = append(out, strings.TrimSpace(block[start:m[1]]))
+		start = m[1]
+	}
+	if rest := strings.TrimSpace(block[start:]); rest != "" {
+		out = append(out, rest)
+	}
+	return out
+}
+
+func begins(rest string) bool {
+	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, "(\"'“*_"))
+	return r != utf8.RuneError && !unicode.IsLower(r)
+}
+
+// words counts what has a letter or a digit in it.
+func words(s string) int {
+	n := 0
+	for _, w := range strings.Fields(s) {
+		if strings.Contains(w, code) || strings.IndexFunc(w, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0 {
+			n++
+		}
+	}
+	return n
+}

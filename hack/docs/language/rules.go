@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// The bounds of a text. A sentence of 25 words is what writers aim at; beyond longest it fails.
+const (
+	longest   = 30  // words in a sentence
+	medianMax = 14  // words in the median sentence, over all documents
+	columns   = 100 // characters in a line
+)
+
+// Finding is a line that breaks a rule, with what to do about it.
+type Finding struct {
+	Line    int
+	Message string
+}
+
+// banned are phrases that make a reader go back, each with a plain one.
+var banned = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{phrase(`who(so)?ever`), `name the actor: "anyone who", "the user", "the owner"`},
+	{phrase(`(some|no)body`), `name the actor: "the user", "no program"`},
+	{phrase(`bears? with|bore with`), `"tolerates"`},
+	{phrase(`(tells?|told|telling) of`), `"reports", "describes"`},
+	{phrase(`for want of`), `"without", "because there is no"`},
+	{phrase(`ever so`), `leave it out`},
+	{phrase(`of which there`), `a second sentence`},
+	{phrase(`in no number`), `"excluded from all results"`},
+	{phrase(`(is|are|be) none`), `"there is no"`},
+	{phrase(`and says so`), `"and reports it"`},
+	{phrase(`shall`), `"must", "can" or "will"`},
+	{phrase(`under way`), `"running"`},
+	{phrase(`the least and the greatest`), `"min–max"`},
+	{phrase(`(takes?|took|taken) (it|them|that|this|one) for`), `"treats it as"`},
+	{phrase(`(is|are) no [a-z]+ but`), `"is only", "is not a"`},
+	{phrase(`rather [a-z]+s than`), `"prefers … to …"`},
+	{phrase(`no more than|not more than`), `"at most"`},
+	{phrase(`bespeaks?|hereby|thereof|whereof|thereby|hitherto`), `the plain word`},
+}
+
+// headless is a statement whose subject is a clause, as in "What is not known does not count."
+var headless = regexp.MustCompile(`^["“(]?(What|Who|Whose|Of|That which) .*\.[)"”]*$`)
+
+// phrase matches whole words in any case.
+func phrase(words string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(` + words + `)\b`)
+}
+
+// Check returns what breaks a rule in a Markdown document, by line.
+func Check(source []byte) []Finding {
+	var found []Finding
+	for _, s := range Sentences(source) {
+		if s.Words > longest {
+			found = append(found, Finding{s.Line, fmt.Sprintf("%d words in a sentence, at most %d: %s", s.Words, longest, s.Text)})
+		}
+		for _, b := range banned {
+			if m := b.pattern.FindString(s.Text); m != "" {
+				found = append(found, Finding{s.Line, fmt.Sprintf("%q: write %s: %s", m, b.instead, s.Text)})
+			}
+		}
+		if s.Words > 4 && !s.Table && headless.MatchString(s.Text) {
+			found = append(found, Finding{s.Line, "a clause is the subject; begin with the actor or the thing: " + s.Text})
+		}
+	}
+	return append(found, longLines(source)...)
+}
+
+var fence = regexp.MustCompile("^ *(```|~~~)")
+
+// longLines finds lines that could be broken before the bound. Code, tables and lines without a
+// space, as a long link, are left alone.
+func longLines(source []byte) []Finding {
+	var found []Finding
+	fenced := false
+	number := 0
+	for line := range bytes.Lines(source) {
+		number++
+		if fence.Match(line) {
+			fenced = !fenced
+			continue
+		}
+		l := strings.TrimRight(string(line), "\r\n")
+		width := utf8.RuneCountInString(l)
+		inner := strings.TrimLeft(strings.TrimSpace(l), "-*>#0123456789. ")
+		switch {
+		case fenced, width <= columns, strings.HasPrefix(strings.TrimSpace(l), "|"), strings.HasPrefix(l, "    "), !strings.Contains(inner, " "):
+			continue
+		}
+		found = append(found, Finding{number, fmt.Sprintf("%d columns, at most %d", width, columns)})
+	}
+	return found
+}

@@ -1,0 +1,60 @@
+package main
+
+// Each mutant names the lane whose tests must notice it. Cheap lanes come first.
+var mutants = []mutant{
+	{
+		name: "interval-too-narrow", doc: "intervals are of 90% where 95% are promised", lane: "unit",
+		file: "operator/internal/stats/stats.go",
+		old:  "Quantile((1 + confidence) / 2)", new: "Quantile(confidence)",
+		pkg: "operator/internal/stats", run: "TestAgreesWithSciPy",
+	},
+	{
+		name: "manager-may-be-root", doc: "the chart lets the manager run as root", lane: "chart",
+		file: "charts/assay/templates/_helpers.tpl",
+		old:  "runAsNonRoot: true", new: "runAsNonRoot: false",
+		pkg: "charts/assay", run: "TestManagerIsRestricted",
+	},
+	{
+		name: "results-lost", doc: "the manager acknowledges a client's results and keeps nothing", lane: "api",
+		file: "operator/internal/controller/trial/store.go",
+		old:  "	l := render.Layout{Trial: pod.Trial.Name}\n	return st.create(ctx, pod, &corev1.ConfigMap{",
+		new:  "	l := render.Layout{Trial: pod.Trial.Name}\n	if pod.Index >= 0 {\n		return nil\n	}\n	return st.create(ctx, pod, &corev1.ConfigMap{",
+		pkg:  "operator/internal/controller/trial", run: "TestATrialLivesAndLeavesOnlyItsResults",
+	},
+	{
+		name: "services-left-behind", doc: "a trial leaves its Services", lane: "api",
+		file: "operator/internal/controller/trial/cleanup.go",
+		old:  "		{\"Service\", &corev1.ServiceList{}},\n", new: "",
+		pkg: "operator/internal/controller/trial", run: "TestATrialLivesAndLeavesOnlyItsResults",
+	},
+	{
+		name: "s3-manifest-missing", doc: "a trial in the store has no manifest", lane: "api",
+		file: "operator/internal/controller/archive/trials.go",
+		old:  "if err := store.WriteManifest(ctx, s, folder, m); err != nil {", new: "if err := error(nil); err != nil {\n		_ = m",
+		pkg: "operator/internal/controller/archive", run: "TestATrialIsStored",
+	},
+	{
+		name: "agent-never-confirms", doc: "agents act on faults and do not report that", lane: "kernel",
+		file: "operator/internal/agent/actions.go",
+		old:  "a.record(func(j *journal) { j.Actions = append(slices.Clip(j.Actions), record) })", new: "_ = slices.Clip[[]int]",
+		pkg: "operator/internal/agent", run: "TestAKilledPodFallsSilentAtItsInstantAndComesBack",
+	},
+	{
+		name: "kill-200-ms-late", doc: "agents act 200 ms after a fault's instant", lane: "kernel",
+		file: "operator/internal/agent/actions.go",
+		old:  "run.ZeroUnixNanos + int64(action.At))\n	switch", new: "run.ZeroUnixNanos + int64(action.At) + 200_000_000)\n	switch",
+		pkg: "operator/internal/agent", run: "TestAKilledPodFallsSilentAtItsInstantAndComesBack",
+	},
+	{
+		name: "edt-5-ms-off", doc: "the shaper EDT delays packets by 5 ms more than asked", lane: "vm",
+		file: "operator/internal/netem/edt/program_linux.go",
+		old:  "Delay: uint64(l.Delay), Jitter:", new: "Delay: uint64(l.Delay) + 5_000_000, Jitter:",
+		pkg: "operator/internal/netem/accuracy", run: "TestDelaysAreExact",
+	},
+	{
+		name: "webhook-not-installed", doc: "the API server asks the webhook about nothing", lane: "kind",
+		file: "charts/assay/templates/webhook.yaml",
+		old:  "operations: [CREATE, UPDATE]", new: "operations: [DELETE]",
+		pkg: "operator/test/e2e", run: "TestWrongSpecRefused",
+	},
+}

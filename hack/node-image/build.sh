@@ -171,8 +171,9 @@ fill_rootfs() {
 	# crun starts a container in about half of runc's processor time. It reaches systemd by D-Bus
 	# only, which the image lacks, so containers get their cgroups without systemd. The kubelet
 	# asks containerd which driver that is.
-	sed -i 's/^\( *\)SystemdCgroup = true/\1SystemdCgroup = false\n\1BinaryName = "crun"/' "$r/etc/containerd/config.toml"
-	[[ $(grep -c 'BinaryName = "crun"' "$r/etc/containerd/config.toml") = 2 ]]
+	sed -i 's/^\( *\)SystemdCgroup = true/\1SystemdCgroup = false\n\1BinaryName = "crun-1.0"/' "$r/etc/containerd/config.toml"
+	[[ $(grep -c 'BinaryName = "crun-1.0"' "$r/etc/containerd/config.toml") = 2 ]]
+	install -m755 "$here/files/crun-1.0" "$r/usr/local/bin/"
 	# As kind does, without its hook that fakes /sys/class/dmi in every container:
 	# a bash and a jq for each container start, only to hide the machine's product id.
 	"$bin/ctr" oci spec | jq 'del(.process.rlimits)' >"$r/etc/containerd/cri-base.json"

@@ -29,11 +29,18 @@ type Pod struct {
 	Trial types.NamespacedName
 	// Name in the trial's layout, which for a client is its host name.
 	Name string
+	// Part of the trial that the pod has: v1alpha1.PartReplica, PartClient or PartPrepare. Empty for one that resets a machine.
+	Part string
 	// Index of a client pod.
 	Index int
 }
 
-// Store keeps what agents send. Both calls return only when it is safe.
+// RejectedError says why what an agent sent is not stored, now or ever.
+type RejectedError struct{ Reason string }
+
+func (e *RejectedError) Error() string { return "it is rejected: " + e.Reason }
+
+// Store keeps what agents send. Both calls return only when it is safe. A *RejectedError is final; after others agents send again.
 type Store interface {
 	StorePrepared(ctx context.Context, pod Pod, packed []byte) error
 	StoreResults(ctx context.Context, pod Pod, packed []byte) error
@@ -41,6 +48,9 @@ type Store interface {
 
 // Identifier tells which pod a token belongs to.
 type Identifier interface {
+	// Claimed reads the pod's UID out of a token without asking anybody whether the token is good.
+	Claimed(token string) (uid types.UID, ok bool)
+	// Identify asks.
 	Identify(ctx context.Context, token string) (types.UID, error)
 }
 
@@ -60,6 +70,8 @@ type Options struct {
 // Coordinator serves the agents.
 type Coordinator struct {
 	Options
+
+	refusals refusals
 
 	mu       sync.Mutex
 	sessions map[types.UID]*session

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -23,6 +25,13 @@ var trialA = types.NamespacedName{Namespace: "ns", Name: "a"}
 
 // tokens are their pods' UIDs.
 type tokens struct{ err error }
+
+func (t tokens) Claimed(token string) (types.UID, bool) {
+	if token == "stranger" {
+		return "u1", true // it lies
+	}
+	return types.UID(token), true
+}
 
 func (t tokens) Identify(_ context.Context, token string) (types.UID, error) {
 	if token == "stranger" {
@@ -217,7 +226,7 @@ func TestAnOvertakenReportIsIgnored(t *testing.T) {
 
 func TestWhatIsSentIsStoredBeforeItIsAcknowledged(t *testing.T) {
 	f := newFixture(t)
-	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0"}})
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0", Part: v1alpha1.PartClient}, {UID: "u2", Trial: trialA, Name: "p", Part: v1alpha1.PartPrepare}})
 	f.kept.fail = errors.New("the API server is away")
 	if status, _ := f.call(t, http.MethodPost, "/v1/results", "u1", []byte("r")); status != http.StatusServiceUnavailable {
 		t.Errorf("status %d while nothing can be stored, want 503", status)
@@ -226,7 +235,7 @@ func TestWhatIsSentIsStoredBeforeItIsAcknowledged(t *testing.T) {
 	if status, _ := f.call(t, http.MethodPost, "/v1/results", "u1", []byte("r")); status != http.StatusNoContent || f.kept.got["results/c0"] != "r" {
 		t.Errorf("status %d and stored %v, want 204 and the results", status, f.kept.got)
 	}
-	if status, body := f.call(t, http.MethodPost, "/v1/prepared", "u1", make([]byte, protocol.PreparedLimit+1)); status != http.StatusRequestEntityTooLarge {
+	if status, body := f.call(t, http.MethodPost, "/v1/prepared", "u2", make([]byte, protocol.PreparedLimit+1)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d (%s) for too large an output, want 413", status, body)
 	}
 }
@@ -256,5 +265,88 @@ func TestTheSameDirectiveHasTheSameVersion(t *testing.T) {
 	setVersion(&c)
 	if a.Version != b.Version || a.Version == c.Version {
 		t.Errorf("versions %q %q %q: want the first two equal and the third not", a.Version, b.Version, c.Version)
+	}
+}
+
+// A token of a replica's agent that leaks must not be good for a client's results: the first that come are kept.
+func TestAPodSendsItsOwnPartOnly(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{
+		{UID: "replica", Trial: trialA, Name: "r0", Part: v1alpha1.PartReplica},
+		{UID: "client", Trial: trialA, Name: "c0", Part: v1alpha1.PartClient},
+		{UID: "prepare", Trial: trialA, Name: "p", Part: v1alpha1.PartPrepare},
+		{UID: "machine", Trial: trialA, Name: "m"},
+	})
+	for pod, path := range map[string]string{"client": "/v1/results", "prepare": "/v1/prepared"} {
+		for _, uid := range []string{"replica", "client", "prepare", "machine"} {
+			want := http.StatusForbidden
+			if uid == pod {
+				want = http.StatusNoContent
+			}
+			if got, body := f.call(t, http.MethodPost, path, uid, []byte("x")); got != want {
+				t.Errorf("%s of %s: status %d (%s), want %d", path, uid, got, body, want)
+			}
+		}
+	}
+}
+
+// What the store rejects is not sent again and again.
+func TestWhatIsRejectedIsFinal(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0", Part: v1alpha1.PartClient}})
+	f.kept.fail = &RejectedError{Reason: "it is no gzip"}
+	if got, body := f.call(t, http.MethodPost, "/v1/results", "u1", []byte("x")); got != http.StatusBadRequest || !strings.Contains(string(body), "it is no gzip") {
+		t.Errorf("status %d (%s), want 400", got, body)
+	}
+}
+
+// counting counts how often the API server is asked.
+type counting struct {
+	tokens
+	asked int
+}
+
+func (c *counting) Identify(ctx context.Context, token string) (types.UID, error) {
+	c.asked++
+	return c.tokens.Identify(ctx, token)
+}
+
+// Anybody who reached the port could have the API server review as many tokens as he sent, in whose queue those of the agents waited.
+func TestUnknownTokensAreCheap(t *testing.T) {
+	f := newFixture(t)
+	asked := &counting{}
+	f.Identifier = asked
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
+	for range 50 {
+		if got, _ := f.call(t, http.MethodPost, "/v1/sync", "of-no-pod", protocol.Report{}); got != http.StatusForbidden {
+			t.Fatalf("status %d for a token of no pod, want 403", got)
+		}
+	}
+	if asked.asked != 0 {
+		t.Errorf("the API server was asked %d times about pods of no trial", asked.asked)
+	}
+	var last int
+	for range 50 { // they claim to be of a pod that there is
+		last, _ = f.call(t, http.MethodPost, "/v1/sync", "stranger", protocol.Report{})
+	}
+	if asked.asked > refusedBurst || last != http.StatusServiceUnavailable {
+		t.Errorf("the API server was asked %d times about 50 forged tokens, the last of which got status %d", asked.asked, last)
+	}
+}
+
+func TestRefusalsAreForgotten(t *testing.T) {
+	var r refusals
+	now := time.Unix(1000, 0)
+	for range refusedBurst {
+		if !r.allow("10.0.0.1:99", now) {
+			t.Fatal("refused before the burst is over")
+		}
+		r.note("10.0.0.1:99", now)
+	}
+	if r.allow("10.0.0.1:17", now) || !r.allow("10.0.0.2:17", now) {
+		t.Error("the address, and only that, must wait")
+	}
+	if !r.allow("10.0.0.1:17", now.Add(refusedEvery)) {
+		t.Error("the address must wait for one interval only")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -23,10 +24,10 @@ func (c *Coordinator) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/sync", c.forPod(c.sync))
 	mux.HandleFunc("GET /v1/files", c.forPod(c.sendFiles))
 	mux.HandleFunc("POST /v1/prepared", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
-		c.keep(w, r, uid, protocol.PreparedLimit, "the prepare step's output", c.Store.StorePrepared)
+		c.keep(w, r, uid, delivery{v1alpha1.PartPrepare, "the prepare step's output", protocol.PreparedLimit, c.Store.StorePrepared})
 	}))
 	mux.HandleFunc("POST /v1/results", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
-		c.keep(w, r, uid, protocol.ResultsLimit, "the client's results", c.Store.StoreResults)
+		c.keep(w, r, uid, delivery{v1alpha1.PartClient, "the client's results", protocol.ResultsLimit, c.Store.StoreResults})
 	}))
 	mux.HandleFunc("POST /v1/upload", c.forPod(c.upload))
 	mux.HandleFunc("POST /v1/keep", c.forPod(c.keepPart))
@@ -54,10 +55,20 @@ func (c *Coordinator) forPod(f func(http.ResponseWriter, *http.Request, types.UI
 			http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
 			return
 		}
+		// A token that names no pod of a trial costs the API server nothing.
+		if claimed, ok := c.Identifier.Claimed(token); !ok || !c.registered(claimed) {
+			forbidden(w)
+			return
+		}
+		if !c.refusals.allow(r.RemoteAddr, c.Clock.Now()) {
+			http.Error(w, "too many tokens from this address were not accepted; try again later", http.StatusServiceUnavailable)
+			return
+		}
 		uid, err := c.Identifier.Identify(r.Context(), token)
 		var denied *DeniedError
 		switch {
 		case errors.As(err, &denied):
+			c.refusals.note(r.RemoteAddr, c.Clock.Now())
 			http.Error(w, denied.Error(), http.StatusUnauthorized)
 		case err != nil:
 			c.Log.Error(err, "Checking an agent's token failed")
@@ -117,8 +128,23 @@ func (c *Coordinator) sendFiles(w http.ResponseWriter, _ *http.Request, uid type
 	answer(w, files)
 }
 
-// keep stores what an agent sent and acknowledges it only then.
-func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID, limit int64, what string, store storeFunc) {
+// delivery is something that the pods of one part of a trial send.
+type delivery struct {
+	part  string
+	what  string
+	limit int64
+	store storeFunc
+}
+
+// registered reports whether a pod belongs to a trial that runs.
+func (c *Coordinator) registered(uid types.UID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sessions[uid] != nil
+}
+
+// keep stores what an agent sent and acknowledges it only then. A pod delivers its own part only: a replica has no results.
+func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID, d delivery) {
 	c.mu.Lock()
 	s := c.sessions[uid]
 	c.mu.Unlock()
@@ -126,17 +152,27 @@ func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID
 		forbidden(w)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if s.pod.Part != d.part {
+		http.Error(w, "this pod does not send "+d.what, http.StatusForbidden)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.limit))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		http.Error(w, fmt.Sprintf("%s take more than %d bytes when packed", what, limit), http.StatusRequestEntityTooLarge)
+		http.Error(w, fmt.Sprintf("%s take more than %d bytes when packed", d.what, d.limit), http.StatusRequestEntityTooLarge)
 		return
 	}
 	if err != nil {
 		http.Error(w, "the body cannot be read: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	if err := store(r.Context(), s.pod, body); err != nil {
+	err = d.store(r.Context(), s.pod, body)
+	var rejected *RejectedError
+	if errors.As(err, &rejected) {
+		http.Error(w, rejected.Error(), http.StatusBadRequest)
+		return
+	}
+	if err != nil {
 		c.Log.Error(err, "Storing what an agent sent failed", "trial", s.pod.Trial, "pod", s.pod.Name)
 		http.Error(w, "it cannot be stored now; send it again", http.StatusServiceUnavailable)
 		return

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,6 +153,9 @@ func (a *Agent) containerState(name string, d protocol.Directive) protocol.Conta
 	}
 	if process.Process != launcher.Exited {
 		return state
+	}
+	if d.Run != nil && process.ExitedAt != 0 {
+		state.Exited = cmp.Or(a.clock.since(d.Run.ZeroUnixNanos, process.ExitedAt), 1)
 	}
 	switch {
 	case d.Finish, d.Prepare != nil:

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -31,11 +32,12 @@ func (a *Agent) doClient(ctx context.Context) {
 			a.failUnlessDone(ctx, err)
 			return
 		}
+		ended := launcher.Monotonic()
 		if err := a.endClient(ctx, first); err != nil {
 			a.failUnlessDone(ctx, err)
 			return
 		}
-		a.record(func(j *journal) { j.Over = true })
+		a.noteClientEnd(first, ended)
 	}
 	if a.directive().Run == nil {
 		return // it ended before the start; there is nothing to read
@@ -77,6 +79,28 @@ func (a *Agent) awaitClientEnd(ctx context.Context, first string) error {
 		<-ended // called off
 	}
 	return err
+}
+
+// noteClientEnd keeps when and how the client ended, which was noticed at an instant: what exited by itself did so before that.
+func (a *Agent) noteClientEnd(first string, ended int64) {
+	run := a.directive().Run
+	a.record(func(j *journal) {
+		j.Over = true
+		if run == nil {
+			return // it ended before the start
+		}
+		process := a.process(first)
+		if process.ExitedAt != 0 && !process.Asked {
+			ended = min(ended, process.ExitedAt)
+		}
+		if j.Client == nil { // the client ended while it was released
+			j.Client = &protocol.ClientRun{Released: a.clock.since(run.ZeroUnixNanos, ended)}
+		}
+		client := *j.Client
+		client.Ended = cmp.Or(a.clock.since(run.ZeroUnixNanos, ended), 1)
+		client.ExitCode, client.Asked = process.ExitCode, process.Asked
+		j.Client = &client
+	})
 }
 
 // endClient ends the client as the directive says, and returns when all of its output is kept.

@@ -39,8 +39,10 @@ type journal struct {
 	ResetsAfter *int64 `json:"resetsAfter,omitempty"`
 	// Resources that were used in the window, once it is over.
 	Resources *results.Resources `json:"resources,omitempty"`
-	Over      bool               `json:"over,omitempty"`
-	Sent      bool               `json:"sent,omitempty"`
+	// Client is when and how the pod's client ran.
+	Client *protocol.ClientRun `json:"client,omitempty"`
+	Over   bool                `json:"over,omitempty"`
+	Sent   bool                `json:"sent,omitempty"`
 }
 
 const journalFile = "agent.json"

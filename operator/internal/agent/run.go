@@ -36,28 +36,49 @@ func (a *Agent) doRun(ctx context.Context) {
 		return
 	}
 	zero := a.clock.monotonic(run.ZeroUnixNanos)
+	var released int64
 	if d.Client.WaitReady {
-		err = a.writeStart(zero, run.Windows)
+		released, err = a.writeStart(zero, run.Windows)
 	} else {
-		err = a.startProcess(ctx, d.Containers[0], zero-int64(run.WarmUp))
+		released, err = a.startClient(ctx, d.Containers[0], zero-int64(run.WarmUp))
 	}
 	if err != nil {
 		a.failUnlessDone(ctx, fmt.Errorf("release the client: %w", err))
+		return
 	}
+	a.record(func(j *journal) {
+		if j.Client == nil { // an agent that was restarted releases nobody
+			j.Client = &protocol.ClientRun{Released: time.Duration(released - zero)}
+		}
+	})
 }
 
-// writeStart tells a client at the barrier when t = 0 is. A file that is there already stays: the client may have read it.
-func (a *Agent) writeStart(zero int64, windows timeline.Windows) error {
+// startClient starts a client's process at an instant, and returns when it was started.
+func (a *Agent) startClient(ctx context.Context, c protocol.Container, at int64) (started int64, err error) {
+	if err := a.startProcess(ctx, c, at); err != nil {
+		return 0, err
+	}
+	err = a.await(ctx, func() bool {
+		started = a.process(c.Name).StartedAt
+		return started != 0
+	})
+	return started, err
+}
+
+// writeStart tells a client at the barrier when t = 0 is, and returns when the client could know. A file that is there already stays: the client
+// may have read it.
+func (a *Agent) writeStart(zero int64, windows timeline.Windows) (written int64, err error) {
 	path := a.inRunDir(protocol.StartFile)
-	if _, err := os.Stat(path); err == nil {
-		return nil
+	if there, err := os.Stat(path); err == nil {
+		return launcher.Monotonic() - int64(a.config.Wall().Sub(there.ModTime())), nil
 	}
 	wall := a.config.Wall().UnixNano() + zero - launcher.Monotonic()
 	content, err := json.Marshal(protocol.StartSignal{ZeroMonotonicNanos: zero, ZeroUnixNanos: wall, Windows: windows})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return writeAtomically(path, content, 0o644)
+	err = writeAtomically(path, content, 0o644)
+	return launcher.Monotonic(), err
 }
 
 // doProgress reads what the client tells about its progress.

@@ -81,7 +81,7 @@ func (a *Agent) report() protocol.Report {
 		Finished: a.seen.finished, HandedOver: a.seen.handedOver, Failure: a.seen.failure, Host: a.host, TCPResets: a.tcpResets(),
 		ResetsCounted: a.journal.ResetsAfter != nil, Resources: a.journal.Resources,
 	}
-	r.Network = a.networkReport()
+	r.Network, r.Client = a.networkReport(), a.journal.Client
 	r.NamesResolved = len(r.Unresolved) == 0
 	r.ClockOffset, r.ClockError = a.clock.wallOffset()
 	for _, c := range d.Containers {

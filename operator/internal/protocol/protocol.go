@@ -249,6 +249,8 @@ type Report struct {
 	Network *NetworkReport `json:"network,omitempty"`
 	// Progress of a running client, if it tells.
 	Progress *Progress `json:"progress,omitempty"`
+	// Client says when and how the pod's client ran. Nil: it is no client, or has not been released.
+	Client *ClientRun `json:"client,omitempty"`
 	// Over: the client or prepare step is over. Sent: its results or output have been accepted.
 	Over bool `json:"over"`
 	Sent bool `json:"sent"`
@@ -279,8 +281,22 @@ type ContainerState struct {
 	Expected bool `json:"expected,omitempty"`
 	// Starts of the process.
 	Starts int `json:"starts"`
+	// Exited is when an exited process exited, relative to t = 0; 0: that is not known, or t = 0 is not agreed.
+	Exited time.Duration `json:"exited,omitempty"`
 	// Tail of what it printed last, both streams, TailLimit bytes at most.
 	Tail string `json:"tail,omitempty"`
+}
+
+// ClientRun says when and how a client ran. Instants are relative to t = 0, as the agent knows the coordinator's clock.
+type ClientRun struct {
+	// Released is when the client could begin: its start file was there, or its process was started. It is to be t = 0 less the warm-up, or before
+	// that for a client that waits at the barrier.
+	Released time.Duration `json:"released"`
+	// Ended is when it exited or was told to end; 0: it has not.
+	Ended time.Duration `json:"ended,omitempty"`
+	// ExitCode, or 128 + the signal's number, of the client's process. Asked: it did not exit by itself; its log or the end of the drain ended it.
+	ExitCode int  `json:"exitCode,omitempty"`
+	Asked    bool `json:"asked,omitempty"`
 }
 
 // The states of a process.

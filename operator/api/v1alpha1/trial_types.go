@@ -130,7 +130,7 @@ type TrialStatus struct {
 	// +optional
 	Network *TrialNetwork `json:"network,omitempty"`
 
-	// podsDigest names the pods that were released. A pod that is made again during the run is another one, and the run is lost.
+	// podsDigest names the pods that were deployed. A pod that is made again afterwards is another one, and the trial is lost.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PodsDigest string `json:"podsDigest,omitempty"`

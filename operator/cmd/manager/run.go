@@ -128,7 +128,7 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	clk := clock.RealClock{}
 	coord := coordinator.New(coordinator.Options{
 		Clock: clk, Log: logger.WithName("coordinator"), Identifier: coordinator.NewTokenReviewer(mgr.GetClient(), clk),
-		Store: &trial.Store{Client: mgr.GetClient()}, Archive: o.stores.desk(mgr, o.namespaces), Notify: notify, Leading: leading(mgr),
+		Store: &trial.Store{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}, Archive: o.stores.desk(mgr, o.namespaces), Notify: notify, Leading: leading(mgr),
 	})
 	server := &coordinator.Server{
 		Handler: coord.Handler(), Address: fmt.Sprintf(":%d", o.coordinatorPort), Log: logger.WithName("coordinator"),

@@ -1,8 +1,11 @@
 package results
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -81,6 +84,31 @@ func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+const (
+	// clientBase is what the JSON of a client's results may take beside its timeline: counters, histograms and the driver's names.
+	clientBase = 4 << 20
+	// clientBin is what one bin of its timeline may take.
+	clientBin = 4 * 20
+)
+
+// UnpackClient reads a client's gzipped results of a run of the given length. It refuses what takes more than any such run can, so that whoever
+// wrote them cannot make the reader run out of memory.
+func UnpackClient(packed []byte, run time.Duration) (Client, error) {
+	gz, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return Client{}, fmt.Errorf("unpack the client's results: %w", err)
+	}
+	limit := clientBase + clientBin*(int64(run/TimelineInterval)+1)
+	raw, err := io.ReadAll(io.LimitReader(gz, limit+1))
+	if err != nil {
+		return Client{}, fmt.Errorf("unpack the client's results: %w", err)
+	}
+	if int64(len(raw)) > limit {
+		return Client{}, fmt.Errorf("unpack the client's results: they take more than the %d bytes that a run of %v can", limit, run)
+	}
+	return DecodeClient(raw)
 }
 
 // EncodeTrial writes a trial, with the format's name filled in.

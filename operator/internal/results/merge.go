@@ -57,8 +57,8 @@ func Merge(clients []Client) (Merged, error) {
 	unreported := m.Summary.Unreported
 	m.Summary = Summarize(counters, m.Latency, time.Duration(m.MeasureNanos))
 	m.Summary.Unreported = unreported
-	m.Summary.SendLagP99Millis = millis(lag.histogram().Percentile(99))
-	m.Summary.GeneratorLagP99Millis = millis(own.histogram().Percentile(99))
+	m.Summary.SendLagP99Millis = Millis(lag.histogram().Percentile(99))
+	m.Summary.GeneratorLagP99Millis = Millis(own.histogram().Percentile(99))
 	return m, nil
 }
 
@@ -110,11 +110,11 @@ func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
 	s := Summary{
 		Counters:   c,
 		MeanMillis: float64(latency.Mean()) / 1e6,
-		P50Millis:  millis(latency.Percentile(50)),
-		P90Millis:  millis(latency.Percentile(90)),
-		P99Millis:  millis(latency.Percentile(99)),
-		P999Millis: millis(latency.Percentile(99.9)),
-		MaxMillis:  millis(latency.Max()),
+		P50Millis:  Millis(latency.Percentile(50)),
+		P90Millis:  Millis(latency.Percentile(90)),
+		P99Millis:  Millis(latency.Percentile(99)),
+		P999Millis: Millis(latency.Percentile(99.9)),
+		MaxMillis:  Millis(latency.Max()),
 	}
 	if window > 0 {
 		s.Throughput = float64(c.Committed) / window.Seconds()
@@ -122,7 +122,8 @@ func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
 	return s
 }
 
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+// Millis are the milliseconds of a duration.
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func startSpread(clients []Client) time.Duration {
 	var starts []int64

@@ -1,4 +1,4 @@
-package trial
+package run
 
 import (
 	"fmt"
@@ -10,34 +10,33 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// describeNetwork tells what was asked of the trial's links and what was measured of them. Nil: they have not been measured.
-func (r *Reconciler) describeNetwork(s *scope) *results.Network {
-	if s.rendered == nil || s.trial.Status.Network == nil {
+// network tells what was asked of the trial's links and what was measured of them. Nil: they have not been measured.
+func (o *Observed) network() *results.Network {
+	if len(o.Pairs) == 0 || o.Trial.Status.Network == nil {
 		return nil
 	}
-	n := &results.Network{Backend: string(s.trial.Status.Network.Backend)}
-	for _, name := range s.everyName() {
-		rep := r.networkOf(s, name)
+	n := &results.Network{Backend: string(o.Trial.Status.Network.Backend)}
+	for i := range o.Pods {
+		rep := o.Pods[i].Network()
 		if rep == nil {
 			continue
 		}
-		n.ApplyMillis, n.ProveMillis = max(n.ApplyMillis, millis(rep.ApplyTook)), max(n.ProveMillis, millis(rep.ProveTook))
+		n.ApplyMillis, n.ProveMillis = max(n.ApplyMillis, results.Millis(rep.ApplyTook)), max(n.ProveMillis, results.Millis(rep.ProveTook))
 		n.Rounds, n.Dropped = max(n.Rounds, rep.Rounds), n.Dropped+rep.Dropped
-		n.LateP99Millis, n.LateMillis = max(n.LateP99Millis, millis(rep.LateP99)), max(n.LateMillis, millis(rep.Late))
+		n.LateP99Millis, n.LateMillis = max(n.LateP99Millis, results.Millis(rep.LateP99)), max(n.LateMillis, results.Millis(rep.Late))
 	}
-	faulted := r.faultedPairs(s)
-	pairs := r.pairs(s)
-	n.Pairs = len(pairs)
+	faulted := o.Faulted()
+	n.Pairs = len(o.Pairs)
 	byRegion := regionTable{}
-	for _, p := range pairs {
+	for _, p := range o.Pairs {
 		link, off, measured := p.link()
-		link.Faulted, link.Undirected = faulted.pair(p.a, p.b), p.undirected()
+		link.Faulted, link.Undirected = faulted.Pair(p.A, p.B), p.undirected()
 		if link.Undirected {
 			n.Undirected++
 		}
 		n.Links = append(n.Links, link)
 		if measured && (n.WorstPair == "" || abs(off) > abs(n.WorstErrorMillis)) {
-			n.WorstPair, n.WorstErrorMillis = pairName(p.a, p.b), off
+			n.WorstPair, n.WorstErrorMillis = pairName(p.A, p.B), off
 		}
 		byRegion.add(p, link, off, measured)
 	}
@@ -52,24 +51,24 @@ func pairName(a, b string) string { return fmt.Sprintf("%s <-> %s", a, b) }
 
 // link describes a pair: the round trip as the end measured it that is further off; the one-way times from whoever knows them; the canaries of both. off is
 // in milliseconds; measured is false where no end has measured, or can, since a link is cut.
-func (p pair) link() (link results.Link, off float64, measured bool) {
-	link = results.Link{From: p.a, To: p.b, Out: asked(p.out), In: asked(p.in), ExpectedMillis: millis(p.out.Delay + p.in.Delay)}
-	for _, v := range p.views() {
-		if v.said == nil {
+func (p Pair) link() (link results.Link, off float64, measured bool) {
+	link = results.Link{From: p.A, To: p.B, Out: asked(p.Out), In: asked(p.In), ExpectedMillis: results.Millis(p.Out.Delay + p.In.Delay)}
+	for _, v := range p.Views() {
+		if v.Said == nil {
 			continue
 		}
-		link.Add(canary(v.said))
-		if d := millis(v.off()); !v.cut() && v.said.RTT > 0 && (!measured || abs(d) > abs(off)) {
+		link.Add(canary(v.Said))
+		if d := results.Millis(v.off()); !v.Cut() && v.Said.RTT > 0 && (!measured || abs(d) > abs(off)) {
 			off, measured = d, true
-			link.BaselineMillis, link.ExpectedMillis, link.MeasuredMillis = millis(v.said.BaselineRTT), millis(v.expected()), millis(v.said.RTT)
+			link.BaselineMillis, link.ExpectedMillis, link.MeasuredMillis = results.Millis(v.Said.BaselineRTT), results.Millis(v.expected()), results.Millis(v.Said.RTT)
 		}
 	}
 	first := func(one, other func(*protocol.LinkReport) time.Duration) float64 {
-		if p.byA != nil && one(p.byA) > 0 {
-			return millis(one(p.byA))
+		if p.ByA != nil && one(p.ByA) > 0 {
+			return results.Millis(one(p.ByA))
 		}
-		if p.byB != nil {
-			return millis(other(p.byB))
+		if p.ByB != nil {
+			return results.Millis(other(p.ByB))
 		}
 		return 0
 	}
@@ -79,13 +78,13 @@ func (p pair) link() (link results.Link, off float64, measured bool) {
 }
 
 func asked(l netem.Link) results.LinkAsked {
-	return results.LinkAsked{DelayMillis: millis(l.Delay), JitterMillis: millis(l.Jitter), Loss: l.Loss, RateBits: l.Rate}
+	return results.LinkAsked{DelayMillis: results.Millis(l.Delay), JitterMillis: results.Millis(l.Jitter), Loss: l.Loss, RateBits: l.Rate}
 }
 
 func canary(l *protocol.LinkReport) results.Canary {
 	return results.Canary{
 		CanarySent: l.CanarySent, CanaryLost: l.CanaryLost,
-		CanaryMinMillis: millis(l.CanaryMin), CanaryMedianMillis: millis(l.CanaryMedian), CanaryMaxMillis: millis(l.CanaryMax),
+		CanaryMinMillis: results.Millis(l.CanaryMin), CanaryMedianMillis: results.Millis(l.CanaryMedian), CanaryMaxMillis: results.Millis(l.CanaryMax),
 	}
 }
 
@@ -106,8 +105,8 @@ func (t *regionTable) index(region string) int {
 	return i
 }
 
-func (t *regionTable) add(p pair, link results.Link, off float64, measured bool) {
-	from, to, out, in := p.regionA, p.regionB, link.Out, link.In
+func (t *regionTable) add(p Pair, link results.Link, off float64, measured bool) {
+	from, to, out, in := p.RegionA, p.RegionB, link.Out, link.In
 	if t.index(from) > t.index(to) {
 		from, to, out, in = to, from, in, out
 	}
@@ -133,6 +132,6 @@ func (t *regionTable) add(p pair, link results.Link, off float64, measured bool)
 	r.ExpectedMinMillis, r.ExpectedMaxMillis = min(r.ExpectedMinMillis, link.ExpectedMillis), max(r.ExpectedMaxMillis, link.ExpectedMillis)
 	r.MeasuredMinMillis, r.MeasuredMaxMillis = min(r.MeasuredMinMillis, link.MeasuredMillis), max(r.MeasuredMaxMillis, link.MeasuredMillis)
 	if r.WorstPair == "" || abs(off) > abs(r.WorstErrorMillis) {
-		r.WorstPair, r.WorstErrorMillis = pairName(p.a, p.b), off
+		r.WorstPair, r.WorstErrorMillis = pairName(p.A, p.B), off
 	}
 }

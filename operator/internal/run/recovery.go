@@ -1,10 +1,9 @@
-package trial
+package run
 
 import (
 	"cmp"
 	"slices"
 
-	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
 	"assay.dev/assay/operator/internal/timeline"
@@ -13,9 +12,9 @@ import (
 // maxRecoveries is the most times of faults whose recovery is measured: of faults that come and go by the hundred, each is over before the next second is.
 const maxRecoveries = 100
 
-// recoveries measures what each time of each fault did to throughput, from the instant at which the first of its pods confirmed it, or, where that comes later than the
+// Recoveries measures what each time of each fault did to throughput, from the instant at which the first of its pods confirmed it, or, where that comes later than the
 // fault itself, at which it began. Faults outside of the window are left out: there is nothing before or after them to compare.
-func recoveries(t *results.Trial) []results.Recovery {
+func Recoveries(t *results.Trial) []results.Recovery {
 	type occurrence struct {
 		fault string
 		time  int
@@ -66,27 +65,4 @@ func measureRecovery(r *results.Recovery, t results.Timeline, window float64) {
 	for _, c := range m.Cautions {
 		r.Cautions = append(r.Cautions, string(c))
 	}
-}
-
-// maxHeadlineRecoveries keeps a trial's status small; claims are about the first times of faults.
-const maxHeadlineRecoveries = 16
-
-// headlineRecoveries are the first recoveries, in the integers of a status.
-func headlineRecoveries(measured []results.Recovery) []v1alpha1.FaultRecovery {
-	var out []v1alpha1.FaultRecovery
-	for _, r := range measured[:min(len(measured), maxHeadlineRecoveries)] {
-		f := v1alpha1.FaultRecovery{Fault: r.Fault, Time: int32(r.Time), Outcome: v1alpha1.RecoveryRecovered, DetectMicroseconds: thousandths(r.DetectMillis),
-			DepthPerMillion: thousandths(r.Depth * 1000), RecoverMicroseconds: thousandths(r.RecoverMillis), LostMilli: thousandths(r.LostTransactions),
-			LeastDipPerMillion: thousandths(r.LeastDip * 1000), ResolvedMicroseconds: thousandths(r.ResolvedMillis)}
-		switch {
-		case r.Error != "":
-			f.Outcome = v1alpha1.RecoveryUnknown
-		case !r.Dipped:
-			f.Outcome = v1alpha1.RecoveryNoDip
-		case !r.Recovered:
-			f.Outcome = v1alpha1.RecoveryNotRecovered
-		}
-		out = append(out, f)
-	}
-	return out
 }

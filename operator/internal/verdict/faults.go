@@ -1,17 +1,30 @@
-package trial
+package verdict
 
 import (
-	"fmt"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// judgeFaults says which fault did not happen as planned, or nothing. What is planned for after the last request changes nothing that is measured.
-func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf map[string]int) (reason, message string) {
-	last := millis(timeline.FromSchedule(spec.Schedule).LastRequest())
+// RecoverLateness is how much later than planned the manager may ask Chaos Mesh to end a fault, or to begin one. What it missed by more, because
+// there was no manager, is not made up for.
+const RecoverLateness = 2 * time.Second
+
+// faults judges whether every fault happened as planned. What is planned for after the last request changes nothing that is measured.
+func faults(o *run.Observed) Verdict {
+	shardOf := map[string]int{}
+	for i := range o.Pods {
+		shardOf[o.Pods[i].Name] = o.Pods[i].Shard
+	}
+	return judgeFaults(o.Spec(), o.Result.Faults, shardOf)
+}
+
+func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf map[string]int) Verdict {
+	last := results.Millis(timeline.FromSchedule(spec.Schedule).LastRequest())
 	tolerances := spec.Tolerances
 	began := map[string]results.FaultRecord{}
 	for _, f := range faults {
@@ -24,17 +37,17 @@ func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf
 		case timeline.Inject:
 			tolerated = tolerances.ChaosMeshLateness.OrZero()
 		case timeline.Recover: // to ask for it is the manager's part
-			tolerated = min(chaosMissed, tolerances.ChaosMeshLateness.OrZero())
+			tolerated = min(RecoverLateness, tolerances.ChaosMeshLateness.OrZero())
 		}
-		if reason, message := judgeFault(f, began[f.Ends], tolerated); reason != "" {
-			return reason, message
+		if v := judgeFault(f, began[f.Ends], tolerated); !v.Counts() {
+			return v
 		}
 	}
 	return judgeRoles(faults, shardOf, last)
 }
 
 // judgeFault looks at one action; begin is what it ends, if it ends anything.
-func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) (reason, message string) {
+func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Verdict {
 	ends := timeline.Kind(f.Kind).Ends()
 	switch {
 	case ends && (f.Error != "" || f.Skipped && !begin.Skipped):
@@ -42,31 +55,35 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) (reason, 
 		if why == "" {
 			why = "the pod did not do it, though it had done what this ends"
 		}
-		return v1alpha1.ReasonFaultNotEnded, fmt.Sprintf("The end of fault %s (%s of %s) was not confirmed, so that it may have lasted longer than planned: %s.",
+		return refuse(v1alpha1.ReasonFaultNotEnded, "The end of fault %s (%s of %s) was not confirmed, so that it may have lasted longer than planned: %s.",
 			f.Fault, f.Kind, f.Pod, why)
 	case f.Error != "":
-		return v1alpha1.ReasonFaultNotConfirmed, fmt.Sprintf("Fault %s (%s of %s) was not confirmed: %s.", f.Fault, f.Kind, f.Pod, f.Error)
+		return refuse(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was not confirmed: %s.", f.Fault, f.Kind, f.Pod, f.Error)
 	case f.Skipped:
-		return "", ""
+		return Verdict{}
 	}
 	// A revived replica needs its time to start, a link to be changed, a machine to come back: of what ends a fault, and of a reset, the beginning must be punctual.
 	seen, what := f.ConfirmedMillis, "confirmed"
 	if ends || f.Kind == string(timeline.Reset) {
 		seen, what = f.StartedMillis, "begun"
 	}
-	if late := seen - f.PlannedMillis; late > millis(tolerated) || late < -millis(tolerated) {
-		return v1alpha1.ReasonFaultLate, fmt.Sprintf("Fault %s (%s of %s) was %s %.3f ms after its planned instant; %v are tolerated.",
+	if late := seen - f.PlannedMillis; late > results.Millis(tolerated) || late < -results.Millis(tolerated) {
+		return refuse(v1alpha1.ReasonFaultLate, "Fault %s (%s of %s) was %s %.3f ms after its planned instant; %v are tolerated.",
 			f.Fault, f.Kind, f.Pod, what, late, tolerated)
 	}
-	return "", ""
+	return Verdict{}
 }
 
 // probedCut is how long a cut must last in the window for probes to have been sent into it: every pod, its processes paused or not, sends one to every other each second.
 const probedCut = 3 * canaryEvery
 
-// judgeCuts says which cut lost nothing, though its pod has sent probes into it. That the rules were there does not say that packets met them. A cut of what arrives alone may
+// cuts judges whether each cut lost a packet, if its pod has sent probes into it. That the rules were there does not say that packets met them. A cut of what arrives alone may
 // lose nothing: the other end drops it before. Neither may that of a pod that was silenced, since its probes do not come that far, nor one without an end, whose packets are not counted.
-func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure time.Duration) (reason, message string) {
+func cuts(o *run.Observed) Verdict {
+	return judgeCuts(o.Actions, o.Result.Faults, o.Windows().Measure)
+}
+
+func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure time.Duration) Verdict {
 	records, silent := map[string]results.FaultRecord{}, map[string]bool{}
 	for _, f := range faults {
 		records[f.ID] = f
@@ -81,19 +98,19 @@ func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure 
 			continue
 		}
 		for _, heal := range faults {
-			lasted := min(heal.PlannedMillis, millis(measure)) - max(cut.PlannedMillis, 0)
-			if heal.Ends != a.ID || heal.Error != "" || heal.Packets > 0 || lasted < millis(probedCut) {
+			lasted := min(heal.PlannedMillis, results.Millis(measure)) - max(cut.PlannedMillis, 0)
+			if heal.Ends != a.ID || heal.Error != "" || heal.Packets > 0 || lasted < results.Millis(probedCut) {
 				continue
 			}
-			return v1alpha1.ReasonFaultNotConfirmed, fmt.Sprintf("Fault %s (%s of %s) was in force for %.1f s of the window and lost no packet, though the pod sends probes to every other one each second.",
+			return refuse(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was in force for %.1f s of the window and lost no packet, though the pod sends probes to every other one each second.",
 				cut.Fault, cut.Kind, cut.Pod, lasted/1000)
 		}
 	}
-	return "", ""
+	return Verdict{}
 }
 
 // judgeRoles checks that each time of a fault that is for a role hit exactly one replica of each shard that it could hit.
-func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) (reason, message string) {
+func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) Verdict {
 	type place struct {
 		fault string
 		time  int
@@ -117,11 +134,11 @@ func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float
 	for _, p := range order {
 		switch n := len(acted[p]); {
 		case n == 0:
-			return v1alpha1.ReasonRoleNotFound, fmt.Sprintf("No replica of shard %d that fault %s is for had the role %s when it began (time %d).", p.shard, p.fault, roles[p], p.time)
+			return refuse(v1alpha1.ReasonRoleNotFound, "No replica of shard %d that fault %s is for had the role %s when it began (time %d).", p.shard, p.fault, roles[p], p.time)
 		case n > 1:
-			return v1alpha1.ReasonRoleAmbiguous, fmt.Sprintf("%d replicas of shard %d had the role %s when fault %s began (time %d): %s.",
-				n, p.shard, roles[p], p.fault, p.time, some(acted[p]))
+			return refuse(v1alpha1.ReasonRoleAmbiguous, "%d replicas of shard %d had the role %s when fault %s began (time %d): %s.",
+				n, p.shard, roles[p], p.fault, p.time, few.Names(acted[p]))
 		}
 	}
-	return "", ""
+	return Verdict{}
 }

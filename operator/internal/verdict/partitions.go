@@ -1,12 +1,11 @@
-package trial
+package verdict
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/chaosmesh"
+	"assay.dev/assay/operator/internal/run"
 )
 
 const (
@@ -18,57 +17,37 @@ const (
 	fewestExpected = 2
 )
 
-// judgePartitions says which partition, that Chaos Mesh says was in force, the trial's own probes passed, or nothing. Every pod probes every other one each second of the
-// window, whatever its network, and a probe is lost whichever way is cut.
-func (r *Reconciler) judgePartitions(s *scope) (reason, message string) {
-	if s.rendered == nil {
-		return "", ""
-	}
-	var pairs []pair
-	for _, t := range s.times {
-		var rec *chaosRecord
-		r.remember(s.trial, func(m *memo) { rec = m.chaosRecords[t.id] })
-		expected := s.probesInto(rec)
-		if !chaosmesh.Separates(t.fault) || expected < fewestExpected {
+// partitions judges whether the trial's own probes passed a partition that Chaos Mesh says was in force. Every pod probes every other one each
+// second of the window, whatever its network, and a probe is lost whichever way is cut.
+func partitions(o *run.Observed) Verdict {
+	for i := range o.Injections {
+		t := &o.Injections[i]
+		expected := probesInto(t, o.Windows().Measure)
+		if !chaosmesh.Separates(t.Fault) || expected < fewestExpected {
 			continue
 		}
-		if pairs == nil {
-			pairs = r.pairs(s)
-		}
-		for _, p := range pairs {
-			if !t.separates(p.a, p.b) || s.agentActs(p.a) || s.agentActs(p.b) {
+		for _, p := range o.Pairs {
+			if !t.Separates(p.A, p.B) || o.AgentActs(p.A) || o.AgentActs(p.B) {
 				continue
 			}
-			for _, v := range p.views() {
-				if v.said != nil && v.said.CanarySent > 0 && 2*v.said.CanaryLost < expected {
-					return v1alpha1.ReasonFaultNotConfirmed, fmt.Sprintf(
+			for _, v := range p.Views() {
+				if v.Said != nil && v.Said.CanarySent > 0 && 2*v.Said.CanaryLost < expected {
+					return refuse(v1alpha1.ReasonFaultNotConfirmed,
 						"Chaos Mesh said that fault %s (%s, time %d) was in force, and of %d probes that %s sent to %s in that time or more, %d were lost in all.",
-						t.fault.Name, chaosmesh.Describe(t.fault), t.time, expected, v.from, v.to, v.said.CanaryLost)
+						t.Fault.Name, chaosmesh.Describe(t.Fault), t.Time, expected, v.From, v.To, v.Said.CanaryLost)
 				}
 			}
 		}
 	}
-	return "", ""
+	return Verdict{}
 }
-
-// agentActs reports whether the pod's own agent carries out a fault: what its probes see then is counted apart.
-func (s *scope) agentActs(pod string) bool { return len(s.actionsOf(pod)) > 0 }
 
 // probesInto is how many probes of a pair were sent at least while a fault was in force within the window.
-func (s *scope) probesInto(rec *chaosRecord) int {
-	if rec == nil || rec.Confirmed == 0 || rec.Ended == 0 {
+func probesInto(t *run.Injection, measure time.Duration) int {
+	if t.Confirmed == nil || t.Ended == nil {
 		return 0
 	}
-	from := max(0, time.Duration(rec.Confirmed-s.trial.Status.ZeroUnixNanos)) + partitionMargin
-	to := min(time.Duration(rec.Ended-s.trial.Status.ZeroUnixNanos), s.trial.Spec.Schedule.Measure.OrZero()) - partitionMargin
+	from := max(0, *t.Confirmed) + partitionMargin
+	to := min(*t.Ended, measure) - partitionMargin
 	return int(max(0, to-from) / canaryEvery)
-}
-
-// separates reports whether two pods are on the two sides.
-func (t *chaosTime) separates(a, b string) bool {
-	here, there := slices.Contains(t.pods, a), slices.Contains(t.pods, b)
-	if len(t.peers) == 0 {
-		return here || there
-	}
-	return here && slices.Contains(t.peers, b) || there && slices.Contains(t.peers, a)
 }

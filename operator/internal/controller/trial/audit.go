@@ -10,6 +10,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -39,7 +40,7 @@ func (r *Reconciler) audit(ctx context.Context, s *scope, over bool) {
 	})
 	var exp *v1alpha1.Experiment
 	for _, a := range s.actions() {
-		done := r.recordOf(s, a)
+		done := s.recordOf(a)
 		missed := over && s.now.UnixNano() > s.trial.Status.ZeroUnixNanos+int64(a.At)
 		if told[a.ID] || len(told) > auditLimit || done == nil && !missed {
 			continue
@@ -85,7 +86,7 @@ func auditNote(s *scope, a timeline.Action, done *protocol.ActionRecord) (kind, 
 	fmt.Fprintf(b, "Trial %s, fault %s: %s of %s, planned for %.3f s", s.key.Name, a.Fault, what, who, a.At.Seconds())
 	switch {
 	case done == nil:
-		fmt.Fprintf(b, ", is not known to have happened: %s.", unreported(a))
+		fmt.Fprintf(b, ", is not known to have happened: %s.", run.Unreported(a))
 		return corev1.EventTypeWarning, faultFailed, b.String()
 	case done.Error != "":
 		fmt.Fprintf(b, ", failed: %s.", done.Error)
@@ -97,12 +98,4 @@ func auditNote(s *scope, a timeline.Action, done *protocol.ActionRecord) (kind, 
 	}
 	b.WriteString(". Times are relative to t = 0.")
 	return corev1.EventTypeNormal, faultCarriedOut, b.String()
-}
-
-// unreported says why nothing is known of an action.
-func unreported(a timeline.Action) string {
-	if chaosMeshes(a) {
-		return "no manager has seen it"
-	}
-	return "the agent has not reported it"
 }

@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/verdict"
 )
 
 // What Chaos Mesh does is seen to by the manager: it makes an object at the planned instant, reads off it that it is done, deletes it at the planned end, and sees that
@@ -32,7 +33,7 @@ import (
 const (
 	// chaosMissed is how much later than planned an object may be made, or its deletion asked for, which are the manager's own doing. What it missed by more, because
 	// there was none, is not made up for.
-	chaosMissed = 2 * time.Second
+	chaosMissed = verdict.RecoverLateness
 	// chaosRecovery is how long it may take to undo it: until the object is gone.
 	chaosRecovery = 30 * time.Second
 	// chaosPoll is how soon to look again for what it says, and chaosSlowPoll if it has had chaosPatience to say it; its objects are not watched.
@@ -412,9 +413,8 @@ func (s *scope) chaosTolerance() time.Duration {
 }
 
 // chaosActionRecord is what became of an action that Chaos Mesh was to carry out, or nil while that is not known.
-func (r *Reconciler) chaosActionRecord(s *scope, a timeline.Action) *protocol.ActionRecord {
-	var rec *chaosRecord
-	r.remember(s.trial, func(m *memo) { rec = m.chaosRecords[occurrenceOf(a)] })
+func (s *scope) chaosActionRecord(a timeline.Action) *protocol.ActionRecord {
+	rec := s.chaosRecords[occurrenceOf(a)]
 	if rec == nil {
 		return nil
 	}

@@ -235,8 +235,8 @@ func TestChaosMeshSplitsReplicas(t *testing.T) {
 	c.at(5400 * time.Millisecond)
 	got := c.ends(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded).Faults
 	wantFaults := []results.FaultRecord{
-		{ID: "cm/1/inject/" + r[0].Name, Fault: "cm", Pod: r[0].Name, Kind: "Inject", Object: "NetworkChaos partition", Peers: 1, PlannedMillis: 2000, StartedMillis: 2000, ConfirmedMillis: 2700},
-		{ID: "cm/1/recover/" + r[0].Name, Fault: "cm", Pod: r[0].Name, Kind: "Recover", Object: "NetworkChaos partition", Ends: "cm/1/inject/" + r[0].Name,
+		{ID: "cm/1/inject/" + r[0].Name, Fault: "cm", Time: 1, Pod: r[0].Name, Kind: "Inject", Object: "NetworkChaos partition", Peers: 1, PlannedMillis: 2000, StartedMillis: 2000, ConfirmedMillis: 2700},
+		{ID: "cm/1/recover/" + r[0].Name, Fault: "cm", Time: 1, Pod: r[0].Name, Kind: "Recover", Object: "NetworkChaos partition", Ends: "cm/1/inject/" + r[0].Name,
 			PlannedMillis: 5000, StartedMillis: 5000, ConfirmedMillis: 5400},
 	}
 	if diff := cmp.Diff(wantFaults, got); diff != "" {
@@ -521,7 +521,7 @@ func endedByItself(t *testing.T, since time.Duration, outcome, reason string) {
 	if since == 0 {
 		ended = planned
 	}
-	if want := millis(ended.Sub(zero)); f.StartedMillis != want || f.ConfirmedMillis != 18500 {
+	if want := results.Millis(ended.Sub(zero)); f.StartedMillis != want || f.ConfirmedMillis != 18500 {
 		t.Errorf("the fault's end began at %v ms and was confirmed at %v ms, want %v and 18500", f.StartedMillis, f.ConfirmedMillis, want)
 	}
 }
@@ -593,7 +593,7 @@ func TestWhatChaosMeshDoesNotLetGoOf(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				c.agents.reports[c.layout().Clients[0].Name].Over = true // a client that ends in the window
+				c.clientEnds(2*time.Second, 0)
 			}
 			look := func(d time.Duration) (pods int) {
 				c.clock.Step(d)
@@ -636,7 +636,7 @@ func TestWhatChaosMeshDoesNotLetGoOf(t *testing.T) {
 				}
 				return
 			}
-			c.wantEnd(v1alpha1.ReasonInvalid, v1alpha1.ReasonClientFailed)
+			c.wantEnd(v1alpha1.ReasonInvalid, v1alpha1.ReasonLoadEndedEarly)
 		})
 	}
 }

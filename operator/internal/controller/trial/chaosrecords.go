@@ -48,12 +48,10 @@ func (c chaosRecords) values() map[string]chaosRecord {
 
 // chaosRecordsOf returns what is known of a trial, which a manager that has just taken over reads first.
 func (r *Reconciler) chaosRecordsOf(ctx context.Context, s *scope) (chaosRecords, error) {
-	var records chaosRecords
-	r.remember(s.trial, func(m *memo) { records = m.chaosRecords })
-	if records != nil {
-		return records, nil
+	if s.chaosRecords != nil {
+		return s.chaosRecords, nil
 	}
-	records = chaosRecords{}
+	records := chaosRecords{}
 	kept := &corev1.ConfigMap{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: s.layout.ChaosConfigMap()}, kept)
 	switch {
@@ -66,6 +64,7 @@ func (r *Reconciler) chaosRecordsOf(ctx context.Context, s *scope) (chaosRecords
 		}
 	}
 	r.remember(s.trial, func(m *memo) { m.chaosRecords = records })
+	s.chaosRecords = records
 	return records, nil
 }
 

@@ -41,9 +41,13 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration
 		return false, left, nil
 	}
 	if err := r.recordFailure(ctx, s); err != nil {
-		// The trial holds its pools until a quota of ConfigMaps, say, lets its results be written: whoever waits for them must be able to see why.
-		s.set(v1alpha1.TrialCleanedUp, metav1.ConditionFalse, v1alpha1.ReasonDeleting, "Before anything is deleted: %s.", err)
-		return false, 0, err
+		// The trial holds its pools until a quota of ConfigMaps, say, lets its results be written, but not for ever: then only its conditions tell of it.
+		waited := s.now.Sub(findCondition(s.trial, v1alpha1.TrialValid).LastTransitionTime.Time)
+		if waited < storeGrace {
+			s.set(v1alpha1.TrialCleanedUp, metav1.ConditionFalse, v1alpha1.ReasonDeleting, "Before anything is deleted: %s.", err)
+			return false, min(storeGrace-waited+time.Millisecond, deployPoll), nil
+		}
+		s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonResultsNotStored, "After %v, what is known of the trial could not be stored: %s.", storeGrace, err)
 	}
 	remains, err := r.deleteEverything(ctx, s.trial)
 	if err != nil {
@@ -91,7 +95,7 @@ func (r *Reconciler) finishing(ctx context.Context, s *scope) time.Duration {
 		if s.pods[name] == nil || !s.now.Before(by) {
 			continue
 		}
-		if rep := r.report(s, name); rep != nil && !rep.Finished && rep.Failure == "" {
+		if rep := s.report(name); rep != nil && !rep.Finished && rep.Failure == "" {
 			return by.Sub(s.now)
 		}
 	}
@@ -109,7 +113,7 @@ func (r *Reconciler) handingOver(s *scope, by time.Time) time.Duration {
 		if p == nil || p.Status.Phase != corev1.PodRunning || !s.now.Before(by) {
 			continue
 		}
-		if rep := r.report(s, name); rep == nil || !rep.HandedOver {
+		if rep := s.report(name); rep == nil || !rep.HandedOver {
 			return by.Sub(s.now)
 		}
 	}

@@ -1,11 +1,8 @@
 package trial
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -16,9 +13,10 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/verdict"
 )
 
 // Keys of a trial's results ConfigMap.
@@ -33,9 +31,10 @@ const (
 func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	clients, err := r.clientResults(ctx, s)
 	if err != nil {
-		return false, 0, err
+		return s.tryAgain(v1alpha1.ReasonResultsUnreadable, err)
 	}
-	t := r.describe(s)
+	o := s.observed()
+	t := o.Describe()
 	merged, err := results.Merge(clients)
 	if err != nil {
 		s.giveUp(v1alpha1.ReasonResultsUnreadable, "%s", err)
@@ -46,36 +45,43 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 	if t.Latency, err = merged.Latency.Encode(); err != nil {
 		return false, 0, fmt.Errorf("encode the latencies: %w", err)
 	}
-	t.Recovery = recoveries(t)
+	t.Recovery = run.Recoveries(t)
 	t.Measurements = s.measured
 	s.showMeasured()
-	reason, message := judgeClients(&s.trial.Spec, s.layout, clients, merged)
-	if reason == "" {
-		if err := setGeneratorLags(t.Pods, s.layout, clients); err != nil {
-			return false, 0, err
-		}
-		reason, message = r.judge(s, t, merged.StartSpread)
+	if err := run.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
+		return false, 0, err
 	}
-	if reason == "" {
-		reason, message = judgeMeasurements(&s.trial.Spec, s.measured)
-	}
+	o.Clients, o.Merged, o.Measured, o.Result = clients, merged, s.measured, t
+	v := verdict.Judge(o)
 	t.Outcome, t.Reason, t.Message = v1alpha1.ReasonSucceeded, "", ""
-	if reason != "" {
-		t.Outcome, t.Reason, t.Message = v1alpha1.ReasonInvalid, reason, message
+	if !v.Counts() {
+		t.Outcome, t.Reason, t.Message = v1alpha1.ReasonInvalid, v.Reason, v.Message
 	}
 	if err := r.storeTrial(ctx, s, t); err != nil {
-		return false, 0, err
+		return s.tryAgain(v1alpha1.ReasonResultsNotStored, err)
 	}
 	s.trial.Status.Headline = headline(t)
 	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
 	s.done(v1alpha1.TrialCollected, v1alpha1.ReasonStored, "The results of every client are stored.", &s.trial.Status.Times.Collected)
-	if reason != "" {
-		s.giveUp(reason, "%s", message)
+	if !v.Counts() {
+		s.giveUp(v.Reason, "%s", v.Message)
 		return true, 0, nil
 	}
 	s.set(v1alpha1.TrialValid, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 		"%d transactions committed in the window, mean latency %.3f ms.", t.Summary.Committed, t.Summary.MeanMillis)
 	return true, 0, nil
+}
+
+// tryAgain gives the trial up when something about its results still fails at the deadline: it holds its pools meanwhile. The error is not returned,
+// since the controller would wait longer and longer until it tries again, beyond the deadline.
+func (s *scope) tryAgain(reason string, err error) (bool, time.Duration, error) {
+	left := s.zero().Add(timeline.FromSchedule(s.trial.Spec.Schedule).End() + s.endGrace() + resultsGrace + storeGrace).Sub(s.now)
+	if left <= 0 {
+		s.giveUp(reason, "%v after the drain it still fails to %s", resultsGrace+storeGrace, err)
+		return false, 0, nil
+	}
+	s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "Trying again what failed: %s", err)
+	return false, min(left+time.Millisecond, deployPoll), nil
 }
 
 func headline(t *results.Trial) *v1alpha1.Headline {
@@ -102,15 +108,7 @@ func (r *Reconciler) clientResults(ctx context.Context, s *scope) ([]results.Cli
 		if err != nil {
 			return nil, err
 		}
-		gz, err := gzip.NewReader(bytes.NewReader(packed))
-		if err != nil {
-			return nil, fmt.Errorf("unpack the results of %s: %w", c.Name, err)
-		}
-		raw, err := io.ReadAll(io.LimitReader(gz, clientLimit))
-		if err != nil {
-			return nil, fmt.Errorf("unpack the results of %s: %w", c.Name, err)
-		}
-		one, err := results.DecodeClient(raw)
+		one, err := results.UnpackClient(packed, runLength(&s.trial.Spec))
 		if err != nil {
 			// Told by Merge as a client that failed, since another attempt may do better.
 			one = results.Client{Format: results.ClientFormat, Index: int32(c.Index), Failure: err.Error()}
@@ -118,68 +116,6 @@ func (r *Reconciler) clientResults(ctx context.Context, s *scope) ([]results.Cli
 		out = append(out, one)
 	}
 	return out, nil
-}
-
-// describe tells all of a trial but its measurements.
-func (r *Reconciler) describe(s *scope) *results.Trial {
-	spec, status := s.trial.Spec, s.trial.Status
-	t := &results.Trial{
-		Format: results.TrialFormat, Name: s.key.Name, Experiment: spec.Experiment, Number: spec.Number, Repetition: spec.Repetition,
-		Attempt: spec.Attempt, PointIndex: spec.Point.Index, Coordinates: spec.Point.Coordinates, Seed: spec.Seed,
-		ZeroUnixNanos: status.ZeroUnixNanos, MeasureNanos: spec.Schedule.Measure.OrZero().Nanoseconds(), Clients: spec.Clients.Count,
-		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000, Parameters: map[string]string{}, Logs: map[string]string{},
-	}
-	t.CorrectClients = spec.Clients.Count
-	if misbehaving, err := render.Misbehaving(&spec, 0, int(spec.Clients.Count)); err == nil { // it was rendered by the same rule, without an error
-		t.CorrectClients -= int32(len(misbehaving))
-	}
-	for name, v := range spec.Parameters {
-		t.Parameters[name] = v.String()
-	}
-	if s.layout == nil {
-		return t
-	}
-	for _, name := range s.everyName() {
-		rep := r.report(s, name)
-		t.Pods = append(t.Pods, describePod(name, s.pods[name], rep))
-		s.describePredecessors(&t.Pods[len(t.Pods)-1], t.Logs)
-		if rep == nil {
-			continue
-		}
-		for _, c := range rep.Containers {
-			if c.State == protocol.StateExited && !c.Expected || c.ExitCode != 0 && !c.Expected {
-				t.Logs[name+"/"+c.Name] = c.Tail
-			}
-		}
-	}
-	if s.rendered != nil {
-		for _, a := range s.actions() {
-			t.Faults = append(t.Faults, faultRecord(a, r.recordOf(s, a)))
-		}
-	}
-	t.Network = r.describeNetwork(s)
-	return t
-}
-
-func describePod(name string, p *corev1.Pod, rep *protocol.Report) results.Pod {
-	out := results.Pod{Name: name}
-	if p != nil {
-		out.Part, out.Node, out.Restarts = p.Labels[v1alpha1.LabelPart], p.Spec.NodeName, restarts(p)
-		var images []string
-		for _, c := range p.Status.ContainerStatuses {
-			images = append(images, c.ImageID)
-		}
-		out.Images = strings.Join(images, ",")
-		for _, c := range p.Status.InitContainerStatuses { // the agent is the only one
-			out.AgentImage = c.ImageID
-		}
-	}
-	if rep != nil {
-		out.Kernel, out.CPUModel, out.CPUs = rep.Host.Kernel, rep.Host.CPUModel, rep.Host.CPUs
-		out.ClockOffsetMillis, out.ClockErrorMillis = millis(rep.ClockOffset), millis(rep.ClockError)
-		out.TCPResets, out.Resources = rep.TCPResets, rep.Resources
-	}
-	return out
 }
 
 func restarts(p *corev1.Pod) int32 {
@@ -191,6 +127,18 @@ func restarts(p *corev1.Pod) int32 {
 		n += c.RestartCount
 	}
 	return n
+}
+
+// outOfMemory is a container of the system that was killed last since it exceeded its memory limit, or nothing.
+func outOfMemory(p *corev1.Pod) string {
+	for _, c := range p.Status.ContainerStatuses {
+		for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
+			if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
+				return c.Name
+			}
+		}
+	}
+	return ""
 }
 
 func actionRecord(rep *protocol.Report, id string) *protocol.ActionRecord {
@@ -205,57 +153,13 @@ func actionRecord(rep *protocol.Report, id string) *protocol.ActionRecord {
 	return nil
 }
 
-func faultRecord(a timeline.Action, done *protocol.ActionRecord) results.FaultRecord {
-	f := results.FaultRecord{ID: a.ID, Fault: a.Fault, Time: a.Time, Pod: a.Pod, Kind: string(a.Kind), PlannedMillis: millis(a.At), Ends: a.Ends, Role: a.Role, Peers: peersOf(a), Object: a.Object}
-	f.WithoutSilence = a.WithoutSilence && a.Kind == timeline.Kill
-	if done == nil {
-		f.Error = unreported(a)
-		return f
-	}
-	f.StartedMillis, f.ConfirmedMillis, f.Error = millis(done.Started), millis(done.Confirmed), done.Error
-	f.ReapedMillis, f.Skipped, f.Packets = millis(done.Reaped), done.Skipped, done.Packets
-	return f
-}
-
-// peersOf counts the pods whose packets or links an action is about.
-func peersOf(a timeline.Action) int {
-	peers := map[string]bool{}
-	for _, names := range [][]string{a.Out, a.In, a.Peers} {
-		for _, name := range names {
-			peers[name] = true
-		}
-	}
-	for _, l := range a.Links {
-		peers[l.Peer] = true
-	}
-	return len(peers)
-}
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-func phaseSeconds(t v1alpha1.TrialTimes) map[string]float64 {
-	out := map[string]float64{}
-	between := func(name string, from, to *metav1.MicroTime) {
-		if from != nil && to != nil {
-			out[name] = to.Sub(from.Time).Seconds()
-		}
-	}
-	between("deployed", t.Admitted, t.Deployed)
-	between("proven", t.Deployed, t.Proven)
-	between("started", t.Proven, t.Started)
-	between("loaded", t.Started, t.Loaded)
-	between("released", t.Loaded, t.Released)
-	between("run", t.Released, t.Drained)
-	return out
-}
-
 // recordFailure stores what is known of a trial that was given up, its logs above all, unless its results are stored already.
 func (r *Reconciler) recordFailure(ctx context.Context, s *scope) error {
 	if s.trial.Status.ResultsConfigMap != "" || s.layout == nil {
 		return nil
 	}
 	c := findCondition(s.trial, v1alpha1.TrialValid)
-	t := r.describe(s)
+	t := s.observed().Describe()
 	t.Outcome, _ = outcome(s.trial)
 	t.Reason, t.Message = c.Reason, c.Message
 	if err := r.storeTrial(ctx, s, t); err != nil {

@@ -125,6 +125,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 			result, err = ctrl.Result{}, patchErr
 		}
 	}()
+	if s.outcomeKnown() && !isKnown(s.before) {
+		return ctrl.Result{RequeueAfter: time.Millisecond}, nil // it was given up by what was observed
+	}
 	return r.advance(ctx, s)
 }
 

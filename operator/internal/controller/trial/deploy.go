@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -66,7 +67,7 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 		if err != nil || s.outcomeKnown() {
 			return false, 0, err
 		}
-		done, after, err := s.waitDeployed(v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", some(missing))
+		done, after, err := s.waitDeployed(v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", few.Names(missing))
 		if poll > 0 && after > poll {
 			after = poll
 		}
@@ -90,17 +91,18 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 	}
 	r.direct(s, stage{})
 	for _, name := range s.everyName() {
-		rep, want := r.report(s, name), s.rendered.pods[name].Directive
+		rep, want := s.report(name), s.rendered.pods[name].Directive
 		if rep.FilesDigest != want.FilesDigest {
 			return s.waitDeployed(v1alpha1.ReasonConfiguring, "waiting for the files of %s", name)
 		}
 		if !rep.NamesResolved {
-			return s.waitDeployed(v1alpha1.ReasonConfiguring, "%s cannot resolve %s", name, some(rep.Unresolved))
+			return s.waitDeployed(v1alpha1.ReasonConfiguring, "%s cannot resolve %s", name, few.Names(rep.Unresolved))
 		}
 	}
 	if err := r.showFiles(ctx, s); err != nil {
 		return false, 0, err
 	}
+	s.trial.Status.PodsDigest = s.podsDigest()
 	s.done(v1alpha1.TrialDeployed, v1alpha1.ReasonReady, "Every pod runs and has its files.", &s.trial.Status.Times.Deployed)
 	return true, 0, nil
 }
@@ -226,7 +228,7 @@ func (r *Reconciler) unreported(s *scope) []string {
 	var missing []string
 	for _, name := range s.everyName() {
 		p := s.pods[name]
-		if p == nil || p.Status.PodIP == "" || r.report(s, name) == nil {
+		if p == nil || p.Status.PodIP == "" || s.report(name) == nil {
 			missing = append(missing, name+why(p))
 		}
 	}
@@ -253,7 +255,7 @@ func why(p *corev1.Pod) string {
 
 func (r *Reconciler) agentFailure(s *scope) string {
 	for _, name := range s.everyName() {
-		if rep := r.report(s, name); rep != nil && rep.Failure != "" && !s.leaving[name] {
+		if rep := s.report(name); rep != nil && rep.Failure != "" && !s.leaving[name] {
 			return fmt.Sprintf("The agent of %s cannot go on: %s", name, rep.Failure)
 		}
 	}
@@ -282,7 +284,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (bool, error) {
 	d := pod.Directive
 	d.Start = true
 	r.Coordinator.Direct(s.key, name, d, nil)
-	if rep := r.report(s, name); rep != nil && rep.Failure != "" {
+	if rep := s.report(name); rep != nil && rep.Failure != "" {
 		tail := ""
 		if len(rep.Containers) > 0 {
 			tail = rep.Containers[0].Tail
@@ -473,15 +475,3 @@ func fitData(data map[string]string) map[string]string {
 
 // configMapLimit is what our ConfigMaps may hold; the API server refuses 1 MiB.
 const configMapLimit = 1000 << 10
-
-// some names a few of many.
-func some(names []string) string { return someOf(names, ", ") }
-
-// someOf gives a few of many, with a separator between them.
-func someOf(list []string, separator string) string {
-	const most = 3
-	if len(list) <= most {
-		return strings.Join(list, separator)
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], separator), len(list)-most)
-}

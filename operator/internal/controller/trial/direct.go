@@ -1,9 +1,8 @@
 package trial
 
 import (
-	"slices"
-
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -50,10 +49,8 @@ func (r *Reconciler) direct(s *scope, st stage) {
 	}
 }
 
-// actionsOf are those that a pod's own agent carries out: a machine is reset by an agent of its own, and what Chaos Mesh does the manager sees to.
-func (s *scope) actionsOf(pod string) []timeline.Action {
-	return slices.DeleteFunc(timeline.OfPod(s.actions(), pod), func(a timeline.Action) bool { return a.Kind == timeline.Reset || chaosMeshes(a) })
-}
+// actionsOf are those that a pod's own agent carries out.
+func (s *scope) actionsOf(pod string) []timeline.Action { return run.AgentActions(s.actions(), pod) }
 
 // all returns a set of names.
 func all(names []string) map[string]bool {

@@ -17,9 +17,6 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// clientLimit bounds a client's results when they are unpacked.
-const clientLimit = 256 << 20
-
 // kept is what of the trial waits in the cluster for its store.
 func (r *Reconciler) kept(s *scope) *store.Cluster {
 	return &store.Cluster{Client: r.Client, Reader: r.Reader, Trial: s.trial}

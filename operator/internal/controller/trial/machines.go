@@ -109,7 +109,7 @@ func (r *Reconciler) machinesReady(ctx context.Context, s *scope) (bool, time.Du
 func (r *Reconciler) awaitMachines(s *scope, condition string, since *metav1.MicroTime, limit time.Duration) (bool, time.Duration, error) {
 	r.directMachines(s, stage{})
 	for _, node := range s.resetNodes() {
-		rep := r.report(s, render.MachineAgent(node))
+		rep := s.report(render.MachineAgent(node))
 		if rep != nil && rep.Failure != "" {
 			s.giveUp(v1alpha1.ReasonFailed, "The agent that would reset node %s cannot go on: %s", node, rep.Failure)
 			return false, 0, nil
@@ -228,14 +228,14 @@ func (r *Reconciler) knownMachines(ctx context.Context, s *scope) ([]coordinator
 
 // recordOf is what became of an action: a reset is told by the agent of the machine, what Chaos Mesh does is seen by the manager, everything else is told by the
 // agent of the pod.
-func (r *Reconciler) recordOf(s *scope, a timeline.Action) *protocol.ActionRecord {
+func (s *scope) recordOf(a timeline.Action) *protocol.ActionRecord {
 	if chaosMeshes(a) {
-		return r.chaosActionRecord(s, a)
+		return s.chaosActionRecord(a)
 	}
 	if p := s.pods[a.Pod]; a.Kind == timeline.Reset && p != nil {
-		return actionRecord(r.report(s, render.MachineAgent(p.Spec.NodeName)), a.ID)
+		return actionRecord(s.report(render.MachineAgent(p.Spec.NodeName)), a.ID)
 	}
-	return actionRecord(r.report(s, a.Pod), a.ID)
+	return actionRecord(s.report(a.Pod), a.ID)
 }
 
 // addressesKey of a trial's addresses ConfigMap holds the pods' addresses as JSON.

@@ -153,16 +153,6 @@ func (s *scope) showMeasured() {
 	s.set(v1alpha1.TrialMeasured, metav1.ConditionTrue, v1alpha1.ReasonMeasured, "Prometheus gave %d measurements.", len(s.measured))
 }
 
-// judgeMeasurements says which required number could not be had.
-func judgeMeasurements(spec *v1alpha1.TrialSpec, measured []results.Measurement) (reason, message string) {
-	for i, m := range measured {
-		if i < len(spec.Measurements) && spec.Measurements[i].Required && m.Value == nil {
-			return v1alpha1.ReasonNotMeasured, fmt.Sprintf("The measurement %s is required and could not be had: %s.", m.Name, m.Reason)
-		}
-	}
-	return "", ""
-}
-
 // headlineMeasurements puts the numbers into a status, which has no floating-point numbers.
 func headlineMeasurements(measured []results.Measurement) []v1alpha1.MeasuredValue {
 	var out []v1alpha1.MeasuredValue

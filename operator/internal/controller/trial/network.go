@@ -11,9 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/verdict"
 )
 
 // proveTimeout is how long measuring, shaping and measuring again may take, beside the packets' own time. It takes seconds, and agents say themselves when it
@@ -47,7 +49,7 @@ func (r *Reconciler) prove(_ context.Context, s *scope) (bool, time.Duration, er
 	if s.trial.Status.Network == nil {
 		if waiting := r.unmeasured(s); waiting != "" {
 			if wrong := r.wrongLinks(s); len(wrong) > 0 && s.now.After(s.trial.Status.Times.Deployed.Add(limit)) {
-				waiting += ": " + someOf(wrong, "; ") // before that it may be that peers do not run yet
+				waiting += ": " + few.Of(wrong, "; ") // before that it may be that peers do not run yet
 			}
 			return s.wait(v1alpha1.TrialNetworkProven, v1alpha1.ReasonMeasuringPaths, waiting, s.trial.Status.Times.Deployed, limit)
 		}
@@ -62,20 +64,20 @@ func (r *Reconciler) prove(_ context.Context, s *scope) (bool, time.Duration, er
 		return done, time.Millisecond, err
 	}
 	if wrong := r.wrongLinks(s); len(wrong) > 0 {
-		s.giveUp(v1alpha1.ReasonNetworkWrong, "%s", someOf(wrong, "; "))
+		s.giveUp(v1alpha1.ReasonNetworkWrong, "%s", few.Of(wrong, "; "))
 		return false, 0, nil
 	}
 	if missing := r.unproven(s); len(missing) > 0 {
 		return s.wait(v1alpha1.TrialNetworkProven, v1alpha1.ReasonProvingNetwork,
-			fmt.Sprintf("waiting for the proof of the links of %s", some(missing)), s.trial.Status.Times.Deployed, limit)
+			fmt.Sprintf("waiting for the proof of the links of %s", few.Names(missing)), s.trial.Status.Times.Deployed, limit)
 	}
 	// Each agent has found its own measurements right. Now both ends of a link must tell the same of it.
 	tolerance := s.trial.Spec.Tolerances.LinkDelay.OrZero()
 	if s.trial.Status.Network.Backend == "" {
 		tolerance = anyPath
 	}
-	if wrong := checkPairs(r.pairs(s), tolerance); len(wrong) > 0 {
-		s.giveUp(v1alpha1.ReasonNetworkWrong, "%s", someOf(wrong, "; "))
+	if wrong := verdict.CheckLinks(s.pairs(), tolerance); len(wrong) > 0 {
+		s.giveUp(v1alpha1.ReasonNetworkWrong, "%s", few.Of(wrong, "; "))
 		return false, 0, nil
 	}
 	message := "Nothing is shaped, and every path has been measured."
@@ -140,8 +142,8 @@ func (s *scope) canariesOver() time.Time {
 }
 
 // networkOf is what a pod's agent said last of its links, or nil.
-func (r *Reconciler) networkOf(s *scope, pod string) *protocol.NetworkReport {
-	if rep := r.report(s, pod); rep != nil {
+func (s *scope) networkOf(pod string) *protocol.NetworkReport {
+	if rep := s.report(pod); rep != nil {
 		return rep.Network
 	}
 	return nil
@@ -151,7 +153,7 @@ func (r *Reconciler) networkOf(s *scope, pod string) *protocol.NetworkReport {
 func (r *Reconciler) unmeasured(s *scope) string {
 	var paths, backends []string
 	for _, name := range s.everyName() {
-		n := r.networkOf(s, name)
+		n := s.networkOf(name)
 		if n == nil || !n.Baseline {
 			paths = append(paths, name)
 		}
@@ -161,9 +163,9 @@ func (r *Reconciler) unmeasured(s *scope) string {
 	}
 	switch {
 	case len(paths) > 0:
-		return fmt.Sprintf("waiting for %s to measure the paths to the other pods", some(paths))
+		return fmt.Sprintf("waiting for %s to measure the paths to the other pods", few.Names(paths))
 	case len(backends) > 0:
-		return fmt.Sprintf("waiting for %s to find out what can shape links", some(backends))
+		return fmt.Sprintf("waiting for %s to find out what can shape links", few.Names(backends))
 	default:
 		return ""
 	}
@@ -184,7 +186,7 @@ func (r *Reconciler) chooseBackend(s *scope) (v1alpha1.ShapingBackend, string) {
 		var refusing []string
 		why := "it does not say why"
 		for _, name := range s.everyName() {
-			n := r.networkOf(s, name)
+			n := s.networkOf(name)
 			if slices.Contains(n.Backends, b) {
 				continue
 			}
@@ -195,7 +197,7 @@ func (r *Reconciler) chooseBackend(s *scope) (v1alpha1.ShapingBackend, string) {
 		if len(refusing) == 0 {
 			return v1alpha1.ShapingBackend(b), ""
 		}
-		refusals = append(refusals, fmt.Sprintf("%s is refused by %s: %s", b, some(refusing), why))
+		refusals = append(refusals, fmt.Sprintf("%s is refused by %s: %s", b, few.Names(refusing), why))
 	}
 	what := "No backend can shape the links of every pod"
 	if len(candidates) == 1 {
@@ -208,7 +210,7 @@ func (r *Reconciler) chooseBackend(s *scope) (v1alpha1.ShapingBackend, string) {
 func (r *Reconciler) wrongLinks(s *scope) []string {
 	var wrong []string
 	for _, name := range s.everyName() {
-		if n := r.networkOf(s, name); n != nil {
+		if n := s.networkOf(name); n != nil {
 			for _, w := range n.Wrong {
 				wrong = append(wrong, name+" says: "+w)
 			}
@@ -221,7 +223,7 @@ func (r *Reconciler) wrongLinks(s *scope) []string {
 func (r *Reconciler) unproven(s *scope) []string {
 	var missing []string
 	for _, name := range s.everyName() {
-		if n := r.networkOf(s, name); n == nil || !n.Proven {
+		if n := s.networkOf(name); n == nil || !n.Proven {
 			missing = append(missing, name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/testenv"
 )
 
@@ -21,9 +22,12 @@ func TestResultsNameImages(t *testing.T) {
 			ContainerStatuses:     []corev1.ContainerStatus{{Name: "a", ImageID: "a@sha256:2"}, {Name: "b", ImageID: "b@sha256:3"}},
 		},
 	}
-	want := results.Pod{Name: "p", Part: "replica", Node: "n", Images: "a@sha256:2,b@sha256:3", AgentImage: "agent@sha256:1"}
-	if diff := cmp.Diff(want, describePod("p", pod, nil)); diff != "" {
-		t.Errorf("the pod (-want +got):\n%s", diff)
+	got := (&scope{trial: &v1alpha1.Trial{}, pods: map[string]*corev1.Pod{"p": pod}}).observedPod(run.Pod{Name: "p"})
+	if want := "a@sha256:2,b@sha256:3"; got.Images != want {
+		t.Errorf("the pod's images are %q, want %q", got.Images, want)
+	}
+	if want := "agent@sha256:1"; got.AgentImage != want {
+		t.Errorf("the agent's image is %q, want %q", got.AgentImage, want)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/run"
 )
 
 // A fault of Chaos Mesh may replace a replica's pod in the middle of a run: the pod is deleted, and its StatefulSet makes another of the same name, with another UID and
@@ -34,19 +35,6 @@ const linesKey = "pods.json"
 
 // linesLimit is what they may take there; beyond it the tails of the predecessors' output are left out.
 const linesLimit = 700 << 10
-
-// member of a line: one of the pods that have had the name. Times are relative to t = 0, as this manager's clock says; 0: not yet.
-type member struct {
-	UID types.UID `json:"uid"`
-	// Came and Ready are when the manager first saw a pod that replaced another, and when that pod's agent first said that its replica was ready.
-	Came  time.Duration `json:"came,omitempty"`
-	Ready time.Duration `json:"ready,omitempty"`
-	// Gone is when the manager saw that the pod was gone.
-	Gone time.Duration `json:"gone,omitempty"`
-	// Node that it was on, and what its agent said last, once it is gone. Last is nil if it said nothing to the manager that saw it go.
-	Node string           `json:"node,omitempty"`
-	Last *protocol.Report `json:"last,omitempty"`
-}
 
 // exchangesPods reports whether a trial's faults replace pods.
 func exchangesPods(spec *v1alpha1.TrialSpec) bool {
@@ -148,7 +136,7 @@ func (r *Reconciler) succeedOne(ctx context.Context, s *scope, name string) (cha
 	current := &line[len(line)-1]
 	if p != nil && p.UID == current.UID {
 		s.leaving[name] = !p.DeletionTimestamp.IsZero() && len(line)-1 < due
-		if rep := r.report(s, name); len(line) > 1 && current.Ready == 0 && rep != nil && rep.Ready {
+		if rep := s.report(name); len(line) > 1 && current.Ready == 0 && rep != nil && rep.Ready {
 			current.Ready, current.Node, changed = s.sinceZero(), p.Spec.NodeName, true
 		}
 		return changed, nil
@@ -161,7 +149,7 @@ func (r *Reconciler) succeedOne(ctx context.Context, s *scope, name string) (cha
 		return false, nil // a pod that is just gone ends the run
 	}
 	if current.Gone == 0 {
-		current.Gone, current.Last, changed = s.sinceZero(), finalReport(r.report(s, name)), true
+		current.Gone, current.Last, changed = s.sinceZero(), finalReport(s.report(name)), true
 	}
 	s.leaving[name] = true
 	if p == nil {
@@ -177,7 +165,7 @@ func (r *Reconciler) succeedOne(ctx context.Context, s *scope, name string) (cha
 		return changed, nil
 	}
 	s.leaving[name] = !p.DeletionTimestamp.IsZero()
-	s.lines[name] = append(line, member{UID: p.UID, Came: s.sinceZero()})
+	s.lines[name] = append(line, run.Member{UID: p.UID, Came: s.sinceZero()})
 	return true, nil
 }
 
@@ -223,18 +211,18 @@ func finalReport(rep *protocol.Report) *protocol.Report {
 }
 
 // firstLines are the lines of the pods that a run is released with.
-func (s *scope) firstLines() map[string][]member {
-	lines := map[string][]member{}
+func (s *scope) firstLines() map[string][]run.Member {
+	lines := map[string][]run.Member{}
 	for _, name := range s.everyName() {
 		if p := s.pods[name]; p != nil {
-			lines[name] = []member{{UID: p.UID, Node: p.Spec.NodeName}}
+			lines[name] = []run.Member{{UID: p.UID, Node: p.Spec.NodeName}}
 		}
 	}
 	return lines
 }
 
 // encodeLines leaves out the tails of what predecessors printed where they would take too much.
-func encodeLines(lines map[string][]member) (string, error) {
+func encodeLines(lines map[string][]run.Member) (string, error) {
 	content, err := json.Marshal(lines)
 	if err == nil && len(content) > linesLimit {
 		for _, line := range lines {
@@ -256,8 +244,8 @@ func encodeLines(lines map[string][]member) (string, error) {
 }
 
 // linesOf returns the lines as they were written last, to be changed.
-func (r *Reconciler) linesOf(ctx context.Context, s *scope) (map[string][]member, error) {
-	var lines map[string][]member
+func (r *Reconciler) linesOf(ctx context.Context, s *scope) (map[string][]run.Member, error) {
+	var lines map[string][]run.Member
 	r.remember(s.trial, func(m *memo) { lines = m.lines })
 	if lines == nil {
 		kept, err := r.keptAddresses(ctx, s)

@@ -23,6 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/run"
 )
 
 // killAt is when pods are deleted by the fault that plans it.
@@ -465,10 +466,10 @@ func (m *replacedPlay) restarted(name string, times int32) {
 }
 
 func TestLinesAreCutToFit(t *testing.T) {
-	line := func() []member {
-		return []member{{UID: "a", Last: &protocol.Report{TCPResets: 1, Containers: []protocol.ContainerState{{Name: "c", Tail: strings.Repeat("x", protocol.TailLimit)}}}}, {UID: "b"}}
+	line := func() []run.Member {
+		return []run.Member{{UID: "a", Last: &protocol.Report{TCPResets: 1, Containers: []protocol.ContainerState{{Name: "c", Tail: strings.Repeat("x", protocol.TailLimit)}}}}, {UID: "b"}}
 	}
-	lines := map[string][]member{}
+	lines := map[string][]run.Member{}
 	for i := range 400 {
 		lines[fmt.Sprint("r-", i)] = line()
 	}
@@ -476,7 +477,7 @@ func TestLinesAreCutToFit(t *testing.T) {
 	if err != nil || len(content) > linesLimit {
 		t.Fatalf("%d bytes, %v; want at most %d", len(content), err, linesLimit)
 	}
-	var back map[string][]member
+	var back map[string][]run.Member
 	if err := json.Unmarshal([]byte(content), &back); err != nil || len(back) != 400 || back["r-7"][0].Last.TCPResets != 1 {
 		t.Errorf("what is left of the lines: %d, %v", len(back), err)
 	}
@@ -491,7 +492,7 @@ func TestRecoveryBeginsWhenChaosMeshIsAsked(t *testing.T) {
 			line.Committed[i] = 0
 		}
 	}
-	got := recoveries(&results.Trial{MeasureNanos: (20 * time.Second).Nanoseconds(), Timeline: &line, Faults: []results.FaultRecord{
+	got := run.Recoveries(&results.Trial{MeasureNanos: (20 * time.Second).Nanoseconds(), Timeline: &line, Faults: []results.FaultRecord{
 		{ID: "gone/1/inject/a", Fault: "gone", Kind: "Inject", Object: "PodChaos container-kill", PlannedMillis: 5000, StartedMillis: 5001, ConfirmedMillis: 6000},
 	}})
 	if len(got) != 1 || got[0].ConfirmedMillis != 5001 || got[0].ThroughputBefore != 1000 || !got[0].Dipped || !got[0].Recovered || got[0].RecoverMillis != 899 {

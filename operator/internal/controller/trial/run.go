@@ -13,9 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/verdict"
 )
 
 const (
@@ -25,6 +27,8 @@ const (
 	releaseLead = time.Second
 	// resultsGrace is how long after the drain the results may take to arrive.
 	resultsGrace = time.Minute
+	// storeGrace is how long after that it may take to read them, and to write what they come to.
+	storeGrace = 2 * time.Minute
 	// accountPoll is how often to look for reports that came after the window: one that says nothing new wakes nobody up.
 	accountPoll = 200 * time.Millisecond
 	// progressInterval is how often a running trial's progress is published.
@@ -48,12 +52,18 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	if missing := r.unproven(s); len(missing) > 0 {
 		// A manager that has just taken over must hear from every agent first.
 		return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonProvingNetwork,
-			fmt.Sprintf("waiting for %s to confirm that its links are still as asked", some(missing)), s.trial.Status.Times.Loaded, barrierTimeout)
+			fmt.Sprintf("waiting for %s to confirm that its links are still as asked", few.Names(missing)), s.trial.Status.Times.Loaded, barrierTimeout)
+	}
+	for _, name := range s.replicaNames() {
+		if rep := s.report(name); rep == nil || !rep.Ready {
+			return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonReplicasStarting,
+				fmt.Sprintf("waiting for %s to be ready still", name), s.trial.Status.Times.Loaded, barrierTimeout)
+		}
 	}
 	for _, name := range s.clientNames() {
-		rep := r.report(s, name)
+		rep := s.report(name)
 		if rep != nil && rep.Over {
-			s.giveUp(v1alpha1.ReasonClientFailed, "Client %s ended before the start. %s", name, tails(rep))
+			s.giveUp(v1alpha1.ReasonClientFailed, "Client %s ended before the start. %s", name, verdict.LastOutput(rep))
 			return false, 0, nil
 		}
 		if rep == nil || !rep.AtBarrier {
@@ -79,7 +89,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 		return false, 0, err
 	}
 	s.trial.Status.GapMilliseconds = gap.Milliseconds()
-	s.trial.Status.PodsDigest = s.podsDigest()
+	s.trial.Status.PodsDigest = s.podsDigest() // written when the trial was deployed, but by managers of before
 	s.trial.Status.ZeroUnixNanos = s.now.Add(releaseLead + w.WarmUp).UnixNano()
 	s.done(v1alpha1.TrialRunning, v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released.", &s.trial.Status.Times.Released)
 	return false, time.Millisecond, nil
@@ -113,15 +123,6 @@ func (r *Reconciler) gap(ctx context.Context, s *scope) (time.Duration, error) {
 	return max(0, s.now.Add(releaseLead).Sub(last)), nil
 }
 
-func tails(rep *protocol.Report) string {
-	for _, c := range rep.Containers {
-		if c.Tail != "" {
-			return fmt.Sprintf("%s exited with code %d and printed: %s", c.Name, c.ExitCode, c.Tail)
-		}
-	}
-	return ""
-}
-
 // run waits until every client is over and its results are stored.
 func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if isTrue(s.trial, v1alpha1.TrialCollected) {
@@ -129,7 +130,9 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 	}
 	soon, err := r.chaos(ctx, s)
 	if err != nil {
-		return false, 0, err
+		// It is tried again until the trial is judged, which is then for want of what the records would say.
+		logFor(ctx).Info("What Chaos Mesh has done cannot be read or written down", "err", err.Error())
+		soon = chaosSlowPoll
 	}
 	if r.runLost(s) {
 		return false, 0, nil
@@ -142,10 +145,10 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil
 	}
-	zero := s.zero()
+	zero, spec := s.zero(), s.judgedSpec()
 	over, sent := 0, 0
 	for _, name := range s.clientNames() {
-		rep := r.report(s, name)
+		rep := s.report(name)
 		if rep == nil {
 			continue
 		}
@@ -155,8 +158,8 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 		if rep.Sent {
 			sent++
 		}
-		if rep.Over && s.now.Before(zero.Add(s.trial.Spec.Schedule.Measure.OrZero()-time.Second)) {
-			s.giveUp(v1alpha1.ReasonClientFailed, "Client %s ended before the measurement window did. %s", name, tails(rep))
+		if v := verdict.ClientEnd(spec, name, rep); !v.Counts() {
+			s.giveUp(v.Reason, "%s", v.Message)
 			return false, 0, nil
 		}
 	}
@@ -165,7 +168,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 		t := metav1.NewMicroTime(s.now)
 		s.trial.Status.Times.Drained = &t
 	}
-	deadline := zero.Add(timeline.FromSchedule(s.trial.Spec.Schedule).End() + r.endGrace(s) + resultsGrace)
+	deadline := zero.Add(timeline.FromSchedule(s.trial.Spec.Schedule).End() + s.endGrace() + resultsGrace)
 	left := deadline.Sub(s.now)
 	if sent == n {
 		silent := r.unaccounted(s)
@@ -191,7 +194,7 @@ func (r *Reconciler) unaccounted(s *scope) string {
 	last := timeline.FromSchedule(s.trial.Spec.Schedule).LastRequest()
 	shaped := s.trial.Status.Network != nil && s.trial.Status.Network.Backend != ""
 	for _, name := range s.everyName() {
-		rep, came := r.Coordinator.Report(s.key, name)
+		rep, came := s.report(name), s.heard[name].at
 		if rep == nil || shaped && (came.Before(s.canariesOver()) || rep.Network == nil || !rep.Network.Watched) {
 			return name
 		}
@@ -204,14 +207,14 @@ func (r *Reconciler) unaccounted(s *scope) string {
 		return ""
 	}
 	for _, a := range s.actions() {
-		if a.At <= last && r.recordOf(s, a) == nil {
+		if a.At <= last && s.recordOf(a) == nil {
 			return a.Pod
 		}
 	}
 	return ""
 }
 
-func (r *Reconciler) endGrace(s *scope) time.Duration {
+func (s *scope) endGrace() time.Duration {
 	if e := s.system.Clients.End; e != nil && e.Stop != nil {
 		return e.Stop.Grace.OrZero()
 	}
@@ -263,7 +266,7 @@ func (r *Reconciler) publishProgress(ctx context.Context, s *scope) (time.Durati
 	r.remember(s.trial, func(m *memo) { m.progress = s.now })
 	var sum protocol.Progress
 	for _, name := range s.clientNames() {
-		if rep := r.report(s, name); rep != nil && rep.Progress != nil {
+		if rep := s.report(name); rep != nil && rep.Progress != nil {
 			sum.Committed += rep.Progress.Committed
 			sum.PerSecond += rep.Progress.PerSecond
 		}

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,7 @@ import (
 	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -31,6 +33,7 @@ type scope struct {
 	system   *v1alpha1.SystemSpec
 	layout   *render.Layout
 	pods     map[string]*corev1.Pod // by name in the layout
+	heard    map[string]heard       // by name in the layout, and by name of the agents that reset machines
 	now      time.Time
 	rendered *rendered // nil before every pod has an address
 	events   []pendingEvent
@@ -38,11 +41,12 @@ type scope struct {
 	measured []results.Measurement // by Prometheus, in the order of the spec
 
 	// What faults of Chaos Mesh do to whole pods: see replaced.go. All but times are nil unless the trial has been released and its faults replace pods.
-	times      []*chaosTime           // of faults that Chaos Mesh carries out
-	lines      map[string][]member    // who has had a pod's name
-	leaving    map[string]bool        // replicas whose pod goes or is gone, as planned, and whose successor is not there
-	refused    map[string]string      // why a pod has no place in the trial
-	successors map[string]*render.Pod // what a pod that replaced another gets
+	times        []*chaosTime            // of faults that Chaos Mesh carries out
+	chaosRecords chaosRecords            // what became of them; nil while it has not been read
+	lines        map[string][]run.Member // who has had a pod's name
+	leaving      map[string]bool         // replicas whose pod goes or is gone, as planned, and whose successor is not there
+	refused      map[string]string       // why a pod has no place in the trial
+	successors   map[string]*render.Pod  // what a pod that replaced another gets
 }
 
 // rendered is what a trial renders to, kept from one reconcile to the next since it does not change while the addresses don't.
@@ -69,7 +73,7 @@ type memo struct {
 	told     map[string]bool // actions of faults that events have told of, by their ID
 	progress time.Time       // when it was last published
 
-	lines      map[string][]member       // who has had which pod's name
+	lines      map[string][]run.Member   // who has had which pod's name
 	successors map[types.UID]*render.Pod // what pods that replaced others get, by pod
 
 	chaosTimes   []*chaosTime // of faults that Chaos Mesh carries out
@@ -115,6 +119,9 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 	}
 	var err error
 	if s.system, err = r.systemOf(ctx, trial); err != nil {
+		if apierrors.IsNotFound(err) {
+			return s, s.lostRecord(v1alpha1.ReasonRenderFailed, err) // the snapshot is never written again
+		}
 		return nil, err
 	}
 	s.layout = r.layoutOf(trial, s.system)
@@ -122,18 +129,33 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 		return nil, err
 	}
 	s.times = r.chaosTimes(s)
+	r.remember(trial, func(m *memo) { s.chaosRecords = m.chaosRecords })
+	r.hear(s, nil) // of predecessors, too, whom the coordinator is about to forget
 	if err := r.succeed(ctx, s); err != nil {
+		if apierrors.IsNotFound(err) {
+			return s, s.lostRecord(v1alpha1.ReasonRunLost, err)
+		}
 		return nil, err
 	}
 	known, err := r.knownMachines(ctx, s)
 	if err != nil {
 		return nil, err
 	}
+	machines := known
 	for name, p := range s.pods {
-		known = append(known, coordinator.Pod{UID: p.UID, Trial: s.key, Name: name, Index: completionIndex(p)})
+		known = append(known, coordinator.Pod{UID: p.UID, Trial: s.key, Name: name, Part: p.Labels[v1alpha1.LabelPart], Index: completionIndex(p)})
 	}
 	r.Coordinator.Register(s.key, known)
+	r.hear(s, machines)
 	return s, nil
+}
+
+// lostRecord gives a trial up of which something is gone that it wrote itself and cannot make again: it would hold its pools for ever.
+func (s *scope) lostRecord(reason string, err error) error {
+	if !s.outcomeKnown() {
+		s.giveUp(reason, "Somebody has deleted what the trial needs to go on: %s", err)
+	}
+	return nil
 }
 
 // layoutOf a trial in this cluster.
@@ -195,11 +217,28 @@ func completionIndex(p *corev1.Pod) int {
 	return i
 }
 
-// report is the last thing that a pod's agent said, or nil.
-func (r *Reconciler) report(s *scope, pod string) *protocol.Report {
-	rep, _ := r.Coordinator.Report(s.key, pod)
-	return rep
+// heard is what a pod's agent said last, and when.
+type heard struct {
+	report *protocol.Report
+	at     time.Time
 }
+
+// hear reads what every agent said last, once: all phases of a reconcile judge by the same reports.
+func (r *Reconciler) hear(s *scope, machines []coordinator.Pod) {
+	s.heard = map[string]heard{}
+	names := append(s.everyName(), s.layout.PrepareJob())
+	for _, p := range machines {
+		names = append(names, p.Name)
+	}
+	for _, name := range names {
+		if rep, at := r.Coordinator.Report(s.key, name); rep != nil {
+			s.heard[name] = heard{rep, at}
+		}
+	}
+}
+
+// report is the last thing that a pod's agent said, or nil.
+func (s *scope) report(pod string) *protocol.Report { return s.heard[pod].report }
 
 // replicaNames, clientNames and everyName list the pods that take part in the run, in the layout's order.
 func (s *scope) replicaNames() []string {
@@ -221,8 +260,10 @@ func (s *scope) clientNames() []string {
 func (s *scope) everyName() []string { return append(s.replicaNames(), s.clientNames()...) }
 
 // outcomeKnown: the trial is judged, or given up.
-func (s *scope) outcomeKnown() bool {
-	c := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid)
+func (s *scope) outcomeKnown() bool { return isKnown(s.trial) }
+
+func isKnown(t *v1alpha1.Trial) bool {
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
 	return c != nil && c.Status != metav1.ConditionUnknown
 }
 

@@ -140,6 +140,8 @@ type play struct {
 	r      *Reconciler
 	key    types.NamespacedName
 	system v1alpha1.SystemSpec
+	// withoutResults: nothing can be written down of the trial.
+	withoutResults bool
 	// change of the experiment that the trial is of. Set it before the trial is made.
 	change func(*v1alpha1.ExperimentSpec)
 }
@@ -336,7 +338,7 @@ func (p *play) released() {
 func (p *play) measured(commits int64, startSpread time.Duration) {
 	p.t.Helper()
 	p.clock.Step(40 * time.Second)
-	store := &Store{Client: p.env.Client}
+	store := &Store{Client: p.env.Client, Reader: p.env.Client}
 	for i, c := range p.layout().Clients {
 		h := results.NewHistogram()
 		for range commits {
@@ -365,8 +367,20 @@ func (p *play) measured(commits int64, startSpread time.Duration) {
 		if err := store.StoreResults(p.t.Context(), p.agents.registered[c.Name], packed.Bytes()); err != nil {
 			p.t.Fatal(err)
 		}
-		p.agents.reports[c.Name].Over, p.agents.reports[c.Name].Sent = true, true
+		r := p.agents.reports[c.Name]
+		r.Over, r.Sent = true, true
+		r.Client = &protocol.ClientRun{Released: -6 * time.Second, Ended: 23 * time.Second}
 	}
+}
+
+// clientEnds has the first client end so long after t = 0, and its agent say so.
+func (p *play) clientEnds(after time.Duration, code int) {
+	p.t.Helper()
+	if at := time.Unix(0, p.trial().Status.ZeroUnixNanos).Add(after); at.After(p.clock.Now()) {
+		p.clock.SetTime(at)
+	}
+	r := p.agents.reports[p.layout().Clients[0].Name]
+	r.Over, r.Client = true, &protocol.ClientRun{Released: -6 * time.Second, Ended: after, ExitCode: code}
 }
 
 func (p *play) condition(name string) *metav1.Condition {
@@ -398,6 +412,9 @@ func (p *play) wantEnd(outcome, reason string) results.Trial {
 	left, err := p.r.deleteAll(p.t.Context(), p.key)
 	if err != nil || left != "" {
 		p.t.Fatalf("left over: %s %v", left, err)
+	}
+	if p.withoutResults {
+		return results.Trial{}
 	}
 	cm := &corev1.ConfigMap{}
 	if err := p.env.Client.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.trial().Status.ResultsConfigMap}, cm); err != nil {

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/verdict"
 )
 
 // start starts the replicas, all at once or one by one, and waits until all are ready.
@@ -25,7 +27,7 @@ func (r *Reconciler) start(_ context.Context, s *scope) (bool, time.Duration, er
 	started := map[string]bool{}
 	waiting := ""
 	for _, name := range names {
-		rep := r.report(s, name)
+		rep := s.report(name)
 		if s.system.Replicas.Start == v1alpha1.StartOneByOne && waiting != "" {
 			break
 		}
@@ -85,7 +87,7 @@ func (r *Reconciler) stepState(s *scope, step v1alpha1.Step) string {
 		if _, here := s.rendered.pods[name].Steps[step.Name]; !here {
 			continue
 		}
-		result := resultOf(r.report(s, name), step.Name)
+		result := resultOf(s.report(name), step.Name)
 		if result == nil {
 			return fmt.Sprintf("step %s runs in %s", step.Name, name)
 		}
@@ -119,7 +121,10 @@ func (r *Reconciler) lost(s *scope) bool {
 				missing = append(missing, name)
 			}
 		}
-		s.giveUp(v1alpha1.ReasonRunLost, "These pods of the trial are gone: %s", some(missing))
+		s.giveUp(v1alpha1.ReasonRunLost, "These pods of the trial are gone: %s", few.Names(missing))
+	}
+	if pinned := s.trial.Status.PodsDigest; pinned != "" && pinned != s.podsDigest() {
+		s.giveUp(v1alpha1.ReasonRunLost, "A pod was made again after the trial had been deployed: it lacks what the steps before did in it.")
 	}
 	return s.outcomeKnown()
 }
@@ -128,19 +133,22 @@ func (r *Reconciler) lost(s *scope) bool {
 // cannot go on, links that are not as asked any more.
 func (r *Reconciler) trouble(s *scope) (reason, message string) {
 	for _, name := range s.replicaNames() {
-		rep := r.report(s, name)
+		rep := s.report(name)
 		if rep == nil || s.leaving[name] {
 			continue
 		}
-		for _, c := range rep.Containers {
-			if c.State == protocol.StateExited && !c.Expected {
-				return v1alpha1.ReasonReplicaExited, fmt.Sprintf("The process of %s/%s ended with exit code %d though no fault killed it. It printed: %s",
-					name, c.Name, c.ExitCode, c.Tail)
-			}
+		// Whether an exit after the window matters depends on when the clients ended, which is not known yet.
+		if v := verdict.ReplicaExit(name, rep, s.trial.Spec.Schedule.Measure.OrZero()); !v.Counts() {
+			return v.Reason, v.Message
 		}
 	}
 	for _, name := range s.everyName() {
-		if p := s.pods[name]; p != nil && restarts(p) > s.expectedRestarts(name) {
+		p := s.pods[name]
+		switch {
+		case p == nil || restarts(p) <= s.expectedRestarts(name):
+		case outOfMemory(p) != "":
+			return v1alpha1.ReasonOutOfMemory, fmt.Sprintf("Container %s of %s exceeded its memory limit and was killed.", outOfMemory(p), name)
+		default:
 			return v1alpha1.ReasonPodRestarted, fmt.Sprintf("The kubelet restarted a container of %s.", name)
 		}
 	}
@@ -148,8 +156,8 @@ func (r *Reconciler) trouble(s *scope) (reason, message string) {
 		return v1alpha1.ReasonFailed, failed
 	}
 	for _, name := range s.everyName() {
-		if n := r.networkOf(s, name); n != nil && n.Lost != "" {
-			return v1alpha1.ReasonNetworkLost, lostMessage(name, n)
+		if n := s.networkOf(name); n != nil && n.Lost != "" {
+			return v1alpha1.ReasonNetworkLost, verdict.LinksLost(name, n)
 		}
 	}
 	return "", ""

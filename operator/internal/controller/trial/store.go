@@ -1,8 +1,11 @@
 package trial
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +16,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/coordinator"
 	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 const (
@@ -25,6 +30,8 @@ const (
 // Store keeps what agents send in objects of the trial, which go with it.
 type Store struct {
 	Client client.Client
+	// Reader reads past the cache, which has no Secrets and ConfigMaps.
+	Reader client.Reader
 }
 
 var _ coordinator.Store = (*Store)(nil)
@@ -35,15 +42,29 @@ func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed 
 	return st.create(ctx, pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: l.PreparedSecret()}, Data: map[string][]byte{preparedKey: packed}})
 }
 
-// StoreResults keeps one client's results until they are merged.
+// StoreResults keeps one client's results until they are merged. What cannot be read then is rejected now, while its agent can still say so.
 func (st *Store) StoreResults(ctx context.Context, pod coordinator.Pod, packed []byte) error {
+	trial := &v1alpha1.Trial{}
+	if err := st.Client.Get(ctx, pod.Trial, trial); err != nil {
+		return fmt.Errorf("read trial %s: %w", pod.Trial, err)
+	}
+	if _, err := results.UnpackClient(packed, runLength(&trial.Spec)); err != nil {
+		return &coordinator.RejectedError{Reason: err.Error()}
+	}
 	l := render.Layout{Trial: pod.Trial.Name}
 	return st.create(ctx, pod, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: l.ClientResultConfigMap(pod.Index)}, BinaryData: map[string][]byte{clientKey: packed},
 	})
 }
 
-// create makes the object once: what is sent again, because an acknowledgement was lost, is the same.
+// runLength is how long the run of a trial lasts, from the release on.
+func runLength(spec *v1alpha1.TrialSpec) time.Duration {
+	w := timeline.FromSchedule(spec.Schedule)
+	return w.WarmUp + w.End()
+}
+
+// create makes the object once: what is sent again, because an acknowledgement was lost, is the same. Anything else of the name is not accepted as
+// such.
 func (st *Store) create(ctx context.Context, pod coordinator.Pod, obj client.Object) error {
 	trial := &v1alpha1.Trial{}
 	if err := st.Client.Get(ctx, pod.Trial, trial); err != nil {
@@ -54,8 +75,37 @@ func (st *Store) create(ctx context.Context, pod coordinator.Pod, obj client.Obj
 	if err := controllerutil.SetControllerReference(trial, obj, st.Client.Scheme()); err != nil {
 		return fmt.Errorf("own %s: %w", obj.GetName(), err)
 	}
-	if err := st.Client.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
+	err := st.Client.Create(ctx, obj)
+	if apierrors.IsAlreadyExists(err) {
+		return st.same(ctx, trial, obj)
+	}
+	if err != nil {
 		return fmt.Errorf("create %s: %w", obj.GetName(), err)
+	}
+	return nil
+}
+
+// same checks that what is there already is what was to be made.
+func (st *Store) same(ctx context.Context, trial *v1alpha1.Trial, obj client.Object) error {
+	there := obj.DeepCopyObject().(client.Object)
+	if err := st.Reader.Get(ctx, client.ObjectKeyFromObject(obj), there); err != nil {
+		return fmt.Errorf("read %s: %w", obj.GetName(), err)
+	}
+	if !metav1.IsControlledBy(there, trial) {
+		return fmt.Errorf("%s is there and belongs to something else", obj.GetName()) // an earlier trial's, perhaps, which is being deleted
+	}
+	if !maps.EqualFunc(contentOf(there), contentOf(obj), bytes.Equal) {
+		return &coordinator.RejectedError{Reason: "other content has been stored for this pod before"}
+	}
+	return nil
+}
+
+func contentOf(obj client.Object) map[string][]byte {
+	switch o := obj.(type) {
+	case *corev1.Secret:
+		return o.Data
+	case *corev1.ConfigMap:
+		return o.BinaryData
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,10 +108,76 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a client that ends in the window": {
 			happens: func(p *play) {
 				p.released()
-				p.clock.Step(15 * time.Second)
-				p.agents.reports[p.layout().Clients[0].Name].Over = true
+				p.clientEnds(15*time.Second, 0)
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonLoadEndedEarly,
+		},
+		// The manager was away, and its successor comes when the window is over.
+		"a client that failed while no manager led": {
+			happens: func(p *play) {
+				p.released()
+				p.newReconciler()
+				p.clock.Step(30 * time.Second)
+				p.clientEnds(15*time.Second, 139)
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonClientFailed,
+		},
+		"a replica that exits after the clients": {
+			happens: func(p *play) {
+				p.released()
+				first(p).Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateExited, ExitCode: 141, Exited: 23500 * time.Millisecond}}
+				p.measured(10, 0)
+			},
+			outcome: v1alpha1.ReasonSucceeded, reason: v1alpha1.ReasonSucceeded,
+		},
+		"clients that were all released late": {
+			happens: func(p *play) {
+				p.released()
+				p.measured(10, 0)
+				for _, c := range p.layout().Clients {
+					p.agents.reports[c.Name].Client.Released = -time.Second
+				}
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonStartLate,
+		},
+		"a pod that is made again before the run": {
+			happens: func(p *play) {
+				p.starting()
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Replicas[1].Name}}
+				if err := p.env.Client.Delete(p.t.Context(), pod); err != nil {
+					p.t.Fatal(err)
+				}
+				p.pod(pod.Name, 7, map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica})
+				p.settle(true)
+			},
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonRunLost,
+		},
+		"a replica that is not ready any more at the release": {
+			happens: func(p *play) {
+				p.deployed()
+				for range 12 {
+					p.reconcile()
+					p.agents.obey()
+					first(p).Ready = first(p).Ready && !isTrue(p.trial(), v1alpha1.TrialLoaded)
+				}
+				p.clock.Step(barrierTimeout + time.Second)
+			},
+			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonDeadlineExceeded,
+		},
+		"a container that exceeds its memory": {
+			happens: func(p *play) {
+				p.released()
+				pod := &corev1.Pod{}
+				if err := p.env.Client.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.layout().Replicas[1].Name}, pod); err != nil {
+					p.t.Fatal(err)
+				}
+				killed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}}
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 1, LastTerminationState: killed}}
+				if err := p.env.Client.Status().Update(p.t.Context(), pod); err != nil {
+					p.t.Fatal(err)
+				}
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonOutOfMemory,
 		},
 		"results that never arrive": {
 			happens: func(p *play) { p.released(); p.clock.Step(5 * time.Minute) },
@@ -170,6 +237,33 @@ func TestWhyTrialsEnd(t *testing.T) {
 				p.settle(false)
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonFaultNotConfirmed,
+		},
+		"the System's snapshot is gone": {
+			happens: func(p *play) {
+				p.released()
+				p.newReconciler()
+				if err := p.env.Client.Delete(p.t.Context(), &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "exp-echo"}}); err != nil {
+					p.t.Fatal(err)
+				}
+				p.withoutResults = true
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonRenderFailed,
+		},
+		"results that are deleted before they are read": {
+			happens: func(p *play) {
+				p.released()
+				p.measured(10, 0)
+				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().ClientResultConfigMap(0)}}
+				if err := p.env.Client.Delete(p.t.Context(), cm); err != nil {
+					p.t.Fatal(err)
+				}
+				p.settle(false)
+				if known := p.condition(v1alpha1.TrialValid); known.Status == metav1.ConditionFalse {
+					p.t.Fatalf("the trial is given up at once: %s", known.Message)
+				}
+				p.clock.Step(resultsGrace + storeGrace)
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonResultsUnreadable,
 		},
 		"clients that start apart": {
 			happens: func(p *play) { p.released(); p.measured(10, time.Second) },
@@ -309,7 +403,7 @@ func TestThePrepareStepsOutputReachesEveryPod(t *testing.T) {
 	if d := p.agents.directives[job]; d.Prepare == nil || !d.Start {
 		t.Fatalf("the prepare pod's directive is %+v", d)
 	}
-	store := &Store{Client: p.env.Client}
+	store := &Store{Client: p.env.Client, Reader: p.env.Client}
 	if err := store.StorePrepared(t.Context(), p.agents.registered[job], tarball(t, map[string]string{"0.priv": "secret", "../../etc/passwd": "root"})); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestTransactionLines(t *testing.T) {
 		Counters: results.Counters{Committed: 3, Offered: 3},
 		// These lines are about commits only.
 		Unreported: []string{"aborted", "errors", "givenUp", "lateSends", "retries", "timeouts", "unsent"},
-		Timeline: wantTimeline, Driver: map[string]int64{"endLines": 2},
+		Timeline:   wantTimeline, Driver: map[string]int64{"endLines": 2},
 	}
 	h, err := results.DecodeHistogram(c.Latency)
 	if err != nil {

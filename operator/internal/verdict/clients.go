@@ -1,0 +1,161 @@
+package verdict
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/run"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// clientsCounted judges whether the reports are those of exactly the clients that the trial has.
+func clientsCounted(o *run.Observed) Verdict {
+	return judgeClients(o.Spec(), o.Layout, o.Clients, o.Merged)
+}
+
+// starts judges whether the load began when it was to: every client was released in time, all began together, and none in the window. That of
+// several clients none is late compared with the others says nothing when all were released late.
+func starts(o *run.Observed) Verdict {
+	tolerated, warmUp := o.Spec().Tolerances.StartSpread.OrZero(), o.Windows().WarmUp
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if p.Client == nil || p.Report == nil || p.Report.Client == nil {
+			continue // see ends
+		}
+		if late := p.Report.Client.Released + warmUp; late > tolerated {
+			return refuse(v1alpha1.ReasonStartLate, "Client %s was released %v later than agreed, so that its warm-up was shorter; tolerances.startSpread is %v.",
+				p.Name, late.Round(time.Millisecond), tolerated)
+		}
+	}
+	if o.Merged.StartSpread > tolerated {
+		return refuse(v1alpha1.ReasonStartSpread, "The clients started %v apart; %v are tolerated.", o.Merged.StartSpread, tolerated)
+	}
+	if o.Spec().Clients.Loop == v1alpha1.LoopOpen {
+		return Verdict{} // its requests have their own instants, of which the first may be any
+	}
+	for _, c := range o.Clients {
+		if began := time.Duration(c.StartedNanos) - warmUp; !c.NothingSent && began > tolerated {
+			return refuse(v1alpha1.ReasonStartLate, "Client %s sent its first request %v after the window had begun; lengthen schedule.warmUp, or see what held it up.",
+				o.Layout.Clients[c.Index].Name, began.Round(time.Millisecond))
+		}
+	}
+	return Verdict{}
+}
+
+// ends judges whether every client sent requests for all of the window.
+func ends(o *run.Observed) Verdict {
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Client != nil {
+			if v := ClientEnd(o.Spec(), p.Name, p.Report); !v.Counts() {
+				return v
+			}
+		}
+	}
+	return Verdict{}
+}
+
+// ClientEnd judges when and how a client ended, by what its own agent says of it: when the manager heard of it does not matter. A client that is
+// not over is not judged.
+func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Verdict {
+	if rep == nil || !rep.Over {
+		return Verdict{}
+	}
+	c, w := rep.Client, timeline.FromSchedule(spec.Schedule)
+	switch {
+	case c == nil || c.Ended == 0:
+		return refuse(v1alpha1.ReasonClientLost, "The agent of client %s did not say when the client ended. %s", pod, LastOutput(rep))
+	case c.ExitCode != 0 && !c.Asked && c.Ended < w.LastRequest():
+		return refuse(v1alpha1.ReasonClientFailed, "Client %s failed %.3f s after t = 0 with %s; requests are sent for %v. %s",
+			pod, c.Ended.Seconds(), exitText(c.ExitCode), w.LastRequest(), LastOutput(rep))
+	case c.Ended < w.Measure-spec.Tolerances.StartSpread.OrZero():
+		return refuse(v1alpha1.ReasonLoadEndedEarly,
+			"Client %s ended %.3f s after t = 0, and the window lasts %v: let it send for {{.Schedule.LoadSeconds}} seconds from its release on. %s",
+			pod, c.Ended.Seconds(), w.Measure, LastOutput(rep))
+	}
+	return Verdict{}
+}
+
+// LastOutput says what the first container of a pod printed last, if it printed anything.
+func LastOutput(rep *protocol.Report) string {
+	for _, c := range rep.Containers {
+		if c.Tail != "" {
+			return fmt.Sprintf("%s printed last: %s", c.Name, c.Tail)
+		}
+	}
+	return ""
+}
+
+// exitText explains an exit code: above 128 it stands for a signal.
+func exitText(code int) string {
+	if code > 128 && code < 128+65 {
+		return fmt.Sprintf("exit code %d (signal %d, %s)", code, code-128, syscall.Signal(code-128))
+	}
+	return fmt.Sprintf("exit code %d", code)
+}
+
+// silence judges whether a client told of no request while others did: its share of the load is missing, or is not known. That nobody told of any
+// is an outcome of its own.
+func silence(o *run.Observed) Verdict {
+	silent, told := -1, false
+	for i, c := range o.Clients {
+		switch {
+		case c.MisbehavingClients == c.Clients: // none of its requests is counted
+		case c.NothingSent:
+			silent = i
+		default:
+			told = true
+		}
+	}
+	if silent < 0 || !told {
+		return Verdict{}
+	}
+	return refuse(v1alpha1.ReasonClientSilent, "Client %s told of no request in the whole run, though others did, so that its load is missing: see its output.",
+		o.Layout.Clients[o.Clients[silent].Index].Name)
+}
+
+// generators judges whether every load generator kept the schedule of an open loop.
+func generators(o *run.Observed) Verdict { return judgeGenerators(o.Spec(), o.Result.Pods) }
+
+// judgeClients checks that the reports are those of exactly the clients that the trial has, less those that misbehave on purpose: one too many or too few, and
+// every figure is about something else.
+func judgeClients(spec *v1alpha1.TrialSpec, l *render.Layout, clients []results.Client, merged results.Merged) Verdict {
+	reported := map[int32]results.Client{}
+	for _, c := range clients {
+		reported[c.Index] = c
+	}
+	correct := int32(0)
+	for _, want := range l.Clients {
+		misbehaving, err := render.Misbehaving(spec, want.First, want.Count)
+		if err != nil {
+			return Verdict{v1alpha1.ReasonClientsMiscounted, err.Error()}
+		}
+		correct += int32(want.Count - len(misbehaving))
+		got, ok := reported[int32(want.Index)]
+		if !ok || int(got.FirstClient) != want.First || int(got.Clients) != want.Count || int(got.MisbehavingClients) != len(misbehaving) {
+			return refuse(v1alpha1.ReasonClientsMiscounted, "%s reported of %d clients from %d on, of which %d misbehaved; it has %d from %d on, of which %d shall.",
+				want.Name, got.Clients, got.FirstClient, got.MisbehavingClients, want.Count, want.First, len(misbehaving))
+		}
+	}
+	if len(reported) != len(l.Clients) || merged.CorrectClients != correct {
+		return refuse(v1alpha1.ReasonClientsMiscounted, "The merged results are those of %d correct clients from %d pods; the trial has %d from %d.",
+			merged.CorrectClients, len(reported), correct, len(l.Clients))
+	}
+	return Verdict{}
+}
+
+// judgeGenerators says which load generator did not keep the schedule of an open loop though clients were free, or nothing.
+func judgeGenerators(spec *v1alpha1.TrialSpec, pods []results.Pod) Verdict {
+	tolerated := spec.Tolerances.GeneratorLag.OrZero()
+	for _, p := range pods {
+		if p.GeneratorLagP99Millis > results.Millis(tolerated) {
+			return refuse(v1alpha1.ReasonGeneratorLate, "The load generator of %s sent requests %.3f ms late at the 99th percentile though clients were free; tolerances.generatorLag is %v.",
+				p.Name, p.GeneratorLagP99Millis, tolerated)
+		}
+	}
+	return Verdict{}
+}

@@ -1,0 +1,79 @@
+package verdict
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/run"
+)
+
+// The numbers are about exactly the clients that were to be correct: ten over two pods, of which every fifth misbehaves.
+func TestJudgeClients(t *testing.T) {
+	l := &render.Layout{Clients: []render.Client{{Index: 0, First: 0, Count: 6, Name: "c-0"}, {Index: 1, First: 6, Count: 4, Name: "c-1"}}}
+	spec := &v1alpha1.TrialSpec{Tolerances: tolerances, Faults: []v1alpha1.Fault{{Name: "liars", ClientBehavior: &v1alpha1.ClientBehavior{Share: "20%"}}}}
+	good := func() []results.Client {
+		return []results.Client{{Index: 1, FirstClient: 6, Clients: 4, MisbehavingClients: 1}, {Index: 0, FirstClient: 0, Clients: 6, MisbehavingClients: 1}}
+	}
+	for name, tc := range map[string]struct {
+		change  func([]results.Client) []results.Client
+		merged  int32
+		message string
+	}{
+		"exactly these":              {merged: 8},
+		"a liar among the correct":   {change: func(c []results.Client) []results.Client { c[0].MisbehavingClients = 0; return c }, merged: 9, message: "c-1 reported of 4 clients from 6 on, of which 0 misbehaved; it has 4 from 6 on, of which 1 shall"},
+		"one too many left out":      {change: func(c []results.Client) []results.Client { c[1].MisbehavingClients = 2; return c }, merged: 7, message: "c-0 reported"},
+		"other clients":              {change: func(c []results.Client) []results.Client { c[0].FirstClient = 5; return c }, merged: 8, message: "c-1 reported"},
+		"a pod of fewer clients":     {change: func(c []results.Client) []results.Client { c[1].Clients = 5; return c }, merged: 7, message: "c-0 reported"},
+		"a pod that is not there":    {change: func(c []results.Client) []results.Client { return c[1:] }, merged: 5, message: "c-1 reported of 0 clients"},
+		"a pod that is no pod":       {change: func(c []results.Client) []results.Client { return append(c, results.Client{Index: 2}) }, merged: 8, message: "from 3 pods; the trial has 8 from 2"},
+		"merged otherwise than told": {merged: 7, message: "those of 7 correct clients"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clients := good()
+			if tc.change != nil {
+				clients = tc.change(clients)
+			}
+			v := judgeClients(spec, l, clients, results.Merged{CorrectClients: tc.merged})
+			if (v.Reason == v1alpha1.ReasonClientsMiscounted) != (tc.message != "") || !strings.Contains(v.Message, tc.message) {
+				t.Errorf("reason %q: %q, want %q", v.Reason, v.Message, tc.message)
+			}
+		})
+	}
+}
+
+// A generator is judged by its own lag; that of one pod does not vanish among those of many.
+func TestJudgeGenerators(t *testing.T) {
+	lag := func(late time.Duration) string {
+		h := results.NewHistogram()
+		for i := range 100 {
+			h.Record(time.Duration(i) * late / 100)
+		}
+		text, err := h.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	l := &render.Layout{Clients: []render.Client{{Index: 0, Name: "c-0"}, {Index: 1, Name: "c-1"}, {Index: 2, Name: "c-2"}}}
+	pods := []results.Pod{{Name: "r-0"}, {Name: "c-0"}, {Name: "c-1"}, {Name: "c-2"}}
+	spec := &v1alpha1.TrialSpec{Tolerances: tolerances}
+	if err := run.SetGeneratorLags(pods, l, []results.Client{{Index: 1, GeneratorLag: lag(9 * time.Millisecond)}, {Index: 0, GeneratorLag: lag(time.Millisecond)}, {Index: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if v := judgeGenerators(spec, pods); !v.Counts() || pods[2].GeneratorLagP99Millis < 8 || pods[1].GeneratorLagP99Millis > 1 {
+		t.Errorf("%s %s of %+v, want nothing", v.Reason, v.Message, pods)
+	}
+	if err := run.SetGeneratorLags(pods, l, []results.Client{{Index: 2, GeneratorLag: lag(20 * time.Millisecond)}}); err != nil {
+		t.Fatal(err)
+	}
+	if v := judgeGenerators(spec, pods); v.Reason != v1alpha1.ReasonGeneratorLate || !strings.Contains(v.Message, "of c-2 sent requests 19.") || !strings.Contains(v.Message, "tolerances.generatorLag is 10ms") {
+		t.Errorf("%s: %s", v.Reason, v.Message)
+	}
+	if err := run.SetGeneratorLags(pods, l, []results.Client{{Index: 0, GeneratorLag: "x"}}); err == nil {
+		t.Error("a histogram that is none is accepted")
+	}
+}

@@ -346,11 +346,11 @@ func TestValidateMakesChecks(t *testing.T) {
 			}
 			return nil
 		},
-		Templates: func(_ v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) error {
+		Templates: func(_ v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (int, error) {
 			if trial.Clients.Count == 20 {
-				return errors.New("20 clients")
+				return 1, errors.New("20 clients")
 			}
-			return nil
+			return 1, nil
 		},
 	}
 	_, errs := plan.Validate(exp, systems(builders.System("basil")), checks)

@@ -14,10 +14,14 @@ import (
 // fail all the same ends with the reason RenderFailed.
 const maxRenderedPods = 4000
 
+// maxWork bounds what the templates that one validation renders may do together, as Checks.Templates counts it. Those beyond it are rendered when
+// their trial begins.
+const maxWork = 20_000_000
+
 // Checks are what packages above this one can tell about a plan. A nil check is not made.
 type Checks struct {
 	// Templates renders every template of the System for a trial.
-	Templates func(v1alpha1.SystemSpec, v1alpha1.TrialSpec) error
+	Templates func(v1alpha1.SystemSpec, v1alpha1.TrialSpec) (work int, err error)
 	// Claim parses a claim and looks up the axes, values and faults that it names.
 	Claim func(c v1alpha1.Claim, axes []results.Axis, faults []string, measurements ...string) error
 	// Measurement checks a measurement's query for a trial in a namespace.
@@ -138,13 +142,16 @@ func checkTemplates(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Chec
 	}
 	stride := 1 + pods/maxRenderedPods
 	failed := map[string]bool{}
-	for i := 0; i < len(p.Points); i += stride {
+	done := 0
+	for i := 0; i < len(p.Points) && done < maxWork; i += stride {
 		trial := p.Points[i].Template
 		name := trial.System.Name
 		if failed[name] {
 			continue
 		}
-		if err := checks.Templates(systems[name], trial); err != nil {
+		work, err := checks.Templates(systems[name], trial)
+		done += work
+		if err != nil {
 			failed[name] = true
 			errs = append(errs, field.Invalid(systemPath(p, name), name,
 				"a template of the System cannot be rendered for this experiment; change the System or the parameters it is given: "+err.Error()))

@@ -29,8 +29,37 @@ const (
 	maxWidth = 1_000_000
 )
 
-// bounds counts what one rendering has taken.
-type bounds struct{ built, steps, depth int }
+// What all templates of one pod, and of one trial, may take together: a pod has hundreds of templates and a trial thousands of pods.
+const (
+	maxPodText    = 4 << 20
+	maxTrialText  = 64 << 20
+	maxTrialSteps = 20_000_000
+	// textPerStep is how many bytes of text take as long as one run of a loop.
+	textPerStep = 25
+)
+
+// budget is what the templates of one trial have taken so far, or, with whole, those of one pod of it.
+type budget struct {
+	text, steps int
+	whole       *budget
+}
+
+// take counts the text of a template.
+func (b *budget) take(n int) error {
+	if b.text += n; b.text > maxPodText {
+		return fmt.Errorf("the templates of this pod produce more than %d bytes together", maxPodText)
+	}
+	if b.whole.text += n; b.whole.text > maxTrialText {
+		return fmt.Errorf("the templates of all pods of the trial produce more than %d bytes together", maxTrialText)
+	}
+	return nil
+}
+
+// bounds counts what one rendering has taken. budget is that of the pod; nil for a template that is rendered for no pod.
+type bounds struct {
+	built, steps, depth int
+	budget              *budget
+}
 
 // keep counts a text that a function returns.
 func (b *bounds) keep(text string) (string, error) {
@@ -40,7 +69,7 @@ func (b *bounds) keep(text string) (string, error) {
 	if b.built += len(text); b.built > maxBuilt {
 		return "", fmt.Errorf("the functions of this template make more than %d bytes of text together", maxBuilt)
 	}
-	return text, nil
+	return text, b.work(1 + len(text)/textPerStep)
 }
 
 var errTooLong = fmt.Errorf("it makes a text of more than %d bytes", maxRendered)
@@ -50,7 +79,18 @@ func (b *bounds) step() (string, error) {
 	if b.steps++; b.steps > maxSteps {
 		return "", fmt.Errorf("its loops run more than %d times", maxSteps)
 	}
-	return "", nil
+	return "", b.work(1)
+}
+
+// work counts what the templates of all pods of the trial do.
+func (b *bounds) work(steps int) error {
+	if b.budget == nil {
+		return nil
+	}
+	if b.budget.whole.steps += steps; b.budget.whole.steps > maxTrialSteps {
+		return fmt.Errorf("the templates of all pods of the trial take more than %d steps together; make fewer loops and less text in them", maxTrialSteps)
+	}
+	return nil
 }
 
 // enter and leave are called at the start and the end of every template.

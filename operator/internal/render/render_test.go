@@ -311,7 +311,7 @@ func TestCheckNamesTheField(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			system := kvSystem()
 			tc.change(system)
-			err := Check(*system, *kvTrial())
+			_, err := Check(*system, *kvTrial())
 			switch {
 			case tc.want == "" && err != nil:
 				t.Fatal(err)

@@ -37,6 +37,8 @@ type Context struct {
 	ClientCount int
 	Schedule    Schedule
 	Self        any // the Replica or Client that the template is rendered for
+
+	budget *budget // of the pod; of the trial while there is no pod
 }
 
 // newContext fills in all but Self.
@@ -50,6 +52,7 @@ func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *Layout
 		F: int(spec.Topology.F), Shards: int(spec.Topology.Shards), Workload: spec.Workload, Parameters: params,
 		Replicas: l.Replicas, Clients: l.Clients, ClientCount: int(spec.Clients.Count),
 		ShardList: make([][]Replica, spec.Topology.Shards),
+		budget:    &budget{},
 		Schedule: Schedule{
 			WarmUpSeconds:   spec.Schedule.WarmUp.OrZero().Seconds(),
 			MeasureSeconds:  spec.Schedule.Measure.OrZero().Seconds(),
@@ -67,7 +70,7 @@ func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *Layout
 
 func (c *Context) with(self any) *Context {
 	d := *c
-	d.Self = self
+	d.Self, d.budget = self, &budget{whole: c.budget}
 	return &d
 }
 
@@ -114,7 +117,11 @@ const (
 
 // ParseTemplate parses one template of a System. Field names the template in errors. What it returns may be executed once.
 func ParseTemplate(field, text string) (*template.Template, error) {
-	b := &bounds{}
+	return parseTemplate(field, text, nil)
+}
+
+func parseTemplate(field, text string, pod *budget) (*template.Template, error) {
+	b := &bounds{budget: pod}
 	t, err := template.New(field).Funcs(plain).Funcs(b.funcs()).Option("missingkey=error").Parse(text)
 	if err != nil {
 		return nil, err
@@ -169,14 +176,29 @@ func countSteps(list *parse.ListNode, step parse.Node, levels int) bool {
 }
 
 // text renders one template; field is its path in the System's spec.
-func (c *Context) text(field, text string) (string, error) { return Text(field, text, c) }
+func (c *Context) text(field, text string) (string, error) {
+	pod := c.budget
+	if pod.whole == nil {
+		pod = &budget{whole: pod} // for no pod
+	}
+	out, err := rendered(field, text, c, pod)
+	if err != nil {
+		return "", err
+	}
+	if err := pod.take(len(out)); err != nil {
+		return "", fmt.Errorf("%s: %w", field, err)
+	}
+	return out, nil
+}
 
 // Text renders a template that sees data, with the functions and bounds of all templates; field names it in errors.
-func Text(field, text string, data any) (string, error) {
+func Text(field, text string, data any) (string, error) { return rendered(field, text, data, nil) }
+
+func rendered(field, text string, data any, pod *budget) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
-	t, err := ParseTemplate(field, text)
+	t, err := parseTemplate(field, text, pod)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", field, err)
 	}

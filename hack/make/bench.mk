@@ -28,3 +28,9 @@ tables := sed -u '/^ *=== \|^ *--- PASS/d; s/^ *[a-z_]*_test\.go:[0-9]*: //'
 bench-netem: ## Measure how exact the shapers are, what they do to TCP and what they cost, in a virtual machine, and a mesh of 100 namespaces here, as root; takes some minutes.
 	@hack/vm/test.sh -v ./operator/internal/netem/accuracy | $(tables)
 	@ASSAY_MESH=100 go test ./operator/internal/netem/probe -count=1 -v -run '^TestAMeshIsAppliedAndProven$$' | $(tables)
+
+.PHONY: bench-trial
+bench-trial: ## Measure processor-seconds and wall time of a trial on the cluster of make deploy, beside what Kubernetes itself needs; takes some three minutes.
+	@mkdir -p .work/bench
+	@go build -o .work/bench/bench-trial ./hack/bench/trial
+	@.work/bench/bench-trial $(BENCH_FLAGS)

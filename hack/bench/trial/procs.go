@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of times in /proc/<pid>/stat: USER_HZ is 100 on every architecture that Kubernetes runs on.
+const tick = 10 * time.Millisecond
+
+// kthreadd is the parent of the kernel's threads.
+const kthreadd = 2
+
+// process as /proc/<pid>/stat tells of it.
+type process struct {
+	comm   string
+	parent int
+	cpu    time.Duration // of its own, without its children
+}
+
+// parseStat reads a line of /proc/<pid>/stat, see proc(5). The name may hold spaces and parentheses.
+func parseStat(line string) (process, error) {
+	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
+	if open < 0 || end < open {
+		return process{}, fmt.Errorf("%q has no name in parentheses", line)
+	}
+	fields := strings.Fields(line[end+1:]) // from the third on: the state
+	if len(fields) < 13 {
+		return process{}, fmt.Errorf("%q has %d fields after the name, want 13 or more", line, len(fields))
+	}
+	var numbers [3]int64
+	for i, at := range []int{1, 11, 12} { // ppid, utime, stime
+		n, err := strconv.ParseInt(fields[at], 10, 64)
+		if err != nil {
+			return process{}, fmt.Errorf("%q: %w", line, err)
+		}
+		numbers[i] = n
+	}
+	return process{comm: line[open+1 : end], parent: int(numbers[0]), cpu: time.Duration(numbers[1]+numbers[2]) * tick}, nil
+}
+
+// kernelThreads is the processor time of the kernel's threads: of the whole machine, since the kernel
+// does not say for whom they write to disks and tear cgroups down.
+func kernelThreads(proc string) (time.Duration, error) {
+	entries, err := os.ReadDir(proc)
+	if err != nil {
+		return 0, err
+	}
+	var sum time.Duration
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(proc, e.Name(), "stat"))
+		if err != nil { // it ended
+			continue
+		}
+		p, err := parseStat(string(text))
+		if err != nil {
+			return 0, err
+		}
+		if p.parent == kthreadd {
+			sum += p.cpu
+		}
+	}
+	return sum, nil
+}
+
+// launchers is the processor time of Assay's launchers in a container's cgroup, by process ID.
+func launchers(proc, dir string) (map[int]time.Duration, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]time.Duration{}
+	for _, field := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, fmt.Errorf("%s/cgroup.procs: %w", dir, err)
+		}
+		stat, err := os.ReadFile(filepath.Join(proc, field, "stat"))
+		if err != nil { // it ended
+			continue
+		}
+		p, err := parseStat(string(stat))
+		if err != nil {
+			return nil, err
+		}
+		if p.comm == "launcher" {
+			found[pid] = p.cpu
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// stat is a line of /proc/<pid>/stat.
+func stat(name string, parent, user, system string) string {
+	return "7 (" + name + ") S " + parent + " 7 7 0 -1 4194560 1 2 3 4 " + user + " " + system + " 900 800 20 0 1 0 100 1000 10"
+}
+
+func TestParseStat(t *testing.T) {
+	for name, tc := range map[string]struct {
+		line  string
+		want  process
+		fails bool
+	}{
+		"own time, and not the children's": {stat("launcher", "1", "12", "30"), process{"launcher", 1, 420 * time.Millisecond}, false},
+		"a name like the rest of a line":   {stat("a) S 9 (b", "1", "1", "0"), process{"a) S 9 (b", 1, 10 * time.Millisecond}, false},
+		"no name":                          {"7 launcher S 1", process{}, true},
+		"half a line":                      {"7 (launcher) S 1 7", process{}, true},
+		"no number":                        {stat("launcher", "1", "x", "0"), process{}, true},
+	} {
+		got, err := parseStat(tc.line)
+		if got != tc.want || (err != nil) != tc.fails {
+			t.Errorf("%s: %+v (%v), want %+v", name, got, err, tc.want)
+		}
+	}
+}
+
+func TestWhoIsALauncherOrOfTheKernel(t *testing.T) {
+	dir := t.TempDir()
+	tree(t, dir, map[string]string{
+		"proc/2/stat": stat("kthreadd", "0", "1", "1"), "proc/3/stat": stat("kworker/0:1", "2", "0", "100"), "proc/4/stat": stat("jbd2/x", "2", "0", "50"),
+		"proc/70/stat": stat("launcher", "9", "10", "0"), "proc/71/stat": stat("basil", "70", "900", "0"), "proc/uptime": "1",
+		"cg/cgroup.procs": "70\n71\n72\n", "odd/cgroup.procs": "x\n",
+	})
+	if got, err := kernelThreads(dir + "/proc"); err != nil || got != 1500*time.Millisecond {
+		t.Errorf("the kernel's threads used %v (%v), want 1.5s", got, err)
+	}
+	got, err := launchers(dir+"/proc", dir+"/cg") // 72 has ended
+	if diff := cmp.Diff(map[int]time.Duration{70: 100 * time.Millisecond}, got); diff != "" || err != nil {
+		t.Errorf("launchers (%v) (-want +got):\n%s", err, diff)
+	}
+	if got, err := launchers(dir+"/proc", dir+"/gone"); got != nil || err != nil {
+		t.Errorf("of a cgroup that is gone: %v, %v", got, err)
+	}
+	if _, err := launchers(dir+"/proc", dir+"/odd"); err == nil || !strings.Contains(err.Error(), "odd") {
+		t.Errorf("of a list that cannot be read: %v", err)
+	}
+}

@@ -4,7 +4,6 @@ package chart
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -28,8 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
-
-	objects "assay.dev/assay/operator/internal/render"
 )
 
 var update = flag.Bool("update", false, "write testdata/default.yaml anew")
@@ -292,7 +289,7 @@ func TestWithheldCapabilities(t *testing.T) {
 
 func TestAgentResources(t *testing.T) {
 	for set, want := range map[string]string{
-		"":                             jsonOf(t, objects.DefaultAgentResources()),
+		"":                             `{"limits":{"memory":"512Mi"},"requests":{"cpu":"20m","memory":"48Mi"}}`,
 		"agent.resources=null":         "", // values of a release from before there was such a key: the manager's default
 		"agent.resources.limits.cpu=1": `{"limits":{"cpu":1,"memory":"512Mi"},"requests":{"cpu":"20m","memory":"48Mi"}}`,
 	} {
@@ -300,15 +297,6 @@ func TestAgentResources(t *testing.T) {
 			t.Errorf("with %q the manager is told %q, want %q", set, got, want)
 		}
 	}
-}
-
-func jsonOf(t *testing.T, value any) string {
-	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 func TestWrongValuesAreRefused(t *testing.T) {

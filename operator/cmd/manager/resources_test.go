@@ -1,15 +1,35 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/internal/render"
 )
+
+// The chart and a manager that is told nothing give agents the same.
+func TestTheChartsAgentsAreTheManagers(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "charts", "assay", "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values struct {
+		Agent struct{ Resources corev1.ResourceRequirements }
+	}
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(render.DefaultAgentResources(), values.Agent.Resources); diff != "" {
+		t.Errorf("resources of an agent (-manager +chart):\n%s", diff)
+	}
+}
 
 func TestResourcesFlag(t *testing.T) {
 	for name, tc := range map[string]struct {

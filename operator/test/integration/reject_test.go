@@ -103,7 +103,7 @@ var wrongSystems = map[string]wrong{
 	"count that is no number":       {[]edit{{"spec.replicas.count", "f > 1"}}, "spec.replicas.count", `"f > 1"`, "such as 3*f+1"},
 	"count over a wrong name":       {[]edit{{"spec.replicas.count", "2*n+1"}}, "spec.replicas.count", `"2*n+1"`, "a CEL expression over f"},
 	"long readyTimeout":             {[]edit{{"spec.replicas.readyTimeout", "3h"}}, "spec.replicas.readyTimeout", `"3h"`, "must be from 1s to 2h"},
-	"container named agent":         {[]edit{{"spec.replicas.containers.0.name", "agent"}}, "spec.replicas.containers[0].name", `"agent"`, "taken by Assay's own containers"},
+	"container named agent":         {[]edit{{"spec.replicas.containers.0.name", "agent"}}, "spec.replicas.containers[0].name", `"agent"`, "taken by Assay's own container"},
 	"two containers with a driver":  {[]edit{{"spec.clients.containers.-", "{name: two, image: i, command: [c]}"}}, "spec.clients.containers", "more than one", "with a driver there is exactly one container"},
 	"client without results":        {[]edit{{"spec.clients.driver", ""}}, "spec.clients.results", "Required value", "or set driver"},
 	"file without a path":           {[]edit{{"spec.clients.results", "{format: Assay, source: File}"}}, "spec.clients.results", "source is File", "path is needed when source is File"},

@@ -4,7 +4,8 @@
 # usage: deploy.sh install | remove
 #   install  the chart with the image tags of `make images`. A tag names the
 #            content of an image, so pods are replaced exactly when their image
-#            changed.
+#            changed. Managers run on the control plane, as those of an owner do
+#            who lets workers be reset.
 #   remove   experiments first, so that their finalizers find a manager.
 # HELM_FLAGS adds flags, for instance --set=replicas=1.
 . "$(dirname "${BASH_SOURCE[0]}")/cluster/lib.sh"
@@ -61,9 +62,11 @@ install)
 	without_bpf=()
 	nodes_grant_bpf || without_bpf=(--set agent.bpf=false)
 	read -ra flags <<<"$(force) ${HELM_FLAGS:-}"
+	control=node-role.kubernetes.io/control-plane
+	placed=$(printf '{"nodeSelector": {"%s": ""}, "tolerations": [{"key": "%s", "operator": "Exists", "effect": "NoSchedule"}]}' "$control" "$control")
 	helm upgrade --install assay charts/assay --namespace "$namespace" --create-namespace \
 		--set-string images.manager.tag="$(image_tag manager)" --set-string images.agent.tag="$(image_tag agent)" \
-		--wait --timeout 5m "${without_bpf[@]}" "${flags[@]}" >&2
+		--values <(echo "$placed") --wait --timeout 5m "${without_bpf[@]}" "${flags[@]}" >&2
 	;;
 remove)
 	if kubectl get crd experiments.assay.dev >/dev/null 2>&1; then

@@ -13,7 +13,6 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testuntil"
 )
 
 // timeoutMillis is the fast path's timeout in experiments/failure-fp.yaml.
@@ -24,82 +23,96 @@ var (
 	failureFile = filepath.Join(root, "experiments", "failure-fp.yaml")
 )
 
-// The evaluation that the README promises, at smoke size: its lowest load, three times over. Judged are the medians of each trial, and of these the median: what a hypervisor takes
-// is in a few slow transactions, and once it took a tenth of the processors for most of a minute; a timeout is in every transaction.
+// The evaluation that the README promises, at smoke size: its lowest load, each variant once. One trial of a point has no interval, so no claim is decided.
 func TestFailureFP(t *testing.T) {
-	testuntil.Needs(t, 390*time.Second)
+	holds := []v1alpha1.Verdict{v1alpha1.VerdictInconclusive}
+	failureFP(t, 1, map[string][]v1alpha1.Verdict{
+		"order-at-low-load": holds, "one-timeout": holds, "one-timeout-as-reported": holds, "too-good": holds, "within-a-minute": holds,
+	})
+}
+
+// The same three times over, as the profile has it: what is plainly true is Reproduced, what is plainly false is NotReproduced, and trials follow each other closely.
+func TestFailureFPThreeTimes(t *testing.T) {
+	holds := []v1alpha1.Verdict{v1alpha1.VerdictReproduced, v1alpha1.VerdictInconclusive} // three trials have a wide interval
+	trials := failureFP(t, 3, map[string][]v1alpha1.Verdict{
+		"order-at-low-load": holds, "one-timeout": holds, "one-timeout-as-reported": holds,
+		"too-good": {v1alpha1.VerdictNotReproduced}, "within-a-minute": {v1alpha1.VerdictReproduced},
+	})
+	checkGaps(t, trials)
+}
+
+// failureFP runs each variant so often and checks what it leaves. Of the claims, those that the profile skips are not in want.
+func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdict) []results.Trial {
+	t.Helper()
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	exp := e.apply(t, failureFile, func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		spec.Profile = "smoke"
 		spec.Profiles[0].Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("2")}
-		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: 3}
+		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: repetitions}
 		spec.Claims = append(spec.Claims, v1alpha1.Claim{
 			Name: "too-good", Statement: "Two clients commit a million transactions in a second.", Expr: "throughput(variant='ideal', clients=2) > 1000000",
+		}, v1alpha1.Claim{
+			Name: "within-a-minute", Statement: "A transaction takes less than a minute.", Expr: "p50_latency(variant='ideal', clients=2) < 60000ms",
 		})
 	})
-	trials := e.complete(t, exp, 10*time.Minute)
+	trials := e.complete(t, exp, 5*time.Minute+time.Duration(repetitions)*2*time.Minute)
 	measured := valid(t, trials)
-	n := judge(t, trials...)
-	if len(measured) != 9 { // see valid for those that failed for another reason than a busy machine
-		n.Errorf("%d of %d trials succeeded, want 9", len(measured), len(trials))
+	if len(measured) != int(3*repetitions) {
+		t.Fatalf("%d of %d trials succeeded, want %d", len(measured), len(trials), 3*repetitions)
 	}
-	if len(trials) > 11 {
-		n.Errorf("%d trials succeeded of %d, want little more", len(measured), len(trials))
-	}
-
-	medians := map[string][]float64{}
+	// A delay of the machine only adds to latencies: of each variant the least counts.
+	least, punctual := map[string]float64{}, mostLate+1
 	for _, r := range measured {
-		medians[r.Coordinates["variant"]] = append(medians[r.Coordinates["variant"]], r.Summary.P50Millis)
-		checkCrash(t, r)
+		variant := r.Coordinates["variant"]
+		if ms, had := least[variant]; !had || low(t, r) < ms {
+			least[variant] = low(t, r)
+		}
+		punctual = min(punctual, checkCrash(t, r))
 	}
-	t.Logf("medians of the trials: %v ms", medians)
-	took := map[string]float64{}
-	for variant, values := range medians {
-		took[variant] = median(values)
+	t.Logf("low latencies: %v ms; a kill was %.2f ms late", least, punctual)
+	if punctual > mostLate {
+		t.Errorf("the most punctual kill was %.1f ms late or more, want %v at most", punctual, mostLate)
 	}
-	checkGaps(n, trials)
-	if !(took["ideal"] > 0 && took["ideal"] < took["failure-nofp"] && took["failure-nofp"] < took["failure-fp"]) {
-		n.Errorf("median latencies of two clients are %v ms; want ideal < failure-nofp < failure-fp", took)
+	if !(least["ideal"] > 0 && least["ideal"] < least["failure-nofp"] && least["failure-nofp"] < least["failure-fp"]) {
+		t.Errorf("low latencies of two clients are %v ms; want ideal < failure-nofp < failure-fp", least)
 	}
-	if cost := took["failure-fp"] - took["failure-nofp"]; cost < 0.75*timeoutMillis || cost > 1.5*timeoutMillis {
-		n.Errorf("a failed fast path costs %.2f ms, want 0.75 to 1.5 timeouts of %v ms", cost, timeoutMillis)
+	if cost := least["failure-fp"] - least["failure-nofp"]; cost < 0.75*timeoutMillis || cost > 1.5*timeoutMillis {
+		t.Errorf("a failed fast path costs %.2f ms, want 0.75 to 1.5 timeouts of %v ms", cost, timeoutMillis)
 	}
-	checkExperiment(n, e, exp, len(trials))
-	n.decide()
+	checkExperiment(t, e, exp, len(trials), want)
+	return trials
 }
 
-// checkGaps checks that trials follow each other closely: machines that stand idle are somebody's evening. The first trial waits for nobody.
-func checkGaps(n *numbers, trials []results.Trial) {
-	n.Helper()
+// checkGaps checks that trials follow each other: machines that stand idle are somebody's evening. The first trial waits for nobody. How long a gap is usually depends on
+// the machine, and is told.
+func checkGaps(t *testing.T, trials []results.Trial) {
+	t.Helper()
 	var gaps []float64
 	for i, r := range trials {
 		if (i == 0) != (r.GapSeconds == 0) {
-			n.T.Errorf("%s, number %d, came %.1f s after the trial before; want no gap before the first one, and one before all others", r.Name, i, r.GapSeconds)
-		}
-		if r.GapSeconds > 60 {
-			n.Errorf("%s, number %d, came %.1f s after the trial before, want at most a minute", r.Name, i, r.GapSeconds)
+			t.Errorf("%s, number %d, came %.1f s after the trial before; want no gap before the first one, and one before all others", r.Name, i, r.GapSeconds)
 		}
 		if i > 0 {
 			gaps = append(gaps, r.GapSeconds)
 		}
 	}
-	if usual := median(gaps); usual > 15 {
-		n.Errorf("trials came %.1f s after the trial before (median), want at most 15 s", usual)
+	t.Logf("gaps between trials: %v s", gaps)
+	if least := slices.Min(gaps); least > 30 {
+		t.Errorf("the shortest of the gaps %v is %.1f s, want 30 s at most", gaps, least)
 	}
 }
 
-// checkCrash checks that the crash was a crash: in time, of one replica, and silent. A killed process whose node lives on resets its connections;
-// a node without power does not.
-func checkCrash(t *testing.T, r results.Trial) {
+// checkCrash checks the faults of a trial of failure-fp and returns by how much its kill was late, in ms. A process that is killed resets connections; a node without power
+// does not.
+func checkCrash(t *testing.T, r results.Trial) (late float64) {
 	t.Helper()
-	var killed []string
 	want := 0
 	if r.Coordinates["variant"] != "ideal" {
 		want = 1
-		killed = kills(t, r, -2000, 5)
 	}
+	killed, late := kills(t, r, -2000)
 	if len(r.Faults) != want {
 		t.Errorf("%s: faults %+v, want %d", r.Name, r.Faults, want)
 	}
@@ -108,36 +121,29 @@ func checkCrash(t *testing.T, r results.Trial) {
 			t.Errorf("%s: %s saw %d connections reset; peers of a dead node see silence", r.Name, p.Name, p.TCPResets)
 		}
 	}
+	return late
 }
 
 // checkExperiment checks what an experiment leaves: results, verdicts, a report, and nothing else.
-func checkExperiment(n *numbers, e *env, exp *v1alpha1.Experiment, trials int) {
-	n.Helper()
-	t := n.T
+func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment, trials int, want map[string][]v1alpha1.Verdict) {
+	t.Helper()
 	r := e.experimentResult(t, exp)
 	if len(r.Trials) != trials || len(r.Points) != 3 || r.Profile != "smoke" || r.Seed != exp.Status.Seed || r.Completed == nil {
 		t.Errorf("results have %d trials, %d points, profile %q, seed %d, completed %v", len(r.Trials), len(r.Points), r.Profile, r.Seed, r.Completed)
 	}
-	// Three trials have a wide interval: what is true may still be inconclusive.
-	holds := []v1alpha1.Verdict{v1alpha1.VerdictReproduced, v1alpha1.VerdictInconclusive}
-	skipped := []v1alpha1.Verdict{v1alpha1.VerdictNotEvaluated}
-	want := map[string][]v1alpha1.Verdict{
-		"order-at-low-load": holds, "one-timeout": holds, "one-timeout-as-reported": holds,
-		"too-good":              {v1alpha1.VerdictNotReproduced},
-		"order-near-saturation": skipped, "peak-without-fast-path": skipped, "peak-with-failing-fast-path": skipped,
-	}
-	if len(exp.Status.Claims) != len(want) {
-		t.Errorf("%d claims have a verdict, want %d", len(exp.Status.Claims), len(want))
-	}
+	seen := 0
 	for _, c := range exp.Status.Claims {
 		t.Logf("%s: %s: %s", c.Name, c.Verdict, c.Message)
-		switch ok := want[c.Name]; {
-		case slices.Contains(ok, c.Verdict):
-		case slices.Contains(ok, v1alpha1.VerdictReproduced) && c.Verdict == v1alpha1.VerdictNotReproduced:
-			n.Errorf("claim %s is %s, want one of %v", c.Name, c.Verdict, ok)
-		default:
+		ok, evaluated := want[c.Name]
+		if seen++; !evaluated {
+			ok, seen = []v1alpha1.Verdict{v1alpha1.VerdictNotEvaluated}, seen-1
+		}
+		if !slices.Contains(ok, c.Verdict) {
 			t.Errorf("claim %s is %s, want one of %v", c.Name, c.Verdict, ok)
 		}
+	}
+	if seen != len(want) || len(exp.Status.Claims) != len(exp.Spec.Claims) {
+		t.Errorf("%d of %d claims have a verdict, among them %d of %v", len(exp.Status.Claims), len(exp.Spec.Claims), seen, want)
 	}
 	var page bytes.Buffer
 	if err := report.Markdown(&page, r); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/testseries"
 )
 
 // complete waits until the experiment is complete and its results are stored, and returns it and the results of its trials in order.
@@ -152,31 +154,25 @@ func undisturbed(t *testing.T, r results.Trial) {
 	}
 }
 
-// busy are the reasons of trials that ran on a machine too busy to be punctual, or for its pods to be watched. See apply for what its hypervisor takes.
-var busy = []string{
-	v1alpha1.ReasonFaultLate, v1alpha1.ReasonStartSpread, v1alpha1.ReasonNetworkLate, v1alpha1.ReasonClockUncertain,
-	v1alpha1.ReasonResourcesNotMeasured,
-}
+// environment are the reasons for which a trial may be repeated: the kernel gave an agent no processor for so long that too few samples are left. Everything else that a
+// shared machine does is within the tolerances of onSharedMachine, or a defect.
+var environment = []string{v1alpha1.ReasonResourcesNotMeasured}
 
-// elected are the reasons of trials in which another leader was elected at the very instant of a fault.
+// elected are the reasons of a trial in which the system elected another leader at the very instant of a fault.
 var elected = []string{v1alpha1.ReasonRoleNotFound, v1alpha1.ReasonRoleAmbiguous}
 
-// lastValid returns the last trial, which must have succeeded, for tests that want one of whatever attempt. See valid.
-func lastValid(t *testing.T, trials []results.Trial) results.Trial {
+// lastValid returns the last trial, which must have succeeded. See valid.
+func lastValid(t *testing.T, trials []results.Trial, reasons ...string) results.Trial {
 	t.Helper()
-	ok := valid(t, trials)
+	ok := valid(t, trials, reasons...)
 	if len(ok) == 0 {
-		n := judge(t, trials...)
-		n.Errorf("none of %d trials succeeded", len(trials))
-		n.decide()
-		t.FailNow()
+		t.Fatalf("none of %d trials succeeded", len(trials))
 	}
 	return ok[len(ok)-1]
 }
 
-// valid returns the trials that succeeded. Others fail the test, unless the machine was too busy to be punctual and the platform noticed:
-// then the trial has another attempt, and its results are in no number.
-func valid(t *testing.T, trials []results.Trial) []results.Trial {
+// valid returns the trials that succeeded. Others fail the test, but for those that are Invalid for the sake of the environment, or for one of the reasons.
+func valid(t *testing.T, trials []results.Trial, reasons ...string) []results.Trial {
 	t.Helper()
 	var ok []results.Trial
 	for _, r := range trials {
@@ -184,10 +180,8 @@ func valid(t *testing.T, trials []results.Trial) []results.Trial {
 		case r.Outcome == v1alpha1.ReasonSucceeded:
 			undisturbed(t, r)
 			ok = append(ok, r)
-		case r.Outcome == v1alpha1.ReasonInvalid && slices.Contains(busy, r.Reason):
-			t.Logf("%s is not counted: %s", r.Name, r.Message)
-		case r.Outcome == v1alpha1.ReasonInvalid && slices.Contains(elected, r.Reason) && judge(t, r).stolen > mostStolen:
-			t.Logf("%s is not counted, since members that stand still for a second elect another leader, too: %s", r.Name, r.Message)
+		case r.Outcome == v1alpha1.ReasonInvalid && slices.Contains(append(reasons, environment...), r.Reason):
+			t.Logf("%s was repeated: %s", r.Name, r.Message)
 		default:
 			t.Errorf("%s: %s: %s %s %v", r.Name, r.Outcome, r.Reason, r.Message, r.Logs)
 		}
@@ -195,25 +189,38 @@ func valid(t *testing.T, trials []results.Trial) []results.Trial {
 	return ok
 }
 
-// kills checks the fault records of a trial against the planned instant and returns the pods that were killed. The lateness is in ms.
-func kills(t *testing.T, r results.Trial, plannedMillis, lateness float64) []string {
+// low is the latency, in ms, that a tenth of a trial's transactions undercuts. What the machine takes is in the slow ones, what the system takes in all.
+func low(t *testing.T, r results.Trial) float64 {
 	t.Helper()
-	var pods []string
+	ms, err := testseries.Quantile(r, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ms
+}
+
+// mostLate bounds how late the most punctual kill of a test may be, in ms, which a machine that stalls now and then does not change. The rest of the bounds is in the VM.
+const mostLate = 50.0
+
+// kills checks the fault records of a trial against the planned instant and returns the pods that were killed, and by how much the first kill was late, in ms.
+func kills(t *testing.T, r results.Trial, plannedMillis float64) (pods []string, late float64) {
+	t.Helper()
+	late = math.Inf(1)
 	for _, f := range r.Faults {
-		late := f.StartedMillis - f.PlannedMillis
-		t.Logf("%s: %s on %s planned at %.0f ms, started %+.2f ms later, confirmed %+.2f ms later", r.Name, f.Kind, f.Pod, f.PlannedMillis, late, f.ConfirmedMillis-f.PlannedMillis)
+		late = min(late, f.StartedMillis-f.PlannedMillis)
+		t.Logf("%s: %s on %s planned at %.0f ms, started %+.2f ms later, confirmed %+.2f ms later", r.Name, f.Kind, f.Pod, f.PlannedMillis, f.StartedMillis-f.PlannedMillis, f.ConfirmedMillis-f.PlannedMillis)
 		if f.Kind != "Kill" || f.Error != "" || f.PlannedMillis != plannedMillis {
 			t.Errorf("%s: fault %+v, want a Kill at %v ms without an error", r.Name, f, plannedMillis)
 		}
-		if late < -1 || late > lateness || f.ConfirmedMillis < f.StartedMillis {
-			t.Errorf("%s: fault %+v started %.2f ms after its plan, want at most %v", r.Name, f, late, lateness)
+		if f.StartedMillis < f.PlannedMillis-1 || f.ConfirmedMillis < f.StartedMillis {
+			t.Errorf("%s: fault %+v began before its plan, or was confirmed before it began", r.Name, f)
 		}
 		pods = append(pods, f.Pod)
 	}
-	return pods
+	return pods, late
 }
 
-// nothingLeft lists what still exists of an experiment besides results.
+// left lists what still exists of an experiment besides results.
 func (e *env) left(ctx context.Context, exp *v1alpha1.Experiment) ([]string, error) {
 	var left []string
 	for _, kind := range []string{

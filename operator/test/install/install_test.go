@@ -25,85 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/testuntil"
 )
 
-// What the chart makes of sets of values is taken by the API server: defaults, an owner with little trust, stores. That of everything is in TestOthers, which has the kinds for it.
-func TestServerTakesWhatIsRendered(t *testing.T) {
-	testuntil.Needs(t, 30*time.Second)
-	o := newOwner(t)
-	o.forRendered(t)
-	for name, flags := range map[string][]string{
-		"default":  nil,
-		"hardened": {"--values=" + chart + "/testdata/hardened.yaml"},
-		"stores":   {"--values=" + chart + "/testdata/stores.yaml"},
-	} {
-		t.Run(name, func(t *testing.T) { o.serverTakes(t, flags...) })
-	}
-}
-
-// testServerTakesEverything is the same of everything that is off by default, but what needs the kinds of cert-manager, which is not there.
-func (o *owner) testServerTakesEverything(t *testing.T) {
-	testuntil.Needs(t, 30*time.Second)
-	o.forRendered(t)
-	flags, without := o.kinds(t)
-	if want := []string{"Certificate"}; !slices.Equal(without, want) {
-		t.Errorf("the cluster lacks %v, and what needs them is not shown to the server; want %v", without, want)
-	}
-	o.serverTakes(t, append([]string{"--values=" + chart + "/testdata/everything.yaml", "--set=dashboard.namespace="}, flags...)...)
-}
-
-// forRendered makes the namespaces that the sets of values name.
-func (o *owner) forRendered(t *testing.T) {
-	t.Helper()
-	for _, ns := range []string{"papers", "lab"} {
-		if err := o.Get(t.Context(), client.ObjectKey{Name: ns}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
-			o.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
-			t.Cleanup(func() { o.removeNamespace(t, ns) })
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func (o *owner) serverTakes(t *testing.T, flags ...string) {
-	t.Helper()
-	// Hooks are made in an order: a pod whose account is not there yet would be refused. helm test makes them for real.
-	text := o.run(t, "helm", append([]string{"template", release, chart, "-n", namespace, "--no-hooks"}, flags...)...)
-	file := filepath.Join(t.TempDir(), "rendered.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out := o.insist(t, "kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", file)
-	if taken, rendered := strings.Count(out, "serverside-applied"), strings.Count("\n"+text, "\nkind: "); taken != rendered || taken < 17 {
-		t.Errorf("%d of %d objects were taken:\n%s", taken, rendered, out)
-	}
-}
-
-// kinds are the flags of helm template that say which kinds of others this cluster has, and turn off what needs those that it has not: without.
-func (o *owner) kinds(t *testing.T) (flags, without []string) {
-	t.Helper()
-	for _, k := range []struct{ group, resource, kind, value string }{
-		{"monitoring.coreos.com/v1", "servicemonitors", "ServiceMonitor", "metrics.serviceMonitor.enabled"},
-		{"monitoring.coreos.com/v1", "prometheusrules", "PrometheusRule", "metrics.rules.enabled"},
-		{"cert-manager.io/v1", "certificates", "Certificate", "certificates.certManager.enabled"},
-	} {
-		list, err := o.clientset.Discovery().ServerResourcesForGroupVersion(k.group)
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			t.Fatal(err)
-		case slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == k.resource }):
-			flags = append(flags, "--api-versions="+k.group+"/"+k.kind)
-			continue
-		}
-		flags, without = append(flags, "--set="+k.value+"=false"), append(without, k.kind)
-	}
-	return flags, without
-}
-
 func TestHelmTest(t *testing.T) {
-	testuntil.Needs(t, 30*time.Second)
 	o := newOwner(t)
 	if out := o.run(t, "helm", "test", release, "-n", namespace, helmPatience); !strings.Contains(out, "Succeeded") {
 		t.Errorf("helm test printed\n%s", out)
@@ -113,12 +37,11 @@ func TestHelmTest(t *testing.T) {
 // In the middle of an experiment the release is upgraded to another version whose certificates live for seconds, these and their authority are renewed,
 // and all is rolled back. Each trial runs once; no call to a webhook is refused for want of a manager or of trust.
 func TestUpgradeAndRollback(t *testing.T) {
-	testuntil.Needs(t, 210*time.Second)
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
-	const ns, trials = "install-upgrade", 8
+	const ns, trials = "install-upgrade", 2 // of each experiment: one of each point
 	o.makeNamespace(t, ns)
-	exps := []*v1alpha1.Experiment{o.apply(t, ns, nil)}
+	exps := []*v1alpha1.Experiment{o.apply(t, ns, longer)}
 	calls := o.callWebhooks(t, ns)
 	exps = o.trialRuns(t, exps)
 	before := o.authorities(t)
@@ -143,6 +66,9 @@ func TestUpgradeAndRollback(t *testing.T) {
 	}
 	calls(t)
 }
+
+// longer makes trials as long as an upgrade takes.
+func longer(e *v1alpha1.Experiment) { e.Spec.Schedule.Measure = "10s" }
 
 // What the next version has and this one has not: a field of a kind, and a variable in the managers' pods.
 const (
@@ -261,7 +187,10 @@ func (o *owner) trialRuns(t *testing.T, exps []*v1alpha1.Experiment) []*v1alpha1
 		}
 		if meta.IsStatusConditionTrue(last.Status.Conditions, v1alpha1.ExperimentComplete) {
 			t.Logf("%s is over: another one follows", last.Name)
-			exps = append(exps, o.applyExperiment(t, last.Namespace, func(e *v1alpha1.Experiment) { e.Name = fmt.Sprintf("%s-%d", e.Name, len(exps)+1) }))
+			exps = append(exps, o.applyExperiment(t, last.Namespace, func(e *v1alpha1.Experiment) {
+				e.Name = fmt.Sprintf("%s-%d", e.Name, len(exps)+1)
+				longer(e)
+			}))
 		}
 		return false, errors.New("none does")
 	})
@@ -313,13 +242,12 @@ func (o *owner) callWebhooks(t *testing.T, ns string) func(*testing.T) {
 // helm uninstall leaves the kinds, and in the namespaces of experiments their results. Then two installations for one namespace each work side by side,
 // each without a right in the other's.
 func TestRemovalAndSomeNamespaces(t *testing.T) {
-	testuntil.Needs(t, 2*time.Minute)
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
 	for _, ns := range []string{"install-a", "install-b"} {
 		o.makeNamespace(t, ns)
 	}
-	one := func(e *v1alpha1.Experiment) { e.Spec.Sweep, e.Spec.Repetitions = nil, v1alpha1.Repetitions{Min: 1} }
+	one := func(e *v1alpha1.Experiment) { e.Spec.Sweep = nil }
 	exp := o.apply(t, "install-a", one)
 	o.complete(t, exp, 1)
 	results := o.results(t, "install-a")

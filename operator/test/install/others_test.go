@@ -1,52 +1,123 @@
 package install
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/testuntil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What clusters of others already have is used, and not replaced: an S3 server, Prometheus with its operator, Chaos Mesh. All of them really run. Without Chaos Mesh, or without the
-// owner's leave, an experiment that needs it is refused when it is applied.
-//
-// They are installed once for everything that is shown of them, and so is the release that uses them all: installing and removing takes as long as the rest otherwise. One part is
-// run by -run 'TestOthers/Prometheus'.
-func TestOthers(t *testing.T) {
-	testuntil.Needs(t, 6*time.Minute) // what is installed for all of it, and one part
+// others is what a cluster already has that Assay uses and does not replace: an S3 server, Prometheus with its operator, Chaos Mesh. All of them really run. They are
+// installed by the first test that needs them and removed after the last one of the process: that takes as long as the tests do otherwise.
+type others struct {
+	prom       *prometheus
+	s3         *s3Server
+	chaosMesh  bool // runs
+	configured bool // the release uses all of them
+}
+
+// othersExperiments has the experiments that use them.
+const othersExperiments = "install-others"
+
+var (
+	chaosMeshScript  = filepath.Join(root, "hack", "chaos-mesh", "install.sh")
+	prometheusScript = filepath.Join(root, "hack", "prometheus", "install.sh")
+)
+
+// withOthers returns the owner of an installation that uses all that others provide. Chaos Mesh itself may not be there yet, see withChaosMesh.
+func withOthers(t *testing.T) *owner {
+	t.Helper()
 	o := newOwner(t)
-	chaosMesh := filepath.Join(root, "hack", "chaos-mesh", "install.sh")
-	t.Cleanup(func() { o.insist(t, chaosMesh, "down") })
-	o.insist(t, chaosMesh, "down")
-	prom, s3 := o.withPrometheus(t), o.withS3(t)
-	t.Run("ServerTakesEverything", o.testServerTakesEverything)
-	o.makeNamespace(t, chaosExperiments)
-	o.create(t, system(t, "basil", chaosExperiments))
+	if o.others.s3 == nil {
+		o.others.prom, o.others.s3 = o.withPrometheus(t), o.withS3(t)
+		o.openNamespace(t, othersExperiments)
+		o.create(t, system(t, "basil", othersExperiments))
+	}
+	if !o.others.configured {
+		o.upgrade(t, chart, "--set=chaosMesh.enabled=true", "--values="+o.others.prom.values, "--values="+o.others.s3.values)
+		o.takenOver(t)
+		o.others.configured = true
+	}
+	return o
+}
 
-	o.refusedByAll(t, "kill", "chaosMesh.enabled")
-	t.Cleanup(func() { o.restore(t) })
-	o.upgrade(t, chart, "--set=chaosMesh.enabled=true", "--values="+prom.values, "--values="+s3.values)
-	o.takenOver(t)
-	o.refusedByAll(t, "kill", "install Chaos Mesh")
-	idle := time.Now() // managers have no part in what follows at first
-	o.insist(t, chaosMesh, "up")
+// withChaosMesh is withOthers, with Chaos Mesh.
+func withChaosMesh(t *testing.T) *owner {
+	t.Helper()
+	o := withOthers(t)
+	if !o.others.chaosMesh {
+		o.others.chaosMesh = true
+		o.insist(t, chaosMeshScript, "up")
+	}
+	return o
+}
 
-	t.Run("Prometheus", func(t *testing.T) {
-		t.Run("Idle", func(t *testing.T) { o.testIdleMinute(t, prom, idle) })
-		t.Run("RulesAndDashboard", func(t *testing.T) { o.testRulesAndDashboard(t, prom) })
-		t.Run("Measurement", func(t *testing.T) { o.testMeasurement(t, prom, s3) })
-	})
-	t.Run("StoreIsDownForTwoMinutes", func(t *testing.T) { o.testStoreIsDown(t, s3) })
-	t.Run("ChaosMesh", func(t *testing.T) {
-		t.Run("WrongSpec", func(t *testing.T) {
-			testuntil.Needs(t, 30*time.Second)
-			o.refusedByAll(t, "wrong", "parse rate field error")
-		})
-		t.Run("Faults", o.testChaosFaults)
-		t.Run("ManagerKilled", o.testManagerKilledInPartition)
-		t.Run("Delay", o.testDelay)
-		t.Run("ReplacedReplicas", o.testReplacedReplicas)
-	})
-	t.Run("Everything", func(t *testing.T) { o.testEverything(t, prom, s3) })
+// withoutChaosMesh is newOwner, where neither the cluster has Chaos Mesh nor the release may use it.
+func withoutChaosMesh(t *testing.T) *owner {
+	t.Helper()
+	o := newOwner(t)
+	if o.others.configured {
+		o.upgrade(t, chart)
+		o.takenOver(t)
+		o.others.configured = false
+	}
+	o.insist(t, chaosMeshScript, "down") // what an interrupted run left, too
+	o.others.chaosMesh = false
+	return o
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if err := leaveAll(); err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL: leave the cluster as it was found:", err)
+		status = max(status, 1)
+	}
+	os.Exit(status)
+}
+
+// leaveAll removes what the tests installed, and leaves the release as make deploy does.
+func leaveAll() error {
+	o, err := found()
+	if err != nil { // the tests have told
+		return nil
+	}
+	defer os.RemoveAll(o.dir)
+	if o.others.s3 == nil && o.others.prom == nil && !o.others.chaosMesh {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.Background(), 4*patience)
+	defer stop()
+	errs := []error{o.gone(ctx, othersExperiments)} // while there is a manager, and Chaos Mesh
+	for _, command := range [][]string{{filepath.Join(root, "hack", "deploy.sh"), "install"}, {chaosMeshScript, "down"}, {prometheusScript, "down"}} {
+		_, err := o.persist(command[0], command[1:]...)
+		errs = append(errs, err)
+	}
+	for _, obj := range archiveAccess() {
+		errs = append(errs, client.IgnoreNotFound(o.Delete(ctx, obj)))
+	}
+	return errors.Join(append(errs, o.gone(ctx, s3Namespace))...)
+}
+
+// gone deletes a namespace with its experiments and waits until it is gone.
+func (o *owner) gone(ctx context.Context, name string) error {
+	for {
+		err := o.abandon(ctx, name)
+		there := o.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		if apierrors.IsNotFound(there) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("namespace %s is left: %w", name, errors.Join(err, there, ctx.Err()))
+		case <-time.After(time.Second):
+		}
+	}
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -19,7 +17,6 @@ import (
 	"assay.dev/assay/operator/internal/loadgen"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stalltest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -79,40 +76,26 @@ func TestRunAgainstEchoServer(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "result.json")
-			stalltest.Try(t, stall, func() error {
-				stdout, stderr, err := execute(t, environment{}, append([]string{"run", "--driver", "echo", "--address", address, "--clients", "4",
-					"--warm-up", "100ms", "--measure", "500ms", "--out", out}, tc.flags...)...)
-				if err != nil {
-					t.Fatalf("%v\n%s", err, stderr)
+			stdout, stderr, err := execute(t, environment{}, append([]string{"run", "--driver", "echo", "--address", address, "--clients", "4",
+				"--warm-up", "100ms", "--measure", "500ms", "--timeout", "1m", "--out", out}, tc.flags...)...)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, stderr)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("the output has no %q:\n%s", want, stdout)
 				}
-				for _, want := range tc.want {
-					if !strings.Contains(stdout, want) {
-						t.Errorf("the output has no %q:\n%s", want, stdout)
-					}
-				}
-				c := readResult(t, out)
-				if c.Clients != 4 {
-					t.Errorf("%d clients, want 4", c.Clients)
-				}
-				if c.Counters.Committed == 0 || c.Counters.Errors+c.Counters.Timeouts != 0 {
-					return fmt.Errorf("counters %+v", c.Counters)
-				}
-				return nil
-			})
+			}
+			c := readResult(t, out)
+			if c.Clients != 4 || c.Counters.Committed == 0 || c.Counters.Errors+c.Counters.Timeouts != 0 {
+				t.Errorf("%d clients with counters %+v; want 4, which commit all", c.Clients, c.Counters)
+			}
 		})
 	}
 }
 
-// stall is how long a machine may stand still in a run of some hundred milliseconds in which something must be done.
-const stall = 50 * time.Millisecond
-
 // A client pod: configuration in a file, barrier files from the environment, as the agent makes them.
 func TestRunAsAClientPod(t *testing.T) {
-	stalltest.Try(t, stall, func() error { return runAsAClientPod(t) })
-}
-
-func runAsAClientPod(t *testing.T) error {
-	t.Helper()
 	dir := t.TempDir()
 	env := environment{readyFile: filepath.Join(dir, "ready"), startFile: filepath.Join(dir, "start")}
 	cfg := loadgen.Config{
@@ -130,7 +113,7 @@ func runAsAClientPod(t *testing.T) error {
 			time.Sleep(time.Millisecond)
 		}
 		part := env.startFile + ".part"
-		writeJSON(t, part, protocol.StartSignal{ZeroMonotonicNanos: loadgen.MonotonicNanos() + int64(200*time.Millisecond),
+		writeJSON(t, part, protocol.StartSignal{ZeroMonotonicNanos: loadgen.MonotonicNanos() + int64(time.Second),
 			Windows: timeline.Windows{WarmUp: 100 * time.Millisecond, Measure: 300 * time.Millisecond}})
 		_ = os.Rename(part, env.startFile)
 	}()
@@ -142,9 +125,8 @@ func runAsAClientPod(t *testing.T) error {
 		t.Errorf("index %d, first client %d, clients %d, window %v", c.Index, c.FirstClient, c.Clients, time.Duration(c.MeasureNanos))
 	}
 	if c.Counters.Committed == 0 {
-		return errors.New("nothing was committed")
+		t.Error("nothing was committed")
 	}
-	return nil
 }
 
 func writeJSON(t *testing.T, path string, v any) {
@@ -194,16 +176,13 @@ func TestFailureIsWrittenAndReturned(t *testing.T) {
 		Driver: loadgen.DriverConfig{Protocol: loadgen.ProtocolProcess, Command: []string{"/bin/sh", "-c",
 			`read hello; echo '{"type":"ready"}'; read begin; exit 7`}},
 		Files: loadgen.Files{Result: filepath.Join(t.TempDir(), "result.json")}}
-	stalltest.Try(t, stall, func() error {
-		err := run(context.Background(), cfg, io.Discard, io.Discard, slog.New(slog.DiscardHandler))
-		if err == nil || !strings.Contains(err.Error(), "exit status 7") {
-			return fmt.Errorf("error = %w, want the driver's exit status", err)
-		}
-		if c := readResult(t, cfg.Files.Result); !strings.Contains(c.Failure, "exit status 7") || c.Counters.Errors == 0 {
-			return fmt.Errorf("failure %q, %d errors; want the exit status, and later requests to fail", c.Failure, c.Counters.Errors)
-		}
-		return nil
-	})
+	err := run(context.Background(), cfg, io.Discard, io.Discard, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "exit status 7") {
+		t.Fatalf("error = %v, want the driver's exit status", err)
+	}
+	if c := readResult(t, cfg.Files.Result); !strings.Contains(c.Failure, "exit status 7") || c.Counters.Errors == 0 {
+		t.Errorf("failure %q, %d errors; want the exit status, and later requests to fail", c.Failure, c.Counters.Errors)
+	}
 }
 
 // Clients that misbehave have a driver of their own: here a program that never answers a request, while the others reach an echo server.
@@ -218,21 +197,18 @@ func TestMisbehavingClients(t *testing.T) {
 				echo '{"type":"stats","counters":{"unanswered":'$n'}}'`, greeting}}},
 		Files: loadgen.Files{Result: filepath.Join(t.TempDir(), "result.json")}}
 	var stdout bytes.Buffer
-	stalltest.Try(t, stall, func() error {
-		stdout.Reset()
-		if err := run(context.Background(), cfg, &stdout, io.Discard, slog.New(slog.DiscardHandler)); err != nil {
-			t.Fatal(err)
-		}
-		c := readResult(t, cfg.Files.Result)
-		if n := c.Counters; n.Committed == 0 || n.Timeouts+n.Errors != 0 {
-			return fmt.Errorf("counters %+v; want no request of those that get no answer", n)
-		}
-		// They wait longer for their first answer than the window is long.
-		if n := c.MisbehavingDriver["unanswered"]; c.MisbehavingClients != 2 || n != 2 {
-			return fmt.Errorf("%d clients misbehave with %d requests, want 2 with one each", c.MisbehavingClients, n)
-		}
-		return nil
-	})
+	stdout.Reset()
+	if err := run(context.Background(), cfg, &stdout, io.Discard, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	c := readResult(t, cfg.Files.Result)
+	if n := c.Counters; n.Committed == 0 || n.Timeouts+n.Errors != 0 {
+		t.Errorf("counters %+v; want no request of those that get no answer", n)
+	}
+	// They wait longer for their first answer than the window is long.
+	if n := c.MisbehavingDriver["unanswered"]; c.MisbehavingClients != 2 || n != 2 {
+		t.Errorf("%d clients misbehave with %d requests, want 2 with one each", c.MisbehavingClients, n)
+	}
 	if hello, err := os.ReadFile(greeting); err != nil || !strings.Contains(string(hello), `"firstClient":4,"clients":4`) {
 		t.Errorf("their driver was greeted with %s (%v)", hello, err)
 	}
@@ -262,22 +238,19 @@ func TestDocumentedDriver(t *testing.T) {
 	if err := os.WriteFile(driver, block[1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stalltest.Try(t, stall, func() error {
-		_, stderr, err := execute(t, environment{}, "run", "--driver", "process", "--clients", "4", "--warm-up", "100ms", "--measure", "1s",
-			"--out", out, "--", python, driver)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, stderr)
-		}
-		c := readResult(t, out)
-		n := c.Counters
-		if c.Driver["commits"] < n.Committed || c.Driver["aborts"] < n.Aborted {
-			t.Errorf("driver counters %v are of the whole run, so at least the window's %d commits and %d aborts", c.Driver, n.Committed, n.Aborted)
-		}
-		if n.Committed == 0 || n.Aborted == 0 || n.Retries == 0 || n.Errors+n.Timeouts != 0 {
-			return fmt.Errorf("counters %+v; the example commits most and aborts some\n%s", n, stderr)
-		}
-		return nil
-	})
+	_, stderr, err := execute(t, environment{}, "run", "--driver", "process", "--clients", "4", "--warm-up", "100ms", "--measure", "1s",
+		"--out", out, "--", python, driver)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	c := readResult(t, out)
+	n := c.Counters
+	if c.Driver["commits"] < n.Committed || c.Driver["aborts"] < n.Aborted {
+		t.Errorf("driver counters %v are of the whole run, so at least the window's %d commits and %d aborts", c.Driver, n.Committed, n.Aborted)
+	}
+	if n.Committed == 0 || n.Aborted == 0 || n.Retries == 0 || n.Errors+n.Timeouts != 0 {
+		t.Errorf("counters %+v; the example commits most and aborts some\n%s", n, stderr)
+	}
 }
 
 // Every flag of the documentation exists and the other way round.

@@ -87,7 +87,7 @@ func (a *agenda) expire(now time.Duration) {
 }
 
 // pace wakes idle clients when requests fall due, until there are no more requests.
-func (a *agenda) pace(alarm *alarm) error {
+func (a *agenda) pace(alarm sleeper) error {
 	for {
 		wait, starved, over := a.handOut()
 		switch {

@@ -22,7 +22,7 @@ const (
 )
 
 // barrier says that this generator is ready and waits for the start. Without a start file the run starts at once.
-func barrier(ctx context.Context, cfg Config, drivers Drivers) (protocol.StartSignal, error) {
+func barrier(ctx context.Context, clock clock, cfg Config, drivers Drivers) (protocol.StartSignal, error) {
 	if cfg.Files.Ready != "" {
 		if err := writeFile(cfg.Files.Ready, nil); err != nil {
 			return protocol.StartSignal{}, fmt.Errorf("say that the client is ready: %w", err)
@@ -31,7 +31,7 @@ func barrier(ctx context.Context, cfg Config, drivers Drivers) (protocol.StartSi
 	if cfg.Files.Start == "" {
 		w := cfg.Windows.Timeline()
 		lead := w.WarmUp + standaloneLead
-		return protocol.StartSignal{ZeroMonotonicNanos: MonotonicNanos() + int64(lead), Windows: w}, nil
+		return protocol.StartSignal{ZeroMonotonicNanos: clock.monotonic() + int64(lead), Windows: w}, nil
 	}
 	poll := time.NewTicker(barrierPoll)
 	defer poll.Stop()

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stalltest"
 )
 
 // indexed is a driver that notes whose sessions are opened.
@@ -44,11 +44,12 @@ func misbehavingConfig() Config {
 	return cfg
 }
 
+// runBoth runs in a bubble.
 func runBoth(t *testing.T, cfg Config, correct, misbehaving *memory) (results.Client, string, [2][]int32) {
 	t.Helper()
 	var log strings.Builder
 	a, b := &indexed{memory: correct}, &indexed{memory: misbehaving}
-	c, err := Run(context.Background(), cfg, Drivers{Correct: a, Misbehaving: b}, slog.New(slog.NewTextHandler(&log, nil)))
+	c, err := runBy(context.Background(), virtual(), cfg, Drivers{Correct: a, Misbehaving: b}, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,70 +62,76 @@ func runBoth(t *testing.T, cfg Config, correct, misbehaving *memory) (results.Cl
 // What clients do that misbehave is in no counter and no timeline, however they end.
 func TestMisbehavingClientsAreNotMeasured(t *testing.T) {
 	every := func(r Request) Outcome { return Outcome(r.Sequence % 4) }
-	for name, change := range map[string]func(*Config){
-		"closed": func(*Config) {},
-		"open":   func(c *Config) { c.Loop, c.Rate, c.Arrivals = LoopOpen, 500, ArrivalsConstant },
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		want   int64 // committed
+	}{
+		"closed": {func(*Config) {}, 180},                                                                // three clients at 5 ms each
+		"open":   {func(c *Config) { c.Loop, c.Rate, c.Arrivals = LoopOpen, 500, ArrivalsConstant }, 90}, // three fifths of 150
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := misbehavingConfig()
-			cfg.Windows.Measure = Duration(time.Second) // a busy machine may hold everything up for 300 ms
-			change(&cfg)
-			var c results.Client
-			var log string
-			var clients [2][]int32
-			stalltest.Try(t, stall, func() error {
-				if c, log, clients = runBoth(t, cfg, newMemory(5*ms, commit), newMemory(ms, every)); c.Counters.Committed == 0 {
-					return errors.New("nothing was committed")
-				}
-				return nil
+			synctest.Test(t, func(t *testing.T) {
+				cfg := misbehavingConfig()
+				tc.change(&cfg)
+				c, log, clients := runBoth(t, cfg, newMemory(5*ms, commit), newMemory(ms, every))
+				checkMeasured(t, c, log, clients, tc.want)
 			})
-			if diff := cmp.Diff([2][]int32{{10, 12, 13}, {11, 14}}, clients); diff != "" {
-				t.Errorf("clients of the two drivers (-want +got):\n%s", diff)
-			}
-			n := c.Counters
-			if n.Aborted+n.GivenUp+n.Errors+n.Timeouts+n.Retries != 0 {
-				t.Errorf("counters %+v; those that are measured commit everything", n)
-			}
-			for i := range c.Timeline.Committed {
-				if c.Timeline.Aborted[i]+c.Timeline.Failed[i] != 0 {
-					t.Errorf("bin %d: %d aborts and %d failures; those that are measured have none", i, c.Timeline.Aborted[i], c.Timeline.Failed[i])
-				}
-			}
-			// Three clients at 5 ms each.
-			if s := summary(t, c); s.P50Millis < 5 || s.Committed > 603 {
-				t.Errorf("p50 %v ms, %d committed", s.P50Millis, s.Committed)
-			}
-			if c.Clients != 5 || c.MisbehavingClients != 2 || c.MisbehavingDriver["requests"] != 1 || c.Failure != "" {
-				t.Errorf("%d clients, %d of them misbehaving, their driver's counters %v, failure %q", c.Clients, c.MisbehavingClients, c.MisbehavingDriver, c.Failure)
-			}
-			if strings.Contains(log, "Request failed") {
-				t.Errorf("failures on purpose are logged:\n%s", log)
-			}
-			m, err := results.Merge([]results.Client{c})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if m.Clients != 5 || m.CorrectClients != 3 || m.Driver["requests"] != 1 || m.MisbehavingDriver["requests"] != 1 {
-				t.Errorf("merged: %d clients, %d correct, drivers %v and %v", m.Clients, m.CorrectClients, m.Driver, m.MisbehavingDriver)
-			}
 		})
+	}
+}
+
+// checkMeasured checks that three of five clients are measured, which commit all they send.
+func checkMeasured(t *testing.T, c results.Client, log string, clients [2][]int32, want int64) {
+	t.Helper()
+	if diff := cmp.Diff([2][]int32{{10, 12, 13}, {11, 14}}, clients); diff != "" {
+		t.Errorf("clients of the two drivers (-want +got):\n%s", diff)
+	}
+	n := c.Counters
+	if n.Aborted+n.GivenUp+n.Errors+n.Timeouts+n.Retries != 0 {
+		t.Errorf("counters %+v; those that are measured commit everything", n)
+	}
+	if len(c.Timeline.Committed) == 0 {
+		t.Error("there is no timeline")
+	}
+	for i := range c.Timeline.Committed {
+		if c.Timeline.Aborted[i]+c.Timeline.Failed[i] != 0 {
+			t.Errorf("bin %d: %d aborts and %d failures; those that are measured have none", i, c.Timeline.Aborted[i], c.Timeline.Failed[i])
+		}
+	}
+	if s := summary(t, c); s.P50Millis < 5 || s.P50Millis > 5.01 || s.Committed != want {
+		t.Errorf("p50 %v ms, %d committed; want 5 ms and %d", s.P50Millis, s.Committed, want)
+	}
+	if c.Clients != 5 || c.MisbehavingClients != 2 || c.MisbehavingDriver["requests"] != 1 || c.Failure != "" {
+		t.Errorf("%d clients, %d of them misbehaving, their driver's counters %v, failure %q", c.Clients, c.MisbehavingClients, c.MisbehavingDriver, c.Failure)
+	}
+	if strings.Contains(log, "Request failed") {
+		t.Errorf("failures on purpose are logged:\n%s", log)
+	}
+	m, err := results.Merge([]results.Client{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Clients != 5 || m.CorrectClients != 3 || m.Driver["requests"] != 1 || m.MisbehavingDriver["requests"] != 1 {
+		t.Errorf("merged: %d clients, %d correct, drivers %v and %v", m.Clients, m.CorrectClients, m.Driver, m.MisbehavingDriver)
 	}
 }
 
 // Clients of an open loop that never end a request hold up none that falls to the others: of every five arrivals three are offered.
 func TestMisbehavingClientsTakeTheirShareOfArrivals(t *testing.T) {
-	cfg := misbehavingConfig()
-	cfg.Loop, cfg.Rate, cfg.Arrivals = LoopOpen, 1000, ArrivalsConstant
-	cfg.Windows.Drain = Duration(50 * ms)
-	c, _, _ := runBoth(t, cfg, newMemory(0, commit), newMemory(time.Hour, commit))
-	lag, err := results.DecodeHistogram(c.SendLag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := c.Counters; n.Offered != 180 || lag.Count() != n.Offered-n.Unsent {
-		t.Errorf("offered %d, unsent %d, %d send lags; want three fifths of the 300 that were intended in the window, one lag for each that was sent",
-			n.Offered, n.Unsent, lag.Count())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cfg := misbehavingConfig()
+		cfg.Loop, cfg.Rate, cfg.Arrivals = LoopOpen, 1000, ArrivalsConstant
+		cfg.Windows.Drain = Duration(50 * ms)
+		c, _, _ := runBoth(t, cfg, newMemory(0, commit), newMemory(time.Hour, commit))
+		lag, err := results.DecodeHistogram(c.SendLag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := c.Counters; n.Offered != 180 || lag.Count() != n.Offered-n.Unsent {
+			t.Errorf("offered %d, unsent %d, %d send lags; want three fifths of the 300 that were intended in the window, one lag for each that was sent",
+				n.Offered, n.Unsent, lag.Count())
+		}
+	})
 }
 
 // The arrivals of both kinds of clients together are those of a generator whose clients all behave.
@@ -192,26 +199,27 @@ func TestMisbehavingClientsChangeNoRandomNumbers(t *testing.T) {
 func TestDeathOfTheMisbehavingDriver(t *testing.T) {
 	died := errors.New("it died")
 	t.Run("before the window's end", func(t *testing.T) {
-		stalltest.Try(t, stall, func() error {
+		synctest.Test(t, func(t *testing.T) {
 			d := newMemory(ms, func(Request) Outcome { return Error })
 			d.died.Store(&died) // without a barrier nobody looks before the start
 			c, _, _ := runBoth(t, misbehavingConfig(), newMemory(ms, commit), d)
 			if want := "the clients that misbehave on purpose were missing: it died"; c.Failure != want {
 				t.Errorf("failure %q, want %q", c.Failure, want)
 			}
-			if c.Counters.Committed == 0 {
-				return errors.New("nothing was committed; want what was measured")
+			if c.Counters.Committed != 900 {
+				t.Errorf("%d committed, want the 900 of three clients", c.Counters.Committed)
 			}
-			return nil
 		})
 	})
 	t.Run("at the end of the run", func(t *testing.T) {
-		d := newMemory(ms, commit)
-		d.err = died
-		c, log, _ := runBoth(t, misbehavingConfig(), newMemory(ms, commit), d)
-		if c.Failure != "" || !strings.Contains(log, "it died") {
-			t.Errorf("failure %q, want none; log:\n%s", c.Failure, log)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			d := newMemory(ms, commit)
+			d.err = died
+			c, log, _ := runBoth(t, misbehavingConfig(), newMemory(ms, commit), d)
+			if c.Failure != "" || !strings.Contains(log, "it died") {
+				t.Errorf("failure %q, want none; log:\n%s", c.Failure, log)
+			}
+		})
 	})
 	t.Run("before the start", func(t *testing.T) {
 		cfg := misbehavingConfig()
@@ -231,19 +239,21 @@ func TestDeathOfTheMisbehavingDriver(t *testing.T) {
 func TestAllClientsOfAPodMisbehave(t *testing.T) {
 	for name, loop := range map[string]string{"closed": LoopClosed, "open": LoopOpen} {
 		t.Run(name, func(t *testing.T) {
-			cfg := misbehavingConfig()
-			cfg.Misbehaving.Clients = []int32{10, 11, 12, 13, 14}
-			if cfg.Loop = loop; loop == LoopOpen {
-				cfg.Rate, cfg.Arrivals = 1000, ArrivalsPoisson
-			}
-			c, _, _ := runBoth(t, cfg, newMemory(ms, commit), newMemory(ms, commit))
-			if c.Counters != (results.Counters{}) {
-				t.Errorf("counters %+v, want none", c.Counters)
-			}
-			// Exactly the warm-up later is what would be said of nobody's first request.
-			if started := time.Duration(c.StartedNanos); started < 0 || started > 20*time.Second || started == 50*ms {
-				t.Errorf("started %v after the release, want about 0s", started)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				cfg := misbehavingConfig()
+				cfg.Misbehaving.Clients = []int32{10, 11, 12, 13, 14}
+				if cfg.Loop = loop; loop == LoopOpen {
+					cfg.Rate, cfg.Arrivals = 1000, ArrivalsConstant
+				}
+				c, _, _ := runBoth(t, cfg, newMemory(ms, commit), newMemory(ms, commit))
+				if c.Counters != (results.Counters{}) {
+					t.Errorf("counters %+v, want none", c.Counters)
+				}
+				// Exactly the warm-up later is what would be said of nobody's first request.
+				if started := time.Duration(c.StartedNanos); started < 0 || started > ms {
+					t.Errorf("started %v after the release, want 0s, or the first arrival", started)
+				}
+			})
 		})
 	}
 }

@@ -19,6 +19,7 @@ type run struct {
 	cfg     Config
 	drivers Drivers
 	log     *slog.Logger
+	clock   clock
 	now     func() time.Duration // instant relative to t = 0
 	timeout time.Duration
 	last    time.Duration // requests are sent before
@@ -42,6 +43,10 @@ const maxFailuresLogged = 10
 // When a driver failed during the run, the results say so in Failure, and the error is nil: what was measured until then may
 // show why.
 func Run(ctx context.Context, cfg Config, drivers Drivers, log *slog.Logger) (results.Client, error) {
+	return runBy(ctx, systemClock(), cfg, drivers, log)
+}
+
+func runBy(ctx context.Context, clock clock, cfg Config, drivers Drivers, log *slog.Logger) (results.Client, error) {
 	closeDrivers := sync.OnceValue(drivers.close)
 	defer closeDrivers() // for the early returns; what they say is seen below
 
@@ -51,16 +56,16 @@ func Run(ctx context.Context, cfg Config, drivers Drivers, log *slog.Logger) (re
 	if (cfg.Misbehaving != nil) != (drivers.Misbehaving != nil) {
 		return results.Client{}, errors.New("misbehaving clients and a driver for them come together")
 	}
-	r := &run{cfg: cfg, drivers: drivers, log: log, timeout: time.Duration(cfg.Timeout)}
+	r := &run{cfg: cfg, drivers: drivers, log: log, clock: clock, timeout: time.Duration(cfg.Timeout)}
 	if err := r.openSessions(); err != nil {
 		return results.Client{}, err
 	}
-	start, err := barrier(ctx, cfg, drivers)
+	start, err := barrier(ctx, clock, cfg, drivers)
 	if err != nil {
 		return results.Client{}, err
 	}
 	w := start.Windows
-	r.now = clockAt(start.ZeroMonotonicNanos)
+	r.now = clock.at(start.ZeroMonotonicNanos)
 	r.last, r.measure = w.LastRequest(), w.Measure
 	for _, s := range append(r.shards, r.apart) {
 		s.rec = results.NewRecorder(w)
@@ -154,7 +159,7 @@ func (r *run) offer(ctx context.Context, warmUp, end time.Duration, closeDrivers
 }
 
 func (r *run) offerClosed(warmUp time.Duration) error {
-	alarm, err := newAlarm()
+	alarm, err := r.clock.newAlarm()
 	if err != nil {
 		return err
 	}
@@ -204,7 +209,7 @@ func (r *run) workOff(clients []*client, warmUp time.Duration, unsent func(time.
 	if len(clients) == 0 {
 		return nil
 	}
-	alarm, err := newAlarm()
+	alarm, err := r.clock.newAlarm()
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type client struct {
 	session Session
 	shard   *shard
 	rng     *rand.Rand
-	alarm   *alarm             // made when the client first waits
+	alarm   sleeper            // made when the client first waits
 	ticket  chan time.Duration // open loop: the intended instant of a request, for an idle client
 
 	misbehaves bool // on purpose: it is not measured
@@ -176,7 +176,7 @@ func (c *client) wait(now, d time.Duration) time.Duration {
 		return now
 	}
 	if c.alarm == nil {
-		a, err := newAlarm()
+		a, err := c.run.clock.newAlarm()
 		if err != nil { // out of file descriptors: wait less precisely
 			time.Sleep(d)
 			return c.run.now()

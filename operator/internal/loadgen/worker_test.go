@@ -37,7 +37,7 @@ func (s *script) Do(r Request) Result {
 func clientOn(s *script, retry Retry) *client {
 	w := timeline.Windows{WarmUp: 20 * ms, Measure: 100 * ms, CoolDown: 20 * ms}
 	s.now = -20 * ms
-	r := &run{cfg: Config{Retry: retry}, timeout: 50 * ms, last: w.LastRequest(), measure: w.Measure,
+	r := &run{cfg: Config{Retry: retry}, clock: systemClock(), timeout: 50 * ms, last: w.LastRequest(), measure: w.Measure,
 		now: func() time.Duration { return s.now }, log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	return &client{run: r, session: s, rng: rand.New(rand.NewPCG(1, 1)), ticket: make(chan time.Duration, 1),
 		shard: &shard{rec: results.NewRecorder(w), sendLag: results.NewHistogram(), generatorLag: results.NewHistogram()}}

@@ -18,7 +18,7 @@ import (
 // port is the second serial port: the kernel's messages cannot get between ours.
 const port = "/dev/ttyS1"
 
-// guest is process 1 of the machine. It switches the machine off when the program ended, whatever came of it.
+// guest is process 1 of the machine. It switches the machine off when the programs ended, whatever came of them.
 func guest() {
 	err := setUp()
 	var out *os.File
@@ -26,15 +26,14 @@ func guest() {
 		out = os.Stdout // the console: the host shows it when the machine ends early
 	}
 	messages := json.NewEncoder(out)
-	var status int
 	if err == nil {
-		status, err = runJob(messages)
+		err = runJob(messages)
 	}
+	last := message{Over: true}
 	if err != nil {
-		_ = messages.Encode(message{Error: err.Error()})
-	} else {
-		_ = messages.Encode(message{Exit: &status})
+		last.Error = err.Error()
 	}
+	_ = messages.Encode(last)
 	_ = unix.IoctlSetInt(int(out.Fd()), unix.TCSBRK, 1) // wait until it is transmitted
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 	select {} // process 1 must not end
@@ -79,26 +78,39 @@ func load(path string) error {
 	return unix.FinitModule(int(f.Fd()), "", 0)
 }
 
-// runJob runs the program and sends its output, both streams as one, line by line.
-func runJob(messages *json.Encoder) (status int, err error) {
+// runJob runs the programs one after the other.
+func runJob(messages *json.Encoder) error {
 	content, err := os.ReadFile(jobPath)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	var j job
-	if err := json.Unmarshal(content, &j); err != nil {
-		return 0, fmt.Errorf("%s: %w", jobPath, err)
+	var programs []program
+	if err := json.Unmarshal(content, &programs); err != nil {
+		return fmt.Errorf("%s: %w", jobPath, err)
 	}
+	for _, p := range programs {
+		status, err := p.run(messages)
+		if err != nil {
+			return err
+		}
+		if err := messages.Encode(message{Exit: &status}); err != nil {
+			return fmt.Errorf("send the exit status: %w", err)
+		}
+	}
+	return nil
+}
+
+// run runs the program and sends its output, both streams as one, line by line.
+func (p program) run(messages *json.Encoder) (status int, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return 0, err
 	}
-	cmd := exec.Command(programPath, j.Arguments[1:]...)
-	cmd.Args[0] = j.Arguments[0]
-	cmd.Dir, cmd.Stdout, cmd.Stderr = programDir, w, w
-	cmd.Env = append([]string{"PATH=/", "HOME=/tmp", "TMPDIR=/tmp"}, j.Environment...)
+	cmd := exec.Command(p.path(), p.Arguments...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir(), w, w
+	cmd.Env = append([]string{"PATH=/", "HOME=/tmp", "TMPDIR=/tmp"}, p.Environment...)
 	if err := cmd.Start(); err != nil {
-		return 0, fmt.Errorf("start %s: %w", j.Arguments[0], err)
+		return 0, fmt.Errorf("start %s: %w", p.Name, err)
 	}
 	w.Close()
 	if err := forward(r, messages); err != nil {

@@ -14,14 +14,18 @@ import (
 
 // Where things are in the machine.
 const (
-	jobPath     = "/job"
-	programDir  = "/test" // also the working directory; testdata is in it
-	programPath = programDir + "/program"
-	modulesDir  = "/modules"
+	jobPath    = "/job"
+	testsDir   = "/tests"
+	modulesDir = "/modules"
 )
 
+// dir is the program's working directory in the machine, with its testdata.
+func (p program) dir() string { return testsDir + "/" + p.Name }
+
+func (p program) path() string { return p.dir() + "/program" }
+
 // writeInitramfs writes the whole file system of the machine, reproducibly.
-func writeInitramfs(path, modules string, j job) error {
+func writeInitramfs(path, modules string, programs []program) error {
 	files, err := modulesInOrder(modules, wanted)
 	if err != nil {
 		return err
@@ -37,39 +41,52 @@ func writeInitramfs(path, modules string, j job) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{"/dev", programDir, modulesDir} {
+	for _, dir := range []string{"/dev", testsDir, modulesDir} {
 		archive.dir(dir)
 	}
 	// Before /dev is mounted, the kernel opens the first for process 1, and Go's runtime the second where a standard stream is missing.
 	archive.device("/dev/console", 5, 1)
 	archive.device("/dev/null", 1, 3)
 	archive.copy("/init", self)
-	archive.copy(programPath, j.Arguments[0])
+	there := map[string]bool{}
+	for _, p := range programs {
+		if there[p.Name] {
+			continue
+		}
+		there[p.Name] = true
+		archive.dir(p.dir())
+		archive.copy(p.path(), p.file)
+		if err := addTestdata(archive, p); err != nil {
+			return err
+		}
+	}
 	for i, file := range files {
 		archive.copy(fmt.Sprintf("%s/%03d-%s", modulesDir, i, filepath.Base(file)), file)
 	}
-	content, err := json.Marshal(j)
+	content, err := json.Marshal(programs)
 	if err != nil {
 		return err
 	}
 	archive.file(jobPath, content)
-	if err := addTestdata(archive); err != nil {
-		return err
-	}
 	archive.end()
 	return errors.Join(archive.err, buffered.Flush(), f.Close())
 }
 
-// addTestdata adds ./testdata, if there is one: go test runs a package's tests in its directory.
-func addTestdata(archive *cpio) error {
-	err := filepath.WalkDir("testdata", func(path string, entry fs.DirEntry, err error) error {
+// addTestdata adds the program's testdata, if there is any: go test runs a package's tests in its directory.
+func addTestdata(archive *cpio, p program) error {
+	source := filepath.Join(p.source, "testdata")
+	err := filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(p.source, path)
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			archive.dir(programDir + "/" + path)
+			archive.dir(p.dir() + "/" + below)
 		default:
-			archive.copy(programDir+"/"+path, path)
+			archive.copy(p.dir()+"/"+below, path)
 		}
 		return nil
 	})

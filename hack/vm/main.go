@@ -1,27 +1,26 @@
-// Command vm runs a static program in a virtual machine with a stock Debian kernel, for tests that need more of a kernel than the machine at hand has,
-// or need time to be exact.
+// Command vm runs tests in a virtual machine with a stock Debian kernel: those that need more of a kernel than the machine at hand has, or time that is exact.
 //
-//	vm -kernel DIRECTORY [-timeout 30m] [-env NAME=VALUE]... PROGRAM [ARGUMENT]...
+//	vm -kernel DIRECTORY [-json] [-timeout 30m] [-run REGEXP] [PACKAGE...]
 //
-// It is made for `go test -exec`: output and exit status are the program's, and a directory testdata beside it is there for the program too. See test.sh.
+// It builds the test binaries, boots once, and runs in turn what tests.txt lists, of these packages if some are given. Each listed test must pass, and none of its parts may be
+// skipped. With -run it runs those tests of the packages whatever the list says, for a developer. Its output is that of go test -v, or with -json of go test -json.
 //
 // The machine is qemu's emulation (TCG), no KVM, with one processor that takes 4 ns for an instruction (-icount shift=2), and whose time jumps ahead when
 // it is idle (sleep=off). Its clocks know nothing of the host's: what a program measures in it does not depend on what else the host does, and is nearly
-// the same in each run.
+// the same in each run. The tests find ASSAY_VM=1 in their environment.
 //
-//	vm  --+-- qemu -- kernel -- /init: this program again, as process 1 -- PROGRAM
+//	vm  --+-- qemu -- kernel -- /init: this program again, as process 1 -- each test binary in turn
 //	      |              |          |
 //	      |              +-- ttyS0: the kernel's messages, shown when the machine ends early
-//	      +-- one JSON line for each line of output -- ttyS1, the last one with the exit status
+//	      +-- one JSON line for each line of output, and for each exit status -- ttyS1
 //
-// Everything that the machine has is in its initramfs: /init, the program, testdata, and the kernel's modules, which are loaded before it starts.
+// Everything that the machine has is in its initramfs: /init, the programs, testdata, and the kernel's modules, which are loaded before they start.
 //
-// Exit status: the program's; 125 when the machine did not bring it to an end.
+// Exit status: 0 if all that is listed has passed, 1 if not; 125 when the machine did not bring the programs to an end.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -31,47 +30,27 @@ import (
 	"time"
 )
 
-// failed is the exit status when there is none of the program.
-const failed = 125
-
 func main() {
 	if os.Getpid() == 1 {
 		guest()
 		return
 	}
 	runtime.LockOSThread() // the death of the thread that started qemu is what ends qemu, see boot
-	kernel := flag.String("kernel", "", "directory of vmlinuz and modules/, see kernel.sh")
+	var o options
+	flag.StringVar(&o.kernel, "kernel", "", "directory of vmlinuz and modules/, see kernel.sh")
+	flag.BoolVar(&o.json, "json", false, "print what go test -json does")
+	flag.StringVar(&o.run, "run", "", "run these tests of the packages, and not those of tests.txt")
 	timeout := flag.Duration("timeout", 30*time.Minute, "of the whole run, on the host's clock")
-	var environment []string
-	flag.Func("env", "add to the program's environment: NAME=VALUE; repeatable", func(s string) error {
-		environment = append(environment, s)
-		return nil
-	})
 	flag.Parse()
+	o.packages = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
-	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, fmt.Errorf("the program did not end within %v", *timeout))
-	status, err := run(ctx, *kernel, job{Arguments: flag.Args(), Environment: environment})
+	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, fmt.Errorf("the programs did not end within %v", *timeout))
+	status, err := o.test(ctx)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "vm:", err)
-		status = failed
+		status = 125
 	}
 	cancel()
 	stop()
 	os.Exit(status)
-}
-
-func run(ctx context.Context, kernel string, j job) (status int, err error) {
-	if kernel == "" || len(j.Arguments) == 0 {
-		return 0, errors.New("usage: vm -kernel DIRECTORY [-timeout DURATION] [-env NAME=VALUE]... PROGRAM [ARGUMENT ...]")
-	}
-	scratch, err := os.MkdirTemp("", "assay-vm-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(scratch)
-	initramfs := scratch + "/initramfs"
-	if err := writeInitramfs(initramfs, kernel+"/modules", j); err != nil {
-		return 0, fmt.Errorf("write the initramfs: %w", err)
-	}
-	return boot(ctx, kernel+"/vmlinuz", initramfs, scratch+"/console", os.Stdout)
 }

@@ -13,21 +13,25 @@ import (
 	"syscall"
 )
 
-// job is what the guest is to run, in its initramfs as /job.
-type job struct {
-	Arguments   []string `json:"arguments"` // the first is the program, which lies at programPath
+// program is what the guest runs. In its initramfs the list of them is /job.
+type program struct {
+	Name        string   `json:"name"` // of its directory; several calls of one program have the same
+	Arguments   []string `json:"arguments"`
 	Environment []string `json:"environment"`
+
+	file, source string // on the host: the program, and the directory with its testdata
 }
 
 // message is one line from the guest on the second serial port.
 type message struct {
 	Output string `json:"output,omitempty"`
-	Exit   *int   `json:"exit,omitempty"`  // the last message has it,
-	Error  string `json:"error,omitempty"` // or why the program could not be run
+	Exit   *int   `json:"exit,omitempty"`  // of the program that sent the output; that of the next one follows
+	Over   bool   `json:"over,omitempty"`  // the last message
+	Error  string `json:"error,omitempty"` // why not all programs were run
 }
 
 // memory of the machine in MiB: the initramfs, in pages and unpacked, and some 100 MB for packets that wait.
-const memory = 1024
+const memory = 2048
 
 // commandLine of the kernel. An oops ends the machine, and with it the test.
 const commandLine = "console=ttyS0 quiet panic=-1 oops=panic"
@@ -41,8 +45,8 @@ func arguments(kernel, initramfs, console string) []string {
 	}
 }
 
-// boot runs the machine until it switches itself off, copies the program's output to out and returns its exit status.
-func boot(ctx context.Context, kernel, initramfs, console string, out io.Writer) (status int, err error) {
+// boot runs the machine until it switches itself off. It hands each line of a program's output to output, with the number of the program, and returns the exit statuses.
+func boot(ctx context.Context, kernel, initramfs, console string, output func(program int, line string)) (statuses []int, err error) {
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", arguments(kernel, initramfs, console)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var complaints bytes.Buffer
@@ -52,33 +56,38 @@ func boot(ctx context.Context, kernel, initramfs, console string, out io.Writer)
 		err = cmd.Start()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("start qemu: %w", err)
+		return nil, fmt.Errorf("start qemu: %w", err)
 	}
-	last := receive(messages, out)
+	statuses, last := receive(messages, output)
 	err = cmd.Wait()
 	switch {
-	case last.Exit != nil:
-		return *last.Exit, nil
+	case last.Over && last.Error == "":
+		return statuses, nil
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case last.Error != "":
 		err = errors.New(last.Error)
 	case err == nil:
-		err = errors.New("the machine ended before the program")
+		err = errors.New("the machine ended before the programs")
 	}
-	return 0, fmt.Errorf("%w\n%s%s", err, complaints.String(), tail(console, 40))
+	return statuses, fmt.Errorf("%w\n%s%s", err, complaints.String(), tail(console, 40))
 }
 
-// receive copies output until the last message, which it returns; a message without status and error if the machine ends without one.
-func receive(messages io.Reader, out io.Writer) message {
+// receive hands on output until the last message, which it returns with the exit statuses; an empty message if the machine ends without one.
+func receive(messages io.Reader, output func(program int, line string)) (statuses []int, last message) {
 	lines := json.NewDecoder(messages)
 	for {
 		var m message
-		if err := lines.Decode(&m); err != nil || m.Exit != nil || m.Error != "" {
+		err := lines.Decode(&m)
+		switch {
+		case err != nil || m.Over:
 			_, _ = io.Copy(io.Discard, messages) // what follows is the end of the machine
-			return m
+			return statuses, m
+		case m.Exit != nil:
+			statuses = append(statuses, *m.Exit)
+		default:
+			output(len(statuses), m.Output)
 		}
-		fmt.Fprint(out, m.Output)
 	}
 }
 

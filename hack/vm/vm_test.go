@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,22 +13,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestReceiveEndsWithTheProgramOrTheMachine(t *testing.T) {
-	three := 3
+func TestReceiveEndsWithTheProgramsOrTheMachine(t *testing.T) {
 	for name, tc := range map[string]struct {
 		sent, output string
-		want         message
+		statuses     []int
+		last         message
 	}{
-		"exit status":            {`{"output":"a\n"}` + "\r\n" + `{"output":"\u0016=== RUN x\n"}` + "\r\n" + `{"exit":3}`, "a\n\x16=== RUN x\n", message{Exit: &three}},
-		"machine ends":           {`{"output":"a\n"}` + "\n", "a\n", message{}},
-		"machine ends in a line": {`{"output":"a\n"}` + "\n" + `{"outp`, "a\n", message{}},
-		"cannot run":             {`{"error":"load module x"}`, "", message{Error: "load module x"}},
+		"two programs": {`{"output":"a\n"}` + "\r\n" + `{"exit":0}` + "\r\n" + `{"output":"\u0016=== RUN x\n"}` + "\r\n" + `{"exit":3}` + "\r\n" + `{"over":true}`,
+			"0:a\n1:\x16=== RUN x\n", []int{0, 3}, message{Over: true}},
+		"machine ends":           {`{"output":"a\n"}` + "\n", "0:a\n", nil, message{}},
+		"machine ends in a line": {`{"output":"a\n"}` + "\n" + `{"outp`, "0:a\n", nil, message{}},
+		"cannot run":             {`{"over":true,"error":"load module x"}`, "", nil, message{Over: true, Error: "load module x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			got := receive(strings.NewReader(tc.sent), &out)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			var out strings.Builder
+			statuses, last := receive(strings.NewReader(tc.sent), func(program int, line string) { fmt.Fprintf(&out, "%d:%s", program, line) })
+			if diff := cmp.Diff(tc.statuses, statuses); diff != "" {
+				t.Errorf("statuses (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.last, last); diff != "" {
+				t.Errorf("the last message (-want +got):\n%s", diff)
 			}
 			if out.String() != tc.output {
 				t.Errorf("output %q, want %q", out.String(), tc.output)

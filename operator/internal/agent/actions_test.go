@@ -18,7 +18,6 @@ import (
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/netem/probe"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/stalltest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -51,11 +50,11 @@ func during(t *testing.T, from, until time.Time, look func() error) {
 	t.Helper()
 	time.Sleep(time.Until(from))
 	err := look()
-	if late := time.Since(until); late > 0 {
-		t.Skipf(tooLoaded+"a look was over %v too late", late)
+	if since := time.Since(until); since > 0 {
+		late(t, "a look was over %v too late", since)
 	}
 	if err != nil {
-		clockWrong(t, "%v", err) // the agent may be as late as the look is not
+		late(t, "%v", err) // the agent may be as late as the look is not
 	}
 }
 
@@ -99,11 +98,11 @@ func TestCutsOverlapAndEndEachForItself(t *testing.T) {
 	var latest time.Duration
 	for _, id := range []string{"x/1/cut/r-0", "y/1/cut/r-0", "x/1/heal/r-0", "y/1/heal/r-0"} {
 		record := m[0].ofAction(id)
-		late := record.Confirmed - record.Planned
-		if record.Error != "" || late < 0 || record.Started > record.Confirmed {
+		after := record.Confirmed - record.Planned
+		if record.Error != "" || after < 0 || record.Started > record.Confirmed {
 			t.Errorf("the record is %+v", record)
 		}
-		latest = max(latest, late)
+		latest = max(latest, after)
 		if heals := strings.Contains(id, "heal"); heals != (record.Packets > 0) {
 			t.Errorf("the record is %+v; packets are told of at the end of a cut", record)
 		}
@@ -113,8 +112,8 @@ func TestCutsOverlapAndEndEachForItself(t *testing.T) {
 		t.Errorf("dropped %d (%s), lost %q", report.Dropped, report.DroppedWhy, report.Lost)
 	}
 	m.finish(t)
-	if latest > time.Second {
-		clockWrong(t, "an action was confirmed %v after its instant", latest)
+	if latest > within(2*time.Second, 50*time.Millisecond) {
+		t.Errorf( "an action was confirmed %v after its instant", latest)
 	}
 }
 
@@ -246,7 +245,7 @@ func TestAKillEmptiesVolumesAndDelaysNoOtherAction(t *testing.T) {
 	}
 	report := p.c.await("has both", func(r protocol.Report) bool { return len(r.Actions) >= 2 })
 	if got := report.Actions[0]; got.ID != "c/1/cut/r-0" || got.Error != "" {
-		clockWrong(t, "the first record is %+v; want the cut's, which is over while the kill still empties a volume", got)
+		late(t, "the first record is %+v; want the cut's, which is over while the kill still empties a volume", got)
 	}
 	during(t, zero, zero.Add(8*time.Second), func() error {
 		for name, emptied := range volumes {
@@ -275,7 +274,9 @@ func TestAKillEmptiesVolumesAndDelaysNoOtherAction(t *testing.T) {
 }
 
 func TestOnlyWhoeverHasTheRoleActs(t *testing.T) {
-	stalltest.Try(t, stall, func() error { return onlyRolesAct(t) })
+	if err := onlyRolesAct(t); err != nil {
+		t.Error(err)
+	}
 }
 
 func onlyRolesAct(t *testing.T) error {
@@ -425,7 +426,7 @@ func TestActionsCloseToEachOtherAreEachPunctual(t *testing.T) {
 		t.Logf("%s confirmed after its instant: median %v, 90%% %v, worst %v", kind, figures[rounds/2], figures[rounds*9/10], figures[rounds-1])
 		worst = max(worst, figures[rounds/2])
 	}
-	if worst > 500*time.Millisecond {
-		clockWrong(t, "confirmed %v after its instant in half of the cases", worst)
+	if worst > within(200*time.Millisecond, 10*time.Millisecond) {
+		t.Errorf( "confirmed %v after its instant in half of the cases", worst)
 	}
 }

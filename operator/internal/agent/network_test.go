@@ -25,7 +25,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/stalltest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -47,64 +46,95 @@ func init() {
 	roles["hold"] = func() { time.Sleep(time.Hour) }
 }
 
-// How a test in the hub ends that is wrong by the clock, or that had no time to look at something.
-const (
-	byTheClock = "wrong by the clock: "
-	tooLoaded  = "this machine is too loaded: "
-)
+// tooLate begins what a test in the hub says that looked at something when it was over, or before it had begun.
+const tooLate = "looked at the wrong time: "
 
-// inHub runs the rest of the test in a new network namespace. It returns false in the process that is outside, which runs it again when it was wrong by the clock and the
-// machine stood still meanwhile, or when it had no time.
+// inVM tells whether this is the machine of hack/vm, whose time passes by its own instructions only: nothing is late there but for a reason.
+func inVM() bool { return os.Getenv("ASSAY_VM") != "" }
+
+// within is the bound of an instant: on a machine that others share, where only a defect exceeds it, and in the VM.
+func within(shared, vm time.Duration) time.Duration {
+	if inVM() {
+		return vm
+	}
+	return shared
+}
+
+// inHub runs the rest of the test in a new network namespace, and reports false in the process that is outside: that passes if the test inside did, is skipped if it was, with its
+// reason, and fails otherwise. A test that looked at the wrong time is run up to three times: a machine that others share may stand still for all of a fault.
 func inHub(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideName) != "" {
 		return true
 	}
 	t.Parallel() // it waits, most of the time
-	loaded := 0
-	stalltest.Try(t, 100*time.Millisecond, func() error {
-		var output []byte
-		for loaded < 5 {
-			cmd := exec.Command(self(t), "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
-			cmd.Env = append(os.Environ(), insideName+"=1")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-			var err error
-			output, err = cmd.CombinedOutput()
-			if errors.Is(err, os.ErrPermission) {
-				t.Skip("a new network namespace needs root")
-			}
-			t.Logf("in the hub:\n%s", output)
-			if err != nil {
-				t.Errorf("in the hub: %v", err)
-				return nil
-			}
-			if !bytes.Contains(output, []byte(tooLoaded)) {
-				break
-			}
-			loaded++
+	for attempt := 1; ; attempt++ {
+		cmd := exec.Command(self(t), "-test.run="+onlyThis(t.Name()), "-test.v", "-test.count=1")
+		cmd.Env = append(os.Environ(), insideName+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+		output, err := cmd.CombinedOutput()
+		if errors.Is(err, os.ErrPermission) {
+			t.Skip("a new network namespace needs root")
 		}
-		if why, found := sentence(output, tooLoaded); found {
+		t.Logf("in the hub:\n%s", output)
+		outcome, why := outcomeOf(output, t.Name())
+		switch {
+		case err != nil && attempt < 3 && !inVM() && bytes.Contains(output, []byte(tooLate)):
+			continue
+		case err != nil:
+			t.Errorf("in the hub: %v", err)
+		case outcome == "SKIP":
 			t.Skip(why)
+		case outcome != "PASS":
+			t.Error("in the hub nothing of this name ran")
 		}
-		if why, found := sentence(output, byTheClock); found {
-			return errors.New(why)
-		}
-		return nil
-	})
-	return false
+		return false
+	}
 }
 
-// sentence is the rest of the line that has these words.
-func sentence(output []byte, words string) (string, bool) {
-	_, after, found := bytes.Cut(output, []byte(words))
-	line, _, _ := bytes.Cut(after, []byte("\n"))
-	return words + string(line), found
+// onlyThis is the flag -run for one test or part.
+func onlyThis(name string) string { return "^" + strings.ReplaceAll(name, "/", "$/^") + "$" }
+
+// outcomeOf a test in what go test -v prints of it: PASS, FAIL, SKIP with the reason, or "" if it did not run.
+func outcomeOf(output []byte, name string) (outcome, why string) {
+	lines := strings.Split(string(output), "\n")
+	for i, line := range lines {
+		verdict, found := strings.CutPrefix(strings.TrimSpace(line), "--- ")
+		outcome, of, _ := strings.Cut(verdict, ": ")
+		if of, _, _ = strings.Cut(of, " ("); !found || of != name {
+			continue
+		}
+		if outcome == "SKIP" && i+1 < len(lines) {
+			_, why, _ = strings.Cut(lines[i+1], ": ")
+		}
+		return outcome, why
+	}
+	return "", ""
 }
 
-// clockWrong ends a test in the hub that is wrong by the clock. What is wrong besides has been said before.
-func clockWrong(t *testing.T, format string, args ...any) {
+func TestOutcomeOf(t *testing.T) {
+	for name, tc := range map[string]struct{ output, outcome, why string }{
+		"passed":         {"=== RUN   TestX\n--- PASS: TestX (0.00s)\nPASS\n", "PASS", ""},
+		"failed":         {"--- FAIL: TestX (1.00s)\n", "FAIL", ""},
+		"skipped":        {"--- SKIP: TestX (0.00s)\n    mesh_test.go:175: this kernel has no EDT: no fq\nPASS\n", "SKIP", "this kernel has no EDT: no fq"},
+		"another passed": {"--- PASS: TestXY (0.00s)\n    --- PASS: TestXY/TestX (0.00s)\n", "", ""},
+		"nothing ran":    {"testing: warning: no tests to run\nPASS\n", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if outcome, why := outcomeOf([]byte(tc.output), "TestX"); outcome != tc.outcome || why != tc.why {
+				t.Errorf("outcomeOf = %q, %q; want %q, %q", outcome, why, tc.outcome, tc.why)
+			}
+		})
+	}
+	if got := onlyThis("TestX/EDT"); got != "^TestX$/^EDT$" {
+		t.Errorf("onlyThis = %q", got)
+	}
+}
+
+// late ends a test in the hub that looked at the wrong time.
+func late(t *testing.T, format string, args ...any) {
 	t.Helper()
-	t.Skipf(byTheClock+format, args...)
+	t.Fatalf(tooLate+format, args...)
 }
 
 // enterNetwork turns into another role in the network namespace of another process.
@@ -465,11 +495,11 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	if record.Error != "" || record.Confirmed < record.Planned-alarmEarly || record.Confirmed < record.Started {
 		t.Fatalf("the record is %+v; want silence at about the instant and death after both", record)
 	}
-	if (record.Started - record.Planned).Abs() > 500*time.Millisecond {
-		clockWrong(t, "the record is %+v; want silence at about the instant", record)
+	if (record.Started - record.Planned).Abs() > within(500*time.Millisecond, 10*time.Millisecond) {
+		late(t, "the record is %+v; want silence at about the instant", record)
 	}
-	if late := time.Since(killAt); late > 1200*time.Millisecond {
-		t.Skipf(tooLoaded+"a fault takes 1.8 s, and the kill was known %v after its instant", late)
+	if since := time.Since(killAt); since > 1200*time.Millisecond {
+		late(t, "a fault takes 1.8 s, and the kill was known %v after its instant", since)
 	}
 	if killed.Containers[0].State != protocol.StateHeld || !killed.Containers[0].Expected {
 		t.Errorf("the container is %+v, want it Held as expected", killed.Containers[0])
@@ -486,8 +516,8 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	time.Sleep(time.Until(reviveAt.Add(-50 * time.Millisecond)))
 	_, lookErr := witness.look()
 	after := hubResets(t)
-	if late := time.Until(reviveAt); late < 0 {
-		t.Skipf(tooLoaded+"the last look at the silent pod was %v after its end", -late)
+	if left := time.Until(reviveAt); left < 0 {
+		late(t, "the last look at the silent pod was %v after its end", -left)
 	}
 	if !isTimeout(dialErr) {
 		t.Errorf("a new connection to the silent pod: %v, %v; want a timeout", conn, dialErr)
@@ -509,8 +539,8 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	for _, packet := range p.capture.between(silent.Add(3*time.Millisecond+killed.ClockError), reviveAt.Add(-20*time.Millisecond-killed.ClockError)) {
 		t.Errorf("a packet (%s) left the silent pod %v after the silence began, by clocks that are %v apart at most", packet.flags, packet.at.Sub(silent), killed.ClockError)
 	}
-	if off.Abs() > 100*time.Millisecond || early.Abs() > 500*time.Millisecond {
-		clockWrong(t, "the offset of the pod's clock is reported as %v, want about -2s; the peer's last beat came %v before the instant of the kill, by the coordinator's clock",
+	if off.Abs() > within(500*time.Millisecond, 10*time.Millisecond) || early.Abs() > within(500*time.Millisecond, 50*time.Millisecond) {
+		late(t, "the offset of the pod's clock is reported as %v, want about -2s; the peer's last beat came %v before the instant of the kill, by the coordinator's clock",
 			killed.ClockOffset, early)
 	}
 
@@ -557,14 +587,14 @@ func TestARunGoesOnWhileTheCoordinatorIsDead(t *testing.T) {
 	zero := time.Unix(0, run.ZeroUnixNanos)
 	time.Sleep(time.Until(zero.Add(400 * time.Millisecond)))
 	lastBeat, err := witness.look()
-	if late := time.Since(zero.Add(600 * time.Millisecond)); late > 0 {
-		t.Skipf(tooLoaded+"the look at the silent pod was over %v too late", late)
+	if since := time.Since(zero.Add(600 * time.Millisecond)); since > 0 {
+		late(t, "the look at the silent pod was over %v too late", since)
 	}
 	if err != nil {
 		t.Errorf("in the middle of the fault the peer sees the error %v, want silence", err)
 	}
 	if lastBeat.After(zero.Add(390 * time.Millisecond)) {
-		clockWrong(t, "in the middle of the fault the peer sees beats until %v, want silence", lastBeat.Sub(zero))
+		late(t, "in the middle of the fault the peer sees beats until %v, want silence", lastBeat.Sub(zero))
 	}
 	time.Sleep(time.Until(zero.Add(700 * time.Millisecond)))
 	c.mu.Lock()
@@ -574,11 +604,11 @@ func TestARunGoesOnWhileTheCoordinatorIsDead(t *testing.T) {
 	report := c.await("hands over both actions", func(r protocol.Report) bool { return len(r.Actions) == 2 })
 	var latest time.Duration
 	for _, action := range report.Actions {
-		late := action.Confirmed - action.Planned
-		if action.Error != "" || late < -alarmEarly {
-			t.Errorf("without a coordinator: %+v, confirmed %v after its instant", action, late)
+		after := action.Confirmed - action.Planned
+		if action.Error != "" || after < -alarmEarly {
+			t.Errorf("without a coordinator: %+v, confirmed %v after its instant", action, after)
 		}
-		latest = max(latest, late)
+		latest = max(latest, after)
 	}
 	if state := report.Containers[0]; state.State != protocol.StateRunning || state.Starts != 2 {
 		t.Errorf("the container is %+v, want it running for the second time", state)
@@ -590,8 +620,8 @@ func TestARunGoesOnWhileTheCoordinatorIsDead(t *testing.T) {
 	if got := p.ruleset(); got != p.original {
 		t.Errorf("after the agent the packet filter is\n%s\nand was\n%s", got, p.original)
 	}
-	if latest > time.Second {
-		clockWrong(t, "without a coordinator an action was confirmed %v after its instant", latest)
+	if latest > within(2*time.Second, 50*time.Millisecond) {
+		t.Errorf("without a coordinator an action was confirmed %v after its instant", latest)
 	}
 }
 
@@ -601,15 +631,15 @@ func TestAnAgentRestartedInTheMiddleOfAFaultRepeatsNothingAndForgetsNothing(t *t
 	}
 	c, p := newNetworkedPod(t)
 	witness := dialPeer(t)
-	run := runSoon(c, 400*time.Millisecond, crash(0, 1500*time.Millisecond)...)
+	run := runSoon(c, 400*time.Millisecond, crash(0, 3*time.Second)...)
 	killed := c.await("has killed", func(r protocol.Report) bool { return len(r.Actions) >= 1 })
 	if len(killed.Actions) > 1 {
-		t.Skip(tooLoaded + "the fault was over before it was seen")
+		late(t, "the fault was over before it was seen")
 	}
 	p.killAgent()
 	_, dialErr := net.DialTimeout("tcp", witness.conn.RemoteAddr().String(), 200*time.Millisecond)
-	if late := time.Since(time.Unix(0, run.ZeroUnixNanos).Add(1500 * time.Millisecond)); late > 0 {
-		t.Skipf(tooLoaded+"the look at the silent pod was over %v too late", late)
+	if since := time.Since(time.Unix(0, run.ZeroUnixNanos).Add(3 * time.Second)); since > 0 {
+		late(t, "the look at the silent pod was over %v too late", since)
 	}
 	if !isTimeout(dialErr) {
 		t.Errorf("with the agent dead, a connection to the silent pod: %v, want a timeout", dialErr)
@@ -618,10 +648,10 @@ func TestAnAgentRestartedInTheMiddleOfAFaultRepeatsNothingAndForgetsNothing(t *t
 	// It must dial, and be answered, from inside the silence.
 	report := c.await("comes from the next incarnation", func(r protocol.Report) bool { return r.Incarnation != killed.Incarnation && len(r.Containers) == 1 })
 	came := time.Since(time.Unix(0, run.ZeroUnixNanos))
-	if came > 1450*time.Millisecond {
-		t.Logf("the next incarnation came %v after t = 0, too late to show that it can dial while silent", came)
+	if came > 2950*time.Millisecond {
+		late(t, "the next incarnation came %v after t = 0, too late to show that it can dial while silent", came)
 	}
-	if n := len(report.Actions); n == 0 || report.Actions[0] != killed.Actions[0] || n > 1 && came <= 1450*time.Millisecond {
+	if len(report.Actions) != 1 || report.Actions[0] != killed.Actions[0] {
 		t.Errorf("the next incarnation reports %+v, the one before reported %+v", report.Actions, killed.Actions)
 	}
 	back := c.await("has revived", func(r protocol.Report) bool { return len(r.Actions) == 2 })

@@ -8,7 +8,6 @@ import (
 
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stalltest"
 )
 
 func init() { roles["foreign"] = playForeign }
@@ -34,7 +33,9 @@ func playForeign() {
 }
 
 func TestAForeignClientsReportIsReadAsItsSystemSays(t *testing.T) {
-	stalltest.Try(t, stall, func() error { return foreignReport(t) })
+	if err := foreignReport(t); err != nil {
+		t.Error(err)
+	}
 }
 
 func foreignReport(t *testing.T) error {

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/stalltest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -116,7 +115,9 @@ func TestAPrepareStepOfAnotherUserIsPackedForAnAgentWithoutPrivileges(t *testing
 
 // In a pod that the restricted profile admits the agent is no root and may do nothing to the network: files, kills without silence, and what follows work all the same.
 func TestAnAgentThatIsNotRootKillsWithoutSilence(t *testing.T) {
-	stalltest.Try(t, stall, func() error { return killsWithoutSilence(t) })
+	if err := killsWithoutSilence(t); err != nil {
+		t.Error(err)
+	}
 }
 
 func killsWithoutSilence(t *testing.T) error {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// module is the path of the repository's Go module.
+const module = "assay.dev/assay/"
+
+// tests are those of one package that are run by one call of its test binary.
+type tests struct {
+	pkg   string   // below module
+	names []string // of tests; or of one test, if it has parts
+	parts []string // of the test; nil: all it has
+}
+
+// readList reads tests.txt: lines of a package and the names of tests, or TEST/PART.
+func readList(r io.Reader) ([]tests, error) {
+	var list []tests
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		f := strings.Fields(text)
+		if len(f) == 0 {
+			continue
+		}
+		if len(f) != 2 || strings.Count(f[1], "/") > 1 {
+			return nil, fmt.Errorf("line %d is %q, want a package and TEST or TEST/PART", n, lines.Text())
+		}
+		list = add(list, f[0], f[1])
+	}
+	return list, lines.Err()
+}
+
+func add(list []tests, pkg, name string) []tests {
+	test, part, isPart := strings.Cut(name, "/")
+	i := slices.IndexFunc(list, func(t tests) bool {
+		return t.pkg == pkg && (t.parts != nil) == isPart && (!isPart || t.names[0] == test)
+	})
+	switch {
+	case i < 0 && isPart:
+		return append(list, tests{pkg, []string{test}, []string{part}})
+	case i < 0:
+		return append(list, tests{pkg: pkg, names: []string{test}})
+	case isPart:
+		list[i].parts = append(list[i].parts, part)
+	default:
+		list[i].names = append(list[i].names, test)
+	}
+	return list
+}
+
+// only keeps the tests of some packages, given as ./operator/internal/netem/... or without the dots. None: all.
+func only(list []tests, patterns []string) []tests {
+	if len(patterns) == 0 {
+		return list
+	}
+	return slices.DeleteFunc(list, func(t tests) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool {
+			p, below := strings.CutSuffix(strings.TrimPrefix(strings.TrimPrefix(p, module), "./"), "/...")
+			return t.pkg == p || below && strings.HasPrefix(t.pkg, p+"/")
+		})
+	})
+}
+
+// binary is the name that go test -c gives to the package's tests.
+func (t tests) binary() string { return path.Base(t.pkg) + ".test" }
+
+// run is the value of the flag -test.run.
+func (t tests) run() string {
+	value := "^(" + strings.Join(t.names, "|") + ")$"
+	if t.parts != nil {
+		value += "/^(" + strings.Join(t.parts, "|") + ")$"
+	}
+	return value
+}
+
+// all names that must have passed, as go test -v prints them.
+func (t tests) all() []string {
+	if t.parts == nil {
+		return t.names
+	}
+	names := []string{t.names[0]}
+	for _, part := range t.parts {
+		names = append(names, t.names[0]+"/"+part)
+	}
+	return names
+}
+
+var verdict = regexp.MustCompile(`^\s*\x16?\s*--- (PASS|FAIL|SKIP): (\S+)`)
+
+// wrong says what the output of these tests lacks: each must have passed, and no part of them may be skipped. The machine has whatever they need.
+func (t tests) wrong(output string) []string {
+	outcome := map[string]string{}
+	var wrong []string
+	for line := range strings.Lines(output) {
+		if m := verdict.FindStringSubmatch(line); m != nil {
+			if outcome[m[2]] = m[1]; m[1] == "SKIP" {
+				wrong = append(wrong, fmt.Sprintf("%s %s was skipped", t.pkg, m[2]))
+			}
+		}
+	}
+	for _, name := range t.all() {
+		switch outcome[name] {
+		case "PASS", "SKIP":
+		case "FAIL":
+			wrong = append(wrong, fmt.Sprintf("%s %s failed", t.pkg, name))
+		default:
+			wrong = append(wrong, fmt.Sprintf("%s %s did not run: is there such a test?", t.pkg, name))
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadList(t *testing.T) {
+	got, err := readList(strings.NewReader("# why\noperator/a TestX\noperator/a TestY # too\n\noperator/b TestZ/EDT\noperator/b TestZ/Netem\noperator/b TestX\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []tests{
+		{pkg: "operator/a", names: []string{"TestX", "TestY"}},
+		{pkg: "operator/b", names: []string{"TestZ"}, parts: []string{"EDT", "Netem"}},
+		{pkg: "operator/b", names: []string{"TestX"}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(tests{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if run := got[1].run(); run != "^(TestZ)$/^(EDT|Netem)$" {
+		t.Errorf("run = %q", run)
+	}
+	if _, err := readList(strings.NewReader("operator/a\n")); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("a line without a test: error = %v", err)
+	}
+	if left := only(slices.Clone(got), []string{"./operator/..."}); len(left) != 3 {
+		t.Errorf("below operator are %v", left)
+	}
+	if left := only(slices.Clone(got), []string{"./operator/b"}); len(left) != 2 {
+		t.Errorf("of operator/b are %v", left)
+	}
+}
+
+// A test that is gone, failed, or is skipped or has a part that is, is told of.
+func TestWrong(t *testing.T) {
+	list := tests{pkg: "p", names: []string{"TestX", "TestY"}}
+	parts := tests{pkg: "p", names: []string{"TestX"}, parts: []string{"EDT"}}
+	for name, tc := range map[string]struct {
+		tests  tests
+		output string
+		want   []string
+	}{
+		"both pass":      {list, "\x16--- PASS: TestX (0.00s)\n\x16--- PASS: TestY (1.00s)\nPASS\n", nil},
+		"one is gone":    {list, "--- PASS: TestX (0.00s)\nPASS\n", []string{"p TestY did not run: is there such a test?"}},
+		"one fails":      {list, "--- PASS: TestX (0.00s)\n--- FAIL: TestY (1.00s)\nFAIL\n", []string{"p TestY failed"}},
+		"one is skipped": {list, "--- PASS: TestX (0.00s)\n--- SKIP: TestY (1.00s)\nPASS\n", []string{"p TestY was skipped"}},
+		"no tests":       {list, "testing: warning: no tests to run\nPASS\n", []string{"p TestX did not run: is there such a test?", "p TestY did not run: is there such a test?"}},
+		"a part":         {parts, "--- PASS: TestX (0.00s)\n    --- PASS: TestX/EDT (0.00s)\n", nil},
+		"no such part":   {parts, "--- PASS: TestX (0.00s)\n", []string{"p TestX/EDT did not run: is there such a test?"}},
+		"a part skips":   {parts, "--- PASS: TestX (0.00s)\n    \x16--- SKIP: TestX/EDT (0.00s)\n", []string{"p TestX/EDT was skipped"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.tests.wrong(tc.output)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Every test of the list exists, which is known without a boot.
+func TestListedTestsExist(t *testing.T) {
+	text, err := os.ReadFile("tests.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := readList(strings.NewReader(string(text)))
+	if err != nil || len(list) == 0 {
+		t.Fatalf("tests.txt has %d entries: %v", len(list), err)
+	}
+	for _, l := range list {
+		files, err := filepath.Glob(filepath.Join("..", "..", l.pkg, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var source strings.Builder
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source.Write(text)
+		}
+		for _, name := range l.names {
+			if !regexp.MustCompile(`(?m)^func ` + name + `\(`).MatchString(source.String()) {
+				t.Errorf("%s has no %s", l.pkg, name)
+			}
+		}
+	}
+}

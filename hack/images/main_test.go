@@ -79,7 +79,7 @@ func TestLocate(t *testing.T) {
 	if err != nil || files["hack/node-image:etcd"] != "/cache/arm64/etcd" || files["./cmd/d"] != "out/bin/d" {
 		t.Errorf("locate = %v, %v", files, err)
 	}
-	if _, err := locate(root, "out/bin", "arm64", []binary{{"one", "/x", "hack/node-image:x"}}); err == nil {
-		t.Error("a program that cannot be built: no error")
+	if _, err := locate(root, "out/bin", "arm64", []binary{{"one", "/x", "hack/node-image:x"}}); err == nil || !strings.Contains(err.Error(), "x") || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("a program that cannot be built: error = %v, want one that names it and how its script ended", err)
 	}
 }

@@ -48,13 +48,14 @@ func TestWrong(t *testing.T) {
 		want   []string
 	}{
 		"both pass":      {list, "\x16--- PASS: TestX (0.00s)\n\x16--- PASS: TestY (1.00s)\nPASS\n", nil},
-		"one is gone":    {list, "--- PASS: TestX (0.00s)\nPASS\n", []string{"p TestY did not run: is there such a test?"}},
-		"one fails":      {list, "--- PASS: TestX (0.00s)\n--- FAIL: TestY (1.00s)\nFAIL\n", []string{"p TestY failed"}},
-		"one is skipped": {list, "--- PASS: TestX (0.00s)\n--- SKIP: TestY (1.00s)\nPASS\n", []string{"p TestY was skipped"}},
+		"one is gone":    {list, "\x16--- PASS: TestX (0.00s)\nPASS\n", []string{"p TestY did not run: is there such a test?"}},
+		"one fails":      {list, "\x16--- PASS: TestX (0.00s)\n\x16--- FAIL: TestY (1.00s)\nFAIL\n", []string{"p TestY failed"}},
+		"one is skipped": {list, "\x16--- PASS: TestX (0.00s)\n\x16--- SKIP: TestY (1.00s)\nPASS\n", []string{"p TestY was skipped"}},
 		"no tests":       {list, "testing: warning: no tests to run\nPASS\n", []string{"p TestX did not run: is there such a test?", "p TestY did not run: is there such a test?"}},
-		"a part":         {parts, "--- PASS: TestX (0.00s)\n    --- PASS: TestX/EDT (0.00s)\n", nil},
-		"no such part":   {parts, "--- PASS: TestX (0.00s)\n", []string{"p TestX/EDT did not run: is there such a test?"}},
-		"a part skips":   {parts, "--- PASS: TestX (0.00s)\n    \x16--- SKIP: TestX/EDT (0.00s)\n", []string{"p TestX/EDT was skipped"}},
+		"a part":         {parts, "\x16--- PASS: TestX (0.00s)\n\x16--- PASS: TestX/EDT (0.00s)\n", nil},
+		"in a log":       {tests{pkg: "p", names: []string{"TestX"}}, "        --- PASS: TestX (0.00s)\n", []string{"p TestX did not run: is there such a test?"}},
+		"no such part":   {parts, "\x16--- PASS: TestX (0.00s)\n", []string{"p TestX/EDT did not run: is there such a test?"}},
+		"a part skips":   {parts, "\x16--- PASS: TestX (0.00s)\n\x16--- SKIP: TestX/EDT (0.00s)\n", []string{"p TestX/EDT was skipped"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.tests.wrong(tc.output)); diff != "" {

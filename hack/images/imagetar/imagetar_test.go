@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,7 +150,8 @@ func TestTarLayerEqualsLayerInMemory(t *testing.T) {
 }
 
 func TestMissingFileIsReported(t *testing.T) {
-	if _, err := NewLayer().File("/x", filepath.Join(t.TempDir(), "absent"), 0o644).Layer(); err == nil {
-		t.Error("no error for a file that does not exist")
+	absent := filepath.Join(t.TempDir(), "absent")
+	if _, err := NewLayer().File("/x", absent, 0o644).Layer(); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), absent) {
+		t.Errorf("error = %v, want that %s does not exist", err, absent)
 	}
 }

@@ -323,7 +323,7 @@ func proveAndWatch(t *testing.T, backend netem.Backend) {
 	}
 	m.finish(t)
 	if latest > within(2*time.Second, 50*time.Millisecond) || inVM() && lost > 0 {
-		t.Errorf( "an action was confirmed %v after its instant, and %d canaries were lost or a second late", latest, lost)
+		t.Errorf("an action was confirmed %v after its instant, and %d canaries were lost or a second late", latest, lost)
 	}
 }
 
@@ -415,7 +415,7 @@ func killAfterProof(t *testing.T, backend netem.Backend) {
 	m.finish(t)
 	t.Logf("%d canaries were lost or a second late", missing)
 	if inVM() && missing > 0 {
-		t.Errorf( "%d canaries were lost or a second late", missing)
+		t.Errorf("%d canaries were lost or a second late", missing)
 	}
 }
 

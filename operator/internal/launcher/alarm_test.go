@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"assay.dev/assay/operator/internal/stalltest"
 )
 
 // sleeper is a process in a group of its own, which nobody but an alarm ends before the test does.
@@ -201,8 +199,8 @@ func TestAKillDoesNotNeedTheLauncherAtItsInstant(t *testing.T) {
 	for name, first := range map[string]bool{"as process 1 of a container": true, "as a reaper among other processes": false} {
 		t.Run(name, func(t *testing.T) {
 			if err := killWithoutItsLauncher(t, first); err != nil {
-		t.Error(err)
-	}
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -235,77 +233,72 @@ func killWithoutItsLauncher(t *testing.T, first bool) error {
 }
 
 func TestAKillIsConfirmedForProcessesOutsideOfTheGroup(t *testing.T) {
-	stalltest.Try(t, shortStall, func() error {
-		b := newBox(t, boxOptions{first: true})
-		b.start("setsid sleep 1000 & touch $DIR/grown; exec sleep 1000")
-		b.awaitFile("grown")
-		at := Monotonic() + int64(time.Second)
-		done := b.send(Request{Kill: &Kill{ID: "k", AtMonotonicNanos: at}})
-		b.stopAround(at, func() {})
-		result := (<-done).Kill
-		if result == nil || result.Error != "" {
-			t.Fatalf("the kill: %+v", result)
-		}
-		var wrong error
-		if result.ConfirmedAt < at+int64(stopped) {
-			wrong = fmt.Errorf("confirmed %v after the instant, though one process was not in the group and the launcher was stopped for %v",
-				time.Duration(result.ConfirmedAt-at), stopped)
-		}
-		return errors.Join(wrong, checkStruck(at, result.KilledAt))
-	})
+	b := newBox(t, boxOptions{first: true})
+	b.start("setsid sleep 1000 & touch $DIR/grown; exec sleep 1000")
+	b.awaitFile("grown")
+	at := Monotonic() + int64(time.Second)
+	done := b.send(Request{Kill: &Kill{ID: "k", AtMonotonicNanos: at}})
+	b.stopAround(at, func() {})
+	result := (<-done).Kill
+	if result == nil || result.Error != "" {
+		t.Fatalf("the kill: %+v", result)
+	}
+	var wrong error
+	if result.ConfirmedAt < at+int64(stopped) {
+		wrong = fmt.Errorf("confirmed %v after the instant, though one process was not in the group and the launcher was stopped for %v",
+			time.Duration(result.ConfirmedAt-at), stopped)
+	}
+	if err := errors.Join(wrong, checkStruck(at, result.KilledAt)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAPauseDoesNotNeedTheLauncherAtItsInstant(t *testing.T) {
-	stalltest.Try(t, shortStall, func() error {
-		b := newBox(t, boxOptions{first: true})
-		b.start("exec sleep 1000")
-		victim := b.child()
-		at := Monotonic() + int64(time.Second)
-		done := b.send(Request{Pause: &Pause{ID: "p", AtMonotonicNanos: at}})
-		var wrong error
-		b.stopAround(at, func() {
-			if got := states(victim); !slices.Equal(got, []string{"T"}) {
-				wrong = fmt.Errorf("while the launcher is stopped, the process is in state %v after the instant, want it stopped", got)
-			}
-		})
-		result := (<-done).Pause
-		if result == nil || result.Error != "" {
-			t.Fatalf("the pause: %+v", result)
+	b := newBox(t, boxOptions{first: true})
+	b.start("exec sleep 1000")
+	victim := b.child()
+	at := Monotonic() + int64(time.Second)
+	done := b.send(Request{Pause: &Pause{ID: "p", AtMonotonicNanos: at}})
+	var wrong error
+	b.stopAround(at, func() {
+		if got := states(victim); !slices.Equal(got, []string{"T"}) {
+			wrong = fmt.Errorf("while the launcher is stopped, the process is in state %v after the instant, want it stopped", got)
 		}
-		b.call(Request{Resume: &Resume{ID: "r", Pause: "p"}})
-		if got := states(victim); slices.Contains(got, "T") {
-			t.Errorf("after the end the process is in state %v", got)
-		}
-		return errors.Join(wrong, checkStruck(at, result.SignalledAt))
 	})
+	result := (<-done).Pause
+	if result == nil || result.Error != "" {
+		t.Fatalf("the pause: %+v", result)
+	}
+	b.call(Request{Resume: &Resume{ID: "r", Pause: "p"}})
+	if got := states(victim); slices.Contains(got, "T") {
+		t.Errorf("after the end the process is in state %v", got)
+	}
+	if err := errors.Join(wrong, checkStruck(at, result.SignalledAt)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAPauseThatIsCalledOffStopsNobody(t *testing.T) {
-	stalltest.Try(t, shortStall, func() error {
-		b := newBox(t, boxOptions{first: true})
-		b.start(`trap 'exit 3' TERM; touch $DIR/grown; while :; do sleep 0.01; done`)
-		b.awaitFile("grown")
-		at := Monotonic() + int64(600*time.Millisecond)
-		done := b.send(Request{Pause: &Pause{ID: "p", AtMonotonicNanos: at}})
-		if err := SleepUntil(t.Context(), at-int64(alarmLead)/2); err != nil { // the alarm is set
-			t.Fatal(err)
-		}
-		b.call(Request{Stop: &Stop{Signal: "SIGTERM", Grace: patience}})
-		if state := b.state(); state.ExitCode != 3 {
-			t.Errorf("the process ended with %d, want the 3 of its own", state.ExitCode)
-		}
-		if result := (<-done).Pause; result == nil || result.Error != errCalledOff.Error() {
-			return fmt.Errorf("the pause: %+v, want it called off", result)
-		}
-		return nil
-	})
+	b := newBox(t, boxOptions{first: true})
+	b.start(`trap 'exit 3' TERM; touch $DIR/grown; while :; do sleep 0.01; done`)
+	b.awaitFile("grown")
+	at := Monotonic() + int64(600*time.Millisecond)
+	done := b.send(Request{Pause: &Pause{ID: "p", AtMonotonicNanos: at}})
+	if err := SleepUntil(t.Context(), at-int64(alarmLead)/2); err != nil { // the alarm is set
+		t.Fatal(err)
+	}
+	b.call(Request{Stop: &Stop{Signal: "SIGTERM", Grace: patience}})
+	if state := b.state(); state.ExitCode != 3 {
+		t.Errorf("the process ended with %d, want the 3 of its own", state.ExitCode)
+	}
+	if result := (<-done).Pause; result == nil || result.Error != errCalledOff.Error() {
+		t.Fatalf("the pause: %+v, want it called off", result)
+	}
 }
 
 const (
 	// stopped is how long after the instant a launcher stays stopped.
 	stopped = 100 * time.Millisecond
-	// shortStall may keep a launcher from setting its alarm in half the time that there is for it, or the test from stopping it before the instant.
-	shortStall = 20 * time.Millisecond
 )
 
 // stopAround stops the launcher shortly before the instant, and lets it go on afterwards; look is called in between, after the instant.

@@ -285,10 +285,14 @@ func TestCommentsStayComments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kinds := map[string]int{}
 	for line := range strings.Lines(string(yaml)) {
-		if strings.HasPrefix(line, "kind: Pod") {
-			t.Errorf("line %q", line)
+		if strings.HasPrefix(line, "kind: ") {
+			kinds[strings.TrimSpace(line)]++
 		}
+	}
+	if kinds["kind: Experiment"] == 0 || kinds["kind: Pod"]+kinds["kind: Pod.json"] > 0 || !strings.Contains(string(yaml), "evil") {
+		t.Errorf("the file has the kinds %v, want an Experiment, no Pod, and what was evil in a comment:\n%s", kinds, yaml)
 	}
 }
 

@@ -113,7 +113,11 @@ func TestASymmetricPairIsNeverSwapped(t *testing.T) {
 	for name, m := range map[string]Measurement{
 		"both late": seen(12*msec, 12*msec), "one late": seen(10*msec, 12*msec), "one early": seen(8*msec, 10*msec), "crossed": seen(8*msec, 12*msec),
 	} {
-		for _, wrong := range Judge([]Pair{pair}, []Measurement{seen(0, 0)}, []Measurement{m}, DefaultTolerance) {
+		found := Judge([]Pair{pair}, []Measurement{seen(0, 0)}, []Measurement{m}, DefaultTolerance)
+		if len(found) == 0 {
+			t.Errorf("%s: nothing is wrong", name)
+		}
+		for _, wrong := range found {
 			if wrong.Reason == Swapped {
 				t.Errorf("%s: %s", name, wrong.Message)
 			}

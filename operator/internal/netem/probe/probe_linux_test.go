@@ -11,7 +11,6 @@ import (
 
 	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/netem"
-	"assay.dev/assay/operator/internal/stalltest"
 )
 
 // Loopback addresses: any number of peers without a namespace.
@@ -44,31 +43,31 @@ func TestMeasureOverLoopback(t *testing.T) {
 	if _, err := net.ListenUDP("udp6", &net.UDPAddr{IP: net.IPv6loopback}); err == nil {
 		peers = append(peers, six)
 	}
-	stalltest.Try(t, 100*time.Millisecond, func() error {
-		began := time.Now()
-		measured, err := Measure(t.Context(), config, peers, Options{Probes: 5, Spacing: time.Millisecond, Deadline: 2 * time.Minute})
-		if err != nil {
-			t.Fatal(err)
+	began := time.Now()
+	measured, err := Measure(t.Context(), config, peers, Options{Probes: 5, Spacing: time.Millisecond, Deadline: 2 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("all answers are there, yet it took %v", took)
+	}
+	var slow error
+	for i, m := range measured {
+		if m.Peer != peers[i] || m.Sent != 5 || m.Answered != 5 || !m.OneWay || m.Error != 0 {
+			t.Errorf("%+v", m)
 		}
-		if took := time.Since(began); took > time.Minute {
-			t.Errorf("all answers are there, yet it took %v", took)
-		}
-		var slow error
-		for i, m := range measured {
-			if m.Peer != peers[i] || m.Sent != 5 || m.Answered != 5 || !m.OneWay || m.Error != 0 {
-				t.Errorf("%+v", m)
+		for name, d := range map[string]time.Duration{"round trip": m.RoundTrip.Min, "out": m.Out.Min, "in": m.In.Min} {
+			if d <= 0 {
+				t.Errorf("%s: %s took %v", m.Peer, name, d)
 			}
-			for name, d := range map[string]time.Duration{"round trip": m.RoundTrip.Min, "out": m.Out.Min, "in": m.In.Min} {
-				if d <= 0 {
-					t.Errorf("%s: %s took %v", m.Peer, name, d)
-				}
-				if d > time.Second {
-					slow = errors.Join(slow, fmt.Errorf("%s: %s took %v", m.Peer, name, d))
-				}
+			if d > 10*time.Second {
+				slow = errors.Join(slow, fmt.Errorf("%s: %s took %v", m.Peer, name, d))
 			}
 		}
-		return slow
-	})
+	}
+	if err := slow; err != nil {
+		t.Error(err)
+	}
 
 	stranger := config
 	stranger.Key[0]++
@@ -184,7 +183,9 @@ func TestProveProbesOnlyWrongPairsAgain(t *testing.T) {
 }
 
 func TestACanaryCountsFaultsApart(t *testing.T) {
-	stalltest.Try(t, 5*time.Millisecond, func() error { return faultsApart(t) })
+	if err := faultsApart(t); err != nil {
+		t.Error(err)
+	}
 }
 
 func faultsApart(t *testing.T) error {
@@ -196,7 +197,7 @@ func faultsApart(t *testing.T) error {
 			r.Stop()
 		}
 	}()
-	c, err := Watch(t.Context(), config, []netip.Addr{here, there}, CanaryOptions{Every: 4 * time.Millisecond, Deadline: 20 * time.Millisecond})
+	c, err := Watch(t.Context(), config, []netip.Addr{here, there}, CanaryOptions{Every: 4 * time.Millisecond, Deadline: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +231,7 @@ func faultsApart(t *testing.T) error {
 			t.Errorf("%d probes are remembered", got)
 		}
 	}
-	if lost := w[1].Steady.Sent - w[1].Steady.Answered; lost != 0 { // or late: their deadline is 20 ms
+	if lost := w[1].Steady.Sent - w[1].Steady.Answered; lost != 0 { // or late: their deadline is a second
 		return fmt.Errorf("%d probes of the peer with a fault count as lost without one", lost)
 	}
 	return nil

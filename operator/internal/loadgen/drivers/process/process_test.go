@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/loadgen"
-	"assay.dev/assay/operator/internal/stalltest"
 )
 
 // behaviourEnv makes this test program a driver that behaves as it says.
@@ -198,25 +197,22 @@ func TestDeathInTheRun(t *testing.T) {
 	for behaviour, want := range tests {
 		t.Run(behaviour, func(t *testing.T) {
 			// A program that is dead is to be known as such within a second of its output's end.
-			stalltest.Try(t, 100*time.Millisecond, func() error {
-				d, _ := start(t, behaviour, nil)
-				s := open(t, d, 10)
-				var r loadgen.Result
-				for range 4 {
-					r = s.Do(loadgen.Request{Sequence: 0, Attempt: 1})
+			d, _ := start(t, behaviour, nil)
+			s := open(t, d, 10)
+			var r loadgen.Result
+			for range 4 {
+				r = s.Do(loadgen.Request{Sequence: 0, Attempt: 1})
+			}
+			err := d.Err()
+			_, closeErr := d.Close()
+			if r.Outcome != loadgen.Error || !strings.Contains(r.Detail, want) {
+				t.Fatalf("the last request ends with %v, %q; want an error with %q", r.Outcome, r.Detail, want)
+			}
+			for name, err := range map[string]error{"Err()": err, "Close()": closeErr} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Fatalf("%s = %v, want %q", name, err, want)
 				}
-				err := d.Err()
-				_, closeErr := d.Close()
-				if r.Outcome != loadgen.Error || !strings.Contains(r.Detail, want) {
-					return fmt.Errorf("the last request ends with %v, %q; want an error with %q", r.Outcome, r.Detail, want)
-				}
-				for name, err := range map[string]error{"Err()": err, "Close()": closeErr} {
-					if err == nil || !strings.Contains(err.Error(), want) {
-						return fmt.Errorf("%s = %w, want %q", name, err, want)
-					}
-				}
-				return nil
-			})
+			}
 		})
 	}
 }
@@ -279,24 +275,21 @@ func TestClose(t *testing.T) {
 	}
 	for behaviour, tc := range tests {
 		t.Run(behaviour, func(t *testing.T) {
-			stalltest.Try(t, 20*time.Millisecond, func() error {
-				d, _ := start(t, behaviour, func(o *Options) {
-					if tc.killed {
-						o.ExitTimeout = 300 * time.Millisecond
-					}
-				})
-				counters, err := d.Close()
-				if killed := !d.cmd.ProcessState.Exited(); killed != tc.killed {
-					t.Errorf("the process was killed: %v, want %v (%v)", killed, tc.killed, d.cmd.ProcessState)
+			d, _ := start(t, behaviour, func(o *Options) {
+				if tc.killed {
+					o.ExitTimeout = 300 * time.Millisecond
 				}
-				if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
-					return fmt.Errorf("Close() error = %w, want %q", err, tc.wantErr)
-				}
-				if diff := cmp.Diff(tc.wantCounters, counters); diff != "" {
-					return fmt.Errorf("counters (-want +got):\n%s", diff)
-				}
-				return nil
 			})
+			counters, err := d.Close()
+			if killed := !d.cmd.ProcessState.Exited(); killed != tc.killed {
+				t.Errorf("the process was killed: %v, want %v (%v)", killed, tc.killed, d.cmd.ProcessState)
+			}
+			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
+				t.Fatalf("Close() error = %v, want %q", err, tc.wantErr)
+			}
+			if diff := cmp.Diff(tc.wantCounters, counters); diff != "" {
+				t.Fatalf("counters (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

@@ -20,8 +20,7 @@ func TestALostKubeconfigIsWrittenWithoutAssay(t *testing.T) {
 	if len(commands) != 1 {
 		t.Fatalf("the README has %d commands that replace something: %q", len(commands), commands)
 	}
-	d := terraform.Copy(t, "bare-metal")
-	d.Init(t)
+	d := terraform.Initialised(t, "bare-metal")
 	plan := d.Must(t, append([]string{"plan", "-no-color", "-var-file=example.tfvars"}, strings.Fields(commands[0][1])...)...)
 	if !strings.Contains(plan, "# module.cluster.terraform_data.kubeconfig will be created") {
 		t.Errorf("terraform apply %s does not write the kubeconfig:\n%s", commands[0][1], plan)

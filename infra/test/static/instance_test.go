@@ -49,9 +49,9 @@ func TestAnotherMachineBehindAnAddressIsTakenInAgain(t *testing.T) {
 		},
 	} {
 		t.Run(module, func(t *testing.T) {
-			d := terraform.Copy(t, module)
+			t.Parallel()
+			d := terraform.Initialised(t, module)
 			d.Env("PATH=" + stubs + ":" + os.Getenv("PATH"))
-			d.Init(t)
 			with := func(head, r1 any) string {
 				vars := maps.Clone(tc.variables)
 				vars["hosts"] = hosts(head, r1)

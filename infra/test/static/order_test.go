@@ -12,8 +12,8 @@ import (
 func TestTheWayToMachinesStaysUntilTheyAreGivenBack(t *testing.T) {
 	for root, made := range map[string]string{"openstack": "module.instances.openstack_", "libvirt": "module.vms.libvirt_"} {
 		t.Run(root, func(t *testing.T) {
-			d := terraform.Copy(t, root)
-			d.Init(t)
+			t.Parallel()
+			d := terraform.Initialised(t, root)
 			graph := d.Must(t, "graph")
 			needs := map[string][]string{}
 			for _, m := range regexp.MustCompile(`"(\S+)" -> "(\S+)"`).FindAllStringSubmatch(graph, -1) {

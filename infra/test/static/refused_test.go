@@ -93,8 +93,8 @@ var refused = map[string]struct {
 }
 
 func TestInventoryRefuses(t *testing.T) {
-	d := terraform.Copy(t, "modules/inventory")
-	d.Init(t)
+	t.Parallel()
+	d := terraform.Initialised(t, "modules/inventory")
 	if out, err := d.Run(t, "plan", "-no-color", d.Variables(t, inventory())); err != nil {
 		t.Fatalf("the list that all cases change: %v\n%s", err, out)
 	}
@@ -111,9 +111,9 @@ func TestInventoryRefuses(t *testing.T) {
 // The roots that take a list of hosts pass it through the same checks, with nothing planned before.
 func TestRootsRefuse(t *testing.T) {
 	for _, root := range []string{"bare-metal", "cloudlab"} {
-		d := terraform.Copy(t, root)
 		t.Run(root, func(t *testing.T) {
-			d.Init(t)
+			t.Parallel()
+			d := terraform.Initialised(t, root)
 			for _, name := range []string{"a range that is none", "a host twice", "a pool that is not known", "a region without hosts", "Kubernetes too old"} {
 				t.Run(name, func(t *testing.T) {
 					out, err := d.Run(t, "plan", "-no-color", d.Variables(t, refused[name].variables))
@@ -160,8 +160,8 @@ func TestMisspeltFieldsAreRefused(t *testing.T) {
 		"kind": {"pools", "workers"},
 	} {
 		t.Run(root, func(t *testing.T) {
-			d := terraform.Copy(t, root)
-			d.Init(t)
+			t.Parallel()
+			d := terraform.Initialised(t, root)
 			values := object{}
 			for _, v := range variables {
 				values[v] = misspelt[v]

@@ -42,7 +42,10 @@ func folders(t *testing.T, pattern string) []string {
 func roots(t *testing.T) []string   { return folders(t, "*") }
 func modules(t *testing.T) []string { return folders(t, "modules/*") }
 
+func TestMain(m *testing.M) { os.Exit(terraform.Main(m)) }
+
 func TestFormat(t *testing.T) {
+	t.Parallel()
 	d := terraform.Copy(t, ".")
 	if out, err := d.Run(t, "fmt", "-check", "-recursive", "-diff"); err != nil {
 		t.Errorf("terraform fmt -recursive infra would change:\n%s", out)
@@ -52,8 +55,8 @@ func TestFormat(t *testing.T) {
 func TestValidate(t *testing.T) {
 	for _, dir := range slices.Concat(roots(t), modules(t)) {
 		t.Run(dir, func(t *testing.T) {
-			d := terraform.Copy(t, dir)
-			d.Init(t)
+			t.Parallel()
+			d := terraform.Initialised(t, dir)
 			d.Must(t, "validate", "-no-color")
 		})
 	}
@@ -125,16 +128,13 @@ func TestShape(t *testing.T) {
 func TestLockFiles(t *testing.T) {
 	for _, root := range roots(t) {
 		t.Run(root, func(t *testing.T) {
-			d := terraform.Copy(t, root)
-			lock := filepath.Join(d.Path, ".terraform.lock.hcl")
-			before, err := os.ReadFile(lock)
-			if os.IsNotExist(err) {
-				before = nil
-			} else if err != nil {
+			t.Parallel()
+			const lock = ".terraform.lock.hcl"
+			before, err := os.ReadFile(filepath.Join(terraform.Infra(t), root, lock))
+			if err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
 			}
-			d.Init(t)
-			after, err := os.ReadFile(lock)
+			after, err := os.ReadFile(filepath.Join(terraform.Initialised(t, root).Path, lock))
 			if err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
 			}
@@ -164,8 +164,8 @@ func versions(lock []byte) []string {
 func TestPlanOfExamples(t *testing.T) {
 	for _, root := range roots(t) {
 		t.Run(root, func(t *testing.T) {
-			d := terraform.Copy(t, root)
-			d.Init(t)
+			t.Parallel()
+			d := terraform.Initialised(t, root)
 			if _, err := os.Stat(filepath.Join(d.Path, "tests")); err == nil {
 				// libvirt and OpenStack want a server even for a plan: with mocks of the real schemas instead.
 				out := d.Must(t, "test", "-no-color", "-var-file=example.tfvars")
@@ -218,8 +218,8 @@ func TestModules(t *testing.T) {
 			continue
 		}
 		t.Run(dir, func(t *testing.T) {
-			d := terraform.Copy(t, dir)
-			d.Init(t)
+			t.Parallel()
+			d := terraform.Initialised(t, dir)
 			out := d.Must(t, "test", "-no-color")
 			if !regexp.MustCompile(`Success! [1-9]\d* passed, 0 failed\.`).MatchString(out) {
 				t.Errorf("terraform test:\n%s", out)
@@ -246,8 +246,8 @@ func TestRendered(t *testing.T) {
 			outputs: map[string]string{"hosts": "hosts.json", "pools": "pools.json", "regions": "regions.json", "nodes": "nodes.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := terraform.Copy(t, tc.module)
-			d.Init(t)
+			t.Parallel()
+			d := terraform.Initialised(t, tc.module)
 			d.Must(t, "apply", "-auto-approve", "-no-color", d.Variables(t, tc.variables))
 			outputs := d.Outputs(t)
 			for output, golden := range tc.outputs {
@@ -259,11 +259,10 @@ func TestRendered(t *testing.T) {
 
 // What kubeadm is told: the module's own rendering, of the inventory's hosts.
 func TestKubeadmConfiguration(t *testing.T) {
-	in := terraform.Copy(t, "modules/inventory")
-	in.Init(t)
+	t.Parallel()
+	in := terraform.Initialised(t, "modules/inventory")
 	in.Must(t, "apply", "-auto-approve", "-no-color", in.Variables(t, inventory()))
-	d := terraform.Copy(t, "modules/kubeadm-cluster")
-	d.Init(t)
+	d := terraform.Initialised(t, "modules/kubeadm-cluster")
 	got := d.Evaluate(t, "local.cluster_configuration", d.Variables(t, map[string]any{
 		"hosts": in.Outputs(t)["hosts"], "kubernetes_version": "1.36.3", "kubeconfig_file": "kubeconfig",
 		"kubelet_configuration": map[string]any{"failCgroupV1": false}, "kube_proxy_configuration": map[string]any{"mode": "nftables"},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,7 +34,7 @@ type Dir struct {
 	stdin string
 }
 
-// Program finds terraform; without it the test is skipped.
+// Program finds terraform, or skips the test.
 func Program(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("terraform")
@@ -62,8 +64,13 @@ func Infra(t *testing.T) string {
 // Copy copies infra/ and returns the folder at path in it, not yet initialised. State, downloads and the user's own variables stay behind.
 func Copy(t *testing.T, path string) *Dir {
 	t.Helper()
+	return copyTo(t, t.TempDir(), path)
+}
+
+func copyTo(t *testing.T, scratch, path string) *Dir {
+	t.Helper()
 	Program(t)
-	from, to := Infra(t), filepath.Join(t.TempDir(), "infra")
+	from, to := Infra(t), filepath.Join(scratch, "infra")
 	err := filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -116,19 +123,80 @@ func own(name string) bool {
 // Env adds to the environment of the commands.
 func (d *Dir) Env(vars ...string) { d.env = append(d.env, vars...) }
 
-// Init initialises; a provider that cannot be had skips the test, with the reason.
+// Init initialises. Providers come from a mirror on this machine, see hack/infra/providers.sh: one that is missing there fails the test.
 func (d *Dir) Init(t *testing.T) {
 	t.Helper()
-	out, err := d.Run(t, "init", "-backend=false", "-no-color")
-	if err == nil {
-		return
+	if out, err := d.Run(t, "init", "-backend=false", "-no-color"); err != nil {
+		t.Fatalf("terraform init: %v (hack/infra/providers.sh builds the providers)\n%s", err, out)
 	}
-	for _, why := range []string{"provider registry", "no available releases match", "Failed to query available provider packages", "could not connect to"} {
-		if strings.Contains(out, why) {
-			t.Skipf("a provider cannot be had here (hack/infra/providers.sh builds them): %s", firstError(out))
+}
+
+// once initialises a folder for all tests of a process.
+type once struct {
+	sync.Once
+	dir *Dir
+}
+
+// templates are the folders that were initialised, by path.
+var templates = struct {
+	sync.Mutex
+	of map[string]*once
+}{of: map[string]*once{}}
+
+// template is a copy of infra/ whose folder at path is initialised once, and is only read then.
+func template(t *testing.T, path string) *Dir {
+	t.Helper()
+	Program(t)
+	templates.Lock()
+	o := templates.of[path]
+	if o == nil {
+		o = &once{}
+		templates.of[path] = o
+	}
+	templates.Unlock()
+	o.Do(func() {
+		scratch, err := os.MkdirTemp("", "assay-infra-") // longer than this test
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := copyTo(t, scratch, path)
+		d.Init(t)
+		o.dir = d
+	})
+	if o.dir == nil {
+		t.Fatalf("infra/%s could not be initialised, see the first test that wanted it", path)
+	}
+	return o.dir
+}
+
+// Initialised is Copy of a folder that is initialised. What init makes is made once for all tests of a package and shared.
+func Initialised(t *testing.T, path string) *Dir {
+	t.Helper()
+	from, d := template(t, path), Copy(t, path)
+	if err := os.Symlink(filepath.Join(from.Path, ".terraform"), filepath.Join(d.Path, ".terraform")); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.ReadFile(filepath.Join(from.Path, lockFile))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(d.Path, lockFile), lock, 0o644)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a module without providers has none
+		t.Fatal(err)
+	}
+	return d
+}
+
+const lockFile = ".terraform.lock.hcl"
+
+// Main runs the tests of a package and removes what they share.
+func Main(m *testing.M) int {
+	status := m.Run()
+	for path, o := range templates.of {
+		if o.dir != nil {
+			_ = os.RemoveAll(strings.TrimSuffix(o.dir.Path, filepath.Join("infra", path)))
 		}
 	}
-	t.Fatalf("terraform init: %v\n%s", err, out)
+	return status
 }
 
 // Run runs terraform with a deadline and returns what it printed, on both streams.
@@ -223,12 +291,4 @@ func Message(out string) string {
 		words = append(words, strings.Fields(strings.TrimLeft(line, "│╷╵ "))...)
 	}
 	return strings.Join(words, " ")
-}
-
-func firstError(out string) string {
-	m := Message(out)
-	if i := strings.Index(m, "Error: "); i >= 0 {
-		m = m[i:]
-	}
-	return m[:min(len(m), 300)]
 }

@@ -71,7 +71,7 @@ func TestMeasureOverLoopback(t *testing.T) {
 
 	stranger := config
 	stranger.Key[0]++
-	measured, err := Measure(t.Context(), stranger, peers[:1], Options{Probes: 2, Spacing: time.Millisecond, Deadline: 50 * time.Millisecond})
+	measured, err = Measure(t.Context(), stranger, peers[:1], Options{Probes: 2, Spacing: time.Millisecond, Deadline: 50 * time.Millisecond})
 	if err != nil || measured[0].Sent != 2 || measured[0].Answered != 0 {
 		t.Errorf("with another key: %+v, %v", measured, err)
 	}

@@ -29,7 +29,7 @@ const (
 	ReasonSuspended = "Suspended"
 	// ReasonAllTrialsValid: every repetition of every point has a valid trial.
 	ReasonAllTrialsValid = "AllTrialsValid"
-	// ReasonRetriesExhausted: some repetition has no valid trial and may not be tried again.
+	// ReasonRetriesExhausted: some repetition has no valid trial and may not be tried again: its retries are used up, or disturbances.retryFor is.
 	ReasonRetriesExhausted = "RetriesExhausted"
 	// ReasonStored: written and read back.
 	ReasonStored = "Stored"
@@ -95,6 +95,8 @@ const (
 	ReasonStepsRunning = "StepsRunning"
 	// ReasonClientsNotAtBarrier: some clients are not at the start barrier yet.
 	ReasonClientsNotAtBarrier = "ClientsNotAtBarrier"
+	// ReasonWaitingForQuiet: everything is ready, and others disturb the machines.
+	ReasonWaitingForQuiet = "WaitingForQuiet"
 	// ReasonReleased: t = 0 is agreed.
 	ReasonReleased = "Released"
 	// ReasonRunInProgress: clients run, or their results are on the way.

@@ -76,12 +76,18 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:Maximum=9007199254740991
 	Seed *int64 `json:"seed,omitempty"`
 
-	// retries is how many more trials a repetition may take when one of its trials is invalid or fails. Default: 2.
+	// retries is how many more trials a repetition may take when the system under test made one of its trials invalid or fail. What the environment spoilt
+	// counts against disturbances.retryFor instead. From 0 to 10. Default: 2.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Retries *int32 `json:"retries,omitempty"`
+
+	// disturbances says how long trials that the environment spoilt are repeated, and how long a trial waits for a quiet moment.
+	// +optional
+	// +kubebuilder:default={}
+	Disturbances Disturbances `json:"disturbances,omitempty"`
 
 	// faults that points may name, and what they do. A fault acts only in the points that name it, or in all when everyPoint is set.
 	// +optional
@@ -284,6 +290,10 @@ type ExperimentStatus struct {
 	// +optional
 	Trials TrialCounts `json:"trials,omitempty"`
 
+	// disturbedSeconds is the time that disturbed trials took, of spec.disturbances.retryFor.
+	// +optional
+	DisturbedSeconds int64 `json:"disturbedSeconds,omitempty"`
+
 	// startTime is when the first trial was created.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
@@ -320,6 +330,9 @@ type TrialCounts struct {
 	Invalid int32 `json:"invalid"`
 	// failed could not be carried out.
 	Failed int32 `json:"failed"`
+	// disturbed are those of the invalid and failed ones that the environment spoilt. They count against spec.disturbances.retryFor and not against spec.retries.
+	// +optional
+	Disturbed int32 `json:"disturbed,omitempty"`
 }
 
 // Experiment is one evaluation of a paper.

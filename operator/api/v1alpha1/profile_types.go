@@ -49,6 +49,10 @@ type Profile struct {
 	// +optional
 	Tolerances *Tolerances `json:"tolerances,omitempty"`
 
+	// disturbances replace all of the disturbances; those that are left out have their defaults.
+	// +optional
+	Disturbances *Disturbances `json:"disturbances,omitempty"`
+
 	// nodes replaces the number of client pods.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

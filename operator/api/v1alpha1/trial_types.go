@@ -75,6 +75,14 @@ type TrialSpec struct {
 	// +optional
 	Tolerances Tolerances `json:"tolerances,omitempty"`
 
+	// quietWait is how long the trial may wait for a quiet moment before its clients start, as in the experiment's disturbances. Default: 0s, no wait.
+	// +optional
+	QuietWait Duration `json:"quietWait,omitempty"`
+
+	// quietLoad is the share of a machine's processor time that others may take in a quiet moment, as there. Default: 0%.
+	// +optional
+	QuietLoad Percentage `json:"quietLoad,omitempty"`
+
 	// resultsStore is the store that the trial's files are put in; empty: none, its results are in the cluster only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
@@ -126,6 +134,10 @@ type TrialStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	GapMilliseconds int64 `json:"gapMilliseconds,omitempty"`
 
+	// quiet says how long the trial waited for a quiet moment, and what ended the wait. Absent: it has not been released, or was not to wait.
+	// +optional
+	Quiet *QuietMoment `json:"quiet,omitempty"`
+
 	// network that the pods are given. It is written before the first link is shaped and never changed, so that a manager that takes over goes on with it.
 	// +optional
 	Network *TrialNetwork `json:"network,omitempty"`
@@ -152,6 +164,19 @@ type TrialNetwork struct {
 	Backend ShapingBackend `json:"backend,omitempty"`
 }
 
+// QuietMoment is how a trial's wait for a quiet moment ended.
+type QuietMoment struct {
+	// found is true when the machines were quiet, and false when quietWait was over first.
+	Found bool `json:"found"`
+	// waitedMilliseconds from when every client stood at the start barrier.
+	// +kubebuilder:validation:Minimum=0
+	WaitedMilliseconds int64 `json:"waitedMilliseconds"`
+	// message says what disturbed the machines last. Empty: nothing did.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
 // TrialTimes are instants of a trial's life, on the manager's clock. Each is written once.
 type TrialTimes struct {
 	// admitted is when the trial was allowed to start.
@@ -169,6 +194,9 @@ type TrialTimes struct {
 	// loaded is when the system's steps were done.
 	// +optional
 	Loaded *metav1.MicroTime `json:"loaded,omitempty"`
+	// barrier is when every client stood at the start barrier and nothing was missing but a quiet moment.
+	// +optional
+	Barrier *metav1.MicroTime `json:"barrier,omitempty"`
 	// released is when the clients were told to start.
 	// +optional
 	Released *metav1.MicroTime `json:"released,omitempty"`
@@ -212,6 +240,9 @@ type Headline struct {
 	ThroughputMilli int64 `json:"throughputMilli"`
 	// meanLatencyMicroseconds of committed transactions.
 	MeanLatencyMicroseconds int64 `json:"meanLatencyMicroseconds"`
+	// p10LatencyMicroseconds is their 10th percentile. 0 in trials of before it was kept here.
+	// +optional
+	P10LatencyMicroseconds int64 `json:"p10LatencyMicroseconds,omitempty"`
 	// p50LatencyMicroseconds is their median.
 	P50LatencyMicroseconds int64 `json:"p50LatencyMicroseconds"`
 	// p99LatencyMicroseconds is their 99th percentile.

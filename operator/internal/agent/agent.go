@@ -15,6 +15,7 @@
 //	run         release the client                                 (run.go)
 //	actions     carry out the actions                              (actions.go; faults.go, pauses.go, cuts.go, degrades.go)
 //	roles       find out whether the replica has a role            (roles.go)
+//	load        read how busy the machine is, before the run       (load.go)
 //	samples     read what containers, network and node do          (samples.go, readings.go)
 //	client      notice the client's end, read and send its report  (client.go)
 //	prepare     wait for the prepare step, send its output         (prepare.go)
@@ -112,6 +113,7 @@ type seen struct {
 	waitingFor    string
 	atBarrier     bool
 	progress      *protocol.Progress
+	load          *protocol.Load
 	finished      bool
 	handedOver    bool
 	failure       string
@@ -169,7 +171,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	var stages, talk sync.WaitGroup
 	for _, stage := range []func(context.Context){
 		a.doFiles, a.doNames, a.doProcesses, a.doRestarts, a.doGates, a.doCommands, a.doRun, a.doActions, a.doResets, a.doClient, a.doPrepare, a.doProgress,
-		a.doNetwork, a.doWatch, a.doCanary, a.doRoles, a.doSamples,
+		a.doNetwork, a.doWatch, a.doCanary, a.doRoles, a.doSamples, a.doLoad,
 	} {
 		stages.Go(func() { stage(work) })
 	}

@@ -57,6 +57,27 @@ func newLimit(t *testing.T) (admit func(pid int)) {
 	}
 }
 
+// Before the run an agent that is asked says how busy its machine is and what part its own containers have in that, again and again, and then no more.
+func TestTheLoadIsReportedUntilTheRun(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell(`while :; do :; done`)}}
+		d.Start, d.SampleLoad = true, true
+	})
+	first := c.await("says its load", func(r protocol.Report) bool { return r.Load != nil }).Load
+	if first.CPUs != runtime.NumCPU() || first.Machine == "" || first.Seconds < 0.9 || first.BusyCores <= 0 || first.StolenCores < 0 {
+		t.Errorf("load %+v", first)
+	}
+	c.await("says what its container uses", func(r protocol.Report) bool { return r.Load != nil && *r.Load != *first && r.Load.OwnCores > 0.01 })
+	c.direct(func(d *protocol.Directive) {
+		d.Run = &protocol.Run{ZeroUnixNanos: time.Now().Add(time.Second).UnixNano(), Windows: timeline.Windows{Measure: time.Second}}
+	})
+	c.await("says no more", func(r protocol.Report) bool { return r.Load == nil })
+}
+
 // A container that wants a processor and may have a tenth of one is seen to be held back, and the one beside it is not.
 func TestAThrottledContainerIsSeen(t *testing.T) {
 	admit := newLimit(t)

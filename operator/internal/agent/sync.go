@@ -11,7 +11,7 @@ import (
 const (
 	// reportSpacing is the least time between two reports, so that changes that come together go together, and in order.
 	reportSpacing = 20 * time.Millisecond
-	// progressSpacing is how often mere progress is reported.
+	// progressSpacing is how often mere progress, or load, is reported.
 	progressSpacing = time.Second
 )
 
@@ -26,7 +26,7 @@ func (a *Agent) doTalk(ctx context.Context) {
 		held, interrupt := context.WithCancel(ctx)
 		go func() {
 			defer interrupt()
-			a.awaitNews(held, urgent, report.Progress)
+			a.awaitNews(held, urgent, report)
 		}()
 		directive, err := a.coordinator.sync(held, report)
 		interrupted := held.Err() != nil
@@ -44,11 +44,11 @@ func (a *Agent) doTalk(ctx context.Context) {
 }
 
 // awaitNews returns when a report other than the one that was sent is due.
-func (a *Agent) awaitNews(ctx context.Context, urgent uint64, progress *protocol.Progress) {
+func (a *Agent) awaitNews(ctx context.Context, urgent uint64, sent protocol.Report) {
 	timely, cancel := context.WithTimeout(ctx, progressSpacing)
 	defer cancel()
 	if a.await(timely, func() bool { return a.urgent != urgent }) != nil {
-		if a.await(ctx, func() bool { return a.urgent != urgent || a.seen.progress != progress }) != nil {
+		if a.await(ctx, func() bool { return a.urgent != urgent || a.seen.progress != sent.Progress || a.seen.load != sent.Load }) != nil {
 			return
 		}
 	}
@@ -77,7 +77,7 @@ func (a *Agent) report() protocol.Report {
 	r := protocol.Report{
 		Incarnation: a.seen.incarnation, DirectiveVersion: d.Version, FilesDigest: a.journal.FilesDigest,
 		Unresolved: a.unresolved(), Commands: a.journal.Commands, Actions: a.journal.Actions,
-		AtBarrier: a.seen.atBarrier, Progress: a.seen.progress, Over: a.journal.Over, Sent: a.journal.Sent,
+		AtBarrier: a.seen.atBarrier, Progress: a.seen.progress, Load: a.seen.load, Over: a.journal.Over, Sent: a.journal.Sent,
 		Finished: a.seen.finished, HandedOver: a.seen.handedOver, Failure: a.seen.failure, Host: a.host, TCPResets: a.tcpResets(),
 		ResetsCounted: a.journal.ResetsAfter != nil, Resources: a.journal.Resources,
 	}

@@ -4,6 +4,8 @@
 package builders
 
 import (
+	"time"
+
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -198,6 +200,27 @@ func (b *TrialBuilder) Spec(spec v1alpha1.TrialSpec) *TrialBuilder {
 func (b *TrialBuilder) Complete(outcome string) *TrialBuilder {
 	b.obj.Status.Conditions = append(b.obj.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue, Reason: outcome, Message: "As the test says."})
+	return b
+}
+
+// Because says why the trial is not valid.
+func (b *TrialBuilder) Because(reason string) *TrialBuilder {
+	b.obj.Status.Conditions = append(b.obj.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.TrialValid, Status: metav1.ConditionFalse, Reason: reason, Message: "As the test says."})
+	return b
+}
+
+// Took sets for how long the trial held its machines.
+func (b *TrialBuilder) Took(d time.Duration) *TrialBuilder {
+	admitted := metav1.NewMicroTime(time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC))
+	done := metav1.NewMicroTime(admitted.Add(d))
+	b.obj.Status.Times.Admitted, b.obj.Status.Times.Done = &admitted, &done
+	return b
+}
+
+// RetryFor sets how long trials that the environment spoilt are repeated.
+func (b *ExperimentBuilder) RetryFor(d v1alpha1.Duration) *ExperimentBuilder {
+	b.obj.Spec.Disturbances.RetryFor = d
 	return b
 }
 

@@ -74,6 +74,7 @@ func (f function) open() bool {
 
 var functions = map[string]function{
 	"mean_latency":   {metric: stats.MeanLatency, result: latencyType},
+	"p10_latency":    {metric: p10Latency, result: latencyType},
 	"p50_latency":    {metric: stats.P50Latency, result: latencyType},
 	"p90_latency":    {metric: p90Latency, result: latencyType},
 	"p99_latency":    {metric: stats.P99Latency, result: latencyType},

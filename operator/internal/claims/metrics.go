@@ -24,6 +24,7 @@ type metric struct {
 
 // The metrics that package stats does not have.
 const (
+	p10Latency       = "p10Latency"
 	p90Latency       = "p90Latency"
 	p999Latency      = "p999Latency"
 	errorRate        = "errorRate"
@@ -57,7 +58,7 @@ func exactly(value float64) sample { return sample{value: value, low: value, hig
 // of reads a metric of a trial, or says why the trial does not have it.
 func (m metric) of(line results.TrialLine) (sample, error) {
 	switch m.name {
-	case stats.MeanLatency, stats.P50Latency, p90Latency, stats.P99Latency, p999Latency:
+	case stats.MeanLatency, p10Latency, stats.P50Latency, p90Latency, stats.P99Latency, p999Latency:
 		return m.latency(line)
 	case stats.AbortRate, errorRate:
 		return m.rate(line)

@@ -183,7 +183,7 @@ func (c *Coordinator) observe(uid types.UID, r *protocol.Report) (pod Pod, chang
 // significant is a report without what moves all the time.
 func significant(r *protocol.Report) protocol.Report {
 	s := *r
-	s.Progress, s.ClockOffset, s.ClockError, s.TCPResets, s.DirectiveVersion, s.Sequence = nil, 0, 0, 0, "", 0
+	s.Progress, s.Load, s.ClockOffset, s.ClockError, s.TCPResets, s.DirectiveVersion, s.Sequence = nil, nil, 0, 0, 0, "", 0
 	s.Containers = append([]protocol.ContainerState(nil), r.Containers...)
 	for i := range s.Containers {
 		s.Containers[i].Tail = ""

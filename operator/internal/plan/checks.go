@@ -18,6 +18,7 @@ func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.add(errs...)
 	e.checkClients()
 	e.checkTolerances()
+	e.checkDisturbances()
 	e.checkFaultTimes()
 	e.checkReported()
 	e.checkClaims()

@@ -18,7 +18,8 @@
 // Trials run one at a time, in rounds. With RandomizedInterleaved, round r holds repetition r of every point, in an order that is a
 // permutation of its own (Fisher-Yates on splitmix64, started with the first 8 bytes of SHA-256 of "order", seed and r). With Sequential,
 // round r holds all repetitions of point r, in order. A round first attempts each of its repetitions once; then those whose trial was
-// invalid or failed get their second attempt, in the same order, then their third, until each has a valid trial or has used its retries.
+// invalid or failed get their second attempt, in the same order, then their third, until each has a valid trial or its budget is used up: retries for what
+// the system did, and for what the environment did the time disturbances.retryFor, of which all repetitions draw (disturbances.go).
 // Only then does the next round start. So
 //
 //	next = the first round with an open repetition; in it, of the open repetitions with the fewest attempts, the first

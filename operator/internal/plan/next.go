@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,8 @@ type Step struct {
 	Message string
 	// Counts of the trials by outcome.
 	Counts v1alpha1.TrialCounts
+	// Disturbed is the time that trials took which the environment spoilt, of disturbances.retryFor.
+	Disturbed time.Duration
 }
 
 // Outcome of a trial: ReasonSucceeded, ReasonInvalid or ReasonFailed when it is complete, else ReasonInProgress.
@@ -47,27 +50,26 @@ func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	points := o.progresses(p)
 	each, planned := wanted(points)
 	o.counts.Planned = planned
-	step := Step{Counts: o.counts}
+	step := Step{Counts: o.counts, Disturbed: o.lost}
 	slot, open := nextSlot(p, rounds(p, seed, each), o)
 	resolved := o.resolved(each)
 	switch {
 	case o.counts.Active > 0:
 		step.Reason = v1alpha1.ReasonTrialsRunning
-		step.Message = runs(o.active, resolved, planned) + mayFollow(p, points)
+		step.Message = runs(o.active, resolved, planned) + o.disturbances(p) + mayFollow(p, points)
 	case !open && resolved == planned:
 		step.Done, step.Reason = true, v1alpha1.ReasonAllTrialsValid
 		step.Message = fmt.Sprintf("All %d trials of %d points are valid.", planned, len(p.Points)) + whyEnough(p, points)
 	case !open:
 		step.Done, step.Reason = true, v1alpha1.ReasonRetriesExhausted
-		step.Message = fmt.Sprintf("%d of %d trials are valid; the others failed or were invalid %d times each. See the conditions of those Trials.",
-			resolved, planned, *p.Spec.Retries+1) + whyEnough(p, points)
+		step.Message = fmt.Sprintf("%d of %d trials are valid.", resolved, planned) + o.exhausted(p, each) + whyEnough(p, points)
 	case p.Spec.Suspend:
 		step.Reason = v1alpha1.ReasonSuspended
 		step.Message = fmt.Sprintf("No trial is started while spec.suspend is true; %d of %d trials are valid.", resolved, planned)
 	default:
 		step.Reason = v1alpha1.ReasonTrialsRunning
 		step.Create = newTrial(p, seed, slot, o)
-		step.Message = runs(step.Create, resolved, planned) + mayFollow(p, points)
+		step.Message = runs(step.Create, resolved, planned) + o.disturbances(p) + mayFollow(p, points)
 	}
 	return step
 }
@@ -83,17 +85,21 @@ type observation struct {
 	counts   v1alpha1.TrialCounts
 	active   *v1alpha1.TrialSpec
 	attempts map[Slot]int32           // used so far, successful or not
+	spent    map[Slot]int32           // of them, those that the system made fail
+	latest   map[Slot]*v1alpha1.Trial // the latest attempt
+	lost     time.Duration            // that disturbed trials took
 	valid    map[Slot]*v1alpha1.Trial // of several, the first
 	next     int32                    // number of the next trial
 }
 
 func observe(trials []v1alpha1.Trial) observation {
-	o := observation{attempts: map[Slot]int32{}, valid: map[Slot]*v1alpha1.Trial{}}
+	o := observation{attempts: map[Slot]int32{}, spent: map[Slot]int32{}, latest: map[Slot]*v1alpha1.Trial{}, valid: map[Slot]*v1alpha1.Trial{}}
 	for i := range trials {
 		t := &trials[i]
 		slot := Slot{Point: t.Spec.Point.Index, Repetition: t.Spec.Repetition}
 		o.attempts[slot] = max(o.attempts[slot], t.Spec.Attempt+1)
 		o.next = max(o.next, t.Spec.Number+1)
+		o.charge(slot, t)
 		switch Outcome(t) {
 		case v1alpha1.ReasonSucceeded:
 			o.counts.Succeeded++
@@ -129,7 +135,7 @@ func (o observation) resolved(each []int32) int32 {
 func nextSlot(p *Plan, rounds [][]Slot, o observation) (slot Slot, open bool) {
 	for _, round := range rounds {
 		for _, s := range round {
-			if o.valid[s] != nil || o.attempts[s] > *p.Spec.Retries {
+			if o.valid[s] != nil || o.givenUp(p, s) != "" {
 				continue
 			}
 			if !open || o.attempts[s] < o.attempts[slot] {

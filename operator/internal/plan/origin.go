@@ -63,6 +63,10 @@ func (o origin) tolerances() *field.Path {
 	return o.part(o.profile != nil && o.profile.Tolerances != nil, "tolerances")
 }
 
+func (o origin) disturbances() *field.Path {
+	return o.part(o.profile != nil && o.profile.Disturbances != nil, "disturbances")
+}
+
 // thinkTime is where the time between transactions was set.
 func (o origin) thinkTime() *field.Path {
 	if o.profile != nil && o.profile.ThinkTime != nil {

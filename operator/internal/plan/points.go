@@ -41,6 +41,8 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 		Clients:    *e.spec.Clients.DeepCopy(),
 		Schedule:   e.spec.Schedule,
 		Tolerances: e.spec.Tolerances,
+		QuietWait:  e.spec.Disturbances.QuietWait,
+		QuietLoad:  e.spec.Disturbances.QuietLoad,
 
 		Measurements: e.spec.Measurements,
 	}

@@ -69,6 +69,9 @@ func applySizes(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	if p.Tolerances != nil {
 		spec.Tolerances = *p.Tolerances
 	}
+	if p.Disturbances != nil {
+		spec.Disturbances = *p.Disturbances
+	}
 	if p.Nodes != nil {
 		spec.Clients.Nodes = *p.Nodes
 	}
@@ -152,6 +155,9 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	}
 	orDefault(&spec.Order, v1alpha1.OrderRandomizedInterleaved)
 	spec.Tolerances = DefaultTolerances(spec.Tolerances)
+	orDefault(&spec.Disturbances.RetryFor, "30m")
+	orDefault(&spec.Disturbances.QuietWait, "60s")
+	orDefault(&spec.Disturbances.QuietLoad, "25%")
 	if spec.Retries == nil {
 		two := int32(2)
 		spec.Retries = &two

@@ -104,7 +104,7 @@ const (
 	fixed                 // it has min, and nothing asks for more
 	precise               // its intervals are short enough
 	most                  // it has max
-	givenUp               // a repetition's retries are used up: a point that does not run well gets no more than it would have got anyway
+	givenUp               // a repetition may not be tried again: a point that does not run well gets no more than it would have got anyway
 )
 
 // progress is how far a point is: how many repetitions it gets, as far as its trials can tell.
@@ -148,7 +148,7 @@ func (o observation) settled(p *Plan, point, n int32) ending {
 		s := Slot{Point: point, Repetition: repetition}
 		switch {
 		case o.valid[s] != nil:
-		case o.attempts[s] > *p.Spec.Retries:
+		case o.givenUp(p, s) != "":
 			return givenUp
 		default:
 			state = notYet

@@ -78,7 +78,7 @@ func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1a
 }
 
 // ownColumns are names of what is measured without Prometheus.
-var ownColumns = []string{"throughput", "throughputPerCorrectClient", "meanLatency", "p50Latency", "p90Latency", "p99Latency", "p999Latency", "abortRate", "errorRate",
+var ownColumns = []string{"throughput", "throughputPerCorrectClient", "meanLatency", "p10Latency", "p50Latency", "p90Latency", "p99Latency", "p999Latency", "abortRate", "errorRate",
 	"point", "valid", "invalid", "failed", "n"}
 
 func measurementNames(spec v1alpha1.ExperimentSpec) []string {

@@ -107,6 +107,8 @@ type Directive struct {
 	Client *Client `json:"client,omitempty"`
 	// Machine says that this is no pod of a System, but the one that resets its node: Run's actions are Resets, and nothing else is set.
 	Machine *Machine `json:"machine,omitempty"`
+	// SampleLoad asks for Report.Load, until Run is set.
+	SampleLoad bool `json:"sampleLoad,omitempty"`
 	// Run is set once t = 0 is agreed.
 	Run *Run `json:"run,omitempty"`
 	// Finish says that the processes shall end, since the run is over or given up.
@@ -251,6 +253,8 @@ type Report struct {
 	Progress *Progress `json:"progress,omitempty"`
 	// Client says when and how the pod's client ran. Nil: it is no client, or has not been released.
 	Client *ClientRun `json:"client,omitempty"`
+	// Load of the pod's machine, as Directive.SampleLoad asks. It is reported once a second.
+	Load *Load `json:"load,omitempty"`
 	// Over: the client or prepare step is over. Sent: its results or output have been accepted.
 	Over bool `json:"over"`
 	Sent bool `json:"sent"`
@@ -348,6 +352,21 @@ type Progress struct {
 	Committed int64 `json:"committed"`
 	// PerSecond over the last second.
 	PerSecond int64 `json:"perSecond"`
+}
+
+// Load is what a machine's processors did lately, and the pod's part in it. Cores are processors on average over Seconds.
+type Load struct {
+	// Machine is the boot ID of its kernel: nodes that are containers of one machine have the same. Empty: not known.
+	Machine string `json:"machine,omitempty"`
+	// CPUs of the machine.
+	CPUs int `json:"cpus"`
+	// Seconds that the averages are over.
+	Seconds float64 `json:"seconds"`
+	// BusyCores were at work, StolenCores were wanted and the hypervisor gave them to others.
+	BusyCores   float64 `json:"busyCores"`
+	StolenCores float64 `json:"stolenCores"`
+	// OwnCores are those of BusyCores that the pod's containers used, but for the agent.
+	OwnCores float64 `json:"ownCores"`
 }
 
 // Host facts, for provenance.

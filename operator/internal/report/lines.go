@@ -36,7 +36,7 @@ func lineOf(t results.Trial) results.TrialLine {
 		Outcome: t.Outcome, Reason: t.Reason, Message: t.Message, GapSeconds: t.GapSeconds,
 		Committed: t.Summary.Committed, Aborted: t.Summary.Aborted, Errors: t.Summary.Errors, Timeouts: t.Summary.Timeouts,
 		Offered: t.Summary.Offered, GivenUp: t.Summary.GivenUp, Unsent: t.Summary.Unsent, Unreported: t.Summary.Unreported,
-		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,
+		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P10Millis: t.Summary.P10Millis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,
 		P99Millis: t.Summary.P99Millis, P999Millis: t.Summary.P999Millis,
 		CorrectClients: t.CorrectClients, Measurements: t.Measurements, Recovery: t.Recovery,
 	}

@@ -110,6 +110,7 @@ func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
 	s := Summary{
 		Counters:   c,
 		MeanMillis: float64(latency.Mean()) / 1e6,
+		P10Millis:  Millis(latency.Percentile(10)),
 		P50Millis:  Millis(latency.Percentile(50)),
 		P90Millis:  Millis(latency.Percentile(90)),
 		P99Millis:  Millis(latency.Percentile(99)),

@@ -108,6 +108,8 @@ type Summary struct {
 	Throughput float64 `json:"throughput"`
 	// Latencies of committed transactions, in milliseconds.
 	MeanMillis float64 `json:"meanMillis"`
+	// P10Millis is 0 in results of before it was kept here.
+	P10Millis  float64 `json:"p10Millis,omitempty"`
 	P50Millis  float64 `json:"p50Millis"`
 	P90Millis  float64 `json:"p90Millis"`
 	P99Millis  float64 `json:"p99Millis"`
@@ -214,6 +216,8 @@ type Trial struct {
 	MeasureNanos  int64 `json:"measureNanos"`
 	// GapSeconds from the end of the drain of the trial before, whosever it was, to the warm-up of this one; 0 for the first of an experiment.
 	GapSeconds float64 `json:"gapSeconds,omitempty"`
+	// Quiet is how the trial's wait for a quiet moment ended. Nil: it was not released, or was not to wait.
+	Quiet *QuietMoment `json:"quiet,omitempty"`
 	// PhaseSeconds: how long each phase took (deployed, started, loaded, run, collected, cleanedUp).
 	PhaseSeconds map[string]float64 `json:"phaseSeconds,omitempty"`
 	Clients      int32              `json:"clients"`
@@ -238,6 +242,15 @@ type Trial struct {
 	Logs map[string]string `json:"logs,omitempty"`
 	// LeftOut says what did not fit.
 	LeftOut []string `json:"leftOut,omitempty"`
+}
+
+// QuietMoment is how a trial's wait for a quiet moment ended.
+type QuietMoment struct {
+	// Found: the machines were quiet. Otherwise quietWait was over, and Message says what disturbed them last.
+	Found bool `json:"found"`
+	// WaitedSeconds from when every client stood at the start barrier.
+	WaitedSeconds float64 `json:"waitedSeconds"`
+	Message       string  `json:"message,omitempty"`
 }
 
 // Aggregate is one metric over the valid trials of a point. Interval is the 95% Student-t interval of the mean; it is present for two
@@ -308,7 +321,8 @@ type TrialLine struct {
 	MeanMillis float64  `json:"meanMillis"`
 	P50Millis  float64  `json:"p50Millis"`
 	P99Millis  float64  `json:"p99Millis"`
-	// P90Millis, P999Millis and CorrectClients are 0 in results of before they were kept here.
+	// P10Millis, P90Millis, P999Millis and CorrectClients are 0 in results of before they were kept here.
+	P10Millis      float64 `json:"p10Millis,omitempty"`
 	P90Millis      float64 `json:"p90Millis,omitempty"`
 	P999Millis     float64 `json:"p999Millis,omitempty"`
 	CorrectClients int32   `json:"correctClients,omitempty"`

@@ -19,7 +19,7 @@ func (o *Observed) Describe() *results.Trial {
 		Format: results.TrialFormat, Name: o.Trial.Name, Experiment: spec.Experiment, Number: spec.Number, Repetition: spec.Repetition,
 		Attempt: spec.Attempt, PointIndex: spec.Point.Index, Coordinates: spec.Point.Coordinates, Seed: spec.Seed,
 		ZeroUnixNanos: status.ZeroUnixNanos, MeasureNanos: spec.Schedule.Measure.OrZero().Nanoseconds(), Clients: spec.Clients.Count,
-		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000,
+		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000, Quiet: quietMoment(status.Quiet),
 		Parameters: map[string]string{}, Logs: map[string]string{},
 	}
 	t.CorrectClients = spec.Clients.Count
@@ -167,4 +167,12 @@ func SetGeneratorLags(pods []results.Pod, l *render.Layout, clients []results.Cl
 		pods[i].GeneratorLagP99Millis = results.Millis(h.Percentile(99))
 	}
 	return nil
+}
+
+// quietMoment is what results say of the wait.
+func quietMoment(q *v1alpha1.QuietMoment) *results.QuietMoment {
+	if q == nil {
+		return nil
+	}
+	return &results.QuietMoment{Found: q.Found, WaitedSeconds: float64(q.WaitedMilliseconds) / 1000, Message: q.Message}
 }

@@ -24,6 +24,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	status.ObservedGeneration = s.exp.Generation
 	if s.plan != nil {
 		status.Trials = s.step.Counts
+		status.DisturbedSeconds = int64(s.step.Disturbed.Seconds())
 		status.Points = int32(len(s.plan.Points))
 	}
 	setAccepted(s)

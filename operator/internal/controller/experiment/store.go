@@ -143,6 +143,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 			line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported
 			line.Throughput = float64(h.ThroughputMilli) / 1000
 			line.MeanMillis = float64(h.MeanLatencyMicroseconds) / 1000
+			line.P10Millis = float64(h.P10LatencyMicroseconds) / 1000
 			line.P50Millis = float64(h.P50LatencyMicroseconds) / 1000
 			line.P90Millis = float64(h.P90LatencyMicroseconds) / 1000
 			line.P99Millis = float64(h.P99LatencyMicroseconds) / 1000

@@ -90,7 +90,8 @@ func headline(t *results.Trial) *v1alpha1.Headline {
 		Committed: s.Committed, Aborted: s.Aborted, Errors: s.Errors, Timeouts: s.Timeouts,
 		Offered: s.Offered, GivenUp: s.GivenUp, Unsent: s.Unsent, Unreported: s.Unreported,
 		ThroughputMilli:         thousandths(s.Throughput),
-		MeanLatencyMicroseconds: thousandths(s.MeanMillis), P50LatencyMicroseconds: thousandths(s.P50Millis), P90LatencyMicroseconds: thousandths(s.P90Millis),
+		MeanLatencyMicroseconds: thousandths(s.MeanMillis), P10LatencyMicroseconds: thousandths(s.P10Millis),
+		P50LatencyMicroseconds: thousandths(s.P50Millis), P90LatencyMicroseconds: thousandths(s.P90Millis),
 		P99LatencyMicroseconds: thousandths(s.P99Millis), P999LatencyMicroseconds: thousandths(s.P999Millis),
 		CorrectClients: t.CorrectClients, Recoveries: headlineRecoveries(t.Recovery), Measurements: headlineMeasurements(t.Measurements),
 	}

@@ -29,6 +29,7 @@ func (r *Reconciler) direct(s *scope, st stage) {
 		d := pod.Directive
 		d.Network = s.network(d.Network)
 		d.Start = st.started[name]
+		d.SampleLoad = d.Start && st.zero == 0 && s.trial.Spec.QuietWait.OrZero() > 0
 		for _, step := range s.system.Steps[:st.steps] {
 			if c, ok := pod.Steps[step.Name]; ok {
 				d.Commands = append(d.Commands, c)

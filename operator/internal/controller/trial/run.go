@@ -81,6 +81,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 		done, after, err := s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonConfiguring, "trying again what failed: "+err.Error(), s.trial.Status.Times.Loaded, barrierTimeout)
 		return done, min(after, deployPoll), err
 	}
+	if !r.quiet(s) {
+		return false, quietPoll, nil
+	}
 	// Other servers were asked since the reconcile began, for seconds perhaps, and nobody refuses clients that all start late: the lead is counted from here.
 	s.now = r.Clock.Now()
 	w := timeline.FromSchedule(s.trial.Spec.Schedule)
@@ -91,7 +94,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	s.trial.Status.GapMilliseconds = gap.Milliseconds()
 	s.trial.Status.PodsDigest = s.podsDigest() // written when the trial was deployed, but by managers of before
 	s.trial.Status.ZeroUnixNanos = s.now.Add(releaseLead + w.WarmUp).UnixNano()
-	s.done(v1alpha1.TrialRunning, v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released.", &s.trial.Status.Times.Released)
+	s.done(v1alpha1.TrialRunning, v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released."+inVain(s.trial.Status.Quiet), &s.trial.Status.Times.Released)
 	return false, time.Millisecond, nil
 }
 

@@ -82,6 +82,9 @@ func (a *agents) obey() {
 		r.Network = a.measure(name, d.Network)
 		r.Ready = d.Start
 		r.AtBarrier = d.Start && d.Client != nil
+		if d.SampleLoad && r.Load == nil { // a test that sets it speaks of another load
+			r.Load = &protocol.Load{CPUs: 4, Seconds: 1}
+		}
 		r.Commands = nil
 		for _, c := range d.Commands {
 			r.Commands = append(r.Commands, protocol.CommandResult{ID: c.ID})

@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+const (
+	// loadSpacing is how often the load is read.
+	loadSpacing = 500 * time.Millisecond
+	// loadReadings are kept: the load is the average from the first to the last of them, over a second.
+	loadReadings = 3
+)
+
+// doLoad reads, from when it is asked for until the run begins, how busy the machine is and what the pod has to do with it. So that a trial can wait for a quiet
+// moment, the manager must tell the trial's own processes from all others.
+func (a *Agent) doLoad(ctx context.Context) {
+	if a.await(ctx, func() bool { return a.directiveLocked().SampleLoad }) != nil {
+		return
+	}
+	machine := ""
+	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
+		machine = strings.TrimSpace(string(boot))
+	}
+	var readings []loadReading
+	for a.directive().Run == nil {
+		if r, err := a.readLoad(ctx); err == nil {
+			readings = append(readings, r)
+			if n := len(readings) - loadReadings; n > 0 {
+				readings = readings[n:]
+			}
+		}
+		if len(readings) == loadReadings {
+			load := loadBetween(readings[0], readings[len(readings)-1])
+			load.Machine = machine
+			a.noteQuietly(func() { a.seen.load = &load })
+		}
+		if !pause(ctx, loadSpacing) {
+			return
+		}
+	}
+	a.noteQuietly(func() { a.seen.load = nil })
+}
+
+// loadReading is what is read at one time.
+type loadReading struct {
+	at   int64 // on the monotonic clock
+	node results.PodReading
+	own  map[string]time.Duration // processor time of each container, as far as its launcher told
+}
+
+func (a *Agent) readLoad(ctx context.Context) (loadReading, error) {
+	r := loadReading{at: launcher.Monotonic(), own: map[string]time.Duration{}}
+	var err error
+	if r.node, err = readPod("/proc"); err != nil {
+		return r, err
+	}
+	limited, cancel := context.WithTimeout(ctx, loadSpacing)
+	defer cancel()
+	for _, name := range a.containerNames() {
+		a.mu.Lock()
+		var client *launcher.Client
+		if b := a.boxes[name]; b != nil {
+			client = b.client
+		}
+		a.mu.Unlock()
+		if client == nil {
+			continue
+		}
+		// What a launcher does not tell counts as others' work: the trial then waits for too long rather than not at all.
+		if response, err := client.Call(limited, launcher.Request{Measure: &launcher.Measure{}}); err == nil && response.Usage != nil {
+			r.own[name] = time.Duration(response.Usage.CPUNanos)
+		}
+	}
+	return r, nil
+}
+
+// loadBetween is the load between two readings. The kernel counts in ticks of all processors, so that shares of their sum need no clock.
+func loadBetween(from, to loadReading) protocol.Load {
+	l := protocol.Load{CPUs: to.node.CPUs, Seconds: time.Duration(to.at - from.at).Seconds()}
+	if total := to.node.Total - from.node.Total; total > 0 {
+		l.BusyCores = float64(to.node.Busy-from.node.Busy) / float64(total) * float64(l.CPUs)
+		l.StolenCores = float64(to.node.Steal-from.node.Steal) / float64(total) * float64(l.CPUs)
+	}
+	for name, end := range to.own {
+		if begin, known := from.own[name]; known && end > begin && l.Seconds > 0 {
+			l.OwnCores += (end - begin).Seconds() / l.Seconds
+		}
+	}
+	return l
+}

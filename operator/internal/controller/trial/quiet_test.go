@@ -1,0 +1,131 @@
+package trial
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+func TestDisturbance(t *testing.T) {
+	on := func(machine, node string, cpus int, busy, stolen, own float64) podLoad {
+		return podLoad{pod: "pod-on-" + node, node: node, load: &protocol.Load{
+			Machine: machine, CPUs: cpus, Seconds: 1, BusyCores: busy, StolenCores: stolen, OwnCores: own}}
+	}
+	for name, tc := range map[string]struct {
+		loads         []podLoad
+		steal, others float64
+		want          string // empty: quiet
+	}{
+		"nothing runs":             {loads: []podLoad{on("a", "n1", 2, 0.1, 0, 0)}},
+		"the trial's own work":     {loads: []podLoad{on("a", "n1", 2, 1.9, 0, 1.8)}},
+		"another process":          {loads: []podLoad{on("a", "n1", 2, 1.1, 0, 0.1)}, want: "others than the trial took 50% of the processors of node n1; disturbances.quietLoad is 25%"},
+		"the same on a large node": {loads: []podLoad{on("a", "n1", 16, 1.1, 0, 0.1)}},
+		"a hypervisor":             {loads: []podLoad{on("a", "n1", 2, 0, 0.04, 0)}, want: "the hypervisor of node n1 took 2% of its processors; tolerances.steal is 1%"},
+		"a hypervisor, tolerated":  {loads: []podLoad{on("a", "n1", 2, 0, 0.3, 0)}, steal: 0.4},
+		"both together":            {loads: []podLoad{on("a", "n1", 2, 0.3, 0.3, 0)}, steal: 0.4, want: "others than the trial took 30%"},
+		"nothing matters":          {loads: []podLoad{on("a", "n1", 2, 2, 1, 0)}, steal: 1, others: 1},
+		"nodes of one machine: the pods' work adds up": {loads: []podLoad{on("a", "n1", 2, 1.5, 0, 0.7), on("a", "n2", 2, 1.4, 0, 0.7)}},
+		"nodes of their own machines":                  {loads: []podLoad{on("a", "n1", 2, 1.5, 0, 0.7), on("b", "n2", 2, 1.4, 0, 1.4)}, want: "of node n1"},
+		"machines without a boot ID are told apart":    {loads: []podLoad{on("", "n1", 2, 0.7, 0, 0.7), on("", "n2", 2, 1.4, 0, 0.7)}, want: "of node n2"},
+		"own work that was read a little later":        {loads: []podLoad{on("a", "n1", 2, 1, 0, 1.1)}},
+		"a pod that says nothing":                      {loads: []podLoad{on("a", "n1", 2, 0, 0, 0), {pod: "client-0"}}, want: "the agent of client-0 has not said yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			steal, others := tc.steal, tc.others
+			if steal == 0 {
+				steal = 0.01
+			}
+			if others == 0 {
+				others = 0.25
+			}
+			got := disturbance(tc.loads, steal, others)
+			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// busyMachine makes all agents report a machine of two processors of which others take so many.
+func (p *play) busyMachine(cores float64) {
+	for _, r := range p.agents.reports {
+		r.Load = &protocol.Load{Machine: "m", CPUs: 2, Seconds: 1, BusyCores: cores}
+	}
+}
+
+func TestATrialWaitsForAQuietMoment(t *testing.T) {
+	for name, tc := range map[string]struct {
+		quietAfter time.Duration // 0: never
+		takeOver   bool          // by another manager, while it waits
+		want       v1alpha1.QuietMoment
+		message    string
+	}{
+		"that comes": {quietAfter: 7 * time.Second, want: v1alpha1.QuietMoment{Found: true, WaitedMilliseconds: 7000},
+			message: "t = 0 is agreed and every client is released."},
+		"that does not come": {want: v1alpha1.QuietMoment{WaitedMilliseconds: 20000,
+			Message: "others than the trial took 60% of the processors of node ; disturbances.quietLoad is 25%"},
+			message: "t = 0 is agreed and every client is released. It waited 20s for a quiet moment in vain: others than the trial took 60% of the processors of node ; disturbances.quietLoad is 25%."},
+		"and the wait goes on with another manager": {quietAfter: 9 * time.Second, takeOver: true, want: v1alpha1.QuietMoment{Found: true, WaitedMilliseconds: 9000},
+			message: "t = 0 is agreed and every client is released."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietWait = "20s" })
+			p.settle(true)
+			p.schedule()
+			p.busyMachine(1.2)
+			p.settle(true)
+			p.wantRunning(v1alpha1.ReasonWaitingForQuiet, "for 20s at most")
+			barrier := p.trial().Status.Times.Barrier
+			if barrier == nil || !p.agents.directives[p.layout().Clients[0].Name].SampleLoad {
+				t.Fatalf("at the barrier since %v; the agents must be asked for their load", barrier)
+			}
+			for waited := time.Second; p.trial().Status.ZeroUnixNanos == 0; waited += time.Second {
+				if waited > time.Minute {
+					t.Fatal("it waits for ever")
+				}
+				if after := p.reconcile().RequeueAfter; after != quietPoll {
+					t.Fatalf("it looks again after %v; want %v, since nothing else would wake it", after, quietPoll)
+				}
+				if tc.takeOver && waited == 5*time.Second {
+					p.newReconciler()
+				}
+				p.clock.Step(time.Second)
+				if waited == tc.quietAfter {
+					p.busyMachine(0.1)
+				}
+				p.settle(true)
+			}
+			status := p.trial().Status
+			if status.Quiet == nil || *status.Quiet != tc.want {
+				t.Errorf("%+v, want %+v", status.Quiet, tc.want)
+			}
+			p.wantRunning(v1alpha1.ReasonReleased, tc.message)
+			if d := p.agents.directives[p.layout().Clients[0].Name]; d.SampleLoad || d.Run == nil {
+				t.Errorf("released, the agents must not be asked for their load any more: %+v", d)
+			}
+		})
+	}
+}
+
+func TestATrialThatIsNotToWait(t *testing.T) {
+	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietWait = "0s" })
+	p.settle(true)
+	p.schedule()
+	p.busyMachine(2)
+	p.settle(true)
+	if status := p.trial().Status; status.ZeroUnixNanos == 0 || status.Quiet != nil {
+		t.Errorf("t = 0 is %d, and it is said %+v; want a release at once", status.ZeroUnixNanos, status.Quiet)
+	}
+}
+
+// wantRunning checks the condition Running.
+func (p *play) wantRunning(reason, message string) {
+	p.t.Helper()
+	c := findCondition(p.trial(), v1alpha1.TrialRunning)
+	if c == nil || c.Reason != reason || !strings.Contains(c.Message, message) {
+		p.t.Errorf("Running is %+v, want %s: %s", c, reason, message)
+	}
+}

@@ -1,0 +1,127 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// leastDisturbed is what a disturbed trial takes of disturbances.retryFor at least, so that the number of repetitions is bounded whatever its instants say.
+const leastDisturbed = 10 * time.Second
+
+// The budgets of a repetition that is given up.
+const (
+	retriesUsedUp  = "retries"
+	retryForUsedUp = "disturbances.retryFor"
+)
+
+// lasting are reasons of the environment's that time alone does not cure: somebody must change the cluster, or the System. spec.retries pays for repeating
+// them. A deadline is among them, since mostly what it waits for would never have come, and since each such trial takes minutes.
+var lasting = map[string]bool{
+	v1alpha1.ReasonFailed:            true,
+	v1alpha1.ReasonDeadlineExceeded:  true,
+	v1alpha1.ReasonNoShapingBackend:  true,
+	v1alpha1.ReasonPodsForbidden:     true,
+	v1alpha1.ReasonMachineRefused:    true,
+	v1alpha1.ReasonChaosMeshMissing:  true,
+	v1alpha1.ReasonResultsNotStored:  true,
+	v1alpha1.ReasonClientsMiscounted: true,
+}
+
+// Disturbed reports whether the environment, and not the system under test, spoilt a trial, in a way that may pass.
+func Disturbed(t *v1alpha1.Trial) bool {
+	if o := Outcome(t); o != v1alpha1.ReasonInvalid && o != v1alpha1.ReasonFailed {
+		return false
+	}
+	valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
+	return valid != nil && v1alpha1.CausedBy(valid.Reason) == v1alpha1.CausedByEnvironment && !lasting[valid.Reason]
+}
+
+// took is how long a trial held its machines.
+func took(t *v1alpha1.Trial) time.Duration {
+	from, to := t.Status.Times.Admitted, t.Status.Times.Done
+	if from == nil || to == nil {
+		return 0
+	}
+	return to.Sub(from.Time)
+}
+
+// charge counts a trial against the budget that pays for its repetition.
+func (o *observation) charge(slot Slot, t *v1alpha1.Trial) {
+	if last := o.latest[slot]; last == nil || last.Spec.Attempt < t.Spec.Attempt {
+		o.latest[slot] = t
+	}
+	switch {
+	case Disturbed(t):
+		o.counts.Disturbed++
+		o.lost += max(leastDisturbed, took(t))
+	case Outcome(t) != v1alpha1.ReasonInProgress:
+		o.spent[slot]++
+	}
+}
+
+// givenUp names the budget that keeps a repetition without a valid trial from being tried again, or nothing. What the latest attempt came to decides which
+// budget pays. Both are sums over trials that are over, never an instant: whoever asks again, whenever, gets the same answer.
+func (o observation) givenUp(p *Plan, s Slot) string {
+	switch last := o.latest[s]; {
+	case o.spent[s] > *p.Spec.Retries:
+		return retriesUsedUp
+	case last != nil && Disturbed(last) && o.lost >= p.Spec.Disturbances.RetryFor.OrZero():
+		return retryForUsedUp
+	}
+	return ""
+}
+
+// disturbances says what the environment has cost so far, if anything.
+func (o observation) disturbances(p *Plan) string {
+	if o.counts.Disturbed == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" The environment spoilt %s, which took %s of the %s of spec.disturbances.retryFor.",
+		several(o.counts.Disturbed, "trial"), o.lost.Round(time.Second), p.Spec.Disturbances.RetryFor)
+}
+
+// exhausted says why repetitions without a valid trial are not tried again.
+func (o observation) exhausted(p *Plan, each []int32) string {
+	by := map[string]int32{}
+	for point, n := range each {
+		for repetition := range n {
+			if s := (Slot{Point: int32(point), Repetition: repetition}); o.valid[s] == nil {
+				by[o.givenUp(p, s)]++
+			}
+		}
+	}
+	text := ""
+	if n := by[retriesUsedUp]; n > 0 {
+		text += fmt.Sprintf(" Of %s all %d attempts that count failed or were invalid (spec.retries is %d).", several(n, "repetition"), *p.Spec.Retries+1, *p.Spec.Retries)
+	}
+	if n := by[retryForUsedUp]; n > 0 {
+		text += fmt.Sprintf(" The environment spoilt the latest trial of %s, and disturbed trials have used up spec.disturbances.retryFor, %s.",
+			several(n, "repetition"), p.Spec.Disturbances.RetryFor)
+	}
+	return text + " See the conditions of those Trials."
+}
+
+// several counts things: "1 trial", "2 trials".
+func several(n int32, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// checkDisturbances checks the bounds of spec.disturbances.
+func (e *expansion) checkDisturbances() {
+	path, d := e.origin.disturbances(), e.spec.Disturbances
+	_, errs := checkDuration(path.Child("retryFor"), d.RetryFor, bounds{0, 24 * time.Hour})
+	e.add(errs...)
+	_, errs = checkDuration(path.Child("quietWait"), d.QuietWait, bounds{0, 10 * time.Minute})
+	e.add(errs...)
+	if share, err := d.QuietLoad.Share(); err != nil || share > 1 {
+		e.add(field.Invalid(path.Child("quietLoad"), string(d.QuietLoad), "must be a percentage from 0% to 100%, such as 25%"))
+	}
+}

@@ -82,6 +82,7 @@ var latencies = map[string]struct {
 	slower int64
 	of     func(results.TrialLine) float64
 }{
+	p10Latency:       {"10th", 900, func(l results.TrialLine) float64 { return l.P10Millis }},
 	stats.P50Latency: {"50th", 500, func(l results.TrialLine) float64 { return l.P50Millis }},
 	p90Latency:       {"90th", 100, func(l results.TrialLine) float64 { return l.P90Millis }},
 	stats.P99Latency: {"99th", 10, func(l results.TrialLine) float64 { return l.P99Millis }},
@@ -90,7 +91,7 @@ var latencies = map[string]struct {
 
 // slowerSamples is how many transactions must be slower than a percentile. With fewer, it is that of
 // another percentile: of n transactions the one of rank pn has a share of pn/(n+1) below it, so that
-// of those above it 1/(n(1-p)) too many are counted: a tenth with 10.
+// of those above it 1/(n(1-p)) too many are counted: a tenth with 10. Below the median it is those that are faster which are few.
 const slowerSamples = 10
 
 // latency reads the mean or a percentile.
@@ -102,15 +103,19 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 		}
 		return exactly(stats.Of(line, m.name)), nil
 	}
-	millis, needs := percentile.of(line), slowerSamples*1000/percentile.slower
+	millis, needs := percentile.of(line), slowerSamples*1000/min(percentile.slower, 1000-percentile.slower)
+	few, other := "slower", "lower"
+	if percentile.slower > 500 {
+		few, other = "faster", "higher"
+	}
 	switch {
 	case millis == 0 && line.Committed == 0:
 		return sample{}, fmt.Errorf("trial %d committed nothing, so that it has no latency", line.Number)
 	case millis == 0: // results of before did not have it
 		return sample{}, fmt.Errorf("trial %d does not say its %s percentile", line.Number, percentile.which)
 	case line.Committed > 0 && line.Committed < needs:
-		return sample{}, fmt.Errorf("trial %d committed %d transactions; the %s percentile needs %d, so that %d are slower: "+
-			"measure for longer, or claim a lower percentile", line.Number, line.Committed, percentile.which, needs, slowerSamples)
+		return sample{}, fmt.Errorf("trial %d committed %d transactions; the %s percentile needs %d, so that %d are %s: "+
+			"measure for longer, or claim a %s percentile", line.Number, line.Committed, percentile.which, needs, slowerSamples, few, other)
 	}
 	return m.censored(line, exactly(millis), percentile.which, percentile.slower), nil
 }

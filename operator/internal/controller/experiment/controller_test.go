@@ -148,7 +148,7 @@ func TestReasons(t *testing.T) {
 		"retries run out": {
 			experiment: two().Retries(1), systems: []*builders.SystemBuilder{builders.System("basil")},
 			outcomes:  []string{v1alpha1.ReasonInvalid, v1alpha1.ReasonFailed, v1alpha1.ReasonSucceeded},
-			condition: complete, want: "True RetriesExhausted", words: []string{"1 of 2 trials are valid", "2 times each"},
+			condition: complete, want: "True RetriesExhausted", words: []string{"1 of 2 trials are valid", "Of 1 repetition all 2 attempts that count failed"},
 			events: []string{"Normal Valid", "Warning RetriesExhausted"},
 		},
 	}
@@ -183,7 +183,7 @@ func TestInvalidTrialsAreReported(t *testing.T) {
 	s.finish(v1alpha1.ReasonInvalid)
 	exp := s.settle()
 	r := s.results(exp.Status.ResultsConfigMap)
-	if len(r.Trials) != 1 || r.Trials[0].Outcome != v1alpha1.ReasonInvalid || r.Trials[0].Reason != v1alpha1.ReasonClientLost || r.Trials[0].Message != "Client 1 sent no results." {
+	if len(r.Trials) != 1 || r.Trials[0].Outcome != v1alpha1.ReasonInvalid || r.Trials[0].Reason != v1alpha1.ReasonClientFailed || r.Trials[0].Message != "Client 1 ended with exit code 3." {
 		t.Errorf("lines %+v", r.Trials)
 	}
 	if r.Points[0].Invalid != 1 || r.Points[0].Valid != 0 {

@@ -150,7 +150,7 @@ func end(trial *v1alpha1.Trial, outcome string, now time.Time) {
 			P50LatencyMicroseconds: 1000, P99LatencyMicroseconds: 9000}
 		trial.Status.ResultsConfigMap = trial.Name + "-results"
 	} else {
-		valid.Status, valid.Reason, valid.Message = metav1.ConditionFalse, v1alpha1.ReasonClientLost, "Client 1 sent no results."
+		valid.Status, valid.Reason, valid.Message = metav1.ConditionFalse, v1alpha1.ReasonClientFailed, "Client 1 ended with exit code 3."
 	}
 	complete := metav1.Condition{Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue, Reason: outcome, Message: valid.Message}
 	for _, c := range []metav1.Condition{valid, complete} {

@@ -15,5 +15,6 @@ undeploy: ## Remove Assay from that cluster, with all experiments and their resu
 	@hack/deploy.sh remove
 
 .PHONY: demo
-demo: ## From nothing to verdicts: cluster, operator, one experiment at smoke size (the first time some 30 minutes).
+demo: ## From nothing to verdicts: cluster, operator, one experiment at smoke size (some six minutes; the first time some 30 more).
+
 	@hack/demo.sh

@@ -74,8 +74,13 @@ func TestPercentileNeedsTransactions(t *testing.T) {
 		"trial 0 committed 999 transactions; the 99th percentile needs 1000, so that 10 are slower")
 	expect(t, judge(t, ls, "p999_latency() < 100ms", "", ""), v1alpha1.VerdictNotEvaluated, "the 99.9th percentile needs 10000")
 	for i := range ls {
+		ls[i].Committed, ls[i].P10Millis = 99, 5
+	}
+	expect(t, judge(t, ls, "p10_latency() < 100ms", "", ""), v1alpha1.VerdictNotEvaluated, "the 10th percentile needs 100, so that 10 are faster")
+	for i := range ls {
 		ls[i].Committed = 1000
 	}
+	expect(t, judge(t, ls, "p10_latency() < 6ms", "", ""), v1alpha1.VerdictReproduced)
 	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictReproduced)
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/results"
 )
 
 // quietPoll is how often the agents' loads are looked at: they are reported once a second, and such a report wakes nobody up.

@@ -34,6 +34,7 @@ bench-trial: ## Measure processor-seconds and wall time of a trial on the cluste
 	@mkdir -p .work/bench
 	@go build -o .work/bench/bench-trial ./hack/bench/trial
 	@.work/bench/bench-trial $(BENCH_FLAGS)
+
 .PHONY: bench-demo
 bench-demo: ## Run make demo RUNS times (5) beside BUSY programs (1) that want a processor each: exit code, minutes and verdicts of each run; half an hour.
 	@hack/bench/demo.sh

@@ -12,9 +12,14 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// A Comparison is what differs between two experiments, or two runs of one.
+// A Comparison is what differs between two experiments, or two groups of runs of one.
 type Comparison struct {
+	// A and B are the first runs of the groups: what they are called and what they ran on.
 	A, B results.Experiment
+	// RunsA and RunsB are how many runs the groups have.
+	RunsA, RunsB int
+	// Between is the standard deviation of runs by their mean, as the caller stated it; 0: not stated.
+	Between float64
 	// Rows are the comparisons at the points that both have, by point and metric.
 	Rows []ComparedMetric
 	// OnlyA and OnlyB are the points that the other one has not.
@@ -31,16 +36,11 @@ type ComparedMetric struct {
 	Point       string
 	Coordinates map[string]string
 	Metric      string
-	A, B        results.Aggregate
-	// Ratio is B/A, with its interval where it is Known. HasRatio is false where A is 0.
-	Ratio    stats.RatioEstimate
-	HasRatio bool
-	// Difference is B - A.
-	Difference stats.Estimate
-	// Tested: both have two trials or more, so that P says something. Adjusted is P for all tests of the comparison together (Holm).
-	Tested      bool
-	P, Adjusted float64
-	// Ranked: the trials of both are there, two or more, so that RankP is known: that of Mann and Whitney's test, of this row by itself.
+	stats.RunComparison
+	// Adjusted is P for all tests of the comparison together (Holm).
+	Adjusted float64
+	// Ranked: both groups have two runs or more, so that RankP is known: that of Mann and Whitney's test
+	// on the means of runs, of this row by itself.
 	Ranked bool
 	RankP  float64
 }
@@ -57,16 +57,16 @@ type DifferentOrigin struct{ What, A, B string }
 // comparedMetrics are what is compared at each point.
 var comparedMetrics = []string{stats.Throughput, stats.MeanLatency, stats.P99Latency}
 
-// Compare puts the points of two experiments side by side. Points are the same when all axes with more than one value in either experiment have the same value;
+// Compare puts the points of two groups of runs side by side; between is the standard deviation of runs
+// by their mean, which is used where each group has one run (stats.CompareRuns). Points are the same when all axes with more than one value in either experiment have the same value;
 // an axis with one value in each is part of what the experiments are, and is noted where it differs.
-func Compare(a, b results.Experiment) Comparison {
-	c := Comparison{A: a, B: b}
+func Compare(runsA, runsB []results.Experiment, between float64) Comparison {
+	a, b := runsA[0], runsB[0]
+	c := Comparison{A: a, B: b, RunsA: len(runsA), RunsB: len(runsB), Between: between}
 	axes := comparedAxes(a, b)
 	c.Notes = fixedAxes(a, b, axes)
-	inB := map[string]results.PointResult{}
-	for _, p := range b.Points {
-		inB[keyOf(axes, p.Coordinates)] = p
-	}
+	pointsA, pointsB := pointsOf(runsA, axes), pointsOf(runsB, axes)
+	inB := maps.Clone(pointsB[0])
 	for _, p := range a.Points {
 		key := keyOf(axes, p.Coordinates)
 		q, ok := inB[key]
@@ -76,12 +76,13 @@ func Compare(a, b results.Experiment) Comparison {
 		}
 		delete(inB, key)
 		for _, m := range comparedMetrics {
-			if x, y := p.Metrics[m], q.Metrics[m]; x.N > 0 && y.N > 0 {
-				row := compared(x, y)
-				row.Metric, row.Coordinates, row.Point = m, p.Coordinates, at(axes, p.Coordinates)
-				row.RankP, row.Ranked = rankTest(samplesOf(a, p, m), samplesOf(b, q, m))
-				c.Rows = append(c.Rows, row)
+			x, y := metricAt(pointsA, key, m), metricAt(pointsB, key, m)
+			if len(x) == 0 || len(y) == 0 {
+				continue
 			}
+			row := ComparedMetric{Metric: m, Coordinates: p.Coordinates, Point: at(axes, p.Coordinates), RunComparison: stats.CompareRuns(x, y, between)}
+			row.RankP, row.Ranked = rankTest(x, y)
+			c.Rows = append(c.Rows, row)
 		}
 		if p.Valid == 0 || q.Valid == 0 {
 			c.Notes = append(c.Notes, fmt.Sprintf("%s: %s in A and %s in B, so that there is nothing to compare.",
@@ -98,21 +99,41 @@ func Compare(a, b results.Experiment) Comparison {
 	return c
 }
 
-func compared(a, b results.Aggregate) ComparedMetric {
-	row := ComparedMetric{A: a, B: b, Difference: stats.Difference(b, a)}
-	ratio, err := stats.Ratio(b, a)
-	row.Ratio, row.HasRatio = ratio, err == nil
-	test, ok := stats.Welch(b, a)
-	row.P, row.Tested = test.P, ok
-	return row
+// pointsOf are the points of each run by what they are compared by.
+func pointsOf(runs []results.Experiment, axes []results.Axis) []map[string]results.PointResult {
+	all := make([]map[string]results.PointResult, len(runs))
+	for i, r := range runs {
+		all[i] = map[string]results.PointResult{}
+		for _, p := range r.Points {
+			all[i][keyOf(axes, p.Coordinates)] = p
+		}
+	}
+	return all
 }
 
-// rankTest is the p-value of Mann and Whitney's test.
-func rankTest(a, b []float64) (p float64, ok bool) {
+// metricAt is a metric of a point in each run that has it.
+func metricAt(runs []map[string]results.PointResult, key, metric string) []results.Aggregate {
+	var all []results.Aggregate
+	for _, points := range runs {
+		if a := points[key].Metrics[metric]; a.N > 0 {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// rankTest is the p-value of Mann and Whitney's test on the means of runs.
+func rankTest(a, b []results.Aggregate) (p float64, ok bool) {
 	if min(len(a), len(b)) < 2 {
 		return 0, false
 	}
-	test, err := stats.MannWhitney(a, b)
+	var means [2][]float64
+	for i, runs := range [][]results.Aggregate{a, b} {
+		for _, r := range runs {
+			means[i] = append(means[i], r.Mean)
+		}
+	}
+	test, err := stats.MannWhitney(means[0], means[1])
 	return test.P, err == nil
 }
 
@@ -132,7 +153,7 @@ func (c *Comparison) adjust() {
 	}
 }
 
-// Tested is how many comparisons have two trials or more on each side, Significant how many of them show a difference.
+// Tested is how many comparisons could be tested, Significant how many of them show a difference.
 func (c Comparison) Tested() (tested, significant int) {
 	for _, r := range c.Rows {
 		if r.Tested {

@@ -24,8 +24,7 @@ type comparisonPage struct {
 }
 
 func newComparisonPage(c Comparison) comparisonPage {
-	tested, significant := c.Tested()
-	p := comparisonPage{facts: []string{"A: " + runText(c.A), "B: " + runText(c.B), Verdict(tested, significant)}}
+	p := comparisonPage{facts: []string{"A: " + runText(c.A, c.RunsA), "B: " + runText(c.B, c.RunsB), c.Verdict()}}
 	p.rows.columns = []column{{"point", false}, {"metric", false}, {"n A", true}, {"A", true}, {"n B", true}, {"B", true}, {"B/A", true}, {"95% interval", true}, {"p", true}, {"Mann-Whitney", true}, {"difference", false}}
 	for _, r := range c.Rows {
 		ratio, interval, pValue, ranks := "-", "-", "-", "-"
@@ -69,7 +68,7 @@ func newComparisonPage(c Comparison) comparisonPage {
 func (m ComparedMetric) says() string {
 	switch {
 	case !m.Tested:
-		return "not known: it takes two trials of each"
+		return "not tested"
 	case m.Significant() && m.B.Mean > m.A.Mean:
 		return "B is higher"
 	case m.Significant():
@@ -81,21 +80,33 @@ func (m ComparedMetric) says() string {
 	}
 }
 
-// Verdict says how many differences are significant.
-func Verdict(tested, significant int) string {
-	if tested == 0 {
+// Verdict says how many differences are significant, and by what.
+func (c Comparison) Verdict() string {
+	tested, significant := c.Tested()
+	switch {
+	case tested == 0 && c.RunsA+c.RunsB == 2 && c.Between == 0:
+		return "Nothing is decided: with one run on each side, nothing tells how much runs of the same differ, and trials of one run do not vary as runs do. " +
+			"Give several runs on a side (A1,A2,A3 B1), or state the deviation between runs (--between-runs 1%); or make both variants systems of one experiment."
+	case tested == 0:
 		return "Nothing can be told apart: no point that both have has two valid trials in each."
 	}
-	return fmt.Sprintf("%d of %s significant (Welch's test, 5%% for all of them together by Holm's correction).", significant, count(tested, "difference"))
+	by := fmt.Sprintf("by the means of %d and %d runs", c.RunsA, c.RunsB)
+	if c.RunsA+c.RunsB == 2 {
+		by = fmt.Sprintf("if runs of the same deviate by %.3g%%, as was stated", 100*c.Between)
+	}
+	return fmt.Sprintf("%d of %s significant, %s (Student's test, 5%% for all of them together by Holm's correction).", significant, count(tested, "difference"), by)
 }
 
-func runText(e results.Experiment) string {
+func runText(e results.Experiment, runs int) string {
 	when := "not started"
 	switch {
 	case e.Completed != nil:
 		when = "completed " + e.Completed.UTC().Format(time.RFC3339)
 	case !e.Started.IsZero():
 		when = "started " + e.Started.UTC().Format(time.RFC3339) + ", not complete"
+	}
+	if runs > 1 {
+		return fmt.Sprintf("%d runs, the first of them %s, %s, UID %s.", runs, e.Name, when, e.UID)
 	}
 	return fmt.Sprintf("%s, %s, UID %s.", e.Name, when, e.UID)
 }
@@ -108,8 +119,9 @@ func pText(p float64) string {
 }
 
 // comparisonLegend says how to read the table.
-const comparisonLegend = "Mean over n valid trials; of 2 to 4 (least to greatest), of 5 and more ± half-width of the 95% interval. B/A with Fieller's interval, for each row by itself. p: of Welch's test, for all rows " +
-	"together (Holm). Mann-Whitney: of that test, for each row by itself, as a second opinion that assumes no distribution; with three trials of each it is never below 0.1, with four 0.029."
+const comparisonLegend = "Mean over n runs, or, of a single run, over its n valid trials; of 2 to 4 (least to greatest), of 5 and more ± half-width of the 95% interval. B/A with Fieller's interval, for each row " +
+	"by itself; where nothing is tested it is that of the trials within the two runs, and says nothing of how runs differ. p: for all rows together (Holm). Mann-Whitney: of that test on the means of runs, for " +
+	"each row by itself, as a second opinion that assumes no distribution; with three runs of each it is never below 0.1, with four 0.029."
 
 // ComparisonText writes a comparison for a terminal.
 func ComparisonText(w io.Writer, c Comparison, o TextOptions) error {

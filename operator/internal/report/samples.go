@@ -11,7 +11,7 @@ import (
 func samplesOf(e results.Experiment, p results.PointResult, metric string) []float64 {
 	var samples []float64
 	for _, l := range e.Trials {
-		if l.PointIndex == p.Index && l.Outcome == stats.Succeeded {
+		if l.PointIndex == p.Index && l.Outcome == stats.Succeeded && stats.Has(l, metric) {
 			samples = append(samples, stats.Of(l, metric))
 		}
 	}

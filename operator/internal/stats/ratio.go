@@ -36,36 +36,43 @@ func Ratio(a, b results.Aggregate) (RatioEstimate, error) {
 	if b.Mean == 0 || math.Abs(r) > Limit {
 		return RatioEstimate{}, errors.New("ratio: the mean of the denominator is 0, or too small for a ratio")
 	}
-	e := RatioEstimate{Estimate: Estimate{Value: r, Low: r, High: r}}
 	smaller := min(a.N, b.N)
 	if smaller < 2 {
-		e.Cautions = append(e.Cautions, OneSample)
-		return e, nil
+		return RatioEstimate{Estimate: Estimate{Value: r, Low: r, High: r}, Cautions: []Caution{OneSample}}, nil
 	}
-	if smaller < fewSamples {
-		e.Cautions = append(e.Cautions, FewSamples)
-	}
-	// In units of the denominator's mean, and by deviations rather than variances, so that nothing overflows or vanishes: the quadratic is
-	// (1-g) r² - 2 R r + R² - h <= 0.
+	// In units of the denominator's mean, and by deviations rather than variances, so that nothing overflows or vanishes.
 	sa, sb := a.StdDev/math.Abs(b.Mean)/math.Sqrt(float64(a.N)), b.StdDev/math.Abs(b.Mean)/math.Sqrt(float64(b.N))
-	whole := math.Hypot(sa, r*sb)
-	if whole == 0 {
-		e.Known = true
-		return e, nil
+	t := 0.0
+	if whole := math.Hypot(sa, r*sb); whole > 0 {
+		wa, wb := square(sa/whole), square(r*sb/whole)
+		t = tQuantile(1 / (wa*wa/float64(a.N-1) + wb*wb/float64(b.N-1)))
 	}
-	wa, wb := square(sa/whole), square(r*sb/whole)
-	t := tQuantile(1 / (wa*wa/float64(a.N-1) + wb*wb/float64(b.N-1)))
+	e := fieller(r, sa, sb, t)
+	if smaller < fewSamples {
+		e.Cautions = append([]Caution{FewSamples}, e.Cautions...)
+	}
+	return e, nil
+}
+
+// fieller gives the ratio r of two means its interval: sa and sb are their standard errors in units of the
+// denominator's mean, t the quantile. The quadratic is (1-g) r² - 2 R r + R² - h <= 0.
+func fieller(r, sa, sb, t float64) RatioEstimate {
+	e := RatioEstimate{Estimate: Estimate{Value: r, Low: r, High: r}}
+	if sa == 0 && sb == 0 {
+		e.Known = true
+		return e
+	}
 	g := square(t * sb)
 	if !(g < 1) {
 		e.Cautions = append(e.Cautions, DenominatorNearZero)
-		return e, nil
+		return e
 	}
 	half := t * math.Hypot(sa*math.Sqrt(1-g), r*sb)
 	low, high := (r-half)/(1-g), (r+half)/(1-g)
 	if math.IsNaN(low) || math.Abs(low) > Limit || math.Abs(high) > Limit { // g is 1 but for rounding, or the deviations are beyond all measure
 		e.Cautions = append(e.Cautions, DenominatorNearZero)
-		return e, nil
+		return e
 	}
 	e.Low, e.High, e.Known = low, high, true
-	return e, nil
+	return e
 }

@@ -8,37 +8,48 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // Options of the verb.
 type Options struct {
+	// A and B name a run, or several with commas between them.
 	A, B   string
 	Output string
+	// BetweenRuns is the standard deviation of runs by their mean, as a percentage such as 1%; empty:
+	// not stated.
+	BetweenRuns string
 }
 
 // Command is the verb.
 func Command(s *session.Session) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "compare A [B]",
-		Short: "Show what differs between two experiments, or two runs of one",
+		Use:   "compare A[,A...] [B[,B...]]",
+		Short: "Show what differs between two experiments, or two groups of runs of one",
 		Long: "Compare two experiments at every point that both have: throughput, mean and p99 latency, with the ratio B/A, its 95% interval, and whether the difference is\n" +
 			"significant; and what else differs: the spec, images, kernels, processors, the network as it was measured.\n\n" +
 			"A and B are names of experiments, NAME~1 for the run before the last one, or files: what report -o json wrote, or bundles. With one name alone, its last\n" +
-			"two runs are compared.\n\n" +
+			"two runs are compared. Several runs of a side have commas between them.\n\n" +
+			"Runs are compared, not trials: what differs between two runs of the same (machines, placement, day) is the same for all trials of a run, so that more trials\n" +
+			"do not make it smaller. It takes three runs in all, such as four of before and one of now. With one on each side nothing is decided, unless\n" +
+			"--between-runs says by how much runs of the same deviate. Two variants are best compared as systems of one experiment.\n\n" +
 			"Exit codes:\n" +
 			"  0  no difference is significant\n" +
 			"  1  something went wrong\n" +
 			"  3  some difference is\n" +
-			"  4  nothing can be told: no point has two valid trials in both",
+			"  4  nothing can be told: there is one run on each side and --between-runs is not given, or no point has two valid trials in both",
 		Example: "  kubectl assay compare failure-fp~1 failure-fp\n" +
-			"  kubectl assay compare failure-fp\n" +
+			"  kubectl assay compare failure-fp --between-runs 1%\n" +
+			"  kubectl assay compare failure-fp~4,failure-fp~3,failure-fp~2,failure-fp~1 failure-fp\n" +
 			"  kubectl assay compare before.json failure-fp -o comparison.md",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +61,7 @@ func Command(s *session.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "text", "text, markdown or csv; or a file whose name ends in .txt, .md or .csv")
+	cmd.Flags().StringVar(&o.BetweenRuns, "between-runs", "", "standard deviation of runs of the same by their mean, above 0% and at most 100%, such as 1%; with one run on each side only")
 	return cmd
 }
 
@@ -65,15 +77,19 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if form == "" {
 		return fmt.Errorf("-o %s: choose text, markdown or csv, or a file whose name ends in .txt, .md or .csv", o.Output)
 	}
-	a, err := from.Load(ctx, s, o.A)
+	a, err := load(ctx, s, o.A)
 	if err != nil {
 		return err
 	}
-	b, err := from.Load(ctx, s, o.B)
+	b, err := load(ctx, s, o.B)
 	if err != nil {
 		return err
 	}
-	c := report.Compare(a, b)
+	between, err := o.between(len(a) + len(b))
+	if err != nil {
+		return err
+	}
+	c := report.Compare(a, b, between)
 	var page bytes.Buffer
 	if err := write(&page, form, c, s.Width); err != nil {
 		return err
@@ -89,11 +105,45 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	tested, significant := c.Tested()
 	switch {
 	case tested == 0:
-		return &session.Verdict{Code: session.ExitUndecided, Message: report.Verdict(tested, significant)}
+		return &session.Verdict{Code: session.ExitUndecided, Message: c.Verdict()}
 	case significant > 0:
-		return &session.Verdict{Code: session.ExitDifferent, Message: report.Verdict(tested, significant)}
+		return &session.Verdict{Code: session.ExitDifferent, Message: c.Verdict()}
 	}
 	return nil
+}
+
+// load reads the runs of one side. A run counts once: given twice, it would say that runs do not differ.
+func load(ctx context.Context, s *session.Session, names string) ([]results.Experiment, error) {
+	var runs []results.Experiment
+	seen := map[string]string{}
+	for name := range strings.SplitSeq(names, ",") {
+		e, err := from.Load(ctx, s, name)
+		if err != nil {
+			return nil, err
+		}
+		if other, ok := seen[e.UID]; ok && e.UID != "" {
+			return nil, fmt.Errorf("%s and %s are the same run, UID %s; name each run once", other, name, e.UID)
+		}
+		seen[e.UID] = name
+		runs = append(runs, e)
+	}
+	return runs, nil
+}
+
+// between is the deviation between runs as a share; 0 where it is not stated.
+func (o Options) between(runs int) (float64, error) {
+	if o.BetweenRuns == "" {
+		return 0, nil
+	}
+	text, isPercentage := strings.CutSuffix(o.BetweenRuns, "%")
+	percent, err := strconv.ParseFloat(text, 64)
+	switch {
+	case !isPercentage || err != nil || !(percent > 0 && percent <= 100):
+		return 0, fmt.Errorf("--between-runs %s: must be a percentage above 0%% and at most 100%%, such as 1%%", o.BetweenRuns)
+	case runs > 2:
+		return 0, fmt.Errorf("--between-runs %s: is for one run on each side; %d runs show by themselves how much they deviate", o.BetweenRuns, runs)
+	}
+	return percent / 100, nil
 }
 
 func write(w io.Writer, form string, c report.Comparison, width int) error {

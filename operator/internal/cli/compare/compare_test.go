@@ -61,18 +61,21 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		a, b string
-		code int
-		want string // in the output
+		a, b    string
+		between string
+		code    int
+		want    string // in the output
 	}{
-		"the last two runs differ":       {"e~1", "e", session.ExitDifferent, "B is higher"},
-		"the two before do not":          {"e~2", "e~1", 0, "0 of 1 difference significant"},
-		"the other way around":           {"e", "e~2", session.ExitDifferent, "B is lower"},
-		"a file with one trial: unknown": {"e", path, session.ExitUndecided, "Nothing can be told apart"},
+		"one run on each side decides nothing": {"e~1", "e", "", session.ExitUndecided, "Nothing is decided: with one run on each side"},
+		"the last two runs differ":             {"e~1", "e", "2%", session.ExitDifferent, "B is higher"},
+		"the two before do not":                {"e~2", "e~1", "2%", 0, "0 of 1 difference significant"},
+		"the other way around":                 {"e", "e~2", "2%", session.ExitDifferent, "B is lower"},
+		"a file with one trial: unknown":       {"e", path, "2%", session.ExitUndecided, "Nothing can be told apart"},
+		"two runs against one":                 {"e~2,e~1", "e", "", session.ExitDifferent, "by the means of 2 and 1 runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, out := runs(t, first, same, faster)
-			err := compare.Run(t.Context(), s, compare.Options{A: tc.a, B: tc.b, Output: "text"})
+			err := compare.Run(t.Context(), s, compare.Options{A: tc.a, B: tc.b, BetweenRuns: tc.between, Output: "text"})
 			if session.ExitCode(err) != tc.code || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("exit code %d (%v), want %d and %q in:\n%s", session.ExitCode(err), err, tc.code, tc.want, out)
 			}
@@ -86,6 +89,9 @@ func TestRefuses(t *testing.T) {
 		want string
 	}{
 		"an unknown form":      {compare.Options{A: "e", B: "e", Output: "pdf"}, "-o pdf: choose text, markdown or csv"},
+		"the same run twice":   {compare.Options{A: "e~1,e~1", B: "e", Output: "text"}, "e~1 and e~1 are the same run, UID u1"},
+		"no percentage":        {compare.Options{A: "e~1", B: "e", Output: "text", BetweenRuns: "0.01"}, "--between-runs 0.01: must be a percentage"},
+		"stated and shown":     {compare.Options{A: "e~1,e", B: "e", Output: "text", BetweenRuns: "1%"}, "is for one run on each side"},
 		"no run so long ago":   {compare.Options{A: "e~2", B: "e", Output: "text"}, "has the results of 2 runs of e, so that the earliest is e~1"},
 		"no number after ~":    {compare.Options{A: "e~last", B: "e", Output: "text"}, "after ~ comes how many runs to go back"},
 		"no such experiment":   {compare.Options{A: "f", B: "e", Output: "text"}, "experiment f is not in namespace ns"},
@@ -108,7 +114,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 	}
 	target := filepath.Join(t.TempDir(), "c.md")
 	s := &session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Connect: func() (session.Cluster, error) { return session.Cluster{}, errors.New("no cluster") }}
-	if err := compare.Run(t.Context(), s, compare.Options{A: path, B: path, Output: target}); err != nil {
+	if err := compare.Run(t.Context(), s, compare.Options{A: path, B: path, Output: target, BetweenRuns: "1%"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(target); err != nil || !strings.Contains(string(got), "# e against e") {

@@ -60,6 +60,30 @@ func TestHistogramPercentilesOfMerged(t *testing.T) {
 	}
 }
 
+// The p-th percentile is exceeded by no more than 100-p percent. The library rounds to the nearest rank
+// below, too: the 99th percentile of 556 durations was the 550th, where it is the 551st.
+func TestPercentileIsOfTheNearestRank(t *testing.T) {
+	for _, n := range []int64{1, 2, 3, 99, 100, 101, 160, 556, 999, 1000, 1001, 12345} {
+		h := NewHistogram()
+		for i := range n {
+			h.Record(time.Duration(i+1) * time.Microsecond) // below 2 ms, the histogram holds each microsecond
+		}
+		for p, permille := range map[float64]int64{50: 500, 90: 900, 99: 990, 99.9: 999, 100: 1000} {
+			want := (n*permille + 999) / 1000
+			got := h.Percentile(p).Microseconds()
+			if float64(got) < float64(want) || float64(got) > 1.001*float64(want)+0.5 {
+				t.Errorf("Percentile(%v) of %d is the %d-th shortest, want the %d-th", p, n, got, want)
+			}
+		}
+		if got := h.Percentile(0).Microseconds(); got != 1 {
+			t.Errorf("Percentile(0) of %d is the %d-th shortest, want the first", n, got)
+		}
+	}
+	if rank := nearestRank(99.9, maxCount); rank != 8998192055486252 {
+		t.Errorf("99.9%% of %d is %d", maxCount, rank)
+	}
+}
+
 // encodePlain builds an encoded histogram from any plain content, so that tests can lie in it.
 func encodePlain(plain []byte) string {
 	var z bytes.Buffer

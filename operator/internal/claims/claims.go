@@ -92,43 +92,46 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 		if c.Reported != nil {
 			r.Reported = c.Reported.String()
 		}
-		if err := evaluate(&r, c, points, lines); err != nil {
+		looked, err := evaluate(&r, c, points, lines)
+		if err != nil {
 			r.Verdict, r.Message = string(v1alpha1.VerdictNotEvaluated), err.Error()
 		}
-		r.Message = shorten(r.Message)
+		beside := sensitivity(r, c, points, lines, looked)
+		r.Message = shorten(r.Message, maxMessage-len([]rune(beside))) + beside
 		judged = append(judged, r)
 	}
 	return judged
 }
 
-func evaluate(r *results.ClaimResult, c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine) error {
+// evaluate judges a claim and says which points it looked at.
+func evaluate(r *results.ClaimResult, c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine) (looked []int32, err error) {
 	p, err := compile(c.Expr)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e := newRun(p, points, lines)
 	if p.isComparison() {
 		t := e.truth(p.ast.Expr())
 		if len(e.missing) > 0 {
-			return e.missingData()
+			return e.looked, e.missingData()
 		}
 		r.Verdict = string(verdictOf(t))
 		r.Message = strings.Join(e.notes, "; ") + e.sampleNote()
-		return nil
+		return e.looked, nil
 	}
 	if c.Reported == nil {
-		return fmt.Errorf("expr gives a quantity and nothing is reported to compare it with")
+		return nil, fmt.Errorf("expr gives a quantity and nothing is reported to compare it with")
 	}
 	q := e.quantity(p.ast.Expr())
 	if len(e.missing) > 0 {
-		return e.missingData()
+		return e.looked, e.missingData()
 	}
 	b, err := newBound(*c.Reported, c.Within, unitOfType(p.result))
 	if err != nil {
-		return err
+		return e.looked, err
 	}
 	e.judge(r, c, q, b)
-	return nil
+	return e.looked, nil
 }
 
 // judge compares a quantity with what is reported.
@@ -168,6 +171,9 @@ func (r *run) sampleNote() string {
 	note := ""
 	if slices.ContainsFunc(r.read, func(p int32) bool { return !interleaved(r.samples[r.read[0]], r.samples[p]) }) {
 		r.remarks = append(r.remarks, notInterleaved)
+	}
+	if survivors := r.survivors(); survivors != "" {
+		note += "; " + survivors
 	}
 	for _, remark := range compact(r.remarks) {
 		note += "; " + remark
@@ -213,10 +219,10 @@ func (b bound) judge(e stats.Estimate) truth {
 }
 
 // shorten cuts a message to what a status can hold; the API server counts characters.
-func shorten(message string) string {
+func shorten(message string, limit int) string {
 	runes := []rune(message)
-	if len(runes) <= maxMessage {
+	if len(runes) <= limit {
 		return message
 	}
-	return string(runes[:maxMessage-3]) + "..."
+	return string(runes[:limit-3]) + "..."
 }

@@ -58,6 +58,7 @@ type run struct {
 	counts  []int    // trials of the points that were read
 	unknown bool     // some comparison had no interval
 	read    []int32  // points whose means are in the result
+	looked  []int32  // points whose trials were looked at
 }
 
 func newRun(p *program, points []results.PointResult, lines []results.TrialLine) *run {
@@ -260,6 +261,9 @@ func (r *run) find(at []coordinate) []results.PointResult {
 
 // valuesAt are a metric of the valid trials of a point, by repetition. Where there is none, or one of them lacks it, that is noted.
 func (r *run) valuesAt(p results.PointResult, m metric) []float64 {
+	if !slices.Contains(r.looked, p.Index) {
+		r.looked = append(r.looked, p.Index)
+	}
 	if len(r.samples[p.Index]) == 0 {
 		r.missing = append(r.missing, r.whyEmpty(p))
 		return nil
@@ -294,21 +298,11 @@ func (r *run) meanAt(p results.PointResult, m metric, u unit) quantity {
 
 // whyEmpty says why a point has no valid trial.
 func (r *run) whyEmpty(p results.PointResult) string {
-	reasons := map[string]int{}
-	for _, line := range r.lines {
-		if line.PointIndex == p.Index && line.Outcome != stats.Succeeded {
-			reasons[strings.TrimSuffix(line.Outcome+" "+line.Reason, " ")]++
-		}
-	}
 	text := showPoint(p.Coordinates) + " has no valid trial"
-	var parts []string
-	for _, reason := range sortedKeys(reasons) {
-		parts = append(parts, fmt.Sprintf("%d %s", reasons[reason], reason))
+	if x := excludedAt(p.Index, r.lines); x.left > 0 {
+		return text + " (" + x.why + ")"
 	}
-	if len(parts) == 0 {
-		return text
-	}
-	return text + " (" + strings.Join(parts, ", ") + ")"
+	return text
 }
 
 func unitOfType(t *types.Type) unit {

@@ -1,0 +1,103 @@
+package claims
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// ofTheSystem are the reasons for which a trial does not count and that the system under test, or its
+// client, may have brought about: to leave such trials out is to report the survivors.
+var ofTheSystem = []string{
+	v1alpha1.ReasonNothingMeasured, v1alpha1.ReasonPodRestarted, v1alpha1.ReasonReplicaExited, v1alpha1.ReasonClientFailed,
+	v1alpha1.ReasonCPUThrottled, v1alpha1.ReasonGeneratorLate, v1alpha1.ReasonHistogramOverflow,
+}
+
+// mostExcluded is the share of attempts that may be left out for other reasons without a word at the verdict.
+const mostExcluded = 0.2
+
+// excluded are the attempts at a point that do not count.
+type excluded struct {
+	attempts, left int
+	// bySystem: some of them for a reason that the system may have brought about.
+	bySystem bool
+	why      string
+}
+
+// excludedAt counts the attempts at a point.
+func excludedAt(point int32, lines []results.TrialLine) excluded {
+	var x excluded
+	reasons := map[string]int{}
+	for _, l := range lines {
+		if l.PointIndex != point {
+			continue
+		}
+		x.attempts++
+		if l.Outcome == stats.Succeeded {
+			continue
+		}
+		x.left++
+		x.bySystem = x.bySystem || slices.Contains(ofTheSystem, l.Reason)
+		reasons[strings.TrimSuffix(l.Outcome+" "+l.Reason, " ")]++
+	}
+	var parts []string
+	for _, reason := range sortedKeys(reasons) {
+		parts = append(parts, fmt.Sprintf("%d %s", reasons[reason], reason))
+	}
+	x.why = strings.Join(parts, ", ")
+	return x
+}
+
+// survivors says which points that a claim reads lack attempts, so that their numbers may be those of
+// the trials that went well; empty: none.
+func (r *run) survivors() string {
+	var notes []string
+	for _, p := range r.points {
+		if !slices.Contains(r.looked, p.Index) {
+			continue
+		}
+		if x := excludedAt(p.Index, r.lines); x.bySystem || float64(x.left) > mostExcluded*float64(x.attempts) {
+			notes = append(notes, fmt.Sprintf("%s: %d of %d attempts do not count (%s)", showPoint(p.Coordinates), x.left, x.attempts, x.why))
+		}
+	}
+	return strings.Join(notes, "; ")
+}
+
+// counted are the lines with those taken for valid that the system spoiled and that have numbers: of the
+// points that a claim reads. A window in which nothing was committed has a throughput of 0.
+func counted(lines []results.TrialLine, looked []int32) (all []results.TrialLine, n int) {
+	all = slices.Clone(lines)
+	for i, l := range all {
+		has := l.Committed > 0 || l.Reason == v1alpha1.ReasonNothingMeasured
+		if l.Outcome == stats.Invalid && slices.Contains(ofTheSystem, l.Reason) && has && slices.Contains(looked, l.PointIndex) {
+			all[i].Outcome = stats.Succeeded
+			n++
+		}
+	}
+	return all, n
+}
+
+// sensitivity says what a claim's verdict would be if the trials counted that the system itself spoiled.
+// Empty: there are none.
+func sensitivity(r results.ClaimResult, c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
+	all, n := counted(lines, looked)
+	if n == 0 {
+		return ""
+	}
+	with := results.ClaimResult{Expr: c.Expr}
+	if _, err := evaluate(&with, c, points, all); err != nil {
+		with.Verdict = string(v1alpha1.VerdictNotEvaluated)
+	}
+	what := "the trial that the system may have spoiled itself"
+	if n > 1 {
+		what = fmt.Sprintf("the %d trials that the system may have spoiled itself", n)
+	}
+	if with.Verdict == r.Verdict {
+		return fmt.Sprintf("; with %s counted it is %s, too", what, r.Verdict)
+	}
+	return fmt.Sprintf("; with %s counted it would be %s", what, with.Verdict)
+}

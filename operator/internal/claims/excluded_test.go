@@ -1,0 +1,49 @@
+package claims_test
+
+import (
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// A system that stalls in two runs of five was reported by the three that went well, and nothing at the
+// verdict said so.
+func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
+	trials := func(reason string, committed int64, throughput float64) []results.TrialLine {
+		ls := series(0, "a", []int{5}, times(5, 100), times(5, 10))
+		for i := range 2 {
+			ls[i].Outcome, ls[i].Reason, ls[i].Committed, ls[i].Throughput = stats.Invalid, reason, committed, throughput
+		}
+		return ls
+	}
+	const claimed = "throughput() > 90"
+	stalled := judge(t, trials(v1alpha1.ReasonNothingMeasured, 0, 0), claimed, "", "")
+	expect(t, stalled, v1alpha1.VerdictReproduced, "clients=5, variant=a: 2 of 5 attempts do not count (2 Invalid NothingMeasured)",
+		"with the 2 trials that the system may have spoiled itself counted it would be Inconclusive")
+	expect(t, judge(t, trials(v1alpha1.ReasonCPUThrottled, 1000, 99), claimed, "", ""), v1alpha1.VerdictReproduced,
+		"2 Invalid CPUThrottled", "counted it is Reproduced, too")
+	// A replica that exits leaves no numbers.
+	exited := judge(t, trials(v1alpha1.ReasonReplicaExited, 0, 0), claimed, "", "")
+	expect(t, exited, v1alpha1.VerdictReproduced, "2 Invalid ReplicaExited")
+	// What the environment does is a matter of how much is left.
+	expect(t, judge(t, trials(v1alpha1.ReasonClocksApart, 1000, 1), claimed, "", ""), v1alpha1.VerdictReproduced, "2 of 5 attempts do not count (2 Invalid ClocksApart)")
+	many := append(trials(v1alpha1.ReasonClocksApart, 1000, 1), trials("", 0, 0)[2:]...)
+	many = append(many, many[2:]...)
+	for _, r := range []results.ClaimResult{exited, judge(t, many, claimed, "", "")} {
+		if strings.Contains(r.Message, " counted it ") {
+			t.Errorf("nothing of the system can be counted, and the message says: %s", r.Message)
+		}
+	}
+	if few := judge(t, many, claimed, "", ""); strings.Contains(few.Message, "do not count") {
+		t.Errorf("2 of 14 attempts do not count, by the environment, and the message says: %s", few.Message)
+	}
+	// A system that always stalls has a throughput: none.
+	always := trials(v1alpha1.ReasonNothingMeasured, 0, 0)
+	for i := range always {
+		always[i].Outcome, always[i].Reason, always[i].Committed, always[i].Throughput = stats.Invalid, v1alpha1.ReasonNothingMeasured, 0, 0
+	}
+	expect(t, judge(t, always, claimed, "", ""), v1alpha1.VerdictNotEvaluated, "has no valid trial (5 Invalid NothingMeasured)", "counted it would be NotReproduced")
+}

@@ -83,13 +83,13 @@ func trialsTable(e results.Experiment) table {
 			continue
 		}
 		aborts := "-"
-		if l.Committed+l.Aborted > 0 { // of imported results neither may be known
+		if stats.Has(l, stats.AbortRate) {
 			aborts = fixed(100*stats.Of(l, stats.AbortRate), 2)
 		}
 		row = append(row, steadyCell(l.Window), tick3(l.Throughput))
 		for _, m := range []string{stats.MeanLatency, stats.P99Latency} {
 			cell := "-"
-			if knows(l, m) {
+			if stats.Has(l, m) {
 				cell = tick3(stats.Of(l, m))
 			}
 			row = append(row, cell)

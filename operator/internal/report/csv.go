@@ -19,7 +19,8 @@ var unitOf = map[string]string{
 // CSV writes a line for each point: its coordinates, the trials by outcome, and for each metric the mean, standard deviation, least and greatest
 // value, the 95% interval of the mean, and what the paper reports. Numbers are not rounded. What does not exist is empty: everything without a valid trial,
 // deviation and interval with one. Then the median with the two trials that enclose it, and with what probability (stats.Median), where the lines of the trials are in the
-// results. Measurements come after, with the number of trials that have them; NotMeasured: valid trials, and none has it.
+// results. Then the requests of the valid trials, all that ended or were never sent, and of these the errors, timeouts, unsent and given up; empty where clients do not report them. Measurements come
+// after, with the number of trials that have them; NotMeasured: valid trials, and none has it.
 func CSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"point"}
@@ -34,6 +35,7 @@ func CSV(w io.Writer, e results.Experiment) error {
 		}
 		header = append(header, m+"_median_"+unitOf[m], m+"_median_low_"+unitOf[m], m+"_median_high_"+unitOf[m], m+"_median_coverage")
 	}
+	header = append(header, "requests", "errors", "timeouts", "unsent", "givenUp")
 	for _, m := range e.Measurements {
 		for _, part := range []string{"n", "mean", "stddev", "min", "max", "low95", "high95"} {
 			header = append(header, m.Name+"_"+part+csvUnit(m.Unit, part))
@@ -53,6 +55,7 @@ func CSV(w io.Writer, e results.Experiment) error {
 			s, known := summaryOf(e, p, m)
 			row = append(row, exact(s.Median.Value, known), exact(s.Median.Low, known && s.N > 1), exact(s.Median.High, known && s.N > 1), exact(s.Median.Coverage, known && s.N > 1))
 		}
+		row = append(row, failureCounts(e, p)...)
 		for _, m := range e.Measurements {
 			a := p.Metrics[m.Name]
 			row = append(row, strconv.Itoa(a.N), measuredExact(a.Mean, p.Valid, a.N), exact(a.StdDev, a.N > 1), exact(a.Min, a.N > 0), exact(a.Max, a.N > 0), exact(a.Low, a.N > 1), exact(a.High, a.N > 1))
@@ -64,6 +67,17 @@ func CSV(w io.Writer, e results.Experiment) error {
 		return fmt.Errorf("write the results as CSV: %w", err)
 	}
 	return nil
+}
+
+// failureCounts are the requests of a point and how many of them failed.
+func failureCounts(e results.Experiment, p results.PointResult) []string {
+	f, known := failuresAt(e, p)
+	known = known && f.ended+f.unsent > 0
+	row := []string{whole(f.ended+f.unsent, known)}
+	for _, c := range failureCounters {
+		row = append(row, whole(c.of(f), known && f.reports(c.counter)))
+	}
+	return row
 }
 
 // csvMetrics are those of every experiment, and what the paper reports beside them.
@@ -89,6 +103,13 @@ func measuredExact(mean float64, valid, n int) string {
 		return stats.NotMeasured
 	}
 	return exact(mean, n > 0)
+}
+
+func whole(n int64, exists bool) string {
+	if !exists {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func exact(x float64, exists bool) string {

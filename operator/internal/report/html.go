@@ -17,6 +17,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 		Network: htmlTableOf(p.network), NetNote: p.netNote, Faults: htmlTableOf(p.faults), FaultsLegend: faultsLegend,
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
 	}
+	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), failuresLegend
 	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
 	view.Knees, view.KneesLegend, view.KneesNotes = htmlTableOf(p.knees), p.kneeNote, p.kneeRest
 	view.Measured, view.Lacking, view.MeasuredLegend = htmlTableOf(p.measured), htmlTableOf(p.lacking), measurementLegend
@@ -58,6 +59,9 @@ type htmlView struct {
 	Excluded  htmlTable
 
 	FaultsLegend string
+
+	Failures       htmlTable
+	FailuresLegend string
 
 	Knees       htmlTable
 	KneesLegend string
@@ -164,6 +168,9 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{template "table" .Points}}
 {{- if .Warnings}}<ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>
 {{end}}
+{{- if .Failures.Rows}}<h2>Failures</h2>
+<p>{{.FailuresLegend}}</p>
+{{template "table" .Failures}}{{end}}
 {{- if .Measured.Rows}}<h2>Measurements</h2>
 <p>{{.MeasuredLegend}}</p>
 {{template "table" .Measured}}

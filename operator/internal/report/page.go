@@ -21,6 +21,7 @@ type page struct {
 	verdicts []results.ClaimResult
 	points   table
 	warnings []string // about the table of points
+	failures table
 	knees    table
 	kneeNote string // how to read it
 	kneeRest []string
@@ -68,7 +69,8 @@ func newPage(e results.Experiment) page {
 	if len(e.Claims) > 0 {
 		p.facts = append(p.facts, tally(e.Claims))
 	}
-	p.warnings = slices.Concat(warnings(e), windowWarnings(e), paperNotes(e))
+	p.failures = failuresTable(e)
+	p.warnings = slices.Concat(warnings(e), failureNotes(e), windowWarnings(e), paperNotes(e))
 	return p
 }
 
@@ -146,6 +148,7 @@ func pointsTable(e results.Experiment) table {
 			t.columns = append(t.columns, column{"paper", true}, column{"ratio", true})
 		}
 	}
+	t.columns = append(t.columns, column{"failed %", true})
 	for _, m := range e.Measurements {
 		t.columns = append(t.columns, column{measurementTitle(m), true})
 	}
@@ -154,7 +157,7 @@ func pointsTable(e results.Experiment) table {
 		for _, a := range e.Axes {
 			row = append(row, p.Coordinates[a.Name])
 		}
-		row = append(row, strconv.Itoa(p.Valid))
+		row = append(row, triedCell(p))
 		for _, m := range metrics {
 			measured, ok := p.Metrics[m.metric]
 			row = append(row, meanCell(measured, m.scale))
@@ -163,6 +166,7 @@ func pointsTable(e results.Experiment) table {
 				row = append(row, paperCell(paper, has), ratioCell(measured, paper, ok && has))
 			}
 		}
+		row = append(row, failedCell(e, p))
 		for _, m := range e.Measurements {
 			row = append(row, measurementCell(p, m.Name))
 		}

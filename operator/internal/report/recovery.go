@@ -21,10 +21,14 @@ type recoverySum struct {
 	fault              string
 	trials, times      int
 	noDip, notMeasured int
-	notBack            int // when the data ended
-	lastTrial          string
-	detect, depth      []float64
-	lost               []float64
+	// least is the greatest of the least dips that the times without a dip could have shown; unknown:
+	// of some it is not in the results.
+	least         float64
+	unknown       bool
+	notBack       int // when the data ended
+	lastTrial     string
+	detect, depth []float64
+	lost          []float64
 	// How long it took until it was back, at least and at most: of those that were not back how long the data lasted, and +Inf.
 	backLeast, backMost []float64
 	cautions            []string
@@ -66,6 +70,7 @@ func (s *recoverySum) add(trial string, r results.Recovery) {
 		return
 	case !r.Dipped:
 		s.noDip++
+		s.least, s.unknown = math.Max(s.least, r.LeastDip), s.unknown || r.LeastDip == 0
 		return
 	}
 	s.detect, s.depth, s.lost = append(s.detect, r.DetectMillis), append(s.depth, r.Depth*100), append(s.lost, r.LostTransactions)
@@ -100,6 +105,11 @@ func recoveryTable(e results.Experiment) table {
 func recoveryNotes(e results.Experiment) []string {
 	var notes sharedNotes
 	for _, s := range recoveries(e) {
+		if s.noDip > 0 && s.unknown {
+			notes.add(strings.TrimPrefix(at(e.Axes, s.coordinates)+": "+s.fault, ": "), "where there is no dip, which could have been seen is not in these results")
+		} else if s.noDip > 0 {
+			notes.add(strings.TrimPrefix(at(e.Axes, s.coordinates)+": "+s.fault, ": "), fmt.Sprintf("where there is no dip, one of %s%% and more would have been seen", fixed(100*s.least, 0)))
+		}
 		for _, c := range s.cautions {
 			notes.add(strings.TrimPrefix(at(e.Axes, s.coordinates)+": "+s.fault, ": "), c)
 		}

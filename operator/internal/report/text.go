@@ -43,6 +43,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	for _, note := range p.warnings {
 		wrap(b, o.Width, "", note)
 	}
+	textSection(b, o.Width, "Failures", p.failures, failuresLegend)
 	textSection(b, o.Width, "Knees and peaks", p.knees, append([]string{p.kneeNote}, p.kneeRest...)...)
 	textSection(b, o.Width, "Measurements", p.measured, measurementLegend)
 	textSection(b, o.Width, "Not measured", p.lacking)
@@ -87,7 +88,7 @@ func textSection(b *strings.Builder, width int, title string, t table, notes ...
 func heading(b *strings.Builder, text string) { fmt.Fprintf(b, "\n%s\n\n", text) }
 
 // legend says how to read the table of points.
-const legend = "mean over n valid trials; of 2 to 4 (least to greatest), of 5 and more ± half-width of the 95% interval; ratio = measured / paper"
+const legend = "mean over n valid trials (of all that ran, where some are excluded); of 2 to 4 (least to greatest), of 5 and more ± half-width of the 95% interval; ratio = measured / paper; failed: requests with an error, without an answer in time, or never sent"
 
 // verdictWidth is the length of the longest verdict.
 const verdictWidth = len("NotReproduced")

@@ -19,7 +19,7 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 		header = append(header, a.Name)
 	}
 	_ = out.Write(append(header, "repetition", "attempt", "outcome", "reason", "throughput_tx_s", "meanLatency_ms", "p50Latency_ms", "p99Latency_ms", "abortRate_ratio", // kept: out.Error below
-		"committed", "aborted", "errors", "timeouts", "throttled_ratio", "steal_ratio",
+		"committed", "aborted", "errors", "timeouts", "unsent", "givenUp", "throttled_ratio", "steal_ratio",
 		"steady", "throughput_transient_ms", "throughput_bias_ratio", "latency_transient_ms", "latency_bias_ratio", "unchecked"))
 	for _, l := range e.Trials {
 		row := []string{l.Name, strconv.Itoa(int(l.PointIndex))}
@@ -29,10 +29,14 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 		row = append(row, strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), l.Outcome, l.Reason)
 		counts := l.Outcome == stats.Succeeded
 		for _, m := range stats.Metrics {
-			row = append(row, exact(stats.Of(l, m), counts && knows(l, m)))
+			row = append(row, exact(stats.Of(l, m), counts && stats.Has(l, m)))
 		}
-		for _, n := range []int64{l.Committed, l.Aborted, l.Errors, l.Timeouts} {
-			row = append(row, exact(float64(n), counts && knowsCounts(l)))
+		row = append(row, exact(float64(l.Committed), counts && knowsCounts(l)))
+		for _, c := range []struct {
+			counter string
+			n       int64
+		}{{results.CounterAborted, l.Aborted}, {results.CounterErrors, l.Errors}, {results.CounterTimeouts, l.Timeouts}, {results.CounterUnsent, l.Unsent}, {results.CounterGivenUp, l.GivenUp}} {
+			row = append(row, exact(float64(c.n), counts && knowsCounts(l) && stats.Reports(l, c.counter)))
 		}
 		row = append(row, exactShare(l.ThrottledShare), exactShare(l.StealShare))
 		_ = out.Write(append(row, windowCells(l.Window)...))
@@ -44,22 +48,8 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 	return nil
 }
 
-// ended is how many operations a line counts.
-func ended(l results.TrialLine) int64 { return l.Committed + l.Aborted + l.Errors + l.Timeouts }
-
 // knowsCounts reports whether a line says how many operations there were: imported results may have throughput without them.
-func knowsCounts(l results.TrialLine) bool { return ended(l) > 0 || l.Throughput == 0 }
-
-// knows reports whether a line has a metric. A latency of 0 without a transaction that has it, and a share of no operations, are none.
-func knows(l results.TrialLine, metric string) bool {
-	switch metric {
-	case stats.MeanLatency, stats.P50Latency, stats.P99Latency:
-		return l.Committed > 0 || stats.Of(l, metric) > 0
-	case stats.AbortRate:
-		return ended(l) > 0
-	}
-	return true
-}
+func knowsCounts(l results.TrialLine) bool { return stats.Ended(l) > 0 || l.Throughput == 0 }
 
 func exactShare(share *float64) string {
 	if share == nil {

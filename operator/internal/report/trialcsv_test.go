@@ -16,9 +16,9 @@ func TestTrialsWithoutNumbers(t *testing.T) {
 		row, cell string // from the outcome on
 	}{
 		"of a table":           {results.TrialLine{Throughput: 1000, MeanMillis: 4}, "| - | 1000 | 4.00 | - | - |", ",Succeeded,,1000,4,,,,,,,,,"},
-		"of runs":              {results.TrialLine{Throughput: 1000, MeanMillis: 4, P50Millis: 3, P99Millis: 9, Committed: 10}, "| - | 1000 | 4.00 | 9.00 | 0.00 |", ",Succeeded,,1000,4,3,9,0,10,0,0,0,,"},
-		"nothing committed":    {results.TrialLine{Aborted: 3, Errors: 1}, "| - | 0 | - | - | 75.00 |", ",Succeeded,,0,,,,0.75,0,3,1,0,,"},
-		"nothing was answered": {results.TrialLine{}, "| - | 0 | - | - | - |", ",Succeeded,,0,,,,,0,0,0,0,,"},
+		"of runs":              {results.TrialLine{Throughput: 1000, MeanMillis: 4, P50Millis: 3, P99Millis: 9, Committed: 10}, "| - | 1000 | 4.00 | 9.00 | 0.00 |", ",Succeeded,,1000,4,3,9,0,10,0,0,0,0,0,,"},
+		"nothing committed":    {results.TrialLine{Aborted: 3, Errors: 1}, "| - | 0 | - | - | 75.00 |", ",Succeeded,,0,,,,0.75,0,3,1,0,0,0,,"},
+		"nothing was answered": {results.TrialLine{}, "| - | 0 | - | - | - |", ",Succeeded,,0,,,,,0,0,0,0,0,0,,"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.line.Name, tc.line.Outcome = "e-0", "Succeeded"

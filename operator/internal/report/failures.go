@@ -1,0 +1,168 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// failures are what went wrong at a point: requests of its valid trials, and trials that do not count.
+type failures struct {
+	attempts, left int
+	reasons        map[string]int
+	// requests that ended in the windows of the valid trials, however they ended, and those never sent.
+	ended, unsent                      int64
+	aborted, errors, timeouts, givenUp int64
+	// unreported are the counters that some client does not know.
+	unreported []string
+}
+
+// failuresAt adds up the lines of a point. It is false where lines of its trials are not there.
+func failuresAt(e results.Experiment, p results.PointResult) (failures, bool) {
+	f := failures{attempts: p.Valid + p.Invalid + p.Failed, left: p.Invalid + p.Failed, reasons: map[string]int{}}
+	lines := 0
+	for _, l := range e.Trials {
+		if l.PointIndex != p.Index {
+			continue
+		}
+		lines++
+		if l.Outcome != stats.Succeeded {
+			f.reasons[cmp.Or(l.Reason, l.Outcome)]++
+			continue
+		}
+		f.ended, f.unsent = f.ended+stats.Ended(l), f.unsent+l.Unsent
+		f.aborted, f.errors, f.timeouts, f.givenUp = f.aborted+l.Aborted, f.errors+l.Errors, f.timeouts+l.Timeouts, f.givenUp+l.GivenUp
+		f.unreported = append(f.unreported, l.Unreported...)
+	}
+	return f, lines == f.attempts
+}
+
+func (f failures) reports(counter string) bool { return !slices.Contains(f.unreported, counter) }
+
+// of is a share of all requests: those that ended and those that were never sent.
+func (f failures) of(n int64) float64 { return float64(n) / float64(f.ended+f.unsent) }
+
+// failed is the share of requests that had no result, and whether it is known.
+func (f failures) failed() (share float64, known bool) {
+	known = f.ended+f.unsent > 0 && (f.reports(results.CounterErrors) || f.reports(results.CounterTimeouts))
+	if !known {
+		return 0, false
+	}
+	return f.of(f.errors + f.timeouts + f.unsent), true
+}
+
+// counters of failures, as they are shown.
+var failureCounters = []struct {
+	counter, column string
+	of              func(failures) int64
+}{
+	{results.CounterErrors, "errors %", func(f failures) int64 { return f.errors }},
+	{results.CounterTimeouts, "timeouts %", func(f failures) int64 { return f.timeouts }},
+	{results.CounterUnsent, "unsent %", func(f failures) int64 { return f.unsent }},
+	{results.CounterGivenUp, "given up %", func(f failures) int64 { return f.givenUp }},
+}
+
+// failuresLegend says how to read the table.
+const failuresLegend = "Trials of each point, with those that are in no number and why. Shares are of all requests in the windows of the valid trials that ended or were never sent. " +
+	"-: the clients do not report it. Latencies and percentiles are of committed transactions alone."
+
+// failuresTable has a row for each point that has a trial.
+func failuresTable(e results.Experiment) table {
+	t := table{columns: []column{{"point", false}, {"trials", true}, {"excluded", true}, {"why", false}, {"requests", true}}}
+	for _, c := range failureCounters {
+		t.columns = append(t.columns, column{c.column, true})
+	}
+	for _, p := range e.Points {
+		f, known := failuresAt(e, p)
+		if f.attempts == 0 {
+			continue
+		}
+		row := []string{cmp.Or(at(e.Axes, p.Coordinates), "the only one"), strconv.Itoa(f.attempts), strconv.Itoa(f.left), cmp.Or(f.why(), "-")}
+		if !known {
+			t.rows = append(t.rows, append(row, "-", "-", "-", "-", "-"))
+			continue
+		}
+		row = append(row, strconv.FormatInt(f.ended+f.unsent, 10))
+		for _, c := range failureCounters {
+			row = append(row, f.cell(c.counter, c.of(f)))
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+func (f failures) why() string {
+	var parts []string
+	for reason, n := range f.reasons {
+		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// cell writes a share in percent; none that is above 0 as 0.
+func (f failures) cell(counter string, n int64) string {
+	switch {
+	case !f.reports(counter) || f.ended+f.unsent == 0:
+		return "-"
+	case n == 0:
+		return "0"
+	case f.of(n) < 0.0001:
+		return "<0.01"
+	}
+	return fixed(100*f.of(n), 2)
+}
+
+// slowest is the share of transactions beyond the percentile in the table of points.
+const slowest = 0.01
+
+// failureNotes name the points at which the numbers are those of what went well.
+func failureNotes(e results.Experiment) []string {
+	var percentiles, left []string
+	for _, p := range e.Points {
+		f, known := failuresAt(e, p)
+		point := cmp.Or(at(e.Axes, p.Coordinates), "the only point")
+		if share, ok := f.failed(); known && ok && share > slowest {
+			percentiles = append(percentiles, fmt.Sprintf("%s (%s%%)", point, fixed(100*share, 1)))
+		}
+		if f.left*5 > f.attempts {
+			left = append(left, fmt.Sprintf("%s (%d of %d)", point, f.left, f.attempts))
+		}
+	}
+	var notes []string
+	if len(percentiles) > 0 {
+		notes = append(notes, "More than 1% of requests failed, so that p99 of all of them is that of the table or more: "+strings.Join(percentiles, "; ")+".")
+	}
+	if len(left) > 0 {
+		notes = append(notes, "More than a fifth of the trials are in no number, which may be those that went badly: "+strings.Join(left, "; ")+".")
+	}
+	return notes
+}
+
+// failedCell is the share of requests that failed at a point, for the table of points.
+func failedCell(e results.Experiment, p results.PointResult) string {
+	f, known := failuresAt(e, p)
+	share, ok := f.failed()
+	switch {
+	case !known || !ok:
+		return "-"
+	case share == 0:
+		return "0"
+	case share < 0.0001:
+		return "<0.01"
+	}
+	return fixed(100*share, 2)
+}
+
+// triedCell is n, and of how many trials if some are excluded.
+func triedCell(p results.PointResult) string {
+	if left := p.Invalid + p.Failed; left > 0 {
+		return fmt.Sprintf("%d of %d", p.Valid, p.Valid+left)
+	}
+	return strconv.Itoa(p.Valid)
+}

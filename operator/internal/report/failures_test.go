@@ -1,0 +1,82 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"io"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// Errors, timeouts, requests that were never sent, and trials that do not count were in no table: a point
+// with 2% of timeouts had the p99 of the rest, and five valid trials of nine were "n=5".
+func TestFailuresAreInSight(t *testing.T) {
+	line := func(point int32, clients string, l results.TrialLine) results.TrialLine {
+		l.PointIndex, l.Coordinates = point, map[string]string{"clients": clients}
+		if l.Outcome == "" {
+			l.Outcome, l.Throughput, l.MeanMillis, l.P99Millis = stats.Succeeded, 100, 5, 9
+		}
+		return l
+	}
+	e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "clients", Values: []string{"5", "50", "500"}}}, Trials: []results.TrialLine{
+		line(0, "5", results.TrialLine{Committed: 900, Errors: 40, Timeouts: 10, Unsent: 50, GivenUp: 1}),
+		line(0, "5", results.TrialLine{Outcome: stats.Invalid, Reason: "NothingMeasured"}),
+		line(1, "50", results.TrialLine{Committed: 1000, Unreported: []string{"aborted", "errors", "givenUp", "timeouts", "unsent"}}),
+		line(2, "500", results.TrialLine{Committed: 1000000, Errors: 1}),
+	}}
+	e.Points = stats.Points(e.Trials)
+	forms := map[string]func(io.Writer) error{
+		"text":     func(w io.Writer) error { return report.Text(w, e, report.TextOptions{Width: 400}) },
+		"Markdown": func(w io.Writer) error { return report.Markdown(w, e) },
+		"HTML":     func(w io.Writer) error { return report.HTML(w, e) },
+	}
+	for form, write := range forms {
+		var page bytes.Buffer
+		if err := write(&page); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"Failures", "1 of 2", "1 NothingMeasured", "excluded", "timeouts %", "unsent %", "given up %", "failed %", "4.00", "1.00", "5.00", "0.10", "10.00",
+			"More than 1% of requests failed, so that p99 of all of them is that of the table or more: clients=5 (10.0%)",
+			"More than a fifth of the trials are in no number, which may be those that went badly: clients=5 (1 of 2)",
+		} {
+			if !strings.Contains(page.String(), want) {
+				t.Errorf("%s does not say %q:\n%s", form, want, page.String())
+			}
+		}
+		if !strings.Contains(page.String(), "<0.01") && !strings.Contains(page.String(), "&lt;0.01") {
+			t.Errorf("%s takes one error for none", form)
+		}
+	}
+	var page bytes.Buffer
+	if err := report.CSV(&page, e); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&page).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := func(row int, column string) string {
+		for i, name := range rows[0] {
+			if name == column {
+				return rows[row][i]
+			}
+		}
+		t.Fatalf("the CSV has no column %s: %v", column, rows[0])
+		return ""
+	}
+	for column, want := range map[string][3]string{
+		"requests": {"1000", "1000", "1000001"}, "errors": {"40", "", "1"}, "timeouts": {"10", "", "0"}, "unsent": {"50", "", "0"}, "givenUp": {"1", "", "0"},
+		"abortRate_mean_ratio": {"0", "", "0"}, "invalid": {"1", "0", "0"},
+	} {
+		for i, text := range want {
+			if got := cell(i+1, column); got != text {
+				t.Errorf("CSV, point %d, %s: %q, want %q", i, column, got, text)
+			}
+		}
+	}
+}

@@ -265,6 +265,21 @@ func TestClusterDomain(t *testing.T) {
 	}
 }
 
+// The registry of systems is the manager's to know: it is put before the names that Systems have.
+func TestRegistryOfSystems(t *testing.T) {
+	for set, want := range map[string]string{
+		"":                                    "",
+		"images.registry=r.example":           "",
+		"images.systemsRegistry=r.example/x":  "r.example/x",
+		"images.systemsRegistry=localhost:50": "localhost:50",
+		"images.systemsRegistry=null":         "", // values of a release from before there was such a key
+	} {
+		if got := argument(render(t, "--set="+set).manager.Spec.Template.Spec.Containers[0].Args, "--system-image-registry"); got != want {
+			t.Errorf("with %q the manager is told %q, want %q", set, got, want)
+		}
+	}
+}
+
 func TestWithheldCapabilities(t *testing.T) {
 	for set, want := range map[string][]string{
 		"":                                    nil,
@@ -306,6 +321,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"wrong type":     {"aggregateRoles=perhaps", "aggregateRoles"},
 		"no such policy": {"images.pullPolicy=Sometimes", "pullPolicy"},
 		"trailing slash": {"images.registry=r.example/", "registry"},
+		"no host":        {"images.systemsRegistry=mirror", "systemsRegistry"},
+		"a scheme":       {"images.systemsRegistry=https://r.example", "systemsRegistry"},
 		"no duration":    {"certificates.lifetime=90d", "lifetime"},
 		"of an agent":    {"agent.resources.limits.disk=1Gi", "disk"},
 		"no domain":      {"clusterDomain=.cluster.local", "clusterDomain"},

@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"assay.dev/assay/operator/internal/imageref"
 	"assay.dev/assay/operator/internal/render"
 )
 
@@ -23,6 +24,7 @@ type options struct {
 	agentImage         string
 	agentPullPolicy    string
 	agentResources     resourcesFlag
+	systemRegistry     string
 	coordinatorAddress string
 	clusterDomain      string
 	namespace          string
@@ -59,6 +61,7 @@ func command() *cobra.Command {
 	f.StringVar(&o.agentImage, "agent-image", "", "image with the agent, the launcher and the load generator; required")
 	f.StringVar(&o.agentPullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "when nodes ask the registry for that image: IfNotPresent, Always or Never")
 	f.Var(&o.agentResources, "agent-resources", "requests and limits of the agent in each pod of a trial, as JSON; where both are given and equal for cpu and memory, pods can be Guaranteed")
+	f.StringVar(&o.systemRegistry, "system-image-registry", "", "registry, as HOST[:PORT][/PATH], of the images of Systems that name none. Default: as nodes resolve them")
 	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")
 	f.StringVar(&o.clusterDomain, "cluster-domain", render.DefaultClusterDomain, "domain of the cluster's Services, in which the pods of trials have their names")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the manager, with its lease and its certificates; required")
@@ -88,6 +91,8 @@ func (o options) validate() error {
 		return fmt.Errorf("--agent-image is empty; name the image with the agent")
 	case !slices.Contains([]corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullAlways, corev1.PullNever}, corev1.PullPolicy(o.agentPullPolicy)):
 		return fmt.Errorf("--agent-pull-policy is %q; it must be IfNotPresent, Always or Never", o.agentPullPolicy)
+	case o.systemRegistry != "" && imageref.CheckRegistry(o.systemRegistry) != nil:
+		return fmt.Errorf("--system-image-registry: %w", imageref.CheckRegistry(o.systemRegistry))
 	case o.coordinatorAddress == "":
 		return fmt.Errorf("--coordinator-address is empty; name the host:port that agents dial")
 	case len(validation.IsDNS1123Subdomain(o.clusterDomain)) > 0:

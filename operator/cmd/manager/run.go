@@ -140,7 +140,7 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	reconciler := &trial.Reconciler{
 		Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), Clock: clk, Recorder: mgr.GetEventRecorder("assay"), Coordinator: coord,
 		Environment: render.Environment{
-			AgentImage: o.agentImage, AgentPullPolicy: corev1.PullPolicy(o.agentPullPolicy), AgentResources: o.agentResources.ResourceRequirements, ClusterDomain: o.clusterDomain,
+			AgentImage: o.agentImage, AgentPullPolicy: corev1.PullPolicy(o.agentPullPolicy), ImageRegistry: o.systemRegistry, AgentResources: o.agentResources.ResourceRequirements, ClusterDomain: o.clusterDomain,
 			CoordinatorAddress: o.coordinatorAddress, Namespace: o.machineNamespace(), WithoutBPF: o.withoutBPF, WithoutSysNice: o.withoutSysNice,
 		},
 		Trusted: keeper.Trusted, Prometheus: prometheus,

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/imageref"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
 )
@@ -23,6 +24,8 @@ type Environment struct {
 	AgentPullPolicy corev1.PullPolicy
 	// AgentResources are the requests and limits of each agent; the launchers have those of the System's containers.
 	AgentResources corev1.ResourceRequirements
+	// ImageRegistry of the images of systems whose names have none, HOST[:PORT][/PATH]; empty: their names are as the System has them.
+	ImageRegistry string
 	// ClusterDomain is the domain of the cluster's Services; empty is the default.
 	ClusterDomain string
 	// CoordinatorAddress that agents dial, host:port.
@@ -252,7 +255,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 			return nil, err
 		}
 		pod.Containers = append(pod.Containers, corev1.Container{
-			Name: c.Name, Image: image, ImagePullPolicy: c.ImagePullPolicy,
+			Name: c.Name, Image: imageref.Parse(image).In(b.env.ImageRegistry).String(), ImagePullPolicy: c.ImagePullPolicy,
 			Command:                  []string{protocol.BinDir + launcherBinary, "--name", c.Name},
 			Resources:                c.Resources,
 			VolumeMounts:             shared,

@@ -217,6 +217,27 @@ func TestOpenLoopSharesTheRate(t *testing.T) {
 	}
 }
 
+// Systems' images that name no registry come from the installation's, the agent's from where it is said to be.
+func TestRegistryOfSystems(t *testing.T) {
+	spec, system := kvTrial(), kvSystem()
+	system.Clients.Containers[0].Image = "quay.io/kv/driver:1"
+	env := Environment{AgentImage: "assay/agent:dev", ImageRegistry: "r.example.org/mirror"}
+	o, err := NewObjects(NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, p := range map[string]corev1.PodSpec{
+		"r.example.org/mirror/kv:4": o.Replicas[0].Spec.Template.Spec, "r.example.org/mirror/kv:1": o.Prepare.Spec.Template.Spec, "quay.io/kv/driver:1": o.Clients.Spec.Template.Spec,
+	} {
+		if got := p.Containers[0].Image; got != want {
+			t.Errorf("image %s, want %s", got, want)
+		}
+		if got := p.InitContainers[0].Image; got != env.AgentImage {
+			t.Errorf("the agent's image is %s", got)
+		}
+	}
+}
+
 func TestPullPolicyOfTheAgentsImage(t *testing.T) {
 	for policy, want := range map[corev1.PullPolicy]corev1.PullPolicy{"": corev1.PullIfNotPresent, corev1.PullAlways: corev1.PullAlways} {
 		env := Environment{AgentImage: "agent:1", AgentPullPolicy: policy}

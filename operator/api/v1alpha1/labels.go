@@ -23,6 +23,9 @@ const (
 	// LabelResults is on every ConfigMap with results: "experiment" or "trial".
 	LabelResults = "assay.dev/results"
 
+	// LabelTry is on an Experiment that kubectl assay try made: the name of the experiment whose point it tries. Its one trial is for its author and in no average.
+	LabelTry = "assay.dev/try"
+
 	// LabelPool is set on a Node by its owner: the pool that it belongs to. A taint of this key and the pool's name keeps pods of others away.
 	LabelPool = "assay.dev/pool"
 

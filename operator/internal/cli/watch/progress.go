@@ -59,6 +59,11 @@ func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Tim
 	return p
 }
 
+// Left is about how long an experiment still takes; 0: it does not run, or it is not known.
+func Left(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Time) time.Duration {
+	return newProgress(exp, trials, now).left
+}
+
 // point of a trial; the order of the axes is not in it, so they are in the order of their names.
 func point(t *v1alpha1.Trial) string {
 	var parts []string

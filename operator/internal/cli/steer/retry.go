@@ -1,0 +1,175 @@
+package steer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+// RetryOptions of the verb.
+type RetryOptions struct {
+	Name   string
+	DryRun bool
+}
+
+// Retry is the verb.
+func Retry(s *session.Session) *cobra.Command {
+	var o RetryOptions
+	cmd := &cobra.Command{
+		Use:   "retry EXPERIMENT | TRIAL",
+		Short: "Give repetitions without a valid trial another attempt",
+		Long: "Give every repetition of an experiment that has no valid trial, and no attempt left, another attempt; or one repetition, named by its last trial. The last trial of the repetition is\n" +
+			"deleted, and its results and output stay. The manager then makes another one.\n\n" +
+			"The System is the one that the experiment was accepted with. To run with a changed System, use kubectl assay try for one point, or kubectl assay run --rerun for all.",
+		Example:           "  kubectl assay retry failure-fp\n  kubectl assay retry failure-fp-3f2a-17",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: session.CompleteExperiments(s),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return RunRetry(cmd.Context(), s, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "say which trials would be deleted, and delete none")
+	return cmd
+}
+
+// RunRetry deletes the last trials of repetitions, which makes room for another attempt.
+func RunRetry(ctx context.Context, s *session.Session, o RetryOptions) error {
+	cluster, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	chosen, err := chooseTrials(ctx, cluster, o.Name)
+	if err != nil {
+		return err
+	}
+	for i := range chosen {
+		t := &chosen[i]
+		what := fmt.Sprintf("repetition %d of point %d (trial %s, %s)", t.Spec.Repetition, t.Spec.Point.Index, t.Name, plan.Outcome(t))
+		if o.DryRun {
+			fmt.Fprintf(s.Out, "Would retry %s.\n", what)
+			continue
+		}
+		uid := t.UID
+		err := cluster.Client.Delete(ctx, t, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete Trial %s in namespace %s: %w", t.Name, cluster.Namespace, session.Explain(err))
+		}
+		fmt.Fprintf(s.Out, "Retrying %s.\n", what)
+	}
+	return nil
+}
+
+// chooseTrials finds what a name stands for: an experiment's repetitions, or one trial.
+func chooseTrials(ctx context.Context, cluster session.Cluster, name string) ([]v1alpha1.Trial, error) {
+	var t v1alpha1.Trial
+	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &t)
+	if err == nil {
+		return chooseOne(ctx, cluster, &t)
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("get Trial %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+	}
+	e, err := getExperiment(ctx, cluster, name)
+	if err != nil {
+		return nil, fmt.Errorf("no trial has that name, and %w", err)
+	}
+	trials, err := ownTrials(ctx, cluster, e)
+	if err != nil {
+		return nil, err
+	}
+	chosen := exhausted(trials, retries(e))
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("experiment %s has nothing to retry: each repetition that has run has a valid trial, or an attempt left", name)
+	}
+	return chosen, nil
+}
+
+// chooseOne checks that a trial is the last of its repetition, and that the repetition needs another.
+func chooseOne(ctx context.Context, cluster session.Cluster, t *v1alpha1.Trial) ([]v1alpha1.Trial, error) {
+	e, err := getExperiment(ctx, cluster, t.Spec.Experiment)
+	if err != nil {
+		return nil, err
+	}
+	trials, err := ownTrials(ctx, cluster, e)
+	if err != nil {
+		return nil, err
+	}
+	switch last := lastTrials(trials)[slotOf(t)]; {
+	case last.valid != "":
+		return nil, fmt.Errorf("repetition %d of point %d has a valid trial, %s: it needs no retry; to measure the point again, use kubectl assay try", t.Spec.Repetition, t.Spec.Point.Index, last.valid)
+	case plan.Outcome(t) == v1alpha1.ReasonInProgress:
+		return nil, fmt.Errorf("trial %s is not over; its repetition has attempts left, or can be retried when it is", t.Name)
+	case last.trial != nil && last.trial.Name != t.Name:
+		return nil, fmt.Errorf("trial %s is not the last of its repetition: %s is", t.Name, last.trial.Name)
+	case t.Spec.Attempt < retries(e):
+		return nil, fmt.Errorf("trial %s has been attempt %d of %d: the manager tries again by itself", t.Name, t.Spec.Attempt+1, retries(e)+1)
+	}
+	return []v1alpha1.Trial{*t}, nil
+}
+
+// retries of an experiment. The API server has filled in the default.
+func retries(e *v1alpha1.Experiment) int32 {
+	if e.Spec.Retries == nil {
+		return 2
+	}
+	return *e.Spec.Retries
+}
+
+func ownTrials(ctx context.Context, cluster session.Cluster, e *v1alpha1.Experiment) ([]v1alpha1.Trial, error) {
+	var list v1alpha1.TrialList
+	if err := cluster.Client.List(ctx, &list, client.InNamespace(cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: e.Name}); err != nil {
+		return nil, fmt.Errorf("list the Trials of experiment %s: %w", e.Name, session.Explain(err))
+	}
+	return slices.DeleteFunc(list.Items, func(t v1alpha1.Trial) bool { return !metav1.IsControlledBy(&t, e) }), nil
+}
+
+func slotOf(t *v1alpha1.Trial) plan.Slot {
+	return plan.Slot{Point: t.Spec.Point.Index, Repetition: t.Spec.Repetition}
+}
+
+// slotState is the last trial of a repetition, and the name of a valid one.
+type slotState struct {
+	trial *v1alpha1.Trial
+	valid string
+}
+
+func lastTrials(trials []v1alpha1.Trial) map[plan.Slot]slotState {
+	last := map[plan.Slot]slotState{}
+	for i := range trials {
+		t := &trials[i]
+		at := last[slotOf(t)]
+		if plan.Outcome(t) == v1alpha1.ReasonSucceeded {
+			at.valid = t.Name
+		}
+		if at.trial == nil || t.Spec.Attempt > at.trial.Spec.Attempt {
+			at.trial = t
+		}
+		last[slotOf(t)] = at
+	}
+	return last
+}
+
+// exhausted are the last trials of repetitions that have neither a valid trial nor an attempt left, by point and repetition.
+func exhausted(trials []v1alpha1.Trial, retries int32) []v1alpha1.Trial {
+	var chosen []v1alpha1.Trial
+	for _, at := range lastTrials(trials) {
+		if at.valid == "" && plan.Outcome(at.trial) != v1alpha1.ReasonInProgress && at.trial.Spec.Attempt >= retries {
+			chosen = append(chosen, *at.trial)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b v1alpha1.Trial) int {
+		return cmp.Or(cmp.Compare(a.Spec.Point.Index, b.Spec.Point.Index), cmp.Compare(a.Spec.Repetition, b.Spec.Repetition))
+	})
+	return chosen
+}

@@ -22,7 +22,7 @@ func TestFailureWAN(t *testing.T) {
 	e := newEnv(t)
 	before := nodeStates(t, e.needNodes(t))
 	e.apply(t, basilFile, nil)
-	exp := e.apply(t, filepath.Join(root, "experiments", "failure-wan.yaml"), func(o client.Object) {
+	exp := e.apply(t, filepath.Join(root, "experiments", "pesto", "wan.yaml"), func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		spec.Profile, spec.Order = "smoke", v1alpha1.OrderSequential // the first trial is the one without a crash
 		spec.Profiles[0].Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("continental")}

@@ -17,7 +17,7 @@ func TestViewChange(t *testing.T) {
 	const electionTimeout = 2 * time.Second // of the profile smoke
 	e := newEnv(t)
 	e.apply(t, filepath.Join(root, "experiments", "systems", "etcd.yaml"), nil)
-	exp := e.apply(t, filepath.Join(root, "experiments", "view-change.yaml"), func(o client.Object) {
+	exp := e.apply(t, filepath.Join(root, "experiments", "hotstuff", "view-change-etcd.yaml"), func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		spec.Profile = "smoke"
 		spec.Claims, spec.Profiles[0].Claims = nil, nil

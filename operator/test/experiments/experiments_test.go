@@ -52,7 +52,7 @@ func documents(t *testing.T, patterns ...string) []document {
 }
 
 func TestFiles(t *testing.T) {
-	docs := documents(t, "../../../experiments/systems/*.yaml", "../../../experiments/*.yaml", "../e2e/testdata/*.yaml")
+	docs := documents(t, "../../../experiments/*.yaml", "../../../experiments/*/*.yaml", "../e2e/testdata/*.yaml")
 	systems := map[string]v1alpha1.SystemSpec{}
 	for _, d := range docs {
 		if d.kind != "System" {
@@ -105,7 +105,7 @@ func check(t *testing.T, exp *v1alpha1.Experiment, profile string, systems map[s
 // Every reported latency and throughput come in pairs over the same clients, and a closed loop binds them: clients are about throughput times
 // latency. It is how the clients were inferred, and finds slips in typing the figures.
 func TestReportedSeriesFitLittlesLaw(t *testing.T) {
-	for _, d := range documents(t, "../../../experiments/failure-fp*.yaml") {
+	for _, d := range documents(t, "../../../experiments/failure-fp.yaml", "../../../experiments/pesto/failure-zipf.yaml") {
 		exp, err := plan.DecodeExperiment(d.text)
 		if err != nil {
 			t.Fatal(err)

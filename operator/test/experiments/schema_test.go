@@ -13,7 +13,7 @@ import (
 // What a plan does not check: lengths, patterns and numbers of items, as the API server would.
 func TestFilesFitTheSchemas(t *testing.T) {
 	schemas := map[string]validation.SchemaValidator{"System": schema(t, "systems"), "Experiment": schema(t, "experiments")}
-	for _, d := range documents(t, "../../../experiments/systems/*.yaml", "../../../experiments/*.yaml", "../e2e/testdata/*.yaml") {
+	for _, d := range documents(t, "../../../experiments/*.yaml", "../../../experiments/*/*.yaml", "../e2e/testdata/*.yaml") {
 		validator, ok := schemas[d.kind]
 		if !ok {
 			continue

@@ -36,7 +36,8 @@ type Set struct {
 }
 
 // Read reads files of YAML documents. Each path is a file, a folder with files (.yaml, .yml, .json; not those in folders below it), an http or https URL, or - for stdin. Systems that
-// the Experiment names and these do not hold are looked for in the folder "systems" beside the Experiment's file; beside a URL, as systems/NAME.yaml.
+// the Experiment names and these do not hold are looked for in the folder "systems" beside the Experiment's file, then in the one beside that file's
+// folder: experiments/PAPER/FIGURE.yaml finds experiments/systems. Beside a URL they are systems/NAME.yaml or ../systems/NAME.yaml.
 func Read(ctx context.Context, paths []string, stdin io.Reader) (*Set, error) {
 	s := newSet()
 	files, err := expand(paths)
@@ -66,7 +67,14 @@ func Read(ctx context.Context, paths []string, stdin io.Reader) (*Set, error) {
 	case isURL(beside):
 		return s, s.readBesideURL(ctx, beside)
 	}
-	return s, s.readFolder(filepath.Join(filepath.Dir(beside), "systems"))
+	var failed []error
+	for _, dir := range []string{filepath.Dir(beside), filepath.Join(filepath.Dir(beside), "..")} {
+		failed = append(failed, s.readFolder(filepath.Join(dir, "systems")))
+	}
+	if len(s.Missing()) > 0 {
+		return s, errors.Join(failed...)
+	}
+	return s, nil
 }
 
 // Decode reads one stream of YAML documents and nothing beside it.
@@ -86,8 +94,8 @@ func newSet() *Set {
 	return &Set{Systems: map[string]v1alpha1.SystemSpec{}, systems: map[string]*unstructured.Unstructured{}, from: map[string]string{}}
 }
 
-// readFolder adds the Systems of a folder that the Experiment names and the files do not hold. A file there that cannot be read is an error only
-// if a System is missing in the end, since other experiments' Systems are none of ours.
+// readFolder adds the Systems of a folder that the Experiment names and that are missing so far. Its errors count only if a System is missing in the
+// end, since other experiments' Systems are none of ours.
 func (s *Set) readFolder(folder string) error {
 	files, err := filesOf(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,10 +117,7 @@ func (s *Set) readFolder(folder string) error {
 			failed = append(failed, err)
 		}
 	}
-	if len(s.Missing()) > 0 {
-		return errors.Join(failed...)
-	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // Missing are the Systems that the Experiment names and no file holds.

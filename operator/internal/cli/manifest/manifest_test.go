@@ -62,6 +62,10 @@ func TestRead(t *testing.T) {
 			files: map[string]string{"e.yaml": experiment, "systems/1.yaml": system("one"), "systems/2.yml": system("two") + "---\n" + other, "systems/3.yaml": system("three"), "systems/README.md": "x"},
 			read:  []string{"e.yaml"}, want: []string{"System one", "System two", "Experiment e"},
 		},
+		"systems beside the file's folder": {
+			files: map[string]string{"paper/e.yaml": experiment, "paper/systems/two.yaml": system("two"), "systems/1.yaml": system("one"), "systems/2.yaml": system("two"), "systems/3.yaml": broken},
+			read:  []string{"paper/e.yaml"}, want: []string{"System one", "System two", "Experiment e"},
+		},
 		"a file wins over the folder": {
 			files: map[string]string{"e.yaml": experiment, "one.yaml": system("one"), "systems/one.yaml": system("one"), "systems/two.yaml": system("two")},
 			read:  []string{"e.yaml", "one.yaml"}, want: []string{"System one", "System two", "Experiment e"},

@@ -124,17 +124,19 @@ func (s *Set) readBesideURL(ctx context.Context, experiment string) error {
 	if err != nil {
 		return fmt.Errorf("read -f %s: %w", experiment, err)
 	}
-	for _, name := range s.Missing() {
-		address := base.ResolveReference(&url.URL{Path: "systems/" + name + ".yaml", RawQuery: base.RawQuery}).String()
-		data, err := fetch(ctx, address)
-		if errors.Is(err, notFound) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("look for System %s beside the Experiment, at %s: %w", name, address, err)
-		}
-		if err := s.readDocuments(data, address, true); err != nil {
-			return err
+	for _, folder := range []string{"systems/", "../systems/"} {
+		for _, name := range s.Missing() {
+			address := base.ResolveReference(&url.URL{Path: folder + name + ".yaml", RawQuery: base.RawQuery}).String()
+			data, err := fetch(ctx, address)
+			if errors.Is(err, notFound) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("look for System %s beside the Experiment, at %s: %w", name, address, err)
+			}
+			if err := s.readDocuments(data, address, true); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -99,18 +99,22 @@ type workloadFlags struct {
 
 func (w *workloadFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&w.name, "workload", "ycsb-t", `what transactions do; only "ycsb-t": scan consecutive rows of a table and update them all`)
+	f.StringVar(&w.name, "workload", "ycsb-t", `what transactions do: "ycsb-t" scans consecutive rows of a table and updates them all; "read-only" scans them`)
 	f.Uint64Var(&w.y.Tables, "tables", 10, "number of tables, 1 to 1048576")
 	f.Uint64Var(&w.y.KeysPerTable, "keys-per-table", 1_000_000, "rows in each table, 1 to 2^40; rows take no memory before they are written")
-	f.Uint64Var(&w.y.RangeSize, "range-size", 10, "rows that a transaction scans and updates, 1 to 1000")
+	f.Uint64Var(&w.y.RangeSize, "range-size", 10, "rows of a transaction, 1 to 1000")
 	f.StringVar(&w.distribution, "distribution", "uniform", `of the first row of a range: "uniform" or "zipfian"`)
 	f.Float64Var(&w.y.Theta, "zipf-theta", 0.9, "skew of the zipfian distribution, above 0 up to 5")
 	f.IntVar(&w.y.ValueSize, "value-size", 32, "bytes in a row's value, 8 to 4096")
 }
 
 func (w *workloadFlags) config() (*workload.YCSBT, error) {
-	if w.name != "ycsb-t" {
-		return nil, fmt.Errorf(`--workload is %q, must be "ycsb-t"`, w.name)
+	switch w.name {
+	case "ycsb-t":
+	case "read-only":
+		w.y.ReadOnly = true
+	default:
+		return nil, fmt.Errorf(`--workload is %q, must be "ycsb-t" or "read-only"`, w.name)
 	}
 	switch w.distribution {
 	case "uniform":

@@ -144,6 +144,7 @@ func TestLocal(t *testing.T) {
 	for name, args := range map[string][]string{
 		"one replica":   {"--f", "0", "--crypto=false"},
 		"two shards":    {"--shards", "2", "--clients", "2"},
+		"read-only":     {"--workload", "read-only", "--range-size", "24"},
 		"one is silent": {"--kill-replica", "3", "--distribution", "zipfian", "--batch-size", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {

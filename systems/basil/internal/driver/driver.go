@@ -199,17 +199,18 @@ func (d *Driver) begin(m request) {
 
 // Transaction returns a client's sequence-th transaction.
 func Transaction(y *workload.YCSBT, clientIndex uint32, sequence uint64) client.Request {
-	return client.Request{
-		Client: clientIndex,
-		Keys:   y.Keys(clientIndex, sequence),
-		Update: func(rows []client.Row) []wire.Write {
-			writes := make([]wire.Write, len(rows))
-			for i, r := range rows {
-				writes[i] = wire.Write{Key: r.Key, Value: workload.Increment(r.Value, y.ValueSize, clientIndex)}
-			}
-			return writes
-		},
+	req := client.Request{Client: clientIndex, Keys: y.Keys(clientIndex, sequence)}
+	if y.ReadOnly {
+		return req
 	}
+	req.Update = func(rows []client.Row) []wire.Write {
+		writes := make([]wire.Write, len(rows))
+		for i, r := range rows {
+			writes[i] = wire.Write{Key: r.Key, Value: workload.Increment(r.Value, y.ValueSize, clientIndex)}
+		}
+		return writes
+	}
+	return req
 }
 
 func outcomeName(o client.Outcome) string {

@@ -112,6 +112,17 @@ func TestSession(t *testing.T) {
 	}
 }
 
+func TestReadOnlyTransactionsWriteNothing(t *testing.T) {
+	y := &workload.YCSBT{Tables: 1, KeysPerTable: 100, RangeSize: 10, ValueSize: 8}
+	if req := Transaction(y, 1, 2); req.Update == nil {
+		t.Error("ycsb-t updates nothing")
+	}
+	y.ReadOnly = true
+	if req := Transaction(y, 1, 2); req.Update != nil || len(req.Keys) != 10 {
+		t.Errorf("read-only: got %d keys, and an update: %t", len(req.Keys), req.Update != nil)
+	}
+}
+
 func TestManyAtOnce(t *testing.T) {
 	s := start(t, true)
 	s.send(hello)

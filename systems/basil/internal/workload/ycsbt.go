@@ -20,7 +20,9 @@ type YCSBT struct {
 	Zipfian      bool // else uniform; chooses the first row of the range
 	Theta        float64
 	ValueSize    int
-	Seed         uint64
+	// ReadOnly transactions scan and update nothing.
+	ReadOnly bool
+	Seed     uint64
 
 	zipf *zipf
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Provides a program that hack/node-image (etcd), hack/s3 (s3) or hack/prometheus
-# (prometheus and what begins so) builds, for an image of ours or a test. It is the
-# one that the cluster and envtest use, built at most once.
+# Provides a program that hack/node-image (etcd), hack/s3 (s3), hack/prometheus
+# (prometheus and what begins so) or systems/hotstuff (what begins with hotstuff)
+# builds, for an image of ours or a test. It is the one that the cluster and envtest
+# use, built at most once.
 #
 # usage: program.sh [--path] NAME     prints the file
 #   --path   say where it is or would be; build nothing
@@ -18,6 +19,9 @@ name=${1:?name of a program}
 case $name in
 prometheus | prometheus-*)
 	if [[ $build = 1 ]]; then exec "$hack/prometheus/build.sh" "$name"; else exec "$hack/prometheus/build.sh" --path "$name"; fi
+	;;
+hotstuff*)
+	if [[ $build = 1 ]]; then exec "$hack/../systems/hotstuff/build.sh" "$name"; else exec "$hack/../systems/hotstuff/build.sh" --path "$name"; fi
 	;;
 esac
 if [[ $name = s3 ]]; then

@@ -1,0 +1,9 @@
+//go:build tools
+
+// Package hotstuff keeps the programs of relab/hotstuff that build.sh builds in go.mod and go.sum.
+package hotstuff
+
+import (
+	_ "github.com/relab/hotstuff/cmd/hotstuffkeygen"
+	_ "github.com/relab/hotstuff/cmd/hotstuffserver"
+)

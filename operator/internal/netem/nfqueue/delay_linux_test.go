@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/netem"
+	"assay.dev/assay/operator/internal/netem/nettest"
 )
 
 // The bands are wide, and the best of three attempts counts: the machines that run these tests run other things too, and it is mostly the test's own

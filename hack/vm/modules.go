@@ -15,7 +15,7 @@ var wanted = []string{
 	"sch_fq", "sch_netem", "sch_htb", "sch_ingress", "sch_tbf", "sch_prio",
 	"cls_bpf", "cls_u32", "cls_matchall", "act_bpf", "act_gact", "act_mirred", "act_police",
 	"nf_tables", "nft_queue", "nft_compat", "nft_ct", "nft_limit", "nft_numgen", "nft_reject_inet", "nfnetlink_queue", "xt_NFQUEUE",
-	"tcp_diag", "udp_diag", "af_packet",
+	"tcp_diag", "udp_diag",
 }
 
 // modulesInOrder returns the files of the named modules and of all that they depend on, in an order in which they can be loaded.

@@ -232,13 +232,13 @@ func newNetworkedPod(t *testing.T) (*fakeCoordinator, *networkedPod) {
 func join(t *testing.T, pod netns.NsHandle) {
 	t.Helper()
 	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "hub0"}, PeerName: "pod0"}))
-	inside, err := netlink.NewHandleAt(pod)
+	inside, err := netlink.NewHandleAt(pod, unix.NETLINK_ROUTE)
 	must(t, err)
 	defer inside.Close()
 	peer, err := netlink.LinkByName("pod0")
 	must(t, err)
 	must(t, netlink.LinkSetNsFd(peer, int(pod)))
-	here, err := netlink.NewHandle()
+	here, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	must(t, err)
 	defer here.Close()
 	for _, end := range []struct {

@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/run"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/cli/verify"
 	"assay.dev/assay/operator/internal/cli/watch"
 )
 
@@ -69,6 +70,6 @@ func command(s *session.Session) *cobra.Command {
 	if s.Connect == nil {
 		s.Connect = flags.Connect
 	}
-	root.AddCommand(plan.Command(s), run.Command(s), watch.Command(s), queue.Command(s), report.Command(s), compare.Command(s), bundle.Command(s), fetch.Command(s, os.Getenv), importer.Command(s), hosts.Command(s))
+	root.AddCommand(plan.Command(s), run.Command(s), watch.Command(s), queue.Command(s), report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), fetch.Command(s, os.Getenv), importer.Command(s), hosts.Command(s))
 	return root
 }

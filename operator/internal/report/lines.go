@@ -26,11 +26,11 @@ func (d *Details) addLine(t results.Trial) {
 	if d.lines == nil {
 		d.lines = map[string]results.TrialLine{}
 	}
-	d.lines[t.Name] = lineOf(t)
+	d.lines[t.Name] = LineOf(t)
 }
 
-// lineOf says of a trial's own results what the manager writes into its line.
-func lineOf(t results.Trial) results.TrialLine {
+// LineOf says of a trial's own results what the manager writes into its line.
+func LineOf(t results.Trial) results.TrialLine {
 	l := results.TrialLine{
 		Name: t.Name, Number: t.Number, PointIndex: t.PointIndex, Coordinates: t.Coordinates, Repetition: t.Repetition, Attempt: t.Attempt,
 		Outcome: t.Outcome, Reason: t.Reason, Message: t.Message, GapSeconds: t.GapSeconds,

@@ -246,5 +246,5 @@ const readme = `# Results of the experiment %s
 | versions.json | versions and images |
 | SHA256SUMS | checksums: ` + "`sha256sum -c SHA256SUMS`" + ` |
 
-` + "`kubectl assay report --file FILE`" + ` makes the report again from the archive that this file was in, and ` + "`kubectl assay compare FILE %s`" + ` compares it with a run of yours.
+` + "`kubectl assay report --file FILE`" + ` makes the report again from the archive that this file was in, and ` + "`kubectl assay compare FILE %s`" + ` compares it with a run of yours. ` + "`kubectl assay verify FILE`" + ` computes points and verdicts again from the trials.
 `

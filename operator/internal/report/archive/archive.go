@@ -132,28 +132,44 @@ func Read(r io.Reader, wanted func(name string) bool, visit func(name string, da
 	return check(seen, sums)
 }
 
+// ChangedError says which files are not as the checksums say. All files were visited.
+type ChangedError struct {
+	// Files in the order of their names, each with what is wrong.
+	Files []string
+}
+
+func (e *ChangedError) Error() string { return "bundle: " + strings.Join(e.Files, "; ") }
+
 // check compares the files with the checksums, both ways.
 func check(seen map[string]string, sums []byte) error {
 	if sums == nil {
 		return fmt.Errorf("bundle: it has no %s, so it is cut off or none", Sums)
 	}
-	listed := 0
+	var changed ChangedError
+	listed := map[string]bool{}
 	for line := range strings.Lines(string(sums)) {
 		sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
-		switch {
-		case !ok:
+		if !ok {
 			return fmt.Errorf("bundle: %s has the line %q, which is not a checksum and a name", Sums, line)
-		case seen[name] == "":
-			return fmt.Errorf("bundle: %s is in %s and not in the bundle", name, Sums)
-		case seen[name] != sum:
-			return fmt.Errorf("bundle: %s was changed: its checksum is not that of %s", name, Sums)
 		}
-		listed++
+		listed[name] = true
+		switch {
+		case seen[name] == "":
+			changed.Files = append(changed.Files, fmt.Sprintf("%s is in %s and not in the bundle", name, Sums))
+		case seen[name] != sum:
+			changed.Files = append(changed.Files, fmt.Sprintf("%s was changed: its checksum is not that of %s", name, Sums))
+		}
 	}
-	if listed != len(seen) {
-		return fmt.Errorf("bundle: %d files and %d checksums", len(seen), listed)
+	for name := range seen {
+		if !listed[name] {
+			changed.Files = append(changed.Files, fmt.Sprintf("%s has no checksum: %d files and %d checksums", name, len(seen), len(listed)))
+		}
 	}
-	return nil
+	if len(changed.Files) == 0 {
+		return nil
+	}
+	slices.Sort(changed.Files)
+	return &changed
 }
 
 // plain names stay in their folder and on their line.

@@ -1,0 +1,126 @@
+// Package verify is "kubectl assay verify": whether the points and verdicts of a bundle follow from the trials in it. It needs no cluster.
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	from "assay.dev/assay/operator/internal/cli/report"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Options of the verb.
+type Options struct {
+	// Bundle is the path of a file that kubectl assay bundle wrote.
+	Bundle string
+}
+
+// Command is the verb.
+func Command(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify BUNDLE.tar.gz",
+		Short: "Compute a bundle's points and verdicts again from its trials",
+		Long: "Compute the results of a bundle again, without a cluster, and name what differs:\n\n" +
+			"  - the checksum of every file;\n" +
+			"  - the numbers of each trial, from its latency histogram, counters and timeline, and its line in results.json;\n" +
+			"  - the mean and interval of each point, from the trials;\n" +
+			"  - each verdict, from the trials and the claims of experiment.yaml.\n\n" +
+			"report.html and report.md are not compared: make them again with \"kubectl assay report --file BUNDLE.tar.gz\". A bundle of another version of Assay\n" +
+			"may differ where that version computed differently; versions.json in it names the version.\n\n" +
+			"Exit codes:\n" +
+			"  0  all is as it follows from the trials\n" +
+			"  1  the file cannot be read: it is cut off, or no bundle\n" +
+			"  3  something differs",
+		Example: "  kubectl assay verify failure-fp.tar.gz",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return Run(s, Options{Bundle: args[0]}) },
+	}
+}
+
+// Run verifies and prints. Its error carries the exit code.
+func Run(s *session.Session, o Options) error {
+	data, err := os.ReadFile(o.Bundle)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", o.Bundle, err)
+	}
+	b, damage, err := read(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.Bundle, err)
+	}
+	v := report.Verify(b.results, b.trials, b.spec)
+	if damage != nil {
+		v.Differences = append([]string{damage.Error()}, v.Differences...)
+	}
+	if _, err := fmt.Fprint(s.Out, v.Text()); err != nil {
+		return fmt.Errorf("write what was verified: %w", err)
+	}
+	if n := len(v.Differences); n > 0 {
+		return &session.Verdict{Code: session.ExitDifferent, Message: fmt.Sprintf("%s is not as it follows from its trials: %d differences.", o.Bundle, n)}
+	}
+	return nil
+}
+
+// contents of a bundle that results are computed from.
+type contents struct {
+	results results.Experiment
+	trials  []results.Trial
+	spec    v1alpha1.ExperimentSpec
+}
+
+// read takes a bundle apart. damage: all its files are there, and one is not as its checksum says.
+func read(data []byte) (b contents, damage, err error) {
+	found := map[string]bool{}
+	wanted := func(name string) bool {
+		return name == from.ResultsFile || name == from.ExperimentFile || path.Base(name) == from.TrialFile
+	}
+	var unreadable error
+	err = archive.Read(bytes.NewReader(data), wanted, func(name string, data []byte) error {
+		found[name] = true
+		unreadable = b.add(name, data)
+		return unreadable
+	})
+	var changed *archive.ChangedError
+	switch {
+	case unreadable != nil:
+		return b, nil, err
+	case errors.As(err, &changed):
+		damage = changed
+	case err != nil:
+		return b, nil, err
+	}
+	if !found[from.ResultsFile] {
+		return b, nil, fmt.Errorf("bundle: it has no %s", from.ResultsFile)
+	}
+	return b, damage, nil
+}
+
+func (b *contents) add(name string, data []byte) error {
+	switch name {
+	case from.ResultsFile:
+		e, err := results.DecodeExperiment(data)
+		b.results = e
+		return err
+	case from.ExperimentFile:
+		var applied struct {
+			Spec json.RawMessage `json:"spec"`
+		}
+		if err := yaml.Unmarshal(data, &applied); err != nil {
+			return err
+		}
+		return json.Unmarshal(applied.Spec, &b.spec)
+	}
+	t, err := results.DecodeTrial(data)
+	b.trials = append(b.trials, t)
+	return err
+}

@@ -1,0 +1,278 @@
+package verify_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/cli/verify"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+var update = flag.Bool("update", false, "write the bundles of testdata")
+
+func TestVerify(t *testing.T) {
+	if *update {
+		writeBundles(t)
+	}
+	for name, tc := range map[string]struct {
+		code int
+		want []string // in the output, or in the error where nothing is printed
+	}{
+		"whole.tar.gz": {0, []string{"6 trials, 2 points and 2 verdicts were computed again: all are as they are said to be."}},
+		"changed-file.tar.gz": {session.ExitDifferent, []string{
+			"trials/e-3/trial.json was changed: its checksum is not that of SHA256SUMS", "trial e-3: its throughput is said to be 900"}},
+		"changed-trial.tar.gz": {session.ExitDifferent, []string{
+			"trial e-3: its throughput is said to be 900, its histogram and counters give", "trial e-3: its throughput in results.json:"}},
+		"changed-histogram.tar.gz": {session.ExitDifferent, []string{"trial e-3: its mean latency is said to be", "trial e-3: its p99 is said to be"}},
+		"changed-line.tar.gz": {session.ExitDifferent, []string{
+			"trial e-3: its mean latency in results.json: 1, in its own results:", "point 1 (clients=20): meanLatency is said to be"}},
+		"changed-point.tar.gz":   {session.ExitDifferent, []string{"point 0 (clients=10): throughput is said to be 5000"}},
+		"changed-verdict.tar.gz": {session.ExitDifferent, []string{"claim scales: Reproduced is said, the trials give NotReproduced: "}},
+		"changed-claim.tar.gz":   {session.ExitDifferent, []string{"claim fast: its expression, reported value or tolerance is not that of the spec"}},
+		"missing-trial.tar.gz":   {0, []string{"note: of 1 trial there are no results of its own", "5 trials, 2 points"}},
+		"truncated.tar.gz":       {session.ExitError, []string{"bundle: damaged"}},
+		"without-sums.tar.gz":    {session.ExitError, []string{"it has no SHA256SUMS, so it is cut off or none"}},
+		"verify_test.go":         {session.ExitError, []string{"not a bundle"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join("testdata", name)
+			if name == "verify_test.go" {
+				path = name
+			}
+			var out bytes.Buffer
+			s := &session.Session{Out: &out, Connect: func() (session.Cluster, error) { return session.Cluster{}, errors.New("no cluster") }}
+			err := verify.Run(s, verify.Options{Bundle: path})
+			if session.ExitCode(err) != tc.code {
+				t.Errorf("exit code %d (%v), want %d; it says:\n%s", session.ExitCode(err), err, tc.code, &out)
+			}
+			said := out.String()
+			if err != nil {
+				said += err.Error()
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(said, want) {
+					t.Errorf("it does not say %q:\n%s", want, said)
+				}
+			}
+		})
+	}
+}
+
+// files of a bundle, in order.
+type files struct {
+	names []string
+	data  map[string][]byte
+}
+
+func (f *files) add(name string, data []byte) {
+	if f.data == nil {
+		f.data = map[string][]byte{}
+	}
+	f.names, f.data[name] = append(f.names, name), data
+}
+
+// with replaces text in a file.
+func (f files) with(t *testing.T, name, old, now string) files {
+	t.Helper()
+	changed := files{names: f.names, data: map[string][]byte{}}
+	for n, data := range f.data {
+		changed.data[n] = data
+	}
+	if !bytes.Contains(f.data[name], []byte(old)) {
+		t.Fatalf("%s has no %q:\n%s", name, old, f.data[name])
+	}
+	changed.data[name] = bytes.Replace(f.data[name], []byte(old), []byte(now), 1)
+	return changed
+}
+
+// without leaves a file out.
+func (f files) without(name string) files {
+	less := files{data: f.data}
+	for _, n := range f.names {
+		if n != name {
+			less.names = append(less.names, n)
+		}
+	}
+	return less
+}
+
+func (f files) bundle(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := archive.NewWriter(&b, "e", time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	for _, n := range f.names {
+		if err := w.Add(n, f.data[n]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// writeBundles writes the bundles of testdata: one that is whole, and each kind of tampering.
+func writeBundles(t *testing.T) {
+	t.Helper()
+	whole := experiment(t)
+	trial := whole.data["trials/e-3/trial.json"]
+	var own results.Trial
+	if err := json.Unmarshal(trial, &own); err != nil {
+		t.Fatal(err)
+	}
+	var other results.Trial
+	if err := json.Unmarshal(whole.data["trials/e-2/trial.json"], &other); err != nil {
+		t.Fatal(err)
+	}
+	said := fmt.Sprintf(`"throughput":%v`, own.Summary.Throughput)
+	slow := whole.with(t, "trials/e-3/trial.json", said, `"throughput":900`)
+	e, err := results.DecodeExperiment(whole.data["results.json"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := sumsOf(t, whole.bundle(t))
+	for name, data := range map[string][]byte{
+		"whole.tar.gz":             whole.bundle(t),
+		"changed-trial.tar.gz":     slow.bundle(t),
+		"changed-file.tar.gz":      repacked(t, slow, sums),
+		"changed-histogram.tar.gz": whole.with(t, "trials/e-3/trial.json", own.Latency, other.Latency).bundle(t),
+		"changed-line.tar.gz":      whole.with(t, "results.json", fmt.Sprintf(`"meanMillis":%v`, e.Trials[3].MeanMillis), `"meanMillis":1`).bundle(t),
+		"changed-point.tar.gz":     whole.with(t, "results.json", fmt.Sprintf(`"throughput":{"n":3,"mean":%v`, e.Points[0].Metrics["throughput"].Mean), `"throughput":{"n":3,"mean":5000`).bundle(t),
+		"changed-verdict.tar.gz":   whole.with(t, "results.json", `"verdict":"NotReproduced"`, `"verdict":"Reproduced"`).bundle(t),
+		"changed-claim.tar.gz":     whole.with(t, "experiment.yaml", `u003c 1s`, `u003c 2s`).bundle(t),
+		"missing-trial.tar.gz":     whole.without("trials/e-3/trial.json").bundle(t),
+		"truncated.tar.gz":         whole.bundle(t)[:2000],
+		"without-sums.tar.gz":      repacked(t, whole, nil),
+	} {
+		if err := os.WriteFile(filepath.Join("testdata", name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sumsOf is the file with the checksums of a bundle.
+func sumsOf(t *testing.T, bundle []byte) []byte {
+	t.Helper()
+	gz, err := gzip.NewReader(bytes.NewReader(bundle))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := tar.NewReader(gz)
+	for {
+		h, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(h.Name, archive.Sums) {
+			data, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return data
+		}
+	}
+}
+
+// repacked is a bundle with these checksums, or none.
+func repacked(t *testing.T, f files, sums []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	gz := gzip.NewWriter(&b)
+	w := tar.NewWriter(gz)
+	write := func(name string, data []byte) {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "e/" + name, Mode: 0o644, Size: int64(len(data))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range f.names {
+		write(n, f.data[n])
+	}
+	if sums != nil {
+		write(archive.Sums, sums)
+	}
+	if err := errors.Join(w.Close(), gz.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// experiment makes the files of an experiment of two points with three trials each, as the manager and
+// kubectl assay bundle write them.
+func experiment(t *testing.T) files {
+	t.Helper()
+	axes := []results.Axis{{Name: "clients", Values: []string{"10", "20"}}}
+	spec := v1alpha1.ExperimentSpec{Claims: []v1alpha1.Claim{
+		{Name: "fast", Statement: "It is fast.", Expr: "mean_latency(clients=10) < 1s"},
+		{Name: "scales", Statement: "It gets slower with more clients.", Expr: "throughput(clients=20) < throughput(clients=10)"},
+	}}
+	rng := rand.New(rand.NewPCG(2026, 14))
+	var f files
+	var lines []results.TrialLine
+	for number := range int32(6) {
+		trial := recorded(t, rng, number)
+		b, err := results.EncodeTrial(trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.add("trials/"+trial.Name+"/trial.json", b)
+		lines = append(lines, report.LineOf(trial))
+	}
+	object := &v1alpha1.Experiment{Spec: spec}
+	object.Name = "e"
+	e := report.Build(object, axes, lines, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	b, err := results.EncodeExperiment(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.add("results.json", b)
+	applied, err := json.Marshal(map[string]any{"kind": "Experiment", "spec": spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.add("experiment.yaml", applied) // JSON is YAML
+	return f
+}
+
+// recorded is a trial of 2 s that was recorded as the load generator does.
+func recorded(t *testing.T, rng *rand.Rand, number int32) results.Trial {
+	t.Helper()
+	windows := timeline.Windows{Measure: 2 * time.Second}
+	r := results.NewRecorder(windows)
+	point := number % 2
+	for at := time.Duration(0); at < windows.Measure; at += time.Duration(4+rng.IntN(3)) * time.Millisecond / time.Duration(1+point) {
+		r.Commit(at, time.Duration(1000+rng.IntN(5000))*time.Microsecond)
+	}
+	client := results.Client{Clients: 10 * (1 + point), MeasureNanos: int64(windows.Measure)}
+	if err := r.Fill(&client); err != nil {
+		t.Fatal(err)
+	}
+	m, err := results.Merge([]results.Client{client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results.Trial{
+		Name: fmt.Sprintf("e-%d", number), Experiment: "e", Number: number, PointIndex: point, Repetition: number / 2, Outcome: "Succeeded",
+		Coordinates:  map[string]string{"clients": fmt.Sprint(10 * (1 + point))},
+		MeasureNanos: m.MeasureNanos, Summary: m.Summary, Latency: client.Latency, Timeline: &m.Timeline,
+	}
+}

@@ -1,0 +1,268 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// Verified is what Verify compared.
+type Verified struct {
+	Trials, Points, Claims int
+	// Differences say what is not as it follows from the trials; none: all is.
+	Differences []string
+	// Notes say what could not be compared.
+	Notes []string
+}
+
+func (v *Verified) differs(format string, args ...any) {
+	v.Differences = append(v.Differences, fmt.Sprintf(format, args...))
+}
+
+// rounding is what the integers of a trial's status cut off: thousandths of a millisecond, of a
+// transaction a second.
+const rounding = 0.000_501
+
+// Verify computes an experiment's results again, from its trials' own results on: the numbers of each
+// trial from its histogram, counters and timeline; its line in the results; the points from the lines;
+// the verdicts from points, lines and the spec with its profile applied. Trials that are not given are
+// taken from their lines, which Notes say.
+func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.ExperimentSpec) Verified {
+	v := Verified{Points: len(e.Points), Claims: len(e.Claims)}
+	lines := slices.Clone(e.Trials)
+	byName := map[string]int{}
+	for i, l := range lines {
+		byName[l.Name] = i
+	}
+	lacking := LacksLines(e)
+	own := map[string]bool{}
+	for _, t := range trials {
+		v.Trials++
+		own[t.Name] = true
+		v.trial(t)
+		i, there := byName[t.Name]
+		switch {
+		case there:
+			v.line(t.Name, lines[i], LineOf(t))
+		case lacking:
+			lines = append(lines, LineOf(t))
+		default:
+			v.differs("trial %s: it has results, and is not among the trials of %s", t.Name, resultsName)
+		}
+	}
+	alone := 0
+	for _, l := range e.Trials {
+		if !own[l.Name] {
+			alone++
+		}
+	}
+	if alone > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("of %s there are no results of its own: its line in %s is believed", count(alone, "trial"), resultsName))
+	}
+	slices.SortStableFunc(lines, func(a, b results.TrialLine) int { return int(a.Number) - int(b.Number) })
+	v.points(e, lines, lacking)
+	v.claims(e, spec, lines)
+	return v
+}
+
+// resultsName is the file that the results of an experiment are in.
+const resultsName = "results.json"
+
+// trial computes a trial's numbers again from its histogram, counters and timeline.
+func (v *Verified) trial(t results.Trial) {
+	if t.Latency == "" || t.MeasureNanos == 0 {
+		if t.Outcome == stats.Succeeded {
+			v.Notes = append(v.Notes, fmt.Sprintf("trial %s has no histogram: its latencies are believed", t.Name))
+		}
+		return
+	}
+	h, err := results.DecodeHistogram(t.Latency)
+	if err != nil {
+		v.differs("trial %s: its histogram cannot be read: %v", t.Name, err)
+		return
+	}
+	if n := h.Count() + t.Summary.OutOfRange; n != t.Summary.Committed {
+		v.differs("trial %s: %d transactions are said to be committed, its histogram has %d", t.Name, t.Summary.Committed, n)
+	}
+	window := time.Duration(t.MeasureNanos)
+	want := results.Summarize(t.Summary.Counters, h, window)
+	for _, n := range []struct {
+		what      string
+		said, has float64
+	}{
+		{"throughput", t.Summary.Throughput, want.Throughput}, {"mean latency", t.Summary.MeanMillis, want.MeanMillis},
+		{"p50", t.Summary.P50Millis, want.P50Millis}, {"p90", t.Summary.P90Millis, want.P90Millis}, {"p99", t.Summary.P99Millis, want.P99Millis},
+		{"p99.9", t.Summary.P999Millis, want.P999Millis}, {"longest latency", t.Summary.MaxMillis, want.MaxMillis},
+	} {
+		if !near(n.said, n.has, 1e-9, 0) {
+			v.differs("trial %s: its %s is said to be %g, its histogram and counters give %g", t.Name, n.what, n.said, n.has)
+		}
+	}
+	if t.Timeline != nil {
+		v.timeline(t, window)
+	}
+}
+
+// timeline counts a trial's committed transactions again, and measures its recoveries.
+func (v *Verified) timeline(t results.Trial, window time.Duration) {
+	sum := int64(0)
+	for i, n := range t.Timeline.Committed {
+		if at := t.Timeline.FirstMillis + t.Timeline.IntervalMillis*int64(i); at >= 0 && at < window.Milliseconds() {
+			sum += n
+		}
+	}
+	if window%results.TimelineInterval == 0 && sum != t.Summary.Committed {
+		v.differs("trial %s: %d transactions are said to be committed, its timeline has %d", t.Name, t.Summary.Committed, sum)
+	}
+	for _, r := range t.Recovery {
+		if r.Error != "" {
+			continue
+		}
+		m, err := stats.Recover(*t.Timeline, r.ConfirmedMillis, stats.RecoveryRule{ToMillis: float64(window) / 1e6})
+		if err != nil {
+			v.differs("trial %s: the recovery from fault %s, time %d, cannot be measured again: %v", t.Name, r.Fault, r.Time, err)
+			continue
+		}
+		same := m.Dipped == r.Dipped && m.Recovered == r.Recovered && near(m.DetectMillis, r.DetectMillis, 1e-9, 0) && near(m.Depth, r.Depth, 1e-9, 0) &&
+			near(m.RecoverMillis, r.RecoverMillis, 1e-9, 0) && near(m.Lost, r.LostTransactions, 1e-9, 1e-6)
+		if !same {
+			v.differs("trial %s: the recovery from fault %s, time %d, is said to be %s, its timeline gives %s", t.Name, r.Fault, r.Time,
+				recoveryText(r.Dipped, r.Depth, r.RecoverMillis), recoveryText(m.Dipped, m.Depth, m.RecoverMillis))
+		}
+	}
+}
+
+func recoveryText(dipped bool, depth, millis float64) string {
+	if !dipped {
+		return "no dip"
+	}
+	return fmt.Sprintf("a dip of %.1f%% until %g ms", 100*depth, millis)
+}
+
+// line compares a trial's line in the results with its own results, which it has rounded.
+func (v *Verified) line(name string, said, own results.TrialLine) {
+	if said.Outcome != own.Outcome {
+		v.differs("trial %s: it is %s in %s and %s by its own results", name, said.Outcome, resultsName, own.Outcome)
+		return
+	}
+	if said.PointIndex != own.PointIndex || said.Repetition != own.Repetition || said.Attempt != own.Attempt || said.Number != own.Number {
+		v.differs("trial %s: its point, repetition, attempt or number in %s is not that of its own results", name, resultsName)
+	}
+	if own.Outcome != stats.Succeeded {
+		return // an invalid trial has its numbers in its own results alone, if at all
+	}
+	for _, n := range []struct {
+		what      string
+		said, own float64
+	}{
+		{"committed transactions", float64(said.Committed), float64(own.Committed)}, {"aborts", float64(said.Aborted), float64(own.Aborted)},
+		{"errors", float64(said.Errors), float64(own.Errors)}, {"timeouts", float64(said.Timeouts), float64(own.Timeouts)},
+		{"throughput", said.Throughput, own.Throughput}, {"mean latency", said.MeanMillis, own.MeanMillis}, {"p50", said.P50Millis, own.P50Millis},
+		{"p99", said.P99Millis, own.P99Millis},
+	} {
+		if !near(n.said, n.own, 0, rounding) {
+			v.differs("trial %s: its %s in %s: %g, in its own results: %g", name, n.what, resultsName, n.said, n.own)
+		}
+	}
+}
+
+// points aggregates the lines again.
+func (v *Verified) points(e results.Experiment, lines []results.TrialLine, lacking bool) {
+	want := map[int32]results.PointResult{}
+	for _, p := range stats.Points(lines) {
+		want[p.Index] = p
+	}
+	relative := 1e-9
+	if lacking { // lines that did not fit are not rounded
+		relative = 1e-4
+	}
+	for _, p := range e.Points {
+		w, name := want[p.Index], fmt.Sprintf("point %d", p.Index)
+		if where := at(e.Axes, p.Coordinates); where != "" {
+			name += " (" + where + ")"
+		}
+		delete(want, p.Index)
+		if p.Valid != w.Valid || p.Invalid != w.Invalid || p.Failed != w.Failed {
+			v.differs("%s: %d valid, %d invalid and %d failed trials are said, there are %d, %d and %d", name, p.Valid, p.Invalid, p.Failed, w.Valid, w.Invalid, w.Failed)
+			continue
+		}
+		for _, m := range stats.Metrics {
+			a, b := p.Metrics[m], w.Metrics[m]
+			if a.N != b.N || !near(a.Mean, b.Mean, relative, 0) || !near(a.Low, b.Low, relative*10, 0) || !near(a.High, b.High, relative*10, 0) {
+				v.differs("%s: %s is said to be %s of %d trials, the trials give %s of %d", name, m, intervalText(a), a.N, intervalText(b), b.N)
+			}
+		}
+	}
+	for index := range want {
+		v.differs("point %d has trials and is not among the points", index)
+	}
+}
+
+func intervalText(a results.Aggregate) string {
+	return fmt.Sprintf("%.6g [%.6g, %.6g]", a.Mean, a.Low, a.High)
+}
+
+// claims judges again.
+func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, lines []results.TrialLine) {
+	if len(spec.Claims) == 0 && len(e.Claims) > 0 {
+		v.differs("there are %s with verdicts, and the spec has none", count(len(e.Claims), "claim"))
+		return
+	}
+	want := map[string]results.ClaimResult{}
+	for _, r := range judge(plan.ApplyProfile(spec), everyPoint(e.Axes, stats.Points(lines)), lines) {
+		want[r.Name] = r
+	}
+	for _, said := range e.Claims {
+		w, ok := want[said.Name]
+		delete(want, said.Name)
+		switch {
+		case !ok:
+			v.differs("claim %s has a verdict and is not in the spec", said.Name)
+		case said.Expr != w.Expr || said.Reported != w.Reported || said.Within != w.Within:
+			v.differs("claim %s: its expression, reported value or tolerance is not that of the spec", said.Name)
+		case said.Verdict != w.Verdict:
+			v.differs("claim %s: %s is said, the trials give %s: %s", said.Name, said.Verdict, w.Verdict, w.Message)
+		case !same64(said.Measured, w.Measured) || !same64(said.Low, w.Low) || !same64(said.High, w.High):
+			v.differs("claim %s: what was measured is said to be other than the trials give: %s", said.Name, w.Message)
+		}
+	}
+	for name := range want {
+		v.differs("claim %s is in the spec and has no verdict", name)
+	}
+}
+
+// same64 compares numbers that may be absent.
+func same64(a, b *float64) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return near(*a, *b, 1e-4, rounding)
+}
+
+// near reports whether two numbers differ by no more than a share of the greater one, or by so much.
+func near(a, b, relative, absolute float64) bool {
+	return math.Abs(a-b) <= max(absolute, relative*max(math.Abs(a), math.Abs(b)))
+}
+
+// Text says what was verified, for a terminal.
+func (v Verified) Text() string {
+	var b strings.Builder
+	for _, d := range v.Differences {
+		b.WriteString("differs: " + d + "\n")
+	}
+	for _, n := range v.Notes {
+		b.WriteString("note: " + n + "\n")
+	}
+	compared := fmt.Sprintf("%s, %s and %s were computed again", count(v.Trials, "trial"), count(v.Points, "point"), count(v.Claims, "verdict"))
+	if len(v.Differences) == 0 {
+		return b.String() + compared + ": all are as they are said to be.\n"
+	}
+	return b.String() + compared + ": " + count(len(v.Differences), "difference") + ".\n"
+}

@@ -62,7 +62,7 @@ install)
 	without_bpf=()
 	nodes_grant_bpf || without_bpf=(--set agent.bpf=false)
 	read -ra flags <<<"$(force) ${HELM_FLAGS:-}"
-	control=node-role.kubernetes.io/control-plane
+	control="node-role.kubernetes.io/control-plane"
 	placed=$(printf '{"nodeSelector": {"%s": ""}, "tolerations": [{"key": "%s", "operator": "Exists", "effect": "NoSchedule"}]}' "$control" "$control")
 	helm upgrade --install assay charts/assay --namespace "$namespace" --create-namespace \
 		--set-string images.manager.tag="$(image_tag manager)" --set-string images.agent.tag="$(image_tag agent)" \

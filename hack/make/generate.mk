@@ -6,6 +6,7 @@ tool := go tool -modfile=hack/tools/go.mod
 generate: manifests ## Write everything that is generated: deep copies, manifests, API reference.
 	$(tool) controller-gen object paths=./operator/api/...
 	hack/docs/reference.sh
+	go test -count=1 ./operator/cmd/kubectl-assay -run "^TestReferenceIsCurrent$$" -args -update >/dev/null
 
 .PHONY: manifests
 manifests: ## Write CRDs and RBAC rules from the markers in the Go types, and copy them into the chart.

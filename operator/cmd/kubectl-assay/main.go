@@ -10,8 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"assay.dev/assay/operator/internal/cli/bundle"
@@ -19,14 +21,24 @@ import (
 	"assay.dev/assay/operator/internal/cli/fetch"
 	"assay.dev/assay/operator/internal/cli/hosts"
 	"assay.dev/assay/operator/internal/cli/importer"
+	"assay.dev/assay/operator/internal/cli/list"
+	"assay.dev/assay/operator/internal/cli/logs"
 	"assay.dev/assay/operator/internal/cli/plan"
 	"assay.dev/assay/operator/internal/cli/queue"
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/run"
+	"assay.dev/assay/operator/internal/cli/scaffold"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/cli/steer"
+	"assay.dev/assay/operator/internal/cli/try"
 	"assay.dev/assay/operator/internal/cli/verify"
+	"assay.dev/assay/operator/internal/cli/version"
+	"assay.dev/assay/operator/internal/cli/wait"
 	"assay.dev/assay/operator/internal/cli/watch"
 )
+
+// buildVersion is set by the linker: -ldflags "-X main.buildVersion=v0.2.0". Empty: a build from a checkout.
+var buildVersion string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -46,21 +58,47 @@ func main() {
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []string) int {
 	root := command(s)
+	started := false
+	eachVerb(root, func(verb *cobra.Command) {
+		run := verb.RunE
+		verb.RunE = func(cmd *cobra.Command, args []string) error {
+			started = true
+			return run(cmd, args)
+		}
+	})
 	root.SetIn(stdin)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	verb, err := root.ExecuteContextC(ctx)
+	if err != nil && !started {
+		err = session.Usage(err) // cobra's own: a flag, an argument or a verb that there is not
+	}
 	if err != nil {
 		fmt.Fprintln(s.Err, "kubectl assay:", strings.TrimSpace(err.Error()))
+	}
+	if session.IsUsage(err) {
+		fmt.Fprintf(s.Err, "See %s --help.\n", verb.CommandPath())
 	}
 	return session.ExitCode(err)
 }
 
+// eachVerb goes through all verbs that do something.
+func eachVerb(cmd *cobra.Command, do func(*cobra.Command)) {
+	if cmd.RunE != nil {
+		do(cmd)
+	}
+	for _, sub := range cmd.Commands() {
+		eachVerb(sub, do)
+	}
+}
+
 func command(s *session.Session) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "kubectl-assay",
-		Short:         "Re-run the evaluation of a paper on a Kubernetes cluster",
+		Use:   "kubectl-assay",
+		Short: "Re-run the evaluation of a paper on a Kubernetes cluster",
+		Long: "Re-run the evaluation of a paper on a Kubernetes cluster.\n\n" + session.ExitHelp() +
+			"\n\n\"kubectl assay options\" lists the flags that choose the cluster and the user.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl assay"},
@@ -70,6 +108,64 @@ func command(s *session.Session) *cobra.Command {
 	if s.Connect == nil {
 		s.Connect = flags.Connect
 	}
-	root.AddCommand(plan.Command(s), run.Command(s), watch.Command(s), queue.Command(s), report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), fetch.Command(s, os.Getenv), importer.Command(s), hosts.Command(s))
+	root.AddGroup(&cobra.Group{ID: "run", Title: "Write and run an experiment:"}, &cobra.Group{ID: "follow", Title: "Follow and steer it:"},
+		&cobra.Group{ID: "results", Title: "Read its results:"}, &cobra.Group{ID: "other", Title: "Others:"})
+	add := func(group string, verbs ...*cobra.Command) {
+		for _, v := range verbs {
+			v.GroupID = group
+		}
+		root.AddCommand(verbs...)
+	}
+	add("run", scaffold.Command(s), plan.Command(s), try.Command(s), run.Command(s))
+	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), queue.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
+	add("results", report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), fetch.Command(s, os.Getenv))
+	add("other", importer.Command(s), hosts.Command(s), version.Command(s, buildVersion), options(s))
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
+	eachVerb(root, func(verb *cobra.Command) { verb.Long = wrap(verb.Long) })
+	root.Long = wrap(root.Long)
 	return root
+}
+
+// helpWidth of help texts, in characters.
+const helpWidth = 98
+
+// wrap fills the paragraphs of a help text. Lines that begin with a space stay as they are.
+func wrap(text string) string {
+	var out []string
+	width := 0 // of the line that words are added to; 0: none
+	for _, line := range strings.Split(text, "\n") {
+		if line == "" || line[0] == ' ' {
+			out, width = append(out, line), 0
+			continue
+		}
+		for _, word := range strings.Fields(line) {
+			if n := utf8.RuneCountInString(word); width == 0 || width+1+n > helpWidth {
+				out, width = append(out, word), n
+			} else {
+				out[len(out)-1] += " " + word
+				width += 1 + n
+			}
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// options lists the flags that all verbs have, those that their help leaves out included.
+func options(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the flags that choose the cluster and the user, for all verbs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all := pflag.NewFlagSet("options", pflag.ContinueOnError)
+			cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+				shown := *f
+				shown.Hidden = false
+				all.AddFlag(&shown)
+			})
+			fmt.Fprintf(s.Out, "Each verb takes these flags, which are kubectl's:\n\n%s", all.FlagUsages())
+			return nil
+		},
+	}
 }

@@ -3,12 +3,17 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
@@ -32,22 +37,32 @@ func TestCommandLines(t *testing.T) {
 		stdout, stderr string // parts of them
 	}{
 		"help":                {args: []string{"--help"}, stdout: "kubectl assay [command]"},
-		"help of a verb":      {args: []string{"run", "--help"}, stdout: "5  some repetition has no valid trial"},
+		"help of a verb":      {args: []string{"run", "--help"}, stdout: "\n    5    some repetition has no valid trial"},
 		"plan":                {args: []string{"plan", "-f", "experiments/failure-fp.yaml", "--profile", "smoke"}, stdout: "failure-fp, profile smoke: 3 points"},
-		"plan without a file": {args: []string{"plan"}, code: 1, stderr: `kubectl assay: required flag(s) "filename" not set`},
-		"an unknown verb":     {args: []string{"go"}, code: 1, stderr: `kubectl assay: unknown command "go"`},
-		"an unknown flag":     {args: []string{"watch", "--fast", "e"}, code: 1, stderr: "unknown flag: --fast"},
+		"plan without a file": {args: []string{"plan"}, code: 2, stderr: "kubectl assay: required flag(s) \"filename\" not set\nSee kubectl assay plan --help.\n"},
+		"an unknown verb":     {args: []string{"go"}, code: 2, stderr: `kubectl assay: unknown command "go"`},
+		"an unknown flag":     {args: []string{"watch", "--fast", "e"}, code: 2, stderr: "unknown flag: --fast"},
 		"watch, no cluster":   {args: []string{"watch", "e"}, code: 1, stderr: "kubectl assay: no cluster here"},
 		"report, no cluster":  {args: []string{"report", "e"}, code: 1, stderr: "kubectl assay: no cluster here"},
 		"compare, no cluster": {args: []string{"compare", "e"}, code: 1, stderr: "kubectl assay: no cluster here"},
 		"help of compare":     {args: []string{"compare", "--help"}, stdout: "3  some difference is"},
 		"bundle, no cluster":  {args: []string{"bundle", "e", "-o", "e.tgz"}, code: 1, stderr: "kubectl assay: no cluster here"},
-		"bundle, no file":     {args: []string{"bundle", "e"}, code: 1, stderr: `kubectl assay: required flag(s) "output" not set`},
+		"bundle, no file":     {args: []string{"bundle", "e"}, code: 2, stderr: `kubectl assay: required flag(s) "output" not set`},
 		"run, no cluster":     {args: []string{"run", "-f", "experiments/failure-fp.yaml"}, code: 1, stderr: "kubectl assay: no cluster here"},
-		"hosts of nobody":     {args: []string{"hosts"}, code: 1, stderr: `kubectl assay: required flag(s) "cloudlab", "control-plane", "pool" not set`},
+		"hosts of nobody":     {args: []string{"hosts"}, code: 2, stderr: `kubectl assay: required flag(s) "cloudlab", "control-plane", "pool" not set`},
 		"hosts": {args: []string{"hosts", "--cloudlab", "operator/internal/cloudlab/testdata/wisc.xml", "--user", "bob", "--control-plane", "client-2-0", "--pool", "servers=*"},
 			stdout: `"address": "c220g2-011001.wisc.cloudlab.us"`, stderr: "4 hosts, 1 pools, 1 regions"},
-		"completion of a verb": {args: []string{"__complete", "rep"}, stdout: "report\tShow an experiment's verdicts and numbers"},
+		"too many arguments":          {args: []string{"watch", "e", "f"}, code: 2, stderr: "accepts 1 arg(s), received 2"},
+		"a value that there is not":   {args: []string{"list", "-o", "table"}, code: 2, stderr: "-o table: choose wide, name, json, yaml, or leave it out for a table\nSee kubectl assay list --help."},
+		"a profile that there is not": {args: []string{"run", "-f", "experiments/failure-fp.yaml", "--profile", "smoek"}, code: 2, stderr: `no profile "smoek"`},
+		"a file that there is not":    {args: []string{"run", "-f", "nowhere.yaml"}, code: 1, stderr: "read -f nowhere.yaml"},
+		"options":                     {args: []string{"options"}, stdout: "--as-group stringArray"},
+		"hidden options":              {args: []string{"wait", "--as", "bob", "--request-timeout", "1s", "e"}, code: 1, stderr: "no cluster here"},
+		"new":                         {args: []string{"new", "e"}, stdout: "kind: Experiment\nmetadata:\n  name: e\n"},
+		"completion of a profile":     {args: []string{"__complete", "run", "-f", "experiments/failure-fp.yaml", "--profile", ""}, stdout: "smoke\n"},
+		"completion of a point":       {args: []string{"__complete", "try", "-f", "experiments/failure-fp.yaml", "--point", ""}, stdout: "clients=50\nvariant=ideal\n"},
+		"completion of a form":        {args: []string{"__complete", "list", "-o", ""}, stdout: "wide\nname\njson\nyaml\n"},
+		"completion of a verb":        {args: []string{"__complete", "rep"}, stdout: "report\tShow an experiment's verdicts and numbers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := assay(t, tc.args...)
@@ -58,23 +73,44 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// The guide's exit codes, verbs and flags are those of the command.
+// The names of experiments and trials are completed from the cluster.
+func TestCompletesNames(t *testing.T) {
+	scheme, err := session.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		&v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "lab"}}, &v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere", Namespace: "other"}},
+		&v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Name: "e-0", Namespace: "lab"}}).Build()
+	for verb, want := range map[string]string{"watch": "e\n:4\n", "wait": "e\n:4\n", "suspend": "e\n:4\n", "resume": "e\n:4\n", "retry": "e\n:4\n", "logs": "e-0\n:4\n"} {
+		var out bytes.Buffer
+		s := &session.Session{Out: &out, Err: &bytes.Buffer{}, Now: time.Now, Sleep: session.Sleep,
+			Connect: func() (session.Cluster, error) { return session.Cluster{Client: c, Namespace: "lab"}, nil }}
+		if code := execute(t.Context(), s, strings.NewReader(""), []string{"__complete", verb, ""}); code != 0 || out.String() != want {
+			t.Errorf("%s: exit code %d, %q, want %q", verb, code, out.String(), want)
+		}
+	}
+}
+
+// The guide's verbs and flags are those of the command, and the reference's exit codes are.
 func TestGuide(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/guide/run.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	guide := string(text)
-	codes := regexp.MustCompile(`(?m)^\| (\d) \| `).FindAllStringSubmatch(guide, -1)
-	if len(codes) != 5 {
-		t.Errorf("the guide lists %d exit codes, want 0, 1, 3, 4 and 5", len(codes))
+	reference, err := os.ReadFile("../../../docs/reference/cli.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, help, _ := assay(t, "run", "--help")
-	for _, c := range codes {
-		if !strings.Contains(help, "\n  "+c[1]+"  ") {
-			t.Errorf("the guide lists exit code %s and run --help does not", c[1])
-		}
+	table := ""
+	for _, c := range session.Codes {
+		table += fmt.Sprintf("| %d | %s |\n", c.Code, c.Meaning)
 	}
+	if !strings.Contains(string(reference), "| code | meaning |\n|---|---|\n"+table+"\n") {
+		t.Errorf("docs/reference/cli.md does not have this table of exit codes:\n%s", table)
+	}
+	t.Chdir("../../..")
 	lines := regexp.MustCompile(`(?m)^    kubectl assay (\w+)([^#\n]*)`).FindAllStringSubmatch(guide, -1)
 	if len(lines) < 8 {
 		t.Fatalf("%d command lines in the guide", len(lines))

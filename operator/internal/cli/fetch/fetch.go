@@ -32,12 +32,12 @@ type Options struct {
 func Command(s *session.Session, getenv func(string) string) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "fetch s3://BUCKET/... [-o DIRECTORY]",
+		Use:   "fetch s3://BUCKET/... [--output-dir DIRECTORY]",
 		Short: "Read results from a result store and check them",
 		Long: "Read what is stored of an experiment, or of one trial, compare every object with its checksum, and write it into a directory.\n" +
 			"The location is in status.archive of an Experiment and in the condition ResultsStored of a Trial. The keys are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and\n" +
-			"AWS_SESSION_TOKEN of the environment. Without -o everything is read and checked, and nothing written.",
-		Example: "  kubectl assay fetch s3://results/v1/papers/failure-fp/0b3c6b1c-.../ --endpoint https://s3.example.org -o failure-fp\n" +
+			"AWS_SESSION_TOKEN of the environment. Without --output-dir, fetch reads and checks everything and writes nothing.",
+		Example: "  kubectl assay fetch s3://results/v1/papers/failure-fp/0b3c6b1c-.../ --endpoint https://s3.example.org --output-dir failure-fp\n" +
 			"  kubectl assay report --file failure-fp/bundle.tar.gz",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ func Command(s *session.Session, getenv func(string) string) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.Output, "output", "o", "", "the directory to write to; it is made, and what is in it already is replaced")
+	f.StringVar(&o.Output, "output-dir", "", "the directory to write to; it is made, and what is in it already is replaced")
 	f.StringVar(&o.Endpoint, "endpoint", "", "URL of the server; default: AWS")
 	f.StringVar(&o.Region, "region", "us-east-1", "region of the bucket")
 	f.StringVar(&o.CA, "ca", "", "file with the server's own CA, in PEM")

@@ -34,12 +34,12 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "hosts --cloudlab MANIFEST.xml --control-plane NAME --pool NAME=PATTERN...",
 		Short: "Turn a testbed's list of machines into the hosts of infra/cloudlab",
 		Long: "Turn the manifest of a CloudLab experiment (also Emulab's, and other GENI testbeds') into the variables hosts, pools and regions of infra/cloudlab, in\n" +
-			"Terraform's JSON. You find it under \"Manifest\" on the experiment's page. Of an experiment at several sites, give the manifest of each.\n\n" +
+			"Terraform's JSON. You find it under \"Manifest\" on the experiment's page. If the experiment has several sites, give the manifest of each.\n\n" +
 			"Every machine but the control plane is in a pool. Its region is its site, unless a --region matches: several regions at one site are played.\n" +
 			"Patterns are matched with the names that you gave to the machines; the first that matches counts.",
 		Example: "  kubectl assay hosts --cloudlab manifest.xml --user YOU --control-plane california \\\n" +
 			"    --pool clients='client-*' --pool servers='*' --region us-east-1='us-east-1-*' --region eu-west-1='eu-west-1-*' \\\n" +
-			"    -o infra/cloudlab/hosts.auto.tfvars.json",
+			"    -O infra/cloudlab/hosts.auto.tfvars.json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(s, cmd.InOrStdin(), o) },
 	}
@@ -49,7 +49,7 @@ func Command(s *session.Session) *cobra.Command {
 	f.StringVar(&o.ControlPlane, "control-plane", "", "the machine that runs the control plane and no experiment")
 	f.StringArrayVar(&o.Pools, "pool", nil, "NAME=PATTERN: a pool, and the names of its machines; may be repeated")
 	f.StringArrayVar(&o.Regions, "region", nil, "NAME=PATTERN: a region, and the names of its machines; may be repeated; default: a machine's site")
-	f.StringVarP(&o.Output, "output", "o", "", "file to write; default: stdout")
+	session.BindOutputFile(f, &o.Output)
 	for _, name := range []string{"cloudlab", "control-plane", "pool"} {
 		_ = cmd.MarkFlagRequired(name) // fails only for a flag that is not there
 	}
@@ -118,7 +118,7 @@ func write(s *session.Session, output string, vars cloudlab.Variables) error {
 		return err
 	}
 	if err := os.WriteFile(output, text, 0o644); err != nil { // #nosec G306 -- names and addresses, which are no secret
-		return fmt.Errorf("write -o %s: %w", output, err)
+		return fmt.Errorf("write --output-file %s: %w", output, err)
 	}
 	fmt.Fprintf(s.Err, "Written to %s\n", output)
 	return nil

@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 
 func TestOutput(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hosts.auto.tfvars.json")
-	stdout, stderr, err := command(t, "", append([]string{"--cloudlab", testdata + "utah.xml", "-o", file}, flags...)...)
+	stdout, stderr, err := command(t, "", append([]string{"--cloudlab", testdata + "utah.xml", "-O", file}, flags...)...)
 	if err != nil || stdout != "" || !strings.Contains(stderr, "Written to "+file) {
 		t.Fatalf("error %v, stdout %q, stderr %q", err, stdout, stderr)
 	}

@@ -46,11 +46,11 @@ func pequinCommand(s *session.Session) *cobra.Command {
 	var o PequinOptions
 	cmd := &cobra.Command{
 		Use:   "pequin CONFIG.json",
-		Short: "Turn a configuration of the Pequin artifact (Pesto, Basil, Peloton, Tapir) into an Experiment and a System",
+		Short: "Turn a configuration of the Pequin artifact into an Experiment and a System",
 		Long: "Turn a configuration of the Pequin artifact (Pesto, Basil, Peloton, Tapir) into an Experiment and a System, in one file of YAML that kubectl assay plan takes.\n" +
-			"Every setting is kept as a parameter; its client series becomes a sweep, its ramp times the schedule, its regions and round trips the network. What could\n" +
-			"not be carried over is listed on stderr, and in a comment of the file.",
-		Example: "  kubectl assay import pequin Pequin-TPCC-SQL-20wh.json -o tpcc.yaml && kubectl assay plan -f tpcc.yaml\n" +
+			"Every setting is kept as a parameter; its client series becomes a sweep, its ramp times the schedule, its regions and round trips the network. The command lists what it\n" +
+			"cannot carry over on stderr and in a comment of the file.",
+		Example: "  kubectl assay import pequin Pequin-TPCC-SQL-20wh.json -O tpcc.yaml && kubectl assay plan -f tpcc.yaml\n" +
 			"  kubectl assay import pequin combined.json --series 2 --name reads-f1",
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ func pequinCommand(s *session.Session) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.Output, "output", "o", "", "file to write; default: stdout")
+	session.BindOutputFile(f, &o.Output)
 	f.StringVar(&o.Name, "name", "", "name of the Experiment and the System, at most 24 characters; default: made from the file's name")
 	f.IntVar(&o.Series, "series", 0, "series to import, from 1, of a configuration with several; 0: all")
 	f.StringVar(&o.Image, "image", pequin.DefaultImage, "image with the artifact's programs")
@@ -97,7 +97,7 @@ func Pequin(s *session.Session, o PequinOptions) error {
 		return err
 	}
 	if err := os.WriteFile(o.Output, text, 0o644); err != nil { // #nosec G306 -- an Experiment is for others to read
-		return fmt.Errorf("write -o %s: %w", o.Output, err)
+		return fmt.Errorf("write --output-file %s: %w", o.Output, err)
 	}
 	fmt.Fprintf(s.Err, "Written to %s\n", o.Output)
 	return nil

@@ -27,7 +27,7 @@ func resultsCommand(s *session.Session) *cobra.Command {
 		Short: "Turn a folder of results of the Pequin artifact into results that can be reported like one's own",
 		Long: "Turn a folder of results of the Pequin artifact (stats.json of each point, lat-tput.csv, tput-clients.csv) into results that can be reported like one's own.\n" +
 			"Throughput and mean latency are the artifact's, to all digits.",
-		Example: "  kubectl assay import results output/2024-10-21-17-00-00 -o old.json && kubectl assay report --file old.json",
+		Example: "  kubectl assay import results output/2024-10-21-17-00-00 -O old.json && kubectl assay report --file old.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Folder = args[0]
@@ -35,7 +35,7 @@ func resultsCommand(s *session.Session) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.Output, "output", "o", "", "file to write; default: stdout")
+	session.BindOutputFile(f, &o.Output)
 	f.StringVar(&o.Name, "name", "", "name of the results; default: that of the folder")
 	return cmd
 }
@@ -63,7 +63,7 @@ func Results(s *session.Session, o ResultsOptions) error {
 		return err
 	}
 	if err := os.WriteFile(o.Output, b, 0o644); err != nil { // #nosec G306 -- results are for others to read
-		return fmt.Errorf("write -o %s: %w", o.Output, err)
+		return fmt.Errorf("write --output-file %s: %w", o.Output, err)
 	}
 	fmt.Fprintf(s.Err, "Written to %s\n", o.Output)
 	return nil

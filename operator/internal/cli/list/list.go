@@ -40,10 +40,10 @@ func Command(s *session.Session) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List experiments: how far each is, and what came out",
 		Long: "List the experiments of a namespace, the newest last.\n\n" +
-			"  TRIALS      valid trials of those that are planned\n" +
-			"  STATUS      Running, Complete, or the reason why it is neither\n" +
-			"  REPRODUCED  claims that are Reproduced of those that the profile judges\n" +
-			"  LEFT        time until the end, by the trials so far",
+			"    TRIALS      valid trials of those that are planned\n" +
+			"    STATUS      Running, Complete, or the reason why it is neither\n" +
+			"    REPRODUCED  claims that are Reproduced of those that the profile judges\n" +
+			"    LEFT        time until the end, by the trials so far",
 		Example: "  kubectl assay list\n  kubectl assay list -A -o wide",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, o) },

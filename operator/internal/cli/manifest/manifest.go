@@ -287,3 +287,21 @@ func (s *Set) addSystem(u *unstructured.Unstructured, document []byte, path stri
 	s.Systems[name], s.systems[name], s.from[name] = system.Spec, u, path
 	return nil
 }
+
+// Replace puts another Experiment in the place of the one that was read; the Systems stay.
+func (s *Set) Replace(name string, labels map[string]string, spec v1alpha1.ExperimentSpec) error {
+	text, err := yaml.Marshal(spec)
+	if err != nil {
+		return fmt.Errorf("write experiment %s: %w", name, err)
+	}
+	var fields map[string]any
+	if err := yaml.Unmarshal(text, &fields); err != nil {
+		return fmt.Errorf("read experiment %s back: %w", name, err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Experiment", "spec": fields}}
+	u.SetName(name)
+	u.SetNamespace(s.experiment.GetNamespace())
+	u.SetLabels(labels)
+	s.experiment = u
+	return s.decode(nil)
+}

@@ -28,10 +28,13 @@ func isURL(path string) bool {
 	return strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://")
 }
 
-// expand puts the files of folders in the place of the folders.
+// expand puts the files of folders in the place of the folders. A path that is named twice counts once: shells' completion parses flags twice.
 func expand(paths []string) ([]string, error) {
 	var files []string
-	for _, path := range paths {
+	for i, path := range paths {
+		if slices.Contains(paths[:i], path) {
+			continue
+		}
 		if path == "-" || isURL(path) {
 			files = append(files, path)
 			continue

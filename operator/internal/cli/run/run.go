@@ -91,7 +91,7 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "run -f FILE",
 		Short: "Run an experiment, and wait for its verdicts with --wait",
 		Long: "Run an experiment: apply its Systems and the Experiment to the cluster. With --wait, show progress until it is over, then the report.\n\n" +
-			"An experiment runs once. If one of the name is complete already, run changes nothing and ends with exit code 1: --rerun deletes it, which keeps its results, and runs it again;\n" +
+			"An experiment runs once. If one of the name is complete already, run changes nothing and ends with exit code 1. --rerun deletes it, keeps its results, and runs it again.\n" +
 			"--name runs it beside the other. If it still runs, --wait waits for it.\n\n" + session.ExitHelp(),
 		Example: "  kubectl assay run -f experiments/failure-fp.yaml --profile smoke --wait\n" +
 			"  kubectl assay run -f experiments/failure-fp.yaml --image-registry registry.example.org/mirror\n" +

@@ -42,13 +42,13 @@ var Codes = []struct {
 	{ExitInterrupted, "interrupted by Ctrl-C or SIGTERM; the experiment goes on"},
 }
 
-// ExitHelp is the table of all exit codes for a verb's help.
+// ExitHelp is the table of all exit codes for a verb's help. It is indented as Markdown wants it for text that keeps its lines.
 func ExitHelp() string {
 	var b strings.Builder
 	for _, c := range Codes {
-		fmt.Fprintf(&b, "\n  %-3d  %s", c.Code, c.Meaning)
+		fmt.Fprintf(&b, "\n    %-3d  %s", c.Code, c.Meaning)
 	}
-	return "Exit codes:" + b.String()
+	return "Exit codes:\n" + b.String()
 }
 
 // Verdict is an end that is not a success, though nothing went wrong with the command.

@@ -24,7 +24,7 @@ func Command(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait NAME",
 		Short: "Wait until an experiment is over, and end with the exit code of its verdicts",
-		Long: "Wait until an experiment is over, show progress on stderr meanwhile, and end with the exit code of its verdicts. Whoever has applied the experiment does not matter.\n\n" +
+		Long: "Wait until an experiment is over, show progress on stderr meanwhile, and end with the exit code of its verdicts. Anyone may have applied the experiment: GitOps, kubectl apply or kubectl assay run.\n\n" +
 			session.ExitHelp(),
 		Example:           "  kubectl assay wait failure-fp --timeout 3h && kubectl assay report failure-fp",
 		Args:              cobra.ExactArgs(1),

@@ -1,0 +1,95 @@
+package try
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/suggest"
+)
+
+// parsePoint reads AXIS=VALUE pairs, several in one text with commas between them.
+func parsePoint(texts []string) (map[string]string, error) {
+	point := map[string]string{}
+	for _, text := range texts {
+		for _, pair := range strings.Split(text, ",") {
+			axis, value, found := strings.Cut(strings.TrimSpace(pair), "=")
+			if !found || axis == "" || value == "" {
+				return nil, fmt.Errorf("--point %s is not AXIS=VALUE, such as clients=10,variant=ideal", text)
+			}
+			if _, twice := point[axis]; twice {
+				return nil, fmt.Errorf("--point %s: axis %s has two values", text, axis)
+			}
+			point[axis] = value
+		}
+	}
+	return point, nil
+}
+
+// choose finds the index of the value of each axis that a point names. An axis with one value needs no name.
+func choose(axes []results.Axis, point map[string]string) ([]int, error) {
+	names := make([]string, len(axes))
+	chosen := make([]int, len(axes))
+	var open []string
+	for i, axis := range axes {
+		names[i] = axis.Name
+		value, named := point[axis.Name]
+		switch at := slices.Index(axis.Values, value); {
+		case named && at >= 0:
+			chosen[i] = at
+		case named:
+			return nil, fmt.Errorf("--point: axis %s has no value %s; it has %s%s", axis.Name, value, strings.Join(axis.Values, ", "), didYouMean(value, axis.Values))
+		case len(axis.Values) > 1:
+			open = append(open, fmt.Sprintf("%s (%s)", axis.Name, strings.Join(axis.Values, ", ")))
+		}
+	}
+	for name := range point {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("--point: there is no axis %s; there is %s%s", name, orNone(names), didYouMean(name, names))
+		}
+	}
+	if len(open) > 0 {
+		return nil, fmt.Errorf("--point: say which value of %s", strings.Join(open, " and of "))
+	}
+	return chosen, nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none: the experiment has one point"
+	}
+	return strings.Join(names, ", ")
+}
+
+func didYouMean(name string, known []string) string {
+	if near := suggest.Nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
+}
+
+// onePoint is the spec that runs one point of a plan, once: with the plan's profile applied, and without claims, since one trial proves none.
+func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
+	spec := *p.Spec.DeepCopy()
+	spec.Profile, spec.Profiles, spec.Claims = "", nil, nil
+	if len(spec.Systems) > 1 { // the systems are then the first axis
+		spec.Systems = spec.Systems[chosen[0] : chosen[0]+1]
+		spec.Reported = nil // its series may be of one system each
+		chosen = chosen[1:]
+	}
+	for i := range spec.Sweep {
+		axis, at := &spec.Sweep[i], chosen[i]
+		if len(axis.Values) > 0 {
+			axis.Values = axis.Values[at : at+1]
+		} else {
+			axis.Points = axis.Points[at : at+1]
+		}
+	}
+	spec.Repetitions = v1alpha1.Repetitions{Min: 1}
+	spec.Retries = new(int32)
+	spec.Suspend = false
+	return spec
+}

@@ -1,0 +1,196 @@
+// Package try is "kubectl assay try": one point of an experiment, run once, as an experiment of its own that is marked as a try. For whoever writes a System or an Experiment, and for
+// a point whose trials fail.
+package try
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/cli/logs"
+	"assay.dev/assay/operator/internal/cli/manifest"
+	"assay.dev/assay/operator/internal/cli/run"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/cli/watch"
+	"assay.dev/assay/operator/internal/monitoring"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/render"
+)
+
+const (
+	// maxName is the most characters that the name of an Experiment may have.
+	maxName = 24
+	// shownLines of each process that failed.
+	shownLines = 20
+)
+
+// Options of the verb.
+type Options struct {
+	run.Input
+	Point   []string
+	NoWait  bool
+	Timeout time.Duration
+}
+
+// Command is the verb.
+func Command(s *session.Session) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "try -f FILE --point AXIS=VALUE,...",
+		Short: "Run one point of an experiment once",
+		Long: "Run one point of an experiment once, with the files as they are now: an experiment of its own with one trial, no retry and no claims. Its name ends in -try- and four characters, and\n" +
+			"its label " + v1alpha1.LabelTry + " names the experiment. Its numbers are in no average.\n\n" +
+			"try shows progress on stderr, then the numbers of the trial, or why it is not valid and the end of what its processes have printed. The experiment stays until you delete it.\n\n" +
+			session.ExitHelp(),
+		Example: "  kubectl assay try -f experiments/failure-fp.yaml --profile smoke --point clients=2,variant=ideal\n" +
+			"  kubectl assay try -f experiments/failure-fp.yaml --point clients=10 --point variant=failure-fp --set schedule.measure=5s",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, cmd.InOrStdin(), o) },
+	}
+	o.Bind(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&o.Point, "point", nil, "AXIS=VALUE of each axis that has several values, with commas between them; may be repeated")
+	f.BoolVar(&o.NoWait, "no-wait", false, "end when it is applied")
+	f.DurationVar(&o.Timeout, "timeout", 0, "stop waiting after so long, with exit code 6; the trial goes on; 0: never")
+	_ = cmd.RegisterFlagCompletionFunc("point", o.completePoint)
+	return cmd
+}
+
+// completePoint offers AXIS=VALUE of the axes.
+func (o *Options) completePoint(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	set, err := o.Load(cmd.Context(), strings.NewReader(""))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	p, _ := plan.Expand(set.Experiment, set.Systems)
+	if p == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var pairs []string
+	for _, axis := range p.Axes {
+		for _, value := range axis.Values {
+			pairs = append(pairs, axis.Name+"="+value)
+		}
+	}
+	return pairs, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// Run applies the point, waits for its trial and shows it. Its error carries the exit code.
+func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) error {
+	point, err := parsePoint(o.Point)
+	if err != nil {
+		return session.Usage(err)
+	}
+	name := o.Name
+	o.Name = ""
+	set, err := o.Load(ctx, stdin)
+	if err != nil {
+		return err
+	}
+	cluster, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	if written := set.Experiment.Namespace; written != "" && !cluster.NamespaceGiven {
+		cluster.Namespace = written
+	}
+	if err := run.Check(ctx, set, cluster); err != nil {
+		return err
+	}
+	of := set.Experiment.Name
+	if name == "" {
+		name = nameOf(of, s.Now())
+	}
+	if err := reduce(set, name, point); err != nil {
+		return err
+	}
+	if err := run.Check(ctx, set, cluster); err != nil {
+		return err
+	}
+	if err := run.Apply(ctx, s, cluster, set, false); err != nil {
+		return err
+	}
+	if o.NoWait {
+		fmt.Fprintf(s.Err, "Follow it with: kubectl assay watch %s -n %s\n", name, cluster.Namespace)
+		return nil
+	}
+	if _, err := watch.Until(ctx, run.Aside(s), cluster, watch.Options{Name: name, Timeout: o.Timeout}); err != nil {
+		return err
+	}
+	return show(ctx, s, cluster, name, of)
+}
+
+// nameOf a try: as much of the experiment's name as fits, and four characters that differ for 19 days.
+func nameOf(experiment string, now time.Time) string {
+	const places = 36 * 36 * 36 * 36
+	suffix := fmt.Sprintf("-try-%04s", strconv.FormatInt(now.Unix()%places, 36))
+	return strings.TrimRight(experiment[:min(len(experiment), maxName-len(suffix))], "-.") + suffix
+}
+
+// reduce the experiment to one point.
+func reduce(set *manifest.Set, name string, point map[string]string) error {
+	p, errs := plan.Validate(set.Experiment, set.Systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
+	if len(errs) > 0 {
+		return errs.ToAggregate()
+	}
+	chosen, err := choose(p.Axes, point)
+	if err != nil {
+		return session.Usage(err)
+	}
+	return set.Replace(name, map[string]string{v1alpha1.LabelTry: set.Experiment.Name}, onePoint(p, chosen))
+}
+
+// show the one trial.
+func show(ctx context.Context, s *session.Session, cluster session.Cluster, name, of string) error {
+	var list v1alpha1.TrialList
+	if err := cluster.Client.List(ctx, &list, client.InNamespace(cluster.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: name}); err != nil {
+		return fmt.Errorf("list the Trials of experiment %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+	}
+	if len(list.Items) != 1 {
+		return fmt.Errorf("experiment %s in namespace %s has %d trials and should have one", name, cluster.Namespace, len(list.Items))
+	}
+	t := &list.Items[0]
+	fmt.Fprintf(s.Out, "Try of %s: %s\n", of, describe(t.Spec.Point.Coordinates))
+	fmt.Fprintf(s.Err, "Delete it with: kubectl delete experiments.assay.dev %s -n %s\n", name, cluster.Namespace)
+	if outcome := plan.Outcome(t); outcome != v1alpha1.ReasonSucceeded {
+		// What is kept of the output, if anything is, is the best hint; that none is kept is no second error.
+		if err := logs.Run(ctx, s, logs.Options{Trial: t.Name, Tail: shownLines}); err != nil {
+			fmt.Fprintln(s.Err, err)
+		}
+		return &session.Verdict{Code: session.ExitUntrusted, Message: fmt.Sprintf("trial %s: %s, as said above", t.Name, outcome)}
+	}
+	writeHeadline(s.Out, t.Status.Headline)
+	fmt.Fprintln(s.Out, "One trial shows that the point runs. It says little about its mean.")
+	return nil
+}
+
+func describe(coordinates map[string]string) string {
+	var parts []string
+	for _, axis := range slices.Sorted(maps.Keys(coordinates)) {
+		parts = append(parts, axis+"="+coordinates[axis])
+	}
+	if len(parts) == 0 {
+		return "the only point"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func writeHeadline(out io.Writer, h *v1alpha1.Headline) {
+	if h == nil {
+		return
+	}
+	millis := func(us int64) string { return fmt.Sprintf("%.2f ms", float64(us)/1000) }
+	fmt.Fprintf(out, "  throughput    %.1f tx/s\n", float64(h.ThroughputMilli)/1000)
+	fmt.Fprintf(out, "  latency       mean %s, p50 %s, p99 %s\n", millis(h.MeanLatencyMicroseconds), millis(h.P50LatencyMicroseconds), millis(h.P99LatencyMicroseconds))
+	fmt.Fprintf(out, "  transactions  %d committed, %d attempts aborted, %d errors, %d timeouts\n", h.Committed, h.Aborted, h.Errors, h.Timeouts)
+}

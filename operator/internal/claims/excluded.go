@@ -10,11 +10,10 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// ofTheSystem are the reasons for which a trial does not count and that the system under test, or its
-// client, may have brought about: to leave such trials out is to report the survivors.
-var ofTheSystem = []string{
-	v1alpha1.ReasonNothingMeasured, v1alpha1.ReasonPodRestarted, v1alpha1.ReasonReplicaExited, v1alpha1.ReasonClientFailed,
-	v1alpha1.ReasonCPUThrottled, v1alpha1.ReasonGeneratorLate, v1alpha1.ReasonHistogramOverflow,
+// bySystem reports whether the system under test, or its client, brought about what a trial does not
+// count for: to leave such trials out is to report the survivors.
+func bySystem(l results.TrialLine) bool {
+	return l.Outcome != stats.Succeeded && v1alpha1.CausedBy(l.Reason) == v1alpha1.CausedBySystem
 }
 
 // mostExcluded is the share of attempts that may be left out for other reasons without a word at the verdict.
@@ -23,7 +22,7 @@ const mostExcluded = 0.2
 // excluded are the attempts at a point that do not count.
 type excluded struct {
 	attempts, left int
-	// bySystem: some of them for a reason that the system may have brought about.
+	// bySystem: some of them for a reason that the system brought about.
 	bySystem bool
 	why      string
 }
@@ -41,7 +40,7 @@ func excludedAt(point int32, lines []results.TrialLine) excluded {
 			continue
 		}
 		x.left++
-		x.bySystem = x.bySystem || slices.Contains(ofTheSystem, l.Reason)
+		x.bySystem = x.bySystem || bySystem(l)
 		reasons[strings.TrimSuffix(l.Outcome+" "+l.Reason, " ")]++
 	}
 	var parts []string
@@ -73,7 +72,7 @@ func counted(lines []results.TrialLine, looked []int32) (all []results.TrialLine
 	all = slices.Clone(lines)
 	for i, l := range all {
 		has := l.Committed > 0 || l.Reason == v1alpha1.ReasonNothingMeasured
-		if l.Outcome == stats.Invalid && slices.Contains(ofTheSystem, l.Reason) && has && slices.Contains(looked, l.PointIndex) {
+		if bySystem(l) && has && slices.Contains(looked, l.PointIndex) {
 			all[i].Outcome = stats.Succeeded
 			n++
 		}
@@ -92,9 +91,9 @@ func sensitivity(r results.ClaimResult, c v1alpha1.Claim, points []results.Point
 	if _, err := evaluate(&with, c, points, all); err != nil {
 		with.Verdict = string(v1alpha1.VerdictNotEvaluated)
 	}
-	what := "the trial that the system may have spoiled itself"
+	what := "the trial that the system spoiled itself"
 	if n > 1 {
-		what = fmt.Sprintf("the %d trials that the system may have spoiled itself", n)
+		what = fmt.Sprintf("the %d trials that the system spoiled itself", n)
 	}
 	if with.Verdict == r.Verdict {
 		return fmt.Sprintf("; with %s counted it is %s, too", what, r.Verdict)

@@ -22,7 +22,7 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	const claimed = "throughput() > 90"
 	stalled := judge(t, trials(v1alpha1.ReasonNothingMeasured, 0, 0), claimed, "", "")
 	expect(t, stalled, v1alpha1.VerdictReproduced, "clients=5, variant=a: 2 of 5 attempts do not count (2 Invalid NothingMeasured)",
-		"with the 2 trials that the system may have spoiled itself counted it would be Inconclusive")
+		"with the 2 trials that the system spoiled itself counted it would be Inconclusive")
 	expect(t, judge(t, trials(v1alpha1.ReasonCPUThrottled, 1000, 99), claimed, "", ""), v1alpha1.VerdictReproduced,
 		"2 Invalid CPUThrottled", "counted it is Reproduced, too")
 	// A replica that exits leaves no numbers.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -129,6 +130,7 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	coord := coordinator.New(coordinator.Options{
 		Clock: clk, Log: logger.WithName("coordinator"), Identifier: coordinator.NewTokenReviewer(mgr.GetClient(), clk),
 		Store: &trial.Store{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}, Archive: o.stores.desk(mgr, o.namespaces), Notify: notify, Leading: leading(mgr),
+		Instance: string(uuid.NewUUID()),
 	})
 	server := &coordinator.Server{
 		Handler: coord.Handler(), Address: fmt.Sprintf(":%d", o.coordinatorPort), Log: logger.WithName("coordinator"),

@@ -106,6 +106,7 @@ type Agent struct {
 
 // seen is what the agent knows and can find out again.
 type seen struct {
+	manager       string // that is talked to
 	incarnation   string
 	resolved      map[string]bool
 	processes     bool // all that start at once were started
@@ -158,6 +159,9 @@ func New(config Config) (*Agent, error) {
 	}
 	if a.journal.Clock != nil && a.journal.Reset == nil { // a machine that was reset counts from 0 again
 		a.clock.add(*a.journal.Clock)
+		if a.journal.Directive != nil && a.journal.Directive.Run != nil {
+			a.clock.settle()
+		}
 	}
 	a.seen.directiveSeen = a.journal.Directive != nil
 	return a, nil

@@ -25,18 +25,54 @@ type sample struct {
 	Offset int64 `json:"offset"`
 	Error  int64 `json:"error"`
 	At     int64 `json:"at"` // CLOCK_MONOTONIC
+	// Manager whose clock it was.
+	Manager string `json:"manager,omitempty"`
 }
 
 // clock converts between the node's CLOCK_MONOTONIC and the coordinator's clock.
+//
+// Each manager has a clock of its own. Until a run is agreed, the manager's counts that is talked to: what is known of another's is dropped. From
+// then on the clock that the run was agreed by counts: what contradicts it, since that clock was set or another manager took over, is left out and
+// remembered.
 type clock struct {
 	wall    func() time.Time
 	mu      sync.Mutex
 	samples []sample
+	settled bool   // a run is agreed
+	manager string // by whose clock
+	stepped time.Duration
+}
+
+// settle makes what is known now the clock of the run.
+func (c *clock) settle() {
+	best, known := c.best()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known && !c.settled {
+		c.settled, c.manager = true, best.Manager
+	}
+}
+
+// base is whose clock the run goes by, and by how much it was contradicted.
+func (c *clock) base() (manager string, stepped time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.manager, c.stepped
 }
 
 func (c *clock) add(s sample) {
+	best, known := c.best()
+	apart := max(s.Offset-best.Offset, best.Offset-s.Offset) - s.Error - best.Error
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	switch {
+	case !known:
+	case c.settled && apart > 0:
+		c.stepped = max(c.stepped, time.Duration(apart))
+		return
+	case !c.settled && (apart > 0 || s.Manager != best.Manager):
+		c.samples = nil
+	}
 	c.samples = append(c.samples, s)
 	if extra := len(c.samples) - clockKept; extra > 0 {
 		c.samples = c.samples[extra:]
@@ -103,10 +139,23 @@ func (a *Agent) doClock(ctx context.Context) {
 		if measured < clockSamples {
 			wait = retryLater
 		}
-		if !pause(ctx, wait) {
+		if !a.pauseClock(ctx, wait, best.Manager) {
 			return
 		}
 	}
+}
+
+// pauseClock returns when the clock is due again, or when another manager than the one that was asked answers the agent. It returns false when ctx is
+// done.
+func (a *Agent) pauseClock(ctx context.Context, wait time.Duration, asked string) bool {
+	timely, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if asked == "" {
+		<-timely.Done()
+		return ctx.Err() == nil
+	}
+	err := a.await(timely, func() bool { return a.seen.manager != "" && a.seen.manager != asked })
+	return ctx.Err() == nil && (err != nil || pause(ctx, boxPause))
 }
 
 func (a *Agent) readClock(ctx context.Context) (sample, error) {
@@ -114,5 +163,5 @@ func (a *Agent) readClock(ctx context.Context) (sample, error) {
 	var answer protocol.Clock
 	err := a.coordinator.get(ctx, "/v1/clock", &answer)
 	after := launcher.Monotonic()
-	return sample{Offset: answer.UnixNanos - (before + (after-before)/2), Error: (after - before) / 2, At: after}, err
+	return sample{Offset: answer.UnixNanos - (before + (after-before)/2), Error: (after - before) / 2, At: after, Manager: answer.Manager}, err
 }

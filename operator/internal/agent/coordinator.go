@@ -65,8 +65,19 @@ type coordinator struct {
 	trouble  string // that was logged last
 	failures int    // in a row
 
+	// manager that answered last.
+	manager atomic.Pointer[string]
+
 	// leaving: the agent is about to end, and no other answer will come for it.
 	leaving atomic.Bool
+}
+
+// lastManager names the manager that answered last; empty: none has.
+func (c *coordinator) lastManager() string {
+	if m := c.manager.Load(); m != nil {
+		return *m
+	}
+	return ""
 }
 
 func newCoordinator(config Config) *coordinator { return &coordinator{config: config} }
@@ -200,6 +211,9 @@ func (c *coordinator) roundTrip(ctx context.Context, client *http.Client, method
 		return err
 	}
 	defer response.Body.Close()
+	if manager := response.Header.Get(protocol.ManagerHeader); manager != "" {
+		c.manager.Store(&manager)
+	}
 	if response.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 512)) // the status alone says enough
 		return &statusError{code: response.StatusCode, text: strings.TrimSpace(string(text))}

@@ -100,6 +100,49 @@ func TestSharedVolumesAreTheDirectoriesMountedForWriting(t *testing.T) {
 	}
 }
 
+// A run went by whichever manager's clock was measured best, so that faults moved against the clients' window when another manager took over.
+func TestTheClockOfARunIsOneManagers(t *testing.T) {
+	now := launcher.Monotonic()
+	ms := int64(time.Millisecond)
+	of := func(manager string, offset, within int64) sample {
+		return sample{Offset: offset * ms, Error: within * ms, At: now, Manager: manager}
+	}
+	cases := map[string]struct {
+		before, after []sample // of the agreement
+		offset        int64    // in milliseconds
+		manager       string
+		stepped       time.Duration
+	}{
+		"one manager":                   {[]sample{of("a", 100, 1)}, []sample{of("a", 100, 1)}, 100, "a", 0},
+		"another one before":            {[]sample{of("a", 100, 1), of("b", 170, 5)}, nil, 170, "b", 0},
+		"another one, nearly the same":  {[]sample{of("a", 100, 1), of("b", 100, 5)}, nil, 100, "b", 0},
+		"set before":                    {[]sample{of("a", 100, 1), of("a", 400, 5)}, nil, 400, "a", 0},
+		"another one after":             {[]sample{of("a", 100, 1)}, []sample{of("b", 170, 1)}, 100, "a", 68 * time.Millisecond},
+		"set after":                     {[]sample{of("a", 100, 1)}, []sample{of("a", 70, 1), of("a", 100, 1)}, 100, "a", 28 * time.Millisecond},
+		"another one after, much alike": {[]sample{of("a", 100, 2)}, []sample{of("b", 101, 1)}, 101, "a", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := &clock{wall: time.Now}
+			for _, s := range tc.before {
+				c.add(s)
+			}
+			c.settle()
+			for _, s := range tc.after {
+				c.add(s)
+			}
+			best, _ := c.best()
+			manager, stepped := c.base()
+			if best.Offset != tc.offset*ms || manager != tc.manager {
+				t.Errorf("the offset is %v by the clock of %q, want %d ms by %q", time.Duration(best.Offset), manager, tc.offset, tc.manager)
+			}
+			if stepped > tc.stepped || stepped < tc.stepped-time.Millisecond {
+				t.Errorf("the clock stepped by %v, want %v less the drift", stepped, tc.stepped)
+			}
+		})
+	}
+}
+
 func TestTheClockBelievesTheShortestRoundTripUntilDriftMayHaveEatenIt(t *testing.T) {
 	now := launcher.Monotonic()
 	minute := int64(time.Minute)

@@ -16,12 +16,20 @@ import (
 func (a *Agent) awaitRun(ctx context.Context) (run protocol.Run, err error) {
 	err = a.await(ctx, func() bool {
 		d := a.directiveLocked()
-		if _, known := a.clock.best(); d.Run == nil || !known {
+		best, known := a.clock.best()
+		if d.Run == nil || !known {
+			return false
+		}
+		// t = 0 is an instant of the manager's clock that is talked to, as all agents are.
+		if manager, _ := a.clock.base(); manager == "" && a.seen.manager != "" && best.Manager != a.seen.manager {
 			return false
 		}
 		run = *d.Run
 		return true
 	})
+	if err == nil {
+		a.clock.settle()
+	}
 	return run, err
 }
 

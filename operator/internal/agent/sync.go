@@ -34,6 +34,7 @@ func (a *Agent) doTalk(ctx context.Context) {
 		switch {
 		case err == nil:
 			a.obey(directive)
+			a.meet(a.coordinator.lastManager())
 		case !interrupted:
 			pause(ctx, a.coordinator.backoff())
 		}
@@ -55,6 +56,16 @@ func (a *Agent) awaitNews(ctx context.Context, urgent uint64, sent protocol.Repo
 	// Give the report that is on its way time to arrive: it may be the only one for a while that the coordinator sees. Should it be slower all the
 	// same, its sequence number tells that it is the older one.
 	pause(ctx, reportSpacing)
+}
+
+// meet notes which manager is talked to. The clock of another one is measured at once.
+func (a *Agent) meet(manager string) {
+	a.mu.Lock()
+	known := a.seen.manager == manager
+	a.mu.Unlock()
+	if !known {
+		a.noteQuietly(func() { a.seen.manager = manager })
+	}
 }
 
 // obey takes over a directive.
@@ -84,6 +95,7 @@ func (a *Agent) report() protocol.Report {
 	r.Network, r.Client = a.networkReport(), a.journal.Client
 	r.NamesResolved = len(r.Unresolved) == 0
 	r.ClockOffset, r.ClockError = a.clock.wallOffset()
+	r.ClockManager, r.ClockStepped = a.clock.base()
 	for _, c := range d.Containers {
 		r.Containers = append(r.Containers, a.containerState(c.Name, d))
 	}

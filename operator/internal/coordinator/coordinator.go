@@ -63,6 +63,8 @@ type Options struct {
 	Archive    Archive
 	// Notify is called when a trial's reports changed in a way that a controller cares about. It must not block.
 	Notify func(trial types.NamespacedName)
+	// Instance names this manager's process, whose clock is Clock.
+	Instance string
 	// Leading reports whether this manager leads. Others answer 503.
 	Leading func() bool
 }

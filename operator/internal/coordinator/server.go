@@ -38,13 +38,14 @@ func (c *Coordinator) Handler() http.Handler {
 			http.Error(w, "this manager does not lead; dial again", http.StatusServiceUnavailable)
 			return
 		}
+		w.Header().Set(protocol.ManagerHeader, c.Instance)
 		mux.ServeHTTP(w, r)
 	})
 }
 
 // clock needs no token: the time of day is no secret, and a look-up would spoil the round trip.
 func (c *Coordinator) clock(w http.ResponseWriter, _ *http.Request) {
-	answer(w, protocol.Clock{UnixNanos: c.Clock.Now().UnixNano()})
+	answer(w, protocol.Clock{UnixNanos: c.Clock.Now().UnixNano(), Manager: c.Instance})
 }
 
 // forPod finds out which pod is talking.

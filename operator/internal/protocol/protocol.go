@@ -66,9 +66,14 @@ type StartSignal struct {
 	timeline.Windows
 }
 
+// ManagerHeader of every answer names the manager that gives it: a process, not a pod. Each has a clock of its own.
+const ManagerHeader = "Assay-Manager"
+
 // Clock is the coordinator's wall clock.
 type Clock struct {
 	UnixNanos int64 `json:"unixNanos"`
+	// Manager whose clock it is, as in ManagerHeader.
+	Manager string `json:"manager,omitempty"`
 }
 
 // File is one file that the agent writes before processes start. Path is absolute, in one of the pod's shared volumes.
@@ -231,6 +236,10 @@ type Report struct {
 	// ClockOffset is what must be added to the pod's wall clock to get the coordinator's; ClockError bounds its error (half the round trip).
 	ClockOffset time.Duration `json:"clockOffset"`
 	ClockError  time.Duration `json:"clockError"`
+	// ClockManager is the manager whose clock the run goes by, once it is agreed. ClockStepped is by how much that clock, or the clock of a manager
+	// that took over, was seen to differ from it later, beyond what measuring and drift explain.
+	ClockManager string        `json:"clockManager,omitempty"`
+	ClockStepped time.Duration `json:"clockStepped,omitempty"`
 	// FilesDigest of the files that are written.
 	FilesDigest string `json:"filesDigest,omitempty"`
 	// Unresolved names; NamesResolved is true when there is none.

@@ -166,8 +166,12 @@ type Pod struct {
 	Machine           map[string]string `json:"machine,omitempty"`
 	ClockOffsetMillis float64           `json:"clockOffsetMillis"`
 	ClockErrorMillis  float64           `json:"clockErrorMillis"`
-	TCPResets         int64             `json:"tcpResets"`
-	Restarts          int32             `json:"restarts"` // by the kubelet
+	// ClockStepMillis is by how much the manager's clock was seen to change in the run.
+	ClockStepMillis float64 `json:"clockStepMillis,omitempty"`
+	TCPResets       int64   `json:"tcpResets"`
+	// ClientRun says when and how the pod's client ran. Nil: it is no client, or was not released.
+	ClientRun *ClientRun `json:"clientRun,omitempty"`
+	Restarts  int32      `json:"restarts"` // by the kubelet
 	// GeneratorLagP99Millis is how late its load generator sent requests for which a client was free (open loop).
 	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
 	// Resources that the pod used. Nil: its agent did not say.
@@ -178,6 +182,16 @@ type Pod struct {
 	ReadyMillis float64 `json:"readyMillis,omitempty"`
 	// Predecessors are the pods that had its name before, first to last. All else here is about the last one.
 	Predecessors []Predecessor `json:"predecessors,omitempty"`
+}
+
+// ClientRun is when and how a client ran, relative to t = 0.
+type ClientRun struct {
+	// ReleasedMillis is when the client could begin; EndedMillis when it exited or was told to end, 0: it did not.
+	ReleasedMillis float64 `json:"releasedMillis"`
+	EndedMillis    float64 `json:"endedMillis,omitempty"`
+	// ExitCode, or 128 + the signal's number. Asked: its log or the end of the drain ended it.
+	ExitCode int  `json:"exitCode,omitempty"`
+	Asked    bool `json:"asked,omitempty"`
 }
 
 // Predecessor is a pod that a fault replaced in the run. What its processes printed last is in the logs as "pod@uid/container".

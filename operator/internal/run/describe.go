@@ -59,6 +59,10 @@ func (p *Pod) describe() results.Pod {
 	if rep := p.Report; rep != nil {
 		out.Kernel, out.CPUModel, out.CPUs = rep.Host.Kernel, rep.Host.CPUModel, rep.Host.CPUs
 		out.ClockOffsetMillis, out.ClockErrorMillis = results.Millis(rep.ClockOffset), results.Millis(rep.ClockError)
+		out.ClockStepMillis = results.Millis(rep.ClockStepped)
+		if c := rep.Client; c != nil {
+			out.ClientRun = &results.ClientRun{ReleasedMillis: results.Millis(c.Released), EndedMillis: results.Millis(c.Ended), ExitCode: c.ExitCode, Asked: c.Asked}
+		}
 		out.TCPResets, out.Resources = rep.TCPResets, rep.Resources
 	}
 	return out

@@ -12,6 +12,9 @@ import (
 // clocks judges whether every pod's clock was known well enough. It comes before all that is read off these clocks. An agent whose machine was
 // reset has measured its clock anew, for less long.
 func clocks(o *run.Observed) Verdict {
+	if v := judgeBase(o); !v.Counts() {
+		return v
+	}
 	return judgeClocks(o.Spec(), o.Result.Pods, func(pod string) bool { return o.Pod(pod).AgentInterrupted })
 }
 
@@ -27,6 +30,29 @@ func judgeClocks(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod 
 			if apart > 0 && by > results.Millis(apart) {
 				return refuse(v1alpha1.ReasonClocksApart, "The wall clocks of %s and %s may be %.3f ms apart; tolerances.clockOffset is %v.", q.Name, p.Name, by, apart)
 			}
+		}
+	}
+	return Verdict{}
+}
+
+// judgeBase judges whether all agents went by one clock, which nobody set.
+func judgeBase(o *run.Observed) Verdict {
+	tolerated := o.Spec().Tolerances.ClockError.OrZero()
+	var first *run.Pod
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if p.Report == nil || p.AgentInterrupted {
+			continue
+		}
+		if p.Report.ClockStepped > tolerated {
+			return refuse(v1alpha1.ReasonClockStepped, "The agent of %s saw that the manager's clock, which all instants are given in, changed by %v in the run: "+
+				"it was set, or another manager with another clock took over; tolerances.clockError is %v.", p.Name, p.Report.ClockStepped, tolerated)
+		}
+		if first == nil {
+			first = p
+		}
+		if p.Report.ClockManager != first.Report.ClockManager {
+			return refuse(v1alpha1.ReasonClockStepped, "The agents of %s and %s began the run by the clocks of different managers.", first.Name, p.Name)
 		}
 	}
 	return Verdict{}

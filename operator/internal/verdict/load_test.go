@@ -141,6 +141,15 @@ func TestLoad(t *testing.T) {
 			exits(o, 3*time.Second)
 			o.Pods[0].Report.Containers[0].Expected = true
 		}},
+		"a manager whose clock is set": {
+			change: func(o *run.Observed) { o.Pods[1].Report.ClockStepped = 11 * time.Millisecond },
+			reason: v1alpha1.ReasonClockStepped, message: "The agent of r-1 saw that the manager's clock",
+		},
+		"a manager with nearly the same clock takes over": {change: func(o *run.Observed) { o.Pods[1].Report.ClockStepped = 9 * time.Millisecond }},
+		"agents that began by other clocks": {
+			change: func(o *run.Observed) { o.Pods[3].Report.ClockManager = "m-2" },
+			reason: v1alpha1.ReasonClockStepped, message: "The agents of r-0 and c-1 began the run by the clocks of different managers.",
+		},
 		"a container that exceeds its memory": {
 			change: func(o *run.Observed) { o.Pods[1].Restarts, o.Pods[1].OutOfMemory = 1, "server" },
 			reason: v1alpha1.ReasonOutOfMemory, message: "Container server of r-1 exceeded its memory limit",

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
@@ -204,7 +206,25 @@ func (r *Reconciler) storeTrial(ctx context.Context, s *scope, t *results.Trial)
 	}, Data: data}
 	err = r.Client.Create(ctx, cm)
 	if apierrors.IsAlreadyExists(err) {
-		err = r.Client.Update(ctx, cm)
+		err = r.storeAgain(ctx, s, cm)
 	}
 	return wrap("store the trial's results", err)
+}
+
+// storeAgain replaces results that were stored before their trial's status said so. It is left to the manager that leads: one that does not any more
+// has read the trial before its successor judged it.
+func (r *Reconciler) storeAgain(ctx context.Context, s *scope, cm *corev1.ConfigMap) error {
+	stored := &corev1.ConfigMap{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(cm), stored); err != nil {
+		return err
+	}
+	now := &v1alpha1.Trial{}
+	if err := r.Reader.Get(ctx, s.key, now); err != nil {
+		return err
+	}
+	if now.UID != s.trial.UID || isKnown(now) && !isKnown(s.before) {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("trials").GroupResource(), s.key.Name, errors.New("another manager has judged it"))
+	}
+	cm.ResourceVersion = stored.ResourceVersion
+	return r.Client.Update(ctx, cm)
 }

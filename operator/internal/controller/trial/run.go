@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -278,7 +279,11 @@ func (r *Reconciler) publishProgress(ctx context.Context, s *scope) (time.Durati
 	if err != nil {
 		return 0, fmt.Errorf("encode the progress: %w", err)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationProgress: string(value)}}})
+	// Without the resource version, a manager that has lost the lead would get the trial's newest one here and overwrite, with what it read long ago, what
+	// its successor has decided.
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": s.before.ResourceVersion, "annotations": map[string]string{v1alpha1.AnnotationProgress: string(value)},
+	}})
 	if err != nil {
 		return 0, fmt.Errorf("encode the progress: %w", err)
 	}
@@ -287,6 +292,9 @@ func (r *Reconciler) publishProgress(ctx context.Context, s *scope) (time.Durati
 	target.SetNamespace(s.key.Namespace)
 	target.SetName(s.key.Name)
 	if err := r.Client.Patch(ctx, target, client.RawPatch(typesMergePatch, patch)); err != nil {
+		if apierrors.IsConflict(err) {
+			return conflictDelay, nil // the trial is read again, with what has changed
+		}
 		return progressInterval, client.IgnoreNotFound(err)
 	}
 	// The patch has changed the trial's resource version: the status patch of this reconcile must not fail for that.

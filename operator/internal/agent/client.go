@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/protocol"
@@ -189,7 +190,7 @@ func (a *Agent) parseReport(ctx context.Context, first, path string, client prot
 // zero is t = 0 on CLOCK_MONOTONIC and on the pod's wall clock: as the client was told, if it was told, else as it is known best.
 func (a *Agent) zero(run protocol.Run) (monotonic, wall int64) {
 	var told protocol.StartSignal
-	if content, err := os.ReadFile(a.inRunDir(protocol.StartFile)); err == nil && json.Unmarshal(content, &told) == nil {
+	if content, err := a.readRun(filepath.Base(protocol.StartFile), smallFile); err == nil && json.Unmarshal(content, &told) == nil {
 		return told.ZeroMonotonicNanos, told.ZeroUnixNanos
 	}
 	monotonic = a.clock.monotonic(run.ZeroUnixNanos)

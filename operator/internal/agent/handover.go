@@ -118,12 +118,31 @@ func (a *Agent) inOutDir(f func(out *os.Root) error) error {
 	return errors.Join(f(out), out.Close())
 }
 
+// readRun reads a small file of the run directory, in which the system may put what it likes: links, pipes, files without an end.
+func (a *Agent) readRun(name string, limit int64) ([]byte, error) {
+	file, err := openIn(a.config.RunDir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("%s takes more than %d bytes", name, limit)
+	}
+	return content, err
+}
+
 // openShared opens a file of a shared volume for reading. It follows no link out of the volume, where the agent's own token is, and waits for no pipe.
 func (a *Agent) openShared(path string) (*os.File, error) {
 	folder, name, err := locate(append(slices.Clone(a.config.FileRoots), a.config.OutDir), path)
 	if err != nil {
 		return nil, err
 	}
+	return openIn(folder, name)
+}
+
+// openIn opens a regular file below a folder.
+func openIn(folder, name string) (*os.File, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
@@ -134,7 +153,7 @@ func (a *Agent) openShared(path string) (*os.File, error) {
 		return nil, err
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, file.Close(), fmt.Errorf("%s is no file", path))
+		return nil, errors.Join(err, file.Close(), fmt.Errorf("%s is no file", name))
 	}
 	return file, nil
 }

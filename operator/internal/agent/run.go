@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"assay.dev/assay/operator/internal/launcher"
@@ -61,6 +62,9 @@ func (a *Agent) doRun(ctx context.Context) {
 	})
 }
 
+// smallFile is the most that the files take by which a client and its agent talk.
+const smallFile = 64 << 10
+
 // startClient starts a client's process at an instant, and returns when it was started.
 func (a *Agent) startClient(ctx context.Context, c protocol.Container, at int64) (started int64, err error) {
 	if err := a.startProcess(ctx, c, at); err != nil {
@@ -94,9 +98,8 @@ func (a *Agent) doProgress(ctx context.Context) {
 	if a.await(ctx, func() bool { return a.directiveLocked().Run != nil && a.directiveLocked().Client != nil }) != nil {
 		return
 	}
-	path := a.inRunDir(protocol.ProgressFile)
 	for pause(ctx, progressSpacing/2) {
-		content, err := os.ReadFile(path)
+		content, err := a.readRun(filepath.Base(protocol.ProgressFile), smallFile)
 		var progress protocol.Progress
 		// Most clients tell nothing, and one that is writing will be done the next time.
 		if err != nil || json.Unmarshal(content, &progress) != nil {

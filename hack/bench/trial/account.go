@@ -34,10 +34,11 @@ type account struct {
 	cgroups   map[string]*counter
 	kinds     map[string]cgroup
 	launchers map[string]map[int]*counter // by the container's ID
+	services  map[string]map[int]*counter // by row
 }
 
 func newAccount() *account {
-	return &account{cgroups: map[string]*counter{}, kinds: map[string]cgroup{}, launchers: map[string]map[int]*counter{}}
+	return &account{cgroups: map[string]*counter{}, kinds: map[string]cgroup{}, launchers: map[string]map[int]*counter{}, services: map[string]map[int]*counter{}}
 }
 
 // add a reading of a node's cgroups. The first readings of all nodes come before begin.
@@ -56,17 +57,27 @@ func (a *account) add(read []cgroup) {
 }
 
 func (a *account) addLaunchers(id string, found map[int]time.Duration) {
-	if a.launchers[id] == nil {
-		a.launchers[id] = map[int]*counter{}
+	a.addProcesses(a.launchers, id, found)
+}
+
+func (a *account) addServices(found map[string]map[int]time.Duration) {
+	for row, processes := range found {
+		a.addProcesses(a.services, row, processes)
+	}
+}
+
+func (a *account) addProcesses(to map[string]map[int]*counter, key string, found map[int]time.Duration) {
+	if to[key] == nil {
+		to[key] = map[int]*counter{}
 	}
 	for pid, cpu := range found {
-		count := a.launchers[id][pid]
+		count := to[key][pid]
 		if count == nil {
 			count = &counter{}
 			if !a.begun {
 				count.first = cpu
 			}
-			a.launchers[id][pid] = count
+			to[key][pid] = count
 		}
 		count.last = max(count.last, cpu)
 	}
@@ -105,7 +116,18 @@ func (a *account) breakdown(rowOf func(id string) string) map[string]time.Durati
 		accounted += spent
 	}
 	sum[rowSandboxes] = max(0, allPods-inPods)
-	sum[rowNodes] = max(0, nodes-allPods-accounted)
+	rest := max(0, nodes-allPods-accounted)
+	if accounted > 0 { // systemd's services have cgroups of their own
+		sum[rowNodes] = rest
+		return sum
+	}
+	for row, processes := range a.services {
+		for _, p := range processes {
+			sum[row] += p.last - p.first
+			rest -= p.last - p.first
+		}
+	}
+	sum[rowRuntime] += max(0, rest)
 	return sum
 }
 

@@ -44,6 +44,21 @@ func TestBreakdown(t *testing.T) {
 	}
 }
 
+// With cgroup v1 systemd gives its services no cgroup that is accounted for: the runtime is what nobody else used.
+func TestBreakdownWithoutCgroupsOfServices(t *testing.T) {
+	const s = time.Second
+	a := newAccount()
+	a.add([]cgroup{{path: "n", kind: whole, usage: 100 * s}, {path: "n/p", kind: pods, usage: 40 * s}})
+	a.addServices(map[string]map[int]time.Duration{rowKubelet: {5: 7 * s}, rowNodes: {1: 1 * s}})
+	a.begun = true
+	a.add([]cgroup{{path: "n", kind: whole, usage: 120 * s}, {path: "n/p", kind: pods, usage: 45 * s}})
+	a.addServices(map[string]map[int]time.Duration{rowKubelet: {5: 12 * s}, rowNodes: {1: 3 * s}})
+	want := map[string]time.Duration{rowRuntime: 8 * s, rowKubelet: 5 * s, rowNodes: 2 * s, rowSandboxes: 5 * s}
+	if diff := cmp.Diff(want, a.breakdown(func(string) string { return "" })); diff != "" {
+		t.Errorf("the breakdown (-want +got):\n%s", diff)
+	}
+}
+
 func TestEveryRowIsShown(t *testing.T) {
 	a := newAccount()
 	a.begun = true

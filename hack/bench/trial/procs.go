@@ -18,9 +18,10 @@ const kthreadd = 2
 
 // process as /proc/<pid>/stat tells of it.
 type process struct {
-	comm   string
-	parent int
-	cpu    time.Duration // of its own, without its children
+	comm     string
+	parent   int
+	cpu      time.Duration // of its own, without its children
+	children time.Duration // of those that ended and that it waited for
 }
 
 // parseStat reads a line of /proc/<pid>/stat, see proc(5). The name may hold spaces and parentheses.
@@ -30,18 +31,21 @@ func parseStat(line string) (process, error) {
 		return process{}, fmt.Errorf("%q has no name in parentheses", line)
 	}
 	fields := strings.Fields(line[end+1:]) // from the third on: the state
-	if len(fields) < 13 {
-		return process{}, fmt.Errorf("%q has %d fields after the name, want 13 or more", line, len(fields))
+	if len(fields) < 15 {
+		return process{}, fmt.Errorf("%q has %d fields after the name, want 15 or more", line, len(fields))
 	}
-	var numbers [3]int64
-	for i, at := range []int{1, 11, 12} { // ppid, utime, stime
+	var numbers [5]int64
+	for i, at := range []int{1, 11, 12, 13, 14} { // ppid, utime, stime, cutime, cstime
 		n, err := strconv.ParseInt(fields[at], 10, 64)
 		if err != nil {
 			return process{}, fmt.Errorf("%q: %w", line, err)
 		}
 		numbers[i] = n
 	}
-	return process{comm: line[open+1 : end], parent: int(numbers[0]), cpu: time.Duration(numbers[1]+numbers[2]) * tick}, nil
+	return process{
+		comm: line[open+1 : end], parent: int(numbers[0]),
+		cpu: time.Duration(numbers[1]+numbers[2]) * tick, children: time.Duration(numbers[3]+numbers[4]) * tick,
+	}, nil
 }
 
 // kernelThreads is the processor time of the kernel's threads: of the whole machine, since the kernel
@@ -73,6 +77,41 @@ func kernelThreads(proc string) (time.Duration, error) {
 
 // launchers is the processor time of Assay's launchers in a container's cgroup, by process ID.
 func launchers(proc, dir string) (map[int]time.Duration, error) {
+	all, err := processes(proc, dir)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]time.Duration{}
+	for pid, p := range all {
+		if p.comm == "launcher" {
+			found[pid] = p.cpu
+		}
+	}
+	return found, nil
+}
+
+// services is the processor time of a node's long-lived programs, by row and process ID, where systemd
+// gives them no cgroup that is accounted for, as with cgroup v1. What the kubelet waited for, mounts
+// above all, counts as the kubelet's. The container runtime is what is left: its programs are short-lived.
+func services(proc, node string) (map[string]map[int]time.Duration, error) {
+	all, err := processes(proc, node)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]map[int]time.Duration{rowKubelet: {}, rowNodes: {}}
+	for pid, p := range all {
+		switch {
+		case p.comm == "kubelet":
+			found[rowKubelet][pid] = p.cpu + p.children
+		case strings.HasPrefix(p.comm, "systemd") && p.comm != "systemd-run": // the kubelet waits for that one
+			found[rowNodes][pid] = p.cpu
+		}
+	}
+	return found, nil
+}
+
+// processes of a cgroup, without those of the cgroups below it, by process ID. Of one that is gone there are none.
+func processes(proc, dir string) (map[int]process, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -80,7 +119,7 @@ func launchers(proc, dir string) (map[int]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := map[int]time.Duration{}
+	found := map[int]process{}
 	for _, field := range strings.Fields(string(text)) {
 		pid, err := strconv.Atoi(field)
 		if err != nil {
@@ -94,9 +133,7 @@ func launchers(proc, dir string) (map[int]time.Duration, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.comm == "launcher" {
-			found[pid] = p.cpu
-		}
+		found[pid] = p
 	}
 	return found, nil
 }

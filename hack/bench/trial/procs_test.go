@@ -19,11 +19,11 @@ func TestParseStat(t *testing.T) {
 		want  process
 		fails bool
 	}{
-		"own time, and not the children's": {stat("launcher", "1", "12", "30"), process{"launcher", 1, 420 * time.Millisecond}, false},
-		"a name like the rest of a line":   {stat("a) S 9 (b", "1", "1", "0"), process{"a) S 9 (b", 1, 10 * time.Millisecond}, false},
-		"no name":                          {"7 launcher S 1", process{}, true},
-		"half a line":                      {"7 (launcher) S 1 7", process{}, true},
-		"no number":                        {stat("launcher", "1", "x", "0"), process{}, true},
+		"own time, and the children's":   {stat("launcher", "1", "12", "30"), process{"launcher", 1, 420 * time.Millisecond, 17 * time.Second}, false},
+		"a name like the rest of a line": {stat("a) S 9 (b", "1", "1", "0"), process{"a) S 9 (b", 1, 10 * time.Millisecond, 17 * time.Second}, false},
+		"no name":                        {"7 launcher S 1", process{}, true},
+		"half a line":                    {"7 (launcher) S 1 7", process{}, true},
+		"no number":                      {stat("launcher", "1", "x", "0"), process{}, true},
 	} {
 		got, err := parseStat(tc.line)
 		if got != tc.want || (err != nil) != tc.fails {
@@ -46,10 +46,25 @@ func TestWhoIsALauncherOrOfTheKernel(t *testing.T) {
 	if diff := cmp.Diff(map[int]time.Duration{70: 100 * time.Millisecond}, got); diff != "" || err != nil {
 		t.Errorf("launchers (%v) (-want +got):\n%s", err, diff)
 	}
-	if got, err := launchers(dir+"/proc", dir+"/gone"); got != nil || err != nil {
+	if got, err := launchers(dir+"/proc", dir+"/gone"); len(got) != 0 || err != nil {
 		t.Errorf("of a cgroup that is gone: %v, %v", got, err)
 	}
 	if _, err := launchers(dir+"/proc", dir+"/odd"); err == nil || !strings.Contains(err.Error(), "odd") {
 		t.Errorf("of a list that cannot be read: %v", err)
+	}
+}
+
+func TestServicesOfANode(t *testing.T) {
+	dir := t.TempDir()
+	tree(t, dir, map[string]string{
+		"proc/1/stat": stat("systemd", "0", "10", "0"), "proc/5/stat": stat("kubelet", "1", "20", "0"), "proc/6/stat": stat("containerd", "1", "90", "0"),
+		"proc/7/stat": stat("systemd-run", "5", "30", "0"), "proc/8/stat": stat("systemd-journal", "1", "40", "0"), "node/cgroup.procs": "1\n5\n6\n7\n8\n",
+	})
+	want := map[string]map[int]time.Duration{
+		rowKubelet: {5: 17*time.Second + 200*time.Millisecond}, rowNodes: {1: 100 * time.Millisecond, 8: 400 * time.Millisecond},
+	}
+	got, err := services(dir+"/proc", dir+"/node")
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("services (%v) (-want +got):\n%s", err, diff)
 	}
 }

@@ -110,6 +110,11 @@ func (m *machine) sample(a *account, o *owners) error {
 			return err
 		}
 		a.add(read)
+		found, err := services(m.proc, node)
+		if err != nil {
+			return err
+		}
+		a.addServices(found)
 		for _, c := range read {
 			if row := o.of(c.id); row != rowSystem && row != rowClients && row != rowPrepare {
 				continue

@@ -118,3 +118,13 @@ func (t tests) wrong(output string) []string {
 	}
 	return wrong
 }
+
+// ran reports whether any test did.
+func ran(output string) bool {
+	for line := range strings.Lines(output) {
+		if verdict.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}

@@ -40,6 +40,7 @@ func main() {
 	flag.StringVar(&o.kernel, "kernel", "", "directory of vmlinuz and modules/, see kernel.sh")
 	flag.BoolVar(&o.json, "json", false, "print what go test -json does")
 	flag.StringVar(&o.run, "run", "", "run these tests of the packages, and not those of tests.txt")
+	flag.Bool("v", true, "as go test has it: always so")
 	timeout := flag.Duration("timeout", 30*time.Minute, "of the whole run, on the host's clock")
 	flag.Parse()
 	o.packages = flag.Args()

@@ -73,6 +73,9 @@ func (o options) list() ([]tests, error) {
 	if o.run != "" {
 		var list []tests
 		for _, pkg := range o.packages {
+			if strings.HasSuffix(pkg, "...") {
+				return nil, fmt.Errorf("-run wants single packages, not %s", pkg)
+			}
 			list = append(list, tests{pkg: strings.TrimPrefix(pkg, "./")})
 		}
 		return list, nil
@@ -117,8 +120,11 @@ func (o options) build(ctx context.Context, list []tests, dir string) ([]program
 // passed reports whether an entry of the list did, and says why not.
 func (o options) passed(t tests, output string, status int) bool {
 	var wrong []string
-	if o.run == "" {
+	switch {
+	case o.run == "":
 		wrong = t.wrong(output)
+	case !ran(output):
+		wrong = []string{fmt.Sprintf("%s has no test that %s matches", t.pkg, o.run)}
 	}
 	if status != 0 && len(wrong) == 0 {
 		wrong = []string{fmt.Sprintf("%s: the tests ended with status %d", t.pkg, status)}

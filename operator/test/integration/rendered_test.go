@@ -62,6 +62,9 @@ func TestServerTakesWhatIsRendered(t *testing.T) {
 				if len(obj.Object) == 0 {
 					continue
 				}
+				if obj.GetKind() == "ValidatingWebhookConfiguration" {
+					obj.SetName("rendered") // the webhooks of this package have the name, and are called elsewhere
+				}
 				if namespaced, err := env.Client.IsObjectNamespaced(obj); err != nil {
 					t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)
 					continue

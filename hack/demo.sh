@@ -52,7 +52,8 @@ kubectl get nodes >&2 || failed
 done_step
 
 step "Assay's images and its operator on it" "a minute" "some five minutes"
-make deploy || failed
+# The chart's notes are for who installs it by hand.
+make deploy 2>&1 | sed -u '/^NOTES:$/,$d' >&2 || failed
 done_step
 
 step "the command line, bin/kubectl-assay" "some seconds" "a minute"
@@ -82,7 +83,15 @@ claims() {
 		-o jsonpath='{range .status.claims[*]}{.verdict}{"\t"}{.name}{"\t"}{.message}{"\n"}{end}' |
 		awk -F '\t' '
 			$1 == "NotEvaluated" && $3 ~ /^profile .* skips it/ { skipped++; next }
-			{ printf "  %-14s %s\n                 %s\n", $1, $2, $3 }
+			{ printf "  %-14s %s\n", $1, $2; wrap($3) }
+			function wrap(text, words, n, i, line) {
+				n = split(text, words, " "); line = ""
+				for (i = 1; i <= n; i++) {
+					if (length(line) + length(words[i]) > 78) { print "                " line; line = "" }
+					line = line " " words[i]
+				}
+				print "                " line
+			}
 			END { if (skipped) printf "  %d more are left to the evaluation in full size.\n", skipped }'
 }
 
@@ -117,7 +126,7 @@ echo "Verdicts on $file, profile $profile"
 echo
 claims || failed
 echo
-echo "Latency of the fastest tenth of the transactions, at most, in ms"
+echo "10th percentile of latency in each round, in ms"
 echo
 table || failed
 [[ $status != 5 ]] || printf '\nSome repetition has no valid trial: this machine is too busy. The report says what disturbed it.\n'

@@ -111,7 +111,10 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 		fmt.Fprintf(b, "A point has enough when the 95%% intervals of %s are within %s of their means.\n", metrics(u.Of), u.RelativeCI)
 	}
 	if retries := *p.Spec.Retries; retries > 0 {
-		fmt.Fprintf(b, "An invalid or failed trial is repeated at most %s.\n", times(int(retries)))
+		fmt.Fprintf(b, "A trial that its system makes invalid or fail is repeated at most %s.\n", times(int(retries)))
+	}
+	if d := p.Spec.Disturbances; d.RetryFor.OrZero() > 0 {
+		fmt.Fprintf(b, "Trials that the environment spoils are repeated until they have taken %s in all.\n", d.RetryFor)
 	}
 	skipped := planner.SkippedClaims(p.Spec)
 	fmt.Fprintf(b, "%s to judge", count(len(p.Spec.Claims)-len(skipped), "claim"))

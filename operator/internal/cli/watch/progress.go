@@ -108,6 +108,9 @@ func phaseOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
 		if p.condition == v1alpha1.TrialCollected && t.Status.ZeroUnixNanos != 0 {
 			return windowOf(t, now)
 		}
+		if c != nil && c.Reason == v1alpha1.ReasonWaitingForQuiet {
+			return "waiting for a quiet moment", ""
+		}
 		return p.doing, ""
 	}
 	return "finishing", ""

@@ -1,7 +1,6 @@
 package steer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,8 +27,10 @@ func Retry(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry EXPERIMENT | TRIAL",
 		Short: "Give repetitions without a valid trial another attempt",
-		Long: "Give every repetition of an experiment that has no valid trial, and no attempt left, another attempt; or one repetition, named by its last trial. The last trial of the repetition is\n" +
-			"deleted, and its results and output stay. The manager then makes another one.\n\n" +
+		Long: "Give every repetition of an experiment that is given up another attempt: it has no valid trial, and its budget (spec.retries, spec.disturbances.retryFor) is used up.\n" +
+			"The name of a trial, the last of its repetition, stands for that repetition alone.\n\n" +
+			"retry deletes the last trial of the repetition. The manager then makes another one. Results and output of the deleted trial stay in its ConfigMap. If disturbed trials have used up\n" +
+			"retryFor, retry deletes all of them at the repetition's end.\n\n" +
 			"The System is the one that the experiment was accepted with. To run with a changed System, use kubectl assay try for one point, or kubectl assay run --rerun for all.",
 		Example:           "  kubectl assay retry failure-fp\n  kubectl assay retry failure-fp-3f2a-17",
 		Args:              cobra.ExactArgs(1),
@@ -88,14 +89,14 @@ func chooseTrials(ctx context.Context, cluster session.Cluster, name string) ([]
 	if err != nil {
 		return nil, err
 	}
-	chosen := exhausted(trials, retries(e))
+	chosen := plan.Reopen(e.Spec, trials, func(plan.Slot) bool { return true })
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("experiment %s has nothing to retry: each repetition that has run has a valid trial, or an attempt left", name)
+		return nil, fmt.Errorf("experiment %s has nothing to retry: each repetition that has run has a valid trial, or is tried again by itself", name)
 	}
 	return chosen, nil
 }
 
-// chooseOne checks that a trial is the last of its repetition, and that the repetition needs another.
+// chooseOne checks that the repetition of a trial is given up, and that the trial is the last of it.
 func chooseOne(ctx context.Context, cluster session.Cluster, t *v1alpha1.Trial) ([]v1alpha1.Trial, error) {
 	e, err := getExperiment(ctx, cluster, t.Spec.Experiment)
 	if err != nil {
@@ -105,25 +106,20 @@ func chooseOne(ctx context.Context, cluster session.Cluster, t *v1alpha1.Trial) 
 	if err != nil {
 		return nil, err
 	}
-	switch last := lastTrials(trials)[slotOf(t)]; {
+	slot := slotOf(t)
+	last := lastTrials(trials)[slot]
+	chosen := plan.Reopen(e.Spec, trials, func(s plan.Slot) bool { return s == slot })
+	switch {
 	case last.valid != "":
-		return nil, fmt.Errorf("repetition %d of point %d has a valid trial, %s: it needs no retry; to measure the point again, use kubectl assay try", t.Spec.Repetition, t.Spec.Point.Index, last.valid)
+		return nil, fmt.Errorf("repetition %d of point %d has a valid trial, %s: it needs no retry; to measure the point again, use kubectl assay try", slot.Repetition, slot.Point, last.valid)
 	case plan.Outcome(t) == v1alpha1.ReasonInProgress:
-		return nil, fmt.Errorf("trial %s is not over; its repetition has attempts left, or can be retried when it is", t.Name)
+		return nil, fmt.Errorf("trial %s is not over; retry it when it is, if the manager does not", t.Name)
 	case last.trial != nil && last.trial.Name != t.Name:
 		return nil, fmt.Errorf("trial %s is not the last of its repetition: %s is", t.Name, last.trial.Name)
-	case t.Spec.Attempt < retries(e):
-		return nil, fmt.Errorf("trial %s has been attempt %d of %d: the manager tries again by itself", t.Name, t.Spec.Attempt+1, retries(e)+1)
+	case len(chosen) == 0:
+		return nil, fmt.Errorf("repetition %d of point %d has a budget left: the manager tries it again by itself", slot.Repetition, slot.Point)
 	}
-	return []v1alpha1.Trial{*t}, nil
-}
-
-// retries of an experiment. The API server has filled in the default.
-func retries(e *v1alpha1.Experiment) int32 {
-	if e.Spec.Retries == nil {
-		return 2
-	}
-	return *e.Spec.Retries
+	return chosen, nil
 }
 
 func ownTrials(ctx context.Context, cluster session.Cluster, e *v1alpha1.Experiment) ([]v1alpha1.Trial, error) {
@@ -158,18 +154,4 @@ func lastTrials(trials []v1alpha1.Trial) map[plan.Slot]slotState {
 		last[slotOf(t)] = at
 	}
 	return last
-}
-
-// exhausted are the last trials of repetitions that have neither a valid trial nor an attempt left, by point and repetition.
-func exhausted(trials []v1alpha1.Trial, retries int32) []v1alpha1.Trial {
-	var chosen []v1alpha1.Trial
-	for _, at := range lastTrials(trials) {
-		if at.valid == "" && plan.Outcome(at.trial) != v1alpha1.ReasonInProgress && at.trial.Spec.Attempt >= retries {
-			chosen = append(chosen, *at.trial)
-		}
-	}
-	slices.SortFunc(chosen, func(a, b v1alpha1.Trial) int {
-		return cmp.Or(cmp.Compare(a.Spec.Point.Index, b.Spec.Point.Index), cmp.Compare(a.Spec.Repetition, b.Spec.Repetition))
-	})
-	return chosen
 }

@@ -120,7 +120,7 @@ func TestRetry(t *testing.T) {
 		"valid":              {arg: "e-0-0-1", failed: true, told: "repetition 0 of point 0 has a valid trial, e-0-0-1: it needs no retry"},
 		"valid since":        {arg: "e-0-0-0", failed: true, told: "has a valid trial, e-0-0-1"},
 		"running":            {arg: "e-1-1-1", failed: true, told: "trial e-1-1-1 is not over"},
-		"with attempts left": {arg: "e-1-0-0", failed: true, told: "has been attempt 1 of 2: the manager tries again by itself"},
+		"with attempts left": {arg: "e-1-0-0", failed: true, told: "repetition 0 of point 1 has a budget left: the manager tries it again by itself"},
 		"nothing":            {arg: "f", failed: true, told: "no trial has that name, and experiment f is not in namespace lab"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,8 +147,24 @@ func TestRetry(t *testing.T) {
 		})
 	}
 
+	// Disturbed trials that have used up the time for them: all at the end of the repetition go, since the manager would give it up again otherwise.
+	disturbed := trials("now", "0.0.0:Failed", "0.0.1:Invalid", "0.0.2:Invalid", "1.0.0:Succeeded")
+	for _, o := range disturbed[1:3] {
+		t := o.(*v1alpha1.Trial)
+		t.Status.Conditions = append(t.Status.Conditions, metav1.Condition{Type: v1alpha1.TrialValid, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCPUStolen})
+	}
+	e := experiment(false, true, 0)
+	e.Spec.Disturbances.RetryFor = "5s"
+	s, _ := newSession(t, append(disturbed, e)...)
+	if err := steer.RunRetry(t.Context(), s, steer.RetryOptions{Name: "e"}); err != nil {
+		t.Error(err)
+	}
+	if got := s.Out.(*bytes.Buffer).String(); got != "Retrying repetition 0 of point 0 (trial e-0-0-1, Invalid).\nRetrying repetition 0 of point 0 (trial e-0-0-2, Invalid).\n" {
+		t.Errorf("told:\n%s", got)
+	}
+
 	// Trials of an earlier experiment of the name are none of this one's.
-	s, _ := newSession(t, append(trials("before", "0.0.1:Failed"), experiment(false, true, 0))...)
+	s, _ = newSession(t, append(trials("before", "0.0.1:Failed"), experiment(false, true, 0))...)
 	if err := steer.RunRetry(t.Context(), s, steer.RetryOptions{Name: "e"}); err == nil || !strings.Contains(err.Error(), "has nothing to retry") {
 		t.Errorf("got %v", err)
 	}

@@ -41,7 +41,7 @@ import (
 const registry = "docker.io/"
 
 // builtPrefixes mark a program of another module, which that module builds.
-var builtPrefixes = []string{"hack/node-image:", "hack/s3:", "hack/prometheus:", "systems/hotstuff:"}
+var builtPrefixes = []string{"hack/node-image:", "hack/s3:", "hack/prometheus:", "systems/hotstuff:", "systems/postgres:"}
 
 // binary is one line of the list: pkg is a package, or one of builtPrefixes and a name.
 type binary struct{ image, dst, pkg string }
@@ -233,7 +233,7 @@ func pack(name, out, arch string, bs []binary, files map[string]string) (row str
 		if im.Config.Entrypoint == nil {
 			im.Config.Entrypoint = []string{b.dst}
 		}
-		l, err := imagetar.NewLayer().File(b.dst, files[b.pkg], 0o755).Layer()
+		l, err := layer(b.dst, files[b.pkg])
 		if err != nil {
 			return "", err
 		}
@@ -259,6 +259,34 @@ func pack(name, out, arch string, bs []binary, files map[string]string) (row str
 	}
 	fmt.Printf("%-16s %s:%s %s\n", name, name, tag, state)
 	return row, nil
+}
+
+// layer holds one binary, or a tree of files with their modes and symbolic links.
+func layer(dst, src string) (imagetar.Layer, error) {
+	l := imagetar.NewLayer()
+	if info, err := os.Stat(src); err != nil || !info.IsDir() {
+		return l.File(dst, src, 0o755).Layer()
+	}
+	err := filepath.WalkDir(src, func(file string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name := path.Join(dst, strings.TrimPrefix(file, src))
+		if entry.Type()&os.ModeSymlink != 0 {
+			target, err := os.Readlink(file)
+			l.Link(name, target)
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			l.File(name, file, int64(info.Mode().Perm()))
+		}
+		return err
+	})
+	if err != nil {
+		return imagetar.Layer{}, err
+	}
+	return l.Layer()
 }
 
 // contents are the binaries of an image: where they are in it, and the files that they come from.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Provides a program that hack/node-image (etcd), hack/s3 (s3), hack/prometheus
-# (prometheus and what begins so) or systems/hotstuff (what begins with hotstuff)
-# builds, for an image of ours or a test. It is the one that the cluster and envtest
-# use, built at most once.
+# (prometheus and what begins so), systems/hotstuff (what begins with hotstuff) or
+# systems/postgres (postgres-node, postgres-driver; rootfs, a directory) builds, for an
+# image of ours or a test. It is the one that the cluster and envtest use, built at most
+# once.
 #
 # usage: program.sh [--path] NAME     prints the file
 #   --path   say where it is or would be; build nothing
@@ -22,6 +23,9 @@ prometheus | prometheus-*)
 	;;
 hotstuff*)
 	if [[ $build = 1 ]]; then exec "$hack/../systems/hotstuff/build.sh" "$name"; else exec "$hack/../systems/hotstuff/build.sh" --path "$name"; fi
+	;;
+postgres-node | postgres-driver | rootfs)
+	if [[ $build = 1 ]]; then exec "$hack/../systems/postgres/build.sh" "$name"; else exec "$hack/../systems/postgres/build.sh" --path "$name"; fi
 	;;
 esac
 if [[ $name = s3 ]]; then

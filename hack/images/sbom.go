@@ -7,14 +7,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"sort"
 	"strings"
 )
 
-// content is one binary of an image.
+// content is one binary of an image, or a tree of Debian packages.
 type content struct{ path, file string }
+
+// packageList is the file in a tree that lists its packages, NAME=VERSION each.
+const packageList = "usr/share/assay/packages"
 
 // The parts of a CycloneDX 1.6 document that are used (https://cyclonedx.org/docs/1.6/json/). There is no time and no serial number in it: the
 // same image has the same document.
@@ -53,7 +58,7 @@ type (
 	}
 )
 
-// writeSBOM writes what is in an image: its binaries, and the modules that the Go linker has noted in each. Nothing else is in our images.
+// writeSBOM writes what is in an image: its binaries, the modules that the Go linker has noted in each, and Debian packages. Nothing else is in our images.
 func writeSBOM(file, image, digest string, contents []content) error {
 	doc, err := newBOM(image, digest, contents)
 	if err != nil {
@@ -72,6 +77,17 @@ func newBOM(image, digest string, contents []content) (*bom, error) {
 	modules := map[string]component{}
 	all := dependency{Ref: root.Ref}
 	for _, c := range contents {
+		if info, err := os.Stat(c.file); err == nil && info.IsDir() {
+			debs, err := debianPackages(c.file)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.path, err)
+			}
+			for _, deb := range debs {
+				doc.Components = append(doc.Components, deb)
+				all.DependsOn = append(all.DependsOn, deb.Ref)
+			}
+			continue
+		}
 		app, uses, err := application(c, modules)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.path, err)
@@ -115,6 +131,24 @@ func application(c content, modules map[string]component) (component, dependency
 	}
 	sort.Strings(uses.DependsOn)
 	return app, uses, nil
+}
+
+// debianPackages are the packages that a tree was made of.
+func debianPackages(tree string) ([]component, error) {
+	text, err := os.ReadFile(filepath.Join(tree, packageList))
+	if err != nil {
+		return nil, err
+	}
+	var debs []component
+	for _, line := range strings.Fields(string(text)) {
+		name, version, ok := strings.Cut(line, "=")
+		if !ok {
+			return nil, fmt.Errorf("%s: %q is not NAME=VERSION", packageList, line)
+		}
+		purl := "pkg:deb/debian/" + name + "@" + url.PathEscape(version)
+		debs = append(debs, component{Type: "library", Ref: purl, Name: name, Version: version, Purl: purl})
+	}
+	return debs, nil
 }
 
 func library(m *debug.Module) component {

@@ -62,19 +62,21 @@ func (r row) check() error {
 	return nil
 }
 
-func catalogue(t *testing.T) []row {
+// catalogue returns the figures of the evaluations, and the rows of our own.
+func catalogue(t *testing.T) (rows, others []row) {
 	t.Helper()
 	text, err := os.ReadFile(experimentsDir + "/catalogue.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var c struct {
-		Rows []row `json:"rows"`
+		Rows   []row `json:"rows"`
+		Others []row `json:"others"`
 	}
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
 		t.Fatal(err)
 	}
-	return c.Rows
+	return c.Rows, c.Others
 }
 
 // experimentFiles are the Experiments under experiments/, relative to it.
@@ -97,12 +99,12 @@ func experimentFiles(t *testing.T) []string {
 }
 
 func TestCatalogueRows(t *testing.T) {
-	rows := catalogue(t)
+	rows, others := catalogue(t)
 	if len(rows) != figures {
 		t.Errorf("%d rows; the evaluations have %d figures and tables", len(rows), figures)
 	}
 	of := map[string]string{}
-	for _, r := range rows {
+	for _, r := range slices.Concat(rows, others) {
 		if err := r.check(); err != nil {
 			t.Error(err)
 		}
@@ -167,7 +169,8 @@ func TestExperimentsHaveTheProfiles(t *testing.T) {
 }
 
 func TestReadmeIsCurrent(t *testing.T) {
-	want := readme(t, catalogue(t))
+	rows, others := catalogue(t)
+	want := readme(t, rows, others)
 	path := experimentsDir + "/README.md"
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -204,6 +207,13 @@ The figures and tables of five evaluations, and the file that runs each: %d of %
 |---|---|---|---|---|---|
 `
 
+const readmeOwn = `
+## Of our own
+
+| what | file | runs | machines | time | run by us |
+|---|---|---|---|---|---|
+`
+
 const readmeTail = `
 ## Without a file
 
@@ -211,32 +221,40 @@ const readmeTail = `
 |---|---|
 `
 
-func readme(t *testing.T, rows []row) string {
+func readme(t *testing.T, rows, others []row) string {
 	t.Helper()
 	systems := systemSpecs(t)
-	b, tail := &bytes.Buffer{}, &bytes.Buffer{}
+	b, own, tail := &bytes.Buffer{}, &bytes.Buffer{}, &bytes.Buffer{}
 	with := 0
+	for _, r := range others {
+		writeRow(t, own, r, systems)
+	}
 	for _, r := range rows {
 		if r.Missing != "" {
 			fmt.Fprintf(tail, "| %s: %s | %s |\n", r.Paper, r.Figure, r.Missing)
 			continue
 		}
 		with++
-		ran := cmp.Or(r.Ran, "never")
-		if r.Evidence != "" {
-			ran = fmt.Sprintf("[%s](%s)", ran, r.Evidence)
-		}
-		var files, machines, times []string
-		for _, file := range r.Files {
-			full, smoke := size(t, file, "", systems), size(t, file, "smoke", systems)
-			files = append(files, fmt.Sprintf("[%s](%s)", file, file))
-			machines = append(machines, full.machines)
-			times = append(times, full.time+"; "+smoke.time)
-		}
-		fmt.Fprintf(b, "| %s: %s | %s | %s: %s | %s | %s | %s |\n", r.Paper, r.Figure, strings.Join(files, "<br>"),
-			runs[r.Runs], r.System, strings.Join(machines, "<br>"), strings.Join(times, "<br>"), ran)
+		writeRow(t, b, r, systems)
 	}
-	return fmt.Sprintf(readmeHead, with, len(rows)) + b.String() + readmeTail + tail.String()
+	return fmt.Sprintf(readmeHead, with, len(rows)) + b.String() + readmeOwn + own.String() + readmeTail + tail.String()
+}
+
+func writeRow(t *testing.T, b *bytes.Buffer, r row, systems map[string]v1alpha1.SystemSpec) {
+	t.Helper()
+	ran := cmp.Or(r.Ran, "never")
+	if r.Evidence != "" {
+		ran = fmt.Sprintf("[%s](%s)", ran, r.Evidence)
+	}
+	var files, machines, times []string
+	for _, file := range r.Files {
+		full, smoke := size(t, file, "", systems), size(t, file, "smoke", systems)
+		files = append(files, fmt.Sprintf("[%s](%s)", file, file))
+		machines = append(machines, full.machines)
+		times = append(times, full.time+"; "+smoke.time)
+	}
+	fmt.Fprintf(b, "| %s: %s | %s | %s: %s | %s | %s | %s |\n", r.Paper, r.Figure, strings.Join(files, "<br>"),
+		runs[r.Runs], r.System, strings.Join(machines, "<br>"), strings.Join(times, "<br>"), ran)
 }
 
 // extent is how large an experiment is.

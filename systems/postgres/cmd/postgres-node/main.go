@@ -1,0 +1,59 @@
+// Command postgres-node runs one PostgreSQL server, alone or as one of a primary and its synchronous
+// standby, and promotes the standby when the primary is gone.
+//
+//	postgres-node --index 0 --replicas HOST:PORT[,HOST:PORT]
+//
+// Replica 0 begins as the primary. Wrong usage exits with 2; a server that ends by itself ends it with 1.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"assay.dev/assay/systems/postgres/internal/node"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string) int {
+	flags := flag.NewFlagSet("postgres-node", flag.ContinueOnError)
+	var c node.Config
+	var replicas string
+	flags.IntVar(&c.Index, "index", 0, "which of the replicas this is, from 0")
+	flags.StringVar(&replicas, "replicas", "", "addresses of all replicas, `HOST:PORT,...`: one, or a primary and its standby")
+	flags.StringVar(&c.Data, "data", "/data/postgres", "`directory` of the database; made if it does not exist")
+	flags.StringVar(&c.Programs, "programs", "/usr/lib/postgresql/15/bin", "`directory` of PostgreSQL's programs")
+	flags.IntVar(&c.StatusPort, "status-port", 8008, "port that answers GET /ready and /primary, with 200 or 503")
+	flags.DurationVar(&c.FailoverTimeout, "failover-timeout", 3*time.Second, "for how long the primary must not have answered before the standby is promoted, 100ms to 10m")
+	flags.StringVar(&c.SharedBuffers, "shared-buffers", "64MB", "memory for pages (shared_buffers)")
+	flags.IntVar(&c.MaxConnections, "max-connections", 400, "clients at most (max_connections), 10 to 10000")
+	flags.BoolVar(&c.Fsync, "fsync", true, "the log is on the disk before a commit is acknowledged (fsync); false is for machines whose disk would be all that is measured")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	c.Replicas = strings.Split(replicas, ",")
+	if err := c.Validate(); err != nil {
+		fmt.Fprintln(os.Stderr, "postgres-node:", err)
+		return 2
+	}
+	if err := node.Run(ctx, c); err != nil {
+		fmt.Fprintln(os.Stderr, "postgres-node:", err)
+		return 1
+	}
+	return 0
+}

@@ -69,6 +69,8 @@ func TestCheck(t *testing.T) {
 		"part of a word":      {"A marshalled shallow copy.\n", "", 0},
 		"in code":             {"Run `whoever` now.\n", "", 0},
 		"in a code block":     {"Run:\n\n    whoever shall\n", "", 0},
+		"none":                {"A run without output is a run that is none.\n", `"that is none"`, 1},
+		"there is none":       {"Make one if there is none.\n", "", 0},
 		"headless":            {"What is not known does not count.\n", "a clause is the subject", 1},
 		"headless, of":        {"Of five and more each number is a mean.\n", "a clause is the subject", 1},
 		"a question":          {"What is not known to the agent?\n", "", 0},

@@ -34,7 +34,7 @@ var banned = []struct {
 	{phrase(`ever so`), `leave it out`},
 	{phrase(`of which there`), `a second sentence`},
 	{phrase(`in no number`), `"excluded from all results"`},
-	{phrase(`(is|are|be) none`), `"there is no"`},
+	{phrase(`(it|that|which|this|they|these|those|and) (is|are) none|be none`), `"there is no"`},
 	{phrase(`and says so`), `"and reports it"`},
 	{phrase(`shall`), `"must", "can" or "will"`},
 	{phrase(`under way`), `"running"`},

@@ -74,6 +74,7 @@ func oneTrial(t *testing.T) string {
 	spec.Placement = v1alpha1.Placement{Replicas: "replicas", Clients: "clients"}
 	spec.Profile, spec.Claims, spec.Reported = "smoke", nil, nil
 	smoke := &spec.Profiles[0]
+	smoke.Disturbances = &v1alpha1.Disturbances{RetryFor: "3m", QuietWait: "0s"}
 	smoke.Claims, smoke.Repetitions = nil, &v1alpha1.Repetitions{Min: 1}
 	// Machines that are containers share two processors with everything else.
 	bears := smoke.Tolerances

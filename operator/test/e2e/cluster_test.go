@@ -205,6 +205,11 @@ func onSharedMachine(spec *v1alpha1.ExperimentSpec) {
 	}
 }
 
+// onceOnly has trials not repeated, for whatever reason.
+func onceOnly(spec *v1alpha1.ExperimentSpec) {
+	spec.Retries, spec.Disturbances.RetryFor = new(int32), "0s"
+}
+
 func bear(t *v1alpha1.Tolerances) {
 	t.Steal, t.FaultLateness, t.StartSpread, t.ClockError, t.LinkDelay, t.LinkLateness = "100%", "1s", "1s", "500ms", "20ms", "500ms"
 }

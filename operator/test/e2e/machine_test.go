@@ -32,7 +32,7 @@ func TestMachineReset(t *testing.T) {
 	// Without the annotation.
 	exp := e.apply(t, file, func(o client.Object) {
 		o.SetName("refused")
-		o.(*v1alpha1.Experiment).Spec.Retries = new(int32)
+		onceOnly(&o.(*v1alpha1.Experiment).Spec)
 	})
 	refused := e.complete(t, exp, 5*time.Minute)
 	if len(refused) != 1 {

@@ -39,7 +39,7 @@ func TestQueue(t *testing.T) {
 			exp.Spec.Schedule = v1alpha1.Schedule{WarmUp: "1s", Measure: "1s", CoolDown: "100ms", Drain: "1s"}
 			exp.Spec.Placement = v1alpha1.Placement{Replicas: replicas, Clients: clients}
 			// What is looked at is who runs when, on a machine where several trials and their builds meet.
-			exp.Spec.Retries = new(int32)
+			onceOnly(&exp.Spec)
 		})
 	}
 	never := short("never", "e2e-nowhere", "e2e-nowhere")

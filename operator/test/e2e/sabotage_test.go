@@ -19,7 +19,7 @@ func TestAgentKilledAmidShaping(t *testing.T) {
 	single := widely(v1alpha1.Schedule{WarmUp: "1s", Measure: "6s", CoolDown: "1s", Drain: "1s"})
 	exp := e.apply(t, failureFile, func(o client.Object) {
 		single(o)
-		o.(*v1alpha1.Experiment).Spec.Retries = new(int32)
+		onceOnly(&o.(*v1alpha1.Experiment).Spec)
 	})
 	killed, bare := e.beforeShaping(t, exp)
 	e.running(t, exp, 0, 2*time.Second, 2*time.Minute)

@@ -25,7 +25,7 @@ func TestThrottledTrialsDecideNothing(t *testing.T) {
 	exp := e.apply(t, failureFile, func(o client.Object) {
 		single(o)
 		spec := &o.(*v1alpha1.Experiment).Spec
-		spec.Retries = new(int32)
+		onceOnly(spec)
 		spec.Sweep = nil
 		spec.Faults = nil
 		spec.Claims = []v1alpha1.Claim{{Name: "quick", Statement: "Transactions take less than a minute.", Expr: "mean_latency() < 60000ms"}}

@@ -80,6 +80,7 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 	// What Chaos Mesh does is far above what a machine does that others share.
 	bears := smoke.Tolerances
 	bears.Steal, bears.FaultLateness, bears.StartSpread, bears.ClockError, bears.LinkDelay = "100%", "1s", "1s", "500ms", "20ms"
+	smoke.Disturbances = &v1alpha1.Disturbances{RetryFor: "3m", QuietWait: "0s"}
 	smoke.Claims, smoke.Repetitions, smoke.Schedule.Measure = nil, &v1alpha1.Repetitions{Min: 1}, measure
 	variant := &spec.Sweep[1]
 	parameters := variant.Points[0].Parameters
@@ -197,7 +198,7 @@ func TestChaosMeshPartitionOutlivesTheManager(t *testing.T) {
 	o := withChaosMesh(t)
 	for attempt := 1; ; attempt++ {
 		exp := failureFP(t, fmt.Sprintf("takeover-%d", attempt), "14s", "partition")
-		exp.Spec.Retries = new(int32)
+		exp.Spec.Retries, exp.Spec.Profiles[0].Disturbances.RetryFor = new(int32), "0s"
 		o.offer(t, exp)
 		leader, inForce := o.killLeaderInPartition(t, exp)
 		trials := o.ended(t, exp)
@@ -313,7 +314,7 @@ func TestChaosMeshDelay(t *testing.T) {
 	lacking := o.lacksNetem(t)
 	for attempt := 1; ; attempt++ {
 		exp := failureFP(t, fmt.Sprintf("delay-%d", attempt), "8s", "delay")
-		exp.Spec.Retries = new(int32)
+		exp.Spec.Retries, exp.Spec.Profiles[0].Disturbances.RetryFor = new(int32), "0s"
 		o.offer(t, exp)
 		trials := o.ended(t, exp)
 		if len(trials) != 1 {

@@ -102,7 +102,7 @@ func (r *Reconciler) machinesReady(ctx context.Context, s *scope) (bool, time.Du
 	if err := r.refuseMachines(ctx, s); err != nil || s.outcomeKnown() {
 		return false, 0, err
 	}
-	return r.awaitMachines(s, v1alpha1.TrialRunning, s.trial.Status.Times.Loaded, barrierTimeout)
+	return r.awaitMachines(s, v1alpha1.TrialRunning, s.trial.Status.Times.Loaded, s.barrierLimit())
 }
 
 // awaitMachines waits for the agents that reset machines.

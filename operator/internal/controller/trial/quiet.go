@@ -79,6 +79,15 @@ func (r *Reconciler) quiet(s *scope) bool {
 	return true
 }
 
+// barrierLimit is how long after its steps a trial may lack what it needs at the barrier. A manager that takes over hears from the agents anew, which may be late in a
+// wait for a quiet moment.
+func (s *scope) barrierLimit() time.Duration {
+	if s.trial.Status.Times.Barrier == nil {
+		return barrierTimeout
+	}
+	return barrierTimeout + s.trial.Spec.QuietWait.OrZero()
+}
+
 func (s *scope) loads() []podLoad {
 	var out []podLoad
 	for _, name := range s.everyName() {

@@ -129,3 +129,26 @@ func (p *play) wantRunning(reason, message string) {
 		p.t.Errorf("Running is %+v, want %s: %s", c, reason, message)
 	}
 }
+
+// A manager that took over while a trial had waited for longer than the barrier's deadline gave the trial up, since it had not heard from every agent yet.
+func TestATakeOverLateInTheWait(t *testing.T) {
+	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietWait = "5m" })
+	p.settle(true)
+	p.schedule()
+	p.busyMachine(1.2)
+	p.settle(true)
+	p.clock.Step(barrierTimeout + time.Minute)
+	p.newReconciler()
+	client := p.agents.reports[p.layout().Clients[0].Name]
+	client.AtBarrier = false
+	p.reconcile()
+	p.wantRunning(v1alpha1.ReasonClientsNotAtBarrier, "at the start barrier")
+	if c := findCondition(p.trial(), v1alpha1.TrialValid); c != nil && c.Reason != v1alpha1.ReasonInProgress {
+		t.Fatalf("the trial is given up: %+v", c)
+	}
+	p.busyMachine(0)
+	p.settle(true)
+	if q := p.trial().Status.Quiet; q == nil || !q.Found {
+		t.Errorf("the trial has waited: %+v", q)
+	}
+}

@@ -53,12 +53,12 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	if missing := r.unproven(s); len(missing) > 0 {
 		// A manager that has just taken over must hear from every agent first.
 		return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonProvingNetwork,
-			fmt.Sprintf("waiting for %s to confirm that its links are still as asked", few.Names(missing)), s.trial.Status.Times.Loaded, barrierTimeout)
+			fmt.Sprintf("waiting for %s to confirm that its links are still as asked", few.Names(missing)), s.trial.Status.Times.Loaded, s.barrierLimit())
 	}
 	for _, name := range s.replicaNames() {
 		if rep := s.report(name); rep == nil || !rep.Ready {
 			return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonReplicasStarting,
-				fmt.Sprintf("waiting for %s to be ready still", name), s.trial.Status.Times.Loaded, barrierTimeout)
+				fmt.Sprintf("waiting for %s to be ready still", name), s.trial.Status.Times.Loaded, s.barrierLimit())
 		}
 	}
 	for _, name := range s.clientNames() {
@@ -69,7 +69,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 		}
 		if rep == nil || !rep.AtBarrier {
 			return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonClientsNotAtBarrier,
-				fmt.Sprintf("waiting for %s at the start barrier", name), s.trial.Status.Times.Loaded, barrierTimeout)
+				fmt.Sprintf("waiting for %s at the start barrier", name), s.trial.Status.Times.Loaded, s.barrierLimit())
 		}
 	}
 	if ready, after, err := r.machinesReady(ctx, s); err != nil || !ready {
@@ -79,7 +79,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 		return false, after, err
 	}
 	if err := r.keepAddresses(ctx, s); err != nil {
-		done, after, err := s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonConfiguring, "trying again what failed: "+err.Error(), s.trial.Status.Times.Loaded, barrierTimeout)
+		done, after, err := s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonConfiguring, "trying again what failed: "+err.Error(), s.trial.Status.Times.Loaded, s.barrierLimit())
 		return done, min(after, deployPoll), err
 	}
 	if !r.quiet(s) {

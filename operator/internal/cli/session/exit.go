@@ -35,7 +35,7 @@ var Codes = []struct {
 	{0, "success; with verdicts, every claim that the profile judges is Reproduced"},
 	{ExitError, "something went wrong, or the answer is not known"},
 	{ExitUsage, "the command line is wrong; nothing was done"},
-	{ExitNotReproduced, "some claim is NotReproduced; of compare, some difference is significant"},
+	{ExitNotReproduced, "some claim is NotReproduced; of compare, some difference is significant; of verify, something differs"},
 	{ExitUndecided, "no claim is NotReproduced, and some is Inconclusive or NotEvaluated; of compare, nothing could be tested"},
 	{ExitUntrusted, "some repetition has no valid trial, and its retries are used up; of try, the trial is not valid"},
 	{ExitTimeout, "the wait was longer than --timeout; the experiment goes on"},

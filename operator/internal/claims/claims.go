@@ -92,11 +92,19 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 		if c.Reported != nil {
 			r.Reported = c.Reported.String()
 		}
-		looked, err := evaluate(&r, c, points, lines)
+		beside := ""
+		p, err := compile(c.Expr)
+		if err == nil {
+			var looked []int32
+			looked, err = evaluate(&r, c, p, points, lines)
+			if err != nil {
+				r.Verdict = string(v1alpha1.VerdictNotEvaluated)
+			}
+			beside = sensitivity(r, c, p, points, lines, looked)
+		}
 		if err != nil {
 			r.Verdict, r.Message = string(v1alpha1.VerdictNotEvaluated), err.Error()
 		}
-		beside := sensitivity(r, c, points, lines, looked)
 		r.Message = shorten(r.Message, maxMessage-len([]rune(beside))) + beside
 		judged = append(judged, r)
 	}
@@ -104,11 +112,7 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 }
 
 // evaluate judges a claim and says which points it looked at.
-func evaluate(r *results.ClaimResult, c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine) (looked []int32, err error) {
-	p, err := compile(c.Expr)
-	if err != nil {
-		return nil, err
-	}
+func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine) (looked []int32, err error) {
 	e := newRun(p, points, lines)
 	if p.isComparison() {
 		t := e.truth(p.ast.Expr())

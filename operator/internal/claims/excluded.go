@@ -82,13 +82,13 @@ func counted(lines []results.TrialLine, looked []int32) (all []results.TrialLine
 
 // sensitivity says what a claim's verdict would be if the trials counted that the system itself spoiled.
 // Empty: there are none.
-func sensitivity(r results.ClaimResult, c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
+func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
 	all, n := counted(lines, looked)
 	if n == 0 {
 		return ""
 	}
 	with := results.ClaimResult{Expr: c.Expr}
-	if _, err := evaluate(&with, c, points, all); err != nil {
+	if _, err := evaluate(&with, c, p, points, all); err != nil {
 		with.Verdict = string(v1alpha1.VerdictNotEvaluated)
 	}
 	what := "the trial that the system spoiled itself"

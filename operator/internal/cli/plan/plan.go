@@ -31,6 +31,8 @@ type Options struct {
 	Overhead time.Duration
 	Nodes    []string
 	Offline  bool
+	// Deviation of the trials of a point by their mean that the power of claims is computed with, such as 3%; empty: 3%.
+	Deviation string
 }
 
 // Command is the verb.
@@ -54,6 +56,7 @@ func Command(s *session.Session) *cobra.Command {
 	f.IntVar(&o.First, "first", 10, "how many trials of the order to show; 0: all")
 	f.DurationVar(&o.Overhead, "overhead", 15*time.Second, "time of a trial beside its schedule: pods, readiness, collecting, cleaning up")
 	f.StringArrayVar(&o.Nodes, "nodes", nil, "nodes to compare with, as COUNTxCPUxMEMORY (6x8x32Gi); may be repeated; default: those of the cluster, if one is reachable")
+	f.StringVar(&o.Deviation, "deviation", assumedDeviation, "standard deviation of the trials of a point by their mean, with which the power of claims is computed; above 0% and at most 100%")
 	f.BoolVar(&o.Offline, "offline", false, "do not ask a cluster")
 	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
 	return cmd
@@ -83,6 +86,9 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	}
 	demand.write(b)
 	writeFit(ctx, b, s, demand, o)
+	if err := writePower(b, p, o); err != nil {
+		return err
+	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(b, "\nWarning: %s\n", w)
 	}
@@ -108,7 +114,7 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 	}
 	fmt.Fprintf(b, "%s%s: %s x %s = %s\n", exp.Name, profile, count(len(p.Points), "point"), repetitions(p), trials(p))
 	if u := p.Spec.Repetitions.Until; u != nil {
-		fmt.Fprintf(b, "A point has enough when the 95%% intervals of %s are within %s of their means.\n", metrics(u.Of), u.RelativeCI)
+		fmt.Fprintf(b, "All points have enough when the 95%% intervals of %s are within %s of their means at each.\n", metrics(u.Of), u.RelativeCI)
 	}
 	if retries := *p.Spec.Retries; retries > 0 {
 		fmt.Fprintf(b, "A trial that its system makes invalid or fail is repeated at most %s.\n", times(int(retries)))
@@ -184,7 +190,7 @@ func writeOrder(b *strings.Builder, p *planner.Plan, seed int64, o Options) {
 		}
 	}
 	if more := p.MostTrials() - total; more > 0 {
-		fmt.Fprintf(b, "  ... and up to %d more, of the points that need them\n", more)
+		fmt.Fprintf(b, "  ... and up to %d more, of all points, while some point needs them\n", more)
 	}
 }
 

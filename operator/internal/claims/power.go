@@ -1,0 +1,128 @@
+package claims
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// Paper says what a paper reports of a metric at a point, in tx/s or ms; false: nothing.
+type Paper func(metric string, coordinates map[string]string) (float64, bool)
+
+// Power is the probability of Reproduced if the paper is right.
+type Power struct {
+	Claim string
+	// Known: the paper's curves have what the claim reads.
+	Known bool
+	// Share of simulated experiments that reproduce the claim with the planned repetitions, from 0 to 1.
+	Share float64
+	// Enough is the least number of repetitions with which 80% of them do; 0: more than maxPower.
+	Enough int
+}
+
+const (
+	// wantedPower is the share of experiments that should decide for a claim that is right.
+	wantedPower = 0.8
+	// powerDraws is how many experiments are simulated for each number of repetitions: their share is
+	// right to within 3.5 points (one standard error, at most).
+	powerDraws = 200
+)
+
+// tried are the numbers of repetitions among which Enough is looked for.
+var tried = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50}
+
+// PowerOf simulates experiments whose points have the paper's values, as means of trials with a normal
+// deviation (a share of the mean, above 0), in n repetitions, and judges the claims by them. A trial that
+// is faster by a share has a latency that is shorter by it. Always with the same draws.
+func PowerOf(claims []v1alpha1.Claim, points []results.PointResult, paper Paper, n int, deviation float64) []Power {
+	s := newSimulation(points, paper, deviation)
+	var all []Power
+	for _, c := range claims {
+		p := Power{Claim: c.Name}
+		if compiled, err := compile(c.Expr); err == nil {
+			p.Share, p.Known = s.share(c, compiled, n, powerDraws)
+			for i := 0; p.Known && p.Enough == 0 && i < len(tried); i++ {
+				if share, _ := s.share(c, compiled, tried[i], powerDraws*(1-wantedPower)); share >= wantedPower {
+					p.Enough = tried[i]
+				}
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// simulation of experiments at the points of which the paper says something.
+type simulation struct {
+	points    []results.PointResult
+	means     []results.TrialLine // of each point: a trial with the paper's values
+	deviation float64
+}
+
+// manyCommitted is enough for every percentile.
+const manyCommitted = 1_000_000
+
+// newSimulation looks the paper's values up. What it does not say of a point is not a number, so that no
+// claim can be judged by it.
+func newSimulation(points []results.PointResult, paper Paper, deviation float64) simulation {
+	s := simulation{deviation: deviation}
+	for _, p := range points {
+		some := false
+		value := func(metric string) float64 {
+			x, ok := paper(metric, p.Coordinates)
+			if !ok {
+				return math.NaN()
+			}
+			some = true
+			return x
+		}
+		line := results.TrialLine{
+			PointIndex: p.Index, Coordinates: p.Coordinates, Outcome: stats.Succeeded, Committed: manyCommitted,
+			Unreported: []string{results.CounterAborted, results.CounterErrors, results.CounterTimeouts},
+			Throughput: value(stats.Throughput), MeanMillis: value(stats.MeanLatency), P50Millis: value(stats.P50Latency), P99Millis: value(stats.P99Latency),
+		}
+		if some {
+			s.points, s.means = append(s.points, p), append(s.means, line)
+		}
+	}
+	return s
+}
+
+// experiment draws the trials, in turn.
+func (s simulation) experiment(rng *rand.Rand, n int) []results.TrialLine {
+	lines := make([]results.TrialLine, 0, n*len(s.means))
+	for k := range n {
+		for _, line := range s.means {
+			by := s.deviation * rng.NormFloat64()
+			line.Number, line.Repetition = int32(len(lines)), int32(k)
+			line.Throughput *= 1 + by
+			line.MeanMillis, line.P50Millis, line.P99Millis = line.MeanMillis*(1-by), line.P50Millis*(1-by), line.P99Millis*(1-by)
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// share of experiments that reproduce a claim; false where the paper lacks what it reads. It is 0 as soon
+// as more experiments than that do not.
+func (s simulation) share(c v1alpha1.Claim, p *program, n int, misses float64) (share float64, known bool) {
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	reproduced := 0
+	for i := range powerDraws {
+		lines := s.experiment(rng, n)
+		var r results.ClaimResult
+		if _, err := evaluate(&r, c, p, s.points, lines); err != nil {
+			return 0, false
+		}
+		if r.Verdict == string(v1alpha1.VerdictReproduced) {
+			reproduced++
+		}
+		if float64(i+1-reproduced) > misses {
+			return 0, true
+		}
+	}
+	return float64(reproduced) / powerDraws, true
+}

@@ -1,0 +1,26 @@
+package report
+
+import (
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Power says of each claim that is judged how probable it is that it is reproduced in n repetitions if the
+// paper's curves hold, and trials deviate by a share of their mean. The spec has its profile applied.
+func Power(spec v1alpha1.ExperimentSpec, axes []results.Axis, n int, deviation float64) []claims.Power {
+	e := results.Experiment{Axes: axes, Points: everyPoint(axes, nil)}
+	e.Reported, _ = reported(spec.Reported)
+	skipped := plan.SkippedClaims(spec)
+	var judged []v1alpha1.Claim
+	for _, c := range spec.Claims {
+		if _, ok := skipped[c.Name]; !ok {
+			judged = append(judged, c)
+		}
+	}
+	paper := func(metric string, coordinates map[string]string) (float64, bool) {
+		return paperValue(e, metric, coordinates)
+	}
+	return claims.PowerOf(judged, e.Points, paper, n, deviation)
+}

@@ -120,7 +120,8 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 	var err error
 	if s.system, err = r.systemOf(ctx, trial); err != nil {
 		if apierrors.IsNotFound(err) {
-			return s, s.lostRecord(v1alpha1.ReasonRenderFailed, err) // the snapshot is never written again
+			s.lostRecord(v1alpha1.ReasonRenderFailed, err) // the snapshot is never written again
+			return s, nil
 		}
 		return nil, err
 	}
@@ -133,7 +134,8 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 	r.hear(s, nil) // of predecessors, too, whom the coordinator is about to forget
 	if err := r.succeed(ctx, s); err != nil {
 		if apierrors.IsNotFound(err) {
-			return s, s.lostRecord(v1alpha1.ReasonRunLost, err)
+			s.lostRecord(v1alpha1.ReasonRunLost, err)
+			return s, nil
 		}
 		return nil, err
 	}
@@ -151,11 +153,10 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 }
 
 // lostRecord gives a trial up of which something is gone that it wrote itself and cannot make again: it would hold its pools for ever.
-func (s *scope) lostRecord(reason string, err error) error {
+func (s *scope) lostRecord(reason string, err error) {
 	if !s.outcomeKnown() {
 		s.giveUp(reason, "Somebody has deleted what the trial needs to go on: %s", err)
 	}
-	return nil
 }
 
 // layoutOf a trial in this cluster.

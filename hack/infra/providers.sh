@@ -49,7 +49,7 @@ while read -r name source version package; do
 	[[ -n $name && $name != \#* ]] || continue
 	if [[ $# -gt 0 && " $* " != *" $name "* ]]; then continue; fi
 	if ! program=$(build "$name" "$package"); then
-		say "the provider $name cannot be built here: what needs it is skipped"
+		say "the provider $name cannot be built here: what needs it fails"
 		continue
 	fi
 	lay_out "$source" "$version" "$program"

@@ -21,7 +21,7 @@ type lane struct {
 	dir    string        // of another module; "" is the repository
 	flags  []string      // of go test
 	listed bool          // runs only the tests that lanes.txt gives it
-	raw    []string      // prints go test's JSON itself, for the packages behind it
+	raw    []string      // chooses its tests and prints go test's JSON itself
 	plain  []string      // no go test: the exit status is the result of one test
 	inputs []string      // files and directories that decide its result, beside its packages
 	builds []string      // packages that it runs as programs or in images
@@ -46,7 +46,7 @@ var lanes = []lane{
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
 	{name: "api", bound: 40 * time.Minute, flags: oneAtATime, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
-	{name: "vm", bound: 30 * time.Minute, raw: []string{"hack/vm/test.sh", "-json"}, inputs: []string{"hack/vm"}},
+	{name: "vm", bound: 40 * time.Minute, raw: []string{"hack/vm/test.sh", "-json"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/agent", "./operator/internal/netem/..."}},
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
 	cluster("kind", 6*time.Minute, 40*time.Minute),
 	// Of make test-all only:
@@ -87,10 +87,8 @@ func lanesOfPackage(pkg string, testImports []string) []string {
 	switch {
 	case under("operator/test/e2e", "operator/test/install"):
 		return nil // lanes.txt says
-	case under("operator/internal/agent"):
+	case under("operator/internal/agent", "operator/internal/netem"):
 		return append(found, "kernel")
-	case under("operator/internal/netem"):
-		return append(found, "kernel", "vm")
 	case slices.ContainsFunc(testImports, func(i string) bool {
 		return i == "sigs.k8s.io/controller-runtime/pkg/envtest" || i == module+"operator/internal/testenv" ||
 			i == module+"operator/internal/tests3" || i == module+"systems/etcd/internal/testetcd"
@@ -161,7 +159,7 @@ func (l lane) command(pkgs []string, r rules, more []string) []string {
 	sum := []string{work + "/.work/bin/gotestsum", "--format=" + format, "--format-hide-empty-pkg", "--hide-summary=skipped",
 		"--jsonfile=" + work + "/.work/test/" + l.name + ".json"}
 	if l.raw != nil {
-		return slices.Concat(sum, []string{"--raw-command", "--"}, l.raw, pkgs, more)
+		return slices.Concat(sum, []string{"--raw-command", "--"}, l.raw, more)
 	}
 	sum = append(sum, "--rerun-fails=1", "--rerun-fails-max-failures=3", "--packages="+strings.Join(pkgs, " "), "--", "-timeout="+l.bound.String())
 	if l.dir != "" {

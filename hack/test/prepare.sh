@@ -40,6 +40,7 @@ unit) [[ $(id -u) != 0 ]] || packages cpio=cpio ;;
 images | node-image | fuzz) ;;
 chart) tools helm ;;
 api)
+	tools helm
 	"$hack/s3/build.sh" >/dev/null
 	"$hack/prometheus/fetch.sh" >/dev/null
 	assets=$("$hack/cluster/envtest.sh")

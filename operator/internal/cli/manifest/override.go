@@ -37,7 +37,7 @@ func parseAssignments(texts []string) ([]assignment, error) {
 // Fields of a profile by how they act on the spec; plan.ApplyProfile is what they must agree with, and a test compares them with the kind.
 var (
 	// replacing fields take the place of the spec's field of the same name as a whole.
-	replacing = []string{"repetitions", "schedule", "topology", "network", "placement", "tolerances"}
+	replacing = []string{"repetitions", "schedule", "topology", "network", "placement", "tolerances", "disturbances"}
 	// merged fields are lists that are merged with the spec's list of the same name.
 	merged = []string{"sweep", "faults", "claims"}
 	// ofClients are fields of the spec's clients.

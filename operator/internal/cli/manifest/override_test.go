@@ -37,6 +37,7 @@ spec:
     repetitions: {min: 1, max: 2}
     parameters: {batch: 1, keys: 1}
     tolerances: {steal: 50%}
+    disturbances: {retryFor: 1m}
     faults: [{name: crash, at: 1s, nodeKill: {target: {replicas: [0]}}}]
     claims: [{name: c, skip: Too small.}]
 `
@@ -51,6 +52,7 @@ func TestSetWinsOverProfile(t *testing.T) {
 		"network.shaping=None":                              {"network.shaping", `"None"`},
 		"placement={clients: big}":                          {"placement.clients", `"big"`},
 		"tolerances.steal=9%":                               {"tolerances.steal", `"9%"`},
+		"disturbances.retryFor=9m":                          {"disturbances.retryFor", `"9m"`},
 		"clients.nodes=5":                                   {"clients.nodes", `5`},
 		"clients.thinkTime=5ms":                             {"clients.thinkTime", `"5ms"`},
 		"clients={loop: Closed, nodes: 4}":                  {"clients.nodes", `4`},
@@ -119,7 +121,7 @@ func at(t *testing.T, spec v1alpha1.ExperimentSpec, path string) string {
 
 // Each field that a profile has is one that --set knows how to override.
 func TestEveryFieldOfAProfileCanBeOverridden(t *testing.T) {
-	known := "name doc sweep schedule repetitions topology network placement faults tolerances nodes thinkTime parameters claims"
+	known := "name doc sweep schedule repetitions topology network placement faults tolerances disturbances nodes thinkTime parameters claims"
 	kind := reflect.TypeFor[v1alpha1.Profile]()
 	for i := range kind.NumField() {
 		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")

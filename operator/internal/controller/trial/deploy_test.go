@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -167,8 +166,8 @@ func TestResultsOfAFailureThatCannotBeWritten(t *testing.T) {
 	p.settle(false)
 	p.clock.Step(deployTimeout + time.Second)
 	p.reconcile()
-	if _, err := p.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: p.key}); err == nil {
-		t.Fatal("the results are written")
+	if result := p.reconcile(); result.RequeueAfter <= 0 || result.RequeueAfter > deployPoll {
+		t.Errorf("it is looked at again after %v, want %v at most", result.RequeueAfter, deployPoll)
 	}
 	if c := p.condition(v1alpha1.TrialCleanedUp); !strings.Contains(c.Message, "store the trial's results: ") || !strings.Contains(c.Message, "exceeded quota: small") {
 		t.Errorf("CleanedUp says %q", c.Message)

@@ -92,7 +92,7 @@ type Repetitions struct {
 	// +kubebuilder:validation:Maximum=100
 	Max *int32 `json:"max,omitempty"`
 
-	// until says when a point has enough trials. A point that does not gets another one in the next round, up to max. Default: each point gets min.
+	// until says when all points have enough trials. While one has not, all of them get another one, up to max. Default: each point gets min.
 	// +optional
 	Until *Precision `json:"until,omitempty"`
 }

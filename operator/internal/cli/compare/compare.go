@@ -35,18 +35,18 @@ func Command(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A[,A...] [B[,B...]]",
 		Short: "Show what differs between two experiments, or two groups of runs of one",
-		Long: "Compare two experiments at every point that both have: throughput, mean and p99 latency, with the ratio B/A, its 95% interval, and whether the difference is\n" +
-			"significant; and what else differs: the spec, images, kernels, processors, the network as it was measured.\n\n" +
+		Long: "Compare two experiments at every point that both have: throughput, mean and p99 latency. Each row has the ratio B/A, its 95% interval, and whether the\n" +
+			"difference is significant. A second table shows what else differs: the spec, images, kernels, processors, the network as it was measured.\n\n" +
 			"A and B are names of experiments, NAME~1 for the run before the last one, or files: what report -o json wrote, or bundles. With one name alone, its last\n" +
 			"two runs are compared. Several runs of a side have commas between them.\n\n" +
-			"Runs are compared, not trials: what differs between two runs of the same (machines, placement, day) is the same for all trials of a run, so that more trials\n" +
-			"do not make it smaller. It takes three runs in all, such as four of before and one of now. With one on each side nothing is decided, unless\n" +
-			"--between-runs says by how much runs of the same deviate. Two variants are best compared as systems of one experiment.\n\n" +
+			"The command compares runs, not trials. All trials of a run share its machines, placement and day, so that more trials do not show how runs differ. It needs\n" +
+			"three runs in all, such as four of before and one of now. With one on each side it decides nothing, unless --between-runs says by how much runs of the same\n" +
+			"deviate. Two variants are best compared as systems of one experiment.\n\n" +
 			"Exit codes:\n" +
 			"  0  no difference is significant\n" +
 			"  1  something went wrong\n" +
 			"  3  some difference is\n" +
-			"  4  nothing can be told: there is one run on each side and --between-runs is not given, or no point has two valid trials in both",
+			"  4  nothing can be told: one run on each side without --between-runs, or too few valid trials",
 		Example: "  kubectl assay compare failure-fp~1 failure-fp\n" +
 			"  kubectl assay compare failure-fp --between-runs 1%\n" +
 			"  kubectl assay compare failure-fp~4,failure-fp~3,failure-fp~2,failure-fp~1 failure-fp\n" +

@@ -62,15 +62,15 @@ func interleaved(a, b []results.TrialLine) bool {
 			seen[l.Repetition] = true
 		}
 	}
-	ended, any := int32(0), false
+	ended, begun := int32(0), false
 	for _, round := range sortedKeys(points) {
 		if points[round] < 2 {
 			continue
 		}
-		if any && first[round] <= ended {
+		if begun && first[round] <= ended {
 			return false
 		}
-		ended, any = last[round], true
+		ended, begun = last[round], true
 	}
 	return true
 }

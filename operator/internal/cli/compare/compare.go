@@ -46,7 +46,7 @@ func Command(s *session.Session) *cobra.Command {
 			"  0  no difference is significant\n" +
 			"  1  something went wrong\n" +
 			"  3  some difference is\n" +
-			"  4  nothing can be told: one run on each side without --between-runs, or too few valid trials",
+			"  4  too few runs or trials to tell",
 		Example: "  kubectl assay compare failure-fp~1 failure-fp\n" +
 			"  kubectl assay compare failure-fp --between-runs 1%\n" +
 			"  kubectl assay compare failure-fp~4,failure-fp~3,failure-fp~2,failure-fp~1 failure-fp\n" +

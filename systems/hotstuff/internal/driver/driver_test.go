@@ -59,13 +59,17 @@ func cluster(t *testing.T, n int) ([]string, []*exec.Cmd) {
 func freePorts(t *testing.T, n int) []int {
 	t.Helper()
 	var ports []int
+	var open []net.Listener // until all are chosen, so that no two are the same
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		open = append(open, l)
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	for _, l := range open {
+		l.Close()
 	}
 	return ports
 }

@@ -93,13 +93,17 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
+	var open []net.Listener // until all are chosen, so that no two are the same
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		open = append(open, l)
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	for _, l := range open {
+		l.Close()
 	}
 	return ports
 }

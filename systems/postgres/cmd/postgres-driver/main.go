@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"assay.dev/assay/systems/postgres/internal/driver"
 	"assay.dev/assay/systems/postgres/internal/node"
 	"assay.dev/assay/systems/postgres/internal/workload"
@@ -65,11 +63,11 @@ func run(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, "postgres-driver:", err)
 		return 2
 	}
-	to := node.ConnString(strings.Split(*replicas, ","))
+	to := strings.Split(*replicas, ",")
 	if args[0] == "load" {
 		err = load(ctx, to, w, *timeout)
 	} else {
-		d := driver.Driver{ConnString: to, Workload: w, Attempt: *attempt, In: os.Stdin, Out: os.Stdout}
+		d := driver.Driver{Replicas: to, Workload: w, Attempt: *attempt, In: os.Stdin, Out: os.Stdout}
 		err = d.Run(ctx)
 	}
 	if err != nil {
@@ -79,10 +77,10 @@ func run(ctx context.Context, args []string) int {
 	return 0
 }
 
-func load(ctx context.Context, to string, w workload.Workload, timeout time.Duration) error {
+func load(ctx context.Context, to []string, w workload.Workload, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, to)
+	conn, err := node.Connect(ctx, to)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"assay.dev/assay/systems/postgres/internal/node"
 	"assay.dev/assay/systems/postgres/internal/workload"
 )
 
@@ -46,8 +47,9 @@ const (
 
 // Driver runs one session.
 type Driver struct {
-	ConnString string
-	Workload   workload.Workload
+	// Replicas are the addresses of all, HOST:PORT.
+	Replicas []string
+	Workload workload.Workload
 	// Attempt is how long one attempt may take before its connection is given up; at most the
 	// request's timeout is used.
 	Attempt time.Duration
@@ -179,7 +181,7 @@ func (d *Driver) greet(ctx context.Context, m request) error {
 	connecting, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
 	for i := range m.Clients {
-		conn, err := pgx.Connect(connecting, d.ConnString)
+		conn, err := node.Connect(connecting, d.Replicas)
 		if err != nil {
 			return fmt.Errorf("no replica takes writes: %w", err)
 		}
@@ -205,7 +207,7 @@ func (d *Driver) work(ctx context.Context, c *client) {
 func (d *Driver) attempt(ctx context.Context, c *client, m request) end {
 	e := end{Type: "end", ID: m.ID}
 	if c.conn == nil {
-		conn, err := pgx.Connect(ctx, d.ConnString)
+		conn, err := node.Connect(ctx, d.Replicas)
 		if err != nil {
 			e.Outcome, e.Detail = "error", err.Error() // nothing has been sent
 			return e
@@ -279,7 +281,7 @@ type findings struct {
 }
 
 func (d *Driver) audit(ctx context.Context) (f findings, err error) {
-	conn, err := pgx.Connect(ctx, d.ConnString)
+	conn, err := node.Connect(ctx, d.Replicas)
 	if err != nil {
 		return f, err
 	}

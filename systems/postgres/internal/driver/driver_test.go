@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"assay.dev/assay/systems/postgres/internal/node"
 	"assay.dev/assay/systems/postgres/internal/workload"
 )
@@ -122,7 +120,7 @@ func start(t *testing.T, replicas []string, w workload.Workload) *session {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	s := &session{t: t, in: inW, out: bufio.NewScanner(outR), done: make(chan error, 1)}
-	s.d = &Driver{ConnString: node.ConnString(replicas), Workload: w, Attempt: 2 * time.Second, In: inR, Out: outW}
+	s.d = &Driver{Replicas: replicas, Workload: w, Attempt: 2 * time.Second, In: inR, Out: outW}
 	go func() {
 		s.done <- s.d.Run(context.Background())
 		outW.Close()
@@ -178,7 +176,7 @@ func smallbank(t *testing.T) workload.Workload {
 func TestPrimaryDies(t *testing.T) {
 	replicas, status, nodes := pair(t)
 	ctx, w := t.Context(), smallbank(t)
-	conn, err := pgx.Connect(ctx, node.ConnString(replicas))
+	conn, err := node.Connect(ctx, replicas)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +217,7 @@ func TestPrimaryDies(t *testing.T) {
 func spoil(t *testing.T, d *Driver, replicas []string) {
 	t.Helper()
 	ctx := t.Context()
-	conn, err := pgx.Connect(ctx, node.ConnString(replicas))
+	conn, err := node.Connect(ctx, replicas)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +234,29 @@ func spoil(t *testing.T, d *Driver, replicas []string) {
 		if f, err := d.audit(ctx); err != nil || !want(f) {
 			t.Errorf("%s: the audit found %+v, %v", statement, f, err)
 		}
+	}
+}
+
+// A machine that died answers nothing at all: clients once spent each attempt on it and never got to the new primary.
+func TestSilentReplicaIsPassedOver(t *testing.T) {
+	replicas, _, _ := pair(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	conn, err := node.Connect(ctx, []string{silent.Addr().String(), replicas[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if ctx.Err() != nil {
+		t.Error("the connection took all of the time")
+	}
+	if _, err := conn.Exec(ctx, "SELECT 1"); err != nil {
+		t.Errorf("the connection does not work: %v", err)
 	}
 }
 

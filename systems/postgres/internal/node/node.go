@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -335,7 +334,38 @@ func (n *node) status() http.Handler {
 	return mux
 }
 
-// ConnString is what clients connect with: to whichever of the replicas takes writes.
-func ConnString(replicas []string) string {
-	return "postgres://" + user + "@" + strings.Join(replicas, ",") + "/postgres?sslmode=disable&connect_timeout=1&target_session_attrs=read-write"
+// Connect connects to whichever of the replicas takes writes. All are asked at once, since one that is
+// silent would otherwise use up the time for the others.
+func Connect(ctx context.Context, replicas []string) (*pgx.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		conn *pgx.Conn
+		err  error
+	}
+	answers := make(chan answer, len(replicas))
+	for _, r := range replicas {
+		go func() {
+			conn, err := pgx.Connect(ctx, "postgres://"+user+"@"+r+"/postgres?sslmode=disable&target_session_attrs=read-write")
+			answers <- answer{conn, err}
+		}()
+	}
+	var failed []error
+	for n := range replicas {
+		a := <-answers
+		if a.err != nil {
+			failed = append(failed, a.err)
+			continue
+		}
+		rest := len(replicas) - n - 1
+		go func() { // a second one that takes writes: the old primary, which is cut off from its standby
+			for range rest {
+				if other := <-answers; other.conn != nil {
+					_ = other.conn.Close(ctx)
+				}
+			}
+		}()
+		return a.conn, nil
+	}
+	return nil, errors.Join(failed...)
 }

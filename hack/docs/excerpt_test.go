@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var excerpt = regexp.MustCompile("(?ms)^<!-- excerpt: (\\S+) -->\n```[a-z]*\n(.*?)^```$")
+var excerpt = regexp.MustCompile("(?s)\n<!-- excerpt: (\\S+) -->\n```[a-z]*\n(.*?\n)```\n")
 
 // A block that is marked as an excerpt of a file has lines of that file only, in its order. A row
 // may be cut off at its end.

@@ -9,6 +9,18 @@ var mutants = []mutant{
 		pkg: "operator/internal/stats", run: "TestAgreesWithSciPy",
 	},
 	{
+		name: "late-faults-count", doc: "a fault may be late by any time", lane: "unit",
+		file: "operator/internal/verdict/faults.go",
+		old:  "late > results.Millis(tolerated) || late <", new: "late <",
+		pkg: "operator/internal/verdict", run: "TestJudgeFaults",
+	},
+	{
+		name: "forged-bundles-pass", doc: "kubectl assay verify finds no difference", lane: "unit",
+		file: "operator/internal/report/verify.go",
+		old:  "func (v *Verified) differs(format string, args ...any) {\n", new: "func (v *Verified) differs(format string, args ...any) {\n	if format != \"\" {\n		return\n	}\n",
+		pkg: "operator/internal/cli/verify", run: "TestVerify",
+	},
+	{
 		name: "manager-may-be-root", doc: "the chart lets the manager run as root", lane: "chart",
 		file: "charts/assay/templates/_helpers.tpl",
 		old:  "runAsNonRoot: true", new: "runAsNonRoot: false",
@@ -52,9 +64,21 @@ var mutants = []mutant{
 		pkg: "operator/internal/netem/accuracy", run: "TestDelaysAreExact",
 	},
 	{
+		name: "machine-listed-twice", doc: "Terraform takes a list of hosts that names a machine twice", lane: "terraform",
+		file: "infra/modules/inventory/variables.tf",
+		old:  `length(distinct([for h in var.hosts : "${h.address}:${h.port}"])) == length(var.hosts)`, new: "length(var.hosts) > 0",
+		pkg: "infra/test/static", run: "TestInventoryRefuses",
+	},
+	{
 		name: "webhook-not-installed", doc: "the API server asks the webhook about nothing", lane: "kind",
 		file: "charts/assay/templates/webhook.yaml",
 		old:  "operations: [CREATE, UPDATE]", new: "operations: [DELETE]",
 		pkg: "operator/test/e2e", run: "TestWrongSpecRefused",
+	},
+	{
+		name: "right-removed", doc: "the manager may not create StatefulSets", lane: "kind",
+		file: "charts/assay/files/role.yaml",
+		old:  "  - statefulsets\n  verbs:\n  - create\n", new: "  - statefulsets\n  verbs:\n",
+		pkg: "operator/test/e2e", run: "TestThrottledTrialsDecideNothing",
 	},
 }

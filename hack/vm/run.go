@@ -25,7 +25,7 @@ const listFile = "hack/vm/tests.txt"
 // test runs the tests and returns the exit status.
 func (o options) test(ctx context.Context) (status int, err error) {
 	if o.kernel == "" || o.run != "" && len(o.packages) == 0 {
-		return 0, errors.New("usage: vm -kernel DIRECTORY [-json] [-timeout DURATION] [PACKAGE...], or with -run REGEXP PACKAGE...")
+		return 0, errors.New("usage: vm -kernel DIRECTORY [-json] [-timeout DURATION] [PACKAGE]... | -run REGEXP PACKAGE")
 	}
 	list, err := o.list()
 	if err != nil {

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +131,7 @@ func TestDisturbancesAreToldOf(t *testing.T) {
 	if step.Message != want {
 		t.Errorf("message %q\nwant %q", step.Message, want)
 	}
-	running := append(trials, *builders.Trial("t").Spec(*step.Create).Obj())
+	running := append(slices.Clone(trials), *builders.Trial("t").Spec(*step.Create).Obj())
 	if again := plan.Next(p, 7, running); again.Message != want || again.Counts.Active != 1 {
 		t.Errorf("the sentence changes when the trial has been created: %q", again.Message)
 	}

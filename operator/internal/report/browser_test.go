@@ -89,7 +89,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	browser := startBrowser(t)
 	for _, v := range views {
-		t.Run(v.name, func(t *testing.T) { look(t, browser, "file://"+path, v) })
+		t.Run(v.name, func(t *testing.T) { look(browser, t, "file://"+path, v) })
 	}
 }
 
@@ -124,7 +124,7 @@ func startBrowser(t *testing.T) context.Context {
 }
 
 // look opens the page in a tab of its own.
-func look(t *testing.T, browser context.Context, url string, v view) {
+func look(browser context.Context, t *testing.T, url string, v view) {
 	ctx, cancel := chromedp.NewContext(browser)
 	defer cancel()
 	var mu sync.Mutex

@@ -39,7 +39,7 @@ func TestCountersThatAreLeftOut(t *testing.T) {
 	if m.MeasureNanos != int64(time.Second) {
 		t.Errorf("a window of %d ns", m.MeasureNanos)
 	}
-	for counters, unreported := range map[string]string{rest: `["comitted"]`, rest + `, "aborted": 3`: `["aborted"]`} {
+	for counters, unreported := range map[string]string{rest: `["tried"]`, rest + `, "aborted": 3`: `["aborted"]`} {
 		if c, err := client("0", counters, unreported); err == nil {
 			t.Errorf("unreported %s with %s: %v, want an error", unreported, counters, c.Unreported)
 		}

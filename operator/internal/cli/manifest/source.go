@@ -92,8 +92,8 @@ func load(ctx context.Context, path string, stdin io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// notFound is the answer of a server that does not have what was asked for.
-var notFound = errors.New("404 Not Found")
+// errNotFound is the answer of a server that does not have what was asked for.
+var errNotFound = errors.New("404 Not Found")
 
 // fetch reads a URL.
 func fetch(ctx context.Context, address string) ([]byte, error) {
@@ -110,7 +110,7 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusNotFound:
-		return nil, notFound
+		return nil, errNotFound
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("the server answers %s", response.Status)
 	}
@@ -131,7 +131,7 @@ func (s *Set) readBesideURL(ctx context.Context, experiment string) error {
 		for _, name := range s.Missing() {
 			address := base.ResolveReference(&url.URL{Path: folder + name + ".yaml", RawQuery: base.RawQuery}).String()
 			data, err := fetch(ctx, address)
-			if errors.Is(err, notFound) {
+			if errors.Is(err, errNotFound) {
 				continue
 			}
 			if err != nil {

@@ -44,9 +44,10 @@ var lanes = []lane{
 	{name: "images", bound: 15 * time.Minute, dir: "hack/images", inputs: []string{"hack/images"}},
 	{name: "node-image", bound: 15 * time.Minute, dir: "hack/node-image", inputs: []string{"hack/node-image"}},
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
-	{name: "api", bound: 40 * time.Minute, flags: oneAtATime, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
+	{name: "api", bound: 40 * time.Minute, flags: []string{"-count=1", "-p=2"}, // each package has servers of its own
+		inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
-	{name: "vm", bound: 40 * time.Minute, raw: []string{"hack/vm/test.sh", "-json"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/agent", "./operator/internal/netem/..."}},
+	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/agent", "./operator/internal/netem/..."}},
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
 	cluster("kind", 6*time.Minute, 40*time.Minute),
 	// Of make test-all only:
@@ -159,7 +160,7 @@ func (l lane) command(pkgs []string, r rules, more []string) []string {
 	sum := []string{work + "/.work/bin/gotestsum", "--format=" + format, "--format-hide-empty-pkg", "--hide-summary=skipped",
 		"--jsonfile=" + work + "/.work/test/" + l.name + ".json"}
 	if l.raw != nil {
-		return slices.Concat(sum, []string{"--raw-command", "--"}, l.raw, more)
+		return slices.Concat(sum, []string{"--raw-command", "--ignore-non-json-output-lines", "--"}, l.raw)
 	}
 	sum = append(sum, "--rerun-fails=1", "--rerun-fails-max-failures=3", "--packages="+strings.Join(pkgs, " "), "--", "-timeout="+l.bound.String())
 	if l.dir != "" {

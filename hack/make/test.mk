@@ -18,7 +18,7 @@ test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terrafo
 	@$(run_tests) -strict unit,chart,images,node-image api,vm kernel,terraform kind
 
 # The lanes of test-further, cheap ones first. With WITHIN=40m a lane that may take longer than what is left is not begun.
-FURTHER ?= race browser machines owner long fuzz libvirt
+FURTHER ?= race browser long machines fuzz libvirt owner
 
 .PHONY: test-further
 test-further: ## The lanes that make test leaves out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -212,6 +213,12 @@ func onceOnly(spec *v1alpha1.ExperimentSpec) {
 
 func bear(t *v1alpha1.Tolerances) {
 	t.Steal, t.FaultLateness, t.StartSpread, t.ClockError, t.LinkDelay, t.LinkLateness = "100%", "1s", "1s", "500ms", "20ms", "500ms"
+}
+
+// profile finds an experiment's profile by its name.
+func profile(spec *v1alpha1.ExperimentSpec, name string) *v1alpha1.Profile {
+	i := slices.IndexFunc(spec.Profiles, func(p v1alpha1.Profile) bool { return p.Name == name })
+	return &spec.Profiles[i]
 }
 
 // apply creates the objects of a YAML file in the test's namespace, each after change, and returns its Experiment. See onSharedMachine.

@@ -49,8 +49,8 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 	exp := e.apply(t, failureFile, func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		spec.Profile = "smoke"
-		spec.Profiles[0].Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("2")}
-		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: repetitions}
+		profile(spec, "smoke").Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("2")}
+		profile(spec, "smoke").Repetitions = &v1alpha1.Repetitions{Min: repetitions}
 		spec.Claims = append(spec.Claims, v1alpha1.Claim{
 			Name: "too-good", Statement: "Two clients commit a million transactions in a second.", Expr: "throughput(variant='ideal', clients=2) > 1000000",
 		}, v1alpha1.Claim{

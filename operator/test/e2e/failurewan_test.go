@@ -24,12 +24,13 @@ func TestFailureWAN(t *testing.T) {
 	e.apply(t, basilFile, nil)
 	exp := e.apply(t, filepath.Join(root, "experiments", "pesto", "wan.yaml"), func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
+		smoke := profile(spec, "smoke")
 		spec.Profile, spec.Order = "smoke", v1alpha1.OrderSequential // the first trial is the one without a crash
-		spec.Profiles[0].Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("continental")}
-		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: 1}
+		smoke.Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("continental")}
+		smoke.Repetitions = &v1alpha1.Repetitions{Min: 1}
 		// The other claims compare with a network that is left out here.
 		spec.Claims = slices.DeleteFunc(spec.Claims, func(c v1alpha1.Claim) bool { return c.Name != "one-timeout" })
-		spec.Profiles[0].Claims = slices.DeleteFunc(spec.Profiles[0].Claims, func(c v1alpha1.ProfileClaim) bool { return c.Name != "one-timeout" })
+		smoke.Claims = slices.DeleteFunc(smoke.Claims, func(c v1alpha1.ProfileClaim) bool { return c.Name != "one-timeout" })
 	})
 	seen := e.lookAtNetwork(t, exp)
 	usual, punctual := map[string]float64{}, mostLate+1

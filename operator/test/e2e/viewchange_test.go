@@ -20,14 +20,14 @@ func TestViewChange(t *testing.T) {
 	exp := e.apply(t, filepath.Join(root, "experiments", "hotstuff", "view-change-etcd.yaml"), func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		spec.Profile = "smoke"
-		spec.Claims, spec.Profiles[0].Claims = nil, nil
+		spec.Claims, profile(spec, "smoke").Claims = nil, nil
 		spec.Sweep[0].Points = spec.Sweep[0].Points[2:]
 		if spec.Sweep[0].Points[0].Name != "leader-killed" {
 			t.Fatalf("the third variant is %q", spec.Sweep[0].Points[0].Name)
 		}
-		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: 1}
+		profile(spec, "smoke").Repetitions = &v1alpha1.Repetitions{Min: 1}
 		// Candidates may split the votes once, and then wait for another timeout, which is up to two of electionTimeout.
-		spec.Profiles[0].Schedule.Measure = "15s"
+		profile(spec, "smoke").Schedule.Measure = "15s"
 		// The other fault is of another variant.
 		spec.Faults = spec.Faults[1:]
 	})

@@ -44,8 +44,7 @@ var lanes = []lane{
 	{name: "images", bound: 15 * time.Minute, dir: "hack/images", inputs: []string{"hack/images"}},
 	{name: "node-image", bound: 15 * time.Minute, dir: "hack/node-image", inputs: []string{"hack/node-image"}},
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
-	{name: "api", bound: 40 * time.Minute, flags: []string{"-count=1", "-p=2"}, // each package has servers of its own
-		inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
+	{name: "api", bound: 40 * time.Minute, flags: oneAtATime, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
 	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/agent", "./operator/internal/netem/..."}},
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},

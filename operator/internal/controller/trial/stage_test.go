@@ -412,10 +412,7 @@ func (p *play) wantEnd(outcome, reason string) results.Trial {
 	if c := p.condition(v1alpha1.TrialValid); c.Reason != reason {
 		p.t.Fatalf("the reason is %s (%s), want %s", c.Reason, c.Message, reason)
 	}
-	left, err := p.r.deleteAll(p.t.Context(), p.key)
-	if err != nil || left != "" {
-		p.t.Fatalf("left over: %s %v", left, err)
-	}
+	p.wantNothingLeft()
 	if p.withoutResults {
 		return results.Trial{}
 	}

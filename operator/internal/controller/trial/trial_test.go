@@ -443,9 +443,7 @@ func TestADeletedTrialLeavesNothing(t *testing.T) {
 	if err := p.env.Client.Get(t.Context(), p.key, trial); !apierrors.IsNotFound(err) {
 		t.Fatalf("the trial is still there: %v, finalizers %v", err, trial.Finalizers)
 	}
-	if left, err := p.r.deleteAll(t.Context(), p.key); err != nil || left != "" {
-		t.Errorf("left over: %s %v", left, err)
-	}
+	p.wantNothingLeft()
 }
 
 func tarball(t *testing.T, files map[string]string) []byte {

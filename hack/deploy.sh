@@ -48,11 +48,11 @@ force() {
 	if [[ $(helm version --short) = v4* ]]; then echo --force-conflicts; fi
 }
 
-# let_go ends an upgrade that was killed half way: Helm refuses another one as long
-# as there is a revision that is pending. What it has done of it stays, and is
-# what the next upgrade begins with.
+# let_go ends an upgrade that was killed half way, and a removal that was refused:
+# Helm refuses an upgrade as long as there is such a revision. What it has done of
+# it stays, and is what the next upgrade begins with.
 let_go() {
-	kubectl delete secret -n "$namespace" --ignore-not-found -l 'owner=helm,name=assay,status in (pending-install,pending-upgrade,pending-rollback)' >&2
+	kubectl delete secret -n "$namespace" --ignore-not-found -l 'owner=helm,name=assay,status in (pending-install,pending-upgrade,pending-rollback,uninstalling)' >&2
 }
 
 case ${1:-} in

@@ -91,6 +91,7 @@ func renderAs(t *testing.T, release string, flags ...string) rendered {
 			"ClusterRole": &rbacv1.ClusterRole{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{},
 			"Role": &rbacv1.Role{}, "RoleBinding": &rbacv1.RoleBinding{},
 			"ValidatingWebhookConfiguration": &admissionv1.ValidatingWebhookConfiguration{},
+			"ValidatingAdmissionPolicy":      &admissionv1.ValidatingAdmissionPolicy{}, "ValidatingAdmissionPolicyBinding": &admissionv1.ValidatingAdmissionPolicyBinding{},
 		}[head.Kind]
 		if newObject == nil {
 			t.Fatalf("no type for kind %s", head.Kind)
@@ -120,7 +121,8 @@ func TestLint(t *testing.T) {
 
 // What changes for users when the chart is edited must be seen in a review.
 func TestDefaultIsAsReviewed(t *testing.T) {
-	// The kinds are as generated: TestGeneratedFilesAreCurrent. Helm 3 and 4 print objects in different orders.
+	// The kinds are as generated: TestGeneratedFilesAreCurrent. Helm 3 and 4 print objects in
+	// different orders.
 	objects := strings.Split(render(t, "--set=crds.install=false").text, "---\n")
 	for i := range objects {
 		objects[i] = strings.TrimSpace(objects[i]) + "\n"
@@ -167,7 +169,8 @@ func TestManagerIsRestricted(t *testing.T) {
 	}
 }
 
-// Agents and the API server must find a manager by a name that it asks a certificate for, on a port that it listens on.
+// Agents and the API server must find a manager by a name that it asks a certificate for, on a port
+// that it listens on.
 func TestServicesReachTheManager(t *testing.T) {
 	r := render(t, "--namespace=elsewhere", "--set=podAnnotations.a=b")
 	pod := r.manager.Spec.Template
@@ -226,6 +229,10 @@ func TestImages(t *testing.T) {
 	}{
 		"default":          {nil, "assay/manager:dev", "assay/agent:dev"},
 		"registry and tag": {[]string{"--set=images.registry=r.example/x,images.tag=v1"}, "r.example/x/assay/manager:v1", "r.example/x/assay/agent:v1"},
+		"digests": {
+			[]string{"--set=images.registry=r.example,images.manager.digest=sha256:" + strings.Repeat("ab", 32) + ",images.agent.digest=sha256:" + strings.Repeat("0c", 32)},
+			"r.example/assay/manager@sha256:" + strings.Repeat("ab", 32), "r.example/assay/agent@sha256:" + strings.Repeat("0c", 32),
+		},
 		"own tags": {
 			[]string{"--set-string=images.manager.tag=123,images.agent.tag=4e5"},
 			"assay/manager:123", "assay/agent:4e5",
@@ -314,12 +321,30 @@ func TestAgentResources(t *testing.T) {
 	}
 }
 
+func TestRetention(t *testing.T) {
+	for set, want := range map[string][]string{
+		"":                       {"0s", "0s", "0"},
+		"results.retention=null": {"", "", ""}, // values of a release from before there was such a key
+		"results.retention.stored=24h,results.retention.age=720h,results.retention.count=1000": {"24h", "720h", "1000"},
+	} {
+		args := render(t, "--set="+set).manager.Spec.Template.Spec.Containers[0].Args
+		for i, flag := range []string{"--results-keep-stored", "--results-keep-age", "--results-keep-count"} {
+			if got := argument(args, flag); got != want[i] {
+				t.Errorf("with %q, %s is %q, want %q", set, flag, got, want[i])
+			}
+		}
+	}
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ set, want string }{
 		"unknown key":    {"replica=3", "replica"},
 		"no managers":    {"replicas=0", "replicas"},
 		"wrong type":     {"aggregateRoles=perhaps", "aggregateRoles"},
 		"no such policy": {"images.pullPolicy=Sometimes", "pullPolicy"},
+		"no digest":      {"images.agent.digest=sha256:12", "digest"},
+		"a label twice":  {"confinement.namespaceLabels={a}", "namespaceLabels"},
+		"no such time":   {"results.retention.age=30d", "age"},
 		"trailing slash": {"images.registry=r.example/", "registry"},
 		"no host":        {"images.systemsRegistry=mirror", "systemsRegistry"},
 		"a scheme":       {"images.systemsRegistry=https://r.example", "systemsRegistry"},

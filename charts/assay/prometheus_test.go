@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What the owner says of the cluster's Prometheus reaches managers; what is secret stays in its Secret.
+// What the owner says of the cluster's Prometheus reaches managers; what is secret stays in its
+// Secret.
 func TestPrometheus(t *testing.T) {
 	args := render(t).manager.Spec.Template.Spec.Containers[0].Args
 	if argument(args, "--prometheus-url") != "" || argument(args, "--pod-monitors") != "true" {

@@ -23,7 +23,8 @@ const (
 	inChaosMesh   = "experiments, with Chaos Mesh"
 )
 
-// What the manager may do is in a list that owners of clusters read. It does not grow, and does not shrink, without the list.
+// What the manager may do is in a list that owners of clusters read. It does not grow, and does not
+// shrink, without the list.
 func TestRightsAreListed(t *testing.T) {
 	whole := render(t, "--set=crds.install=false")
 	some := render(t, "--set=crds.install=false,namespaces={papers,lab}")
@@ -41,7 +42,8 @@ func TestRightsAreListed(t *testing.T) {
 	if diff := cmp.Diff(listed(t), all); diff != "" {
 		t.Errorf("%s is not what the chart grants (-listed +granted). A new right is a question to every cluster's owner: is there no other way?\n%s", rightsFile, diff)
 	}
-	// The same rights, in one place or the other. The ValidatingWebhookConfiguration has another name.
+	// The same rights, in one place or the other. The ValidatingWebhookConfiguration has another
+	// name.
 	got := rights(t, whole, "x", "ClusterRole/assay-manager")
 	want := slices.Concat(rights(t, some, "x", "ClusterRole/assay-assay-system-manager"), rights(t, some, "x", "Role/assay-assay-system-manager"))
 	for _, l := range [][]string{got, want} {
@@ -55,7 +57,8 @@ func TestRightsAreListed(t *testing.T) {
 	}
 }
 
-// chaosMeshRights are those that chaosMesh.enabled adds, to the rights on experiments only and to none of them but its kinds.
+// chaosMeshRights are those that chaosMesh.enabled adds, to the rights on experiments only and to
+// none of them but its kinds.
 func chaosMeshRights(t *testing.T, without []string) []string {
 	t.Helper()
 	var more []string
@@ -123,7 +126,8 @@ func listed(t *testing.T) []string {
 	return rows
 }
 
-// What belongs to no namespace cannot be granted in one: such a rule would grant nothing, and nobody would notice.
+// What belongs to no namespace cannot be granted in one: such a rule would grant nothing, and
+// nobody would notice.
 func TestRightsFitTheirPlace(t *testing.T) {
 	namespaced := sets.New("configmaps", "secrets", "persistentvolumeclaims", "pods", "services", "events", "controllerrevisions", "statefulsets", "jobs",
 		"experiments", "experiments/finalizers", "experiments/status", "systems", "trials", "trials/finalizers", "trials/status", "leases",

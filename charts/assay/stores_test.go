@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The managers read the list of stores, find each one's keys and CA where they look for them, and nothing says a key.
+// The managers read the list of stores, find each one's keys and CA where they look for them, and
+// nothing says a key.
 func TestStores(t *testing.T) {
 	r := render(t, "--values=testdata/stores.yaml")
 	list, ok := r.objects["ConfigMap/assay-stores"].(*corev1.ConfigMap)

@@ -63,7 +63,8 @@ func TestKindsAreKept(t *testing.T) {
 	}
 }
 
-// A release and namespaces that are called like numbers were numbers in the objects, which the API server refuses.
+// A release and namespaces that are called like numbers were numbers in the objects, which the API
+// server refuses.
 func TestNumbersAreNames(t *testing.T) {
 	const number = "2024"
 	flags := append(slices.Clone(everything), "--values=testdata/stores.yaml", "--namespace="+number, "--set-string="+strings.Join([]string{
@@ -162,7 +163,7 @@ func TestEverythingOn(t *testing.T) {
 // Alerts and panels name metrics that managers have.
 func TestMetricsExist(t *testing.T) {
 	known := sets.New[string]()
-	for _, file := range []string{"../../operator/internal/gauges/gauges.go", "../../operator/internal/controller/experiment/events.go"} {
+	for _, file := range []string{"../../operator/internal/gauges/gauges.go", "../../operator/internal/gauges/results.go", "../../operator/internal/controller/experiment/events.go"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -204,7 +205,8 @@ func TestPoliciesNamePorts(t *testing.T) {
 	}
 }
 
-// Pods of trials that are fenced in are talked to by each other and by whom the values name, a Prometheus say, and by nobody else.
+// Pods of trials that are fenced in are talked to by each other and by whom the values name, a
+// Prometheus say, and by nobody else.
 func TestWhoTalksToTrials(t *testing.T) {
 	trial := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "assay.dev/trial", Operator: metav1.LabelSelectorOpExists}}}}
@@ -226,7 +228,8 @@ func TestWhoTalksToTrials(t *testing.T) {
 	}
 }
 
-// A manager for some namespaces gets rights there, none elsewhere, and names of its own for what belongs to the cluster.
+// A manager for some namespaces gets rights there, none elsewhere, and names of its own for what
+// belongs to the cluster.
 func TestSomeNamespaces(t *testing.T) {
 	r := render(t, "--namespace=ours", "--set=namespaces={papers,lab},crds.install=false")
 	args := r.manager.Spec.Template.Spec.Containers[0].Args

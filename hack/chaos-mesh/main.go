@@ -1,10 +1,12 @@
-// Command chaos-mesh writes the image assay/chaos-mesh, in the form that hack/images/load.sh loads: Chaos Mesh's controller and daemon in one image, above
-// the programs of Debian that the daemon calls. It is for tests on the cluster and is not among the project's images.
+// Command chaos-mesh writes the image assay/chaos-mesh, in the form that hack/images/load.sh loads:
+// Chaos Mesh's controller and daemon in one image, above the programs of Debian that the daemon
+// calls. It is for tests on the cluster and is not among the project's images.
 //
 //	chaos-mesh -programs DIR -tools tools.tar -out DIR
 //
-// DIR gets assay-chaos-mesh.tar and index.tsv (name, tag, manifest digest, archive; tab-separated). Nothing is written when the image is there already.
-// Programs are where Chaos Mesh looks for them: /usr/local/bin, some of them by that path.
+// DIR gets assay-chaos-mesh.tar and index.tsv (name, tag, manifest digest, archive; tab-separated).
+// Nothing is written when the image is there already. Programs are where Chaos Mesh looks for them:
+// /usr/local/bin, some of them by that path.
 package main
 
 import (

@@ -79,7 +79,39 @@ packages() {
 	fi
 	say "installing Debian packages: ${missing[*]}"
 	local log=$ASSAY_CACHE/apt.log
-	mkdir -p "$ASSAY_CACHE"
-	{ apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } \
+	{ apt_get update && DEBIAN_FRONTEND=noninteractive apt_get install -y --no-install-recommends "${missing[@]}"; } \
 		</dev/null >"$log" 2>&1 || die "apt-get failed, see $log"
+}
+
+# apt_get runs apt-get once no other of our scripts does: it fails while another
+# one reads package lists, and lanes of tests are prepared beside each other.
+apt_get() {
+	mkdir -p "$ASSAY_CACHE"
+	flock -o -w 900 "$ASSAY_CACHE/apt.lock" apt-get -o DPkg::Lock::Timeout=900 "$@"
+}
+
+# need_packages FILE: fails unless the Debian packages that FILE lists are installed.
+need_packages() {
+	local missing=() package
+	has dpkg-query || die "no Debian: there is no dpkg-query"
+	while read -r package; do
+		[[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) = installed ]] || missing+=("$package")
+	done < <(grep -v '^#' "$1")
+	[[ ${#missing[@]} = 0 ]] || die "the compiler needs Debian packages; run: apt-get install --no-install-recommends ${missing[*]}"
+}
+
+# run_system SYSTEM NAMESPACE: the cluster with the images of systems/SYSTEM and Assay as it is now
+# (DEPLOY=0: as it is installed), and a namespace for its experiments. KUBECONFIG and kubectl are
+# those of the cluster afterwards.
+run_system() {
+	make cluster
+	"systems/$1/load.sh"
+	[[ ${DEPLOY:-1} = 0 ]] || make deploy
+	eval "$("$hack/cluster/tools.sh" kubectl)"
+	KUBECONFIG=$(kubeconfig)
+	export KUBECONFIG
+	mkdir -p bin
+	go build -o bin/ ./operator/cmd/kubectl-assay
+	kubectl create namespace "$2" --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+	kubectl label namespace "$2" --overwrite pod-security.kubernetes.io/enforce=privileged >/dev/null
 }

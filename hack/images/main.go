@@ -3,7 +3,7 @@
 // are packages of this repository, or programs that hack/node-image builds for
 // the cluster anyway (program.sh provides them).
 //
-//	images -list images.txt -root REPO -out DIR [-arch GOARCH] [IMAGE...]
+//	images -list images.txt -root REPO -out DIR [-arch GOARCH] [-version VERSION] [IMAGE...]
 //
 // It writes into DIR
 //
@@ -41,7 +41,7 @@ import (
 const registry = "docker.io/"
 
 // builtPrefixes mark a program of another module, which that module builds.
-var builtPrefixes = []string{"hack/node-image:", "hack/s3:", "hack/prometheus:", "systems/hotstuff:", "systems/postgres:"}
+var builtPrefixes = []string{"hack/node-image:", "hack/s3:", "hack/prometheus:", "systems/hotstuff:", "systems/postgres:", "systems/cassandra:", "systems/pequin:", "systems/eiger-port:"}
 
 // binary is one line of the list: pkg is a package, or one of builtPrefixes and a name.
 type binary struct{ image, dst, pkg string }
@@ -62,15 +62,16 @@ func main() {
 		root = flag.String("root", ".", "root of the repository")
 		out  = flag.String("out", "", "output directory")
 		arch = flag.String("arch", runtime.GOARCH, "GOARCH of the images")
+		as   = flag.String("version", "", "version that the programs say they are, as v0.2.0; default: none, since each would be another image")
 	)
 	flag.Parse()
-	if err := run(*list, *root, *out, *arch, flag.Args()); err != nil {
+	if err := run(*list, *root, *out, *arch, *as, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	}
 }
 
-func run(list, root, out, arch string, only []string) error {
+func run(list, root, out, arch, version string, only []string) error {
 	f, err := os.Open(list)
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func run(list, root, out, arch string, only []string) error {
 	if err := os.MkdirAll(filepath.Join(out, "bin"), 0o755); err != nil {
 		return err
 	}
-	if err := compile(root, filepath.Join(out, "bin"), arch, want); err != nil {
+	if err := compile(root, filepath.Join(out, "bin"), arch, version, want); err != nil {
 		return err
 	}
 	files, err := locate(root, filepath.Join(out, "bin"), arch, want)
@@ -172,7 +173,7 @@ func names(bs []binary) []string {
 // compile builds all packages in one go command: one load of the module graph,
 // packages in parallel. The flags are those of the whole repository
 // (hack/make/cluster.mk), because other flags would be another build cache.
-func compile(root, bin, arch string, bs []binary) error {
+func compile(root, bin, arch, version string, bs []binary) error {
 	bs = slices.DeleteFunc(slices.Clone(bs), func(b binary) bool { return b.built() != "" })
 	if len(bs) == 0 {
 		return nil
@@ -181,7 +182,7 @@ func compile(root, bin, arch string, bs []binary) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", abs + "/"}
+	args := []string{"build", "-trimpath", "-ldflags", linkerFlags(version), "-o", abs + "/"}
 	for _, b := range bs {
 		if !slices.Contains(args, b.pkg) {
 			args = append(args, b.pkg)
@@ -194,6 +195,15 @@ func compile(root, bin, arch string, bs []binary) error {
 		return fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
 	}
 	return nil
+}
+
+// linkerFlags stamp the version into package build.
+func linkerFlags(version string) string {
+	flags := "-s -w"
+	if version != "" {
+		flags += " -X assay.dev/assay/operator/internal/build.version=" + version
+	}
+	return flags
 }
 
 // locate finds the file of every binary, by its package or program; what

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Provides a program that hack/node-image (etcd), hack/s3 (s3), hack/prometheus
 # (prometheus and what begins so), systems/hotstuff (what begins with hotstuff) or
-# systems/postgres (postgres-node, postgres-driver; rootfs, a directory) builds, for an
-# image of ours or a test. It is the one that the cluster and envtest use, built at most
-# once.
+# systems/postgres (postgres-node, postgres-driver; rootfs, a directory), systems/cassandra
+# (cassandra-driver; cassandra-rootfs, a directory) or systems/pequin (artifact, a directory,
+# from the checkout SOURCE) or systems/eiger-port (eiger-port, likewise) builds, for an image
+# of ours or a test. It is the one that the cluster and envtest use, built at most once.
 #
 # usage: program.sh [--path] NAME     prints the file
 #   --path   say where it is or would be; build nothing
-# Inputs: ASSAY_CACHE, GOARCH.
+# Inputs: ASSAY_CACHE, GOARCH, SOURCE.
 # Output: ASSAY_CACHE. Changes nothing else on the machine.
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 
@@ -26,6 +27,19 @@ hotstuff*)
 	;;
 postgres-node | postgres-driver | rootfs)
 	if [[ $build = 1 ]]; then exec "$hack/../systems/postgres/build.sh" "$name"; else exec "$hack/../systems/postgres/build.sh" --path "$name"; fi
+	;;
+cassandra-*)
+	if [[ $build = 1 ]]; then exec "$hack/../systems/cassandra/build.sh" "$name"; else exec "$hack/../systems/cassandra/build.sh" --path "$name"; fi
+	;;
+artifact)
+	if [[ $build = 1 ]]; then exec "$hack/../systems/pequin/build.sh" "${SOURCE:-}"; fi
+	echo "$ASSAY_CACHE/pequin/tree"
+	exit
+	;;
+eiger-port)
+	if [[ $build = 1 ]]; then exec "$hack/../systems/eiger-port/build.sh" "${SOURCE:-}"; fi
+	echo "$ASSAY_CACHE/eiger-port/tree"
+	exit
 	;;
 esac
 if [[ $name = s3 ]]; then

@@ -32,13 +32,14 @@ func program(t *testing.T) (root, list string) {
 	return root, filepath.Join(root, "images.txt")
 }
 
-// The same sources in two places, built one after the other, give the same bytes: image, tag, and what is said to be in it.
+// The same sources in two places, built one after the other, give the same bytes: image, tag, and
+// what is said to be in it.
 func TestImagesAreReproducible(t *testing.T) {
 	var first string
 	for i := range 2 {
 		root, list := program(t)
 		out := filepath.Join(root, "out")
-		if err := run(list, root, out, runtime.GOARCH, nil); err != nil {
+		if err := run(list, root, out, runtime.GOARCH, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		if i == 0 {
@@ -57,7 +58,7 @@ func TestImagesAreReproducible(t *testing.T) {
 func TestBinariesAreStatic(t *testing.T) {
 	root, list := program(t)
 	out := filepath.Join(root, "out")
-	if err := run(list, root, out, runtime.GOARCH, nil); err != nil {
+	if err := run(list, root, out, runtime.GOARCH, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	f, err := elf.Open(filepath.Join(out, "bin", "a"))

@@ -21,8 +21,8 @@ type content struct{ path, file string }
 // packageList is the file in a tree that lists its packages, NAME=VERSION each.
 const packageList = "usr/share/assay/packages"
 
-// The parts of a CycloneDX 1.6 document that are used (https://cyclonedx.org/docs/1.6/json/). There is no time and no serial number in it: the
-// same image has the same document.
+// The parts of a CycloneDX 1.6 document that are used (https://cyclonedx.org/docs/1.6/json/). There
+// is no time and no serial number in it: the same image has the same document.
 type (
 	bom struct {
 		BomFormat    string       `json:"bomFormat"`
@@ -58,7 +58,8 @@ type (
 	}
 )
 
-// writeSBOM writes what is in an image: its binaries, the modules that the Go linker has noted in each, and Debian packages. Nothing else is in our images.
+// writeSBOM writes what is in an image: its binaries, the modules that the Go linker has noted in
+// each, and Debian packages. Nothing else is in our images.
 func writeSBOM(file, image, digest string, contents []content) error {
 	doc, err := newBOM(image, digest, contents)
 	if err != nil {

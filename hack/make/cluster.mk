@@ -26,11 +26,11 @@ cluster-purge: ## cluster-down, and remove node images, caches and the docker da
 	@$(CLUSTER_MK_ROOT)/hack/cluster/cluster.sh purge
 
 .PHONY: images images-load images-docker
-images: ## Build the container images into .work/images.
+images: ## Build the container images into .work/images; VERSION=v0.2.0 is what their programs say they are.
 	@mkdir -p $(CLUSTER_MK_ROOT)/.work/images
 	@test -e $(CLUSTER_MK_ROOT)/.work/.gitignore || echo '*' > $(CLUSTER_MK_ROOT)/.work/.gitignore
 	@cd $(CLUSTER_MK_ROOT)/hack/images && CGO_ENABLED=0 GOFLAGS=-buildvcs=false \
-		go run -trimpath . -list images.txt -root $(CLUSTER_MK_ROOT) -out $(CLUSTER_MK_ROOT)/.work/images $(IMAGES)
+		go run -trimpath . -list images.txt -root $(CLUSTER_MK_ROOT) -out $(CLUSTER_MK_ROOT)/.work/images -version "$(VERSION)" $(IMAGES)
 
 images-load: images ## Build the images and load what changed into every node.
 	@$(CLUSTER_MK_ROOT)/hack/images/load.sh cluster

@@ -1,9 +1,13 @@
 ##@ Generated files
 
 tool := go tool -modfile=hack/tools/go.mod
+publish_tool := go tool -modfile=hack/tools/publish/go.mod
+
+# Folders of infra/ whose README has tables of variables and outputs.
+terraform_folders := $(sort $(dir $(wildcard infra/*/variables.tf infra/modules/*/variables.tf)))
 
 .PHONY: generate
-generate: manifests ## Write everything that is generated: deep copies, manifests, API reference.
+generate: manifests tables ## Write everything that is generated: deep copies, manifests, references, tables.
 	$(tool) controller-gen object paths=./operator/api/...
 	hack/docs/reference.sh
 	go test -count=1 ./operator/cmd/kubectl-assay -run "^TestReferenceIsCurrent$$" -args -update >/dev/null
@@ -16,3 +20,8 @@ manifests: ## Write CRDs and RBAC rules from the markers in the Go types, and co
 	rm -f charts/assay/files/crds/*.yaml
 	cp config/crd/bases/*.yaml charts/assay/files/crds/
 	cp config/rbac/role.yaml charts/assay/files/role.yaml
+
+.PHONY: tables
+tables: ## Write the tables of values, variables and outputs into the READMEs of chart and infra.
+	$(publish_tool) helm-docs --chart-search-root charts/assay --sort-values-order file --log-level warning
+	@for d in $(terraform_folders); do $(publish_tool) terraform-docs -c infra/.terraform-docs.yml $$d >/dev/null || exit 1; done

@@ -5,14 +5,17 @@
 golangci_version = $(shell sed -n 's#^.*golangci-lint/v2 \(v[^ ]*\).*#\1#p' hack/tools/golangci/go.mod)
 golangci = $(or $(ASSAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/assay)/golangci-lint/$(golangci_version)/golangci-lint
 
+# Modules of their own with code of ours, whose tests are lanes of their names.
+modules = hack/images hack/node-image systems/hotstuff systems/postgres systems/cassandra
+
 # Every file of git that begins as a shell script.
 scripts = $(shell git grep -lE '^\#!/.*(bash|sh)$$' | while read -r f; do head -n1 "$$f" | grep -qE '^\#!' && echo "$$f"; done)
 
 .PHONY: lint
 lint: $(golangci) lint-scripts ## Run golangci-lint (.golangci.yml) and shellcheck; LINT_FLAGS=--fix repairs what it can.
 	$(golangci) run $(LINT_FLAGS) ./...
-	go -C hack/images vet ./...
-	go -C hack/node-image vet ./...
+	@for module in $(filter-out hack/node-image,$(modules)); do (cd $$module && $(golangci) run -c $(CURDIR)/.golangci.yml $(LINT_FLAGS) ./...) || exit; done
+	go -C hack/node-image vet ./... # the node image is built anew whenever a file there changes
 
 .PHONY: lint-scripts
 lint-scripts: ## Run shellcheck on all shell scripts.

@@ -28,14 +28,14 @@ var mutants = []mutant{
 	},
 	{
 		name: "results-lost", doc: "the manager acknowledges a client's results and keeps nothing", lane: "api",
-		file: "operator/internal/controller/trial/store.go",
-		old:  "	l := render.Layout{Trial: pod.Trial.Name}\n	return st.create(ctx, pod, &corev1.ConfigMap{",
-		new:  "	l := render.Layout{Trial: pod.Trial.Name}\n	if pod.Index >= 0 {\n		return nil\n	}\n	return st.create(ctx, pod, &corev1.ConfigMap{",
+		file: "operator/internal/controller/trial/storage/store.go",
+		old:  "	l := placement.Layout{Trial: pod.Trial.Name}\n	return st.create(ctx, pod, &corev1.ConfigMap{",
+		new:  "	l := placement.Layout{Trial: pod.Trial.Name}\n	if pod.Index >= 0 {\n		return nil\n	}\n	return st.create(ctx, pod, &corev1.ConfigMap{",
 		pkg:  "operator/internal/controller/trial", run: "TestATrialLivesAndLeavesOnlyItsResults",
 	},
 	{
 		name: "services-left-behind", doc: "a trial leaves its Services", lane: "api",
-		file: "operator/internal/controller/trial/cleanup.go",
+		file: "operator/internal/controller/trial/objects/delete.go",
 		old:  "		{\"Service\", &corev1.ServiceList{}},\n", new: "",
 		pkg: "operator/internal/controller/trial", run: "TestATrialLivesAndLeavesOnlyItsResults",
 	},

@@ -11,7 +11,7 @@ has apt-cache || die "no Debian: there is no apt-cache"
 candidate() { apt-cache policy prometheus | awk '$1 == "Candidate:" && $2 != "(none)" {print $2}'; }
 version=$(candidate)
 if [[ -z $version && ${1:-} != --path ]]; then # a new machine has no package lists
-	apt-get -qq update >&2
+	apt_get -qq update >&2
 	version=$(candidate)
 fi
 [[ -n $version ]] || die "apt knows no package prometheus; run apt-get update"
@@ -22,7 +22,7 @@ if [[ ${1:-} != --path && ! -x $file ]]; then
 	new=$(mktemp -d)
 	trap 'rm -rf "$new"' EXIT
 	# Old package lists name a version that the archive no longer has.
-	(cd "$new" && { apt-get download -q "prometheus=$version" || { apt-get -qq update && apt-get download -q prometheus; }; }) >&2
+	(cd "$new" && { apt-get download -q "prometheus=$version" || { apt_get -qq update && apt-get download -q prometheus; }; }) >&2
 	mkdir -p "$(dirname "$dir")"
 	find "$ASSAY_CACHE/prometheus" -mindepth 1 -maxdepth 1 -type d -mtime +14 -exec rm -rf {} +
 	rm -rf "$dir.new"

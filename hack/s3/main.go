@@ -1,10 +1,12 @@
-// Command s3 is a real S3 server for tests and small clusters: versitygw, which keeps each object in a file. It is not for data that anybody would miss.
+// Command s3 is a real S3 server for tests and small clusters: versitygw, which keeps each object
+// in a file. It is not for data that anybody would miss.
 //
 //	s3 -data DIR -listen HOST:PORT [-bucket NAME]... [-virtual-domain DOMAIN] [-cert FILE -key FILE]
 //
-// The access key and its secret are ROOT_ACCESS_KEY and ROOT_SECRET_KEY of the environment. Buckets are made when they are not there. GET /health answers 200
-// when it serves. It writes below DIR only: objects in DIR/objects, what S3 knows of them beside their content in DIR/meta, so that the file system need not have
-// extended attributes.
+// The access key and its secret are ROOT_ACCESS_KEY and ROOT_SECRET_KEY of the environment. Buckets
+// are made when they are not there. GET /health answers 200 when it serves. It writes below DIR
+// only: objects in DIR/objects, what S3 knows of them beside their content in DIR/meta, so that the
+// file system need not have extended attributes.
 package main
 
 import (

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -39,10 +40,14 @@ func cluster(name string, takes, bound time.Duration, inputs ...string) lane {
 		inputs: append(slices.Clone(clusterInputs), inputs...), builds: programs}
 }
 
+// moduleLane is the lane of a Go module of its own.
+func moduleLane(dir string) lane {
+	return lane{name: path.Base(dir), bound: 15 * time.Minute, dir: dir, inputs: []string{dir}}
+}
+
 var lanes = []lane{
 	{name: "unit", bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
-	{name: "images", bound: 15 * time.Minute, dir: "hack/images", inputs: []string{"hack/images"}},
-	{name: "node-image", bound: 15 * time.Minute, dir: "hack/node-image", inputs: []string{"hack/node-image"}},
+	moduleLane("hack/images"), moduleLane("hack/node-image"), moduleLane("systems/hotstuff"), moduleLane("systems/postgres"),
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
 	{name: "api", bound: 40 * time.Minute, flags: oneAtATime, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
@@ -50,11 +55,12 @@ var lanes = []lane{
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
 	cluster("kind", 6*time.Minute, 40*time.Minute),
 	// Of make test-all only:
-	cluster("long", 15*time.Minute, 60*time.Minute),
-	cluster("owner", 30*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh"),
+	cluster("long", 28*time.Minute, 60*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
+	cluster("owner", 22*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh"),
 	{name: "machines", format: "testname", takes: 9 * time.Minute, bound: 50 * time.Minute, flags: oneAtATime, inputs: append([]string{"infra", "hack/infra"}, clusterInputs...), builds: programs},
 	{name: "race", takes: 4 * time.Minute, bound: 30 * time.Minute, flags: []string{"-race", "-shuffle=on", "-skip=" + speed}},
-	{name: "browser", takes: 2 * time.Minute, bound: 15 * time.Minute, flags: []string{"-count=1", "-tags=browser", "-run=^TestPageInABrowser$"}},
+	{name: "cassandra", takes: 5 * time.Minute, bound: 15 * time.Minute, dir: "systems/cassandra", inputs: []string{"systems/cassandra"}},
+	{name: "browser", takes: 2 * time.Minute, bound: 15 * time.Minute, flags: []string{"-count=1", "-tags=browser", "-run=InABrowser$"}},
 	{name: "fuzz", takes: 20 * time.Minute, bound: 40 * time.Minute, plain: []string{"make", "fuzz", "FUZZTIME=10s"}, inputs: []string{"hack/fuzz"}, builds: []string{"./operator/...", "./systems/..."}},
 	{name: "libvirt", takes: 25 * time.Minute, bound: 40 * time.Minute, plain: []string{"hack/infra/libvirt/test.sh", "-v"}, inputs: []string{"infra", "hack/infra"}},
 }
@@ -71,10 +77,12 @@ func lanesOf(stage string) ([]lane, error) {
 	return found, nil
 }
 
-// speed are tests that bound the speed of programs, which the race detector slows down. The lane unit runs them.
-const speed = "^(TestLargeStatsAreReadInBoundedMemory|TestMergeThousandClients|TestProcesses)$"
+// speed are tests that bound the speed or memory of programs. The race detector takes more of both.
+// The lane unit runs them.
+const speed = "^(TestHostileResultsTakeLittleMemory|TestLargeStatsAreReadInBoundedMemory|TestMergeThousandClients|TestProcesses)$"
 
-// racing are the packages with goroutines of their own that import little: cgo means a second build of all they import.
+// racing are the packages with goroutines of their own that import little: cgo means a second build
+// of all they import.
 var racing = []string{"operator/internal/launcher", "operator/internal/loadgen", "operator/internal/results", "systems/"}
 
 // lanesOfPackage are the lanes that test a package, by where it lies and by what its tests import.
@@ -105,22 +113,26 @@ func lanesOfPackage(pkg string, testImports []string) []string {
 		return append(found, "libvirt")
 	case under("infra"):
 		return append(found, "terraform")
-	case below == "operator/internal/report":
+	case below == "operator/internal/report", below == "operator/internal/cli/ui":
 		return append(found, "unit", "browser")
 	}
 	return append(found, "unit")
 }
 
-// packages sorts the packages that have tests into lanes. Packages that do not load are kept: go test says why.
+// packages sorts the packages that have tests into lanes. Packages that do not load are kept: go
+// test says why.
 func packages(ctx context.Context, r rules) (map[string][]string, error) {
 	const format = `{{if or .TestGoFiles .XTestGoFiles .Error}}{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}`
 	out, err := goList(ctx, "-e", "-f", format, "./...")
 	if err != nil {
 		return nil, err
 	}
-	found := map[string][]string{"images": {"./..."}, "node-image": {"./..."}}
+	found := map[string][]string{}
 	for _, l := range lanes {
-		if l.listed {
+		switch {
+		case l.dir != "":
+			found[l.name] = []string{"./..."}
+		case l.listed:
 			found[l.name], _ = r.tests(l.name)
 		}
 	}

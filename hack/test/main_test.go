@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every test of the cluster's packages belongs to exactly one lane, and every line of the tables names a test that exists.
+// Every test of the cluster's packages belongs to exactly one lane, and every line of the tables
+// names a test that exists.
 func TestTablesNameEveryTest(t *testing.T) {
 	r, err := readRules(".")
 	if err != nil {

@@ -37,7 +37,11 @@ with_terraform() {
 
 case $1 in
 unit) [[ $(id -u) != 0 ]] || packages cpio=cpio ;;
-images | node-image | fuzz) ;;
+images | node-image | hotstuff | postgres | fuzz) ;;
+cassandra)
+	packages mvn=maven
+	"$hack/../systems/cassandra/build.sh" cassandra-rootfs >/dev/null
+	;;
 chart) tools helm ;;
 api)
 	tools helm
@@ -54,7 +58,11 @@ machines)
 	make images >&2
 	;;
 libvirt) "$hack/infra/terraform.sh" >&2 ;;
-kind | long) on_cluster ;;
+kind) on_cluster ;;
+long)
+	packages chromium=chromium
+	on_cluster
+	;;
 owner)
 	on_cluster
 	for part in s3 prometheus chaos-mesh; do "$hack/$part/load.sh" >&2; done
@@ -64,6 +72,10 @@ race)
 	[[ -e /usr/include/stdlib.h ]] || packages missing-libc=libc6-dev
 	echo 'export CGO_ENABLED=1'
 	;;
-browser) packages chromium=chromium ;;
+browser)
+	packages chromium=chromium
+	assets=$("$hack/cluster/envtest.sh")
+	printf 'export KUBEBUILDER_ASSETS=%q\n' "$assets"
+	;;
 *) die "there is no lane $1" ;;
 esac

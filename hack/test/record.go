@@ -18,7 +18,8 @@ type passKey struct{ lane, hash string }
 
 const recordsLast = 7 * 24 * time.Hour
 
-// keyOf hashes the files that git knows in the directories of the lane's packages and of all that these import from the repository, and its other inputs.
+// keyOf hashes the files that git knows in the directories of the lane's packages and of all that
+// these import from the repository, and its other inputs.
 func keyOf(ctx context.Context, l lane, pkgs []string) (passKey, error) {
 	dirs := []string{"go.mod", "go.sum", "hack/test/prepare.sh"}
 	dirs = append(dirs, l.inputs...)

@@ -73,7 +73,8 @@ type sum struct {
 	notRun []string
 }
 
-// laneSum is that of one lane. Names are "package Test/Subtest", or "package" for what failed outside of tests.
+// laneSum is that of one lane. Names are "package Test/Subtest", or "package" for what failed
+// outside of tests.
 type laneSum struct {
 	name   string
 	ended  map[string]string // name -> pass, fail or skip
@@ -193,7 +194,8 @@ func (s *sum) failed() (n int) {
 	return n
 }
 
-// print lists what is not a plain pass, and ends with the sum. A test that one lane skipped and another passed has passed.
+// print lists what is not a plain pass, and ends with the sum. A test that one lane skipped and
+// another passed has passed.
 func (s *sum) print(w io.Writer) {
 	passed, skipped := map[string]bool{}, map[string]string{}
 	for _, ls := range s.lanes {

@@ -18,7 +18,8 @@ import (
 // port is the second serial port: the kernel's messages cannot get between ours.
 const port = "/dev/ttyS1"
 
-// guest is process 1 of the machine. It switches the machine off when the programs ended, whatever came of them.
+// guest is process 1 of the machine. It switches the machine off when the programs ended, whatever
+// came of them.
 func guest() {
 	err := setUp()
 	var out *os.File

@@ -20,7 +20,7 @@ unavailable() {
 
 log=$ASSAY_CACHE/apt.log
 
-update() { timeout 900 apt-get update >"$log" 2>&1 || die "apt-get update failed, see $log"; }
+update() { apt_get -o Acquire::http::Timeout=60 update >"$log" 2>&1 || die "apt-get update failed, see $log"; }
 
 # dependency PACKAGE: the kernel that a package without content stands for.
 dependency() { apt-cache depends "$1" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -n1 || true; }

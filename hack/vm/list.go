@@ -56,7 +56,8 @@ func add(list []tests, pkg, name string) []tests {
 	return list
 }
 
-// only keeps the tests of some packages, given as ./operator/internal/netem/... or without the dots. None: all.
+// only keeps the tests of some packages, given as ./operator/internal/netem/... or without the
+// dots. None: all.
 func only(list []tests, patterns []string) []tests {
 	if len(patterns) == 0 {
 		return list
@@ -96,7 +97,8 @@ func (t tests) all() []string {
 // verdict is a line of -test.v=test2json. What a test logs of another one's output has no mark.
 var verdict = regexp.MustCompile(`^\x16--- (PASS|FAIL|SKIP): (\S+)`)
 
-// wrong says what the output of these tests lacks: each must have passed, and no part of them may be skipped. The machine has whatever they need.
+// wrong says what the output of these tests lacks: each must have passed, and no part of them may
+// be skipped. The machine has whatever they need.
 func (t tests) wrong(output string) []string {
 	outcome := map[string]string{}
 	var wrong []string

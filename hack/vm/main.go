@@ -1,22 +1,28 @@
-// Command vm runs tests in a virtual machine with a stock Debian kernel: those that need more of a kernel than the machine at hand has, or time that is exact.
+// Command vm runs tests in a virtual machine with a stock Debian kernel: those that need more of a
+// kernel than the machine at hand has, or time that is exact.
 //
 //	vm -kernel DIRECTORY [-json] [-timeout 30m] [-run REGEXP] [PACKAGE...]
 //
-// It builds the test binaries, boots once, and runs in turn what tests.txt lists, of these packages if some are given. Each listed test must pass, and none of its parts may be
-// skipped. With -run it runs those tests of the packages whatever the list says, for a developer. Its output is that of go test -v, or with -json of go test -json.
+// It builds the test binaries, boots once, and runs in turn what tests.txt lists, of these packages
+// if some are given. Each listed test must pass, and none of its parts may be skipped. With -run it
+// runs those tests of the packages whatever the list says, for a developer. Its output is that of
+// go test -v, or with -json of go test -json.
 //
-// The machine is qemu's emulation (TCG), no KVM, with one processor that takes 4 ns for an instruction (-icount shift=2), and whose time jumps ahead when
-// it is idle (sleep=off). Its clocks know nothing of the host's: what a program measures in it does not depend on what else the host does, and is nearly
-// the same in each run. The tests find ASSAY_VM=1 in their environment.
+// The machine is qemu's emulation (TCG), no KVM, with one processor that takes 4 ns for an
+// instruction (-icount shift=2), and whose time jumps ahead when it is idle (sleep=off). Its clocks
+// know nothing of the host's: what a program measures in it does not depend on what else the host
+// does, and is nearly the same in each run. The tests find ASSAY_VM=1 in their environment.
 //
 //	vm  --+-- qemu -- kernel -- /init: this program again, as process 1 -- each test binary in turn
 //	      |              |          |
 //	      |              +-- ttyS0: the kernel's messages, shown when the machine ends early
 //	      +-- one JSON line for each line of output, and for each exit status -- ttyS1
 //
-// Everything that the machine has is in its initramfs: /init, the programs, testdata, and the kernel's modules, which are loaded before they start.
+// Everything that the machine has is in its initramfs: /init, the programs, testdata, and the
+// kernel's modules, which are loaded before they start.
 //
-// Exit status: 0 if all that is listed has passed, 1 if not; 125 when the machine did not bring the programs to an end.
+// Exit status: 0 if all that is listed has passed, 1 if not; 125 when the machine did not bring the
+// programs to an end.
 package main
 
 import (

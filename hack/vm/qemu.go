@@ -30,7 +30,8 @@ type message struct {
 	Error  string `json:"error,omitempty"` // why not all programs were run
 }
 
-// memory of the machine in MiB: the initramfs, in pages and unpacked, and some 100 MB for packets that wait.
+// memory of the machine in MiB: the initramfs, in pages and unpacked, and some 100 MB for packets
+// that wait.
 const memory = 2048
 
 // commandLine of the kernel. An oops ends the machine, and with it the test.
@@ -45,7 +46,8 @@ func arguments(kernel, initramfs, console string) []string {
 	}
 }
 
-// boot runs the machine until it switches itself off. It hands each line of a program's output to output, with the number of the program, and returns the exit statuses.
+// boot runs the machine until it switches itself off. It hands each line of a program's output to
+// output, with the number of the program, and returns the exit statuses.
 func boot(ctx context.Context, kernel, initramfs, console string, output func(program int, line string)) (statuses []int, err error) {
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", arguments(kernel, initramfs, console)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -73,7 +75,8 @@ func boot(ctx context.Context, kernel, initramfs, console string, output func(pr
 	return statuses, fmt.Errorf("%w\n%s%s", err, complaints.String(), tail(console, 40))
 }
 
-// receive hands on output until the last message, which it returns with the exit statuses; an empty message if the machine ends without one.
+// receive hands on output until the last message, which it returns with the exit statuses; an empty
+// message if the machine ends without one.
 func receive(messages io.Reader, output func(program int, line string)) (statuses []int, last message) {
 	lines := json.NewDecoder(messages)
 	for {

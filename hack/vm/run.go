@@ -92,7 +92,8 @@ func (o options) list() ([]tests, error) {
 	return only(list, o.packages), nil
 }
 
-// build makes the test binaries, and of each entry of the list a program. There is no C library in the machine: see the flags of test.sh.
+// build makes the test binaries, and of each entry of the list a program. There is no C library in
+// the machine: see the flags of test.sh.
 func (o options) build(ctx context.Context, list []tests, dir string) ([]program, error) {
 	args := []string{"test", "-c", "-ldflags=-s -w", "-o", dir + "/"}
 	for _, t := range list {

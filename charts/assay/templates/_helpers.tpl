@@ -10,6 +10,9 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "assay.selector" -}}
@@ -25,7 +28,7 @@ assay{{ if .Values.namespaces }}-{{ .Release.Namespace }}{{ end }}
 {{/* assay.image: the full name of one image; called with (dict "root" $ "image" .Values.images.x). */}}
 {{- define "assay.image" -}}
 {{- with .root.Values.images.registry }}{{ . }}/{{ end -}}
-{{ .image.repository }}:{{ default .root.Values.images.tag .image.tag }}
+{{ .image.repository }}{{ with .image.digest }}@{{ . }}{{ else }}:{{ default .root.Values.images.tag .image.tag }}{{ end }}
 {{- end -}}
 
 {{/* assay.podSecurity and assay.containerSecurity: what the Pod Security level restricted asks for. */}}
@@ -46,6 +49,17 @@ capabilities: {drop: [ALL]}
 {{/* assay.secret: where the certificate is. The two have different types, which cannot be changed, hence different names. */}}
 {{- define "assay.secret" -}}
 {{ ternary "assay-tls" "assay-certificates" .Values.certificates.certManager.enabled }}
+{{- end -}}
+
+{{/* assay.scrape: how Prometheus reads metrics. The certificate has the names of the Services of webhooks and coordinator. */}}
+{{- define "assay.scrape" -}}
+scheme: https
+authorization:
+  credentials: {name: assay-metrics, key: token}
+tlsConfig:
+  serverName: assay-coordinator.{{ .Release.Namespace }}.svc
+  ca:
+    secret: {name: {{ include "assay.secret" . }}, key: ca.crt}
 {{- end -}}
 
 {{/* assay.needs: refuses what the cluster has no kinds for; called with (dict "root" $ "value" ... "api" ... "kind" ... "what" ...). */}}

@@ -40,8 +40,9 @@ const victims = 3
 // ask makes the victims of a round be deleted. It sets of each when that was asked for.
 type ask func(ctx context.Context, round string, all []*victim) error
 
-// measureDeletes has pods deleted, three at once, and returns how long after it was asked for their processes were dead. The process is the one of
-// Kubernetes' own pause image, which every node has and which ends at once when it gets SIGTERM: what takes longer to end looks worse.
+// measureDeletes has pods deleted, three at once, and returns how long after it was asked for their
+// processes were dead. The process is the one of Kubernetes' own pause image, which every node has
+// and which ends at once when it gets SIGTERM: what takes longer to end looks worse.
 func (b *bench) measureDeletes(ctx context.Context, name string, by ask) ([]shot, error) {
 	nodes, err := b.workers(ctx)
 	if err != nil {
@@ -182,7 +183,8 @@ func (b *bench) startVictim(ctx context.Context, round, name, node string) (*vic
 	return &victim{pod: pod}, err
 }
 
-// watchVictim starts this program on the victim's node, which says when it watches and when the process has ended.
+// watchVictim starts this program on the victim's node, which says when it watches and when the
+// process has ended.
 func (b *bench) watchVictim(ctx context.Context, v *victim) error {
 	_, id, _ := strings.Cut(v.pod.Status.ContainerStatuses[0].ContainerID, "://")
 	node := v.pod.Spec.NodeName
@@ -206,7 +208,8 @@ func (b *bench) watchVictim(ctx context.Context, v *victim) error {
 	return nil
 }
 
-// watch waits for the end of a process and prints when it was, on CLOCK_MONOTONIC, which all containers of a kernel share, and how it ended.
+// watch waits for the end of a process and prints when it was, on CLOCK_MONOTONIC, which all
+// containers of a kernel share, and how it ended.
 func watch(args []string) error {
 	pid, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -233,8 +236,9 @@ func watch(args []string) error {
 	}
 }
 
-// howEnded is the exit status of a process that has ended, as "exit 0" or "signal 9". Its parent must have reaped it, which takes a moment, and the kernel be 6.15 or later;
-// otherwise nobody but the parent knows, and it is "".
+// howEnded is the exit status of a process that has ended, as "exit 0" or "signal 9". Its parent
+// must have reaped it, which takes a moment, and the kernel be 6.15 or later; otherwise nobody but
+// the parent knows, and it is "".
 func howEnded(fd int) string {
 	for range 100 {
 		info := struct { // struct pidfd_info of linux/pidfd.h, its first version

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// floor is what the machine does to anybody while the faults are measured, in ms: without Kubernetes, without Assay, at normal priority.
+// floor is what the machine does to anybody while the faults are measured, in ms: without
+// Kubernetes, without Assay, at normal priority.
 type floor struct {
 	woken  []shot // how late a thread is woken that sleeps until an instant, as a fault's does
 	killed []shot // from SIGKILL to the reaping of a process that slept
@@ -36,7 +37,8 @@ func measureFloor(ctx context.Context) (f floor, err error) {
 	return f, err
 }
 
-// wakeUps sleeps until one instant after the other, on a thread of its own with the smallest timer slack.
+// wakeUps sleeps until one instant after the other, on a thread of its own with the smallest timer
+// slack.
 func wakeUps(ctx context.Context, every time.Duration) (shots []shot) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -52,7 +54,8 @@ func wakeUps(ctx context.Context, every time.Duration) (shots []shot) {
 	return shots
 }
 
-// killOne starts a process, lets it sleep, kills it and says how many ms passed until it was reaped.
+// killOne starts a process, lets it sleep, kills it and says how many ms passed until it was
+// reaped.
 func killOne(after time.Duration) (float64, error) {
 	cmd := exec.Command("sleep", "60")
 	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}

@@ -44,7 +44,8 @@ func sorted(shots []shot, value func(shot) float64) []float64 {
 	return values
 }
 
-// quantile of sorted values by nearest rank; the least value of which a share q is not above it. With fewer than 100 values the 99th is the greatest.
+// quantile of sorted values by nearest rank; the least value of which a share q is not above it.
+// With fewer than 100 values the 99th is the greatest.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -80,7 +81,8 @@ func row(what string, shots []shot, value func(shot) float64) {
 	fmt.Println()
 }
 
-// edges of the histogram's bins, in ms; the first bin is below the first edge, the last one above the last.
+// edges of the histogram's bins, in ms; the first bin is below the first edge, the last one above
+// the last.
 var edges = []float64{0, 0.5, 1, 2, 5, 10, 20, 50, 100, 200}
 
 // histogram prints how many shots were confirmed how late.
@@ -107,8 +109,8 @@ func histogram(title string, shots []shot) {
 	}
 }
 
-// ends prints how processes ended. The victims' handles SIGTERM, as Kubernetes' own pause container does: whoever gets that before SIGKILL ends in order, with status 0, and
-// what was meant as a crash is none.
+// ends prints how processes ended. A victim handles SIGTERM, as Kubernetes' own pause container
+// does. A victim that gets SIGTERM before SIGKILL ends in order, with status 0: it has not crashed.
 func ends(what string, shots []shot) {
 	counts := map[string]int{}
 	for _, s := range shots {

@@ -25,7 +25,8 @@ import (
 //go:embed experiment.yaml
 var experimentFile []byte
 
-// trialResult is what is read of a trial's results, whose package programs outside of operator/ may not import.
+// trialResult is what is read of a trial's results, whose package programs outside of operator/ may
+// not import.
 type trialResult struct {
 	Name, Outcome, Reason, Message string
 	Faults                         []record
@@ -83,7 +84,8 @@ func (b *bench) measureFaults(ctx context.Context) ([]record, error) {
 	return b.records(ctx)
 }
 
-// records of all trials. An action that failed fails the measurement: what is left would look better than it is.
+// records of all trials. An action that failed fails the measurement: what is left would look
+// better than it is.
 func (b *bench) records(ctx context.Context) ([]record, error) {
 	list := &corev1.ConfigMapList{}
 	if err := b.cluster.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelResults: "trial"}); err != nil {
@@ -146,7 +148,8 @@ func (b *bench) removeNamespace() {
 	}
 }
 
-// eventually waits until the condition holds. Errors are tried again; the last one is told in the end.
+// eventually waits until the condition holds. Errors are tried again; the last one is told in the
+// end.
 func eventually(ctx context.Context, within time.Duration, what string, holds func(context.Context) (bool, error)) error {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()

@@ -1,9 +1,11 @@
-// Command bench-loadgen measures what the load generator costs and how precisely it sends, against bounds. It compares with the least that a
-// Go program can do, measured in the same run: a bare loop that writes a message to a TCP connection and reads it back.
+// Command bench-loadgen measures what the load generator costs and how precisely it sends, against
+// bounds. It compares with the least that a Go program can do, measured in the same run: a bare
+// loop that writes a message to a TCP connection and reads it back.
 //
-// The echo server is pinned to one processor, the generator to another. The machine is rarely quiet, so rates vary by tens of percent;
-// the bound on the generator's cost is therefore on the ratio of requests per second of the generator's own CPU time, the median of
-// rounds in which both take turns.
+// The echo server is pinned to one processor, the generator to another. The machine is rarely
+// quiet, so rates vary by tens of percent; the bound on the generator's cost is therefore on the
+// ratio of requests per second of the generator's own CPU time, the median of rounds in which both
+// take turns.
 //
 //	bench-loadgen -loadgen PATH [-rounds 5] [-length 2s]
 package main
@@ -96,7 +98,8 @@ func (b *bench) verdict(ok bool, format string, args ...any) {
 	fmt.Printf("%s  %s\n", word, fmt.Sprintf(format, args...))
 }
 
-// closedLoop compares with the bare client; it returns the most requests per second that the generator reached.
+// closedLoop compares with the bare client; it returns the most requests per second that the
+// generator reached.
 func (b *bench) closedLoop() (float64, error) {
 	fmt.Printf("closed loop, medians of %d rounds of %v\n", b.rounds, b.length)
 	fmt.Printf("%6s  %21s  %31s  %17s\n", "", "requests/s", "per generator CPU-second", "ratio")
@@ -146,9 +149,10 @@ func (b *bench) pair(conns int, oursFirst bool) (bare, ours measured, err error)
 	return bare, ours, err
 }
 
-// openLoop measures how precisely requests are sent. Other processes on the generator's processor delay it like any other, by milliseconds each time.
-// When the bound is not met and we may, it is measured again as a real-time process, which only the kernel can delay: that tells
-// the generator's own lag from the machine's.
+// openLoop measures how precisely requests are sent. Other processes on the generator's processor
+// delay it like any other, by milliseconds each time. When the bound is not met and we may, it is
+// measured again as a real-time process, which only the kernel can delay: that tells the
+// generator's own lag from the machine's.
 func (b *bench) openLoop(rate float64) error {
 	fmt.Printf("\nopen loop at half of the most, %.0f requests/s, %d clients, %v each (real-time: %v)\n", rate, openLoopConns, 2*b.length, realtimeLength)
 	fmt.Printf("%-9s %-9s %9s  %27s  %7s %7s  %12s\n", "arrivals", "priority", "achieved", "send lag p50 / p99 / max ms", "late", "unsent", "latency p99")
@@ -174,7 +178,8 @@ func (b *bench) openLoop(rate float64) error {
 	return nil
 }
 
-// realtimePacing measures with generator and server as real-time processes: when the server is held up, clients are missing, too.
+// realtimePacing measures with generator and server as real-time processes: when the server is held
+// up, clients are missing, too.
 func (b *bench) realtimePacing(rate float64, arrivals string) (pacing, error) {
 	rt := *b
 	rt.realtime = true
@@ -186,8 +191,9 @@ func (b *bench) realtimePacing(rate float64, arrivals string) (pacing, error) {
 	return rt.bestPacing(rate, arrivals)
 }
 
-// realtimeLength is the length of a measurement as a real-time process. The kernel takes the processor away for 50 ms of each second from such
-// processes that use more than 95% of it; in less than a second they are left alone.
+// realtimeLength is the length of a measurement as a real-time process. The kernel takes the
+// processor away for 50 ms of each second from such processes that use more than 95% of it; in less
+// than a second they are left alone.
 const realtimeLength = 600 * time.Millisecond
 
 // pacing is how well one open loop kept its schedule.
@@ -199,7 +205,8 @@ type pacing struct {
 
 func (p pacing) ok() bool { return p.lagP99 <= maxLagP99 && p.achieved >= minAchieved }
 
-// bestPacing takes the best of several runs: it says what the generator can do, the others what else ran on the machine. All are printed.
+// bestPacing takes the best of several runs: it says what the generator can do, the others what
+// else ran on the machine. All are printed.
 func (b *bench) bestPacing(rate float64, arrivals string) (pacing, error) {
 	best := pacing{lagP99: time.Hour}
 	priority := "normal"

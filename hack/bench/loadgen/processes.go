@@ -23,7 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// warmUp of each run of the generator. The bare client has none; its first requests make no difference.
+// warmUp of each run of the generator. The bare client has none; its first requests make no
+// difference.
 const warmUp = 300 * time.Millisecond
 
 // measured is what one closed loop came to.
@@ -37,7 +38,8 @@ func pinned(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startOn starts a program on one processor, as a real-time process if asked. A process inherits both from the thread that starts it.
+// startOn starts a program on one processor, as a real-time process if asked. A process inherits
+// both from the thread that starts it.
 func startOn(cpu int, realtime bool, cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -54,7 +56,8 @@ func startOn(cpu int, realtime bool, cmd *exec.Cmd) error {
 		err = fmt.Errorf("unpin from CPU %d: %w", cpu, e)
 	}
 	if err == nil && !realtime {
-		// Ahead of other sessions' processes where the kernel groups them and we may; else like them.
+		// Ahead of other sessions' processes where the kernel groups them and we may; else like
+		// them.
 		_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", cmd.Process.Pid), []byte("-20"), 0)
 	}
 	return err
@@ -70,7 +73,8 @@ func startWith(realtime bool, cmd *exec.Cmd) error {
 	return errors.Join(cmd.Start(), setRealtime(false))
 }
 
-// setRealtime makes the calling thread a real-time one of the lowest priority, or a normal one again.
+// setRealtime makes the calling thread a real-time one of the lowest priority, or a normal one
+// again.
 func setRealtime(on bool) error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 	if on {

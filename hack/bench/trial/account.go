@@ -83,7 +83,8 @@ func (a *account) addProcesses(to map[string]map[int]*counter, key string, found
 	}
 }
 
-// breakdown of the time that has passed, by row. rowOf says whose a container is; an unknown one is a sandbox.
+// breakdown of the time that has passed, by row. rowOf says whose a container is; an unknown one is
+// a sandbox.
 func (a *account) breakdown(rowOf func(id string) string) map[string]time.Duration {
 	sum := map[string]time.Duration{}
 	var nodes, allPods, accounted, inPods time.Duration

@@ -44,7 +44,8 @@ func TestBreakdown(t *testing.T) {
 	}
 }
 
-// With cgroup v1 systemd gives its services no cgroup that is accounted for: the runtime is what nobody else used.
+// With cgroup v1 systemd gives its services no cgroup that is accounted for: the runtime is what
+// nobody else used.
 func TestBreakdownWithoutCgroupsOfServices(t *testing.T) {
 	const s = time.Second
 	a := newAccount()

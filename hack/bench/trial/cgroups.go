@@ -138,7 +138,8 @@ type cgroup struct {
 	usage time.Duration
 }
 
-// read all cgroups of a node that are accounted for by themselves. One that goes away meanwhile is left out.
+// read all cgroups of a node that are accounted for by themselves. One that goes away meanwhile is
+// left out.
 func (h hierarchy) read(node string) ([]cgroup, error) {
 	own, err := h.usage(node)
 	if err != nil {

@@ -25,8 +25,9 @@ const (
 // floorTimes say how long Kubernetes itself takes.
 type floorTimes struct{ up, down time.Duration }
 
-// runFloor makes and deletes what a trial consists of for Kubernetes, with containers that do nothing: a
-// StatefulSet and a Job, whose pods have a sidecar and one container each. A trial cannot take less.
+// runFloor makes and deletes what a trial consists of for Kubernetes, with containers that do
+// nothing: a StatefulSet and a Job, whose pods have a sidecar and one container each. A trial
+// cannot take less.
 func (b *bench) runFloor(ctx context.Context, o *owners) (floorTimes, error) {
 	objects := []client.Object{floorSet(b.pause), floorJob(b.pause)}
 	begun := time.Now()

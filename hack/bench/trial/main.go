@@ -1,11 +1,14 @@
-// Command bench-trial measures on the cluster of "make deploy" what a trial costs: processor-seconds by who used them, and wall time beyond its schedule.
-// Beside it, in the same run, it measures what Kubernetes itself needs to bring as many pods up and down, and what the cluster uses when it is idle. The nodes
-// must be containers of the docker here, as those of kind are: their cgroups say what each part of a node used, also what processes used that ended
+// Command bench-trial measures on the cluster of "make deploy" what a trial costs:
+// processor-seconds by who used them, and wall time beyond its schedule. Beside it, in the same
+// run, it measures what Kubernetes itself needs to bring as many pods up and down, and what the
+// cluster uses when it is idle. The nodes must be containers of the docker here, as those of kind
+// are: their cgroups say what each part of a node used, also what processes used that ended
 // meanwhile. Threads of the kernel belong to nobody, and are shown for the whole machine.
 //
 //	bench-trial [-kubeconfig PATH] [-trials 3] [-idle 10s] [-keep]
 //
-// It is run from the repository's root. It makes the namespace assay-bench-trial and removes it again. Other work on the cluster is counted in.
+// It is run from the repository's root. It makes the namespace assay-bench-trial and removes it
+// again. Other work on the cluster is counted in.
 package main
 
 import (
@@ -145,7 +148,8 @@ func (b *bench) measure(ctx context.Context, m *machine, o *owners) error {
 	return nil
 }
 
-// connect to the cluster, see that Assay is installed on it and ready, and return the names of the nodes.
+// connect to the cluster, see that Assay is installed on it and ready, and return the names of the
+// nodes.
 func (b *bench) connect(ctx context.Context, kubeconfig string) ([]string, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -241,7 +245,8 @@ func (b *bench) clear(ctx context.Context) error {
 		}))
 }
 
-// eventually waits until the condition holds, which it looks at every so often: what it asks the API server is counted in. Errors are tried again; the last one is told in the end.
+// eventually waits until the condition holds, which it looks at every so often: what it asks the
+// API server is counted in. Errors are tried again; the last one is told in the end.
 func eventually(ctx context.Context, within, every time.Duration, what string, holds func(context.Context) (bool, error)) error {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()

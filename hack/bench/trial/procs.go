@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// tick is the unit of times in /proc/<pid>/stat: USER_HZ is 100 on every architecture that Kubernetes runs on.
+// tick is the unit of times in /proc/<pid>/stat: USER_HZ is 100 on every architecture that
+// Kubernetes runs on.
 const tick = 10 * time.Millisecond
 
 // kthreadd is the parent of the kernel's threads.
@@ -24,7 +25,8 @@ type process struct {
 	children time.Duration // of those that ended and that it waited for
 }
 
-// parseStat reads a line of /proc/<pid>/stat, see proc(5). The name may hold spaces and parentheses.
+// parseStat reads a line of /proc/<pid>/stat, see proc(5). The name may hold spaces and
+// parentheses.
 func parseStat(line string) (process, error) {
 	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
 	if open < 0 || end < open {
@@ -48,8 +50,8 @@ func parseStat(line string) (process, error) {
 	}, nil
 }
 
-// kernelThreads is the processor time of the kernel's threads: of the whole machine, since the kernel
-// does not say for whom they write to disks and tear cgroups down.
+// kernelThreads is the processor time of the kernel's threads: of the whole machine, since the
+// kernel does not say for whom they write to disks and tear cgroups down.
 func kernelThreads(proc string) (time.Duration, error) {
 	entries, err := os.ReadDir(proc)
 	if err != nil {
@@ -90,9 +92,10 @@ func launchers(proc, dir string) (map[int]time.Duration, error) {
 	return found, nil
 }
 
-// services is the processor time of a node's long-lived programs, by row and process ID, where systemd
-// gives them no cgroup that is accounted for, as with cgroup v1. What the kubelet waited for, mounts
-// above all, counts as the kubelet's. The container runtime is what is left: its programs are short-lived.
+// services is the processor time of a node's long-lived programs, by row and process ID, where
+// systemd gives them no cgroup that is accounted for, as with cgroup v1. What the kubelet waited
+// for, mounts above all, counts as the kubelet's. The container runtime is what is left: its
+// programs are short-lived.
 func services(proc, node string) (map[string]map[int]time.Duration, error) {
 	all, err := processes(proc, node)
 	if err != nil {
@@ -110,7 +113,8 @@ func services(proc, node string) (map[string]map[int]time.Duration, error) {
 	return found, nil
 }
 
-// processes of a cgroup, without those of the cgroups below it, by process ID. Of one that is gone there are none.
+// processes of a cgroup, without those of the cgroups below it, by process ID. Of one that is gone
+// there are none.
 func processes(proc, dir string) (map[int]process, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// sampleSpacing bounds what is missed of a container that ends, and what looking costs: some 1% of a processor.
+// sampleSpacing bounds what is missed of a container that ends, and what looking costs: some 1% of
+// a processor.
 const sampleSpacing = 500 * time.Millisecond
 
 // machine is where the nodes' processes can be seen: this one.
@@ -19,7 +20,8 @@ type machine struct {
 	nodes     []string // their cgroups
 }
 
-// findMachine finds the cgroups of nodes that are containers of the docker here, as those of kind are.
+// findMachine finds the cgroups of nodes that are containers of the docker here, as those of kind
+// are.
 func findMachine(ctx context.Context, nodes []string) (*machine, error) {
 	mounts, err := os.ReadFile("/proc/mounts")
 	if err != nil {

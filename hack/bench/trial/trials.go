@@ -102,7 +102,8 @@ func timingOf(t *v1alpha1.Trial) (timing, error) {
 	return out, nil
 }
 
-// runTrials runs the experiment to its end. It fails when a trial did, since that one would look cheap.
+// runTrials runs the experiment to its end. It fails when a trial did, since that one would look
+// cheap.
 func (b *bench) runTrials(ctx context.Context) (timings, error) {
 	system, exp := &v1alpha1.System{}, &v1alpha1.Experiment{}
 	text, err := os.ReadFile(filepath.Join("experiments", "systems", "basil.yaml"))

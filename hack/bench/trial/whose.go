@@ -14,10 +14,12 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// labelPart is on the floor's pods what v1alpha1.LabelPart is on a trial's: no manager looks at these.
+// labelPart is on the floor's pods what v1alpha1.LabelPart is on a trial's: no manager looks at
+// these.
 const labelPart = "bench-part"
 
-// owners knows whose the containers are. Pods of the bench's namespace are watched, since they come and go.
+// owners knows whose the containers are. Pods of the bench's namespace are watched, since they come
+// and go.
 type owners struct {
 	mu   sync.Mutex
 	row  map[string]string           // by the container's ID

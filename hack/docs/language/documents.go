@@ -1,30 +1,12 @@
 package main
 
 import (
-	_ "embed"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
-
-// pendingList names the documents that are not rewritten yet, one in a line. It only shrinks: the
-// test fails if a file in it has no finding, or is gone.
-//
-//go:embed pending.txt
-var pendingList string
-
-// Pending returns the documents that pending.txt lists.
-func Pending() []string {
-	var files []string
-	for line := range strings.Lines(pendingList) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			files = append(files, line)
-		}
-	}
-	return files
-}
 
 // Documents returns every Markdown file below root, sorted, with slashes. Test data and hidden
 // folders are left out.

@@ -36,6 +36,8 @@ func TestSentences(t *testing.T) {
 		"dashes are no words": {"One - two – three.\n", []want{{1, 3, "One - two – three."}}},
 		"heading and table": {"# The head\n\n| a b | c |\n|---|---|\n| d e f. | `g` |\n",
 			[]want{{1, 2, "The head"}, {3, 2, "a b"}, {3, 1, "c"}, {5, 3, "d e f."}, {5, 1, "`…`"}}},
+		"table with lines and a type": {"| a |\n|---|\n| One.<br/>Two <pre>map(x.<br/>Y z)</pre> |\n",
+			[]want{{1, 1, "a"}, {3, 1, "One."}, {3, 2, "Two `…`"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []want
@@ -107,7 +109,7 @@ func TestRun(t *testing.T) {
 	write(t, root, "testdata/d.md", "Whoever comes.\n")
 	write(t, root, ".hidden/e.md", "Whoever comes.\n")
 	var out bytes.Buffer
-	code, err := run(&out, root, nil, false, 10, 1)
+	code, err := run(&out, root, nil, 10, 1)
 	if err != nil || code != 1 {
 		t.Errorf("exit code %d (%v), want 1", code, err)
 	}
@@ -123,14 +125,14 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d lines, want a finding, 4 sentences and the sum:\n%s", n, out.String())
 	}
 	out.Reset()
-	if code, err := run(&out, root, []string{"a.md"}, false, 0, 1); err != nil || code != 0 {
+	if code, err := run(&out, root, []string{"a.md"}, 0, 1); err != nil || code != 0 {
 		t.Errorf("a.md alone: exit code %d (%v), want 0\n%s", code, err, out.String())
 	}
 	write(t, root, "long.md", strings.Repeat("A b c d e f g h i j k l m n o.\n", 9))
-	if code, err := run(&out, root, []string{"long.md"}, false, 0, 1); err != nil || code != 1 {
+	if code, err := run(&out, root, []string{"long.md"}, 0, 1); err != nil || code != 1 {
 		t.Errorf("a median of 15 words: exit code %d (%v), want 1\n%s", code, err, out.String())
 	}
-	if _, err := run(&out, root, []string{"none.md"}, false, 0, 1); err == nil {
+	if _, err := run(&out, root, []string{"none.md"}, 0, 1); err == nil {
 		t.Error("a file that does not exist is no error")
 	}
 }
@@ -143,5 +145,18 @@ func write(t *testing.T, root, name, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestWideComments(t *testing.T) {
+	long := strings.Repeat("word ", 30)
+	source := "package p\n\n// " + long + "\nvar a int // " + long + "\n\n//nolint:x " + long +
+		"\nvar b = `\n// " + long + "\n`\n\n// https://" + strings.Repeat("a", 120) + "\nvar c int\n"
+	found, err := WideComments([]byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || found[0].Line != 3 {
+		t.Errorf("found %v, want line 3 only", found)
 	}
 }

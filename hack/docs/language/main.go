@@ -1,10 +1,9 @@
 // Command language checks that the documents of the repository are in plain English: sentences of
 // at most 30 words, none of the phrases that make a reader go back, and lines of at most 100
-// columns. It reads every Markdown file except test data and the files listed in pending.txt.
+// columns. It reads every Markdown file except test data.
 //
 //	go run ./hack/docs/language                   # findings, the median and the longest sentence
 //	go run ./hack/docs/language -sample 100       # and 100 random sentences, each with its length
-//	go run ./hack/docs/language -pending          # also the files that pending.txt lists
 //	go run ./hack/docs/language docs/guide/run.md # these files only
 //
 // Its exit code is 1 if a rule is broken.
@@ -16,16 +15,14 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"slices"
 )
 
 func main() {
 	sample := flag.Int("sample", 0, "print this many random sentences, with their length in words")
 	seed := flag.Uint64("seed", 1, "seed of the sample")
-	pending := flag.Bool("pending", false, "also check the files that pending.txt lists")
 	root := flag.String("root", ".", "folder of the repository")
 	flag.Parse()
-	code, err := run(os.Stdout, *root, flag.Args(), *pending, *sample, *seed)
+	code, err := run(os.Stdout, *root, flag.Args(), *sample, *seed)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "language:", err)
 		code = 2
@@ -33,13 +30,12 @@ func main() {
 	os.Exit(code)
 }
 
-func run(out io.Writer, root string, files []string, withPending bool, sample int, seed uint64) (int, error) {
+func run(out io.Writer, root string, files []string, sample int, seed uint64) (int, error) {
 	if len(files) == 0 {
-		all, err := Documents(root)
-		if err != nil {
+		var err error
+		if files, err = Documents(root); err != nil {
 			return 0, err
 		}
-		files = slices.DeleteFunc(all, func(f string) bool { return !withPending && slices.Contains(Pending(), f) })
 	}
 	sum, err := Read(root, files)
 	if err != nil {

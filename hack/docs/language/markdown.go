@@ -62,11 +62,26 @@ func Sentences(source []byte) []Sentence {
 
 // plain appends the text of a node without its markup.
 func plain(b *strings.Builder, n ast.Node, source []byte) {
+	preformatted := false // between <pre> and </pre>, which only tables need
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if tag, ok := c.(*ast.RawHTML); ok {
+			switch name := string(tag.Segments.Value(source)); {
+			case name == "<pre>":
+				preformatted = true
+			case name == "</pre>":
+				preformatted = false
+				b.WriteString(code)
+			case strings.HasPrefix(name, "<br"):
+				b.WriteByte(' ')
+			}
+			continue
+		}
+		if preformatted {
+			continue
+		}
 		switch c := c.(type) {
 		case *ast.CodeSpan:
 			b.WriteString(code)
-		case *ast.RawHTML:
 		case *ast.AutoLink:
 			b.Write(c.Label(source))
 		case *ast.Text:

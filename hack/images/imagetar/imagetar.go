@@ -248,6 +248,17 @@ func (im Image) Digest() (string, error) {
 	return m.digest, err
 }
 
+// entry is what an archive's index says of the image under one of its names.
+func (im Image) entry(manifest blob, name string) descriptor {
+	d := manifest.descriptor(mediaManifest)
+	d.Platform = &platform{im.Arch, "linux"}
+	d.Annotations = map[string]string{
+		"io.containerd.image.name":          name,
+		"org.opencontainers.image.ref.name": name[strings.LastIndex(name, ":")+1:],
+	}
+	return d
+}
+
 // Write writes the images as one archive.
 func Write(w io.Writer, images ...Image) error {
 	type saved struct {
@@ -281,13 +292,7 @@ func Write(w io.Writer, images ...Image) error {
 		keep(manifest)
 		dock = append(dock, s)
 		for _, name := range im.Names {
-			d := manifest.descriptor(mediaManifest)
-			d.Platform = &platform{im.Arch, "linux"}
-			d.Annotations = map[string]string{
-				"io.containerd.image.name":          name,
-				"org.opencontainers.image.ref.name": name[strings.LastIndex(name, ":")+1:],
-			}
-			index = append(index, d)
+			index = append(index, im.entry(manifest, name))
 		}
 	}
 	idx, err := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": mediaIndex, "manifests": index})
@@ -315,7 +320,8 @@ func Write(w io.Writer, images ...Image) error {
 	return tw.Close()
 }
 
-// WriteFile writes an archive through a temporary name, so that an interrupted run leaves no half of one.
+// WriteFile writes an archive through a temporary name, so that an interrupted run leaves no half
+// of one.
 func WriteFile(file string, images ...Image) error {
 	f, err := os.Create(file + ".part")
 	if err != nil {

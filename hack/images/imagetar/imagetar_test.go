@@ -31,7 +31,7 @@ func entries(t *testing.T, archive []byte) map[string][]byte {
 	tr := tar.NewReader(bytes.NewReader(archive))
 	for {
 		h, err := tr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return m
 		}
 		if err != nil {
@@ -117,7 +117,7 @@ func TestLayerHoldsParentsOnce(t *testing.T) {
 	var got []string
 	for tr := tar.NewReader(bytes.NewReader(raw)); ; {
 		h, err := tr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

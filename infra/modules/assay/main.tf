@@ -1,4 +1,5 @@
-# Assay itself: the Helm release, with the values that follow from the cluster. The root configures the helm provider.
+# Assay itself: the Helm release, with the values that follow from the cluster. The root configures
+# the helm provider.
 
 locals {
   control_plane = "node-role.kubernetes.io/control-plane"

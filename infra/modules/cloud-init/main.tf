@@ -1,5 +1,6 @@
-# What a new machine is told at its first boot: who may log in, its name, its address. Not more: packages, kernel settings and Kubernetes are
-# ssh-nodes' work, which is the same for machines that nobody created here, and which can be repeated.
+# What a new machine is told at its first boot: who may log in, its name, its address. Not more:
+# packages, kernel settings and Kubernetes are ssh-nodes' work, which is the same for machines that
+# nobody created here, and which can be repeated.
 #
 # Written by yamlencode, so that no value can become syntax.
 

@@ -1,4 +1,5 @@
-# Checks a list of machines (variables.tf) and says which labels and taints each node gets. Creates nothing and reaches nothing.
+# Checks a list of machines (variables.tf) and says which labels and taints each node gets. Creates
+# nothing and reaches nothing.
 
 locals {
   pool_label   = "assay.dev/pool"

@@ -1,8 +1,9 @@
-# Everything that can be wrong with a list of machines is refused here, before a machine is touched. Every root passes its hosts through this
-# module, so that the rules are the same everywhere.
+# Everything that can be wrong with a list of machines is refused here, before a machine is touched.
+# Every root passes its hosts through this module, so that the rules are the same everywhere.
 
 locals {
-  # In one place for all messages and tests: the minor versions whose kubeadm configuration (v1beta4) and images the modules are made for.
+  # In one place for all messages and tests: the minor versions whose kubeadm configuration
+  # (v1beta4) and images the modules are made for.
   supported_minors = ["1.34", "1.35", "1.36"]
 
   dns_label = "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
@@ -187,7 +188,8 @@ variable "service_cidr" {
     error_message = "service_cidr ${var.service_cidr}: the API server wants a prefix length from 12 to 24."
   }
   validation {
-    # Two ranges overlap if they have the same first address once both are cut to the shorter prefix.
+    # Two ranges overlap if they have the same first address once both are cut to the shorter
+    # prefix.
     condition = can(cidrnetmask(var.service_cidr)) && can(cidrnetmask(var.pod_cidr)) ? (
       cidrhost("${split("/", var.service_cidr)[0]}/${min(split("/", var.service_cidr)[1], split("/", var.pod_cidr)[1])}", 0) !=
       cidrhost("${split("/", var.pod_cidr)[0]}/${min(split("/", var.service_cidr)[1], split("/", var.pod_cidr)[1])}", 0)

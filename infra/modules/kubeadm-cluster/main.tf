@@ -1,15 +1,17 @@
 # One Kubernetes cluster of prepared machines, by kubeadm over SSH.
 #
-# What a secret is never passes through Terraform: a join token is made on the control plane for each join, goes from there to the machine through
-# a script's memory on this machine, and is deleted when the machine has joined. The kubeconfig is written to a file by a script. The state has
-# names, addresses and paths.
+# What a secret is never passes through Terraform: a join token is made on the control plane for
+# each join, goes from there to the machine through a script's memory on this machine, and is
+# deleted when the machine has joined. The kubeconfig is written to a file by a script. The state
+# has names, addresses and paths.
 
 locals {
   control_plane = one([for name, h in var.hosts : name if h.role == "control-plane"])
   workers       = { for name, h in var.hosts : name => h if h.role == "worker" }
   cp            = var.hosts[local.control_plane]
 
-  # The nodes' way to the API server, and the operator's. They differ where machines have a network of their own.
+  # The nodes' way to the API server, and the operator's. They differ where machines have a network
+  # of their own.
   endpoint   = "${local.cp.internal_address == null ? local.cp.address : local.cp.internal_address}:6443"
   api_server = "https://${local.cp.address}:6443"
 

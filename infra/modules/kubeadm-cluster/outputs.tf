@@ -1,5 +1,5 @@
 output "kubeconfig" {
-  description = "Path of the administrator's kubeconfig. Whoever uses it waits until all nodes have joined and have their labels."
+  description = "Path of the administrator's kubeconfig. A resource that uses it waits until all nodes have joined and have their labels."
   value       = terraform_data.kubeconfig.output
   depends_on  = [terraform_data.labels]
 }

@@ -1,10 +1,12 @@
-# Virtual machines on one libvirt host: a disk for each, which is a difference to the image's one copy, a cloud-init disk, a fixed address.
+# Virtual machines on one libvirt host: a disk for each, which is a difference to the image's one
+# copy, a cloud-init disk, a fixed address.
 
 locals {
   made_here = var.network.bridge == null
   gateway   = local.made_here ? coalesce(var.network.gateway, cidrhost(var.network.cidr, 1)) : var.network.gateway
   prefix    = split("/", var.network.cidr)[1]
-  # 52:54:00 is the prefix for qemu's machines. The rest follows from the names, so that it stays the same.
+  # 52:54:00 is the prefix for qemu's machines. The rest follows from the names, so that it stays
+  # the same.
   mac = { for name, _ in var.machines : name => join(":", concat(["52", "54", "00"], regexall("..", substr(md5("${var.name}/${name}"), 0, 6)))) }
 }
 
@@ -78,7 +80,8 @@ resource "libvirt_domain" "this" {
   cloudinit = libvirt_cloudinit_disk.this[each.key].id
 
   cpu {
-    # The host's own CPU under kvm, so that a result's provenance names it; everything that can be emulated otherwise.
+    # The host's own CPU under kvm, so that a result's provenance names it; everything that can be
+    # emulated otherwise.
     mode = var.virtualization == "kvm" ? "host-passthrough" : "maximum"
   }
 

@@ -1,4 +1,5 @@
-# Instances, virtual or bare metal (Ironic): a port with a fixed address, user data, and if asked for a floating IP.
+# Instances, virtual or bare metal (Ironic): a port with a fixed address, user data, and if asked
+# for a floating IP.
 
 module "cloud_init" {
   source   = "../cloud-init"
@@ -25,7 +26,8 @@ resource "openstack_networking_port_v2" "this" {
     ip_address = each.value.address
   }
 
-  # Packets of pods have the pods' addresses, which the cloud takes for forged otherwise. Nothing filters bare metal.
+  # Packets of pods have the pods' addresses, which the cloud takes for forged otherwise. Nothing
+  # filters bare metal.
   dynamic "allowed_address_pairs" {
     for_each = each.value.bare_metal ? [] : [var.pod_cidr]
     content {
@@ -34,7 +36,8 @@ resource "openstack_networking_port_v2" "this" {
   }
 }
 
-# Not on one hypervisor, where that is possible: neighbours would be measured with them. Bare metal has no neighbours.
+# Not on one hypervisor, where that is possible: neighbours would be measured with them. Bare metal
+# has no neighbours.
 resource "openstack_compute_servergroup_v2" "this" {
   count = anytrue([for m in var.machines : !m.bare_metal]) ? 1 : 0
 

@@ -12,7 +12,8 @@ output "hosts" {
     labels           = m.labels
     instance         = openstack_compute_instance_v2.this[name].id
   } }
-  # Not before there is somebody to talk to, and a way. The way also stays until machines are given back: destroy goes in the opposite order.
+  # Not before there is somebody to talk to, and a way. The way also stays until machines are given
+  # back: destroy goes in the opposite order.
   depends_on = [
     openstack_compute_instance_v2.this,
     openstack_networking_floatingip_associate_v2.this,

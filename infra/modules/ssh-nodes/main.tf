@@ -1,7 +1,8 @@
 # Machines that answer SSH are checked, prepared, and put back as they were when they are released.
 #
-# Everything goes through the operator's own ssh: host keys are verified, agents, jump hosts and ~/.ssh/config work, and messages can say what
-# to do. The state holds names, addresses and the key file's path, no secret.
+# Everything goes through the operator's own ssh: host keys are verified, agents, jump hosts and
+# ~/.ssh/config work, and messages can say what to do. The state holds names, addresses and the key
+# file's path, no secret.
 
 locals {
   known_hosts = abspath(pathexpand(var.ssh.known_hosts_file == null ? "${path.root}/known_hosts" : var.ssh.known_hosts_file))
@@ -41,7 +42,8 @@ locals {
     IMAGE_ARCHIVES     = join("\n", [for f in local.p.image_archives : abspath(pathexpand(f))])
   }
 
-  # A machine is prepared again when what is asked of it changed, or how it is done. Where an archive lies does not matter.
+  # A machine is prepared again when what is asked of it changed, or how it is done. Where an
+  # archive lies does not matter.
   revision = sha256(jsonencode([
     { for k, v in local.settings : k => v if k != "IMAGE_ARCHIVES" },
     [for f in local.p.image_archives : filesha256(pathexpand(f))],
@@ -49,8 +51,9 @@ locals {
   ]))
 }
 
-# The machine itself. Making it only looks, and notes the host's name last, so that there is nothing to undo when that fails: Terraform runs no
-# destroy provisioner of a resource whose creation failed. Hence preparing is a resource of its own, and undoing everything is here.
+# The machine itself. Making it only looks, and notes the host's name last, so that there is nothing
+# to undo when that fails: Terraform runs no destroy provisioner of a resource whose creation
+# failed. Hence preparing is a resource of its own, and undoing everything is here.
 resource "terraform_data" "machine" {
   for_each = var.hosts
 

@@ -41,11 +41,13 @@ variable "ssh_private_key_file" {
 variable "ssh" {
   description = <<-EOT
     How hosts are reached.
-      known_hosts_file  keys of hosts without a host_key: the first one seen is kept, another one later is refused; null: known_hosts in the root's folder
-      proxy_jump        [user@]host[:port] to go through, with the same private key, the SSH agent's, or one that ~/.ssh/config names for it; its host key is
-                        looked for in known_hosts_file and ~/.ssh/known_hosts
-      wait_seconds      5 to 1800: how long a host may take to answer when it is taken in
-      dead_seconds      5 to 600: after how long a host that is to be released counts as dead
+    `known_hosts_file`: keys of hosts without a host_key. The first one seen is kept, another one
+    later is refused; null: known_hosts in the root's folder.
+    `proxy_jump`: [user@]host[:port] to go through, with the same private key, the SSH agent's, or
+    one that ~/.ssh/config names for it. Its host key is looked for in known_hosts_file and
+    ~/.ssh/known_hosts.
+    `wait_seconds`: 5 to 1800. How long a host may take to answer when it is taken in.
+    `dead_seconds`: 5 to 600. After how long a host that is to be released counts as dead.
   EOT
   type = object({
     known_hosts_file = optional(string)
@@ -70,24 +72,26 @@ variable "kubernetes_version" {
 
 variable "preparation" {
   description = <<-EOT
-    What evaluations need of a machine. It is set, read back, and set again at each boot; what the machine then has becomes labels of its node
-    (machine.assay.dev/...). What it was before is kept on the machine and put back when the host is released.
-      smt             on, off or unchanged: two hardware threads for each core
-      turbo           on, off or unchanged: frequencies above the nominal one
-      governor        a CPU frequency governor, for example performance, or unchanged
-      huge_pages      number of 2 MiB pages; null: unchanged
-      nofile          how many files a container may have open; null: unchanged
-      swap            off or unchanged; a kubelet refuses to run with swap unless told otherwise
-      time_sync       chrony or unchanged
-      ntp_servers     for chrony, beside the distribution's
-      kernel_modules  loaded now and at each boot
-      strict          fail if something could not be set, instead of only reporting it
-
-      software        where containerd 2, kubelet and kubeadm come from: apt, or present: they are on the machine (and kubectl on the control plane),
-                      and only their versions are checked
-      kubernetes_repository, containerd_repository   of Debian packages, for apt
-      image_archives  files with container images (OCI or docker save) that every machine gets: for machines that reach no registry
-      supported_os    ID:VERSION_ID of /etc/os-release that machines may have
+    What evaluations need of a machine. It is set, read back, and set again at each boot. What the
+    machine then has becomes labels of its node (machine.assay.dev/...). What it was before is kept
+    on the machine and put back when the host is released.
+    `smt`: on, off or unchanged. Two hardware threads for each core.
+    `turbo`: on, off or unchanged. Frequencies above the nominal one.
+    `governor`: a CPU frequency governor, for example performance, or unchanged.
+    `huge_pages`: number of 2 MiB pages; null: unchanged.
+    `nofile`: how many files a container may have open; null: unchanged.
+    `swap`: off or unchanged. A kubelet refuses to run with swap unless told otherwise.
+    `time_sync`: chrony or unchanged.
+    `ntp_servers`: for chrony, beside the distribution's.
+    `kernel_modules`: loaded now and at each boot.
+    `strict`: fail if something could not be set, instead of only reporting it.
+    `software`: where containerd 2, kubelet and kubeadm come from. With apt they are installed. With
+    present they are on the machine, and kubectl on the control plane; only their versions are
+    checked.
+    `kubernetes_repository`, `containerd_repository`: of Debian packages, for apt.
+    `image_archives`: files with container images (OCI or docker save) that every machine gets, for
+    machines that reach no registry.
+    `supported_os`: ID:VERSION_ID of /etc/os-release that machines may have.
   EOT
   type = object({
     smt            = optional(string, "unchanged")

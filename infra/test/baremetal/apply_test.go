@@ -75,7 +75,8 @@ func (s *site) applyFails(t *testing.T, wants ...string) string {
 	return out
 }
 
-// changes plans, and returns what would be done, sorted: "create ADDRESS", "delete ADDRESS", "replace ADDRESS", "update ADDRESS".
+// changes plans, and returns what would be done, sorted: "create ADDRESS", "delete ADDRESS",
+// "replace ADDRESS", "update ADDRESS".
 func (s *site) changes(t *testing.T) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan")

@@ -1,5 +1,6 @@
-// Package baremetal applies infra/bare-metal for real: to containers that stand for the machines of a rack, over SSH alone, with Terraform and its real
-// providers. What is left behind is looked at from outside, by docker.
+// Package baremetal applies infra/bare-metal for real: to containers that stand for the machines of
+// a rack, over SSH alone, with Terraform and its real providers. What is left behind is looked at
+// from outside, by docker.
 package baremetal
 
 import (
@@ -66,7 +67,8 @@ func newSite(t *testing.T) *site {
 		"pod_network":          s.podNetwork(t),
 		"preparation": map[string]any{
 			"software": "present",
-			// Of a container these can only be asked for: the kernel, its clock and its processors are its host's.
+			// Of a container these can only be asked for: the kernel, its clock and its processors
+			// are its host's.
 			"governor":       "performance",
 			"time_sync":      "unchanged",
 			"swap":           "unchanged",
@@ -155,7 +157,8 @@ func chartValues(t *testing.T, r *rack) map[string]any {
 	t.Helper()
 	tag := func(image string) map[string]string { return map[string]string{"tag": index(t)["assay/"+image][0]} }
 	values := map[string]any{"images": map[string]any{"manager": tag("manager"), "agent": tag("agent")}}
-	// A docker before 23 does not know the capability BPF (39), so that its containers cannot pass it on.
+	// A docker before 23 does not know the capability BPF (39), so that its containers cannot pass
+	// it on.
 	if bits := strings.TrimSpace(r.on(t, "head", "echo $((16#$(awk '/^CapBnd:/ { print $2 }' /proc/1/status) >> 39 & 1))")); bits == "0" {
 		values["agent"] = map[string]any{"bpf": false}
 	}
@@ -245,7 +248,8 @@ func (s *site) keepLogs(t *testing.T) {
 	}
 }
 
-// One machine is in another cluster, one has another system: both are named, and nothing was done to them.
+// One machine is in another cluster, one has another system: both are named, and nothing was done
+// to them.
 func (s *site) machinesThatCannotBeTaken(t *testing.T) {
 	s.on(t, "r1", `mkdir -p /etc/kubernetes; echo '    server: https://198.51.100.7:6443' >/etc/kubernetes/kubelet.conf`)
 	s.on(t, "r2", `cp /etc/os-release /root/os-release; rm /etc/os-release; printf 'ID=alpine\nVERSION_ID=3.20\nPRETTY_NAME="Alpine Linux v3.20"\n' >/etc/os-release`)
@@ -280,7 +284,8 @@ func (s *site) continued(t *testing.T) {
 	s.on(t, "c1", `mkdir -p /var/lib/assay /etc/kubernetes/pki; printf 'pods `+podCIDR+`\n' >/var/lib/assay/cluster
 		echo 'half' >/etc/kubernetes/bootstrap-kubelet.conf; rm -f /etc/kubernetes/kubelet.conf`)
 	nodes := s.nodes(t)
-	// Labels come after all joins: Terraform knows no finer order between instances of two resources.
+	// Labels come after all joins: Terraform knows no finer order between instances of two
+	// resources.
 	want := []string{
 		"create module.assay.helm_release.assay",
 		"create module.assay.terraform_data.cluster",
@@ -389,7 +394,8 @@ func (s *site) governor(t *testing.T, machine string) string {
 	return strings.TrimSpace(s.on(t, machine, "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor 2>/dev/null || true"))
 }
 
-// A machine is in the list a second time, by another address. The second host is refused, and when it is taken out, the first one is as it was.
+// A machine is in the list a second time, by another address. The second host is refused, and when
+// it is taken out, the first one is as it was.
 func (s *site) oneMachineTwice(t *testing.T) {
 	nodes := s.nodes(t)
 	hosts := s.hosts("head", "r1", "r2", "c1")
@@ -403,7 +409,8 @@ func (s *site) oneMachineTwice(t *testing.T) {
 	s.unchanged(t, nodes)
 }
 
-// shortened is the same IPv4 address in three numbers, which Terraform takes for another one, or for a name: 192.0.2.11 is 192.0.523.
+// shortened is the same IPv4 address in three numbers, which Terraform takes for another one, or
+// for a name: 192.0.2.11 is 192.0.523.
 func shortened(t *testing.T, address string) string {
 	t.Helper()
 	a, err := netip.ParseAddr(address)

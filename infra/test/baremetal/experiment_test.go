@@ -16,7 +16,8 @@ import (
 
 const namespace = "evaluation"
 
-// One trial of the evaluation that the README promises, at smoke size: replicas and clients each on the pool that is theirs. What it measures is for the end-to-end tests.
+// One trial of the evaluation that the README promises, at smoke size: replicas and clients each on
+// the pool that is theirs. What it measures is for the end-to-end tests.
 func (s *site) experiment(t *testing.T) {
 	text := oneTrial(t)
 	s.kubectl(t, "create", "namespace", namespace)
@@ -59,7 +60,8 @@ func (s *site) experiment(t *testing.T) {
 	s.kubectl(t, "delete", "namespace", namespace, "--timeout=3m")
 }
 
-// oneTrial is experiments/failure-fp.yaml with its first variant alone, placed on pools, and without claims.
+// oneTrial is experiments/failure-fp.yaml with its first variant alone, placed on pools, and
+// without claims.
 func oneTrial(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "experiments", "failure-fp.yaml"))
@@ -78,6 +80,7 @@ func oneTrial(t *testing.T) string {
 	smoke.Claims, smoke.Repetitions = nil, &v1alpha1.Repetitions{Min: 1}
 	// Machines that are containers share two processors with everything else.
 	bears := smoke.Tolerances
+	bears.Contention = "100%"
 	bears.Steal, bears.FaultLateness, bears.StartSpread, bears.ClockError, bears.LinkDelay = "100%", "1s", "1s", "500ms", "20ms"
 	spec.Faults, spec.Sweep[1].Points = nil, spec.Sweep[1].Points[:1]
 	if name := spec.Sweep[1].Points[0].Name; name != "ideal" {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// rack is a set of containers that stand for machines (hack/infra/rack.sh). Terraform reaches them by SSH; the test itself uses docker, to play
-// with them and to look at what is left.
+// rack is a set of containers that stand for machines (hack/infra/rack.sh). Terraform reaches them
+// by SSH; the test itself uses docker, to play with them and to look at what is left.
 type rack struct {
 	name      string
 	key       string // private key file
@@ -78,8 +78,9 @@ func (r *rack) powerOn(t *testing.T, machine string) {
 		fmt.Sprintf("until read -r -t 2 line </dev/tcp/%s/22 && [[ $line = SSH-* ]]; do sleep 0.3; done 2>/dev/null", r.addresses[machine]))
 }
 
-// traces lists, line by line, all that a cluster could leave on a machine: files with their sums, packet filter rules, routes, interfaces, images,
-// services, kernel settings. Not what is new at each boot of a container: its machine-id, the ports of docker's name server.
+// traces lists, line by line, all that a cluster could leave on a machine: files with their sums,
+// packet filter rules, routes, interfaces, images, services, kernel settings. Not what is new at
+// each boot of a container: its machine-id, the ports of docker's name server.
 func (r *rack) traces(t *testing.T, machine string) []string {
 	t.Helper()
 	out := r.on(t, machine, `

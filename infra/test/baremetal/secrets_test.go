@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// No token is left in the cluster; and none, no key, and nothing of the kubeconfig is in the state, in what Terraform printed (outputs among it), or in
-// the logs and files of the machines.
+// No token is left in the cluster; and none, no key, and nothing of the kubeconfig is in the state,
+// in what Terraform printed (outputs among it), or in the logs and files of the machines.
 func (s *site) noSecrets(t *testing.T) {
 	if got := strings.TrimSpace(s.kubectl(t, "-n", "kube-system", "get", "secrets", "--field-selector=type=bootstrap.kubernetes.io/token", "-o", "name")); got != "" {
 		t.Errorf("join tokens are left: %s", got)
@@ -85,7 +85,8 @@ func (s *site) readSecrets(t *testing.T) {
 	}
 }
 
-// private is a line of a key in PEM that no public key has: the last whole one. What comes first is public in some formats.
+// private is a line of a key in PEM that no public key has: the last whole one. What comes first is
+// public in some formats.
 func private(t *testing.T, pem string) string {
 	t.Helper()
 	lines := strings.Fields(regexp.MustCompile(`-----[A-Z ]+-----`).ReplaceAllString(pem, ""))
@@ -102,7 +103,8 @@ func (s *site) nothingLeaks(t *testing.T, where, text string) {
 	}
 }
 
-// leaks says which secrets a text has: those given, and whatever looks like a token or a key of anybody's.
+// leaks says which secrets a text has: those given, and whatever looks like a token or a key of
+// anybody's.
 func leaks(text string, secrets map[string]string) []string {
 	var found []string
 	for _, what := range slices.Sorted(maps.Keys(secrets)) {
@@ -116,8 +118,9 @@ func leaks(text string, secrets map[string]string) []string {
 		}
 	}
 	for _, m := range regexp.MustCompile(`\b[a-z0-9]{6}\.([a-z0-9]{16})\b`).FindAllStringSubmatch(text, -1) {
-		// Of 16 random letters and digits, 1 in 190 has only letters, as two words with a dot between them have, and hardly any is a hexadecimal number, as
-		// the names of events end: worker.18ea3789415a21ce.
+		// Of 16 random letters and digits, 1 in 190 has only letters, as two words with a dot
+		// between them have, and hardly any is a hexadecimal number, as the names of events end:
+		// worker.18ea3789415a21ce.
 		if strings.ContainsAny(m[1], "0123456789") && strings.ContainsAny(m[1], "ghijklmnopqrstuvwxyz") {
 			found = append(found, "the join token "+m[0])
 		}

@@ -1,4 +1,5 @@
-// Package kind applies infra/kind for real: a cluster of containers with pools and regions, changed and destroyed. It needs docker.
+// Package kind applies infra/kind for real: a cluster of containers with pools and regions, changed
+// and destroyed. It needs docker.
 package kind
 
 import (
@@ -17,7 +18,8 @@ import (
 
 const (
 	name = "assay-infra-kind"
-	// timeout of one command. A cluster takes half a minute on an idle machine; an image that must be built first, twenty.
+	// timeout of one command. A cluster takes half a minute on an idle machine; an image that must
+	// be built first, twenty.
 	timeout = 20 * time.Minute
 )
 

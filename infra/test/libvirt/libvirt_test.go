@@ -1,5 +1,6 @@
-// Package libvirt creates one real virtual machine with modules/libvirt-nodes, waits until it can be logged in to, and destroys it. It runs where
-// hack/infra/libvirt/test.sh has started a libvirt daemon, and takes minutes: the machine's processor is emulated.
+// Package libvirt creates one real virtual machine with modules/libvirt-nodes, waits until it can
+// be logged in to, and destroys it. It runs where hack/infra/libvirt/test.sh has started a libvirt
+// daemon, and takes minutes: the machine's processor is emulated.
 package libvirt
 
 import (
@@ -120,7 +121,8 @@ func TestOneMachine(t *testing.T) {
 	}
 }
 
-// boot reads the console until SSH answers, and returns what a login sees. The console's end is shown when it never does.
+// boot reads the console until SSH answers, and returns what a login sees. The console's end is
+// shown when it never does.
 func boot(t *testing.T, domain, key string) string {
 	t.Helper()
 	timeout := bootTimeout

@@ -72,7 +72,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// One machine that was listed by its name and by its address was prepared twice at the same time, and joined under two names. Exactly one host gets it.
+// One machine that was listed by its name and by its address was prepared twice at the same time,
+// and joined under two names. Exactly one host gets it.
 func TestCheckOfOneMachineTwice(t *testing.T) {
 	for i := range 10 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

@@ -46,7 +46,8 @@ func TestNamesThatLookLikeNumbers(t *testing.T) {
 	}
 }
 
-// A control plane without kubectl, with software = "present", was made and then not found to be ready.
+// A control plane without kubectl, with software = "present", was made and then not found to be
+// ready.
 func TestControlPlaneNeedsKubectl(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

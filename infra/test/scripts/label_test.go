@@ -22,7 +22,8 @@ case $* in
 esac
 `
 
-// label runs one of the two scripts that label nodes, and returns what it had kubectl do, and what it said.
+// label runs one of the two scripts that label nodes, and returns what it had kubectl do, and what
+// it said.
 func label(t *testing.T, script string, files map[string]string, labels, taints string) (done []string, said string) {
 	t.Helper()
 	m := newMachine(t, files, "")
@@ -31,7 +32,8 @@ func label(t *testing.T, script string, files map[string]string, labels, taints 
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As lib.sh's run has it executed: a command that fails is taken for the reason why the script did.
+	// As lib.sh's run has it executed: a command that fails is taken for the reason why the script
+	// did.
 	m.write(t, filepath.Join("infra", script), "set -E\ntrap 'echo \"stopped at: $BASH_COMMAND\" >&2' ERR\n"+string(text))
 	m.program(t, "../hack/cluster/tools.sh", "#!/bin/sh\n") // kind's would get the real kubectl
 	cmd := exec.Command("bash", filepath.Join(m.dir, "infra", script))
@@ -52,7 +54,8 @@ func label(t *testing.T, script string, files map[string]string, labels, taints 
 	return done, string(out)
 }
 
-// A node of kind's that left its pool kept the labels of that pool; and a node without taints had every later failure reported as that.
+// A node of kind's that left its pool kept the labels of that pool; and a node without taints had
+// every later failure reported as that.
 func TestLabels(t *testing.T) {
 	for _, script := range []string{"kind/label.sh", "modules/kubeadm-cluster/remote/label.sh"} {
 		for name, tc := range map[string]struct {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// sshToHosts stands for ssh: a host whose file in ssh/ has a reason gives it, any other one does what it is told.
+// sshToHosts stands for ssh: a host whose file in ssh/ has a reason gives it, any other one does
+// what it is told.
 const sshToHosts = `#!/bin/bash
 dir=${0%/*/*}
 for arg; do
@@ -25,7 +26,8 @@ cat >/dev/null
 echo "$host: ${*: -1}" >>"$dir/done"
 `
 
-// leave runs a script that Terraform runs here at destroy, for r1 and its control plane, and returns what it printed and its exit code.
+// leave runs a script that Terraform runs here at destroy, for r1 and its control plane, and
+// returns what it printed and its exit code.
 func (m *machine) leave(t *testing.T, script string, env ...string) (string, int) {
 	t.Helper()
 	m.program(t, "ssh", sshToHosts)
@@ -41,7 +43,8 @@ func (m *machine) leave(t *testing.T, script string, env ...string) (string, int
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// With an empty SSH agent, destroy took every living machine for dead: it let them go as they were, said that all was well, and forgot them.
+// With an empty SSH agent, destroy took every living machine for dead: it let them go as they were,
+// said that all was well, and forgot them.
 func TestOnlyTheDeadAreLetGo(t *testing.T) {
 	const node, controlPlane = "ssh/192.0.2.11", "ssh/192.0.2.10"
 	scripts := map[string]string{
@@ -94,7 +97,8 @@ func TestOnlyTheDeadAreLetGo(t *testing.T) {
 	})
 }
 
-// The jump host got neither the key nor a place for its host key, so that ssh.proxy_jump worked only for those who had both in ~/.ssh.
+// The jump host got neither the key nor a place for its host key, so that ssh.proxy_jump worked
+// only for those who had both in ~/.ssh.
 func TestJumpHost(t *testing.T) {
 	jump := []string{"SSH_JUMP=ops@jump.example.org:2222", "SSH_KEY_FILE=/keys/a key%", "SSH_KNOWN_HOSTS=/lab/known_hosts"}
 	m := newMachine(t, nil, "")

@@ -1,5 +1,6 @@
-// Package scripts tests the shell scripts of infra/ without a machine: they are clean by shellcheck's rules, and what sets a machine up does so, says
-// so, and puts everything back, on files that stand for the kernel's.
+// Package scripts tests the shell scripts of infra/ without a machine: they are clean by
+// shellcheck's rules, and what sets a machine up does so, says so, and puts everything back, on
+// files that stand for the kernel's.
 package scripts
 
 import (
@@ -53,14 +54,15 @@ const (
 	swapping  = header + "\n/dev/sda2 partition 1048576 0 -2"
 )
 
-// full, when it is there, makes swapoff fail as it does when memory has no room for what was swapped out.
+// full, when it is there, makes swapoff fail as it does when memory has no room for what was
+// swapped out.
 const full = "memory-is-full"
 
 // chrony is whether its service is on.
 const chrony = "chrony"
 
-// Programs that stand first in PATH, in every case: the real ones would change the machine that runs the test. Chrony is a service whose clock is
-// synchronised when it is on.
+// Programs that stand first in PATH, in every case: the real ones would change the machine that
+// runs the test. Chrony is a service whose clock is synchronised when it is on.
 var stubs = map[string]string{
 	"swapoff": `#!/bin/sh
 [ "$*" = -a ] && [ ! -e "$ROOT/memory-is-full" ] || exit 1
@@ -141,7 +143,8 @@ func TestMachine(t *testing.T) {
 			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
 			report: []string{"label machine.assay.dev/governor=mixed", "not-set governor: asked for performance, it is mixed"},
 		},
-		// With smt off and a governor asked for, apply ended at the first thread that was off, whose file gives EBUSY.
+		// With smt off and a governor asked for, apply ended at the first thread that was off,
+		// whose file gives EBUSY.
 		"a thread that is off": {
 			kernel: with(map[string]string{online1: "0", governor1: unreadable}), complete: true,
 			asked:  "GOVERNOR=performance",
@@ -160,7 +163,8 @@ func TestMachine(t *testing.T) {
 			want:   map[string]string{governor0: "performance", forward: "1", instances: "8192"},
 			report: []string{"label machine.assay.dev/governor=mixed", "not-set governor: asked for performance, it is mixed"},
 		},
-		// Nobody had made the folder of the notes when swap was the first thing to be noted: every apply to such a machine ended there.
+		// Nobody had made the folder of the notes when swap was the first thing to be noted: every
+		// apply to such a machine ended there.
 		"swap, on a machine where nothing is noted yet": {
 			kernel: with(map[string]string{swaps: swapping, forward: "1", instances: "65536"}), complete: true,
 			asked:  "SWAP=off",

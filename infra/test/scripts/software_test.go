@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Programs that stand for a machine's: packages are lines of a file, and installing some of them removes others, as Debian's do.
+// Programs that stand for a machine's: packages are lines of a file, and installing some of them
+// removes others, as Debian's do.
 var packageManager = map[string]string{
 	"dpkg-query": `#!/bin/bash
 grep -qxF "${*: -1}" "$ROOT/installed" && echo installed
@@ -131,7 +132,8 @@ func (m *machine) everything(t *testing.T) map[string]string {
 	return all
 }
 
-// Packages that ours replaced, and files that were overwritten, were gone when a machine was given back.
+// Packages that ours replaced, and files that were overwritten, were gone when a machine was given
+// back.
 func TestSoftwareAndRelease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files    map[string]string
@@ -182,7 +184,8 @@ func TestSoftwareAndRelease(t *testing.T) {
 			if c := m.everything(t)[configuration]; strings.Contains(c, "disabled_plugins") || c == "" {
 				t.Errorf("containerd's part for Kubernetes is switched off: %q", c)
 			}
-			// Once more, as for another version of Kubernetes: what was noted first is the machine's own.
+			// Once more, as for another version of Kubernetes: what was noted first is the
+			// machine's own.
 			m.write(t, installed, strings.Join(slices.DeleteFunc(now, func(p string) bool { return p == "kubeadm" }), "\n"))
 			m.software(t, tc.timeSync)
 			if out := m.script(t, "release.sh"); out != "" {
@@ -195,7 +198,8 @@ func TestSoftwareAndRelease(t *testing.T) {
 	}
 }
 
-// A machine that was switched off while packages were unpacked never got those after kubeadm, and none got chrony when it was asked for later.
+// A machine that was switched off while packages were unpacked never got those after kubeadm, and
+// none got chrony when it was asked for later.
 func TestSoftwareIsInstalledUntilItIsComplete(t *testing.T) {
 	log := func(m *machine) string {
 		b, err := os.ReadFile(filepath.Join(m.dir, "log"))
@@ -257,7 +261,8 @@ func TestReleaseWithoutAMirror(t *testing.T) {
 	}
 }
 
-// A machine that an earlier version has prepared, which kept nothing, is given back as that version did.
+// A machine that an earlier version has prepared, which kept nothing, is given back as that version
+// did.
 func TestReleaseOfAnEarlierVersion(t *testing.T) {
 	m := newDebian(t, map[string]string{
 		installed: "systemd\nchrony\nkubeadm", "var/lib/assay/packages": "chrony\nkubeadm", sources: "deb https://kubernetes.example.org /", "usr/local/lib/assay/images.sh": "",

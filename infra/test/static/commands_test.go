@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/infra/test/terraform"
 )
 
-// The command that writes a lost kubeconfig again lost Assay's release: the helm provider, without a cluster, took it for gone.
+// The command that writes a lost kubeconfig again lost Assay's release: the helm provider, without
+// a cluster, took it for gone.
 func TestALostKubeconfigIsWrittenWithoutAssay(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(terraform.Infra(t), "modules/kubeadm-cluster/README.md"))
 	if err != nil {

@@ -14,10 +14,12 @@ import (
 	"assay.dev/assay/infra/test/terraform"
 )
 
-// obedient stands for ssh to machines that do all that they are told, and print what must be printed.
+// obedient stands for ssh to machines that do all that they are told, and print what must be
+// printed.
 const obedient = "#!/bin/sh\ncat >/dev/null\necho client-key-data\n"
 
-// A change of a key or a volume makes a new machine behind the same address. Nothing noticed: apply was complete, and the cluster was gone.
+// A change of a key or a volume makes a new machine behind the same address. Nothing noticed: apply
+// was complete, and the cluster was gone.
 func TestAnotherMachineBehindAnAddressIsTakenInAgain(t *testing.T) {
 	stubs := t.TempDir()
 	if err := os.WriteFile(filepath.Join(stubs, "ssh"), []byte(obedient), 0o700); err != nil {

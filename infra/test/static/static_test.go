@@ -1,5 +1,5 @@
-// Package static checks infra/ without a machine: format, validity, plans of the examples, refusals, rendered files, and modules against mocks of
-// their providers' real schemas.
+// Package static checks infra/ without a machine: format, validity, plans of the examples,
+// refusals, rendered files, and modules against mocks of their providers' real schemas.
 package static
 
 import (
@@ -124,7 +124,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// The versions that a lock file names are those that are tested; it has no hashes (see infra/README.md), so that it also fits the registry's builds.
+// The versions that a lock file names are those that are tested; it has no hashes (see
+// infra/README.md), so that it also fits the registry's builds.
 func TestLockFiles(t *testing.T) {
 	for _, root := range roots(t) {
 		t.Run(root, func(t *testing.T) {
@@ -160,36 +161,39 @@ func versions(lock []byte) []string {
 	return lines
 }
 
-// Roots whose providers need nobody at the other end are planned as a user plans them, with their example.
+// Roots whose providers need nobody at the other end are planned as a user plans them, with their
+// example.
 func TestPlanOfExamples(t *testing.T) {
 	for _, root := range roots(t) {
 		t.Run(root, func(t *testing.T) {
 			t.Parallel()
 			d := terraform.Initialised(t, root)
 			if _, err := os.Stat(filepath.Join(d.Path, "tests")); err == nil {
-				// libvirt and OpenStack want a server even for a plan: with mocks of the real schemas instead.
+				// libvirt and OpenStack want a server even for a plan: with mocks of the real
+				// schemas instead.
 				out := d.Must(t, "test", "-no-color", "-var-file=example.tfvars")
 				if !strings.Contains(out, "Success!") {
 					t.Errorf("terraform test:\n%s", out)
 				}
 				return
 			}
-			out := d.Must(t, append([]string{"plan", "-no-color"}, example(t, root)...)...)
-			if !regexp.MustCompile(`Plan: [1-9]\d* to add, 0 to change, 0 to destroy`).MatchString(out) {
-				t.Errorf("the plan of an empty state:\n%s", out)
-			}
+			wantPlan(t, d.Must(t, "plan", "-no-color", "-var-file=example.tfvars"))
 		})
 	}
 }
 
-// example are the arguments that give a root its example.
-func example(t *testing.T, root string) []string {
+// The machines of a CloudLab experiment are planned as bare-metal/cloudlab.md says.
+func TestPlanOfCloudLab(t *testing.T) {
+	d := terraform.Initialised(t, "bare-metal")
+	wantPlan(t, d.Must(t, "plan", "-no-color", "-var-file=cloudlab.tfvars", "-var-file="+cloudlabHosts(t)))
+}
+
+// wantPlan wants what terraform plan printed to add resources only.
+func wantPlan(t *testing.T, out string) {
 	t.Helper()
-	args := []string{"-var-file=example.tfvars"}
-	if root == "cloudlab" {
-		args = append(args, "-var-file="+cloudlabHosts(t))
+	if !regexp.MustCompile(`Plan: [1-9]\d* to add, 0 to change, 0 to destroy`).MatchString(out) {
+		t.Errorf("the plan of an empty state:\n%s", out)
 	}
-	return args
 }
 
 // cloudlabHosts is what kubectl assay hosts writes, kept as a golden file by that command's tests.

@@ -1,4 +1,5 @@
-// Package terraform runs the terraform command for tests of infra/, each on a copy of the tree: neither lock files nor states come into the checkout.
+// Package terraform runs the terraform command for tests of infra/, each on a copy of the tree:
+// neither lock files nor states come into the checkout.
 package terraform
 
 import (
@@ -61,7 +62,8 @@ func Infra(t *testing.T) string {
 	return ""
 }
 
-// Copy copies infra/ and returns the folder at path in it, not yet initialised. State, downloads and the user's own variables stay behind.
+// Copy copies infra/ and returns the folder at path in it, not yet initialised. State, downloads
+// and the user's own variables stay behind.
 func Copy(t *testing.T, path string) *Dir {
 	t.Helper()
 	return copyTo(t, t.TempDir(), path)
@@ -123,7 +125,8 @@ func own(name string) bool {
 // Env adds to the environment of the commands.
 func (d *Dir) Env(vars ...string) { d.env = append(d.env, vars...) }
 
-// Init initialises. Providers come from a mirror on this machine, see hack/infra/providers.sh: one that is missing there fails the test.
+// Init initialises. Providers come from a mirror on this machine, see hack/infra/providers.sh: one
+// that is missing there fails the test.
 func (d *Dir) Init(t *testing.T) {
 	t.Helper()
 	if out, err := d.Run(t, "init", "-backend=false", "-no-color"); err != nil {
@@ -169,7 +172,8 @@ func template(t *testing.T, path string) *Dir {
 	return o.dir
 }
 
-// Initialised is Copy of a folder that is initialised. What init makes is made once for all tests of a package and shared.
+// Initialised is Copy of a folder that is initialised. What init makes is made once for all tests
+// of a package and shared.
 func Initialised(t *testing.T, path string) *Dir {
 	t.Helper()
 	from, d := template(t, path), Copy(t, path)
@@ -253,10 +257,12 @@ func (d *Dir) Outputs(t *testing.T) map[string]json.RawMessage {
 	return values
 }
 
-// Evaluate returns the string that an expression has, locals included, with the variables that args name.
+// Evaluate returns the string that an expression has, locals included, with the variables that args
+// name.
 func (d *Dir) Evaluate(t *testing.T, expression string, args ...string) string {
 	t.Helper()
-	// Twice encoded, since the console would fold a string of several lines, and once more on one line.
+	// Twice encoded, since the console would fold a string of several lines, and once more on one
+	// line.
 	console := *d
 	console.stdin = fmt.Sprintf("jsonencode(%s)\n", expression)
 	out := strings.TrimSpace(console.Must(t, append([]string{"console"}, args...)...))
@@ -284,7 +290,8 @@ func (d *Dir) Variables(t *testing.T, values any) string {
 	return "-var-file=" + file
 }
 
-// Message is Terraform's output without frames and line breaks, so that a sentence can be found in it.
+// Message is Terraform's output without frames and line breaks, so that a sentence can be found in
+// it.
 func Message(out string) string {
 	var words []string
 	for line := range strings.Lines(out) {

@@ -4,10 +4,11 @@ package v1alpha1
 type Cause string
 
 const (
-	// CausedBySystem: the system under test did it, or its client. That is an outcome of the experiment: another attempt would replace what was
-	// found by what was hoped for.
+	// CausedBySystem: the system under test did it, or its client. That is an outcome of the
+	// experiment: another attempt would replace what was found by what was hoped for.
 	CausedBySystem Cause = "System"
-	// CausedByEnvironment: the cluster, the network or Assay itself did it. Another attempt measures what this one was to measure.
+	// CausedByEnvironment: the cluster, the network or Assay itself did it. Another attempt
+	// measures what this one was to measure.
 	CausedByEnvironment Cause = "Environment"
 )
 
@@ -48,6 +49,7 @@ var causes = map[string]Cause{
 	ReasonStartSpread:          CausedByEnvironment,
 	ReasonStartLate:            CausedByEnvironment,
 	ReasonCPUStolen:            CausedByEnvironment,
+	ReasonProcessorContended:   CausedByEnvironment,
 	ReasonResourcesNotMeasured: CausedByEnvironment,
 	ReasonGeneratorLate:        CausedByEnvironment,
 	ReasonClockUncertain:       CausedByEnvironment,
@@ -58,8 +60,8 @@ var causes = map[string]Cause{
 	ReasonResultsNotStored:     CausedByEnvironment,
 }
 
-// CausedBy says who spoiled a trial whose condition Valid is False with this reason. A reason that is not known, of another version say, is the
-// environment's: it is tried again.
+// CausedBy says who spoiled a trial whose condition Valid is False with this reason. A reason that
+// is not known, of another version say, is the environment's: it is tried again.
 func CausedBy(reason string) Cause {
 	if cause, known := causes[reason]; known {
 		return cause

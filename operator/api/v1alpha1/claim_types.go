@@ -7,8 +7,9 @@ type ReportedSeries struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// metric that the series reports: Throughput (transactions per second); ThroughputPerCorrectClient (the same by the number of clients that no fault made
-	// behave otherwise); MeanLatency; P50Latency; P99Latency (ms).
+	// metric that the series reports: Throughput (transactions per second);
+	// ThroughputPerCorrectClient (the same by the number of clients that no fault made behave
+	// otherwise); MeanLatency; P50Latency; P99Latency (ms).
 	// +kubebuilder:validation:Enum=Throughput;ThroughputPerCorrectClient;MeanLatency;P50Latency;P99Latency
 	Metric string `json:"metric"`
 
@@ -31,6 +32,13 @@ type ReportedSeries struct {
 	// +kubebuilder:validation:MaxItems=64
 	Values []ReportedValue `json:"values"`
 
+	// correction is what every value is multiplied by before it is compared: 0.967 for an artifact
+	// whose window is 3.4% longer than its divisor says. The note says why. Above 0. Default: 1.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^([1-9][0-9]*(\.[0-9]+)?|0\.[0-9]*[1-9][0-9]*)$`
+	Correction string `json:"correction,omitempty"`
+
 	// note says what was unclear in the source and how it was read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -41,14 +49,15 @@ type ReportedSeries struct {
 type ReportedValue struct {
 	// x is the value of the axis.
 	X Value `json:"x"`
-	// value is what the paper reports there, in the series' unit. It is not called y, since YAML 1.1 reads an unquoted y as true.
+	// value is what the paper reports there, in the series' unit. It is not called y, since YAML
+	// 1.1 reads an unquoted y as true.
 	Y Value `json:"value"`
 }
 
 // Claim is a statement of the paper, as an expression over results.
 //
-// With reported, the expression gives a quantity that must lie within the tolerance of it. Without, it is a comparison, and
-// holds or does not. Reported and within go together.
+// With reported, the expression gives a quantity that must lie within the tolerance of it. Without,
+// it is a comparison, and holds or does not. Reported and within go together.
 type Claim struct {
 	// name of the claim.
 	// +kubebuilder:validation:MaxLength=63
@@ -69,15 +78,36 @@ type Claim struct {
 	// +optional
 	Reported *Value `json:"reported,omitempty"`
 
-	// within is how far from it still counts as reproduced: a percentage of it (25%), or an amount in its unit (0.5ms, 100).
+	// within is how far from it still counts as reproduced: a percentage of it (25%), or an amount
+	// in its unit (0.5ms, 100).
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%|ns|us|ms|s|m|h)?$`
 	Within string `json:"within,omitempty"`
+
+	// reportedBy says of how many runs the reported value is the mean, and how much runs deviate.
+	// The message then says where the mean of a replication should lie. It does not change the
+	// verdict, which is by within. Default: the value is taken as exact.
+	// +optional
+	ReportedBy *ReportedBy `json:"reportedBy,omitempty"`
 }
 
-// Verdict of a claim: Reproduced; NotReproduced; Inconclusive (the interval straddles the bound); NotEvaluated (no data, or skipped by the
-// profile).
+// ReportedBy is what a reported value rests on.
+type ReportedBy struct {
+	// runs that the value is the mean of. From 1 to 10000.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Runs int32 `json:"runs"`
+
+	// deviation is the standard deviation of one run, as a percentage of the value: 5%. Where the
+	// paper does not give it, it is an assumption; say so in the statement.
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
+	Deviation string `json:"deviation"`
+}
+
+// Verdict of a claim: Reproduced; NotReproduced; Inconclusive (the interval straddles the bound);
+// NotEvaluated (no data, or skipped by the profile).
 // +kubebuilder:validation:Enum=Reproduced;NotReproduced;Inconclusive;NotEvaluated
 type Verdict string
 

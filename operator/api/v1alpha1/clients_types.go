@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Loop is how clients offer load: Closed (each client sends its next request after the last reply); Open (requests arrive at
-// an offered rate, whatever the replies do).
+// Loop is how clients offer load: Closed (each client sends its next request after the last reply);
+// Open (requests arrive at an offered rate, whatever the replies do).
 // +kubebuilder:validation:Enum=Closed;Open
 type Loop string
 
@@ -11,7 +11,8 @@ const (
 	LoopOpen   Loop = "Open"
 )
 
-// Arrivals is how requests of an open loop are spaced: Constant (evenly); Poisson (exponentially distributed gaps).
+// Arrivals is how requests of an open loop are spaced: Constant (evenly); Poisson (exponentially
+// distributed gaps).
 // +kubebuilder:validation:Enum=Constant;Poisson
 type Arrivals string
 
@@ -33,8 +34,8 @@ type Clients struct {
 	// +kubebuilder:validation:Maximum=256
 	Nodes int32 `json:"nodes,omitempty"`
 
-	// regions that the client pods are in, one after the other, from the first again when there are more pods. Default: the regions of the
-	// topology that have replicas, in their order.
+	// regions that the client pods are in, one after the other, from the first again when there are
+	// more pods. Default: the regions of the topology that have replicas, in their order.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -42,8 +43,8 @@ type Clients struct {
 	// +kubebuilder:validation:items:MaxLength=14
 	Regions []string `json:"regions,omitempty"`
 
-	// count of clients over all nodes. Closed loop: each has one request outstanding. Open loop: the most requests that may be outstanding
-	// at once. Default: 1.
+	// count of clients over all nodes. Closed loop: each has one request outstanding. Open loop:
+	// the most requests that may be outstanding at once. Default: 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -60,8 +61,9 @@ type Clients struct {
 	// +optional
 	Arrivals *Arrivals `json:"arrivals,omitempty"`
 
-	// thinkTime is how long a client of a closed loop waits after the end of a transaction before it begins the next. Its first wait is a random
-	// part of that, so that clients do not march in step. From 0s to 10m. Default: 0s.
+	// thinkTime is how long a client of a closed loop waits after the end of a transaction before
+	// it begins the next. Its first wait is a random part of that, so that clients do not march in
+	// step. From 0s to 10m. Default: 0s.
 	// +optional
 	// +kubebuilder:default="0s"
 	ThinkTime Duration `json:"thinkTime,omitempty"`
@@ -71,8 +73,8 @@ type Clients struct {
 	// +kubebuilder:default="10s"
 	Timeout Duration `json:"timeout,omitempty"`
 
-	// retry of aborted transactions. A transaction's latency spans all its attempts and the waits between them, as the Basil and Pesto
-	// artifacts count it.
+	// retry of aborted transactions. A transaction's latency spans all its attempts and the waits
+	// between them, as the Basil and Pesto artifacts count it.
 	// +optional
 	// +kubebuilder:default={}
 	Retry Retry `json:"retry,omitempty"`
@@ -87,8 +89,8 @@ type Retry struct {
 	// +kubebuilder:validation:Maximum=1000000
 	Attempts int32 `json:"attempts,omitempty"`
 
-	// backoff before the second attempt; each further wait is twice as long, and each is drawn uniformly between half of it and all of it.
-	// Default: 2ms.
+	// backoff before the second attempt; each further wait is twice as long, and each is drawn
+	// uniformly between half of it and all of it. Default: 2ms.
 	// +optional
 	// +kubebuilder:default="2ms"
 	Backoff Duration `json:"backoff,omitempty"`

@@ -2,15 +2,32 @@ package v1alpha1
 
 // Conditions of an Experiment. All are set by the experiment controller.
 const (
-	// ExperimentAccepted is True when the spec and the Systems it names fit together and the plan is fixed; False when a user
-	// must act: the message names the field.
+	// ExperimentAccepted is True when the spec and the Systems it names fit together and the plan
+	// is fixed; False when a user must act: the message names the field.
 	ExperimentAccepted = "Accepted"
 
-	// ExperimentComplete is True when no further trial will run, False while trials are to run. Its message is the summary that users see.
+	// ExperimentComplete is True when no further trial will run, False while trials are to run. Its
+	// message is the summary that users see.
 	ExperimentComplete = "Complete"
 
-	// ExperimentResultsStored is True when the results of all trials that are done are in the results ConfigMap.
+	// ExperimentResultsStored is True when the results of all trials that are done are in the
+	// results ConfigMap.
 	ExperimentResultsStored = "ResultsStored"
+
+	// ExperimentReproduced is True when every claim that the profile judges is Reproduced, and
+	// False when one of them is NotReproduced. It is Unknown while trials are to run, and
+	// afterwards when a claim is undecided or none is judged. Its reason says which.
+	ExperimentReproduced = "Reproduced"
+
+	// The conditions of kstatus, by which Flux, kpt and Helm wait for objects of any kind.
+	// ExperimentReady is True when the experiment is complete and every repetition has a valid
+	// trial, whatever its verdicts are.
+	ExperimentReady = "Ready"
+	// ExperimentReconciling is True while trials run or are to run.
+	ExperimentReconciling = "Reconciling"
+	// ExperimentStalled is True when nothing goes on before a user acts: the spec is not accepted,
+	// or retries are used up.
+	ExperimentStalled = "Stalled"
 )
 
 // Reasons of an Experiment's conditions.
@@ -29,31 +46,45 @@ const (
 	ReasonSuspended = "Suspended"
 	// ReasonAllTrialsValid: every repetition of every point has a valid trial.
 	ReasonAllTrialsValid = "AllTrialsValid"
-	// ReasonRetriesExhausted: some repetition has no valid trial and may not be tried again: its retries are used up, or disturbances.retryFor is.
+	// ReasonRetriesExhausted: some repetition has no valid trial and may not be tried again: its
+	// retries are used up, or disturbances.retryFor is.
 	ReasonRetriesExhausted = "RetriesExhausted"
+	// ReasonReproduced: every claim that the profile judges is Reproduced.
+	ReasonReproduced = "Reproduced"
+	// ReasonNotReproduced: some claim is NotReproduced.
+	ReasonNotReproduced = "NotReproduced"
+	// ReasonUndecided: no claim is NotReproduced, and some is Inconclusive or NotEvaluated.
+	ReasonUndecided = "Undecided"
+	// ReasonNoClaims: the experiment has no claim, or its profile judges none.
+	ReasonNoClaims = "NoClaims"
 	// ReasonStored: written and read back.
 	ReasonStored = "Stored"
 	// ReasonPartlyStored: written, with something left out for its size; the message says what.
 	ReasonPartlyStored = "PartlyStored"
-	// ReasonStoreFailed: the results could not be written to their ConfigMap; it is tried again. What a store lacks has reasons of its own.
+	// ReasonStoreFailed: the results could not be written to their ConfigMap; it is tried again.
+	// What a store lacks has reasons of its own.
 	ReasonStoreFailed = "StoreFailed"
 )
 
-// Conditions of a Trial, in the order of its life. All are set by the trial controller. Each is Unknown or absent before its phase,
-// False with a reason while its phase works, True when the phase is done.
+// Conditions of a Trial, in the order of its life. All are set by the trial controller. Each is
+// Unknown or absent before its phase, False with a reason while its phase works, True when the
+// phase is done.
 const (
-	// TrialAdmitted: the trial may start: its pools are its own, or shared with its consent, and there is room for every pod. While it is True and Complete is not,
-	// the trial holds its pools.
+	// TrialAdmitted: the trial may start: its pools are its own, or shared with its consent, and
+	// there is room for every pod. While it is True and Complete is not, the trial holds its pools.
 	TrialAdmitted = "Admitted"
-	// TrialDeployed: every pod runs, its agent has reported, its files are written and the names of its peers resolve.
+	// TrialDeployed: every pod runs, its agent has reported, its files are written and the names of
+	// its peers resolve.
 	TrialDeployed = "Deployed"
-	// TrialNetworkProven: the links between the pods are shaped, and every one of them has been measured and is as asked.
+	// TrialNetworkProven: the links between the pods are shaped, and every one of them has been
+	// measured and is as asked.
 	TrialNetworkProven = "NetworkProven"
 	// TrialStarted: every replica is ready.
 	TrialStarted = "Started"
 	// TrialLoaded: the system's steps are done.
 	TrialLoaded = "Loaded"
-	// TrialRunning: t = 0 was agreed and the clients were released. Stays True when the run is over.
+	// TrialRunning: t = 0 was agreed and the clients were released. Stays True when the run is
+	// over.
 	TrialRunning = "Running"
 	// TrialCollected: every client's results have arrived and are stored.
 	TrialCollected = "Collected"
@@ -69,11 +100,14 @@ const (
 const (
 	// ReasonQueued: other trials use the pools, or come first.
 	ReasonQueued = "Queued"
-	// ReasonNoRoom: the pools are free of trials, and what else runs there leaves no room for every pod of the trial. It waits; others go first.
+	// ReasonNoRoom: the pools are free of trials, and what else runs there leaves no room for every
+	// pod of the trial. It waits; others go first.
 	ReasonNoRoom = "NoRoom"
-	// ReasonNeverFits: the nodes that there are have no room for every pod of the trial even when nothing else runs there. It waits for nodes; others go first.
+	// ReasonNeverFits: the nodes that there are have no room for every pod of the trial even when
+	// nothing else runs there. It waits for nodes; others go first.
 	ReasonNeverFits = "NeverFits"
-	// ReasonQuotaExceeded: a ResourceQuota of the namespace does not allow every pod of the trial. It waits; others go first.
+	// ReasonQuotaExceeded: a ResourceQuota of the namespace does not allow every pod of the trial.
+	// It waits; others go first.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonAdmitted: the machines are free.
 	ReasonAdmitted = "Admitted"
@@ -120,7 +154,8 @@ const (
 	ReasonRenderFailed = "RenderFailed"
 	// ReasonPrepareFailed: the prepare step failed.
 	ReasonPrepareFailed = "PrepareFailed"
-	// ReasonNoShapingBackend: no backend, or not the one that was asked for, can shape links in every pod.
+	// ReasonNoShapingBackend: no backend, or not the one that was asked for, can shape links in
+	// every pod.
 	ReasonNoShapingBackend = "NoShapingBackend"
 	// ReasonNetworkWrong: a link was measured before t = 0 and is not as asked.
 	ReasonNetworkWrong = "NetworkWrong"
@@ -132,17 +167,21 @@ const (
 	ReasonPacketsLost = "PacketsLost"
 	// ReasonNetworkNotConfirmed: it is not known of every link that it stayed as asked.
 	ReasonNetworkNotConfirmed = "NetworkNotConfirmed"
-	// ReasonPodsForbidden: the cluster refuses a pod of the trial: Pod Security, a quota, another policy.
+	// ReasonPodsForbidden: the cluster refuses a pod of the trial: Pod Security, a quota, another
+	// policy.
 	ReasonPodsForbidden = "PodsForbidden"
 	// ReasonMachinesPending: the pods that will reset machines do not run yet.
 	ReasonMachinesPending = "MachinesPending"
-	// ReasonMachineRefused: a fault would reset a node that does not allow it, or on which more runs than the trial's replicas.
+	// ReasonMachineRefused: a fault would reset a node that does not allow it, or on which more
+	// runs than the trial's replicas.
 	ReasonMachineRefused = "MachineRefused"
-	// ReasonChaosMeshMissing: a fault needs Chaos Mesh, which the cluster does not have or the manager may not use.
+	// ReasonChaosMeshMissing: a fault needs Chaos Mesh, which the cluster does not have or the
+	// manager may not use.
 	ReasonChaosMeshMissing = "ChaosMeshMissing"
 	// ReasonReplicaExited: a replica's process ended though no fault killed it.
 	ReasonReplicaExited = "ReplicaExited"
-	// ReasonOutOfMemory: the kernel killed a container of the system since it exceeded its own memory limit.
+	// ReasonOutOfMemory: the kernel killed a container of the system since it exceeded its own
+	// memory limit.
 	ReasonOutOfMemory = "OutOfMemory"
 	// ReasonStepFailed: a step failed.
 	ReasonStepFailed = "StepFailed"
@@ -162,11 +201,14 @@ const (
 	ReasonFaultLate = "FaultLate"
 	// ReasonFaultNotConfirmed: a fault was not confirmed.
 	ReasonFaultNotConfirmed = "FaultNotConfirmed"
-	// ReasonFaultNotEnded: the end of a fault was not confirmed: it may have lasted longer than planned.
+	// ReasonFaultNotEnded: the end of a fault was not confirmed: it may have lasted longer than
+	// planned.
 	ReasonFaultNotEnded = "FaultNotEnded"
-	// ReasonRoleNotFound: a fault was for the replica that has a role, and none of a shard had it then.
+	// ReasonRoleNotFound: a fault was for the replica that has a role, and none of a shard had it
+	// then.
 	ReasonRoleNotFound = "RoleNotFound"
-	// ReasonRoleAmbiguous: a fault was for the replica that has a role, and several of a shard had it then.
+	// ReasonRoleAmbiguous: a fault was for the replica that has a role, and several of a shard had
+	// it then.
 	ReasonRoleAmbiguous = "RoleAmbiguous"
 	// ReasonStartSpread: the clients did not start together.
 	ReasonStartSpread = "StartSpread"
@@ -176,7 +218,11 @@ const (
 	ReasonCPUThrottled = "CPUThrottled"
 	// ReasonCPUStolen: a node's hypervisor gave more of its processors to others than tolerated.
 	ReasonCPUStolen = "CPUStolen"
-	// ReasonResourcesNotMeasured: an agent did not say what its pod used, or of too little of the window.
+	// ReasonProcessorContended: others on its nodes had the processors that the trial wanted, more
+	// often than tolerated.
+	ReasonProcessorContended = "ProcessorContended"
+	// ReasonResourcesNotMeasured: an agent did not say what its pod used, or of too little of the
+	// window.
 	ReasonResourcesNotMeasured = "ResourcesNotMeasured"
 	// ReasonGeneratorLate: a load generator did not keep its schedule, though clients were free.
 	ReasonGeneratorLate = "GeneratorLate"
@@ -184,9 +230,11 @@ const (
 	ReasonClockUncertain = "ClockUncertain"
 	// ReasonClocksApart: the wall clocks of two pods are further apart than tolerated.
 	ReasonClocksApart = "ClocksApart"
-	// ReasonClockStepped: the manager's clock, which all instants are given in, changed while the trial ran.
+	// ReasonClockStepped: the manager's clock, which all instants are given in, changed while the
+	// trial ran.
 	ReasonClockStepped = "ClockStepped"
-	// ReasonClientsMiscounted: the merged results are not those of exactly the clients that the numbers must be about.
+	// ReasonClientsMiscounted: the merged results are not those of exactly the clients that the
+	// numbers must be about.
 	ReasonClientsMiscounted = "ClientsMiscounted"
 	// ReasonNothingMeasured: no transaction was committed in the window.
 	ReasonNothingMeasured = "NothingMeasured"

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Container is one container of a pod. Its command is explicit because the launcher, not the image's entrypoint, is the
-// container's first process and runs the command when the plan says so.
+// Container is one container of a pod. Its command is explicit because the launcher, not the
+// image's entrypoint, is the container's first process and runs the command when the plan says so.
 type Container struct {
 	// name of the container, unique in its pod. "agent" is taken.
 	// +kubebuilder:validation:MaxLength=40
@@ -25,7 +25,8 @@ type Container struct {
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// command to run, with all arguments. Each element is a template; an element that renders to nothing is left out.
+	// command to run, with all arguments. Each element is a template; an element that renders to
+	// nothing is left out.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=128
@@ -47,7 +48,8 @@ type Container struct {
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// runAsUser is the numeric user that the command runs as. Default: 65532. 0 (root) needs a namespace that allows it.
+	// runAsUser is the numeric user that the command runs as. Default: 65532. 0 (root) needs a
+	// namespace that allows it.
 	// +optional
 	// +kubebuilder:default=65532
 	// +kubebuilder:validation:Minimum=0
@@ -67,8 +69,9 @@ type EnvVar struct {
 	Value string `json:"value,omitempty"`
 }
 
-// FileSet is a directory of rendered configuration files. It is written before the container's command starts and after every
-// pod of the trial has its address, so a template may use literal IPs. The command may change the files.
+// FileSet is a directory of rendered configuration files. It is written before the container's
+// command starts and after every pod of the trial has its address, so a template may use literal
+// IPs. The command may change the files.
 type FileSet struct {
 	// mountPath is the directory in every container of the pod, absolute.
 	// +kubebuilder:validation:MaxLength=256
@@ -95,8 +98,9 @@ type File struct {
 	Template string `json:"template"`
 }
 
-// VolumeMedium is where a volume lives: Memory (tmpfs, counts as the pod's memory); Disk (the node's disk, gone with the
-// pod); PersistentVolumeClaim (the cluster's default storage class, gone with the trial).
+// VolumeMedium is where a volume lives. Memory: tmpfs, which counts as the pod's memory. Disk: the
+// node's disk, gone with the pod. PersistentVolumeClaim: the cluster's default storage class, gone
+// with the trial.
 // +kubebuilder:validation:Enum=Memory;Disk;PersistentVolumeClaim
 type VolumeMedium string
 
@@ -126,7 +130,8 @@ type Volume struct {
 	Size resource.Quantity `json:"size"`
 }
 
-// Port is a port that a replica listens on, the same number in every replica (each has a network namespace of its own).
+// Port is a port that a replica listens on, the same number in every replica (each has a network
+// namespace of its own).
 type Port struct {
 	// name of the port: templates find it as .Ports.<name>.
 	// +kubebuilder:validation:MaxLength=15

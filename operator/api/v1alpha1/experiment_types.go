@@ -4,7 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ExperimentSpec is one evaluation of a paper: what to run, what to break, what the paper says came out.
+// ExperimentSpec is one evaluation of a paper: what to run, what to break, what the paper says came
+// out.
 // +kubebuilder:validation:XValidation:rule="size(self.profile) == 0 || self.profiles.exists(p, p.name == self.profile)",fieldPath=".profile",message="must be the name of one of profiles, or empty for the full evaluation",messageExpression="'\"' + self.profile + '\" must be the name of one of profiles, or empty for the full evaluation'"
 // +kubebuilder:validation:XValidation:rule="self.clients.loop == 'Open' || !has(self.clients.arrivals)",fieldPath=".clients.arrivals",message="only an Open loop has arrivals; remove it or set loop: Open",messageExpression="'\"' + self.clients.arrivals + '\": only an Open loop has arrivals; remove it or set loop: Open'"
 type ExperimentSpec struct {
@@ -12,7 +13,8 @@ type ExperimentSpec struct {
 	// +optional
 	Source *Source `json:"source,omitempty"`
 
-	// systems under test. Several make a comparison: the system is then an axis of the sweep, named "system".
+	// systems under test. Several make a comparison: the system is then an axis of the sweep, named
+	// "system".
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -27,13 +29,15 @@ type ExperimentSpec struct {
 	// +kubebuilder:default={profile: "lan", backend: "Auto", shaping: "Auto"}
 	Network Network `json:"network,omitempty"`
 
-	// placement says which nodes trials run on, and who else may use them meanwhile. Default: any node, nobody else.
+	// placement says which nodes trials run on, and who else may use them meanwhile. Default: any
+	// node, which the trial has to itself.
 	// +optional
 	// +kubebuilder:default={exclusive: true}
 	Placement Placement `json:"placement,omitempty"`
 
-	// priority of the experiment's trials in the queue: those of a higher priority start first, then those of the experiment that was created first. It may be
-	// changed at any time. From -1000 to 1000. Default: 0.
+	// priority of the experiment's trials in the queue: those of a higher priority start first,
+	// then those of the experiment that was created first. It may be changed at any time. From
+	// -1000 to 1000. Default: 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000
 	// +kubebuilder:validation:Maximum=1000
@@ -50,7 +54,8 @@ type ExperimentSpec struct {
 	// clients say how the load is offered.
 	Clients Clients `json:"clients"`
 
-	// sweep lists the axes; their cross product is the points. No axis: one point. At most 8 axes and 1024 points.
+	// sweep lists the axes; their cross product is the points. No axis: one point. At most 8 axes
+	// and 1024 points.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -70,26 +75,30 @@ type ExperimentSpec struct {
 	// +kubebuilder:default=RandomizedInterleaved
 	Order TrialOrder `json:"order,omitempty"`
 
-	// seed of everything random: the order of trials, keys, arrivals. Default: chosen at the start and recorded in status.seed.
+	// seed of everything random: the order of trials, keys, arrivals. Default: chosen at the start
+	// and recorded in status.seed.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
 	Seed *int64 `json:"seed,omitempty"`
 
-	// retries is how many more trials a repetition may take when the system under test made one of its trials invalid or fail. What the environment spoilt
-	// counts against disturbances.retryFor instead. From 0 to 10. Default: 2.
+	// retries is how many more trials a repetition may take when the system under test made one of
+	// its trials invalid or fail. What the environment spoilt counts against disturbances.retryFor
+	// instead. From 0 to 10. Default: 2.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Retries *int32 `json:"retries,omitempty"`
 
-	// disturbances says how long trials that the environment spoilt are repeated, and how long a trial waits for a quiet moment.
+	// disturbances says how long trials that the environment spoilt are repeated, and how long a
+	// trial waits for a quiet moment.
 	// +optional
 	// +kubebuilder:default={}
 	Disturbances Disturbances `json:"disturbances,omitempty"`
 
-	// faults that points may name, and what they do. A fault acts only in the points that name it, or in all when everyPoint is set.
+	// faults that points may name, and what they do. A fault acts only in the points that name it,
+	// or in all when everyPoint is set.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -115,7 +124,8 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:MaxLength=40
 	Profile string `json:"profile"`
 
-	// results says where results are kept besides the cluster. Default: in the installation's default store, if it has one.
+	// results says where results are kept besides the cluster. Default: in the installation's
+	// default store, if it has one.
 	// +optional
 	Results *Results `json:"results,omitempty"`
 
@@ -133,12 +143,21 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Claims []Claim `json:"claims,omitempty"`
 
-	// measurements are numbers of each trial that the installation's Prometheus knows: columns of the results, and what claims may be about. Default: none.
+	// measurements are numbers of each trial that the installation's Prometheus knows: columns of
+	// the results, and what claims may be about. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Measurements []Measurement `json:"measurements,omitempty"`
+
+	// additionalRepetitions is how many more valid trials each point gets than repetitions asks
+	// for. It may rise at any time: an experiment that is complete then goes on, and its verdicts
+	// rest on the old and the new trials. It may never fall. From 0 to 99. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	AdditionalRepetitions int32 `json:"additionalRepetitions,omitempty"`
 
 	// suspend stops new trials from being started; the running one ends normally. Default: false.
 	// +optional
@@ -170,15 +189,26 @@ type SystemReference struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// parameters for this system only, over those of the experiment, under those of the workload and of the point.
+	// parameters for this system only, over those of the experiment, under those of the workload
+	// and of the point.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Parameters map[string]Value `json:"parameters,omitempty"`
+
+	// regions that this system's replicas are in, instead of topology.regions: systems that are
+	// compared may have different numbers of replicas for the same f. The counts must add up to the
+	// System's number of replicas for f. Default: topology.regions.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Regions []Region `json:"regions,omitempty"`
 }
 
 // Topology says how many replicas run where.
 type Topology struct {
-	// f is how many faulty replicas each shard tolerates; the System's replicas.count gives the number of replicas from it. Default: 1.
+	// f is how many faulty replicas each shard tolerates; the System's replicas.count gives the
+	// number of replicas from it. Default: 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
@@ -192,8 +222,9 @@ type Topology struct {
 	// +kubebuilder:validation:Maximum=64
 	Shards int32 `json:"shards,omitempty"`
 
-	// regions the replicas of every shard are in; the counts must add up to the System's number of replicas for f. Replicas
-	// are numbered in this order. Empty: one region, "local", with all of them.
+	// regions the replicas of every shard are in, of the systems that name none themselves; the
+	// counts must add up to the System's number of replicas for f. Replicas are numbered in this
+	// order. Empty: one region, "local", with all of them.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -214,8 +245,9 @@ type Region struct {
 	Replicas int32 `json:"replicas"`
 }
 
-// Placement says which nodes the pods of a trial run on, and who else may use them meanwhile. A pool is the nodes whose label assay.dev/pool has its
-// name; a taint of that key and value keeps other pods away and is tolerated. docs/guide/queue.md.
+// Placement says which nodes the pods of a trial run on, and who else may use them meanwhile. A
+// pool is the nodes whose label assay.dev/pool has its name; a taint of that key and value keeps
+// other pods away and is tolerated. docs/guide/queue.md.
 type Placement struct {
 	// replicas is the pool that replicas run on. Default: any node.
 	// +optional
@@ -229,8 +261,9 @@ type Placement struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	Clients string `json:"clients,omitempty"`
 
-	// exclusive: while a trial runs, no other trial runs on its pools; a trial that may run on any node has them all. false lets other trials that are not
-	// exclusive either run there at the same time, if there is room: for what is not measured. Default: true.
+	// exclusive: while a trial runs, no other trial runs on its pools. A trial that may run on any
+	// node has them all. The value false lets other trials that are not exclusive either run there
+	// at the same time, if there is room. Use it for trials that measure nothing. Default: true.
 	// +optional
 	// +kubebuilder:default=true
 	Exclusive *bool `json:"exclusive,omitempty"`
@@ -266,13 +299,15 @@ type WorkloadReference struct {
 	Parameters map[string]Value `json:"parameters,omitempty"`
 }
 
-// ExperimentStatus is what is known of an experiment. It holds counts and references, never lists that grow with trials.
+// ExperimentStatus is what is known of an experiment. It holds counts and references, never lists
+// that grow with trials.
 type ExperimentStatus struct {
 	// observedGeneration of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Accepted, Complete, ResultsStored.
+	// conditions: Accepted, Complete, ResultsStored, Reproduced, and for tools that know no kind of
+	// ours (kstatus) Ready, Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -289,6 +324,10 @@ type ExperimentStatus struct {
 	// trials counts the trials by outcome.
 	// +optional
 	Trials TrialCounts `json:"trials,omitempty"`
+
+	// progress in words and numbers, for people, dashboards and scripts.
+	// +optional
+	Progress Progress `json:"progress,omitempty"`
 
 	// disturbedSeconds is the time that disturbed trials took, of spec.disturbances.retryFor.
 	// +optional
@@ -318,9 +357,36 @@ type ExperimentStatus struct {
 	Claims []ClaimStatus `json:"claims,omitempty"`
 }
 
+// Progress of an experiment.
+type Progress struct {
+	// percent of the planned trials that are done and valid, from 0 to 100, rounded down.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Percent int32 `json:"percent,omitempty"`
+
+	// trials that are done and valid, of those that are planned, as "12/72".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Trials string `json:"trials,omitempty"`
+
+	// claims that are Reproduced, of those that the profile judges, as "4/6". Empty: it judges
+	// none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Claims string `json:"claims,omitempty"`
+
+	// estimatedCompletion is when the experiment may be complete, if the trials that are left take
+	// as long as those that are done took on average. It is estimated again with each trial that
+	// ends. Absent: no trial is done yet, or nothing runs.
+	// +optional
+	EstimatedCompletion *metav1.Time `json:"estimatedCompletion,omitempty"`
+}
+
 // TrialCounts counts trials by outcome.
 type TrialCounts struct {
-	// planned is the number of valid trials that the experiment wants; with repetitions.until, as far as the trials so far can tell.
+	// planned is the number of valid trials that the experiment wants; with repetitions.until, as
+	// far as the trials so far can tell.
 	Planned int32 `json:"planned"`
 	// active are those that are not done.
 	Active int32 `json:"active"`
@@ -330,7 +396,8 @@ type TrialCounts struct {
 	Invalid int32 `json:"invalid"`
 	// failed could not be carried out.
 	Failed int32 `json:"failed"`
-	// disturbed are those of the invalid and failed ones that the environment spoilt. They count against spec.disturbances.retryFor and not against spec.retries.
+	// disturbed are those of the invalid and failed ones that the environment spoilt. They count
+	// against spec.disturbances.retryFor and not against spec.retries.
 	// +optional
 	Disturbed int32 `json:"disturbed,omitempty"`
 }
@@ -338,14 +405,15 @@ type TrialCounts struct {
 // Experiment is one evaluation of a paper.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=assay,shortName=exp
-// +kubebuilder:printcolumn:name="Trials",type=integer,JSONPath=`.status.trials.planned`
-// +kubebuilder:printcolumn:name="Succeeded",type=integer,JSONPath=`.status.trials.succeeded`
+// +kubebuilder:resource:categories=assay,shortName=aexp
+// +kubebuilder:printcolumn:name="Trials",type=string,JSONPath=`.status.progress.trials`
+// +kubebuilder:printcolumn:name="Reproduced",type=string,JSONPath=`.status.progress.claims`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].reason`
 // +kubebuilder:printcolumn:name="Invalid",type=integer,JSONPath=`.status.trials.invalid`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.trials.failed`
-// +kubebuilder:printcolumn:name="Complete",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Profile",type=string,priority=1,JSONPath=`.spec.profile`
+// +kubebuilder:printcolumn:name="Ends about",type=string,priority=1,JSONPath=`.status.progress.estimatedCompletion`
 // +kubebuilder:printcolumn:name="Seed",type=integer,priority=1,JSONPath=`.status.seed`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Complete")].message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 24",message="metadata.name: at most 24 characters, since the names of replicas contain it",messageExpression="'metadata.name: \"' + self.metadata.name + '\" is too long: at most 24 characters, since the names of replicas contain it'"
@@ -353,7 +421,8 @@ type Experiment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec of the experiment. Only suspend and priority may change after the first trial.
+	// spec of the experiment. Only suspend and priority may change after the first trial, and
+	// additionalRepetitions may rise.
 	Spec ExperimentSpec `json:"spec"`
 
 	// status of the experiment.

@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Fault is something that is broken at a planned time. Exactly one of nodeKill, pause, partition, degrade, chaosMesh and clientBehavior is set.
+// Fault is something that is broken at a planned time. Exactly one of nodeKill, pause, partition,
+// degrade, chaosMesh and clientBehavior is set.
 // +kubebuilder:validation:XValidation:rule="[has(self.nodeKill), has(self.pause), has(self.partition), has(self.degrade), has(self.chaosMesh), has(self.clientBehavior)].filter(x, x).size() == 1",message="set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior",messageExpression=`(has(self.nodeKill) ? 'nodeKill ' : "") + (has(self.pause) ? 'pause ' : "") + (has(self.partition) ? 'partition ' : "") + (has(self.degrade) ? 'degrade ' : "") + (has(self.chaosMesh) ? 'chaosMesh ' : "") + (has(self.clientBehavior) ? 'clientBehavior ' : "") + 'is set; set exactly one of nodeKill, pause, partition, degrade, chaosMesh, clientBehavior'`
 // +kubebuilder:validation:XValidation:rule="has(self.clientBehavior) != has(self.at)",fieldPath=".at",message="at says when the fault begins: it is needed, but for clientBehavior, which lasts the whole trial",messageExpression="has(self.at) ? 'must not be set: clients behave that way during the whole trial' : 'is needed: when the fault begins, relative to t = 0, such as -2s'"
 // +kubebuilder:validation:XValidation:rule="!has(self.clientBehavior) || !has(self.__for__)",fieldPath=".for",message="must not be set: clients behave that way during the whole trial"
@@ -36,7 +37,8 @@ type Fault struct {
 	// +optional
 	NodeKill *NodeKill `json:"nodeKill,omitempty"`
 
-	// pause stops replicas' processes (SIGSTOP) and lets them go on (SIGCONT); their kernels go on answering.
+	// pause stops replicas' processes (SIGSTOP) and lets them go on (SIGCONT); their kernels go on
+	// answering.
 	// +optional
 	Pause *Pause `json:"pause,omitempty"`
 
@@ -74,19 +76,22 @@ const (
 	KillMachine = "Machine"
 )
 
-// NodeKill makes replicas go silent and kills their processes, as a power cut would: packets are dropped first, so that peers see
-// silence and no reset, then every process of the pod gets SIGKILL. Nothing restarts them before the fault is over.
+// NodeKill makes replicas go silent and kills their processes, as a power cut would. Packets are
+// dropped first, so that peers see silence and no reset. Then every process of the pod gets
+// SIGKILL. Nothing restarts them before the fault is over.
 type NodeKill struct {
-	// mode of the kill: Pods (the pods' network and processes; nothing on the node); Machine (the nodes that the target's pods run on are reset. They
-	// come back by themselves; for must be left out. Each node must allow it by the annotation assay.dev/allow-machine-faults: "true",
-	// and nobody else's pods may run on it). Default: Pods.
+	// mode of the kill. Pods: the pods' network and processes; nothing on the node. Machine: the
+	// nodes that the target's pods run on are reset. They come back by themselves, and for must be
+	// left out. Each node must allow it by the annotation assay.dev/allow-machine-faults: "true".
+	// Pods of other owners may not run on it. Default: Pods.
 	// +optional
 	// +kubebuilder:default=Pods
 	// +kubebuilder:validation:Enum=Pods;Machine
 	Mode string `json:"mode,omitempty"`
 
-	// disk says what becomes of the replica's volumes of medium Disk and PersistentVolumeClaim: Keep; Lose (they are emptied while it is down).
-	// Volumes of medium Memory are always emptied. Default: Keep.
+	// disk says what becomes of the replica's volumes of medium Disk and PersistentVolumeClaim:
+	// Keep; Lose (they are emptied while it is down). Volumes of medium Memory are always emptied.
+	// Default: Keep.
 	// +optional
 	// +kubebuilder:default=Keep
 	// +kubebuilder:validation:Enum=Keep;Lose
@@ -124,8 +129,8 @@ type Partition struct {
 	// +optional
 	To *Target `json:"to,omitempty"`
 
-	// clients say whom the clients reach: Everyone; FirstGroup (with groups: only replicas of the first group and of none; with isolate: all
-	// replicas but the isolated). Default: Everyone.
+	// clients say whom the clients reach: Everyone; FirstGroup (with groups: only replicas of the
+	// first group and of none; with isolate: all replicas but the isolated). Default: Everyone.
 	// +optional
 	// +kubebuilder:default=Everyone
 	// +kubebuilder:validation:Enum=Everyone;FirstGroup
@@ -141,13 +146,14 @@ type Flap struct {
 	// period from one cut to the next. From 20ms to 1h.
 	Period Duration `json:"period"`
 
-	// cut is how long each cut lasts. From 10ms and twice tolerances.faultLateness; less than the period. Default: half of the period.
+	// cut is how long each cut lasts. From 10ms and twice tolerances.faultLateness; less than the
+	// period. Default: half of the period.
 	// +optional
 	Cut *Duration `json:"cut,omitempty"`
 }
 
-// Degrade adds to links for a time: delay and jitter are added to what the network says, losses combine, the lower rate holds. Either target, or
-// from or to or both, are set.
+// Degrade adds to links for a time: delay and jitter are added to what the network says, losses
+// combine, the lower rate holds. Either target, or from or to or both, are set.
 // +kubebuilder:validation:XValidation:rule="has(self.target) != (has(self.from) || has(self.to))",message="set either target (all links of these replicas, both ways), or from or to or both (one direction)"
 // +kubebuilder:validation:XValidation:rule="has(self.delay) || has(self.jitter) || has(self.loss) || has(self.rate)",message="changes nothing: set at least one of delay, jitter, loss, rate"
 type Degrade struct {
@@ -166,31 +172,38 @@ type Degrade struct {
 	LinkEffect `json:",inline"`
 }
 
-// ChaosMesh is a fault that Chaos Mesh carries out (https://chaos-mesh.org): an object of it is made when the fault begins and deleted when it ends.
+// ChaosMesh is a fault that Chaos Mesh carries out (https://chaos-mesh.org): an object of it is
+// made when the fault begins and deleted when it ends.
 type ChaosMesh struct {
-	// kind of the object, of chaos-mesh.org/v1alpha1. Each acts on pods; those that act on whole nodes, clouds or workflows cannot be asked for.
+	// kind of the object, of chaos-mesh.org/v1alpha1. Each acts on pods; those that act on whole
+	// nodes, clouds or workflows cannot be asked for.
 	// +kubebuilder:validation:Enum=PodChaos;NetworkChaos;StressChaos;TimeChaos;IOChaos;HTTPChaos;DNSChaos;JVMChaos
 	Kind string `json:"kind"`
 
 	// target says which replicas. It becomes the object's selector.
 	Target Target `json:"target"`
 
-	// peers of a NetworkChaos: the other end, less the replicas of target, which becomes its spec.target. Default: everybody, the manager included.
+	// peers of a NetworkChaos: the other end, less the replicas of target, which becomes its
+	// spec.target. Default: all pods, the manager included.
 	// +optional
 	Peers *Target `json:"peers,omitempty"`
 
-	// spec of the object, as Chaos Mesh documents it, without selector, mode, value, duration, scheduler, remoteCluster and (of a NetworkChaos) target, which target,
-	// at, for and peers say: action: bandwidth, bandwidth: {rate: 1mbps, limit: 20971520, buffer: 10000}. containerNames: the replica's own containers, when left out.
+	// spec of the object, as Chaos Mesh documents it. It leaves out what target, at, for and peers
+	// say: selector, mode, value, duration, scheduler, remoteCluster and, of a NetworkChaos,
+	// target. An example is action: bandwidth, bandwidth: {rate: 1mbps, limit: 20971520, buffer:
+	// 10000}. When containerNames is left out, it is the replica's own containers.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	Spec runtime.RawExtension `json:"spec"`
 }
 
-// ClientBehavior makes some clients behave otherwise, as Byzantine clients do, for systems whose clients have a driver. What these clients do is in no
-// counter, no latency and no timeline of the results.
+// ClientBehavior makes some clients behave otherwise, as Byzantine clients do, for systems whose
+// clients have a driver. The counters, latencies and timelines of the results leave these clients
+// out.
 type ClientBehavior struct {
-	// share of the clients that behave so, spread evenly over the client pods: 30%. More than 0%, less than 100%. The number is rounded down.
+	// share of the clients that behave so, spread evenly over the client pods: 30%. More than 0%,
+	// less than 100%. The number is rounded down.
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
 	Share string `json:"share"`
@@ -201,7 +214,8 @@ type ClientBehavior struct {
 	Parameters map[string]Value `json:"parameters"`
 }
 
-// Target chooses replicas. What is given must all hold; at least one of replicas, regions, role and pick is given.
+// Target chooses replicas. A replica is chosen if it meets everything that is given. At least one
+// of replicas, regions, role and pick is given.
 // +kubebuilder:validation:XValidation:rule="has(self.replicas) || has(self.regions) || has(self.role) || has(self.pick)",message="none of replicas, regions, role, pick is set; name at least one"
 // +kubebuilder:validation:XValidation:rule="!(has(self.role) && has(self.pick))",fieldPath=".pick",message="role is set too: the replica that has the role is chosen when the fault begins, and cannot be picked from"
 type Target struct {
@@ -228,21 +242,23 @@ type Target struct {
 	// +kubebuilder:validation:items:MaxLength=14
 	Regions []string `json:"regions,omitempty"`
 
-	// role chooses the replica of each shard that has this role of the System when the fault begins, as the System's probe says. In nodeKill, pause
-	// and partition.isolate only.
+	// role chooses the replica of each shard that has this role of the System when the fault
+	// begins, as the System's probe says. In nodeKill, pause and partition.isolate only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Role string `json:"role,omitempty"`
 
-	// pick chooses so many of the matching replicas of each shard, at random by the trial's seed: a number; f; majority; minority (of all replicas
-	// of the shard). In partition.groups, each group picks from what the groups before it left.
+	// pick chooses so many of the matching replicas of each shard, at random by the trial's seed: a
+	// number; f; majority; minority (of all replicas of the shard). In partition.groups, each group
+	// picks from what the groups before it left.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(f|majority|minority|[1-9][0-9]?|1[0-9][0-9]|200)$`
 	Pick *intstr.IntOrString `json:"pick,omitempty"`
 }
 
-// PickCount is how many replicas of a shard of the given size a pick means, f being the faults that the shard tolerates. Without a pick: all.
+// PickCount is how many replicas of a shard of the given size a pick means, f being the faults that
+// the shard tolerates. Without a pick: all.
 func (t Target) PickCount(f, size int) int {
 	switch {
 	case t.Pick == nil:

@@ -8,7 +8,8 @@ const (
 	LabelTrial = "assay.dev/trial"
 	// LabelPoint is on a Trial, its pods and its results: the index of its point.
 	LabelPoint = "assay.dev/point"
-	// LabelTrialNamespace is on what a trial has outside of its namespace, the pods that reset machines: the trial's namespace.
+	// LabelTrialNamespace is on what a trial has outside of its namespace, the pods that reset
+	// machines: the trial's namespace.
 	LabelTrialNamespace = "assay.dev/trial-namespace"
 	// LabelPart is on every pod of a trial: PartReplica, PartClient, PartPrepare or PartMachine.
 	LabelPart = "assay.dev/part"
@@ -18,25 +19,31 @@ const (
 	LabelRegion = "assay.dev/region"
 	// LabelReplicaBase is on every StatefulSet: the index in the shard of its ordinal 0.
 	LabelReplicaBase = "assay.dev/replica-base"
-	// LabelSystem is on the snapshot of a System that an experiment took, and on the pods of the trials with it: the System's name.
+	// LabelSystem is on the snapshot of a System that an experiment took, and on the pods of the
+	// trials with it: the System's name.
 	LabelSystem = "assay.dev/system"
 	// LabelResults is on every ConfigMap with results: "experiment" or "trial".
 	LabelResults = "assay.dev/results"
 
-	// LabelTry is on an Experiment that kubectl assay try made: the name of the experiment whose point it tries. Its one trial is for its author and in no average.
+	// LabelTry is on an Experiment that kubectl assay try made: the name of the experiment whose
+	// point it tries. Its one trial is for its author and in no average.
 	LabelTry = "assay.dev/try"
 
-	// LabelPool is set on a Node by its owner: the pool that it belongs to. A taint of this key and the pool's name keeps pods of others away.
+	// LabelPool is set on a Node by its owner: the pool that it belongs to. A taint of this key and
+	// the pool's name keeps pods of others away.
 	LabelPool = "assay.dev/pool"
 
-	// AnnotationProgress is on a Trial while its clients run: how far they are, as JSON {"committed":123,"perSecond":45.6}. It is for people who
-	// watch and is written every few seconds at most.
+	// AnnotationProgress is on a Trial while its clients run: how far they are, as JSON
+	// {"committed":123,"perSecond":45,"atMillis":2000}, and which faults took effect. It is for
+	// people who watch, and is written every 2 s at most.
 	AnnotationProgress = "assay.dev/progress"
 
-	// AnnotationAxisPrefix is followed by the name of an axis, on every pod of a trial: the point's value of that axis.
+	// AnnotationAxisPrefix is followed by the name of an axis, on every pod of a trial: the point's
+	// value of that axis.
 	AnnotationAxisPrefix = "axis.assay.dev/"
 
-	// AnnotationAllowMachineFaults is set on a Node by its owner: "true" allows trials to reset it (nodeKill, mode Machine).
+	// AnnotationAllowMachineFaults is set on a Node by its owner: "true" allows trials to reset it
+	// (nodeKill, mode Machine).
 	AnnotationAllowMachineFaults = "assay.dev/allow-machine-faults"
 
 	// FinalizerTrial holds a Trial until everything that it made is confirmed gone.

@@ -1,7 +1,8 @@
 package v1alpha1
 
-// MetricsEndpoint is where every pod of a part (replicas, clients) serves metrics in Prometheus' format. On a cluster with the Prometheus operator, a PodMonitor that
-// lives as long as trials of the experiment run has them scraped; elsewhere nothing happens. docs/guide/prometheus.md.
+// MetricsEndpoint is where every pod of a part (replicas, clients) serves metrics in Prometheus'
+// format. On a cluster with the Prometheus operator, a PodMonitor that lives as long as trials of
+// the experiment run has them scraped; elsewhere nothing happens. docs/guide/prometheus.md.
 type MetricsEndpoint struct {
 	// port number that is listened on, in each pod of the part.
 	// +kubebuilder:validation:Minimum=1
@@ -15,14 +16,17 @@ type MetricsEndpoint struct {
 	// +kubebuilder:validation:Pattern=`^/.*`
 	Path string `json:"path,omitempty"`
 
-	// interval between samples. Scraping costs the system under test a little. From 1s to 1m. Default: 1s.
+	// interval between samples. Scraping costs the system under test a little. From 1s to 1m.
+	// Default: 1s.
 	// +optional
 	// +kubebuilder:default="1s"
 	Interval Duration `json:"interval,omitempty"`
 }
 
-// MeasurementOver is how the values of a query over the measurement window become one: Last (the value at the end of the window, for queries that span it
-// themselves, as with increase(...[{{.Window}}])); Mean, Minimum, Maximum (of the values at instants from t = 0 to the end of the window, as far apart as samples are).
+// MeasurementOver is how the values of a query over the measurement window become one. Last: the
+// value at the end of the window, for queries that span it themselves, as with
+// increase(...[{{.Window}}]). Mean, Minimum and Maximum: of the values at instants from t = 0 to
+// the end of the window, as far apart as samples are.
 // +kubebuilder:validation:Enum=Last;Mean;Minimum;Maximum
 type MeasurementOver string
 
@@ -34,14 +38,16 @@ const (
 	OverMaximum MeasurementOver = "Maximum"
 )
 
-// Measurement is a number of each trial that the installation's Prometheus knows: a column of the results beside Assay's own.
+// Measurement is a number of each trial that the installation's Prometheus knows: a column of the
+// results beside Assay's own.
 type Measurement struct {
 	// name of the column, in lowerCamelCase, and what claims call it.
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z][a-zA-Z0-9]*$`
 	Name string `json:"name"`
 
-	// query in PromQL that gives one series or a scalar. Template: docs/guide/prometheus.md lists what it sees. It reads series of the experiment's own namespace only.
+	// query in PromQL that gives one series or a scalar. Template: docs/guide/prometheus.md lists
+	// what it sees. It reads series of the experiment's own namespace only.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Query string `json:"query"`
@@ -55,7 +61,8 @@ type Measurement struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z%/][-A-Za-z0-9%/^*]*$`
 	Unit string `json:"unit,omitempty"`
 
-	// required makes a trial invalid whose number cannot be had. Default: false, the trial counts and lacks the number.
+	// required makes a trial invalid whose number cannot be had. Default: false, the trial counts
+	// and lacks the number.
 	// +optional
 	Required bool `json:"required,omitempty"`
 }
@@ -77,15 +84,18 @@ type MeasuredValue struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// TrialMeasured is True when Prometheus gave every number that measurements ask for, False when it did not (the message says which and why) or is being asked. Trials
-// without measurements do not have it. The trial controller sets it.
+// TrialMeasured is True when Prometheus gave every number that measurements ask for, False when it
+// did not (the message says which and why) or is being asked. Trials without measurements do not
+// have it. The trial controller sets it.
 const TrialMeasured = "Measured"
 
 const (
-	// ReasonAskingPrometheus: it is waited for that Prometheus scrapes the pods, or for the last samples of the window, or Prometheus computes.
+	// ReasonAskingPrometheus: it is waited for that Prometheus scrapes the pods, or for the last
+	// samples of the window, or Prometheus computes.
 	ReasonAskingPrometheus = "AskingPrometheus"
 	// ReasonMeasured: every number is there.
 	ReasonMeasured = "Measured"
-	// ReasonNotMeasured: a number could not be had. As the reason of Valid: one that the experiment requires.
+	// ReasonNotMeasured: a number could not be had. As the reason of Valid: one that the experiment
+	// requires.
 	ReasonNotMeasured = "NotMeasured"
 )

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Profile is another size of the evaluation. What it sets replaces what the experiment says.
+// Profile is another size of the evaluation. Its fields replace those of the experiment.
 type Profile struct {
 	// name of the profile.
 	// +kubebuilder:validation:MaxLength=40
@@ -76,7 +76,8 @@ type Profile struct {
 	Claims []ProfileClaim `json:"claims,omitempty"`
 }
 
-// ProfileClaim changes a claim for a profile: at least one of skip, expr, reported, within is set beside its name.
+// ProfileClaim changes a claim for a profile: at least one of skip, expr, reported, within is set
+// beside its name.
 // +kubebuilder:validation:MinProperties=2
 type ProfileClaim struct {
 	// name of the claim that is changed.

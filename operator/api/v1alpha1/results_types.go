@@ -1,12 +1,14 @@
 package v1alpha1
 
-// NoStore is the name of no store: results stay in the cluster even where the installation has a default store.
+// NoStore is the name of no store: results stay in the cluster even where the installation has a
+// default store.
 const NoStore = "none"
 
 // Results says where an experiment's results are kept besides the cluster, where they always are.
 type Results struct {
-	// store of this installation that raw results, timelines, logs, the report and the bundle are put in: a name that the installation's owner gave it, or
-	// none. Default: the installation's default store, if it has one. docs/guide/s3.md.
+	// store of this installation that raw results, timelines, logs, the report and the bundle are
+	// put in: a name that the installation's owner gave it, or none. Default: the installation's
+	// default store, if it has one. docs/guide/s3.md.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -24,12 +26,14 @@ type ResultsArchive struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Location string `json:"location,omitempty"`
 
-	// digest of the results whose report and bundle are stored; empty before the experiment is complete and stored.
+	// digest of the results whose report and bundle are stored; empty before the experiment is
+	// complete and stored.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Digest string `json:"digest,omitempty"`
 
-	// reason why the store does not take results, one of those of the condition ResultsStored; empty: it took what it was given last.
+	// reason why the store does not take results, one of those of the condition ResultsStored;
+	// empty: it took what it was given last.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
@@ -40,8 +44,9 @@ type ResultsArchive struct {
 	Message string `json:"message,omitempty"`
 }
 
-// TrialResultsStored is True when all that is known of the trial is in the store that its experiment names, False with the reason while it waits in the cluster.
-// Trials without a store do not have it. It is set when the trial is complete; nothing waits for it.
+// TrialResultsStored is True when all that is known of the trial is in the store that its
+// experiment names, False with the reason while it waits in the cluster. Trials without a store do
+// not have it. It is set when the trial is complete; nothing waits for it.
 const TrialResultsStored = "ResultsStored"
 
 // Reasons why results are not in a store. They stay in the cluster, and it is tried again.
@@ -66,8 +71,20 @@ const (
 	ReasonStoreCorrupted = "StoreCorrupted"
 )
 
-// ResultsKept is the value of LabelResults on what waits in the cluster for a store: parts of objects, without a meaning of their own.
+// ResultsKept is the value of LabelResults on what waits in the cluster for a store: parts of
+// objects, without a meaning of their own.
 const ResultsKept = "kept"
 
-// AnnotationResultsDigest is on an experiment's results ConfigMap: a digest of what is stored, without the time at which it was.
+// AnnotationResultsDigest is on an experiment's results ConfigMap: a digest of what is stored,
+// without the time at which it was.
 const AnnotationResultsDigest = "assay.dev/digest"
+
+// AnnotationTrialUID is on a trial's results ConfigMap: the UID of the Trial that they are of.
+const AnnotationTrialUID = "assay.dev/trial-uid"
+
+// AnnotationOutcome is on a trial's results ConfigMap: how the trial ended.
+const AnnotationOutcome = "assay.dev/outcome"
+
+// AnnotationReplaced is on a trial's results ConfigMap when it replaced results of an earlier Trial
+// of the name, which somebody deleted: how those ended, with commas between them.
+const AnnotationReplaced = "assay.dev/replaced"

@@ -4,16 +4,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SystemSpec says how to deploy one system under test, unchanged: its image needs to know nothing of Assay.
+// SystemSpec says how to deploy one system under test, unchanged: its image needs to know nothing
+// of Assay.
 //
-// Strings marked "template" are Go templates over the resolved topology; docs/reference/templates.md lists what they see.
+// Strings marked "template" are Go templates over the resolved topology;
+// docs/reference/templates.md lists what they see.
 type SystemSpec struct {
 	// description says what the system is, in a sentence. At most 1024 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
 
-	// parameters are the knobs that an Experiment may turn. Setting one that is not declared here is refused.
+	// parameters are the knobs that an Experiment may turn. Setting one that is not declared here
+	// is refused.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -27,15 +30,16 @@ type SystemSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Workloads []Workload `json:"workloads"`
 
-	// prepare makes files once for all replicas and clients of a trial (keys, certificates) before any of them starts.
+	// prepare makes files once for all replicas and clients of a trial (keys, certificates) before
+	// any of them starts.
 	// +optional
 	Prepare *PrepareStep `json:"prepare,omitempty"`
 
 	// replicas says how many replicas a shard has and how one runs.
 	Replicas ReplicasSpec `json:"replicas"`
 
-	// steps run in order after the replicas are ready and before the clients start: create a keyspace, wait for the ring,
-	// load, flush.
+	// steps run in order after the replicas are ready and before the clients start: create a
+	// keyspace, wait for the ring, load, flush.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -53,8 +57,8 @@ type SystemSpec struct {
 	Roles []Role `json:"roles,omitempty"`
 }
 
-// ParameterType is the type of a declared parameter: String; Integer (64-bit); Decimal; Boolean (true or false);
-// Duration (such as 4ms).
+// ParameterType is the type of a declared parameter: String; Integer (64-bit); Decimal; Boolean
+// (true or false); Duration (such as 4ms).
 // +kubebuilder:validation:Enum=String;Integer;Decimal;Boolean;Duration
 type ParameterType string
 
@@ -77,7 +81,8 @@ type Parameter struct {
 	// type of its values.
 	Type ParameterType `json:"type"`
 
-	// default is used where an experiment sets nothing. A parameter without a default must be set by the experiment.
+	// default is used where an experiment sets nothing. A parameter without a default must be set
+	// by the experiment.
 	// +optional
 	Default *Value `json:"default,omitempty"`
 
@@ -121,8 +126,8 @@ type Workload struct {
 	Parameters []Parameter `json:"parameters,omitempty"`
 }
 
-// StartOrder says how the replicas start: Parallel (all at once); OneByOne (each after the one before is ready, in order of
-// shard and index).
+// StartOrder says how the replicas start: Parallel (all at once); OneByOne (each after the one
+// before is ready, in order of shard and index).
 // +kubebuilder:validation:Enum=Parallel;OneByOne
 type StartOrder string
 
@@ -134,8 +139,8 @@ const (
 
 // ReplicasSpec says how many replicas a shard has and how one runs.
 type ReplicasSpec struct {
-	// count is a CEL expression over f (faults tolerated, an integer) that gives the number of replicas of one shard:
-	// "5*f+1", "2*f+1", "1".
+	// count is a CEL expression over f (faults tolerated, an integer) that gives the number of
+	// replicas of one shard: "5*f+1", "2*f+1", "1".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Count string `json:"count"`
@@ -147,7 +152,8 @@ type ReplicasSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Ports []Port `json:"ports,omitempty"`
 
-	// containers of a replica's pod. The first one is the replica; a fault on the replica acts on all of them.
+	// containers of a replica's pod. The first one is the replica; a fault on the replica acts on
+	// all of them.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -177,18 +183,21 @@ type ReplicasSpec struct {
 	// +kubebuilder:default=Parallel
 	Start StartOrder `json:"start,omitempty"`
 
-	// ready lists what must hold before the replica counts as ready. All must hold. Empty: its processes run.
+	// ready lists what must hold before the replica counts as ready. All must hold. Empty: its
+	// processes run.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Ready []Gate `json:"ready,omitempty"`
 
-	// readyTimeout is how long after its start a replica may take to be ready. Default: 60s. At most 2h.
+	// readyTimeout is how long after its start a replica may take to be ready. Default: 60s. At
+	// most 2h.
 	// +optional
 	// +kubebuilder:default="60s"
 	ReadyTimeout Duration `json:"readyTimeout,omitempty"`
 
-	// stop says how the replica's processes are ended after the trial. Default: SIGTERM, then SIGKILL after 2s.
+	// stop says how the replica's processes are ended after the trial. Default: SIGTERM, then
+	// SIGKILL after 2s.
 	// +optional
 	Stop *StopSpec `json:"stop,omitempty"`
 }
@@ -200,7 +209,8 @@ type Gate struct {
 	// +optional
 	Log *LogGate `json:"log,omitempty"`
 
-	// port waits until a TCP connection to the named port is accepted. An open port often means nothing: prefer log.
+	// port waits until a TCP connection to the named port is accepted. An open port often means
+	// nothing: prefer log.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	Port string `json:"port,omitempty"`
@@ -209,7 +219,8 @@ type Gate struct {
 	// +optional
 	HTTP *HTTPGate `json:"http,omitempty"`
 
-	// command waits until the command, run in the first container, exits with 0. It is repeated every second. Template.
+	// command waits until the command, run in the first container, exits with 0. It is repeated
+	// every second. Template.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -261,7 +272,8 @@ type HTTPGate struct {
 
 // StopSpec says how a process is ended.
 type StopSpec struct {
-	// signal that asks the process to end. Use SIGKILL for one that destroys its results on SIGTERM. Default: SIGTERM.
+	// signal that asks the process to end. Use SIGKILL for one that destroys its results on
+	// SIGTERM. Default: SIGTERM.
 	// +optional
 	// +kubebuilder:default=SIGTERM
 	// +kubebuilder:validation:Enum=SIGTERM;SIGINT;SIGQUIT;SIGHUP;SIGKILL
@@ -278,8 +290,9 @@ type PrepareStep struct {
 	// container that makes the files. It must exit with 0.
 	Container Container `json:"container"`
 
-	// outputPath is the directory that the command fills, absolute. Everything in it (at most 768 KiB packed) is put into every
-	// replica and client at the same path, readable by its user only. It is kept in a Secret that goes with the trial.
+	// outputPath is the directory that the command fills, absolute. All of it, at most 768 KiB
+	// packed, is put into every replica and client at the same path. Only their user can read it.
+	// It is kept in a Secret that goes with the trial.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^/.+`
 	OutputPath string `json:"outputPath"`
@@ -290,8 +303,8 @@ type PrepareStep struct {
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
-// StepTarget says where a step runs: EveryReplica (at the same time); FirstReplica (shard 0, index 0); FirstReplicaOfEachShard;
-// EveryClient; FirstClient.
+// StepTarget says where a step runs: EveryReplica (at the same time); FirstReplica (shard 0, index
+// 0); FirstReplicaOfEachShard; EveryClient; FirstClient.
 // +kubebuilder:validation:Enum=EveryReplica;FirstReplica;FirstReplicaOfEachShard;EveryClient;FirstClient
 type StepTarget string
 
@@ -320,8 +333,8 @@ type Step struct {
 	// +kubebuilder:validation:MaxItems=64
 	Command []string `json:"command"`
 
-	// until says when the step is done: ExitZero (a failure ends the trial); Retry (repeat every second until it exits with 0);
-	// AnyExit (the exit code means nothing). Default: ExitZero.
+	// until says when the step is done: ExitZero (a failure ends the trial); Retry (repeat every
+	// second until it exits with 0); AnyExit (the exit code means nothing). Default: ExitZero.
 	// +optional
 	// +kubebuilder:default=ExitZero
 	// +kubebuilder:validation:Enum=ExitZero;Retry;AnyExit
@@ -333,9 +346,10 @@ type Step struct {
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
-// ClientBarrier says how the clients of all pods are held until t = 0 is agreed: Start (the command itself is started at the
-// agreed instant, which is t = 0 less the warm-up); Ready (the command starts early, connects, creates the file named by ASSAY_READY_FILE
-// and waits for the file named by ASSAY_START_FILE, which says when t = 0 is; docs/reference/client-interface.md).
+// ClientBarrier says how the clients of all pods are held until t = 0 is agreed. Start: the command
+// itself is started at the agreed instant, which is t = 0 less the warm-up. Ready: the command
+// starts early, connects, creates the file named by ASSAY_READY_FILE and waits for the file named
+// by ASSAY_START_FILE. That file says when t = 0 is; see docs/reference/client-interface.md.
 // +kubebuilder:validation:Enum=Start;Ready
 type ClientBarrier string
 
@@ -345,19 +359,34 @@ const (
 	BarrierReady ClientBarrier = "Ready"
 )
 
+// ClientSetting is a setting of an Experiment's clients that a complete client carries out itself:
+// rate, arrivals, thinkTime, timeout, retry, each as spec.clients of Experiments has it.
+// +kubebuilder:validation:Enum=rate;arrivals;thinkTime;timeout;retry
+type ClientSetting string
+
+// The settings.
+const (
+	SettingRate      ClientSetting = "rate"
+	SettingArrivals  ClientSetting = "arrivals"
+	SettingThinkTime ClientSetting = "thinkTime"
+	SettingTimeout   ClientSetting = "timeout"
+	SettingRetry     ClientSetting = "retry"
+)
+
 // ClientsTemplate says how one client pod runs and where its results are.
 // +kubebuilder:validation:XValidation:rule="!has(self.driver) || self.containers.size() == 1",fieldPath=".containers",message="there is more than one; with a driver there is exactly one container"
 type ClientsTemplate struct {
-	// containers of a client pod. The first one is the client. With driver set, its command is the driver that Assay's load generator
-	// starts and talks to (docs/reference/driver-protocol.md); without, it is a complete client.
+	// containers of a client pod. The first one is the client. With driver set, its command is the
+	// driver that Assay's load generator starts and talks to (docs/reference/driver-protocol.md);
+	// without, it is a complete client.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	Containers []Container `json:"containers"`
 
-	// driver makes Assay's load generator run the workload: it paces, retries and measures; the container's command only carries out
-	// single transactions.
+	// driver makes Assay's load generator run the workload: it paces, retries and measures; the
+	// container's command only carries out single transactions.
 	// +optional
 	Driver *DriverSpec `json:"driver,omitempty"`
 
@@ -372,10 +401,20 @@ type ClientsTemplate struct {
 	// +optional
 	Metrics *MetricsEndpoint `json:"metrics,omitempty"`
 
-	// barrier says how the clients are held until all are there. Ignored with a driver. Default: Start.
+	// barrier says how the clients are held until all are there. Ignored with a driver. Default:
+	// Start.
 	// +optional
 	// +kubebuilder:default=Start
 	Barrier ClientBarrier `json:"barrier,omitempty"`
+
+	// uses lists the settings of an Experiment's clients that a complete client is given, by
+	// templates (.Load, docs/reference/templates.md), and carries out. An Experiment that sets
+	// another one is refused, since nothing would carry it out. Ignored with a driver, whose load
+	// generator carries out all. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=5
+	Uses []ClientSetting `json:"uses,omitempty"`
 
 	// end says when a client is over. Ignored with a driver. Default: when it exits.
 	// +optional
@@ -388,15 +427,17 @@ type ClientsTemplate struct {
 
 // DriverSpec chooses how the load generator reaches the system.
 type DriverSpec struct {
-	// protocol of the driver: Process (the container's command speaks the driver protocol on its stdin and stdout); Echo (the load generator's own
-	// TCP echo driver; the command's only element is host:port).
+	// protocol of the driver. Process: the container's command speaks the driver protocol on its
+	// stdin and stdout. Echo: the load generator's own TCP echo driver; the command's only element
+	// is host:port.
 	// +kubebuilder:validation:Enum=Process;Echo
 	// +kubebuilder:default=Process
 	// +optional
 	Protocol string `json:"protocol,omitempty"`
 }
 
-// Role says how to find the replica that plays a role: each replica is asked for itself, shortly before a fault that targets the role. Exactly one of command, http and log is set.
+// Role says how to find the replica that plays a role: each replica is asked for itself, shortly
+// before a fault that targets the role. Exactly one of command, http and log is set.
 // +kubebuilder:validation:XValidation:rule="[has(self.log), has(self.http), has(self.command)].filter(x, x).size() == 1",message="set exactly one of log, http, command",messageExpression=`(has(self.log) ? 'log ' : "") + (has(self.http) ? 'http ' : "") + (has(self.command) ? 'command ' : "") + 'is set; set exactly one of log, http, command'`
 type Role struct {
 	// name of the role: leader, primary.
@@ -419,14 +460,16 @@ type Role struct {
 	Log *RoleLog `json:"log,omitempty"`
 }
 
-// RoleLog finds a role in a replica's output: the replica has the role if of all lines that match either pattern the last one matches gained.
+// RoleLog finds a role in a replica's output: the replica has the role if of all lines that match
+// either pattern the last one matches gained.
 type RoleLog struct {
 	// gained is a regular expression (RE2) of a line that a replica prints when it gets the role.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Gained string `json:"gained"`
 
-	// lost is a regular expression (RE2) of a line that it prints when it has lost the role, or sees another one that has it.
+	// lost is a regular expression (RE2) of a line that it prints when it has lost the role, or
+	// sees another one that has it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Lost string `json:"lost"`

@@ -4,7 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TrialSpec is one run of one point, with everything resolved. It is made by the experiment controller and never changes.
+// TrialSpec is one run of one point, with everything resolved. It is made by the experiment
+// controller and never changes.
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: a changed trial is a new Trial"
 type TrialSpec struct {
 	// experiment that the trial belongs to, in the same namespace.
@@ -47,7 +48,7 @@ type TrialSpec struct {
 	// network between the pods.
 	Network Network `json:"network"`
 
-	// placement of the pods. Default: any node, nobody else.
+	// placement of the pods. Default: any node, which the trial has to itself.
 	// +optional
 	Placement Placement `json:"placement,omitempty"`
 
@@ -75,15 +76,18 @@ type TrialSpec struct {
 	// +optional
 	Tolerances Tolerances `json:"tolerances,omitempty"`
 
-	// quietWait is how long the trial may wait for a quiet moment before its clients start, as in the experiment's disturbances. Default: 0s, no wait.
+	// quietWait is how long the trial may wait for a quiet moment before its clients start, as in
+	// the experiment's disturbances. Default: 0s, no wait.
 	// +optional
 	QuietWait Duration `json:"quietWait,omitempty"`
 
-	// quietLoad is the share of a machine's processor time that others may take in a quiet moment, as there. Default: 0%.
+	// quietLoad is the share of a machine's processor time that others may take in a quiet moment,
+	// as there. Default: 0%.
 	// +optional
 	QuietLoad Percentage `json:"quietLoad,omitempty"`
 
-	// resultsStore is the store that the trial's files are put in; empty: none, its results are in the cluster only.
+	// resultsStore is the store that the trial's files are put in; empty: none, its results are in
+	// the cluster only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	ResultsStore string `json:"resultsStore,omitempty"`
@@ -112,9 +116,11 @@ type SystemSnapshot struct {
 	Revision string `json:"revision"`
 }
 
-// TrialStatus is what is known of a trial. It is small: nothing in it grows with replicas, clients or time.
+// TrialStatus is what is known of a trial. It is small: nothing in it grows with replicas, clients
+// or time.
 type TrialStatus struct {
-	// conditions: Admitted, Deployed, NetworkProven, Started, Loaded, Running, Collected, Valid, CleanedUp, Complete, and with a store ResultsStored.
+	// conditions: Admitted, Deployed, NetworkProven, Started, Loaded, Running, Collected, Valid,
+	// CleanedUp, Complete, and with a store ResultsStored.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -124,25 +130,30 @@ type TrialStatus struct {
 	// +optional
 	Times TrialTimes `json:"times,omitempty"`
 
-	// zeroUnixNanos is t = 0 in nanoseconds of Unix time on the manager's clock. It is written before the run is released and never changed.
+	// zeroUnixNanos is t = 0 in nanoseconds of Unix time on the manager's clock. It is written
+	// before the run is released and never changed.
 	// +optional
 	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
 
-	// gapMilliseconds is how long the machines had measured nothing when this trial's warm-up began: since the end of the drain of the last trial of
-	// any experiment. 0 for the first trial of an experiment.
+	// gapMilliseconds is how long the machines had measured nothing when this trial's warm-up
+	// began: since the end of the drain of the last trial of any experiment. 0 for the first trial
+	// of an experiment.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	GapMilliseconds int64 `json:"gapMilliseconds,omitempty"`
 
-	// quiet says how long the trial waited for a quiet moment, and what ended the wait. Absent: it has not been released, or was not to wait.
+	// quiet says how long the trial waited for a quiet moment, and what ended the wait. Absent: it
+	// has not been released, or was not to wait.
 	// +optional
 	Quiet *QuietMoment `json:"quiet,omitempty"`
 
-	// network that the pods are given. It is written before the first link is shaped and never changed, so that a manager that takes over goes on with it.
+	// network that the pods are given. It is written before the first link is shaped and never
+	// changed, so that a manager that takes over goes on with it.
 	// +optional
 	Network *TrialNetwork `json:"network,omitempty"`
 
-	// podsDigest names the pods that were deployed. A pod that is made again afterwards is another one, and the trial is lost.
+	// podsDigest names the pods that were deployed. A pod that is made again afterwards is another
+	// one, and the trial is lost.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PodsDigest string `json:"podsDigest,omitempty"`
@@ -158,8 +169,8 @@ type TrialStatus struct {
 
 // TrialNetwork is what was chosen for a trial's network.
 type TrialNetwork struct {
-	// backend that shapes in every pod: the one that the spec asks for, or the one that was chosen because it works in every pod. Empty when the trial asks
-	// for nothing that must be shaped.
+	// backend that shapes in every pod: the one that the spec asks for, or the one that was chosen
+	// because it works in every pod. Empty when the trial asks for nothing that must be shaped.
 	// +optional
 	Backend ShapingBackend `json:"backend,omitempty"`
 }
@@ -194,7 +205,8 @@ type TrialTimes struct {
 	// loaded is when the system's steps were done.
 	// +optional
 	Loaded *metav1.MicroTime `json:"loaded,omitempty"`
-	// barrier is when every client stood at the start barrier and nothing was missing but a quiet moment.
+	// barrier is when every client stood at the start barrier and nothing was missing but a quiet
+	// moment.
 	// +optional
 	Barrier *metav1.MicroTime `json:"barrier,omitempty"`
 	// released is when the clients were told to start.
@@ -224,18 +236,24 @@ type Headline struct {
 	// offered requests: what was to be sent in the window. 0 in trials of before it was kept here.
 	// +optional
 	Offered int64 `json:"offered,omitempty"`
-	// givenUp transactions aborted in their last permitted attempt. 0 in trials of before it was kept here.
+	// givenUp transactions aborted in their last permitted attempt. 0 in trials of before it was
+	// kept here.
 	// +optional
 	GivenUp int64 `json:"givenUp,omitempty"`
 	// unsent requests of an open loop found no free client. 0 in trials of before it was kept here.
 	// +optional
 	Unsent int64 `json:"unsent,omitempty"`
-	// unreported are the counters that some client does not report, by name, such as aborted: they are not known, and 0 here.
+	// unreported are the counters that some client does not report, by name, such as aborted: they
+	// are not known, and 0 here.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
 	Unreported []string `json:"unreported,omitempty"`
+	// wholeRun is true when the numbers are those that clients print of their whole run: they are
+	// not cut to the window, and a latency of 0 is not known.
+	// +optional
+	WholeRun bool `json:"wholeRun,omitempty"`
 	// throughputMilli is committed transactions per 1000 seconds.
 	ThroughputMilli int64 `json:"throughputMilli"`
 	// meanLatencyMicroseconds of committed transactions.
@@ -253,16 +271,24 @@ type Headline struct {
 	// p999LatencyMicroseconds is their 99.9th percentile. 0 in trials of before it was kept here.
 	// +optional
 	P999LatencyMicroseconds int64 `json:"p999LatencyMicroseconds,omitempty"`
-	// correctClients are those that no fault made behave otherwise. 0 in trials of before it was kept here.
+	// correctClients are those that no fault made behave otherwise. 0 in trials of before it was
+	// kept here.
 	// +optional
 	CorrectClients int32 `json:"correctClients,omitempty"`
-	// throttledPerMillion is the share of the window in which the container that was throttled most was held back by its CPU limit. Absent: not measured.
+	// throttledPerMillion is the share of the window in which the container that was throttled most
+	// was held back by its CPU limit. Absent: not measured.
 	// +optional
 	ThrottledPerMillion *int32 `json:"throttledPerMillion,omitempty"`
-	// stealPerMillion is the share of processor time that the hypervisor of the node that lost most gave to others. Absent: not measured.
+	// stealPerMillion is the share of the processor time wanted there that the hypervisor of the
+	// node that lost most gave to others. Absent: not measured.
 	// +optional
 	StealPerMillion *int32 `json:"stealPerMillion,omitempty"`
-	// recoveries from the first times of faults in the window, at most 16; all are in the full results.
+	// contendedPerMillion is the share of the moments at which the trial wanted a processor at
+	// which others had it, on the machine where that was most. Absent: not measured.
+	// +optional
+	ContendedPerMillion *int32 `json:"contendedPerMillion,omitempty"`
+	// recoveries from the first times of faults in the window, at most 16; all are in the full
+	// results.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -275,9 +301,10 @@ type Headline struct {
 	Measurements []MeasuredValue `json:"measurements,omitempty"`
 }
 
-// RecoveryOutcome is what became of throughput after a fault: NoDip (it did not fall, or not by more than its noise); Recovered (it fell and came back);
-// NotRecovered (it was not back at the end of the window); Unknown (there is nothing to measure: the fault lies at the edge of the window, or nothing was
-// committed before it).
+// RecoveryOutcome is what became of throughput after a fault. NoDip: it did not fall, or not by
+// more than its noise. Recovered: it fell and came back. NotRecovered: it was not back at the end
+// of the window. Unknown: there is nothing to measure. The fault lies at the edge of the window, or
+// nothing was committed before it.
 // +kubebuilder:validation:Enum=NoDip;Recovered;NotRecovered;Unknown
 type RecoveryOutcome string
 
@@ -289,7 +316,8 @@ const (
 	RecoveryUnknown      RecoveryOutcome = "Unknown"
 )
 
-// FaultRecovery is what one time of a fault did to throughput; docs/reference/statistics.md says how it is measured.
+// FaultRecovery is what one time of a fault did to throughput; docs/reference/statistics.md says
+// how it is measured.
 type FaultRecovery struct {
 	// fault is its name.
 	// +kubebuilder:validation:MaxLength=63
@@ -304,18 +332,21 @@ type FaultRecovery struct {
 	// depthPerMillion of the dip: 1000000 is a throughput of nothing.
 	// +optional
 	DepthPerMillion int64 `json:"depthPerMillion,omitempty"`
-	// recoverMicroseconds from the confirmed fault until throughput was back at 90%; NotRecovered: until the end of the window.
+	// recoverMicroseconds from the confirmed fault until throughput was back at 90%; NotRecovered:
+	// until the end of the window.
 	// +optional
 	RecoverMicroseconds int64 `json:"recoverMicroseconds,omitempty"`
-	// lostMilli are thousandths of transactions that were not committed from the dip to the recovery or the end of the window. Below 0: more than was lost
-	// was made up for.
+	// lostMilli are thousandths of transactions that were not committed from the dip to the
+	// recovery or the end of the window. Below 0: more than was lost was made up for.
 	// +optional
 	LostMilli int64 `json:"lostMilli,omitempty"`
-	// leastDipPerMillion is the depth from which on a dip is told from noise in 97.7% of trials; a shallower one, and none, say only that the dip was no deeper than this.
-	// 0 in trials of before it was kept here: it is not known.
+	// leastDipPerMillion is the depth from which on a dip is told from noise in 97.7% of trials. A
+	// shallower dip, and none, say only that the dip was no deeper than this. 0 in trials of before
+	// it was kept here: it is not known.
 	// +optional
 	LeastDipPerMillion int64 `json:"leastDipPerMillion,omitempty"`
-	// resolvedMicroseconds is how long throughput must be below 90% to be noticed. 0: however long, noise may hide it, or the trial is of before it was kept here.
+	// resolvedMicroseconds is how long throughput must be below 90% to be noticed. 0: however long,
+	// noise may hide it, or the trial is of before it was kept here.
 	// +optional
 	ResolvedMicroseconds int64 `json:"resolvedMicroseconds,omitempty"`
 }
@@ -323,13 +354,14 @@ type FaultRecovery struct {
 // Trial is one run of one point of an experiment. It is created by the experiment controller only.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=assay
+// +kubebuilder:resource:categories=assay,shortName=atr
 // +kubebuilder:printcolumn:name="Experiment",type=string,JSONPath=`.spec.experiment`
 // +kubebuilder:printcolumn:name="Point",type=integer,JSONPath=`.spec.point.index`
 // +kubebuilder:printcolumn:name="Rep",type=integer,JSONPath=`.spec.repetition`
-// +kubebuilder:printcolumn:name="Complete",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].reason`
+// +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].reason`
 // +kubebuilder:printcolumn:name="Committed",type=integer,JSONPath=`.status.headline.committed`
-// +kubebuilder:printcolumn:name="Mean-us",type=integer,JSONPath=`.status.headline.meanLatencyMicroseconds`
+// +kubebuilder:printcolumn:name="Mean us",type=integer,JSONPath=`.status.headline.meanLatencyMicroseconds`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Complete")].message`
 type Trial struct {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Duration is a length of time, or an instant relative to t = 0, as Go writes it: "4ms", "1.5s", "-2s".
-// Fractions are allowed; units are ns, us, ms, s, m, h. It is a string because a spec must read like the paper,
-// and papers write 4 ms.
+// Duration is a length of time, or an instant relative to t = 0, as Go writes it: "4ms", "1.5s",
+// "-2s". Fractions are allowed; units are ns, us, ms, s, m, h. It is a string because a spec must
+// read like the paper, and papers write 4 ms.
 //
 // +kubebuilder:validation:MaxLength=32
 // +kubebuilder:validation:Pattern=`^-?([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$`
@@ -36,8 +36,9 @@ func (d Duration) OrZero() time.Duration {
 	return v
 }
 
-// Value is one scalar of a spec as its author wrote it: a string, a number or a boolean. The type that it must have is
-// declared elsewhere (by the System's parameter or by the axis), so "10" and 10 are the same Value.
+// Value is one scalar of a spec as its author wrote it: a string, a number or a boolean. The type
+// that it must have is declared elsewhere (by the System's parameter or by the axis), so "10" and
+// 10 are the same Value.
 //
 // +kubebuilder:validation:Type=""
 // +kubebuilder:validation:XPreserveUnknownFields

@@ -1,4 +1,5 @@
-// Command kubectl-assay plans, runs, watches, reports and compares experiments. On the PATH it is also "kubectl assay".
+// Command kubectl-assay plans, runs, watches, reports and compares experiments. On the PATH it is
+// also "kubectl assay".
 package main
 
 import (
@@ -31,14 +32,12 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/steer"
 	"assay.dev/assay/operator/internal/cli/try"
+	"assay.dev/assay/operator/internal/cli/ui"
 	"assay.dev/assay/operator/internal/cli/verify"
 	"assay.dev/assay/operator/internal/cli/version"
 	"assay.dev/assay/operator/internal/cli/wait"
 	"assay.dev/assay/operator/internal/cli/watch"
 )
-
-// buildVersion is set by the linker: -ldflags "-X main.buildVersion=v0.2.0". Empty: a build from a checkout.
-var buildVersion string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -117,9 +116,9 @@ func command(s *session.Session) *cobra.Command {
 		root.AddCommand(verbs...)
 	}
 	add("run", scaffold.Command(s), plan.Command(s), try.Command(s), run.Command(s))
-	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), queue.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
+	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), queue.Command(s), ui.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
 	add("results", report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), fetch.Command(s, os.Getenv))
-	add("other", importer.Command(s), hosts.Command(s), version.Command(s, buildVersion), options(s))
+	add("other", importer.Command(s), hosts.Command(s), version.Command(s), options(s))
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
 	eachVerb(root, func(verb *cobra.Command) { verb.Long = wrap(verb.Long) })

@@ -47,7 +47,8 @@ func reference(t *testing.T) map[string]string {
 	return pages
 }
 
-// The pages of docs/reference/cli are those of the verbs as they are. -update, and make generate, write them.
+// The pages of docs/reference/cli are those of the verbs as they are. -update, and make generate,
+// write them.
 func TestReferenceIsCurrent(t *testing.T) {
 	dir := "../../../docs/reference/cli"
 	want := reference(t)

@@ -1,9 +1,11 @@
-// Command launcher is the first process of every system and client container of a trial. See package launcher.
+// Command launcher is the first process of every system and client container of a trial. See
+// package launcher.
 //
 //	/assay/bin/launcher --name replica
 //
-// It runs nothing until the pod's agent says so, and it stays when the process exits, so that the kubelet restarts nothing. Any signal
-// that a container runtime may send to end a container makes it kill what runs and exit with 0 at once.
+// It runs nothing until the pod's agent says so, and it stays when the process exits, so that the
+// kubelet restarts nothing. Any signal that a container runtime may send to end a container makes
+// it kill what runs and exit with 0 at once.
 package main
 
 import (
@@ -35,7 +37,8 @@ func run() error {
 	if options.Name == "" || flag.NArg() > 0 {
 		return errors.New("usage: launcher --name CONTAINER [flags]")
 	}
-	// An image may choose its own stop signal; these are the usual ones (37 is SIGRTMIN+3, systemd's).
+	// An image may choose its own stop signal; these are the usual ones (37 is SIGRTMIN+3,
+	// systemd's).
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.Signal(37))
 	defer stop()

@@ -94,7 +94,8 @@ func TestRunAgainstEchoServer(t *testing.T) {
 	}
 }
 
-// A client pod: configuration in a file, barrier files from the environment, as the agent makes them.
+// A client pod: configuration in a file, barrier files from the environment, as the agent makes
+// them.
 func TestRunAsAClientPod(t *testing.T) {
 	dir := t.TempDir()
 	env := environment{readyFile: filepath.Join(dir, "ready"), startFile: filepath.Join(dir, "start")}
@@ -169,7 +170,8 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// A driver that dies in the run: the results are written with the reason, and the exit code is not 0.
+// A driver that dies in the run: the results are written with the reason, and the exit code is not
+// 0.
 func TestFailureIsWrittenAndReturned(t *testing.T) {
 	cfg := loadgen.Config{Clients: 1, Loop: loadgen.LoopClosed, Timeout: loadgen.Duration(time.Second),
 		Windows: loadgen.Windows{Measure: loadgen.Duration(300 * time.Millisecond)},
@@ -185,7 +187,8 @@ func TestFailureIsWrittenAndReturned(t *testing.T) {
 	}
 }
 
-// Clients that misbehave have a driver of their own: here a program that never answers a request, while the others reach an echo server.
+// Clients that misbehave have a driver of their own: here a program that never answers a request,
+// while the others reach an echo server.
 func TestMisbehavingClients(t *testing.T) {
 	greeting := filepath.Join(t.TempDir(), "hello")
 	cfg := loadgen.Config{FirstClient: 4, Clients: 4, Loop: loadgen.LoopClosed, Timeout: loadgen.Duration(time.Second),

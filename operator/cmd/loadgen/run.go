@@ -172,7 +172,8 @@ func openDrivers(cfg loadgen.Config, stderr io.Writer, log *slog.Logger) (d load
 	return d, nil
 }
 
-// openDriver starts a driver for all clients of the generator, also where it carries out the transactions of some only: which they are, it finds out.
+// openDriver starts a driver for all clients of the generator, also where it carries out the
+// transactions of some only: which they are, it finds out.
 func openDriver(cfg loadgen.Config, d loadgen.DriverConfig, stderr io.Writer, log *slog.Logger) (loadgen.Driver, error) {
 	if d.Protocol == loadgen.ProtocolEcho {
 		return echo.New(d.Address, time.Duration(cfg.Timeout)), nil

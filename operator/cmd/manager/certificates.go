@@ -25,7 +25,8 @@ type certificateOptions struct {
 	lifetimes            certs.Lifetimes
 }
 
-// certificatesTimeout is how long a manager that starts waits for a certificate before it gives up, for the kubelet to start it again.
+// certificatesTimeout is how long a manager that starts waits for a certificate before it gives up,
+// for the kubelet to start it again.
 const certificatesTimeout = 2 * time.Minute
 
 func (o *certificateOptions) addFlags(f *pflag.FlagSet) {
@@ -40,7 +41,8 @@ func (o *certificateOptions) addFlags(f *pflag.FlagSet) {
 
 // newKeeper returns when there is a certificate to serve.
 func newKeeper(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme, o options, logger logr.Logger, leads func() bool) (*certs.Keeper, error) {
-	// No cache: one Secret is all that this client reads of Secrets, and the manager may not list them.
+	// No cache: one Secret is all that this client reads of Secrets, and the manager may not list
+	// them.
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("build a client for the certificates: %w", err)
@@ -62,8 +64,9 @@ func newKeeper(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme, o 
 	return keeper, nil
 }
 
-// machineNamespace is where pods that reset machines are made; empty: nowhere. Whether a machine may be reset depends on all pods on it, and a manager
-// for some namespaces does not see the others'.
+// machineNamespace is where pods that reset machines are made; empty: nowhere. Whether a machine
+// may be reset depends on all pods on it, and a manager for some namespaces does not see the
+// others'.
 func (o options) machineNamespace() string {
 	if len(o.namespaces) > 0 {
 		return ""

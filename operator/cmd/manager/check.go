@@ -48,19 +48,29 @@ func checkCommand() *cobra.Command {
 	return cmd
 }
 
-// run makes the checks one after the other. What may be a matter of seconds (a leader is elected, an endpoint is announced) is tried until ctx ends.
-func (o checkOptions) run(ctx context.Context, out io.Writer) error {
+// newClient asks the API server of the pod, or of the kubeconfig.
+func newClient() (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return fmt.Errorf("build the scheme: %w", err)
+		return nil, fmt.Errorf("build the scheme: %w", err)
 	}
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
-		return fmt.Errorf("find the API server: %w", err)
+		return nil, fmt.Errorf("find the API server: %w", err)
 	}
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("build a client: %w", err)
+		return nil, fmt.Errorf("build a client: %w", err)
+	}
+	return c, nil
+}
+
+// run makes the checks one after the other. What may be a matter of seconds (a leader is elected,
+// an endpoint is announced) is tried until ctx ends.
+func (o checkOptions) run(ctx context.Context, out io.Writer) error {
+	c, err := newClient()
+	if err != nil {
+		return err
 	}
 	for _, step := range []struct {
 		what  string
@@ -94,7 +104,8 @@ func until(ctx context.Context, check func() error) error {
 	}
 }
 
-// admission offers a System with a template that does not parse, which the schema cannot know: the manager's webhook must refuse it.
+// admission offers a System with a template that does not parse, which the schema cannot know: the
+// manager's webhook must refuse it.
 func (o checkOptions) admission(ctx context.Context, c client.Client) error {
 	s := &v1alpha1.System{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "assay-check"},
@@ -123,7 +134,8 @@ func (o checkOptions) admission(ctx context.Context, c client.Client) error {
 	}
 }
 
-// leader asks the coordinator for the time, as an agent does, with the authorities that the API server trusts.
+// leader asks the coordinator for the time, as an agent does, with the authorities that the API
+// server trusts.
 func (o checkOptions) leader(ctx context.Context, c client.Client) error {
 	w := &admissionv1.ValidatingWebhookConfiguration{}
 	if err := c.Get(ctx, client.ObjectKey{Name: o.webhookConfiguration}, w); err != nil {

@@ -1,4 +1,5 @@
-// Command manager runs Assay's operator: the controllers, the admission webhooks and the coordinator that the agents of a trial's pods dial.
+// Command manager runs Assay's operator: the controllers, the admission webhooks and the
+// coordinator that the agents of a trial's pods dial.
 package main
 
 import (
@@ -15,7 +16,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"assay.dev/assay/operator/internal/controller/retention"
 	"assay.dev/assay/operator/internal/imageref"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/render"
 )
 
@@ -31,12 +34,14 @@ type options struct {
 	namespaces         []string
 	certificates       certificateOptions
 	stores             storeOptions
+	retention          retention.Policy
 	monitoring         monitoringOptions
 	chaosMesh          bool
 	leaderElect        bool
 	withoutBPF         bool
 	withoutSysNice     bool
 	metricsAddress     string
+	metricsOpen        bool
 	probeAddress       string
 	webhookPort        int
 	coordinatorPort    int
@@ -63,17 +68,22 @@ func command() *cobra.Command {
 	f.Var(&o.agentResources, "agent-resources", "requests and limits of the agent in each pod of a trial, as JSON; where both are given and equal for cpu and memory, pods can be Guaranteed")
 	f.StringVar(&o.systemRegistry, "system-image-registry", "", "registry, as HOST[:PORT][/PATH], of the images of Systems that name none. Default: as nodes resolve them")
 	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")
-	f.StringVar(&o.clusterDomain, "cluster-domain", render.DefaultClusterDomain, "domain of the cluster's Services, in which the pods of trials have their names")
+	f.StringVar(&o.clusterDomain, "cluster-domain", placement.DefaultClusterDomain, "domain of the cluster's Services, in which the pods of trials have their names")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the manager, with its lease and its certificates; required")
 	f.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces whose experiments this manager runs; it does not look into others. Default: all")
 	o.certificates.addFlags(f)
 	o.stores.addFlags(f)
+	f.DurationVar(&o.retention.Stored, "results-keep-stored", 0, "how long the results of a trial are kept in the cluster once those of its experiment are in a store. 0: for ever")
+	f.DurationVar(&o.retention.Age, "results-keep-age", 0, "how long the results of a trial are kept in the cluster at most. 0: for ever")
+	f.IntVar(&o.retention.Count, "results-keep-count", 0, "trials of a namespace whose results are kept in the cluster at most: the newest. 0: all")
 	o.monitoring.addFlags(f)
 	f.BoolVar(&o.chaosMesh, "chaos-mesh", false, "let experiments have faults that Chaos Mesh carries out; the manager needs rights on its kinds")
 	f.BoolVar(&o.withoutBPF, "without-bpf", false, "do not ask for the capability BPF in trials that leave the shaping backend to Assay; for nodes that cannot grant it")
 	f.BoolVar(&o.withoutSysNice, "without-sys-nice", false, "do not ask for the capability SYS_NICE in trials that may be shaped by NFQueue, which is then late when processors are busy")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "let only one of several managers work at a time")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
+	f.BoolVar(&o.metricsOpen, "metrics-open", false,
+		"serve /metrics by HTTP to everybody who reaches the port. Default: by HTTPS, to bearer tokens whose owner may get the non-resource URL /metrics")
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the admission webhooks, 1 to 65535; 0 turns them off")
 	f.IntVar(&o.coordinatorPort, "coordinator-port", 7443, "port that the coordinator listens on, 1 to 65535")
@@ -81,7 +91,7 @@ func command() *cobra.Command {
 	fs := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(fs)
 	f.AddGoFlag(fs.Lookup("v"))
-	cmd.AddCommand(checkCommand())
+	cmd.AddCommand(checkCommand(), removalCommand())
 	return cmd
 }
 
@@ -99,6 +109,8 @@ func (o options) validate() error {
 		return fmt.Errorf("--cluster-domain is %q; give the domain of the cluster's Services as cluster.local, without a dot before or after it", o.clusterDomain)
 	case o.namespace == "":
 		return fmt.Errorf("--namespace is empty; name the namespace that the manager runs in")
+	case o.retention.Stored < 0 || o.retention.Age < 0 || o.retention.Count < 0:
+		return fmt.Errorf("--results-keep-stored is %v, --results-keep-age %v and --results-keep-count %d; none may be below 0", o.retention.Stored, o.retention.Age, o.retention.Count)
 	case o.queriesPerSecond <= 0:
 		return fmt.Errorf("--kube-api-qps is %v; it must be above 0", o.queriesPerSecond)
 	}

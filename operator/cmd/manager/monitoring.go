@@ -36,7 +36,8 @@ func (o *monitoringOptions) addKinds(scheme *runtime.Scheme) error {
 	return monitoringv1.AddToScheme(scheme)
 }
 
-// build reads the certificates; Prometheus is not asked for anything yet: a manager must start without it.
+// build reads the certificates; Prometheus is not asked for anything yet: a manager must start
+// without it.
 func (o *monitoringOptions) build(ctx context.Context, mgr ctrl.Manager) (*monitoring.Installation, error) {
 	i := &monitoring.Installation{PodMonitors: o.podMonitors, Labels: o.labels, Mapper: mgr.GetRESTMapper(), NamespaceLabel: o.namespaceLabel}
 	if o.server.URL != "" {

@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// resourcesFlag is a flag that holds requests and limits of CPU and memory as JSON, as in a container's resources.
+// resourcesFlag is a flag that holds requests and limits of CPU and memory as JSON, as in a
+// container's resources.
 type resourcesFlag struct{ corev1.ResourceRequirements }
 
 // String writes the flag as Set reads it.
@@ -24,7 +25,8 @@ func (r *resourcesFlag) String() string {
 // Type is what the help calls the value.
 func (r *resourcesFlag) Type() string { return "json" }
 
-// Set replaces all of the default. It refuses what the API server would refuse in each pod of each trial.
+// Set replaces all of the default. It refuses what the API server would refuse in each pod of each
+// trial.
 func (r *resourcesFlag) Set(text string) error {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,12 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -28,17 +31,22 @@ import (
 	"assay.dev/assay/operator/internal/certs"
 	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/controller/admission"
 	"assay.dev/assay/operator/internal/controller/experiment"
+	"assay.dev/assay/operator/internal/controller/retention"
 	"assay.dev/assay/operator/internal/controller/trial"
+	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/coordinator"
 	"assay.dev/assay/operator/internal/gauges"
 	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
-	admission "assay.dev/assay/operator/internal/webhook"
+	"assay.dev/assay/operator/internal/steady"
+	webhooks "assay.dev/assay/operator/internal/webhook"
 )
 
-// pendingReports is how many changes of agents' reports may wait for the trial controller; one trial runs at a time, so that a few pods' worth is plenty.
+// pendingReports is how many changes of agents' reports may wait for the trial controller; one
+// trial runs at a time, so that a few pods' worth is plenty.
 const pendingReports = 4096
 
 // run builds the manager and runs it until the context ends.
@@ -82,6 +90,9 @@ func run(ctx context.Context, o options, logger logr.Logger) error {
 	if err := addExperiments(mgr, o, prometheus); err != nil {
 		return err
 	}
+	if err := addRetention(mgr, o); err != nil {
+		return err
+	}
 	if err := addChecks(mgr, o, keeper); err != nil {
 		return err
 	}
@@ -97,7 +108,7 @@ func managerOptions(o options, scheme *runtime.Scheme, logger logr.Logger, keepe
 		Logger:                        logger,
 		Cache:                         cacheopts.Options(o.namespaces...),
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: uncached()}},
-		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
+		Metrics:                       metricsOptions(o, keeper.GetCertificate),
 		HealthProbeBindAddress:        o.probeAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "manager.assay.dev",
@@ -107,6 +118,27 @@ func managerOptions(o options, scheme *runtime.Scheme, logger logr.Logger, keepe
 			func(c *tls.Config) { c.GetCertificate, c.MinVersion = keeper.GetCertificate, tls.VersionTLS13 },
 		}}),
 	}
+}
+
+// metricsQueries are the requests to the API server per second at most by which those who read
+// metrics are checked. Its answers are remembered, so that Prometheus needs few; a flood of unknown
+// tokens must cost the API server little.
+const metricsQueries = 5
+
+// metricsOptions say who reads /metrics: whom the API server knows, and who may.
+func metricsOptions(o options, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) metricsserver.Options {
+	out := metricsserver.Options{BindAddress: o.metricsAddress}
+	if o.metricsOpen {
+		return out
+	}
+	out.SecureServing = true
+	out.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.GetCertificate, c.MinVersion = certificate, tls.VersionTLS13 }}
+	out.FilterProvider = func(cfg *rest.Config, c *http.Client) (metricsserver.Filter, error) {
+		few := rest.CopyConfig(cfg)
+		few.QPS, few.Burst = metricsQueries, 2*metricsQueries
+		return filters.WithAuthenticationAndAuthorization(few, c)
+	}
+	return out
 }
 
 // newScheme knows all kinds that the manager reads or writes.
@@ -120,16 +152,17 @@ func newScheme(o options) (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// addTrials wires the trial controller and the coordinator: reports wake the controller up, which sets directives.
+// addTrials wires the trial controller and the coordinator: reports wake the controller up, which
+// sets directives.
 func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Keeper, prometheus *monitoring.Installation) error {
 	changed := make(chan event.GenericEvent, pendingReports)
 	notify := func(t types.NamespacedName) {
 		changed <- event.GenericEvent{Object: &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name}}}
 	}
-	clk := clock.RealClock{}
+	clk := steady.New()
 	coord := coordinator.New(coordinator.Options{
 		Clock: clk, Log: logger.WithName("coordinator"), Identifier: coordinator.NewTokenReviewer(mgr.GetClient(), clk),
-		Store: &trial.Store{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}, Archive: o.stores.desk(mgr, o.namespaces), Notify: notify, Leading: leading(mgr),
+		Store: &storage.Store{Client: mgr.GetClient(), Reader: mgr.GetAPIReader()}, Archive: o.stores.desk(mgr, o.namespaces), Notify: notify, Leading: leading(mgr),
 		Instance: string(uuid.NewUUID()),
 	})
 	server := &coordinator.Server{
@@ -139,18 +172,42 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	if err := mgr.Add(server); err != nil {
 		return fmt.Errorf("add the coordinator: %w", err)
 	}
+	reader, recorder, environment := cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), mgr.GetEventRecorder("assay"), o.environment()
+	admitter := &admission.Reconciler{
+		Client: mgr.GetClient(), Reader: reader, Clock: clk, Recorder: recorder, Environment: environment,
+		Grants: types.NamespacedName{Namespace: o.namespace, Name: admission.GrantsName},
+	}
+	if err := admitter.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("add the admission controller: %w", err)
+	}
 	reconciler := &trial.Reconciler{
-		Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), Clock: clk, Recorder: mgr.GetEventRecorder("assay"), Coordinator: coord,
-		Environment: render.Environment{
-			AgentImage: o.agentImage, AgentPullPolicy: corev1.PullPolicy(o.agentPullPolicy), ImageRegistry: o.systemRegistry, AgentResources: o.agentResources.ResourceRequirements, ClusterDomain: o.clusterDomain,
-			CoordinatorAddress: o.coordinatorAddress, Namespace: o.machineNamespace(), WithoutBPF: o.withoutBPF, WithoutSysNice: o.withoutSysNice,
-		},
-		Trusted: keeper.Trusted, Prometheus: prometheus,
+		Client: mgr.GetClient(), Reader: reader, Clock: clk, Recorder: recorder, Coordinator: coord, Environment: environment,
+		Trusted: keeper.Trusted, Prometheus: prometheus, Software: newSoftware(mgr, o.namespace).describe,
 	}
 	if err := reconciler.SetupWithManager(mgr, changed); err != nil {
 		return fmt.Errorf("add the trial controller: %w", err)
 	}
 	return nil
+}
+
+// addRetention deletes results that the owner of the cluster keeps no longer.
+func addRetention(mgr ctrl.Manager, o options) error {
+	if o.retention.Keeps() {
+		return nil
+	}
+	s := &retention.Sweeper{Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), Clock: clock.RealClock{}, Policy: o.retention}
+	if err := mgr.Add(s); err != nil {
+		return fmt.Errorf("add the retention of results: %w", err)
+	}
+	return nil
+}
+
+// environment of the pods of trials.
+func (o options) environment() render.Environment {
+	return render.Environment{
+		AgentImage: o.agentImage, AgentPullPolicy: corev1.PullPolicy(o.agentPullPolicy), ImageRegistry: o.systemRegistry, AgentResources: o.agentResources.ResourceRequirements, ClusterDomain: o.clusterDomain,
+		CoordinatorAddress: o.coordinatorAddress, Namespace: o.machineNamespace(), WithoutBPF: o.withoutBPF, WithoutSysNice: o.withoutSysNice,
+	}
 }
 
 // leading reports whether this manager has been elected; it never loses the lead without ending.
@@ -200,7 +257,8 @@ func uncached() []client.Object {
 	return []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}}
 }
 
-// checks are made when an object is applied and again by the controller, which may see a System that came later.
+// checks are made when an object is applied and again by the controller, which may see a System
+// that came later.
 var checks = plan.Checks{Templates: render.Check, Claim: claims.Check}
 
 // addExperiments wires the admission webhooks and the experiment controller.
@@ -209,7 +267,7 @@ func addExperiments(mgr ctrl.Manager, o options, prometheus *monitoring.Installa
 	checks.Store = o.stores.registry.Check
 	checks.ChaosMesh = (&chaosmesh.Installation{Enabled: o.chaosMesh, Mapper: mgr.GetRESTMapper()}).Check
 	if o.webhookPort != 0 {
-		if err := admission.Setup(mgr, cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), checks, render.ParseTemplate); err != nil {
+		if err := webhooks.Setup(mgr, cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), checks, render.ParseTemplate); err != nil {
 			return err
 		}
 	}

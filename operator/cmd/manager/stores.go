@@ -29,7 +29,8 @@ func (o *storeOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.secrets, "result-store-secrets", "/etc/assay/stores", "directory with one directory for each store, with accessKeyID, secretAccessKey and, if its server needs it, ca.crt")
 }
 
-// load reads the stores. Their servers are not asked for anything yet: a manager must start without them.
+// load reads the stores. Their servers are not asked for anything yet: a manager must start without
+// them.
 func (o *storeOptions) load() (err error) {
 	o.registry, err = store.Load(o.list, o.secrets)
 	return err

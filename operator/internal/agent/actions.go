@@ -15,10 +15,12 @@ import (
 // armLead is how long before an action its parts are put in place.
 const armLead = 2 * time.Second
 
-// doActions carries out the run's actions, each in a goroutine of its own from its preparation on, so that one that takes long delays no other. One that is
-// late, because the agent was not there, is carried out at once: the record shows it, and the coordinator judges.
+// doActions carries out the run's actions, each in a goroutine of its own from its preparation on,
+// so that one that takes long delays no other. One that is late, because the agent was not there,
+// is carried out at once: the record shows it, and the coordinator judges.
 //
-// Whether they are possible here at all is found out as soon as the run is known, not when they are due.
+// Whether they are possible here at all is found out as soon as the run is known, not when they are
+// due.
 func (a *Agent) doActions(ctx context.Context) {
 	run, err := a.awaitRun(ctx)
 	if err != nil {
@@ -113,9 +115,10 @@ func (a *Agent) carryOut(ctx context.Context, run protocol.Run, action timeline.
 	}
 }
 
-// awaitEarlier keeps the order of actions with the same object, should one take until the next is due: a pod is revived when its kill is known, killed again
-// when its revival is, and a link is restored when its change is. A pause and its end are put in order by the launcher; cuts and changes of links that
-// are not each other's end add up in any order.
+// awaitEarlier keeps the order of actions with the same object, should one take until the next is
+// due: a pod is revived when its kill is known, killed again when its revival is, and a link is
+// restored when its change is. A pause and its end are put in order by the launcher; cuts and
+// changes of links that are not each other's end add up in any order.
 func (a *Agent) awaitEarlier(ctx context.Context, run protocol.Run, action timeline.Action) error {
 	var earlier []string
 	switch action.Kind {

@@ -21,7 +21,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// reaches probes a peer from inside the pod and tells how many of some probes were answered, and the least round trip.
+// reaches probes a peer from inside the pod and tells how many of some probes were answered, and
+// the least round trip.
 func (p *meshPod) reaches(to *meshPod) (answered int, least time.Duration) {
 	p.t.Helper()
 	type result struct {
@@ -45,7 +46,8 @@ func (p *meshPod) reaches(to *meshPod) (answered int, least time.Duration) {
 	return r.measured[0].Answered, r.measured[0].RoundTrip.Min
 }
 
-// during looks at something in a stretch of time, and tells what is wrong with it then. It ends the test when the machine is too slow for that.
+// during looks at something in a stretch of time, and tells what is wrong with it then. It ends the
+// test when the machine is too slow for that.
 func during(t *testing.T, from, until time.Time, look func() error) {
 	t.Helper()
 	time.Sleep(time.Until(from))
@@ -80,7 +82,8 @@ func TestCutsOverlapAndEndEachForItself(t *testing.T) {
 			for end := time.Now().Add(patience); ; {
 				got1, _ = m[0].reaches(m[1])
 				got2, _ = m[2].reaches(m[0])
-				// That one is not answered in time may be the machine's fault. That one is answered which is cut never is.
+				// That one is not answered in time may be the machine's fault. That one is answered
+				// which is cut never is.
 				if got1 >= to1 && got2 >= to2 || time.Now().After(end) || time.Now().After(at(until)) {
 					break
 				}

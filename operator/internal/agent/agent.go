@@ -1,4 +1,5 @@
-// Package agent is one pod's side of a trial: it prepares the pod, tells its launchers what to do and when, and tells the coordinator what it sees.
+// Package agent is one pod's side of a trial: it prepares the pod, tells its launchers what to do
+// and when, and tells the coordinator what it sees.
 //
 // It is a set of small straight-line stages that wait for each other through one shared state:
 //
@@ -22,13 +23,15 @@
 //	finish      end everything and put the network back            (finish.go, restore.go)
 //	hand over   give the pod's files away                          (handover.go; farewell.go, for a pod that is deleted in the middle of a run)
 //
-// Once a run is agreed it goes on by the pod's own clock: nothing in it needs the coordinator, which may die and come back. The agent itself may, too:
-// what must not happen twice is written to a journal before or remembered by the launchers (journal.go).
+// Once a run is agreed it goes on by the pod's own clock: nothing in it needs the coordinator,
+// which may die and come back. The agent itself may, too: what must not happen twice is written to
+// a journal before or remembered by the launchers (journal.go).
 //
 // An agent that resets a machine has three stages only: talk, clock and machine (machine.go).
 //
-// Time. The coordinator's clock is "CLOCK_MONOTONIC of this node plus an offset", which the agent measures; every instant of a directive
-// is converted once and then kept with the monotonic clock alone. The pod's wall clock is only reported on.
+// Time. The coordinator's clock is "CLOCK_MONOTONIC of this node plus an offset", which the agent
+// measures; every instant of a directive is converted once and then kept with the monotonic clock
+// alone. The pod's wall clock is only reported on.
 package agent
 
 import (
@@ -55,7 +58,8 @@ import (
 type Config struct {
 	// Coordinator is its host:port.
 	Coordinator string
-	// CAFile holds the certificates that may sign the coordinator's, TokenFile the pod's token. Both are read at every use, since they rotate.
+	// CAFile holds the certificates that may sign the coordinator's, TokenFile the pod's token.
+	// Both are read at every use, since they rotate.
 	CAFile, TokenFile string
 	// RunDir and OutDir are shared with the launchers.
 	RunDir, OutDir string
@@ -82,6 +86,8 @@ type ReportFacts struct {
 	Windows                           timeline.Windows
 	Index, FirstClient, Clients       int32
 	Records                           *results.Records
+	Summary                           []results.SummaryNumber
+	Arrivals                          io.Reader
 }
 
 // Agent of one pod.
@@ -195,7 +201,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	return errors.Join(a.restoreNetwork(), a.cuts.cut.Close(), a.silence.silence.Close())
 }
 
-// await returns when the condition holds; it is called with the state locked. It fails only when ctx is done.
+// await returns when the condition holds; it is called with the state locked. It fails only when
+// ctx is done.
 func (a *Agent) await(ctx context.Context, condition func() bool) error {
 	for {
 		a.mu.Lock()

@@ -24,7 +24,8 @@ const checkTimeout = 10 * time.Second
 // Backend is a way of shaping the pod's links.
 type Backend struct {
 	Name netem.Backend
-	// Check proves that it works in this pod, and says else what is missing. It leaves nothing behind.
+	// Check proves that it works in this pod, and says else what is missing. It leaves nothing
+	// behind.
 	Check func(context.Context) error
 	// Open it for the device that the links leave by.
 	Open func(device string) (netem.Shaper, error)
@@ -39,7 +40,8 @@ func Backends(log *slog.Logger) []Backend {
 	}
 }
 
-// tryBackends finds out once in the pod's life which backends work here, before any process of the system can be disturbed by it.
+// tryBackends finds out once in the pod's life which backends work here, before any process of the
+// system can be disturbed by it.
 func (a *Agent) tryBackends(ctx context.Context) {
 	a.mu.Lock()
 	tried := a.journal.Network != nil && a.journal.Network.Tried

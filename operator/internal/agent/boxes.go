@@ -20,12 +20,14 @@ const (
 	tailInterval = 2 * time.Second
 )
 
-// box is one container of the pod: the connection to its launcher and what that said last. Its fields are guarded by the agent's mutex.
+// box is one container of the pod: the connection to its launcher and what that said last. Its
+// fields are guarded by the agent's mutex.
 type box struct {
 	name   string
 	client *launcher.Client // nil while there is no connection
 	state  *launcher.State  // nil before the first
-	// lost: the launcher is another one than the process was started in, so the process is gone, and no fault plans that (restarts.go).
+	// lost: the launcher is another one than the process was started in, so the process is gone,
+	// and no fault plans that (restarts.go).
 	lost bool
 }
 
@@ -68,7 +70,8 @@ func (a *Agent) attend(ctx context.Context, b *box) {
 	}
 }
 
-// refreshTail returns when the connection is gone. Until then it asks for the state now and then, since printing alone is no change of state.
+// refreshTail returns when the connection is gone. Until then it asks for the state now and then,
+// since printing alone is no change of state.
 func (a *Agent) refreshTail(ctx context.Context, client *launcher.Client) {
 	tick := time.NewTicker(tailInterval)
 	defer tick.Stop()
@@ -102,8 +105,9 @@ func (a *Agent) noteState(b *box, state launcher.State) {
 	a.note(change)
 }
 
-// ask sends a request to a container's launcher and waits for the answer; it waits for the launcher, too, and repeats the request when the
-// connection breaks, since every request may be repeated.
+// ask sends a request to a container's launcher and waits for the answer; it waits for the
+// launcher, too, and repeats the request when the connection breaks, since every request may be
+// repeated.
 func (a *Agent) ask(ctx context.Context, name string, request launcher.Request) (launcher.Response, error) {
 	for {
 		var client *launcher.Client

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -50,7 +51,8 @@ func (a *Agent) doClient(ctx context.Context) {
 	a.record(func(j *journal) { j.Sent = true })
 }
 
-// awaitClientEnd returns when the first of the ways to end has come: the client exits, it prints a certain line, or the drain is over.
+// awaitClientEnd returns when the first of the ways to end has come: the client exits, it prints a
+// certain line, or the drain is over.
 func (a *Agent) awaitClientEnd(ctx context.Context, first string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -82,7 +84,8 @@ func (a *Agent) awaitClientEnd(ctx context.Context, first string) error {
 	return err
 }
 
-// noteClientEnd keeps when and how the client ended, which was noticed at an instant: what exited by itself did so before that.
+// noteClientEnd keeps when and how the client ended, which was noticed at an instant: what exited
+// by itself did so before that.
 func (a *Agent) noteClientEnd(first string, ended int64) {
 	run := a.directive().Run
 	a.record(func(j *journal) {
@@ -149,7 +152,8 @@ func (a *Agent) sendReport(ctx context.Context, first string) error {
 	return nil
 }
 
-// sendPacked sends a client's results, in parts when they are too large for one and the trial has a store, where they find room in the end.
+// sendPacked sends a client's results, in parts when they are too large for one and the trial has a
+// store, where they find room in the end.
 func (a *Agent) sendPacked(ctx context.Context, packed []byte, store bool) error {
 	switch {
 	case len(packed) <= protocol.ResultsLimit:
@@ -170,7 +174,8 @@ func (a *Agent) sendPacked(ctx context.Context, packed []byte, store bool) error
 func (a *Agent) parseReport(ctx context.Context, first, path string, client protocol.Client, run protocol.Run) (results.Client, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrPermission) {
-		// The file is its user's alone, and the agent may not override that; the launcher is that user.
+		// The file is its user's alone, and the agent may not override that; the launcher is that
+		// user.
 		if _, err := a.ask(ctx, first, launcher.Request{Share: &launcher.Share{Path: path}}); err != nil {
 			return results.Client{}, err
 		}
@@ -180,14 +185,24 @@ func (a *Agent) parseReport(ctx context.Context, first, path string, client prot
 		return results.Client{}, err
 	}
 	defer file.Close()
+	var arrivals io.Reader
+	if client.ByArrival() {
+		f, err := os.Open(path + launcher.ArrivalsSuffix)
+		if err != nil {
+			return results.Client{}, err
+		}
+		defer f.Close()
+		arrivals = f
+	}
 	monotonic, wall := a.zero(run)
 	return a.config.Parse(client.Format, file, ReportFacts{
 		ZeroMonotonicNanos: monotonic, ZeroUnixNanos: wall, Windows: run.Windows,
-		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients, Records: client.Records,
+		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients, Records: client.Records, Summary: client.Summary, Arrivals: arrivals,
 	})
 }
 
-// zero is t = 0 on CLOCK_MONOTONIC and on the pod's wall clock: as the client was told, if it was told, else as it is known best.
+// zero is t = 0 on CLOCK_MONOTONIC and on the pod's wall clock: as the client was told, if it was
+// told, else as it is known best.
 func (a *Agent) zero(run protocol.Run) (monotonic, wall int64) {
 	var told protocol.StartSignal
 	if content, err := a.readRun(filepath.Base(protocol.StartFile), smallFile); err == nil && json.Unmarshal(content, &told) == nil {

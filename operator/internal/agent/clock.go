@@ -19,8 +19,9 @@ const (
 	clockKept = 8
 )
 
-// sample is one reading of the coordinator's clock: its Unix time = CLOCK_MONOTONIC + Offset, within Error. The coordinator read its clock somewhere
-// between the request and the answer, so the middle is at most half the round trip away.
+// sample is one reading of the coordinator's clock: its Unix time = CLOCK_MONOTONIC + Offset,
+// within Error. The coordinator read its clock somewhere between the request and the answer, so the
+// middle is at most half the round trip away.
 type sample struct {
 	Offset int64 `json:"offset"`
 	Error  int64 `json:"error"`
@@ -31,9 +32,10 @@ type sample struct {
 
 // clock converts between the node's CLOCK_MONOTONIC and the coordinator's clock.
 //
-// Each manager has a clock of its own. Until a run is agreed, the manager's counts that is talked to: what is known of another's is dropped. From
-// then on the clock that the run was agreed by counts: what contradicts it, since that clock was set or another manager took over, is left out and
-// remembered.
+// Each manager has a clock of its own. Until a run is agreed, the manager's counts that is talked
+// to: what is known of another's is dropped. From then on the clock that the run was agreed by
+// counts: what contradicts it, since that clock was set or another manager took over, is left out
+// and remembered.
 type clock struct {
 	wall    func() time.Time
 	mu      sync.Mutex
@@ -79,7 +81,8 @@ func (c *clock) add(s sample) {
 	}
 }
 
-// best returns the sample with the smallest error now: an old one with a short round trip loses to a new one by the drift since.
+// best returns the sample with the smallest error now: an old one with a short round trip loses to
+// a new one by the drift since.
 func (c *clock) best() (best sample, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +102,8 @@ func (c *clock) monotonic(unixNanos int64) int64 {
 	return unixNanos - s.Offset
 }
 
-// since converts an instant of CLOCK_MONOTONIC to the time since an instant of the coordinator's clock.
+// since converts an instant of CLOCK_MONOTONIC to the time since an instant of the coordinator's
+// clock.
 func (c *clock) since(unixNanos, monotonic int64) time.Duration {
 	s, _ := c.best()
 	return time.Duration(monotonic + s.Offset - unixNanos)
@@ -145,8 +149,8 @@ func (a *Agent) doClock(ctx context.Context) {
 	}
 }
 
-// pauseClock returns when the clock is due again, or when another manager than the one that was asked answers the agent. It returns false when ctx is
-// done.
+// pauseClock returns when the clock is due again, or when another manager than the one that was
+// asked answers the agent. It returns false when ctx is done.
 func (a *Agent) pauseClock(ctx context.Context, wait time.Duration, asked string) bool {
 	timely, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// doCommands runs the directive's commands, once each, in order. In a replica they wait until it is ready; in a client, which starts after them, until
-// files and names are there.
+// doCommands runs the directive's commands, once each, in order. In a replica they wait until it is
+// ready; in a client, which starts after them, until files and names are there.
 func (a *Agent) doCommands(ctx context.Context) {
 	for {
 		var next *protocol.Command
@@ -39,7 +39,8 @@ func (a *Agent) doCommands(ctx context.Context) {
 	}
 }
 
-// runCommand runs one command until it is done. One that is repeated has its timeout for all attempts together.
+// runCommand runs one command until it is done. One that is repeated has its timeout for all
+// attempts together.
 func (a *Agent) runCommand(ctx context.Context, command protocol.Command) protocol.CommandResult {
 	first := a.directive().Containers[0].Name
 	deadline := launcher.Monotonic() + int64(command.Timeout)

@@ -27,7 +27,8 @@ import (
 )
 
 const (
-	// retryFirst and retryLater bound the wait after a failure: short at first, since another manager may lead already.
+	// retryFirst and retryLater bound the wait after a failure: short at first, since another
+	// manager may lead already.
 	retryFirst = 20 * time.Millisecond
 	retryLater = time.Second
 	// callTimeout bounds a call that the coordinator answers at once.
@@ -54,8 +55,8 @@ func (e *statusError) final() bool {
 	return false
 }
 
-// coordinator is the agent's connection to whichever manager leads. After every failure it dials anew: several managers stand behind one address, and
-// the next connection may reach another.
+// coordinator is the agent's connection to whichever manager leads. After every failure it dials
+// anew: several managers stand behind one address, and the next connection may reach another.
 type coordinator struct {
 	config Config
 
@@ -100,7 +101,8 @@ func (c *coordinator) connection() (*http.Client, error) {
 	c.client = &http.Client{Transport: &http.Transport{
 		DialContext:     c.dial,
 		TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13},
-		// With HTTP/2 a report that replaces one which is being held back costs a frame, not a connection.
+		// With HTTP/2 a report that replaces one which is being held back costs a frame, not a
+		// connection.
 		ForceAttemptHTTP2:   true,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},
 		TLSHandshakeTimeout: 5 * time.Second,
@@ -108,7 +110,8 @@ func (c *coordinator) connection() (*http.Client, error) {
 	return c.client, nil
 }
 
-// redial drops the connection in use. When it was the manager who refused, another address may be better, too.
+// redial drops the connection in use. When it was the manager who refused, another address may be
+// better, too.
 func (c *coordinator) redial(used *http.Client, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +148,8 @@ func (c *coordinator) dial(ctx context.Context, network, address string) (net.Co
 	return conn, err
 }
 
-// markSocket marks a socket as the agent's own, which the silence lets through. Without NET_ADMIN there is no silence either.
+// markSocket marks a socket as the agent's own, which the silence lets through. Without NET_ADMIN
+// there is no silence either.
 func markSocket(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, netem.Mark) })
 }
@@ -265,8 +269,8 @@ func kindOf(err error) string {
 	}
 }
 
-// backoff is how long to wait before the next attempt: doubled with every failure in a row, and spread, so that the agents of a large trial do not
-// all come back at the same instant.
+// backoff is how long to wait before the next attempt: doubled with every failure in a row, and
+// spread, so that the agents of a large trial do not all come back at the same instant.
 func (c *coordinator) backoff() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

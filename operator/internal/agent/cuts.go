@@ -40,7 +40,8 @@ func (c *cuts) remove() error {
 	return c.cut.Remove()
 }
 
-// begin puts a cut in force at an instant. It returns when it began to do so and when the kernel had taken it.
+// begin puts a cut in force at an instant. It returns when it began to do so and when the kernel
+// had taken it.
 func (c *cuts) begin(ctx context.Context, at int64, id string, lost cut) (began, taken int64, err error) {
 	c.mu.Lock()
 	before, err := c.packets()
@@ -58,7 +59,8 @@ func (c *cuts) begin(ctx context.Context, at int64, id string, lost cut) (began,
 	return c.set()
 }
 
-// end ends a cut at an instant, and tells how many packets were dropped since it began, by it or by another one at the same time.
+// end ends a cut at an instant, and tells how many packets were dropped since it began, by it or by
+// another one at the same time.
 func (c *cuts) end(ctx context.Context, at int64, id string) (began, taken int64, packets uint64, err error) {
 	if err := launcher.SleepUntil(ctx, at); err != nil {
 		return 0, 0, 0, err
@@ -74,8 +76,8 @@ func (c *cuts) end(ctx context.Context, at int64, id string) (began, taken int64
 	return began, taken, dropped - min(lost.dropped, dropped), err
 }
 
-// adopt goes on with the cuts that an agent before this one has recorded; the kernel has kept them. Packets that were dropped in cuts that are over
-// count for those.
+// adopt goes on with the cuts that an agent before this one has recorded; the kernel has kept them.
+// Packets that were dropped in cuts that are over count for those.
 func (c *cuts) adopt(inForce map[string]cut, counted uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +87,8 @@ func (c *cuts) adopt(inForce map[string]cut, counted uint64) {
 	}
 }
 
-// set makes the kernel lose what all cuts in force lose together, and proves it by reading back. The caller holds c.mu.
+// set makes the kernel lose what all cuts in force lose together, and proves it by reading back.
+// The caller holds c.mu.
 func (c *cuts) set() (began, taken int64, err error) {
 	var out, in []netip.Addr
 	for _, lost := range c.inForce {
@@ -141,7 +144,8 @@ func (a *Agent) heal(ctx context.Context, action timeline.Action, instant int64)
 	return record, err
 }
 
-// adoptCuts finds out what is cut, from what an agent before this one has recorded. One that it carried out without a record is carried out again.
+// adoptCuts finds out what is cut, from what an agent before this one has recorded. One that it
+// carried out without a record is carried out again.
 func (a *Agent) adoptCuts(run protocol.Run) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -185,8 +189,10 @@ func cutOf(action timeline.Action, n *protocol.Network) (lost cut, err error) {
 	return lost, nil
 }
 
-// recordAt gives instants of CLOCK_MONOTONIC as times of the run: against the instant that was planned for, on the clock that does not jump. A new estimate
-// of the coordinator's clock between plan and record is no lateness; how far the estimate may be off is reported by itself (Report.ClockError).
+// recordAt gives instants of CLOCK_MONOTONIC as times of the run: against the instant that was
+// planned for, on the clock that does not jump. A new estimate of the coordinator's clock between
+// plan and record is no lateness; how far the estimate may be off is reported by itself
+// (Report.ClockError).
 func recordAt(action timeline.Action, instant, started, confirmed int64) protocol.ActionRecord {
 	return protocol.ActionRecord{Started: action.At + time.Duration(started-instant), Confirmed: action.At + time.Duration(confirmed-instant)}
 }

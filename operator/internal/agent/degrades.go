@@ -24,7 +24,8 @@ func (a *Agent) changeLinks(ctx context.Context, action timeline.Action, instant
 	return recordAt(action, instant, began, taken), err
 }
 
-// worseNow returns what faults add to the links at this instant, for an agent that comes after another: what that one has recorded, and what was due.
+// worseNow returns what faults add to the links at this instant, for an agent that comes after
+// another: what that one has recorded, and what was due.
 func worseNow(actions []timeline.Action, recorded func(id string) (protocol.ActionRecord, bool), due func(timeline.Action) bool) map[string][]timeline.LinkChange {
 	worse := map[string][]timeline.LinkChange{}
 	for _, action := range actions {

@@ -145,10 +145,12 @@ type fakeCoordinator struct {
 
 const token = "the-token-of-the-pod"
 
-// alarmEarly is how early a signal may be that the kernel sends (docs/design/0028): so a launcher lets it pass in its rehearsal.
+// alarmEarly is how early a signal may be that the kernel sends (docs/design/0028): so a launcher
+// lets it pass in its rehearsal.
 const alarmEarly = 50 * time.Microsecond
 
-// patience is how long something may take that happens for sure, on a machine that is busy with other tests.
+// patience is how long something may take that happens for sure, on a machine that is busy with
+// other tests.
 const patience = time.Minute
 
 func newFakeCoordinator(t *testing.T, address string) *fakeCoordinator {
@@ -363,7 +365,8 @@ func (p *pod) read(name string) string {
 	return string(content)
 }
 
-// reads waits until a file that a process or its launcher writes is right, and returns what is in it.
+// reads waits until a file that a process or its launcher writes is right, and returns what is in
+// it.
 func (p *pod) reads(name string, right func(content string) bool) string {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {

@@ -7,12 +7,15 @@ import (
 	"time"
 )
 
-// farewellLimit is how long an agent whose pod is deleted in the middle of a run still works: the kubelet gives a sidecar two seconds at least.
+// farewellLimit is how long an agent whose pod is deleted in the middle of a run still works: the
+// kubelet gives a sidecar two seconds at least.
 const farewellLimit = 1500 * time.Millisecond
 
-// farewell gives away the logs of a pod that is deleted in the middle of a run, whose processes are dead already. It is not waited for, and gives up at the first answer
-// that says that the pod has no place in the trial any more: a pod that is deleted without grace is gone before its processes are, and its token with it. The pod that takes
-// its place hands over files of its own; those of this one begin with a part of its UID, so that none is overwritten.
+// farewell gives away the logs of a pod that is deleted in the middle of a run, whose processes are
+// dead already. It is not waited for, and gives up at the first answer that says that the pod has
+// no place in the trial any more: a pod that is deleted without grace is gone before its processes
+// are, and its token with it. The pod that takes its place hands over files of its own; those of
+// this one begin with a part of its UID, so that none is overwritten.
 func (a *Agent) farewell(ctx context.Context) {
 	d := a.directive()
 	if !d.HandOver || d.Run == nil || d.Finish {

@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// deleted lets a replica print something in the middle of a run and ends its pod as the kubelet does: the containers first, then the agent. It returns how long that took.
+// deleted lets a replica print something in the middle of a run and ends its pod as the kubelet
+// does: the containers first, then the agent. It returns how long that took.
 func deleted(t *testing.T, a *archive, answer int) time.Duration {
 	t.Helper()
 	t.Setenv("POD_UID", "0a1b2c3d-4e5f")
@@ -43,7 +44,8 @@ func deleted(t *testing.T, a *archive, answer int) time.Duration {
 	return time.Since(began)
 }
 
-// A pod that is deleted in the middle of a run, with some grace, gives its logs away under names that no other pod of its name uses.
+// A pod that is deleted in the middle of a run, with some grace, gives its logs away under names
+// that no other pod of its name uses.
 func TestAPodThatIsDeletedInTheRunHandsOverItsLogs(t *testing.T) {
 	a := newArchive(t)
 	deleted(t, a, 0) // it gets a second and a half for that
@@ -56,7 +58,8 @@ func TestAPodThatIsDeletedInTheRunHandsOverItsLogs(t *testing.T) {
 	}
 }
 
-// One whose token is void already, as when it is deleted without grace, or that reaches nobody, ends all the same, and soon.
+// One whose token is void already, as when it is deleted without grace, or that reaches nobody,
+// ends all the same, and soon.
 func TestAPodThatNobodyKnowsAnyMoreEndsAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer int

@@ -15,11 +15,13 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// silenceLead is how long before the kill the silence begins: long enough for the packets that are on their way through the kernel.
+// silenceLead is how long before the kill the silence begins: long enough for the packets that are
+// on their way through the kernel.
 const silenceLead = 100 * time.Microsecond
 
-// kill makes the pod vanish: silent first, then dead. Whatever takes time is done before: at the instant the kernel's packet filter looks at its clock, and the
-// launchers' timers go off. Nobody waits for anybody, as three pods on one busy processor would.
+// kill makes the pod vanish: silent first, then dead. Whatever takes time is done before: at the
+// instant the kernel's packet filter looks at its clock, and the launchers' timers go off. Nobody
+// waits for anybody, as three pods on one busy processor would.
 //
 //	T - armLead        silence planned in the kernel, kill planned in every launcher, with its permit
 //	T - silenceLead    no packet leaves or enters any more                    -> Started
@@ -29,8 +31,9 @@ const silenceLead = 100 * time.Microsecond
 //	                   volumes emptied, as the loss of power, or of the disk, does
 //	                   sockets without an owner destroyed
 //
-// All of it may be repeated by an agent that was restarted half way. An agent that may not touch the pod's network leaves the silence out: at T the pod's
-// kernel closes the connections, and the peers know.
+// All of it may be repeated by an agent that was restarted half way. An agent that may not touch
+// the pod's network leaves the silence out: at T the pod's kernel closes the connections, and the
+// peers know.
 func (a *Agent) kill(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	if !action.WithoutSilence {
 		if err := a.silence.prepare(); err != nil {
@@ -163,7 +166,8 @@ func (a *Agent) revive(ctx context.Context, run protocol.Run, action timeline.Ac
 	return recordAt(action, instant, began, running), nil
 }
 
-// otherKill names another kill of the pod that is in force: of two faults for whoever has a role, both may have hit this replica.
+// otherKill names another kill of the pod that is in force. Two faults that target a role may both
+// hit this replica.
 func (a *Agent) otherKill(run protocol.Run, id string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

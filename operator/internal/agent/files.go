@@ -40,11 +40,13 @@ func (a *Agent) doFiles(ctx context.Context) {
 	}
 }
 
-// writeFile writes one file below one of the roots. It uses os.Root, which follows no path and no symbolic link out of the root: the
-// paths come from users' System objects, and the volumes are shared with users' processes.
+// writeFile writes one file below one of the roots. It uses os.Root, which follows no path and no
+// symbolic link out of the root: the paths come from users' System objects, and the volumes are
+// shared with users' processes.
 //
-// The agent may not give files away (no CHOWN). A file belongs to root and to the group of the pod's volumes, which the system's processes are in; so the
-// group gets what the mode grants its owner.
+// The agent may not give files away (no CHOWN). A file belongs to root and to the group of the
+// pod's volumes, which the system's processes are in; so the group gets what the mode grants its
+// owner.
 func writeFile(roots []string, file protocol.File) error {
 	folder, name, err := locate(roots, file.Path)
 	if err != nil {
@@ -55,7 +57,8 @@ func writeFile(roots []string, file protocol.File) error {
 		return fmt.Errorf("write %s: %w", file.Path, err)
 	}
 	defer root.Close()
-	// Folders that are missing are made with the rights of the volumes themselves: the processes may add files of their own.
+	// Folders that are missing are made with the rights of the volumes themselves: the processes
+	// may add files of their own.
 	if err := makeFolders(root, filepath.Dir(name)); err != nil {
 		return fmt.Errorf("write %s: %w", file.Path, err)
 	}
@@ -108,8 +111,9 @@ func makeFolders(root *os.Root, folder string) error {
 	return root.Chmod(folder, 0o777)
 }
 
-// SharedVolumes lists the directories of this container that files may be written to: every directory mounted for writing, but for the container's own
-// root, the kernel's file systems and the binaries. mountInfo is /proc/self/mountinfo.
+// SharedVolumes lists the directories of this container that files may be written to: every
+// directory mounted for writing, but for the container's own root, the kernel's file systems and
+// the binaries. mountInfo is /proc/self/mountinfo.
 func SharedVolumes(mountInfo string) []string {
 	var volumes []string
 	for line := range strings.Lines(mountInfo) {

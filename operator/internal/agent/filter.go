@@ -26,8 +26,8 @@ func (s *silencer) prepare() error {
 	return s.silence.Prepare()
 }
 
-// plan makes the silence begin at an instant of the monotonic clock, or at once, and returns the instant from which packets are dropped. The kernel goes by the
-// wall clock for it: see hold.
+// plan makes the silence begin at an instant of the monotonic clock, or at once, and returns the
+// instant from which packets are dropped. The kernel goes by the wall clock for it: see hold.
 func (s *silencer) plan(instant int64) (planned, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,8 @@ type planned struct {
 	wallAhead int64 // how far the wall clock was ahead of that when it was planned
 }
 
-// hold makes a silence that has begun last whatever happens to the clock, and fails if the clock was set since it was planned: then it began at another instant.
+// hold makes a silence that has begun last whatever happens to the clock, and fails if the clock
+// was set since it was planned: then it began at another instant.
 func (s *silencer) hold(p planned) error {
 	const tolerance = time.Millisecond
 	s.mu.Lock()
@@ -93,7 +94,8 @@ func (s *silencer) remove() error {
 	return nil
 }
 
-// prepareFilters puts in place what the run's actions need of the packet filter, and tells at once when that is not possible here.
+// prepareFilters puts in place what the run's actions need of the packet filter, and tells at once
+// when that is not possible here.
 func (a *Agent) prepareFilters(actions []timeline.Action) {
 	has := func(kind timeline.Kind) bool {
 		return slices.ContainsFunc(actions, func(action timeline.Action) bool { return action.Kind == kind && !action.WithoutSilence })

@@ -9,7 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/launcher"
 )
 
-// finishReach is how long a launcher that cannot be reached is tried: one that is gone took its processes along.
+// finishReach is how long a launcher that cannot be reached is tried: one that is gone took its
+// processes along.
 const finishReach = 5 * time.Second
 
 // finish ends all processes as the directive says and puts the pod's network back.

@@ -111,7 +111,8 @@ func (a *Agent) holds(ctx context.Context, gate protocol.Gate, id string) bool {
 	}
 }
 
-// answers reports whether a GET is answered with 200 to 399; a redirection counts as such, wherever it points to.
+// answers reports whether a GET is answered with 200 to 399; a redirection counts as such, wherever
+// it points to.
 func answers(ctx context.Context, url string) bool {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()

@@ -30,13 +30,16 @@ import (
 const (
 	// handOverLimit is how long handing over may take: the pod is deleted some seconds later.
 	handOverLimit = 75 * time.Second
-	// directLimit is how much of that may go into the store directly: the rest is the manager's, which takes what the store does not.
+	// directLimit is how much of that may go into the store directly: the rest is the manager's,
+	// which takes what the store does not.
 	directLimit = 50 * time.Second
-	// putLimit is how long the store may keep an upload waiting for a sign of life: an answer, or that it takes a bit more. With slowestPut it also bounds the whole of
-	// one: putLimit, and as long as the content takes at slowestPut bytes per second.
+	// putLimit is how long the store may keep an upload waiting for a sign of life: an answer, or
+	// that it takes a bit more. With slowestPut it also bounds the whole of one: putLimit, and as
+	// long as the content takes at slowestPut bytes per second.
 	putLimit   = 10 * time.Second
 	slowestPut = 1 << 20
-	// tailSize is how much of the end of a long log is kept, before packing, when it must be kept in the cluster.
+	// tailSize is how much of the end of a long log is kept, before packing, when it must be kept
+	// in the cluster.
 	tailSize = 4 << 20
 
 	handOverFolder = "handover"
@@ -44,8 +47,10 @@ const (
 	AgentLog = "agent.log"
 )
 
-// handOver gives the pod's files away when no process of the system runs any more: into the store, by requests that the coordinator presigns, or to the manager,
-// which keeps them in the cluster, when the store does not take them. It returns when all are safe, or as safe as there is time and room for.
+// handOver gives the pod's files away when no process of the system runs any more: into the store,
+// by requests that the coordinator presigns, or to the manager, which keeps them in the cluster,
+// when the store does not take them. It returns when all are safe, or as safe as there is time and
+// room for.
 func (a *Agent) handOver(ctx context.Context) {
 	if !a.directive().HandOver {
 		return
@@ -56,7 +61,8 @@ func (a *Agent) handOver(ctx context.Context) {
 	defer cancelDirect()
 	h := &handOver{agent: a, store: direct}
 	err := a.inOutDir(func(out *os.Root) error { return out.MkdirAll(handOverFolder, 0o700) })
-	// The agent's own log is never empty then: a pod of which there is nothing in the store has handed over nothing.
+	// This line keeps the agent's own log from being empty. So a pod without a file in the store has
+	// handed over nothing.
 	a.config.Log.Info("Handing over the pod's files")
 	for _, f := range a.handOverFiles() {
 		if err != nil {
@@ -79,7 +85,8 @@ type givenFile struct {
 	packed, log bool
 }
 
-// handOverFiles lists the pod's files: the raw results first, the logs, and the agent's own log last, which tells of the others.
+// handOverFiles lists the pod's files: the raw results first, then the logs. The agent's own log is
+// the last, since it reports how the others were handed over.
 func (a *Agent) handOverFiles() []givenFile {
 	d := a.directive()
 	var files []givenFile
@@ -109,7 +116,8 @@ type handOver struct {
 	store context.Context
 }
 
-// inOutDir works in OutDir, which is shared with users' processes: no symbolic link that they leave there leads out of it.
+// inOutDir works in OutDir, which is shared with users' processes: no symbolic link that they leave
+// there leads out of it.
 func (a *Agent) inOutDir(f func(out *os.Root) error) error {
 	out, err := os.OpenRoot(a.config.OutDir)
 	if err != nil {
@@ -118,7 +126,8 @@ func (a *Agent) inOutDir(f func(out *os.Root) error) error {
 	return errors.Join(f(out), out.Close())
 }
 
-// readRun reads a small file of the run directory, in which the system may put what it likes: links, pipes, files without an end.
+// readRun reads a small file of the run directory, in which the system may put what it likes:
+// links, pipes, files without an end.
 func (a *Agent) readRun(name string, limit int64) ([]byte, error) {
 	file, err := openIn(a.config.RunDir, name)
 	if err != nil {
@@ -132,7 +141,8 @@ func (a *Agent) readRun(name string, limit int64) ([]byte, error) {
 	return content, err
 }
 
-// openShared opens a file of a shared volume for reading. It follows no link out of the volume, where the agent's own token is, and waits for no pipe.
+// openShared opens a file of a shared volume for reading. It follows no link out of the volume,
+// where the agent's own token is, and waits for no pipe.
 func (a *Agent) openShared(path string) (*os.File, error) {
 	folder, name, err := locate(append(slices.Clone(a.config.FileRoots), a.config.OutDir), path)
 	if err != nil {
@@ -254,7 +264,8 @@ func (a *Agent) describeUpload(name, path string) (protocol.Upload, error) {
 	return protocol.Upload{Name: name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-// put puts a file into the store, with one more attempt when the first one fails, unless the store has kept us waiting: it would again, and there is no time for that.
+// put puts a file into the store, with one more attempt when the first one fails, unless the store
+// has kept us waiting: it would again, and there is no time for that.
 func (h *handOver) put(ctx context.Context, u protocol.Upload, path string) error {
 	err := h.putOnce(ctx, u, path)
 	var status *statusError
@@ -321,7 +332,8 @@ func between(text, before, after string) string {
 	return text
 }
 
-// storeClient trusts the store's own CA, if it has one. It uses no proxy: pods reach the store as the manager does, or hand over to that.
+// storeClient trusts the store's own CA, if it has one. It uses no proxy: pods reach the store as
+// the manager does, or hand over to that.
 func storeClient(ca string) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
@@ -340,8 +352,8 @@ func storeClient(ca string) (*http.Client, error) {
 	}}, nil
 }
 
-// impatient is a connection that takes each bit of what is written in time: a store that hangs in the middle of a large file would use up the time in which the manager
-// takes the others.
+// impatient is a connection that takes each bit of what is written in time: a store that hangs in
+// the middle of a large file would use up the time in which the manager takes the others.
 type impatient struct{ net.Conn }
 
 // Write implements io.Writer.

@@ -177,7 +177,8 @@ func TestFilesThatFindNoRoomAreLeft(t *testing.T) {
 	}
 }
 
-// What a system's process leaves in place of its log leads to no file of the agent's, and holds nobody up.
+// What a system's process leaves in place of its log leads to no file of the agent's, and holds
+// nobody up.
 func TestOnlyFilesOfTheVolumesAreHandedOver(t *testing.T) {
 	a := newArchive(t)
 	finished(t, a, `cd "$OUT"; rm replica.stdout; ln -s ../token replica.stdout; echo done >&2; rm replica.stderr; mkfifo replica.stderr; exec sleep 1000`)

@@ -23,7 +23,8 @@ func hanging(t *testing.T) *archive {
 	return a
 }
 
-// A pod whose store hangs still hands its files to the manager. One of 30 MB was tried twice for as long as it takes at the slowest rate, until there was no time left for any.
+// A pod whose store hangs still hands its files to the manager. One of 30 MB was tried twice for as
+// long as it takes at the slowest rate, until there was no time left for any.
 func TestFilesAreKeptWhenTheStoreHangs(t *testing.T) {
 	a := hanging(t)
 	began := time.Now()

@@ -9,13 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/operator/internal/build"
 	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// hostFacts reads what is worth knowing about the node. What cannot be read stays empty: it is provenance, not more.
+// hostFacts reads what is worth knowing about the node. What cannot be read stays empty: it is
+// provenance, not more.
 func hostFacts() protocol.Host {
-	host := protocol.Host{CPUs: runtime.NumCPU()}
+	host := protocol.Host{CPUs: runtime.NumCPU(), Agent: build.Version()}
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		host.Kernel = strings.TrimSpace(string(release))
 	}
@@ -37,7 +39,8 @@ func cpuModel(info string) string {
 // snmpPath counts for the network namespace of the process.
 const snmpPath = "/proc/net/snmp"
 
-// estabResets reads how many connections were reset: the column EstabResets of the two Tcp lines, the first of which has the names.
+// estabResets reads how many connections were reset: the column EstabResets of the two Tcp lines,
+// the first of which has the names.
 func estabResets(snmp []byte) (int64, bool) {
 	var names []string
 	for line := range bytes.Lines(snmp) {
@@ -69,8 +72,9 @@ func readResets() int64 {
 	return count
 }
 
-// doResets notes the count of resets when the run is released and when its last request may have been sent. What ends afterwards is no
-// news: clients close their connections with answers still on the way, which counts as a reset, too.
+// doResets notes the count of resets when the run is released and when its last request may have
+// been sent. What ends afterwards is no news: clients close their connections with answers still on
+// the way, which counts as a reset, too.
 func (a *Agent) doResets(ctx context.Context) {
 	run, err := a.awaitRun(ctx)
 	if err != nil {

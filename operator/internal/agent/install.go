@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 )
 
-// Install copies binaries into a directory that the pod's containers share, and makes sure that every
-// user of the pod can write to the shared directories. A binary that is there stays: the agent's
-// container was restarted, containers run that binary, and a new copy would disturb what is measured.
+// Install copies binaries into a directory that the pod's containers share, and makes sure that
+// every user of the pod can write to the shared directories. A binary that is there stays: the
+// agent's container was restarted, containers run that binary, and a new copy would disturb what is
+// measured.
 func Install(binaries []string, to string, shared []string) error {
 	for _, binary := range binaries {
 		if err := install(binary, filepath.Join(to, filepath.Base(binary))); err != nil {

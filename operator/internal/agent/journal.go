@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// journal is what the next incarnation of the agent must know. Only a restart of the agent's own container reads it: it lives in a volume of the pod.
+// journal is what the next incarnation of the agent must know. Only a restart of the agent's own
+// container reads it: it lives in a volume of the pod.
 type journal struct {
 	// Directive that was in force: a run goes on without the coordinator.
 	Directive *protocol.Directive `json:"directive,omitempty"`
@@ -21,14 +22,17 @@ type journal struct {
 	Clock *sample `json:"clock,omitempty"`
 	// FilesDigest of the files that are written.
 	FilesDigest string `json:"filesDigest,omitempty"`
-	// Launchers are the incarnations that processes were started in: one that comes back as another has lost its process.
+	// Launchers are the incarnations that processes were started in: one that comes back as another
+	// has lost its process.
 	Launchers map[string]string        `json:"launchers,omitempty"`
 	Commands  []protocol.CommandResult `json:"commands,omitempty"`
 	Actions   []protocol.ActionRecord  `json:"actions,omitempty"`
-	// Network is what was found out about the pod's links, Baseline what their undelayed paths take, in the order of the directive's peers.
+	// Network is what was found out about the pod's links, Baseline what their undelayed paths
+	// take, in the order of the directive's peers.
 	Network  *protocol.NetworkReport `json:"network,omitempty"`
 	Baseline []probe.Measurement     `json:"baseline,omitempty"`
-	// Shaped is the backend that may have changed the pod's network, and Filtered says that the packet filter may be changed, too. They are set before.
+	// Shaped is the backend that may have changed the pod's network, and Filtered says that the
+	// packet filter may be changed, too. They are set before.
 	Shaped   netem.Backend `json:"shaped,omitempty"`
 	Filtered bool          `json:"filtered,omitempty"`
 	// Reset is written before the machine that the agent runs on is reset.
@@ -62,7 +66,8 @@ func loadJournal(runDir string) (journal, error) {
 	return j, nil
 }
 
-// save makes the journal safe from the end of this process, and, if it shall be durable, from that of the machine.
+// save makes the journal safe from the end of this process, and, if it shall be durable, from that
+// of the machine.
 func (j *journal) save(runDir string, durable bool) error {
 	content, err := json.Marshal(j)
 	if err != nil {

@@ -96,8 +96,8 @@ func init() {
 	roles["loadgen"] = playLoadgen
 }
 
-// playPrinter is a client as artifacts are: it runs when it is started, prints a line for each transaction, says that it is done, and never
-// ends by itself.
+// playPrinter is a client as artifacts are: it runs when it is started, prints a line for each
+// transaction, says that it is done, and never ends by itself.
 func playPrinter() {
 	for i := range 40 {
 		fmt.Printf("rw,2000000,%d,0\n", launcher.Monotonic())
@@ -109,7 +109,8 @@ func playPrinter() {
 	time.Sleep(time.Hour)
 }
 
-// playLoadgen is a client that waits at the barrier and leaves a report that only its user can read.
+// playLoadgen is a client that waits at the barrier and leaves a report that only its user can
+// read.
 func playLoadgen() {
 	run, out := os.Getenv("RUN"), os.Getenv("OUT")
 	write(run+"/ready", "", 0o644)

@@ -41,7 +41,8 @@ func (l *links) shaped() bool {
 	return l.shaper != nil
 }
 
-// change makes links worse, or better again, and proves it by reading back. It returns the instant since which that holds.
+// change makes links worse, or better again, and proves it by reading back. It returns the instant
+// since which that holds.
 func (l *links) change(change func(worse map[string][]timeline.LinkChange)) (taken int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +109,8 @@ func (l *links) table() netem.Table {
 	return tableOf(l.network.Peers, l.shaper.Backend().Side(), l.worse)
 }
 
-// tableOf returns the links that one side is to shape: those of which anything is asked, with what faults add to them.
+// tableOf returns the links that one side is to shape: those of which anything is asked, with what
+// faults add to them.
 func tableOf(peers []protocol.NetworkPeer, side netem.Side, worse map[string][]timeline.LinkChange) netem.Table {
 	type link struct {
 		peer string
@@ -202,7 +204,8 @@ func inWords(l netem.Link) string {
 	return words
 }
 
-// What kernels round: times to ticks of 64 ns or to microseconds, losses to 32 bits, rates to bytes per second.
+// What kernels round: times to ticks of 64 ns or to microseconds, losses to 32 bits, rates to bytes
+// per second.
 const (
 	sameTime = 2 * time.Microsecond
 	sameLoss = 1e-6

@@ -179,7 +179,8 @@ func TestARoleIsKnownByTheLastLineThatTells(t *testing.T) {
 	}
 }
 
-// The path between two pods, 25 ms, is what it is where nothing is asked of their links, shaped or not. Where a delay is asked it comes on top, and must not hide in it.
+// The path between two pods, 25 ms, is what it is where nothing is asked of their links, shaped or
+// not. Where a delay is asked it comes on top, and must not hide in it.
 func TestPathsThatAreLong(t *testing.T) {
 	seen := func(took time.Duration) []probe.Measurement {
 		s := probe.Spread{Min: took, Median: took, Max: took}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"assay.dev/assay/operator/internal/launcher"
@@ -14,20 +16,19 @@ import (
 const (
 	// loadSpacing is how often the load is read.
 	loadSpacing = 500 * time.Millisecond
-	// loadReadings are kept: the load is the average from the first to the last of them, over a second.
+	// loadReadings are kept: the load is the average from the first to the last of them, over a
+	// second.
 	loadReadings = 3
 )
 
-// doLoad reads, from when it is asked for until the run begins, how busy the machine is and what the pod has to do with it. So that a trial can wait for a quiet
-// moment, the manager must tell the trial's own processes from all others.
+// doLoad reads, from when it is asked for until the run begins, how busy the machine is and what
+// the pod has to do with it. So that a trial can wait for a quiet moment, the manager must tell the
+// trial's own processes from all others.
 func (a *Agent) doLoad(ctx context.Context) {
 	if a.await(ctx, func() bool { return a.directiveLocked().SampleLoad }) != nil {
 		return
 	}
-	machine := ""
-	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
-		machine = strings.TrimSpace(string(boot))
-	}
+	machine := bootID()
 	var readings []loadReading
 	for a.directive().Run == nil {
 		if r, err := a.readLoad(ctx); err == nil {
@@ -46,6 +47,25 @@ func (a *Agent) doLoad(ctx context.Context) {
 		}
 	}
 	a.noteQuietly(func() { a.seen.load = nil })
+}
+
+// bootID names the machine that the agent runs on, until it is booted again. Empty: the kernel does
+// not tell.
+var bootID = sync.OnceValue(func() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot))
+})
+
+// processorTime that this process has used. It runs no other.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // loadReading is what is read at one time.
@@ -73,7 +93,8 @@ func (a *Agent) readLoad(ctx context.Context) (loadReading, error) {
 		if client == nil {
 			continue
 		}
-		// What a launcher does not tell counts as others' work: the trial then waits for too long rather than not at all.
+		// What a launcher does not tell counts as others' work: the trial then waits for too long
+		// rather than not at all.
 		if response, err := client.Call(limited, launcher.Request{Measure: &launcher.Measure{}}); err == nil && response.Usage != nil {
 			r.own[name] = time.Duration(response.Usage.CPUNanos)
 		}
@@ -81,7 +102,8 @@ func (a *Agent) readLoad(ctx context.Context) (loadReading, error) {
 	return r, nil
 }
 
-// loadBetween is the load between two readings. The kernel counts in ticks of all processors, so that shares of their sum need no clock.
+// loadBetween is the load between two readings. The kernel counts in ticks of all processors, so
+// that shares of their sum need no clock.
 func loadBetween(from, to loadReading) protocol.Load {
 	l := protocol.Load{CPUs: to.node.CPUs, Seconds: time.Duration(to.at - from.at).Seconds()}
 	if total := to.node.Total - from.node.Total; total > 0 {

@@ -16,15 +16,19 @@ import (
 )
 
 const (
-	// exactly is how late a reset may be and still count as begun at its planned instant, which was written down before.
+	// exactly is how late a reset may be and still count as begun at its planned instant, which was
+	// written down before.
 	exactly = time.Millisecond
-	// tooLate is when a reset that was missed is not made up for: a machine that comes back must never be reset by what it finds in its journal.
+	// tooLate is when a reset that was missed is not made up for: a machine that comes back must
+	// never be reset by what it finds in its journal.
 	tooLate = time.Second
-	// downWithin is how long a machine may go on after it was reset before that is called a failure.
+	// downWithin is how long a machine may go on after it was reset before that is called a
+	// failure.
 	downWithin = 10 * time.Second
 )
 
-// Machine is a node that the agent resets: RunMachine, not Run, is the life of such an agent. All fields are needed.
+// Machine is a node that the agent resets: RunMachine, not Run, is the life of such an agent. All
+// fields are needed.
 type Machine struct {
 	// Node is the name of the node that the agent runs on.
 	Node string
@@ -44,7 +48,8 @@ type resetMark struct {
 	Machine string `json:"machine"`
 }
 
-// RunMachine is the life of an agent whose directive names a node to be reset. It goes on where an agent before it, on the same node, went down with it:
+// RunMachine is the life of an agent whose directive names a node to be reset. It goes on where an
+// agent before it, on the same node, went down with it:
 //
 //	T - armLead   what will have been done is written to the disk
 //	T             the machine is reset                                   -> Started
@@ -65,7 +70,8 @@ func (a *Agent) RunMachine(ctx context.Context, m Machine) error {
 	return errors.Join(a.cuts.cut.Close(), a.silence.silence.Close())
 }
 
-// doMachine carries out the resets of the directive. came is when this agent started, on CLOCK_MONOTONIC.
+// doMachine carries out the resets of the directive. came is when this agent started, on
+// CLOCK_MONOTONIC.
 func (a *Agent) doMachine(ctx context.Context, m Machine, came int64) error {
 	var named protocol.Machine
 	if err := a.await(ctx, func() bool {
@@ -107,7 +113,8 @@ func (a *Agent) doMachine(ctx context.Context, m Machine, came int64) error {
 	}
 }
 
-// settle records what became of a reset that an agent before this one wrote down. came is when this one started.
+// settle records what became of a reset that an agent before this one wrote down. came is when this
+// one started.
 func (a *Agent) settle(run protocol.Run, identity string, came time.Duration) {
 	a.mu.Lock()
 	mark := a.journal.Reset
@@ -137,8 +144,8 @@ func (a *Agent) recordResets(run protocol.Run, ids []string, record protocol.Act
 	})
 }
 
-// resetMachine resets the machine at an instant for every action that is planned for it. It returns when that failed, with a record that says why; it
-// returns an error only when ctx is done.
+// resetMachine resets the machine at an instant for every action that is planned for it. It returns
+// when that failed, with a record that says why; it returns an error only when ctx is done.
 func (a *Agent) resetMachine(ctx context.Context, m Machine, run protocol.Run, at time.Duration, identity string) error {
 	var ids []string
 	for _, action := range run.Actions {
@@ -184,8 +191,9 @@ func (a *Agent) resetMachine(ctx context.Context, m Machine, run protocol.Run, a
 	}
 }
 
-// MachineIdentity tells one life of a machine from the next: the kernel's boot, and, where the machine is a container, the start of its first process. It must
-// be asked in the machine's own PID namespace.
+// MachineIdentity tells one life of a machine from the next: the kernel's boot, and, where the
+// machine is a container, the start of its first process. It must be asked in the machine's own PID
+// namespace.
 func MachineIdentity() (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -202,7 +210,8 @@ func MachineIdentity() (string, error) {
 	return strings.TrimSpace(string(boot)) + "/" + started, nil
 }
 
-// startOf reads when a process started out of /proc/<pid>/stat: the 22nd field. The second, the command, is in brackets and may hold anything.
+// startOf reads when a process started out of /proc/<pid>/stat: the 22nd field. The second, the
+// command, is in brackets and may hold anything.
 func startOf(stat string) (string, error) {
 	const start = 22 - 3 // the first field after the command is the third
 	end := strings.LastIndexByte(stat, ')')

@@ -21,8 +21,9 @@ import (
 
 func init() { roles["machine"] = playMachine }
 
-// playMachine is the agent of a machine whose identity is in a file. A reset of it makes it another one and kills the agent, as that of a real machine does;
-// what else it may do is in the variable RESET. Nothing here can reset the machine that the test runs on.
+// playMachine is the agent of a machine whose identity is in a file. A reset of it makes it another
+// one and kills the agent, as that of a real machine does; what else it may do is in the variable
+// RESET. Nothing here can reset the machine that the test runs on.
 func playMachine() {
 	ctx, stop := signalContext()
 	defer stop()
@@ -72,7 +73,8 @@ func newMachine(t *testing.T, node string) *machinePlay {
 	return m
 }
 
-// start starts the agent, and returns a function that waits until it has ended. An agent that comes too late for a reset lets it be, and does not end.
+// start starts the agent, and returns a function that waits until it has ended. An agent that comes
+// too late for a reset lets it be, and does not end.
 func (m *machinePlay) start(env ...string) (ended func() error) {
 	m.t.Helper()
 	cmd := m.play("machine", env...)

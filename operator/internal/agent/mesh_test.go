@@ -23,7 +23,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// A mesh is some pods, each with a network of its own, that the hub routes between; and a coordinator for each, in the hub.
+// A mesh is some pods, each with a network of its own, that the hub routes between; and a
+// coordinator for each, in the hub.
 //
 //	10.98.0.1 hub 10.98.1.1
 //	      |           |
@@ -41,7 +42,8 @@ type mesh []*meshPod
 
 var probeKey = []byte("the probes of one trial")
 
-// newMesh makes the pods and waits until their agents have tried what works. In every pod a beat runs.
+// newMesh makes the pods and waits until their agents have tried what works. In every pod a beat
+// runs.
 func newMesh(t *testing.T, count int) mesh {
 	t.Helper()
 	lo, err := netlink.LinkByName("lo")
@@ -151,7 +153,8 @@ func (m mesh) backend(t *testing.T) netem.Backend {
 	return report.Network.Backends[0]
 }
 
-// everyBackend runs a test with each, in a hub of its own. Those that this kernel lacks are skipped; in the machine of hack/vm none is.
+// everyBackend runs a test with each, in a hub of its own. Those that this kernel lacks are
+// skipped; in the machine of hack/vm none is.
 func everyBackend(t *testing.T, test func(t *testing.T, backend netem.Backend)) {
 	for _, backend := range netem.Backends {
 		t.Run(string(backend), func(t *testing.T) {
@@ -290,7 +293,8 @@ func proveAndWatch(t *testing.T, backend netem.Backend) {
 			{ID: id("restore"), Fault: "slow", Pod: pod, Kind: timeline.Restore, At: 1400 * time.Millisecond, Ends: id("degrade")},
 		}
 	}
-	// From r-1 to r-2 nothing is asked but what the fault adds. Each end has the half that its side of the backend shapes.
+	// From r-1 to r-2 nothing is asked but what the fault adds. Each end has the half that its side
+	// of the backend shapes.
 	actions := degrade("r-1", "r-2", backend.Side())
 	m.run(500*time.Millisecond, 4*time.Second, actions...)
 	acting := m[1]
@@ -334,7 +338,8 @@ func TestAWrongLinkIsNamed(t *testing.T) {
 	m := newMesh(t, 3)
 	backend := m.backend(t)
 	asked := map[string]time.Duration{"r-0>r-1": 20 * time.Millisecond, "r-1>r-0": 20 * time.Millisecond, "r-0>r-2": 50 * time.Millisecond, "r-2>r-0": 10 * time.Millisecond}
-	// r-1 believes that its link to r-0 has 2 ms more; r-2 has the directions of its own the wrong way round.
+	// r-1 believes that its link to r-0 has 2 ms more; r-2 has the directions of its own the wrong
+	// way round.
 	believed := map[string]map[string]time.Duration{
 		"r-1": {"r-0>r-1": 20 * time.Millisecond, "r-1>r-0": 22 * time.Millisecond},
 		"r-2": {"r-0>r-2": 10 * time.Millisecond, "r-2>r-0": 50 * time.Millisecond},
@@ -383,8 +388,9 @@ func TestARuleRemovedByHandIsNoticed(t *testing.T) {
 
 func TestAnAgentThatIsKilledAfterTheProof(t *testing.T) { everyBackend(t, killAfterProof) }
 
-// killAfterProof kills an agent when its links are proven and no run is agreed. A backend of the kernel goes on without it; one that holds packets in the agent has dropped some,
-// and says so: what was proven has not held all the time.
+// killAfterProof kills an agent when its links are proven and no run is agreed. A backend of the
+// kernel goes on without it; one that holds packets in the agent has dropped some, and says so:
+// what was proven has not held all the time.
 func killAfterProof(t *testing.T, backend netem.Backend) {
 	m := newMesh(t, 2)
 	m.needs(t, backend)

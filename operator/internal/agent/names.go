@@ -50,10 +50,11 @@ func (a *Agent) unresolved() []string {
 
 // resolve waits until a name resolves in the way that the pod's processes will ask for it.
 //
-// A question asked too early does harm: servers keep the answer "no such name" for up to 30 s, and then give it to the processes. The
-// caches of common servers tell questions apart by the bits DO and CD, which mean nothing to a cluster's names, so the first questions carry
-// them: they neither see nor leave the answer to the plain question, which is asked when the name is known to exist, twice, as there may be
-// several servers.
+// A question asked too early does harm: servers keep the answer "no such name" for up to 30 s, and
+// then give it to the processes. The caches of common servers tell questions apart by the bits DO
+// and CD, which mean nothing to a cluster's names, so the first questions carry them: they neither
+// see nor leave the answer to the plain question, which is asked when the name is known to exist,
+// twice, as there may be several servers.
 func (a *Agent) resolve(ctx context.Context, name string) {
 	questions := []question{{checkingDisabled: true}, {dnssecOK: true}, {checkingDisabled: true, dnssecOK: true}, {}}
 	for attempt := 0; ; attempt++ {
@@ -112,8 +113,9 @@ func (c *questionConn) Write(message []byte) (int, error) {
 	return c.UDPConn.Write(c.question.mark(message))
 }
 
-// mark sets the bits in a DNS message: CD in the second byte of the flags; DO in the flags of the OPT record, which the resolver puts last and leaves
-// empty: name 0, type 41, size, extended code, version, flags, length 0.
+// mark sets the bits in a DNS message: CD in the second byte of the flags; DO in the flags of the
+// OPT record, which the resolver puts last and leaves empty: name 0, type 41, size, extended code,
+// version, flags, length 0.
 func (q question) mark(message []byte) []byte {
 	const header, opt = 12, 11
 	if len(message) < header+opt {

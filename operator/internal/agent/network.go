@@ -18,20 +18,25 @@ import (
 )
 
 const (
-	// baselinePatience is how long peers may leave probes unanswered before they are named: their agents may just not run yet.
+	// baselinePatience is how long peers may leave probes unanswered before they are named: their
+	// agents may just not run yet.
 	baselinePatience = 5 * time.Second
-	// pathPatience is how long paths are measured again that take longer than pods of one site are apart, before that is believed. On a busy machine all seven probes of a
-	// round may have waited for a processor.
+	// pathPatience is how long paths are measured again that take longer than pods of one site are
+	// apart, before that is believed. On a busy machine all seven probes of a round may have waited
+	// for a processor.
 	pathPatience = time.Second
-	// provePatience is how long links may be other than asked before they are called wrong: peers shape theirs at about the same time.
+	// provePatience is how long links may be other than asked before they are called wrong: peers
+	// shape theirs at about the same time.
 	provePatience = 10 * time.Second
 	// maxWrong is how many things that are wrong are put into words.
 	maxWrong = 10
 )
 
-// doNetwork makes the pod's links what the directive asks, and proves it: backends tried, undelayed paths measured, shaped, measured again.
+// doNetwork makes the pod's links what the directive asks, and proves it: backends tried, undelayed
+// paths measured, shaped, measured again.
 //
-// Every pod measures from its side; the coordinator lets them shape when all know their undelayed paths, and starts the run when all have proven theirs.
+// Every pod measures from its side; the coordinator lets them shape when all know their undelayed
+// paths, and starts the run when all have proven theirs.
 func (a *Agent) doNetwork(ctx context.Context) {
 	if a.tryBackends(ctx); ctx.Err() != nil {
 		return
@@ -63,7 +68,8 @@ func (a *Agent) doNetwork(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// prove goes the way from untouched to proven links, from where an agent before this one has come to.
+// prove goes the way from untouched to proven links, from where an agent before this one has come
+// to.
 func (a *Agent) prove(ctx context.Context, config probe.Config, n protocol.Network) error {
 	if err := a.measureBaseline(ctx, config, n.Peers); err != nil {
 		return fmt.Errorf("measure the undelayed network: %w", err)
@@ -126,10 +132,12 @@ func (a *Agent) changeReport(change func(*protocol.NetworkReport)) {
 	})
 }
 
-// anyPath is the tolerance where nothing is asked: the pods of a trial may really be far from each other, if they only answer.
+// anyPath is the tolerance where nothing is asked: the pods of a trial may really be far from each
+// other, if they only answer.
 var anyPath = probe.Tolerance{Late: netem.MaxDelay, Path: netem.MaxDelay}
 
-// gateTolerance is for the links before t = 0. Links of which nothing is asked, and which a fault makes worse, are shaped; the pods may be far from each other all the same.
+// gateTolerance is for the links before t = 0. Links of which nothing is asked, and which a fault
+// makes worse, are shaped; the pods may be far from each other all the same.
 func gateTolerance(n protocol.Network) probe.Tolerance {
 	if n.Backend == "" {
 		return anyPath
@@ -234,7 +242,8 @@ func (a *Agent) shape(n protocol.Network, worse map[string][]timeline.LinkChange
 	// Before anything is changed: whoever comes after a crash must know what to put back.
 	a.record(func(j *journal) { j.Shaped, j.Filtered = n.Backend, true })
 	if n.Backend.Side() == netem.Ingress {
-		// What faults may need of the packet filter is there before this backend holds packets back: to try a chain makes the kernel drop those.
+		// What faults may need of the packet filter is there before this backend holds packets
+		// back: to try a chain makes the kernel drop those.
 		if err := errors.Join(a.silence.prepare(), a.cuts.prepare()); err != nil {
 			return errors.Join(err, shaper.Close())
 		}
@@ -289,8 +298,8 @@ func linkReports(peers []protocol.NetworkPeer, baseline []probe.Measurement, pro
 	return out
 }
 
-// adopt goes on with what an agent before this one did to the pod's network, before anything else: a backend that holds packets in the agent drops
-// them while there is none.
+// adopt continues what an earlier agent did to the pod's network, before anything else. A backend
+// that holds packets in the agent drops them while no agent runs.
 func (a *Agent) adopt() {
 	a.mu.Lock()
 	d, shaped, proven := a.directiveLocked(), a.journal.Shaped, a.journal.Network != nil && a.journal.Network.Proven

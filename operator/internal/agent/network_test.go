@@ -28,8 +28,9 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// These tests take place in a network of their own: the test runs itself again in a new network namespace, the hub, where coordinator and peer
-// are; the pod has another one. A veth pair joins them.
+// These tests take place in a network of their own: the test runs itself again in a new network
+// namespace, the hub, where coordinator and peer are; the pod has another one. A veth pair joins
+// them.
 //
 //	hub 10.99.0.1  veth ---------- veth  10.99.0.2 pod
 const (
@@ -46,13 +47,16 @@ func init() {
 	roles["hold"] = func() { time.Sleep(time.Hour) }
 }
 
-// tooLate begins what a test in the hub says that looked at something when it was over, or before it had begun.
+// tooLate begins what a test in the hub says that looked at something when it was over, or before
+// it had begun.
 const tooLate = "looked at the wrong time: "
 
-// inVM tells whether this is the machine of hack/vm, whose time passes by its own instructions only: nothing is late there but for a reason.
+// inVM tells whether this is the machine of hack/vm, whose time passes by its own instructions
+// only: nothing is late there but for a reason.
 func inVM() bool { return os.Getenv("ASSAY_VM") != "" }
 
-// within is the bound of an instant: on a machine that others share, where only a defect exceeds it, and in the VM.
+// within is the bound of an instant: on a machine that others share, where only a defect exceeds
+// it, and in the VM.
 func within(shared, vm time.Duration) time.Duration {
 	if inVM() {
 		return vm
@@ -60,8 +64,10 @@ func within(shared, vm time.Duration) time.Duration {
 	return shared
 }
 
-// inHub runs the rest of the test in a new network namespace, and reports false in the process that is outside: that passes if the test inside did, is skipped if it was, with its
-// reason, and fails otherwise. A test that looked at the wrong time is run up to three times: a machine that others share may stand still for all of a fault.
+// inHub runs the rest of the test in a new network namespace, and reports false in the process that
+// is outside: that passes if the test inside did, is skipped if it was, with its reason, and fails
+// otherwise. A test that looked at the wrong time is run up to three times: a machine that others
+// share may stand still for all of a fault.
 func inHub(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideName) != "" {
@@ -95,7 +101,8 @@ func inHub(t *testing.T) bool {
 // onlyThis is the flag -run for one test or part.
 func onlyThis(name string) string { return "^" + strings.ReplaceAll(name, "/", "$/^") + "$" }
 
-// outcomeOf a test in what go test -v prints of it: PASS, FAIL, SKIP with the reason, or "" if it did not run.
+// outcomeOf a test in what go test -v prints of it: PASS, FAIL, SKIP with the reason, or "" if it
+// did not run.
 func outcomeOf(output []byte, name string) (outcome, why string) {
 	lines := strings.Split(string(output), "\n")
 	for i, line := range lines {
@@ -365,7 +372,8 @@ func (p *peer) awaitBeat(t *testing.T, after time.Time) {
 	}
 }
 
-// capture sees every packet that leaves the pod, but for ARP, IPv6 neighbours and what goes to the coordinator.
+// capture sees every packet that leaves the pod, but for ARP, IPv6 neighbours and what goes to the
+// coordinator.
 type capture struct {
 	mu      sync.Mutex
 	packets []packet
@@ -551,8 +559,8 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	}
 	t.Logf("revived %v after the instant, running %v after it", revival.Started-revival.Planned, revival.Confirmed-revival.Planned)
 	dialPeer(t).awaitBeat(t, time.Now())
-	// What the peer still sends on the old connection is refused, as a machine that was started again would: with a reset, not with the goodbye of
-	// the process that was killed.
+	// What the peer still sends on the old connection is refused, as a machine that was started
+	// again would: with a reset, not with the goodbye of the process that was killed.
 	deadline := time.Now().Add(patience)
 	for {
 		if _, err := witness.look(); errors.Is(err, syscall.ECONNRESET) {
@@ -702,7 +710,8 @@ func init() {
 	roles["powerless"] = func() { becomeAgentWithout(func(capability uintptr) bool { return capability == unix.CAP_NET_ADMIN }) }
 }
 
-// becomeAgentWithout drops capabilities from the bounding set, so that the next program does not get them back.
+// becomeAgentWithout drops capabilities from the bounding set, so that the next program does not
+// get them back.
 func becomeAgentWithout(dropped func(capability uintptr) bool) {
 	runtime.LockOSThread()
 	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {

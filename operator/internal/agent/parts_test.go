@@ -100,7 +100,8 @@ func TestSharedVolumesAreTheDirectoriesMountedForWriting(t *testing.T) {
 	}
 }
 
-// A run went by whichever manager's clock was measured best, so that faults moved against the clients' window when another manager took over.
+// A run went by whichever manager's clock was measured best, so that faults moved against the
+// clients' window when another manager took over.
 func TestTheClockOfARunIsOneManagers(t *testing.T) {
 	now := launcher.Monotonic()
 	ms := int64(time.Millisecond)
@@ -179,7 +180,8 @@ func TestTheClockBelievesTheShortestRoundTripUntilDriftMayHaveEatenIt(t *testing
 }
 
 func TestQuestionsCarryTheBitsThatKeepCachesApart(t *testing.T) {
-	// Header with one question and one additional record, the name "a", and the empty OPT record of Go's resolver.
+	// Header with one question and one additional record, the name "a", and the empty OPT record of
+	// Go's resolver.
 	message := []byte{0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 'a', 0, 0, 1, 0, 1, 0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 0}
 	cases := map[string]struct {
 		question   question
@@ -353,7 +355,8 @@ func TestInstallMakesTheBinariesRunnableByEveryone(t *testing.T) {
 	}
 }
 
-// An agent's container that is restarted in the middle of a trial installs once more, beside containers that run what is installed.
+// An agent's container that is restarted in the middle of a trial installs once more, beside
+// containers that run what is installed.
 func TestInstallLeavesWhatIsInstalled(t *testing.T) {
 	dir := t.TempDir()
 	sleep, err := exec.LookPath("sleep")

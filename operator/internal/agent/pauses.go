@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// pauseProcesses stops the processes of all containers, or lets them go on, by the launchers' own timers: each gets the plan ahead.
+// pauseProcesses stops the processes of all containers, or lets them go on, by the launchers' own
+// timers: each gets the plan ahead.
 func (a *Agent) pauseProcesses(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	request := launcher.Request{Pause: &launcher.Pause{ID: action.ID, AtMonotonicNanos: instant}}
 	if action.Kind == timeline.Resume {

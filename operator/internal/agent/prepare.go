@@ -11,8 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// lastWords is how long what a step printed that failed is waited for: the launcher of a busy node tells of the exit before it has read everything, and a process that the
-// step left behind may hold its output open for ever.
+// lastWords is how long the agent waits for the output of a failed step. The launcher of a busy node
+// reports the exit before it has read all output. A process that the step left behind may hold the
+// output open for ever.
 const lastWords = 2 * time.Second
 
 // doPrepare waits for the prepare step and sends what it made.

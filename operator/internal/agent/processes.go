@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// doProcesses starts the pod's processes in order, each when the one before runs. A client that is held until the release is left out: doRun
-// starts it.
+// doProcesses starts the pod's processes in order, each when the one before runs. A client that is
+// held until the release is left out: doRun starts it.
 func (a *Agent) doProcesses(ctx context.Context) {
 	if a.await(ctx, func() bool { return a.directiveLocked().Start && a.prepared() }) != nil {
 		return
@@ -43,7 +43,8 @@ func (a *Agent) doProcesses(ctx context.Context) {
 	}
 }
 
-// prepared reports whether files and names are as the directive wants them, and nothing that disturbs a process is left to do. The caller holds a.mu.
+// prepared reports whether files and names are as the directive wants them, and nothing that
+// disturbs a process is left to do. The caller holds a.mu.
 func (a *Agent) prepared() bool {
 	d := a.directiveLocked()
 	tried := a.journal.Network != nil && a.journal.Network.Tried
@@ -53,8 +54,8 @@ func (a *Agent) prepared() bool {
 // heldUntilRelease reports whether the pod's first process starts with the run only.
 func heldUntilRelease(d protocol.Directive) bool { return d.Client != nil && !d.Client.WaitReady }
 
-// startProcess tells a launcher to start its process, now or at an instant, as soon as no fault wants the container to be without. Which launcher that is goes into
-// the journal first.
+// startProcess tells a launcher to start its process, now or at an instant, as soon as no fault
+// wants the container to be without. Which launcher that is goes into the journal first.
 func (a *Agent) startProcess(ctx context.Context, c protocol.Container, at int64) error {
 	for !a.mayStart() {
 		if !pause(ctx, restartPause) {
@@ -77,7 +78,11 @@ func (a *Agent) startProcess(ctx context.Context, c protocol.Container, at int64
 			j.Launchers[c.Name] = incarnation
 		}
 	})
-	_, err := a.ask(ctx, c.Name, launcher.Request{Start: &launcher.Start{Command: c.Command, Env: c.Env, Dir: c.Dir, AtMonotonicNanos: at}})
+	start := launcher.Start{Command: c.Command, Env: c.Env, Dir: c.Dir, AtMonotonicNanos: at}
+	if d := a.directive(); d.Client != nil && c.Name == d.Containers[0].Name {
+		start.Arrivals = d.Client.ByArrival()
+	}
+	_, err := a.ask(ctx, c.Name, launcher.Request{Start: &start})
 	return err
 }
 

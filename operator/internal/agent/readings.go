@@ -39,11 +39,12 @@ func readPod(proc string) (results.PodReading, error) {
 
 // The columns of a cpu line of /proc/stat, after the name. Guests are counted as user, too.
 const (
-	statIdle, statIOWait, statSteal = 3, 4, 7
-	statColumns                     = 8
+	statIdle, statIOWait, statIRQ, statSoftIRQ, statSteal = 3, 4, 5, 6, 7
+	statColumns                                           = 8
 )
 
-// readStat reads the first line, which is about all processors, the number of the others, and the number of switches between threads.
+// readStat reads the first line, which is about all processors, the number of the others, and the
+// number of switches between threads.
 func readStat(stat []byte, r *results.PodReading) error {
 	found := false
 	for line := range bytes.Lines(stat) {
@@ -63,6 +64,9 @@ func readStat(stat []byte, r *results.PodReading) error {
 				case statIdle, statIOWait:
 				case statSteal:
 					r.Steal = n
+				case statIRQ, statSoftIRQ:
+					r.Interrupts += n
+					r.Busy += n
 				default:
 					r.Busy += n
 				}
@@ -110,7 +114,8 @@ func readDevices(devices []byte, r *results.PodReading) error {
 	return nil
 }
 
-// readPressure reads the total of "some": how long, in microseconds since boot, some process waited for a processor.
+// readPressure reads the total of "some": how long, in microseconds since boot, some process waited
+// for a processor.
 func readPressure(pressure []byte) (time.Duration, bool) {
 	for line := range bytes.Lines(pressure) {
 		if !bytes.HasPrefix(line, []byte("some ")) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A system that linked its progress to /dev/zero, or wrote a file without an end, took all of the agent's memory, which has no limit.
+// A system that linked its progress to /dev/zero, or wrote a file without an end, took all of the
+// agent's memory, which has no limit.
 func TestTheRunDirectoryIsReadWithBounds(t *testing.T) {
 	dir := t.TempDir()
 	a := &Agent{config: Config{RunDir: dir}}

@@ -12,7 +12,8 @@ import (
 
 func init() { roles["foreign"] = playForeign }
 
-// playForeign is a client that knows nothing of Assay: it writes lines of its own kind to a file, with the wall clock, between other output, and ends.
+// playForeign is a client that knows nothing of Assay: it writes lines of its own kind to a file,
+// with the wall clock, between other output, and ends.
 func playForeign() {
 	file, err := os.Create(os.Getenv("OUT") + "/ops.log")
 	if err != nil {
@@ -59,7 +60,8 @@ func foreignReport(t *testing.T) error {
 	c.await("is over", func(r protocol.Report) bool { return r.Over })
 	client := sentResults(t, c)
 	counters := client.Counters
-	// 40 lines, 10 ms apart and more, with a window of 300 ms somewhere among them: at most 31 lines are in it, of which one in four is an abort.
+	// 40 lines, 10 ms apart and more, with a window of 300 ms somewhere among them: at most 31
+	// lines are in it, of which one in four is an abort.
 	if counters.Committed+counters.Aborted > 31 {
 		t.Errorf("%d committed and %d aborted in the window", counters.Committed, counters.Aborted)
 	}

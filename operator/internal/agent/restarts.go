@@ -10,11 +10,13 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// restartPause is how often a container that came anew is looked at until its process may be started.
+// restartPause is how often a container that came anew is looked at until its process may be
+// started.
 const restartPause = 100 * time.Millisecond
 
-// doRestarts starts processes again whose containers were restarted by a fault that the run plans. Whether they were restarted more often than it plans, the
-// coordinator judges, by the kubelet's count. Files and volumes are as they were: they are the pod's.
+// doRestarts starts processes again whose containers were restarted by a fault that the run plans.
+// Whether they were restarted more often than it plans, the coordinator judges, by the kubelet's
+// count. Files and volumes are as they were: they are the pod's.
 func (a *Agent) doRestarts(ctx context.Context) {
 	if a.await(ctx, func() bool { return a.seen.processes }) != nil {
 		return // until then doProcesses starts them, in whichever launcher it finds
@@ -37,7 +39,8 @@ func (a *Agent) doRestarts(ctx context.Context) {
 	}
 }
 
-// cameAnew lists the containers, in order, whose launcher is another one than their process was started in, as planned. The caller holds a.mu.
+// cameAnew lists the containers, in order, whose launcher is another one than their process was
+// started in, as planned. The caller holds a.mu.
 func (a *Agent) cameAnew() []protocol.Container {
 	return slices.DeleteFunc(slices.Clone(a.directiveLocked().Containers), func(c protocol.Container) bool {
 		b, started := a.boxes[c.Name], a.journal.Launchers[c.Name]
@@ -45,7 +48,8 @@ func (a *Agent) cameAnew() []protocol.Container {
 	})
 }
 
-// restartPlanned reports whether a planned restart of the pod's containers has begun. The caller holds a.mu.
+// restartPlanned reports whether a planned restart of the pod's containers has begun. The caller
+// holds a.mu.
 func (a *Agent) restartPlanned() bool {
 	run := a.directiveLocked().Run
 	if _, known := a.clock.best(); run == nil || !known {

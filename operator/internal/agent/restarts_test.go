@@ -8,7 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// restartPlay is a replica in the middle of a run, whose processes count their starts in a file of the pod's.
+// restartPlay is a replica in the middle of a run, whose processes count their starts in a file of
+// the pod's.
 func restartPlay(t *testing.T, restarts ...protocol.Restart) (*fakeCoordinator, *pod, func(name string)) {
 	t.Helper()
 	c := newFakeCoordinator(t, "127.0.0.1:0")
@@ -54,7 +55,8 @@ func running(r protocol.Report) bool {
 	return r.Ready
 }
 
-// A container that a fault restarts has its process started again, in the same pod and without its steps, and the others go on.
+// A container that a fault restarts has its process started again, in the same pod and without its
+// steps, and the others go on.
 func TestAContainerThatAFaultRestartsRunsAgain(t *testing.T) {
 	c, p, restart := restartPlay(t, protocol.Restart{From: -time.Hour, Until: -time.Hour + 1})
 	restart("replica")

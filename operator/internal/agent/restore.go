@@ -12,8 +12,10 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// restoreNetwork ends what is done to the pod's network, whoever began it: cuts and silence first, so that nothing that was held back leaves through them.
-// Without NET_ADMIN nothing can have been done. What is not known to have been done is looked for all the same, as far as this kernel can be asked.
+// restoreNetwork undoes all changes to the pod's network, also those of an earlier agent. It ends
+// cuts and silence first, so that no packet that was held back leaves. Without NET_ADMIN the agent
+// cannot have changed anything. It also looks for changes that it does not know of, as far as this
+// kernel answers.
 func (a *Agent) restoreNetwork() error {
 	if allowed := mayShape(); allowed != nil {
 		return nil //nolint:nilerr // there is nothing to put back, and no right to look
@@ -63,7 +65,8 @@ func (a *Agent) removeShaping(backend Backend) error {
 	return errors.Join(shaper.Remove(), shaper.Close())
 }
 
-// What the backends call their own: the handle of a root qdisc, and the beginning of a table's name.
+// What the backends call their own: the handle of a root qdisc, and the beginning of a table's
+// name.
 const (
 	shapingHandle = 0xa55a << 16
 	shapingTable  = "assay_delay"

@@ -14,15 +14,17 @@ import (
 )
 
 const (
-	// roleLead is how long before an action for whoever has a role the replica finds out whether it has it, roleTimeout how long that may take. What is
-	// left is for the action's own preparation.
+	// roleLead is how long before an action that targets a role the replica asks whether it has the
+	// role. roleTimeout is how long the answer may take. The rest is for the action's preparation.
 	roleLead    = 300 * time.Millisecond
 	roleTimeout = 250 * time.Millisecond
-	// rolePause is how often the output is looked at: often, so that lines of two streams are known in their order.
+	// rolePause is how often the output is looked at: often, so that lines of two streams are known
+	// in their order.
 	rolePause = 50 * time.Millisecond
 )
 
-// takesPart reports whether this replica carries out an action: always, unless it is for whoever has a role, or ends an action that was.
+// takesPart reports whether this replica carries out an action: always, unless it is for whoever
+// has a role, or ends an action that was.
 func (a *Agent) takesPart(ctx context.Context, run protocol.Run, action timeline.Action) (takes bool, err error) {
 	switch {
 	case action.Ends != "":
@@ -46,7 +48,8 @@ func (a *Agent) takesPart(ctx context.Context, run protocol.Run, action timeline
 	}
 }
 
-// hasRole asks whether the replica has the role of an action now. One that does not answer in time does not have it.
+// hasRole asks whether the replica has the role of an action now. One that does not answer in time
+// does not have it.
 func (a *Agent) hasRole(ctx context.Context, action timeline.Action) (bool, error) {
 	probes := a.directive().Roles
 	i := slices.IndexFunc(probes, func(p protocol.RoleProbe) bool { return p.Role == action.Role })
@@ -107,7 +110,8 @@ func (a *Agent) doRoles(ctx context.Context) {
 	}
 }
 
-// loseRoles forgets the roles that output has told of: its process is dead, and the one that follows begins without.
+// loseRoles forgets the roles that output has told of: its process is dead, and the one that
+// follows begins without.
 func (a *Agent) loseRoles() {
 	a.mu.Lock()
 	var watched []*roleLog

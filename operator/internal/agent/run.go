@@ -77,8 +77,8 @@ func (a *Agent) startClient(ctx context.Context, c protocol.Container, at int64)
 	return started, err
 }
 
-// writeStart tells a client at the barrier when t = 0 is, and returns when the client could know. A file that is there already stays: the client
-// may have read it.
+// writeStart tells a client at the barrier when t = 0 is, and returns when the client could know. A
+// file that is there already stays: the client may have read it.
 func (a *Agent) writeStart(zero int64, windows timeline.Windows) (written int64, err error) {
 	path := a.inRunDir(protocol.StartFile)
 	if there, err := os.Stat(path); err == nil {
@@ -113,7 +113,8 @@ func (a *Agent) doProgress(ctx context.Context) {
 	}
 }
 
-// until sleeps to an instant of the coordinator's clock. It converts again on the way, with what is known of the clocks by then.
+// until sleeps to an instant of the coordinator's clock. It converts again on the way, with what is
+// known of the clocks by then.
 func (a *Agent) until(ctx context.Context, unixNanos int64) error {
 	for {
 		at := a.clock.monotonic(unixNanos)

@@ -11,13 +11,15 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// measureTimeout is how long a launcher may take to say what its container uses. One that is throttled along with its container takes long; the reading says
-// itself when it was taken, and those that were due meanwhile are left out.
+// measureTimeout is how long a launcher may take to say what its container uses. One that is
+// throttled along with its container takes long; the reading says itself when it was taken, and
+// those that were due meanwhile are left out.
 const measureTimeout = 5 * time.Second
 
-// doSamples reads once a second, around the window, what the containers use and how the node is. The launchers read their own containers; network and node
-// are the agent's to read, whose network namespace is the pod's and whose /proc/stat is the node's. A reading takes some 0.1 ms of a processor for each container
-// and as much for the rest.
+// doSamples reads once a second, around the window, what the containers use and how the node is.
+// The launchers read their own containers; network and node are the agent's to read, whose network
+// namespace is the pod's and whose /proc/stat is the node's. A reading takes some 0.1 ms of a
+// processor for each container and as much for the rest.
 func (a *Agent) doSamples(ctx context.Context) {
 	run, err := a.awaitRun(ctx)
 	if err != nil {
@@ -54,7 +56,8 @@ func (s *samples) unmeasured(why string) {
 	s.meter.Unmeasured(why)
 }
 
-// eachSecond calls read at every whole second of the run that is to be read. One that is due while read is busy is left out.
+// eachSecond calls read at every whole second of the run that is to be read. One that is due while
+// read is busy is left out.
 func (a *Agent) eachSecond(ctx context.Context, run protocol.Run, s *samples, read func()) {
 	from, to := s.meter.Span()
 	for at := from; at <= to; {
@@ -100,6 +103,8 @@ func (a *Agent) readContainer(ctx context.Context, run protocol.Run, s *samples,
 		At: a.clock.since(run.ZeroUnixNanos, u.AtMonotonicNanos), CPU: time.Duration(u.CPUNanos),
 		Throttled: time.Duration(u.ThrottledNanos), ThrottledPeriods: u.ThrottledPeriods,
 		Quota: time.Duration(u.QuotaNanos), Period: time.Duration(u.PeriodNanos), Memory: u.MemoryBytes, Peak: u.PeakBytes,
+		Waited: time.Duration(u.WaitedNanos), WaitsUnknown: u.WaitsUnknown != "",
+		Wakes: u.Wakes, LateWakes: u.LateWakes,
 	})
 }
 
@@ -110,6 +115,7 @@ func (a *Agent) readPod(run protocol.Run, s *samples) {
 		s.unmeasured("node and network: " + err.Error())
 		return
 	}
+	reading.Machine, reading.Agent = bootID(), processorTime()
 	reading.At = a.clock.since(run.ZeroUnixNanos, at)
 	s.mu.Lock()
 	defer s.mu.Unlock()

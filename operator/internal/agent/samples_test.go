@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// newLimit makes a control group with a limit of a tenth of a processor, of whichever version this machine has, and returns what puts a process into it.
+// newLimit makes a control group with a limit of a tenth of a processor, of whichever version this
+// machine has, and returns what puts a process into it.
 func newLimit(t *testing.T) (admit func(pid int)) {
 	t.Helper()
 	const root = "/sys/fs/cgroup"
@@ -57,7 +58,8 @@ func newLimit(t *testing.T) (admit func(pid int)) {
 	}
 }
 
-// Before the run an agent that is asked says how busy its machine is and what part its own containers have in that, again and again, and then no more.
+// Before the run an agent that is asked says how busy its machine is and what part its own
+// containers have in that, again and again, and then no more.
 func TestTheLoadIsReportedUntilTheRun(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)
@@ -78,7 +80,8 @@ func TestTheLoadIsReportedUntilTheRun(t *testing.T) {
 	c.await("says no more", func(r protocol.Report) bool { return r.Load == nil })
 }
 
-// A container that wants a processor and may have a tenth of one is seen to be held back, and the one beside it is not.
+// A container that wants a processor and may have a tenth of one is seen to be held back, and the
+// one beside it is not.
 func TestAThrottledContainerIsSeen(t *testing.T) {
 	admit := newLimit(t)
 	if err := throttled(t, admit); err != nil {
@@ -107,7 +110,8 @@ func throttled(t *testing.T, admit func(pid int)) error {
 		return fmt.Errorf("resources are %+v", r)
 	}
 	busy, idle := r.Containers[0], r.Containers[1]
-	// The shell wants all of a processor, and gets at most its tenth of each period: less on a busy machine, and hence is not always at its limit.
+	// The shell wants all of a processor, and gets at most its tenth of each period: less on a busy
+	// machine, and hence is not always at its limit.
 	if busy.Name != "replica" || busy.LimitCores != 0.1 || busy.CPUMeanCores > 0.13 || busy.CPUMeanCores <= 0 {
 		t.Errorf("the container with a limit: %+v", busy)
 	}
@@ -116,6 +120,14 @@ func throttled(t *testing.T, admit func(pid int)) error {
 	}
 	if r.ThrottledShare != busy.ThrottledShare {
 		t.Errorf("the pod is throttled in %v, its worst container in %v", r.ThrottledShare, busy.ThrottledShare)
+	}
+	// Both are beside other processes, of which this test is one; a shell that is held back most of
+	// the time waits.
+	if busy.LateShare == nil || busy.Wakes < 5 || idle.LateShare == nil || idle.Wakes < 5 {
+		t.Errorf("the canaries of a container that is held back and of one that is not: %+v, %+v", busy, idle)
+	}
+	if busy.WaitedSeconds == nil || *busy.WaitedSeconds <= 0 || idle.WaitedSeconds == nil || r.AgentMeanCores <= 0 || r.Node.Machine == "" {
+		t.Errorf("busy %+v, idle %+v, the agent used %v cores of machine %q", busy, idle, r.AgentMeanCores, r.Node.Machine)
 	}
 	if r.Node.CPUs != runtime.NumCPU() || r.Node.BusyShare <= 0 || r.Node.StealShare < 0 || r.Node.SwitchesPerSecond <= 0 {
 		t.Errorf("the node: %+v", r.Node)

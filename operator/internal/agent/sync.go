@@ -9,13 +9,15 @@ import (
 )
 
 const (
-	// reportSpacing is the least time between two reports, so that changes that come together go together, and in order.
+	// reportSpacing is the least time between two reports, so that changes that come together go
+	// together, and in order.
 	reportSpacing = 20 * time.Millisecond
 	// progressSpacing is how often mere progress, or load, is reported.
 	progressSpacing = time.Second
 )
 
-// doTalk reports and gets the directive. While the coordinator holds back its answer, a change here ends the wait: the report is sent anew.
+// doTalk reports and gets the directive. While the coordinator holds back its answer, a change here
+// ends the wait: the report is sent anew.
 func (a *Agent) doTalk(ctx context.Context) {
 	for sequence := uint64(1); ctx.Err() == nil; sequence++ {
 		sent := launcher.Monotonic()
@@ -53,8 +55,9 @@ func (a *Agent) awaitNews(ctx context.Context, urgent uint64, sent protocol.Repo
 			return
 		}
 	}
-	// Give the report that is on its way time to arrive: it may be the only one for a while that the coordinator sees. Should it be slower all the
-	// same, its sequence number tells that it is the older one.
+	// Give the report that is on its way time to arrive: it may be the only one for a while that
+	// the coordinator sees. Should it be slower all the same, its sequence number tells that it is
+	// the older one.
 	pause(ctx, reportSpacing)
 }
 

@@ -15,8 +15,9 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// In a pod the agent is root without any capability but NET_ADMIN, so not root at all where files are concerned; the system is another user, whose
-// image may have any umask. They meet in volumes that belong to the group of the pod.
+// In a pod the agent is root without any capability but NET_ADMIN, so not root at all where files
+// are concerned; the system is another user, whose image may have any umask. They meet in volumes
+// that belong to the group of the pod.
 const (
 	systemUser = 65532
 	plainUser  = 65533
@@ -75,7 +76,8 @@ func TestAClientOfAnotherUserIsServedByAnAgentWithoutPrivileges(t *testing.T) {
 	}
 	c.direct(func(d *protocol.Directive) {
 		d.FilesDigest = "x"
-		// The client reads its key, changes its configuration, adds a file beside them, and then does its work.
+		// The client reads its key, changes its configuration, adds a file beside them, and then
+		// does its work.
 		d.Containers = []protocol.Container{{Name: "system",
 			Command: shell(`cat $CONFIG/keys/0.priv && echo b=2 >> $CONFIG/client.conf && touch $CONFIG/keys/mine && cat $CONFIG/client.conf && exec ` + p.binary),
 			Env:     []string{roleVariable + "=loadgen"}}}
@@ -113,7 +115,8 @@ func TestAPrepareStepOfAnotherUserIsPackedForAnAgentWithoutPrivileges(t *testing
 	}
 }
 
-// In a pod that the restricted profile admits the agent is no root and may do nothing to the network: files, kills without silence, and what follows work all the same.
+// In a pod that the restricted profile admits the agent is no root and may do nothing to the
+// network: files, kills without silence, and what follows work all the same.
 func TestAnAgentThatIsNotRootKillsWithoutSilence(t *testing.T) {
 	if err := killsWithoutSilence(t); err != nil {
 		t.Error(err)

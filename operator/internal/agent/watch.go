@@ -18,18 +18,22 @@ import (
 const (
 	// watchInterval is how often the links are read back while a run goes on.
 	watchInterval = 2 * time.Second
-	// maxMute is how often in a row the shaper may not tell what it dropped: one answer may be late on a busy machine. muteRetry is when it is asked again at the end of the window.
+	// maxMute is how often in a row the shaper may not tell what it dropped: one answer may be late
+	// on a busy machine. muteRetry is when it is asked again at the end of the window.
 	maxMute   = 3
 	muteRetry = 500 * time.Millisecond
 	// watchClear is how long before a change of links none is read back: it would have to wait.
 	watchClear = 500 * time.Millisecond
-	// canaryMargin is how much longer than the longest round trip that is asked a canary's probe may take before it is lost.
+	// canaryMargin is how much longer than the longest round trip that is asked a canary's probe
+	// may take before it is lost.
 	canaryMargin = time.Second
-	// disturbanceMargin around a fault is no steady time: what is on its way then may be hit, and the peers may act a little earlier or later.
+	// disturbanceMargin around a fault is no steady time: what is on its way then may be hit, and
+	// the peers may act a little earlier or later.
 	disturbanceMargin = 500 * time.Millisecond
 )
 
-// doWatch reads the links back from the time a run is agreed, before its warm-up, to its end. It also keeps what the shaper says of its own health.
+// doWatch reads the links back from the time a run is agreed, before its warm-up, to its end. It
+// also keeps what the shaper says of its own health.
 func (a *Agent) doWatch(ctx context.Context) {
 	run, n, err := a.awaitWatched(ctx)
 	if err != nil || n.Backend == "" {
@@ -72,8 +76,9 @@ func (a *Agent) changesSoon(run protocol.Run) bool {
 	})
 }
 
-// noteHealth keeps what the shaper says it did that nobody asked for, and reports whether it could be asked. What it dropped is unknown when it cannot, and not 0: when it cannot be
-// asked again and again, the links are not known to be as asked any more.
+// noteHealth keeps what the shaper says it did that nobody asked for, and reports whether it could
+// be asked. What it dropped is unknown when it cannot, and not 0: when it cannot be asked again and
+// again, the links are not known to be as asked any more.
 func (a *Agent) noteHealth() bool {
 	health, shaped, err := a.links.health()
 	mute := 0
@@ -105,8 +110,9 @@ func (a *Agent) noteLastHealth(ctx context.Context) {
 	}
 }
 
-// doCanary probes every peer once a second while the window is measured, and keeps apart what faults of this pod may have disturbed. With 20 peers that takes
-// about 1.5% of one processor, their own probes answered, and some kilobytes.
+// doCanary probes every peer once a second while the window is measured, and keeps apart what
+// faults of this pod may have disturbed. With 20 peers that takes about 1.5% of one processor,
+// their own probes answered, and some kilobytes.
 func (a *Agent) doCanary(ctx context.Context) {
 	run, n, err := a.awaitWatched(ctx)
 	if err != nil || a.until(ctx, run.ZeroUnixNanos) != nil {
@@ -160,7 +166,8 @@ func longestRoundTrip(peers []protocol.NetworkPeer) time.Duration {
 	return longest + 2*netem.MaxBacklog
 }
 
-// disturbances are the times in which faults of this pod may change what a canary sees; those of the peers only they know. zero is t = 0 on CLOCK_MONOTONIC.
+// disturbances are the times in which faults of this pod may change what a canary sees; those of
+// the peers only they know. zero is t = 0 on CLOCK_MONOTONIC.
 func disturbances(actions []timeline.Action, peers []protocol.NetworkPeer, zero int64) []probe.Disturbance {
 	ends := map[string]timeline.Action{}
 	for _, action := range actions {

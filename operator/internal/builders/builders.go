@@ -1,6 +1,8 @@
-// Package builders makes valid Systems, Experiments and Trials for tests, and changes one thing of them at a time. Only _test files import it.
+// Package builders makes valid Systems, Experiments and Trials for tests, and changes one thing of
+// them at a time. Only _test files import it.
 //
-// Each method sets one thing, resets nothing else and may be called in any order. Obj returns the object itself, Clone an independent builder.
+// Each method sets one thing, resets nothing else and may be called in any order. Obj returns the
+// object itself, Clone an independent builder.
 package builders
 
 import (
@@ -91,7 +93,8 @@ func (b *SystemBuilder) Obj() *v1alpha1.System { return b.obj.DeepCopy() }
 // ExperimentBuilder builds an Experiment.
 type ExperimentBuilder struct{ obj v1alpha1.Experiment }
 
-// Experiment returns an experiment of the workload "echo" without systems and axes, with three repetitions and every default filled in.
+// Experiment returns an experiment of the workload "echo" without systems and axes, with three
+// repetitions and every default filled in.
 func Experiment(name string) *ExperimentBuilder {
 	return &ExperimentBuilder{obj: v1alpha1.Experiment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Experiment"},
@@ -107,7 +110,7 @@ func Experiment(name string) *ExperimentBuilder {
 			Order:       v1alpha1.OrderRandomizedInterleaved,
 			Retries:     ptr(int32(2)),
 			Tolerances: v1alpha1.Tolerances{
-				FaultLateness: "20ms", StartSpread: "100ms", LinkLoss: "5%", Throttling: "1%", Steal: "1%", GeneratorLag: "10ms", ClockError: "10ms", OutOfRange: "0%",
+				FaultLateness: "20ms", StartSpread: "100ms", LinkLoss: "5%", Throttling: "1%", Steal: "1%", Contention: "5%", GeneratorLag: "10ms", ClockError: "10ms", OutOfRange: "0%",
 			},
 		},
 	}}

@@ -7,7 +7,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// links are the networks that trials had lately: the trials of an experiment mostly have the same one, which may be hundreds of links long.
+// links are the networks that trials had lately: the trials of an experiment mostly have the same
+// one, which may be hundreds of links long.
 var links recent
 
 // recent keeps a few networks, the latest one first.

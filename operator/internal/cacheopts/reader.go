@@ -2,16 +2,18 @@ package cacheopts
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Reader reads past the cache, in the namespaces of a manager that was installed for some: to list what all namespaces have is to list one after the
-// other, since the API server refuses the question about the whole cluster. Without namespaces it is the reader that it was given.
+// Reader reads past the cache, in the namespaces of a manager that was installed for some: to list
+// what all namespaces have is to list one after the other, since the API server refuses the
+// question about the whole cluster. Without namespaces it is the reader that it was given.
 func Reader(reader client.Reader, namespaces ...string) client.Reader {
 	if len(namespaces) == 0 {
 		return reader
@@ -31,8 +33,8 @@ func (r *someNamespaces) List(ctx context.Context, list client.ObjectList, opts 
 	if o.Namespace != "" {
 		return r.Reader.List(ctx, list, opts...)
 	}
-	if o.Continue != "" || o.Limit > 0 {
-		return errors.New("list in several namespaces: pages are not supported")
+	if o.Limit > 0 {
+		return r.page(ctx, list, o, opts)
 	}
 	var all []runtime.Object
 	for _, n := range r.namespaces {
@@ -46,4 +48,27 @@ func (r *someNamespaces) List(ctx context.Context, list client.ObjectList, opts 
 		all = append(all, items...)
 	}
 	return meta.SetList(list, all)
+}
+
+// page lists one page. A page holds objects of one namespace, whose name is in front of the API
+// server's token for the next one.
+func (r *someNamespaces) page(ctx context.Context, list client.ObjectList, o client.ListOptions, opts []client.ListOption) error {
+	at, token := 0, ""
+	if o.Continue != "" {
+		name, rest, _ := strings.Cut(o.Continue, "/")
+		if at, token = slices.Index(r.namespaces, name), rest; at < 0 {
+			return fmt.Errorf("list in several namespaces: %q is no token of a page", o.Continue)
+		}
+	}
+	n := r.namespaces[at]
+	if err := r.Reader.List(ctx, list, append(opts[:len(opts):len(opts)], client.InNamespace(n), client.Continue(token))...); err != nil {
+		return fmt.Errorf("in namespace %s: %w", n, err)
+	}
+	switch next := list.GetContinue(); {
+	case next != "":
+		list.SetContinue(n + "/" + next)
+	case at+1 < len(r.namespaces):
+		list.SetContinue(r.namespaces[at+1] + "/")
+	}
+	return nil
 }

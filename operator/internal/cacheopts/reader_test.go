@@ -38,7 +38,9 @@ func TestReaderAsksForEachNamespace(t *testing.T) {
 		"one of them":      {[]string{"a", "b"}, []string{"1"}, []client.ListOption{client.InNamespace("a")}, ""},
 		"another":          {[]string{"a", "b"}, nil, []client.ListOption{client.InNamespace("c")}, "forbidden"},
 		"one is forbidden": {[]string{"a", "c"}, nil, nil, "in namespace c"},
-		"pages":            {[]string{"a", "b"}, nil, []client.ListOption{client.Limit(1)}, "pages"},
+		"first page":       {[]string{"a", "b"}, []string{"1"}, []client.ListOption{client.Limit(9)}, ""},
+		"second page":      {[]string{"a", "b"}, []string{"2", "3"}, []client.ListOption{client.Limit(9), client.Continue("b/")}, ""},
+		"no page":          {[]string{"a", "b"}, nil, []client.ListOption{client.Limit(9), client.Continue("c/")}, "no token of a page"},
 		"whole cluster":    {nil, nil, nil, "forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,10 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// shareStrings makes equal strings of cached Trials one. There are thousands of Trials, and nearly all that their specs and conditions say they say of
-// each other too; decoded from JSON, each has a copy. Package unique lets go of strings that no Trial has any more.
+// shareStrings makes equal strings of cached Trials one. There are thousands of Trials, and nearly
+// all strings of their specs and conditions are equal; decoded from JSON, each Trial has a copy.
+// Package unique forgets a string at the next collection of garbage, so that Trials share what was
+// cached since the last one.
 //
 // The object is not in the cache yet and nobody else has it, so it may be changed in place.
 func shareStrings(obj any) (any, error) {
@@ -54,7 +56,7 @@ func shareSpec(s *v1alpha1.TrialSpec) {
 	share(&s.Schedule.WarmUp, &s.Schedule.Measure, &s.Schedule.CoolDown, &s.Schedule.Drain,
 		&s.Clients.Timeout, &s.Clients.Retry.Backoff, &s.Clients.Retry.MaxBackoff, &s.Tolerances.FaultLateness, &s.Tolerances.StartSpread,
 		&s.Tolerances.LinkDelay, &s.Tolerances.LinkLateness, &s.Tolerances.GeneratorLag, &s.Tolerances.ClockError, &s.Tolerances.ClockOffset)
-	share(&s.Tolerances.LinkLoss, &s.Tolerances.Throttling, &s.Tolerances.Steal, &s.Tolerances.OutOfRange)
+	share(&s.Tolerances.LinkLoss, &s.Tolerances.Throttling, &s.Tolerances.Steal, &s.Tolerances.Contention, &s.Tolerances.OutOfRange)
 	share(&s.Clients.Loop)
 	s.Point.Coordinates = shareMap(s.Point.Coordinates)
 	for i := range s.Topology.Regions {

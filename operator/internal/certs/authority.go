@@ -27,7 +27,8 @@ type authority struct {
 	key  crypto.Signer
 }
 
-// backdate is how long before its making a certificate is valid from: clocks in a cluster are not quite the same.
+// backdate is how long before its making a certificate is valid from: clocks in a cluster are not
+// quite the same.
 func backdate(lifetime time.Duration) time.Duration { return min(time.Hour, lifetime/20) }
 
 // made is when a certificate was made that is backdated.
@@ -42,7 +43,8 @@ func newAuthority(now time.Time, lifetime time.Duration) (*authority, error) {
 		return nil, err
 	}
 	t := &x509.Certificate{
-		// The serial number is in the name, too: of two authorities with one name a client might try the wrong one.
+		// The serial number is in the name, too: of two authorities with one name a client might
+		// try the wrong one.
 		SerialNumber: serial, Subject: pkix.Name{CommonName: fmt.Sprintf("assay %x", serial.Bytes()[:4])},
 		NotBefore: now.Add(-backdate(lifetime)), NotAfter: now.Add(lifetime),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
@@ -54,7 +56,8 @@ func newAuthority(now time.Time, lifetime time.Duration) (*authority, error) {
 	return &authority{cert: cert, key: key}, nil
 }
 
-// issue makes a server's certificate, which does not outlive the authority. It returns certificate and key as PEM.
+// issue makes a server's certificate, which does not outlive the authority. It returns certificate
+// and key as PEM.
 func (a *authority) issue(names []string, now time.Time, lifetime time.Duration) (cert, key []byte, err error) {
 	if len(names) == 0 {
 		return nil, nil, errors.New("a certificate needs at least one DNS name")

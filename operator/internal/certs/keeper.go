@@ -27,7 +27,8 @@ type Options struct {
 	Log    logr.Logger
 	// Secret with the certificate. The chart makes an empty one, so that it goes with the release.
 	Secret types.NamespacedName
-	// WebhookConfiguration is the ValidatingWebhookConfiguration that is told whom to trust. Empty: none.
+	// WebhookConfiguration is the ValidatingWebhookConfiguration that is told whom to trust. Empty:
+	// none.
 	WebhookConfiguration string
 	// External: somebody else makes the certificate, and Names and Lifetimes are not needed.
 	External bool
@@ -129,8 +130,9 @@ func (k *Keeper) Trusted() string {
 	return string(k.trusted)
 }
 
-// Ready answers a readiness probe: the certificate is there, valid, and the API server has been told whom to trust. An API server that is gone for a
-// while makes no manager unready, since agents must reach it all the same.
+// Ready answers a readiness probe: the certificate is there, valid, and the API server has been
+// told whom to trust. An API server that is gone for a while makes no manager unready, since agents
+// must reach it all the same.
 func (k *Keeper) Ready(*http.Request) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -160,7 +162,8 @@ func (k *Keeper) state() error {
 // callTimeout bounds one look.
 const callTimeout = 20 * time.Second
 
-// look reads the Secret, renews it if that is this manager's to do, serves what it says, and tells the API server.
+// look reads the Secret, renews it if that is this manager's to do, serves what it says, and tells
+// the API server.
 func (k *Keeper) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -177,8 +180,8 @@ func (k *Keeper) look(ctx context.Context) error {
 	return err
 }
 
-// current is the Secret's content, renewed if need be. A certificate that nobody could use is replaced by any manager: the first one that starts
-// does not lead yet.
+// current is the Secret's content, renewed if need be. A certificate that nobody could use is
+// replaced by any manager: the first one that starts does not lead yet.
 func (k *Keeper) current(ctx context.Context) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	err := k.o.Client.Get(ctx, k.o.Secret, secret)
@@ -186,7 +189,8 @@ func (k *Keeper) current(ctx context.Context) (map[string][]byte, error) {
 	case apierrors.IsNotFound(err) && k.o.External:
 		return nil, fmt.Errorf("Secret %s does not exist; is cert-manager running, and is the Certificate of that name ready?", k.o.Secret)
 	case apierrors.IsNotFound(err):
-		// It is not made here: a manager that ends while Helm removes the release would leave it behind.
+		// It is not made here: a manager that ends while Helm removes the release would leave it
+		// behind.
 		return nil, fmt.Errorf("Secret %s does not exist; the chart makes it: run helm upgrade", k.o.Secret)
 	case err != nil:
 		return nil, fmt.Errorf("read Secret %s: %w", k.o.Secret, err)

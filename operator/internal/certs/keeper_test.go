@@ -86,8 +86,8 @@ func handshake(t *testing.T, k *Keeper, trusted []byte, now time.Time) error {
 	return c.HandshakeContext(ctx)
 }
 
-// Two managers and an API server over two lifetimes of an authority: no call is refused by whoever is called, even by a client that goes on with the
-// authorities of a minute ago.
+// Two managers and an API server over two lifetimes of an authority: no call is refused by whoever
+// is called, even by a client that goes on with the authorities of a minute ago.
 func TestNoCallIsRefused(t *testing.T) {
 	c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)
 	leader, follower := keeper(t, c, clk, true, nil), keeper(t, c, clk, false, nil)
@@ -128,8 +128,10 @@ func TestNoCallIsRefused(t *testing.T) {
 	}
 }
 
-// helm rollback to a release whose certificates live for months, while those that are there live for seconds and their authority for minutes: what is there is renewed before it
-// ends, by an authority that was told before. Managers looked once a minute then, and the next authority was to be told for months.
+// helm rollback to a release whose certificates live for months, while those that are there live
+// for seconds and their authority for minutes: what is there is renewed before it ends, by an
+// authority that was told before. Managers looked once a minute then, and the next authority was to
+// be told for months.
 func TestLongerLifetimesAreNotNoticed(t *testing.T) {
 	for _, since := range []time.Duration{5 * time.Second, 67 * time.Second, 139 * time.Second, 211 * time.Second} {
 		c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)
@@ -205,7 +207,8 @@ func TestTheBundleIsRepaired(t *testing.T) {
 	}
 }
 
-// Two managers that start together both find an empty Secret. One loses, reads what the other made, and serves that.
+// Two managers that start together both find an empty Secret. One loses, reads what the other made,
+// and serves that.
 func TestTwoManagersBegin(t *testing.T) {
 	clk := clocktesting.NewFakeClock(start)
 	var other *Keeper
@@ -265,7 +268,8 @@ func TestSomebodyElsesCertificate(t *testing.T) {
 	}
 }
 
-// While the API server is away, managers stay ready until the certificate ends, and a manager that just starts says what it waits for.
+// While the API server is away, managers stay ready until the certificate ends, and a manager that
+// just starts says what it waits for.
 func TestTheAPIServerIsAway(t *testing.T) {
 	clk, away := clocktesting.NewFakeClock(start), false
 	c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {

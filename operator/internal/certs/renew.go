@@ -22,12 +22,14 @@ const (
 	keyUpcomingKey = "upcoming.key"
 )
 
-// Lifetimes of what is made. What lives longer than this, since it was made under other settings, is replaced as if it lived this long.
+// Lifetimes of what is made. What lives longer than this, since it was made under other settings,
+// is replaced as if it lived this long.
 type Lifetimes struct {
 	Authority, Certificate time.Duration
 }
 
-// shortest is the least lifetime of a certificate: managers look at the Secret every second at most.
+// shortest is the least lifetime of a certificate: managers look at the Secret every second at
+// most.
 const shortest = 30 * time.Second
 
 // Validate says what is wrong with lifetimes.
@@ -41,10 +43,12 @@ func (l Lifetimes) Validate() error {
 	return nil
 }
 
-// look is how often a manager looks at the Secret: often enough that a certificate is renewed everywhere well before its end.
+// look is how often a manager looks at the Secret: often enough that a certificate is renewed
+// everywhere well before its end.
 func (l Lifetimes) look() time.Duration { return min(time.Minute, max(time.Second, l.Certificate/30)) }
 
-// lookBefore is how soon to look again at what ends at an instant. It may have been made under shorter lifetimes than there are now.
+// lookBefore is how soon to look again at what ends at an instant. It may have been made under
+// shorter lifetimes than there are now.
 func lookBefore(end, now time.Time) time.Duration { return max(time.Second, end.Sub(now)/10) }
 
 // lives is how long a certificate lives, the time before its making included.
@@ -57,8 +61,9 @@ func age(c *x509.Certificate, now time.Time, lifetime time.Duration) float64 {
 	return float64(now.Sub(c.NotBefore)) / float64(lives(c, lifetime))
 }
 
-// toldFor is the part of an authority's lifetime for which its successor is told before it signs. Of the two lifetimes the shorter one counts: one that was made before its
-// lifetime was set to years ends before a fifth of these years is over.
+// toldFor is the part of an authority's lifetime for which its successor is told before it signs.
+// Of the two lifetimes the shorter one counts: one that was made before its lifetime was set to
+// years ends before a fifth of these years is over.
 const toldFor = 0.2
 
 // mayFollow reports whether the upcoming authority has been told for long enough.
@@ -74,7 +79,8 @@ type state struct {
 	leaf              *tls.Certificate
 }
 
-// read decodes the Secret of managers that make certificates themselves. It fails when no server could use it, or nobody could renew it.
+// read decodes the Secret of managers that make certificates themselves. It fails when no server
+// could use it, or nobody could renew it.
 func read(data map[string][]byte, names []string, now time.Time) (*state, error) {
 	s := &state{}
 	var err error
@@ -136,7 +142,8 @@ func begin(names []string, l Lifetimes, now time.Time) (map[string][]byte, error
 	return s.encode(names, l, now)
 }
 
-// renew returns the Secret's next content and why, or no reason when it is good as it is. It makes one step at a time.
+// renew returns the Secret's next content and why, or no reason when it is good as it is. It makes
+// one step at a time.
 func renew(data map[string][]byte, names []string, l Lifetimes, now time.Time) (next map[string][]byte, why string, err error) {
 	s, err := read(data, names, now)
 	if err != nil {

@@ -35,8 +35,9 @@ func trusts(t *testing.T, bundle []byte, data map[string][]byte, now time.Time) 
 	return nil
 }
 
-// Over several lifetimes of authorities, whoever was told the authorities a fifth of such a lifetime ago accepts what is served, and what was served
-// until the last step, which another manager may serve for a while.
+// Over several lifetimes of authorities, whoever was told the authorities a fifth of such a
+// lifetime ago accepts what is served, and what was served until the last step, which another
+// manager may serve for a while.
 func TestRenewalIsNeverNoticed(t *testing.T) {
 	for name, l := range map[string]Lifetimes{"a year": year, "minutes": quick} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +85,8 @@ func TestRenewalIsNeverNoticed(t *testing.T) {
 	}
 }
 
-// Lifetimes that were made shorter hold at once for what is there: a leaked key of ten years is got rid of by setting a shorter life.
+// Lifetimes that were made shorter hold at once for what is there: a leaked key of ten years is got
+// rid of by setting a shorter life.
 func TestShorterLifetimesHoldAtOnce(t *testing.T) {
 	data, err := begin(names, year, start)
 	if err != nil {

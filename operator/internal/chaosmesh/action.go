@@ -6,7 +6,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Kinds that are treated in a special way. The others that a fault may name are like each other: they act on containers for a time.
+// Kinds that are treated in a special way. The others that a fault may name are like each other:
+// they act on containers for a time.
 const (
 	podChaos     = "PodChaos"
 	networkChaos = "NetworkChaos"
@@ -20,7 +21,8 @@ const (
 	containerKill = "container-kill"
 )
 
-// Action is what the object of a fault does, as its spec says: "pod-kill", "partition"; empty for kinds that do one thing only, and for faults of another kind.
+// Action is what the object of a fault does, as its spec says: "pod-kill", "partition"; empty for
+// kinds that do one thing only, and for faults of another kind.
 func Action(f *v1alpha1.Fault) string {
 	if f.ChaosMesh == nil {
 		return ""
@@ -42,23 +44,28 @@ func podAction(f *v1alpha1.Fault) string {
 	return Action(f)
 }
 
-// Replaces reports whether the pods that the fault is for are deleted: they come back as other pods of the same name.
+// Replaces reports whether the pods that the fault is for are deleted: they come back as other pods
+// of the same name.
 func Replaces(f *v1alpha1.Fault) bool { return podAction(f) == podKill }
 
-// Restarts reports whether containers of the pods that the fault is for end and are started again by the kubelet, in the same pods: those of the whole pod, its agent's
-// included, twice (pod-failure: once when their images are replaced, once when they are put back), or the named ones once (container-kill).
+// Restarts reports whether containers of the pods that the fault is for end and are started again
+// by the kubelet, in the same pods: those of the whole pod, its agent's included, twice
+// (pod-failure: once when their images are replaced, once when they are put back), or the named
+// ones once (container-kill).
 func Restarts(f *v1alpha1.Fault) bool {
 	action := podAction(f)
 	return action == podFailure || action == containerKill
 }
 
-// OneShot reports whether the fault is over as soon as it has happened, so that nothing is left to be recovered.
+// OneShot reports whether the fault is over as soon as it has happened, so that nothing is left to
+// be recovered.
 func OneShot(f *v1alpha1.Fault) bool {
 	action := podAction(f)
 	return action == podKill || action == containerKill
 }
 
-// Separates reports whether the fault loses every packet between its target and its peers, or everybody, on every device.
+// Separates reports whether the fault loses every packet between its target and its peers, or
+// everybody, on every device.
 func Separates(f *v1alpha1.Fault) bool {
 	if f.ChaosMesh == nil || f.ChaosMesh.Kind != networkChaos || Action(f) != "partition" {
 		return false

@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// kinds that a fault may be: those that act on pods. The API's schema and the chart's rights have the same.
+// kinds that a fault may be: those that act on pods. The API's schema and the chart's rights have
+// the same.
 var kinds = []string{podChaos, networkChaos, "StressChaos", "TimeChaos", "IOChaos", httpChaos, "DNSChaos", "JVMChaos"}
 
 // ours are the fields of a spec that other fields of the fault say, with what says them instead.
@@ -26,8 +27,8 @@ var ours = map[string]string{
 	"remoteCluster": "a fault is for the trial's own pods, in this cluster",
 }
 
-// Check says what is wrong with a fault of Chaos Mesh as far as the fault itself tells, given the names of the replicas' containers in the order of the System. path is
-// that of the fault.
+// Check says what is wrong with a fault of Chaos Mesh as far as the fault itself tells, given the
+// names of the replicas' containers in the order of the System. path is that of the fault.
 func Check(path *field.Path, f *v1alpha1.Fault, containers []string) field.ErrorList {
 	c, at := f.ChaosMesh, path.Child("chaosMesh")
 	if !slices.Contains(kinds, c.Kind) {
@@ -76,7 +77,8 @@ func actsOnContainers(f *v1alpha1.Fault) bool {
 	}
 }
 
-// checkContainers checks that only the System's own containers are named: the agent is not for experiments to break.
+// checkContainers checks that only the System's own containers are named: the agent is not for
+// experiments to break.
 func checkContainers(at *field.Path, f *v1alpha1.Fault, spec map[string]any, containers []string) field.ErrorList {
 	value, given := spec["containerNames"]
 	if !given {
@@ -97,7 +99,8 @@ func checkContainers(at *field.Path, f *v1alpha1.Fault, spec map[string]any, con
 	return nil
 }
 
-// checkPrograms refuses what would let an experiment run programs with the rights of Chaos Mesh's daemon, which is root on the node.
+// checkPrograms refuses what would let an experiment run programs with the rights of Chaos Mesh's
+// daemon, which is root on the node.
 func checkPrograms(at *field.Path, spec map[string]any) field.ErrorList {
 	if _, given := spec["stressngStressors"]; given {
 		return field.ErrorList{field.Forbidden(at.Child("stressngStressors"),
@@ -106,7 +109,8 @@ func checkPrograms(at *field.Path, spec map[string]any) field.ErrorList {
 	return nil
 }
 
-// checkDelays refuses fractions of milliseconds written as such, which releases of Chaos Mesh up to 2.8 take as nothing.
+// checkDelays refuses fractions of milliseconds written as such, which releases of Chaos Mesh up to
+// 2.8 take as nothing.
 func checkDelays(at *field.Path, spec map[string]any) field.ErrorList {
 	delay, _ := spec["delay"].(map[string]any)
 	var errs field.ErrorList
@@ -124,14 +128,17 @@ func Describe(f *v1alpha1.Fault) string {
 	return strings.TrimSpace(f.ChaosMesh.Kind + " " + Action(f))
 }
 
-// BreaksShaping reports whether the object takes the trial's own shaping of links away. Chaos Mesh deletes the root queueing discipline of every interface of a pod
-// for every NetworkChaos, a partition included, when it begins and when it ends; a HTTPChaos leads the pod's packets through a bridge and a proxy of its own.
+// BreaksShaping reports whether the object takes the trial's own shaping of links away. Chaos Mesh
+// deletes the root queueing discipline of every interface of a pod for every NetworkChaos, a
+// partition included, when it begins and when it ends; a HTTPChaos leads the pod's packets through
+// a bridge and a proxy of its own.
 func BreaksShaping(f *v1alpha1.Fault) bool {
 	return f.ChaosMesh != nil && (f.ChaosMesh.Kind == networkChaos || f.ChaosMesh.Kind == httpChaos)
 }
 
-// StopsProcesses reports whether the object does to replicas' processes, or to their launchers, what goes together with no other stop of the same replica: it ends
-// them, or shifts the clock by which their launchers act.
+// StopsProcesses reports whether the object does to replicas' processes, or to their launchers,
+// what goes together with no other stop of the same replica: it ends them, or shifts the clock by
+// which their launchers act.
 func StopsProcesses(f *v1alpha1.Fault) bool {
 	return f.ChaosMesh != nil && (f.ChaosMesh.Kind == podChaos || f.ChaosMesh.Kind == "TimeChaos")
 }

@@ -16,9 +16,11 @@ import (
 // GroupVersion of Chaos Mesh's kinds.
 var GroupVersion = schema.GroupVersion{Group: "chaos-mesh.org", Version: "v1alpha1"}
 
-// margin is how much longer than the fault the object's own duration is. Assay ends a fault by deleting its object; the duration is for the case that no manager is
-// there to do so. Chaos Mesh counts from the object's creation in whole seconds, and by its own clock, so that it may be a second early. What it comes to is up to
-// a quarter of a second over a second late, so that a run that no manager sees for a while is not lost for it.
+// margin is how much longer than the fault the object's own duration is. Assay ends a fault by
+// deleting its object; the duration is for the case that no manager is there to do so. Chaos Mesh
+// counts from the object's creation in whole seconds, and by its own clock, so that it may be a
+// second early. What it comes to is up to a quarter of a second over a second late, so that a run
+// that no manager sees for a while is not lost for it.
 const margin = 1250 * time.Millisecond
 
 // podNameLabel is given to every pod of a StatefulSet by Kubernetes.
@@ -67,7 +69,8 @@ func (o Occurrence) Object() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// selector of some pods of the trial by name, all of which must be in its namespace and be the trial's.
+// selector of some pods of the trial by name, all of which must be in its namespace and be the
+// trial's.
 func (o Occurrence) selector(pods []string) map[string]any {
 	return map[string]any{
 		"namespaces":     []any{o.Namespace},

@@ -7,18 +7,21 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// RestartsAgent reports whether the fault restarts every container of its pods, the agent's included (pod-failure), so that nobody in the pod acts while it lasts.
+// RestartsAgent reports whether the fault restarts every container of its pods, the agent's
+// included (pod-failure), so that nobody in the pod acts while it lasts.
 func RestartsAgent(f *v1alpha1.Fault) bool { return podAction(f) == podFailure }
 
-// restartBackOff and maxRestartBackOff are how long the kubelet waits before it starts a container again that ended: twice as long each time.
+// restartBackOff and maxRestartBackOff are how long the kubelet waits before it starts a container
+// again that ended: twice as long each time.
 const (
 	restartBackOff    = 10 * time.Second
 	maxRestartBackOff = 5 * time.Minute
 )
 
-// RestartLimit is the most often that one of the pod's containers is restarted by one time of the fault; lasted is how long it has been in force, or was. Container-kill: once.
-// Pod-failure: once when its image is replaced, once when it is put back, and between them each time that the kubelet finds that what the container runs is not in that image:
-// at once, and then after its back-off.
+// RestartLimit is the most often that one of the pod's containers is restarted by one time of the
+// fault; lasted is how long it has been in force, or was. Container-kill: once. Pod-failure: once
+// when its image is replaced, once when it is put back, and between them each time that the kubelet
+// finds that what the container runs is not in that image: at once, and then after its back-off.
 func RestartLimit(f *v1alpha1.Fault, lasted time.Duration) int {
 	switch podAction(f) {
 	case containerKill:
@@ -35,7 +38,8 @@ func RestartLimit(f *v1alpha1.Fault, lasted time.Duration) int {
 	}
 }
 
-// RestartedContainers names the containers that a container-kill ends. Nil: those of the system, each of them.
+// RestartedContainers names the containers that a container-kill ends. Nil: those of the system,
+// each of them.
 func RestartedContainers(f *v1alpha1.Fault) []string {
 	if podAction(f) != containerKill {
 		return nil

@@ -19,16 +19,19 @@ type State struct {
 	Selected bool
 	// Injected: what is to be done has been done to all that were chosen.
 	Injected bool
-	// Recovered: it has been done, and undone, in all of them, the last at RecoveredAt, by Chaos Mesh's clock in whole seconds.
+	// Recovered: it has been done, and undone, in all of them, the last at RecoveredAt, by Chaos
+	// Mesh's clock in whole seconds.
 	Recovered   bool
 	RecoveredAt time.Time
 	// Pods that were chosen, in order, and the peers.
 	Pods, Peers []string
-	// Failure is what Chaos Mesh said last of an attempt that failed. Empty: none did, or a later one succeeded.
+	// Failure is what Chaos Mesh said last of an attempt that failed. Empty: none did, or a later
+	// one succeeded.
 	Failure string
 }
 
-// status is the part of an object's status that is read. Of a record, id is "<namespace>/<pod>" or "<namespace>/<pod>/<container>".
+// status is the part of an object's status that is read. Of a record, id is "<namespace>/<pod>" or
+// "<namespace>/<pod>/<container>".
 type status struct {
 	Conditions []struct {
 		Type   string `json:"type"`
@@ -114,13 +117,15 @@ func Read(u *unstructured.Unstructured) (State, error) {
 	return out, nil
 }
 
-// set sorts names and leaves out those that are there twice: a pod of two containers has two records.
+// set sorts names and leaves out those that are there twice: a pod of two containers has two
+// records.
 func set(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// WrongPods says which pods were chosen that were not meant, or were not chosen that were; empty when they are the same.
+// WrongPods says which pods were chosen that were not meant, or were not chosen that were; empty
+// when they are the same.
 func (s State) WrongPods(pods, peers []string) string {
 	for _, list := range []struct {
 		what      string
@@ -133,7 +138,8 @@ func (s State) WrongPods(pods, peers []string) string {
 	return ""
 }
 
-// Explain adds to a message of Chaos Mesh's what it does not say itself: why its daemon fails is in the daemon's log only.
+// Explain adds to a message of Chaos Mesh's what it does not say itself: why its daemon fails is in
+// the daemon's log only.
 func Explain(message string) string {
 	if strings.Contains(message, "unable to set tcs") {
 		return message + " (the nodes' kernels must have what this needs: sch_netem for delay, loss, duplicate and corrupt; sch_prio and sch_sfq for bandwidth with peers)"

@@ -137,7 +137,8 @@ func (p *program) pairArgument(a *arguments, f function, axis string, key, list 
 	return nil
 }
 
-// scalar is the text of a literal. A duration literal (4ms) is the text that its author wrote; -1 is one too.
+// scalar is the text of a literal. A duration literal (4ms) is the text that its author wrote; -1
+// is one too.
 func scalar(e celast.Expr) (string, bool) {
 	if e.Kind() == celast.CallKind && e.AsCall().FunctionName() == "duration" {
 		return scalar(e.AsCall().Args()[0])
@@ -272,7 +273,8 @@ func matches(point results.PointResult, at []coordinate) bool {
 	return true
 }
 
-// sameValue compares values of an axis: as text, as numbers (0.5 is 0.50) or as durations (4ms is 4000us).
+// sameValue compares values of an axis: as text, as numbers (0.5 is 0.50) or as durations (4ms is
+// 4000us).
 func sameValue(a, b string) bool {
 	if a == b {
 		return true

@@ -15,24 +15,24 @@ import (
 func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
 	value, err := amount(reported.String(), u)
 	if err != nil {
-		return bound{}, fmt.Errorf("reported: %w", err)
+		return bound{}, wrong("reported", "%s", err)
 	}
 	var tolerance float64
 	if percent, ok := strings.CutSuffix(within, "%"); ok {
 		share, err := strconv.ParseFloat(percent, 64)
 		if err != nil || !isFinite(share) { // of infinity every measurement would be right, of NaN none could be judged
-			return bound{}, fmt.Errorf("within: %q is not a percentage such as 25%%", within)
+			return bound{}, wrong("within", "%q is not a percentage such as 25%%", within)
 		}
 		tolerance = math.Abs(value) * share / 100
 	} else if tolerance, err = amount(within, u); err != nil {
-		return bound{}, fmt.Errorf("within: %w, or a percentage such as 25%%", err)
+		return bound{}, wrong("within", "%s, or a percentage such as 25%%", err)
 	}
 	if tolerance <= 0 {
-		return bound{}, fmt.Errorf("within: leaves no tolerance around %s; no measurement could lie in it", reported)
+		return bound{}, wrong("within", "leaves no tolerance around %s; no measurement could lie in it", reported)
 	}
 	b := bound{low: value - tolerance, high: value + tolerance}
 	if !isFinite(b.low) || !isFinite(b.high) {
-		return bound{}, fmt.Errorf("within: %s around %s is more than a number can hold", within, reported)
+		return bound{}, wrong("within", "%s around %s is more than a number can hold", within, reported)
 	}
 	return b, nil
 }

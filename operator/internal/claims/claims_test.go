@@ -18,13 +18,15 @@ var approx = cmpopts.EquateApprox(1e-12, 0)
 
 var axes = []results.Axis{{Name: "clients", Values: []string{"5", "50"}}, {Name: "variant", Values: []string{"ideal", "failure-nofp", "failure-fp"}}}
 
-// trial makes a trial that succeeded: mean latency in ms, throughput as a closed loop gives it, and 1 of 5 attempts aborted.
+// trial makes a trial that succeeded: mean latency in ms, throughput as a closed loop gives it, and
+// 1 of 5 attempts aborted.
 func trial(point int32, coordinates map[string]string, clients, mean float64) results.TrialLine {
 	return results.TrialLine{PointIndex: point, Coordinates: coordinates, Outcome: stats.Succeeded, Committed: 4000, Aborted: 1000,
 		MeanMillis: mean, P50Millis: mean * 0.9, P99Millis: mean * 3, Throughput: 1000 * clients / mean}
 }
 
-// lines are n trials of each point around the latencies that the Pesto artifact's notes give for Failure (uniform): 2.6, 4.1 and 8.2 ms at 5 clients.
+// lines are n trials of each point around the latencies that the Pesto artifact's notes give for
+// Failure (uniform): 2.6, 4.1 and 8.2 ms at 5 clients.
 func lines(n int) []results.TrialLine {
 	var all []results.TrialLine
 	spread := []float64{1, 0.98, 1.02, 0.99, 1.01}
@@ -70,7 +72,7 @@ func TestEvaluate(t *testing.T) {
 		"not false":                  {expr: "!(mean_latency(variant='ideal', clients=5) > 4ms)", trials: 3, verdict: v1alpha1.VerdictReproduced},
 		"quantity inside":            {expr: difference, reported: "4.1ms", within: "25%", trials: 3, verdict: v1alpha1.VerdictReproduced, message: "measured 4.10 ms [3.76, 4.44]; reported 4.1ms within 25%: from 3.07 ms to 5.12 ms; 95% intervals, n=3"},
 		"quantity outside":           {expr: difference, reported: "8ms", within: "1ms", trials: 3, verdict: v1alpha1.VerdictNotReproduced},
-		"quantity straddles":         {expr: difference, reported: "4.1ms", within: "0.1ms", trials: 3, verdict: v1alpha1.VerdictInconclusive, message: "more repetitions"},
+		"quantity straddles":         {expr: difference, reported: "4.1ms", within: "0.1ms", trials: 3, verdict: v1alpha1.VerdictInconclusive, message: "repetitions would decide"},
 		"one trial, inside":          {expr: difference, reported: "4.1ms", within: "1%", trials: 1, verdict: v1alpha1.VerdictInconclusive, message: "one trial for each point: there is no interval, so that nothing is decided"},
 		"one trial, order":           {expr: order, trials: 1, verdict: v1alpha1.VerdictInconclusive, message: "one trial for each point: there is no interval, so that nothing is decided"},
 		"ratio":                      {expr: "throughput(variant='ideal', clients=5) / throughput(variant='failure-fp', clients=5)", reported: "3.1538", within: "10%", trials: 3, verdict: v1alpha1.VerdictReproduced, message: "measured 3.15 [3.01, 3.30]"},
@@ -109,8 +111,9 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// The interval of a difference of two points is Welch's. Two metrics of one point depend on each other, and the interval must know it: here every trial's
-// p99 is three times its mean, so their ratio has no spread although each of them has.
+// The interval of a difference of two points is Welch's. Two metrics of one point depend on each
+// other, and the interval must know it: here every trial's p99 is three times its mean, so their
+// ratio has no spread although each of them has.
 func TestIntervals(t *testing.T) {
 	ls := lines(5)
 	points := stats.Points(ls)

@@ -3,8 +3,9 @@ package claims
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
+	"math"
 	"slices"
+	"strconv"
 
 	celast "github.com/google/cel-go/common/ast"
 
@@ -12,10 +13,12 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// maxTrendTrials bounds the work of a trend, which looks at every pair. Of more trials, the mean of each point is taken.
+// maxTrendTrials bounds the work of a trend, which looks at every pair. Of more trials, the mean of
+// each point is taken.
 const maxTrendTrials = 500
 
-// curve lists the points with these coordinates along an axis, in order of its values if they are numbers. It notes what is missing.
+// curve lists the points with these coordinates along an axis, in order of its values if they are
+// numbers. It notes what is missing.
 func (r *run) curve(at []coordinate, along string, least int) []results.PointResult {
 	found := r.find(at)
 	if !slices.ContainsFunc(found, func(p results.PointResult) bool { _, ok := p.Coordinates[along]; return ok }) || len(found) < least {
@@ -33,7 +36,8 @@ func (r *run) curve(at []coordinate, along string, least int) []results.PointRes
 	return found
 }
 
-// knee is a metric at the knee of the latency-throughput curve along an axis. The curve that ends before its knee gives a lower bound.
+// knee is a metric at the knee of the latency-throughput curve along an axis. The curve that ends
+// before its knee gives a lower bound.
 func (r *run) knee(a arguments, u unit) quantity {
 	points := r.curve(a.at, a.along, 3)
 	var curve []stats.CurvePoint
@@ -53,16 +57,22 @@ func (r *run) knee(a arguments, u unit) quantity {
 	}
 	at := points[k.Index]
 	r.remarks = append(r.remarks, "the knee is at "+showPoint(at.Coordinates))
-	q := r.meanAt(at, a.metric, u)
 	if slices.Contains(k.Cautions, stats.Unsaturated) {
 		r.remarks = append(r.remarks, stats.Unsaturated.Text())
-		for m, g := range q.gradient {
-			delete(q.gradient, m)
-			m.atLeast = true
-			q.gradient[m] = g
-		}
 	}
-	return q
+	byLatency := func(p, q stats.CurvePoint) int { return cmp.Compare(p.Latency, q.Latency) }
+	least, slowest := slices.Index(curve, slices.MinFunc(curve, byLatency)), slices.Index(curve, slices.MaxFunc(curve, byLatency))
+	tied := []results.PointResult{at}
+	if a.metric.name != stats.Throughput {
+		tied = r.atKneeOrTied(points, points[least])
+	}
+	return r.choose(at, tied, "the knee", func(p results.PointResult) quantity {
+		q := r.meanAt(p, a.metric, u)
+		if p.Index == points[slowest].Index { // the curve ends before its knee
+			q = q.atLeast()
+		}
+		return q
+	})
 }
 
 // series is a metric along an axis.
@@ -91,8 +101,7 @@ func (r *run) crossover(a arguments) quantity {
 	if len(r.missing) > 0 {
 		return quantity{}
 	}
-	// Always the same draws: the same trials give the same verdict.
-	c, err := stats.Crossover(curves[0], curves[1], rand.New(rand.NewPCG(1, 1)))
+	c, err := stats.Crossover(curves[0], curves[1])
 	if err != nil {
 		r.missing = append(r.missing, err.Error())
 		return quantity{}
@@ -108,13 +117,14 @@ func (r *run) crossover(a arguments) quantity {
 		r.unknown = r.unknown || slices.Min(q.counts) < 2
 		return quantity{absent: stats.NoCrossing.Text(), contradicted: apart(curves[0], curves[1])}
 	case !c.Known && slices.Min(q.counts) > 1:
-		r.remarks = append(r.remarks, "in more than 2.5% of the bootstrap's draws the curves do not cross: whether they do is open")
+		r.remarks = append(r.remarks, "the trials do not show that the curves change places between the first point and the last: whether they do is open")
 	}
 	q.value, q.own = c.Value, &c.Estimate
 	return q
 }
 
-// apart reports whether one curve lies above the other at every point, by the interval of the difference there.
+// apart reports whether one curve lies above the other at every point, by the interval of the
+// difference there.
 func apart(a, b stats.Series) bool {
 	above, below := 0, 0
 	for i := range a.X {
@@ -133,11 +143,11 @@ func apart(a, b stats.Series) bool {
 const trendLevel = 0.05
 
 // decide evaluates a function that is a statement by itself.
-func (r *run) decide(call celast.CallExpr, id int64) truth {
+func (r *run) decide(call celast.CallExpr, id int64) judged {
 	a, err := r.arguments(call, id)
 	if err != nil {
 		r.missing = append(r.missing, err.Error())
-		return unsettled
+		return undecided
 	}
 	if functions[call.FunctionName()].points == ofTwoVariants {
 		return r.different(a)
@@ -146,10 +156,10 @@ func (r *run) decide(call celast.CallExpr, id int64) truth {
 }
 
 // trend decides whether a metric rises or falls along an axis.
-func (r *run) trend(a arguments, direction string) truth {
+func (r *run) trend(a arguments, direction string) judged {
 	s := r.series(r.curve(a.at, a.along, 3), a.along, a.metric)
 	if len(r.missing) > 0 {
-		return unsettled
+		return undecided
 	}
 	var x, y []float64
 	for i, xs := range s.Samples {
@@ -166,19 +176,47 @@ func (r *run) trend(a arguments, direction string) truth {
 	t, err := stats.FindTrend(x, y)
 	if err != nil {
 		r.missing = append(r.missing, err.Error())
-		return unsettled
+		return undecided
 	}
-	verdict := unsettled
+	verdict := judged{truth: unsettled, favour: noEvidence, against: evidence{p: t.P, tests: 1}}
 	if t.P < trendLevel {
-		verdict = fails
-		if (t.Statistic > 0) == (direction == "increasing") {
-			verdict = holds
-		}
+		verdict.truth = fails
 	}
-	note := fmt.Sprintf("%s along %s %s: Kendall's tau %.2f, P %.2g over %d trials, median slope %.3g", direction, a.along, verdict, t.Statistic, t.P, len(x), t.Slope)
+	if (t.Statistic > 0) == (direction == "increasing") {
+		verdict = verdict.not()
+	}
+	note := fmt.Sprintf("%s along %s %s: Kendall's tau %.2f, P %.2g over %d trials, median slope %.3g", direction, a.along, verdict.truth, t.Statistic, t.P, len(x), t.Slope)
+	note += r.turn(s, a, verdict.truth == holds, direction)
 	if len(x) < 5 {
 		note += "; a trend needs five trials, since four in perfect order have P 0.083"
 	}
 	r.notes = append(r.notes, note)
 	return verdict
+}
+
+// turn says where a curve that rises on the whole falls after its best point, or the other way
+// round, by more than its trials vary: most curves with a peak rise by Kendall's test.
+func (r *run) turn(s stats.Series, a arguments, trend bool, direction string) string {
+	if !trend {
+		return ""
+	}
+	sign := 1.0
+	if direction == "decreasing" {
+		sign = -1
+	}
+	best, last := 0, len(s.X)-1
+	means := make([]results.Aggregate, len(s.X))
+	for i, xs := range s.Samples {
+		means[i] = stats.Aggregate(xs)
+		if sign*means[i].Mean > sign*means[best].Mean {
+			best = i
+		}
+	}
+	back := stats.Difference(means[best], means[last])
+	if best == last || !back.Known || !(sign*back.Low > 0 && sign*back.High > 0) {
+		return ""
+	}
+	verb := map[bool]string{true: "falls", false: "rises"}[sign > 0]
+	return fmt.Sprintf("; but not to the end: from %s=%s on it %s again, by %.2g%%, which its trials show", a.along,
+		strconv.FormatFloat(s.X[best], 'f', -1, 64), verb, math.Abs(100*back.Value/means[best].Mean))
 }

@@ -21,7 +21,8 @@ var faults = []string{"crash", "stall"}
 // measurements of the page.
 var measurements = []string{"cpuSeconds"}
 
-// TestDoc runs every example of the reference page: its sweep, its trials, its claims with the verdicts beside them, and its refusals.
+// TestDoc runs every example of the reference page: its sweep, its trials, its claims with the
+// verdicts beside them, and its refusals.
 func TestDoc(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/reference/claims.md")
 	if err != nil {

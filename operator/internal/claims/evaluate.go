@@ -3,6 +3,7 @@ package claims
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,14 @@ type run struct {
 	unknown bool     // some comparison had no interval
 	read    []int32  // points whose means are in the result
 	looked  []int32  // points whose trials were looked at
+
+	kept   map[mean][]float64
+	groups map[metric][]int32 // points whose trials lie in groups
+	made   map[string]model   // of all points, by metric and rounds
+	models int                // points of the greatest model that an interval is of
+	rounds bool               // some interval is that of the differences of rounds
+
+	wanting []int // repetitions that would settle what is unsettled; 0: more than there can be
 }
 
 func newRun(p *program, points []results.PointResult, lines []results.TrialLine) *run {
@@ -73,16 +82,18 @@ func newRun(p *program, points []results.PointResult, lines []results.TrialLine)
 			return cmp.Or(cmp.Compare(a.Repetition, b.Repetition), cmp.Compare(a.Number, b.Number))
 		})
 	}
-	return &run{program: p, points: points, samples: s, lines: lines}
+	return &run{program: p, points: points, samples: s, lines: lines, made: map[string]model{}, kept: map[mean][]float64{}, groups: map[metric][]int32{}}
 }
 
-// truth evaluates an expression of type bool. Both sides of && and || are evaluated, so that the message shows every comparison.
-func (r *run) truth(e celast.Expr) truth {
+// truth evaluates an expression of type bool. Both sides of && and || are evaluated, so that the
+// message shows every comparison.
+func (r *run) truth(e celast.Expr) judged {
 	if e.Kind() == celast.LiteralKind {
+		sure := judged{truth: holds, favour: evidence{tests: 1}, against: noEvidence}
 		if e.AsLiteral() == types.True {
-			return holds
+			return sure
 		}
-		return fails
+		return sure.not()
 	}
 	call := e.AsCall()
 	args := call.Args()
@@ -103,10 +114,10 @@ func (r *run) truth(e celast.Expr) truth {
 }
 
 // compare decides a < b by the interval of b - a.
-func (r *run) compare(call celast.CallExpr) truth {
+func (r *run) compare(call celast.CallExpr) judged {
 	left, right := r.quantity(call.Args()[0]), r.quantity(call.Args()[1])
 	if len(r.missing) > 0 {
-		return unsettled
+		return undecided
 	}
 	less, greater := left, right
 	orEqual := call.FunctionName() == operators.LessEquals || call.FunctionName() == operators.GreaterEquals
@@ -116,9 +127,9 @@ func (r *run) compare(call celast.CallExpr) truth {
 	symbol, _ := operators.FindReverse(call.FunctionName())
 	if absent := cmp.Or(left.absent, right.absent); absent != "" {
 		r.notes = append(r.notes, fmt.Sprintf("%s cannot be decided: %s", symbol, absent))
-		return unsettled
+		return undecided
 	}
-	d, counts := r.samples.difference(less, greater)
+	d, counts := r.difference(less, greater)
 	r.counts = append(r.counts, counts...)
 	r.unknown = r.unknown || !d.Known
 	verdict := unsettled
@@ -128,11 +139,13 @@ func (r *run) compare(call celast.CallExpr) truth {
 		verdict = holds
 	case d.High < 0 || !orEqual && d.High == 0:
 		verdict = fails
+	default:
+		r.more(d, counts, 0, math.Inf(1))
 	}
-	a, _ := r.samples.estimate(left)
-	b, _ := r.samples.estimate(right)
+	a, _ := r.estimate(left)
+	b, _ := r.estimate(right)
 	r.notes = append(r.notes, fmt.Sprintf("%s %s %s %s: difference %s", show(a, left.unit), symbol, show(b, right.unit), verdict, show(d, unitOf(left, right))))
-	return verdict
+	return sign(d, verdict)
 }
 
 // unitOf is the unit of a comparison: a plain number beside a throughput is one too.
@@ -143,7 +156,8 @@ func unitOf(a, b quantity) unit {
 	return a.unit
 }
 
-// quantity evaluates an expression of a type other than bool. What is missing is noted; the value means nothing then.
+// quantity evaluates an expression of a type other than bool. What is missing is noted; the value
+// means nothing then.
 func (r *run) quantity(e celast.Expr) quantity {
 	q := r.value(e)
 	if !isFinite(q.value) && len(r.missing) == 0 {
@@ -176,27 +190,28 @@ func (r *run) value(e celast.Expr) quantity {
 		return constant(float64(d)/float64(time.Millisecond), milliseconds)
 	case operators.Negate:
 		q := r.quantity(args[0])
-		return constant(0, q.unit).minus(q)
+		return with(constant(0, q.unit), q, quantity.minus)
 	}
 	a, b := r.quantity(args[0]), r.quantity(args[1])
 	switch call.FunctionName() {
 	case operators.Add:
-		return a.plus(b)
+		return with(a, b, quantity.plus)
 	case operators.Subtract:
-		return a.minus(b)
+		return with(a, b, quantity.minus)
 	case operators.Multiply:
-		return a.times(b)
+		return with(a, b, quantity.times)
 	}
-	return r.over(a, b)
+	return with(a, b, r.over)
 }
 
-// over is a / b. The linear interval of a quotient is bounded wherever its denominator may be, so that is looked at here.
+// over is a / b. The linear interval of a quotient is bounded wherever its denominator may be, so
+// that is looked at here.
 func (r *run) over(a, b quantity) quantity {
 	q := a.over(b)
 	if !b.signed {
 		return q
 	}
-	if e, _ := r.samples.estimate(b); e.Known && e.Low <= 0 && e.High >= 0 {
+	if e, _ := r.estimate(b); e.Known && e.Low <= 0 && e.High >= 0 {
 		q.unbounded = true
 		r.remarks = append(r.remarks, stats.DenominatorNearZero.Text())
 	}
@@ -245,7 +260,11 @@ func (r *run) readCall(call celast.CallExpr, id int64) quantity {
 	if !some {
 		return quantity{}
 	}
-	return r.meanAt(best, a.metric, unitOfType(f.result))
+	at := func(p results.PointResult) quantity { return r.meanAt(p, a.metric, unitOfType(f.result)) }
+	if f.points != atPeak {
+		return at(best)
+	}
+	return r.choose(best, r.atPeakOrTied(found), "the peak", at)
 }
 
 // find lists the points with these coordinates.
@@ -259,7 +278,8 @@ func (r *run) find(at []coordinate) []results.PointResult {
 	return found
 }
 
-// valuesAt are a metric of the valid trials of a point, by repetition. Where there is none, or one of them lacks it, that is noted.
+// valuesAt are a metric of the valid trials of a point, by repetition. Where there is none, or one
+// of them lacks it, that is noted.
 func (r *run) valuesAt(p results.PointResult, m metric) []float64 {
 	if !slices.Contains(r.looked, p.Index) {
 		r.looked = append(r.looked, p.Index)
@@ -293,7 +313,28 @@ func (r *run) meanAt(p results.PointResult, m metric, u unit) quantity {
 		r.read = append(r.read, p.Index)
 	}
 	input := mean{point: p.Index, metric: m}
-	return quantity{value: stats.Aggregate(xs).Mean, unit: u, gradient: map[mean]float64{input: 1}, signed: m.signed()}
+	if slices.Contains(r.inGroups(m), p.Index) {
+		r.remarks = append(r.remarks, fmt.Sprintf("at %s %s", showPoint(p.Coordinates), stats.ApartTrials.Text()))
+	}
+	return quantity{value: stats.Aggregate(xs).Mean, unit: u, gradient: map[mean]float64{input: 1}, signed: m.signed(), multiple: true}
+}
+
+// inGroups are the points whose trials lie in groups far apart, for one metric.
+func (r *run) inGroups(m metric) []int32 {
+	if found, ok := r.groups[m]; ok {
+		return found
+	}
+	points := sortedKeys(r.samples)
+	trials := make([][]float64, len(points))
+	for i, point := range points {
+		trials[i], _ = r.values(mean{point: point, metric: m})
+	}
+	found := []int32{}
+	for _, i := range stats.Groups(trials) {
+		found = append(found, points[i])
+	}
+	r.groups[m] = found
+	return found
 }
 
 // whyEmpty says why a point has no valid trial.

@@ -10,13 +10,14 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// bySystem reports whether the system under test, or its client, brought about what a trial does not
-// count for: to leave such trials out is to report the survivors.
+// bySystem reports whether the system under test, or its client, brought about what a trial does
+// not count for: to leave such trials out is to report the survivors.
 func bySystem(l results.TrialLine) bool {
 	return l.Outcome != stats.Succeeded && v1alpha1.CausedBy(l.Reason) == v1alpha1.CausedBySystem
 }
 
-// mostExcluded is the share of attempts that may be left out for other reasons without a word at the verdict.
+// mostExcluded is the share of attempts that may be left out for other reasons without a word at
+// the verdict.
 const mostExcluded = 0.2
 
 // excluded are the attempts at a point that do not count.
@@ -51,8 +52,8 @@ func excludedAt(point int32, lines []results.TrialLine) excluded {
 	return x
 }
 
-// survivors says which points that a claim reads lack attempts, so that their numbers may be those of
-// the trials that went well; empty: none.
+// survivors says which points that a claim reads lack attempts, so that their numbers may be those
+// of the trials that went well; empty: none.
 func (r *run) survivors() string {
 	var notes []string
 	for _, p := range r.points {
@@ -66,8 +67,8 @@ func (r *run) survivors() string {
 	return strings.Join(notes, "; ")
 }
 
-// counted are the lines with those taken for valid that the system spoiled and that have numbers: of the
-// points that a claim reads. A window in which nothing was committed has a throughput of 0.
+// counted are the lines with those taken for valid that the system spoiled and that have numbers:
+// of the points that a claim reads. A window in which nothing was committed has a throughput of 0.
 func counted(lines []results.TrialLine, looked []int32) (all []results.TrialLine, n int) {
 	all = slices.Clone(lines)
 	for i, l := range all {
@@ -80,15 +81,15 @@ func counted(lines []results.TrialLine, looked []int32) (all []results.TrialLine
 	return all, n
 }
 
-// sensitivity says what a claim's verdict would be if the trials counted that the system itself spoiled.
-// Empty: there are none.
+// sensitivity says what a claim's verdict would be if the trials counted that the system itself
+// spoiled. Empty: there are none.
 func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
 	all, n := counted(lines, looked)
 	if n == 0 {
 		return ""
 	}
 	with := results.ClaimResult{Expr: c.Expr}
-	if _, err := evaluate(&with, c, p, points, all); err != nil {
+	if _, _, err := evaluate(&with, c, p, points, all); err != nil {
 		with.Verdict = string(v1alpha1.VerdictNotEvaluated)
 	}
 	what := "the trial that the system spoiled itself"

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// A system that stalls in two runs of five was reported by the three that went well, and nothing at the
-// verdict said so.
+// A system that stalls in two runs of five was reported by the three that went well, and nothing at
+// the verdict said so.
 func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	trials := func(reason string, committed int64, throughput float64) []results.TrialLine {
 		ls := series(0, "a", []int{5}, times(5, 100), times(5, 10))

@@ -17,8 +17,9 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// The types of the language. Numbers are CEL's own int and double; both are decimals here. What has an interval of its own, which is not made of means and
-// derivatives, is an estimate: it can be compared with a number and be a claim's quantity, and nothing can be computed from it.
+// The types of the language. Numbers are CEL's own int and double; both are decimals here. What has
+// an interval of its own, which is not made of means and derivatives, is an estimate: it can be
+// compared with a number and be a claim's quantity, and nothing can be computed from it.
 var (
 	latencyType    = cel.OpaqueType("latency")
 	throughputType = cel.OpaqueType("throughput")
@@ -114,19 +115,23 @@ func ofNames() []string {
 	})
 }
 
-// comparisons that a claim may make. Equality is not among them: two measured means are never equal.
+// comparisons that a claim may make. Equality is not among them: two measured means are never
+// equal.
 var comparisons = []string{operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals}
 
-// The bounds of an expression: its length in characters, as the API has it, and how deep its brackets may nest. They bound the work of any expression.
+// The bounds of an expression: its length in characters, as the API has it, and how deep its
+// brackets may nest. They bound the work of any expression.
 const (
 	maxLength = 2048
 	maxDepth  = 64
 )
 
-// environment is the language; it is made once, since making it takes longer than compiling a claim.
+// environment is the language; it is made once, since making it takes longer than compiling a
+// claim.
 var environment = sync.OnceValues(newEnvironment)
 
-// newEnvironment declares the whole language and nothing of CEL's standard library, so that what a claim can say is what claims.md lists.
+// newEnvironment declares the whole language and nothing of CEL's standard library, so that what a
+// claim can say is what claims.md lists.
 func newEnvironment() (*cel.Env, error) {
 	selector := cel.MapType(cel.StringType, cel.DynType)
 	options := []cel.EnvOption{
@@ -145,7 +150,8 @@ func newEnvironment() (*cel.Env, error) {
 	return cel.NewCustomEnv(append(options, arithmetic()...)...)
 }
 
-// arithmetic declares the operators: like with like, anything by a number, and comparisons of throughput and estimates with a number.
+// arithmetic declares the operators: like with like, anything by a number, and comparisons of
+// throughput and estimates with a number.
 func arithmetic() []cel.EnvOption {
 	overloads := map[string][]cel.FunctionOpt{}
 	declare := func(operator string, result *cel.Type, args ...*cel.Type) {
@@ -227,7 +233,8 @@ func compile(expr string) (*program, error) {
 	return p, nil
 }
 
-// checkResult refuses an expression that is no quantity and no comparison, or that no result has a part in: nothing else can be evaluated.
+// checkResult refuses an expression that is no quantity and no comparison, or that no result has a
+// part in: nothing else can be evaluated.
 func (p *program) checkResult() error {
 	switch p.result.Kind() {
 	case types.BoolKind, types.IntKind, types.DoubleKind, types.OpaqueKind:
@@ -243,7 +250,7 @@ func (p *program) checkResult() error {
 		}
 	}))
 	if !reads {
-		return fmt.Errorf("expr: reads no results; use one of %s", strings.Join(functionNames(), ", "))
+		return wrong("expr", "reads no results; use one of %s", strings.Join(functionNames(), ", "))
 	}
 	return nil
 }
@@ -254,7 +261,8 @@ var (
 	expecting  = regexp.MustCompile(` expecting \{.*\}$`)
 )
 
-// explain says in the words of claims.md what CEL says in its own, and whether it is about the function whose call is at offset.
+// explain says in the words of claims.md what CEL says in its own, and whether it is about the
+// function whose call is at offset.
 func (s source) explain(message string, offset int) (text string, isCall bool) {
 	if m := undeclared.FindStringSubmatch(message); m != nil {
 		symbol, isOperator := operators.FindReverse(m[1])

@@ -40,7 +40,8 @@ func (m metric) compare(n metric) int {
 	return cmp.Or(cmp.Compare(m.name, n.name), cmp.Compare(m.fault, n.fault), cmp.Compare(m.time, n.time), cmp.Compare(m.measurement, n.measurement))
 }
 
-// signed is true for a metric that may be negative: Prometheus may be asked for anything, and work that was made up for counts against what was lost.
+// signed is true for a metric that may be negative: Prometheus may be asked for anything, and work
+// that was made up for counts against what was lost.
 func (m metric) signed() bool { return m.name == measurement || m.name == goodputLost }
 
 // sample is the number that one trial gives.
@@ -76,7 +77,8 @@ func (m metric) of(line results.TrialLine) (sample, error) {
 	return exactly(stats.Of(line, m.name)), nil
 }
 
-// latencies are the percentiles of latency: their names, and how many of 1000 transactions are slower.
+// latencies are the percentiles of latency: their names, and how many of 1000 transactions are
+// slower.
 var latencies = map[string]struct {
 	which  string
 	slower int64
@@ -89,15 +91,19 @@ var latencies = map[string]struct {
 	p999Latency:      {"99.9th", 1, func(l results.TrialLine) float64 { return l.P999Millis }},
 }
 
-// slowerSamples is how many transactions must be slower than a percentile. With fewer, it is that of
-// another percentile: of n transactions the one of rank pn has a share of pn/(n+1) below it, so that
-// of those above it 1/(n(1-p)) too many are counted: a tenth with 10. Below the median it is those that are faster which are few.
+// slowerSamples is how many transactions must be slower than a percentile. With fewer, it is that
+// of another percentile: of n transactions the one of rank pn has a share of pn/(n+1) below it, so
+// that of those above it 1/(n(1-p)) too many are counted: a tenth with 10. Below the median it is
+// those that are faster which are few.
 const slowerSamples = 10
 
 // latency reads the mean or a percentile.
 func (m metric) latency(line results.TrialLine) (sample, error) {
 	percentile, ok := latencies[m.name]
 	if !ok {
+		if !stats.Has(line, m.name) && line.WholeRun {
+			return sample{}, fmt.Errorf("the clients of trial %d do not say their mean latency", line.Number)
+		}
 		if !stats.Has(line, m.name) {
 			return sample{}, fmt.Errorf("trial %d committed nothing, so that it has no latency", line.Number)
 		}
@@ -177,8 +183,9 @@ func (m metric) measured(line results.TrialLine) (sample, error) {
 // binMillis is the resolution of instants that are read off a timeline.
 const binMillis = float64(results.TimelineInterval / time.Millisecond)
 
-// recovery reads what one time of a fault did. What noise hides is not known: a trial without a dip, or
-// with one that noise may have made, gives bounds. When a fault was noticed that was not is no number.
+// recovery reads what one time of a fault did. What noise hides is not known: a trial without a
+// dip, or with one that noise may have made, gives bounds. When a fault was noticed that was not is
+// no number.
 func (m metric) recovery(line results.TrialLine) (sample, error) {
 	i := slices.IndexFunc(line.Recovery, func(r results.Recovery) bool { return r.Fault == m.fault && r.Time == m.time })
 	if i < 0 {
@@ -218,8 +225,8 @@ func (m metric) shallow(r results.Recovery, s sample) sample {
 	return s
 }
 
-// withoutDip is what a trial says in which no dip was found: that there was none which noise does not
-// hide. Its throughput is about that before the fault.
+// withoutDip is what a trial says in which no dip was found: that there was none which noise does
+// not hide. Its throughput is about that before the fault.
 func (m metric) withoutDip(r results.Recovery, throughput float64) sample {
 	s := sample{remark: stats.NoDip.Text()}
 	switch {

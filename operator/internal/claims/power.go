@@ -17,7 +17,8 @@ type Power struct {
 	Claim string
 	// Known: the paper's curves have what the claim reads.
 	Known bool
-	// Share of simulated experiments that reproduce the claim with the planned repetitions, from 0 to 1.
+	// Share of simulated experiments that reproduce the claim with the planned repetitions, from 0
+	// to 1.
 	Share float64
 	// Enough is the least number of repetitions with which 80% of them do; 0: more than maxPower.
 	Enough int
@@ -26,26 +27,29 @@ type Power struct {
 const (
 	// wantedPower is the share of experiments that should decide for a claim that is right.
 	wantedPower = 0.8
-	// powerDraws is how many experiments are simulated for each number of repetitions: their share is
-	// right to within 3.5 points (one standard error, at most).
-	powerDraws = 200
+	// powerError is by how much a share of simulated experiments may be wrong, by three standard
+	// errors: 2,500 experiments make that of a share of one half.
+	powerError = 0.03
+	// leastDraws is from how many experiments on a share is looked at, and mostDraws where it ends.
+	leastDraws, mostDraws = 50, 2500
 )
 
 // tried are the numbers of repetitions among which Enough is looked for.
 var tried = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50}
 
-// PowerOf simulates experiments whose points have the paper's values, as means of trials with a normal
-// deviation (a share of the mean, above 0), in n repetitions, and judges the claims by them. A trial that
-// is faster by a share has a latency that is shorter by it. Always with the same draws.
+// PowerOf simulates experiments whose points have the paper's values, as means of trials with a
+// normal deviation (a share of the mean, above 0), in n repetitions, and judges the claims by them.
+// A trial that is faster by a share has a latency that is shorter by it. Always with the same
+// draws.
 func PowerOf(claims []v1alpha1.Claim, points []results.PointResult, paper Paper, n int, deviation float64) []Power {
 	s := newSimulation(points, paper, deviation)
 	var all []Power
 	for _, c := range claims {
 		p := Power{Claim: c.Name}
 		if compiled, err := compile(c.Expr); err == nil {
-			p.Share, p.Known = s.share(c, compiled, n, powerDraws)
+			p.Share, p.Known = s.share(c, compiled, n, func(_, off float64) bool { return off <= powerError })
 			for i := 0; p.Known && p.Enough == 0 && i < len(tried); i++ {
-				if share, _ := s.share(c, compiled, tried[i], powerDraws*(1-wantedPower)); share >= wantedPower {
+				if share, _ := s.share(c, compiled, tried[i], settled); share >= wantedPower {
 					p.Enough = tried[i]
 				}
 			}
@@ -65,8 +69,8 @@ type simulation struct {
 // manyCommitted is enough for every percentile.
 const manyCommitted = 1_000_000
 
-// newSimulation looks the paper's values up. What it does not say of a point is not a number, so that no
-// claim can be judged by it.
+// newSimulation looks the paper's values up. What it does not say of a point is not a number, so
+// that no claim can be judged by it.
 func newSimulation(points []results.PointResult, paper Paper, deviation float64) simulation {
 	s := simulation{deviation: deviation}
 	for _, p := range points {
@@ -106,23 +110,33 @@ func (s simulation) experiment(rng *rand.Rand, n int) []results.TrialLine {
 	return lines
 }
 
-// share of experiments that reproduce a claim; false where the paper lacks what it reads. It is 0 as soon
-// as more experiments than that do not.
-func (s simulation) share(c v1alpha1.Claim, p *program, n int, misses float64) (share float64, known bool) {
+// settled says that a share is above or below the wanted one, or so near to it that it does not
+// matter.
+func settled(share, off float64) bool {
+	return off <= 2*powerError || math.Abs(share-wantedPower) > off
+}
+
+// share of experiments that reproduce a claim; false where the paper lacks what it reads. It draws
+// experiments until enough says so of the share and its error (three standard errors of Wilson's
+// interval, J. Am. Stat. Assoc. 22, 1927, which has a width where all experiments agree, too).
+func (s simulation) share(c v1alpha1.Claim, p *program, n int, enough func(share, off float64) bool) (share float64, known bool) {
+	const z = 3
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	reproduced := 0
-	for i := range powerDraws {
+	for i := 1; ; i++ {
 		lines := s.experiment(rng, n)
 		var r results.ClaimResult
-		if _, err := evaluate(&r, c, p, s.points, lines); err != nil {
+		if _, _, err := evaluate(&r, c, p, s.points, lines); err != nil {
 			return 0, false
 		}
 		if r.Verdict == string(v1alpha1.VerdictReproduced) {
 			reproduced++
 		}
-		if float64(i+1-reproduced) > misses {
-			return 0, true
+		draws := float64(i)
+		share = float64(reproduced) / draws
+		off := z / (1 + z*z/draws) * math.Sqrt(share*(1-share)/draws+z*z/(4*draws*draws))
+		if i >= leastDraws && enough(share, off) || i == mostDraws {
+			return share, true
 		}
 	}
-	return float64(reproduced) / powerDraws, true
 }

@@ -33,21 +33,32 @@ func (m mean) compare(n mean) int {
 	return cmp.Or(cmp.Compare(m.point, n.point), m.metric.compare(n.metric))
 }
 
-// quantity is a function of means: its value and its derivative by each of them. Or it has an interval of its own.
+// quantity is a function of means: its value and its derivative by each of them. Or it has an
+// interval of its own.
 type quantity struct {
 	value    float64
 	unit     unit
 	gradient map[mean]float64
-	// ratio is true for a quotient of measured quantities that are never negative, times numbers: its interval is that of its logarithm.
+	// ratio is true for a quotient of measured quantities that are never negative, times numbers:
+	// its interval is that of its logarithm.
 	ratio bool
-	// signed is true for what may be negative, such as a difference. The interval of a logarithm never holds 0, so a quotient of it has the linear one.
+	// signed is true for what may be negative, such as a difference. The interval of a logarithm
+	// never holds 0, so a quotient of it has the linear one.
 	signed bool
-	// unbounded is true for what was computed with a quotient whose denominator may be 0: it has no interval.
+	// unbounded is true for what was computed with a quotient whose denominator may be 0: it has no
+	// interval.
 	unbounded bool
 	// own interval, of what is no function of means, and the trials of the points that it rests on.
 	own    *stats.Estimate
 	counts []int
-	// absent says why there is no number and no verdict; contradicted: the trials show that there is none.
+	// multiple: the value is that of one mean, times a number.
+	multiple bool
+	// quotient: the value is that of one mean by another, times a number.
+	quotient *[2]mean
+	// or are what the quantity may be as well, where a point was chosen that others tie with.
+	or []quantity
+	// absent says why there is no number and no verdict; contradicted: the trials show that there
+	// is none.
 	absent       string
 	contradicted bool
 }
@@ -87,6 +98,10 @@ func (q quantity) times(r quantity) quantity {
 	}
 	p := combine(q.value*r.value, u, q, r.value, r, q.value)
 	p.ratio = !p.signed && (q.ratio && !r.measured() || r.ratio && !q.measured())
+	p.multiple = q.multiple && !r.measured() || r.multiple && !q.measured()
+	if p.ratio {
+		p.quotient = cmp.Or(q.quotient, r.quotient)
+	}
 	return p
 }
 
@@ -97,7 +112,60 @@ func (q quantity) over(r quantity) quantity {
 	}
 	p := combine(q.value/r.value, u, q, 1/r.value, r, -q.value/(r.value*r.value))
 	p.ratio = !p.signed && (r.measured() || q.ratio)
+	p.multiple = q.multiple && !r.measured()
+	a, aMean := q.proportional()
+	b, bMean := r.proportional()
+	switch {
+	case p.ratio && aMean && bMean && a.point != b.point:
+		p.quotient = &[2]mean{a, b}
+	case p.ratio && !r.measured():
+		p.quotient = q.quotient
+	}
 	return p
+}
+
+// proportional says of which mean a quantity is a multiple.
+func (q quantity) proportional() (m mean, yes bool) {
+	if len(q.gradient) != 1 || q.ratio {
+		return mean{}, false
+	}
+	for m = range q.gradient {
+	}
+	return m, q.multiple
+}
+
+// atLeast is the quantity as a lower bound.
+func (q quantity) atLeast() quantity {
+	gradient := map[mean]float64{}
+	for m, g := range q.gradient {
+		m.atLeast = true
+		gradient[m] = g
+	}
+	q.gradient = gradient
+	return q
+}
+
+// with does op for each of what a and b may be.
+func with(a, b quantity, op func(a, b quantity) quantity) quantity {
+	result := op(a.alone(), b.alone())
+	if (1+len(a.or))*(1+len(b.or)) > maxChoices {
+		result.unbounded = true
+		return result
+	}
+	for i, x := range append([]quantity{a}, a.or...) {
+		for j, y := range append([]quantity{b}, b.or...) {
+			if i+j > 0 {
+				result.or = append(result.or, op(x.alone(), y.alone()))
+			}
+		}
+	}
+	return result
+}
+
+// alone is the quantity without what else it may be.
+func (q quantity) alone() quantity {
+	q.or = nil
+	return q
 }
 
 // samples are the trials that succeeded, by point.
@@ -105,8 +173,9 @@ type samples map[int32][]results.TrialLine
 
 // estimate gives q its interval and says how many trials of each point are in it.
 //
-// The metrics of one trial depend on each other (a closed loop that is faster has a shorter latency), so the linearised quantity is computed for
-// each trial first; only points are independent of each other.
+// The metrics of one trial depend on each other (a closed loop that is faster has a shorter
+// latency), so the linearised quantity is computed for each trial first; only points are
+// independent of each other.
 func (s samples) estimate(q quantity) (stats.Estimate, []int) {
 	if q.own != nil {
 		return *q.own, q.counts
@@ -165,8 +234,8 @@ func (s *side) add(xs, values []float64) {
 	s.shift += a.Mean - stats.Aggregate(values).Mean
 }
 
-// end is what a sample adds to one side: its end there, which is the other one where the quantity falls
-// with it. Without an end the side is open.
+// end is what a sample adds to one side: its end there, which is the other one where the quantity
+// falls with it. Without an end the side is open.
 func (s *side) end(gradient float64, x sample, rising, falling float64) float64 {
 	end := rising
 	if gradient < 0 {
@@ -183,20 +252,6 @@ func (s *side) estimate(q quantity) stats.Estimate {
 		return stats.PropagateRatio(q.value+s.shift, s.terms)
 	}
 	return stats.Propagate(q.value+s.shift, s.terms)
-}
-
-// difference estimates b - a. Against a constant, the interval of the other side is used as it is, so that a comparison with a bound agrees
-// with the interval that is shown.
-func (s samples) difference(a, b quantity) (stats.Estimate, []int) {
-	switch {
-	case !a.measured():
-		e, n := s.estimate(b)
-		return stats.Estimate{Value: e.Value - a.value, Low: e.Low - a.value, High: e.High - a.value, Known: e.Known}, n
-	case !b.measured():
-		e, n := s.estimate(a)
-		return stats.Estimate{Value: b.value - e.Value, Low: b.value - e.High, High: b.value - e.Low, Known: e.Known}, n
-	}
-	return s.estimate(b.minus(a))
 }
 
 // show writes an estimate with the decimals that its interval supports.
@@ -242,7 +297,8 @@ func suffix(u unit) string {
 	return " " + string(u)
 }
 
-// showCounts writes how many trials there are of each point: "n=3", or "n=2 to 3" where they differ.
+// showCounts writes how many trials there are of each point: "n=3", or "n=2 to 3" where they
+// differ.
 func showCounts(counts []int) string {
 	low, high := slices.Min(counts), slices.Max(counts)
 	if low == high {

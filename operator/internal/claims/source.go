@@ -9,8 +9,8 @@ import (
 
 // source is an expression as CEL reads it, with the way back to what its author wrote.
 //
-// CEL has neither keyword arguments nor durations as literals, and claims need both to read like prose. So tokens (never text in quotes) are
-// rewritten before CEL sees them:
+// CEL has neither keyword arguments nor durations as literals, and claims need both to read like
+// prose. So tokens (never text in quotes) are rewritten before CEL sees them:
 //
 //	f(clients=10, variant='fp')   ->   f({'clients': 10, 'variant': 'fp'})
 //	4.1ms                         ->   duration('4.1ms')
@@ -138,7 +138,8 @@ func (r *rewriter) back(i int) int {
 	return n
 }
 
-// startsArgument reports whether the i-th token is the first of an argument, given that it is in the parentheses of a call.
+// startsArgument reports whether the i-th token is the first of an argument, given that it is in
+// the parentheses of a call.
 func (r *rewriter) startsArgument(i int) bool {
 	before := r.near(i, -1)
 	return before.is("(") || before.is(",")
@@ -152,8 +153,8 @@ func (r *rewriter) assigns(i int) bool {
 	return i < len(r.tokens) && r.tokens[i].kind == tokenIdent && r.near(i, 1).is("=")
 }
 
-// emit writes text that comes from the author's characters at offset: one for one where it is as long as what the author wrote, else all from the
-// first.
+// emit writes text that comes from the author's characters at offset: one for one where it is as
+// long as what the author wrote, else all from the first.
 func (r *rewriter) emit(at int, text []rune) {
 	same := at+len(text) <= len(r.source.author) && string(r.source.author[at:at+len(text)]) == string(text)
 	for i, c := range text {
@@ -243,11 +244,17 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	field, detail := e.Where()
+	return field + ": " + detail
+}
+
+// Where says that it is the field expr, and what is wrong with it.
+func (e *Error) Where() (field, detail string) {
 	at := "at the end"
 	if e.Token != "" {
 		at = fmt.Sprintf("at %s", e.Token)
 	}
-	return fmt.Sprintf("expr: %d:%d, %s: %s", e.Line, e.Column, at, e.Message)
+	return "expr", fmt.Sprintf("%d:%d, %s: %s", e.Line, e.Column, at, e.Message)
 }
 
 // maxToken is how much of a token an error shows.
@@ -269,7 +276,8 @@ func (s source) errorAt(offset int, format string, args ...any) *Error {
 	return e
 }
 
-// tokenAt is the token that holds an offset of the author's text, or the next one where there is space. At the end it has no characters.
+// tokenAt is the token that holds an offset of the author's text, or the next one where there is
+// space. At the end it has no characters.
 func (s source) tokenAt(offset int) token {
 	for _, t := range tokens(s.author) {
 		if t.kind != tokenSpace && t.at+len(t.runes) > offset {
@@ -279,7 +287,8 @@ func (s source) tokenAt(offset int) token {
 	return token{at: len(s.author)}
 }
 
-// nameOf is the offset of the name of the function whose call CEL reports at offset: at its opening bracket.
+// nameOf is the offset of the name of the function whose call CEL reports at offset: at its opening
+// bracket.
 func (s source) nameOf(offset int) int {
 	name := offset
 	for _, t := range tokens(s.author) {

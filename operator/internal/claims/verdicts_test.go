@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// series makes trials of one variant along the axis clients: throughput and mean latency of each trial at each number of clients.
-// They run in turn: all points once, then all once more.
+// series makes trials of one variant along the axis clients: throughput and mean latency of each
+// trial at each number of clients. They run in turn: all points once, then all once more.
 func series(first int32, variant string, clients []int, throughput, latency [][]float64) []results.TrialLine {
 	var ls []results.TrialLine
 	for i, n := range clients {
@@ -59,8 +59,9 @@ func expect(t *testing.T, got results.ClaimResult, verdict v1alpha1.Verdict, wor
 	}
 }
 
-// A claim that is false is NotReproduced, one whose interval straddles its bound Inconclusive, one whose trials are invalid NotEvaluated: judged over the same
-// trials, as they come from a trial's status.
+// A claim that is false is NotReproduced, one whose interval straddles its bound Inconclusive, one
+// whose trials are invalid NotEvaluated: judged over the same trials, as they come from a trial's
+// status.
 func TestFalseStraddlingAndInvalid(t *testing.T) {
 	ls := series(0, "a", []int{1, 10}, times(3, 100, 800), times(3, 10, 12))
 	for i := range ls {
@@ -122,17 +123,19 @@ func TestCurves(t *testing.T) {
 		"knee_latency(along='clients') < 14ms":                                    "NotEvaluated: several points match any coordinates at clients=1",
 		"knee_latency(along='batch', variant='a') < 14ms":                         "NotEvaluated: points along batch",
 		"crossover(of='throughput', along='variant', clients=[1, 10]) > 29":       "NotEvaluated: axis variant has the value a, which is no number",
-		"significantly_different(of='throughput', variant=['a', 'b'], clients=1)": "Reproduced: variant=a and b differ: difference 20.00 tx/s",
+		"significantly_different(of='throughput', variant=['a', 'b'], clients=1)": "Reproduced: variant=a and b differ: difference 20.0 tx/s",
 	} {
 		verdict, words, _ := strings.Cut(want, ": ")
 		expect(t, judge(t, ls, expr, "", ""), v1alpha1.Verdict(verdict), words)
 	}
-	// One curve above the other everywhere contradicts a crossing; the verdict of a comparison with a place that does not exist stays open.
+	// One curve above the other everywhere contradicts a crossing; the verdict of a comparison with
+	// a place that does not exist stays open.
 	apart := append(series(0, "a", clients, times(5, 100, 200, 300, 400), times(5, 10, 11, 13, 25)), series(4, "b", clients, times(5, 50, 100, 150, 200), times(5, 12, 13, 15, 21))...)
 	const crossing = "crossover(of='throughput', along='clients', variant=['a', 'b'])"
 	expect(t, judge(t, apart, crossing, "20", "50%"), v1alpha1.VerdictNotReproduced, "the curves do not cross")
 	expect(t, judge(t, apart, crossing+" < 20", "", ""), v1alpha1.VerdictInconclusive, "the curves do not cross")
-	// A curve that is not crossed takes nothing back: without an interval of the comparison before it, there is none of the whole.
+	// A curve that is not crossed takes nothing back: without an interval of the comparison before
+	// it, there is none of the whole.
 	const early = "throughput(clients=60) < 1000 && "
 	mixed := slices.Concat(apart, series(8, "c", []int{60}, times(1, 500), times(1, 10)))
 	expect(t, judge(t, mixed, early+crossing+" < 20", "", ""), v1alpha1.VerdictInconclusive, "cannot be told apart", "the curves do not cross",
@@ -151,7 +154,8 @@ func TestCurves(t *testing.T) {
 	expect(t, judge(t, many, "increasing(of='throughput', along='clients')", "", ""), v1alpha1.VerdictReproduced, "over 12 trials")
 }
 
-// The interval of a knee that the curve does not reach has no upper end, and no infinity gets into the results.
+// The interval of a knee that the curve does not reach has no upper end, and no infinity gets into
+// the results.
 func TestLowerBounds(t *testing.T) {
 	ls := series(0, "a", []int{1, 10, 20}, times(5, 100, 900, 1500), times(5, 10, 11, 13))
 	got := judge(t, ls, "knee_throughput(along='clients')", "1500", "10%")
@@ -167,7 +171,8 @@ func TestLowerBounds(t *testing.T) {
 	expect(t, judge(t, ls, "max_throughput() / knee_throughput(along='clients') > 0.5", "", ""), v1alpha1.VerdictInconclusive)
 }
 
-// A quotient of a difference had the interval of its logarithm, which never holds 0: that it is above 0 was Reproduced wherever the means fell that way.
+// A quotient of a difference had the interval of its logarithm, which never holds 0: that it is
+// above 0 was Reproduced wherever the means fell that way.
 func TestQuotientsOfWhatMayBeNegative(t *testing.T) {
 	a, b := [][]float64{{1000, 1010, 990}}, [][]float64{{1002, 1012, 980}}
 	ls := append(series(0, "a", []int{5}, a, a), series(1, "b", []int{5}, b, b)...)
@@ -185,7 +190,8 @@ func TestQuotientsOfWhatMayBeNegative(t *testing.T) {
 		"(mean_latency(variant='a') + -999ms) / mean_latency(variant='b') > 0":         "Inconclusive: cannot be told apart",
 		gain + " / throughput(variant='b') < 0.1":                                      "Reproduced: difference",
 		"measurement(name='drift', variant='a') / dip(fault='crash', variant='b') > 0": "Inconclusive: cannot be told apart",
-		// Of these the denominator is not known to differ from 0, and any number may be the quotient.
+		// Of these the denominator is not known to differ from 0, and any number may be the
+		// quotient.
 		"throughput(variant='b') / " + gain + " < 1e9":                                              "Inconclusive: the denominator may be 0",
 		"1 + 2 / (3 * (throughput(variant='b') / " + gain + ")) < 1e9":                              "Inconclusive: the denominator may be 0",
 		"dip(fault='crash', variant='b') / measurement(name='drift', variant='a') < 1e9":            "Inconclusive: the denominator may be 0",
@@ -210,7 +216,8 @@ func TestQuotientsOfWhatMayBeNegative(t *testing.T) {
 }
 
 func TestVariants(t *testing.T) {
-	// Machines that drift by more than the variants differ: by rounds the difference shows, without them it does not.
+	// Machines that drift by more than the variants differ: by rounds the difference shows, however
+	// it is spelled.
 	drift := []float64{100, 130, 90, 150, 110, 80}
 	var a, b [][]float64
 	a, b = [][]float64{nil}, [][]float64{nil}
@@ -219,46 +226,37 @@ func TestVariants(t *testing.T) {
 	}
 	ls := append(series(0, "a", []int{5}, a, a), series(1, "b", []int{5}, b, b)...)
 	const differ, ratio = "significantly_different(of='throughput', variant=['a', 'b'])", "ratio(of='throughput', variant=['b', 'a'])"
-	expect(t, judge(t, ls, differ, "", ""), v1alpha1.VerdictReproduced, "by rounds", "n=6")
-	got := judge(t, ls, ratio, "1.05", "1%")
-	expect(t, got, v1alpha1.VerdictReproduced, "by rounds")
-	paired, _, err := stats.PairedRatio(b[0], a[0])
-	if err != nil || *got.Low != paired.Low || *got.High != paired.High {
-		t.Errorf("ratio [%g, %g], want that of the rounds: %+v %v", *got.Low, *got.High, paired, err)
+	const quotient, less = "throughput(variant='b') / throughput(variant='a')", "throughput(variant='a') < throughput(variant='b')"
+	for name, ls := range map[string][]results.TrialLine{"all rounds": ls, "a round without one of them": ls[:len(ls)-1]} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, judge(t, ls, differ, "", ""), v1alpha1.VerdictReproduced, "by rounds")
+			expect(t, judge(t, ls, less, "", ""), v1alpha1.VerdictReproduced, "by rounds")
+			expect(t, judge(t, ls, ratio, "1.05", "1%"), v1alpha1.VerdictReproduced, "by rounds")
+			expect(t, judge(t, ls, quotient, "1.05", "1%"), v1alpha1.VerdictReproduced, "by rounds")
+			expect(t, judge(t, ls, "!"+differ, "", ""), v1alpha1.VerdictNotReproduced)
+		})
 	}
-	expect(t, judge(t, ls, "throughput(variant='a') < throughput(variant='b')", "", ""), v1alpha1.VerdictInconclusive)
-	// A round without one of them: Welch's and Fieller's intervals, which the drift widens.
-	ls = ls[:len(ls)-1]
-	expect(t, judge(t, ls, differ, "", ""), v1alpha1.VerdictInconclusive, "not by rounds", "n=5 to 6")
-	got = judge(t, ls, ratio, "1.05", "1%")
-	expect(t, got, v1alpha1.VerdictInconclusive, "not by rounds")
-	fieller, err := stats.Ratio(stats.Aggregate(b[0][:5]), stats.Aggregate(a[0]))
-	if err != nil || *got.Low != fieller.Low || *got.High != fieller.High {
-		t.Errorf("ratio [%g, %g], want Fieller's: %+v %v", *got.Low, *got.High, fieller, err)
+	// Few rounds of two points: Welch's and Fieller's intervals, which the drift widens.
+	ls = slices.DeleteFunc(ls, func(l results.TrialLine) bool { return l.Repetition > 3 })
+	expect(t, judge(t, ls, differ, "", ""), v1alpha1.VerdictInconclusive, "not by rounds: that takes 5 rounds of both", "n=4")
+	fieller, err := stats.Ratio(stats.Aggregate(b[0][:4]), stats.Aggregate(a[0][:4]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, expr := range []string{ratio, quotient} {
+		got := judge(t, ls, expr, "1.05", "1%")
+		expect(t, got, v1alpha1.VerdictInconclusive)
+		within := cmpopts.EquateApprox(0, 1e-12)
+		if diff := cmp.Diff([]float64{fieller.Low, fieller.High}, []float64{*got.Low, *got.High}, within); diff != "" {
+			t.Errorf("%s (-Fieller's +got):\n%s", expr, diff)
+		}
 	}
 	expect(t, judge(t, ls, "ratio(of='abort_rate', variant=['b', 'a']) < 1", "", ""), v1alpha1.VerdictNotEvaluated, "the mean of the denominator is 0")
-	expect(t, judge(t, ls, "!"+differ, "", ""), v1alpha1.VerdictInconclusive)
 	// Of a rate that is often 0 there is no ratio of rounds, and maybe no bound.
 	for i := range ls {
 		ls[i].Aborted = int64(i % 2)
 	}
 	expect(t, judge(t, append(ls, ls[len(ls)-1]), "ratio(of='abort_rate', variant=['b', 'a']) < 9", "", ""), v1alpha1.VerdictInconclusive, "the denominator may be 0")
-}
-
-// The message said "by rounds" of Fieller's interval, where the same rounds were complete and one of them had no ratio.
-func TestRatioSaysItsMethod(t *testing.T) {
-	a := [][]float64{{100, 102, 98, 101, 99}}
-	ls := append(series(0, "a", []int{5}, a, a), series(1, "b", []int{5}, a, a)...)
-	for i := range ls {
-		ls[i].Aborted = []int64{0, 9, 10, 11, 10, 18, 20, 21, 19, 20}[i]
-	}
-	const ratio = "ratio(of='abort_rate', variant=['a', 'b']) < 1.5"
-	got := judge(t, ls, ratio, "", "")
-	expect(t, got, v1alpha1.VerdictReproduced, "not by rounds (paired ratio: round 1 has 0 and 0.0176", "n=5")
-	ls[0].Aborted = 10
-	if got := judge(t, ls, ratio, "", ""); strings.Contains(got.Message, "not by rounds") {
-		t.Errorf("every round has a ratio, and the message says: %s", got.Message)
-	}
 }
 
 func TestRecovery(t *testing.T) {
@@ -340,7 +338,8 @@ func TestNumbersTooLarge(t *testing.T) {
 	}
 }
 
-// An expression that is a text, a list or a map was evaluated as if it were a call, and the evaluator ran out of arguments.
+// An expression that is a text, a list or a map was evaluated as if it were a call, and the
+// evaluator ran out of arguments.
 func TestWhatIsNoQuantityIsNotEvaluated(t *testing.T) {
 	axes, ls := fuzzed()
 	for expr, want := range map[string]string{
@@ -366,6 +365,76 @@ func TestWhatIsNoQuantityIsNotEvaluated(t *testing.T) {
 			if got.Verdict != "NotEvaluated" || !strings.Contains(got.Message, want) {
 				t.Errorf("%s is %s: %s; want NotEvaluated: %q", expr, got.Verdict, got.Message, want)
 			}
+		}
+	}
+}
+
+// An Inconclusive claim says about how many repetitions would decide it, and a decided one nothing
+// of that.
+func TestInconclusiveSaysHowManyWouldDecide(t *testing.T) {
+	ls := append(series(0, "a", []int{1, 10}, times(3, 100, 800), times(3, 10, 12)), series(2, "b", []int{1, 10}, times(3, 97, 600), times(3, 10, 15))...)
+	const a, b, far = "throughput(variant='a', clients=1)", "throughput(variant='b', clients=1)", "throughput(variant='a', clients=10)"
+	const words = " repetitions would decide with a probability of 80%"
+	for _, tc := range []struct{ expr, reported, within string }{
+		{a + " > " + b, "", ""},
+		{a + " - " + b, "3", "2"},
+		{a, "104", "5%"},
+		{"!(" + a + " <= " + b + ")", "", ""},
+		{far + " > 500 && " + a + " > " + b, "", ""},
+		{"significantly_different(of='throughput', variant=['a', 'b'], clients=1)", "", ""},
+	} {
+		got := judge(t, ls, tc.expr, tc.reported, tc.within)
+		expect(t, got, v1alpha1.VerdictInconclusive, words)
+		var n int
+		if _, text, _ := strings.Cut(got.Message, "about "); text != "" {
+			if _, err := fmt.Sscan(text, &n); err != nil || n < 4 || n > 40 {
+				t.Errorf("%s: %d repetitions (%v), want some more than three: %s", tc.expr, n, err, got.Message)
+			}
+		}
+	}
+	for _, expr := range []string{a + " > 50", a + " > 500", far + " < 500 && " + a + " > " + b} {
+		if got := judge(t, ls, expr, "", ""); strings.Contains(got.Message, "would decide") {
+			t.Errorf("%s is %s, and says %s", expr, got.Verdict, got.Message)
+		}
+	}
+	expect(t, judge(t, ls, a+" > 100", "", ""), v1alpha1.VerdictInconclusive, "100 repetitions would still not decide")
+}
+
+// A mode that some trials are in was nowhere: the interval of a mean that two of ten trials shift
+// holds the truth in far fewer experiments than it says.
+func TestTrialsInGroupsAreSaid(t *testing.T) {
+	clients := []int{1, 10, 20, 40}
+	ls := append(series(0, "a", clients, times(5, 100, 200, 300, 400), times(5, 10, 11, 13, 25)), series(4, "b", clients, times(5, 50, 100, 150, 200), times(5, 10, 11, 13, 25))...)
+	const slow, other = "mean_latency(variant='a', clients=10) < 40ms", "mean_latency(variant='b', clients=10) < 40ms"
+	const words = "at clients=10, variant=a trials lie in groups far apart"
+	if got := judge(t, ls, slow, "", ""); strings.Contains(got.Message, "groups") {
+		t.Errorf("steady trials: %s", got.Message)
+	}
+	for i := range ls {
+		if ls[i].PointIndex == 1 && ls[i].Repetition == 3 {
+			ls[i].MeanMillis *= 1.5
+		}
+	}
+	expect(t, judge(t, ls, slow, "", ""), v1alpha1.VerdictReproduced, words)
+	expect(t, judge(t, ls, "max_throughput(variant='a') > 300 && "+slow, "", ""), v1alpha1.VerdictReproduced, words)
+	for _, expr := range []string{other, "throughput(variant='a', clients=10) > 100"} {
+		if got := judge(t, ls, expr, "", ""); strings.Contains(got.Message, "groups") {
+			t.Errorf("%s reads no such trials: %s", expr, got.Message)
+		}
+	}
+}
+
+// A curve that peaks and falls is increasing by Kendall's test. The message says that it turns.
+func TestTrendThatTurns(t *testing.T) {
+	clients := []int{1, 10, 20, 40, 60}
+	const rises, falls = "increasing(of='throughput', along='clients')", "decreasing(of='mean_latency', along='clients')"
+	peak := series(0, "a", clients, times(5, 100, 800, 1500, 2000, 1700), times(5, 20, 15, 10, 6, 8))
+	expect(t, judge(t, peak, rises, "", ""), v1alpha1.VerdictReproduced, "but not to the end: from clients=40 on it falls again, by 15%")
+	expect(t, judge(t, peak, falls, "", ""), v1alpha1.VerdictReproduced, "but not to the end: from clients=40 on it rises again, by 33%")
+	for _, last := range []float64{2100, 1995} {
+		ls := series(0, "a", clients, times(5, 100, 800, 1500, 2000, last), times(5, 20, 15, 10, 6, 8))
+		if got := judge(t, ls, rises, "", ""); got.Verdict != string(v1alpha1.VerdictReproduced) || strings.Contains(got.Message, "but not") {
+			t.Errorf("a curve that ends at %g is %s: %s", last, got.Verdict, got.Message)
 		}
 	}
 }

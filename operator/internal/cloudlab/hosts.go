@@ -34,7 +34,8 @@ type Variables struct {
 	Regions []string            `json:"regions"`
 }
 
-// Pattern gives a name to the machines whose names match: * is any text, ? any character, [0-9] one of these.
+// Pattern gives a name to the machines whose names match: * is any text, ? any character, [0-9] one
+// of these.
 type Pattern struct {
 	Name string
 	Glob string
@@ -163,7 +164,8 @@ func match(patterns []Pattern, name string) (string, bool) {
 	return patterns[i].Name, true
 }
 
-// common finds the network of the experiment that every machine is in, the first by name if there are several; empty if there is none.
+// common finds the network of the experiment that every machine is in, the first by name if there
+// are several; empty if there is none.
 func common(machines []Machine) (link, note string) {
 	in := map[string]int{}
 	for _, m := range machines {

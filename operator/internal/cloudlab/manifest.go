@@ -1,7 +1,9 @@
-// Package cloudlab reads the manifest of a CloudLab, Emulab or other GENI experiment (RSpec version 3) and makes the list of hosts from it that
-// infra/ takes. It computes from its arguments alone: no file, no network, no clock.
+// Package cloudlab reads the manifest of a CloudLab, Emulab or other GENI experiment (RSpec version
+// 3) and makes the list of hosts from it that infra/ takes. It computes from its arguments alone:
+// no file, no network, no clock.
 //
-// The format is that of http://www.geni.net/resources/rspec/3/manifest.xsd with Emulab's extension, as the portal shows it under "Manifest":
+// The format is that of http://www.geni.net/resources/rspec/3/manifest.xsd with Emulab's extension,
+// as the portal shows it under "Manifest":
 //
 //	<rspec>                                                    type="manifest", though the portal often leaves "request" there
 //	  <node client_id="us-east-1-0"                            the experimenter's name
@@ -35,7 +37,8 @@ type Machine struct {
 	Name string
 	// Site is the testbed's short name: utah for utah.cloudlab.us.
 	Site string
-	// Component is the testbed's name of the machine, for instance ms1041; empty if the manifest does not say.
+	// Component is the testbed's name of the machine, for instance ms1041; empty if the manifest
+	// does not say.
 	Component string
 	// Hardware is its type, for instance m510; empty if the manifest does not say.
 	Hardware string
@@ -44,13 +47,15 @@ type Machine struct {
 	Port    int
 	// Users who may log in, sorted.
 	Users []string
-	// Control is its address in the control network, by which it is reached from outside; invalid if the manifest does not say.
+	// Control is its address in the control network, by which it is reached from outside; invalid
+	// if the manifest does not say.
 	Control netip.Addr
 	// Networks of the experiment that it is in.
 	Networks []Network
 }
 
-// Network is one machine's place in a network of the experiment. Two networks may have the same range, at two sites for instance.
+// Network is one machine's place in a network of the experiment. Two networks may have the same
+// range, at two sites for instance.
 type Network struct {
 	// Link is the experimenter's name of the network.
 	Link string
@@ -143,7 +148,8 @@ func Read(r io.Reader) (Manifest, error) {
 	return m, nil
 }
 
-// leaveOut says why a node is no machine; empty if it is one. Nobody runs a program on a dataset or a switch, though they have logins, too.
+// leaveOut says why a node is no machine; empty if it is one. Nobody runs a program on a dataset or
+// a switch, though they have logins, too.
 func (n *node) leaveOut() string {
 	switch t := n.SliverType.Name; {
 	case t == "raw", strings.HasPrefix(t, "raw-pc"), strings.HasSuffix(t, "-vm"), strings.Contains(t, "xen"):

@@ -1,8 +1,10 @@
-// Package coordinator is the manager's side of package protocol: the agents of all pods dial it, tell it what they see, and get what they should do.
+// Package coordinator is the manager's side of package protocol: the agents of all pods dial it,
+// tell it what they see, and get what they should do.
 //
-// It decides nothing. The trial controller registers a trial's pods, sets their directives and reads their reports; the coordinator carries both to and
-// fro, checks who is talking, and stores what agents send before it acknowledges it. It keeps everything in memory: after a restart of the manager
-// the agents report again and the controller sets the same directives again.
+// It decides nothing. The trial controller registers a trial's pods, sets their directives and
+// reads their reports; the coordinator carries both to and fro, checks who is talking, and stores
+// what agents send before it acknowledges it. It keeps everything in memory: after a restart of the
+// manager the agents report again and the controller sets the same directives again.
 package coordinator
 
 import (
@@ -29,7 +31,8 @@ type Pod struct {
 	Trial types.NamespacedName
 	// Name in the trial's layout, which for a client is its host name.
 	Name string
-	// Part of the trial that the pod has: v1alpha1.PartReplica, PartClient or PartPrepare. Empty for one that resets a machine.
+	// Part of the trial that the pod has: v1alpha1.PartReplica, PartClient or PartPrepare. Empty
+	// for one that resets a machine.
 	Part string
 	// Index of a client pod.
 	Index int
@@ -40,7 +43,8 @@ type RejectedError struct{ Reason string }
 
 func (e *RejectedError) Error() string { return "it is rejected: " + e.Reason }
 
-// Store keeps what agents send. Both calls return only when it is safe. A *RejectedError is final; after others agents send again.
+// Store keeps what agents send. Both calls return only when it is safe. A *RejectedError is final;
+// after others agents send again.
 type Store interface {
 	StorePrepared(ctx context.Context, pod Pod, packed []byte) error
 	StoreResults(ctx context.Context, pod Pod, packed []byte) error
@@ -61,7 +65,8 @@ type Options struct {
 	Identifier Identifier
 	Store      Store
 	Archive    Archive
-	// Notify is called when a trial's reports changed in a way that a controller cares about. It must not block.
+	// Notify is called when a trial's reports changed in a way that a controller cares about. It
+	// must not block.
 	Notify func(trial types.NamespacedName)
 	// Instance names this manager's process, whose clock is Clock.
 	Instance string
@@ -96,8 +101,8 @@ func New(o Options) *Coordinator {
 	return &Coordinator{Options: o, sessions: map[types.UID]*session{}, trials: map[types.NamespacedName]map[string]*session{}}
 }
 
-// Register makes pods known. Those of the trial that are registered already keep their directives and reports, those that are not named are
-// forgotten.
+// Register makes pods known. Those of the trial that are registered already keep their directives
+// and reports, those that are not named are forgotten.
 func (c *Coordinator) Register(trial types.NamespacedName, pods []Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +134,8 @@ func (c *Coordinator) Forget(trial types.NamespacedName) {
 	delete(c.trials, trial)
 }
 
-// Direct sets what a pod should do and the files that it should have. A pod that is not registered is ignored.
+// Direct sets what a pod should do and the files that it should have. A pod that is not registered
+// is ignored.
 func (c *Coordinator) Direct(trial types.NamespacedName, name string, d protocol.Directive, files []protocol.File) {
 	setVersion(&d)
 	c.mu.Lock()
@@ -154,7 +160,8 @@ func (c *Coordinator) Report(trial types.NamespacedName, name string) (*protocol
 	return s.report, s.reported
 }
 
-// setVersion names the directive by its content, so that the same directive has the same version in every manager.
+// setVersion names the directive by its content, so that the same directive has the same version in
+// every manager.
 func setVersion(d *protocol.Directive) {
 	d.Version = ""
 	b, err := json.Marshal(d)

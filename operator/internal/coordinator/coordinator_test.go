@@ -208,8 +208,9 @@ func TestOnlyWhatMattersWakesTheController(t *testing.T) {
 	}
 }
 
-// An agent hangs up on a report to send a newer one. On a busy manager the older one may come through later; it used to be believed, and the agent
-// was not heard again before its next report, ten seconds later.
+// An agent hangs up on a report to send a newer one. On a busy manager the older one may come
+// through later; it used to be believed, and the agent was not heard again before its next report,
+// ten seconds later.
 func TestAnOvertakenReportIsIgnored(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
@@ -240,7 +241,8 @@ func TestWhatIsSentIsStoredBeforeItIsAcknowledged(t *testing.T) {
 	}
 }
 
-// A pod that is made again under the same name is another pod: its old self's token opens nothing, and its old self's report is forgotten.
+// A pod that is made again under the same name is another pod: its old self's token opens nothing,
+// and its old self's report is forgotten.
 func TestAPodMadeAgainIsAnother(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
@@ -268,7 +270,8 @@ func TestTheSameDirectiveHasTheSameVersion(t *testing.T) {
 	}
 }
 
-// A token of a replica's agent that leaks must not be good for a client's results: the first that come are kept.
+// A token of a replica's agent that leaks must not be good for a client's results: the first that
+// come are kept.
 func TestAPodSendsItsOwnPartOnly(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{
@@ -311,7 +314,8 @@ func (c *counting) Identify(ctx context.Context, token string) (types.UID, error
 	return c.tokens.Identify(ctx, token)
 }
 
-// Anybody who reached the port could have the API server review as many tokens as he sent, in whose queue those of the agents waited.
+// Anybody who reached the port could have the API server review as many tokens as he sent, in whose
+// queue those of the agents waited.
 func TestUnknownTokensAreCheap(t *testing.T) {
 	f := newFixture(t)
 	asked := &counting{}

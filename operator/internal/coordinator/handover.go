@@ -14,7 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// maxTickets bounds how often a pod may ask: one has two streams for each container, its agent's log and its results, each asked for a few times.
+// maxTickets bounds how often a pod may ask: one has two streams for each container, its agent's
+// log and its results, each asked for a few times.
 const maxTickets = 256
 
 var (
@@ -22,13 +23,15 @@ var (
 	ErrNoStore = errors.New("the trial has no result store")
 	// ErrNoRoom says that the cluster has no room for what is to be kept.
 	ErrNoRoom = errors.New("the cluster has no room for it")
-	// ErrNoTicket says that no file can be put into the store from a pod as things are: the manager keeps them.
+	// ErrNoTicket says that no file can be put into the store from a pod as things are: the manager
+	// keeps them.
 	ErrNoTicket = errors.New("the store cannot be used")
 	// ErrRefused says that what is asked for may not be.
 	ErrRefused = errors.New("it is refused")
 )
 
-// Archive lets agents hand over their pods' files. Its errors may be the four above; others are tried again.
+// Archive lets agents hand over their pods' files. Its errors may be the four above; others are
+// tried again.
 type Archive interface {
 	// Ticket allows the pod to put one object into its trial's store.
 	Ticket(ctx context.Context, pod Pod, u protocol.Upload) (protocol.Ticket, error)

@@ -29,7 +29,8 @@ func (e *DeniedError) Error() string { return "the token is not accepted: " + e.
 // podUIDKey is where a TokenReview says which pod a projected token was made for.
 const podUIDKey = "authentication.kubernetes.io/pod-uid"
 
-// identityTTL is how long an answer is believed. A pod that is gone loses its registration long before.
+// identityTTL is how long an answer is believed. A pod that is gone loses its registration long
+// before.
 const identityTTL = time.Minute
 
 // reviewTimeout bounds one question to the API server.
@@ -57,7 +58,8 @@ func NewTokenReviewer(c client.Client, clk clock.PassiveClock) *TokenReviewer {
 // maxToken bounds a token; those of the API server take about 1.5 KiB.
 const maxToken = 16 << 10
 
-// Claimed returns the UID of the pod that a projected token says that it was made for. Its signature is not checked.
+// Claimed returns the UID of the pod that a projected token says that it was made for. Its
+// signature is not checked.
 func (t *TokenReviewer) Claimed(token string) (types.UID, bool) {
 	parts := strings.Split(token, ".")
 	if len(token) > maxToken || len(parts) != 3 {

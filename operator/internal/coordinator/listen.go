@@ -11,8 +11,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Server listens for the agents. It runs in every manager, leading or not, so that a manager that does not lead says so instead of leaving an agent in
-// the dark.
+// Server listens for the agents. It runs in every manager, leading or not, so that a manager that
+// does not lead says so instead of leaving an agent in the dark.
 type Server struct {
 	Handler http.Handler
 	Address string
@@ -24,7 +24,8 @@ type Server struct {
 // NeedLeaderElection is false: see Server.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// shutdownTimeout is how long answers that are being written may take when the manager stops. Held answers are dropped: their agents ask again.
+// shutdownTimeout is how long answers that are being written may take when the manager stops. Held
+// answers are dropped: their agents ask again.
 const shutdownTimeout = 2 * time.Second
 
 // Start serves until the context ends.

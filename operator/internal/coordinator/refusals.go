@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// refusedBurst is how many tokens of an address may be refused before it must wait, and refusedEvery how long it waits for one more: each
-	// refusal costs the API server a TokenReview, of which real agents need one each minute.
+	// refusedBurst is how many tokens of an address may be refused before it must wait, and
+	// refusedEvery how long it waits for one more: each refusal costs the API server a TokenReview,
+	// of which real agents need one each minute.
 	refusedBurst = 5
 	refusedEvery = 10 * time.Second
 	// refusedAddresses bounds how many addresses are remembered.

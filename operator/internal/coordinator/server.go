@@ -33,7 +33,8 @@ func (c *Coordinator) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/keep", c.forPod(c.keepPart))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !c.Leading() {
-			// The connection is closed so that the agent's next one may reach the manager that leads.
+			// The connection is closed so that the agent's next one may reach the manager that
+			// leads.
 			w.Header().Set("Connection", "close")
 			http.Error(w, "this manager does not lead; dial again", http.StatusServiceUnavailable)
 			return
@@ -144,7 +145,8 @@ func (c *Coordinator) registered(uid types.UID) bool {
 	return c.sessions[uid] != nil
 }
 
-// keep stores what an agent sent and acknowledges it only then. A pod delivers its own part only: a replica has no results.
+// keep stores what an agent sent and acknowledges it only then. A pod delivers its own part only: a
+// replica has no results.
 func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID, d delivery) {
 	c.mu.Lock()
 	s := c.sessions[uid]

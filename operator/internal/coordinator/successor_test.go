@@ -8,7 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// A pod that takes another's place under its name starts from nothing, and its predecessor's token is void from then on, also for a sync that is being held.
+// A pod that takes another's place under its name starts from nothing, and its predecessor's token
+// is void from then on, also for a sync that is being held.
 func TestAPodTakesTheOtherOnesPlace(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}, {UID: "u2", Trial: trialA, Name: "r1"}})

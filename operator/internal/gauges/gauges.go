@@ -1,5 +1,6 @@
-// Package gauges tells a monitoring system whether experiments make progress: what waits, what runs late, what could not be stored. It reads the
-// manager's cache when it is asked, and changes nothing. What is counted when it happens (trials that are done) is counted by the controllers.
+// Package gauges tells a monitoring system whether experiments make progress: what waits, what runs
+// late, what could not be stored. It reads the manager's cache when it is asked, and changes
+// nothing. What is counted when it happens (trials that are done) is counted by the controllers.
 package gauges
 
 import (
@@ -17,17 +18,20 @@ import (
 
 var (
 	trialsDesc = prometheus.NewDesc("assay_trials", "Trials that are not over: queued, or running.", []string{"state"}, nil)
-	// The schedule is known, everything else that a trial does is overhead, so that this is the same for short and long trials.
+	// The schedule is known, everything else that a trial does is overhead, so that this is the
+	// same for short and long trials.
 	overdueDesc = prometheus.NewDesc("assay_trial_overdue_seconds",
 		"Time since admission less the schedule (warm-up to drain), of the running trial that has most of it; 0 without one. Some 15 s are usual.", nil, nil)
 	unstoredDesc = prometheus.NewDesc("assay_experiments_results_unstored",
 		"Experiments with results that are not where they belong yet; their condition ResultsStored says why.", nil, nil)
 )
 
-// scrapeTimeout bounds the reading of the cache, which does not wait for anything once it is filled.
+// scrapeTimeout bounds the reading of the cache, which does not wait for anything once it is
+// filled.
 const scrapeTimeout = 5 * time.Second
 
-// Collector of the gauges. A manager that does not lead has none: its cache is empty, and asking would fill it.
+// Collector of the gauges. A manager that does not lead has none: its cache is empty, and asking
+// would fill it.
 type Collector struct {
 	Reader  client.Reader
 	Clock   clock.PassiveClock

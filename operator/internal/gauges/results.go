@@ -13,8 +13,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The bounds of what is exported: the experiments that began last, and of each its first points. What is left out is counted. At most some
-// 50 * 256 * (8 + 2 * 16) series; an experiment of 40 points with two measurements has 440.
+// The bounds of what is exported: the experiments that began last, and of each its first points.
+// What is left out is counted. At most some 50 * 256 * (8 + 2 * 16) series; an experiment of 40
+// points with two measurements has 440.
 const (
 	maxExperiments = 50
 	maxPoints      = 256
@@ -33,7 +34,8 @@ var (
 	leftOutDesc  = prometheus.NewDesc("assay_results_left_out", "Experiments and points whose results are not exported, since there are too many.", []string{"what"}, nil)
 )
 
-// Results of experiments, as the cache has them when it is asked. A manager that does not lead has none.
+// Results of experiments, as the cache has them when it is asked. A manager that does not lead has
+// none.
 type Results struct {
 	Reader  client.Reader
 	Leading func() bool
@@ -148,7 +150,8 @@ func labelsOf(e *v1alpha1.Experiment, t *v1alpha1.Trial) []string {
 	return []string{e.Namespace, e.Name, strconv.Itoa(int(t.Spec.Point.Index)), t.Spec.Point.Coordinates["variant"], strings.Join(parts, ",")}
 }
 
-// The statistic of throughput, which is no latency; measurements are prefixed, since they may have any name.
+// The statistic of throughput, which is no latency; measurements are prefixed, since they may have
+// any name.
 const (
 	throughput        = "throughput"
 	measurementPrefix = "measurement "

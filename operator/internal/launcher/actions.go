@@ -78,7 +78,8 @@ func (l *Launcher) carryOutKill(request Kill) (result KillResult, err error) {
 	return result, empty(request.Empty)
 }
 
-// awaitPermit looks often at first. As a rule the permit is long there; it is late when the agent is, or was restarted.
+// awaitPermit looks often at first. As a rule the permit is long there; it is late when the agent
+// is, or was restarted.
 func (l *Launcher) awaitPermit(instant int64) error {
 	const often, seldom, hurry = 50 * time.Microsecond, 5 * time.Millisecond, 100 * time.Millisecond
 	began := Monotonic()
@@ -229,7 +230,8 @@ func (l *Launcher) launchAuxiliary(r *auxiliary, request Run) (int, error) {
 	return pid, nil
 }
 
-// watch ends a command that takes too long, with all of its session's first group, and gathers the result.
+// watch ends a command that takes too long, with all of its session's first group, and gathers the
+// result.
 func (r *auxiliary) watch(pid int, timeout time.Duration) {
 	defer close(r.done)
 	expired := make(<-chan time.Time)

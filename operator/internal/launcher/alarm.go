@@ -10,8 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm is a signal that the kernel sends to a process group at an instant of CLOCK_MONOTONIC, with no thread of ours having to be woken first: on a busy node
-// that takes milliseconds, more for the third of three replicas than for the first. Nothing in Linux does that by name. A TCP connection to itself does:
+// alarm is a signal that the kernel sends to a process group at an instant of CLOCK_MONOTONIC, with
+// no thread of ours having to be woken first: on a busy node that takes milliseconds, more for the
+// third of three replicas than for the first. Nothing in Linux does that by name. A TCP connection
+// to itself does:
 //
 //   - one byte is received at t0, with the kernel's time stamp (SO_TIMESTAMPNS);
 //   - a block of n bytes is sent with a pacing rate (SO_MAX_PACING_RATE) of n / (instant - t0), so that the next byte may leave at the instant and not before:
@@ -20,14 +22,16 @@ import (
 //     F_SETSIG and O_ASYNC, fcntl(2);
 //   - its time stamp, read later, says when.
 //
-// It takes no privilege. The connection never leaves the loopback interface, which a silent pod keeps. Where it does not work (a kernel that is none, as
-// gVisor's) the launcher's own timer is all there is. It serves once and is not safe for concurrent use.
+// It takes no privilege. The connection never leaves the loopback interface, which a silent pod
+// keeps. Where it does not work (a kernel that is none, as gVisor's) the launcher's own timer is
+// all there is. It serves once and is not safe for concurrent use.
 type alarm struct {
 	sender, receiver int
 }
 
 const (
-	// alarmBlock is n: one segment on the loopback interface, large enough that a rate in whole bytes a second is within microseconds.
+	// alarmBlock is n: one segment on the loopback interface, large enough that a rate in whole
+	// bytes a second is within microseconds.
 	alarmBlock = 16 << 10
 	// unpaced is how many segments of a connection go out before pacing begins.
 	unpaced = 10
@@ -114,7 +118,8 @@ func port(address unix.Sockaddr) int {
 	return -1
 }
 
-// warm sends what goes out unpaced, and waits for the first time stamp: the kernel begins to take them some time after it is asked to.
+// warm sends what goes out unpaced, and waits for the first time stamp: the kernel begins to take
+// them some time after it is asked to.
 func (a *alarm) warm() error {
 	patience := unix.NsecToTimeval(int64(alarmPatience))
 	if err := errors.Join(
@@ -182,8 +187,8 @@ func (a *alarm) stamp(flags int) (int64, error) {
 	return 0, errNoStamp
 }
 
-// set makes the kernel send a signal to a process group at an instant, by a timer of the processor that this is called on. A group of 0 is nobody: for a
-// rehearsal.
+// set makes the kernel send a signal to a process group at an instant, by a timer of the processor
+// that this is called on. A group of 0 is nobody: for a rehearsal.
 func (a *alarm) set(instant int64, group int, number unix.Signal) error {
 	zero, err := a.ping()
 	if err != nil {
@@ -243,7 +248,8 @@ func (a *alarm) disarm() error {
 	return os.NewSyscallError("fcntl", err)
 }
 
-// struck returns when the kernel received what carries the signal, which it sends in the same breath, or 0: it has not. It does not wait.
+// struck returns when the kernel received what carries the signal, which it sends in the same
+// breath, or 0: it has not. It does not wait.
 func (a *alarm) struck() int64 {
 	at, err := a.stamp(unix.MSG_DONTWAIT)
 	if err != nil {
@@ -252,8 +258,9 @@ func (a *alarm) struck() int64 {
 	return at
 }
 
-// close disarms it, too. The connection ends as connections should: one that is closed with something unread, or before its last byte has come, is reset, and
-// resets in a pod are counted, since they say that replicas lost each other.
+// close disarms it, too. The connection ends as connections should: one that is closed with
+// something unread, or before its last byte has come, is reset, and resets in a pod are counted,
+// since they say that replicas lost each other.
 func (a *alarm) close() {
 	_ = a.disarm() // what is closed signals nobody
 	_ = unix.Shutdown(a.sender, unix.SHUT_WR)
@@ -287,14 +294,16 @@ func (a *alarm) release() {
 	_ = unix.Close(a.sender)
 }
 
-// The rehearsal of an alarm: how far ahead it is set, how early it may be, how often it is tried. It may be late: the launcher's own timer does not wait for it.
+// The rehearsal of an alarm: how far ahead it is set, how early it may be, how often it is tried.
+// It may be late: the launcher's own timer does not wait for it.
 const (
 	rehearsalLead  = 20 * time.Millisecond
 	rehearsalEarly = 50 * time.Microsecond
 	rehearsals     = 3
 )
 
-// rehearse finds out whether alarms work here: that they come, and not too early, when the pod may not be silent yet.
+// rehearse finds out whether alarms work here: that they come, and not too early, when the pod may
+// not be silent yet.
 func rehearse() error {
 	var err error
 	for range rehearsals {

@@ -160,7 +160,8 @@ func TestAlarmsResetNoConnection(t *testing.T) {
 		t.Fatal("the kernel does not count resets")
 		return ""
 	}
-	// In a network of its own, where nobody else resets anything. The thread is never unlocked, so it ends with the test.
+	// In a network of its own, where nobody else resets anything. The thread is never unlocked, so
+	// it ends with the test.
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Skipf("a new network namespace needs root: %v", err)
@@ -276,8 +277,9 @@ func TestAPauseDoesNotNeedTheLauncherAtItsInstant(t *testing.T) {
 	})
 }
 
-// onceIn wants that a test of alarms is right once in so many attempts: a launcher that is not given a processor for long enough to rehearse its alarm, or to set it, does without
-// one. Alarms that never strike are wrong in each.
+// onceIn wants that a test of alarms is right once in so many attempts: a launcher that is not
+// given a processor for long enough to rehearse its alarm, or to set it, does without one. Alarms
+// that never strike are wrong in each.
 func onceIn(t *testing.T, attempts int, test func() error) {
 	t.Helper()
 	var wrong []error
@@ -324,7 +326,8 @@ const (
 	stopped = 100 * time.Millisecond
 )
 
-// stopAround stops the launcher shortly before the instant, and lets it go on afterwards; look is called in between, after the instant.
+// stopAround stops the launcher shortly before the instant, and lets it go on afterwards; look is
+// called in between, after the instant.
 func (b *box) stopAround(instant int64, look func()) {
 	b.t.Helper()
 	if err := SleepUntil(b.t.Context(), instant-int64(alarmLead)/2); err != nil {

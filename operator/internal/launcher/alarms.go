@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// alarmLead is how long before its instant an alarm is set: much longer than a thread waits for a processor on a busy node, and short enough that the process
-	// that is there then is the one that will be.
+	// alarmLead is how long before its instant an alarm is set: much longer than a thread waits for
+	// a processor on a busy node, and short enough that the process that is there then is the one
+	// that will be.
 	alarmLead = 500 * time.Millisecond
 	// alarmLast is when it is too late to set one.
 	alarmLast = 5 * time.Millisecond
@@ -19,8 +20,10 @@ const (
 	rehearsing = 2 * rehearsals * rehearsalLead
 	// permitPoll is how often to look for the permit.
 	permitPoll = time.Millisecond
-	// redundant is how many alarms are set for one signal, on different processors where there are some. Timers of this kind are carried out when an interrupt ends,
-	// but a processor whose interrupts have left much to do does it in a thread, which waits as others do. Whichever comes first is the one that counts.
+	// redundant is how many alarms are set for one signal, on different processors where there are
+	// some. Timers of this kind are carried out when an interrupt ends, but a processor whose
+	// interrupts have left much to do does it in a thread, which waits as others do. Whichever
+	// comes first is the one that counts.
 	redundant = 2
 )
 
@@ -30,8 +33,10 @@ type alarms struct {
 	each  []*alarm
 }
 
-// setAlarms waits until it is time to, and has the kernel signal the container's main process and its group at the instant. There are none when they cannot be
-// had, or come too late, or are not permitted by then: what they are for happens by the launcher's own timer in any case. The caller closes them.
+// setAlarms waits until it is time to, and has the kernel signal the container's main process and
+// its group at the instant. There are none when they cannot be had, or come too late, or are not
+// permitted by then: what they are for happens by the launcher's own timer in any case. The caller
+// closes them.
 func (l *Launcher) setAlarms(instant int64, number unix.Signal, permitted func() bool) *alarms {
 	set := &alarms{}
 	if !l.rehearsed(instant) || SleepUntil(l.planned, instant-int64(alarmLead)) != nil {
@@ -102,7 +107,8 @@ func (s *alarms) close() {
 	}
 }
 
-// allIn reports whether every process of the container is in the group, as far as it lives: then the alarm was for all.
+// allIn reports whether every process of the container is in the group, as far as it lives: then
+// the alarm was for all.
 func (l *Launcher) allIn(group int) bool {
 	for _, pid := range l.others() {
 		if of, err := unix.Getpgid(pid); err == nil && of != group {
@@ -112,7 +118,8 @@ func (l *Launcher) allIn(group int) bool {
 	return true
 }
 
-// someProcessors are some of those that this process may use. Where to begin is up to the clock: pods of one node should not all choose the same ones.
+// someProcessors are some of those that this process may use. Where to begin is up to the clock:
+// pods of one node should not all choose the same ones.
 func someProcessors(n int) []int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {

@@ -11,8 +11,9 @@ import (
 	"path/filepath"
 )
 
-// archive packs the regular files, directories and symbolic links under dir into a gzipped tar file. Names are relative to dir; times and
-// owners are left out, so that equal files give equal archives.
+// archive packs the regular files, directories and symbolic links under dir into a gzipped tar
+// file. Names are relative to dir; times and owners are left out, so that equal files give equal
+// archives.
 func archive(dir, file string, limit int64) error {
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {

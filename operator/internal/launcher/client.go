@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"path/filepath"
 	"strings"
@@ -28,8 +29,8 @@ type Client struct {
 	gone    chan struct{}
 }
 
-// Dial connects to the launcher that listens at path. onState is called for every state, the first one before Dial returns, always from
-// one goroutine.
+// Dial connects to the launcher that listens at path. onState is called for every state, the first
+// one before Dial returns, always from one goroutine.
 func Dial(ctx context.Context, path string, onState func(State)) (*Client, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
@@ -64,10 +65,12 @@ func (c *Client) Close() error {
 	return c.conn.Close()
 }
 
-// Permit lets every kill up to that of the instant, on CLOCK_MONOTONIC, happen. It takes no time and wakes nobody. A closed client permits nothing.
+// Permit lets every kill up to that of the instant, on CLOCK_MONOTONIC, happen. It takes no time
+// and wakes nobody. A closed client permits nothing.
 func (c *Client) Permit(instant int64) { c.permit.give(instant) }
 
-// Call sends a request and waits for its answer. An answer that reports an error is returned as that error.
+// Call sends a request and waits for its answer. An answer that reports an error is returned as
+// that error.
 func (c *Client) Call(ctx context.Context, request Request) (Response, error) {
 	answer := make(chan Response, 1)
 	c.mu.Lock()
@@ -97,10 +100,15 @@ func (c *Client) Call(ctx context.Context, request Request) (Response, error) {
 	}
 }
 
+// messageLimit bounds one message. A launcher's hold some KiB; a process of the system that has
+// taken the socket's place may send anything, and the agent's memory is not the system's.
+const messageLimit = 1 << 20
+
 func (c *Client) read() {
 	defer close(c.gone)
-	lines := bufio.NewReader(c.conn)
-	for decoder := json.NewDecoder(lines); ; {
+	limited := &io.LimitedReader{R: c.conn}
+	for decoder := json.NewDecoder(bufio.NewReader(limited)); ; {
+		limited.N = messageLimit
 		var response Response
 		if err := decoder.Decode(&response); err != nil {
 			return

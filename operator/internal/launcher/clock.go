@@ -16,8 +16,10 @@ func Monotonic() int64 {
 	return ts.Nano()
 }
 
-// WallAhead is how far a wall clock is ahead of CLOCK_MONOTONIC, in ns. Nil is this node's own, CLOCK_REALTIME. The two cannot be read at once, and a thread that
-// loses the processor in between, as on a busy node happens for milliseconds, is that much off, so the closest of a few readings counts.
+// WallAhead is how far a wall clock is ahead of CLOCK_MONOTONIC, in ns. Nil is this node's own,
+// CLOCK_REALTIME. The two cannot be read at once, and a thread that loses the processor in between,
+// as on a busy node happens for milliseconds, is that much off, so the closest of a few readings
+// counts.
 func WallAhead(wall func() int64) int64 {
 	const closeEnough, readings = int64(10 * time.Microsecond), 10
 	if wall == nil {
@@ -44,19 +46,22 @@ func realtime() int64 {
 	return ts.Nano()
 }
 
-// threadTime is the processor time of the calling thread, in ns. It means something only between calls on one thread.
+// threadTime is the processor time of the calling thread, in ns. It means something only between
+// calls on one thread.
 func threadTime() int64 {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // as Monotonic
 	return ts.Nano()
 }
 
-// coarse is how long before the instant SleepUntil changes from a timer of the runtime, which can be called off, to one of the kernel.
+// coarse is how long before the instant SleepUntil changes from a timer of the runtime, which can
+// be called off, to one of the kernel.
 const coarse = 20 * time.Millisecond
 
-// SleepUntil waits for an instant of CLOCK_MONOTONIC. The last stretch is one absolute clock_nanosleep on a thread of its own with the
-// smallest timer slack: the kernel wakes such a thread within some ten microseconds, where a timer of Go's runtime depends on its scheduler.
-// It returns at once for an instant in the past, and early only with ctx.Err().
+// SleepUntil waits for an instant of CLOCK_MONOTONIC. The last stretch is one absolute
+// clock_nanosleep on a thread of its own with the smallest timer slack: the kernel wakes such a
+// thread within some ten microseconds, where a timer of Go's runtime depends on its scheduler. It
+// returns at once for an instant in the past, and early only with ctx.Err().
 func SleepUntil(ctx context.Context, at int64) error {
 	if d := time.Duration(at-Monotonic()) - coarse; d > 0 {
 		timer := time.NewTimer(d)

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// empty removes what is in the directories. It goes on after an error, and follows no symbolic link: what a link points to stays, the link goes.
+// empty removes what is in the directories. It goes on after an error, and follows no symbolic
+// link: what a link points to stays, the link goes.
 func empty(folders []string) error {
 	if len(folders) == 0 {
 		return nil
@@ -87,7 +88,8 @@ func (e *emptying) folder(path string) bool {
 	return emptied
 }
 
-// list reads a directory. One whose mode forbids that, or removing what is in it, to its own user gets another mode first.
+// list reads a directory. One whose mode forbids that, or removing what is in it, to its own user
+// gets another mode first.
 func (e *emptying) list(path string) ([]fs.DirEntry, error) {
 	if path != "." {
 		if info, err := e.root.Lstat(path); err == nil && info.Mode().Perm()&0o700 != 0o700 {

@@ -82,7 +82,8 @@ func TestOnlyTheVolumeItselfIsEmptied(t *testing.T) {
 			}
 			return syscall.Mount(outside, inner, "", syscall.MS_BIND, "")
 		}()
-		// As the launcher of another user sees it: /proc/self is the process, so its own table of mounts is this thread's only here.
+		// As the launcher of another user sees it: /proc/self is the process, so its own table of
+		// mounts is this thread's only here.
 		mounts := map[string]bool{inner: true}
 		done <- emptyFolder(volume, mounts)
 	}()

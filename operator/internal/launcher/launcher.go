@@ -22,7 +22,8 @@ const (
 	killTimeout = 10 * time.Second
 	// endTimeout bounds it when the launcher itself is to end; process 1 takes the rest with it.
 	endTimeout = 50 * time.Millisecond
-	// outputTimeout bounds the wait for output that is still in the pipes after all processes are gone.
+	// outputTimeout bounds the wait for output that is still in the pipes after all processes are
+	// gone.
 	outputTimeout = time.Second
 	// lastWords is how long the news of an exit waits for the output that explains it.
 	lastWords = 50 * time.Millisecond
@@ -49,7 +50,8 @@ type Launcher struct {
 	tail           tail
 	// holding: a kill has begun and no revive has followed. Not under mu: see killAll.
 	holding atomic.Bool
-	// struckAt is the instant at which the kernel kills the processes, while an alarm is set for that.
+	// struckAt is the instant at which the kernel kills the processes, while an alarm is set for
+	// that.
 	struckAt atomic.Int64
 	// rehearsal of alarms, whether it is over, and why there are none.
 	rehearsal sync.Once
@@ -76,8 +78,9 @@ type Launcher struct {
 	conns    map[*connection]struct{}
 }
 
-// Serve is a launcher's life. It returns when ctx is done: the pod is being deleted, so the trial is over and whatever still runs is killed at once
-// rather than asked; a process with something left to print has been stopped by the agent before.
+// Serve is a launcher's life. It returns when ctx is done: the pod is being deleted, so the trial
+// is over and whatever still runs is killed at once rather than asked; a process with something
+// left to print has been stopped by the agent before.
 func Serve(ctx context.Context, options Options) error {
 	l, err := newLauncher(ctx, options)
 	if err != nil {
@@ -181,6 +184,13 @@ func (l *Launcher) start(spec Start) error {
 	if l.stopping {
 		return errors.New("the container was stopped and starts nothing any more")
 	}
+	if spec.Arrivals {
+		for _, k := range []*keeper{l.stdout, l.stderr} {
+			if err := k.keepArrivals(); err != nil {
+				return fmt.Errorf("keep when output arrives: %w", err)
+			}
+		}
+	}
 	l.spec = &spec
 	l.state.Command = spec.Command
 	if spec.AtMonotonicNanos <= Monotonic() {
@@ -202,8 +212,9 @@ func (l *Launcher) start(spec Start) error {
 	return nil
 }
 
-// launch starts the process of l.spec. The caller holds l.mu, and before it the mutex of pauses. A command that cannot be started has "exited" with 127, as in a shell, and the kept stderr
-// and the tail say why.
+// launch starts the process of l.spec. The caller holds l.mu, and before it the mutex of pauses. A
+// command that cannot be started has "exited" with 127, as in a shell, and the kept stderr and the
+// tail say why.
 func (l *Launcher) launch() {
 	l.exited, l.flushed = make(chan struct{}), make(chan struct{})
 	l.state.Starts++
@@ -299,7 +310,8 @@ func (l *Launcher) ended(pid, code int) {
 		l.tell()
 		return
 	}
-	// Its last words are still in the pipes, most likely; copy tells when they have arrived. A child that lives on may hold the pipes open.
+	// Its last words are still in the pipes, most likely; copy tells when they have arrived. A
+	// child that lives on may hold the pipes open.
 	time.AfterFunc(lastWords, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -307,7 +319,8 @@ func (l *Launcher) ended(pid, code int) {
 	})
 }
 
-// struck reports whether the kernel has killed the processes, before any thread of the launcher could take note of it.
+// struck reports whether the kernel has killed the processes, before any thread of the launcher
+// could take note of it.
 func (l *Launcher) struck() bool {
 	at := l.struckAt.Load()
 	return at != 0 && Monotonic() >= at-int64(rehearsalEarly)

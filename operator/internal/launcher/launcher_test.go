@@ -22,7 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The test binary is the launcher, too, in a process of its own: a launcher reaps every child of its process.
+// The test binary is the launcher, too, in a process of its own: a launcher reaps every child of
+// its process.
 const launchVariable = "ASSAY_TEST_LAUNCH"
 
 func TestMain(m *testing.M) {
@@ -58,7 +59,8 @@ type box struct {
 	client *Client
 }
 
-// patience is how long something may take that happens for sure, on a machine that is busy with other tests.
+// patience is how long something may take that happens for sure, on a machine that is busy with
+// other tests.
 const patience = time.Minute
 
 // options of a box.
@@ -179,7 +181,8 @@ func (b *box) read(name string) string {
 	return string(content)
 }
 
-// tree starts a child, a grandchild whose parent exits at once (a daemon in a session of its own), and a zombie.
+// tree starts a child, a grandchild whose parent exits at once (a daemon in a session of its own),
+// and a zombie.
 const tree = `sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 1000' &) ; (true &) ; touch $DIR/grown; exec sleep 1000`
 
 func TestAKillEndsTheWholeTreeAtItsInstant(t *testing.T) {
@@ -333,7 +336,8 @@ func TestAHeldProcessStaysDown(t *testing.T) {
 	}
 }
 
-// planned prepares something that must be done before the instant that it returns, again until it was, and returns when that instant is well over.
+// planned prepares something that must be done before the instant that it returns, again until it
+// was, and returns when that instant is well over.
 func planned(t *testing.T, prepare func() int64) {
 	t.Helper()
 	for range 20 {

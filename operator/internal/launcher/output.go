@@ -2,14 +2,17 @@ package launcher
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
 	"sync"
 )
 
-// keeper keeps one stream of the process in a file, byte for byte, up to a limit. When the file is full, or the disk, it ends with a whole line, and
-// what comes later is counted only, also when the disk has room again: half a line in a report, or one joined with a later one, would be read as a wrong number.
+// keeper keeps one stream of the process in a file, byte for byte, up to a limit. When the file is
+// full, or the disk, it ends with a whole line, and what comes later is counted only, also when the
+// disk has room again: half a line in a report, or one joined with a later one, would be read as a
+// wrong number.
 type keeper struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -17,6 +20,23 @@ type keeper struct {
 	size    int64 // of the file
 	lineEnd int64 // size up to and including the last newline
 	leftOut int64
+	// arrivals says when each piece came; nil: nobody wants to know.
+	arrivals *os.File
+}
+
+// keepArrivals has the instants kept of all that comes from now on.
+func (k *keeper) keepArrivals() error {
+	f, err := os.OpenFile(k.file.Name()+ArrivalsSuffix, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.arrivals = f
+	return nil
 }
 
 func openKeeper(path string, limit int64) (*keeper, error) {
@@ -37,6 +57,7 @@ func openKeeper(path string, limit int64) (*keeper, error) {
 
 // write keeps p as far as it fits and returns the first error of the disk.
 func (k *keeper) write(p []byte) error {
+	now := Monotonic()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.leftOut > 0 {
@@ -60,6 +81,12 @@ func (k *keeper) write(p []byte) error {
 			err = terr
 		}
 	}
+	if k.arrivals != nil && err == nil {
+		var record [ArrivalBytes]byte
+		binary.LittleEndian.PutUint64(record[:8], uint64(k.size))
+		binary.LittleEndian.PutUint64(record[8:], uint64(now))
+		_, err = k.arrivals.Write(record[:])
+	}
 	return err
 }
 
@@ -69,8 +96,9 @@ func (k *keeper) lost() int64 {
 	return k.leftOut
 }
 
-// mirror copies output to the launcher's own stdout or stderr, for "kubectl logs". The reader of those is the container runtime; when
-// it is slow the process must not feel it, so the mirror leaves out what it cannot hold.
+// mirror copies output to the launcher's own stdout or stderr, for "kubectl logs". The reader of
+// those is the container runtime; when it is slow the process must not feel it, so the mirror
+// leaves out what it cannot hold.
 type mirror struct {
 	mu      sync.Mutex
 	filled  *sync.Cond

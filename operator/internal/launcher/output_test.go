@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"encoding/binary"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -9,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a full disk did not take was not counted, and what came later was joined with the half line before: a wrong number, reported as a right one.
+// What a full disk did not take was not counted, and what came later was joined with the half line
+// before: a wrong number, reported as a right one.
 func TestADiskThatIsFullForAWhile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.stdout")
 	k, err := openKeeper(path, 1<<20)
@@ -20,7 +22,8 @@ func TestADiskThatIsFullForAWhile(t *testing.T) {
 	if err := k.write([]byte("10\n")); err != nil {
 		t.Fatal(err)
 	}
-	// A limit of the kernel on the size of files stands for the disk: it, too, takes what fits and refuses the rest.
+	// A limit of the kernel on the size of files stands for the disk: it, too, takes what fits and
+	// refuses the rest.
 	signal.Ignore(unix.SIGXFSZ)
 	defer signal.Reset(unix.SIGXFSZ)
 	var before unix.Rlimit
@@ -43,5 +46,39 @@ func TestADiskThatIsFullForAWhile(t *testing.T) {
 	kept, err := os.ReadFile(path)
 	if err != nil || string(kept) != "10\n20\n" || k.lost() != int64(len("345\n67\n")) {
 		t.Errorf("%q is kept and %d bytes are counted as left out: %v", kept, k.lost(), err)
+	}
+}
+
+func TestWhenOutputArrivesIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.stdout")
+	k, err := openKeeper(path, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.file.Close()
+	if err := k.write([]byte("1\n")); err != nil { // before anybody wants to know
+		t.Fatal(err)
+	}
+	if err := k.keepArrivals(); err != nil {
+		t.Fatal(err)
+	}
+	before := Monotonic()
+	for _, text := range []string{"22\n", "4", "\n55555\n"} { // the last one is too much to keep
+		if err := k.write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(path + ArrivalsSuffix)
+	if err != nil || len(kept) != 3*ArrivalBytes {
+		t.Fatalf("%d bytes, %v; want 3 records", len(kept), err)
+	}
+	last := before
+	for i, size := range []uint64{5, 6, 7} {
+		record := kept[i*ArrivalBytes:]
+		at := int64(binary.LittleEndian.Uint64(record[8:]))
+		if got := binary.LittleEndian.Uint64(record); got != size || at < last || at > Monotonic() {
+			t.Errorf("record %d: %d bytes at %d; want %d, at %d or later", i, got, at, size, last)
+		}
+		last = at
 	}
 }

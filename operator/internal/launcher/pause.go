@@ -14,12 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pauseTimeout bounds how long processes are given to stop, or to go on: a thread that waits for a disk does neither.
+// pauseTimeout bounds how long processes are given to stop, or to go on: a thread that waits for a
+// disk does neither.
 const pauseTimeout = 5 * time.Second
 
-// pauses of one launcher. The signals themselves are sent under signalling, so that a pause that is signalled again, for processes that were born
-// meanwhile, cannot undo a resume; and so are the launcher's own children born: one that is stopped before it has become a program stops the launcher, too,
-// which waits for that (vfork). It is locked before the launcher's mutex.
+// pauses of one launcher. The signals themselves are sent under signalling, so that a pause that is
+// signalled again, for processes that were born meanwhile, cannot undo a resume; and so are the
+// launcher's own children born: one that is stopped before it has become a program stops the
+// launcher, too, which waits for that (vfork). It is locked before the launcher's mutex.
 type pauses struct {
 	signalling sync.Mutex
 	// Guarded by the launcher's mutex.
@@ -35,7 +37,8 @@ type plannedPause struct {
 	result PauseResult
 }
 
-// pauseArrival is how long after the instant of a Resume its Pause may come: an agent that was restarted sends both at the same time.
+// pauseArrival is how long after the instant of a Resume its Pause may come: an agent that was
+// restarted sends both at the same time.
 const pauseArrival = time.Second
 
 // pauseOf finds or makes the pause or resume of that ID. The caller holds l.mu.
@@ -115,7 +118,8 @@ func (l *Launcher) planPause(id string, carryOut func() (PauseResult, error)) Pa
 	return p.result
 }
 
-// carryOutPause holds no lock that others hold for long while it signals: nothing may delay a pause.
+// carryOutPause holds no lock that others hold for long while it signals: nothing may delay a
+// pause.
 func (l *Launcher) carryOutPause(id string, set *alarms) (result PauseResult, err error) {
 	l.pauses.signalling.Lock()
 	if l.planned.Err() != nil {
@@ -171,7 +175,8 @@ func (l *Launcher) carryOutResume(pause string) (result PauseResult, err error) 
 	return result, err
 }
 
-// endPauses lets everything go on. The caller holds both mutexes and has called off what is planned.
+// endPauses lets everything go on. The caller holds both mutexes and has called off what is
+// planned.
 func (l *Launcher) endPauses() {
 	if len(l.pauses.inForce) > 0 {
 		clear(l.pauses.inForce)
@@ -179,11 +184,14 @@ func (l *Launcher) endPauses() {
 	}
 }
 
-// awaitStates returns when every thread of the container's other processes is stopped, or none is. It looks often at first, and calls again now and then.
+// awaitStates returns when every thread of the container's other processes is stopped, or none is.
+// It looks often at first, and calls again now and then.
 //
-// A pause counts as confirmed when one thread of each process was seen stopped: the one that takes the signal marks all others of its process, and none of these gets back
-// to its program (do_signal_stop, kernel/signal.c). That all stand still proves it, and is awaited. It comes milliseconds later on a busy node, since each of them,
-// the idle ones included, has to run once for that.
+// A pause counts as confirmed when one thread of each process was seen stopped: the one that takes
+// the signal marks all others of its process, and none of these gets back to its program
+// (do_signal_stop, kernel/signal.c). That all stand still proves it, and is awaited. It comes
+// milliseconds later on a busy node, since each of them, the idle ones included, has to run once
+// for that.
 func (l *Launcher) awaitStates(stopped bool, again func()) (confirmed int64, err error) {
 	const often, seldom, hurry = 100 * time.Microsecond, 5 * time.Millisecond, 100 * time.Millisecond
 	began := Monotonic()
@@ -223,7 +231,8 @@ func (l *Launcher) awaitStates(stopped bool, again func()) (confirmed int64, err
 	}
 }
 
-// straggler returns a process that is not as it should be. Once a process has been seen so it is not looked at again.
+// straggler returns a process that is not as it should be. Once a process has been seen so it is
+// not looked at again.
 func (l *Launcher) straggler(stopped bool, seen map[int]bool) (pid int, found bool) {
 	for _, pid := range l.others() {
 		if seen[pid] {
@@ -240,7 +249,8 @@ func (l *Launcher) straggler(stopped bool, seen map[int]bool) (pid int, found bo
 			}
 			isStopped := state == "T" || state == "t"
 			if stopped && state == "D" && hasStoppedChild(pid) {
-				// It waits for a child that was stopped before it became a program (vfork), and will stop itself when that goes on.
+				// It waits for a child that was stopped before it became a program (vfork), and
+				// will stop itself when that goes on.
 				isStopped = true
 			}
 			if isStopped != stopped {
@@ -252,7 +262,8 @@ func (l *Launcher) straggler(stopped bool, seen map[int]bool) (pid int, found bo
 	return 0, false
 }
 
-// halted reports whether no thread gets back to its program: one of each process has stopped, or the process has ended.
+// halted reports whether no thread gets back to its program: one of each process has stopped, or
+// the process has ended.
 func (l *Launcher) halted() bool {
 	for _, pid := range l.others() {
 		if childStopped(pid) {
@@ -267,7 +278,8 @@ func (l *Launcher) halted() bool {
 	return true
 }
 
-// childStopped reports whether a process is a child of this one and has stopped with all of its threads. One system call says so; /proc takes two for each thread.
+// childStopped reports whether a process is a child of this one and has stopped with all of its
+// threads. One system call says so; /proc takes two for each thread.
 func childStopped(pid int) bool {
 	const stopped = 5 // CLD_STOPPED, sigaction(2)
 	var info unix.Siginfo
@@ -298,7 +310,8 @@ func (l *Launcher) others() []int {
 	return found
 }
 
-// states returns the state of each thread of a process, as /proc/<pid>/task/<tid>/stat has it; none of one that is gone.
+// states returns the state of each thread of a process, as /proc/<pid>/task/<tid>/stat has it; none
+// of one that is gone.
 func states(pid int) []string {
 	tasks := fmt.Sprintf("/proc/%d/task", pid)
 	var found []string

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// counters starts three processes that count in files: the main one, its child and a daemon in a session of its own, and one that forks all the time.
+// counters starts three processes that count in files: the main one, its child and a daemon in a
+// session of its own, and one that forks all the time.
 const counters = `
 count() { i=0; while [ $i -lt 6000 ]; do i=$((i+1)); echo $i > $DIR/$1; sleep 0.01; done; }
 count child &
@@ -83,7 +84,8 @@ func TestAPauseStopsTheWholeTreeAtItsInstantAndAResumeLetsItGoOn(t *testing.T) {
 				slices.Sort(figures)
 				t.Logf("%s after the instant: median %v, worst %v", what, figures[shots/2], figures[shots-1])
 			}
-			// How long the rest takes is up to the machine, which has as many processors as the tree has busy processes, or fewer.
+			// How long the rest takes is up to the machine, which has as many processors as the
+			// tree has busy processes, or fewer.
 			if late[shots/2] > 100*time.Millisecond {
 				t.Errorf("signalled %v after the instant in half of the cases", late[shots/2])
 			}
@@ -209,7 +211,8 @@ func TestTheStatesOfAProcessAreThoseOfItsThreads(t *testing.T) {
 }
 
 func TestAPauseDoesNotHitAChildThatIsJustBorn(t *testing.T) {
-	// A launcher whose child was stopped before it had become a program waited for it for ever, and so did everybody else.
+	// A launcher whose child was stopped before it had become a program waited for it for ever, and
+	// so did everybody else.
 	b := newBox(t, boxOptions{first: true})
 	b.start(counters)
 	b.awaitProgress()

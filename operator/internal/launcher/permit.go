@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// permit is a word of memory that the agent and a launcher share: the instant, on CLOCK_MONOTONIC, of the latest kill that may happen, since the pod is silent for
-// it. It is a word and no message so that a launcher whose agent is late does not wait longer than it must: each thread that a message must wake on a
-// busy node can take milliseconds.
+// permit is a word of memory that the agent and a launcher share: the instant, on CLOCK_MONOTONIC,
+// of the latest kill that may happen, since the pod is silent for it. It is a word and no message
+// so that a launcher whose agent is late does not wait longer than it must: each thread that a
+// message must wake on a busy node can take milliseconds.
 type permit struct {
 	mu      sync.Mutex
 	instant *int64 // nil when closed
@@ -22,8 +23,8 @@ type permit struct {
 // permitSuffix is that of the word's file, which lies beside the socket.
 const permitSuffix = ".permit"
 
-// openPermit maps the file, which flags (os.O_CREATE...) may create: empty, or with what an agent wrote before. The agent is another user, so the file is
-// everybody's, as the socket is.
+// openPermit maps the file, which flags (os.O_CREATE...) may create: empty, or with what an agent
+// wrote before. The agent is another user, so the file is everybody's, as the socket is.
 func openPermit(path string, flags int) (*permit, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|flags, 0o666)
 	if err != nil {

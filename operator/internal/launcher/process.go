@@ -14,11 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errSurvivors says that SIGKILL did not end everything in time: a process of another user, or one stuck in the kernel.
+// errSurvivors says that SIGKILL did not end everything in time: a process of another user, or one
+// stuck in the kernel.
 var errSurvivors = errors.New("some processes survive SIGKILL; the container must run as the one user that its processes have")
 
-// spawn starts a program in a session of its own, so that a script's "kill 0" reaches the script's processes and not the launcher. Stdin is
-// /dev/null. The caller holds l.mu, so that the child cannot be reaped before it is known.
+// spawn starts a program in a session of its own, so that a script's "kill 0" reaches the script's
+// processes and not the launcher. Stdin is /dev/null. The caller holds l.mu, so that the child
+// cannot be reaped before it is known.
 func spawn(command, env []string, dir string, stdout, stderr int) (int, error) {
 	if len(command) == 0 {
 		return 0, errors.New("the command is empty")
@@ -67,7 +69,8 @@ func lookPath(name string, env []string, dir string) (string, error) {
 	return "", fmt.Errorf("start %s: not found in PATH %s", name, path)
 }
 
-// environment is the launcher's own with additions, the last one of each name. Duplicates must not stay: which one wins is up to the libc.
+// environment is the launcher's own with additions, the last one of each name. Duplicates must not
+// stay: which one wins is up to the libc.
 func environment(additions ...[]string) []string {
 	all := slices.Concat(append([][]string{os.Environ()}, additions...)...)
 	last := map[string]int{}
@@ -84,8 +87,9 @@ func environment(additions ...[]string) []string {
 	return env
 }
 
-// reap collects every process that has ended. It reports whether no process is left at all: then wait4 answers ECHILD, since orphans
-// become the launcher's children before their parent can be collected.
+// reap collects every process that has ended. It reports whether no process is left at all: then
+// wait4 answers ECHILD, since orphans become the launcher's children before their parent can be
+// collected.
 func (l *Launcher) reap() (none bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,15 +115,20 @@ func exitCode(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// killAll ends every process but the launcher and returns when none is left. It holds no lock while it signals: nothing may delay a kill. It looks often at
-// first, and signals again now and then, for those that were born meanwhile.
+// killAll ends every process but the launcher and returns when none is left. It holds no lock while
+// it signals: nothing may delay a kill. It looks often at first, and signals again now and then,
+// for those that were born meanwhile.
 //
-// Once the one system call that signals everybody (see signalEach) has done so, no thread of them gets back to its program: SIGKILL can be neither caught nor
-// blocked, the kernel looks for it before it leaves for user mode, and a fork under way fails. That is when they count as dead. What proves it comes later:
-// reaped, they have given back their memory, too, which takes some 60 us for each MiB.
+// Once the one system call that signals everybody (see signalEach) has done so, no thread of them
+// gets back to its program: SIGKILL can be neither caught nor blocked, the kernel looks for it
+// before it leaves for user mode, and a fork under way fails. That is when they count as dead. What
+// proves it comes later: reaped, they have given back their memory, too, which takes some 60 us for
+// each MiB.
 //
-// When the call has done so is its beginning plus the processor time that it took, and not when it returns: it signals under the kernel's lock of all processes, which
-// nothing preempts, and when it gives that back the dying threads take the processor first, for milliseconds. The caller is locked to its thread.
+// When the call has done so is its beginning plus the processor time that it took, and not when it
+// returns: it signals under the kernel's lock of all processes, which nothing preempts, and when it
+// gives that back the dying threads take the processor first, for milliseconds. The caller is
+// locked to its thread.
 //
 // struck is when an alarm had signalled everybody already, or 0.
 func (l *Launcher) killAll(struck int64, timeout time.Duration) (dead, reaped int64, err error) {
@@ -159,8 +168,9 @@ func (l *Launcher) killAll(struck int64, timeout time.Duration) (dead, reaped in
 // signalAll sends SIGKILL to all other processes of the container.
 func (l *Launcher) signalAll() { l.signalEach(unix.SIGKILL) }
 
-// signalEach sends a signal to all other processes of the container. As process 1 that is one system call, in which no process can fork away. Elsewhere
-// (tests, a pod that shares its PID namespace) it follows the tree down; who needs all repeats it until that is so.
+// signalEach sends a signal to all other processes of the container. As process 1 that is one
+// system call, in which no process can fork away. Elsewhere (tests, a pod that shares its PID
+// namespace) it follows the tree down; who needs all repeats it until that is so.
 func (l *Launcher) signalEach(number unix.Signal) {
 	if l.first {
 		// ESRCH (nobody is left) is no failure; who signals looks at what came of it.
@@ -198,7 +208,8 @@ func parentOf(pid int) (int, bool) {
 	return parent, err == nil
 }
 
-// statFields reads a stat file of /proc: what follows the name, which is in parentheses and may contain anything. The first is the state.
+// statFields reads a stat file of /proc: what follows the name, which is in parentheses and may
+// contain anything. The first is the state.
 func statFields(path string) []string {
 	stat, err := os.ReadFile(path)
 	if err != nil {
@@ -207,8 +218,9 @@ func statFields(path string) []string {
 	return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 }
 
-// pipe makes a pipe whose read end is the runtime's and whose write end is for a child. It is made as large as a user may, so that a
-// launcher that is not scheduled for a while does not stop the process's printing.
+// pipe makes a pipe whose read end is the runtime's and whose write end is for a child. It is made
+// as large as a user may, so that a launcher that is not scheduled for a while does not stop the
+// process's printing.
 func pipe() (read *os.File, write int, err error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {

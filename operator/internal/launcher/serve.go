@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// connection is one agent. Answers are written by whoever has them; states by one goroutine, the latest only, so that an agent that
-// does not read cannot hold up the launcher.
+// connection is one agent. Answers are written by whoever has them; states by one goroutine, the
+// latest only, so that an agent that does not read cannot hold up the launcher.
 type connection struct {
 	conn    net.Conn
 	mu      sync.Mutex // of writes

@@ -11,12 +11,14 @@ import (
 	"sync"
 )
 
-// Measure asks for what the container has used so far (Response.Usage). The launcher reads that, since a container sees its own control group and no other
-// one's: the agent, in a container of its own, cannot.
+// Measure asks for what the container has used so far (Response.Usage). The launcher reads that,
+// since a container sees its own control group and no other one's: the agent, in a container of its
+// own, cannot.
 type Measure struct{}
 
-// Usage is what a container has used since it started, as the kernel counts for its control group: the launcher's own part, a few hundred microseconds a
-// second at most, is in it. Counters begin anew with the container.
+// Usage is what a container has used since it started, as the kernel counts for its control group:
+// the launcher's own part, a few hundred microseconds a second at most, is in it. Counters begin
+// anew with the container.
 type Usage struct {
 	// AtMonotonicNanos is when it was read, on CLOCK_MONOTONIC.
 	AtMonotonicNanos int64 `json:"at"`
@@ -25,14 +27,25 @@ type Usage struct {
 	// QuotaNanos of processor time may be used in each period of PeriodNanos; 0: there is no limit.
 	QuotaNanos  int64 `json:"quota,omitempty"`
 	PeriodNanos int64 `json:"period,omitempty"`
-	// Periods in which the limit was in force, those of them in which it was reached, and how long processes were held back for it, added up over processors.
+	// Periods in which the limit was in force, those of them in which it was reached, and how long
+	// processes were held back for it, added up over processors.
 	Periods          int64 `json:"periods,omitempty"`
 	ThrottledPeriods int64 `json:"throttled,omitempty"`
 	ThrottledNanos   int64 `json:"throttledNanos,omitempty"`
-	// MemoryBytes is the working set: all memory but file pages that have not been used of late. It is what the kubelet calls so, too.
+	// MemoryBytes is the working set: all memory but file pages that have not been used of late. It
+	// is what the kubelet calls so, too.
 	MemoryBytes int64 `json:"memory"`
-	// PeakBytes is the most that the kernel ever counted, all file pages included. 0: this kernel does not keep it (version 2 before Linux 5.19).
+	// PeakBytes is the most that the kernel ever counted, all file pages included. 0: this kernel
+	// does not keep it (version 2 before Linux 5.19).
 	PeakBytes int64 `json:"peak,omitempty"`
+	// Wakes is how often the launcher's canary has woken up, and LateWakes how often more than a
+	// millisecond late.
+	Wakes     int64 `json:"wakes,omitempty"`
+	LateWakes int64 `json:"lateWakes,omitempty"`
+	// WaitedNanos is how long its threads were runnable and had no processor, added up over
+	// threads. WaitsUnknown says why that is not known; empty: it is.
+	WaitedNanos  int64  `json:"waited,omitempty"`
+	WaitsUnknown string `json:"waitsUnknown,omitempty"`
 }
 
 // ownGroup is looked for once: a container stays in its control group.
@@ -44,11 +57,19 @@ func measure() (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	return g.read()
+	u, err := g.read()
+	if err != nil {
+		return Usage{}, err
+	}
+	u.Wakes, u.LateWakes = ownCanary.count()
+	if u.WaitedNanos, err = ownWaits.read("/proc", g.cpu); err != nil {
+		u.WaitsUnknown = err.Error()
+	}
+	return u, nil
 }
 
-// group is where the kernel keeps account of a control group: three directories in version 1, in which each controller may have a hierarchy of its own; the
-// same one thrice in version 2.
+// group is where the kernel keeps account of a control group: three directories in version 1, in
+// which each controller may have a hierarchy of its own; the same one thrice in version 2.
 type group struct {
 	version              int
 	cpu, cpuacct, memory string
@@ -57,8 +78,9 @@ type group struct {
 // errNoGroup says what a sandbox of another kind, such as gVisor, may lack.
 var errNoGroup = errors.New("the container does not see its control group under /sys/fs/cgroup")
 
-// findGroup finds the control group of this process. What /proc/self/cgroup says is relative to the root of the hierarchy, and a container may see a part of that only:
-// of each mount, mountinfo says which part it shows. root is where /proc and /sys are; a test has its own.
+// findGroup finds the control group of this process. What /proc/self/cgroup says is relative to the
+// root of the hierarchy, and a container may see a part of that only: of each mount, mountinfo says
+// which part it shows. root is where /proc and /sys are; a test has its own.
 func findGroup(root string) (group, error) {
 	paths, err := groupPaths(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -102,7 +124,8 @@ func findGroup(root string) (group, error) {
 	return g, nil
 }
 
-// groupPaths reads the path of this process in each hierarchy, by controller; that of version 2 has none.
+// groupPaths reads the path of this process in each hierarchy, by controller; that of version 2 has
+// none.
 func groupPaths(file string) (map[string]string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -138,8 +161,9 @@ func parseMount(line string) (mount, bool) {
 	return mount{left[3], left[4], right[0], strings.Split(right[2], ",")}, true
 }
 
-// below is the directory of a path of the hierarchy under a mount that shows the part of it from m.root on. A path that the mount does not show is of a process that
-// sees its own group as the root.
+// below is the directory of a path of the hierarchy under a mount that shows the part of it from
+// m.root on. A path that the mount does not show is of a process that sees its own group as the
+// root.
 func below(root string, m mount, path string) string {
 	top := filepath.Join(root, m.point)
 	if relative, ok := strings.CutPrefix(path, strings.TrimSuffix(m.root, "/")); ok && relative != "" {
@@ -204,7 +228,8 @@ func (g group) readFirst(u *Usage) error {
 	return err
 }
 
-// readSecond reads version 2, whose times are microseconds. The root group has no limits and no account of memory.
+// readSecond reads version 2, whose times are microseconds. The root group has no limits and no
+// account of memory.
 func (g group) readSecond(u *Usage) error {
 	cpu, err := keyed(g.cpu, "cpu.stat", "usage_usec", "nr_periods", "nr_throttled", "throttled_usec")
 	if err != nil {
@@ -249,7 +274,8 @@ func number(dir, file string) (int64, error) {
 	return n, nil
 }
 
-// keyed reads some of a file of lines with a name and a number each. A name that this kernel does not have reads as 0.
+// keyed reads some of a file of lines with a name and a number each. A name that this kernel does
+// not have reads as 0.
 func keyed(dir, file string, names ...string) (map[string]int64, error) {
 	content, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {

@@ -38,7 +38,8 @@ func lay(t *testing.T, files map[string]string) string {
 
 const (
 	otherMounts = "22 29 0:21 / /proc rw,nosuid shared:12 - proc proc rw\n25 29 0:23 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755\n"
-	// A pod of cgroup v1, whose runtime mounts its own directories; one of each hierarchy, or cpu and cpuacct in one.
+	// A pod of cgroup v1, whose runtime mounts its own directories; one of each hierarchy, or cpu
+	// and cpuacct in one.
 	firstOfPod = otherMounts +
 		"1050 1045 0:26 /kubelet/kubepods/burstable/pod1/c1 /sys/fs/cgroup/cpu ro,nosuid,relatime - cgroup cgroup rw,cpu\n" +
 		"1051 1045 0:27 /kubelet/kubepods/burstable/pod1/c1 /sys/fs/cgroup/cpuacct ro,nosuid,relatime - cgroup cgroup rw,cpuacct\n" +
@@ -100,7 +101,8 @@ func TestFindGroup(t *testing.T) {
 	}
 }
 
-// What the two versions of control groups print of the same container: 0.5 cores of limit, throttled in 231 of 240 periods.
+// What the two versions of control groups print of the same container: 0.5 cores of limit,
+// throttled in 231 of 240 periods.
 var (
 	firstFiles = map[string]string{
 		"cpu.stat":                  "nr_periods 240\nnr_throttled 231\nthrottled_time 21876543210\nnr_bursts 0\nburst_time 0\n",
@@ -194,7 +196,8 @@ func BenchmarkMeasure(b *testing.B) {
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// processorTime that this process has used. A busy machine makes a benchmark's wall time long, and not this.
+// processorTime that this process has used. A busy machine makes a benchmark's wall time long, and
+// not this.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

@@ -1,8 +1,8 @@
-// Package launcher is the first process of a container: it runs the container's command when it is told to, kills it at an exact
-// instant, keeps it down, starts it again, and keeps what it prints.
+// Package launcher is the first process of a container: it runs the container's command when it is
+// told to, kills it at an exact instant, keeps it down, starts it again, and keeps what it prints.
 //
-// It decides nothing. The agent of the pod says what to do over a Unix socket in a directory that both share, one JSON object for each
-// line, requests in and responses and states out:
+// It decides nothing. The agent of the pod says what to do over a Unix socket in a directory that
+// both share, one JSON object for each line, requests in and responses and states out:
 //
 //	agent -> {"id":7,"kill":{"id":"crash/kill/r-0","atMonotonicNanos":91000000000,"awaitGo":true}}
 //	agent -> {"id":8,"go":{"id":"crash/kill/r-0"}}
@@ -10,18 +10,22 @@
 //	agent <- {"state":{"process":"Held","exitCode":137,...}}
 //	agent <- {"id":7,"kill":{"killedAt":91000012345,"confirmedAt":91000890123}}
 //
-// Everything that must not happen twice has an ID and is remembered: an agent that was restarted sends the same request again and
-// gets the same answer. A start is remembered without one, since a launcher has one process only.
+// Everything that must not happen twice has an ID and is remembered: an agent that was restarted
+// sends the same request again and gets the same answer. A start is remembered without one, since a
+// launcher has one process only.
 //
-// The launcher must be the first process of a PID namespace, or it makes itself the reaper of its descendants ("child subreaper"), so
-// that in both cases wait4 answers ECHILD exactly when no process of the container is left. That is what "confirmed dead" means here.
+// The launcher must be the first process of a PID namespace, or it makes itself the reaper of its
+// descendants ("child subreaper"), so that in both cases wait4 answers ECHILD exactly when no
+// process of the container is left. That is what "confirmed dead" means here.
 //
-// It imports the standard library and x/sys only, is linked statically, and therefore runs in every image.
+// It imports the standard library and x/sys only, is linked statically, and therefore runs in every
+// image.
 package launcher
 
 import "time"
 
-// Request is one line from the agent. ID comes back in the Response; exactly one other member is set.
+// Request is one line from the agent. ID comes back in the Response; exactly one other member is
+// set.
 type Request struct {
 	ID      int64    `json:"id"`
 	Look    *Look    `json:"look,omitempty"`
@@ -45,25 +49,40 @@ type Start struct {
 	Command []string `json:"command"`
 	Env     []string `json:"env,omitempty"` // NAME=value, added to the launcher's own
 	Dir     string   `json:"dir,omitempty"`
-	// AtMonotonicNanos is when to start, on CLOCK_MONOTONIC; the past means now. The answer does not wait for it.
+	// AtMonotonicNanos is when to start, on CLOCK_MONOTONIC; the past means now. The answer does
+	// not wait for it.
 	AtMonotonicNanos int64 `json:"atMonotonicNanos,omitempty"`
+	// Arrivals of the process's output are kept beside the output itself: see ArrivalsSuffix.
+	Arrivals bool `json:"arrivals,omitempty"`
 }
 
-// Stop ends all processes: Signal to the main process, SIGKILL to whatever is left when it has exited or Grace is over. It also calls
-// off every planned start and kill, and forbids later ones. The answer comes when no process is left.
+// ArrivalsSuffix is added to the name of a file of output, for the file that says when the output
+// came. That has a record of ArrivalBytes for each piece that was read: the file's size after it
+// and the CLOCK_MONOTONIC in ns, both little-endian.
+const (
+	ArrivalsSuffix = ".arrivals"
+	ArrivalBytes   = 16
+)
+
+// Stop ends all processes: Signal to the main process, SIGKILL to whatever is left when it has
+// exited or Grace is over. It also calls off every planned start and kill, and forbids later ones.
+// The answer comes when no process is left.
 type Stop struct {
 	Signal string        `json:"signal"` // SIGTERM, ...; SIGKILL ends all at once
 	Grace  time.Duration `json:"grace"`
 }
 
-// Kill ends all processes with SIGKILL at an instant and holds them down. The answer (Response.Kill) comes when no process is left.
+// Kill ends all processes with SIGKILL at an instant and holds them down. The answer
+// (Response.Kill) comes when no process is left.
 type Kill struct {
 	ID               string `json:"id"`
 	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
-	// AwaitPermit makes the kill wait for Client.Permit, should that not have come by the instant: the pod must be silent before anything dies.
+	// AwaitPermit makes the kill wait for Client.Permit, should that not have come by the instant:
+	// the pod must be silent before anything dies.
 	AwaitPermit bool `json:"awaitPermit,omitempty"`
-	// Empty lists directories that are emptied when no process is left, as a machine loses its memory or its disk. The answer waits for it. The directories
-	// themselves, other volumes mounted below them and a file system's own lost+found stay.
+	// Empty lists directories that are emptied when no process is left, as a machine loses its
+	// memory or its disk. The answer waits for it. The directories themselves, other volumes
+	// mounted below them and a file system's own lost+found stay.
 	Empty []string `json:"empty,omitempty"`
 }
 
@@ -72,15 +91,15 @@ type Revive struct {
 	ID string `json:"id"`
 }
 
-// Pause stops all processes with SIGSTOP at an instant, those that they fork included. The answer (Response.Pause) comes when every thread of them has
-// stopped.
+// Pause stops all processes with SIGSTOP at an instant, those that they fork included. The answer
+// (Response.Pause) comes when every thread of them has stopped.
 type Pause struct {
 	ID               string `json:"id"`
 	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
 }
 
-// Resume ends a Pause at an instant: the processes go on with SIGCONT, unless another Pause is in force. The answer (Response.Resume) comes when none is
-// stopped any more.
+// Resume ends a Pause at an instant: the processes go on with SIGCONT, unless another Pause is in
+// force. The answer (Response.Resume) comes when none is stopped any more.
 type Resume struct {
 	ID string `json:"id"`
 	// Pause is the ID of the one that it ends. It may be planned still.
@@ -88,7 +107,8 @@ type Resume struct {
 	AtMonotonicNanos int64  `json:"atMonotonicNanos"`
 }
 
-// Run runs one more command beside the container's process, in its environment and directory. The answer (Response.Run) comes when it is over.
+// Run runs one more command beside the container's process, in its environment and directory. The
+// answer (Response.Run) comes when it is over.
 type Run struct {
 	ID      string        `json:"id"`
 	Command []string      `json:"command"`
@@ -97,8 +117,8 @@ type Run struct {
 	Timeout time.Duration `json:"timeout"`
 }
 
-// Archive packs a directory into a gzipped tar file in the output directory (Response.File). The launcher does it, not the agent, since
-// the files may be readable by the container's user only.
+// Archive packs a directory into a gzipped tar file in the output directory (Response.File). The
+// launcher does it, not the agent, since the files may be readable by the container's user only.
 type Archive struct {
 	Path  string `json:"path"`
 	Limit int64  `json:"limit"` // of the packed file, in bytes
@@ -109,7 +129,8 @@ type Share struct {
 	Path string `json:"path"`
 }
 
-// Response is one line to the agent: the answer to the request of that ID, or, without an ID, a State that changed.
+// Response is one line to the agent: the answer to the request of that ID, or, without an ID, a
+// State that changed.
 type Response struct {
 	ID     int64         `json:"id,omitempty"`
 	Error  string        `json:"error,omitempty"`
@@ -123,8 +144,8 @@ type Response struct {
 	Usage  *Usage        `json:"usage,omitempty"`
 }
 
-// The states of a process, in the words of package protocol, which is not imported here: it knows the API types, and what is linked into
-// this binary is copied into every pod of every trial.
+// The states of a process, in the words of package protocol, which is not imported here: it knows
+// the API types, and what is linked into this binary is copied into every pod of every trial.
 const (
 	Waiting = "Waiting" // not started
 	Running = "Running"
@@ -135,9 +156,11 @@ const (
 // tailLimit is the most of a process's output that a State carries, as in package protocol.
 const tailLimit = 4 << 10
 
-// State is all that the launcher knows about its process. Instants are on CLOCK_MONOTONIC, in nanoseconds; 0: not yet.
+// State is all that the launcher knows about its process. Instants are on CLOCK_MONOTONIC, in
+// nanoseconds; 0: not yet.
 type State struct {
-	// Incarnation differs for each launcher process: a container that was restarted has lost its process.
+	// Incarnation differs for each launcher process: a container that was restarted has lost its
+	// process.
 	Incarnation string `json:"incarnation"`
 	// Process is Waiting, Running, Exited or Held.
 	Process string `json:"process"`
@@ -146,7 +169,8 @@ type State struct {
 	Starts    int      `json:"starts"`
 	StartedAt int64    `json:"startedAt,omitempty"`
 	ExitedAt  int64    `json:"exitedAt,omitempty"`
-	// ExitCode, or 128 + the signal's number. 127: the command could not be started; the tail says why.
+	// ExitCode, or 128 + the signal's number. 127: the command could not be started; the tail says
+	// why.
 	ExitCode int `json:"exitCode,omitempty"`
 	// Asked: the process was made to exit by a Stop or a Kill.
 	Asked bool `json:"asked,omitempty"`
@@ -162,11 +186,13 @@ type State struct {
 	Tail string `json:"tail,omitempty"`
 }
 
-// KillResult says when the processes were killed. With all instants and an Error, the processes are dead, but a directory could not be emptied.
+// KillResult says when the processes were killed. With all instants and an Error, the processes are
+// dead, but a directory could not be emptied.
 type KillResult struct {
 	// KilledAt is when SIGKILL was sent.
 	KilledAt int64 `json:"killedAt,omitempty"`
-	// ConfirmedAt is when no thread could get back to its program any more (Launcher.killAll says why); it is told only of what was reaped.
+	// ConfirmedAt is when no thread could get back to its program any more (Launcher.killAll says
+	// why); it is told only of what was reaped.
 	ConfirmedAt int64 `json:"confirmedAt,omitempty"`
 	// ReapedAt is when no process was left.
 	ReapedAt int64  `json:"reapedAt,omitempty"`
@@ -179,8 +205,9 @@ type ReviveResult struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// PauseResult says when the processes were signalled, and when all of them had stopped, or ran again. A pause is told only when every thread was seen stopped; its
-// ConfirmedAt is when none could get back to its program any more (Launcher.awaitStates says why).
+// PauseResult says when the processes were signalled, and when all of them had stopped, or ran
+// again. A pause is told only when every thread was seen stopped; its ConfirmedAt is when none
+// could get back to its program any more (Launcher.awaitStates says why).
 type PauseResult struct {
 	SignalledAt int64  `json:"signalledAt,omitempty"`
 	ConfirmedAt int64  `json:"confirmedAt,omitempty"`

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// pacerQuantum is the shortest sleep of the pacer. Requests that fall due within it are handed out together, at most that much late; it
-// bounds the pacer to 20 000 wake-ups a second however high the rate is.
+// pacerQuantum is the shortest sleep of the pacer. Requests that fall due within it are handed out
+// together, at most that much late; it bounds the pacer to 20 000 wake-ups a second however high
+// the rate is.
 const pacerQuantum = 50 * time.Microsecond
 
 // agenda hands the requests of an open loop to clients. Its lock is held for some 50 ns.
 //
-// Requests are handed out in the order of their intended instants, each to the client that has been idle for longest. A request
-// that falls due while no client is idle waits for one, and goes out late: its latency counts from its intended instant. One that has
-// waited for as long as the timeout is never sent.
+// Requests are handed out in the order of their intended instants, each to the client that has been
+// idle for longest. A request that falls due while no client is idle waits for one, and goes out
+// late: its latency counts from its intended instant. One that has waited for as long as the
+// timeout is never sent.
 type agenda struct {
 	now     func() time.Duration
 	last    time.Duration // no request is intended at or after
@@ -39,8 +41,8 @@ func newAgenda(now func() time.Duration, p pacer, origin, last, timeout time.Dur
 	return a
 }
 
-// take returns the intended instant of the next request for a client that is free. When none is due, the client idles until one is. ok is
-// false when there are no more.
+// take returns the intended instant of the next request for a client that is free. When none is
+// due, the client idles until one is. ok is false when there are no more.
 func (a *agenda) take(c *client, now time.Duration) (intended time.Duration, ok bool) {
 	a.mu.Lock()
 	a.expire(now)
@@ -104,7 +106,8 @@ func (a *agenda) pace(alarm sleeper) error {
 	}
 }
 
-// handOut gives all requests that are due to idle clients. It returns how long it is until the next, or that no client is idle.
+// handOut gives all requests that are due to idle clients. It returns how long it is until the
+// next, or that no client is idle.
 func (a *agenda) handOut() (wait time.Duration, starved, over bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

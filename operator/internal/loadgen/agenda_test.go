@@ -9,7 +9,8 @@ import (
 
 const ms = time.Millisecond
 
-// newTestAgenda has a request each 10 ms from -20 ms on, the last at 40 ms; requests wait for 25 ms at most. The returned clock can be set.
+// newTestAgenda has a request each 10 ms from -20 ms on, the last at 40 ms; requests wait for 25 ms
+// at most. The returned clock can be set.
 func newTestAgenda(clients int) (a *agenda, now *time.Duration, unsent *[]time.Duration) {
 	now, unsent = new(time.Duration), new([]time.Duration)
 	*now = -100 * ms

@@ -6,8 +6,8 @@ import "time"
 
 var processStart = time.Now()
 
-// MonotonicNanos reads a clock that counts from the start of the process. Load is generated on Linux; elsewhere this package only
-// has to compile, for programs that read its configuration.
+// MonotonicNanos reads a clock that counts from the start of the process. Load is generated on
+// Linux; elsewhere this package only has to compile, for programs that read its configuration.
 func MonotonicNanos() int64 { return int64(time.Since(processStart)) }
 
 type alarm struct{}

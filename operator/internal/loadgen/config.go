@@ -29,7 +29,8 @@ const (
 
 // The protocols of drivers.
 const (
-	// ProtocolProcess: a child process speaks the driver protocol (docs/reference/driver-protocol.md).
+	// ProtocolProcess: a child process speaks the driver protocol
+	// (docs/reference/driver-protocol.md).
 	ProtocolProcess = "Process"
 	// ProtocolEcho: messages are sent to a TCP echo server.
 	ProtocolEcho = "Echo"
@@ -43,13 +44,15 @@ const (
 	MaxTimeout = 10 * time.Minute
 )
 
-// Config says all that one load generator does. It is the content of the file of `loadgen run --config`, as JSON.
+// Config says all that one load generator does. It is the content of the file of `loadgen run
+// --config`, as JSON.
 type Config struct {
 	// Index of this generator among those of the trial, from 0.
 	Index int32 `json:"index"`
 	// FirstClient is the global index of the first client of this generator.
 	FirstClient int32 `json:"firstClient"`
-	// Clients of this generator, 1 to 100000. Closed loop: each has one request outstanding. Open loop: the most that may be outstanding.
+	// Clients of this generator, 1 to 100000. Closed loop: each has one request outstanding. Open
+	// loop: the most that may be outstanding.
 	Clients int32 `json:"clients"`
 	// Loop: Closed or Open.
 	Loop string `json:"loop"`
@@ -57,9 +60,11 @@ type Config struct {
 	Rate float64 `json:"rate,omitempty"`
 	// Arrivals of an open loop: Constant or Poisson.
 	Arrivals string `json:"arrivals,omitempty"`
-	// Phase shifts constant arrivals by this part of a gap, from 0 up to but not including 1, so that several generators take turns.
+	// Phase shifts constant arrivals by this part of a gap, from 0 up to but not including 1, so
+	// that several generators take turns.
 	Phase float64 `json:"phase,omitempty"`
-	// ThinkTime is how long a client of a closed loop waits after a transaction before the next, 0s to 10m. Its first wait is a random part of that.
+	// ThinkTime is how long a client of a closed loop waits after a transaction before the next, 0s
+	// to 10m. Its first wait is a random part of that.
 	ThinkTime Duration `json:"thinkTime,omitempty"`
 	// Timeout of one attempt, 1ms to 10m.
 	Timeout Duration `json:"timeout"`
@@ -81,7 +86,8 @@ type Config struct {
 type Retry struct {
 	// Attempts at most, the first included. 0: no limit.
 	Attempts int32 `json:"attempts"`
-	// Backoff before the second attempt; each further wait is twice as long, and each is drawn uniformly between half of it and all of it.
+	// Backoff before the second attempt; each further wait is twice as long, and each is drawn
+	// uniformly between half of it and all of it.
 	Backoff Duration `json:"backoff"`
 	// MaxBackoff is the longest wait.
 	MaxBackoff Duration `json:"maxBackoff"`
@@ -111,10 +117,12 @@ type DriverConfig struct {
 	Address string `json:"address,omitempty"`
 }
 
-// Misbehaving clients load the system by a driver of their own, which is given other parameters. They take part in everything else like all clients, but
-// what they do is in no counter, no histogram and no timeline.
+// Misbehaving clients load the system by a driver of their own, which is given other parameters.
+// They take part in everything else like all clients, but what they do is in no counter, no
+// histogram and no timeline.
 type Misbehaving struct {
-	// Clients by their global index, ascending. Each is one of this generator's: from firstClient to before firstClient + clients. At least one; all may be.
+	// Clients by their global index, ascending. Each is one of this generator's: from firstClient
+	// to before firstClient + clients. At least one; all may be.
 	Clients []int32 `json:"clients"`
 	// Driver of these clients.
 	Driver DriverConfig `json:"driver"`
@@ -124,8 +132,8 @@ type Misbehaving struct {
 type Files struct {
 	// Ready is made when the driver is ready. Default: the environment's ASSAY_READY_FILE.
 	Ready string `json:"ready,omitempty"`
-	// Start is waited for before the run: a protocol.StartSignal. Without one the run starts at once. Default: the environment's
-	// ASSAY_START_FILE.
+	// Start is waited for before the run: a protocol.StartSignal. Without one the run starts at
+	// once. Default: the environment's ASSAY_START_FILE.
 	Start string `json:"start,omitempty"`
 	// Result is where the results.Client is written.
 	Result string `json:"result,omitempty"`
@@ -167,7 +175,8 @@ func ReadConfig(path string) (Config, error) {
 	return c, nil
 }
 
-// Validate returns all that is wrong with the configuration; each message names the field and what is right.
+// Validate returns all that is wrong with the configuration; each message names the field and what
+// is right.
 func (c Config) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -221,7 +230,8 @@ func (c Config) validateLoop() []error {
 	return errs
 }
 
-// validateWindows allows what an Experiment's schedule allows, and shorter windows for runs by hand.
+// validateWindows allows what an Experiment's schedule allows, and shorter windows for runs by
+// hand.
 func validateWindows(w timeline.Windows) error {
 	for _, x := range []struct {
 		name     string

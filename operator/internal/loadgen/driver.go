@@ -2,19 +2,20 @@ package loadgen
 
 // Driver reaches a system. It lives for one run.
 type Driver interface {
-	// Session opens what one client needs; client is its global index. It is called once for each client, before the run, and concurrently.
+	// Session opens what one client needs; client is its global index. It is called once for each
+	// client, before the run, and concurrently.
 	Session(client int32) (Session, error)
 	// Err says why the driver cannot go on; nil while it can. Requests then fail as errors.
 	Err() error
-	// Close makes all requests under way, and all later ones, return at once as errors; then it ends the driver and returns its own
-	// counters. Its error says why the run cannot be trusted.
+	// Close makes all requests under way, and all later ones, return at once as errors; then it
+	// ends the driver and returns its own counters. Its error says why the run cannot be trusted.
 	Close() (map[string]int64, error)
 }
 
 // Session carries out the requests of one client, one at a time.
 type Session interface {
-	// Do carries out one attempt and blocks until it has ended, or for the timeout, which it may exceed by a little: what took longer than
-	// the timeout is counted as timed out in any case.
+	// Do carries out one attempt and blocks until it has ended, or for the timeout, which it may
+	// exceed by a little: what took longer than the timeout is counted as timed out in any case.
 	Do(Request) Result
 }
 

@@ -116,7 +116,8 @@ func checkMeasured(t *testing.T, c results.Client, log string, clients [2][]int3
 	}
 }
 
-// Clients of an open loop that never end a request hold up none that falls to the others: of every five arrivals three are offered.
+// Clients of an open loop that never end a request hold up none that falls to the others: of every
+// five arrivals three are offered.
 func TestMisbehavingClientsTakeTheirShareOfArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := misbehavingConfig()
@@ -195,7 +196,8 @@ func TestMisbehavingClientsChangeNoRandomNumbers(t *testing.T) {
 	}
 }
 
-// Without the clients that should have misbehaved, the system was measured under less than was asked; after the window nothing is measured any more.
+// Without the clients that should have misbehaved, the system was measured under less than was
+// asked; after the window nothing is measured any more.
 func TestDeathOfTheMisbehavingDriver(t *testing.T) {
 	died := errors.New("it died")
 	t.Run("before the window's end", func(t *testing.T) {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// pacer says when the requests of an open loop are to be sent: each call returns the instant of the next one, after the start of the
-// load. Instants never decrease. It is pure: no clock, and the same seed gives the same instants.
+// pacer says when the requests of an open loop are to be sent: each call returns the instant of the
+// next one, after the start of the load. Instants never decrease. It is pure: no clock, and the
+// same seed gives the same instants.
 type pacer interface{ next() time.Duration }
 
 // constantPacer sends request n at (n + phase) / rate.
@@ -23,8 +24,9 @@ func (p *constantPacer) next() time.Duration {
 	return time.Duration(at)
 }
 
-// poissonPacer sends requests at the arrivals of a Poisson process: gaps are exponentially distributed with mean 1 / rate. The sum
-// of the processes of several generators is again one, with the sum of their rates.
+// poissonPacer sends requests at the arrivals of a Poisson process: gaps are exponentially
+// distributed with mean 1 / rate. The sum of the processes of several generators is again one, with
+// the sum of their rates.
 type poissonPacer struct {
 	rate float64
 	rng  *rand.Rand
@@ -36,8 +38,9 @@ func (p *poissonPacer) next() time.Duration {
 	return time.Duration(p.at * float64(time.Second))
 }
 
-// share passes on the arrivals that fall to some of a generator's clients. Two shares of equal pacers, of which one takes what the other leaves, have together
-// the very arrivals that one pacer has for all clients.
+// share passes on the arrivals that fall to some of a generator's clients. Two shares of equal
+// pacers, of which one takes what the other leaves, have together the very arrivals that one pacer
+// has for all clients.
 type share struct {
 	of pacer
 	// falls says of each arrival in turn whether it is one of these.
@@ -52,7 +55,8 @@ func (s *share) next() time.Duration {
 	}
 }
 
-// evenly says of each arrival in turn whether it falls to the part of whole clients: of every whole arrivals in a row, part do.
+// evenly says of each arrival in turn whether it falls to the part of whole clients: of every whole
+// arrivals in a row, part do.
 func evenly(part, whole int64) func() bool {
 	k := int64(0)
 	return func() bool {
@@ -62,7 +66,8 @@ func evenly(part, whole int64) func() bool {
 	}
 }
 
-// atRandom says so by chance, for each arrival alone: what is taken of a Poisson process in this way, and what is left, are two independent Poisson processes.
+// atRandom says so by chance, for each arrival alone: what is taken of a Poisson process in this
+// way, and what is left, are two independent Poisson processes.
 func atRandom(part, whole int64, rng *rand.Rand) func() bool {
 	return func() bool { return rng.Int64N(whole) < part }
 }
@@ -74,7 +79,8 @@ const (
 	backoffStream = 0       // plus the client's global index, which is below 1 << 31
 )
 
-// newPacer returns the pacer of the clients that misbehave, or of the others. There is a client of the kind.
+// newPacer returns the pacer of the clients that misbehave, or of the others. There is a client of
+// the kind.
 func newPacer(c Config, misbehaving bool) pacer {
 	constant := c.Arrivals == ArrivalsConstant
 	var all pacer = &constantPacer{rate: c.Rate, phase: c.Phase}

@@ -62,7 +62,8 @@ func TestPoissonPacerIsAPoissonProcess(t *testing.T) {
 	for _, n := range counts {
 		variance += (n - mean) * (n - mean) / float64(len(counts))
 	}
-	// The seed is fixed, so this cannot flake. 100 000 arrivals: the mean is known to 0.3%, the dispersion to 4.5% (one sigma).
+	// The seed is fixed, so this cannot flake. 100 000 arrivals: the mean is known to 0.3%, the
+	// dispersion to 4.5% (one sigma).
 	if math.Abs(mean-rate/10) > 0.01*rate/10 {
 		t.Errorf("%v arrivals in 100 ms, want %v", mean, rate/10)
 	}

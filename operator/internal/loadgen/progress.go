@@ -11,8 +11,8 @@ import (
 
 const progressInterval = time.Second
 
-// reportProgress writes the progress once a second until the returned function is called. A write that fails is logged once: progress
-// is not worth a run.
+// reportProgress writes the progress once a second until the returned function is called. A write
+// that fails is logged once: progress is not worth a run.
 func (r *run) reportProgress() (stop func()) {
 	if r.cfg.Files.Progress == "" {
 		return func() {}
@@ -31,7 +31,7 @@ func (r *run) reportProgress() (stop func()) {
 				return
 			case <-tick.C:
 			}
-			p, now := protocol.Progress{Committed: r.committed()}, r.now()
+			p, now := r.committed(), r.now()
 			p.PerSecond = int64(float64(p.Committed-last.Committed) / (now - lastAt).Seconds())
 			last, lastAt = p, now
 			if err := writeProgress(r.cfg.Files.Progress, p); err != nil && !failed {
@@ -43,14 +43,16 @@ func (r *run) reportProgress() (stop func()) {
 	return func() { close(done); <-ended }
 }
 
-func (r *run) committed() int64 {
-	var n int64
+// committed is the progress so far, without its rate.
+func (r *run) committed() protocol.Progress {
+	var p protocol.Progress
 	for _, s := range r.shards {
 		s.mu.Lock()
-		n += s.rec.Committed
+		p.Committed += s.rec.Committed
+		p.LatencySumMicros += s.rec.LatencySumMicros
 		s.mu.Unlock()
 	}
-	return n
+	return p
 }
 
 func writeProgress(path string, p protocol.Progress) error {

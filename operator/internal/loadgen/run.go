@@ -34,14 +34,15 @@ type run struct {
 	failuresLogged atomic.Int32
 }
 
-// maxFailuresLogged is how many failed requests are logged with their details; the others are only counted.
+// maxFailuresLogged is how many failed requests are logged with their details; the others are only
+// counted.
 const maxFailuresLogged = 10
 
-// Run offers the load that the configuration describes and returns what was measured. It first waits at the barrier, if there is
-// one. It closes the drivers in any case.
+// Run offers the load that the configuration describes and returns what was measured. It first
+// waits at the barrier, if there is one. It closes the drivers in any case.
 //
-// When a driver failed during the run, the results say so in Failure, and the error is nil: what was measured until then may
-// show why.
+// When a driver failed during the run, the results say so in Failure, and the error is nil: what
+// was measured until then may show why.
 func Run(ctx context.Context, cfg Config, drivers Drivers, log *slog.Logger) (results.Client, error) {
 	return runBy(ctx, systemClock(), cfg, drivers, log)
 }
@@ -122,8 +123,8 @@ func (r *run) openSessions() error {
 	return nil
 }
 
-// offer releases the clients at the start of the warm-up and waits until all have ended; what has not ended at the end of the drain is
-// given up.
+// offer releases the clients at the start of the warm-up and waits until all have ended; what has
+// not ended at the end of the drain is given up.
 func (r *run) offer(ctx context.Context, warmUp, end time.Duration, closeDrivers func()) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -181,8 +182,9 @@ func (r *run) offerClosed(warmUp time.Duration) error {
 	return err
 }
 
-// offerOpen lets the clients that are measured work off one agenda, and those that misbehave another: were it one, clients that are always free, since
-// they give up everything at once, would take requests from those that are measured.
+// offerOpen lets the clients that are measured work off one agenda, and those that misbehave
+// another: were it one, clients that are always free, since they give up everything at once, would
+// take requests from those that are measured.
 func (r *run) offerOpen(warmUp time.Duration) error {
 	var measured, others []*client
 	for _, c := range r.clients {
@@ -302,7 +304,8 @@ func (r *run) collect(warmUp time.Duration, ends driverEnds) (results.Client, er
 	return out, nil
 }
 
-// firstSend is when the first request of a client that is measured was sent. Where all misbehave, theirs tell when this generator started.
+// firstSend is when the first request of a client that is measured was sent. Where all misbehave,
+// theirs tell when this generator started.
 func (r *run) firstSend() time.Duration {
 	first, sent := time.Duration(0), false
 	all := r.cfg.Misbehaving != nil && len(r.cfg.Misbehaving.Clients) == len(r.clients)

@@ -77,7 +77,8 @@ func closedConfig() Config {
 		Driver:  DriverConfig{Protocol: ProtocolEcho, Address: "unused:1"}}
 }
 
-// virtual is the clock of a synctest bubble. What takes no time there takes none by the clock, so that counts and instants are exact however busy the machine is.
+// virtual is the clock of a synctest bubble. What takes no time there takes none by the clock, so
+// that counts and instants are exact however busy the machine is.
 func virtual() clock {
 	return clock{monotonic: func() int64 { return time.Now().UnixNano() }, newAlarm: func() (sleeper, error) { return virtualAlarm{}, nil }}
 }
@@ -120,7 +121,8 @@ func TestClosedLoop(t *testing.T) {
 		for _, n := range c.Timeline.Committed {
 			total += n
 		}
-		// 4 clients with 5 ms each do 240 in 300 ms, and 320 in the 400 ms from the warm-up to the cool-down's end, of which the last four end when it is over.
+		// 4 clients with 5 ms each do 240 in 300 ms, and 320 in the 400 ms from the warm-up to the
+		// cool-down's end, of which the last four end when it is over.
 		if s.Committed != 240 || total != 316 || d.most != 4 {
 			t.Errorf("committed %d, in the timeline %d, at most %d outstanding; want 240, 316 and 4", s.Committed, total, d.most)
 		}
@@ -136,7 +138,8 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
-// A client that thinks sends no more than one request in each think time, and its thinking is no latency.
+// A client that thinks sends no more than one request in each think time, and its thinking is no
+// latency.
 func TestThinkTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := closedConfig()
@@ -169,14 +172,16 @@ func TestOpenLoopBoundsOutstandingRequests(t *testing.T) {
 		if lag.Count() != n.Offered-n.Unsent || n.LateSends != lag.Count() {
 			t.Errorf("%d send lags, %d late; want one for each of the %d sent, all late", lag.Count(), n.LateSends, n.Offered-n.Unsent)
 		}
-		// Requests wait for a client until they time out, after 100 ms, and that is a part of their latency.
+		// Requests wait for a client until they time out, after 100 ms, and that is a part of their
+		// latency.
 		if s := summary(t, c); s.P50Millis < 100 || s.P50Millis > 141 {
 			t.Errorf("p50 is %v ms, want 100 ms of waiting and 40 ms of service at most", s.P50Millis)
 		}
 	})
 }
 
-// Where clients are free in time every lag is the generator's own; where they are busy all the time none is, however late requests are.
+// Where clients are free in time every lag is the generator's own; where they are busy all the time
+// none is, however late requests are.
 func TestOnlyAFreeClientsLagIsTheGenerators(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rate     float64
@@ -184,7 +189,8 @@ func TestOnlyAFreeClientsLagIsTheGenerators(t *testing.T) {
 		own, all int64
 	}{
 		"free": {rate: 100, service: 0, own: 30, all: 30},
-		// The first of each client is in the warm-up. The 50th arrival is the first of the window, and is sent after 12 others of the same client; at the drain's end 140 are.
+		// The first of each client is in the warm-up. The 50th arrival is the first of the window,
+		// and is sent after 12 others of the same client; at the drain's end 140 are.
 		"busy": {rate: 1000, service: 40 * ms, own: 0, all: 90},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +238,8 @@ func TestRetriesAndFailuresAreCounted(t *testing.T) {
 		if d := n.Aborted - 3*n.GivenUp; d < -12 || d > 12 {
 			t.Errorf("%d aborts for %d given up after three attempts", n.Aborted, n.GivenUp)
 		}
-		// A round of three takes 1 ms, 3 ms with waits of 1 to 2 ms between them, and 1 ms with a wait of milliseconds.
+		// A round of three takes 1 ms, 3 ms with waits of 1 to 2 ms between them, and 1 ms with a
+		// wait of milliseconds.
 		if n.Committed < 30 || n.GivenUp < n.Committed-4 || n.GivenUp > n.Committed+4 || n.Errors < n.Committed-4 || n.Errors > n.Committed+4 {
 			t.Errorf("committed %d, given up %d, errors %d; want as many of each, but for what is at the ends", n.Committed, n.GivenUp, n.Errors)
 		}
@@ -299,7 +306,8 @@ func TestProgress(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(b, &p)
 		}
-		// Written once, a second after the run began, which is 980 ms after the first requests. At that instant four more end.
+		// Written once, a second after the run began, which is 980 ms after the first requests. At
+		// that instant four more end.
 		if err != nil || p.Committed < 388 || p.Committed > 392 || p.PerSecond != p.Committed {
 			t.Errorf("progress %s (%v), want the 388 to 392 that 4 clients commit until then", b, err)
 		}
@@ -412,7 +420,8 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// BenchmarkAlarm reports how late an alarm of a millisecond is: the median and the 99th percentile, in us.
+// BenchmarkAlarm reports how late an alarm of a millisecond is: the median and the 99th percentile,
+// in us.
 func BenchmarkAlarm(b *testing.B) {
 	a, err := newAlarm()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// shard is a recorder that several clients share. A recorder for each client would take 200 KB for each; one lock for all would be
-// waited for. There is a shard for each processor.
+// shard is a recorder that several clients share. A recorder for each client would take 200 KB for
+// each; one lock for all would be waited for. There is a shard for each processor.
 type shard struct {
 	mu      sync.Mutex
 	rec     *results.Recorder
@@ -22,7 +22,8 @@ func newShard() *shard {
 	return &shard{sendLag: results.NewHistogram(), generatorLag: results.NewHistogram()}
 }
 
-// client is one client of the workload. Its counters are its own: no other goroutine reads them before the client has ended.
+// client is one client of the workload. Its counters are its own: no other goroutine reads them
+// before the client has ended.
 type client struct {
 	run     *run
 	session Session
@@ -44,8 +45,8 @@ type client struct {
 // lateSend is how late a request of an open loop may be sent before it is counted as late.
 const lateSend = time.Millisecond
 
-// closedLoop sends one transaction after the other from the start to the last instant of sending. The end of one is the issue of the next, so
-// that each costs one reading of the clock.
+// closedLoop sends one transaction after the other from the start to the last instant of sending.
+// The end of one is the issue of the next, so that each costs one reading of the clock.
 func (c *client) closedLoop() {
 	think := time.Duration(c.run.cfg.ThinkTime)
 	pause := time.Duration(c.rng.Float64() * float64(think)) // so that clients do not march in step
@@ -86,8 +87,8 @@ func (c *client) openLoop(a *agenda) {
 	c.end()
 }
 
-// sent notes how late a request of the window is sent. If the client had idled, the lag is the generator's own: else the request waited for a client, and so for
-// the system.
+// sent notes how late a request of the window is sent. If the client had idled, the lag is the
+// generator's own: else the request waited for a client, and so for the system.
 func (c *client) sent(lag time.Duration, idled bool) {
 	c.offered++
 	if lag > lateSend {
@@ -101,8 +102,8 @@ func (c *client) sent(lag time.Duration, idled bool) {
 	c.shard.mu.Unlock()
 }
 
-// transaction carries out one transaction that is sent now, with all its attempts. Its latency counts from start. It returns the
-// instant at which the client is free again.
+// transaction carries out one transaction that is sent now, with all its attempts. Its latency
+// counts from start. It returns the instant at which the client is free again.
 func (c *client) transaction(start, now time.Duration) time.Duration {
 	if !c.started {
 		c.started, c.first = true, now
@@ -133,7 +134,8 @@ func (c *client) transaction(start, now time.Duration) time.Duration {
 	}
 }
 
-// aborted records an abort and waits before the next attempt. again is false when there is none; now is the instant after the wait.
+// aborted records an abort and waits before the next attempt. again is false when there is none;
+// now is the instant after the wait.
 func (c *client) aborted(end time.Duration, attempt int32) (now time.Duration, again bool) {
 	c.failures = 0
 	retry := c.run.cfg.Retry
@@ -154,7 +156,8 @@ func (c *client) aborted(end time.Duration, attempt int32) (now time.Duration, a
 	return now, true
 }
 
-// failed records an error or a timeout. After an error the client waits, for longer and longer while there are only errors.
+// failed records an error or a timeout. After an error the client waits, for longer and longer
+// while there are only errors.
 func (c *client) failed(end time.Duration, res Result) time.Duration {
 	c.shard.mu.Lock()
 	c.shard.rec.Fail(end, res.Outcome == Timeout)

@@ -33,7 +33,8 @@ func (s *script) Do(r Request) Result {
 	return Result{Outcome: s.steps[at].outcome}
 }
 
-// clientOn returns a client of a run with a 20 ms warm-up, a 100 ms window and a 20 ms cool-down, on the script's clock.
+// clientOn returns a client of a run with a 20 ms warm-up, a 100 ms window and a 20 ms cool-down,
+// on the script's clock.
 func clientOn(s *script, retry Retry) *client {
 	w := timeline.Windows{WarmUp: 20 * ms, Measure: 100 * ms, CoolDown: 20 * ms}
 	s.now = -20 * ms
@@ -49,7 +50,8 @@ func TestClosedLoopBoundaries(t *testing.T) {
 		want         results.Counters
 		wantRequests int // in the whole run
 	}{
-		// Sent at -20, -10, ... 110; ended at -10 ... 120. The one that ends at 100 ms is outside, the one that ends at 0 inside.
+		// Sent at -20, -10, ... 110; ended at -10 ... 120. The one that ends at 100 ms is outside,
+		// the one that ends at 0 inside.
 		"even":                  {[]step{{10 * ms, Commit}}, results.Counters{Offered: 10, Committed: 10}, 14},
 		"1 ns before the ends":  {[]step{{10*ms - 1, Commit}, {10 * ms, Commit}}, results.Counters{Offered: 10, Committed: 10}, 15},
 		"nothing ends in it":    {[]step{{20*ms - 1, Commit}, {110 * ms, Timeout}}, results.Counters{}, 3},
@@ -156,7 +158,8 @@ func TestRetries(t *testing.T) {
 
 // In an open loop the latency counts from the intended instant, also when the request is sent late.
 func TestOpenLoopCountsFromTheIntendedInstant(t *testing.T) {
-	// Requests at -20, 0, 20, ... 100 ms, of 30 ms each: each is sent 10 ms later than the one before.
+	// Requests at -20, 0, 20, ... 100 ms, of 30 ms each: each is sent 10 ms later than the one
+	// before.
 	s := &script{steps: []step{{30 * ms, Commit}}}
 	c := clientOn(s, Retry{})
 	unsent := 0

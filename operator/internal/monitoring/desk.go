@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Desk asks Prometheus beside the trial controller, which reconciles one trial at a time and must not wait for a network. What it knows can be asked for again.
-// A trial has one question Q, which has one answer A.
+// Desk asks Prometheus beside the trial controller, which reconciles one trial at a time and must
+// not wait for a network. What it knows can be asked for again. A trial has one question Q, which
+// has one answer A.
 type Desk[Q, A any] struct {
 	// Context ends with the manager.
 	Context context.Context
@@ -25,7 +26,8 @@ type job[A any] struct {
 	done   bool
 }
 
-// Ask returns the answer to a trial's question, and whether it is there yet. The first call starts the work; the question of later ones is not looked at.
+// Ask returns the answer to a trial's question, and whether it is there yet. The first call starts
+// the work; the question of later ones is not looked at.
 func (d *Desk[Q, A]) Ask(trial types.UID, q func() Q) (answer A, done bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,15 +17,18 @@ import (
 )
 
 const (
-	// patience is how long a measurement may take after its trial's window and after it was asked for, beyond two intervals between samples.
+	// patience is how long a measurement may take after its trial's window and after it was asked
+	// for, beyond two intervals between samples.
 	patience = 60 * time.Second
 	// poll is the time between two looks for the last samples, or two attempts to reach the server.
 	poll = time.Second
-	// maxInstants at which a query over the window is evaluated; Prometheus refuses more than 11000.
+	// maxInstants at which a query over the window is evaluated; Prometheus refuses more than
+	// 11000.
 	maxInstants = 1000
 )
 
-// Window is when a trial measured, on the manager's clock, which Prometheus' is taken to agree with.
+// Window is when a trial measured, on the manager's clock, which Prometheus' is taken to agree
+// with.
 type Window struct{ From, To time.Time }
 
 // Request is all that one trial asks for.
@@ -33,13 +36,15 @@ type Request struct {
 	Measurements []v1alpha1.Measurement
 	Values       Values
 	Window       Window
-	// Asked is when it was first asked, on the clock of the window: long after that where clients cool down, drain or end late, or a manager has taken over.
+	// Asked is when it was first asked, on the clock of the window: long after that where clients
+	// cool down, drain or end late, or a manager has taken over.
 	Asked time.Time
 	// Interval between samples of what is asked about, the longest if there are several.
 	Interval time.Duration
 }
 
-// Evaluate answers a request, in the order of its measurements. It returns when every number is there or has a reason not to be, at the latest when patience is over.
+// Evaluate answers a request, in the order of its measurements. It returns when every number is
+// there or has a reason not to be, at the latest when patience is over.
 func (s *Server) Evaluate(ctx context.Context, namespaceLabel string, r Request) []results.Measurement {
 	ctx, cancel := context.WithDeadline(ctx, r.deadline())
 	defer cancel()
@@ -91,7 +96,8 @@ func (s *Server) one(ctx context.Context, namespaceLabel string, r Request, m v1
 	return value, why
 }
 
-// retry calls f until it is done, fails for good, or the context ends. The error is the last one that told something.
+// retry calls f until it is done, fails for good, or the context ends. The error is the last one
+// that told something.
 func (s *Server) retry(ctx context.Context, f func(context.Context) (done bool, err error)) error {
 	var last error
 	for {
@@ -117,9 +123,11 @@ func (s *Server) retry(ctx context.Context, f func(context.Context) (done bool, 
 	}
 }
 
-// awaitSamples waits until every series that the query reads has a sample from after the window, so that the last one of the window is there; samples come in the order
-// of their time. Series that ended before the window (of the prepare step, of another trial) do not count. Those that ended in it (their process was killed) are gone as soon as
-// Prometheus has marked them as stale; where nothing else is left, two intervals are waited.
+// awaitSamples waits until every series that the query reads has a sample from after the window, so
+// that the last one of the window is there; samples come in the order of their time. Series that
+// ended before the window (of the prepare step, of another trial) do not count. Those that ended in
+// it (their process was killed) are gone as soon as Prometheus has marked them as stale; where
+// nothing else is left, two intervals are waited.
 func (s *Server) awaitSamples(ctx context.Context, q Query, r Request) (why string) {
 	settled := r.Window.To.Add(2*r.Interval + 2*poll)
 	for _, selector := range q.selectors {
@@ -148,8 +156,9 @@ func (s *Server) awaitSamples(ctx context.Context, q Query, r Request) (why stri
 	return ""
 }
 
-// beginning refuses a query over a time of which Prometheus knows the end only, since it heard too late of the pods: the number would be of a part of the
-// window, and nothing would show it. A query that is evaluated over the window shows it by itself: see aggregate.
+// beginning refuses a query over a time of which Prometheus knows the end only, since it heard too
+// late of the pods: the number would be of a part of the window, and nothing would show it. A query
+// that is evaluated over the window shows it by itself: see aggregate.
 func (s *Server) beginning(ctx context.Context, q Query, over v1alpha1.MeasurementOver, r Request) (why string) {
 	if over != v1alpha1.OverLast {
 		return ""
@@ -206,7 +215,8 @@ func (s *Server) ask(ctx context.Context, q Query, over v1alpha1.MeasurementOver
 	return value, why, nil
 }
 
-// instants of the window at which a query is evaluated: as far apart as samples are, and not too many.
+// instants of the window at which a query is evaluated: as far apart as samples are, and not too
+// many.
 func (r Request) instants() promv1.Range {
 	length := r.Window.To.Sub(r.Window.From)
 	step := max(min(r.Interval, length), length/maxInstants, time.Millisecond)
@@ -240,7 +250,8 @@ func oneSeries(n int) string {
 	return fmt.Sprintf("the query gives %d series; aggregate them, as in sum(...)", n)
 }
 
-// aggregate makes one number of a series over the window. One with a value at less than half of the instants says too little of it.
+// aggregate makes one number of a series over the window. One with a value at less than half of the
+// instants says too little of it.
 func aggregate(answer model.Value, over v1alpha1.MeasurementOver, instants int) (value float64, why string) {
 	m, ok := answer.(model.Matrix)
 	if !ok {

@@ -22,11 +22,13 @@ type Installation struct {
 	Labels map[string]string
 	// Mapper knows the kinds of the cluster, and learns of new ones.
 	Mapper meta.RESTMapper
-	// NamespaceLabel is the label that holds the namespace of a series. Empty: DefaultNamespaceLabel.
+	// NamespaceLabel is the label that holds the namespace of a series. Empty:
+	// DefaultNamespaceLabel.
 	NamespaceLabel string
 	// Server to ask. Nil: measurements cannot be made.
 	Server *Server
-	// Numbers is where trials ask it for their measurements, and Targets where they ask whether it scrapes their pods.
+	// Numbers is where trials ask it for their measurements, and Targets where they ask whether it
+	// scrapes their pods.
 	Numbers *Desk[Request, []results.Measurement]
 	Targets *Desk[Pods, bool]
 }
@@ -55,7 +57,8 @@ func (i *Installation) Ask(trial types.UID, request func() Request) (answer []re
 	return i.Numbers.Ask(trial, request)
 }
 
-// Scraped says whether Prometheus scrapes the pods of a trial, once that is known: they all are, or they could not be waited for any longer.
+// Scraped says whether Prometheus scrapes the pods of a trial, once that is known: they all are, or
+// they could not be waited for any longer.
 func (i *Installation) Scraped(trial types.UID, pods func() Pods) (all, known bool) {
 	if i.Server == nil {
 		return false, true
@@ -69,7 +72,8 @@ func (i *Installation) Forget(trial types.UID) {
 	i.Targets.Forget(trial)
 }
 
-// HasPodMonitors reports whether PodMonitors are to be made, now: the kind may come after the manager.
+// HasPodMonitors reports whether PodMonitors are to be made, now: the kind may come after the
+// manager.
 func (i *Installation) HasPodMonitors() (bool, error) {
 	if i == nil || !i.PodMonitors {
 		return false, nil
@@ -84,7 +88,8 @@ func (i *Installation) HasPodMonitors() (bool, error) {
 	return true, nil
 }
 
-// Check says why this installation cannot make the measurements of an experiment with these systems, or nil.
+// Check says why this installation cannot make the measurements of an experiment with these
+// systems, or nil.
 func (i *Installation) Check(systems []v1alpha1.SystemSpec) error {
 	if i == nil || i.Server == nil {
 		return fmt.Errorf("this installation of Assay knows no Prometheus to ask; its owner sets prometheus.url of the chart")

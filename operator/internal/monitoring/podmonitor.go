@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/render"
 )
 
-// Labels that a PodMonitor gives the series of a trial's pods, besides those of the Prometheus operator (namespace, pod, container, endpoint).
+// Labels that a PodMonitor gives the series of a trial's pods, besides those of the Prometheus
+// operator (namespace, pod, container, endpoint).
 const (
 	labelExperiment = "assay_experiment"
 	labelTrial      = "assay_trial"
@@ -19,17 +20,22 @@ const (
 	labelPart       = "assay_part"   // replica or client
 	labelRegion     = "assay_region" // of replicas only, as the next
 	labelShard      = "assay_shard"
-	// labelAxis is followed by the name of an axis: assay_axis_variant. Its value is that of the trial's point.
+	// labelAxis is followed by the name of an axis: assay_axis_variant. Its value is that of the
+	// trial's point.
 	labelAxis = "assay_axis_"
 )
 
-// PodMonitor has the pods of an experiment's trials with one System scraped, and no others. It is nil where the System serves no metrics. more are labels by which the
-// installed Prometheus selects monitors; Assay's own come before them.
+// PodMonitor has the pods of an experiment's trials with one System scraped, and no others. It is
+// nil where the System serves no metrics. more are labels by which the installed Prometheus selects
+// monitors; Assay's own come before them.
 //
-// It is one for all those trials, since it takes a Prometheus of the operator up to four and a half minutes to hear of a new one, but some seconds to hear of new pods of
-// one that it knows. (The kubelet brings the configuration that follows from it within a minute and a half, and the config reloader may see that only when it looks
-// next, every three minutes: https://github.com/prometheus-operator/prometheus-operator/pull/7366.) So whatever differs between trials is said by their pods. The
-// name is that of the experiment's snapshot of the System, which no other experiment has, and its owner the experiment.
+// It is one for all those trials, since it takes a Prometheus of the operator up to four and a half
+// minutes to hear of a new one, but some seconds to hear of new pods of one that it knows. (The
+// kubelet brings the configuration that follows from it within a minute and a half, and the config
+// reloader may see that only when it looks next, every three minutes:
+// https://github.com/prometheus-operator/prometheus-operator/pull/7366.) So whatever differs
+// between trials is said by their pods. The name is that of the experiment's snapshot of the
+// System, which no other experiment has, and its owner the experiment.
 func PodMonitor(namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, more map[string]string) *monitoringv1.PodMonitor {
 	var endpoints []monitoringv1.PodMetricsEndpoint
 	for _, part := range scraped(system) {

@@ -25,7 +25,8 @@ type Values struct {
 	Coordinates map[string]string // by axis
 	Parameters  map[string]string // as they are written
 	ClientCount int32
-	// Window is the length of the measurement window as PromQL writes it, 20s; WindowSeconds is the same in seconds.
+	// Window is the length of the measurement window as PromQL writes it, 20s; WindowSeconds is the
+	// same in seconds.
 	Window        string
 	WindowSeconds float64
 }
@@ -61,14 +62,16 @@ type Query struct {
 	spans map[string]time.Duration
 }
 
-// NewQuery renders a measurement's query for a trial, checks it, and confines it to the trial's namespace by the label of that name (usually "namespace"). Errors say
-// what is wrong with the query.
+// NewQuery renders a measurement's query for a trial, checks it, and confines it to the trial's
+// namespace by the label of that name (usually "namespace"). Errors say what is wrong with the
+// query.
 func NewQuery(m v1alpha1.Measurement, v Values, namespaceLabel string) (Query, error) {
 	text, err := render.Text("query", m.Query, v)
 	if err != nil {
 		return Query{}, err
 	}
-	// What is experimental stays off, info() above all: it reads series that no selector of the query names.
+	// What is experimental stays off, info() above all: it reads series that no selector of the
+	// query names.
 	expr, err := parser.ParseExpr(text)
 	if err != nil {
 		return Query{}, syntaxError(text, err)
@@ -94,7 +97,8 @@ func syntaxError(text string, err error) error {
 	return fmt.Errorf("%s: not PromQL: %w", text, err)
 }
 
-// confine adds a matcher for the namespace to every selector. One that the query has already must be the same.
+// confine adds a matcher for the namespace to every selector. One that the query has already must
+// be the same.
 func confine(expr parser.Expr, label, namespace string) error {
 	var wrong error
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
@@ -150,7 +154,8 @@ func selectors(expr parser.Expr) []string {
 	return out
 }
 
-// confined reads the text that will be sent once more, since it is that text, not the tree that it was written from, which the server obeys.
+// confined reads the text that will be sent once more, since it is that text, not the tree that it
+// was written from, which the server obeys.
 func (q Query) confined(label, namespace string) error {
 	expr, err := parser.ParseExpr(q.expr)
 	if err != nil {
@@ -173,7 +178,8 @@ func (q Query) confined(label, namespace string) error {
 	return wrong
 }
 
-// Check reports what is wrong with a measurement of a trial like this one, or nil. The trial has no name yet.
+// Check reports what is wrong with a measurement of a trial like this one, or nil. The trial has no
+// name yet.
 func Check(m v1alpha1.Measurement, namespace string, spec *v1alpha1.TrialSpec) error {
 	return check(m, namespace, spec, DefaultNamespaceLabel)
 }

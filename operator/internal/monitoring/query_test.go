@@ -83,7 +83,8 @@ func TestQueryRefused(t *testing.T) {
 	}
 }
 
-// Whatever is taken reads no other namespace: the text that is sent has a matcher in every selector.
+// Whatever is taken reads no other namespace: the text that is sent has a matcher in every
+// selector.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{`a`, `sum(a{b="c"}) by (d)`, `a or b{namespace="x"}`, `{"a.b"}`, `a[5m:1s] offset 3s`, "{{.Trial}}", `rate({__name__=~".+"}[5m] @ end())`} {
 		f.Add(seed)

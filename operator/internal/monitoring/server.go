@@ -20,7 +20,8 @@ import (
 const (
 	// requestTimeout bounds one request.
 	requestTimeout = 15 * time.Second
-	// maxAnswer bounds what is read of an answer: the numbers of one series are a few kilobytes, and whoever writes a query must not be able to fill our memory.
+	// maxAnswer bounds what is read of an answer: the numbers of one series are a few kilobytes,
+	// and whoever writes a query must not be able to fill our memory.
 	maxAnswer = 1 << 20
 )
 
@@ -28,9 +29,11 @@ const (
 type ServerOptions struct {
 	// URL of the server, http or https, without user and password.
 	URL string
-	// TokenFile holds a bearer token. It is read for every request, since tokens are renewed. Empty: none is sent.
+	// TokenFile holds a bearer token. It is read for every request, since tokens are renewed.
+	// Empty: none is sent.
 	TokenFile string
-	// CAFile holds the PEM certificates that the server's is checked with. Empty: those that everybody trusts.
+	// CAFile holds the PEM certificates that the server's is checked with. Empty: those that
+	// everybody trusts.
 	CAFile string
 	// Now is the clock, set as those of Prometheus are.
 	Now func() time.Time
@@ -109,7 +112,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// passing reports whether another attempt may do better: the server is not there, is busy, or starts.
+// passing reports whether another attempt may do better: the server is not there, is busy, or
+// starts.
 func passing(err error) bool {
 	var e *promv1.Error
 	if !errors.As(err, &e) {

@@ -23,8 +23,9 @@ import (
 	"assay.dev/assay/operator/internal/testenv"
 )
 
-// startPrometheus starts a real one on loopback that scrapes one target, once a second, as a pod of namespace papers and as one of namespace other. The test is skipped
-// when nobody has fetched it yet.
+// startPrometheus starts a real one on loopback that scrapes one target, once a second, as a pod of
+// namespace papers and as one of namespace other. The test is skipped when nobody has fetched it
+// yet.
 func startPrometheus(t *testing.T, target string) (address string) {
 	t.Helper()
 	root, err := testenv.Root()
@@ -106,7 +107,8 @@ func TestEvaluate(t *testing.T) {
 	}
 	ask := func(r Request) []results.Measurement { return server.Evaluate(t.Context(), DefaultNamespaceLabel, r) }
 
-	// The window begins once something was scraped: a request without a window to wait for says when.
+	// The window begins once something was scraped: a request without a window to wait for says
+	// when.
 	scraped := Request{Measurements: []v1alpha1.Measurement{{Name: "count", Query: `count_over_time(level{assay_trial="{{.Trial}}"}[1m])`, Over: v1alpha1.OverLast}},
 		Values: Values{Namespace: "papers", Trial: "demo-1"}, Interval: time.Second}
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
@@ -125,7 +127,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// evaluate asks for a window that has half passed; late lets another counter appear, which no other trial has.
+// evaluate asks for a window that has half passed; late lets another counter appear, which no other
+// trial has.
 func evaluate(t *testing.T, ask func(Request) []results.Measurement, trial int64, late func(at time.Time)) error {
 	t.Helper()
 	const window = 4 * time.Second
@@ -140,7 +143,8 @@ func evaluate(t *testing.T, ask func(Request) []results.Measurement, trial int64
 		r.Measurements = append(r.Measurements, v1alpha1.Measurement{Name: fmt.Sprintf("m%d", len(wants)), Query: query, Over: over})
 		wants = append(wants, w)
 	}
-	// The target does 2 seconds of work in a second. On a busy machine samples are late, so that a rate is some percent off.
+	// The target does 2 seconds of work in a second. On a busy machine samples are late, so that a
+	// rate is some percent off.
 	measure(`sum(rate(work_seconds_total{assay_trial="{{.Trial}}"}[{{.Window}}]))`, v1alpha1.OverLast, want{value: 2, tolerance: 0.5})
 	measure(`sum(increase(work_seconds_total[{{.Window}}])) / {{.WindowSeconds}}`, v1alpha1.OverLast, want{value: 2, tolerance: 0.5})
 	measure(`level`, v1alpha1.OverMean, want{value: 7}) // of this namespace only: two series would be refused
@@ -154,7 +158,8 @@ func evaluate(t *testing.T, ask func(Request) []results.Measurement, trial int64
 	measure(`level{assay_trial="demo-2"}`, v1alpha1.OverMean, want{reason: "the query gives no series"})
 	measure(`level{a="b",namespace="other"}`, v1alpha1.OverLast, want{reason: "its own namespace only"})
 	measure(`label_replace(level, "a", "$1", "b", "(")`, v1alpha1.OverLast, want{reason: "Prometheus: execution: "})
-	// Of a counter that Prometheus hears of only in the middle of the window, two intervals after its begin and more, the number would be of a part of it.
+	// Of a counter that Prometheus hears of only in the middle of the window, two intervals after
+	// its begin and more, the number would be of a part of it.
 	measure(fmt.Sprintf(`sum(increase(late_seconds_total{trial="%d"}[{{.Window}}]))`, trial), v1alpha1.OverLast, want{reason: "no sample from the beginning of the window"})
 	late(from.Add(window/2 + 200*time.Millisecond))
 	got := ask(r)
@@ -252,7 +257,8 @@ func TestAskedLongAfterTheWindow(t *testing.T) {
 	}
 }
 
-// What a server that is not there, is busy, refuses us, or talks too much, does to a trial: a reason, in time.
+// What a server that is not there, is busy, refuses us, or talks too much, does to a trial: a
+// reason, in time.
 func TestServerTrouble(t *testing.T) {
 	serve := func(status int, body string) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -287,7 +293,8 @@ func TestServerTrouble(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Those that are asked until the end take that long, beside each other; the others have time for one answer on a busy machine.
+			// Those that are asked until the end take that long, beside each other; the others have
+			// time for one answer on a busy machine.
 			got := s.Evaluate(t.Context(), DefaultNamespaceLabel, lateRequest(8*time.Second))
 			if got[0].Value != nil || !strings.Contains(got[0].Reason, tc.want) || strings.Contains(got[0].Reason, tc.url) {
 				t.Errorf("got %s, want the reason %q without the URL", show(got[0]), tc.want)

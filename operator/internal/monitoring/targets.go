@@ -19,7 +19,8 @@ type Pods struct {
 	Until time.Time
 }
 
-// ScrapedPods is how many of a trial's pods are scraped, when it has so many replicas and client pods.
+// ScrapedPods is how many of a trial's pods are scraped, when it has so many replicas and client
+// pods.
 func ScrapedPods(system *v1alpha1.SystemSpec, replicas, clients int) int {
 	n := 0
 	for _, p := range scraped(system) {
@@ -32,7 +33,8 @@ func ScrapedPods(system *v1alpha1.SystemSpec, replicas, clients int) int {
 	return n
 }
 
-// Scrapes waits until Prometheus has taken a sample of every pod, or attempted to. It is false when that did not come to be in time.
+// Scrapes waits until Prometheus has taken a sample of every pod, or attempted to. It is false when
+// that did not come to be in time.
 func (s *Server) Scrapes(ctx context.Context, namespaceLabel string, p Pods) bool {
 	ctx, cancel := context.WithDeadline(ctx, p.Until)
 	defer cancel()

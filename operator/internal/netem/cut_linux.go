@@ -19,31 +19,36 @@ import (
 const (
 	// cutTable holds the cut; nobody else's objects are ever touched.
 	cutTable = "assay_cut"
-	// cutPriority of the chain for what arrives is right behind the delay of the NFQueue backend (raw). So a cut also drops what was in flight when it began:
-	// from that instant on the pod hears nothing.
+	// cutPriority of the chain for what arrives is right behind the delay of the NFQueue backend
+	// (raw). So a cut also drops what was in flight when it began: from that instant on the pod
+	// hears nothing.
 	cutPriority = nftables.ChainPriority(-290)
 	// cutQueue is a packet queue that nobody binds: see silently.
 	cutQueue = 42328
 	// cutChunk of addresses fits into one netlink attribute, which has 64 KB.
 	cutChunk = 1000
-	// cutBuffer of the netlink socket, in bytes, holds a transaction with MaxPeers addresses in each direction.
+	// cutBuffer of the netlink socket, in bytes, holds a transaction with MaxPeers addresses in
+	// each direction.
 	cutBuffer = 32 << 20
 )
 
-// Cut drops packets between this pod and a set of peers, in either direction by itself: a partition, as this pod sees it.
+// Cut drops packets between this pod and a set of peers, in either direction by itself: a
+// partition, as this pod sees it.
 //
 //	table inet assay_cut                     prepared ahead; the cut itself only changes what is in the sets
 //	  chain in   (hook prerouting, raw+10)   loopback | IPv6 neighbours -> accept; ip saddr @in4  | ip6 saddr @in6  -> drop
 //	  chain out  (hook output, raw)          loopback | IPv6 neighbours -> accept; ip daddr @out4 | ip6 daddr @out6 -> drop
 //
-// With the chains that Remove takes away, the kernel drops what any packet queue of the namespace holds: so Remove is not for the time in which the NFQueue
-// backend delays packets that count. Its methods are not safe for concurrent use.
+// With the chains that Remove takes away, the kernel drops what any packet queue of the namespace
+// holds: so Remove is not for the time in which the NFQueue backend delays packets that count. Its
+// methods are not safe for concurrent use.
 type Cut struct {
 	conn  *nftables.Conn
 	table *nftables.Table
 }
 
-// OpenCut opens the netlink connection in the network namespace of the calling thread. Nothing is changed yet.
+// OpenCut opens the netlink connection in the network namespace of the calling thread. Nothing is
+// changed yet.
 func OpenCut() (*Cut, error) {
 	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(func(c *netlink.Conn) error {
 		return errors.Join(c.SetReadBuffer(cutBuffer), c.SetWriteBuffer(cutBuffer))
@@ -75,11 +80,13 @@ var cutSides = []cutSide{
 func (s cutSide) holds(a netip.Addr) bool { return a.Is4() == (s.family == unix.NFPROTO_IPV4) }
 
 func (c *Cut) set(s cutSide) *nftables.Set {
-	// With a size, the kernel's hash table is never resized: a list of its elements that is read meanwhile would lack some.
+	// With a size, the kernel's hash table is never resized: a list of its elements that is read
+	// meanwhile would lack some.
 	return &nftables.Set{Name: s.set, Table: c.table, KeyType: s.kind, Size: MaxPeers}
 }
 
-// Prepare installs the table, which cuts nothing. A table that is there already is left as it is, with its cut.
+// Prepare installs the table, which cuts nothing. A table that is there already is left as it is,
+// with its cut.
 func (c *Cut) Prepare() error {
 	there, err := c.exists()
 	if err != nil || there {
@@ -96,9 +103,10 @@ func (c *Cut) Prepare() error {
 	return nil
 }
 
-// silently returns how a packet can be dropped at the hook output, best first. A plain drop is reported to the sender (EPERM), and TCP then takes the
-// segment as not sent: no machine behind a cable that is cut sees that. A queue that nobody has bound loses packets without a word. The last is for
-// kernels that have no queue.
+// silently returns how a packet can be dropped at the hook output, best first. A plain drop is
+// reported to the sender (EPERM), and TCP then takes the segment as not sent: no machine behind a
+// cable that is cut sees that. A queue that nobody has bound loses packets without a word. The last
+// is for kernels that have no queue.
 func silently() []expr.Any {
 	info := binary.NativeEndian.AppendUint16(nil, cutQueue) // struct xt_NFQ_info_v3: number, how many, flags; aligned to 8 bytes
 	compat := xt.Unknown(append(binary.NativeEndian.AppendUint16(info, 1), 0, 0, 0, 0))
@@ -147,8 +155,9 @@ func (c *Cut) prepare(dropOut expr.Any) error {
 	return c.conn.Flush()
 }
 
-// Set makes the cut exactly this: what comes from the addresses of in and what goes to those of out is dropped, from one instant on, which is before Set
-// returns. No address heals the cut. The table must be prepared.
+// Set makes the cut exactly this: what comes from the addresses of in and what goes to those of out
+// is dropped, from one instant on, which is before Set returns. No address heals the cut. The table
+// must be prepared.
 func (c *Cut) Set(in, out []netip.Addr) error {
 	wanted := map[string][]netip.Addr{}
 	for chain, addresses := range map[string][]netip.Addr{"in": in, "out": out} {
@@ -186,7 +195,8 @@ func (c *Cut) Set(in, out []netip.Addr) error {
 	return nil
 }
 
-// Cut reads from the kernel which addresses are cut off, in order. It is an error if the table is there and not as it was prepared.
+// Cut reads from the kernel which addresses are cut off, in order. It is an error if the table is
+// there and not as it was prepared.
 func (c *Cut) Cut() (in, out []netip.Addr, err error) {
 	there, err := c.exists()
 	if err != nil || !there {
@@ -217,7 +227,8 @@ func (c *Cut) Cut() (in, out []netip.Addr, err error) {
 	return in, out, nil
 }
 
-// Packets returns how many packets each direction has dropped since Prepare. It is an error if a rule of the prepared table is missing.
+// Packets returns how many packets each direction has dropped since Prepare. It is an error if a
+// rule of the prepared table is missing.
 func (c *Cut) Packets() (in, out uint64, err error) {
 	dropped, rules := map[string]uint64{}, map[string]int{}
 	for _, chain := range []string{"in", "out"} {

@@ -245,7 +245,8 @@ func TestACutFlaps(t *testing.T) {
 		if err := cut.Set(nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		// The first that arrives is the one sent after the healing: those before it would have come first.
+		// The first that arrives is the one sent after the healing: those before it would have come
+		// first.
 		if _, err := there.from.Write([]byte{byte(round)}); err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +302,8 @@ func TestTCPDoesNotSeeACut(t *testing.T) {
 	}
 }
 
-// What is on its way when the cut begins does not arrive either, and what is sent before it ends does not come later.
+// What is on its way when the cut begins does not arrive either, and what is sent before it ends
+// does not come later.
 func TestACutTakesEffectBehindTheDelay(t *testing.T) {
 	a, b := nettest.Pair(t, 1)
 	cut := openCut(t, b)

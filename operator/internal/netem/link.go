@@ -13,8 +13,8 @@ import (
 const (
 	// MaxDelay is the longest delay, jitter included, that a link may have.
 	MaxDelay = 10 * time.Second
-	// DefaultRate is the rate of a link that asks for none, in bits per second. Delayed packets are charged to no socket and no pod, so that what is in
-	// flight is bounded by rate x delay alone.
+	// DefaultRate is the rate of a link that asks for none, in bits per second. Delayed packets are
+	// charged to no socket and no pod, so that what is in flight is bounded by rate x delay alone.
 	DefaultRate = 1_000_000_000
 	// MaxBacklog is how long a packet may wait for its link's rate before it is dropped.
 	MaxBacklog = 50 * time.Millisecond
@@ -26,7 +26,8 @@ const (
 type Link struct {
 	// Delay added to every packet. From 0 to MaxDelay.
 	Delay time.Duration `json:"delay,omitempty"`
-	// Jitter is how far the delay of a packet may be from Delay, either way, uniformly. From 0 to Delay. Packets keep their order, as on one path.
+	// Jitter is how far the delay of a packet may be from Delay, either way, uniformly. From 0 to
+	// Delay. Packets keep their order, as on one path.
 	Jitter time.Duration `json:"jitter,omitempty"`
 	// Loss is the probability that a packet is lost. From 0 to 1.
 	Loss float64 `json:"loss,omitempty"`
@@ -34,8 +35,9 @@ type Link struct {
 	Rate uint64 `json:"rate,omitempty"`
 }
 
-// Peer is another pod and the two directions between it and this one. A backend that shapes what leaves the pod (Egress) uses Out, one that shapes
-// what arrives (Ingress) uses In; all pods of a mesh must use backends of the same side, or a link would be delayed twice or not at all.
+// Peer is another pod and the two directions between it and this one. A backend that shapes what
+// leaves the pod (Egress) uses Out, one that shapes what arrives (Ingress) uses In; all pods of a
+// mesh must use backends of the same side, or a link would be delayed twice or not at all.
 type Peer struct {
 	// Address of the peer. An IPv4-mapped IPv6 address is the IPv4 address.
 	Address netip.Addr `json:"address"`
@@ -43,7 +45,8 @@ type Peer struct {
 	In      Link       `json:"in"`
 }
 
-// Table is all the links of one pod, one Peer for each address. Packets from and to other addresses are never touched.
+// Table is all the links of one pod, one Peer for each address. Packets from and to other addresses
+// are never touched.
 type Table []Peer
 
 // Validate says what is wrong with the table, all of it.
@@ -68,7 +71,7 @@ func (t Table) Validate() error {
 			name string
 			link Link
 		}{{"out", peer.Out}, {"in", peer.In}} {
-			if err := direction.link.validate(); err != nil {
+			if err := direction.link.Validate(); err != nil {
 				wrong = append(wrong, fmt.Errorf("peer %s: %s: %w", address, direction.name, err))
 			}
 		}
@@ -76,7 +79,8 @@ func (t Table) Validate() error {
 	return errors.Join(wrong...)
 }
 
-func (l Link) validate() error {
+// Validate says what is wrong with the link.
+func (l Link) Validate() error {
 	switch {
 	case l.Delay < 0 || l.Delay > MaxDelay:
 		return fmt.Errorf("delay %v: must be from 0s to %v", l.Delay, MaxDelay)
@@ -92,7 +96,8 @@ func (l Link) validate() error {
 // RateOrDefault returns the rate that holds.
 func (l Link) RateOrDefault() uint64 { return cmp.Or(l.Rate, DefaultRate) }
 
-// Normalized returns a copy in order of address, with addresses unmapped and rates filled in: two tables that ask for the same are equal.
+// Normalized returns a copy in order of address, with addresses unmapped and rates filled in: two
+// tables that ask for the same are equal.
 func (t Table) Normalized() Table {
 	out := slices.Clone(t)
 	for i := range out {
@@ -103,7 +108,8 @@ func (t Table) Normalized() Table {
 	return out
 }
 
-// Longest returns the longest delay of any packet, jitter and backlog included: what is sent now has arrived by then.
+// Longest returns the longest delay of any packet, jitter and backlog included: what is sent now
+// has arrived by then.
 func (t Table) Longest() time.Duration {
 	var longest time.Duration
 	for _, peer := range t {

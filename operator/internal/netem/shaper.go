@@ -10,9 +10,11 @@ type Backend string
 
 // The backends, best first.
 const (
-	// EDT stamps departure times by an eBPF program at the pod's egress; the fq qdisc keeps them. Its cost does not depend on the number of peers.
+	// EDT stamps departure times by an eBPF program at the pod's egress; the fq qdisc keeps them.
+	// Its cost does not depend on the number of peers.
 	EDT Backend = "EDT"
-	// Netem classifies by u32 into HTB classes with a netem qdisc each. Peers of which nothing but the same delay is asked share one.
+	// Netem classifies by u32 into HTB classes with a netem qdisc each. Peers of which nothing but
+	// the same delay is asked share one.
 	Netem Backend = "Netem"
 	// NFQueue holds packets in the agent, at the receiver. For kernels with neither fq nor netem.
 	NFQueue Backend = "NFQueue"
@@ -38,25 +40,32 @@ func (b Backend) Side() Side {
 	return Egress
 }
 
-// Shaper shapes the links of the network namespace that it was opened in. Its methods are not safe for concurrent use.
+// Shaper shapes the links of the network namespace that it was opened in. Its methods are not safe
+// for concurrent use.
 //
-// What it does is in the namespace, not in the process, as far as the backend allows: a second Shaper, opened after the first one's process died, adopts
-// what it finds by Apply and removes it by Remove.
+// What it does is in the namespace, not in the process, as far as the backend allows: a second
+// Shaper, opened after the first one's process died, adopts what it finds by Apply and removes it
+// by Remove.
 type Shaper interface {
 	// Backend that this is.
 	Backend() Backend
-	// Apply makes the namespace hold exactly this table: links that are the same stay as they are, others are changed in place, so that packets in
-	// flight keep their time. It returns when every packet sent from then on is treated as asked. An error leaves a namespace that Remove can clean.
+	// Apply makes the namespace hold exactly this table: links that are the same stay as they are,
+	// others are changed in place, so that packets in flight keep their time. It returns when every
+	// packet sent from then on is treated as asked. An error leaves a namespace that Remove can
+	// clean.
 	Apply(Table) error
-	// Read reads back from the kernel what holds, Normalized, with only the half of each Peer that the backend's side uses. Nothing shaped: nil.
+	// Read reads back from the kernel what holds, Normalized, with only the half of each Peer that
+	// the backend's side uses. Nothing shaped: nil.
 	Read() (Table, error)
 	// Counters of each link since it was first applied, by address.
 	Counters() (map[netip.Addr]Counters, error)
 	// Health tells what the shaper did that it was not asked to.
 	Health() (Health, error)
-	// Remove restores what was there before the first Apply, and proves it by reading back. It waits for packets in flight for the longest delay.
+	// Remove restores what was there before the first Apply, and proves it by reading back. It
+	// waits for packets in flight for the longest delay.
 	Remove() error
-	// Close gives up what the process holds. For a backend that acts in the process, it stops shaping: packets of peers are then dropped.
+	// Close gives up what the process holds. For a backend that acts in the process, it stops
+	// shaping: packets of peers are then dropped.
 	Close() error
 }
 
@@ -67,17 +76,20 @@ type Counters struct {
 	Bytes   uint64 `json:"bytes"`
 	// Lost by the link's own loss.
 	Lost uint64 `json:"lost"`
-	// Overlimit packets were dropped because they would have waited longer than MaxBacklog for the rate.
+	// Overlimit packets were dropped because they would have waited longer than MaxBacklog for the
+	// rate.
 	Overlimit uint64 `json:"overlimit"`
 }
 
-// Health is what a shaper did that it was not asked to. In a trial that counts, Dropped is zero and Late is small.
+// Health is what a shaper did that it was not asked to. In a trial that counts, Dropped is zero and
+// Late is small.
 type Health struct {
 	// Dropped packets that no link asked for: a queue was full, a timestamp lay beyond the horizon.
 	Dropped uint64 `json:"dropped"`
 	// DroppedWhy names the counters that are not zero.
 	DroppedWhy string `json:"droppedWhy,omitempty"`
-	// LateP99 is the 99th percentile of how late the shaper released packets, and Late the latest. Zero where the kernel releases them and does not say.
+	// LateP99 is the 99th percentile of how late the shaper released packets, and Late the latest.
+	// Zero where the kernel releases them and does not say.
 	LateP99 time.Duration `json:"lateP99"`
 	Late    time.Duration `json:"late"`
 }

@@ -19,7 +19,8 @@ const Mark = 0x0a55a
 // tableName of the silence; nobody else's objects are ever touched.
 const tableName = "assay_silence"
 
-// Silence is the one packet drop of a network namespace. Its methods are not safe for concurrent use.
+// Silence is the one packet drop of a network namespace. Its methods are not safe for concurrent
+// use.
 type Silence struct {
 	conn            *nftables.Conn
 	coordinatorPort uint16
@@ -27,7 +28,8 @@ type Silence struct {
 	gate            *nftables.Chain // "switch"
 }
 
-// OpenSilence opens the netlink connection in the network namespace of the calling thread. Nothing is changed yet.
+// OpenSilence opens the netlink connection in the network namespace of the calling thread. Nothing
+// is changed yet.
 func OpenSilence(coordinatorPort uint16) (*Silence, error) {
 	conn, err := nftables.New(nftables.AsLasting())
 	if err != nil {
@@ -42,7 +44,8 @@ func OpenSilence(coordinatorPort uint16) (*Silence, error) {
 // Close closes the connection. A table that exists stays.
 func (s *Silence) Close() error { return s.conn.CloseLasting() }
 
-// Check proves that this namespace can be silenced at an instant, by planning that for a far one and removing the table. It leaves a table that is there alone.
+// Check proves that this namespace can be silenced at an instant, by planning that for a far one
+// and removing the table. It leaves a table that is there alone.
 func (s *Silence) Check() error {
 	there, err := s.exists()
 	if err != nil || there {
@@ -54,7 +57,8 @@ func (s *Silence) Check() error {
 	return errors.Join(s.ArmAt(time.Now().AddDate(1, 0, 0)), s.Remove())
 }
 
-// Prepare installs the disarmed table. A table that is there already, armed or not, is left as it is.
+// Prepare installs the disarmed table. A table that is there already, armed or not, is left as it
+// is.
 func (s *Silence) Prepare() error {
 	there, err := s.exists()
 	if err != nil || there {
@@ -85,9 +89,10 @@ func (s *Silence) Prepare() error {
 	return s.commit("prepare the silence")
 }
 
-// ArmAt makes the prepared silence begin at an instant of the wall clock, or at once if that has passed: the kernel itself compares its clock with it, for every
-// packet. So nothing has to be done at the instant, when the node may have other things to do. It goes on as long as the clock is not set back to before that: what
-// must last needs Arm, afterwards.
+// ArmAt makes the prepared silence begin at an instant of the wall clock, or at once if that has
+// passed: the kernel itself compares its clock with it, for every packet. So nothing has to be done
+// at the instant, when the node may have other things to do. It goes on as long as the clock is not
+// set back to before that: what must last needs Arm, afterwards.
 func (s *Silence) ArmAt(instant time.Time) error {
 	// The kernel compares bytes, so both are written as on the wire.
 	s.rule(s.gate,
@@ -120,8 +125,9 @@ func (s *Silence) Armed() (bool, error) {
 	return len(rules) > 0, nil
 }
 
-// Disarm ends the silence and leaves the table prepared for the next one: to remove a chain would drop what a shaper in this namespace holds back. A
-// silence that is not armed, or not even prepared, is left as it is.
+// Disarm ends the silence and leaves the table prepared for the next one: to remove a chain would
+// drop what a shaper in this namespace holds back. A silence that is not armed, or not even
+// prepared, is left as it is.
 func (s *Silence) Disarm() error {
 	armed, err := s.Armed()
 	if err != nil || !armed {

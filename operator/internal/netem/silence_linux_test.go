@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inNewNetwork moves the test to a network namespace of its own, with loopback up. Its thread is never unlocked, so it ends with the test.
+// inNewNetwork moves the test to a network namespace of its own, with loopback up. Its thread is
+// never unlocked, so it ends with the test.
 func inNewNetwork(t *testing.T) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -136,7 +137,8 @@ func TestArmingIsQuick(t *testing.T) {
 	}
 }
 
-// A silence that is planned begins by itself: the last packet that passes is sent before its instant, and none after it.
+// A silence that is planned begins by itself: the last packet that passes is sent before its
+// instant, and none after it.
 func TestAPlannedSilenceBeginsAtItsInstant(t *testing.T) {
 	inNewNetwork(t)
 	s := open(t)
@@ -267,7 +269,8 @@ func TestOrphansAreDestroyedAndOwnSocketsAreNot(t *testing.T) {
 	}
 	defer listener.Close()
 	client, server := connectHere(t, listener)
-	// A connection whose end is closed while the other is open lingers in the kernel without a file: FIN_WAIT2 here.
+	// A connection whose end is closed while the other is open lingers in the kernel without a
+	// file: FIN_WAIT2 here.
 	client.Close()
 	if before := orphans(t); before == 0 {
 		t.Fatal("there is no orphan to destroy")
@@ -290,7 +293,8 @@ func TestOrphansAreDestroyedAndOwnSocketsAreNot(t *testing.T) {
 	}
 }
 
-// listenHere listens in this thread's namespace; the runtime creates a socket on the thread that asks for it.
+// listenHere listens in this thread's namespace; the runtime creates a socket on the thread that
+// asks for it.
 func listenHere() (net.Listener, error) { return net.Listen("tcp4", "127.0.0.1:0") }
 
 func connectHere(t *testing.T, listener net.Listener) (client, server net.Conn) {

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's inet_diag structures: a request of 56 bytes (family, protocol, extensions, padding, states, ID) and an answer that begins
-// with 72 bytes (family, state, timer, retransmissions, ID, expiry, queues, user, inode). The ID of 48 bytes is copied, never read.
+// The kernel's inet_diag structures: a request of 56 bytes (family, protocol, extensions, padding,
+// states, ID) and an answer that begins with 72 bytes (family, state, timer, retransmissions, ID,
+// expiry, queues, user, inode). The ID of 48 bytes is copied, never read.
 const (
 	sockDiagByFamily = 20
 	sockDestroy      = 21
@@ -24,10 +25,12 @@ const (
 	diagInodeOffset  = 4 + diagIDLength + 16
 )
 
-// DestroyOrphans destroys every TCP socket of the network namespace that belongs to no file of this process.
+// DestroyOrphans destroys every TCP socket of the network namespace that belongs to no file of this
+// process.
 //
-// It is for a silent pod whose processes are dead. Their kernel still holds their connections, trying to say goodbye to the peers for minutes:
-// after the revival that would reach them, as no restarted machine's words would, and the old connections would keep the restarted processes from
+// It is for a silent pod whose processes are dead. Their kernel still holds their connections,
+// trying to say goodbye to the peers for minutes: after the revival that would reach them, as no
+// restarted machine's words would, and the old connections would keep the restarted processes from
 // their own ports. The resets that destroying sends are dropped by the silence.
 func DestroyOrphans() error {
 	conn, err := netlink.Dial(unix.NETLINK_SOCK_DIAG, nil)
@@ -42,7 +45,8 @@ func DestroyOrphans() error {
 			failures = append(failures, fmt.Errorf("list sockets: %w", err))
 			continue
 		}
-		// Read after the list, so that a socket that this process opens meanwhile is not taken for an orphan.
+		// Read after the list, so that a socket that this process opens meanwhile is not taken for
+		// an orphan.
 		own, err := ownSockets()
 		if err != nil {
 			return err
@@ -69,7 +73,8 @@ func diagMessage(kind netlink.HeaderType, flags netlink.HeaderFlags, family byte
 	return netlink.Message{Header: netlink.Header{Type: kind, Flags: netlink.Request | flags}, Data: data}
 }
 
-// ownSockets lists the inodes of this process's sockets. An orphan's inode is 0 and never among them.
+// ownSockets lists the inodes of this process's sockets. An orphan's inode is 0 and never among
+// them.
 func ownSockets() (map[uint32]bool, error) {
 	const fds = "/proc/self/fd"
 	entries, err := os.ReadDir(fds)

@@ -1,4 +1,5 @@
-// Package network says what the network between the pods of a trial is asked to be: profiles, and the links of a spec as numbers.
+// Package network says what the network between the pods of a trial is asked to be: profiles, and
+// the links of a spec as numbers.
 //
 // It is pure. What makes it so in a pod's kernel is package netem.
 package network
@@ -20,7 +21,8 @@ type Direction struct{ From, To string }
 // Matrix is what is added to packets, by direction. A direction that is not in it is not shaped.
 type Matrix map[Direction]netem.Link
 
-// Resolve returns the directed links between the given regions. The names in the network's links must be among them.
+// Resolve returns the directed links between the given regions. The names in the network's links
+// must be among them.
 func Resolve(n v1alpha1.Network, regions []string) (Matrix, error) {
 	m, err := profile(n.Profile, regions)
 	if err != nil {
@@ -29,7 +31,7 @@ func Resolve(n v1alpha1.Network, regions []string) (Matrix, error) {
 	for i, l := range n.Links {
 		link, err := linkOf(l)
 		if err != nil {
-			return nil, fmt.Errorf("links[%d]: %w", i, err)
+			return nil, inLink(i, err)
 		}
 		directions := []Direction{{l.From, l.To}}
 		if len(l.Between) == 2 {
@@ -38,7 +40,7 @@ func Resolve(n v1alpha1.Network, regions []string) (Matrix, error) {
 		for _, d := range directions {
 			for _, name := range []string{d.From, d.To} {
 				if !slices.Contains(regions, name) {
-					return nil, fmt.Errorf("links[%d]: %q: no pod is in a region of that name; there are: %s", i, name, strings.Join(regions, ", "))
+					return nil, &Error{Link: i, Value: name, Detail: "no pod is in a region of that name; there are: " + strings.Join(regions, ", ")}
 				}
 			}
 			m[d] = link
@@ -53,7 +55,7 @@ func linkOf(l v1alpha1.RegionLink) (netem.Link, error) {
 	if l.RTT != nil {
 		rtt, err := l.RTT.Parse()
 		if err != nil || rtt < 0 || rtt > 2*netem.MaxDelay {
-			return netem.Link{}, fmt.Errorf("rtt: %q: must be from 0s to %v", *l.RTT, 2*netem.MaxDelay)
+			return netem.Link{}, wrong("rtt", string(*l.RTT), "must be from 0s to %v", 2*netem.MaxDelay)
 		}
 		half := v1alpha1.Duration((rtt / 2).String())
 		effect.Delay = &half
@@ -71,9 +73,11 @@ func Effect(e v1alpha1.LinkEffect) (netem.Link, error) {
 	if link.Jitter, err = duration("jitter", e.Jitter, netem.MaxDelay); err != nil {
 		return link, err
 	}
-	if link.Loss, err = Share(e.Loss); err != nil {
-		return link, fmt.Errorf("loss: %w", err)
+	share, bad := Share(e.Loss)
+	if bad != nil {
+		return link, wrong("loss", e.Loss, "%s", shareRange)
 	}
+	link.Loss = share
 	if link.Rate, err = rate(e.Rate); err != nil {
 		return link, err
 	}
@@ -86,10 +90,13 @@ func duration(name string, d *v1alpha1.Duration, most time.Duration) (time.Durat
 	}
 	v, err := d.Parse()
 	if err != nil || v < 0 || v > most {
-		return 0, fmt.Errorf("%s: %q: must be a duration from 0s to %v", name, *d, most)
+		return 0, wrong(name, string(*d), "must be a duration from 0s to %v", most)
 	}
 	return v, nil
 }
+
+// shareRange is what a share must be.
+const shareRange = "must be from 0% to 100%"
 
 // Share reads a percentage as a number from 0 to 1. Empty: 0.
 func Share(text string) (float64, error) {
@@ -99,7 +106,7 @@ func Share(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || !percent || !(v >= 0 && v <= 100) {
-		return 0, fmt.Errorf("%q: must be from 0%% to 100%%", text)
+		return 0, fmt.Errorf("%q: %s", text, shareRange)
 	}
 	return v / 100, nil
 }
@@ -123,11 +130,13 @@ func rate(text string) (uint64, error) {
 			return uint64(v * bits), nil
 		}
 	}
-	return 0, fmt.Errorf("rate: %q: must be from 1kbit to 100Gbit, such as 100Mbit", text)
+	return 0, wrong("rate", text, "must be from 1kbit to 100Gbit, such as 100Mbit")
 }
 
-// Add returns a link that has become worse by an effect: delay and jitter are added, losses combine, the lower rate holds. A link that asks for no rate has
-// netem.DefaultRate. Delay and jitter are kept within what a link can have; package plan refuses a fault of which that would take something away.
+// Add returns a link that has become worse by an effect: delay and jitter are added, losses
+// combine, the lower rate holds. A link that asks for no rate has netem.DefaultRate. Delay and
+// jitter are kept within what a link can have; package plan refuses a fault of which that would
+// take something away.
 func Add(base, worse netem.Link) netem.Link {
 	out := netem.Link{
 		Delay:  min(base.Delay+worse.Delay, netem.MaxDelay),

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,7 +16,8 @@ var Profiles = []v1alpha1.NetworkProfile{v1alpha1.NetworkLAN, v1alpha1.NetworkRe
 // regionalRTT is the round trip between any two regions of the regional profile.
 const regionalRTT = 10 * time.Millisecond
 
-// Round trips in milliseconds, from region_rtt_latencies in the configurations of the Pequin artifact (SOSP'25).
+// Round trips in milliseconds, from region_rtt_latencies in the configurations of the Pequin
+// artifact (SOSP'25).
 var roundTrips = map[v1alpha1.NetworkProfile]map[[2]string]int{
 	v1alpha1.NetworkContinental: {
 		{"us-east-1", "us-west-1"}: 63, {"us-east-1", "eu-west-1"}: 68, {"us-west-1", "eu-west-1"}: 22,
@@ -52,11 +52,11 @@ func profile(name v1alpha1.NetworkProfile, regions []string) (Matrix, error) {
 	}
 	table, known := roundTrips[name]
 	if !known {
-		return nil, fmt.Errorf("profile: %q: must be lan, regional, continental or aws-6", name)
+		return nil, wrong("profile", string(name), "must be lan, regional, continental or aws-6")
 	}
 	for i, a := range regions {
 		if !named(table, a) {
-			return nil, fmt.Errorf("profile %s knows no region %q; it has: %s", name, a, strings.Join(names(table), ", "))
+			return nil, wrong("", "", "profile %s knows no region %q; it has: %s", name, a, strings.Join(names(table), ", "))
 		}
 		for _, b := range regions[:i] {
 			rtt, ok := table[[2]string{a, b}]

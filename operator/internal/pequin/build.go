@@ -64,7 +64,8 @@ func (i *importer) build(protocol string) error {
 	return nil
 }
 
-// schedule: the artifact's client runs for client_experiment_length, and leaves client_ramp_up at its start and client_ramp_down at its end out.
+// schedule: the artifact's client runs for client_experiment_length, and leaves client_ramp_up at
+// its start and client_ramp_down at its end out.
 func (i *importer) schedule() (v1alpha1.Schedule, error) {
 	n := map[string]int{}
 	for _, name := range []string{"client_experiment_length", "client_ramp_up", "client_ramp_down"} {
@@ -85,7 +86,8 @@ func (i *importer) schedule() (v1alpha1.Schedule, error) {
 	return v1alpha1.Schedule{WarmUp: seconds(n["client_ramp_up"]), Measure: seconds(measure), CoolDown: seconds(n["client_ramp_down"]), Drain: seconds(10)}, nil
 }
 
-// axis makes the points of the sweep. A point is named after its clients; of several series, after the series too.
+// axis makes the points of the sweep. A point is named after its clients; of several series, after
+// the series too.
 func (i *importer) axis() v1alpha1.Axis {
 	a := v1alpha1.Axis{Axis: i.axisName()}
 	used := map[string]bool{}
@@ -113,12 +115,14 @@ func (i *importer) axis() v1alpha1.Axis {
 	return a
 }
 
-// clientsAxis is the axis whose values are numbers of clients: here, in a folder of the artifact's results, and in experiments that sweep clients. One name is what lets
-// a run of before be compared with one of now.
+// clientsAxis is the axis whose values are numbers of clients: here, in a folder of the artifact's
+// results, and in experiments that sweep clients. One name is what lets a run of before be compared
+// with one of now.
 const clientsAxis = "clients"
 
-// axisName is clients where points differ in their number of clients and in what makes it. Several series, and points that have as many clients and differ in something else,
-// are not told apart by that number.
+// axisName is clients where points differ in their number of clients and in what makes it. Several
+// series, and points that have as many clients and differ in something else, are not told apart by
+// that number.
 func (i *importer) axisName() string {
 	if len(i.series) > 1 {
 		return "series"
@@ -140,8 +144,10 @@ func (i *importer) axisName() string {
 	return clientsAxis
 }
 
-// assign gives each parameter its place: the protocol's under the system, the workload's under the workload, all others, and what does not fit there, under spec. What an
-// Experiment has no room for is the default of the System's parameter, which comes to the same for a trial; what a System has no room for is left out.
+// assign gives each parameter its place: the protocol's under the system, the workload's under the
+// workload, all others, and what does not fit there, under spec. What an Experiment has no room for
+// is the default of the System's parameter, which comes to the same for a trial; what a System has
+// no room for is left out.
 func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 	varying, ofWorkloads := 0, 0
 	for k := range i.out.parameters {
@@ -182,7 +188,8 @@ func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 	return nil
 }
 
-// leaveOut takes out so many of the System's parameters, the last first: none that points set or that a flag of its commands is for.
+// leaveOut takes out so many of the System's parameters, the last first: none that points set or
+// that a flag of its commands is for.
 func (i *importer) leaveOut(excess int) {
 	var left []string
 	for k := len(i.out.parameters) - 1; k >= 0 && excess > 0; k-- {
@@ -208,7 +215,8 @@ func (i *importer) has(setting string) (string, bool) {
 	return i.out.parameters[k].Name, true
 }
 
-// flag writes a flag whose value is a parameter; nothing if the configuration does not have the setting.
+// flag writes a flag whose value is a parameter; nothing if the configuration does not have the
+// setting.
 func (i *importer) flag(flag, setting string) string {
 	name, ok := i.has(setting)
 	if !ok {
@@ -234,7 +242,8 @@ func hasFlag(setting string) bool {
 	return slices.ContainsFunc(slices.Concat(serverFlags, clientFlags), func(f [2]string) bool { return f[1] == setting })
 }
 
-// system writes the System that declares the parameters. Its commands are a start: the flags that the artifact documents.
+// system writes the System that declares the parameters. Its commands are a start: the flags that
+// the artifact documents.
 func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 	s := v1alpha1.System{}
 	s.APIVersion, s.Kind, s.Name = v1alpha1.GroupVersion.String(), "System", name
@@ -282,7 +291,8 @@ func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 		s.Spec.Steps = []v1alpha1.Step{{Name: "load", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"sleep", "{{.Parameters." + name + "}}"}, Timeout: "1h"}}
 	}
 	s.Spec.Clients = v1alpha1.ClientsTemplate{
-		// A line of output is shorter than a pipe's atomic write: with buffers of lines, those of several processes do not mix.
+		// A line of output is shorter than a pipe's atomic write: with buffers of lines, those of
+		// several processes do not mix.
 		Containers: []v1alpha1.Container{{Name: "client", Image: image, Command: append([]string{"sh", "-c", fmt.Sprintf(
 			`for i in $(seq {{div .Self.First %[1]s}} {{sub (div (add .Self.First .Self.Count) %[1]s) 1}}); do `+
 				`stdbuf -oL benchmark --client_id=$i --stats_file=/assay/out/stats-$i.json "$@" & done; wait`, threads), "client"},

@@ -1,7 +1,9 @@
-// Package pequin reads what the Pequin artifact (Pesto, Basil and their baselines) has: the configurations of its experiments, which become an
-// Experiment and a System (Import), and the folders of its results, which become results like ours (ReadFolder).
+// Package pequin reads what the Pequin artifact (Pesto, Basil and their baselines) has: the
+// configurations of its experiments, which become an Experiment and a System (Import), and the
+// folders of its results, which become results like ours (ReadFolder).
 //
-// It knows that artifact's names and rules and nothing of a cluster. It is pure but for ReadFolder, which reads the file system that it is given.
+// It knows that artifact's names and rules and nothing of a cluster. It is pure but for ReadFolder,
+// which reads the file system that it is given.
 package pequin
 
 import (
@@ -21,7 +23,8 @@ const (
 	maxDepth  = 32
 )
 
-// object is a JSON object: its members in the order of the file, without comments; of those that are there twice, the last.
+// object is a JSON object: its members in the order of the file, without comments; of those that
+// are there twice, the last.
 type object struct {
 	names  []string
 	values map[string]any // object, []any, number, string, bool, nil
@@ -37,7 +40,8 @@ func (o *object) get(name string) any {
 	return o.values[name]
 }
 
-// Duplicate is a key that is there more than once. As in Python's json, which the artifact uses, the last one wins.
+// Duplicate is a key that is there more than once. As in Python's json, which the artifact uses,
+// the last one wins.
 type Duplicate struct {
 	Key   string
 	Lines []int
@@ -87,7 +91,8 @@ func readConfig(file string, b []byte) (*config, error) {
 	return r.config, nil
 }
 
-// explained says of the mistakes that people make by hand what to do. Python's reader, which the artifact uses, takes none of them but NaN and Infinity.
+// explained says of the mistakes that people make by hand what to do. Python's reader, which the
+// artifact uses, takes none of them but NaN and Infinity.
 func (r *configReader) explained(e *jsontext.SyntacticError) error {
 	rest := bytes.TrimLeft(r.data[min(max(e.ByteOffset, 0), int64(len(r.data))):], " \t\r\n")
 	has := func(prefixes ...string) bool {

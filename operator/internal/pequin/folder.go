@@ -22,11 +22,14 @@ const (
 	maxEntries    = 200_000
 )
 
-// ReadFolder reads a folder of the artifact's results, in which each point of a sweep has a folder of its own with a stats.json, and lat-tput.csv and tput-clients.csv list
-// all points. It gives results like those of an Experiment of one axis, the number of clients; name is theirs, now is when they were put together.
+// ReadFolder reads a folder of the artifact's results, in which each point of a sweep has a folder
+// of its own with a stats.json, and lat-tput.csv and tput-clients.csv list all points. It gives
+// results like those of an Experiment of one axis, the number of clients; name is theirs, now is
+// when they were put together.
 //
-// Throughput and mean latency are the artifact's own, to all digits: those that its plots and its instructions take from stats.json. A point that only the CSV
-// files have gets these two and no other metric.
+// Throughput and mean latency are the artifact's own, to all digits: those that its plots and its
+// instructions take from stats.json. A point that only the CSV files have gets these two and no
+// other metric.
 func ReadFolder(folder fs.FS, name string, now time.Time) (results.Experiment, error) {
 	f, err := findFiles(folder)
 	if err != nil {
@@ -90,7 +93,8 @@ func tooMany(entries int) error {
 	return nil
 }
 
-// shallowest is the file that is about the whole folder. Two at the same depth are of two evaluations.
+// shallowest is the file that is about the whole folder. Two at the same depth are of two
+// evaluations.
 func shallowest(paths []string) (string, error) {
 	best := ""
 	for _, p := range paths {
@@ -136,7 +140,8 @@ func (r *folderReader) read() error {
 	return nil
 }
 
-// readStats adds a point. tput_s_honest is the throughput by correct client, so that the number of these follows.
+// readStats adds a point. tput_s_honest is the throughput by correct client, so that the number of
+// these follows.
 func (r *folderReader) readStats(name string) error {
 	file, err := r.folder.Open(name)
 	if err != nil {
@@ -163,7 +168,8 @@ func (r *folderReader) readStats(name string) error {
 	return nil
 }
 
-// keepRuns leaves out the runs that have no numbers, as one is in which nothing was committed, and says whether there are others: 0 tx/s at 0 ms was not measured.
+// keepRuns leaves out the runs that have no numbers, as one is in which nothing was committed, and
+// says whether there are others: 0 tx/s at 0 ms was not measured.
 func (r *folderReader) keepRuns(name string, s *parsers.PequinStats) bool {
 	all := len(s.Runs)
 	s.Runs = slices.DeleteFunc(s.Runs, func(run parsers.PequinRun) bool { return run.Combined.Tput == 0 || run.Combined.Mean == 0 })
@@ -176,8 +182,10 @@ func (r *folderReader) keepRuns(name string, s *parsers.PequinStats) bool {
 	return len(s.Runs) > 0
 }
 
-// readCSV reads the two CSV files, whose lines are about the same points in the same order: throughput and mean latency; client_total and throughput. A line is of
-// the point of a stats.json if both numbers are; the throughput alone tells no point from another, since a saturated system may give the same at two.
+// readCSV reads the two CSV files, whose lines are about the same points in the same order:
+// throughput and mean latency; client_total and throughput. A line is of the point of a stats.json
+// if both numbers are; the throughput alone tells no point from another, since a saturated system
+// may give the same at two.
 func (r *folderReader) readCSV() error {
 	if r.files.latencyCSV == "" {
 		return r.needClients()
@@ -276,7 +284,8 @@ func (r *folderReader) pairs(name string) ([][2]float64, error) {
 	return pairs, nil
 }
 
-// experiment puts the points together. Each run of a stats.json is a trial; two folders with as many clients are repetitions of one point.
+// experiment puts the points together. Each run of a stats.json is a trial; two folders with as
+// many clients are repetitions of one point.
 func (r *folderReader) experiment(name string, now time.Time) results.Experiment {
 	e := results.Experiment{Format: results.ExperimentFormat, Name: name, Written: now.UTC(), Claims: []results.ClaimResult{},
 		Source: map[string]string{"title": "Pequin artifact, folder of results " + name, "url": "https://github.com/fsuri/Pequin-Artifact"}}
@@ -337,7 +346,8 @@ func maxTime(a, b time.Time) time.Time {
 	return a
 }
 
-// lines are the trials of a point. The mean over several runs is that of the runs' means; the artifact pools their transactions.
+// lines are the trials of a point. The mean over several runs is that of the runs' means; the
+// artifact pools their transactions.
 func (m measured) lines() []results.TrialLine {
 	if m.stats == nil {
 		return []results.TrialLine{{Outcome: stats.Succeeded, Throughput: m.throughput, MeanMillis: m.mean, Message: "of " + m.from + ": throughput and mean latency only"}}
@@ -354,7 +364,8 @@ func (m measured) lines() []results.TrialLine {
 	return lines
 }
 
-// startOf finds the time that the artifact names folders after, in the zone of the machine that it ran on, which it does not say; it is taken for UTC.
+// startOf finds the time that the artifact names folders after, in the zone of the machine that it
+// ran on, which it does not say; it is taken for UTC.
 func startOf(name string) (time.Time, bool) {
 	for _, part := range strings.Split(path.Dir(name), "/") {
 		if t, err := time.Parse("2006-01-02-15-04-05", part); err == nil {

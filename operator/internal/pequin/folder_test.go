@@ -69,8 +69,9 @@ func rows(e results.Experiment) []row {
 	return got
 }
 
-// TestArtifactsOwnNumbers: the numbers are those of the artifact's lat-tput.csv and tput-clients.csv, to all digits that are printed there, also where they come from
-// stats.json: without the CSV files they are the same.
+// TestArtifactsOwnNumbers: the numbers are those of the artifact's lat-tput.csv and
+// tput-clients.csv, to all digits that are printed there, also where they come from stats.json:
+// without the CSV files they are the same.
 func TestArtifactsOwnNumbers(t *testing.T) {
 	tests := map[string]struct{ all, fromStats []row }{
 		"TPCC": {
@@ -107,7 +108,8 @@ func TestArtifactsOwnNumbers(t *testing.T) {
 	}
 }
 
-// Two points with the same throughput were given one and the same number of clients, that of the last of them, and so became repetitions of one point.
+// Two points with the same throughput were given one and the same number of clients, that of the
+// last of them, and so became repetitions of one point.
 func TestPointsOfEqualThroughput(t *testing.T) {
 	const latency, clients = "lat-tput.csv", "tput-clients.csv"
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
@@ -118,7 +120,8 @@ func TestPointsOfEqualThroughput(t *testing.T) {
 	if diff := cmp.Diff([]row{{"15", 1300, 11}, {"30", 1500, 20}, {"40", 1500, 24}}, rows(e)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// A saturated system: the point beside that of a stats.json has its throughput to the last digit.
+	// A saturated system: the point beside that of a stats.json has its throughput to the last
+	// digit.
 	f := folder(t, "TPCC")
 	f[latency], f[clients] = file("1784.2666666666667,25.5\n1784.2666666666667,17.311395202193243\n"), file("45,1784.2666666666667\n30,1784.2666666666667\n")
 	if e, err = ReadFolder(f, "old", now); err != nil {
@@ -129,7 +132,8 @@ func TestPointsOfEqualThroughput(t *testing.T) {
 	}
 }
 
-// A stats.json without runs left a value of the axis without a point, and a run without combined became a trial that succeeded with 0 tx/s; neither was said.
+// A stats.json without runs left a value of the axis without a point, and a run without combined
+// became a trial that succeeded with 0 tx/s; neither was said.
 func TestRunsWithoutNumbersAreLeftOut(t *testing.T) {
 	const csv, at = "100,20\n300,10\n", "2024-10-21-17-04-33/stats.json"
 	const combined = `"combined":{"ops":3000,"tput":100,"mean":20}`

@@ -30,7 +30,8 @@ type Imported struct {
 	Dropped []string
 	// Decisions say how something was read, or what differs from the artifact.
 	Decisions []string
-	// Comments are the keys that begin with an underscore, and Duplicates those that are there more than once.
+	// Comments are the keys that begin with an underscore, and Duplicates those that are there more
+	// than once.
 	Comments   []string
 	Duplicates []Duplicate
 
@@ -118,7 +119,8 @@ func (i *importer) chooseSeries() error {
 	return nil
 }
 
-// value of a setting in the first series that is imported, where it must be the same at all points: [x] is x there.
+// value of a setting in the first series that is imported, where it must be the same at all points:
+// [x] is x there.
 func (i *importer) value(name string) any {
 	v, _ := i.loops.outer(i.config.top, name, i.series[0]) // an error is found by same
 	return single(v, base[name])
@@ -136,7 +138,8 @@ func single(v any, own int) any {
 	return v
 }
 
-// same checks that what one Experiment has only one of does not change between series or inside one, and returns the first.
+// same checks that what one Experiment has only one of does not change between series or inside
+// one, and returns the first.
 func (i *importer) same(names ...string) (first string, err error) {
 	inner := i.loops.names[len(i.loops.names)-1]
 	for k, name := range names {
@@ -179,8 +182,9 @@ func (i *importer) text(name string) (string, error) {
 	return s, nil
 }
 
-// countClients finds the points and their clients. The artifact starts at most client_total processes, and at most client_processes_per_client_node on each of
-// client_nodes_per_server machines for each server: the smaller of both, times client_threads_per_process.
+// countClients finds the points and their clients. The artifact starts at most client_total
+// processes, and at most client_processes_per_client_node on each of client_nodes_per_server
+// machines for each server: the smaller of both, times client_threads_per_process.
 func (i *importer) countClients() error {
 	servers := len(i.out.placement.hosts)
 	if servers == 0 {
@@ -244,7 +248,8 @@ func (i *importer) machines() int {
 	return machines
 }
 
-// nodes is the number of client pods: as many as the artifact has client machines, but such that every point's processes go evenly into them.
+// nodes is the number of client pods: as many as the artifact has client machines, but such that
+// every point's processes go evenly into them.
 func (i *importer) nodes() int32 {
 	for n := min(i.machines(), slices.Min(i.out.processes), 256); n > 1; n-- {
 		if !slices.ContainsFunc(i.out.processes, func(p int) bool { return p%n != 0 }) {

@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// minimal is a configuration with two series, as combined ones of the artifact are: they differ in a setting of the protocol, and their client lists in length.
+// minimal is a configuration with two series, as combined ones of the artifact are: they differ in
+// a setting of the protocol, and their client lists in length.
 const minimal = `{
   "experiment_independent_vars": [["replication_protocol", "server_names", "server_regions", "replication_protocol_settings", "client_total", "client_threads_per_process"],
     ["client_total", "client_threads_per_process"]],
@@ -86,7 +87,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// Configurations are edited by hand: what is a list of one in some is no list in others, and the loops are not named in all.
+// Configurations are edited by hand: what is a list of one in some is no list in others, and the
+// loops are not named in all.
 func TestOtherWaysToWriteTheSame(t *testing.T) {
 	const rest = `"benchmark_name": "rw", "fault_tolerance": 1, "client_processes_per_client_node": 8, "client_experiment_length": 30.0, `
 	tests := map[string]string{
@@ -218,8 +220,9 @@ func TestMistakesAreSaid(t *testing.T) {
 	}
 }
 
-// Replicas of one shard were taken from machines that stand next to each other in server_names. The artifact takes every x-th, with x machines for each replica, so that with
-// an emulated WAN the shards would have been in other regions than they are there.
+// Replicas of one shard were taken from machines that stand next to each other in server_names. The
+// artifact takes every x-th, with x machines for each replica, so that with an emulated WAN the
+// shards would have been in other regions than they are there.
 func TestShardsAreWhereTheArtifactPutsThem(t *testing.T) {
 	const rest = `"replication_protocol": "tapir", "benchmark_name": "rw", "fault_tolerance": 1, "client_total": 7, "client_experiment_length": 30, `
 	tests := map[string]struct{ in, want, note string }{
@@ -243,7 +246,8 @@ func TestShardsAreWhereTheArtifactPutsThem(t *testing.T) {
 	}
 }
 
-// An axis is called clients where its values are numbers of clients, since results with an axis of that name are compared with it.
+// An axis is called clients where its values are numbers of clients, since results with an axis of
+// that name are compared with it.
 func TestNameOfTheAxis(t *testing.T) {
 	const rest = `"replication_protocol": "pg", "benchmark_name": "rw", "fault_tolerance": 0, "client_experiment_length": 30, "client_processes_per_client_node": 8, "server_names": ["a-0"], `
 	for in, want := range map[string]string{

@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// replicasOf is the number of replicas of a shard, as a System says it, by the artifact's name of the protocol.
+// replicasOf is the number of replicas of a shard, as a System says it, by the artifact's name of
+// the protocol.
 var replicasOf = map[string]string{
 	"pequin": "5*f+1", "indicus": "5*f+1",
 	"tapir": "2*f+1", "morty": "2*f+1", "strong": "2*f+1", "weak": "2*f+1",
@@ -74,7 +75,8 @@ func place(get func(string) any, protocol string) (*placement, error) {
 	return p, p.network(get)
 }
 
-// emulates finds out whether the artifact shapes the network: server_emulate_wan has no effect on a run on one machine.
+// emulates finds out whether the artifact shapes the network: server_emulate_wan has no effect on a
+// run on one machine.
 func (p *placement) emulates(get func(string) any) error {
 	for name, to := range map[string]*bool{"server_emulate_wan": &p.wan, "run_locally": &p.local} {
 		v := get(name)
@@ -91,7 +93,8 @@ func (p *placement) emulates(get func(string) any) error {
 	return nil
 }
 
-// roundTripsOf is the matrix of round trips between regions. Configurations of before there were regions have one between servers.
+// roundTripsOf is the matrix of round trips between regions. Configurations of before there were
+// regions have one between servers.
 func roundTripsOf(get func(string) any) (*object, error) {
 	for _, name := range []string{"region_rtt_latencies", "server_ping_latencies"} {
 		v := get(name)
@@ -207,8 +210,9 @@ func (p *placement) order(region string) int {
 	return slices.IndexFunc(p.regions, func(r v1alpha1.Region) bool { return r.Name == region })
 }
 
-// regionsOf a shard's replicas. The artifact writes into its shard.config, with n replicas in a shard and x = machines / n: replica i of group g is on machine i*x + g mod x,
-// so that the machines of a shard are x apart.
+// regionsOf a shard's replicas. The artifact writes into its shard.config, with n replicas in a
+// shard and x = machines / n: replica i of group g is on machine i*x + g mod x, so that the
+// machines of a shard are x apart.
 func (p *placement) regionsOf(shard int, of map[string]string) []string {
 	out := make([]string, p.replicas)
 	apart := len(p.hosts) / p.replicas
@@ -222,7 +226,8 @@ func (p *placement) regionsOf(shard int, of map[string]string) []string {
 	return out
 }
 
-// regionOf a machine: us-east-1-0 is in us-east-1, unless server_regions or a matrix of round trips between servers say otherwise.
+// regionOf a machine: us-east-1-0 is in us-east-1, unless server_regions or a matrix of round trips
+// between servers say otherwise.
 func (p *placement) regionOf(host string, of map[string]string) string {
 	if region, known := of[host]; known {
 		return region
@@ -236,7 +241,8 @@ func (p *placement) regionOf(host string, of map[string]string) string {
 	return host
 }
 
-// network reads the matrix of round trips. Without server_emulate_wan the artifact does not apply it; the links are then given as a comment only.
+// network reads the matrix of round trips. Without server_emulate_wan the artifact does not apply
+// it; the links are then given as a comment only.
 func (p *placement) network(get func(string) any) error {
 	if p.matrix == nil {
 		if p.wan {
@@ -304,7 +310,8 @@ func (p *placement) link(a, b string, there, back float64, rate string) {
 
 var rates = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)([kmgt]?)(i?)(bit|bps)$`)
 
-// bandwidth turns a rate as tc writes it into ours: 1gibps is 2^30 bytes in a second, 8.589934592Gbit.
+// bandwidth turns a rate as tc writes it into ours: 1gibps is 2^30 bytes in a second,
+// 8.589934592Gbit.
 func bandwidth(v any) (string, error) {
 	if v == nil {
 		return "", nil

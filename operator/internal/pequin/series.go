@@ -11,9 +11,11 @@ import (
 //
 //	[["replication_protocol", ..., "client_total", ...], ["client_total", "client_processes_per_client_node", "client_threads_per_process"]]
 //
-// The variables of one list move together, and each list is a loop inside the one before. A variable is nested as deep as there are lists that name it:
-// client_total[i][j] is that of the i-th round of the outer and the j-th of the inner loop, replication_protocol[i] that of the i-th of the outer one. The artifact
-// calls the rounds of the outer loop series. A configuration that the artifact saved with its results has the outer loop resolved: client_total[j].
+// The variables of one list move together, and each list is a loop inside the one before. A
+// variable is nested as deep as there are lists that name it: client_total[i][j] is that of the
+// i-th round of the outer and the j-th of the inner loop, replication_protocol[i] that of the i-th
+// of the outer one. The artifact calls the rounds of the outer loop series. A configuration that
+// the artifact saved with its results has the outer loop resolved: client_total[j].
 
 // base is how deep a variable's own value is nested, for the variables whose values are lists.
 var base = map[string]int{"server_names": 1}
@@ -56,7 +58,8 @@ func (l loops) wanted(name string) int {
 	return n
 }
 
-// outer is a variable's value in one series: it takes off the outer loop, unless that is resolved already.
+// outer is a variable's value in one series: it takes off the outer loop, unless that is resolved
+// already.
 func (l loops) outer(top *object, name string, series int) (any, error) {
 	v := top.get(name)
 	if len(l.names) < 2 || !slices.Contains(l.names[0], name) || depth(v)-base[name] < l.wanted(name) {
@@ -85,7 +88,8 @@ func (l loops) series(top *object) int {
 	return n
 }
 
-// inner is the list of a variable's values in the inner loop, given its value in a series. A single value counts for all points.
+// inner is the list of a variable's values in the inner loop, given its value in a series. A single
+// value counts for all points.
 func (l loops) inner(v any, name string) []any {
 	if list, ok := v.([]any); ok && slices.Contains(l.names[len(l.names)-1], name) && depth(v) > base[name] {
 		return list

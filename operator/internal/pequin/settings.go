@@ -9,7 +9,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// What becomes of a setting: it is expressed by a field of the Experiment, it belongs to the artifact's own scripts, or it is kept as a parameter.
+// What becomes of a setting: it is expressed by a field of the Experiment, it belongs to the
+// artifact's own scripts, or it is kept as a parameter.
 
 // mapped settings have a field of their own.
 var mapped = map[string]string{
@@ -19,10 +20,12 @@ var mapped = map[string]string{
 	"server_ping_latencies": "network", "num_experiment_runs": "repetitions.min", "experiment_independent_vars": "sweep", "replication_protocol_settings": "systems[0].parameters",
 }
 
-// keptToo are mapped settings that are parameters as well, since the artifact's programs take them as flags, or since no field says all of them.
+// keptToo are mapped settings that are parameters as well, since the artifact's programs take them
+// as flags, or since no field says all of them.
 var keptToo = []string{"num_groups", "max_bandwidth", "client_experiment_length", "client_ramp_up", "client_ramp_down"}
 
-// scripts are settings of the artifact's own scripts: where they put files, how they reach machines, build and plot. Assay does that itself.
+// scripts are settings of the artifact's own scripts: where they put files, how they reach
+// machines, build and plot. Assay does that itself.
 var scripts = []string{
 	"base_local_exp_directory", "base_mounted_fs_path", "base_remote_bin_directory_nfs", "base_remote_exp_directory", "bin_directory_name",
 	"cdf_plots", "client_bin_name", "client_host_format_str", "client_name_format_str", "codebase_name", "default_remote_shell", "emulab_user",
@@ -67,7 +70,8 @@ func clipped(s string, most int) string {
 	return string(r[:most]) + "..."
 }
 
-// nameInDoc quotes a setting's name, so that a parameter's doc has room for it: a doc has at most 512 characters, and one of a name takes up to ten.
+// nameInDoc quotes a setting's name, so that a parameter's doc has room for it: a doc has at most
+// 512 characters, and one of a name takes up to ten.
 func nameInDoc(name string) string {
 	if q := strconv.Quote(name); len(q) <= 400 {
 		return q
@@ -159,7 +163,8 @@ func (p *parameters) name(setting string) string {
 	return name
 }
 
-// MappedSettings are the artifact's settings that a field of the Experiment expresses, and no parameter.
+// MappedSettings are the artifact's settings that a field of the Experiment expresses, and no
+// parameter.
 func MappedSettings() []string {
 	var names []string
 	for name := range mapped {

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// YAML writes the System and the Experiment into one file, under a comment that lists what could not be carried over.
+// YAML writes the System and the Experiment into one file, under a comment that lists what could
+// not be carried over.
 func (i *Imported) YAML(file string) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Imported from %s of the Pequin artifact by kubectl assay import pequin.\n", oneLine(file))
@@ -41,7 +42,8 @@ func (i *Imported) YAML(file string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Report lists what was not carried over, what was decided, and what the file has beside settings; for people.
+// Report lists what was not carried over, what was decided, and what the file has beside settings;
+// for people.
 func (i *Imported) Report() []string {
 	var lines []string
 	for _, d := range i.Dropped {
@@ -208,8 +210,8 @@ func prune(object any) (map[string]any, error) {
 	return m, nil
 }
 
-// pruneIn leaves values of parameters and their defaults alone: "" and 0 are such. A number that YAML would write in another way (1e5, 0.10) is put as text, which a
-// parameter may be as well.
+// pruneIn leaves values of parameters and their defaults alone: "" and 0 are such. A number that
+// YAML would write in another way (1e5, 0.10) is put as text, which a parameter may be as well.
 func pruneIn(v any, values bool) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -12,6 +12,8 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/network"
+	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // maxLabelLength bounds the value of an axis as results show it.
@@ -34,6 +36,7 @@ type choice struct {
 	f          *int32
 	shards     *int32
 	network    v1alpha1.NetworkProfile
+	links      []v1alpha1.RegionLink
 	parameters map[string]v1alpha1.Value
 	faults     []string
 }
@@ -44,7 +47,7 @@ func (c choice) sets() []string {
 	if c.clients != nil {
 		what = append(what, "the number of clients")
 	}
-	if c.network != "" {
+	if c.network != "" || len(c.links) > 0 {
 		what = append(what, "the network")
 	}
 	for _, name := range sortedKeys(c.parameters) {
@@ -90,7 +93,7 @@ func (e *expansion) valuesAxis(path *field.Path, written v1alpha1.Axis) axis {
 			known = append(known, s.declared.names()...)
 		}
 		slices.Sort(known)
-		e.add(field.Invalid(path.Child("axis"), written.Axis, unknownName("an axis with values can set no", written.Axis, slices.Compact(known))))
+		e.add(field.Invalid(path.Child("axis"), written.Axis, suggest.Unknown("an axis with values can set no", written.Axis, slices.Compact(known))))
 		return a
 	}
 	if written.Axis == "rate" && e.spec.Clients.Loop == v1alpha1.LoopClosed {
@@ -179,19 +182,20 @@ func (e *expansion) pointsAxis(path *field.Path, written v1alpha1.Axis) axis {
 		}
 		for k, name := range p.Faults {
 			if !slices.Contains(known, name) {
-				e.add(field.Invalid(at.Child("faults").Index(k), name, unknownName("spec.faults has no", name, known)))
+				e.add(field.Invalid(at.Child("faults").Index(k), name, suggest.Unknown("spec.faults has no", name, known)))
 			}
 		}
 		if slices.ContainsFunc(a.choices, func(other choice) bool { return other.label == p.Name }) {
 			e.add(field.Duplicate(at.Child("name"), p.Name))
 			continue
 		}
-		a.choices = append(a.choices, choice{label: p.Name, path: at, clients: p.Clients, parameters: p.Parameters, faults: p.Faults, network: p.Network})
+		a.choices = append(a.choices, choice{label: p.Name, path: at, clients: p.Clients, parameters: p.Parameters, faults: p.Faults, network: p.Network, links: p.Links})
 	}
 	return a
 }
 
-// checkSetOnce refuses two axes that set the same thing, since the point would then not say which one won.
+// checkSetOnce refuses two axes that set the same thing, since the point would then not say which
+// one won.
 func (e *expansion) checkSetOnce() {
 	owner := map[string]string{}
 	for _, a := range e.axes {
@@ -222,6 +226,9 @@ func (e *expansion) checkSize() {
 				fmt.Sprintf("the axes multiply to more than %d points; use fewer or shorter axes, or several experiments", MaxPoints)))
 			return
 		}
+	}
+	if each := len(stats.Metrics) + len(e.spec.Measurements); points*each > MaxAggregates {
+		e.add(field.TooMany(field.NewPath("spec", "measurements"), len(e.spec.Measurements), max(0, MaxAggregates/points-len(stats.Metrics))))
 	}
 	e.checkRepetitions(points)
 }

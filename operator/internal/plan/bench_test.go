@@ -9,7 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/render"
 )
 
-// BenchmarkValidate is what one kubectl apply costs at its most: 1024 points, all templates rendered. Admission gives up after ten seconds.
+// BenchmarkValidate is what one kubectl apply costs at its most: 1024 points, all templates
+// rendered. Admission gives up after ten seconds.
 func BenchmarkValidate(b *testing.B) {
 	s := systems(builders.System("basil"))
 	exp := builders.Experiment("e").System("basil").Values("clients", anyValues(32)...).Values("batch", anyValues(32)...).

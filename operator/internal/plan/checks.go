@@ -8,9 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
-// checkWithoutSystems makes all checks that need no System. written is the spec before its profile was applied.
+// checkWithoutSystems makes all checks that need no System. written is the spec before its profile
+// was applied.
 func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkProfile(written)
 	var errs field.ErrorList
@@ -33,7 +35,7 @@ func (e *expansion) checkProfile(written *v1alpha1.ExperimentSpec) {
 		for i, p := range written.Profiles {
 			names[i] = p.Name
 		}
-		e.add(field.Invalid(field.NewPath("spec", "profile"), written.Profile, unknownName("there is no profile", written.Profile, names)))
+		e.add(field.Invalid(field.NewPath("spec", "profile"), written.Profile, suggest.Unknown("there is no profile", written.Profile, names)))
 		return
 	}
 	axes := make([]string, len(written.Sweep))
@@ -44,7 +46,7 @@ func (e *expansion) checkProfile(written *v1alpha1.ExperimentSpec) {
 	for k, a := range e.origin.profile.Sweep {
 		path := e.origin.path.Child("sweep").Index(k).Child("axis")
 		if !slices.Contains(axes, a.Axis) {
-			e.add(field.Invalid(path, a.Axis, "a profile replaces axes of spec.sweep; "+unknownName("spec.sweep has no axis", a.Axis, axes)))
+			e.add(field.Invalid(path, a.Axis, "a profile replaces axes of spec.sweep; "+suggest.Unknown("spec.sweep has no axis", a.Axis, axes)))
 		}
 		if seen[a.Axis] {
 			e.add(field.Duplicate(path, a.Axis))
@@ -57,7 +59,7 @@ func (e *expansion) checkProfile(written *v1alpha1.ExperimentSpec) {
 	}
 	for k, f := range e.origin.profile.Faults {
 		if !slices.Contains(faults, f.Name) {
-			e.add(field.Invalid(e.origin.path.Child("faults").Index(k).Child("name"), f.Name, unknownName("there is no fault", f.Name, faults)))
+			e.add(field.Invalid(e.origin.path.Child("faults").Index(k).Child("name"), f.Name, suggest.Unknown("there is no fault", f.Name, faults)))
 		}
 	}
 	claims := make([]string, len(written.Claims))
@@ -66,7 +68,7 @@ func (e *expansion) checkProfile(written *v1alpha1.ExperimentSpec) {
 	}
 	for k, c := range e.origin.profile.Claims {
 		if !slices.Contains(claims, c.Name) {
-			e.add(field.Invalid(e.origin.path.Child("claims").Index(k).Child("name"), c.Name, unknownName("there is no claim", c.Name, claims)))
+			e.add(field.Invalid(e.origin.path.Child("claims").Index(k).Child("name"), c.Name, suggest.Unknown("there is no claim", c.Name, claims)))
 		}
 	}
 }
@@ -114,7 +116,7 @@ func (e *expansion) checkTolerances() {
 	for _, t := range []struct {
 		name  string
 		value v1alpha1.Percentage
-	}{{"linkLoss", all.LinkLoss}, {"throttling", all.Throttling}, {"steal", all.Steal}, {"outOfRange", all.OutOfRange}} {
+	}{{"linkLoss", all.LinkLoss}, {"throttling", all.Throttling}, {"steal", all.Steal}, {"contention", all.Contention}, {"outOfRange", all.OutOfRange}} {
 		if share, err := t.value.Share(); err != nil || share > 1 {
 			e.add(field.Invalid(path.Child(t.name), string(t.value), "must be a percentage from 0% to 100%, such as 1%"))
 		}
@@ -133,11 +135,11 @@ func (e *expansion) checkReported() {
 	for i, r := range e.spec.Reported {
 		path := field.NewPath("spec", "reported").Index(i)
 		if !slices.Contains(axes, r.Axis) {
-			e.add(field.Invalid(path.Child("axis"), r.Axis, unknownName("the sweep has no axis", r.Axis, axes)))
+			e.add(field.Invalid(path.Child("axis"), r.Axis, suggest.Unknown("the sweep has no axis", r.Axis, axes)))
 		}
 		for _, name := range sortedKeys(r.At) {
 			if !slices.Contains(axes, name) {
-				e.add(field.Invalid(path.Child("at").Key(name), r.At[name].String(), unknownName("the sweep has no axis", name, axes)))
+				e.add(field.Invalid(path.Child("at").Key(name), r.At[name].String(), suggest.Unknown("the sweep has no axis", name, axes)))
 			}
 		}
 		for j, v := range r.Values {
@@ -169,7 +171,8 @@ func (e *expansion) checkClaims() {
 	}
 }
 
-// checkParameters checks every parameter that is set outside the sweep against every system that it is set for.
+// checkParameters checks every parameter that is set outside the sweep against every system that it
+// is set for.
 func (e *expansion) checkParameters() {
 	root := field.NewPath("spec")
 	for _, name := range sortedKeys(e.spec.Parameters) {
@@ -191,7 +194,7 @@ func (e *expansion) checkSetting(path *field.Path, name string, value v1alpha1.V
 		p, ok := s.declared[name]
 		if !ok {
 			detail := fmt.Sprintf("System %q with workload %q ", s.name, e.spec.Workload.Name) +
-				unknownName("declares no parameter", name, s.declared.names())
+				suggest.Unknown("declares no parameter", name, s.declared.names())
 			if len(e.systems) > 1 {
 				detail += "; what only some systems declare goes under spec.systems[].parameters"
 			}

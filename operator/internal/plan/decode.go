@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// DecodeExperiment reads one Experiment from YAML or JSON as the API server would: unknown fields are errors, and defaults that a zero value
-// could not be told from (topology.f) are filled in.
+// DecodeExperiment reads one Experiment from YAML or JSON as the API server would: unknown fields
+// are errors, and defaults that a zero value could not be told from (topology.f) are filled in.
 func DecodeExperiment(data []byte) (*v1alpha1.Experiment, error) {
 	var raw map[string]any
 	if err := yaml.UnmarshalStrict(data, &raw); err != nil {

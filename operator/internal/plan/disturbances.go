@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// leastDisturbed is what a disturbed trial takes of disturbances.retryFor at least, so that the number of repetitions is bounded whatever its instants say.
+// leastDisturbed is what a disturbed trial takes of disturbances.retryFor at least, so that the
+// number of repetitions is bounded whatever its instants say.
 const leastDisturbed = 10 * time.Second
 
 // The budgets of a repetition that is given up.
@@ -19,8 +20,9 @@ const (
 	retryForUsedUp = "disturbances.retryFor"
 )
 
-// lasting are reasons of the environment's that time alone does not cure: somebody must change the cluster, or the System. spec.retries pays for repeating
-// them. A deadline is among them, since mostly what it waits for would never have come, and since each such trial takes minutes.
+// lasting are reasons of the environment's that time alone does not cure: somebody must change the
+// cluster, or the System. spec.retries pays for repeating them. A deadline is among them, since
+// mostly what it waits for would never have come, and since each such trial takes minutes.
 var lasting = map[string]bool{
 	v1alpha1.ReasonFailed:            true,
 	v1alpha1.ReasonDeadlineExceeded:  true,
@@ -32,7 +34,8 @@ var lasting = map[string]bool{
 	v1alpha1.ReasonClientsMiscounted: true,
 }
 
-// Disturbed reports whether the environment, and not the system under test, spoilt a trial, in a way that may pass.
+// Disturbed reports whether the environment, and not the system under test, spoilt a trial, in a
+// way that may pass.
 func Disturbed(t *v1alpha1.Trial) bool {
 	if o := Outcome(t); o != v1alpha1.ReasonInvalid && o != v1alpha1.ReasonFailed {
 		return false
@@ -64,8 +67,9 @@ func (o *observation) charge(slot Slot, t *v1alpha1.Trial) {
 	}
 }
 
-// givenUp names the budget that keeps a repetition without a valid trial from being tried again, or nothing. What the latest attempt came to decides which
-// budget pays. Both are sums over trials that are over, never an instant: whoever asks again, whenever, gets the same answer.
+// givenUp names the budget that keeps a repetition without a valid trial from being tried again, or
+// nothing. What the latest attempt came to decides which budget pays. Both are sums over trials
+// that are over, never an instant: whoever asks again, whenever, gets the same answer.
 func (o observation) givenUp(p *Plan, s Slot) string {
 	switch last := o.latest[s]; {
 	case o.spent[s] > *p.Spec.Retries:

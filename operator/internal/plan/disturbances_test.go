@@ -15,7 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// end is how a trial ends: the reason of its condition Valid, empty for a valid one, and for how long it held its machines.
+// end is how a trial ends: the reason of its condition Valid, empty for a valid one, and for how
+// long it held its machines.
 type end struct {
 	reason string
 	took   time.Duration
@@ -137,7 +138,8 @@ func TestDisturbancesAreToldOf(t *testing.T) {
 	}
 }
 
-// TestDisturbancesSimulation plays random ends against random budgets. What must hold in the end follows from the trials alone.
+// TestDisturbancesSimulation plays random ends against random budgets. What must hold in the end
+// follows from the trials alone.
 func TestDisturbancesSimulation(t *testing.T) {
 	reasons := []string{"", "", "", v1alpha1.ReasonCPUStolen, v1alpha1.ReasonFaultLate, v1alpha1.ReasonCPUThrottled, v1alpha1.ReasonReplicaExited}
 	for seed := range uint64(100) {

@@ -1,26 +1,31 @@
-// Package plan turns an Experiment into trials: which points there are, what each of them runs, and which trial comes next.
+// Package plan turns an Experiment into trials: which points there are, what each of them runs, and
+// which trial comes next.
 //
-// It is pure: no client, no clock, no log, no global randomness. The controller, the webhooks and kubectl-assay call it with what they have
-// observed and get the same answer, so what "kubectl assay plan" prints is what the controller does.
+// It is pure: no client, no clock, no log, no global randomness. The controller, the webhooks and
+// kubectl-assay call it with what they have observed and get the same answer, so what "kubectl
+// assay plan" prints is what the controller does.
 //
 //	Experiment --ApplyProfile--> spec --Expand (with its Systems)--> Plan{Points, Axes} --Next (with its Trials)--> Step
 //
 // # Points
 //
-// The points are the cross product of the axes; the last axis moves fastest. With several systems, "system" is the first axis. Every
-// point is a TrialSpec in which nothing is left to decide but number, repetition, attempt, seed and the revision of the System.
+// The points are the cross product of the axes; the last axis moves fastest. With several systems,
+// "system" is the first axis. Every point is a TrialSpec in which nothing is left to decide but
+// number, repetition, attempt, seed and the revision of the System.
 //
-// A parameter's value comes from the last of these that sets it: default of the System, parameters of the experiment, of the system's
-// reference, of the workload, of the profile, of the axes.
+// A parameter's value comes from the last of these that sets it: default of the System, parameters
+// of the experiment, of the system's reference, of the workload, of the profile, of the axes.
 //
 // # Order
 //
-// Trials run one at a time, in rounds. With RandomizedInterleaved, round r holds repetition r of every point, in an order that is a
-// permutation of its own (Fisher-Yates on splitmix64, started with the first 8 bytes of SHA-256 of "order", seed and r). With Sequential,
-// round r holds all repetitions of point r, in order. A round first attempts each of its repetitions once; then those whose trial was
-// invalid or failed get their second attempt, in the same order, then their third, until each has a valid trial or its budget is used up: retries for what
-// the system did, and for what the environment did the time disturbances.retryFor, of which all repetitions draw (disturbances.go).
-// Only then does the next round start. So
+// Trials run one at a time, in rounds. With RandomizedInterleaved, round r holds repetition r of
+// every point, in an order that is a permutation of its own (Fisher-Yates on splitmix64, started
+// with the first 8 bytes of SHA-256 of "order", seed and r). With Sequential, round r holds all
+// repetitions of point r, in order. A round first attempts each of its repetitions once; then those
+// whose trial was invalid or failed get their second attempt, in the same order, then their third,
+// until each has a valid trial or its budget is used up: retries for what the system did, and for
+// what the environment did the time disturbances.retryFor, of which all repetitions draw
+// (disturbances.go). Only then does the next round start. So
 //
 //	next = the first round with an open repetition; in it, of the open repetitions with the fewest attempts, the first
 //

@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/suggest"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -16,6 +17,9 @@ const (
 	MaxPoints   = 1024
 	MaxTrials   = 10000
 	MaxReplicas = 1000 // of one trial
+	// MaxAggregates bounds the points times the numbers of each, so that the results of every
+	// experiment fit into a ConfigMap, packed: TestTheLargestResultsFit.
+	MaxAggregates = 12000
 )
 
 // Plan is an experiment with everything decided but the order's seed.
@@ -41,9 +45,10 @@ type Point struct {
 // experimentName is what the names of pods and Services can begin with.
 var experimentName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,22}[a-z0-9])?$`)
 
-// Expand applies the profile, checks the experiment against the Systems it names (by name, as they are now or as they were
-// snapshot) and resolves every point. Each error names the field, its value and what would be right. A System that is not in
-// systems gives an error of type ErrorTypeNotFound and keeps all checks that need it from being made.
+// Expand applies the profile, checks the experiment against the Systems it names (by name, as they
+// are now or as they were snapshot) and resolves every point. Each error names the field, its value
+// and what would be right. A System that is not in systems gives an error of type ErrorTypeNotFound
+// and keeps all checks that need it from being made.
 func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*Plan, field.ErrorList) {
 	e := &expansion{
 		name:   exp.Name,
@@ -110,7 +115,8 @@ func (e *expansion) add(errs ...*field.Error) {
 	}
 }
 
-// resolveSystems looks the systems and their workload up. It reports whether all checks that need them can be made.
+// resolveSystems looks the systems and their workload up. It reports whether all checks that need
+// them can be made.
 func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool {
 	complete := true
 	for i, ref := range e.spec.Systems {
@@ -127,7 +133,7 @@ func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool 
 		workload, known := findWorkload(spec, e.spec.Workload.Name)
 		if !known {
 			e.add(field.Invalid(field.NewPath("spec", "workload", "name"), e.spec.Workload.Name,
-				fmt.Sprintf("System %q ", ref.Name)+unknownName("has no workload", e.spec.Workload.Name, workloadNames(spec))))
+				fmt.Sprintf("System %q ", ref.Name)+suggest.Unknown("has no workload", e.spec.Workload.Name, workloadNames(spec))))
 			complete = false
 			continue
 		}

@@ -73,6 +73,23 @@ func TestExpandComparesSystems(t *testing.T) {
 	}
 }
 
+// Systems that need different numbers of replicas for the same f are compared over the same
+// regions.
+func TestExpandRegionsOfEachSystem(t *testing.T) {
+	p := expand(t, builders.Experiment("e").System("basil").System("tapir").Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Topology.Regions = []v1alpha1.Region{{Name: "east", Replicas: 3}, {Name: "west", Replicas: 3}}
+		s.Systems[1].Regions = []v1alpha1.Region{{Name: "east", Replicas: 2}, {Name: "west", Replicas: 1}}
+	}))
+	var got []string
+	for _, point := range p.Points {
+		got = append(got, fmt.Sprintf("%s %v", point.Template.System.Name, point.Template.Topology.Regions))
+	}
+	want := []string{"basil [{east 3} {west 3}]", "tapir [{east 2} {west 1}]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("regions (-want +got):\n%s", diff)
+	}
+}
+
 // What a point sets reaches the trial, and nothing else changes.
 func TestExpandClientsRateAndShards(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("tapir").Values("rate", 100).Values("shards", 1, 2).
@@ -154,7 +171,8 @@ func TestApplyProfile(t *testing.T) {
 	}
 }
 
-// TestExpandErrors changes the valid experiment in one way each and asks that the error names the field, the value and what would be right.
+// TestExpandErrors changes the valid experiment in one way each and asks that the error names the
+// field, the value and what would be right.
 func TestExpandErrors(t *testing.T) {
 	profile := func(p v1alpha1.Profile) func(*v1alpha1.ExperimentSpec) {
 		return func(s *v1alpha1.ExperimentSpec) {
@@ -215,6 +233,12 @@ func TestExpandErrors(t *testing.T) {
 			s.Sweep[0].Values = manyValues(64)
 			s.Sweep = append(s.Sweep, v1alpha1.Axis{Axis: "batch", Values: manyValues(64)})
 		}, []string{"spec.sweep", "clients (64) x variant (2) x batch (64)", "more than 1024 points"}},
+		"more numbers than a ConfigMap holds": {func(s *v1alpha1.ExperimentSpec) {
+			s.Sweep[0].Values = manyValues(500)
+			for i := range 8 {
+				s.Measurements = append(s.Measurements, v1alpha1.Measurement{Name: fmt.Sprintf("m%d", i), Query: "up"})
+			}
+		}, []string{"spec.measurements", "Too many: 8", "at most 7"}},
 		"too many trials": {func(s *v1alpha1.ExperimentSpec) {
 			s.Sweep[0].Values = manyValues(60)
 			s.Repetitions.Min = 100
@@ -222,6 +246,9 @@ func TestExpandErrors(t *testing.T) {
 		"regions that do not add up": {func(s *v1alpha1.ExperimentSpec) {
 			s.Topology.Regions = []v1alpha1.Region{{Name: "east", Replicas: 3}, {Name: "west", Replicas: 2}}
 		}, []string{"spec.topology.regions", `"5 replicas"`, "must add up to 6"}},
+		"a system's own regions that do not add up": {func(s *v1alpha1.ExperimentSpec) {
+			s.Systems[0].Regions = []v1alpha1.Region{{Name: "east", Replicas: 3}}
+		}, []string{"spec.systems[0].regions", `"3 replicas"`, "must add up to 6"}},
 		"too many replicas":          {func(s *v1alpha1.ExperimentSpec) { s.Topology.F, s.Topology.Shards = 33, 64 }, []string{"spec.topology.shards", ": 64:", "at most 1000"}},
 		"open loop without a rate":   {func(s *v1alpha1.ExperimentSpec) { s.Clients.Loop = v1alpha1.LoopOpen }, []string{"spec.clients.rate", "requests per second", `axis "rate"`}},
 		"closed loop with a rate":    {func(s *v1alpha1.ExperimentSpec) { s.Clients.Rate = ptr(int64(7)) }, []string{"spec.clients.rate", ": 7:", "set loop: Open"}},

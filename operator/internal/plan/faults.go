@@ -2,197 +2,58 @@ package plan
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/network"
+	"assay.dev/assay/operator/internal/chaosmesh"
+	"assay.dev/assay/operator/internal/fault"
+	"assay.dev/assay/operator/internal/suggest"
 )
+
+func faultPath(i int) *field.Path { return field.NewPath("spec", "faults").Index(i) }
+
+// faultPath is where the fault of that index was written: a profile may have replaced it.
+func (e *expansion) faultPath(i int) *field.Path {
+	if i < 0 {
+		return field.NewPath("spec", "faults")
+	}
+	if p := e.origin.profile; p != nil {
+		for k, f := range p.Faults {
+			if f.Name == e.spec.Faults[i].Name {
+				return e.origin.path.Child("faults").Index(k)
+			}
+		}
+	}
+	return faultPath(i)
+}
+
+// checkFaultTimes checks that each fault does one thing, at times at which the trial runs.
+func (e *expansion) checkFaultTimes() { e.add(fault.CheckTimes(e.spec.Faults, e.faultTimes())...) }
+
+func (e *expansion) faultTimes() fault.Times {
+	return fault.Times{Windows: e.windows, Lateness: e.spec.Tolerances.FaultLateness.OrZero(), Path: func(name string) *field.Path {
+		return e.faultPath(slices.IndexFunc(e.spec.Faults, func(f v1alpha1.Fault) bool { return f.Name == name }))
+	}}
+}
 
 // checkFaults checks the faults of one point against its system, topology and clients.
 func (e *expansion) checkFaults(s system, trial *v1alpha1.TrialSpec) {
-	stopped := make([]map[placed]bool, len(trial.Faults)) // whose processes a fault stops
-	behaviors := 0
-	e.checkDegrades(trial)
-	for i := range trial.Faults {
-		f := &trial.Faults[i]
-		index := slices.IndexFunc(e.spec.Faults, func(g v1alpha1.Fault) bool { return g.Name == f.Name })
-		path := e.faultPath(index)
-		c := targetCheck{system: s, topology: trial.Topology}
-		e.checkUnshapedFault(path, trial, f)
-		e.checkReplaced(path, trial, f)
-		switch {
-		case f.NodeKill != nil:
-			c.path, c.roles = path.Child("nodeKill", "target"), true
-			stopped[i], _ = e.checkTarget(c, f.NodeKill.Target)
-			e.checkMachine(path, trial, f)
-		case f.Pause != nil:
-			c.path, c.roles = path.Child("pause", "target"), true
-			stopped[i], _ = e.checkTarget(c, f.Pause.Target)
-		case f.Partition != nil:
-			e.checkPartition(path.Child("partition"), c, *f.Partition)
-		case f.Degrade != nil:
-			e.checkDegrade(path.Child("degrade"), c, *f.Degrade)
-		case f.ChaosMesh != nil:
-			stopped[i] = e.checkChaosMesh(path, c, trial, f)
-		case f.ClientBehavior != nil:
-			if behaviors++; behaviors > 1 {
-				e.add(field.Invalid(path, f.Name, "another fault of the same point changes the clients' behavior already; one can"))
+	e.add(fault.Check(fault.Point{
+		Times: e.faultTimes(), Trial: trial, System: s.name, Spec: &s.spec, Count: s.count.text,
+		Parameter: func(name string, value v1alpha1.Value) (v1alpha1.Value, error) {
+			p, known := s.declared[name]
+			if !known {
+				return value, fmt.Errorf("System %q %s", s.name, suggest.Unknown("declares no parameter", name, s.declared.names()))
 			}
-			e.checkClientBehavior(path.Child("clientBehavior"), s, trial, f.ClientBehavior)
-		}
-		for j := range i {
-			if overlap(trial.Faults[j], *f) && !hasRole(trial.Faults[j]) && !hasRole(*f) && intersect(stopped[j], stopped[i]) {
-				e.add(field.Invalid(path, f.Name, fmt.Sprintf("stops a replica that fault %q of the same point has stopped, or may have; "+
-					"let the first be over before, or choose another replica", trial.Faults[j].Name)))
-			}
-		}
-	}
+			return checkValue(p, value)
+		},
+	})...)
 }
 
-func hasRole(f v1alpha1.Fault) bool {
-	return f.NodeKill != nil && f.NodeKill.Target.Role != "" || f.Pause != nil && f.Pause.Target.Role != ""
-}
-
-func (e *expansion) checkPartition(path *field.Path, c targetCheck, p v1alpha1.Partition) {
-	if ways := count(len(p.Groups) > 0, p.Isolate != nil, p.From != nil || p.To != nil); ways != 1 || (p.From == nil) != (p.To == nil) {
-		e.add(field.Invalid(path, fmt.Sprintf("%d of them", ways), "set exactly one of: groups; isolate; from and to"))
-		return
-	}
-	switch {
-	case p.Isolate != nil:
-		c.path, c.roles = path.Child("isolate"), true
-		e.checkTarget(c, *p.Isolate)
-	case p.From != nil:
-		c.path = path.Child("from")
-		e.checkTarget(c, *p.From)
-		c.path = path.Child("to")
-		e.checkTarget(c, *p.To)
-	default:
-		e.checkGroups(path.Child("groups"), c, p.Groups)
-	}
-}
-
-// checkGroups checks that no replica can be in two groups.
-func (e *expansion) checkGroups(path *field.Path, c targetCheck, groups []v1alpha1.Target) {
-	c.taken, c.picks = map[placed]bool{}, map[int32]int{}
-	for i, g := range groups {
-		c.path = path.Index(i)
-		candidates, ok := e.checkTarget(c, g)
-		if !ok {
-			return
-		}
-		if g.Pick != nil {
-			for shard := range c.topology.Shards {
-				if len(g.Shards) == 0 || slices.Contains(g.Shards, shard) {
-					c.picks[shard] += g.PickCount(int(c.topology.F), int(shardReplicas(c.topology)))
-				}
-			}
-			continue
-		}
-		if intersect(candidates, c.taken) {
-			e.add(field.Invalid(c.path, describeTarget(g), "a replica of an earlier group is in this one, too; it can be on one side only"))
-			return
-		}
-		if len(c.picks) > 0 {
-			e.add(field.Invalid(c.path, describeTarget(g), "groups that pick come last: what an earlier group picks may be in this one"))
-			return
-		}
-		for p := range candidates {
-			c.taken[p] = true
-		}
-	}
-}
-
-func (e *expansion) checkDegrade(path *field.Path, c targetCheck, d v1alpha1.Degrade) {
-	if (d.Target != nil) == (d.From != nil || d.To != nil) {
-		e.add(field.Invalid(path, "", "set either target (all links of these replicas, both ways), or from or to or both (one direction)"))
-		return
-	}
-	link, err := network.Effect(d.LinkEffect)
-	if err != nil {
-		part, detail, _ := strings.Cut(err.Error(), ": ")
-		e.add(field.Invalid(path.Child(part), effectText(d.LinkEffect, part), detail))
-	} else if link.Delay == 0 && link.Jitter == 0 && link.Loss == 0 && link.Rate == 0 {
-		e.add(field.Invalid(path, "", "changes nothing: set at least one of delay, jitter, loss, rate"))
-	}
-	for _, part := range []struct {
-		name   string
-		target *v1alpha1.Target
-	}{{"target", d.Target}, {"from", d.From}, {"to", d.To}} {
-		if part.target != nil {
-			c.path = path.Child(part.name)
-			e.checkTarget(c, *part.target)
-		}
-	}
-}
-
-// effectText is what was written in a field of a link.
-func effectText(e v1alpha1.LinkEffect, part string) string {
-	text := func(d *v1alpha1.Duration) string {
-		if d == nil {
-			return ""
-		}
-		return string(*d)
-	}
-	switch part {
-	case "delay":
-		return text(e.Delay)
-	case "jitter":
-		return text(e.Jitter)
-	case "loss":
-		return e.Loss
-	default:
-		return e.Rate
-	}
-}
-
-// checkClientBehavior checks the clients that behave otherwise, and puts their parameters into canonical form.
-func (e *expansion) checkClientBehavior(path *field.Path, s system, trial *v1alpha1.TrialSpec, b *v1alpha1.ClientBehavior) {
-	if d := s.spec.Clients.Driver; d == nil || d.Protocol == "Echo" {
-		e.add(field.Invalid(path, b.Share, fmt.Sprintf(
-			"System %q has clients without a driver process: what some of them do cannot be told from what the others do, nor left out of the results", s.name)))
-		return
-	}
-	share, err := network.Share(b.Share)
-	if err != nil {
-		e.add(field.Invalid(path.Child("share"), b.Share, "must be more than 0% and less than 100%"))
-		return
-	}
-	if n := int32(math.Floor(share * float64(trial.Clients.Count))); n < 1 || n >= trial.Clients.Count {
-		e.add(field.Invalid(path.Child("share"), b.Share, fmt.Sprintf(
-			"is %d of %d clients; at least one must behave so, and at least one must not, since only that is measured", n, trial.Clients.Count)))
-	}
-	for _, name := range sortedKeys(b.Parameters) {
-		at := path.Child("parameters").Key(name)
-		p, known := s.declared[name]
-		if !known {
-			e.add(field.Invalid(at, b.Parameters[name].String(), fmt.Sprintf("System %q ", s.name)+unknownName("declares no parameter", name, s.declared.names())))
-			continue
-		}
-		canonical, err := checkValue(p, b.Parameters[name])
-		if err != nil {
-			e.add(field.Invalid(at, b.Parameters[name].String(), err.Error()))
-			continue
-		}
-		b.Parameters[name] = canonical
-	}
-}
-
-func count(set ...bool) int {
-	n := 0
-	for _, s := range set {
-		if s {
-			n++
-		}
-	}
-	return n
-}
-
-// unusedFaults warns of faults that act nowhere. A profile leaves points out on purpose, so there is no warning then.
+// unusedFaults warns of faults that act nowhere. A profile leaves points out on purpose, so there
+// is no warning then.
 func (e *expansion) unusedFaults() []string {
 	if e.origin.profile != nil {
 		return nil
@@ -210,4 +71,24 @@ func (e *expansion) unusedFaults() []string {
 		}
 	}
 	return warnings
+}
+
+// checkChaosMeshInstalled asks whether the cluster has what the faults need, each kind once.
+func checkChaosMeshInstalled(p *Plan, checks Checks) (errs field.ErrorList) {
+	if checks.ChaosMesh == nil {
+		return nil
+	}
+	asked := map[string]bool{}
+	for i := range p.Spec.Faults {
+		for _, kind := range chaosmesh.Kinds(p.Spec.Faults[i : i+1]) {
+			if asked[kind] {
+				continue
+			}
+			asked[kind] = true
+			if err := checks.ChaosMesh(kind); err != nil {
+				errs = append(errs, field.Forbidden(faultPath(i).Child("chaosMesh"), err.Error()))
+			}
+		}
+	}
+	return errs
 }

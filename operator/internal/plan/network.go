@@ -1,28 +1,26 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/netem"
+	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/network"
+	"assay.dev/assay/operator/internal/placement"
 )
 
 // validRegion is what a region may be called, as in the schema.
 var validRegion = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// anyPeer stands for the other end of a link that is checked by itself.
-var anyPeer = netip.MustParseAddr("192.0.2.1")
-
-// resolveNetwork places the clients and writes every directed link into the trial. The path is where the network's profile was chosen.
+// resolveNetwork places the clients and writes every directed link into the trial. The path is
+// where the network's profile was chosen.
 func (e *expansion) resolveNetwork(path *field.Path, trial *v1alpha1.TrialSpec) {
-	regions := populated(trial.Topology)
+	regions := placement.Regions(trial.Topology)
 	if len(trial.Clients.Regions) == 0 {
 		trial.Clients.Regions = slices.Clone(regions)
 	}
@@ -38,22 +36,21 @@ func (e *expansion) resolveNetwork(path *field.Path, trial *v1alpha1.TrialSpec) 
 	}
 	links, err := network.Resolve(trial.Network, regions)
 	if err != nil {
-		e.add(e.networkError(path, trial.Network, err.Error()))
+		e.add(e.networkError(path, trial.Network, err))
 		return
 	}
 	for d, link := range links {
 		link.Rate = link.RateOrDefault()
-		if err := (netem.Table{{Address: anyPeer, Out: link}}).Validate(); err != nil {
-			_, why, _ := strings.Cut(err.Error(), "out: ")
-			e.add(field.Invalid(e.origin.network().Child("links"), d.From+" to "+d.To, why))
+		if err := link.Validate(); err != nil {
+			e.add(field.Invalid(e.origin.network().Child("links"), d.From+" to "+d.To, err.Error()))
 		}
 	}
 	trial.Network.Links = links.Links()
 	e.checkUnshaped(path, trial)
 }
 
-// checkUnshaped refuses what cannot be had where Assay may not touch the pods' network. The path is where the network's profile was chosen. Faults are checked
-// where they are.
+// checkUnshaped refuses what cannot be had where Assay may not touch the pods' network. The path is
+// where the network's profile was chosen. Faults are checked where they are.
 func (e *expansion) checkUnshaped(path *field.Path, trial *v1alpha1.TrialSpec) {
 	n := trial.Network
 	if n.Shaping != v1alpha1.ShapingNone {
@@ -73,20 +70,6 @@ func (e *expansion) checkUnshaped(path *field.Path, trial *v1alpha1.TrialSpec) {
 	e.add(field.Forbidden(e.origin.network().Child("shaping"), why))
 }
 
-// checkUnshapedFault refuses a fault of the network where Assay may not touch it.
-func (e *expansion) checkUnshapedFault(path *field.Path, trial *v1alpha1.TrialSpec, f *v1alpha1.Fault) {
-	if trial.Network.Shaping != v1alpha1.ShapingNone {
-		return
-	}
-	const why = "needs the capability NET_ADMIN, which network.shaping: None does without; nodeKill, pause and clientBehavior do not; or set shaping: Auto"
-	switch {
-	case f.Partition != nil:
-		e.add(field.Forbidden(path.Child("partition"), why))
-	case f.Degrade != nil:
-		e.add(field.Forbidden(path.Child("degrade"), why))
-	}
-}
-
 // loudKills warns of kills that are not silent.
 func (e *expansion) loudKills() []string {
 	if e.spec.Network.Shaping != v1alpha1.ShapingNone {
@@ -94,7 +77,7 @@ func (e *expansion) loudKills() []string {
 	}
 	var warnings []string
 	for i := range e.spec.Faults {
-		if k := e.spec.Faults[i].NodeKill; k != nil && k.Mode == v1alpha1.KillPods {
+		if fault.KillsPods(&e.spec.Faults[i]) {
 			warnings = append(warnings, fmt.Sprintf("%s: with network.shaping: None the processes are killed and the network is not silenced before: "+
 				"peers are told by FIN or RST, as of a process that crashes and not as of a machine without power", e.faultPath(i).Child("nodeKill")))
 		}
@@ -102,33 +85,20 @@ func (e *expansion) loudKills() []string {
 	return warnings
 }
 
-// networkError gives an error of package network the field that it begins with: "profile" or "links[3]: rtt: ...".
-func (e *expansion) networkError(path *field.Path, n v1alpha1.Network, text string) *field.Error {
-	if !strings.HasPrefix(text, "links[") {
-		if path.String() == e.origin.network().String() {
-			path = path.Child("profile")
+// networkError puts what is wrong where it was written. What is wrong with a profile is where that
+// was chosen.
+func (e *expansion) networkError(path *field.Path, n v1alpha1.Network, err error) *field.Error {
+	located := (*network.Error)(nil)
+	if errors.As(err, &located) && located.Link >= 0 {
+		at := e.origin.network()
+		// Behind the network's own links are those of the point that the path is of.
+		if own := len(e.spec.Network.Links); located.Link >= own {
+			at, located.Link = path, located.Link-own
 		}
-		return field.Invalid(path, string(n.Profile), text)
+		return network.At(at, err)
 	}
-	head, rest, _ := strings.Cut(text, ": ")
-	full := e.origin.network().String() + "." + head
-	for _, part := range []string{"rtt", "delay", "jitter", "loss", "rate"} {
-		if detail, found := strings.CutPrefix(rest, part+": "); found {
-			full, rest = full+"."+part, detail
-			break
-		}
+	if path.String() == e.origin.network().String() {
+		path = path.Child("profile")
 	}
-	value, detail, _ := strings.Cut(rest, ": ")
-	return &field.Error{Type: field.ErrorTypeInvalid, Field: full, BadValue: strings.Trim(value, `"`), Detail: detail}
-}
-
-// populated lists the regions that hold replicas.
-func populated(t v1alpha1.Topology) []string {
-	var names []string
-	for _, r := range t.Regions {
-		if r.Replicas > 0 {
-			names = append(names, r.Name)
-		}
-	}
-	return names
+	return field.Invalid(path, string(n.Profile), err.Error())
 }

@@ -74,6 +74,30 @@ func TestNetworkIsAnAxis(t *testing.T) {
 	}
 }
 
+// A point may have a distance between two regions beside a point that has none.
+func TestNetworkOfAPoint(t *testing.T) {
+	p, errs := wan(func(s *v1alpha1.ExperimentSpec) {
+		s.Network.Profile = v1alpha1.NetworkLAN
+		s.Sweep = []v1alpha1.Axis{{Axis: "network", Points: []v1alpha1.AxisPoint{
+			{Name: "lan"},
+			{Name: "20ms", Links: []v1alpha1.RegionLink{{Between: []string{"us-east-1", "eu-west-1"}, RTT: duration("20ms")}}},
+		}}}
+	})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	got := map[string][]v1alpha1.RegionLink{}
+	for _, point := range p.Points {
+		got[point.Template.Point.Coordinates["network"]] = point.Template.Network.Links
+	}
+	want := map[string][]v1alpha1.RegionLink{"lan": nil, "20ms": {
+		{From: "eu-west-1", To: "us-east-1", LinkEffect: link("10ms")}, {From: "us-east-1", To: "eu-west-1", LinkEffect: link("10ms")},
+	}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("links (-want +got):\n%s", d)
+	}
+}
+
 func TestNetworksAndFaultsThatAreRefused(t *testing.T) {
 	fault := func(f v1alpha1.Fault) func(*v1alpha1.ExperimentSpec) {
 		return func(s *v1alpha1.ExperimentSpec) {
@@ -109,6 +133,14 @@ func TestNetworksAndFaultsThatAreRefused(t *testing.T) {
 		"a link to nowhere": {func(s *v1alpha1.ExperimentSpec) {
 			s.Network.Links = []v1alpha1.RegionLink{{Between: []string{"us-east-1", "eu-west-2"}, RTT: duration("1ms")}}
 		}, []string{"spec.network.links[0]", "eu-west-2", "no pod is in a region of that name"}},
+		"a point's link to nowhere": {func(s *v1alpha1.ExperimentSpec) {
+			s.Network.Links = []v1alpha1.RegionLink{{Between: []string{"us-east-1", "eu-west-1"}, RTT: duration("1ms")}}
+			s.Sweep[1].Points[1].Links = []v1alpha1.RegionLink{{Between: []string{"us-east-1", "mars"}, RTT: duration("1ms")}}
+		}, []string{"spec.sweep[1].points[1].links[0]", "mars"}},
+		"two axes of links": {func(s *v1alpha1.ExperimentSpec) {
+			s.Sweep = append(s.Sweep, v1alpha1.Axis{Axis: "network", Values: []v1alpha1.Value{v1alpha1.NewValue("lan")}})
+			s.Sweep[1].Points[0].Links = []v1alpha1.RegionLink{{Between: []string{"us-east-1", "eu-west-1"}, RTT: duration("1ms")}}
+		}, []string{"spec.sweep[2].values[0]", "sets the network", `axis "variant"`}},
 		"a round trip too long": {func(s *v1alpha1.ExperimentSpec) {
 			s.Network.Links = []v1alpha1.RegionLink{{Between: []string{"us-east-1", "eu-west-1"}, RTT: duration("21s")}}
 		}, []string{"spec.network.links[0].rtt", `"21s"`, "from 0s to 20s"}},

@@ -16,17 +16,20 @@ type Step struct {
 	Create *v1alpha1.TrialSpec
 	// Done is true when no further trial will run.
 	Done bool
-	// Reason is that of the experiment's condition Complete: TrialsRunning, Suspended, AllTrialsValid or RetriesExhausted.
+	// Reason is that of the experiment's condition Complete: TrialsRunning, Suspended,
+	// AllTrialsValid or RetriesExhausted.
 	Reason string
 	// Message is a sentence for users, stable while nothing happens.
 	Message string
 	// Counts of the trials by outcome.
 	Counts v1alpha1.TrialCounts
-	// Disturbed is the time that trials took which the environment spoilt, of disturbances.retryFor.
+	// Disturbed is the time that trials took which the environment spoilt, of
+	// disturbances.retryFor.
 	Disturbed time.Duration
 }
 
-// Outcome of a trial: ReasonSucceeded, ReasonInvalid or ReasonFailed when it is complete, else ReasonInProgress.
+// Outcome of a trial: ReasonSucceeded, ReasonInvalid or ReasonFailed when it is complete, else
+// ReasonInProgress.
 func Outcome(t *v1alpha1.Trial) string {
 	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -39,11 +42,12 @@ func Outcome(t *v1alpha1.Trial) string {
 	return v1alpha1.ReasonFailed
 }
 
-// Next decides from the trials that exist. It creates at most one, and none while another is active. trials must be those of this experiment;
-// their order does not matter.
+// Next decides from the trials that exist. It creates at most one, and none while another is
+// active. trials must be those of this experiment; their order does not matter.
 func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step { return NextFrom(p, seed, trials, 0) }
 
-// NextFrom is Next where numbers below first are taken: by trials that are deleted, whose results are still there.
+// NextFrom is Next where numbers below first are taken: by trials that are deleted, whose results
+// are still there.
 func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	o := observe(trials)
 	o.next = max(o.next, first)
@@ -74,7 +78,8 @@ func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	return step
 }
 
-// runs is the same sentence before and after the trial has been created, so that it is written once.
+// runs is the same sentence before and after the trial has been created, so that it is written
+// once.
 func runs(t *v1alpha1.TrialSpec, resolved, planned int32) string {
 	return fmt.Sprintf("Trial %d runs: point %d, repetition %d, attempt %d. %d of %d trials are valid.",
 		t.Number, t.Point.Index, t.Repetition, t.Attempt, resolved, planned)
@@ -120,7 +125,8 @@ func observe(trials []v1alpha1.Trial) observation {
 	return o
 }
 
-// resolved counts the slots of the plan that have a valid trial, when point i gets each[i] repetitions.
+// resolved counts the slots of the plan that have a valid trial, when point i gets each[i]
+// repetitions.
 func (o observation) resolved(each []int32) int32 {
 	n := int32(0)
 	for slot := range o.valid {
@@ -131,7 +137,8 @@ func (o observation) resolved(each []int32) int32 {
 	return n
 }
 
-// nextSlot finds, in the first round with an open slot, the first of those with the fewest attempts.
+// nextSlot finds, in the first round with an open slot, the first of those with the fewest
+// attempts.
 func nextSlot(p *Plan, rounds [][]Slot, o observation) (slot Slot, open bool) {
 	for _, round := range rounds {
 		for _, s := range round {

@@ -35,7 +35,8 @@ func expand(t *testing.T, b *builders.ExperimentBuilder) *plan.Plan {
 	return p
 }
 
-// run carries steps out: outcome decides how each trial ends. It returns the trials in order of creation.
+// run carries steps out: outcome decides how each trial ends. It returns the trials in order of
+// creation.
 func run(t *testing.T, p *plan.Plan, seed int64, outcome func(v1alpha1.TrialSpec) string) ([]v1alpha1.Trial, plan.Step) {
 	t.Helper()
 	var trials []v1alpha1.Trial
@@ -143,7 +144,8 @@ func TestNextWaits(t *testing.T) {
 	}
 }
 
-// A trial that a user deleted is run again, under a new number, so that its name and results are its own.
+// A trial that a user deleted is run again, under a new number, so that its name and results are
+// its own.
 func TestNextAfterDeletion(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Values("clients", 1, 2).Repetitions(1).Order(v1alpha1.OrderSequential))
 	trials, _ := run(t, p, 7, func(v1alpha1.TrialSpec) string { return v1alpha1.ReasonSucceeded })
@@ -158,7 +160,8 @@ func TestNextAfterDeletion(t *testing.T) {
 	}
 }
 
-// TestSeeds pins what is documented: another release must give the same order and the same seeds for a recorded seed.
+// TestSeeds pins what is documented: another release must give the same order and the same seeds
+// for a recorded seed.
 func TestSeeds(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Values("clients", 1, 2, 3, 4, 5, 6).Repetitions(2))
 	var got []string
@@ -173,7 +176,8 @@ func TestSeeds(t *testing.T) {
 	golden(t, "seeds.golden", strings.Join(got, "\n")+"\n")
 }
 
-// Every order of a round is drawn equally often: a biased shuffle would bring back the drift that the order is there to remove.
+// Every order of a round is drawn equally often: a biased shuffle would bring back the drift that
+// the order is there to remove.
 func TestOrdersAreUniform(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").Values("clients", 1, 2, 3, 4).Repetitions(100))
 	seen := map[string]int{}
@@ -194,8 +198,8 @@ func TestOrdersAreUniform(t *testing.T) {
 	}
 }
 
-// TestNextSimulation plays the controller against random outcomes, with steps skipped and repeated and trials seen in random
-// order, and checks after every step what must always hold.
+// TestNextSimulation plays the controller against random outcomes, with steps skipped and repeated
+// and trials seen in random order, and checks after every step what must always hold.
 func TestNextSimulation(t *testing.T) {
 	var log strings.Builder
 	for seed := range uint64(100) {
@@ -311,7 +315,8 @@ func (s *simulation) check(step plan.Step) {
 	}
 }
 
-// checkEnd checks that every repetition of every point is valid or out of retries, and that interleaved rounds do not mix.
+// checkEnd checks that every repetition of every point is valid or out of retries, and that
+// interleaved rounds do not mix.
 func (s *simulation) checkEnd() {
 	s.t.Helper()
 	valid, used := map[plan.Slot]bool{}, map[plan.Slot]int32{}

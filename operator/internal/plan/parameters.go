@@ -10,10 +10,12 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// maxValueLength bounds the text of a value; the CRD's schema cannot, since a value may be a number.
+// maxValueLength bounds the text of a value; the CRD's schema cannot, since a value may be a
+// number.
 const maxValueLength = 1024
 
-// builtinAxes are what an axis with values may set besides parameters. They are taken as names of parameters.
+// builtinAxes are what an axis with values may set besides parameters. They are taken as names of
+// parameters.
 var builtinAxes = []string{"clients", "f", "network", "rate", "shards"}
 
 // systemAxis is the axis that several systems make.
@@ -68,8 +70,8 @@ func checkValue(p v1alpha1.Parameter, v v1alpha1.Value) (v1alpha1.Value, error) 
 	return canonical, nil
 }
 
-// parseValue reads text as a value of the type. number is what bounds are compared with; an integer beyond 2^53 loses its last bits there,
-// which no bound in practice notices.
+// parseValue reads text as a value of the type. number is what bounds are compared with; an integer
+// beyond 2^53 loses its last bits there, which no bound in practice notices.
 func parseValue(t v1alpha1.ParameterType, text string) (canonical v1alpha1.Value, number float64, err error) {
 	canonical = v1alpha1.NewValue(text)
 	switch t {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 )
 
 // resolvePoints makes every point of the cross product. The last axis moves fastest.
@@ -67,6 +68,9 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 		if c.network != "" {
 			trial.Network.Profile, networkPath = c.network, c.path
 		}
+		for _, link := range c.links {
+			trial.Network.Links, networkPath = append(trial.Network.Links, *link.DeepCopy()), c.path
+		}
 	}
 	if trial.Clients.Count < trial.Clients.Nodes {
 		e.add(field.Invalid(clientsPath, trial.Clients.Count, fmt.Sprintf(
@@ -74,9 +78,10 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	}
 	s := e.systems[which]
 	trial.System.Name = s.name
+	e.checkLoad(s, trial.Clients)
 	trial.Parameters = e.resolveParameters(which, chosen)
 	trial.Faults = e.resolveFaults(chosen)
-	replicas := e.resolveTopology(s, &trial.Topology)
+	replicas := e.resolveTopology(which, &trial.Topology)
 	if replicas > 0 {
 		e.resolveNetwork(networkPath, &trial)
 		e.checkFaults(s, &trial)
@@ -90,9 +95,14 @@ func override[T any](field, value *T) {
 	}
 }
 
-// resolveTopology fills the regions in and returns the number of replicas of a shard, 0 after an error.
-func (e *expansion) resolveTopology(s system, topology *v1alpha1.Topology) int32 {
-	path := e.origin.topology()
+// resolveTopology fills the regions in and returns the number of replicas of a shard, 0 after an
+// error.
+func (e *expansion) resolveTopology(which int, topology *v1alpha1.Topology) int32 {
+	s, path := e.systems[which], e.origin.topology()
+	regionsPath := path.Child("regions")
+	if own := e.spec.Systems[which].Regions; len(own) > 0 {
+		topology.Regions, regionsPath = slices.Clone(own), field.NewPath("spec", "systems").Index(which).Child("regions")
+	}
 	n, err := s.count.replicas(topology.F)
 	if err != nil {
 		e.add(field.Invalid(path.Child("f"), topology.F, fmt.Sprintf("System %q: %v", s.name, err)))
@@ -100,8 +110,8 @@ func (e *expansion) resolveTopology(s system, topology *v1alpha1.Topology) int32
 	}
 	if len(topology.Regions) == 0 {
 		topology.Regions = []v1alpha1.Region{{Name: "local", Replicas: n}}
-	} else if placed := shardReplicas(*topology); placed != n {
-		e.add(field.Invalid(path.Child("regions"), fmt.Sprintf("%d replicas", placed), fmt.Sprintf(
+	} else if placed := placement.ShardReplicas(*topology); placed != n {
+		e.add(field.Invalid(regionsPath, fmt.Sprintf("%d replicas", placed), fmt.Sprintf(
 			"System %q has %s = %d replicas in a shard for f = %d; the regions' replicas must add up to %d", s.name, s.count.text, n, topology.F, n)))
 		return 0
 	}

@@ -5,11 +5,13 @@ import (
 	"slices"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fault"
 )
 
-// ApplyProfile returns the spec with the settings of its profile in place, and the defaults that the API server would have filled in. Without a
-// profile only the defaults are added. The result keeps profile and profiles, so that a reader can see where settings came from and which
-// claims are skipped. Applying it twice is the same as applying it once.
+// ApplyProfile returns the spec with the settings of its profile in place, and the defaults that
+// the API server would have filled in. Without a profile only the defaults are added. The result
+// keeps profile and profiles, so that a reader can see where settings came from and which claims
+// are skipped. Applying it twice is the same as applying it once.
 func ApplyProfile(spec v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {
 	out := *spec.DeepCopy()
 	if p := findProfile(&out); p != nil {
@@ -80,8 +82,8 @@ func applySizes(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	}
 }
 
-// applyParameters puts the profile's parameters above all others but those of the axes: each is set for the experiment and removed where it
-// would hide that.
+// applyParameters puts the profile's parameters above all others but those of the axes: each is set
+// for the experiment and removed where it would hide that.
 func applyParameters(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	if len(p.Parameters) == 0 {
 		return
@@ -117,7 +119,8 @@ func applyClaims(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 	}
 }
 
-// SkippedClaims returns the claims that the profile in use does not judge, with the reason it gives.
+// SkippedClaims returns the claims that the profile in use does not judge, with the reason it
+// gives.
 func SkippedClaims(spec v1alpha1.ExperimentSpec) map[string]string {
 	skipped := map[string]string{}
 	if p := findProfile(&spec); p != nil {
@@ -130,8 +133,9 @@ func SkippedClaims(spec v1alpha1.ExperimentSpec) map[string]string {
 	return skipped
 }
 
-// setDefaults fills in what the CRD's defaults fill in on the API server, so that a file that was never sent there gives the same plan. Fields
-// whose zero value means something (topology.f, retries.attempts) are left to DecodeExperiment.
+// setDefaults fills in what the CRD's defaults fill in on the API server, so that a file that was
+// never sent there gives the same plan. Fields whose zero value means something (topology.f,
+// retries.attempts) are left to DecodeExperiment.
 func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Topology.Shards, 1)
 	orDefault(&spec.Network.Profile, v1alpha1.NetworkLAN)
@@ -144,8 +148,8 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Clients.Count, 1)
 	orDefault(&spec.Clients.ThinkTime, "0s")
 	orDefault(&spec.Clients.Timeout, "10s")
-	orDefault(&spec.Clients.Retry.Backoff, "2ms")
-	orDefault(&spec.Clients.Retry.MaxBackoff, "300ms")
+	orDefault(&spec.Clients.Retry.Backoff, defaultBackoff)
+	orDefault(&spec.Clients.Retry.MaxBackoff, defaultMaxBackoff)
 	orDefault(&spec.Schedule.WarmUp, "5s")
 	orDefault(&spec.Schedule.CoolDown, "2s")
 	orDefault(&spec.Schedule.Drain, "10s")
@@ -166,18 +170,11 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 		poisson := v1alpha1.ArrivalsPoisson
 		spec.Clients.Arrivals = &poisson
 	}
-	for i := range spec.Faults {
-		if k := spec.Faults[i].NodeKill; k != nil {
-			orDefault(&k.Mode, v1alpha1.KillPods)
-			orDefault(&k.Disk, "Keep")
-		}
-		if p := spec.Faults[i].Partition; p != nil {
-			orDefault(&p.Clients, "Everyone")
-		}
-	}
+	fault.SetDefaults(spec.Faults)
 }
 
-// DefaultTolerances fills in what is not set. A trial of before a tolerance existed is judged by its default, too.
+// DefaultTolerances fills in what is not set. A trial of before a tolerance existed is judged by
+// its default, too.
 func DefaultTolerances(t v1alpha1.Tolerances) v1alpha1.Tolerances {
 	orDefault(&t.FaultLateness, "20ms")
 	orDefault(&t.ChaosMeshLateness, "10s")
@@ -187,6 +184,7 @@ func DefaultTolerances(t v1alpha1.Tolerances) v1alpha1.Tolerances {
 	orDefault(&t.LinkLoss, "5%")
 	orDefault(&t.Throttling, "1%")
 	orDefault(&t.Steal, "1%")
+	orDefault(&t.Contention, "5%")
 	orDefault(&t.GeneratorLag, "10ms")
 	orDefault(&t.ClockError, "10ms")
 	orDefault(&t.OutOfRange, "0%")

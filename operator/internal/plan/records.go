@@ -9,6 +9,34 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
+// summary checks what a client's summary is said to hold.
+func (s *systemCheck) summary(at *field.Path, r *v1alpha1.ClientResults) {
+	if r.Summary == nil {
+		return // needed or not, the schema says
+	}
+	numbers := Summary(r.Summary)
+	if err := results.CheckSummary(numbers); err != nil {
+		s.add(field.Invalid(at.Child("numbers"), "", err.Error()))
+	}
+	for i, n := range numbers {
+		if _, _, err := n.Compile(); err != nil {
+			s.add(field.Invalid(at.Child("numbers").Index(i).Child("pattern"), n.Pattern, err.Error()))
+		}
+	}
+}
+
+// Summary is what the agent reads a summary by. Nil without one.
+func Summary(c *v1alpha1.ClientSummary) []results.SummaryNumber {
+	if c == nil {
+		return nil
+	}
+	var out []results.SummaryNumber
+	for _, n := range c.Numbers {
+		out = append(out, results.SummaryNumber{Name: string(n.Name), Pattern: n.Pattern, Unit: string(n.Unit), Sum: n.Of == "Sum"})
+	}
+	return out
+}
+
 // records checks what the lines of a client's report are said to hold.
 func (s *systemCheck) records(at *field.Path, r *v1alpha1.ClientResults) {
 	if r.Records == nil {

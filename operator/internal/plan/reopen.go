@@ -7,8 +7,10 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Reopen lists the trials without which repetitions that are given up would be tried again: of each such repetition that wanted takes, the fewest latest attempts, at least one. The
-// other repetitions keep their trials. The list is in the order of points, repetitions and attempts; it is empty when none is given up.
+// Reopen lists the trials without which repetitions that are given up would be tried again: of each
+// such repetition that wanted takes, the fewest latest attempts, at least one. The other
+// repetitions keep their trials. The list is in the order of points, repetitions and attempts; it
+// is empty when none is given up.
 func Reopen(spec v1alpha1.ExperimentSpec, trials []v1alpha1.Trial, wanted func(Slot) bool) []v1alpha1.Trial {
 	p := &Plan{Spec: ApplyProfile(spec)}
 	left := slices.Clone(trials)
@@ -33,7 +35,8 @@ func Reopen(spec v1alpha1.ExperimentSpec, trials []v1alpha1.Trial, wanted func(S
 	return dropped
 }
 
-// givenUpSlots are the repetitions that have neither a valid trial, nor one under way, nor a budget for another, in order.
+// givenUpSlots are the repetitions that have neither a valid trial, nor one under way, nor a budget
+// for another, in order.
 func givenUpSlots(p *Plan, trials []v1alpha1.Trial) []Slot {
 	o := observe(trials)
 	var slots []Slot

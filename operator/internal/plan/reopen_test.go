@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Of any experiment that is given up, Reopen takes trials without which the manager goes on with every repetition, and none that it would go on with all the same.
+// Of any experiment that is given up, Reopen takes trials without which the manager goes on with
+// every repetition, and none that it would go on with all the same.
 func TestReopen(t *testing.T) {
 	outcomes := []struct{ outcome, reason string }{
 		{v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded}, {v1alpha1.ReasonFailed, v1alpha1.ReasonClientFailed},
@@ -47,7 +48,8 @@ func TestReopen(t *testing.T) {
 			if len(one) == 0 || slices.ContainsFunc(one, func(d v1alpha1.Trial) bool { return d.Spec.Point.Index != slot.Point }) {
 				t.Errorf("seed %d: of %v alone it takes %d trials", seed, slot, len(one))
 			}
-			// The first that was dropped is the last that had to be: with it the repetition is given up.
+			// The first that was dropped is the last that had to be: with it the repetition is
+			// given up.
 			back := slices.DeleteFunc(slices.Clone(trials), func(t v1alpha1.Trial) bool {
 				return slices.ContainsFunc(one[1:], func(d v1alpha1.Trial) bool { return d.Name == t.Name })
 			})

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,15 +13,21 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// leastToStop is how many trials a point needs before its interval may end its repetitions. Student's interval of two trials is 9 deviations wide on each
-// side, and is short by chance far too often to stop by.
+// leastToStop is how many trials a point needs before its interval may end its repetitions.
+// Student's interval of two trials is 9 deviations wide on each side, and is short by chance far
+// too often to stop by.
 const leastToStop = 3
 
-// Trials is the number of valid trials that the plan wants: the least, if repetitions go on until the means are known well enough.
-func (p *Plan) Trials() int { return len(p.Points) * int(p.Spec.Repetitions.Min) }
+// Trials is the number of valid trials that the plan wants: the least, if repetitions go on until
+// the means are known well enough.
+func (p *Plan) Trials() int {
+	return len(p.Points) * int(p.Spec.Repetitions.Min+p.Spec.AdditionalRepetitions)
+}
 
 // MostTrials is the most valid trials that the plan may want.
-func (p *Plan) MostTrials() int { return len(p.Points) * int(MostRepetitions(p.Spec.Repetitions)) }
+func (p *Plan) MostTrials() int {
+	return len(p.Points) * int(MostRepetitions(p.Spec.Repetitions)+p.Spec.AdditionalRepetitions)
+}
 
 // MostRepetitions is the most valid trials of one point.
 func MostRepetitions(r v1alpha1.Repetitions) int32 {
@@ -55,10 +62,25 @@ func (e *expansion) checkRepetitions(points int) {
 	if r.Until != nil {
 		e.checkPrecision(path, r)
 	}
+	if err := CheckAdditional(e.spec, points); err != nil {
+		e.add(err)
+		return
+	}
 	if points*most > MaxTrials {
 		e.add(field.Invalid(where, most,
 			fmt.Sprintf("%d points make %d trials; at most %d are possible, so at most %d repetitions", points, points*most, MaxTrials, MaxTrials/points)))
 	}
+}
+
+// CheckAdditional bounds the additional repetitions of a spec with its profile applied, which has
+// so many points; nil: it may have them.
+func CheckAdditional(spec v1alpha1.ExperimentSpec, points int) *field.Error {
+	more := int(spec.AdditionalRepetitions)
+	most, possible := int(MostRepetitions(spec.Repetitions))+more, min(100, MaxTrials/max(1, points))
+	if more == 0 || most <= possible {
+		return nil
+	}
+	return field.Invalid(field.NewPath("spec", "additionalRepetitions"), more, fmt.Sprintf("makes %d repetitions of %d points; at most %d are possible", most, points, possible))
 }
 
 func (e *expansion) checkPrecision(path *field.Path, r v1alpha1.Repetitions) {
@@ -111,23 +133,41 @@ const (
 type progress struct {
 	wanted int32
 	ending ending
-	// width is half of the widest interval by its mean, and metric the one that it is of; known for precise and most.
+	// width is half of the widest interval by its mean, and metric the one that it is of; known for
+	// precise and most.
 	width  float64
 	metric v1alpha1.PrecisionMetric
 }
 
-// progresses of all points: how many repetitions each gets. All stop together, after the first round, of
-// those from min on, in which every point is precise, or after max. Whether there is an n-th round is
-// decided by the trials of the rounds before it alone, never by its own or later ones; so the decision is
-// the same whenever it is made again, by whichever manager. A point that is given up has no say, and gets
-// no more.
+// progresses of all points: how many repetitions each gets. All stop together, after the first
+// round, of those from min on, in which every point is precise, or after max. Whether there is an
+// n-th round is decided by the trials of the rounds before it alone, never by its own or later
+// ones; so the decision is the same whenever it is made again, by whichever manager. A point that
+// is given up has no say, and gets no more.
 //
-// This is a sequential procedure: the intervals that end it are looked at after each round (Chow and
-// Robbins, Ann. Math. Stat. 36, 1965; Law, Simulation Modeling and Analysis, section on obtaining a
-// specified precision). Were each point to stop by itself, it would stop where its own deviation is small
-// by chance, and a comparison would use just these deviations: of identical variants with a mode in three
-// trials of ten, 23 to 46% would differ. docs/reference/repetitions.md has what is left.
+// This is a sequential procedure: the intervals that end it are looked at after each round (Chow
+// and Robbins, Ann. Math. Stat. 36, 1965; Law, Simulation Modeling and Analysis, section on
+// obtaining a specified precision). Were each point to stop by itself, it would stop where its own
+// deviation is small by chance, and a comparison would use just these deviations: of identical
+// variants with a mode in three trials of ten, 23 to 46% would differ.
+// docs/reference/repetitions.md has what is left.
+//
+// Additional repetitions come on top of that, when it is settled.
 func (o observation) progresses(p *Plan) []progress {
+	out := o.asked(p)
+	if p.Spec.Repetitions.Until != nil && slices.ContainsFunc(out, func(q progress) bool { return q.ending == notYet }) {
+		return out
+	}
+	for i := range out {
+		if out[i].ending != givenUp {
+			out[i].wanted += p.Spec.AdditionalRepetitions
+		}
+	}
+	return out
+}
+
+// asked is what repetitions asks for.
+func (o observation) asked(p *Plan) []progress {
 	out := make([]progress, len(p.Points))
 	for n := p.Spec.Repetitions.Min; ; n++ {
 		running, wide := false, false
@@ -152,7 +192,8 @@ func (o observation) progresses(p *Plan) []progress {
 	}
 }
 
-// progressAt is how far a point is if it gets n repetitions. most: its means are not known well enough.
+// progressAt is how far a point is if it gets n repetitions. most: its means are not known well
+// enough.
 func (o observation) progressAt(p *Plan, point, n int32) progress {
 	r := p.Spec.Repetitions
 	if state := o.settled(p, point, n); state != fixed {
@@ -169,7 +210,8 @@ func (o observation) progressAt(p *Plan, point, n int32) progress {
 	return progress{wanted: n, ending: state, width: width, metric: metric}
 }
 
-// settled says whether the first n repetitions of a point all have a valid trial (fixed), do not yet (notYet), or cannot (givenUp).
+// settled says whether the first n repetitions of a point all have a valid trial (fixed), do not
+// yet (notYet), or cannot (givenUp).
 func (o observation) settled(p *Plan, point, n int32) ending {
 	state := fixed
 	for repetition := range n {
@@ -185,7 +227,8 @@ func (o observation) settled(p *Plan, point, n int32) ending {
 	return state
 }
 
-// widest is the greatest relative half-width of the 95% intervals of a point's first n repetitions, and the metric that it is of.
+// widest is the greatest relative half-width of the 95% intervals of a point's first n repetitions,
+// and the metric that it is of.
 func (o observation) widest(of []v1alpha1.PrecisionMetric, point, n int32) (width float64, metric v1alpha1.PrecisionMetric) {
 	width = -1
 	for _, m := range of {
@@ -262,6 +305,9 @@ func whyEnough(p *Plan, points []progress) string {
 
 // mayFollow says how many more trials there may be than are planned so far.
 func mayFollow(p *Plan, points []progress) string {
+	if p.Spec.Repetitions.Until == nil {
+		return ""
+	}
 	more := int32(0)
 	for _, point := range points {
 		if point.ending == notYet {

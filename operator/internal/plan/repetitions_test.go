@@ -33,13 +33,15 @@ func measured(spec v1alpha1.TrialSpec, micros float64) v1alpha1.Trial {
 	return t
 }
 
-// ended is a trial that is over. It does without the builder and its copies, since simulations make very many.
+// ended is a trial that is over. It does without the builder and its copies, since simulations make
+// very many.
 func ended(spec v1alpha1.TrialSpec, outcome string) v1alpha1.Trial {
 	return v1alpha1.Trial{Spec: spec, Status: v1alpha1.TrialStatus{
 		Conditions: []metav1.Condition{{Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue, Reason: outcome, Message: "As the test says."}}}}
 }
 
-// runMeasured carries steps out; latency gives each trial its mean latency, or 0 for a trial that is invalid.
+// runMeasured carries steps out; latency gives each trial its mean latency, or 0 for a trial that
+// is invalid.
 func runMeasured(t testing.TB, p *plan.Plan, seed int64, latency func(v1alpha1.TrialSpec) float64) ([]v1alpha1.Trial, plan.Step) {
 	t.Helper()
 	var trials []v1alpha1.Trial
@@ -108,7 +110,8 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	}
 }
 
-// sorted is got where each string has the letters of want's, in any order: which points take part, not how they are shuffled.
+// sorted is got where each string has the letters of want's, in any order: which points take part,
+// not how they are shuffled.
 func sorted(got, want []string) []string {
 	same := func(a, b string) bool {
 		for _, c := range a + b {
@@ -127,7 +130,8 @@ func sorted(got, want []string) []string {
 	return out
 }
 
-// The order of a round is that of all points with those left out that are given up: the same seed gives the same order, whoever is left.
+// The order of a round is that of all points with those left out that are given up: the same seed
+// gives the same order, whoever is left.
 func TestLaterRoundsKeepTheirOrder(t *testing.T) {
 	b := builders.Experiment("e").System("basil").Values("clients", 1, 2, 3, 4, 5, 6).Retries(0)
 	wide := func(s v1alpha1.TrialSpec) float64 { return 1000 + 500*float64(s.Repetition%2) }
@@ -150,8 +154,9 @@ func TestLaterRoundsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// At every moment the decision is the same whatever the order in which trials are seen, and one trial after the other is the one that was decided before: a
-// manager that takes over goes on as the last one would have.
+// At every moment the decision is the same whatever the order in which trials are seen, and one
+// trial after the other is the one that was decided before: a manager that takes over goes on as
+// the last one would have.
 func TestAManagerThatTakesOverDecidesTheSame(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -209,7 +214,8 @@ func TestMessagesWhileRepetitionsGoOn(t *testing.T) {
 	}
 }
 
-// What repetitions go by can be chosen, a mean of 0 is never known well enough, and a valid trial without numbers says nothing.
+// What repetitions go by can be chosen, a mean of 0 is never known well enough, and a valid trial
+// without numbers says nothing.
 func TestPrecisionOf(t *testing.T) {
 	noisy := func(s v1alpha1.TrialSpec) float64 { return 1000 + 30*float64(s.Repetition%2) }
 	for name, tc := range map[string]struct {
@@ -273,8 +279,9 @@ func manyPoints(s *v1alpha1.ExperimentSpec) {
 	s.Sweep = []v1alpha1.Axis{{Axis: "clients", Values: manyValues(64)}, {Axis: "f", Values: manyValues(4)}}
 }
 
-// Optional stopping: an interval that is looked at after each trial, and ends the repetitions when it is short, covers less than it says. This measures how
-// much less with the rule itself, for docs/reference/repetitions.md; -update writes the table there.
+// Optional stopping: an interval that is looked at after each trial, and ends the repetitions when
+// it is short, covers less than it says. This measures how much less with the rule itself, for
+// docs/reference/repetitions.md; -update writes the table there.
 func TestCoverageAfterStopping(t *testing.T) {
 	const experiments, truth = 2000, 100000.0
 	table := "| repetitions | deviation | trials on average | precision reached | interval holds the mean | bias of the mean |\n|---|---|---|---|---|---|\n"
@@ -318,7 +325,8 @@ func TestCoverageAfterStopping(t *testing.T) {
 	inPage(t, "coverage", table)
 }
 
-// inPage compares a table with that of docs/reference/repetitions.md, or writes it there with -update.
+// inPage compares a table with that of docs/reference/repetitions.md, or writes it there with
+// -update.
 func inPage(t *testing.T, name, table string) {
 	t.Helper()
 	const page = "../../../docs/reference/repetitions.md"
@@ -338,5 +346,57 @@ func inPage(t *testing.T, name, table string) {
 		}
 	} else if want != string(text) {
 		t.Errorf("%s has another table; go test -run %s -update writes:\n%s", page, t.Name(), table)
+	}
+}
+
+// An experiment that is complete goes on when additional repetitions are asked for. What ran before
+// stays as it is: with the same trials, the decisions of its rounds are the same.
+func TestAdditionalRepetitions(t *testing.T) {
+	steady := func(s v1alpha1.TrialSpec) float64 { return 1000 + 5*float64(s.Repetition%3) }
+	for name, tc := range map[string]struct {
+		set           func(*v1alpha1.ExperimentSpec)
+		before, after int
+	}{
+		"a fixed number": {set: func(s *v1alpha1.ExperimentSpec) { s.Repetitions.Min = 3 }, before: 3, after: 5},
+		"as many as it takes, which was the least": {set: until(3, 10, "5%"), before: 3, after: 5},
+		"one point after the other":                {set: func(s *v1alpha1.ExperimentSpec) { s.Repetitions.Min, s.Order = 3, v1alpha1.OrderSequential }, before: 3, after: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := builders.Experiment("e").System("basil").Values("clients", 1, 2, 3).Set(tc.set)
+			p := expand(t, e)
+			trials, done := runMeasured(t, p, 7, steady)
+			if len(trials) != 3*tc.before || !done.Done {
+				t.Fatalf("%d trials, %+v", len(trials), done)
+			}
+			more := expand(t, e.Set(func(s *v1alpha1.ExperimentSpec) { s.AdditionalRepetitions = 2 }))
+			if more.Trials() != 3*tc.after {
+				t.Errorf("%d trials are planned, want %d", more.Trials(), 3*tc.after)
+			}
+			for {
+				step := plan.Next(more, 7, trials)
+				if step.Create == nil {
+					done = step
+					break
+				}
+				if int(step.Create.Number) != len(trials) || int(step.Create.Repetition) < tc.before || step.Create.Attempt != 0 {
+					t.Fatalf("after %d trials: %+v", len(trials), step.Create)
+				}
+				trials = append(trials, measured(*step.Create, steady(*step.Create)))
+			}
+			if all, _ := runMeasured(t, more, 7, steady); len(all) != 3*tc.after {
+				t.Errorf("an experiment that has them from the start has %d trials", len(all))
+			}
+			if len(trials) != 3*tc.after || !done.Done || done.Reason != v1alpha1.ReasonAllTrialsValid || int(done.Counts.Planned) != 3*tc.after {
+				t.Errorf("%d trials, %+v", len(trials), done)
+			}
+		})
+	}
+	spec := builders.Experiment("e").System("basil").Values("clients", 1, 2, 3).Obj().Spec
+	spec.Repetitions.Min = 3
+	for more, possible := range map[int32]bool{0: true, 2: true, 97: true, 98: false} {
+		spec.AdditionalRepetitions = more
+		if err := plan.CheckAdditional(spec, 3); (err == nil) != possible {
+			t.Errorf("%d more: %v", more, err)
+		}
 	}
 }

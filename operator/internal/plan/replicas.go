@@ -7,7 +7,8 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// Bounds of replicas.count. The expression is a line of arithmetic; whatever needs more than this is a mistake or an attack.
+// Bounds of replicas.count. The expression is a line of arithmetic; whatever needs more than this
+// is a mistake or an attack.
 const (
 	maxCountLength   = 128
 	maxCountDepth    = 16
@@ -31,7 +32,8 @@ var countEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// compileCount compiles a System's replicas.count, an expression over the integer f that gives an integer.
+// compileCount compiles a System's replicas.count, an expression over the integer f that gives an
+// integer.
 func compileCount(text string) (*countExpression, error) {
 	if len(text) > maxCountLength {
 		return nil, fmt.Errorf("is longer than %d characters", maxCountLength)

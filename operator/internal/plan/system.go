@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
-// ValidateSystem checks what the types of a System cannot: parameters, the count expression, gates, durations, directories. parse parses
-// one template; nil leaves templates unchecked.
+// ValidateSystem checks what the types of a System cannot: parameters, the count expression, gates,
+// durations, directories. parse parses one template; nil leaves templates unchecked.
 func ValidateSystem(spec *v1alpha1.SystemSpec, parse func(name, text string) error) field.ErrorList {
 	s := &systemCheck{spec: spec, parse: parse}
 	root := field.NewPath("spec")
@@ -126,7 +127,8 @@ func (s *systemCheck) replicas(at *field.Path) {
 	s.metrics(at.Child("metrics"), r.Metrics)
 }
 
-// metrics checks how often they are sampled: Prometheus knows no fractions, and a shorter interval than a second is a load of its own.
+// metrics checks how often they are sampled: Prometheus knows no fractions, and a shorter interval
+// than a second is a load of its own.
 func (s *systemCheck) metrics(at *field.Path, m *v1alpha1.MetricsEndpoint) {
 	if m != nil {
 		s.duration(at.Child("interval"), m.Interval, bounds{time.Second, time.Minute})
@@ -168,6 +170,7 @@ func (s *systemCheck) clients(at *field.Path) {
 	}
 	if c.Results != nil {
 		s.records(at.Child("results", "records"), c.Results)
+		s.summary(at.Child("results", "summary"), c.Results)
 	}
 }
 
@@ -243,7 +246,7 @@ func (s *systemCheck) log(at *field.Path, g *v1alpha1.LogGate, containers []v1al
 		names[i] = c.Name
 	}
 	if g.Container != "" && !slices.Contains(names, g.Container) {
-		s.add(field.Invalid(at.Child("container"), g.Container, unknownName("there is no container", g.Container, names)))
+		s.add(field.Invalid(at.Child("container"), g.Container, suggest.Unknown("there is no container", g.Container, names)))
 	}
 }
 
@@ -266,7 +269,7 @@ func (s *systemCheck) port(at *field.Path, name string) {
 		names[i] = p.Name
 	}
 	if !slices.Contains(names, name) {
-		s.add(field.Invalid(at, name, unknownName("spec.replicas.ports declares no port", name, names)))
+		s.add(field.Invalid(at, name, suggest.Unknown("spec.replicas.ports declares no port", name, names)))
 	}
 }
 

@@ -22,14 +22,15 @@ func expandWith(t *testing.T, tolerances v1alpha1.Tolerances) (*plan.Plan, strin
 	return nil, errs.ToAggregate().Error()
 }
 
-// A file that says nothing of tolerances has the defaults that the API server fills in, and every trial carries them.
+// A file that says nothing of tolerances has the defaults that the API server fills in, and every
+// trial carries them.
 func TestDefaultTolerances(t *testing.T) {
 	p, err := expandWith(t, v1alpha1.Tolerances{})
 	if err != "" {
 		t.Fatal(err)
 	}
 	want := v1alpha1.Tolerances{
-		FaultLateness: "20ms", ChaosMeshLateness: "10s", StartSpread: "100ms", LinkDelay: "1ms", LinkLateness: "10ms", LinkLoss: "5%", Throttling: "1%", Steal: "1%",
+		FaultLateness: "20ms", ChaosMeshLateness: "10s", StartSpread: "100ms", LinkDelay: "1ms", LinkLateness: "10ms", LinkLoss: "5%", Throttling: "1%", Steal: "1%", Contention: "5%",
 		GeneratorLag: "10ms", ClockError: "10ms", OutOfRange: "0%",
 	}
 	if diff := cmp.Diff(want, p.Points[0].Template.Tolerances); diff != "" {

@@ -1,8 +1,8 @@
 package plan
 
 import (
+	"errors"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -10,12 +10,12 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// maxRenderedPods bounds how many pods' templates one validation renders. Points beyond it are sampled evenly; a trial whose templates
-// fail all the same ends with the reason RenderFailed.
+// maxRenderedPods bounds how many pods' templates one validation renders. Points beyond it are
+// sampled evenly; a trial whose templates fail all the same ends with the reason RenderFailed.
 const maxRenderedPods = 4000
 
-// maxWork bounds what the templates that one validation renders may do together, as Checks.Templates counts it. Those beyond it are rendered when
-// their trial begins.
+// maxWork bounds what the templates that one validation renders may do together, as
+// Checks.Templates counts it. Those beyond it are rendered when their trial begins.
 const maxWork = 20_000_000
 
 // Checks are what packages above this one can tell about a plan. A nil check is not made.
@@ -34,7 +34,8 @@ type Checks struct {
 	Store func(name string) error
 }
 
-// Validate expands the experiment and makes the checks on the plan. It is what admission, the controller and kubectl-assay call.
+// Validate expands the experiment and makes the checks on the plan. It is what admission, the
+// controller and kubectl-assay call.
 func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, checks Checks) (*Plan, field.ErrorList) {
 	p, errs := Expand(exp, systems)
 	if len(errs) > 0 {
@@ -48,7 +49,8 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 	return p, nil
 }
 
-// checkMeasurements checks that there is somebody to ask, and what is asked for, for every point: a query may depend on its coordinates.
+// checkMeasurements checks that there is somebody to ask, and what is asked for, for every point: a
+// query may depend on its coordinates.
 func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
 	path := field.NewPath("spec", "measurements")
 	if len(p.Spec.Measurements) > 0 && checks.Prometheus != nil {
@@ -119,19 +121,29 @@ func checkClaims(p *Plan, checks Checks) (errs field.ErrorList) {
 	return errs
 }
 
-// claimError gives the error the field that its text begins with: a claim's check says "expr:", "reported:" or "within:".
-func claimError(path *field.Path, c v1alpha1.Claim, err error) *field.Error {
-	part, detail, found := strings.Cut(err.Error(), ":")
-	switch {
-	case found && part == "reported" && c.Reported != nil:
-		return field.Invalid(path.Child(part), c.Reported.String(), strings.TrimSpace(detail))
-	case found && part == "within":
-		return field.Invalid(path.Child(part), c.Within, strings.TrimSpace(detail))
-	}
-	return field.Invalid(path.Child("expr"), c.Expr, strings.TrimPrefix(err.Error(), "expr: "))
+// inField is an error that knows the field of a claim that it is in: "expr", "reported" or
+// "within".
+type inField interface {
+	error
+	Where() (field, detail string)
 }
 
-// checkTemplates renders the trials of the plan and reports the first that fails for each system: the others mostly fail alike.
+func claimError(path *field.Path, c v1alpha1.Claim, err error) *field.Error {
+	name, detail := "expr", err.Error()
+	if wrong := inField(nil); errors.As(err, &wrong) {
+		name, detail = wrong.Where()
+	}
+	switch {
+	case name == "reported" && c.Reported != nil:
+		return field.Invalid(path.Child(name), c.Reported.String(), detail)
+	case name == "within":
+		return field.Invalid(path.Child(name), c.Within, detail)
+	}
+	return field.Invalid(path.Child("expr"), c.Expr, detail)
+}
+
+// checkTemplates renders the trials of the plan and reports the first that fails for each system:
+// the others mostly fail alike.
 func checkTemplates(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
 	if checks.Templates == nil {
 		return nil

@@ -1,7 +1,9 @@
-// Package podsecurity says whether a namespace's Pod Security profile admits a pod, by the rules that the API server itself applies.
+// Package podsecurity says whether a namespace's Pod Security profile admits a pod, by the rules
+// that the API server itself applies.
 //
-// It is pure. The namespace's labels are all that it knows: a default that the cluster's administrator has set for namespaces without labels, and exemptions, are
-// in the API server's own configuration, which nobody can read.
+// It is pure. The namespace's labels are all that it knows: a default that the cluster's
+// administrator has set for namespaces without labels, and exemptions, are in the API server's own
+// configuration, which nobody can read.
 package podsecurity
 
 import (
@@ -28,7 +30,8 @@ type Refusal struct {
 // Check returns why a namespace with these labels refuses a pod, or nil.
 func Check(labels map[string]string, spec *corev1.PodSpec) (*Refusal, error) {
 	privileged := api.LevelVersion{Level: api.LevelPrivileged, Version: api.LatestVersion()}
-	// A label that cannot be read means restricted, here as in the API server; so the error adds nothing.
+	// A label that cannot be read means restricted, here as in the API server; so the error adds
+	// nothing.
 	enforced, _ := api.PolicyToEvaluate(labels, api.Policy{Enforce: privileged, Audit: privileged, Warn: privileged})
 	if enforced.Enforce.Level == api.LevelPrivileged {
 		return nil, nil

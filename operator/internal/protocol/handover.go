@@ -1,14 +1,14 @@
 package protocol
 
-// How a pod's files get into the store of its experiment's results. It is asked of a pod by Directive.HandOver, and begins when no process of the system
-// runs any more:
+// How a pod's files get into the store of its experiment's results. It is asked of a pod by
+// Directive.HandOver, and begins when no process of the system runs any more:
 //
 //	POST /v1/upload  Upload -> Ticket: a presigned request for that one object, with which the agent puts it into the store itself. No pod has credentials.
 //	POST /v1/keep    <- a part of a file, PartLimit bytes and no fewer but for the last, described by the query: name, size, sha256, part (from 0). For what cannot be
 //	                 put into the store, which is down or full: the manager keeps it in the cluster and stores it later.
 //
-// Errors beyond those of the package: 404 the trial has no store, 424 the manager has no way to presign (upload), so that it keeps the file, 507 the cluster has no room
-// for it either.
+// Errors beyond those of the package: 404 the trial has no store, 424 the manager has no way to
+// presign (upload), so that it keeps the file, 507 the cluster has no room for it either.
 
 // PartLimit is the size of a part that the manager keeps.
 const PartLimit = 900 << 10
@@ -16,9 +16,11 @@ const PartLimit = 900 << 10
 const (
 	// UploadLimit is the most that one file may have that is handed over, packed.
 	UploadLimit = 256 << 20
-	// KeepLimit is the most that one log may have, packed, to be kept in the cluster; of longer ones the end is.
+	// KeepLimit is the most that one log may have, packed, to be kept in the cluster; of longer
+	// ones the end is.
 	KeepLimit = 4 << 20
-	// ClientResultLimit is the most that a client's packed results may have where the trial has a store: they are kept in parts.
+	// ClientResultLimit is the most that a client's packed results may have where the trial has a
+	// store: they are kept in parts.
 	ClientResultLimit = 32 << 20
 )
 

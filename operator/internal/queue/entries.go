@@ -10,12 +10,13 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// betweenTrials is how long an experiment keeps its place after a trial of it is over, or after it was accepted, until its next trial is there. That takes
-// well under a second; an experiment whose next trial does not come loses no more than its turn.
+// betweenTrials is how long an experiment keeps its place after a trial of it is over, or after it
+// was accepted, until its next trial is there. That takes well under a second; an experiment whose
+// next trial does not come loses no more than its turn.
 const betweenTrials = 10 * time.Second
 
-// Entries are the trials that wait or hold pools, and the experiments whose next trial is about to be made. It is what the manager decides from, and what
-// kubectl assay queue shows.
+// Entries are the trials that wait or hold pools, and the experiments whose next trial is about to
+// be made. It is what the manager decides from, and what kubectl assay queue shows.
 func Entries(trials []v1alpha1.Trial, experiments []v1alpha1.Experiment, now time.Time) []Entry {
 	byName := map[types.NamespacedName]*v1alpha1.Experiment{}
 	for i := range experiments {
@@ -91,4 +92,29 @@ func between(exp *v1alpha1.Experiment, last *v1alpha1.Trial, now time.Time) (Ent
 		Experiment: exp.Namespace + "/" + exp.Name, Priority: exp.Spec.Priority, Arrival: exp.CreationTimestamp.Time,
 		Pools: placement.Pools(), Exclusive: placement.IsExclusive(),
 	}, true
+}
+
+// Gap is how long a trial's machines will have measured nothing when it begins at an instant; 0
+// when others measure there at the same time. Only between trials of one experiment is that ours to
+// answer for.
+func Gap(trials []v1alpha1.Trial, t *v1alpha1.Trial, at time.Time) time.Duration {
+	var last time.Time
+	first := true
+	for i := range trials {
+		o := &trials[i]
+		if o.UID == t.UID || o.Status.Times.Drained == nil || !Overlap(o.Spec.Placement.Pools(), t.Spec.Placement.Pools()) {
+			continue
+		}
+		if o.Namespace == t.Namespace && metav1.GetControllerOf(o) != nil && metav1.GetControllerOf(t) != nil &&
+			metav1.GetControllerOf(o).UID == metav1.GetControllerOf(t).UID {
+			first = false
+		}
+		if o.Status.Times.Drained.After(last) {
+			last = o.Status.Times.Drained.Time
+		}
+	}
+	if first {
+		return 0
+	}
+	return max(0, at.Sub(last))
 }

@@ -1,12 +1,16 @@
-// Package queue decides which trials may start: whose turn it is, whether their pools are free, and whether all of their pods have room.
+// Package queue decides which trials may start: whose turn it is, whether their pools are free, and
+// whether all of their pods have room.
 //
-// It is pure: no client and no clock. What is observed comes in as entries, nodes and pods; a decision and a sentence for people come out.
+// It is pure: no client and no clock. What is observed comes in as entries, nodes and pods; a
+// decision and a sentence for people come out.
 //
-// The lock of a pool is the status of a trial: one that is admitted and not over holds all its pools. A trial gets all of them at once or none, so that nobody
-// ever holds a pool while it waits for another, and three trials over two pools cannot wait for each other in a circle. That also makes the lock
-// survive a manager: there is nothing else to remember.
+// The lock of a pool is the status of a trial: one that is admitted and not over holds all its
+// pools. A trial gets all of them at once or none, so that nobody ever holds a pool while it waits
+// for another, and three trials over two pools cannot wait for each other in a circle. That also
+// makes the lock survive a manager: there is nothing else to remember.
 //
-// The queue is gone through in its order, priority first and then the experiment that was created first:
+// The queue is gone through in its order, priority first and then the experiment that was created
+// first:
 //
 //	is a pool of it held, or kept for one before it?    -> Queued; its pools are kept for it against all that come after
 //	has every pod of it room?  yes                      -> it starts
@@ -14,7 +18,8 @@
 //	                           when others' pods go     -> NoRoom or QuotaExceeded; nothing is kept, those after it may start
 //	                           never, as the nodes are  -> NeverFits; nothing is kept
 //
-// Keeping pools for who waits is what lets a trial that needs two pools ever get both, while others take turns on each of them.
+// Keeping pools for who waits is what lets a trial that needs two pools ever get both, while others
+// take turns on each of them.
 package queue
 
 import (
@@ -25,7 +30,8 @@ import (
 	"time"
 )
 
-// Entry is a trial that waits or holds its pools, or an experiment whose next trial is about to be made.
+// Entry is a trial that waits or holds its pools, or an experiment whose next trial is about to be
+// made.
 type Entry struct {
 	// Trial is its namespace/name; empty for an experiment between two trials.
 	Trial string
@@ -57,7 +63,8 @@ func (e *Entry) name() string {
 	return "trial " + e.Trial
 }
 
-// Order puts entries in the order in which they start: those that have started, then by priority, arrival of the experiment, its name, and number.
+// Order puts entries in the order in which they start: those that have started, then by priority,
+// arrival of the experiment, its name, and number.
 func Order(entries []Entry) []Entry {
 	out := slices.Clone(entries)
 	slices.SortStableFunc(out, func(a, b Entry) int {
@@ -88,7 +95,8 @@ const (
 
 // Room says whether all pods of a trial have room.
 type Room struct {
-	// State: Start when they have; Queued when they will have once trials are over; NoRoom, NeverFits or QuotaExceeded.
+	// State: Start when they have; Queued when they will have once trials are over; NoRoom,
+	// NeverFits or QuotaExceeded.
 	State State
 	// Missing says what they lack, as a sentence.
 	Missing string
@@ -103,7 +111,8 @@ type Decision struct {
 	Soon bool
 }
 
-// Decide says what becomes of a trial that waits. room is asked for trials whose pools are free, the wanted one or one before it.
+// Decide says what becomes of a trial that waits. room is asked for trials whose pools are free,
+// the wanted one or one before it.
 func Decide(trial string, entries []Entry, room func(Entry) (Room, error)) (Decision, error) {
 	ordered := Order(entries)
 	i := slices.IndexFunc(ordered, func(e Entry) bool { return e.Trial == trial && trial != "" })
@@ -168,11 +177,13 @@ func excludes(ahead, e *Entry) bool {
 	if !Overlap(ahead.Pools, e.Pools) {
 		return false
 	}
-	// Two that are not exclusive may be there together, one after the other: as long as the pods of the first are not all in place nobody knows what is free.
+	// Two that are not exclusive may be there together, one after the other: as long as the pods of
+	// the first are not all in place nobody knows what is free.
 	return ahead.Exclusive || e.Exclusive || ahead.Admitted && !ahead.Settled || ahead.starts
 }
 
-// Overlap reports whether two sets of pools have one in common; none means any node, hence all of them.
+// Overlap reports whether two sets of pools have one in common; none means any node, hence all of
+// them.
 func Overlap(a, b []string) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return true // any node

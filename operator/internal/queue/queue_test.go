@@ -13,7 +13,8 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// waits makes an entry of an experiment that was created so many seconds after the start; its trial has its name.
+// waits makes an entry of an experiment that was created so many seconds after the start; its trial
+// has its name.
 func waits(experiment string, created int, pools ...string) Entry {
 	return Entry{Trial: experiment + "-0", Experiment: experiment, Arrival: start.Add(time.Duration(created) * time.Second), Pools: pools, Exclusive: true}
 }
@@ -92,7 +93,8 @@ func TestDecideAboutNobody(t *testing.T) {
 	}
 }
 
-// simulation is a cluster in which experiments run their trials: every step one of them, drawn at random, does what it may do next.
+// simulation is a cluster in which experiments run their trials: every step one of them, drawn at
+// random, does what it may do next.
 type simulation struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -139,7 +141,8 @@ func (s *simulation) check() {
 	}
 }
 
-// Whatever pools experiments ask for, and in whatever order things happen: no exclusive one ever shares, and all come to their end.
+// Whatever pools experiments ask for, and in whatever order things happen: no exclusive one ever
+// shares, and all come to their end.
 func TestNeitherOverlapNorDeadlock(t *testing.T) {
 	pools := []string{"x", "y", "z"}
 	for seed := range uint64(200) {
@@ -172,7 +175,8 @@ func TestNeitherOverlapNorDeadlock(t *testing.T) {
 func TestWhoNeedsTwoPoolsIsNotStarved(t *testing.T) {
 	entries := []Entry{waits("both", 2, "x", "y"), runs("on-x", 0, "x"), runs("on-y", 1, "y")}
 	yes := func(Entry) (Room, error) { return Room{State: Start}, nil }
-	// Others come for each pool: later, so that they have to wait, though their pools become free one after the other.
+	// Others come for each pool: later, so that they have to wait, though their pools become free
+	// one after the other.
 	entries = append(entries, waits("later-x", 3, "x"), waits("later-y", 4, "y"))
 	var started []string
 	for _, over := range []string{"on-x-0", "on-y-0"} {

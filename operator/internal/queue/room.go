@@ -25,6 +25,7 @@ type Pod struct {
 // Cluster is the nodes as they are now.
 type Cluster struct {
 	nodes []node
+	index map[string]int // by name
 }
 
 // node is what one node offers.
@@ -42,16 +43,15 @@ type node struct {
 // amounts of resources: CPU in thousandths, all else in units.
 type amounts map[corev1.ResourceName]int64
 
-// NewCluster observes nodes and the pods on them. ofTrial tells which pods go when their trial is over. Pods that are over ask for nothing.
-func NewCluster(nodes []corev1.Node, pods []corev1.Pod, ofTrial func(*corev1.Pod) bool) Cluster {
-	var c Cluster
-	index := map[string]int{}
+// NewCluster observes nodes with nothing on them.
+func NewCluster(nodes []corev1.Node) Cluster {
+	c := Cluster{index: map[string]int{}}
 	for i := range nodes {
 		n := &nodes[i]
-		if _, twice := index[n.Name]; twice {
+		if _, twice := c.index[n.Name]; twice {
 			continue
 		}
-		index[n.Name] = len(c.nodes)
+		c.index[n.Name] = len(c.nodes)
 		c.nodes = append(c.nodes, node{
 			name: n.Name, labels: n.Labels, taints: durable(n.Spec.Taints), off: n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, passing) || !ready(n),
 			allocatable: amountsOf(n.Status.Allocatable), trials: amounts{}, others: amounts{},
@@ -59,11 +59,17 @@ func NewCluster(nodes []corev1.Node, pods []corev1.Pod, ofTrial func(*corev1.Pod
 	}
 	slices.SortFunc(c.nodes, func(a, b node) int { return strings.Compare(a.name, b.name) })
 	for i := range c.nodes {
-		index[c.nodes[i].name] = i
+		c.index[c.nodes[i].name] = i
 	}
+	return c
+}
+
+// Add observes pods on the nodes. ofTrial tells which of them go when their trial is over. Pods
+// that are over ask for nothing.
+func (c *Cluster) Add(pods []corev1.Pod, ofTrial func(*corev1.Pod) bool) {
 	for i := range pods {
 		p := &pods[i]
-		at, known := index[p.Spec.NodeName]
+		at, known := c.index[p.Spec.NodeName]
 		if !known || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
@@ -75,7 +81,6 @@ func NewCluster(nodes []corev1.Node, pods []corev1.Pod, ofTrial func(*corev1.Pod
 		n.others.add(requests(&p.Spec))
 		n.running = append(n.running, p.Labels)
 	}
-	return c
 }
 
 // passing taints are the cluster's own, such as node.kubernetes.io/not-ready: they come and go.
@@ -103,9 +108,10 @@ func ready(n *corev1.Node) bool {
 	return true // a node that says nothing of it is for the scheduler to judge
 }
 
-// Room says whether there are places for all pods. It packs them, those that ask for most first, each onto the first node with room: what it finds no place for,
-// a scheduler that knew all of them might still place in a rare case, and what it places, one that places them one by one may not; a trial that then does
-// not come up ends by its own deadline.
+// Room says whether there are places for all pods. It packs them, those that ask for most first,
+// each onto the first node with room: what it finds no place for, a scheduler that knew all of them
+// might still place in a rare case, and what it places, one that places them one by one may not; a
+// trial that then does not come up ends by its own deadline.
 func (c Cluster) Room(pods []Pod) Room {
 	now := func(n *node) (amounts, bool) { return n.free(n.others, n.trials), !n.off }
 	then := func(n *node) (amounts, bool) { return n.free(n.others), !n.off }
@@ -239,7 +245,8 @@ func requests(spec *corev1.PodSpec) amounts {
 	return a
 }
 
-// defaulted is a pod as the API server stores it: a container that has a limit and no request asks for its limit.
+// defaulted is a pod as the API server stores it: a container that has a limit and no request asks
+// for its limit.
 func defaulted(spec *corev1.PodSpec) *corev1.Pod {
 	pod := &corev1.Pod{Spec: *spec}
 	fill := func(containers []corev1.Container) []corev1.Container {
@@ -363,7 +370,8 @@ func longer(a, b string) bool {
 	return errX == nil && errY == nil && x.Cmp(y) > 0
 }
 
-// against says what is wrong with a node for a pod, and how much is free of what there is too little.
+// against says what is wrong with a node for a pod, and how much is free of what there is too
+// little.
 func (n *node) against(p *Pod, asked amounts, see view) (why, free string) {
 	left, takes := see(n)
 	lacking := short(left, asked)

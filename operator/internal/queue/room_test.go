@@ -133,7 +133,11 @@ func TestRoom(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := NewCluster(tc.nodes, tc.there, ofTrial).Room(tc.pods)
+			c := NewCluster(tc.nodes)
+			for i := range tc.there {
+				c.Add(tc.there[i:i+1], ofTrial) // pods come in pages
+			}
+			got := c.Room(tc.pods)
 			if got.State != tc.want {
 				t.Errorf("%s: %s; want %s", got.State, got.Missing, tc.want)
 			}

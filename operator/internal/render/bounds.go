@@ -12,24 +12,30 @@ import (
 	"time"
 )
 
-// What one rendering may take of the manager's memory and time: whoever may write a System may write any template.
+// What one rendering may take of the manager's memory and time: whoever may write a System may
+// write any template.
 const (
 	// maxRendered bounds what one template may produce, and what one of its functions may return.
 	maxRendered = 1 << 20
-	// maxBuilt bounds what the functions of one template return together, much of which a variable can keep. It is larger than the output, since a text may
-	// pass through several functions before it is written.
+	// maxBuilt bounds what the functions of one template return together, much of which a variable
+	// can keep. It is larger than the output, since a text may pass through several functions
+	// before it is written.
 	maxBuilt = 8 * maxRendered
-	// maxSteps bounds how often the loops and templates of one template may run. A loop over a hundred replicas for each of a hundred replicas is ten thousand.
+	// maxSteps bounds how often the loops and templates of one template may run. A loop over a
+	// hundred replicas for each of a hundred replicas is ten thousand.
 	maxSteps = 1_000_000
-	// maxDepth bounds how deep templates may call each other, and maxNesting how deep blocks may be in each other: both are frames on a stack, and no program
-	// recovers from one that has no more room.
+	// maxDepth bounds how deep templates may call each other, and maxNesting how deep blocks may be
+	// in each other: both are frames on a stack, and no program recovers from one that has no more
+	// room.
 	maxDepth   = 100
 	maxNesting = 100
-	// maxWidth bounds widths and precisions in printf: fmt takes what is larger for no number at all.
+	// maxWidth bounds widths and precisions in printf: fmt takes what is larger for no number at
+	// all.
 	maxWidth = 1_000_000
 )
 
-// What all templates of one pod, and of one trial, may take together: a pod has hundreds of templates and a trial thousands of pods.
+// What all templates of one pod, and of one trial, may take together: a pod has hundreds of
+// templates and a trial thousands of pods.
 const (
 	maxPodText    = 4 << 20
 	maxTrialText  = 64 << 20
@@ -38,7 +44,8 @@ const (
 	textPerStep = 25
 )
 
-// budget is what the templates of one trial have taken so far, or, with whole, those of one pod of it.
+// budget is what the templates of one trial have taken so far, or, with whole, those of one pod of
+// it.
 type budget struct {
 	text, steps int
 	whole       *budget
@@ -55,7 +62,8 @@ func (b *budget) take(n int) error {
 	return nil
 }
 
-// bounds counts what one rendering has taken. budget is that of the pod; nil for a template that is rendered for no pod.
+// bounds counts what one rendering has taken. budget is that of the pod; nil for a template that is
+// rendered for no pod.
 type bounds struct {
 	built, steps, depth int
 	budget              *budget
@@ -106,8 +114,8 @@ func (b *bounds) leave() string {
 	return ""
 }
 
-// funcs are the functions that return a text which they have made. Those of text/template that do are replaced; its others compare, or give what is there
-// already.
+// funcs are the functions that return a text which they have made. Those of text/template that do
+// are replaced; its others compare, or give what is there already.
 func (b *bounds) funcs() template.FuncMap {
 	text := func(f func(string) string) func(string) (string, error) {
 		return func(s string) (string, error) {
@@ -221,7 +229,8 @@ func (b *bounds) join(separator string, list []string) (string, error) {
 	return b.keep(strings.Join(list, separator))
 }
 
-// printf is fmt.Sprintf, which would format all operands, each as often as the format says, before anybody could tell how long they are.
+// printf is fmt.Sprintf, which would format all operands, each as often as the format says, before
+// anybody could tell how long they are.
 func (b *bounds) printf(format string, operands ...any) (string, error) {
 	if len(format) > maxRendered {
 		return "", errTooLong
@@ -257,7 +266,8 @@ func (b *bounds) printf(format string, operands ...any) (string, error) {
 	return b.keep(text)
 }
 
-// operand formats one operand of printf. It is a function so that fmt has nothing else to print, not even where it does not call Format.
+// operand formats one operand of printf. It is a function so that fmt has nothing else to print,
+// not even where it does not call Format.
 type operand func(s fmt.State, verb rune)
 
 // Format makes it a fmt.Formatter.

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"assay.dev/assay/operator/internal/placement"
 )
 
 // bearable is how many bytes a rendering may allocate in all, most of which are garbage at once.
@@ -19,7 +21,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A template could double a variable forty times, or print a hundred thousand megabytes at once: neither is output or a loop, which were all that was bounded.
+// A template could double a variable forty times, or print a hundred thousand megabytes at once:
+// neither is output or a loop, which were all that was bounded.
 func TestTemplatesTakeNoMemory(t *testing.T) {
 	const eight, half = `{{$x := "aaaaaaaa"}}`, `{{$x := printf "%0500d%0500d" 1 1}}{{$x = print $x $x $x $x $x $x $x $x}}{{$x = print $x $x $x $x $x $x $x $x}}{{$x = print $x $x $x $x $x $x $x $x}}`
 	times := func(n int, text string) string { return strings.Repeat(text, n) }
@@ -72,7 +75,8 @@ func TestTemplatesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// A template that calls itself within a few blocks ended the manager: it had used up its stack, from which no program recovers.
+// A template that calls itself within a few blocks ended the manager: it had used up its stack,
+// from which no program recovers.
 func TestTemplatesDoNotCallThemselvesForever(t *testing.T) {
 	nested := func(levels int, text string) string {
 		return strings.Repeat("{{if true}}", levels) + text + strings.Repeat("{{end}}", levels)
@@ -128,7 +132,7 @@ func FuzzText(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	l := NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
+	l := placement.NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
 	ctx, err := newContext(kvTrial(), kvSystem(), l)
 	if err != nil {
 		f.Fatal(err)

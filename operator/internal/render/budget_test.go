@@ -8,7 +8,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Each of a System's hundreds of templates was bounded, and nothing bounded them together: 256 files of a megabyte for each pod, or hours of loops.
+// Each of a System's hundreds of templates was bounded, and nothing bounded them together: 256
+// files of a megabyte for each pod, or hours of loops.
 func TestTemplatesOfATrialAreBoundedTogether(t *testing.T) {
 	files := func(n int, text string) []v1alpha1.FileSet {
 		set := v1alpha1.FileSet{MountPath: "/etc/x"}

@@ -3,18 +3,20 @@ package render
 import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/chaosmesh"
+	"assay.dev/assay/operator/internal/fault"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
 // Chaos is the first time of a fault that Chaos Mesh carries out in a trial.
-func Chaos(l *Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, f *v1alpha1.Fault) (chaosmesh.Occurrence, error) {
+func Chaos(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, f *v1alpha1.Fault) (chaosmesh.Occurrence, error) {
 	o := chaosmesh.Occurrence{
 		Namespace: l.Namespace, Trial: l.Trial, Experiment: spec.Experiment, Fault: f, Time: 1, Containers: ContainersOf(system),
 	}
 	if f.For != nil {
 		o.Left = f.For.OrZero()
 	}
-	actions, err := timeline.Build([]v1alpha1.Fault{*f}, timeline.FromSchedule(spec.Schedule), l)
+	actions, err := fault.Build([]v1alpha1.Fault{*f}, timeline.FromSchedule(spec.Schedule), l)
 	if err != nil {
 		return o, err
 	}

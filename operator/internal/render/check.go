@@ -4,12 +4,14 @@ import (
 	"fmt"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 )
 
-// Check renders everything that a trial would render, with made-up addresses, and returns the first error. It lets a template error be refused when an
-// object is applied instead of when its first trial runs.
+// Check renders everything that a trial would render, with made-up addresses, and returns the first
+// error. It lets a template error be refused when an object is applied instead of when its first
+// trial runs.
 func Check(system v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (work int, err error) {
-	l := NewLayout("namespace", "experiment-0000-0", &trial, &system)
+	l := placement.NewLayout("namespace", "experiment-0000-0", &trial, &system)
 	if len(l.Replicas) == 0 {
 		return 0, fmt.Errorf("spec.topology: no replica in any region")
 	}
@@ -44,5 +46,6 @@ func Check(system v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (work int, err 
 	return t.work(), nil
 }
 
-// work is how much the templates of the trial's pods have made the renderer do: loop bodies, and bytes of text.
+// work is how much the templates of the trial's pods have made the renderer do: loop bodies, and
+// bytes of text.
 func (t *Trial) work() int { return t.ctx.budget.steps + t.ctx.budget.text/textPerStep }

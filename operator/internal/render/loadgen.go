@@ -3,11 +3,13 @@ package render
 import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/loadgen"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// loadgenConfig is what the load generator of one client pod does; command is the container's command, rendered.
-func (t *Trial) loadgenConfig(c Client, command []string) (loadgen.Config, error) {
+// loadgenConfig is what the load generator of one client pod does; command is the container's
+// command, rendered.
+func (t *Trial) loadgenConfig(c placement.Client, command []string) (loadgen.Config, error) {
 	spec, schedule := t.spec.Clients, t.spec.Schedule
 	cfg := loadgen.Config{
 		Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count),
@@ -31,7 +33,8 @@ func (t *Trial) loadgenConfig(c Client, command []string) (loadgen.Config, error
 			cfg.Arrivals = string(*spec.Arrivals)
 		}
 		if spec.Rate != nil {
-			// A pod offers its clients' share of the rate, and constant arrivals of the pods take turns.
+			// A pod offers its clients' share of the rate, and constant arrivals of the pods take
+			// turns.
 			share := float64(c.Count) / float64(spec.Count)
 			cfg.Rate = float64(*spec.Rate) * share
 			if cfg.Arrivals == loadgen.ArrivalsConstant {

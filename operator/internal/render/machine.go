@@ -18,7 +18,8 @@ import (
 // machineDir of a machine pod is on a disk of its node.
 const machineDir = "/assay/machine"
 
-// MachineAgent is the name by which the coordinator knows the agent that resets a node. No pod can be called so.
+// MachineAgent is the name by which the coordinator knows the agent that resets a node. No pod can
+// be called so.
 func MachineAgent(node string) string { return "machine/" + node }
 
 // MachineLabels are on every machine pod of a trial.
@@ -28,9 +29,11 @@ func MachineLabels(trial types.NamespacedName) map[string]string {
 	}
 }
 
-// MachinePod resets one node for a trial. It is in the manager's namespace, not in the trial's: whoever may run experiments must not get at a pod with such a
-// right. It sees the node's processes (hostPID), since reboot(2) means the machine only there; its one capability is SYS_BOOT; it has no host path, no host
-// network, and no right in the cluster. What it must know after the reset is on a disk of the node, in a volume that goes with the pod.
+// MachinePod resets one node for a trial. It is in the manager's namespace, not in the trial's:
+// whoever may run experiments must not get at a pod with such a right. It sees the node's processes
+// (hostPID), since reboot(2) means the machine only there; its one capability is SYS_BOOT; it has
+// no host path, no host network, and no right in the cluster. What it must know after the reset is
+// on a disk of the node, in a volume that goes with the pod.
 func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Environment) *corev1.Pod {
 	sum := sha256.Sum256([]byte(string(uid) + "/" + node))
 	security := agentSecurity()
@@ -42,10 +45,12 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 		},
 		Spec: corev1.PodSpec{
 			NodeName: node, HostPID: true, RestartPolicy: corev1.RestartPolicyAlways,
-			// Its token says which pod it is, and nothing else: the account has no rights, and its own token is not mounted.
+			// Its token says which pod it is, and nothing else: the account has no rights, and its
+			// own token is not mounted.
 			ServiceAccountName: "default", AutomountServiceAccountToken: ptr(false), EnableServiceLinks: ptr(false), TerminationGracePeriodSeconds: ptr(int64(1)),
 			SecurityContext: &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			// A machine that is down for long must find the pod again: it alone can say that the machine came back.
+			// A machine that is down for long must find the pod again: it alone can say that the
+			// machine came back.
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Volumes:     []corev1.Volume{emptyDir("journal", ""), identityVolume()},
 			Containers: []corev1.Container{{
@@ -66,7 +71,8 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 	}
 }
 
-// awayFrom keeps a pod off the nodes of the replicas whose machines are reset: what a client has measured must not die with them. Nil when no machine is.
+// awayFrom keeps a pod off the nodes of the replicas whose machines are reset: what a client has
+// measured must not die with them. Nil when no machine is.
 func awayFrom(actions []timeline.Action, trial string) *corev1.Affinity {
 	var pods []string
 	for _, a := range actions {

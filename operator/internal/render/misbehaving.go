@@ -7,23 +7,17 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/loadgen"
+	"assay.dev/assay/operator/internal/placement"
 )
 
-// behavior returns the fault that makes some clients behave otherwise, or nil.
-func behavior(spec *v1alpha1.TrialSpec) *v1alpha1.ClientBehavior {
-	for _, f := range spec.Faults {
-		if f.ClientBehavior != nil {
-			return f.ClientBehavior
-		}
-	}
-	return nil
-}
-
-// Misbehaving lists the clients, by their index over all pods from first to before first + count, that a fault makes behave otherwise. They are spread evenly
-// over all clients of the trial: of the share s, client k is one of them if floor((k+1)s) > floor(ks), so that the first n clients have floor(ns) of them.
+// Misbehaving lists the clients, by their index over all pods from first to before first + count,
+// that a fault makes behave otherwise. They are spread evenly over all clients of the trial: of the
+// share s, client k is one of them if floor((k+1)s) > floor(ks), so that the first n clients have
+// floor(ns) of them.
 func Misbehaving(spec *v1alpha1.TrialSpec, first, count int) ([]int32, error) {
-	b := behavior(spec)
+	b := fault.Behavior(spec.Faults)
 	if b == nil {
 		return nil, nil
 	}
@@ -46,9 +40,10 @@ func Misbehaving(spec *v1alpha1.TrialSpec, first, count int) ([]int32, error) {
 	return out, nil
 }
 
-// misbehaving renders the driver of the clients of a pod that behave otherwise: the same command with their parameters. Its environment and files are those
-// of the other clients. Nil: all of the pod's clients behave.
-func (t *Trial) misbehaving(c Client) (*loadgen.Misbehaving, error) {
+// misbehaving renders the driver of the clients of a pod that behave otherwise: the same command
+// with their parameters. Its environment and files are those of the other clients. Nil: all of the
+// pod's clients behave.
+func (t *Trial) misbehaving(c placement.Client) (*loadgen.Misbehaving, error) {
 	clients, err := Misbehaving(t.spec, c.First, c.Count)
 	if err != nil || len(clients) == 0 {
 		return nil, err
@@ -57,7 +52,7 @@ func (t *Trial) misbehaving(c Client) (*loadgen.Misbehaving, error) {
 	if other.Parameters == nil {
 		other.Parameters = map[string]v1alpha1.Value{}
 	}
-	maps.Copy(other.Parameters, behavior(t.spec).Parameters)
+	maps.Copy(other.Parameters, fault.Behavior(t.spec.Faults).Parameters)
 	ctx, err := newContext(other, t.system, t.Layout)
 	if err != nil {
 		return nil, err

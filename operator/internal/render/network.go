@@ -1,24 +1,29 @@
 package render
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/network"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// links returns what a trial asks of its links, by region, and whether any of them must be shaped: by the network, or for a time by a fault.
-func links(spec *v1alpha1.TrialSpec, l *Layout) (matrix network.Matrix, shapes bool, err error) {
+// links returns what a trial asks of its links, by region, and whether any of them must be shaped:
+// by the network, or for a time by a fault.
+func links(spec *v1alpha1.TrialSpec, l *placement.Layout) (matrix network.Matrix, shapes bool, err error) {
 	count := map[string]int{} // pods of each region
 	var regions []string
-	for _, region := range l.regions() {
+	for _, region := range l.RegionNames() {
 		if count[region]++; count[region] == 1 {
 			regions = append(regions, region)
 		}
@@ -29,37 +34,23 @@ func links(spec *v1alpha1.TrialSpec, l *Layout) (matrix network.Matrix, shapes b
 	for d, link := range matrix {
 		shapes = shapes || link != netem.Link{} && (d.From != d.To || count[d.From] > 1)
 	}
-	for _, f := range spec.Faults {
-		shapes = shapes || f.Degrade != nil
-	}
-	return matrix, shapes, nil
-}
-
-// regions of all pods, replicas first, one for each pod.
-func (l *Layout) regions() []string {
-	var out []string
-	for _, r := range l.Replicas {
-		out = append(out, r.Region)
-	}
-	for _, c := range l.Clients {
-		out = append(out, c.Region)
-	}
-	return out
+	return matrix, shapes || fault.ShapesLinks(spec.Faults), nil
 }
 
 // Shapes says that links must be shaped in this trial, now and then or all the time.
 func (t *Trial) Shapes() bool { return t.shapes }
 
-// Network is what the links between one pod and all others shall be: two directions for each peer, by the regions of both ends. The manager adds
-// what depends on more than the trial's spec: the key of the probes, and whether and by what to shape.
+// Network is what the links between one pod and all others shall be: two directions for each peer,
+// by the regions of both ends. The manager adds what depends on more than the trial's spec: the key
+// of the probes, and whether and by what to shape.
 func (t *Trial) Network(pod string) (*protocol.Network, error) {
-	names, regions := append(t.Layout.ReplicaPods(), t.Layout.ClientPods()...), t.Layout.regions()
+	names, regions := append(t.Layout.ReplicaPods(), t.Layout.ClientPods()...), t.Layout.RegionNames()
 	self := slices.Index(names, pod)
 	if self < 0 {
 		return nil, fmt.Errorf("no pod of the trial is called %q", pod)
 	}
 	n := &protocol.Network{Tolerance: t.spec.Tolerances.LinkDelay.OrZero()}
-	addresses := t.Layout.addresses()
+	addresses := t.Layout.IPs()
 	for i, name := range names {
 		if i == self {
 			continue
@@ -76,19 +67,8 @@ func (t *Trial) Network(pod string) (*protocol.Network, error) {
 	return n, nil
 }
 
-// addresses of all pods, replicas first.
-func (l *Layout) addresses() []string {
-	var out []string
-	for _, r := range l.Replicas {
-		out = append(out, r.IP)
-	}
-	for _, c := range l.Clients {
-		out = append(out, c.IP)
-	}
-	return out
-}
-
-// capabilities that the agents of some pods need, which share a template: none, unless something is done to their network.
+// capabilities that the agents of some pods need, which share a template: none, unless something is
+// done to their network.
 //
 //	silence of a kill, cut of a partition    NET_ADMIN            (nftables, and closing the sockets of the dead)
 //	shaping by EDT                           NET_ADMIN, BPF       (queueing disciplines; the program that stamps packets)
@@ -96,7 +76,8 @@ func (l *Layout) addresses() []string {
 //	shaping by NFQueue                       NET_ADMIN, SYS_NICE  (nftables; the thread that holds packets runs ahead of others, if the cluster's owner lets it)
 //	network.shaping: None                    none, whatever is done: such a plan is refused if it needs any
 //
-// All of them are about the pod's own network namespace, but for SYS_NICE, which is about the agent's own threads.
+// All of them are about the pod's own network namespace, but for SYS_NICE, which is about the
+// agent's own threads.
 func capabilities(pods []string, actions []timeline.Action, shapes bool, network v1alpha1.Network, env Environment) []corev1.Capability {
 	backend := network.Backend
 	if network.Shaping == v1alpha1.ShapingNone {
@@ -120,9 +101,10 @@ func capabilities(pods []string, actions []timeline.Action, shapes bool, network
 	return nil
 }
 
-// actions of a trial's faults. Where nothing may be done to the network, a kill is not silent, and the record says so.
-func actions(spec *v1alpha1.TrialSpec, l *Layout) ([]timeline.Action, error) {
-	all, err := timeline.Build(spec.Faults, timeline.FromSchedule(spec.Schedule), l)
+// actions of a trial's faults. Where nothing may be done to the network, a kill is not silent, and
+// the record says so.
+func actions(spec *v1alpha1.TrialSpec, l *placement.Layout) ([]timeline.Action, error) {
+	all, err := fault.Build(spec.Faults, timeline.FromSchedule(spec.Schedule), l)
 	if err != nil || spec.Network.Shaping != v1alpha1.ShapingNone {
 		return all, err
 	}
@@ -133,7 +115,7 @@ func actions(spec *v1alpha1.TrialSpec, l *Layout) ([]timeline.Action, error) {
 }
 
 // roles says how the replica finds out whether it has the roles that its actions are for.
-func (t *Trial) roles(ctx *Context, r Replica) ([]protocol.RoleProbe, error) {
+func (t *Trial) roles(ctx *Context, r placement.Replica) ([]protocol.RoleProbe, error) {
 	needed := map[string]bool{}
 	for _, a := range t.Actions {
 		if a.Pod == r.Name && a.Role != "" {
@@ -169,7 +151,7 @@ func (t *Trial) roles(ctx *Context, r Replica) ([]protocol.RoleProbe, error) {
 }
 
 // volumes that a kill of the replica may empty; none if it is never killed.
-func (t *Trial) volumes(r Replica) []protocol.Volume {
+func (t *Trial) volumes(r placement.Replica) []protocol.Volume {
 	if !slices.ContainsFunc(t.Actions, func(a timeline.Action) bool { return a.Pod == r.Name && a.Kind == timeline.Kill }) {
 		return nil
 	}
@@ -178,4 +160,14 @@ func (t *Trial) volumes(r Replica) []protocol.Volume {
 		out = append(out, protocol.Volume{Path: v.MountPath, Memory: v.Medium == v1alpha1.VolumeMemory})
 	}
 	return out
+}
+
+// ProbeKey is what the agents of a trial know each other's probes by. It follows from the trial's
+// UID, so that every manager gives the same. Who can read the UID could make up probes; but such a
+// one is in the trial's own network namespace or can delete the trial, and gains nothing: a forged
+// probe can only make the network look wrong. It protects trials from each other's mistakes: an
+// address that is used again, an agent of a trial before.
+func ProbeKey(trial types.UID) []byte {
+	sum := sha256.Sum256([]byte("assay.dev/probe-key/" + string(trial)))
+	return sum[:16]
 }

@@ -13,6 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/loadgen"
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/network"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -21,7 +22,8 @@ func lasting(text string) *v1alpha1.Duration {
 	return &d
 }
 
-// widened is the kv trial with clients in the west, 20 ms to the west, 30 ms back, and nothing inside a region.
+// widened is the kv trial with clients in the west, 20 ms to the west, 30 ms back, and nothing
+// inside a region.
 func widened() *v1alpha1.TrialSpec {
 	spec := kvTrial()
 	spec.Clients.Regions = []string{"west"}
@@ -113,7 +115,7 @@ func TestCapabilitiesOfAgents(t *testing.T) {
 			spec, system := kvTrial(), kvSystem()
 			spec.Clients.Regions = []string{"west"}
 			tc.change(spec)
-			o, err := NewObjects(NewLayout("ns", "exp", spec, system), spec, system, Environment{AgentImage: "agent:1"})
+			o, err := NewObjects(placement.NewLayout("ns", "exp", spec, system), spec, system, Environment{AgentImage: "agent:1"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +159,7 @@ func TestWithheldCapabilities(t *testing.T) {
 			for backend := range tc.want {
 				spec, system := widened(), kvSystem()
 				spec.Network.Backend = backend
-				o, err := NewObjects(NewLayout("ns", "exp", spec, system), spec, system, tc.env)
+				o, err := NewObjects(placement.NewLayout("ns", "exp", spec, system), spec, system, tc.env)
 				if err != nil {
 					t.Fatal(err)
 				}

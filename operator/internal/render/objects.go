@@ -12,6 +12,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/imageref"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
 )
@@ -22,9 +23,11 @@ type Environment struct {
 	AgentImage string
 	// AgentPullPolicy says when nodes ask the registry for that image; empty is IfNotPresent.
 	AgentPullPolicy corev1.PullPolicy
-	// AgentResources are the requests and limits of each agent; the launchers have those of the System's containers.
+	// AgentResources are the requests and limits of each agent; the launchers have those of the
+	// System's containers.
 	AgentResources corev1.ResourceRequirements
-	// ImageRegistry of the images of systems whose names have none, HOST[:PORT][/PATH]; empty: their names are as the System has them.
+	// ImageRegistry of the images of systems whose names have none, HOST[:PORT][/PATH]; empty:
+	// their names are as the System has them.
 	ImageRegistry string
 	// ClusterDomain is the domain of the cluster's Services; empty is the default.
 	ClusterDomain string
@@ -34,16 +37,20 @@ type Environment struct {
 	CoordinatorCA string
 	// Namespace of the manager, where the pods that reset machines are.
 	Namespace string
-	// WithoutBPF: nodes cannot grant the capability BPF, so that no agent asks for it unless its trial asks for the backend EDT by name.
+	// WithoutBPF: nodes cannot grant the capability BPF, so that no agent asks for it unless its
+	// trial asks for the backend EDT by name.
 	WithoutBPF bool
-	// WithoutSysNice: no agent asks for the capability SYS_NICE. NFQueue's threads then wait for a processor like all others.
+	// WithoutSysNice: no agent asks for the capability SYS_NICE. NFQueue's threads then wait for a
+	// processor like all others.
 	WithoutSysNice bool
-	// SimulatedClockOffsets, by pod, are added to what an agent reads off its wall clock. For tests of the clock correction only.
+	// SimulatedClockOffsets, by pod, are added to what an agent reads off its wall clock. For tests
+	// of the clock correction only.
 	SimulatedClockOffsets string
 }
 
-// Objects are all that a trial makes before its pods have addresses. Children are created once and never changed, since a trial's spec never
-// changes either: creating, and accepting that one exists already, is all there is to apply.
+// Objects are all that a trial makes before its pods have addresses. Children are created once and
+// never changed, since a trial's spec never changes either: creating, and accepting that one exists
+// already, is all there is to apply.
 type Objects struct {
 	Service  *corev1.Service
 	Prepare  *batchv1.Job // nil without a prepare step
@@ -52,7 +59,7 @@ type Objects struct {
 }
 
 // NewObjects renders the objects of a trial. Images are templates, too, but may not use addresses.
-func NewObjects(l *Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, env Environment) (*Objects, error) {
+func NewObjects(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, env Environment) (*Objects, error) {
 	ctx, err := newContext(spec, system, l)
 	if err != nil {
 		return nil, err
@@ -89,7 +96,7 @@ func NewObjects(l *Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec
 }
 
 type builder struct {
-	l      *Layout
+	l      *placement.Layout
 	ctx    *Context
 	system *v1alpha1.SystemSpec
 	env    Environment
@@ -116,18 +123,19 @@ func (b *builder) meta(name string, extra ...string) metav1.ObjectMeta {
 	return m
 }
 
-// service gives every pod of the trial a name that resolves as soon as the pod has an address, ready or not: many artifacts resolve their peers
-// once, at start.
+// service gives every pod of the trial a name that resolves as soon as the pod has an address,
+// ready or not: many artifacts resolve their peers once, at start.
 func (b *builder) service() *corev1.Service {
 	return &corev1.Service{ObjectMeta: b.meta(b.l.Service()), Spec: corev1.ServiceSpec{
 		ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true,
 		Selector: map[string]string{v1alpha1.LabelTrial: b.l.Trial},
-		// A port is required by some resolvers' SRV look-ups only, but a headless Service without one has no endpoints in old clusters.
+		// A port is required by some resolvers' SRV look-ups only, but a headless Service without
+		// one has no endpoints in old clusters.
 		Ports: []corev1.ServicePort{{Name: "assay", Port: 1, TargetPort: intstr.FromInt32(1)}},
 	}}
 }
 
-func (b *builder) statefulSet(set Set) (*appsv1.StatefulSet, error) {
+func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 	rs := b.system.Replicas
 	meta := b.meta(set.Name, v1alpha1.LabelPart, v1alpha1.PartReplica, v1alpha1.LabelShard, strconv.Itoa(set.Shard),
 		v1alpha1.LabelRegion, set.Region, v1alpha1.LabelReplicaBase, strconv.Itoa(set.Base))
@@ -160,7 +168,8 @@ func (b *builder) statefulSet(set Set) (*appsv1.StatefulSet, error) {
 	selector := map[string]string{v1alpha1.LabelTrial: b.l.Trial, v1alpha1.LabelShard: strconv.Itoa(set.Shard), v1alpha1.LabelRegion: set.Region}
 	return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
 		Replicas: ptr(int32(set.Replicas)), ServiceName: b.l.Service(),
-		// All pods at once: the order of start, where there is one, is the order of the launchers' starts.
+		// All pods at once: the order of start, where there is one, is the order of the launchers'
+		// starts.
 		PodManagementPolicy:  appsv1.ParallelPodManagement,
 		Selector:             &metav1.LabelSelector{MatchLabels: selector},
 		VolumeClaimTemplates: claims,
@@ -172,7 +181,7 @@ func (b *builder) statefulSet(set Set) (*appsv1.StatefulSet, error) {
 	}}, nil
 }
 
-func (b *builder) podsOf(set Set) []string {
+func (b *builder) podsOf(set placement.Set) []string {
 	var pods []string
 	for _, r := range b.l.Replicas {
 		if r.Shard == set.Shard && r.Region == set.Region {
@@ -206,7 +215,8 @@ func (b *builder) prepare() (*batchv1.Job, error) {
 	return b.job(b.l.PrepareJob(), v1alpha1.PartPrepare, 1, pod), nil
 }
 
-// job runs its pods once: a client that is lost makes the trial invalid, it is never replaced behind the trial's back.
+// job runs its pods once: a client that is lost makes the trial invalid, it is never replaced
+// behind the trial's back.
 func (b *builder) job(name, part string, pods int32, spec *corev1.PodSpec) *batchv1.Job {
 	meta := b.meta(name, v1alpha1.LabelPart, part)
 	spec.RestartPolicy = corev1.RestartPolicyNever
@@ -217,7 +227,8 @@ func (b *builder) job(name, part string, pods int32, spec *corev1.PodSpec) *batc
 	}}
 }
 
-// sharedGID owns the shared volumes, so that agent and system can read each other's files whatever user the system runs as.
+// sharedGID owns the shared volumes, so that agent and system can read each other's files whatever
+// user the system runs as.
 const sharedGID = 65532
 
 func (b *builder) pod(field, part string, containers []v1alpha1.Container, files []v1alpha1.FileSet) (*corev1.PodSpec, error) {

@@ -15,6 +15,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/loadgen"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -78,7 +79,7 @@ func kvTrial() *v1alpha1.TrialSpec {
 // resolved renders the kv trial with made-up addresses.
 func resolved(t *testing.T, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) *Trial {
 	t.Helper()
-	l := NewLayout("ns", "exp-0a1b-3", spec, system)
+	l := placement.NewLayout("ns", "exp-0a1b-3", spec, system)
 	for i := range l.Replicas {
 		l.Replicas[i].IP = "10.0.0." + string(rune('1'+i))
 	}
@@ -90,7 +91,7 @@ func resolved(t *testing.T, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpe
 }
 
 func TestLayoutNamesCarryShardAndRegion(t *testing.T) {
-	l := NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
+	l := placement.NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
 	var got []string
 	for _, r := range l.Replicas {
 		got = append(got, r.Name)
@@ -110,7 +111,7 @@ func TestLayoutNamesCarryShardAndRegion(t *testing.T) {
 
 // In a cluster of another domain no pod's name resolved.
 func TestHostsAreInTheClustersDomain(t *testing.T) {
-	l := NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
+	l := placement.NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
 	for domain, want := range map[string]string{"": "cluster.local", "k8s.example.org": "k8s.example.org"} {
 		named := l.InDomain(domain)
 		if got, want := named.Replicas[5].Host, "exp-0a1b-3-s1-west-0.exp-0a1b-3.ns.svc."+want; got != want {
@@ -125,14 +126,6 @@ func TestHostsAreInTheClustersDomain(t *testing.T) {
 	}
 	if got := l.Replicas[5].Host; !strings.HasSuffix(got, ".svc.cluster.local") {
 		t.Errorf("the layout that was copied has a replica %s", got)
-	}
-}
-
-func TestLongNamesFitAndDiffer(t *testing.T) {
-	long := strings.Repeat("x", 60)
-	a, b := shortName(long+"a"), shortName(long+"b")
-	if len(a) > statefulSetNameLimit || a == b {
-		t.Errorf("names %q and %q: want at most %d characters each, and two of them", a, b, statefulSetNameLimit)
 	}
 }
 
@@ -217,12 +210,13 @@ func TestOpenLoopSharesTheRate(t *testing.T) {
 	}
 }
 
-// Systems' images that name no registry come from the installation's, the agent's from where it is said to be.
+// Systems' images that name no registry come from the installation's, the agent's from where it is
+// said to be.
 func TestRegistryOfSystems(t *testing.T) {
 	spec, system := kvTrial(), kvSystem()
 	system.Clients.Containers[0].Image = "quay.io/kv/driver:1"
 	env := Environment{AgentImage: "assay/agent:dev", ImageRegistry: "r.example.org/mirror"}
-	o, err := NewObjects(NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
+	o, err := NewObjects(placement.NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +236,7 @@ func TestPullPolicyOfTheAgentsImage(t *testing.T) {
 	for policy, want := range map[corev1.PullPolicy]corev1.PullPolicy{"": corev1.PullIfNotPresent, corev1.PullAlways: corev1.PullAlways} {
 		env := Environment{AgentImage: "agent:1", AgentPullPolicy: policy}
 		spec, system := kvTrial(), kvSystem()
-		o, err := NewObjects(NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
+		o, err := NewObjects(placement.NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +263,7 @@ func TestPullPolicyOfTheAgentsImage(t *testing.T) {
 
 func TestObjectsAreRestricted(t *testing.T) {
 	spec, system := kvTrial(), kvSystem()
-	o, err := NewObjects(NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, Environment{AgentImage: "agent:1", CoordinatorAddress: "c:1"})
+	o, err := NewObjects(placement.NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, Environment{AgentImage: "agent:1", CoordinatorAddress: "c:1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,15 @@ import (
 )
 
 const (
-	// rootUID is the agent's user: root without any capability but those of capabilities(), since what a pod adds reaches only root's processes.
+	// rootUID is the agent's user: root without any capability but those of capabilities(), since
+	// what a pod adds reaches only root's processes.
 	rootUID = 0
-	// plainUID is the agent's user where it may have no capability. It is not the system's default user, so that neither can change the other's files by being
-	// the same; they meet in the group of the pod's volumes.
+	// plainUID is the agent's user where it may have no capability. It is not the system's default
+	// user, so that neither can change the other's files by being the same; they meet in the group
+	// of the pod's volumes.
 	plainUID = 65533
-	// systemUID is the system's user unless the System names another; the API server fills it in, files that were never sent there lack it.
+	// systemUID is the system's user unless the System names another; the API server fills it in,
+	// files that were never sent there lack it.
 	systemUID = 65532
 )
 
@@ -24,7 +27,8 @@ func agentSecurity() *corev1.SecurityContext {
 	}
 }
 
-// systemSecurity of a container of the System. That it says so when its user is not root, is what the restricted profile wants.
+// systemSecurity of a container of the System. That it says so when its user is not root, is what
+// the restricted profile wants.
 func systemSecurity(user *int64) *corev1.SecurityContext {
 	if user == nil {
 		user = ptr(int64(systemUID))
@@ -35,8 +39,9 @@ func systemSecurity(user *int64) *corev1.SecurityContext {
 	}
 }
 
-// secure takes root from what Assay adds to a pod whose network it may not touch. Then the pod passes the restricted Pod Security profile, if the System's own
-// containers do: with another user than root.
+// secure takes root from what Assay adds to a pod whose network it may not touch. Then the pod
+// passes the restricted Pod Security profile, if the System's own containers do: with another user
+// than root.
 func secure(pod *corev1.PodSpec, shaping v1alpha1.Shaping) {
 	if shaping != v1alpha1.ShapingNone {
 		return
@@ -47,7 +52,8 @@ func secure(pod *corev1.PodSpec, shaping v1alpha1.Shaping) {
 	}
 }
 
-// place puts a pod on the nodes of a pool, which may be tainted to keep others away. No pool: on any node.
+// place puts a pod on the nodes of a pool, which may be tainted to keep others away. No pool: on
+// any node.
 func place(pod *corev1.PodSpec, pool string) {
 	if pool == "" {
 		return

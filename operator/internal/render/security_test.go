@@ -9,12 +9,14 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/podsecurity"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// objectsOf renders the first point of an experiment on a small system with a prepare step and a volume of each kind.
+// objectsOf renders the first point of an experiment on a small system with a prepare step and a
+// volume of each kind.
 func objectsOf(t *testing.T, change func(*v1alpha1.ExperimentSpec), user *int64) *Objects {
 	t.Helper()
 	system := builders.System("s").Set(func(s *v1alpha1.SystemSpec) {
@@ -33,7 +35,7 @@ func objectsOf(t *testing.T, change func(*v1alpha1.ExperimentSpec), user *int64)
 		t.Fatal(errs.ToAggregate())
 	}
 	trial := p.Points[0].Template
-	o, err := NewObjects(NewLayout("ns", "t-0", &trial, &system), &trial, &system, Environment{AgentImage: "agent"})
+	o, err := NewObjects(placement.NewLayout("ns", "t-0", &trial, &system), &trial, &system, Environment{AgentImage: "agent"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,7 @@ func TestKillsWithoutSilence(t *testing.T) {
 			t.Fatal(errs.ToAggregate())
 		}
 		spec := p.Points[0].Template
-		trial, err := NewTrial(&spec, &system, NewLayout("ns", "t-0", &spec, &system))
+		trial, err := NewTrial(&spec, &system, placement.NewLayout("ns", "t-0", &spec, &system))
 		if err != nil {
 			t.Fatal(err)
 		}

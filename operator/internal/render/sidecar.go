@@ -19,16 +19,17 @@ const (
 	loadgenBinary  = "/loadgen"
 )
 
-// annotationCA of a pod holds the certificates that the coordinator's is checked with: a volume shows
-// them to the agent as a file.
+// annotationCA of a pod holds the certificates that the coordinator's is checked with: a volume
+// shows them to the agent as a file.
 const annotationCA = "assay.dev/coordinator-ca"
 
 // identityDir of an agent's container holds its token and the coordinator's certificates.
 const identityDir = "/assay/identity"
 
-// DefaultAgentResources of a manager that is told nothing else. An agent uses some 10m of a processor
-// and 30 MiB. The request is its weight on a busy node, which would wake it up late without one. A
-// CPU limit would stop an agent for the rest of each 100 ms in which it used up its share.
+// DefaultAgentResources of a manager that is told nothing else. An agent uses some 10m of a
+// processor and 30 MiB. The request is its weight on a busy node, which would wake it up late
+// without one. A CPU limit would stop an agent for the rest of each 100 ms in which it used up its
+// share.
 func DefaultAgentResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("48Mi")},
@@ -37,9 +38,9 @@ func DefaultAgentResources() corev1.ResourceRequirements {
 }
 
 // agent is the native sidecar of a pod. The kubelet starts the System's containers after the hook
-// has put their launcher into the shared volume; it kills an agent whose hook fails, tries again, and
-// says why in the pod's status. When the agent's container is restarted, the hook runs once more and
-// leaves the binaries that are there.
+// has put their launcher into the shared volume; it kills an agent whose hook fails, tries again,
+// and says why in the pod's status. When the agent's container is restarted, the hook runs once
+// more and leaves the binaries that are there.
 func (b *builder) agent(part string, shared []corev1.VolumeMount) corev1.Container {
 	command := append([]string{"/agent", "run"}, identityFlags(b.env)...)
 	if b.env.SimulatedClockOffsets != "" {

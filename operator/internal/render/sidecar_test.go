@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -17,7 +18,7 @@ import (
 func podsOfTrial(t *testing.T, system *v1alpha1.SystemSpec, env Environment) map[string]corev1.PodSpec {
 	t.Helper()
 	spec := kvTrial()
-	o, err := NewObjects(NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
+	o, err := NewObjects(placement.NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,8 @@ func podsOfTrial(t *testing.T, system *v1alpha1.SystemSpec, env Environment) map
 	return pods
 }
 
-// The agent is the one container that Assay adds. The kubelet starts no other before the hook has put the launcher in place.
+// The agent is the one container that Assay adds. The kubelet starts no other before the hook has
+// put the launcher in place.
 func TestTheAgentInstallsTheLauncherFirst(t *testing.T) {
 	driven, self := kvSystem(), kvSystem()
 	self.Clients.Driver = nil
@@ -82,7 +84,7 @@ func TestTheAgentInstallsTheLauncherFirst(t *testing.T) {
 func TestAgentsKnowWhomToTrust(t *testing.T) {
 	env := Environment{AgentImage: "agent:1", CoordinatorAddress: "c:1", CoordinatorCA: "-----BEGIN"}
 	spec, system := kvTrial(), kvSystem()
-	o, err := NewObjects(NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
+	o, err := NewObjects(placement.NewLayout("ns", "exp-0a1b-3", spec, system), spec, system, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +126,8 @@ func TestAgentsHaveResources(t *testing.T) {
 	}
 }
 
-// A pod is Guaranteed when each of its containers, the agent too, has limits of CPU and memory that are its requests.
+// A pod is Guaranteed when each of its containers, the agent too, has limits of CPU and memory that
+// are its requests.
 func TestPodsCanBeGuaranteed(t *testing.T) {
 	exact := corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("256Mi")}
 	system := kvSystem()

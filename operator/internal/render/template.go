@@ -9,6 +9,7 @@ import (
 	"text/template/parse"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 )
 
 // Schedule is a trial's schedule as templates see it, in seconds.
@@ -17,8 +18,43 @@ type Schedule struct {
 	MeasureSeconds  float64
 	CoolDownSeconds float64
 	DrainSeconds    float64
-	// LoadSeconds is warm-up, window and cool-down together: how long clients send. Many artifacts want the whole length of a run.
+	// LoadSeconds is warm-up, window and cool-down together: how long clients send. Many artifacts
+	// want the whole length of a run.
 	LoadSeconds float64
+}
+
+// Load is what the experiment says of its clients' load, as templates see it. Complete clients
+// carry it out themselves: see spec.clients.uses of Systems.
+type Load struct {
+	// Loop is Closed or Open.
+	Loop string
+	// Rate of all client pods together, in requests per second; 0 in a closed loop.
+	Rate int64
+	// Arrivals of an open loop, Constant or Poisson; empty in a closed one.
+	Arrivals string
+	// ThinkTimeSeconds between the transactions of one client of a closed loop.
+	ThinkTimeSeconds float64
+	// TimeoutSeconds of a request.
+	TimeoutSeconds float64
+	// RetryAttempts at most, the first included; 0: no limit.
+	RetryAttempts int
+	// RetryBackoffSeconds before the second attempt, and RetryMaxBackoffSeconds at most before any.
+	RetryBackoffSeconds, RetryMaxBackoffSeconds float64
+}
+
+// loadOf a trial.
+func loadOf(c v1alpha1.Clients) Load {
+	l := Load{
+		Loop: string(c.Loop), ThinkTimeSeconds: c.ThinkTime.OrZero().Seconds(), TimeoutSeconds: c.Timeout.OrZero().Seconds(), RetryAttempts: int(c.Retry.Attempts),
+		RetryBackoffSeconds: c.Retry.Backoff.OrZero().Seconds(), RetryMaxBackoffSeconds: c.Retry.MaxBackoff.OrZero().Seconds(),
+	}
+	if c.Rate != nil {
+		l.Rate = *c.Rate
+	}
+	if c.Arrivals != nil {
+		l.Arrivals = string(*c.Arrivals)
+	}
+	return l
 }
 
 // Context is what a template sees. docs/reference/templates.md describes it for users.
@@ -31,18 +67,19 @@ type Context struct {
 	Shards      int
 	Workload    string
 	Parameters  map[string]any
-	Replicas    []Replica
-	ShardList   [][]Replica
-	Clients     []Client
+	Replicas    []placement.Replica
+	ShardList   [][]placement.Replica
+	Clients     []placement.Client
 	ClientCount int
 	Schedule    Schedule
+	Load        Load
 	Self        any // the Replica or Client that the template is rendered for
 
 	budget *budget // of the pod; of the trial while there is no pod
 }
 
 // newContext fills in all but Self.
-func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *Layout) (*Context, error) {
+func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placement.Layout) (*Context, error) {
 	params, err := typedParameters(spec, system)
 	if err != nil {
 		return nil, err
@@ -51,8 +88,8 @@ func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *Layout
 		Trial: l.Trial, Experiment: spec.Experiment, Namespace: l.Namespace, Seed: spec.Seed,
 		F: int(spec.Topology.F), Shards: int(spec.Topology.Shards), Workload: spec.Workload, Parameters: params,
 		Replicas: l.Replicas, Clients: l.Clients, ClientCount: int(spec.Clients.Count),
-		ShardList: make([][]Replica, spec.Topology.Shards),
-		budget:    &budget{},
+		ShardList: make([][]placement.Replica, spec.Topology.Shards), Load: loadOf(spec.Clients),
+		budget: &budget{},
 		Schedule: Schedule{
 			WarmUpSeconds:   spec.Schedule.WarmUp.OrZero().Seconds(),
 			MeasureSeconds:  spec.Schedule.Measure.OrZero().Seconds(),
@@ -74,7 +111,8 @@ func (c *Context) with(self any) *Context {
 	return &d
 }
 
-// typedParameters gives every parameter the Go type that templates compute with. Durations stay text, as programs' flags want them.
+// typedParameters gives every parameter the Go type that templates compute with. Durations stay
+// text, as programs' flags want them.
 func typedParameters(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (map[string]any, error) {
 	types := map[string]v1alpha1.ParameterType{}
 	for _, p := range system.Parameters {
@@ -107,15 +145,16 @@ func typedParameters(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (map
 	return out, nil
 }
 
-// Functions that are called at the start of every loop body, and at the start and the end of every template. Users cannot name them, since parse puts them
-// there when it has read the template.
+// Functions that are called at the start of every loop body, and at the start and the end of every
+// template. Users cannot name them, since parse puts them there when it has read the template.
 const (
 	stepFunc  = "assayStep"
 	enterFunc = "assayEnter"
 	leaveFunc = "assayLeave"
 )
 
-// ParseTemplate parses one template of a System. Field names the template in errors. What it returns may be executed once.
+// ParseTemplate parses one template of a System. Field names the template in errors. What it
+// returns may be executed once.
 func ParseTemplate(field, text string) (*template.Template, error) {
 	return parseTemplate(field, text, nil)
 }
@@ -145,7 +184,8 @@ func parseTemplate(field, text string, pod *budget) (*template.Template, error) 
 	return t, nil
 }
 
-// countSteps puts a step at the start of every loop body below a list. It reports false where blocks are in each other deeper than they may be.
+// countSteps puts a step at the start of every loop body below a list. It reports false where
+// blocks are in each other deeper than they may be.
 func countSteps(list *parse.ListNode, step parse.Node, levels int) bool {
 	if list == nil {
 		return true
@@ -191,7 +231,8 @@ func (c *Context) text(field, text string) (string, error) {
 	return out, nil
 }
 
-// Text renders a template that sees data, with the functions and bounds of all templates; field names it in errors.
+// Text renders a template that sees data, with the functions and bounds of all templates; field
+// names it in errors.
 func Text(field, text string, data any) (string, error) { return rendered(field, text, data, nil) }
 
 func rendered(field, text string, data any, pod *budget) (string, error) {
@@ -209,8 +250,8 @@ func rendered(field, text string, data any, pod *budget) (string, error) {
 	return out.String(), nil
 }
 
-// argv renders a command. An element that renders to nothing is left out, so that flags can be conditional; an element that is written as
-// nothing stays.
+// argv renders a command. An element that renders to nothing is left out, so that flags can be
+// conditional; an element that is written as nothing stays.
 func (c *Context) argv(field string, command []string) ([]string, error) {
 	var out []string
 	for i, arg := range command {

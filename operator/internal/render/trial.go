@@ -1,8 +1,9 @@
-// Package render turns a System and a Trial into what runs: the objects of the trial (pods, names, volumes) and, once every pod has an address, the
-// files, commands and gates of each pod.
+// Package render turns a System and a Trial into what runs: the objects of the trial (pods, names,
+// volumes) and, once every pod has an address, the files, commands and gates of each pod.
 //
-// It is pure: no client, no clock. It happens in two steps because artifacts want literal IPs in their configuration, and a pod has its IP only
-// when it runs: first the pods are made with a launcher that waits, then the templates are rendered and handed to the pods' agents.
+// It is pure: no client, no clock. It happens in two steps because artifacts want literal IPs in
+// their configuration, and a pod has its IP only when it runs: first the pods are made with a
+// launcher that waits, then the templates are rendered and handed to the pods' agents.
 package render
 
 import (
@@ -14,6 +15,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/network"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
@@ -21,7 +23,7 @@ import (
 
 // Trial is a trial whose pods have addresses: ready to be rendered.
 type Trial struct {
-	Layout  *Layout
+	Layout  *placement.Layout
 	Actions []timeline.Action
 
 	spec   *v1alpha1.TrialSpec
@@ -32,7 +34,7 @@ type Trial struct {
 }
 
 // NewTrial prepares rendering for a resolved layout.
-func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *Layout) (*Trial, error) {
+func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placement.Layout) (*Trial, error) {
 	ctx, err := newContext(spec, system, l)
 	if err != nil {
 		return nil, err
@@ -57,7 +59,7 @@ type Pod struct {
 }
 
 // Replica renders one replica.
-func (t *Trial) Replica(r Replica) (*Pod, error) {
+func (t *Trial) Replica(r placement.Replica) (*Pod, error) {
 	rs := t.system.Replicas
 	ctx := t.ctx.with(r)
 	pod := &Pod{Directive: protocol.Directive{Resolve: t.replicaHosts(), Stop: stop(rs.Stop)}}
@@ -88,7 +90,7 @@ func (t *Trial) Replica(r Replica) (*Pod, error) {
 }
 
 // Client renders one client pod.
-func (t *Trial) Client(c Client) (*Pod, error) {
+func (t *Trial) Client(c placement.Client) (*Pod, error) {
 	cs := t.system.Clients
 	ctx := t.ctx.with(c)
 	pod := &Pod{Directive: protocol.Directive{Resolve: append(t.replicaHosts(), t.clientHosts()...)}}
@@ -134,12 +136,13 @@ func (t *Trial) Prepare() (*Pod, error) {
 	}}, nil
 }
 
-func (t *Trial) clientOf(c Client) *protocol.Client {
+func (t *Trial) clientOf(c placement.Client) *protocol.Client {
 	out := &protocol.Client{Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count)}
 	cs := t.system.Clients
 	out.WaitReady = cs.Barrier == v1alpha1.BarrierReady
 	if cs.Results != nil {
-		out.Format, out.Source, out.Path, out.Records = string(cs.Results.Format), cs.Results.Source, cs.Results.Path, plan.Records(cs.Results.Records)
+		out.Format, out.Source, out.Path = string(cs.Results.Format), cs.Results.Source, cs.Results.Path
+		out.Records, out.Summary = plan.Records(cs.Results.Records), plan.Summary(cs.Results.Summary)
 	}
 	if cs.End != nil {
 		out.EndAfterDrain = cs.End.AfterDrain
@@ -151,8 +154,9 @@ func (t *Trial) clientOf(c Client) *protocol.Client {
 	return out
 }
 
-// useLoadgen puts Assay's load generator in the place of the client's command, which becomes its driver.
-func (t *Trial) useLoadgen(c Client, pod *Pod) error {
+// useLoadgen puts Assay's load generator in the place of the client's command, which becomes its
+// driver.
+func (t *Trial) useLoadgen(c placement.Client, pod *Pod) error {
 	container := &pod.Directive.Containers[0]
 	cfg, err := t.loadgenConfig(c, container.Command)
 	if err != nil {
@@ -224,7 +228,7 @@ func (c *Context) files(field string, sets []v1alpha1.FileSet) ([]protocol.File,
 	return out, nil
 }
 
-func (c *Context) gates(field string, gates []v1alpha1.Gate, first string, r Replica) ([]protocol.Gate, error) {
+func (c *Context) gates(field string, gates []v1alpha1.Gate, first string, r placement.Replica) ([]protocol.Gate, error) {
 	var out []protocol.Gate
 	for i, g := range gates {
 		gate, err := c.gate(fmt.Sprintf("%s[%d]", field, i), g, first, r)
@@ -236,8 +240,9 @@ func (c *Context) gates(field string, gates []v1alpha1.Gate, first string, r Rep
 	return out, nil
 }
 
-// gate renders one gate of a replica; at is its path in the System's spec, first the container that logs and commands are about if it names none.
-func (c *Context) gate(at string, g v1alpha1.Gate, first string, r Replica) (protocol.Gate, error) {
+// gate renders one gate of a replica; at is its path in the System's spec, first the container that
+// logs and commands are about if it names none.
+func (c *Context) gate(at string, g v1alpha1.Gate, first string, r placement.Replica) (protocol.Gate, error) {
 	switch {
 	case g.Log != nil:
 		return logGate(*g.Log, first), nil
@@ -295,8 +300,8 @@ func hostPort(ip string, port int) string {
 	return netJoin(ip, strconv.Itoa(port))
 }
 
-// FilesByName returns all rendered files for people to read: one entry for a file that is the same in all pods of a part, else one for
-// each pod.
+// FilesByName returns all rendered files for people to read: one entry for a file that is the same
+// in all pods of a part, else one for each pod.
 func (t *Trial) FilesByName(pods map[string][]protocol.File, part map[string]string) map[string]string {
 	variants := map[string]map[string][]string{} // part + path -> content -> pods
 	for pod, files := range pods {

@@ -23,16 +23,27 @@ type again struct {
 	spec    string // as YAML, to be saved under the name that the command has
 }
 
-// runAgain gives the command and the spec, with the seed that was used. Empty where the results have no spec with them.
-func runAgain(e results.Experiment) again {
-	var spec map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(e.Spec))
+// WithSeed is a spec, given as JSON, with the seed that was used: where none was chosen, a run
+// again would choose another one. A seed of 0 is none.
+func WithSeed(spec []byte, seed int64) (map[string]any, error) {
+	var members map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(spec))
 	decoder.UseNumber()
-	if len(e.Spec) == 0 || decoder.Decode(&spec) != nil {
-		return again{}
+	if err := decoder.Decode(&members); err != nil {
+		return nil, fmt.Errorf("read the spec: %w", err)
 	}
-	if _, chosen := spec["seed"]; !chosen && e.Seed != 0 {
-		spec["seed"] = json.Number(strconv.FormatInt(e.Seed, 10))
+	if _, chosen := members["seed"]; !chosen && seed != 0 {
+		members["seed"] = json.Number(strconv.FormatInt(seed, 10))
+	}
+	return members, nil
+}
+
+// runAgain gives the command and the spec, with the seed that was used. Empty where the results
+// have no spec with them.
+func runAgain(e results.Experiment) again {
+	spec, err := WithSeed(e.Spec, e.Seed)
+	if err != nil {
+		return again{}
 	}
 	object, err := json.Marshal(map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Experiment", "metadata": map[string]string{"name": e.Name}, "spec": spec})
 	if err != nil {
@@ -70,7 +81,7 @@ func trialsTable(e results.Experiment) table {
 	}
 	t.columns = append(t.columns, []column{
 		{"repetition", true}, {"attempt", true}, {"outcome", false}, {"steady", false}, {"throughput tx/s", true}, {"mean latency ms", true}, {"p99 ms", true}, {"aborts %", true},
-		{"throttled %", true}, {"steal %", true},
+		{"throttled %", true}, {"steal %", true}, {"contended %", true},
 	}...)
 	for _, l := range e.Trials {
 		row := []string{l.Name}
@@ -79,7 +90,7 @@ func trialsTable(e results.Experiment) table {
 		}
 		row = append(row, strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), strings.TrimSuffix(l.Outcome+": "+l.Reason, ": "))
 		if l.Outcome != stats.Succeeded {
-			t.rows = append(t.rows, append(row, "-", "-", "-", "-", "-", shareCell(l.ThrottledShare), shareCell(l.StealShare)))
+			t.rows = append(t.rows, append(row, "-", "-", "-", "-", "-", shareCell(l.ThrottledShare), shareCell(l.StealShare), shareCell(l.ContendedShare)))
 			continue
 		}
 		aborts := "-"
@@ -94,7 +105,7 @@ func trialsTable(e results.Experiment) table {
 			}
 			row = append(row, cell)
 		}
-		t.rows = append(t.rows, append(row, aborts, shareCell(l.ThrottledShare), shareCell(l.StealShare)))
+		t.rows = append(t.rows, append(row, aborts, shareCell(l.ThrottledShare), shareCell(l.StealShare), shareCell(l.ContendedShare)))
 	}
 	return t
 }

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// The range of a pod's processor time in a bin, by the mean of the pods in it, outside of which it counts as out of balance. The range is ours; HATS, whose measure this
-// is, has one of latencies.
+// The range of a pod's processor time in a bin, by the mean of the pods in it, outside of which it
+// counts as out of balance. The range is ours; HATS, whose measure this is, has one of latencies.
 const lowShare, highShare = 0.5, 1.5
 
 // balanceSum is a PartBalance in the making: sums over trials.
@@ -18,7 +18,8 @@ type balanceSum struct {
 	trials int
 }
 
-// add takes in the pods of one part of a trial, of all of which it is known what they used. One pod alone is balanced with nobody.
+// add takes in the pods of one part of a trial, of all of which it is known what they used. One pod
+// alone is balanced with nobody.
 func (s *balanceSum) add(pods []results.Pod, measureNanos int64) {
 	if len(pods) < 2 {
 		return
@@ -47,7 +48,8 @@ func (s *balanceSum) add(pods []results.Pod, measureNanos int64) {
 	s.SeriesTrials, s.CPUMeanCoV, s.CPUOutside = s.SeriesTrials+1, s.CPUMeanCoV+meanCoV, s.CPUOutside+outside
 }
 
-// coresByBin has, for each bin of the series that lies in the window with all its length and of which all pods are known, what each of them used.
+// coresByBin has, for each bin of the series that lies in the window with all its length and of
+// which all pods are known, what each of them used.
 func coresByBin(pods []results.Pod, measureNanos int64) [][]float64 {
 	if slices.ContainsFunc(pods, func(p results.Pod) bool { return p.Resources.Series == nil }) {
 		return nil
@@ -73,7 +75,8 @@ func coresByBin(pods []results.Pod, measureNanos int64) [][]float64 {
 	return bins
 }
 
-// toMean are the values of all bins, each by the mean of its bin. Of a bin in which nobody did anything, all are 1.
+// toMean are the values of all bins, each by the mean of its bin. Of a bin in which nobody did
+// anything, all are 1.
 func toMean(bins [][]float64) []float64 {
 	var shares []float64
 	for _, bin := range bins {

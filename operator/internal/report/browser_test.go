@@ -26,7 +26,8 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// The page is opened in a real browser, from disk and without a network, in the sizes and styles in which people read it. make test-report
+// The page is opened in a real browser, from disk and without a network, in the sizes and styles in
+// which people read it. make test-report
 //
 //	ASSAY_REPORT=FILE        another page than the one that is made here, such as that of a real run
 //	ASSAY_SCREENSHOTS=DIR    where to put a picture of each, to be looked at
@@ -45,8 +46,9 @@ var views = []view{
 	{"print", 794, "light", "print"}, // A4 at 96 dots an inch
 }
 
-// flaws looks for what a reader would dislike, and names it: a page wider than its window, pictures without a text alternative, labels of a picture over each other or
-// beyond its edge, text that hides below others, and anything that is loaded from elsewhere.
+// flaws looks for what a reader would dislike, and names it: a page wider than its window, pictures
+// without a text alternative, labels of a picture over each other or beyond its edge, text that
+// hides below others, and anything that is loaded from elsewhere.
 const flaws = `(() => {
   const found = [], root = document.scrollingElement;
   if (root.scrollWidth > window.innerWidth + 1) found.push('the page is ' + root.scrollWidth + ' wide in a window of ' + window.innerWidth);
@@ -179,7 +181,8 @@ func look(browser context.Context, t *testing.T, url string, v view) {
 	}
 }
 
-// keepPicture keeps what the page looks like; what is printed, as a printer without colours shows it.
+// keepPicture keeps what the page looks like; what is printed, as a printer without colours shows
+// it.
 func keepPicture(ctx context.Context, t *testing.T, v view, path string) {
 	t.Helper()
 	if v.media == "print" {

@@ -1,8 +1,10 @@
-// Package report puts an experiment's results together (Build, Fit) and shows them (Text, Markdown, HTML, CSV).
+// Package report puts an experiment's results together (Build, Fit) and shows them (Text, Markdown,
+// HTML, CSV).
 //
-// Build is pure: it takes the time as a parameter and reads nothing. What is shown is written for a reader who doubts it: verdicts first,
-// every number with its unit, its n and how far its trials are apart (meanCell), no more digits than that supports, the paper's
-// value beside it, the trials that are not in the averages with their reasons, and what was left out.
+// Build is pure: it takes the time as a parameter and reads nothing. What is shown is written for a
+// reader who doubts it: verdicts first, every number with its unit, its n and how far its trials
+// are apart (meanCell), no more digits than that supports, the paper's value beside it, the trials
+// that are not in the averages with their reasons, and what was left out.
 package report
 
 import (
@@ -21,8 +23,9 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// Build puts together what an experiment comes to by now: the trials that are done (lines, in any order), their aggregates at every point of
-// the axes, and the verdicts, with the experiment's profile applied. exp is the object as it is in the cluster.
+// Build puts together what an experiment comes to by now: the trials that are done (lines, in any
+// order), their aggregates at every point of the axes, and the verdicts, with the experiment's
+// profile applied. exp is the object as it is in the cluster.
 func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialLine, now time.Time) results.Experiment {
 	spec := plan.ApplyProfile(exp.Spec)
 	lines = slices.Clone(lines)
@@ -40,7 +43,7 @@ func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialL
 		Points:     everyPoint(axes, stats.Points(lines)),
 		Trials:     lines,
 	}
-	r.Planned = len(r.Points) * int(spec.Repetitions.Min)
+	r.Planned = len(r.Points) * int(spec.Repetitions.Min+spec.AdditionalRepetitions)
 	if t := exp.Status.StartTime; t != nil {
 		r.Started = t.UTC()
 	}
@@ -56,9 +59,10 @@ func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialL
 	return r
 }
 
-// SpecSHA256 identifies what was run: the hash of the spec as JSON, suspend left out since it may change.
+// SpecSHA256 identifies what was run: the hash of the spec as JSON, without suspend, priority and
+// additional repetitions, which may change.
 func SpecSHA256(spec v1alpha1.ExperimentSpec) string {
-	spec.Suspend = false
+	spec.Suspend, spec.Priority, spec.AdditionalRepetitions = false, 0, 0
 	b, err := json.Marshal(spec)
 	if err != nil {
 		panic(fmt.Sprintf("report: a spec that came as JSON cannot be written as JSON: %v", err))
@@ -81,7 +85,8 @@ func source(s *v1alpha1.Source) map[string]string {
 	return m
 }
 
-// everyPoint adds the points that have no trial, so that nobody takes a table for complete that is not. The last axis moves fastest, as in a plan.
+// everyPoint adds the points that have no trial, so that nobody takes a table for complete that is
+// not. The last axis moves fastest, as in a plan.
 func everyPoint(axes []results.Axis, run []results.PointResult) []results.PointResult {
 	total := 1
 	for _, a := range axes {
@@ -108,7 +113,8 @@ func everyPoint(axes []results.Axis, run []results.PointResult) []results.PointR
 	return points
 }
 
-// judge evaluates the claims, in the order of the spec; those that the profile skips get its reason instead.
+// judge evaluates the claims, in the order of the spec; those that the profile skips get its reason
+// instead.
 func judge(spec v1alpha1.ExperimentSpec, points []results.PointResult, lines []results.TrialLine) []results.ClaimResult {
 	judged := claims.Evaluate(spec.Claims, points, lines)
 	skipped := plan.SkippedClaims(spec)
@@ -129,6 +135,14 @@ func judge(spec v1alpha1.ExperimentSpec, points []results.PointResult, lines []r
 func reported(series []v1alpha1.ReportedSeries) (out []results.ReportedSeries, leftOut []string) {
 	for _, s := range series {
 		r := results.ReportedSeries{Name: s.Name, Metric: s.Metric, Unit: s.Unit, Axis: s.Axis, Note: s.Note}
+		if s.Correction != "" {
+			x, err := strconv.ParseFloat(s.Correction, 64)
+			if err != nil || !(x > 0) {
+				leftOut = append(leftOut, fmt.Sprintf("reported series %s: its correction %q is no number above 0", s.Name, s.Correction))
+				continue
+			}
+			r.Correction = x
+		}
 		for axis, value := range s.At {
 			if r.At == nil {
 				r.At = map[string]string{}
@@ -149,10 +163,10 @@ func reported(series []v1alpha1.ReportedSeries) (out []results.ReportedSeries, l
 	return out, leftOut
 }
 
-// Fit encodes results in limit bytes at most, for a ConfigMap. What does not fit is left out in this order and named in LeftOut: the lines of
-// trials that succeeded, then all lines. Both are in the ConfigMaps of the trials; verdicts and aggregates always stay. It fails when not
-// even they fit.
-func Fit(e results.Experiment, limit int) ([]byte, error) {
+// Fit encodes results so that they fit, for a ConfigMap. What does not fit is left out in this
+// order and named in LeftOut: the lines of trials that succeeded, then all lines. Both are in the
+// ConfigMaps of the trials; verdicts and aggregates always stay. It fails when not even they fit.
+func Fit(e results.Experiment, fits func(encoded []byte) bool) ([]byte, error) {
 	size := 0
 	for _, drop := range []struct {
 		what string
@@ -171,10 +185,10 @@ func Fit(e results.Experiment, limit int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(b) <= limit {
+		if fits(b) {
 			return b, nil
 		}
 		size = len(b)
 	}
-	return nil, fmt.Errorf("the results of experiment %s take %d bytes even without its trials; %d are allowed", e.Name, size, limit)
+	return nil, fmt.Errorf("the results of experiment %s take %d bytes even without its trials, and do not fit: plan fewer points or measurements", e.Name, size)
 }

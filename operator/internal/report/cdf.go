@@ -14,8 +14,9 @@ import (
 // mostCDFs is how many plots of distributions a page has.
 const mostCDFs = 12
 
-// distributions draws the latencies' distributions: a plot for each value of the axis that is a number, with a curve for each variant there; one plot, or
-// more when there are too many points for one, where no axis is a number.
+// distributions draws the latencies' distributions: a plot for each value of the axis that is a
+// number, with a curve for each variant there; one plot, or more when there are too many points for
+// one, where no axis is a number.
 func distributions(e results.Experiment) (plots []htmlPlot, note string) {
 	axis, ok := numericAxis(e)
 	groups := map[string][]results.PointLatency{}
@@ -49,7 +50,7 @@ func distributions(e results.Experiment) (plots []htmlPlot, note string) {
 }
 
 // cdfLegend says how to read the distributions.
-const cdfLegend = "Share of the transactions that took at most so long, of all that the valid trials of a point committed in the window (their histograms are merged). Dots: median, p90, p99; n: transactions. " +
+const cdfLegend = "Share of the transactions that took at most so long, of all that the valid trials of a point committed in the window: their histograms are merged, so that a percentile here is that of all transactions, and not the mean of the trials' percentiles that the table of points has. One bad trial moves the two apart. Dots: median, p90, p99; n: transactions. " +
 	"The time's axis is logarithmic; a curve ends where there are too few transactions to show more."
 
 // cdfPlot draws the distributions of some points.
@@ -107,7 +108,8 @@ func latencyTexts(l results.PointLatency, name string) []string {
 // longestLegend is how many characters fit beside a plot's dot.
 const longestLegend = 82
 
-// shortLegend is the first of the texts that fits, or the last one cut off; the whole is in the plot's description.
+// shortLegend is the first of the texts that fits, or the last one cut off; the whole is in the
+// plot's description.
 func shortLegend(texts ...string) string {
 	var last []rune
 	for _, text := range texts {

@@ -18,7 +18,8 @@ type Comparison struct {
 	A, B results.Experiment
 	// RunsA and RunsB are how many runs the groups have.
 	RunsA, RunsB int
-	// Between is the standard deviation of runs by their mean, as the caller stated it; 0: not stated.
+	// Between is the standard deviation of runs by their mean, as the caller stated it; 0: not
+	// stated.
 	Between float64
 	// Rows are the comparisons at the points that both have, by point and metric.
 	Rows []ComparedMetric
@@ -39,8 +40,8 @@ type ComparedMetric struct {
 	stats.RunComparison
 	// Adjusted is P for all tests of the comparison together (Holm).
 	Adjusted float64
-	// Ranked: both groups have two runs or more, so that RankP is known: that of Mann and Whitney's test
-	// on the means of runs, of this row by itself.
+	// Ranked: both groups have two runs or more, so that RankP is known: that of Mann and Whitney's
+	// test on the means of runs, of this row by itself.
 	Ranked bool
 	RankP  float64
 }
@@ -57,9 +58,10 @@ type DifferentOrigin struct{ What, A, B string }
 // comparedMetrics are what is compared at each point.
 var comparedMetrics = []string{stats.Throughput, stats.MeanLatency, stats.P99Latency}
 
-// Compare puts the points of two groups of runs side by side; between is the standard deviation of runs
-// by their mean, which is used where each group has one run (stats.CompareRuns). Points are the same when all axes with more than one value in either experiment have the same value;
-// an axis with one value in each is part of what the experiments are, and is noted where it differs.
+// Compare puts the points of two groups of runs side by side; between is the standard deviation of
+// runs by their mean, which is used where each group has one run (stats.CompareRuns). Points are
+// the same when all axes with more than one value in either experiment have the same value; an axis
+// with one value in each is part of what the experiments are, and is noted where it differs.
 func Compare(runsA, runsB []results.Experiment, between float64) Comparison {
 	a, b := runsA[0], runsB[0]
 	c := Comparison{A: a, B: b, RunsA: len(runsA), RunsB: len(runsB), Between: between}
@@ -243,18 +245,22 @@ func differentOrigins(a, b results.Experiment) []DifferentOrigin {
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
 		add("image of "+part, strings.Join(pa.Images[part], ", "), strings.Join(pb.Images[part], ", "))
 	}
+	for i, row := range softwareRows(pa) {
+		add(row[0], row[1], softwareRows(pb)[i][1])
+	}
 	add("kernel", strings.Join(pa.Kernels, ", "), strings.Join(pb.Kernels, ", "))
 	add("CPU", strings.Join(pa.CPUs, ", "), strings.Join(pb.CPUs, ", "))
 	add("nodes", strings.Join(pa.Nodes, ", "), strings.Join(pb.Nodes, ", "))
 	return append(all, differentNetworks(a, b)...)
 }
 
-// networkDiffers is by how much the measured round trips of two regions may differ and still count as the same: 5%, and 0.5 ms besides, since they are the least of a
-// few probes on pods that share their machine.
+// networkDiffers is by how much the measured round trips of two regions may differ and still count
+// as the same: 5%, and 0.5 ms besides, since they are the least of a few probes on pods that share
+// their machine.
 func networkDiffers(x, y float64) bool { return max(x, y)-min(x, y) > 0.5+0.05*min(x, y) }
 
-// differentNetworks lists the pairs of regions between which, with the same asked, other round trips were measured, or of which one experiment asked something that the other
-// did not.
+// differentNetworks lists the pairs of regions between which, with the same asked, other round
+// trips were measured, or of which one experiment asked something that the other did not.
 func differentNetworks(a, b results.Experiment) []DifferentOrigin {
 	la, lb := roundTrips(a), roundTrips(b)
 	says := func(of map[string][2]float64, key string) string {
@@ -276,7 +282,8 @@ func differentNetworks(a, b results.Experiment) []DifferentOrigin {
 	return all
 }
 
-// roundTrips are the least and the greatest that were measured, in milliseconds, by the regions and what was asked between them.
+// roundTrips are the least and the greatest that were measured, in milliseconds, by the regions and
+// what was asked between them.
 func roundTrips(e results.Experiment) map[string][2]float64 {
 	m := map[string][2]float64{}
 	for _, n := range e.Networks {

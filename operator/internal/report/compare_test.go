@@ -14,7 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// measured is an experiment over numbers of clients whose trials have these throughputs at each; latencies are the same everywhere.
+// measured is an experiment over numbers of clients whose trials have these throughputs at each;
+// latencies are the same everywhere.
 func measured(name string, clients []string, throughput map[string][]float64) results.Experiment {
 	e := results.Experiment{Name: name, UID: name, Axes: []results.Axis{{Name: "clients", Values: clients}}}
 	for i, c := range clients {
@@ -89,7 +90,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// An axis with one value in each experiment does not keep them apart, and is named; one that only A sweeps does.
+// An axis with one value in each experiment does not keep them apart, and is named; one that only A
+// sweeps does.
 func TestCompareAxes(t *testing.T) {
 	of := func(axes ...results.Axis) results.Experiment {
 		e := results.Experiment{Axes: axes, Points: []results.PointResult{{Coordinates: map[string]string{}, Valid: 1, Metrics: map[string]results.Aggregate{stats.Throughput: stats.Aggregate([]float64{1})}}}}
@@ -112,8 +114,8 @@ func TestCompareAxes(t *testing.T) {
 	}
 }
 
-// testbed makes runs of one system: 24 points with a trial noise of 1%, and one deviation of 1% that all
-// trials of a run share.
+// testbed makes runs of one system: 24 points with a trial noise of 1%, and one deviation of 1%
+// that all trials of a run share.
 type testbed struct{ rng *rand.Rand }
 
 func (b testbed) run(trials int) results.Experiment {
@@ -138,9 +140,9 @@ func (b testbed) runs(n, trials int) []results.Experiment {
 	return all
 }
 
-// Trials of a run were taken for independent draws of what differs between runs: two runs of one system
-// were different in 11, 36 and 62% of comparisons with 3, 5 and 10 trials of each point. At most 5% may
-// be; of 300 comparisons 24 are allowed, which 5% exceed in 1% of all draws.
+// Trials of a run were taken for independent draws of what differs between runs: two runs of one
+// system were different in 11, 36 and 62% of comparisons with 3, 5 and 10 trials of each point. At
+// most 5% may be; of 300 comparisons 24 are allowed, which 5% exceed in 1% of all draws.
 func TestCompareRunsOfTheSame(t *testing.T) {
 	b := testbed{rand.New(rand.NewPCG(2026, 14))}
 	const comparisons, allowed = 300, 24

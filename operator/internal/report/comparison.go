@@ -176,7 +176,8 @@ func writeComparison(w io.Writer, text string) error {
 	return nil
 }
 
-// ComparisonCSV writes a line for each point and metric. Numbers are not rounded; what does not exist is empty.
+// ComparisonCSV writes a line for each point and metric. Numbers are not rounded; what does not
+// exist is empty.
 func ComparisonCSV(w io.Writer, c Comparison) error {
 	out := csv.NewWriter(w)
 	var header []string

@@ -16,11 +16,14 @@ var unitOf = map[string]string{
 	stats.Throughput: "tx_s", stats.PerCorrectClientThroughput: "tx_s", stats.MeanLatency: "ms", stats.P50Latency: "ms", stats.P99Latency: "ms", stats.AbortRate: "ratio",
 }
 
-// CSV writes a line for each point: its coordinates, the trials by outcome, and for each metric the mean, standard deviation, least and greatest
-// value, the 95% interval of the mean, and what the paper reports. Numbers are not rounded. What does not exist is empty: everything without a valid trial,
-// deviation and interval with one. Then the median with the two trials that enclose it, and with what probability (stats.Median), where the lines of the trials are in the
-// results. Then the requests of the valid trials, all that ended or were never sent, and of these the errors, timeouts, unsent and given up; empty where clients do not report them. Measurements come
-// after, with the number of trials that have them; NotMeasured: valid trials, and none has it.
+// CSV writes a line for each point: its coordinates, the trials by outcome, and for each metric the
+// mean, standard deviation, least and greatest value, the 95% interval of the mean, and what the
+// paper reports. Numbers are not rounded. What does not exist is empty: everything without a valid
+// trial, deviation and interval with one. Then the median with the two trials that enclose it, and
+// with what probability (stats.Median), where the lines of the trials are in the results. Then the
+// requests of the valid trials, all that ended or were never sent, and of these the errors,
+// timeouts, unsent and given up; empty where clients do not report them. Measurements come after,
+// with the number of trials that have them; NotMeasured: valid trials, and none has it.
 func CSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"point"}

@@ -14,8 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// Details puts together what only the trials' own results say: how the network was measured, when faults were confirmed, what trials with faults did over time,
-// how latencies are distributed, and what it all ran on. The zero value is empty.
+// Details puts together what only the trials' own results say: how the network was measured, when
+// faults were confirmed, what trials with faults did over time, how latencies are distributed, and
+// what it all ran on. The zero value is empty.
 type Details struct {
 	networks  []results.NetworkLine
 	faults    []*faultSum
@@ -50,7 +51,7 @@ func (d *Details) Add(t results.Trial) {
 	d.addWindow(t)
 	d.addLatency(t)
 	d.addResources(t)
-	d.origin.add(t.Pods)
+	d.origin.add(t)
 	seen := map[*faultSum]bool{}
 	for _, f := range t.Faults {
 		s := d.fault(f.Fault, f.Kind)
@@ -251,8 +252,9 @@ func withObject(kind, object string) string {
 // faultsLegend says how to read the table of faults.
 const faultsLegend = "One line for each kind of action, over all pods, times and valid trials. Late: confirmed after the planned instant; of what ends a fault, and of a reset, begun after it."
 
-// NetworkCSV writes a line for each pair of regions of which the same was asked: what was asked, expected and measured. Numbers are not rounded. An experiment
-// without networks gives the header alone.
+// NetworkCSV writes a line for each pair of regions of which the same was asked: what was asked,
+// expected and measured. Numbers are not rounded. An experiment without networks gives the header
+// alone.
 func NetworkCSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{ // kept: out.Error below

@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// shaped is a trial over two regions whose worst pair is off by so many milliseconds, with a partition.
+// shaped is a trial over two regions whose worst pair is off by so many milliseconds, with a
+// partition.
 func shaped(name string, off float64) results.Trial {
 	cut := func(pod string, late float64) results.FaultRecord {
 		return results.FaultRecord{ID: "split/1/cut/" + pod, Fault: "split", Kind: "Cut", Pod: pod, PlannedMillis: 1000, StartedMillis: 1000, ConfirmedMillis: 1000 + late, Peers: 2}
@@ -91,7 +92,8 @@ func TestAnExperimentWithoutNetworksSaysNothingOfThem(t *testing.T) {
 	}
 }
 
-// A kill that peers are told of is another fault than one that they are not, and the report says so.
+// A kill that peers are told of is another fault than one that they are not, and the report says
+// so.
 func TestKillsWithoutSilenceAreCalledThat(t *testing.T) {
 	var d report.Details
 	d.Add(results.Trial{Name: "t", Outcome: "Succeeded", Faults: []results.FaultRecord{{ID: "crash/1/kill/a", Fault: "crash", Kind: "Kill", Pod: "a", WithoutSilence: true}}})
@@ -166,7 +168,8 @@ func TestWhatChaosMeshDidIsNamed(t *testing.T) {
 	if err := report.HTML(&b, e); err != nil {
 		t.Fatal(err)
 	}
-	// Its marks are not where it was confirmed, which is up to some seconds later, and once said so.
+	// Its marks are not where it was confirmed, which is up to some seconds later, and once said
+	// so.
 	for _, want := range []string{"cm began (Inject: " + object + "), asked for at 0.502 s", "cm ended (Recover: " + object + "), asked for at 1.501 s"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page does not say %q:\n%s", want, b.String())

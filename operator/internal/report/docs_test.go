@@ -9,7 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// The pictures in docs/pictures are plots of the tests' report, as a user gets them with -o svg; -update writes them.
+// The pictures in docs/pictures are plots of the tests' report, as a user gets them with -o svg;
+// -update writes them.
 func TestPicturesOfTheDocuments(t *testing.T) {
 	files := map[string]string{ // by the name of the plot
 		"curve-03-latency-against-throughput":  "latency-throughput.svg",

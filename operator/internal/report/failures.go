@@ -11,11 +11,13 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// failures are what went wrong at a point: requests of its valid trials, and trials that do not count.
+// failures are what went wrong at a point: requests of its valid trials, and trials that do not
+// count.
 type failures struct {
 	attempts, left int
 	reasons        map[string]int
-	// requests that ended in the windows of the valid trials, however they ended, and those never sent.
+	// requests that ended in the windows of the valid trials, however they ended, and those never
+	// sent.
 	ended, unsent                      int64
 	aborted, errors, timeouts, givenUp int64
 	// unreported are the counters that some client does not know.
@@ -135,11 +137,50 @@ func failureNotes(e results.Experiment) []string {
 		}
 	}
 	var notes []string
+	if slices.ContainsFunc(e.Trials, func(l results.TrialLine) bool { return l.WholeRun }) {
+		notes = append(notes, "The clients report summaries, so that numbers are of their whole run, not cut to the window. "+
+			"Throughputs of several client pods are added up, means weighted by transactions; percentiles of several pods are not known.")
+	}
 	if len(percentiles) > 0 {
 		notes = append(notes, "More than 1% of requests failed, so that p99 of all of them is that of the table or more: "+strings.Join(percentiles, "; ")+".")
 	}
 	if len(left) > 0 {
 		notes = append(notes, "More than a fifth of the trials are in no number, which may be those that went badly: "+strings.Join(left, "; ")+".")
+	}
+	return append(notes, unevenExclusions(e)...)
+}
+
+// unevenLevel is the P below which trials are left out at one value of an axis more or less often
+// than at the others; it is divided by the number of values.
+const unevenLevel = 0.05
+
+// unevenExclusions names the values of an axis at which trials are left out more or less often than
+// at the others, by Fisher's exact test: what leaves them out then depends on what is compared.
+func unevenExclusions(e results.Experiment) []string {
+	var notes []string
+	for _, a := range e.Axes {
+		for _, value := range a.Values {
+			var left, tried [2]int // at the value, and elsewhere
+			for _, p := range e.Points {
+				side := 1
+				if p.Coordinates[a.Name] == value {
+					side = 0
+				}
+				left[side] += p.Invalid + p.Failed
+				tried[side] += p.Valid + p.Invalid + p.Failed
+			}
+			if len(a.Values) == 2 && value == a.Values[1] { // the same comparison
+				continue
+			}
+			tests := len(a.Values)
+			if tests == 2 {
+				tests = 1
+			}
+			if p := stats.Fisher(left[0], tried[0], left[1], tried[1]) * float64(tests); p < unevenLevel {
+				notes = append(notes, fmt.Sprintf("Whether a trial counts depends on %s: %d of %d are left out at %s, %d of %d elsewhere (Fisher's exact test, P %.2g). "+
+					"The numbers may be those of the trials that went well.", a.Name, left[0], tried[0], value, left[1], tried[1], p))
+			}
+		}
 	}
 	return notes
 }

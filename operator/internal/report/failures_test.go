@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// Errors, timeouts, requests that were never sent, and trials that do not count were in no table: a point
-// with 2% of timeouts had the p99 of the rest, and five valid trials of nine were "n=5".
+// Errors, timeouts, requests that were never sent, and trials that do not count were in no table: a
+// point with 2% of timeouts had the p99 of the rest, and five valid trials of nine were "n=5".
 func TestFailuresAreInSight(t *testing.T) {
 	line := func(point int32, clients string, l results.TrialLine) results.TrialLine {
 		l.PointIndex, l.Coordinates = point, map[string]string{"clients": clients}
@@ -77,6 +77,47 @@ func TestFailuresAreInSight(t *testing.T) {
 			if got := cell(i+1, column); got != text {
 				t.Errorf("CSV, point %d, %s: %q, want %q", i, column, got, text)
 			}
+		}
+	}
+}
+
+// What clients say of their whole run was shown as if it were of the window.
+func TestWholeRunsAreMarked(t *testing.T) {
+	e := results.Experiment{Name: "e", Trials: []results.TrialLine{{Outcome: stats.Succeeded, WholeRun: true, Committed: 1000, Throughput: 100}}}
+	e.Points = stats.Points(e.Trials)
+	if _, has := e.Points[0].Metrics[stats.MeanLatency]; has {
+		t.Error("a mean latency that no client said is 0 ms")
+	}
+	var page bytes.Buffer
+	if err := report.Text(&page, e, report.TextOptions{Width: 400}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "numbers are of their whole run, not cut to the window"; !strings.Contains(page.String(), want) {
+		t.Errorf("the report does not say %q:\n%s", want, page.String())
+	}
+}
+
+// Trials that are left out at one variant only make the others look worse. Those that are left out
+// here and there do not.
+func TestExclusionsThatDependOnTheVariant(t *testing.T) {
+	for name, tc := range map[string]struct {
+		left [3]int
+		want string
+	}{
+		"none":            {},
+		"here and there":  {left: [3]int{2, 1, 2}},
+		"at one of three": {left: [3]int{0, 6, 0}, want: "Whether a trial counts depends on variant: 6 of 11 are left out at b, 0 of 10 elsewhere (Fisher's exact test, P 0.037)"},
+	} {
+		e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "variant", Values: []string{"a", "b", "c"}}}}
+		for i, v := range e.Axes[0].Values {
+			e.Points = append(e.Points, results.PointResult{Index: int32(i), Coordinates: map[string]string{"variant": v}, Valid: 5, Invalid: tc.left[i]})
+		}
+		var page bytes.Buffer
+		if err := report.Markdown(&page, e); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(page.String(), "Whether a trial counts") != (tc.want != "") || !strings.Contains(page.String(), tc.want) {
+			t.Errorf("%s: want %q:\n%s", name, tc.want, page.String())
 		}
 	}
 }

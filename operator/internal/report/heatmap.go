@@ -10,15 +10,17 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// The heatmap of latency over time has a row for each trial, so that a trial unlike the others is seen, which the mean over them hides.
+// The heatmap of latency over time has a row for each trial, so that a trial unlike the others is
+// seen, which the mean over them hides.
 const (
 	heatLevels   = 6
 	heatRow      = 16.0
 	mostHeatRows = 30
 )
 
-// heatmap draws the trials of a point, one below the other. Empty for a single one, which the plot over time shows whole. Levels of latency are steps of the opacity of
-// the ink, equal steps of its logarithm, so that they are told apart on light and dark pages and in print.
+// heatmap draws the trials of a point, one below the other. Empty for a single one, which the plot
+// over time shows whole. Levels of latency are steps of the opacity of the ink, equal steps of its
+// logarithm, so that they are told apart on light and dark pages and in print.
 func heatmap(s results.PointSeries, id, name string) string {
 	rows := s.ByTrial[:min(len(s.ByTrial), mostHeatRows)]
 	low, high := latencySpan(rows)
@@ -67,7 +69,8 @@ func heatmap(s results.PointSeries, id, name string) string {
 	return b.String()
 }
 
-// rowName is the number that a trial's name ends with, by which it is found in the table of trials; for another name that of the row.
+// rowName is the number that a trial's name ends with, by which it is found in the table of trials;
+// for another name that of the row.
 func rowName(name string, row int) string {
 	number := name[strings.LastIndexByte(name, '-')+1:]
 	if number == "" || len(number) > 5 || strings.Trim(number, "0123456789") != "" {

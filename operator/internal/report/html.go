@@ -9,7 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// HTML writes a report as one page that needs nothing else: no script, no font, no picture from elsewhere.
+// HTML writes a report as one page that needs nothing else: no script, no font, no picture from
+// elsewhere.
 func HTML(w io.Writer, e results.Experiment) error {
 	p := newPage(e)
 	view := htmlView{
@@ -155,7 +156,7 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{end}}</table></div>
 {{end}}
 {{- if .Plots}}<h2>Curves</h2>
-<p>Dots are means. Bands and whiskers: of two to four trials the least and the greatest, of more the 95% interval. Dashed with hollow dots: the paper.</p>
+<p>Large dots are means, small ones trials. Bands and whiskers are the 95% interval of the mean, cut off at the frame. Dashed with hollow dots: the paper.</p>
 {{template "plots" .Plots}}
 {{- with .PlotsNote}}<p>{{.}}</p>
 {{end}}{{end}}

@@ -14,8 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// loadAxis is the axis along which load grows: the number of clients, the rate of an open loop, or named points that set the number of clients. Only along such an axis
-// has a curve of latency over throughput a knee. Of several it is the one that the plots are over.
+// loadAxis is the axis along which load grows: the number of clients, the rate of an open loop, or
+// named points that set the number of clients. Only along such an axis has a curve of latency over
+// throughput a knee. Of several it is the one that the plots are over.
 func loadAxis(e results.Experiment) (string, bool) {
 	if axis, ok := numericAxis(e); ok && isLoad(e, axis) {
 		return axis, true
@@ -43,7 +44,8 @@ func isLoad(e results.Experiment, axis string) bool {
 	return i >= 0 && len(spec.Sweep[i].Points) > 0 && !slices.ContainsFunc(spec.Sweep[i].Points, func(p v1alpha1.AxisPoint) bool { return p.Clients == nil })
 }
 
-// latencyCurve is a curve of latency over throughput as stats takes it. Its points are those of the curve, in their order.
+// latencyCurve is a curve of latency over throughput as stats takes it. Its points are those of the
+// curve, in their order.
 func latencyCurve(c curve) []stats.CurvePoint {
 	var points []stats.CurvePoint
 	for _, p := range c.points {
@@ -68,7 +70,8 @@ func kneeTable(e results.Experiment) table {
 	if !ok {
 		return table{}
 	}
-	// A single point, as where the source has one pair of numbers that can be read, has no peak either.
+	// A single point, as where the source has one pair of numbers that can be read, has no peak
+	// either.
 	curves := slices.DeleteFunc(against(e, axis, variantsOf(e, axis)), func(c curve) bool { return len(c.points) < 2 })
 	papers := slices.ContainsFunc(curves, func(c curve) bool { return c.paper })
 	t := table{columns: []column{{"curve", false}, {"points", true}, {"knee tx/s", true}, {"ms", true}, {"at " + axis, true}, {"bound ms", true},
@@ -93,7 +96,8 @@ func kneeTable(e results.Experiment) table {
 	return t
 }
 
-// kneeCells are the knee's throughput and latency, where it is, its bound, and the same of the peak.
+// kneeCells are the knee's throughput and latency, where it is, its bound, and the same of the
+// peak.
 func kneeCells(c curve) []string {
 	knee, bound, peak := []string{"-", "-", "-"}, "-", []string{"-", "-", "-"}
 	points := latencyCurve(c)
@@ -109,12 +113,14 @@ func kneeCells(c curve) []string {
 	return slices.Concat(knee, []string{bound}, peak)
 }
 
-// cells of a point of latency over throughput: each with the decimals that its interval supports, and where it is.
+// cells of a point of latency over throughput: each with the decimals that its interval supports,
+// and where it is.
 func (p plotPoint) cells() []string {
 	return []string{fixed(p.x, stats.Decimals(p.x, (p.xHigh-p.xLow)/2)), rounded(p), p.at}
 }
 
-// toPaper is the throughput of the knee and of the peak of a measured curve by those of the paper's curve of the same variant.
+// toPaper is the throughput of the knee and of the peak of a measured curve by those of the paper's
+// curve of the same variant.
 func toPaper(c curve, curves []curve) []string {
 	cells := []string{"-", "-"}
 	i := slices.IndexFunc(curves, func(o curve) bool { return o.paper && o.style == c.style })
@@ -135,7 +141,35 @@ func toPaper(c curve, curves []curve) []string {
 	return cells
 }
 
-// offeredOf are the points of an open loop's curve, whose axis is the rate that is offered.
+// countedLoad is what the trials of a point of an open loop were offered.
+type countedLoad struct {
+	perSecond  float64 // 0: not known
+	queueGrows bool
+}
+
+// loadOf counts the load of a point. The nominal rate is not what arrives: of 10 requests a second
+// at random, 20 s have 200 give or take 14, so that a system that keeps up would not sustain them
+// in a fifth of experiments.
+func loadOf(e results.Experiment, p results.PointResult) countedLoad {
+	var rates, left []float64
+	for _, l := range e.Trials {
+		if l.PointIndex != p.Index || l.Outcome != stats.Succeeded {
+			continue
+		}
+		if l.Offered == 0 || l.Committed == 0 || !(l.Throughput > 0) {
+			return countedLoad{}
+		}
+		rates = append(rates, float64(l.Offered)*l.Throughput/float64(l.Committed))
+		left = append(left, 1-float64(l.Committed+l.GivenUp+l.Errors+l.Timeouts)/float64(l.Offered))
+	}
+	if len(rates) == 0 || len(rates) != p.Valid {
+		return countedLoad{}
+	}
+	return countedLoad{perSecond: stats.Aggregate(rates).Mean, queueGrows: stats.QueueGrows(left)}
+}
+
+// offeredOf are the points of an open loop's curve, whose axis is the rate that is offered. Goodput
+// is by what was offered in fact, as a share of the rate.
 func offeredOf(c curve) []stats.LoadPoint {
 	var loads []stats.LoadPoint
 	for _, p := range c.points {
@@ -143,7 +177,11 @@ func offeredOf(c curve) []stats.LoadPoint {
 		if err != nil {
 			offered = math.NaN() // which is refused
 		}
-		loads = append(loads, stats.LoadPoint{Offered: offered, Goodput: p.x})
+		load := stats.LoadPoint{Offered: offered, Goodput: p.x, QueueGrows: p.load.queueGrows}
+		if p.load.perSecond > 0 {
+			load.Goodput *= offered / p.load.perSecond
+		}
+		loads = append(loads, load)
 	}
 	return loads
 }
@@ -192,7 +230,7 @@ const kneeLegend = "Knee: of the points whose mean latency is at most twice the 
 	"The paper's curves by the same rule, at all points that it reports."
 
 // sustainedLegend is what the table says of an open loop besides.
-const sustainedLegend = " Sustained: the greatest rate such that at it and at all lesser ones mean throughput is within 5% of the rate (the rule of the HotStuff evaluation in OCaml, University of Cambridge)."
+const sustainedLegend = " Sustained: the greatest rate such that at it and at all lesser ones mean throughput is within 5% of the rate, as counted where that is known, and the queue does not grow (the rule of the HotStuff evaluation in OCaml, University of Cambridge)."
 
 func kneeLegendOf(e results.Experiment) string {
 	if axis, ok := loadAxis(e); ok && axis == rateAxis {

@@ -14,8 +14,8 @@ type pointLatency struct {
 	histogram *results.Histogram
 }
 
-// addLatency takes in the histogram of a valid trial. One that is not there or cannot be read is left out and named; the trial's numbers were checked against it when they
-// were made.
+// addLatency takes in the histogram of a valid trial. One that is not there or cannot be read is
+// left out and named; the trial's numbers were checked against it when they were made.
 func (d *Details) addLatency(t results.Trial) {
 	if t.Latency == "" {
 		switch {
@@ -60,7 +60,8 @@ func (d *Details) withoutLatency() []string {
 	return []string{fmt.Sprintf("the latencies of %s from the distributions, since their histograms are not in their results: %s", count(n, "trial"), strings.Join(named, ", "))}
 }
 
-// percentiles at which a distribution is kept: every one, and by tens of what is left above the 99th.
+// percentiles at which a distribution is kept: every one, and by tens of what is left above the
+// 99th.
 var percentiles = func() []float64 {
 	var ps []float64
 	for p := 1; p <= 99; p++ {
@@ -72,7 +73,8 @@ var percentiles = func() []float64 {
 	return append(ps, 99.95, 99.99)
 }()
 
-// distribution reads the percentiles off the merged histogram. Those that so few transactions cannot show are left out: the last one is at most 1 - 1/n.
+// distribution reads the percentiles off the merged histogram. Those that so few transactions
+// cannot show are left out: the last one is at most 1 - 1/n.
 func (p *pointLatency) distribution() results.PointLatency {
 	l := p.PointLatency
 	l.Count = p.histogram.Count()

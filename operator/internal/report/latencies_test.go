@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A trial whose histogram did not fit into its results was once missing from the distributions without a word.
+// A trial whose histogram did not fit into its results was once missing from the distributions
+// without a word.
 func TestTrialsWithoutAHistogramAreNamed(t *testing.T) {
 	trial := func(name string, change func(*results.Trial)) results.Trial {
 		one := results.NewHistogram()

@@ -35,7 +35,7 @@ func LineOf(t results.Trial) results.TrialLine {
 		Name: t.Name, Number: t.Number, PointIndex: t.PointIndex, Coordinates: t.Coordinates, Repetition: t.Repetition, Attempt: t.Attempt,
 		Outcome: t.Outcome, Reason: t.Reason, Message: t.Message, GapSeconds: t.GapSeconds,
 		Committed: t.Summary.Committed, Aborted: t.Summary.Aborted, Errors: t.Summary.Errors, Timeouts: t.Summary.Timeouts,
-		Offered: t.Summary.Offered, GivenUp: t.Summary.GivenUp, Unsent: t.Summary.Unsent, Unreported: t.Summary.Unreported,
+		Offered: t.Summary.Offered, GivenUp: t.Summary.GivenUp, Unsent: t.Summary.Unsent, Unreported: t.Summary.Unreported, WholeRun: t.Summary.WholeRun,
 		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P10Millis: t.Summary.P10Millis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,
 		P99Millis: t.Summary.P99Millis, P999Millis: t.Summary.P999Millis,
 		CorrectClients: t.CorrectClients, Measurements: t.Measurements, Recovery: t.Recovery,
@@ -48,6 +48,11 @@ func LineOf(t results.Trial) results.TrialLine {
 			l.ThrottledShare, l.StealShare = worse(l.ThrottledShare, p.Resources.ThrottledShare), worse(l.StealShare, p.Resources.Node.StealShare)
 		}
 	}
+	for _, m := range t.Machines {
+		if m.ContendedShare != nil {
+			l.ContendedShare = worse(l.ContendedShare, *m.ContendedShare)
+		}
+	}
 	return l
 }
 
@@ -58,7 +63,8 @@ func worse(old *float64, share float64) *float64 {
 	return &share
 }
 
-// restoreLines makes the lines that did not fit again from the trials' own results, and says how many are not there.
+// restoreLines makes the lines that did not fit again from the trials' own results, and says how
+// many are not there.
 func (d *Details) restoreLines(e *results.Experiment) {
 	if !LacksLines(*e) {
 		return

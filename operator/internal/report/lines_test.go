@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// ownResults is a trial as its own results have it, of the line that the manager makes of its status.
+// ownResults is a trial as its own results have it, of the line that the manager makes of its
+// status.
 func ownResults(l results.TrialLine) results.Trial {
 	t := results.Trial{
 		Name: l.Name, Number: l.Number, PointIndex: l.PointIndex, Coordinates: l.Coordinates, Repetition: l.Repetition, Attempt: l.Attempt, Outcome: l.Outcome, Reason: l.Reason, Message: l.Message,
@@ -26,7 +27,8 @@ func ownResults(l results.TrialLine) results.Trial {
 	return t
 }
 
-// Of large experiments lines do not fit into the results. Reports then had nothing of their trials: no faults, no recovery, no table of them, though their own results are there.
+// Of large experiments lines do not fit into the results. Reports then had nothing of their trials:
+// no faults, no recovery, no table of them, though their own results are there.
 func TestLinesThatDidNotFitAreMadeAgain(t *testing.T) {
 	whole := build()
 	for i := range whole.Trials {
@@ -56,7 +58,7 @@ func TestLinesThatDidNotFitAreMadeAgain(t *testing.T) {
 		"one whose results are gone": {len(least) + 100, 1, "the lines of 1 trial, which did not fit, and whose own results were not read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, err := report.Fit(whole, tc.limit)
+			b, err := report.Fit(whole, atMost(tc.limit))
 			if err != nil {
 				t.Fatal(err)
 			}

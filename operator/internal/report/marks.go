@@ -5,8 +5,10 @@ import (
 	"strings"
 )
 
-// Curves are told apart by the shape of their dots or by their dashes, and by colour besides: a report must be legible in greyscale print. The page's style gives
-// the classes c0, c1, ... their colours, those of Okabe and Ito, which people with any colour vision can tell apart; in a dark page they are lighter.
+// Curves are told apart by the shape of their dots or by their dashes, and by colour besides: a
+// report must be legible in greyscale print. The page's style gives the classes c0, c1, ... their
+// colours, those of Okabe and Ito, which people with any colour vision can tell apart; in a dark
+// page they are lighter.
 
 // manyCurves is how many curves can be told apart.
 const manyCurves = 8
@@ -25,6 +27,9 @@ var shapes = [manyCurves]string{
 
 // kneeRing is drawn around the knee of a curve.
 const kneeRing = "M-8.5,0C-8.5,-4.7,-4.7,-8.5,0,-8.5C4.7,-8.5,8.5,-4.7,8.5,0C8.5,4.7,4.7,8.5,0,8.5C-4.7,8.5,-8.5,4.7,-8.5,0z"
+
+// trialDot is the small dot of one trial.
+const trialDot = "M-2,0C-2,-1.1,-1.1,-2,0,-2C1.1,-2,2,-1.1,2,0C2,1.1,1.1,2,0,2C-1.1,2,-2,1.1,-2,0z"
 
 // dashes of lines without dots.
 var dashes = [manyCurves]string{"", "7 4", "2 3", "10 3 2 3", "14 4", "5 2 1 2 1 2", "1 2", "10 3 5 3"}

@@ -12,19 +12,35 @@ import (
 // partAgent is what Assay adds to the pods of every part, in the list of images.
 const partAgent = "agent"
 
-// originSum collects what pods ran on. The zero value is empty.
+// originSum collects what trials ran on. The zero value is empty.
 type originSum struct {
 	images               map[string]map[string]bool // by part
 	kernels, cpus, nodes map[string]bool
 	machines             map[string]map[string]bool // nodes by how they are set
+	// Versions of software.
+	managers, agents, kubernetes, software map[string]bool
 }
 
-func (o *originSum) add(pods []results.Pod) {
+func (o *originSum) add(t results.Trial) {
 	if o.images == nil {
 		o.images, o.kernels, o.cpus, o.nodes = map[string]map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 		o.machines = map[string]map[string]bool{}
+		o.managers, o.agents, o.kubernetes, o.software = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
-	for _, p := range pods {
+	if s := t.Software; s != nil {
+		manager := s.Manager
+		if s.ManagerImage != "" {
+			manager += ", " + s.ManagerImage
+		}
+		o.managers[manager], o.kubernetes[s.Kubernetes] = true, true
+	}
+	for _, p := range t.Pods {
+		if p.Agent != "" {
+			o.agents[p.Agent] = true
+		}
+		if p.NodeSoftware != "" {
+			o.software[p.NodeSoftware] = true
+		}
 		if o.images[p.Part] == nil {
 			o.images[p.Part] = map[string]bool{}
 		}
@@ -58,7 +74,10 @@ func (o *originSum) provenance() *results.Provenance {
 	known := func(set map[string]bool) []string {
 		return slices.DeleteFunc(slices.Sorted(maps.Keys(set)), func(s string) bool { return s == "" })
 	}
-	p := &results.Provenance{Images: map[string][]string{}, Kernels: known(o.kernels), CPUs: known(o.cpus), Nodes: known(o.nodes)}
+	p := &results.Provenance{
+		Images: map[string][]string{}, Kernels: known(o.kernels), CPUs: known(o.cpus), Nodes: known(o.nodes),
+		Managers: known(o.managers), Agents: known(o.agents), Kubernetes: known(o.kubernetes), NodeSoftware: known(o.software),
+	}
 	for part, images := range o.images {
 		p.Images[part] = known(images)
 	}
@@ -66,6 +85,14 @@ func (o *originSum) provenance() *results.Provenance {
 		p.Machines = append(p.Machines, strings.Join(known(o.machines[set]), ", ")+": "+set)
 	}
 	return p
+}
+
+// softwareRows name versions of software, for people.
+func softwareRows(p results.Provenance) [][2]string {
+	return [][2]string{
+		{"Assay's manager", strings.Join(p.Managers, "; ")}, {"Assay's agents", strings.Join(p.Agents, ", ")},
+		{"Kubernetes", strings.Join(p.Kubernetes, ", ")}, {"nodes run", strings.Join(p.NodeSoftware, "; ")},
+	}
 }
 
 // settings writes how a machine is set, in the order of the names.

@@ -12,13 +12,15 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// The most points that are drawn over time, and the most fault marks that are named under such a plot.
+// The most points that are drawn over time, and the most fault marks that are named under such a
+// plot.
 const (
 	mostOverTime   = 24
 	mostNamedMarks = 12
 )
 
-// overTime draws throughput and latency over time for the points whose trials had faults, and says what it does not draw.
+// overTime draws throughput and latency over time for the points whose trials had faults, and says
+// what it does not draw.
 func overTime(e results.Experiment) (plots []htmlPlot, note string) {
 	for i, s := range e.Series {
 		if i == mostOverTime {
@@ -99,7 +101,8 @@ func timePlot(s results.PointSeries, id, name string) string {
 	return b.String()
 }
 
-// pathOf joins neighbouring points that exist. One without neighbours is drawn as a short stroke, so that it is seen.
+// pathOf joins neighbouring points that exist. One without neighbours is drawn as a short stroke,
+// so that it is seen.
 func pathOf(n int, exists func(int) bool, place func(int) (x, y float64)) string {
 	var b strings.Builder
 	for i := range n {
@@ -120,7 +123,8 @@ func pathOf(n int, exists func(int) bool, place func(int) (x, y float64)) string
 	return b.String()
 }
 
-// drawMarks draws a line for each mark through both panels, and a band where trials differ by more than the line is wide.
+// drawMarks draws a line for each mark through both panels, and a band where trials differ by more
+// than the line is wide.
 func drawMarks(b *strings.Builder, marks []results.FaultMark, p panel, bottom float64) {
 	for i, m := range marks {
 		x := p.x(m.Millis / 1000)

@@ -14,8 +14,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// paused is a trial with a window of 4 s after a second of warm-up: so many transactions in each bin of 100 ms, and none between a pause, which two pods
-// confirm some milliseconds after its second, and its end one second later. Each transaction takes 5 ms.
+// paused is a trial with a window of 4 s after a second of warm-up: so many transactions in each
+// bin of 100 ms, and none between a pause, which two pods confirm some milliseconds after its
+// second, and its end one second later. Each transaction takes 5 ms.
 func paused(t *testing.T, name string, perBin int64, late float64) results.Trial {
 	t.Helper()
 	line := results.NewTimeline(-1000, 60)
@@ -89,7 +90,8 @@ func TestSeriesOfTrialsWithFaults(t *testing.T) {
 	}
 }
 
-// Few transactions in a bin make a line that shows how commits fall into bins: the bins are wider then, and still begin at multiples of their width.
+// Few transactions in a bin make a line that shows how commits fall into bins: the bins are wider
+// then, and still begin at multiples of their width.
 func TestSeriesOfASlowSystemHasWiderBins(t *testing.T) {
 	var d report.Details
 	d.Add(paused(t, "t-0", 5, 2))
@@ -157,7 +159,8 @@ func TestRecoveryTable(t *testing.T) {
 		"one of three never back": {[]results.Recovery{never(9000), recovered(1200), recovered(1800)}, "| 1800 (1200 to > 9000) | 1 |"},
 		"two of three never back": {[]results.Recovery{never(9000), recovered(1200), never(9000)}, "| > 9000 (1200 to > 9000) | 2 |"},
 		"one of two back":         {[]results.Recovery{never(9000), recovered(1200)}, "| > 5100 (1200 to > 9000) | 1 |"},
-		// Where data ended at different times, the median was that of the finished ones, with a greatest below it: "5000 (1000 to > 2000)".
+		// Where data ended at different times, the median was that of the finished ones, with a
+		// greatest below it: "5000 (1000 to > 2000)".
 		"one never back, with less data":  {[]results.Recovery{never(2000), recovered(1000), recovered(5000)}, "| > 2000 (1000 to > 5000) | 1 |"},
 		"never back, with the least data": {[]results.Recovery{never(500), recovered(1000), recovered(5000), never(7000)}, "| > 3000 (> 500 to > 7000) | 2 |"},
 		"most back before data ended":     {[]results.Recovery{never(6000), recovered(1000), recovered(5000)}, "| 5000 (1000 to > 6000) | 1 |"},

@@ -70,7 +70,7 @@ func newPage(e results.Experiment) page {
 		p.facts = append(p.facts, tally(e.Claims))
 	}
 	p.failures = failuresTable(e)
-	p.warnings = slices.Concat(warnings(e), failureNotes(e), windowWarnings(e), paperNotes(e))
+	p.warnings = slices.Concat(warnings(e), failureNotes(e), windowWarnings(e), saturatedClients(e), drifts(e), paperNotes(e))
 	return p
 }
 
@@ -125,7 +125,8 @@ var shownMetrics = []shownMetric{
 	{stats.AbortRate, "aborts %", 100, true},
 }
 
-// pointsTable has a row for each point: its coordinates, n, and every metric beside the paper's value where some point has one.
+// pointsTable has a row for each point: its coordinates, n, and every metric beside the paper's
+// value where some point has one.
 func pointsTable(e results.Experiment) table {
 	var t table
 	for _, a := range e.Axes {
@@ -180,8 +181,9 @@ func notANumber(s string) bool {
 	return err != nil
 }
 
-// meanCell writes what trials come to, as the artifacts of ELECT and DMTree do: one its value, two to four the mean with the least and the greatest, five and more the mean
-// with the half-width of its interval. The decimals are those that the half-width, or half of the span, supports.
+// meanCell writes what trials come to, as the artifacts of ELECT and DMTree do: one its value, two
+// to four the mean with the least and the greatest, five and more the mean with the half-width of
+// its interval. The decimals are those that the half-width, or half of the span, supports.
 func meanCell(a results.Aggregate, scale float64) string {
 	if a.N == 0 {
 		return "-"
@@ -198,7 +200,8 @@ func meanCell(a results.Aggregate, scale float64) string {
 	return fixed(mean, decimals) + " ± " + fixed(half, decimals)
 }
 
-// spread is what stands beside a mean, in tables and in plots: the least and the greatest of two to four trials, the 95% interval of more. Both are the mean for one.
+// spread is what stands beside a mean in tables: the least and the greatest of two to
+// four trials, the 95% interval of more. Both are the mean for one.
 func spread(a results.Aggregate) (low, high float64) {
 	if stats.Few(a.N) {
 		return a.Min, a.Max
@@ -235,11 +238,33 @@ func warnings(e results.Experiment) []string {
 			ws = append(ws, fmt.Sprintf("n=%d at %s: %s.", n, count(points[n], "point"), strings.TrimPrefix(w, fmt.Sprintf("%d trials: ", n))))
 		}
 	}
-	return append(ws, equalTrials(e)...)
+	return append(append(ws, equalTrials(e)...), trialsApart(e)...)
 }
 
-// equalTrials names the metrics of points whose trials all gave the same value, which interval and test take for certainty. That no attempt aborted is a common one, and
-// nothing to warn of.
+// trialsApart names the points whose trials lie in groups, with their trials.
+func trialsApart(e results.Experiment) []string {
+	var ws []string
+	for _, m := range shownMetrics {
+		if !m.always || m.metric == stats.AbortRate {
+			continue
+		}
+		samples := make([][]float64, len(e.Points))
+		for i, p := range e.Points {
+			samples[i] = samplesOf(e, p, m.metric)
+		}
+		for _, i := range stats.Groups(samples) {
+			var trials []string
+			for _, x := range slices.Sorted(slices.Values(samples[i])) {
+				trials = append(trials, fixed(x, stats.Decimals(x, 0)))
+			}
+			ws = append(ws, fmt.Sprintf("%s at %s: %s. They are %s.", m.name, cmp.Or(at(e.Axes, e.Points[i].Coordinates), "the only point"), stats.ApartTrials.Text(), strings.Join(trials, ", ")))
+		}
+	}
+	return ws
+}
+
+// equalTrials names the metrics of points whose trials all gave the same value, which interval and
+// test take for certainty. That no attempt aborted is a common one, and nothing to warn of.
 func equalTrials(e results.Experiment) []string {
 	var notes sharedNotes
 	for _, p := range e.Points {
@@ -321,6 +346,9 @@ func origin(e results.Experiment) [][2]string {
 	if v := e.Provenance; v != nil {
 		for _, part := range slices.Sorted(maps.Keys(v.Images)) {
 			add("image of "+part, strings.Join(v.Images[part], ", "))
+		}
+		for _, row := range softwareRows(*v) {
+			add(row[0], row[1])
 		}
 		add("kernel", strings.Join(v.Kernels, ", "))
 		add("CPU", strings.Join(v.CPUs, ", "))

@@ -26,7 +26,8 @@ func (p panel) y(v float64) float64 {
 	return p.top + p.height*(1-math.Min(math.Max(0, v), p.yMax)/p.yMax)
 }
 
-// grid draws the lines of both axes; the values of x are written under the panel when it is the lowest.
+// grid draws the lines of both axes; the values of x are written under the panel when it is the
+// lowest.
 func (p panel) grid(b *strings.Builder, yLabel string, lowest bool) {
 	step := niceStep(p.yMax)
 	for i := 0.0; i*step <= p.yMax*1.0001; i++ {
@@ -65,13 +66,15 @@ func (p panel) xTicks() []float64 {
 	return ticks
 }
 
-// roundUp is the least tick that is not below the greatest value, so that a curve ends inside of its panel.
+// roundUp is the least tick that is not below the greatest value, so that a curve ends inside of
+// its panel.
 func roundUp(greatest float64) float64 {
 	step := niceStep(greatest)
 	return math.Max(step, math.Ceil(greatest/step)*step)
 }
 
-// openSVG starts a picture with its text alternative: a title, and a description with the numbers that the curves show.
+// openSVG starts a picture with its text alternative: a title, and a description with the numbers
+// that the curves show.
 func openSVG(b *strings.Builder, id string, height float64, title, description string) {
 	fmt.Fprintf(b, `<svg viewBox="0 0 %g %g" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`+"\n",
 		plotWidth, height, id, id, id, html.EscapeString(title), id, html.EscapeString(description))

@@ -29,7 +29,8 @@ var factors = map[string]map[string]float64{
 	stats.MeanLatency: {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1e3},
 }
 
-// paperValue is what the paper reports at a point, in tx/s or ms. The first series that has the point wins.
+// paperValue is what the paper reports at a point, in tx/s or ms. The first series that has the
+// point wins.
 func paperValue(e results.Experiment, metric string, coordinates map[string]string) (float64, bool) {
 	for _, s := range e.Reported {
 		factor, known := factor(s)
@@ -45,6 +46,7 @@ func paperValue(e results.Experiment, metric string, coordinates map[string]stri
 	return 0, false
 }
 
+// factor turns the values of a series into tx/s or ms, corrected.
 func factor(s results.ReportedSeries) (float64, bool) {
 	kind := metricOf[s.Metric]
 	switch kind {
@@ -54,6 +56,9 @@ func factor(s results.ReportedSeries) (float64, bool) {
 		kind = stats.MeanLatency
 	}
 	f, ok := factors[kind][strings.ToLower(s.Unit)]
+	if s.Correction > 0 {
+		f *= s.Correction
+	}
 	return f, ok
 }
 
@@ -76,8 +81,8 @@ func same(a, b string) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// paperNotes say what of the paper's values is not in the table, and what the source left unclear. Series of which the same is to be said share a
-// note.
+// paperNotes say what of the paper's values is not in the table, and what the source left unclear.
+// Series of which the same is to be said share a note.
 func paperNotes(e results.Experiment) []string {
 	var unknown, elsewhere, unclear sharedNotes
 	for _, s := range e.Reported {
@@ -93,6 +98,9 @@ func paperNotes(e results.Experiment) []string {
 		}
 		if len(xs) > 0 {
 			elsewhere.add(s.Name, fmt.Sprintf("also at %s = %s, which this sweep has not.", s.Axis, strings.Join(xs, ", ")))
+		}
+		if s.Correction > 0 {
+			unclear.add(s.Name, fmt.Sprintf("its values are multiplied by %s everywhere.", strconv.FormatFloat(s.Correction, 'f', -1, 64)))
 		}
 		if s.Note != "" {
 			unclear.add(s.Name, s.Note)

@@ -10,7 +10,8 @@ import (
 
 // Picture is one plot of a report, as a file of its own.
 type Picture struct {
-	// Name of the file without its ending: what is drawn, and in a report with many the same every time.
+	// Name of the file without its ending: what is drawn, and in a report with many the same every
+	// time.
 	Name string
 	// Title as the page has it above the plot.
 	Title string
@@ -54,7 +55,8 @@ type namedPlot struct {
 // longestName of a file is what every file system takes, with room for kind, number and ending.
 const longestName = 80
 
-// fileName turns a title into what every shell and file system takes: lower-case letters, digits, and a hyphen for anything else. What is in brackets is left out.
+// fileName turns a title into what every shell and file system takes: lower-case letters, digits,
+// and a hyphen for anything else. What is in brackets is left out.
 func fileName(title string) string {
 	title, _, _ = strings.Cut(title, " (")
 	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })

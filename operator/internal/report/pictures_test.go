@@ -101,7 +101,8 @@ func TestPicturesStandAlone(t *testing.T) {
 	}
 }
 
-// More variants than can be told apart in one plot once left all three plots out without a word. They get plots of eight, and beyond what a page can hold the rest is named.
+// More variants than can be told apart in one plot once left all three plots out without a word.
+// They get plots of eight, and beyond what a page can hold the rest is named.
 func TestManyVariants(t *testing.T) {
 	with := func(variants int) results.Experiment {
 		e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "clients", Values: []string{"1", "2", "4"}}, {Name: "variant"}}}
@@ -181,7 +182,8 @@ func TestLegends(t *testing.T) {
 	}
 }
 
-// Where the greatest value of an axis that had a valid trial was 0, places in the frame were 0/0, which no picture can be made of, and values below 0 were all drawn at 0.
+// Where the greatest value of an axis that had a valid trial was 0, places in the frame were
+// 0/0, which no picture can be made of, and values below 0 were all drawn at 0.
 func TestAxesWithoutValuesAboveZero(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values     []string // of the axis; the last one has no valid trial
@@ -254,7 +256,8 @@ func luminance(t *testing.T, hex string) float64 {
 	return sum
 }
 
-// Curves stand out from the page, light, dark and printed, with the contrast that WCAG asks of graphics (3:1), and text with that of text (4.5:1).
+// Curves stand out from the page, light, dark and printed, with the contrast that WCAG asks of
+// graphics (3:1), and text with that of text (4.5:1).
 func TestContrast(t *testing.T) {
 	var page bytes.Buffer
 	if err := report.HTML(&page, build()); err != nil {
@@ -282,6 +285,38 @@ func TestContrast(t *testing.T) {
 			l := luminance(t, colors[name])
 			if ratio := (max(l, paper) + 0.05) / (min(l, paper) + 0.05); ratio < want {
 				t.Errorf("%s (%s) has a contrast of %.2f with %s, want %.1f", name, colors[name], ratio, colors["paper"], want)
+			}
+		}
+	}
+}
+
+// Bars meant the least and the greatest of up to four trials, and the interval from five on, so
+// that a point with fewer trials looked more precise. They are the interval, and trials are dots.
+func TestPlotsShowIntervalAndTrials(t *testing.T) {
+	for _, n := range []int{2, 3, 4, 5, 8} {
+		e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "clients", Values: []string{"5", "50"}}}}
+		for point, clients := range e.Axes[0].Values {
+			for k := range n {
+				share := 1 + 0.01*float64(k%3)
+				e.Trials = append(e.Trials, results.TrialLine{PointIndex: int32(point), Coordinates: map[string]string{"clients": clients}, Outcome: stats.Succeeded,
+					Repetition: int32(k), Committed: 1000, Throughput: 1000 * share, MeanMillis: 10 * share, P99Millis: 30 * share})
+			}
+		}
+		e.Points = stats.Points(e.Trials)
+		var page bytes.Buffer
+		if err := report.HTML(&page, e); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := strings.Count(page.String(), `class="trial"`), 3*2*n; got != want {
+			t.Errorf("n=%d: %d trials are drawn in three plots, want %d", n, got, want)
+		}
+		figures, err := report.Figures(e, report.FigureOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range figures[0].Curves[0].Points {
+			if a := e.Points[i].Metrics[stats.Throughput]; !p.Interval || p.YLow != a.Low || p.YHigh != a.High {
+				t.Errorf("n=%d: %+v, want the interval [%g, %g]", n, p, a.Low, a.High)
 			}
 		}
 	}

@@ -13,8 +13,12 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// A plot is an SVG of curves: measured ones with their means as dots and what is beside them in the table (spread) as a band (over an axis) or as whiskers
-// (throughput against latency), the paper's ones dashed and hollow, with the dots and in the colour of what they are compared with.
+// A plot is an SVG of curves: measured ones with their means as dots, every trial as a small dot,
+// and the 95% interval of the mean as a band (over an axis) or as whiskers (throughput against
+// latency), the paper's ones dashed and hollow, with the dots and in the colour of what they are
+// compared with. The interval is the same at every n, and claims are judged by it: of two to four
+// trials the least and the greatest hold the mean in 50 to 87% of experiments only, so that a point
+// with fewer trials would look more precise than one with five.
 type plot struct {
 	title, xLabel, yLabel string
 	curves                []curve
@@ -36,13 +40,18 @@ type plotPoint struct {
 	intervalsToo bool
 	at           string // of latency over throughput: the value of the axis
 	knee         bool
+	trials       [][2]float64
+	load         countedLoad
 }
 
-// mostCurveGroups is how many times a page has the three plots of curves, each time of other variants.
+// mostCurveGroups is how many times a page has the three plots of curves, each time of other
+// variants.
 const mostCurveGroups = 4
 
-// plots of an experiment: throughput and mean latency over the axis that is a number, and latency against throughput. Where there are more variants than can be told apart,
-// there are these three for each group of them, and a note where there are more groups than a page has room for. None where no axis is a number with several values.
+// plots of an experiment: throughput and mean latency over the axis that is a number, and latency
+// against throughput. Where there are more variants than can be told apart, there are these three
+// for each group of them, and a note where there are more groups than a page has room for. None
+// where no axis is a number with several values.
 func plots(e results.Experiment) (all []plot, note string) {
 	axis, ok := numericAxis(e)
 	if !ok {
@@ -82,7 +91,8 @@ func plotsOf(e results.Experiment, axis string, variants []variant, which string
 	return slices.DeleteFunc(all, func(p plot) bool { return len(p.curves) == 0 })
 }
 
-// numericAxis is the axis that the paper's series run along, else the first whose values are numbers; it has several values.
+// numericAxis is the axis that the paper's series run along, else the first whose values are
+// numbers; it has several values.
 func numericAxis(e results.Experiment) (string, bool) {
 	best := ""
 	for _, a := range e.Axes {
@@ -147,8 +157,11 @@ func overAxis(e results.Experiment, axis string, variants []variant, metric stri
 		for _, p := range v.points {
 			a, ok := p.Metrics[metric]
 			if x, err := strconv.ParseFloat(p.Coordinates[axis], 64); ok && err == nil {
-				low, high := spread(a)
-				measured.points = append(measured.points, plotPoint{x: x, xLow: x, xHigh: x, y: a.Mean, yLow: low, yHigh: high, intervalsToo: a.N > 1})
+				pt := plotPoint{x: x, xLow: x, xHigh: x, y: a.Mean, yLow: a.Low, yHigh: a.High, intervalsToo: a.N > 1}
+				for _, y := range samplesOf(e, p, metric) {
+					pt.trials = append(pt.trials, [2]float64{x, y})
+				}
+				measured.points = append(measured.points, pt)
 			}
 		}
 		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), style: i, paper: true}
@@ -169,9 +182,8 @@ func against(e results.Experiment, axis string, variants []variant) []curve {
 			x, okX := p.Metrics[stats.Throughput]
 			y, okY := p.Metrics[stats.MeanLatency]
 			if okX && okY {
-				xLow, xHigh := spread(x)
-				yLow, yHigh := spread(y)
-				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: xLow, xHigh: xHigh, y: y.Mean, yLow: yLow, yHigh: yHigh, intervalsToo: x.N > 1, at: p.Coordinates[axis]})
+				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: x.Low, xHigh: x.High, y: y.Mean, yLow: y.Low, yHigh: y.High,
+					intervalsToo: x.N > 1, at: p.Coordinates[axis], trials: latencyOverThroughput(e, p), load: loadOf(e, p)})
 			}
 		}
 		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), style: i, paper: true}
@@ -189,6 +201,17 @@ func against(e results.Experiment, axis string, variants []variant) []curve {
 	return curves
 }
 
+// latencyOverThroughput of each trial of a point.
+func latencyOverThroughput(e results.Experiment, p results.PointResult) (trials [][2]float64) {
+	x, y := samplesOf(e, p, stats.Throughput), samplesOf(e, p, stats.MeanLatency)
+	for i := range y {
+		if len(x) == len(y) { // else some trial has no latency
+			trials = append(trials, [2]float64{x[i], y[i]})
+		}
+	}
+	return trials
+}
+
 func appendCurves(curves []curve, more ...curve) []curve {
 	for _, c := range more {
 		if len(c.points) > 0 {
@@ -198,7 +221,8 @@ func appendCurves(curves []curve, more ...curve) []curve {
 	return curves
 }
 
-// paperCurve is what the paper reports of a variant along an axis, in tx/s or ms, at all its points: also those that the sweep does not have.
+// paperCurve is what the paper reports of a variant along an axis, in tx/s or ms, at all its
+// points: also those that the sweep does not have.
 func paperCurve(e results.Experiment, axis, metric string, v variant) [][2]float64 {
 	for _, s := range e.Reported {
 		f, known := factor(s)
@@ -227,17 +251,30 @@ const (
 	frameHeight = plotHeight - frameTop - frameBottom
 
 	maxTicks = 6.0
+
+	// widestInterval is by how much an interval may lie above all trials. Beyond, it is cut off.
+	widestInterval = 1.5
 )
 
-// scale maps values from 0 to the greatest onto the frame. Both axes start at 0, so that nobody takes a small difference for a great one; that of x below it where an
-// experiment's axis has values there.
+// scale maps values from 0 to the greatest onto the frame. Both axes start at 0, so that nobody
+// takes a small difference for a great one; that of x below it where an experiment's axis has
+// values there.
 type scale struct{ xMin, xMax, yMax, xStep, yStep float64 }
 
 func (p plot) scale() scale {
 	var xMin, xMax, yMax float64
 	for _, c := range p.curves {
 		for _, pt := range c.points {
-			xMin, xMax, yMax = min(xMin, pt.x), max(xMax, pt.x, pt.xHigh), max(yMax, pt.y, pt.yHigh)
+			xMin, xMax, yMax = min(xMin, pt.x), max(xMax, pt.x), max(yMax, pt.y)
+			for _, t := range pt.trials {
+				xMax, yMax = max(xMax, t[0]), max(yMax, t[1])
+			}
+		}
+	}
+	xMost, yMost := xMax, yMax
+	for _, c := range p.curves {
+		for _, pt := range c.points { // intervals of two trials would leave no room for the curves
+			xMax, yMax = max(xMax, min(pt.xHigh, widestInterval*xMost)), max(yMax, min(pt.yHigh, widestInterval*yMost))
 		}
 	}
 	s := scale{xStep: niceStep(xMax - xMin), yStep: niceStep(yMax), yMax: roundUp(yMax)}
@@ -261,9 +298,12 @@ func niceStep(greatest float64) float64 {
 }
 
 func (s scale) x(v float64) float64 {
-	return frameLeft + frameWidth*(math.Max(s.xMin, v)-s.xMin)/(s.xMax-s.xMin)
+	return frameLeft + frameWidth*(math.Min(s.xMax, math.Max(s.xMin, v))-s.xMin)/(s.xMax-s.xMin)
 }
-func (s scale) y(v float64) float64 { return frameTop + frameHeight*(1-math.Max(0, v)/s.yMax) }
+
+func (s scale) y(v float64) float64 {
+	return frameTop + frameHeight*(1-math.Min(s.yMax, math.Max(0, v))/s.yMax)
+}
 
 // svg draws the plot.
 func (p plot) svg(id string) string {
@@ -304,7 +344,8 @@ func (c curve) legend() string {
 	return cmp.Or(c.name, "measured")
 }
 
-// describe puts the curves into words: where each starts and ends. The numbers are in the page's tables.
+// describe puts the curves into words: where each starts and ends. The numbers are in the page's
+// tables.
 func (p plot) describe() string {
 	var parts []string
 	for _, c := range p.curves {
@@ -370,6 +411,9 @@ func (c curve) draw(b *strings.Builder, s scale) {
 		if p.intervalsToo && !c.band {
 			fmt.Fprintf(b, `<path class="line thin" d="M%.1f,%.1fH%.1fM%.1f,%.1fV%.1f"/>`, s.x(p.xLow), s.y(p.y), s.x(p.xHigh), s.x(p.x), s.y(p.yLow), s.y(p.yHigh))
 		}
+		for _, t := range p.trials {
+			fmt.Fprintf(b, `<path class="trial" transform="translate(%.1f,%.1f)" d="%s"/>`, s.x(t[0]), s.y(t[1]), trialDot)
+		}
 		if p.knee {
 			fmt.Fprintf(b, `<path class="line thin" transform="translate(%.1f,%.1f)" d="%s"/>`, s.x(p.x), s.y(p.y), kneeRing)
 		}
@@ -378,7 +422,8 @@ func (c curve) draw(b *strings.Builder, s scale) {
 	b.WriteString("</g>\n")
 }
 
-// drawBand fills between the intervals' ends, over each run of points that have one. A single such point gets a whisker.
+// drawBand fills between the intervals' ends, over each run of points that have one. A single such
+// point gets a whisker.
 func (c curve) drawBand(b *strings.Builder, s scale) {
 	for i := 0; i < len(c.points); {
 		if !c.points[i].intervalsToo {

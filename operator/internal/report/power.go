@@ -7,8 +7,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Power says of each claim that is judged how probable it is that it is reproduced in n repetitions if the
-// paper's curves hold, and trials deviate by a share of their mean. The spec has its profile applied.
+// Power says of each claim that is judged how probable it is that it is reproduced in n repetitions
+// if the paper's curves hold, and trials deviate by a share of their mean. The spec has its profile
+// applied.
 func Power(spec v1alpha1.ExperimentSpec, axes []results.Axis, n int, deviation float64) []claims.Power {
 	e := results.Experiment{Axes: axes, Points: everyPoint(axes, nil)}
 	e.Reported, _ = reported(spec.Reported)

@@ -21,15 +21,16 @@ type recoverySum struct {
 	fault              string
 	trials, times      int
 	noDip, notMeasured int
-	// least is the greatest of the least dips that the times without a dip could have shown; unknown:
-	// of some it is not in the results.
+	// least is the greatest of the least dips that the times without a dip could have shown;
+	// unknown: of some it is not in the results.
 	least         float64
 	unknown       bool
 	notBack       int // when the data ended
 	lastTrial     string
 	detect, depth []float64
 	lost          []float64
-	// How long it took until it was back, at least and at most: of those that were not back how long the data lasted, and +Inf.
+	// How long it took until it was back, at least and at most: of those that were not back how
+	// long the data lasted, and +Inf.
 	backLeast, backMost []float64
 	cautions            []string
 }
@@ -81,8 +82,8 @@ func (s *recoverySum) add(trial string, r results.Recovery) {
 	s.backLeast, s.backMost = append(s.backLeast, r.RecoverMillis), append(s.backMost, most)
 }
 
-// recoveryTable has a row for each point and fault. Medians and extremes, not means: a trial that was not back when the data ended has no time to average,
-// and still bounds the order from below.
+// recoveryTable has a row for each point and fault. Medians and extremes, not means: a trial that
+// was not back when the data ended has no time to average, and still bounds the order from below.
 func recoveryTable(e results.Experiment) table {
 	t := table{columns: []column{
 		{"point", false}, {"fault", false}, {"trials", true}, {"times", true}, {"no dip", true}, {"detected after ms", true}, {"dip %", true},
@@ -134,8 +135,9 @@ func medianSpan(xs []float64, decimals int) string {
 	return fmt.Sprintf("%s (%s to %s)", middle, fixed(xs[0], decimals), fixed(xs[len(xs)-1], decimals))
 }
 
-// backSpan is medianSpan of times that are known to lie between the one and the other. What is k-th in their order lies between the k-th of the ones and the k-th of the
-// others, each sorted by itself; where these differ, it is longer than the one.
+// backSpan is medianSpan of times that are known to lie between the one and the other. What is k-th
+// in their order lies between the k-th of the ones and the k-th of the others, each sorted by
+// itself; where these differ, it is longer than the one.
 func backSpan(least, most []float64) string {
 	if len(least) == 0 {
 		return "-"
@@ -162,8 +164,10 @@ const recoveryLegend = "After the instant at which the fault was confirmed in th
 	"Detected: until throughput fell below 90% of what it was before; dip: how far it fell; back: until it was 90% again; lost: transactions from the fall until then. " +
 	"Where throughput was not back when the data ended, it took longer than the time until then, and what that may make longer is shown with >."
 
-// RecoveryCSV writes a line for each time of each fault in each valid trial. Numbers are not rounded; what does not exist is empty. recovered_ms is, where recovered
-// is false, a lower bound: the end of the data; confirmed_ms of a reset is when it began, and of what Chaos Mesh does when that was asked for. An experiment without such faults gives the header alone.
+// RecoveryCSV writes a line for each time of each fault in each valid trial. Numbers are not
+// rounded; what does not exist is empty. recovered_ms is, where recovered is false, a lower bound:
+// the end of the data; confirmed_ms of a reset is when it began, and of what Chaos Mesh does when
+// that was asked for. An experiment without such faults gives the header alone.
 func RecoveryCSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"point"}

@@ -9,7 +9,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// flapping is a trial with so many times of a fault, as it says of itself, and its line, as the controller makes it of the trial's status: the first 16 times, without what a status has no room for.
+// flapping is a trial with so many times of a fault, as it says of itself, and its line, as the
+// controller makes it of the trial's status: the first 16 times, without what a status has no room
+// for.
 func flapping(times int) (results.Trial, results.TrialLine) {
 	trial := results.Trial{Name: "e-0", Outcome: "Succeeded"}
 	line := results.TrialLine{Name: "e-0", Outcome: "Succeeded"}
@@ -33,7 +35,8 @@ func flapping(times int) (results.Trial, results.TrialLine) {
 	return trial, line
 }
 
-// A status keeps of recoveries only what claims need, so that reports showed 16 times of a fault at most, without kind, instant, throughput before and cautions.
+// A status keeps of recoveries only what claims need, so that reports showed 16 times of a fault at
+// most, without kind, instant, throughput before and cautions.
 func TestRecoveriesAreThoseOfTheTrialsOwnResults(t *testing.T) {
 	trial, line := flapping(20)
 	encoded, err := results.EncodeTrial(trial)

@@ -79,7 +79,8 @@ func experiment() *v1alpha1.Experiment {
 	}
 }
 
-// lines are three trials of each point but the last, which has one, with an invalid and a failed attempt among them.
+// lines are three trials of each point but the last, which has one, with an invalid and a failed
+// attempt among them.
 func lines() []results.TrialLine {
 	mean := []float64{2.63, 4.08, 8.21, 7.1, 8.5, 9.2}
 	var ls []results.TrialLine
@@ -167,12 +168,12 @@ func TestBuildWithoutTrials(t *testing.T) {
 	}
 }
 
-func TestSpecHashIgnoresSuspendOnly(t *testing.T) {
+func TestSpecHashIgnoresWhatMayChange(t *testing.T) {
 	a, b, c := experiment().Spec, experiment().Spec, experiment().Spec
-	b.Suspend = true
+	b.Suspend, b.Priority, b.AdditionalRepetitions = true, 7, 2
 	c.Repetitions.Min = 4
 	if report.SpecSHA256(a) != report.SpecSHA256(b) {
-		t.Error("suspending an experiment changes its hash")
+		t.Error("suspending an experiment, another priority or additional repetitions change its hash")
 	}
 	if report.SpecSHA256(a) == report.SpecSHA256(c) {
 		t.Error("another number of repetitions does not change the hash")
@@ -183,6 +184,7 @@ func TestGolden(t *testing.T) {
 	for file, write := range map[string]func(io.Writer, results.Experiment) error{
 		"report.txt":  func(w io.Writer, e results.Experiment) error { return report.Text(w, e, report.TextOptions{}) },
 		"report.md":   report.Markdown,
+		"report.tex":  report.LaTeX,
 		"report.csv":  report.CSV,
 		"report.html": report.HTML,
 	} {
@@ -225,7 +227,7 @@ func TestTrialsDecideWhatIsShown(t *testing.T) {
 		warns             []string
 	}{
 		"one":   {point(100), "| 1 | 100 | 5.00 | 9.00 | 0 |", "100,,,", "given", []string{"n=1 at 1 point: one trial: there is no interval."}},
-		"two":   {point(100, 104), "| 2 | 102.0 (100.0 to 104.0) | 5.00 (5.00 to 5.00) |", "102,100,104,0.5", "±", []string{"n=2 at 1 point: least and greatest are shown", "mean latency ms at the only point: all trials gave the same value"}},
+		"two":   {point(100, 104), "| 2 | 102.0 (100.0 to 104.0) | 5.00 (5.00 to 5.00) |", "102,100,104,0.5", "±", []string{"n=2 at 1 point: the table shows the least and the greatest", "mean latency ms at the only point: all trials gave the same value"}},
 		"four":  {point(100, 104, 96, 120), "| 4 | 105 (96 to 120) |", "102,96,120,0.875", "±", []string{"n=4 at 1 point", "is 3.2 standard errors wide"}},
 		"five":  {point(100, 104, 96, 120, 110), "| 5 | 106 ± 12 |", "104,96,120,0.9375", "n=5", nil},
 		"seven": {point(100, 104, 96, 120, 110, 101, 102), "| 7 | 104.7 ± 7.4 |", "102,96,120,0.984375", "n=7", nil},
@@ -253,7 +255,8 @@ func TestTrialsDecideWhatIsShown(t *testing.T) {
 	}
 }
 
-// The table of every trial once divided by committed and aborted attempts alone, so that its aborts were others than those of the points where requests failed or timed out.
+// The table of every trial once divided by committed and aborted attempts alone, so that its aborts
+// were others than those of the points where requests failed or timed out.
 func TestAbortsAreOfAllAttemptsThatEnded(t *testing.T) {
 	l := results.TrialLine{Name: "t", Outcome: stats.Succeeded, Throughput: 77, MeanMillis: 1, P99Millis: 2, Committed: 50, Aborted: 10, Errors: 15, Timeouts: 25, Coordinates: map[string]string{}}
 	e := results.Experiment{Name: "e", Points: stats.Points([]results.TrialLine{l}), Trials: []results.TrialLine{l}}
@@ -264,7 +267,8 @@ func TestAbortsAreOfAllAttemptsThatEnded(t *testing.T) {
 	}
 }
 
-// Where the lines of the trials did not fit into the results, there is no median, and the rest is as before.
+// Where the lines of the trials did not fit into the results, there is no median, and the rest is
+// as before.
 func TestNoMedianWithoutTheTrials(t *testing.T) {
 	e := build()
 	e.Trials = e.Trials[:1]
@@ -323,7 +327,7 @@ func TestFitLeavesTrialsOut(t *testing.T) {
 		"no trials":         {len(without) + 100, 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, err := report.Fit(e, tc.limit)
+			b, err := report.Fit(e, atMost(tc.limit))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -336,7 +340,7 @@ func TestFitLeavesTrialsOut(t *testing.T) {
 			}
 		})
 	}
-	if _, err := report.Fit(e, 100); err == nil {
+	if _, err := report.Fit(e, atMost(100)); err == nil {
 		t.Error("100 bytes hold no results, and Fit does not say so")
 	}
 	if len(e.Trials) != 18 || len(e.LeftOut) != 1 {
@@ -344,7 +348,8 @@ func TestFitLeavesTrialsOut(t *testing.T) {
 	}
 }
 
-// What users write ends up in the page as text: in names, statements, messages and in the labels of curves.
+// What users write ends up in the page as text: in names, statements, messages and in the labels of
+// curves.
 func TestHTMLEscapes(t *testing.T) {
 	const evil = `<script>alert("x")</script>`
 	exp := experiment()
@@ -410,3 +415,5 @@ func TestPlots(t *testing.T) {
 		t.Error("a plot over an axis that is no number")
 	}
 }
+
+func atMost(limit int) func([]byte) bool { return func(b []byte) bool { return len(b) <= limit } }

@@ -1,12 +1,15 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -18,7 +21,8 @@ type resourceSum struct {
 	balance               balanceSum
 }
 
-// addResources takes in what a valid trial's pods used. A part of which some pod is not known is left out: its sum would be too small.
+// addResources takes in what a valid trial's pods used. A part of which some pod is not known is
+// left out: its sum would be too small.
 func (d *Details) addResources(t results.Trial) {
 	for _, part := range partsOf(t.Pods) {
 		pods := podsOf(t.Pods, part)
@@ -61,6 +65,15 @@ func (s *resourceSum) add(pods []results.Pod) {
 		s.in += float64(r.ReceivedBytes) / r.Seconds
 		s.sent += float64(r.SentBytes) / r.Seconds
 		s.CPUMaxCores, s.MemoryMaxBytes = max(s.CPUMaxCores, r.CPUMaxCores), max(s.MemoryMaxBytes, r.MemoryMaxBytes)
+		s.BusyWorstShare = max(s.BusyWorstShare, r.Node.BusyShare)
+		if r.Node.PressureShare != nil {
+			s.PressureShare = max(s.PressureShare, *r.Node.PressureShare)
+		}
+		for _, c := range r.Containers {
+			if c.LimitCores > 0 {
+				s.LimitShare = max(s.LimitShare, c.CPUMeanCores/c.LimitCores)
+			}
+		}
 		s.ThrottledShare, s.StealShare = max(s.ThrottledShare, r.ThrottledShare), max(s.StealShare, r.Node.StealShare)
 	}
 }
@@ -98,7 +111,8 @@ func resourceTable(e results.Experiment) table {
 const resourceLegend = "In the measurement window of the valid trials. Cores: processors' time by time, the mean of a pod, the sum over all pods of a trial, and the most that any pod used in one second. " +
 	"Memory: the greatest working set of any pod. Received and sent: by all pods of a trial. Node busy: the share of processors' time, whoever used it. Throttled and steal: of the worst container and node of any trial."
 
-// ResourceCSV writes a line for each point and part: what its pods used, and how evenly. Numbers are not rounded. An experiment without gives the header alone.
+// ResourceCSV writes a line for each point and part: what its pods used, and how evenly. Numbers
+// are not rounded. An experiment without gives the header alone.
 func ResourceCSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"point"}
@@ -131,4 +145,36 @@ func shareCell(share *float64) string {
 		return "-"
 	}
 	return fixed(100**share, 2)
+}
+
+// From these on, clients may be what limits throughput: they read replies late, and the system
+// looks slow. In a closed loop nothing else shows it.
+const (
+	fullShare     = 0.9
+	pressureShare = 0.1
+)
+
+// saturatedClients names the points whose clients may have been the bottleneck.
+func saturatedClients(e results.Experiment) []string {
+	var points []string
+	for _, l := range e.Resources {
+		var why []string
+		if l.LimitShare >= fullShare {
+			why = append(why, fmt.Sprintf("%.0f%% of their limit", 100*l.LimitShare))
+		}
+		if l.BusyWorstShare >= fullShare {
+			why = append(why, fmt.Sprintf("node busy %.0f%%", 100*l.BusyWorstShare))
+		}
+		if l.PressureShare >= pressureShare {
+			why = append(why, fmt.Sprintf("waiting for processors %.0f%% of the time", 100*l.PressureShare))
+		}
+		if l.Part == v1alpha1.PartClient && len(why) > 0 {
+			points = append(points, fmt.Sprintf("%s (%s)", cmp.Or(at(e.Axes, l.Coordinates), "the only point"), strings.Join(why, ", ")))
+		}
+	}
+	if len(points) == 0 {
+		return nil
+	}
+	return []string{"Clients may have been what limits throughput and delays latency, and not the system: " + strings.Join(points, "; ") +
+		". Measure again with twice the client pods at the same load: if the numbers move, it was the clients."}
 }

@@ -14,7 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// used is a pod that used some processors in a window of 10 s, evenly, from one second before to one after it.
+// used is a pod that used some processors in a window of 10 s, evenly, from one second before to
+// one after it.
 func used(name, part string, cores, throttled float64) results.Pod {
 	s := &results.ResourceSeries{IntervalMillis: 1000, FirstMillis: -1000}
 	for range 12 {
@@ -59,7 +60,7 @@ func TestResourcesOfAnExperiment(t *testing.T) {
 	line := func(point int32, clients, part string, pods, trials int, mean, total, most, throttled float64) results.ResourceLine {
 		return results.ResourceLine{
 			Point: point, Coordinates: map[string]string{"clients": clients}, Part: part, Pods: pods, Trials: trials, CPUMeanCores: mean, CPUTotalCores: total, CPUMaxCores: most,
-			MemoryMaxBytes: 64 << 20, ReceivedPerSecond: 1e6 * float64(pods), SentPerSecond: 2e6 * float64(pods), BusyShare: 0.5, ThrottledShare: throttled, StealShare: 0.001,
+			MemoryMaxBytes: 64 << 20, ReceivedPerSecond: 1e6 * float64(pods), SentPerSecond: 2e6 * float64(pods), BusyShare: 0.5, BusyWorstShare: 0.5, ThrottledShare: throttled, StealShare: 0.001,
 		}
 	}
 	want := []results.ResourceLine{
@@ -97,7 +98,8 @@ func TestResourcesOfAnExperiment(t *testing.T) {
 	}
 }
 
-// Work that moves from pod to pod is balanced over the window and not in any second of it. Bins outside of the window, and those of which a pod is not known, do not count.
+// Work that moves from pod to pod is balanced over the window and not in any second of it. Bins
+// outside of the window, and those of which a pod is not known, do not count.
 func TestBalanceSeesWorkThatMoves(t *testing.T) {
 	trial := usedTrial("t-0", "Succeeded", 0, 0.1)
 	for k := range 2 {

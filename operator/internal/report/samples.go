@@ -7,7 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// samplesOf are the values of a metric in the valid trials of a point. Nil where their lines are not all in the results: they are left out where they take too much room.
+// samplesOf are the values of a metric in the valid trials of a point. Nil where their lines are
+// not all in the results: they are left out where they take too much room.
 func samplesOf(e results.Experiment, p results.PointResult, metric string) []float64 {
 	var samples []float64
 	for _, l := range e.Trials {

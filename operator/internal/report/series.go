@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// pointTimes is a PointSeries in the making: the timelines of the point's valid trials, and when faults were confirmed in them.
+// pointTimes is a PointSeries in the making: the timelines of the point's valid trials, and when
+// faults were confirmed in them.
 type pointTimes struct {
 	point         int32
 	coordinates   map[string]string
@@ -35,8 +36,9 @@ type markKey struct {
 	object string
 }
 
-// begins is when a fault's action took effect: of a reset when it began, since its confirmation is that the machine came back; of what Chaos Mesh does or undoes when that was
-// asked for, since it says so up to some seconds after it.
+// begins is when a fault's action took effect: of a reset when it began, since its confirmation is
+// that the machine came back; of what Chaos Mesh does or undoes when that was asked for, since it
+// says so up to some seconds after it.
 func begins(f results.FaultRecord) float64 {
 	if k := timeline.Kind(f.Kind); k == timeline.Reset || k == timeline.Inject || k == timeline.Recover {
 		return f.StartedMillis
@@ -73,7 +75,8 @@ func (d *Details) addTimes(t results.Trial) {
 	}
 }
 
-// timeOf reads which time of a fault an action is about from its ID, "<fault>/<time>/<kind>/<pod>". 1 if there is none.
+// timeOf reads which time of a fault an action is about from its ID, "<fault>/<time>/<kind>/<pod>".
+// 1 if there is none.
 func timeOf(id string) int {
 	if parts := strings.Split(id, "/"); len(parts) == 4 {
 		if n, err := strconv.Atoi(parts[1]); err == nil {
@@ -83,8 +86,9 @@ func timeOf(id string) int {
 	return 1
 }
 
-// The widths of bins over time, and what decides between them: no more bins than a plot of this size can show, and, up to half a second, enough transactions
-// in a bin that the line shows the system and not how its commits fall into bins.
+// The widths of bins over time, and what decides between them: no more bins than a plot of this
+// size can show, and, up to half a second, enough transactions in a bin that the line shows the
+// system and not how its commits fall into bins.
 var binWidths = []int64{100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000}
 
 const (

@@ -10,11 +10,13 @@ import (
 	"strings"
 )
 
-// standaloneText is the font of a picture in a file of its own: what is likely to be there, since a file cannot ask the system for its own font as a page does.
+// standaloneText is the font of a picture in a file of its own: what is likely to be there, since a
+// file cannot ask the system for its own font as a page does.
 const standaloneText = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
-// standalone makes a file of a picture of a page: every element has the page's style in its own attributes, with colours as they are on a light page, so that a program
-// that knows no stylesheets draws it as a browser does.
+// standalone makes a file of a picture of a page: every element has the page's style in its own
+// attributes, with colours as they are on a light page, so that a program that knows no stylesheets
+// draws it as a browser does.
 func standalone(svg string) ([]byte, error) {
 	w := standaloneWriter{style: lightStyle(), colors: []string{"#000"}}
 	decoder := xml.NewDecoder(strings.NewReader(svg))
@@ -111,7 +113,8 @@ func (w *standaloneWriter) frame(viewBox string) error {
 	return nil
 }
 
-// declaration writes a rule of the stylesheet as an attribute. #rrggbbaa, which not every program knows, becomes a colour and its opacity.
+// declaration writes a rule of the stylesheet as an attribute. #rrggbbaa, which not every program
+// knows, becomes a colour and its opacity.
 func (w *standaloneWriter) declaration(name, value string) {
 	if len(value) == 9 && value[0] == '#' {
 		if alpha, err := strconv.ParseUint(value[7:], 16, 8); err == nil {

@@ -15,7 +15,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// timed is a trial of build with a window of 20 s after a warm-up of 2 s, in which so many transactions are committed in each bin of the window, at a latency in ms.
+// timed is a trial of build with a window of 20 s after a warm-up of 2 s, in which so many
+// transactions are committed in each bin of the window, at a latency in ms.
 func timed(name string, committed func(bin int) int64, latency func(bin int) float64) results.Trial {
 	t := results.NewTimeline(-2000, 230)
 	for i := range t.Committed {
@@ -84,6 +85,8 @@ func TestWindowsAreCheckedForTransients(t *testing.T) {
 		"a fault after it":          {with(fault(20_000, 20_001, nil)), "steady"},
 		"a fault that was skipped":  {with(fault(0, 0, func(f *results.FaultRecord) { f.Skipped = true })), "steady"},
 		"a fault that did not come": {with(fault(0, 0, func(f *results.FaultRecord) { f.Error = "not needed any more" })), "steady"},
+		"clients end 3 s early":     {timed("failure-fp-0", func(bin int) int64 { return 100 * int64(min(1, max(0, 170-bin))) }, constant(5.0)), "throughput only, less than half in its last 3 s"},
+		"slower after 15 s":         {timed("failure-fp-0", func(bin int) int64 { return 100 - 30*int64(min(1, max(0, bin-149))) }, constant(5.0)), "throughput false by changes at 15 s, latency true"},
 		"a short window":            {short, "there are 40 observations; it needs 50"},
 		"no timeline":               {cut, "the trial has no timeline"},
 	} {
@@ -103,13 +106,17 @@ func windowText(w *results.WindowCheck) string {
 		return "nil"
 	case !known:
 		return w.Unchecked
+	case w.Latency == nil && w.Throughput.Change != nil:
+		return fmt.Sprintf("throughput only, less than half in its last %g s", w.Throughput.Change.EndsMillis/1000)
 	case w.Latency == nil:
 		return "throughput only"
 	case steady:
 		return "steady"
 	}
 	text := fmt.Sprintf("throughput %t", w.Throughput.Steady)
-	if !w.Throughput.Steady {
+	if c := w.Throughput.Change; c != nil {
+		text += fmt.Sprintf(" by changes at %g s", c.AtMillis[0]/1000)
+	} else if !w.Throughput.Steady {
 		text += fmt.Sprintf(" %.0f", w.Throughput.Millis)
 	}
 	return text + fmt.Sprintf(", latency %t", w.Latency.Steady)
@@ -121,11 +128,11 @@ func TestAWindowThatIsNotSteadyIsAWarning(t *testing.T) {
 	if diff := cmp.Diff(build().Points, e.Points); diff != "" {
 		t.Errorf("a warning changes points (-without +with):\n%s", diff)
 	}
-	const warning = "Not steady in the measurement window: 1 of 2 trials that could be checked: failure-fp-0 (throughput -10%, by its first 4 s)."
+	const warning = "Not steady in the measurement window: 1 of 2 trials that could be checked: failure-fp-0 (throughput -10% by its first 4 s)."
 	for name, want := range map[string][]string{
 		"text":     {warning},
-		"markdown": {"- " + warning, "| no: throughput -10% |", "| yes |"},
-		"html":     {"<li>" + warning, "<td>no: throughput -10%</td>", "<td>yes</td>"},
+		"markdown": {"- " + warning, "| no: throughput -10% by its first 4 s |", "| yes |"},
+		"html":     {"<li>" + warning, "<td>no: throughput -10% by its first 4 s</td>", "<td>yes</td>"},
 		"csv":      {"failure-fp-0,0,5,ideal,0,0,Succeeded,", ",false,4000,-0.0", ",true,"},
 	} {
 		var page bytes.Buffer
@@ -155,7 +162,8 @@ var forms = map[string]func(io.Writer, results.Experiment) error{
 	"markdown": report.Markdown, "html": report.HTML, "csv": report.TrialCSV,
 }
 
-// Results of a newer version hold the check, and those of an older one, without it, are read as before.
+// Results of a newer version hold the check, and those of an older one, without it, are read as
+// before.
 func TestTheCheckIsInTheResultsThatAReportWrites(t *testing.T) {
 	e := checked(timed("failure-fp-0", slowFirst(100), constant(5.0)))
 	b, err := results.EncodeExperiment(e)

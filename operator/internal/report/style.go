@@ -8,8 +8,10 @@ import (
 	"sync"
 )
 
-// pageStyle is how a page and the pictures in it look: in light, in dark and in print. A rule for what is in a picture begins with svg; pictures in files of their own
-// get what these rules come to on a light page (Pictures), so that they are written as single classes (svg .dot), and in the order in which they override each other.
+// pageStyle is how a page and the pictures in it look: in light, in dark and in print. A rule for
+// what is in a picture begins with svg; pictures in files of their own get what these rules come to
+// on a light page (Pictures), so that they are written as single classes (svg .dot), and in the
+// order in which they override each other.
 const pageStyle = `:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #555; --rule: #ddd; --grid: #e5e5e5; --shade: #00000012; --mark: #333;
   --good: #00664a; --bad: #a40000; --open: #8a5a00;
   --c0: #0072b2; --c1: #c34f00; --c2: #007a59; --c3: #b0538a; --c4: #a06a00; --c5: #2b7fb0; --c6: #000; --c7: #6f5600; }
@@ -35,7 +37,7 @@ code { font-size: 0.9em; overflow-wrap: anywhere; } pre { font-size: 0.85em; ove
 svg { width: 100%; min-width: 460px; height: auto; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 svg .grid { stroke: var(--grid); } svg .outside { fill: var(--shade); }
 svg .line { fill: none; stroke: currentColor; stroke-width: 2; } svg .thin { stroke-width: 1.5; } svg .band { fill: currentColor; fill-opacity: 0.2; stroke: currentColor; stroke-opacity: 0.35; }
-svg .dot { fill: currentColor; stroke: currentColor; } svg .hollow { fill: var(--paper); }
+svg .dot { fill: currentColor; stroke: currentColor; } svg .hollow { fill: var(--paper); } svg .trial { fill: currentColor; fill-opacity: 0.55; }
 svg .mark { fill: none; stroke: var(--mark); stroke-width: 1.5; } svg .ends { stroke-dasharray: 5 4; } svg .head { fill: var(--mark); stroke-dasharray: none; } svg .ends.head { fill: var(--paper); }
 svg .heat { fill: var(--c0); }
 svg .spread { fill: var(--mark); fill-opacity: 0.15; }
@@ -46,7 +48,8 @@ dt { float: left; clear: left; width: 9em; color: var(--soft); } dd { margin-lef
 // lightStyle is what the rules for pictures come to on a light page.
 var lightStyle = sync.OnceValue(func() pictureStyle { return newPictureStyle(pageStyle) })
 
-// pictureStyle is the part of a stylesheet that is about pictures, with colours instead of variables.
+// pictureStyle is the part of a stylesheet that is about pictures, with colours instead of
+// variables.
 type pictureStyle struct {
 	rules []pictureRule
 	color map[string]string // of the classes that only say what currentcolor is
@@ -67,7 +70,8 @@ var (
 	cssRule     = regexp.MustCompile(`(?m)(svg )?((?:\.[a-zA-Z0-9]+)+) \{([^{}]*)\}`)
 )
 
-// newPictureStyle reads the stylesheet above, not any: variables are those of the first block, which is the light page's.
+// newPictureStyle reads the stylesheet above, not any: variables are those of the first block,
+// which is the light page's.
 func newPictureStyle(css string) pictureStyle {
 	css = cssComment.ReplaceAllString(css, "")
 	light, _, _ := strings.Cut(css, "@media")
@@ -96,7 +100,8 @@ func newPictureStyle(css string) pictureStyle {
 	return style
 }
 
-// of gives the declarations for an element with these classes, each name once. It fails for a class without a rule.
+// of gives the declarations for an element with these classes, each name once. It fails for a class
+// without a rule.
 func (s pictureStyle) of(classes []string) ([][2]string, error) {
 	var all [][2]string
 	known := map[string]bool{}

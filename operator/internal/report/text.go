@@ -88,12 +88,13 @@ func textSection(b *strings.Builder, width int, title string, t table, notes ...
 func heading(b *strings.Builder, text string) { fmt.Fprintf(b, "\n%s\n\n", text) }
 
 // legend says how to read the table of points.
-const legend = "mean over n valid trials (of all that ran, where some are excluded); of 2 to 4 (least to greatest), of 5 and more ± half-width of the 95% interval; ratio = measured / paper; failed: requests with an error, without an answer in time, or never sent"
+const legend = "mean over n valid trials (of all that ran, where some are excluded); of 2 to 4 (least to greatest), of 5 and more ± half-width of the 95% interval; p50, p99: the mean over trials of each trial's own percentile; ratio = measured / paper; failed: requests with an error, without an answer in time, or never sent"
 
 // verdictWidth is the length of the longest verdict.
 const verdictWidth = len("NotReproduced")
 
-// verdict pads a verdict and colours it: green, red, yellow, or grey for one that was not evaluated.
+// verdict pads a verdict and colours it: green, red, yellow, or grey for one that was not
+// evaluated.
 func verdict(v string, color bool) string {
 	padded := fmt.Sprintf("%-*s", verdictWidth, v)
 	if !color {
@@ -106,7 +107,8 @@ func verdict(v string, color bool) string {
 	return "\x1b[" + code + "m" + padded + "\x1b[0m"
 }
 
-// textTable writes a table with aligned columns, two spaces between them and none at the end of a line.
+// textTable writes a table with aligned columns, two spaces between them and none at the end of a
+// line.
 func textTable(b *strings.Builder, t table) {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
@@ -145,7 +147,8 @@ func names(columns []column) []string {
 	return out
 }
 
-// wrap writes a sentence in lines of at most width characters, each after indent. A longer word has a line of its own.
+// wrap writes a sentence in lines of at most width characters, each after indent. A longer word has
+// a line of its own.
 func wrap(b *strings.Builder, width int, indent, text string) {
 	line := indent
 	for _, word := range strings.Fields(text) {

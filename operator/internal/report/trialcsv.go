@@ -10,8 +10,9 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// TrialCSV writes a line for each trial in the order in which they ran, valid or not. Numbers are not rounded; what does not exist is empty: the numbers of a trial that
-// does not count, and what could not be checked of its window (unchecked says why).
+// TrialCSV writes a line for each trial in the order in which they ran, valid or not. Numbers are
+// not rounded; what does not exist is empty: the numbers of a trial that does not count, and what
+// could not be checked of its window (unchecked says why).
 func TrialCSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"trial", "point"}
@@ -19,7 +20,7 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 		header = append(header, a.Name)
 	}
 	_ = out.Write(append(header, "repetition", "attempt", "outcome", "reason", "throughput_tx_s", "meanLatency_ms", "p50Latency_ms", "p99Latency_ms", "abortRate_ratio", // kept: out.Error below
-		"committed", "aborted", "errors", "timeouts", "unsent", "givenUp", "throttled_ratio", "steal_ratio",
+		"committed", "aborted", "errors", "timeouts", "unsent", "givenUp", "throttled_ratio", "steal_ratio", "contended_ratio",
 		"steady", "throughput_transient_ms", "throughput_bias_ratio", "latency_transient_ms", "latency_bias_ratio", "unchecked"))
 	for _, l := range e.Trials {
 		row := []string{l.Name, strconv.Itoa(int(l.PointIndex))}
@@ -38,7 +39,7 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 		}{{results.CounterAborted, l.Aborted}, {results.CounterErrors, l.Errors}, {results.CounterTimeouts, l.Timeouts}, {results.CounterUnsent, l.Unsent}, {results.CounterGivenUp, l.GivenUp}} {
 			row = append(row, exact(float64(c.n), counts && knowsCounts(l) && stats.Reports(l, c.counter)))
 		}
-		row = append(row, exactShare(l.ThrottledShare), exactShare(l.StealShare))
+		row = append(row, exactShare(l.ThrottledShare), exactShare(l.StealShare), exactShare(l.ContendedShare))
 		_ = out.Write(append(row, windowCells(l.Window)...))
 	}
 	out.Flush()
@@ -48,7 +49,8 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 	return nil
 }
 
-// knowsCounts reports whether a line says how many operations there were: imported results may have throughput without them.
+// knowsCounts reports whether a line says how many operations there were: imported results may have
+// throughput without them.
 func knowsCounts(l results.TrialLine) bool { return stats.Ended(l) > 0 || l.Throughput == 0 }
 
 func exactShare(share *float64) string {

@@ -18,7 +18,8 @@ type partTimes struct {
 	trials          []int
 }
 
-// addUse takes in what a trial's pods used over time. Trials of a point have the same bins, but for one whose series was made coarser to fit.
+// addUse takes in what a trial's pods used over time. Trials of a point have the same bins, but for
+// one whose series was made coarser to fit.
 func (p *pointTimes) addUse(t results.Trial) {
 	for _, part := range partsOf(t.Pods) {
 		pods := podsOf(t.Pods, part)
@@ -66,7 +67,8 @@ func (u *partTimes) series() results.PartSeries {
 	return s
 }
 
-// usePlot draws what the parts of a point used over time, with the marks of its faults. Empty: it is not known.
+// usePlot draws what the parts of a point used over time, with the marks of its faults. Empty: it
+// is not known.
 func usePlot(s results.PointSeries, id, name string) string {
 	xMin, xMax, cores, sent := math.Inf(1), math.Inf(-1), 0.0, 0.0
 	for _, u := range s.Use {

@@ -30,10 +30,10 @@ func (v *Verified) differs(format string, args ...any) {
 // transaction a second.
 const rounding = 0.000_501
 
-// Verify computes an experiment's results again, from its trials' own results on: the numbers of each
-// trial from its histogram, counters and timeline; its line in the results; the points from the lines;
-// the verdicts from points, lines and the spec with its profile applied. Trials that are not given are
-// taken from their lines, which Notes say.
+// Verify computes an experiment's results again, from its trials' own results on: the numbers of
+// each trial from its histogram, counters and timeline; its line in the results; the points from
+// the lines; the verdicts from points, lines and the spec with its profile applied. Trials that are
+// not given are taken from their lines, which Notes say.
 func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.ExperimentSpec) Verified {
 	v := Verified{Points: len(e.Points), Claims: len(e.Claims)}
 	lines := slices.Clone(e.Trials)
@@ -77,6 +77,10 @@ const resultsName = "results.json"
 
 // trial computes a trial's numbers again from its histogram, counters and timeline.
 func (v *Verified) trial(t results.Trial) {
+	if t.Summary.WholeRun {
+		v.Notes = append(v.Notes, fmt.Sprintf("trial %s: its numbers are those that its clients say of their whole run, and are believed", t.Name))
+		return
+	}
 	if t.Latency == "" || t.MeasureNanos == 0 {
 		if t.Outcome == stats.Succeeded {
 			v.Notes = append(v.Notes, fmt.Sprintf("trial %s has no histogram: its latencies are believed", t.Name))
@@ -246,7 +250,8 @@ func same64(a, b *float64) bool {
 	return near(*a, *b, 1e-4, rounding)
 }
 
-// near reports whether two numbers differ by no more than a share of the greater one, or by so much.
+// near reports whether two numbers differ by no more than a share of the greater one, or by so
+// much.
 func near(a, b, relative, absolute float64) bool {
 	return math.Abs(a-b) <= max(absolute, relative*max(math.Abs(a), math.Abs(b)))
 }

@@ -1,8 +1,9 @@
-// Package reported reads what papers report: the files of experiments/reported, which hold curves and tables as data. It maps them onto the
-// reported series of an Experiment.
+// Package reported reads what papers report: the files of experiments/reported, which hold curves
+// and tables as data. It maps them onto the reported series of an Experiment.
 //
-// It is pure but for Load, which reads the file system that it is given. The files are strict: an unknown field, a column of another length
-// than its axis, a number that is none are errors with the file and the curve. docs/reference/reported.md describes the format.
+// It is pure but for Load, which reads the file system that it is given. The files are strict: an
+// unknown field, a column of another length than its axis, a number that is none are errors with
+// the file and the curve. docs/reference/reported.md describes the format.
 package reported
 
 import (
@@ -74,8 +75,8 @@ type Curve struct {
 
 // Column is one metric along X.
 type Column struct {
-	// Metric in UpperCamelCase. Those of an Experiment's reported series are Throughput, ThroughputPerCorrectClient, MeanLatency, P50Latency and
-	// P99Latency.
+	// Metric in UpperCamelCase. Those of an Experiment's reported series are Throughput,
+	// ThroughputPerCorrectClient, MeanLatency, P50Latency and P99Latency.
 	Metric string `json:"metric"`
 	// Unit, as the source prints it.
 	Unit string `json:"unit"`

@@ -14,7 +14,8 @@ const (
 	maxSeriesNote = 1024
 )
 
-// units that an Experiment's metrics are given in, and what the sources' units are in them. An operation of a store is taken for a transaction.
+// units that an Experiment's metrics are given in, and what the sources' units are in them. An
+// operation of a store is taken for a transaction.
 var units = map[string]struct {
 	unit    string
 	factors map[string]float64
@@ -27,8 +28,9 @@ var units = map[string]struct {
 	"P99Latency":                 {"ms", map[string]float64{"ms": 1, "us": 1e-3, "s": 1e3}, "p99"},
 }
 
-// Series maps the curve onto reported series of an Experiment, one for each metric that an Experiment knows. at fixes the Experiment's other axes.
-// other are the metrics that it does not know, which stay here.
+// Series maps the curve onto reported series of an Experiment, one for each metric that an
+// Experiment knows. at fixes the Experiment's other axes. other are the metrics that it does not
+// know, which stay here.
 func (c Curve) Series(at map[string]v1alpha1.Value) (series []v1alpha1.ReportedSeries, other []string) {
 	for _, column := range c.Values {
 		u, known := units[column.Metric]

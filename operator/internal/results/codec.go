@@ -44,8 +44,8 @@ func EncodeClient(c Client) ([]byte, error) {
 	return encode(c)
 }
 
-// DecodeClient reads what a client reports. It refuses other formats and reports that contradict themselves; histograms are
-// checked when they are merged.
+// DecodeClient reads what a client reports. It refuses other formats and reports that contradict
+// themselves; histograms are checked when they are merged.
 func DecodeClient(b []byte) (Client, error) {
 	var c Client
 	if err := decode(b, ClientFormat, &c.Format, &c); err != nil {
@@ -62,7 +62,8 @@ func DecodeClient(b []byte) (Client, error) {
 	return c, nil
 }
 
-// absentCounters lists the counters that a report has no member for: its client does not count them.
+// absentCounters lists the counters that a report has no member for: its client does not count
+// them.
 func absentCounters(b []byte) ([]string, error) {
 	var report struct {
 		Counters map[string]json.RawMessage `json:"counters"`
@@ -87,14 +88,15 @@ func union(a, b []string) []string {
 }
 
 const (
-	// clientBase is what the JSON of a client's results may take beside its timeline: counters, histograms and the driver's names.
+	// clientBase is what the JSON of a client's results may take beside its timeline: counters,
+	// histograms and the driver's names.
 	clientBase = 4 << 20
 	// clientBin is what one bin of its timeline may take.
 	clientBin = 4 * 20
 )
 
-// UnpackClient reads a client's gzipped results of a run of the given length. It refuses what takes more than any such run can, so that whoever
-// wrote them cannot make the reader run out of memory.
+// UnpackClient reads a client's gzipped results of a run of the given length. It refuses what takes
+// more than any such run can, so that whoever wrote them cannot make the reader run out of memory.
 func UnpackClient(packed []byte, run time.Duration) (Client, error) {
 	gz, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -154,8 +156,9 @@ func encode(v any) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// decode looks at the format before anything else, since another version's members may have other types. Unknown members are
-// ignored: an older reader can read what a newer writer of the same format added.
+// decode looks at the format before anything else, since another version's members may have other
+// types. Unknown members are ignored: an older reader can read what a newer writer of the same
+// format added.
 func decode(b []byte, want string, format *string, v any) error {
 	var head struct {
 		Format string `json:"format"`
@@ -195,6 +198,11 @@ func (c Client) check() error {
 	for _, n := range c.Counters.all() {
 		if *n.value < 0 || *n.value > maxCount {
 			return fmt.Errorf("the counter %s is %d; it must be from 0 to %d", n.name, *n.value, maxCount)
+		}
+	}
+	if c.Whole != nil {
+		if err := c.Whole.check(c); err != nil {
+			return err
 		}
 	}
 	return c.Timeline.check()

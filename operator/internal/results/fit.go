@@ -6,9 +6,16 @@ import (
 	"slices"
 )
 
-// FitTrial encodes a trial in limit bytes at most, for a ConfigMap. When it is too large it leaves parts out, one after the other until
-// it fits, and names them in LeftOut: first resources over time are made coarser, then the logs go, then resources over time, the links of single pairs of
-// pods, the timeline, the latency histogram. The numbers of the summary always stay; FitTrial fails when not even they fit.
+// WholeLimit is the most that a trial's results may take as JSON where they wait for a store, in
+// bytes. Whoever may write the ConfigMaps that they wait in decides what their reader unpacks: as
+// Go values that is some eight times as much.
+const WholeLimit = 8 << 20
+
+// FitTrial encodes a trial in limit bytes at most, for a ConfigMap. When it is too large it leaves
+// parts out, one after the other until it fits, and names them in LeftOut: first resources over
+// time are made coarser, then the logs go, then resources over time, the links of single pairs of
+// pods, the timeline, the latency histogram. The numbers of the summary always stay; FitTrial fails
+// when not even they fit.
 func FitTrial(t Trial, limit int) ([]byte, error) {
 	parts := []struct {
 		name string
@@ -53,7 +60,8 @@ func FitTrial(t Trial, limit int) ([]byte, error) {
 // coarseBins is how many bins resources over time are left when there is little room.
 const coarseBins = 64
 
-// changeSeries changes the pods' resources over time, in copies. It reports whether that changed anything.
+// changeSeries changes the pods' resources over time, in copies. It reports whether that changed
+// anything.
 func (t *Trial) changeSeries(change func(*ResourceSeries) *ResourceSeries) (changed bool) {
 	t.Pods = slices.Clone(t.Pods)
 	for i := range t.Pods {
@@ -69,7 +77,8 @@ func (t *Trial) changeSeries(change func(*ResourceSeries) *ResourceSeries) (chan
 	return changed
 }
 
-// coarser puts bins together until there are coarseBins at most: bytes are added up, of memory the greatest reading stays, the rest are means.
+// coarser puts bins together until there are coarseBins at most: bytes are added up, of memory the
+// greatest reading stays, the rest are means.
 func (s *ResourceSeries) coarser() *ResourceSeries {
 	n := (len(s.CPUMillicores) + coarseBins - 1) / coarseBins
 	if n <= 1 {

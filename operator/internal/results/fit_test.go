@@ -9,7 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// Resources over time are the first to become coarse, and go after the logs; what was used in the window stays.
+// Resources over time are the first to become coarse, and go after the logs; what was used in the
+// window stays.
 func TestFitTrialWithResources(t *testing.T) {
 	m := NewMeter(timeline.Windows{Measure: 500 * time.Second}, []string{"c"})
 	for at := time.Duration(0); at <= 501*time.Second; at += time.Second {

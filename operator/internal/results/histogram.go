@@ -16,8 +16,9 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram holds durations from 1 us to 1 h with 3 significant digits. Those below 1 us count as 1 us; those above 1 h are counted as
-// out of range and are in no percentile. It is not safe for concurrent use.
+// Histogram holds durations from 1 us to 1 h with 3 significant digits. Those below 1 us count as 1
+// us; those above 1 h are counted as out of range and are in no percentile. It is not safe for
+// concurrent use.
 type Histogram struct {
 	h          *hdr.Histogram
 	outOfRange int64
@@ -50,10 +51,11 @@ func (h *Histogram) Count() int64 { return h.h.TotalCount() }
 // OutOfRange counts the durations that could not be recorded.
 func (h *Histogram) OutOfRange() int64 { return h.outOfRange }
 
-// Percentile returns the duration that p percent (0 to 100, to thousandths) of the recorded ones do not
-// exceed, within the histogram's precision; 0 when it is empty. It is that of the nearest rank, the k-th
-// shortest with k the least whole number from pn/100 on, and 1 at least. The library rounds pn/100, so
-// that its 99th percentile of 556 durations is exceeded by 6 of them, which is more than 1%.
+// Percentile returns the duration that p percent (0 to 100, to thousandths) of the recorded ones do
+// not exceed, within the histogram's precision; 0 when it is empty. It is that of the nearest rank,
+// the k-th shortest with k the least whole number from pn/100 on, and 1 at least. The library
+// rounds pn/100, so that its 99th percentile of 556 durations is exceeded by 6 of them, which is
+// more than 1%.
 func (h *Histogram) Percentile(p float64) time.Duration {
 	n := h.Count()
 	if n == 0 {
@@ -64,8 +66,8 @@ func (h *Histogram) Percentile(p float64) time.Duration {
 	return time.Duration(h.h.ValueAtPercentile(100*float64(rank)/float64(n))) * time.Microsecond
 }
 
-// nearestRank is the least whole number from p percent of n on, from 1 to n. It is exact: as a float,
-// 99.9% of 1000 is above 999.
+// nearestRank is the least whole number from p percent of n on, from 1 to n. It is exact: as a
+// float, 99.9% of 1000 is above 999.
 func nearestRank(p float64, n int64) int64 {
 	const whole = 100_000 // thousandths of a percent
 	share := uint64(math.Round(min(max(p, 0), 100) * whole / 100))
@@ -90,7 +92,22 @@ func (h *Histogram) Max() time.Duration {
 	return time.Duration(h.h.Max()) * time.Microsecond
 }
 
-// Encode writes the histogram as HdrHistogram V2, compressed, base64. Out-of-range counts are not part of it.
+// Bin of a histogram: so many durations from From to To, both included, in microseconds.
+type Bin struct{ From, To, Count int64 }
+
+// Bins of the histogram that hold a duration, in rising order.
+func (h *Histogram) Bins() []Bin {
+	var bins []Bin
+	for _, b := range h.h.Distribution() {
+		if b.Count > 0 {
+			bins = append(bins, Bin{b.From, b.To, b.Count})
+		}
+	}
+	return bins
+}
+
+// Encode writes the histogram as HdrHistogram V2, compressed, base64. Out-of-range counts are not
+// part of it.
 func (h *Histogram) Encode() (string, error) {
 	b, err := h.h.Encode(hdr.V2CompressedEncodingCookieBase)
 	if err != nil {
@@ -99,9 +116,10 @@ func (h *Histogram) Encode() (string, error) {
 	return string(b), nil
 }
 
-// Layout of an encoded histogram, all big-endian. Compressed: cookie, length, zlib stream of: cookie, length of the payload, normalizing
-// offset, digits, lowest (int64), highest (int64), ratio (float64), payload. The payload is the counts as ZigZag LEB128 of 9 bytes
-// at most; a negative number is a run of zeros.
+// Layout of an encoded histogram, all big-endian. Compressed: cookie, length, zlib stream of:
+// cookie, length of the payload, normalizing offset, digits, lowest (int64), highest (int64), ratio
+// (float64), payload. The payload is the counts as ZigZag LEB128 of 9 bytes at most; a negative
+// number is a run of zeros.
 const (
 	cookieMask     = ^int32(0xf0)
 	plainCookie    = hdr.V2EncodingCookieBase
@@ -111,8 +129,9 @@ const (
 	maxCount = int64(1) << 53
 )
 
-// DecodeHistogram reads what Encode writes, and nothing but a histogram of this package's range. The library's own decoder trusts its input:
-// it panics on short or hostile data and unpacks without a limit. Histograms come from pods that run other people's programs.
+// DecodeHistogram reads what Encode writes, and nothing but a histogram of this package's range.
+// The library's own decoder trusts its input: it panics on short or hostile data and unpacks
+// without a limit. Histograms come from pods that run other people's programs.
 func DecodeHistogram(s string) (*Histogram, error) {
 	sum := newHistogramSum()
 	if _, err := sum.add(s); err != nil {
@@ -121,8 +140,9 @@ func DecodeHistogram(s string) (*Histogram, error) {
 	return sum.histogram(), nil
 }
 
-// histogramSum adds encoded histograms up. It exists since each histogram takes 190 kB unpacked, and a trial has one for each of up to thousands of pods: they
-// are added as they are decoded, and only the sum is ever in memory.
+// histogramSum adds encoded histograms up. It exists since each histogram takes 190 kB unpacked,
+// and a trial has one for each of up to thousands of pods: they are added as they are decoded, and
+// only the sum is ever in memory.
 type histogramSum struct {
 	counts     []int64
 	total      int64 // of the counts, maxCount at most
@@ -134,7 +154,8 @@ var countsLength = sync.OnceValue(func() int { return len(NewHistogram().h.Expor
 
 func newHistogramSum() *histogramSum { return &histogramSum{counts: make([]int64, countsLength())} }
 
-// add adds an encoded histogram and returns how many durations it holds. After an error the sum is of no use.
+// add adds an encoded histogram and returns how many durations it holds. After an error the sum is
+// of no use.
 func (h *histogramSum) add(s string) (int64, error) {
 	packed, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
@@ -175,7 +196,8 @@ func (h *histogramSum) add(s string) (int64, error) {
 	return n, nil
 }
 
-// histogram returns the sum as a histogram, which takes the counts over: nothing may be added any more.
+// histogram returns the sum as a histogram, which takes the counts over: nothing may be added any
+// more.
 func (h *histogramSum) histogram() *Histogram {
 	return &Histogram{outOfRange: h.outOfRange, h: hdr.Import(&hdr.Snapshot{
 		LowestTrackableValue:  HistogramLowestMicros,
@@ -232,7 +254,8 @@ func addCounts(counts []int64, payload []byte) (sum int64, err error) {
 	return sum, nil
 }
 
-// zigZag reads one number and how many bytes it takes; 0 bytes when it is cut off. Unlike a Go varint, its ninth byte has 8 bits.
+// zigZag reads one number and how many bytes it takes; 0 bytes when it is cut off. Unlike a Go
+// varint, its ninth byte has 8 bits.
 func zigZag(b []byte) (int64, int) {
 	var u uint64
 	for i := 0; i < len(b) && i < 9; i++ {

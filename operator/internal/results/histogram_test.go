@@ -60,8 +60,8 @@ func TestHistogramPercentilesOfMerged(t *testing.T) {
 	}
 }
 
-// The p-th percentile is exceeded by no more than 100-p percent. The library rounds to the nearest rank
-// below, too: the 99th percentile of 556 durations was the 550th, where it is the 551st.
+// The p-th percentile is exceeded by no more than 100-p percent. The library rounds to the nearest
+// rank below, too: the 99th percentile of 556 durations was the 550th, where it is the 551st.
 func TestPercentileIsOfTheNearestRank(t *testing.T) {
 	for _, n := range []int64{1, 2, 3, 99, 100, 101, 160, 556, 999, 1000, 1001, 12345} {
 		h := NewHistogram()
@@ -135,7 +135,8 @@ func TestDecodeHistogramRefuses(t *testing.T) {
 	}
 }
 
-// A reader of another implementation must get the same numbers: the encoding is the library's, the decoder is ours.
+// A reader of another implementation must get the same numbers: the encoding is the library's, the
+// decoder is ours.
 func TestHistogramEncodingIsTheLibrarys(t *testing.T) {
 	h := NewHistogram()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -170,7 +171,8 @@ func FuzzDecodeHistogram(f *testing.F) {
 	}
 	f.Add(s, []byte{})
 	f.Add("", []byte{})
-	// The second argument is the plain content: random changes of the packed one would hardly get past zlib's checksum.
+	// The second argument is the plain content: random changes of the packed one would hardly get
+	// past zlib's checksum.
 	f.Add("", plainHistogram(HistogramDigits, HistogramLowestMicros, HistogramHighestMicros, 0x03, 0x02, 0x80, 0x01))
 	f.Fuzz(func(t *testing.T, packed string, plain []byte) {
 		if len(plain) > 0 {

@@ -12,7 +12,8 @@ import (
 type Merged struct {
 	// Clients of all pods.
 	Clients int32
-	// CorrectClients are those of them whose doing is in the numbers: all but those that misbehaved on purpose.
+	// CorrectClients are those of them whose doing is in the numbers: all but those that misbehaved
+	// on purpose.
 	CorrectClients int32
 	// MeasureNanos is the length of the window.
 	MeasureNanos int64
@@ -28,8 +29,9 @@ type Merged struct {
 	StartSpread time.Duration
 }
 
-// Merge puts the reports of all client pods together. The order of clients does not matter. It refuses reports that do not belong to one
-// run (windows of different lengths, an index twice) or that contradict themselves, and those of clients that failed.
+// Merge puts the reports of all client pods together. The order of clients does not matter. It
+// refuses reports that do not belong to one run (windows of different lengths, an index twice) or
+// that contradict themselves, and those of clients that failed.
 func Merge(clients []Client) (Merged, error) {
 	if len(clients) == 0 {
 		return Merged{}, errors.New("merge the clients' results: there are none")
@@ -42,6 +44,10 @@ func Merge(clients []Client) (Merged, error) {
 	for i, c := range clients {
 		if i > 0 && c.Index == clients[i-1].Index {
 			return Merged{}, fmt.Errorf("merge the clients' results: client %d reported twice", c.Index)
+		}
+		if (c.Whole == nil) != (clients[0].Whole == nil) {
+			return Merged{}, fmt.Errorf("merge the clients' results: client %d reports of its whole run and client %d of the window, or the other way round",
+				c.Index, clients[0].Index)
 		}
 		if err := m.add(c, &counters, latency, lag); err != nil {
 			return Merged{}, fmt.Errorf("merge the results of client %d: %w", c.Index, err)
@@ -56,6 +62,9 @@ func Merge(clients []Client) (Merged, error) {
 	counters.OutOfRange = m.Latency.OutOfRange()
 	unreported := m.Summary.Unreported
 	m.Summary = Summarize(counters, m.Latency, time.Duration(m.MeasureNanos))
+	if clients[0].Whole != nil {
+		m.Summary = summarizeWhole(counters, clients)
+	}
 	m.Summary.Unreported = unreported
 	m.Summary.SendLagP99Millis = Millis(lag.histogram().Percentile(99))
 	m.Summary.GeneratorLagP99Millis = Millis(own.histogram().Percentile(99))
@@ -76,7 +85,7 @@ func (m *Merged) add(c Client, counters *Counters, latency, lag *histogramSum) e
 	if err != nil {
 		return fmt.Errorf("latency: %w", err)
 	}
-	if n+c.Counters.OutOfRange != c.Counters.Committed {
+	if c.Whole == nil && n+c.Counters.OutOfRange != c.Counters.Committed {
 		return fmt.Errorf("%d latencies in the histogram and %d out of range do not make %d committed transactions",
 			n, c.Counters.OutOfRange, c.Counters.Committed)
 	}
@@ -139,7 +148,8 @@ func startSpread(clients []Client) time.Duration {
 	return time.Duration(slices.Max(starts) - slices.Min(starts))
 }
 
-// mergeTimelines adds the bins that start at the same instant; where a client has no bin it adds nothing.
+// mergeTimelines adds the bins that start at the same instant; where a client has no bin it adds
+// nothing.
 func mergeTimelines(clients []Client) Timeline {
 	interval := TimelineInterval.Milliseconds()
 	var first, end int64

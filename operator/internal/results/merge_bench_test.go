@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// A minute of a thousand client pods, each with 50 transactions per second: log-normal latencies around 5 ms, and a tail of retries.
+// A minute of a thousand client pods, each with 50 transactions per second: log-normal latencies
+// around 5 ms, and a tail of retries.
 const (
 	manyClients   = 1000
 	perClient     = 3000
@@ -48,8 +49,8 @@ func manyReports(tb testing.TB) ([]Client, []int64) {
 	return clients, pooled
 }
 
-// The reports of a thousand clients of a one-minute trial are merged within a second and 200 MB, and the percentiles are those of all latencies pooled, within
-// the three digits of the histogram.
+// The reports of a thousand clients of a one-minute trial are merged within a second and 200 MB,
+// and the percentiles are those of all latencies pooled, within the three digits of the histogram.
 func TestMergeThousandClients(t *testing.T) {
 	clients, pooled := manyReports(t)
 	var m Merged
@@ -60,14 +61,16 @@ func TestMergeThousandClients(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		began, start := processorTime(t), time.Now()
 		merged, err := Merge(clients)
-		// Of the two, what others use of the machine is in the time by the clock, what the collector uses of another processor in the other.
+		// Of the two, what others use of the machine is in the time by the clock, what the
+		// collector uses of another processor in the other.
 		took := min(time.Since(start), processorTime(t)-began)
 		if err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
 		m, quickest = merged, min(quickest, took)
-		// What was allocated in all bounds from above what was in use at any time, whenever the collector ran.
+		// What was allocated in all bounds from above what was in use at any time, whenever the
+		// collector ran.
 		allocated = max(allocated, float64(after.TotalAlloc-before.TotalAlloc)/1e6)
 	}
 	t.Logf("merged %d reports with %d latencies in %v; %.1f MB were allocated", len(clients), len(pooled), quickest, allocated)
@@ -105,7 +108,8 @@ func BenchmarkMergeThousandClients(b *testing.B) {
 	}
 }
 
-// Counts add up to more than a histogram may hold when hostile pods send the largest ones: no sum may overflow.
+// Counts add up to more than a histogram may hold when hostile pods send the largest ones: no sum
+// may overflow.
 func TestMergeRefusesCountsThatOverflow(t *testing.T) {
 	h := NewHistogram()
 	if err := h.h.RecordValues(5, maxCount); err != nil {

@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// maxResourceBins bounds a pod's series, and with it the memory of a meter and the size of what it sends, however long the window is: at 512 seconds and more, a bin
-	// is the mean of several readings. Means, maxima and shares of the window are of the readings themselves.
+	// maxResourceBins bounds a pod's series, and with it the memory of a meter and the size of what
+	// it sends, however long the window is: at 512 seconds and more, a bin is the mean of several
+	// readings. Means, maxima and shares of the window are of the readings themselves.
 	maxResourceBins = 512
-	// aroundWindow is how much of warm-up and cool-down is read, too; at least leastAfter, since the window's end lies between two readings.
+	// aroundWindow is how much of warm-up and cool-down is read, too; at least leastAfter, since
+	// the window's end lies between two readings.
 	aroundWindow = 5 * time.Second
 	leastAfter   = time.Second
 	// shortest time between two readings whose rate counts as one of a second.
@@ -28,10 +30,12 @@ var resourceIntervals = []time.Duration{
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute,
 }
 
-// Meter turns a pod's readings into its Resources. Between two readings a counter is taken to have risen evenly, so that the window's part is right to within
-// what changes in a second at its two ends. A counter that has fallen has begun anew: nothing is known of the time between.
+// Meter turns a pod's readings into its Resources. Between two readings a counter is taken to have
+// risen evenly, so that the window's part is right to within what changes in a second at its two
+// ends. A counter that has fallen has begun anew: nothing is known of the time between.
 //
-// Its memory is bounded by maxResourceBins, some 30 KiB for each container. It is not safe for concurrent use.
+// Its memory is bounded by maxResourceBins, some 30 KiB for each container. It is not safe for
+// concurrent use.
 type Meter struct {
 	measure    time.Duration
 	from, to   time.Duration
@@ -49,7 +53,9 @@ type containerMeter struct {
 	track
 	use    ContainerUse
 	period time.Duration
-	memory []int64 // greatest in each bin; -1: no reading
+	// waitsUnknown: some reading could not say how long threads waited.
+	waitsUnknown bool
+	memory       []int64 // greatest in each bin; -1: no reading
 }
 
 // The counters of a container's track, and of a pod's.
@@ -57,6 +63,9 @@ const (
 	cpuNanos = iota
 	throttledNanos
 	throttledPeriods
+	waitedNanos
+	canaryWakes
+	canaryLate
 	containerCounters
 )
 
@@ -66,6 +75,8 @@ const (
 	busy
 	steal
 	total
+	interrupts
+	agentNanos
 	switches
 	pressureNanos
 	podCounters
@@ -119,7 +130,7 @@ func (m *Meter) Unmeasured(why string) {
 // Container takes in a reading of a container that the meter was made for. Readings come in order.
 func (m *Meter) Container(name string, r ContainerReading) {
 	c := m.containers[name]
-	risen, seconds, inWindow := c.add(r.At, []float64{float64(r.CPU), float64(r.Throttled), float64(r.ThrottledPeriods)})
+	risen, seconds, inWindow := c.add(r.At, []float64{float64(r.CPU), float64(r.Throttled), float64(r.ThrottledPeriods), float64(r.Waited), float64(r.Wakes), float64(r.LateWakes)})
 	if inWindow && seconds >= shortest.Seconds() {
 		c.use.CPUMaxCores = max(c.use.CPUMaxCores, risen[cpuNanos]/1e9/seconds)
 	}
@@ -130,6 +141,7 @@ func (m *Meter) Container(name string, r ContainerReading) {
 			c.use.LimitCores = float64(r.Quota) / float64(r.Period)
 		}
 	}
+	c.waitsUnknown = c.waitsUnknown || r.WaitsUnknown
 	c.period = cmp.Or(r.Period, usualPeriod)
 	if i := c.bin(r.At); i >= 0 && i < len(c.memory) {
 		c.memory[i] = max(c.memory[i], r.Memory)
@@ -140,12 +152,13 @@ func (m *Meter) Container(name string, r ContainerReading) {
 func (m *Meter) Pod(r PodReading) {
 	risen, seconds, inWindow := m.pod.add(r.At, []float64{
 		received: float64(r.Received), sent: float64(r.Sent), busy: float64(r.Busy), steal: float64(r.Steal), total: float64(r.Total),
+		interrupts: float64(r.Interrupts), agentNanos: float64(r.Agent),
 		switches: float64(r.Switches), pressureNanos: float64(r.Pressure),
 	})
-	m.node.CPUs, m.pressure = r.CPUs, r.HasPressure
+	m.node.CPUs, m.node.Machine, m.pressure = r.CPUs, r.Machine, r.HasPressure
 	if inWindow && seconds >= shortest.Seconds() && risen[total] > 0 {
 		m.node.BusyMaxShare = max(m.node.BusyMaxShare, risen[busy]/risen[total])
-		m.node.StealMaxShare = max(m.node.StealMaxShare, risen[steal]/risen[total])
+		m.node.StealMaxShare = max(m.node.StealMaxShare, stolen(risen))
 	}
 }
 
@@ -168,10 +181,12 @@ func (m *Meter) Resources() *Resources {
 	r.Node.Seconds = rounded(m.pod.seconds)
 	r.ReceivedBytes, r.SentBytes = int64(math.Round(w[received])), int64(math.Round(w[sent]))
 	if w[total] > 0 {
-		r.Node.BusyShare, r.Node.StealShare = rounded(w[busy]/w[total]), rounded(w[steal]/w[total])
+		r.Node.BusyShare, r.Node.StealShare = rounded(w[busy]/w[total]), rounded(stolen(w))
+		r.Node.InterruptShare = rounded(w[interrupts] / w[total])
 	}
 	r.Node.BusyMaxShare, r.Node.StealMaxShare = rounded(r.Node.BusyMaxShare), rounded(r.Node.StealMaxShare)
 	if m.pod.seconds > 0 {
+		r.AgentMeanCores = rounded(w[agentNanos] / 1e9 / m.pod.seconds)
 		r.Node.SwitchesPerSecond = math.Round(w[switches] / m.pod.seconds)
 		if m.pressure {
 			share := rounded(w[pressureNanos] / 1e9 / m.pod.seconds)
@@ -183,8 +198,9 @@ func (m *Meter) Resources() *Resources {
 	return r
 }
 
-// togetherMax is the most that all containers used in one second: not more than the sum of what each used most, which were other seconds perhaps. Where bins are
-// wider than a second only that sum is known.
+// togetherMax is the most that all containers used in one second: not more than the sum of what
+// each used most, which were other seconds perhaps. Where bins are wider than a second only that
+// sum is known.
 func (m *Meter) togetherMax(sum float64) float64 {
 	if m.interval != time.Second {
 		return sum
@@ -209,6 +225,14 @@ func (c *containerMeter) result() ContainerUse {
 	if c.seconds > 0 {
 		use.CPUMeanCores = c.window[cpuNanos] / 1e9 / c.seconds
 		use.ThrottledShare = min(1, c.window[throttledPeriods]*c.period.Seconds()/c.seconds)
+		if wakes := c.window[canaryWakes]; wakes > 0 {
+			late := rounded(c.window[canaryLate] / wakes)
+			use.LateShare, use.Wakes = &late, int64(math.Round(wakes))
+		}
+		if !c.waitsUnknown {
+			waited := rounded(c.window[waitedNanos] / 1e9)
+			use.WaitedSeconds = &waited
+		}
 	}
 	use.ThrottledPeriods, use.ThrottledSeconds = int64(math.Round(c.window[throttledPeriods])), rounded(c.window[throttledNanos]/1e9)
 	use.Seconds, use.CPUMeanCores, use.CPUMaxCores, use.ThrottledShare = rounded(c.seconds), rounded(use.CPUMeanCores), rounded(use.CPUMaxCores), rounded(use.ThrottledShare)
@@ -237,17 +261,27 @@ func (m *Meter) series() *ResourceSeries {
 			}
 		}
 		s.CPUMillicores, s.MemoryKiB, s.ThrottledPermille = append(s.CPUMillicores, cpu), append(s.MemoryKiB, memory), append(s.ThrottledPermille, throttled)
-		in, out, worked, stolen := int64(-1), int64(-1), int64(-1), int64(-1)
+		in, out, worked, robbed := int64(-1), int64(-1), int64(-1), int64(-1)
 		if b := m.pod.bins[i]; m.pod.known(i) {
 			in, out = int64(math.Round(b[received])), int64(math.Round(b[sent]))
 			if b[total] > 0 {
-				worked, stolen = permille(b[busy]/b[total]), permille(b[steal]/b[total])
+				worked, robbed = permille(b[busy]/b[total]), permille(stolen(b))
 			}
 		}
 		s.ReceivedBytes, s.SentBytes = append(s.ReceivedBytes, in), append(s.SentBytes, out)
-		s.BusyPermille, s.StealPermille = append(s.BusyPermille, worked), append(s.StealPermille, stolen)
+		s.BusyPermille, s.StealPermille = append(s.BusyPermille, worked), append(s.StealPermille, robbed)
 	}
 	return s
+}
+
+// stolen is the share of the processor time that was wanted, and that the hypervisor gave to
+// others. A processor that idles loses nothing.
+func stolen(counters []float64) float64 {
+	wanted := counters[busy] + counters[steal]
+	if wanted == 0 {
+		return 0
+	}
+	return counters[steal] / wanted
 }
 
 // rounded to six decimals: what is beyond is noise, and takes space.
@@ -255,7 +289,8 @@ func rounded(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 func permille(share float64) int64 { return int64(math.Round(1000 * min(share, 1))) }
 
-// track keeps some counters that are read together: how much they rose in the window and in each bin.
+// track keeps some counters that are read together: how much they rose in the window and in each
+// bin.
 type track struct {
 	measure         time.Duration
 	first, interval time.Duration
@@ -268,8 +303,9 @@ type track struct {
 	bins    [][]float64
 }
 
-// add takes in a reading. It returns how much each counter rose since the last one, in how many seconds, and whether any of them lie in the window. A
-// reading after one that it contradicts only starts anew.
+// add takes in a reading. It returns how much each counter rose since the last one, in how many
+// seconds, and whether any of them lie in the window. A reading after one that it contradicts only
+// starts anew.
 func (t *track) add(at time.Duration, values []float64) (risen []float64, seconds float64, inWindow bool) {
 	before, from := t.last, t.at
 	t.last, t.at = values, at

@@ -10,16 +10,17 @@ import (
 
 var windowOf20 = timeline.Windows{WarmUp: 10 * time.Second, Measure: 20 * time.Second, CoolDown: 2 * time.Second}
 
-// steadily is a container that uses half a processor, is throttled in one period of each second for 40 ms, and holds 10 MiB and 1 MiB more each second; and a pod
-// that receives 1000 bytes a second and sends twice as many on a node of 4 processors, of which 1 works and 0.1 is stolen.
+// steadily is a container that uses half a processor, is throttled in one period of each second for
+// 40 ms, and holds 10 MiB and 1 MiB more each second; and a pod that receives 1000 bytes a second
+// and sends twice as many on a node of 4 processors, of which 1 works and 0.1 is stolen.
 func steadily(m *Meter, name string, at time.Duration) {
 	since := at + time.Minute
 	m.Container(name, ContainerReading{
 		At: at, CPU: since / 2, ThrottledPeriods: int64(since / time.Second), Throttled: since / 25, Quota: 50 * time.Millisecond, Period: 100 * time.Millisecond,
-		Memory: 10<<20 + int64(max(0, at)/time.Second)<<20, Peak: 99 << 20,
+		Memory: 10<<20 + int64(max(0, at)/time.Second)<<20, Peak: 99 << 20, Waited: since / 20, Wakes: int64(since / (25 * time.Millisecond)), LateWakes: int64(since / (250 * time.Millisecond)),
 	})
 	m.Pod(PodReading{
-		At: at, Received: since.Milliseconds(), Sent: 2 * since.Milliseconds(), Busy: int64(since), Steal: int64(since / 10), Total: 4 * int64(since),
+		At: at, Received: since.Milliseconds(), Sent: 2 * since.Milliseconds(), Busy: int64(since), Steal: int64(since / 10), Total: 4 * int64(since), Interrupts: int64(since / 5), Agent: since / 50, Machine: "boot",
 		Switches: since.Milliseconds() * 5, Pressure: since / 4, HasPressure: true, CPUs: 4,
 	})
 }
@@ -63,7 +64,8 @@ func TestMeter(t *testing.T) {
 			if !near(r.CPUMeanCores, 0.5, 1e-5) || !near(r.CPUMaxCores, 0.5, 1e-5) || c.LimitCores != 0.5 {
 				t.Errorf("%v cores in the mean and %v at most of %v, want 0.5", r.CPUMeanCores, r.CPUMaxCores, c.LimitCores)
 			}
-			// A period of 0.1 s each second is a tenth of the window. Whole periods are counted, so that readings off the second may see one more or less.
+			// A period of 0.1 s each second is a tenth of the window. Whole periods are counted, so
+			// that readings off the second may see one more or less.
 			if !near(r.ThrottledShare, 0.1, 0.1/tc.seconds+1e-6) || !near(c.ThrottledSeconds, 0.04*tc.seconds, 1e-4*tc.seconds) || !near(float64(c.ThrottledPeriods), tc.seconds, 1) {
 				t.Errorf("throttled %v, for %v s in %d periods; want 0.1, %v, %v", r.ThrottledShare, c.ThrottledSeconds, c.ThrottledPeriods, 0.04*tc.seconds, tc.seconds)
 			}
@@ -71,7 +73,13 @@ func TestMeter(t *testing.T) {
 				t.Errorf("%d bytes in, %d out; want 1000 and 2000 a second", r.ReceivedBytes, r.SentBytes)
 			}
 			n := r.Node
-			if n.CPUs != 4 || !near(n.BusyShare, 0.25, 1e-6) || !near(n.BusyMaxShare, 0.25, 1e-6) || !near(n.StealShare, 0.025, 1e-6) || !near(n.StealMaxShare, 0.025, 1e-6) ||
+			if c.LateShare == nil || !near(*c.LateShare, 0.1, 0.01) || !near(float64(c.Wakes), 40*tc.seconds, 40) {
+				t.Errorf("late in %v of %d", c.LateShare, c.Wakes)
+			}
+			if c.WaitedSeconds == nil || !near(*c.WaitedSeconds, tc.seconds/20, 1e-4*tc.seconds) || !near(r.AgentMeanCores, 0.02, 1e-5) || n.Machine != "boot" || !near(n.InterruptShare, 0.05, 1e-5) {
+				t.Errorf("waited %v s, agent %v cores, machine %q, interrupts %v", c.WaitedSeconds, r.AgentMeanCores, n.Machine, n.InterruptShare)
+			}
+			if n.CPUs != 4 || !near(n.BusyShare, 0.25, 1e-6) || !near(n.BusyMaxShare, 0.25, 1e-6) || !near(n.StealShare, 1/11.0, 1e-6) || !near(n.StealMaxShare, 1/11.0, 1e-6) ||
 				n.PressureShare == nil || !near(*n.PressureShare, 0.25, 1e-5) || !near(n.SwitchesPerSecond, 5000, 5) {
 				t.Errorf("the node is %+v", n)
 			}
@@ -105,7 +113,7 @@ func checkSeries(t *testing.T, s *ResourceSeries, w timeline.Windows, at []time.
 			}
 			continue
 		}
-		if s.CPUMillicores[i] != 500 || !near(float64(s.ThrottledPermille[i]), 100, 110) || s.BusyPermille[i] != 250 || s.StealPermille[i] != 25 {
+		if s.CPUMillicores[i] != 500 || !near(float64(s.ThrottledPermille[i]), 100, 110) || s.BusyPermille[i] != 250 || s.StealPermille[i] != 91 {
 			t.Errorf("the bin at %d ms is %d millicores, throttled %d, busy %d, stolen %d permille", start, s.CPUMillicores[i], s.ThrottledPermille[i], s.BusyPermille[i], s.StealPermille[i])
 		}
 	}

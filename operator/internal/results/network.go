@@ -1,26 +1,32 @@
 package results
 
-// Network is what the links between a trial's pods were asked to be, and how they were measured from inside the pods: before t = 0, and by canary
-// probes while the trial ran. Expected is what was asked both ways plus the undelayed path (baseline), which was measured before anything was shaped.
+// Network is what the links between a trial's pods were asked to be, and how they were measured
+// from inside the pods: before t = 0, and by canary probes while the trial ran. Expected is what
+// was asked both ways plus the undelayed path (baseline), which was measured before anything was
+// shaped.
 type Network struct {
 	// Backend that shaped: EDT, Netem or NFQueue. Empty: nothing was shaped.
 	Backend string `json:"backend,omitempty"`
-	// ApplyMillis and ProveMillis are the longest that shaping and measuring took in any pod; Rounds of measuring, the most of any pod.
+	// ApplyMillis and ProveMillis are the longest that shaping and measuring took in any pod;
+	// Rounds of measuring, the most of any pod.
 	ApplyMillis float64 `json:"applyMillis"`
 	ProveMillis float64 `json:"proveMillis"`
 	Rounds      int     `json:"rounds"`
-	// Pairs of pods; WorstPair is the one whose round trip was furthest from what was expected, and WorstErrorMillis by how much: measured less expected.
-	// What jitter allows is no error.
+	// Pairs of pods; WorstPair is the one whose round trip was furthest from what was expected, and
+	// WorstErrorMillis by how much: measured less expected. What jitter allows is no error.
 	Pairs            int     `json:"pairs"`
 	WorstPair        string  `json:"worstPair,omitempty"`
 	WorstErrorMillis float64 `json:"worstErrorMillis"`
-	// Undirected pairs have different delays asked for their directions, which the clocks of neither end could tell apart: only their round trip is proven.
+	// Undirected pairs have different delays asked for their directions, which the clocks of
+	// neither end could tell apart: only their round trip is proven.
 	Undirected int `json:"undirected,omitempty"`
-	// Dropped packets that nothing asked for; how late the agents released packets, at the 99th percentile and at most, the worst of all pods.
+	// Dropped packets that nothing asked for; how late the agents released packets, at the 99th
+	// percentile and at most, the worst of all pods.
 	Dropped       uint64  `json:"dropped"`
 	LateP99Millis float64 `json:"lateP99Millis,omitempty"`
 	LateMillis    float64 `json:"lateMillis,omitempty"`
-	// Links of each pair of pods. Left out for more than MaxLinks pairs: they are in Regions, put together.
+	// Links of each pair of pods. Left out for more than MaxLinks pairs: they are in Regions, put
+	// together.
 	Links []Link `json:"links,omitempty"`
 	// Regions puts the pairs together by the regions of their ends.
 	Regions []RegionLinks `json:"regions,omitempty"`
@@ -46,17 +52,20 @@ type Link struct {
 	// Out is what was asked from From to To, In of the way back.
 	Out LinkAsked `json:"out"`
 	In  LinkAsked `json:"in"`
-	// Round trips, the least of several probes before t = 0. Both ends measured: the figures are of the end whose measurement is further off.
+	// Round trips, the least of several probes before t = 0. Both ends measured: the figures are of
+	// the end whose measurement is further off.
 	BaselineMillis float64 `json:"baselineMillis"`
 	ExpectedMillis float64 `json:"expectedMillis"`
 	MeasuredMillis float64 `json:"measuredMillis"`
 	// One way, as measured, where both ends share a clock; else 0.
 	OutMillis float64 `json:"outMillis,omitempty"`
 	InMillis  float64 `json:"inMillis,omitempty"`
-	// Undirected: other delays were asked there than back, which the clocks of neither end could tell apart. The round trip is proven, and not that the directions are not swapped.
+	// Undirected: other delays were asked there than back, which the clocks of neither end could
+	// tell apart. The round trip is proven, and not that the directions are not swapped.
 	Undirected bool `json:"undirected,omitempty"`
 	Canary
-	// Faulted: a fault changed the link or stopped an end of it, so that its canaries are not judged.
+	// Faulted: a fault changed the link or stopped an end of it, so that its canaries are not
+	// judged.
 	Faulted bool `json:"faulted,omitempty"`
 }
 
@@ -102,7 +111,8 @@ type RegionLinks struct {
 	Canary
 }
 
-// NetworkLine is what the valid trials of an experiment say of the pairs of pods between two regions of which the same was asked.
+// NetworkLine is what the valid trials of an experiment say of the pairs of pods between two
+// regions of which the same was asked.
 type NetworkLine struct {
 	Backend string `json:"backend,omitempty"`
 	// Trials, and the one that WorstPair is of.
@@ -116,11 +126,13 @@ type NetworkLine struct {
 type FaultLine struct {
 	Fault string `json:"fault"`
 	Kind  string `json:"kind"`
-	// Trials in which it acted; Acted is how often, in all pods and times; Skipped how often a pod did not have the role.
+	// Trials in which it acted; Acted is how often, in all pods and times; Skipped how often a pod
+	// did not have the role.
 	Trials  int `json:"trials"`
 	Acted   int `json:"acted"`
 	Skipped int `json:"skipped,omitempty"`
-	// How much later than planned it was confirmed (of what ends a fault: begun), the median and the most.
+	// How much later than planned it was confirmed (of what ends a fault: begun), the median and
+	// the most.
 	LateMedianMillis float64 `json:"lateMedianMillis"`
 	LateMaxMillis    float64 `json:"lateMaxMillis"`
 	// Packets that partitions dropped.
@@ -131,7 +143,8 @@ type FaultLine struct {
 	Object string `json:"object,omitempty"`
 }
 
-// Recovery is what one time of a fault did to throughput, as package stats measures it: see docs/reference/results.md.
+// Recovery is what one time of a fault did to throughput, as package stats measures it: see
+// docs/reference/results.md.
 type Recovery struct {
 	Fault string `json:"fault"`
 	// Time of the fault, from 1: faults may repeat.
@@ -155,6 +168,7 @@ type Recovery struct {
 	// however long it is.
 	ResolvedMillis float64  `json:"resolvedMillis,omitempty"`
 	Cautions       []string `json:"cautions,omitempty"`
-	// Error says why there is nothing to measure: the fault lies at the edge of the window, or nothing was committed before it.
+	// Error says why there is nothing to measure: the fault lies at the edge of the window, or
+	// nothing was committed before it.
 	Error string `json:"error,omitempty"`
 }

@@ -6,13 +6,17 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// Recorder sorts what happens to requests into the window's counters, its latency histogram, and the timeline. Instants are relative to
-// t = 0; the window is [0, measure), half-open. It is not safe for concurrent use.
+// Recorder sorts what happens to requests into the window's counters, its latency histogram, and
+// the timeline. Instants are relative to t = 0; the window is [0, measure), half-open. It is not
+// safe for concurrent use.
 type Recorder struct {
-	// Counters of the window. Those that depend on an end are kept by the methods; the others are the caller's.
+	// Counters of the window. Those that depend on an end are kept by the methods; the others are
+	// the caller's.
 	Counters Counters
 	// Committed transactions of the whole run.
 	Committed int64
+	// LatencySumMicros of these.
+	LatencySumMicros int64
 
 	windows timeline.Windows
 	latency *Histogram
@@ -31,6 +35,7 @@ func (r *Recorder) InWindow(at time.Duration) bool { return at >= 0 && at < r.wi
 // Commit records a transaction that was committed at an instant, after its latency.
 func (r *Recorder) Commit(at, latency time.Duration) {
 	r.Committed++
+	r.LatencySumMicros += int64(latency / time.Microsecond)
 	if r.InWindow(at) {
 		r.Counters.Committed++
 		r.latency.Record(latency)
@@ -68,7 +73,8 @@ func (r *Recorder) Fail(at time.Duration, timeout bool) {
 	}
 }
 
-// bin returns the index of the bin that an instant lies in, and makes it if need be; -1 outside of warm-up, window and cool-down.
+// bin returns the index of the bin that an instant lies in, and makes it if need be; -1 outside of
+// warm-up, window and cool-down.
 func (r *Recorder) bin(at time.Duration) int {
 	if at < -r.windows.WarmUp || at >= r.windows.LastRequest() {
 		return -1
@@ -90,6 +96,7 @@ func (r *Recorder) grow(n int) {
 func (r *Recorder) Merge(o *Recorder) {
 	r.Counters.Add(o.Counters)
 	r.Committed += o.Committed
+	r.LatencySumMicros += o.LatencySumMicros
 	r.latency.Merge(o.latency)
 	if len(o.bins.Committed) > len(r.bins.Committed) {
 		r.grow(len(o.bins.Committed))
@@ -102,8 +109,8 @@ func (r *Recorder) Merge(o *Recorder) {
 	}
 }
 
-// Fill puts the counters, the histogram and the timeline into a client's report. The timeline gets all its bins, also those
-// in which nothing happened.
+// Fill puts the counters, the histogram and the timeline into a client's report. The timeline gets
+// all its bins, also those in which nothing happened.
 func (r *Recorder) Fill(c *Client) error {
 	latency, err := r.latency.Encode()
 	if err != nil {

@@ -8,10 +8,12 @@ import (
 	"time"
 )
 
-// Records say how a client's report is read that has a line for each operation: where a line says how long the operation took, when that was, and how it ended. As
-// v1alpha1.ClientRecords, with its defaults in place.
+// Records say how a client's report is read that has a line for each operation: where a line says
+// how long the operation took, when that was, and how it ended. As v1alpha1.ClientRecords, with its
+// defaults in place.
 type Records struct {
-	// Pattern of a line with named groups, for the format RegularExpression. Lines that do not match are other output.
+	// Pattern of a line with named groups, for the format RegularExpression. Lines that do not
+	// match are other output.
 	Pattern string `json:"pattern,omitempty"`
 	// Separator of columns, for the format CSV, whose first line names them.
 	Separator string        `json:"separator,omitempty"`
@@ -27,10 +29,13 @@ type RecordLatency struct {
 	Unit string `json:"unit"` // ns, us, ms or s
 }
 
-// RecordInstant is a group or column with an instant.
+// FromArrival is where a line's instant is from that has none: when it came.
+const FromArrival = "Arrival"
+
+// RecordInstant is a group or column with an instant, or FromArrival.
 type RecordInstant struct {
 	From  string `json:"from"`
-	Unit  string `json:"unit"`  // ns, us, ms or s
+	Unit  string `json:"unit"`  // ns, us, ms or s; empty for FromArrival
 	Clock string `json:"clock"` // Monotonic or Wall
 	Of    string `json:"of"`    // Begin or End
 }
@@ -55,9 +60,16 @@ type RecordOutcome struct {
 // RecordUnits are the units of latencies and instants.
 var RecordUnits = map[string]time.Duration{"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second}
 
-// Fields are the groups or columns that are read.
+// ByArrival reports whether a line's instant is that of its arrival.
+func (r Records) ByArrival() bool { return r.Instant.From == FromArrival }
+
+// Fields are the groups or columns that are read: of the latency, of the instant unless it is that
+// of arrival, and of the outcome if there is one.
 func (r Records) Fields() []string {
-	fields := []string{r.Latency.From, r.Instant.From}
+	fields := []string{r.Latency.From}
+	if !r.ByArrival() {
+		fields = append(fields, r.Instant.From)
+	}
 	if r.Outcome != nil {
 		fields = append(fields, r.Outcome.From)
 	}
@@ -80,12 +92,18 @@ func (r Records) CompilePattern() (*regexp.Regexp, error) {
 
 // Check refuses records that cannot be read, except for a pattern (CompilePattern).
 func (r Records) Check() error {
-	for what, unit := range map[string]string{"latency": r.Latency.Unit, "instant": r.Instant.Unit} {
+	units := map[string]string{"latency": r.Latency.Unit}
+	if !r.ByArrival() {
+		units["instant"] = r.Instant.Unit
+	}
+	for what, unit := range units {
 		if RecordUnits[unit] == 0 {
 			return fmt.Errorf("the unit of %s is %q; it must be ns, us, ms or s", what, unit)
 		}
 	}
 	switch {
+	case r.ByArrival() && r.Instant.Of != OfEnd:
+		return errors.New("a line comes when its operation is over: instant must be of End")
 	case slices.Contains(r.Fields(), ""):
 		return errors.New("latency, instant and outcome must each say where they are from")
 	case r.Instant.Clock != ClockMonotonic && r.Instant.Clock != ClockWall:

@@ -1,6 +1,7 @@
 package results
 
-// ResourceLine is what the pods of one part of a point's valid trials used in the window. Only a report has it: it is in the trials' own results, pod by pod.
+// ResourceLine is what the pods of one part of a point's valid trials used in the window. Only a
+// report has it: it is in the trials' own results, pod by pod.
 type ResourceLine struct {
 	Point       int32             `json:"point"`
 	Coordinates map[string]string `json:"coordinates"`
@@ -8,39 +9,52 @@ type ResourceLine struct {
 	Part   string `json:"part"`
 	Pods   int    `json:"pods"`
 	Trials int    `json:"trials"`
-	// CPUMeanCores of one pod and CPUTotalCores of all pods of a trial together, means over the trials; CPUMaxCores is the most that any pod used in one second.
+	// CPUMeanCores of one pod and CPUTotalCores of all pods of a trial together, means over the
+	// trials; CPUMaxCores is the most that any pod used in one second.
 	CPUMeanCores  float64 `json:"cpuMeanCores"`
 	CPUTotalCores float64 `json:"cpuTotalCores"`
 	CPUMaxCores   float64 `json:"cpuMaxCores"`
 	// MemoryMaxBytes is the greatest working set of any pod.
 	MemoryMaxBytes int64 `json:"memoryMaxBytes"`
-	// ReceivedPerSecond and SentPerSecond are bytes of all pods of a trial together, means over the trials.
+	// ReceivedPerSecond and SentPerSecond are bytes of all pods of a trial together, means over the
+	// trials.
 	ReceivedPerSecond float64 `json:"receivedPerSecond"`
 	SentPerSecond     float64 `json:"sentPerSecond"`
-	// BusyShare of the pods' nodes in the mean; ThrottledShare of the container, and StealShare of the node, that had most of it.
+	// BusyShare of the pods' nodes in the mean; ThrottledShare of the container, and StealShare of
+	// the node, that had most of it.
 	BusyShare      float64 `json:"busyShare"`
 	ThrottledShare float64 `json:"throttledShare"`
 	StealShare     float64 `json:"stealShare"`
+	// LimitShare of the container that used most of its limit, BusyWorstShare and PressureShare of
+	// the node that had most of it: means over the window of a trial. 0: no limit, or not known.
+	LimitShare     float64 `json:"limitShare,omitempty"`
+	BusyWorstShare float64 `json:"busyWorstShare,omitempty"`
+	PressureShare  float64 `json:"pressureShare,omitempty"`
 	// Balance over the pods. Nil: there is one pod, or the pods used nothing.
 	Balance *PartBalance `json:"balance,omitempty"`
 }
 
 // PartBalance is how evenly the work is spread over the pods of a part: means over the trials.
 type PartBalance struct {
-	// CPUCoV and SentCoV are coefficients of variation over the pods, of processors' time and of bytes sent in the whole window: 0 is perfect balance, sqrt(n-1) one pod
-	// of n that does everything. CPUMaxToMean and SentMaxToMean are what the busiest pod has by the mean, from 1 to n.
+	// CPUCoV and SentCoV are coefficients of variation over the pods, of processors' time and of
+	// bytes sent in the whole window: 0 is perfect balance, sqrt(n-1) one pod of n that does
+	// everything. CPUMaxToMean and SentMaxToMean are what the busiest pod has by the mean, from 1
+	// to n.
 	CPUCoV        float64 `json:"cpuCoV"`
 	CPUMaxToMean  float64 `json:"cpuMaxToMean"`
 	SentCoV       float64 `json:"sentCoV"`
 	SentMaxToMean float64 `json:"sentMaxToMean"`
-	// CPUMeanCoV is the mean over the bins of the series of the coefficient of variation in each, and CPUOutside the share of these bins of pods that lie outside of half to
-	// one and a half times the mean of the pods in the bin. SeriesTrials is of how many trials there are series; 0: there are none, and neither number.
+	// CPUMeanCoV is the mean over the bins of the series of the coefficient of variation in each,
+	// and CPUOutside the share of these bins of pods that lie outside of half to one and a half
+	// times the mean of the pods in the bin. SeriesTrials is of how many trials there are series;
+	// 0: there are none, and neither number.
 	CPUMeanCoV   float64 `json:"cpuMeanCoV,omitempty"`
 	CPUOutside   float64 `json:"cpuOutside,omitempty"`
 	SeriesTrials int     `json:"seriesTrials,omitempty"`
 }
 
-// PartSeries is what the pods of one part used over time, all of them together, the mean of a point's valid trials. -1: not known in any of them.
+// PartSeries is what the pods of one part used over time, all of them together, the mean of a
+// point's valid trials. -1: not known in any of them.
 type PartSeries struct {
 	Part           string    `json:"part"`
 	IntervalMillis int64     `json:"intervalMillis"`

@@ -2,18 +2,24 @@ package results
 
 import "time"
 
-// Resources is what one pod used in the measurement window, and how its node was meanwhile: read once a second, in the pod. Shares are from 0 to 1.
+// Resources is what one pod used in the measurement window, and how its node was meanwhile: read
+// once a second, in the pod. Shares are from 0 to 1.
 type Resources struct {
 	// Seconds of the window that the readings of all containers cover.
 	Seconds float64 `json:"seconds"`
-	// CPUMeanCores and CPUMaxCores (over one second) of all containers of the System together, the agent's left out; 1 is one processor all of the time.
+	// CPUMeanCores and CPUMaxCores (over one second) of all containers of the System together, the
+	// agent's left out; 1 is one processor all of the time.
 	CPUMeanCores float64 `json:"cpuMeanCores"`
 	CPUMaxCores  float64 `json:"cpuMaxCores"`
+	// AgentMeanCores is what the pod's agent used, which is in no other number of the pod.
+	AgentMeanCores float64 `json:"agentMeanCores"`
 	// ThrottledShare of the container that was throttled most.
 	ThrottledShare float64 `json:"throttledShare"`
-	// MemoryMaxBytes is the most of the containers' working sets together: the greatest of the readings of each.
+	// MemoryMaxBytes is the most of the containers' working sets together: the greatest of the
+	// readings of each.
 	MemoryMaxBytes int64 `json:"memoryMaxBytes"`
-	// ReceivedBytes and SentBytes by the pod's interfaces but loopback, with all headers; the agent's own traffic, some kilobytes a second, is in it.
+	// ReceivedBytes and SentBytes by the pod's interfaces but loopback, with all headers; the
+	// agent's own traffic, some kilobytes a second, is in it.
 	ReceivedBytes int64          `json:"receivedBytes"`
 	SentBytes     int64          `json:"sentBytes"`
 	Containers    []ContainerUse `json:"containers"`
@@ -32,13 +38,22 @@ type ContainerUse struct {
 	CPUMaxCores  float64 `json:"cpuMaxCores"`
 	// LimitCores that it may use; 0: no limit.
 	LimitCores float64 `json:"limitCores,omitempty"`
-	// ThrottledPeriods of the limit in which it was held back, the share of the window that these periods are, and for how long it was held back, added up over
-	// processors.
+	// ThrottledPeriods of the limit in which it was held back, the share of the window that these
+	// periods are, and for how long it was held back, added up over processors.
 	ThrottledPeriods int64   `json:"throttledPeriods,omitempty"`
 	ThrottledShare   float64 `json:"throttledShare"`
 	ThrottledSeconds float64 `json:"throttledSeconds,omitempty"`
-	// MemoryMaxBytes is the greatest working set of the readings, MemoryPeakBytes the most that the kernel counted in the container's life, with all file pages; 0
-	// where the kernel does not keep it.
+	// WaitedSeconds are those for which its threads were runnable and had no processor, added up
+	// over threads; where the container was throttled, these times may be in it. Nil: not known.
+	WaitedSeconds *float64 `json:"waitedSeconds,omitempty"`
+	// LateShare of the times that the launcher's canary, a thread in the container, woke up in the
+	// window, it waited for a processor for more than a millisecond; Wakes is how often it woke up.
+	// Nil: it did not.
+	LateShare *float64 `json:"lateShare,omitempty"`
+	Wakes     int64    `json:"wakes,omitempty"`
+	// MemoryMaxBytes is the greatest working set of the readings, MemoryPeakBytes the most that the
+	// kernel counted in the container's life, with all file pages; 0 where the kernel does not keep
+	// it.
 	MemoryMaxBytes  int64 `json:"memoryMaxBytes"`
 	MemoryPeakBytes int64 `json:"memoryPeakBytes,omitempty"`
 }
@@ -47,21 +62,31 @@ type ContainerUse struct {
 type NodeUse struct {
 	// Seconds of the window that its readings cover.
 	Seconds float64 `json:"seconds"`
-	// CPUs of the node, and the share of their time in which they worked, in the mean and in the busiest second.
+	// Machine is the ID of this boot of the node's kernel, and one for all nodes that are
+	// containers of one machine, as kind's are. Empty: not known.
+	Machine string `json:"machine,omitempty"`
+	// CPUs of the node, and the share of their time in which they worked, in the mean and in the
+	// busiest second.
 	CPUs         int     `json:"cpus"`
 	BusyShare    float64 `json:"busyShare"`
 	BusyMaxShare float64 `json:"busyMaxShare"`
-	// StealShare of the processors' time is what the hypervisor gave to others while the node had work.
+	// InterruptShare is the part of BusyShare that went to interrupts of devices and to their
+	// deferred work, such as the network's.
+	InterruptShare float64 `json:"interruptShare"`
+	// StealShare of the processor time that the node's processes wanted (busy and stolen) is what
+	// its hypervisor gave to others, in the mean and in the worst second.
 	StealShare    float64 `json:"stealShare"`
 	StealMaxShare float64 `json:"stealMaxShare"`
-	// PressureShare of the window is the time in which some process waited for a processor (PSI). Nil: this kernel does not tell.
+	// PressureShare of the window is the time in which some process waited for a processor (PSI).
+	// Nil: this kernel does not tell.
 	PressureShare *float64 `json:"pressureShare,omitempty"`
 	// SwitchesPerSecond between threads, on all processors.
 	SwitchesPerSecond float64 `json:"switchesPerSecond"`
 }
 
-// ResourceSeries is the same over time, around the window, in bins of IntervalMillis, the first of which starts at FirstMillis. All slices have the same length; a bin
-// of which less than half was measured is -1.
+// ResourceSeries is the same over time, around the window, in bins of IntervalMillis, the first of
+// which starts at FirstMillis. All slices have the same length; a bin of which less than half was
+// measured is -1.
 type ResourceSeries struct {
 	IntervalMillis int64 `json:"intervalMillis"`
 	FirstMillis    int64 `json:"firstMillis"`
@@ -76,7 +101,8 @@ type ResourceSeries struct {
 	StealPermille     []int64 `json:"stealPermille"`
 }
 
-// ContainerReading is what the kernel says of a container at an instant, relative to t = 0. All but Memory and Peak are counters.
+// ContainerReading is what the kernel says of a container at an instant, relative to t = 0. All but
+// Memory and Peak are counters.
 type ContainerReading struct {
 	At               time.Duration
 	CPU              time.Duration
@@ -84,17 +110,27 @@ type ContainerReading struct {
 	ThrottledPeriods int64
 	// Quota of processor time in each Period; no Quota: no limit.
 	Quota, Period time.Duration
+	// Wakes of the launcher's canary, and those of them that were late.
+	Wakes, LateWakes int64
+	// Waited is how long its threads were runnable without a processor. WaitsUnknown: this kernel
+	// does not tell.
+	Waited       time.Duration
+	WaitsUnknown bool
 	// Memory is the working set, Peak the most that was counted.
 	Memory, Peak int64
 }
 
-// PodReading is what the kernel says of a pod's network and of its node at an instant, relative to t = 0. All but CPUs are counters.
+// PodReading is what the kernel says of a pod's network and of its node at an instant, relative to
+// t = 0. All but Machine and CPUs are counters.
 type PodReading struct {
 	At                 time.Duration
 	Received, Sent     int64
-	Busy, Steal, Total int64 // in any unit of processor time
+	Busy, Steal, Total int64         // in any unit of processor time; Busy leaves out Steal
+	Interrupts         int64         // the part of Busy that went to interrupts
+	Agent              time.Duration // of processor time that the pod's agent has used
 	Switches           int64
 	Pressure           time.Duration
+	Machine            string
 	CPUs               int
 	HasPressure        bool
 }

@@ -1,8 +1,9 @@
-// Package results is Assay's result format: what one client reports (Client), what a trial comes to (Trial), what an experiment comes to
-// (Experiment). All are JSON with a format name; a reader refuses a format that it does not know.
+// Package results is Assay's result format: what one client reports (Client), what a trial comes to
+// (Trial), what an experiment comes to (Experiment). All are JSON with a format name; a reader
+// refuses a format that it does not know.
 //
-// Latencies are in HdrHistograms of microseconds (1 us to 1 h, 3 significant digits) and are merged, never averaged. Times are relative to t = 0,
-// the start of the measurement window.
+// Latencies are in HdrHistograms of microseconds (1 us to 1 h, 3 significant digits) and are
+// merged, never averaged. Times are relative to t = 0, the start of the measurement window.
 package results
 
 import (
@@ -27,9 +28,11 @@ const (
 // TimelineInterval is the width of a timeline's bins.
 const TimelineInterval = 100 * time.Millisecond
 
-// Counters count what happened to requests in the measurement window. A transaction belongs to the window when it ends there.
+// Counters count what happened to requests in the measurement window. A transaction belongs to the
+// window when it ends there.
 type Counters struct {
-	// Offered requests: intended sends that lie in the window (open loop), first attempts sent in it (closed loop).
+	// Offered requests: intended sends that lie in the window (open loop), first attempts sent in
+	// it (closed loop).
 	Offered int64 `json:"offered"`
 	// Committed transactions.
 	Committed int64 `json:"committed"`
@@ -51,8 +54,8 @@ type Counters struct {
 	OutOfRange int64 `json:"outOfRange"`
 }
 
-// Timeline is what happened over time, in bins of IntervalMillis, the first of which starts at FirstMillis. It covers warm-up, window and
-// cool-down. All slices have the same length.
+// Timeline is what happened over time, in bins of IntervalMillis, the first of which starts at
+// FirstMillis. It covers warm-up, window and cool-down. All slices have the same length.
 type Timeline struct {
 	IntervalMillis int64   `json:"intervalMillis"`
 	FirstMillis    int64   `json:"firstMillis"`
@@ -72,7 +75,8 @@ type Client struct {
 	Clients     int32 `json:"clients"`
 	// StartedNanos is when the first request was sent, relative to t = 0 less the warm-up.
 	StartedNanos int64 `json:"startedNanos"`
-	// NothingSent: nothing tells that a request was sent, let alone when. StartedNanos means nothing then, and the start spread is that of the other pods.
+	// NothingSent: nothing tells that a request was sent, let alone when. StartedNanos means
+	// nothing then, and the start spread is that of the other pods.
 	NothingSent bool `json:"nothingSent,omitempty"`
 	// MeasureNanos is the length of the window.
 	MeasureNanos int64 `json:"measureNanos"`
@@ -81,21 +85,27 @@ type Client struct {
 	// Unreported are the counters that this client does not know, by their names in JSON: they are
 	// 0 in Counters, and mean nothing. A reader adds those whose members are not there.
 	Unreported []string `json:"unreported,omitempty"`
-	// Latency histogram of the window's committed transactions: HdrHistogram V2, compressed, base64.
+	// Latency histogram of the window's committed transactions: HdrHistogram V2, compressed,
+	// base64.
 	Latency string `json:"latency"`
 	// SendLag histogram: actual less intended send (open loop). Empty for a closed loop.
 	SendLag string `json:"sendLag,omitempty"`
-	// GeneratorLag histogram: that of those requests for which a client was free at the intended instant, so that nothing but the generator made them late (open loop).
+	// GeneratorLag histogram: that of those requests for which a client was free at the intended
+	// instant, so that nothing but the generator made them late (open loop).
 	GeneratorLag string `json:"generatorLag,omitempty"`
 	// Timeline of the whole run.
 	Timeline Timeline `json:"timeline"`
+	// Whole is what the client says of its whole run, where it says no more. Counters are of the
+	// whole run then, too, and there are no histograms and no timeline.
+	Whole *Whole `json:"whole,omitempty"`
 	// Driver counters, as the driver reports them.
 	Driver map[string]int64 `json:"driver,omitempty"`
-	// MisbehavingClients of the Clients misbehaved on purpose: nothing that they did is in the counters, histograms and timeline. MisbehavingDriver are the
-	// counters of their own driver.
+	// MisbehavingClients of the Clients misbehaved on purpose: nothing that they did is in the
+	// counters, histograms and timeline. MisbehavingDriver are the counters of their own driver.
 	MisbehavingClients int32            `json:"misbehavingClients,omitempty"`
 	MisbehavingDriver  map[string]int64 `json:"misbehavingDriver,omitempty"`
-	// Failure says why the client's results cannot be trusted, though it reported: its driver died. Empty: nothing failed.
+	// Failure says why the client's results cannot be trusted, though it reported: its driver died.
+	// Empty: nothing failed.
 	Failure string `json:"failure,omitempty"`
 }
 
@@ -104,6 +114,9 @@ type Summary struct {
 	Counters
 	// Unreported are the counters that some client does not know, by their names in JSON.
 	Unreported []string `json:"unreported,omitempty"`
+	// WholeRun: the clients say of their whole run what is here. Nothing is cut to the window, and
+	// a latency that is 0 is not known.
+	WholeRun bool `json:"wholeRun,omitempty"`
 	// Throughput is committed transactions per second of the window.
 	Throughput float64 `json:"throughput"`
 	// Latencies of committed transactions, in milliseconds.
@@ -117,7 +130,8 @@ type Summary struct {
 	MaxMillis  float64 `json:"maxMillis"`
 	// SendLagP99Millis is how late requests were sent (open loop).
 	SendLagP99Millis float64 `json:"sendLagP99Millis,omitempty"`
-	// GeneratorLagP99Millis is how late those were sent for which a client was free in time (open loop).
+	// GeneratorLagP99Millis is how late those were sent for which a client was free in time (open
+	// loop).
 	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
 }
 
@@ -132,20 +146,23 @@ type FaultRecord struct {
 	PlannedMillis   float64 `json:"plannedMillis"`
 	StartedMillis   float64 `json:"startedMillis"`
 	ConfirmedMillis float64 `json:"confirmedMillis"`
-	// ReapedMillis is when no process was left, for a kill: the proof that what was confirmed was so.
+	// ReapedMillis is when no process was left, for a kill: the proof that what was confirmed was
+	// so.
 	ReapedMillis float64 `json:"reapedMillis,omitempty"`
-	// WithoutSilence: the pod was killed with its network as it was, as a process that crashes and not as a machine without power: peers were told by
-	// FIN or RST.
+	// WithoutSilence: the pod was killed with its network as it was, as a process that crashes and
+	// not as a machine without power: peers were told by FIN or RST.
 	WithoutSilence bool `json:"withoutSilence,omitempty"`
 	// Ends is the ID of what this ended.
 	Ends string `json:"ends,omitempty"`
 	// Role that the fault was for; Skipped: the pod did not have it and did nothing.
 	Role    string `json:"role,omitempty"`
 	Skipped bool   `json:"skipped,omitempty"`
-	// Object of Chaos Mesh that did it, by kind and action: "NetworkChaos partition". Its instants are the manager's: when it asked for the object, or for its deletion,
-	// and when it saw that it was in force, or gone.
+	// Object of Chaos Mesh that did it, by kind and action: "NetworkChaos partition". Its instants
+	// are the manager's: when it asked for the object, or for its deletion, and when it saw that it
+	// was in force, or gone.
 	Object string `json:"object,omitempty"`
-	// Peers is how many other pods a partition or a change of links was about in this pod; Packets is what a partition dropped here, known at its end.
+	// Peers is how many other pods a partition or a change of links was about in this pod; Packets
+	// is what a partition dropped here, known at its end.
 	Peers   int    `json:"peers,omitempty"`
 	Packets uint64 `json:"packets,omitempty"`
 	Error   string `json:"error,omitempty"`
@@ -159,10 +176,16 @@ type Pod struct {
 	Images string `json:"images"` // IDs of the images of the System's containers, comma-separated
 	// AgentImage is the ID of the image of Assay's agent, launcher and load generator.
 	AgentImage string `json:"agentImage,omitempty"`
-	Kernel     string `json:"kernel,omitempty"`
-	CPUModel   string `json:"cpuModel,omitempty"`
-	CPUs       int    `json:"cpus,omitempty"`
-	// Machine says how the node is set and where it stands, as its labels (pool, region, zone, machine.assay.dev/...) did when the trial was over.
+	// Agent is the version that the agent was built as.
+	Agent string `json:"agent,omitempty"`
+	// NodeSoftware is what its node runs: versions of the kubelet, the container runtime and the
+	// operating system.
+	NodeSoftware string `json:"nodeSoftware,omitempty"`
+	Kernel       string `json:"kernel,omitempty"`
+	CPUModel     string `json:"cpuModel,omitempty"`
+	CPUs         int    `json:"cpus,omitempty"`
+	// Machine says how the node is set and where it stands, as its labels (pool, region, zone,
+	// machine.assay.dev/...) did when the trial was over.
 	Machine           map[string]string `json:"machine,omitempty"`
 	ClockOffsetMillis float64           `json:"clockOffsetMillis"`
 	ClockErrorMillis  float64           `json:"clockErrorMillis"`
@@ -172,21 +195,25 @@ type Pod struct {
 	// ClientRun says when and how the pod's client ran. Nil: it is no client, or was not released.
 	ClientRun *ClientRun `json:"clientRun,omitempty"`
 	Restarts  int32      `json:"restarts"` // by the kubelet
-	// GeneratorLagP99Millis is how late its load generator sent requests for which a client was free (open loop).
+	// GeneratorLagP99Millis is how late its load generator sent requests for which a client was
+	// free (open loop).
 	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
 	// Resources that the pod used. Nil: its agent did not say.
 	Resources *Resources `json:"resources,omitempty"`
-	// UID of the pod, when it came, relative to t = 0, and when its replica was ready (0: never), as the manager saw it. Only of a pod that replaced another in the run.
+	// UID of the pod, when it came, relative to t = 0, and when its replica was ready (0: never),
+	// as the manager saw it. Only of a pod that replaced another in the run.
 	UID         string  `json:"uid,omitempty"`
 	CameMillis  float64 `json:"cameMillis,omitempty"`
 	ReadyMillis float64 `json:"readyMillis,omitempty"`
-	// Predecessors are the pods that had its name before, first to last. All else here is about the last one.
+	// Predecessors are the pods that had its name before, first to last. All else here is about the
+	// last one.
 	Predecessors []Predecessor `json:"predecessors,omitempty"`
 }
 
 // ClientRun is when and how a client ran, relative to t = 0.
 type ClientRun struct {
-	// ReleasedMillis is when the client could begin; EndedMillis when it exited or was told to end, 0: it did not.
+	// ReleasedMillis is when the client could begin; EndedMillis when it exited or was told to end,
+	// 0: it did not.
 	ReleasedMillis float64 `json:"releasedMillis"`
 	EndedMillis    float64 `json:"endedMillis,omitempty"`
 	// ExitCode, or 128 + the signal's number. Asked: its log or the end of the drain ended it.
@@ -194,15 +221,18 @@ type ClientRun struct {
 	Asked    bool `json:"asked,omitempty"`
 }
 
-// Predecessor is a pod that a fault replaced in the run. What its processes printed last is in the logs as "pod@uid/container".
+// Predecessor is a pod that a fault replaced in the run. What its processes printed last is in the
+// logs as "pod@uid/container".
 type Predecessor struct {
 	UID  string `json:"uid"`
 	Node string `json:"node,omitempty"`
-	// CameMillis and ReadyMillis are as of Pod; 0 of the first. GoneMillis is when the manager saw that it was gone.
+	// CameMillis and ReadyMillis are as of Pod; 0 of the first. GoneMillis is when the manager saw
+	// that it was gone.
 	CameMillis  float64 `json:"cameMillis,omitempty"`
 	ReadyMillis float64 `json:"readyMillis,omitempty"`
 	GoneMillis  float64 `json:"goneMillis"`
-	// Heard: the manager that saw it go had heard from its agent. What follows is of its agent's last report.
+	// Heard: the manager that saw it go had heard from its agent. What follows is of its agent's
+	// last report.
 	Heard             bool    `json:"heard"`
 	ClockOffsetMillis float64 `json:"clockOffsetMillis,omitempty"`
 	ClockErrorMillis  float64 `json:"clockErrorMillis,omitempty"`
@@ -228,47 +258,71 @@ type Trial struct {
 	// ZeroUnixNanos is t = 0 on the manager's clock.
 	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
 	MeasureNanos  int64 `json:"measureNanos"`
-	// GapSeconds from the end of the drain of the trial before, whosever it was, to the warm-up of this one; 0 for the first of an experiment.
+	// GapSeconds from the end of the drain of the trial before, whosever it was, to the warm-up of
+	// this one; 0 for the first of an experiment.
 	GapSeconds float64 `json:"gapSeconds,omitempty"`
-	// Quiet is how the trial's wait for a quiet moment ended. Nil: it was not released, or was not to wait.
+	// Quiet is how the trial's wait for a quiet moment ended. Nil: it was not released, or was not
+	// to wait.
 	Quiet *QuietMoment `json:"quiet,omitempty"`
-	// PhaseSeconds: how long each phase took (deployed, started, loaded, run, collected, cleanedUp).
+	// PhaseSeconds: how long each phase took: deployed, proven, started, loaded, released, run.
 	PhaseSeconds map[string]float64 `json:"phaseSeconds,omitempty"`
 	Clients      int32              `json:"clients"`
-	// CorrectClients are those whose doing is in the numbers: all but those that a fault made behave otherwise. 0 in results of before there were such.
+	// CorrectClients are those whose doing is in the numbers: all but those that a fault made
+	// behave otherwise. 0 in results of before there were such.
 	CorrectClients int32            `json:"correctClients,omitempty"`
 	Summary        Summary          `json:"summary"`
 	Latency        string           `json:"latency,omitempty"` // merged histogram, as in Client
 	Timeline       *Timeline        `json:"timeline,omitempty"`
 	Driver         map[string]int64 `json:"driver,omitempty"`
-	// MisbehavingDriver are the counters of the drivers of clients that misbehaved on purpose, added up as those of Driver, which are about the others.
+	// MisbehavingDriver are the counters of the drivers of clients that misbehaved on purpose,
+	// added up as those of Driver, which are about the others.
 	MisbehavingDriver map[string]int64 `json:"misbehavingDriver,omitempty"`
 	Faults            []FaultRecord    `json:"faults,omitempty"`
 	// Recovery from each time of each fault.
 	Recovery []Recovery `json:"recovery,omitempty"`
 	// Measurements that Prometheus was asked for, in the order of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
-	// Network of the pods, asked and measured. Nil: it was not measured, since the trial was given up before.
-	Network    *Network          `json:"network,omitempty"`
-	Pods       []Pod             `json:"pods,omitempty"`
+	// Network of the pods, asked and measured. Nil: it was not measured, since the trial was given
+	// up before.
+	Network *Network `json:"network,omitempty"`
+	Pods    []Pod    `json:"pods,omitempty"`
+	// Machines that the pods were on, and who had their processors in the window.
+	Machines   []MachineUse      `json:"machines,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
+	// Software that carried the trial out. Nil in results of before it was kept here.
+	Software *Software `json:"software,omitempty"`
+	// Rendered are the files and commands that the pods were given, Reports what the client pods
+	// reported, as they sent it. Both are kept beside these results. Nil: they are not.
+	Rendered *FileSet `json:"rendered,omitempty"`
+	Reports  *FileSet `json:"reports,omitempty"`
 	// Logs: the tails of the output of processes that failed, by "pod/container".
 	Logs map[string]string `json:"logs,omitempty"`
 	// LeftOut says what did not fit.
 	LeftOut []string `json:"leftOut,omitempty"`
 }
 
+// Software is what carried a trial out, besides what is in its pods.
+type Software struct {
+	// Manager is the version that the manager was built as, ManagerImage the ID of its image.
+	// Empty: the manager could not read its own pod.
+	Manager      string `json:"manager"`
+	ManagerImage string `json:"managerImage,omitempty"`
+	// Kubernetes is the version of the API server.
+	Kubernetes string `json:"kubernetes,omitempty"`
+}
+
 // QuietMoment is how a trial's wait for a quiet moment ended.
 type QuietMoment struct {
-	// Found: the machines were quiet. Otherwise quietWait was over, and Message says what disturbed them last.
+	// Found: the machines were quiet. Otherwise quietWait was over, and Message says what disturbed
+	// them last.
 	Found bool `json:"found"`
 	// WaitedSeconds from when every client stood at the start barrier.
 	WaitedSeconds float64 `json:"waitedSeconds"`
 	Message       string  `json:"message,omitempty"`
 }
 
-// Aggregate is one metric over the valid trials of a point. Interval is the 95% Student-t interval of the mean; it is present for two
-// trials and more (Low and High are equal to Mean otherwise).
+// Aggregate is one metric over the valid trials of a point. Interval is the 95% Student-t interval
+// of the mean; it is present for two trials and more (Low and High are equal to Mean otherwise).
 type Aggregate struct {
 	N      int     `json:"n"`
 	Mean   float64 `json:"mean"`
@@ -287,8 +341,9 @@ type PointResult struct {
 	Valid   int `json:"valid"`
 	Invalid int `json:"invalid"`
 	Failed  int `json:"failed"`
-	// Metrics by name: throughput (tx/s), meanLatency, p50Latency, p99Latency (ms), abortRate (aborted attempts by all ended attempts), and the experiment's
-	// measurements, each over the trials that have it.
+	// Metrics by name: throughput (tx/s), meanLatency, p50Latency, p99Latency (ms), abortRate
+	// (aborted attempts by all ended attempts), and the experiment's measurements, each over the
+	// trials that have it.
 	Metrics map[string]Aggregate `json:"metrics"`
 }
 
@@ -298,7 +353,8 @@ type ClaimResult struct {
 	Statement string `json:"statement"`
 	Expr      string `json:"expr"`
 	Verdict   string `json:"verdict"`
-	// Measured value with its interval, where the claim is about a quantity; Unit is ms, tx/s or empty.
+	// Measured value with its interval, where the claim is about a quantity; Unit is ms, tx/s or
+	// empty.
 	Measured *float64 `json:"measured,omitempty"`
 	Low      *float64 `json:"low,omitempty"`
 	High     *float64 `json:"high,omitempty"`
@@ -308,7 +364,8 @@ type ClaimResult struct {
 	Message  string   `json:"message"`
 }
 
-// TrialLine is one trial in an experiment's results: enough to aggregate again. The rest is in the trial's own ConfigMap.
+// TrialLine is one trial in an experiment's results: enough to aggregate again. The rest is in the
+// trial's own ConfigMap.
 type TrialLine struct {
 	Name        string            `json:"name"`
 	Number      int32             `json:"number"`
@@ -331,25 +388,32 @@ type TrialLine struct {
 	// Unreported are the counters that some client does not know, by their names in JSON: they are
 	// 0 here, and mean nothing.
 	Unreported []string `json:"unreported,omitempty"`
-	Throughput float64  `json:"throughput"`
-	MeanMillis float64  `json:"meanMillis"`
-	P50Millis  float64  `json:"p50Millis"`
-	P99Millis  float64  `json:"p99Millis"`
-	// P10Millis, P90Millis, P999Millis and CorrectClients are 0 in results of before they were kept here.
+	// WholeRun is as in Summary.
+	WholeRun   bool    `json:"wholeRun,omitempty"`
+	Throughput float64 `json:"throughput"`
+	MeanMillis float64 `json:"meanMillis"`
+	P50Millis  float64 `json:"p50Millis"`
+	P99Millis  float64 `json:"p99Millis"`
+	// P10Millis, P90Millis, P999Millis and CorrectClients are 0 in results of before they were kept
+	// here.
 	P10Millis      float64 `json:"p10Millis,omitempty"`
 	P90Millis      float64 `json:"p90Millis,omitempty"`
 	P999Millis     float64 `json:"p999Millis,omitempty"`
 	CorrectClients int32   `json:"correctClients,omitempty"`
-	// ThrottledShare of the container, and StealShare of the node, that had most of it. Nil: not measured.
+	// ThrottledShare of the container, and StealShare of the node, that had most of it. Nil: not
+	// measured.
 	ThrottledShare *float64 `json:"throttledShare,omitempty"`
 	StealShare     *float64 `json:"stealShare,omitempty"`
+	// ContendedShare of the machine on which the trial waited most for others. Nil: not known.
+	ContendedShare *float64 `json:"contendedShare,omitempty"`
 	// Measurements that Prometheus was asked for, in the order of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
-	// Recovery from the first times of faults, at most 16. Their cautions and the throughput before are in the trial's own results.
+	// Recovery from the first times of faults, at most 16. Their cautions and the throughput before
+	// are in the trial's own results.
 	Recovery  []Recovery `json:"recovery,omitempty"`
 	ConfigMap string     `json:"configMap,omitempty"`
-	// Window says whether the window was steady. Only a report has it: it is computed from the trial's timeline. Nil: the trial's own results were not read, or it
-	// does not count.
+	// Window says whether the window was steady. Only a report has it: it is computed from the
+	// trial's timeline. Nil: the trial's own results were not read, or it does not count.
 	Window *WindowCheck `json:"window,omitempty"`
 }
 
@@ -364,7 +428,8 @@ type Experiment struct {
 	Source     map[string]string `json:"source,omitempty"` // title, section, url
 	Started    time.Time         `json:"started"`
 	Completed  *time.Time        `json:"completed,omitempty"`
-	// Written is when these results were put together: they are about the trials that were done by then.
+	// Written is when these results were put together: they are about the trials that were done by
+	// then.
 	Written time.Time `json:"written"`
 	// Planned is the number of valid trials that the experiment wants.
 	Planned int `json:"planned,omitempty"`
@@ -377,14 +442,16 @@ type Experiment struct {
 	Trials   []TrialLine      `json:"trials"`
 	Claims   []ClaimResult    `json:"claims"`
 	Reported []ReportedSeries `json:"reported,omitempty"`
-	// Networks and Faults of the valid trials, and what they did over time. Only a report has them: they are in the trials' own results.
+	// Networks and Faults of the valid trials, and what they did over time. Only a report has them:
+	// they are in the trials' own results.
 	Networks   []NetworkLine  `json:"networks,omitempty"`
 	Faults     []FaultLine    `json:"faults,omitempty"`
 	Series     []PointSeries  `json:"series,omitempty"`
 	Latencies  []PointLatency `json:"latencies,omitempty"`
 	Resources  []ResourceLine `json:"resources,omitempty"`
 	Provenance *Provenance    `json:"provenance,omitempty"`
-	// Spec of the experiment with its profile applied, as JSON. Only a report has it: it is stored beside the results.
+	// Spec of the experiment with its profile applied, as JSON. Only a report has it: it is stored
+	// beside the results.
 	Spec    json.RawMessage `json:"spec,omitempty"`
 	LeftOut []string        `json:"leftOut,omitempty"`
 }
@@ -405,4 +472,6 @@ type ReportedSeries struct {
 	X      []string          `json:"x"`
 	Y      []float64         `json:"y"`
 	Note   string            `json:"note,omitempty"`
+	// Correction is by what the values are multiplied before they are compared; 0: by nothing.
+	Correction float64 `json:"correction,omitempty"`
 }

@@ -1,21 +1,25 @@
 package results
 
-// PointSeries is what the valid trials of a point did over time. Only a report has it: timelines are in the trials' own results.
+// PointSeries is what the valid trials of a point did over time. Only a report has it: timelines
+// are in the trials' own results.
 type PointSeries struct {
 	Point       int32             `json:"point"`
 	Coordinates map[string]string `json:"coordinates"`
 	Trials      int               `json:"trials"`
-	// Bins of IntervalMillis, the first of which starts at FirstMillis. All slices have the same length.
+	// Bins of IntervalMillis, the first of which starts at FirstMillis. All slices have the same
+	// length.
 	IntervalMillis int64 `json:"intervalMillis"`
 	FirstMillis    int64 `json:"firstMillis"`
 	// Throughput in transactions per second: the mean, least and greatest of the trials.
 	Throughput    []float64 `json:"throughput"`
 	ThroughputMin []float64 `json:"throughputMin"`
 	ThroughputMax []float64 `json:"throughputMax"`
-	// Latency is the mean, in milliseconds, of all transactions that these trials committed in the bin; Committed is how many those are. 0 where there are none.
+	// Latency is the mean, in milliseconds, of all transactions that these trials committed in the
+	// bin; Committed is how many those are. 0 where there are none.
 	Latency   []float64 `json:"latency"`
 	Committed []int64   `json:"committed"`
-	// ByTrial is the mean latency of each trial, in the order in which they ran; 0 where it committed nothing.
+	// ByTrial is the mean latency of each trial, in the order in which they ran; 0 where it
+	// committed nothing.
 	ByTrial []TrialSeries `json:"byTrial,omitempty"`
 	// MeasureMillis is the end of the window.
 	MeasureMillis float64     `json:"measureMillis"`
@@ -30,7 +34,8 @@ type TrialSeries struct {
 	Latency []float64 `json:"latency"`
 }
 
-// FaultMark is when a fault began or ended, as it was confirmed in the first of its pods: the median, least and greatest of the trials.
+// FaultMark is when a fault began or ended, as it was confirmed in the first of its pods: the
+// median, least and greatest of the trials.
 type FaultMark struct {
 	Fault     string  `json:"fault"`
 	Time      int     `json:"time"`
@@ -42,7 +47,8 @@ type FaultMark struct {
 	MaxMillis float64 `json:"maxMillis"`
 }
 
-// PointLatency is the distribution of the latencies of all transactions that the valid trials of a point committed in the window. Only a report has it.
+// PointLatency is the distribution of the latencies of all transactions that the valid trials of a
+// point committed in the window. Only a report has it.
 type PointLatency struct {
 	Point       int32             `json:"point"`
 	Coordinates map[string]string `json:"coordinates"`
@@ -53,9 +59,11 @@ type PointLatency struct {
 	Millis      []float64 `json:"millis"`
 }
 
-// Provenance is what the valid trials ran on, each list sorted and without repetition. Only a report has it.
+// Provenance is what the valid trials ran on, each list sorted and without repetition. Only a
+// report has it.
 type Provenance struct {
-	// Images by the part that they are of (replica, client), and those of Assay's own containers (agent).
+	// Images by the part that they are of (replica, client), and those of Assay's own containers
+	// (agent).
 	Images  map[string][]string `json:"images,omitempty"`
 	Kernels []string            `json:"kernels,omitempty"`
 	// CPUs: models with their number of CPUs.
@@ -63,4 +71,10 @@ type Provenance struct {
 	Nodes []string `json:"nodes,omitempty"`
 	// Machines: how nodes are set, as "pool=servers, smt=off", and which are so.
 	Machines []string `json:"machines,omitempty"`
+	// Managers and Agents are versions of Assay, managers with their image; Kubernetes: of API
+	// servers; NodeSoftware: of what nodes run.
+	Managers     []string `json:"managers,omitempty"`
+	Agents       []string `json:"agents,omitempty"`
+	Kubernetes   []string `json:"kubernetes,omitempty"`
+	NodeSoftware []string `json:"nodeSoftware,omitempty"`
 }

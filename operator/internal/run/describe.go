@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
@@ -50,14 +51,29 @@ func (o *Observed) Describe() *results.Trial {
 		}
 		t.Faults = append(t.Faults, faultRecord(a, &record))
 	}
+	t.Machines = results.Machines(t.Pods)
 	t.Network = o.network()
 	return t
+}
+
+// KeepLogs adds what every process printed last: of a trial that does not count, the one that went
+// wrong is often one that ran and ended as planned.
+func (o *Observed) KeepLogs(t *results.Trial) {
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Report != nil {
+			for _, c := range p.Report.Containers {
+				if c.Tail != "" {
+					t.Logs[p.Name+"/"+c.Name] = c.Tail
+				}
+			}
+		}
+	}
 }
 
 func (p *Pod) describe() results.Pod {
 	out := results.Pod{Name: p.Name, Part: p.Part, Node: p.Node, Images: p.Images, AgentImage: p.AgentImage, Restarts: p.Restarts}
 	if rep := p.Report; rep != nil {
-		out.Kernel, out.CPUModel, out.CPUs = rep.Host.Kernel, rep.Host.CPUModel, rep.Host.CPUs
+		out.Kernel, out.CPUModel, out.CPUs, out.Agent = rep.Host.Kernel, rep.Host.CPUModel, rep.Host.CPUs, rep.Host.Agent
 		out.ClockOffsetMillis, out.ClockErrorMillis = results.Millis(rep.ClockOffset), results.Millis(rep.ClockError)
 		out.ClockStepMillis = results.Millis(rep.ClockStepped)
 		if c := rep.Client; c != nil {
@@ -68,8 +84,8 @@ func (p *Pod) describe() results.Pod {
 	return out
 }
 
-// describePredecessors tells of the pods that had a pod's name before it, what their agents said last under their UIDs, and what their processes
-// printed last.
+// describePredecessors tells of the pods that had a pod's name before it, what their agents said
+// last under their UIDs, and what their processes printed last.
 func (p *Pod) describePredecessors(pod *results.Pod, logs map[string]string) {
 	line := p.Line
 	if len(line) == 0 || len(line) == 1 && line[0].Gone == 0 {
@@ -153,7 +169,7 @@ func phaseSeconds(t v1alpha1.TrialTimes) map[string]float64 {
 }
 
 // SetGeneratorLags puts into each client pod how late its load generator was by its own fault.
-func SetGeneratorLags(pods []results.Pod, l *render.Layout, clients []results.Client) error {
+func SetGeneratorLags(pods []results.Pod, l *placement.Layout, clients []results.Client) error {
 	lags := map[string]string{}
 	for _, c := range clients {
 		if int(c.Index) < len(l.Clients) && c.GeneratorLag != "" {

@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// network tells what was asked of the trial's links and what was measured of them. Nil: they have not been measured.
+// network tells what was asked of the trial's links and what was measured of them. Nil: they have
+// not been measured.
 func (o *Observed) network() *results.Network {
 	if len(o.Pairs) == 0 || o.Trial.Status.Network == nil {
 		return nil
@@ -49,8 +50,9 @@ func (o *Observed) network() *results.Network {
 
 func pairName(a, b string) string { return fmt.Sprintf("%s <-> %s", a, b) }
 
-// link describes a pair: the round trip as the end measured it that is further off; the one-way times from whoever knows them; the canaries of both. off is
-// in milliseconds; measured is false where no end has measured, or can, since a link is cut.
+// link describes a pair: the round trip as the end measured it that is further off; the one-way
+// times from whoever knows them; the canaries of both. off is in milliseconds; measured is false
+// where no end has measured, or can, since a link is cut.
 func (p Pair) link() (link results.Link, off float64, measured bool) {
 	link = results.Link{From: p.A, To: p.B, Out: asked(p.Out), In: asked(p.In), ExpectedMillis: results.Millis(p.Out.Delay + p.In.Delay)}
 	for _, v := range p.Views() {
@@ -90,7 +92,8 @@ func canary(l *protocol.LinkReport) results.Canary {
 
 func abs(x float64) float64 { return max(x, -x) }
 
-// regionTable puts pairs together by the regions of their ends, in the order in which the regions come in the layout.
+// regionTable puts pairs together by the regions of their ends, in the order in which the regions
+// come in the layout.
 type regionTable struct {
 	regions []string
 	rows    []results.RegionLinks

@@ -1,6 +1,7 @@
-// Package run is what is known of one run of a trial, as one value: what was asked, what every agent said, what became of every fault, and what
-// the clients reported. The trial controller builds an Observed when the clients are over; it is written down as a results.Trial (Describe) and
-// judged by package verdict. It is pure: nothing here asks a server or reads a clock.
+// Package run is what is known of one run of a trial, as one value: what was asked, what every
+// agent said, what became of every fault, and what the clients reported. The trial controller
+// builds an Observed when the clients are over; it is written down as a results.Trial (Describe)
+// and judged by package verdict. It is pure: nothing here asks a server or reads a clock.
 package run
 
 import (
@@ -10,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/timeline"
 )
@@ -20,18 +21,21 @@ import (
 type Observed struct {
 	// Trial as read, with every tolerance set.
 	Trial *v1alpha1.Trial
-	// Layout says who is where. Nil: the trial was given up before anything was made, and there are no Pods.
-	Layout *render.Layout
+	// Layout says who is where. Nil: the trial was given up before anything was made, and there are
+	// no Pods.
+	Layout *placement.Layout
 	// Pods are the replicas, then the client pods, in the layout's order.
 	Pods []Pod
 	// Pairs are the links between any two pods. Empty until every pod has an address.
 	Pairs []Pair
-	// Actions of the trial's faults, as its shaping backend carries them out, and what became of them, by ID.
+	// Actions of the trial's faults, as its shaping backend carries them out, and what became of
+	// them, by ID.
 	Actions []timeline.Action
 	Records map[string]protocol.ActionRecord
 	// Injections are the times of faults that Chaos Mesh carries out.
 	Injections []Injection
-	// Clients are the reports of the client pods, Merged what they come to together, Measured what Prometheus answered.
+	// Clients are the reports of the client pods, Merged what they come to together, Measured what
+	// Prometheus answered.
 	Clients  []results.Client
 	Merged   results.Merged
 	Measured []results.Measurement
@@ -44,20 +48,22 @@ type Pod struct {
 	Name, Region string
 	// Shard of a replica. Client is nil for a replica.
 	Shard  int
-	Client *render.Client
+	Client *placement.Client
 	// Part, Node and Images (IDs, comma-separated) of the pod; empty: there is no such pod.
 	Part, Node, Images string
 	// AgentImage is the ID of the agent's image.
 	AgentImage string
 	// Restarts of its containers by the kubelet, and how many of them faults explain.
 	Restarts, PlannedRestarts int32
-	// OutOfMemory is a container that the kernel killed last since it exceeded its memory limit; empty: none.
+	// OutOfMemory is a container that the kernel killed last since it exceeded its memory limit;
+	// empty: none.
 	OutOfMemory string
 	// Report is what its agent said last, at the instant Heard; nil: nothing.
 	Report *protocol.Report
 	Heard  time.Time
-	// AgentInterrupted: by plan the agent does not live through the run, and what it alone knew is lost. Interrupted: the same of any container,
-	// so that what the pod used is not known for all of the window.
+	// AgentInterrupted: by plan the agent does not live through the run, and what it alone knew is
+	// lost. Interrupted: the same of any container, so that what the pod used is not known for all
+	// of the window.
 	AgentInterrupted, Interrupted bool
 	// Leaving: the pod goes or is gone, as planned, and its successor is not there.
 	Leaving bool
@@ -73,15 +79,18 @@ func (p *Pod) Network() *protocol.NetworkReport {
 	return p.Report.Network
 }
 
-// Member of a line: one of the pods that have had the name. Times are relative to t = 0, as the manager's clock says; 0: not yet.
+// Member of a line: one of the pods that have had the name. Times are relative to t = 0, as the
+// manager's clock says; 0: not yet.
 type Member struct {
 	UID types.UID `json:"uid"`
-	// Came and Ready are when the manager first saw a pod that replaced another, and when that pod's agent first said that its replica was ready.
+	// Came and Ready are when the manager first saw a pod that replaced another, and when that
+	// pod's agent first said that its replica was ready.
 	Came  time.Duration `json:"came,omitempty"`
 	Ready time.Duration `json:"ready,omitempty"`
 	// Gone is when the manager saw that the pod was gone.
 	Gone time.Duration `json:"gone,omitempty"`
-	// Node that it was on, and what its agent said last, once it is gone. Last is nil if it said nothing to the manager that saw it go.
+	// Node that it was on, and what its agent said last, once it is gone. Last is nil if it said
+	// nothing to the manager that saw it go.
 	Node string           `json:"node,omitempty"`
 	Last *protocol.Report `json:"last,omitempty"`
 }
@@ -99,7 +108,8 @@ type Injection struct {
 	Fault       *v1alpha1.Fault
 	Time        int
 	Pods, Peers []string
-	// Confirmed is when it was seen to be in force, Ended when its end was asked for, relative to t = 0; nil: it did not come to that.
+	// Confirmed is when it was seen to be in force, Ended when its end was asked for, relative to t
+	// = 0; nil: it did not come to that.
 	Confirmed, Ended *time.Duration
 }
 
@@ -145,15 +155,16 @@ func LongestRoundTrip(pairs []Pair) time.Duration {
 	return longest
 }
 
-// AgentActions are those that a pod's own agent carries out: a machine is reset by an agent of its own, and what Chaos Mesh does the manager
-// sees to.
+// AgentActions are those that a pod's own agent carries out: a machine is reset by an agent of its
+// own, and what Chaos Mesh does the manager sees to.
 func AgentActions(actions []timeline.Action, pod string) []timeline.Action {
 	return slices.DeleteFunc(timeline.OfPod(actions, pod), func(a timeline.Action) bool {
 		return a.Kind == timeline.Reset || a.Kind == timeline.Inject || a.Kind == timeline.Recover
 	})
 }
 
-// AgentActs reports whether the pod's own agent carries out a fault: what its probes see then is counted apart.
+// AgentActs reports whether the pod's own agent carries out a fault: what its probes see then is
+// counted apart.
 func (o *Observed) AgentActs(pod string) bool { return len(AgentActions(o.Actions, pod)) > 0 }
 
 // Faulted are the pods that a fault stopped or killed, and the pairs whose links one changed.
@@ -167,8 +178,8 @@ func (f Faulted) Pair(a, b string) bool {
 	return f.pods[a] || f.pods[b] || f.pairs[[2]string{a, b}] || f.pairs[[2]string{b, a}]
 }
 
-// Faulted looks at what was done, not at when: each agent leaves out of its canaries what its own faults touch, but does not know those of
-// others.
+// Faulted looks at what was done, not at when: each agent leaves out of its canaries what its own
+// faults touch, but does not know those of others.
 func (o *Observed) Faulted() Faulted {
 	f := Faulted{map[string]bool{}, map[[2]string]bool{}}
 	for _, a := range o.Actions {
@@ -193,7 +204,8 @@ func (o *Observed) Faulted() Faulted {
 	return f
 }
 
-// PairsOf joins what was asked of every two pods with what their agents have measured. asked is what is asked of a pod's links.
+// PairsOf joins what was asked of every two pods with what their agents have measured. asked is
+// what is asked of a pod's links.
 func PairsOf(pods []Pod, asked func(pod string) []protocol.NetworkPeer) []Pair {
 	said := make([]map[string]*protocol.LinkReport, len(pods))
 	for i := range pods {

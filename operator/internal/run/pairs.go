@@ -7,7 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// Pair is the two links between two pods: what was asked, and what both ends say. A is before B in the layout.
+// Pair is the two links between two pods: what was asked, and what both ends say. A is before B in
+// the layout.
 type Pair struct {
 	A, B             string
 	RegionA, RegionB string
@@ -17,7 +18,8 @@ type Pair struct {
 	ByA, ByB *protocol.LinkReport
 }
 
-// undirected reports whether neither end could tell the directions apart: only what one end knows is known.
+// undirected reports whether neither end could tell the directions apart: only what one end knows
+// is known.
 func (p Pair) undirected() bool {
 	return p.ByA != nil && p.ByB != nil && p.ByA.Undirected && p.ByB.Undirected
 }
@@ -40,7 +42,8 @@ func (v View) Cut() bool { return v.Out.Loss >= 1 || v.In.Loss >= 1 }
 // expected round trip.
 func (v View) expected() time.Duration { return v.Out.Delay + v.In.Delay + v.Said.BaselineRTT }
 
-// off is by how much the round trip is longer (or, negative, shorter) than expected, what jitter allows left out.
+// off is by how much the round trip is longer (or, negative, shorter) than expected, what jitter
+// allows left out.
 func (v View) off() time.Duration {
 	off, jitter := v.Said.RTT-v.expected(), v.Out.Jitter+v.In.Jitter
 	switch {

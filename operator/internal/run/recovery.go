@@ -9,11 +9,14 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// maxRecoveries is the most times of faults whose recovery is measured: of faults that come and go by the hundred, each is over before the next second is.
+// maxRecoveries is the most times of faults whose recovery is measured: of faults that come and go
+// by the hundred, each is over before the next second is.
 const maxRecoveries = 100
 
-// Recoveries measures what each time of each fault did to throughput, from the instant at which the first of its pods confirmed it, or, where that comes later than the
-// fault itself, at which it began. Faults outside of the window are left out: there is nothing before or after them to compare.
+// Recoveries measures what each time of each fault did to throughput, from the instant at which the
+// first of its pods confirmed it, or, where that comes later than the fault itself, at which it
+// began. Faults outside of the window are left out: there is nothing before or after them to
+// compare.
 func Recoveries(t *results.Trial) []results.Recovery {
 	type occurrence struct {
 		fault string
@@ -25,7 +28,8 @@ func Recoveries(t *results.Trial) []results.Recovery {
 			continue
 		}
 		if k := timeline.Kind(f.Kind); k == timeline.Reset || k == timeline.Inject {
-			// Confirmed is that the machine came back, or, of what Chaos Mesh does, that it says so: up to some seconds after clients felt it, and what was before is compared.
+			// Confirmed is that the machine came back, or, of what Chaos Mesh does, that it says
+			// so: up to some seconds after clients felt it, and what was before is compared.
 			f.ConfirmedMillis = f.StartedMillis
 		}
 		o := occurrence{f.Fault, f.Time}
@@ -48,6 +52,10 @@ func Recoveries(t *results.Trial) []results.Recovery {
 		t.LeftOut = append(t.LeftOut, "recovery: of the times after the first 100")
 	}
 	for i := range out {
+		if t.Timeline == nil {
+			out[i].Error = "the clients say nothing of what happened when"
+			continue
+		}
 		measureRecovery(&out[i], *t.Timeline, window)
 	}
 	return out

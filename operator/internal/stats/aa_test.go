@@ -9,13 +9,15 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// machines is a testbed that drifts: its speed is a random walk, one step for each trial, and each trial has noise of its own.
+// machines is a testbed that drifts: its speed is a random walk, one step for each trial, and each
+// trial has noise of its own.
 type machines struct {
 	rng   *rand.Rand
 	drift float64
 }
 
-// The noise of a trial is 2% of its throughput; over an experiment of 20 trials the machines drift by about 4%.
+// The noise of a trial is 2% of its throughput; over an experiment of 20 trials the machines drift
+// by about 4%.
 const (
 	noise = 0.02
 	step  = 0.01
@@ -75,10 +77,12 @@ func different(t *testing.T, a, b []float64) map[string]bool {
 	}
 }
 
-// A/A: two identical variants on drifting machines. At most 5% of 200 experiments may be called different with interleaved trials, by each method that judges claims:
-// Welch's interval, which takes the drift for noise, the pairs of significantly_different, and the ratios of ratio. Pairs have a level of 5% exactly, so that of 200
-// experiments they call 10 different, give or take 3. Which 200 are drawn is fixed by the seed; that the level is kept is tested with 10,000. Without interleaving,
-// the drift becomes a result.
+// A/A: two identical variants on drifting machines. At most 5% of 200 experiments may be called
+// different with interleaved trials, by each method that judges claims: Welch's interval, which
+// takes the drift for noise, the pairs of significantly_different, and the ratios of ratio. Pairs
+// have a level of 5% exactly, so that of 200 experiments they call 10 different, give or take 3.
+// Which 200 are drawn is fixed by the seed; that the level is kept is tested with 10,000. Without
+// interleaving, the drift becomes a result.
 func TestAA(t *testing.T) {
 	shares := func(experiments int, interleaved bool, seed uint64) map[string]float64 {
 		m := &machines{rng: rand.New(rand.NewPCG(2026, seed))}

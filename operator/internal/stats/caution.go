@@ -1,6 +1,7 @@
 package stats
 
-// Caution is a reason to distrust a number. It is a value, so that a program can act on it and a report can word it; Text words it.
+// Caution is a reason to distrust a number. It is a value, so that a program can act on it and a
+// report can word it; Text words it.
 type Caution string
 
 // The cautions. Which function gives which is said there.
@@ -9,13 +10,17 @@ const (
 	NoSamples Caution = "NoSamples"
 	// OneSample: there is a value and no interval.
 	OneSample Caution = "OneSample"
-	// FewSamples: two to four. Student's interval is given, and is right only if what is sampled is normally distributed.
+	// FewSamples: two to four. Student's interval is given, and is right only if what is sampled is
+	// normally distributed.
 	FewSamples Caution = "FewSamples"
-	// NoVariation: all samples are equal, so that the interval has no width. That is a property of the measurement more often than of the system.
+	// NoVariation: all samples are equal, so that the interval has no width. That is a property of
+	// the measurement more often than of the system.
 	NoVariation Caution = "NoVariation"
-	// MedianCoverage: fewer than six samples. No two of them enclose the median with 95%; the interval has the lower coverage that it says.
+	// MedianCoverage: fewer than six samples. No two of them enclose the median with 95%; the
+	// interval has the lower coverage that it says.
 	MedianCoverage Caution = "MedianCoverage"
-	// DenominatorNearZero: the interval of the denominator holds 0, so that a ratio has no bounded interval.
+	// DenominatorNearZero: the interval of the denominator holds 0, so that a ratio has no bounded
+	// interval.
 	DenominatorNearZero Caution = "DenominatorNearZero"
 	// Unsaturated: the curve ends before its knee, which lies at this load or a higher one.
 	Unsaturated Caution = "Unsaturated"
@@ -25,16 +30,21 @@ const (
 	ManyCrossings Caution = "ManyCrossings"
 	// NoDip: throughput did not fall after the fault, or not by more than noise.
 	NoDip Caution = "NoDip"
-	// ShallowDip: the dip is not much deeper than noise, which may have made it, its depth and its end.
+	// ShallowDip: the dip is not much deeper than noise, which may have made it, its depth and its
+	// end.
 	ShallowDip Caution = "ShallowDip"
-	// NotRecovered: throughput was not back when the data ended; the time to recovery is a lower bound.
+	// NotRecovered: throughput was not back when the data ended; the time to recovery is a lower
+	// bound.
 	NotRecovered Caution = "NotRecovered"
 	// NoisyBaseline: the rule that finds the dip after the fault finds one before it, too.
 	NoisyBaseline Caution = "NoisyBaseline"
 	// ShortBaseline: less than a second of data before the fault.
 	ShortBaseline Caution = "ShortBaseline"
-	// NotStationary: the window's mean changes by more than is tolerated when its transient is left out.
+	// NotStationary: the window's mean changes by more than is tolerated when its transient is left
+	// out.
 	NotStationary Caution = "NotStationary"
+	// ApartTrials: the trials of a point lie in groups that are far apart: see Groups.
+	ApartTrials Caution = "ApartTrials"
 )
 
 // texts of the cautions, each a clause that can follow a number.
@@ -53,6 +63,7 @@ var texts = map[Caution]string{
 	NotRecovered:        "throughput was not back when the data ended: it took longer than this",
 	NoisyBaseline:       "throughput dipped by as much before the fault: the dip after it may be noise",
 	ShortBaseline:       "less than a second of data before the fault: what throughput was is uncertain",
+	ApartTrials:         "trials lie in groups far apart for how much trials vary (a slow mode, an outlier, a heavy tail): intervals, which take trials for normal, are right less often than 95%",
 	NotStationary:       "throughput was not steady in the measurement window: a longer warm-up may be needed",
 }
 

@@ -5,10 +5,12 @@ import (
 	"math"
 )
 
-// Limit bounds the magnitude of every sample: far above any measurement, and low enough that no sum of squares overflows.
+// Limit bounds the magnitude of every sample: far above any measurement, and low enough that no sum
+// of squares overflows.
 const Limit = 1e100
 
-// check refuses samples that would make every number that follows meaningless: NaN, infinities, and what is beyond Limit.
+// check refuses samples that would make every number that follows meaningless: NaN, infinities, and
+// what is beyond Limit.
 func check(what string, samples []float64) error {
 	for i, x := range samples {
 		if math.IsNaN(x) || math.Abs(x) > Limit {

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// kneeFactor is the latency at the knee in multiples of the latency without load: requests then wait as long as they are served.
-const kneeFactor = 2
+// KneeFactor is the latency at the knee in multiples of the latency without load: requests then
+// wait as long as they are served.
+const KneeFactor = 2
 
 // kneePoints is how many points a curve needs to have a knee.
 const kneePoints = 3
@@ -30,19 +31,25 @@ type Knee struct {
 	Cautions []Caution
 }
 
-// FindKnee finds the knee of a latency-throughput curve: of the points whose latency is at most twice the least of the curve, the one with the greatest
-// throughput (of several, the one with the least latency).
+// FindKnee finds the knee of a latency-throughput curve: of the points whose latency is at most
+// twice the least of the curve, the one with the greatest throughput (of several, the one with the
+// least latency).
 //
-// It is Jain's usable capacity, "the maximum throughput achievable without exceeding a prespecified response time limit" (The Art of Computer Systems
-// Performance Analysis, 1991, section 3.3), with the limit at Kleinrock's operating point: throughput/latency, the power of an M/M/1 queue, is greatest where
-// the latency is twice that without load ("Power and deterministic rules of thumb for probabilistic problems in computer communications", ICC'79). In words: up
-// to the knee a request waits no longer than it is served.
+// It is Jain's usable capacity, "the maximum throughput achievable without exceeding a prespecified
+// response time limit" (The Art of Computer Systems Performance Analysis, 1991, section 3.3), with
+// the limit at Kleinrock's operating point: throughput/latency, the power of an M/M/1 queue, is
+// greatest where the latency is twice that without load ("Power and deterministic rules of thumb
+// for probabilistic problems in computer communications", ICC'79). In words: up to the knee a
+// request waits no longer than it is served.
 //
-// Nothing is fitted, and points above the bound may come and go without moving the knee. The least latency stands for the latency without load, so the curve
-// needs a point of light load; the least, not that of the least load, since many systems are slower when nearly idle. The order of the points does not matter.
+// Nothing is fitted, and points above the bound may come and go without moving the knee. The least
+// latency stands for the latency without load, so the curve needs a point of light load; the least,
+// not that of the least load, since many systems are slower when nearly idle. The order of the
+// points does not matter.
 //
-// When the knee is the slowest point of the curve, the curve ends before its knee (Unsaturated): the true one has at least this throughput.
-// FindKnee fails for fewer than three points, and for numbers that cannot be a throughput or a latency.
+// When the knee is the slowest point of the curve, the curve ends before its knee (Unsaturated):
+// the true one has at least this throughput. FindKnee fails for fewer than three points, and for
+// numbers that cannot be a throughput or a latency.
 func FindKnee(curve []CurvePoint) (Knee, error) {
 	if len(curve) < kneePoints {
 		return Knee{}, fmt.Errorf("knee: the curve has %d points; it needs %d", len(curve), kneePoints)
@@ -54,7 +61,7 @@ func FindKnee(curve []CurvePoint) (Knee, error) {
 		}
 		least, slowest = math.Min(least, p.Latency), math.Max(slowest, p.Latency)
 	}
-	k := Knee{Index: -1, Bound: kneeFactor * least}
+	k := Knee{Index: -1, Bound: KneeFactor * least}
 	for i, p := range curve {
 		if p.Latency <= k.Bound && (k.Index < 0 || p.better(k.CurvePoint)) {
 			k.Index, k.CurvePoint = i, p
@@ -66,8 +73,9 @@ func FindKnee(curve []CurvePoint) (Knee, error) {
 	return k, nil
 }
 
-// Peak finds the point with the greatest throughput; of several, the one with the least latency. It returns its index.
-// It fails for an empty curve, and for numbers that cannot be a throughput or a latency.
+// Peak finds the point with the greatest throughput; of several, the one with the least latency. It
+// returns its index. It fails for an empty curve, and for numbers that cannot be a throughput or a
+// latency.
 func Peak(curve []CurvePoint) (int, error) {
 	if len(curve) == 0 {
 		return 0, fmt.Errorf("peak: the curve has no points")

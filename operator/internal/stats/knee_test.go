@@ -60,7 +60,8 @@ func reportedCurves(t *testing.T) []reportedCurve {
 	return curves
 }
 
-// nearest is the point that a mark means: that of its throughput, or of its latency where no throughput is given.
+// nearest is the point that a mark means: that of its throughput, or of its latency where no
+// throughput is given.
 func nearest(t *testing.T, points []stats.CurvePoint, m reported.Mark) int {
 	t.Helper()
 	best, least := -1, 0.01 // share by which a mark may be rounded
@@ -128,8 +129,9 @@ func greatest(curve []stats.CurvePoint, f func(stats.CurvePoint) float64) int {
 	return best
 }
 
-// The knee of every latency-throughput curve that the artifact of Pesto prints, beside the points that its authors picked. The tables are part of the
-// documentation, which says why they differ where they do.
+// The knee of every latency-throughput curve that the artifact of Pesto prints, beside the points
+// that its authors picked. The tables are part of the documentation, which says why they differ
+// where they do.
 func TestKneesOfReportedCurves(t *testing.T) {
 	var known, others, compared strings.Builder
 	known.WriteString("| curve | authors' ankle | our knee | bound on the latency | throughput against the authors' |\n|---|---|---|---|---|\n")
@@ -185,7 +187,8 @@ func show(p stats.CurvePoint) string {
 	return fmt.Sprintf("%.0f tx/s at %.1f ms", p.Throughput, p.Latency)
 }
 
-// inPage checks that a table stands in the documentation, between the comments that name it, or writes it there with -update.
+// inPage checks that a table stands in the documentation, between the comments that name it, or
+// writes it there with -update.
 func inPage(t *testing.T, name, table string) {
 	t.Helper()
 	b, err := os.ReadFile(page)

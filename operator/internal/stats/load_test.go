@@ -13,13 +13,14 @@ func TestSustainedLoad(t *testing.T) {
 		tolerance float64
 		want      int
 	}{
-		"collapse":                             {[]stats.LoadPoint{{100, 100}, {200, 198}, {400, 300}, {800, 10}}, 0.05, 1},
-		"exactly the tolerance":                {[]stats.LoadPoint{{100, 95}, {200, 189.9}}, 0.05, 0},
-		"more than was offered":                {[]stats.LoadPoint{{100, 100}, {200, 211}}, 0.05, 0},
-		"sustained by chance after a collapse": {[]stats.LoadPoint{{100, 100}, {200, 100}, {300, 300}}, 0.05, 0},
-		"none":                                 {[]stats.LoadPoint{{100, 50}, {200, 200}}, 0.05, -1},
-		"the order does not matter":            {[]stats.LoadPoint{{400, 300}, {200, 198}, {100, 100}}, 0.05, 1},
-		"no tolerance":                         {[]stats.LoadPoint{{100, 100}, {200, 199}}, 0, 0},
+		"collapse":                             {[]stats.LoadPoint{{Offered: 100, Goodput: 100}, {Offered: 200, Goodput: 198}, {Offered: 400, Goodput: 300}, {Offered: 800, Goodput: 10}}, 0.05, 1},
+		"exactly the tolerance":                {[]stats.LoadPoint{{Offered: 100, Goodput: 95}, {Offered: 200, Goodput: 189.9}}, 0.05, 0},
+		"more than was offered":                {[]stats.LoadPoint{{Offered: 100, Goodput: 100}, {Offered: 200, Goodput: 211}}, 0.05, 0},
+		"sustained by chance after a collapse": {[]stats.LoadPoint{{Offered: 100, Goodput: 100}, {Offered: 200, Goodput: 100}, {Offered: 300, Goodput: 300}}, 0.05, 0},
+		"none":                                 {[]stats.LoadPoint{{Offered: 100, Goodput: 50}, {Offered: 200, Goodput: 200}}, 0.05, -1},
+		"the order does not matter":            {[]stats.LoadPoint{{Offered: 400, Goodput: 300}, {Offered: 200, Goodput: 198}, {Offered: 100, Goodput: 100}}, 0.05, 1},
+		"the queue grows":                      {[]stats.LoadPoint{{Offered: 100, Goodput: 100}, {Offered: 200, Goodput: 193, QueueGrows: true}}, 0.05, 0},
+		"no tolerance":                         {[]stats.LoadPoint{{Offered: 100, Goodput: 100}, {Offered: 200, Goodput: 199}}, 0, 0},
 	} {
 		if got, err := stats.SustainedLoad(tc.points, tc.tolerance); err != nil || got != tc.want {
 			t.Errorf("%s: SustainedLoad = %d, %v, want %d", name, got, err, tc.want)
@@ -30,9 +31,9 @@ func TestSustainedLoad(t *testing.T) {
 		tolerance float64
 	}{
 		"no points":     {nil, 0.05},
-		"no load":       {[]stats.LoadPoint{{0, 0}}, 0.05},
-		"NaN":           {[]stats.LoadPoint{{1, math.NaN()}}, 0.05},
-		"all tolerated": {[]stats.LoadPoint{{1, 1}}, 1},
+		"no load":       {[]stats.LoadPoint{{Offered: 0, Goodput: 0}}, 0.05},
+		"NaN":           {[]stats.LoadPoint{{Offered: 1, Goodput: math.NaN()}}, 0.05},
+		"all tolerated": {[]stats.LoadPoint{{Offered: 1, Goodput: 1}}, 1},
 	} {
 		if got, err := stats.SustainedLoad(tc.points, tc.tolerance); err == nil {
 			t.Errorf("%s: SustainedLoad = %d, want an error", name, got)

@@ -5,15 +5,18 @@ import (
 	"math"
 )
 
-// Paired estimates mean(a - b) of two variants that were measured in the same rounds: a[i] and b[i] are the trials of round i. Its interval is Student's of
-// the differences (Student 1908), d ± t(n-1) s_d/sqrt(n).
+// Paired estimates mean(a - b) of two variants that were measured in the same rounds: a[i] and b[i]
+// are the trials of round i. Its interval is Student's of the differences (Student 1908), d ±
+// t(n-1) s_d/sqrt(n).
 //
-// It is the right one for interleaved trials whenever machines drift: what the drift adds to a whole round is in both trials and leaves their difference, while
-// Difference (Welch's) takes it for noise of each variant. Both keep their level under interleaving (Difference errs on the safe side and sees less); without
-// interleaving neither does. See Abedi and Brecht, "Conducting repeatable experiments in highly variable cloud computing environments" (ICPE'17).
+// It is the right one for interleaved trials whenever machines drift: what the drift adds to a
+// whole round is in both trials and leaves their difference, while Difference (Welch's) takes it
+// for noise of each variant. Both keep their level under interleaving (Difference errs on the safe
+// side and sees less); without interleaving neither does. See Abedi and Brecht, "Conducting
+// repeatable experiments in highly variable cloud computing environments" (ICPE'17).
 //
-// One round has no interval (OneSample); two to four have the caution FewSamples. Paired fails when the lists differ in length, are empty or hold a
-// value that is not finite.
+// One round has no interval (OneSample); two to four have the caution FewSamples. Paired fails when
+// the lists differ in length, are empty or hold a value that is not finite.
 func Paired(a, b []float64) (Estimate, []Caution, error) {
 	if err := checkPairs("the first variant", a, "the second variant", b); err != nil {
 		return Estimate{}, nil, err
@@ -25,9 +28,10 @@ func Paired(a, b []float64) (Estimate, []Caution, error) {
 	return estimateOf(differences)
 }
 
-// PairedRatio is Paired for the ratio a/b: the geometric mean of the ratios of the rounds, with the interval of its logarithm. A drift that slows
-// everything by a share leaves it unchanged. It fails, beyond what Paired fails for, when a value is not positive, and when
-// the interval reaches beyond 1e100.
+// PairedRatio is Paired for the ratio a/b: the geometric mean of the ratios of the rounds, with the
+// interval of its logarithm. A drift that slows everything by a share leaves it unchanged. It
+// fails, beyond what Paired fails for, when a value is not positive, and when the interval reaches
+// beyond 1e100.
 func PairedRatio(a, b []float64) (Estimate, []Caution, error) {
 	if err := checkPairs("the first variant", a, "the second variant", b); err != nil {
 		return Estimate{}, nil, err

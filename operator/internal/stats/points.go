@@ -14,11 +14,13 @@ const (
 	P50Latency  = "p50Latency"
 	P99Latency  = "p99Latency"
 	AbortRate   = "abortRate"
-	// PerCorrectClientThroughput is throughput by the number of correct clients: see PerCorrectClient.
+	// PerCorrectClientThroughput is throughput by the number of correct clients: see
+	// PerCorrectClient.
 	PerCorrectClientThroughput = "throughputPerCorrectClient"
 )
 
-// Metrics in the order in which they are shown. PerCorrectClientThroughput is none of them: it is for points whose trials say how many clients were correct.
+// Metrics in the order in which they are shown. PerCorrectClientThroughput is none of them: it is
+// for points whose trials say how many clients were correct.
 var Metrics = []string{Throughput, MeanLatency, P50Latency, P99Latency, AbortRate}
 
 // NotMeasured stands where a number would be that Prometheus did not give.
@@ -31,7 +33,8 @@ const (
 	Failed    = "Failed"
 )
 
-// Of returns a metric of one trial: throughput in transactions per second, latencies in milliseconds, the abort rate from 0 to 1.
+// Of returns a metric of one trial: throughput in transactions per second, latencies in
+// milliseconds, the abort rate from 0 to 1.
 func Of(line results.TrialLine, metric string) float64 {
 	switch metric {
 	case Throughput:
@@ -51,12 +54,13 @@ func Of(line results.TrialLine, metric string) float64 {
 	panic("stats: there is no metric " + metric)
 }
 
-// Has says whether a trial has a metric. Latencies need a committed transaction, rates an attempt
-// that ended and a client that reports what they count.
+// Has says whether a trial has a metric. Latencies need a committed transaction, or clients that
+// say them of their whole run; rates need an attempt that ended and a client that reports what they
+// count.
 func Has(line results.TrialLine, metric string) bool {
 	switch metric {
 	case MeanLatency, P50Latency, P99Latency:
-		return line.Committed > 0 || Of(line, metric) > 0
+		return line.Committed > 0 && !line.WholeRun || Of(line, metric) > 0
 	case AbortRate:
 		return Ended(line) > 0 && Reports(line, results.CounterAborted)
 	case PerCorrectClientThroughput:
@@ -75,9 +79,10 @@ func Reports(line results.TrialLine, counter string) bool {
 	return !slices.Contains(line.Unreported, counter)
 }
 
-// Points aggregates the trials of each point, in order of the points. Only trials that succeeded are in the metrics; the others are counted.
-// A point without any trial is not in the answer. A metric is over the trials that have it (Has), and
-// so is a measurement; what no trial has is not in Metrics.
+// Points aggregates the trials of each point, in order of the points. Only trials that succeeded
+// are in the metrics; the others are counted. A point without any trial is not in the answer. A
+// metric is over the trials that have it (Has), and so is a measurement; what no trial has is not
+// in Metrics.
 func Points(lines []results.TrialLine) []results.PointResult {
 	byIndex := map[int32]*results.PointResult{}
 	samples := map[int32]map[string][]float64{}
@@ -126,7 +131,7 @@ func Warning(n int) string {
 	case n == 1:
 		return "one trial: there is no interval"
 	case Few(n):
-		return fmt.Sprintf("%d trials: least and greatest are shown, no interval; that by which claims are judged holds only if trials are normally distributed, which so few cannot show, "+
+		return fmt.Sprintf("%d trials: the table shows the least and the greatest; the interval, which plots show and by which claims are judged, holds only if trials are normally distributed, which so few cannot show, "+
 			"and is %.1f standard errors wide on each side", n, tQuantile(float64(n-1)))
 	}
 	return ""

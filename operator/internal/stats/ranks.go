@@ -11,32 +11,36 @@ import (
 type Test struct {
 	// Statistic: what it is says the function.
 	Statistic float64
-	// P is the two-sided p-value: the probability of a statistic at least as extreme if there were no difference, or no trend.
+	// P is the two-sided p-value: the probability of a statistic at least as extreme if there were
+	// no difference, or no trend.
 	P float64
 	// Exact is true when P counts all orders of the samples, false for the normal approximation.
 	Exact bool
 }
 
-// The sizes up to which the exact distribution of U is used. The first is SciPy's (method "auto"); the second bounds the work, which grows with
-// the square of the larger sample.
+// The sizes up to which the exact distribution of U is used. The first is SciPy's (method "auto");
+// the second bounds the work, which grows with the square of the larger sample.
 const (
 	exactSmaller = 8
 	exactLarger  = 400
 )
 
-// MannWhitney tests whether values of a tend to be larger or smaller than those of b, without assuming any distribution (Mann and Whitney, Ann. Math. Stat.
-// 18, 1947; Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., section 4.1). Statistic is U of a: in how many pairs a is larger,
-// ties counted half.
+// MannWhitney tests whether values of a tend to be larger or smaller than those of b, without
+// assuming any distribution (Mann and Whitney, Ann. Math. Stat. 18, 1947; Hollander, Wolfe and
+// Chicken, Nonparametric Statistical Methods, 3rd ed., section 4.1). Statistic is U of a: in how
+// many pairs a is larger, ties counted half.
 //
-// P is exact when there are no ties and the smaller sample has at most 8 values (and the larger at most 400); otherwise from the normal distribution with
-// continuity correction and the tie-corrected deviation
+// P is exact when there are no ties and the smaller sample has at most 8 values (and the larger at
+// most 400); otherwise from the normal distribution with continuity correction and the
+// tie-corrected deviation
 //
 //	z = (max(U_a, U_b) - mn/2 - 1/2) / sqrt(mn/12 ((N+1) - sum(t³-t)/(N(N-1)))),  N = m+n, t: sizes of groups of ties
 //
 // as SciPy's mannwhitneyu does by default. When all values are equal, P is 1.
 //
-// With three trials on each side no outcome has a P below 0.1, with four on each side none below 0.029: an interval says more then.
-// It fails when a sample is empty or has a value that is not finite.
+// With three trials on each side no outcome has a P below 0.1, with four on each side none below
+// 0.029: an interval says more then. It fails when a sample is empty or has a value that is not
+// finite.
 func MannWhitney(a, b []float64) (Test, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return Test{}, fmt.Errorf("Mann-Whitney: there are %d and %d values; each sample needs one", len(a), len(b))
@@ -66,10 +70,11 @@ func MannWhitney(a, b []float64) (Test, error) {
 	return Test{Statistic: u, P: math.Min(1, 2*normalTail((greater-m*n/2-0.5)/math.Sqrt(variance)))}, nil
 }
 
-// upperTail is P(U >= u) without ties: of all ways to choose m of the ranks 1 to m+n, the share whose sum is u + m(m+1)/2 or more. u is an integer since there
-// are no ties.
+// upperTail is P(U >= u) without ties: of all ways to choose m of the ranks 1 to m+n, the share
+// whose sum is u + m(m+1)/2 or more. u is an integer since there are no ties.
 func upperTail(m, n, u int) float64 {
-	// ways[k][s]: choices of k ranks so far whose U is s. A rank r taken as the k-th adds r-k, the number of ranks below it that were not taken.
+	// ways[k][s]: choices of k ranks so far whose U is s. A rank r taken as the k-th adds r-k, the
+	// number of ranks below it that were not taken.
 	ways := make([][]float64, m+1)
 	for k := range ways {
 		ways[k] = make([]float64, k*n+1)
@@ -94,7 +99,8 @@ func upperTail(m, n, u int) float64 {
 	return tail / all
 }
 
-// midranks gives each value its rank from 1, equal values the mean of theirs, and the sum of t³-t over groups of t equal values.
+// midranks gives each value its rank from 1, equal values the mean of theirs, and the sum of t³-t
+// over groups of t equal values.
 func midranks(values []float64) (ranks []float64, ties float64) {
 	order := make([]int, len(values))
 	for i := range order {

@@ -10,24 +10,29 @@ import (
 // RatioEstimate is the ratio of two means.
 type RatioEstimate struct {
 	Estimate
-	// Cautions: OneSample, FewSamples, DenominatorNearZero. With OneSample or DenominatorNearZero there is no interval.
+	// Cautions: OneSample, FewSamples, DenominatorNearZero. With OneSample or DenominatorNearZero
+	// there is no interval.
 	Cautions []Caution
 }
 
-// Ratio estimates mean(a)/mean(b) of two independent samples, with Fieller's interval: all ratios r that the data do not reject,
+// Ratio estimates mean(a)/mean(b) of two independent samples, with Fieller's interval: all ratios r
+// that the data do not reject,
 //
 //	(a - r b)² <= t(v)² (U_a + r² U_b),   U = s²/n
 //
-// which is the stretch between the roots of a quadratic in r (Fieller, "Some problems in interval estimation", J. R. Stat. Soc. B 16, 1954). The
-// deviations may differ, so v is Satterthwaite's at the estimated ratio R (as Tamhane and Logan, J. Biopharm. Stat. 14, 2004, do):
+// which is the stretch between the roots of a quadratic in r (Fieller, "Some problems in interval
+// estimation", J. R. Stat. Soc. B 16, 1954). The deviations may differ, so v is Satterthwaite's at
+// the estimated ratio R (as Tamhane and Logan, J. Biopharm. Stat. 14, 2004, do):
 //
 //	v = (U_a + R² U_b)² / (U_a²/(n_a-1) + R⁴ U_b²/(n_b-1))
 //
-// The interval of b/a is the reciprocal of that of a/b. When b's own interval, b ± t(v) sqrt(U_b), holds 0, the ratios that the data do not reject
-// have no bound: there is no interval then (DenominatorNearZero), and a plain first-order one would be wrong without showing it.
-// Where both means are far from 0 compared with their deviations it is close to PropagateRatio's.
+// The interval of b/a is the reciprocal of that of a/b. When b's own interval, b ± t(v) sqrt(U_b),
+// holds 0, the ratios that the data do not reject have no bound: there is no interval then
+// (DenominatorNearZero), and a plain first-order one would be wrong without showing it. Where both
+// means are far from 0 compared with their deviations it is close to PropagateRatio's.
 //
-// Ratio fails when the mean of b is 0, or when a number of a or b is not finite or so small or large that the ratio is not.
+// Ratio fails when the mean of b is 0, or when a number of a or b is not finite or so small or
+// large that the ratio is not.
 func Ratio(a, b results.Aggregate) (RatioEstimate, error) {
 	if err := check("ratio", []float64{a.Mean, a.StdDev, b.Mean, b.StdDev}); err != nil {
 		return RatioEstimate{}, err
@@ -40,7 +45,8 @@ func Ratio(a, b results.Aggregate) (RatioEstimate, error) {
 	if smaller < 2 {
 		return RatioEstimate{Estimate: Estimate{Value: r, Low: r, High: r}, Cautions: []Caution{OneSample}}, nil
 	}
-	// In units of the denominator's mean, and by deviations rather than variances, so that nothing overflows or vanishes.
+	// In units of the denominator's mean, and by deviations rather than variances, so that nothing
+	// overflows or vanishes.
 	sa, sb := a.StdDev/math.Abs(b.Mean)/math.Sqrt(float64(a.N)), b.StdDev/math.Abs(b.Mean)/math.Sqrt(float64(b.N))
 	t := 0.0
 	if whole := math.Hypot(sa, r*sb); whole > 0 {
@@ -54,8 +60,8 @@ func Ratio(a, b results.Aggregate) (RatioEstimate, error) {
 	return e, nil
 }
 
-// fieller gives the ratio r of two means its interval: sa and sb are their standard errors in units of the
-// denominator's mean, t the quantile. The quadratic is (1-g) r² - 2 R r + R² - h <= 0.
+// fieller gives the ratio r of two means its interval: sa and sb are their standard errors in units
+// of the denominator's mean, t the quantile. The quadratic is (1-g) r² - 2 R r + R² - h <= 0.
 func fieller(r, sa, sb, t float64) RatioEstimate {
 	e := RatioEstimate{Estimate: Estimate{Value: r, Low: r, High: r}}
 	if sa == 0 && sb == 0 {

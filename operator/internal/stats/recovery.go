@@ -11,48 +11,57 @@ import (
 
 // RecoveryRule says what counts as a dip and as a recovery.
 type RecoveryRule struct {
-	// FromMillis and ToMillis bound the data that is used, relative to t = 0: the measurement window. Bins that are not all in it are left out.
+	// FromMillis and ToMillis bound the data that is used, relative to t = 0: the measurement
+	// window. Bins that are not all in it are left out.
 	FromMillis, ToMillis float64
-	// BeforeMillis is how much data before the fault gives the throughput to compare with. Default 5000.
+	// BeforeMillis is how much data before the fault gives the throughput to compare with. Default
+	// 5000.
 	BeforeMillis float64
-	// Share of the throughput before, above 0 and at most 1: below it is a dip, at it or above is back. Default 0.9.
+	// Share of the throughput before, above 0 and at most 1: below it is a dip, at it or above is
+	// back. Default 0.9.
 	Share float64
 	// DipBins is over how many bins throughput is averaged to find a dip. Default 3.
 	DipBins int
-	// BackBins is over how many bins throughput is averaged to find the recovery. Default 10 (1 s), so that one burst is none.
+	// BackBins is over how many bins throughput is averaged to find the recovery. Default 10 (1 s),
+	// so that one burst is none.
 	BackBins int
 }
 
-// Recovery is what a fault did to throughput. Instants are in milliseconds after the fault was confirmed, with the resolution of the timeline (100 ms): that
-// of a bin is its start, and 0 for the bin that the fault lies in.
+// Recovery is what a fault did to throughput. Instants are in milliseconds after the fault was
+// confirmed, with the resolution of the timeline (100 ms): that of a bin is its start, and 0 for
+// the bin that the fault lies in.
 //
-// Subtleness ahead: a bin of a slow system holds few transactions, and three of them below 90% in a row are then no event. So a dip must also be deeper than
-// noise.
+// Subtleness ahead: a bin of a slow system holds few transactions, and three of them below 90% in a
+// row are then no event. So a dip must also be deeper than noise.
 type Recovery struct {
 	// Before is the mean throughput before the fault, in transactions per second.
 	Before float64
-	// Dipped: throughput fell. Without a dip (NoDip) DetectMillis, Depth, RecoverMillis and Lost are 0:
-	// the fault did nothing that this timeline shows. What it could show is in LeastDip and ResolvedMillis.
+	// Dipped: throughput fell. Without a dip (NoDip) DetectMillis, Depth, RecoverMillis and Lost
+	// are 0: the fault did nothing that this timeline shows. What it could show is in LeastDip and
+	// ResolvedMillis.
 	Dipped bool
-	// LeastDip is the depth, from 1 - Share to 1, from which on a dip is told from noise in 97.7% of
-	// trials. It is that of DipBins, or, of a dip that was found, that of the looks that found it. A
-	// dip that is shallower (ShallowDip) says only that there was none deeper than this.
+	// LeastDip is the depth, from 1 - Share to 1, from which on a dip is told from noise in 97.7%
+	// of trials. It is that of DipBins, or, of a dip that was found, that of the looks that found
+	// it. A dip that is shallower (ShallowDip) says only that there was none deeper than this.
 	LeastDip float64
 	// ResolvedMillis is how long throughput must be below Share of what it was, so that noise does
 	// not hide it. 0: no look at the data after the fault is long enough.
 	ResolvedMillis float64
-	// DetectMillis until throughput fell: how long the system kept serving as if there were no fault.
+	// DetectMillis until throughput fell: how long the system kept serving as if there were no
+	// fault.
 	DetectMillis float64
 	// Depth of the dip: 1 - (throughput of DipBins bins at its bottom)/Before, to 1 (nothing was
-	// served). Where the bottom is, and how deep, is read from different bins, so that noise does not
-	// make it deeper.
+	// served). Where the bottom is, and how deep, is read from different bins, so that noise does
+	// not make it deeper.
 	Depth float64
 	// Recovered: throughput came back.
 	Recovered bool
-	// RecoverMillis until throughput was back. When it was not (NotRecovered), until the end of the data: it took longer than that.
+	// RecoverMillis until throughput was back. When it was not (NotRecovered), until the end of the
+	// data: it took longer than that.
 	RecoverMillis float64
-	// Lost transactions, from the start of the dip to the recovery or the end of the data: the sum of Before less what was served. Bins above Before
-	// count against it, as noise and as work that was made up for; the positive parts alone would call noise a loss.
+	// Lost transactions, from the start of the dip to the recovery or the end of the data: the sum
+	// of Before less what was served. Bins above Before count against it, as noise and as work that
+	// was made up for; the positive parts alone would call noise a loss.
 	Lost float64
 	// Cautions: NoDip, ShallowDip, NotRecovered, ShortBaseline, NoisyBaseline.
 	Cautions []Caution
@@ -85,13 +94,15 @@ func (r RecoveryRule) withDefaults() (RecoveryRule, error) {
 	return r, nil
 }
 
-// Sure reports whether the dip is one that noise does not make: its depth, and when it ended, are known.
+// Sure reports whether the dip is one that noise does not make: its depth, and when it ended, are
+// known.
 func (r Recovery) Sure() bool { return r.Dipped && r.Depth >= r.LeastDip }
 
-// Recover measures what a fault did, from the committed transactions of a trial's timeline. confirmedMillis is when the fault was confirmed, relative to t = 0;
-// its plan does not matter.
+// Recover measures what a fault did, from the committed transactions of a trial's timeline.
+// confirmedMillis is when the fault was confirmed, relative to t = 0; its plan does not matter.
 //
-// With T(i) the throughput of bin i, and B and S the mean and the standard deviation of the bins that end in the last BeforeMillis before the fault,
+// With T(i) the throughput of bin i, and B and S the mean and the standard deviation of the bins
+// that end in the last BeforeMillis before the fault,
 //
 //	dip:       the first bin from that of the fault on with T(i) < Share B, from which the mean of DipBins bins is below both
 //	           Share B and B - 4 S/sqrt(DipBins); where there is none, the mean of BackBins bins and B - 5 S/sqrt(BackBins); then
@@ -103,14 +114,19 @@ func (r Recovery) Sure() bool { return r.Dipped && r.Depth >= r.LeastDip }
 //	           there how deep it is; then the other way round; the mean of both. The least mean itself
 //	           would be that of the noise, too
 //
-// A look at k bins with a bound of c deviations finds a dip of depth d in 97.7% of trials where
-// d B >= (c + 2) S/sqrt(k), and hides nothing that is far below Share B where c S/sqrt(k) <= (1 - Share) B.
+// A look at k bins with a bound of c deviations finds a dip of depth d in 97.7% of trials where d B
+// >= (c + 2) S/sqrt(k), and hides nothing that is far below Share B where c S/sqrt(k) <= (1 -
+// Share) B.
 //
-// The second bound of the dip is a control chart's (Shewhart 1931; 4 deviations rather than 3, since a hundred means are looked at): noise alone passes it in
-// fewer than 1% of trials. Where bins are so noisy that little is below it, as with clients whose think time makes them march in step, an outage of seconds
-// would not be: hence the longer looks, each with one deviation more so that it does not find more in noise. The cap at B keeps a burst, as of requests that had waited, from passing for a recovery.
+// The second bound of the dip is a control chart's (Shewhart 1931; 4 deviations rather than 3,
+// since a hundred means are looked at): noise alone passes it in fewer than 1% of trials. Where
+// bins are so noisy that little is below it, as with clients whose think time makes them march in
+// step, an outage of seconds would not be: hence the longer looks, each with one deviation more so
+// that it does not find more in noise. The cap at B keeps a burst, as of requests that had waited,
+// from passing for a recovery.
 //
-// It fails when the rule is wrong, when there is no bin before the fault or after it, or when nothing was served before it.
+// It fails when the rule is wrong, when there is no bin before the fault or after it, or when
+// nothing was served before it.
 func Recover(t results.Timeline, confirmedMillis float64, rule RecoveryRule) (Recovery, error) {
 	rule, err := rule.withDefaults()
 	if err != nil {
@@ -153,19 +169,19 @@ func Recover(t results.Timeline, confirmedMillis float64, rule RecoveryRule) (Re
 	return r, nil
 }
 
-// dipDeviations is how many standard deviations of its mean a dip must be below the throughput before,
-// when it is looked for over few bins. Each longer look has one more.
+// dipDeviations is how many standard deviations of its mean a dip must be below the throughput
+// before, when it is looked for over few bins. Each longer look has one more.
 const dipDeviations = 4
 
 // surely is how many deviations more make a dip that is found in 97.7% of trials.
 const surely = 2
 
-// backDeviations is how far below Share of the throughput before, in deviations of the mean of BackBins
-// bins, the bottom of a dip must be so that noise does not pass for the recovery.
+// backDeviations is how far below Share of the throughput before, in deviations of the mean of
+// BackBins bins, the bottom of a dip must be so that noise does not pass for the recovery.
 const backDeviations = 3
 
-// longerLooks is by how much each look after the second is longer than the one before: 1 s, 4 s, 16 s
-// by default.
+// longerLooks is by how much each look after the second is longer than the one before: 1 s, 4 s, 16
+// s by default.
 const longerLooks = 4
 
 // look is one length of window in which a dip is looked for.
@@ -186,13 +202,14 @@ func (r RecoveryRule) looks(data int) []look {
 // bound is how much noise a mean of the look's bins may have, in deviations of one bin.
 func (l look) bound() float64 { return l.deviations / math.Sqrt(float64(l.bins)) }
 
-// least is the depth that the look finds in 97.7% of trials, given the deviation of a bin by its mean.
+// least is the depth that the look finds in 97.7% of trials, given the deviation of a bin by its
+// mean.
 func (l look) least(noise float64) float64 {
 	return (l.deviations + surely) / math.Sqrt(float64(l.bins)) * noise
 }
 
-// measure finds the dip and the recovery. since is the time from the fault to the start of a bin after
-// it; seconds is the length of a bin.
+// measure finds the dip and the recovery. since is the time from the fault to the start of a bin
+// after it; seconds is the length of a bin.
 func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since func(int) float64, seconds float64) {
 	floor := rule.Share * r.Before
 	noise := 0.0
@@ -272,9 +289,9 @@ func (r *Recovery) resolve(looks []look, rule RecoveryRule, noise, seconds float
 	}
 }
 
-// bottom is the throughput at the bottom of a dip that lasts from one bin to another. The least mean of
-// some bins is as low as their noise is, so that one half of the bins chooses where to look, and the
-// other half says what is there. A dip that is too short for this has one mean.
+// bottom is the throughput at the bottom of a dip that lasts from one bin to another. The least
+// mean of some bins is as low as their noise is, so that one half of the bins chooses where to
+// look, and the other half says what is there. A dip that is too short for this has one mean.
 func bottom(bins []float64, dip, end, length int) float64 {
 	if end-dip < 2*length {
 		return stat.Mean(bins[dip:min(len(bins), max(end, dip+length))], nil)
@@ -305,7 +322,8 @@ func everyOther(bins []float64, from, length int) float64 {
 	return sum / float64(length)
 }
 
-// firstWindow is where the first stretch of length bins that is as wanted starts, from a bin on; -1 when there is none.
+// firstWindow is where the first stretch of length bins that is as wanted starts, from a bin on; -1
+// when there is none.
 func firstWindow(bins []float64, from, length int, wanted func([]float64) bool) int {
 	for i := from; i+length <= len(bins); i++ {
 		if wanted(bins[i : i+length]) {

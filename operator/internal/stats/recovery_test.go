@@ -43,7 +43,8 @@ func TestRecover(t *testing.T) {
 		rule      stats.RecoveryRule
 		want      stats.Recovery
 	}{
-		// 1000 tx/s; at 5 s a replica fails, at 5.4 s throughput falls to 200, at 7 s it is half, at 8 s it is back.
+		// 1000 tx/s; at 5 s a replica fails, at 5.4 s throughput falls to 200, at 7 s it is half,
+		// at 8 s it is back.
 		"dip and recovery": {
 			timeline:  served([2]float64{7400, 1000}, [2]float64{1600, 200}, [2]float64{1000, 500}, [2]float64{12000, 1000}),
 			confirmed: 5000, rule: window,
@@ -90,13 +91,15 @@ func TestRecover(t *testing.T) {
 			confirmed: 5000, rule: window,
 			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 1, Recovered: true, RecoverMillis: 500, Lost: 500},
 		},
-		// Seen with clients that think for 200 ms: three bins of nothing were not below B - 4 S/sqrt(3), which was negative, and an election of two seconds no dip.
+		// Seen with clients that think for 200 ms: three bins of nothing were not below B - 4
+		// S/sqrt(3), which was negative, and an election of two seconds no dip.
 		"clients that march in step do not hide an outage": {
 			timeline:  noisy(served([2]float64{7000, 1000}, [2]float64{2000, 0}, [2]float64{13000, 1000}), 50),
 			confirmed: 5000, rule: window,
 			want: stats.Recovery{Before: 1000, Dipped: true, Depth: 1, Recovered: true, RecoverMillis: 2000, Lost: 2000},
 		},
-		// Seen with 42 tx/s, of which a fault left 8: the bound for three bins was just above 0, and below what was left.
+		// Seen with 42 tx/s, of which a fault left 8: the bound for three bins was just above 0,
+		// and below what was left.
 		"noise does not hide that little was left for long": {
 			timeline:  noisy(served([2]float64{7000, 1000}, [2]float64{5000, 200}, [2]float64{10000, 1000}), 40),
 			confirmed: 5000, rule: window,
@@ -135,8 +138,9 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// On a noisy but steady timeline, the rule finds no fault that did nothing: 100 transactions in a bin, give or take 10.
-// An outage of 24 s is a dip, also where the bins before it are so noisy that a whole second below all noise cannot be: the machine of this system was held back, then reset.
+// On a noisy but steady timeline, the rule finds no fault that did nothing: 100 transactions in a
+// bin, give or take 10. An outage of 24 s is a dip, also where the bins before it are so noisy that
+// a whole second below all noise cannot be: the machine of this system was held back, then reset.
 func TestRecoverFindsALongOutageUnderNoise(t *testing.T) {
 	before := []int64{12, 10, 0, 0, 16, 11, 0, 0, 12, 4, 0, 0, 8, 0, 0, 16, 8, 0, 4, 12, 4, 8, 12, 0, 0, 7, 5, 0, 5, 16, 2, 0, 12, 7, 3, 3, 12, 0, 0, 13, 0, 0, 12, 8, 0, 4, 12, 0, 0, 8}
 	timeline := results.NewTimeline(0, 0)
@@ -205,8 +209,8 @@ func TestRecoverRefuses(t *testing.T) {
 	}
 }
 
-// The depth was that of the least of many means, which noise makes deeper: a dip of 50% at 200 tx/s read
-// as 60 to 68%. What a trial could have seen is said, whether it saw something or not.
+// The depth was that of the least of many means, which noise makes deeper: a dip of 50% at 200 tx/s
+// read as 60 to 68%. What a trial could have seen is said, whether it saw something or not.
 func TestDepthOfDipIsUnbiased(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2026, 14))
 	for name, tc := range map[string]struct{ perSecond, depth, seconds float64 }{
@@ -254,7 +258,8 @@ func TestWhatADipCouldHaveBeen(t *testing.T) {
 		resolved float64
 	}{
 		"no noise": {served([2]float64{22000, 1000}), 0.1, 300},
-		// Deviation of 5%: three bins show 6 * 5%/sqrt(3), a second 0.1 + 3 * 5%/sqrt(10) of a recovery.
+		// Deviation of 5%: three bins show 6 * 5%/sqrt(3), a second 0.1 + 3 * 5%/sqrt(10) of a
+		// recovery.
 		"noise of 5%":  {noisy(served([2]float64{22000, 1000}), 5), 6 * 0.0505 / math.Sqrt(3), 1000},
 		"noise of 50%": {noisy(served([2]float64{22000, 1000}), 50), 1, 0},
 	} {

@@ -10,7 +10,8 @@ import (
 
 // RunComparison compares a metric at one point of two groups of runs.
 type RunComparison struct {
-	// A and B are over the means of runs, where a group has several; else over the trials of its run.
+	// A and B are over the means of runs, where a group has several; else over the trials of its
+	// run.
 	A, B results.Aggregate
 	// Ratio is B/A, with Fieller's interval where it is Known. HasRatio is false where A is 0.
 	Ratio    RatioEstimate
@@ -23,9 +24,9 @@ type RunComparison struct {
 }
 
 // CompareRuns compares groups of runs at one point by run, not by trial: what differs between runs
-// (machines, placement, day, neighbours) is the same for all trials of one, so that more trials only
-// make it look certain (Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM'13). a and
-// b are the trials of the runs, one aggregate for each run.
+// (machines, placement, day, neighbours) is the same for all trials of one, so that more trials
+// only make it look certain (Kalibera and Jones, "Rigorous benchmarking in reasonable time",
+// ISMM'13). a and b are the trials of the runs, one aggregate for each run.
 //
 //	three runs and more   t = (b - a)/(s √(1/n_a + 1/n_b)), s² pooled over the means of runs of both
 //	                      groups, with n_a + n_b - 2 degrees of freedom (Student); one of the groups
@@ -34,8 +35,8 @@ type RunComparison struct {
 //	                      c = between, the standard deviation of runs by their mean, as the caller
 //	                      states it; Satterthwaite's degrees of freedom, where c is exact
 //
-// With one run on each side and between 0 nothing is tested: Tested is false, and the intervals are those
-// of the trials within these two runs. Pooling assumes that runs of both groups vary alike.
+// With one run on each side and between 0 nothing is tested: Tested is false, and the intervals are
+// those of the trials within these two runs. Pooling assumes that runs of both groups vary alike.
 func CompareRuns(a, b []results.Aggregate, between float64) RunComparison {
 	if len(a) == 0 || len(b) == 0 {
 		return RunComparison{}
@@ -86,8 +87,8 @@ func compareMeans(a, b []results.Aggregate) RunComparison {
 	return c
 }
 
-// test fills in what follows from the standard errors of both means and the degrees of freedom, which
-// may be infinite.
+// test fills in what follows from the standard errors of both means and the degrees of freedom,
+// which may be infinite.
 func (c *RunComparison) test(sa, sb, freedom float64) {
 	freedom = math.Min(freedom, 1e6)
 	whole := math.Hypot(sa, sb)

@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// sciPyCase is one of the cases that testdata/cases.py writes; that says what each value is. A nil slice or pointer is a value that does not exist.
+// sciPyCase is one of the cases that testdata/cases.py writes; that says what each value is. A nil
+// slice or pointer is a value that does not exist.
 type sciPyCase struct {
 	A, B         []float64
 	Mean, StdDev float64
@@ -43,7 +44,8 @@ func readSciPy(t *testing.T) []sciPyCase {
 	return cases
 }
 
-// agrees compares to 1e-9 of the value, or of scale where the value is a small difference of large numbers.
+// agrees compares to 1e-9 of the value, or of scale where the value is a small difference of large
+// numbers.
 func agrees(got, want, scale float64) bool {
 	return math.Abs(got-want) <= 1e-9*math.Max(math.Abs(want), scale)
 }

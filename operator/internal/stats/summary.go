@@ -8,10 +8,11 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// fewSamples is the n from which on an interval stands without a caution. Below it a result is read by its mean, minimum and maximum, as the
-// artifacts of ELECT (FAST'24) and DMTree print theirs: one run its value, two to four runs mean, minimum and maximum, five and more a 95%
-// Student-t interval. The interval of two to four runs is computed all the same, and is wide: claims are judged by it, and without it a
-// difference of two means of three would be a verdict.
+// fewSamples is the n from which on an interval stands without a caution. Below it a result is read
+// by its mean, minimum and maximum, as the artifacts of ELECT (FAST'24) and DMTree print theirs:
+// one run its value, two to four runs mean, minimum and maximum, five and more a 95% Student-t
+// interval. The interval of two to four runs is computed all the same, and is wide: claims are
+// judged by it, and without it a difference of two means of three would be a verdict.
 const fewSamples = 5
 
 // Few reports whether so many samples, two to four, are read by their mean, minimum and maximum.
@@ -19,9 +20,11 @@ func Few(n int) bool { return n > 1 && n < fewSamples }
 
 // Summary is what the samples of one metric come to.
 type Summary struct {
-	// Aggregate: n, mean, standard deviation (with n-1), minimum, maximum and Student's interval of the mean.
+	// Aggregate: n, mean, standard deviation (with n-1), minimum, maximum and Student's interval of
+	// the mean.
 	results.Aggregate
-	// Few is true for two to four samples: show mean, minimum and maximum; the interval needs its caution beside it.
+	// Few is true for two to four samples: show mean, minimum and maximum; the interval needs its
+	// caution beside it.
 	Few bool
 	// Median of the samples.
 	Median Median
@@ -29,16 +32,20 @@ type Summary struct {
 	Cautions []Caution
 }
 
-// Median is the median of some samples with an interval of two of them. It needs no assumption but that samples are independent and equally distributed.
+// Median is the median of some samples with an interval of two of them. It needs no assumption but
+// that samples are independent and equally distributed.
 type Median struct {
 	Value float64
-	// Low and High are the samples that enclose the median with probability Coverage or more. They are equal to Value when there are fewer than two samples.
+	// Low and High are the samples that enclose the median with probability Coverage or more. They
+	// are equal to Value when there are fewer than two samples.
 	Low, High float64
-	// Coverage of [Low, High]: at least 95% from six samples on, else 1 - 2^(1-n), which is that of [minimum, maximum]. 0 without an interval.
+	// Coverage of [Low, High]: at least 95% from six samples on, else 1 - 2^(1-n), which is that of
+	// [minimum, maximum]. 0 without an interval.
 	Coverage float64
 }
 
-// Summarize summarises the samples of one metric. It fails when one of them is no finite number within Limit.
+// Summarize summarises the samples of one metric. It fails when one of them is no finite number
+// within Limit.
 func Summarize(samples []float64) (Summary, error) {
 	if err := check("summarise", samples); err != nil {
 		return Summary{}, err
@@ -64,12 +71,14 @@ func Summarize(samples []float64) (Summary, error) {
 	return s, nil
 }
 
-// medianOf finds the narrowest interval [x(k), x(n+1-k)] of the sorted samples that holds the median of their distribution with 95% or more:
+// medianOf finds the narrowest interval [x(k), x(n+1-k)] of the sorted samples that holds the
+// median of their distribution with 95% or more:
 //
 //	P(x(k) <= median <= x(n+1-k)) = 1 - 2 P(B <= k-1),  B ~ Binomial(n, 1/2)
 //
-// (David and Nagaraja, Order Statistics, 3rd ed., section 7.1; for skewed or discrete data the coverage is that or more). Maricq et al., "Taming
-// performance variability" (OSDI'18), recommend it for measurements of systems, which are seldom normal.
+// (David and Nagaraja, Order Statistics, 3rd ed., section 7.1; for skewed or discrete data the
+// coverage is that or more). Maricq et al., "Taming performance variability" (OSDI'18), recommend
+// it for measurements of systems, which are seldom normal.
 func medianOf(samples []float64) Median {
 	n := len(samples)
 	if n == 0 {

@@ -9,28 +9,34 @@ import (
 // maxTrend bounds the work of FindTrend, which looks at every pair of points.
 const maxTrend = 5000
 
-// exactTrend is the n up to which the exact distribution of Kendall's tau is used, as SciPy does (method "auto").
+// exactTrend is the n up to which the exact distribution of Kendall's tau is used, as SciPy does
+// (method "auto").
 const exactTrend = 33
 
 // Trend is how a metric goes along an axis.
 type Trend struct {
-	// Test: Statistic is Kendall's tau-b, from -1 (every step falls) to 1 (every step rises). 0 when the axis or the metric does not vary.
+	// Test: Statistic is Kendall's tau-b, from -1 (every step falls) to 1 (every step rises). 0
+	// when the axis or the metric does not vary.
 	Test
-	// Slope is the median of the slopes of all pairs of points that differ on the axis, in units of the metric for one unit of the axis.
+	// Slope is the median of the slopes of all pairs of points that differ on the axis, in units of
+	// the metric for one unit of the axis.
 	Slope float64
 }
 
-// FindTrend tests whether y rises or falls with x, in whatever shape: x[i] is the value of the axis and y[i] that of the metric of one trial, and
-// repetitions share their x. It is the test of Mann (Econometrica 13, 1945) and Kendall (Rank Correlation Methods, 1975): with C pairs in the same order,
-// D in the opposite one, and T_x, T_y pairs tied on one side,
+// FindTrend tests whether y rises or falls with x, in whatever shape: x[i] is the value of the axis
+// and y[i] that of the metric of one trial, and repetitions share their x. It is the test of Mann
+// (Econometrica 13, 1945) and Kendall (Rank Correlation Methods, 1975): with C pairs in the same
+// order, D in the opposite one, and T_x, T_y pairs tied on one side,
 //
 //	tau = (C - D) / sqrt((n(n-1)/2 - T_x) (n(n-1)/2 - T_y))
 //
-// P is exact without ties for n up to 33, else from the normal distribution with Kendall's variance for ties and no continuity correction, as SciPy's
-// kendalltau does. The slope is Theil's and Sen's (Sen, J. Am. Stat. Assoc. 63, 1968).
+// P is exact without ties for n up to 33, else from the normal distribution with Kendall's variance
+// for ties and no continuity correction, as SciPy's kendalltau does. The slope is Theil's and Sen's
+// (Sen, J. Am. Stat. Assoc. 63, 1968).
 //
-// Four points in perfect order have P = 0.083: a trend needs five. The work grows with the square of n.
-// It fails for fewer than two points, lists of different length, and values that are not finite.
+// Four points in perfect order have P = 0.083: a trend needs five. The work grows with the square
+// of n. It fails for fewer than two points, lists of different length, and values that are not
+// finite.
 func FindTrend(x, y []float64) (Trend, error) {
 	if err := checkPairs("the axis", x, "the metric", y); err != nil {
 		return Trend{}, err
@@ -96,8 +102,8 @@ func tiesOf(values []float64) tieSums {
 	return s
 }
 
-// kendallTail is the two-sided p-value of d pairs in the rarer order, of all orders of n different values: twice the share of permutations with d inversions or
-// fewer.
+// kendallTail is the two-sided p-value of d pairs in the rarer order, of all orders of n different
+// values: twice the share of permutations with d inversions or fewer.
 func kendallTail(n, d int) float64 {
 	// share[k]: of the permutations of i values, the share with k inversions.
 	share := make([]float64, d+1)

@@ -9,12 +9,14 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Welch tests whether two independent means differ, without assuming equal deviations (Welch, Biometrika 34, 1947), with Satterthwaite's degrees of freedom:
+// Welch tests whether two independent means differ, without assuming equal deviations (Welch,
+// Biometrika 34, 1947), with Satterthwaite's degrees of freedom:
 //
 //	t = (a - b) / sqrt(U_a + U_b),   U = s²/n,   v = (U_a + U_b)² / (U_a²/(n_a-1) + U_b²/(n_b-1))
 //
-// P is below 5% exactly when the interval of Difference does not hold 0. It is false when a sample has fewer than two values: nothing is known then. Where no
-// value varies, P is 1 for equal means and 0 for others.
+// P is below 5% exactly when the interval of Difference does not hold 0. It is false when a sample
+// has fewer than two values: nothing is known then. Where no value varies, P is 1 for equal means
+// and 0 for others.
 func Welch(a, b results.Aggregate) (Test, bool) {
 	if a.N < 2 || b.N < 2 {
 		return Test{}, false
@@ -32,9 +34,10 @@ func Welch(a, b results.Aggregate) (Test, bool) {
 	return Test{Statistic: t, P: 2 * distuv.StudentsT{Sigma: 1, Nu: freedom}.Survival(math.Abs(t))}, true
 }
 
-// Holm adjusts the p-values of several tests, so that comparing each with 5% makes a false alarm in at most 5% of all sets of tests, however many there are and
-// however they depend on each other (Holm, Scand. J. Stat. 6, 1979): with the values in rising order, the i-th of k times k+1-i, none below the one before it,
-// and 1 at most. The order of the answer is that of ps.
+// Holm adjusts the p-values of several tests, so that comparing each with 5% makes a false alarm in
+// at most 5% of all sets of tests, however many there are and however they depend on each other
+// (Holm, Scand. J. Stat. 6, 1979): with the values in rising order, the i-th of k times k+1-i, none
+// below the one before it, and 1 at most. The order of the answer is that of ps.
 func Holm(ps []float64) []float64 {
 	order := make([]int, len(ps))
 	for i := range order {

@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// Student's sleep data, as R prints it: t.test(extra ~ group, data = sleep) gives t = -1.8608, p-value = 0.07939.
+// Student's sleep data, as R prints it: t.test(extra ~ group, data = sleep) gives t = -1.8608,
+// p-value = 0.07939.
 func TestWelchOnStudentsSleepData(t *testing.T) {
 	a := stats.Aggregate([]float64{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0})
 	b := stats.Aggregate([]float64{1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4})

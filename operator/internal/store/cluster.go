@@ -23,11 +23,14 @@ import (
 const (
 	// PartLimit is the most that one ConfigMap holds of an object; the API server refuses 1 MiB.
 	PartLimit = 900 << 10
-	// trialLimit and namespaceLimit bound what waits in ConfigMaps for a bucket that is down, beyond which logs and whatever else is no result find no room.
+	// trialLimit and namespaceLimit bound what waits in ConfigMaps for a bucket that is down,
+	// beyond which logs and whatever else is no result find no room.
 	trialLimit     = 48 << 20
 	namespaceLimit = 192 << 20
-	// PauseLimit is what waits of a namespace when no further trial of it is begun whose results would wait, too; resultsLimit is as much as results may take, so that
-	// those of trials under way have room and nothing fills the cluster's etcd, which holds 2 GiB where nobody changed that.
+	// PauseLimit is what waits of a namespace when no further trial of it is begun whose results
+	// would wait, too; resultsLimit is as much as results may take, so that those of trials under
+	// way have room and nothing fills the cluster's etcd, which holds 2 GiB where nobody changed
+	// that.
 	PauseLimit   = 512 << 20
 	resultsLimit = 1 << 30
 
@@ -38,7 +41,8 @@ const (
 	annotationPart   = "assay.dev/object-part"
 )
 
-// Cluster keeps objects of one trial in ConfigMaps, in parts, until they are in a bucket. The ConfigMaps are the trial's: they go with it.
+// Cluster keeps objects of one trial in ConfigMaps, in parts, until they are in a bucket. The
+// ConfigMaps are the trial's: they go with it.
 type Cluster struct {
 	Client client.Client
 	// Reader reads past the cache.
@@ -71,7 +75,8 @@ func (c *Cluster) Put(ctx context.Context, o Object, content io.ReadSeeker) erro
 	return err
 }
 
-// PutPart keeps one part of an object, from 0; every part but the last has PartLimit bytes. The object is there when all of its parts are.
+// PutPart keeps one part of an object, from 0; every part but the last has PartLimit bytes. The
+// object is there when all of its parts are.
 func (c *Cluster) PutPart(ctx context.Context, o Object, part int, data []byte) error {
 	n := parts(o.Size)
 	want := int64(PartLimit)
@@ -113,7 +118,8 @@ func (c *Cluster) partName(key string, part int) string {
 	return fmt.Sprintf("%s-kept-%s-%d", c.Trial.Name, Describe(key, []byte(key)).SHA256[:12], part)
 }
 
-// makeRoom refuses an object that would be too much beside those that are kept. A result has room where a log has none.
+// makeRoom refuses an object that would be too much beside those that are kept. A result has room
+// where a log has none.
 func (c *Cluster) makeRoom(ctx context.Context, o Object) error {
 	ofTrial, ofNamespace, err := c.waiting(ctx, o.Key)
 	if err != nil {
@@ -134,7 +140,8 @@ func (c *Cluster) makeRoom(ctx context.Context, o Object) error {
 	return nil
 }
 
-// waiting is how many bytes are kept of the trial and of its namespace, without the trial's object of that key.
+// waiting is how many bytes are kept of the trial and of its namespace, without the trial's object
+// of that key.
 func (c *Cluster) waiting(ctx context.Context, without string) (ofTrial, ofNamespace int64, err error) {
 	kept, err := c.list(ctx, client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsKept})
 	if err != nil {
@@ -184,7 +191,8 @@ func describePart(m metav1.Object) Object {
 	return Object{Key: a[annotationKey], Size: size, SHA256: a[annotationSHA256]}
 }
 
-// List implements Store. Objects of which parts are missing, because their sender never came to an end, are not there.
+// List implements Store. Objects of which parts are missing, because their sender never came to an
+// end, are not there.
 func (c *Cluster) List(ctx context.Context, prefix string) ([]Object, error) {
 	kept, err := c.list(ctx, c.ofTrial())
 	if err != nil {
@@ -225,11 +233,24 @@ func (c *Cluster) Get(ctx context.Context, key string) (Object, io.ReadCloser, e
 
 // Clear removes all that is kept.
 func (c *Cluster) Clear(ctx context.Context) error {
+	return c.remove(ctx, func(Object) bool { return true })
+}
+
+// Remove removes one object, if it is kept.
+func (c *Cluster) Remove(ctx context.Context, key string) error {
+	return c.remove(ctx, func(o Object) bool { return o.Key == key })
+}
+
+func (c *Cluster) remove(ctx context.Context, which func(Object) bool) error {
 	kept, err := c.list(ctx, c.ofTrial())
 	if err != nil {
 		return err
 	}
-	for _, m := range kept {
+	for i := range kept {
+		m := &kept[i]
+		if !which(describePart(m)) {
+			continue
+		}
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
 		if err := c.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete what was kept of trial %s: %w", c.Trial.Name, err)

@@ -132,7 +132,8 @@ func TestNoRoomInTheCluster(t *testing.T) {
 	wantProblem(t, "more of a namespace", of("e-6").PutPart(t.Context(), big, 0, part), v1alpha1.ReasonStoreFull)
 }
 
-// With the store down and a namespace full of logs, the results of a trial found no room: it held its pools until the store answered, or lost a client and was repeated.
+// With the store down and a namespace full of logs, the results of a trial found no room: it held
+// its pools until the store answered, or lost a client and was repeated.
 func TestResultsFindRoomWhereLogsDoNot(t *testing.T) {
 	of, _ := newCluster(t)
 	part := large(store.PartLimit)

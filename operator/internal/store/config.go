@@ -31,10 +31,12 @@ type Config struct {
 	Bucket string `json:"bucket"`
 	// Prefix of all keys, without a / at its ends. Default: none.
 	Prefix string `json:"prefix,omitempty"`
-	// PathStyle: the bucket is in the path (https://host/bucket) and not in the host name (https://bucket.host).
+	// PathStyle: the bucket is in the path (https://host/bucket) and not in the host name
+	// (https://bucket.host).
 	PathStyle bool `json:"pathStyle,omitempty"`
-	// Checksums: WhenSupported (default) also has the server check what arrives; WhenRequired leaves that out for servers that refuse such requests. What is
-	// stored is read back and compared either way.
+	// Checksums: WhenSupported (default) also has the server check what arrives; WhenRequired
+	// leaves that out for servers that refuse such requests. What is stored is read back and
+	// compared either way.
 	Checksums string `json:"checksums,omitempty"`
 }
 
@@ -66,7 +68,8 @@ type Registry struct {
 	stores   map[string]*S3
 }
 
-// Load reads the file that lists the stores; directory/NAME has each store's credentials and CA. No file, an empty name, means no stores.
+// Load reads the file that lists the stores; directory/NAME has each store's credentials and CA. No
+// file, an empty name, means no stores.
 func Load(file, directory string) (*Registry, error) {
 	r := &Registry{stores: map[string]*S3{}}
 	if file == "" {
@@ -171,7 +174,8 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// credentialsAge is how long credentials are used before their files are read again: they may be renewed at any time.
+// credentialsAge is how long credentials are used before their files are read again: they may be
+// renewed at any time.
 const credentialsAge = time.Minute
 
 // fileCredentials reads credentials from the files of a mounted Secret.

@@ -29,7 +29,8 @@ const (
 // Folder is the beginning of keys that belong together; it ends in a slash.
 type Folder string
 
-// ExperimentFolder of one run of an experiment: one that is deleted and applied again has another UID.
+// ExperimentFolder of one run of an experiment: one that is deleted and applied again has another
+// UID.
 func ExperimentFolder(namespace, name, uid string) Folder {
 	return Folder(fmt.Sprintf("%s/%s/%s/%s/", layoutVersion, namespace, name, uid))
 }
@@ -75,12 +76,14 @@ func CheckFileName(name string) error {
 	return nil
 }
 
-// inTrial splits the key of a trial's object: what comes after the trial's folder, and for a pod's file after the folder of all pods.
+// inTrial splits the key of a trial's object: what comes after the trial's folder, and for a pod's
+// file after the folder of all pods.
 var inTrial = regexp.MustCompile(`^` + layoutVersion + `(?:/[^/]+){3}/trials/[^/]+/(` + podsFolder + `)?(.*)$`)
 
 var clientResult = regexp.MustCompile(`^[^/]+/` + regexp.QuoteMeta(protocol.ClientResultFile) + `$`)
 
-// IsResult reports whether an object is a result: the trial's own, or a client's with its raw histogram. Everything else, logs above all, can be done without.
+// IsResult reports whether an object is a result: the trial's own, or a client's with its raw
+// histogram. Everything else, logs above all, can be done without.
 func IsResult(o Object) bool {
 	m := inTrial.FindStringSubmatch(o.Key)
 	switch {

@@ -15,13 +15,15 @@ import (
 const (
 	// annotationLeftOut of a Trial lists what found no room, as POD/FILE, with commas between them.
 	annotationLeftOut = "assay.dev/results-left-out"
-	// namesLeftOut is how many are listed; after them comes AndMore. A trial of hundreds of pods must not get a list of all of their files, nor as many writes.
+	// namesLeftOut is how many are listed; after them comes AndMore. A trial of hundreds of pods
+	// must not get a list of all of their files, nor as many writes.
 	namesLeftOut = 32
 	// AndMore ends a list that is not complete.
 	AndMore = "and more"
 )
 
-// LeaveOut remembers with the trial that an object found no room in the cluster while the store did not take it, so that whoever reads the results is told.
+// LeaveOut remembers with the trial that an object found no room in the cluster while the store did
+// not take it, so that whoever reads the results is told.
 func (c *Cluster) LeaveOut(ctx context.Context, o Object) error {
 	name := o.Key
 	if m := inTrial.FindStringSubmatch(o.Key); m != nil {
@@ -53,7 +55,8 @@ func (c *Cluster) LeaveOut(ctx context.Context, o Object) error {
 	return nil
 }
 
-// LeftOut lists what of a trial found no room, in order; AndMore comes last where the list is not complete.
+// LeftOut lists what of a trial found no room, in order; AndMore comes last where the list is not
+// complete.
 func LeftOut(trial *v1alpha1.Trial) []string {
 	text := trial.Annotations[annotationLeftOut]
 	if text == "" {

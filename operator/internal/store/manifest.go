@@ -18,7 +18,8 @@ const ManifestFormat = "assay.dev/manifest/v1"
 // manifestLimit bounds a manifest that is read: one of a million objects would be about as large.
 const manifestLimit = 256 << 20
 
-// Manifest lists all that is stored of a trial or an experiment. It is written last: where it is, everything that it lists had been stored and confirmed.
+// Manifest lists all that is stored of a trial or an experiment. It is written last: where it is,
+// everything that it lists had been stored and confirmed.
 type Manifest struct {
 	Format string `json:"format"`
 	// Kind is Trial or Experiment; Namespace and Name are its.
@@ -30,11 +31,13 @@ type Manifest struct {
 	Experiment string `json:"experiment,omitempty"`
 	// Completed is when the trial or experiment was.
 	Completed time.Time `json:"completed"`
-	// Objects in the order of their keys, which are relative to the store's prefix. Those of an experiment include its trials' manifests, not what these list.
+	// Objects in the order of their keys, which are relative to the store's prefix. Those of an
+	// experiment include its trials' manifests, not what these list.
 	Objects []Object `json:"objects"`
 	// Missing are the pods of a trial of which nothing was handed over.
 	Missing []string `json:"missing,omitempty"`
-	// LeftOut are files of a trial's pods, as POD/FILE, that the store did not take and for which the cluster had no room; AndMore ends a list that is not complete.
+	// LeftOut are files of a trial's pods, as POD/FILE, that the store did not take and for which
+	// the cluster had no room; AndMore ends a list that is not complete.
 	LeftOut []string `json:"leftOut,omitempty"`
 }
 
@@ -66,8 +69,9 @@ func ReadManifest(ctx context.Context, s Store, f Folder) (Manifest, Object, err
 	return m, o, nil
 }
 
-// Verify reads everything that the manifest of a folder lists, and that those manifests list in turn, and compares it with its checksums. It returns how many
-// objects are right, and an error for each that is not.
+// Verify reads everything that the manifest of a folder lists, and that those manifests list in
+// turn, and compares it with its checksums. It returns how many objects are right, and an error for
+// each that is not.
 func Verify(ctx context.Context, s Store, f Folder) (right int, err error) {
 	m, _, err := ReadManifest(ctx, s, f)
 	if err != nil {

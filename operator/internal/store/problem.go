@@ -18,8 +18,9 @@ import (
 // ErrNotFound says that there is no object under the key.
 var ErrNotFound = errors.New("no such object")
 
-// Problem is why a store does not do what it is asked, in words that stay the same from one attempt to the next: they are shown in conditions. Its cause, with
-// what a server adds to each answer, is behind Unwrap.
+// Problem is why a store does not do what it is asked, in words that stay the same from one attempt
+// to the next: they are shown in conditions. Its cause, with what a server adds to each answer, is
+// behind Unwrap.
 type Problem struct {
 	// Reason of the condition, one of v1alpha1.ReasonStore...
 	Reason string

@@ -33,8 +33,9 @@ const (
 	partSize = 8 << 20
 	// attempts at one request, moments apart; whoever stores tries again later.
 	attempts = 3
-	// patience is how long a server may keep us waiting for a sign of life: an answer, or that it takes a bit more of what it is sent. With slowest it also bounds how
-	// long a request may take: patience, and as long as its content takes at the slowest rate, in bytes per second.
+	// patience is how long a server may keep us waiting for a sign of life: an answer, or that it
+	// takes a bit more of what it is sent. With slowest it also bounds how long a request may take:
+	// patience, and as long as its content takes at the slowest rate, in bytes per second.
 	patience = 30 * time.Second
 	slowest  = 512 << 10
 	// metaSHA256 is the key of an object's metadata with the SHA-256 of its content in hexadecimal.
@@ -54,7 +55,8 @@ type S3 struct {
 
 var _ Store = (*S3)(nil)
 
-// NewS3 makes a store whose directory has the files of its credentials and, if its server has a CA of its own, of that. It talks to nobody yet.
+// NewS3 makes a store whose directory has the files of its credentials and, if its server has a CA
+// of its own, of that. It talks to nobody yet.
 func NewS3(config Config, directory string) (*S3, error) {
 	ca, err := os.ReadFile(filepath.Join(directory, CAFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -63,7 +65,8 @@ func NewS3(config Config, directory string) (*S3, error) {
 	return NewS3With(config, aws.NewCredentialsCache(fileCredentials{store: config.Name, directory: directory}), ca)
 }
 
-// NewS3With makes a store from what the caller has. ca is PEM; empty: the authorities of the system.
+// NewS3With makes a store from what the caller has. ca is PEM; empty: the authorities of the
+// system.
 func NewS3With(config Config, credentials aws.CredentialsProvider, ca []byte) (*S3, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
@@ -106,7 +109,8 @@ func NewS3With(config Config, credentials aws.CredentialsProvider, ca []byte) (*
 	return s, nil
 }
 
-// notInTime: a server that kept us waiting for so long is not asked again at once. Whoever stores tries again later, and meanwhile others have their turn.
+// notInTime: a server that kept us waiting for so long is not asked again at once. Whoever stores
+// tries again later, and meanwhile others have their turn.
 func notInTime(err error) aws.Ternary {
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {
@@ -139,8 +143,9 @@ func (s *S3) newTransport() (*http.Transport, error) {
 	return t, nil
 }
 
-// impatient is a connection on which each step must come in time, however much there is to send or to read: a server that hangs in the middle of a large object would
-// be noticed only when the whole of it could have been sent at the slowest rate.
+// impatient is a connection on which each step must come in time, however much there is to send or
+// to read: a server that hangs in the middle of a large object would be noticed only when the whole
+// of it could have been sent at the slowest rate.
 type impatient struct {
 	net.Conn
 	s *S3
@@ -152,7 +157,8 @@ func (c *impatient) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Write implements io.Writer. Whoever reads meanwhile waits for the answer to what is written: its time begins anew.
+// Write implements io.Writer. Whoever reads meanwhile waits for the answer to what is written: its
+// time begins anew.
 func (c *impatient) Write(p []byte) (int, error) {
 	c.SetDeadline(time.Now().Add(c.s.patience)) //nolint:forbidigo // connections have the real clock
 	return c.Conn.Write(p)
@@ -221,7 +227,8 @@ func (s *S3) checksum(o Object) (*string, error) {
 	return aws.String(base64.StdEncoding.EncodeToString(sum)), nil
 }
 
-// Confirm finds out whether an object is stored as described: by the server's own checksum of it, if it keeps one, else by reading it.
+// Confirm finds out whether an object is stored as described: by the server's own checksum of it,
+// if it keeps one, else by reading it.
 func (s *S3) Confirm(ctx context.Context, want Object) error {
 	got, sum, err := s.stat(ctx, want.Key)
 	if err != nil {
@@ -242,7 +249,8 @@ func (s *S3) Confirm(ctx context.Context, want Object) error {
 	return s.explain(err)
 }
 
-// stat returns what the store says of an object, and the checksum that it keeps itself, in hexadecimal, if it covers the whole content.
+// stat returns what the store says of an object, and the checksum that it keeps itself, in
+// hexadecimal, if it covers the whole content.
 func (s *S3) stat(ctx context.Context, key string) (o Object, sum string, err error) {
 	ctx, cancel := s.limited(ctx, 0)
 	defer cancel()
@@ -285,7 +293,8 @@ func (s *S3) Get(ctx context.Context, key string) (Object, io.ReadCloser, error)
 	return o, newChecked(o, &bounded{ReadCloser: answer.Body, ctx: ctx, s: s, end: end}), nil
 }
 
-// overdue tells a request that was called off for the time that it took from one that nobody wants any more.
+// overdue tells a request that was called off for the time that it took from one that nobody wants
+// any more.
 func overdue(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return context.DeadlineExceeded
@@ -345,11 +354,16 @@ func (s *S3) List(ctx context.Context, prefix string) ([]Object, error) {
 	return all, nil
 }
 
-// Presigned is a request that its bearer may make once or more until it expires, for one object and no other.
+// Presigned is a request that its bearer may make once or more until it expires, for one object and
+// no other.
 type Presigned struct {
 	Method, URL string
 	Header      map[string]string
 }
+
+// BindsContent tells whether a presigned request is good for one content only. Without checksums it
+// is good for any of the same size.
+func (s *S3) BindsContent() bool { return s.config.Checksums != ChecksumsWhenRequired }
 
 // PresignPut allows its bearer to put one object of this size and checksum, for a time.
 func (s *S3) PresignPut(ctx context.Context, o Object, lasts time.Duration) (Presigned, error) {

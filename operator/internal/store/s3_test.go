@@ -180,7 +180,8 @@ func TestCustomCA(t *testing.T) {
 	}
 }
 
-// wantProblem also makes sure that the text says nothing that must not be said, or that changes from one attempt to the next.
+// wantProblem also makes sure that the text says nothing that must not be said, or that changes
+// from one attempt to the next.
 func wantProblem(t *testing.T, name string, err error, reason string) {
 	t.Helper()
 	if err == nil {
@@ -240,7 +241,8 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 	}
 }
 
-// What a server says that is none of the known problems must not look like the cluster's own failure to write the results, StoreFailed.
+// What a server says that is none of the known problems must not look like the cluster's own
+// failure to write the results, StoreFailed.
 func TestUnknownProblems(t *testing.T) {
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotImplemented) }))
 	t.Cleanup(broken.Close)
@@ -277,7 +279,8 @@ func TestFullDisk(t *testing.T) {
 	s := tests3.Start(t, tests3.Options{Data: dir}).Store(t)
 	put(t, s, "first", large(2<<20))
 	second := large(3 << 20)
-	// A server that refuses an object may close the connection before it has read all of it, and a reset says nothing of why: it is asked again.
+	// A server that refuses an object may close the connection before it has read all of it, and a
+	// reset says nothing of why: it is asked again.
 	var err error
 	for range 20 {
 		err = s.Put(t.Context(), store.Describe("second", second), bytes.NewReader(second))
@@ -380,7 +383,8 @@ func TestPresigned(t *testing.T) {
 	if strings.Contains(signed.URL, tests3.SecretKey) {
 		t.Error("the secret is in the URL")
 	}
-	// A connection each: a server that refuses a request need not read it to its end, and may close the connection instead.
+	// A connection each: a server that refuses a request need not read it to its end, and may close
+	// the connection instead.
 	connection := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	send := func(url string, content []byte, header map[string]string) (int, error) {
 		t.Helper()

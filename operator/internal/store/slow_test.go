@@ -16,13 +16,15 @@ import (
 )
 
 const (
-	// hurry is the patience of the stores here, and notForever is by when they must have lost it: much later than they should, on whatever machine, and much sooner than by
-	// the size of what is sent, at the slowest rate, or by the default.
+	// hurry is the patience of the stores here, and notForever is by when they must have lost it:
+	// much later than they should, on whatever machine, and much sooner than by the size of what is
+	// sent, at the slowest rate, or by the default.
 	hurry      = 500 * time.Millisecond
 	notForever = 20 * time.Second
 )
 
-// inTime fails the test unless what is done ends in time, and with the reason that the store does not answer.
+// inTime fails the test unless what is done ends in time, and with the reason that the store does
+// not answer.
 func inTime(t *testing.T, name string, do func() error) {
 	t.Helper()
 	began := time.Now()
@@ -42,8 +44,9 @@ func hurried(t *testing.T, c store.Config) *store.S3 {
 	return s
 }
 
-// A server that takes connections and never answers keeps nobody: an object of 100 MB waited for as long as it takes at the slowest rate, minutes, and an object whose
-// content stopped coming was the manager's own failure, "context canceled".
+// A server that takes connections and never answers keeps nobody: an object of 100 MB waited for as
+// long as it takes at the slowest rate, minutes, and an object whose content stopped coming was the
+// manager's own failure, "context canceled".
 func TestServerThatHangs(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	s, patient := hurried(t, server.Config()), server.Store(t) // hurried is only what has to give up

@@ -1,10 +1,13 @@
-// Package store keeps results as objects: files with a key, a size and a SHA-256 that is checked whenever they are read back. There are two stores:
+// Package store keeps results as objects: files with a key, a size and a SHA-256 that is checked
+// whenever they are read back. There are two stores:
 //
 //	S3       a bucket of any S3-compatible server, which outlives the cluster (s3.go, config.go, problem.go)
 //	Cluster  ConfigMaps of one trial, where objects wait while the bucket is down (cluster.go)
 //
-// Which objects there are, and where, is in layout.go and manifest.go, and for users in docs/reference/storage.md. The package decides nothing about when
-// something is stored: that is package archive's. Credentials are read from files of the manager, and are in no error, log or object.
+// Which objects there are, and where, is in layout.go and manifest.go, and for users in
+// docs/reference/storage.md. The package decides nothing about when something is stored: that is
+// package archive's. Credentials are read from files of the manager, and are in no error, log or
+// object.
 package store
 
 import (
@@ -44,9 +47,11 @@ func DescribeStream(key string, content io.Reader) (Object, error) {
 
 // Store keeps objects. Errors that say something about the store itself are Problems.
 type Store interface {
-	// Put returns when the object is stored and its checksum has been confirmed. What is there already under the key is replaced.
+	// Put returns when the object is stored and its checksum has been confirmed. What is there
+	// already under the key is replaced.
 	Put(ctx context.Context, o Object, content io.ReadSeeker) error
-	// Get opens an object. Reading it fails, at its end at the latest, when the content is not what its checksum says. ErrNotFound: there is none.
+	// Get opens an object. Reading it fails, at its end at the latest, when the content is not what
+	// its checksum says. ErrNotFound: there is none.
 	Get(ctx context.Context, key string) (Object, io.ReadCloser, error)
 	// List returns the objects whose keys begin with a prefix, in the order of their keys.
 	List(ctx context.Context, prefix string) ([]Object, error)

@@ -1,10 +1,16 @@
-// Package suggest finds the name that somebody probably meant who wrote one that does not exist. It is pure.
+// Package suggest finds the name that somebody probably meant who wrote one that does not exist. It
+// is pure.
 package suggest
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// Nearest returns the known name that a typo would turn into name: at most a third of its letters, and at most three, are wrong. Of several it is the first
-// with the fewest; empty when there is none.
+// Nearest returns the known name that a typo would turn into name: at most a third of its letters,
+// and at most three, are wrong. Of several it is the first with the fewest; empty when there is
+// none.
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", min(3, len(name)/3)+1
 	for _, k := range known {
@@ -37,4 +43,22 @@ func editDistance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Unknown says that there is no thing of that name, which one was probably meant, and which there
+// are.
+func Unknown(what, name string, known []string) string {
+	known = slices.Clone(known)
+	slices.Sort(known)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %q", what, name)
+	if near := Nearest(name, known); near != "" {
+		fmt.Fprintf(&b, "; did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		b.WriteString("; there are none")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "; there are: %s", strings.Join(known, ", "))
+	return b.String()
 }

@@ -1,4 +1,5 @@
-// Package testapi connects tests to the API server of a cluster that is as busy as they are. For tests only.
+// Package testapi connects tests to the API server of a cluster that is as busy as they are. For
+// tests only.
 package testapi
 
 import (
@@ -9,7 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Insist has clients of the configuration ask again when the API server did not answer a request that changes nothing, nor what it passes on to others.
+// Insist has clients of the configuration ask again when the API server did not answer a request
+// that changes nothing, nor what it passes on to others.
 func Insist(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return insistent{next, time.Second} })
 }

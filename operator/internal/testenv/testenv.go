@@ -1,7 +1,9 @@
-// Package testenv gives tests a real API server: etcd and kube-apiserver as envtest starts them, with Assay's CRDs, and with its webhooks where a
-// test package serves them. Only _test files import it.
+// Package testenv gives tests a real API server: etcd and kube-apiserver as envtest starts them,
+// with Assay's CRDs, and with its webhooks where a test package serves them. Only _test files
+// import it.
 //
-// There is no controller manager: nothing collects garbage, makes pods of StatefulSets or runs them. A test that needs one of these plays it.
+// There is no controller manager: nothing collects garbage, makes pods of StatefulSets or runs
+// them. A test that needs one of these plays it.
 //
 // One server serves a whole test package. It starts when the first test asks for it:
 //
@@ -41,12 +43,14 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// patience is how long etcd, the API server, a kind or a webhook may take to be there: on a machine that is busy, or writes its disk back, many times as long as elsewhere.
+// patience is how long etcd, the API server, a kind or a webhook may take to be there: on a machine
+// that is busy, or writes its disk back, many times as long as elsewhere.
 const patience = 2 * time.Minute
 
 // Options of a package's API server.
 type Options struct {
-	// Webhooks registers the validating webhooks of Experiments and Systems. Nil: none are installed.
+	// Webhooks registers the validating webhooks of Experiments and Systems. Nil: none are
+	// installed.
 	Webhooks func(mgr ctrl.Manager) error
 }
 

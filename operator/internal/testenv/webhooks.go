@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// webhooks are the registrations of the chart, for a server on this machine: envtest puts its address in the place of the Service.
+// webhooks are the registrations of the chart, for a server on this machine: envtest puts its
+// address in the place of the Service.
 func webhooks() []*admissionv1.ValidatingWebhookConfiguration {
 	c := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "assay"}}
 	for _, kind := range []string{"experiment", "system"} {

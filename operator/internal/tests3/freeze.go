@@ -1,14 +1,42 @@
 package tests3
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
+	"time"
 )
 
-// Freeze makes the server hang: connections to it are taken, by its kernel, and nothing is ever answered. Thaw ends that.
+// Freeze makes the server hang: connections to it are taken, by its kernel, and nothing is ever
+// answered. Thaw ends that.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	s.signal(t, syscall.SIGSTOP)
+	// The signal is on its way: until each thread has stopped, the server may still answer.
+	threads := fmt.Sprintf("/proc/%d/task/*/stat", s.cmd.Process.Pid)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		stats, err := filepath.Glob(threads)
+		if err == nil && !slices.ContainsFunc(stats, runs) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the S3 server has not stopped within 10 s of SIGSTOP (%v)", err)
+		}
+	}
+}
+
+// runs reports whether the thread of a stat file is neither stopped nor gone.
+func runs(stat string) bool {
+	text, err := os.ReadFile(stat)
+	if err != nil {
+		return false
+	}
+	state := text[bytes.LastIndexByte(text, ')')+1:]
+	return !bytes.HasPrefix(state, []byte(" T"))
 }
 
 // Thaw ends a Freeze.

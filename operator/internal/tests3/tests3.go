@@ -1,4 +1,5 @@
-// Package tests3 starts a real S3 server on loopback, for tests: the one of hack/s3, versitygw, each with a directory of its own. Only _test files import it.
+// Package tests3 starts a real S3 server on loopback, for tests: the one of hack/s3, versitygw,
+// each with a directory of its own. Only _test files import it.
 package tests3
 
 import (
@@ -39,9 +40,12 @@ type Options struct {
 	CertFile, KeyFile string
 	// Data is its directory. Default: one of the test's.
 	Data string
+	// Checksums of the stores that it is used by: see store.Config.
+	Checksums string
 }
 
-// Server is one server, which may be stopped and started again at the same address, with the same data.
+// Server is one server, which may be stopped and started again at the same address, with the same
+// data.
 type Server struct {
 	// Address it listens on, HOST:PORT.
 	Address string
@@ -54,7 +58,8 @@ type Server struct {
 	ended   <-chan error
 }
 
-// Start starts a server and waits until it answers. The test is skipped when nobody has built it yet.
+// Start starts a server and waits until it answers. The test is skipped when nobody has built it
+// yet.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{Data: o.Data, options: o, binary: binary(t)}
@@ -183,7 +188,7 @@ func (s *Server) Stop(t testing.TB) {
 
 // Config of a store in the server's bucket.
 func (s *Server) Config() store.Config {
-	c := store.Config{Name: "test", Endpoint: "http://" + s.Address, Bucket: Bucket, PathStyle: true}
+	c := store.Config{Name: "test", Endpoint: "http://" + s.Address, Bucket: Bucket, PathStyle: true, Checksums: s.options.Checksums}
 	if s.options.CertFile != "" {
 		c.Endpoint = "https://" + s.Address
 	}
@@ -210,13 +215,14 @@ func (s *Server) File(key string) string {
 	return filepath.Join(s.Data, "objects", Bucket, filepath.FromSlash(key))
 }
 
-// Registry of one store, named archive, in the server's bucket: as an installation has it, in files.
+// Registry of one store, named archive, in the server's bucket: as an installation has it, in
+// files.
 func (s *Server) Registry(t testing.TB) *store.Registry {
 	t.Helper()
 	dir := t.TempDir()
 	c := s.Config()
 	files := map[string]string{
-		"stores.yaml":                    fmt.Sprintf("default: archive\nstores:\n- name: archive\n  endpoint: %s\n  bucket: %s\n  pathStyle: true\n  prefix: some/where\n", c.Endpoint, c.Bucket),
+		"stores.yaml":                    fmt.Sprintf("default: archive\nstores:\n- name: archive\n  endpoint: %s\n  bucket: %s\n  pathStyle: true\n  prefix: some/where\n  checksums: %q\n", c.Endpoint, c.Bucket, c.Checksums),
 		"archive/" + store.AccessKeyFile: AccessKey + "\n", "archive/" + store.SecretKeyFile: SecretKey,
 	}
 	for name, text := range files {

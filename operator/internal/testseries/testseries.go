@@ -1,5 +1,7 @@
-// Package testseries reads latencies and rates from the results of a trial, for tests that run on machines which others share. Time that a machine takes away only adds to
-// latencies, so tests compare low quantiles: a delay that the system itself has is in every transaction. For tests only.
+// Package testseries reads latencies and rates from the results of a trial, for tests that run on
+// machines which others share. Time that a machine takes away only adds to latencies, so tests
+// compare low quantiles: a delay that the system itself has is in every transaction. For tests
+// only.
 package testseries
 
 import (
@@ -11,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Quantile is a percentile of the latencies of a trial's window, in ms. It fails where the trial has no latencies.
+// Quantile is a percentile of the latencies of a trial's window, in ms. It fails where the trial
+// has no latencies.
 func Quantile(r results.Trial, percent float64) (float64, error) {
 	h, err := results.DecodeHistogram(r.Latency)
 	if err != nil {
@@ -25,7 +28,8 @@ func Quantile(r results.Trial, percent float64) (float64, error) {
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Latencies are the mean latencies of the bins of an interval, in ms. A bin without a commit has the latency of the bin before it.
+// Latencies are the mean latencies of the bins of an interval, in ms. A bin without a commit has
+// the latency of the bin before it.
 func Latencies(r results.Trial, from, to time.Duration) []float64 {
 	var bins []float64
 	last := 0.0
@@ -38,7 +42,8 @@ func Latencies(r results.Trial, from, to time.Duration) []float64 {
 	return bins
 }
 
-// LowLatency is the lower quartile, over the bins with a commit, of an interval's latencies, in ms. 0: nothing was committed.
+// LowLatency is the lower quartile, over the bins with a commit, of an interval's latencies, in ms.
+// 0: nothing was committed.
 func LowLatency(r results.Trial, from, to time.Duration) float64 {
 	bins := slices.DeleteFunc(Latencies(r, from, to), func(ms float64) bool { return ms == 0 })
 	if len(bins) == 0 {
@@ -79,7 +84,8 @@ func Committed(r results.Trial, from, to time.Duration) int64 {
 	return n
 }
 
-// UsuallyCommitted is the median of how many transactions were committed in half a second of the interval.
+// UsuallyCommitted is the median of how many transactions were committed in half a second of the
+// interval.
 func UsuallyCommitted(r results.Trial, from, to time.Duration) float64 {
 	const bin = 500 * time.Millisecond
 	var bins []float64
@@ -89,8 +95,9 @@ func UsuallyCommitted(r results.Trial, from, to time.Duration) float64 {
 	return Median(bins)
 }
 
-// Jump is the instant that divides the latencies of an interval best in two: the change point with the least absolute error around two medians. A bin counts ceiling ms at
-// most: a machine that stalls makes latencies many times what the jump is, and would be the greater jump.
+// Jump is the instant that divides the latencies of an interval best in two: the change point with
+// the least absolute error around two medians. A bin counts ceiling ms at most: a machine that
+// stalls makes latencies many times what the jump is, and would be the greater jump.
 func Jump(r results.Trial, from, to time.Duration, ceiling float64) time.Duration {
 	bins := Latencies(r, from, to)
 	for i := range bins {

@@ -1,19 +1,19 @@
-// Package timeline turns the faults of a trial into dated actions of single pods.
-//
-// It is pure: no clock, no client; what is drawn at random follows from the trial's seed. All times are relative to t = 0, the start of the
-// measurement window:
+// Package timeline is what agents are told of the faults of a trial: dated actions of single pods.
+// Package fault makes them. All times are relative to t = 0, the start of the measurement window:
 //
 //	-warmUp           0                    measure        +coolDown      +drain
 //	   |-- warm-up ---|-- window ----------|-- cool-down --|-- drain ------|
 //	   released                                            last request    over
 //
-// A fault may happen several times (repeat), a partition may come and go within one time (flap). Each beginning is an action of every pod that
-// takes part in it, and so is each end; what lasts to the end of the trial has no end here: the agents put everything back when they finish.
+// A fault may happen several times (repeat), a partition may come and go within one time (flap).
+// Each beginning is an action of every pod that takes part in it, and so is each end; what lasts to
+// the end of the trial has no end here: the agents put everything back when they finish.
 package timeline
 
 import (
 	"time"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/netem"
 )
 
@@ -23,6 +23,11 @@ type Windows struct {
 	Measure  time.Duration `json:"measure"`
 	CoolDown time.Duration `json:"coolDown"`
 	Drain    time.Duration `json:"drain"`
+}
+
+// FromSchedule returns the windows of a schedule.
+func FromSchedule(s v1alpha1.Schedule) Windows {
+	return Windows{WarmUp: s.WarmUp.OrZero(), Measure: s.Measure.OrZero(), CoolDown: s.CoolDown.OrZero(), Drain: s.Drain.OrZero()}
 }
 
 // LastRequest is when the last request may be sent, relative to t = 0.
@@ -35,7 +40,8 @@ func (w Windows) End() time.Duration { return w.Measure + w.CoolDown + w.Drain }
 type Kind string
 
 const (
-	// Kill drops every packet of the pod (but see WithoutSilence), then kills its processes with SIGKILL and keeps them down. Ended by Revive.
+	// Kill drops every packet of the pod (but see WithoutSilence), then kills its processes with
+	// SIGKILL and keeps them down. Ended by Revive.
 	Kill Kind = "Kill"
 	// Revive lets packets pass again and starts the processes that a Kill ended.
 	Revive Kind = "Revive"
@@ -53,7 +59,8 @@ const (
 	Restore Kind = "Restore"
 	// Reset resets the machine that the pod runs on. It ends by itself: the machine comes back.
 	Reset Kind = "Reset"
-	// Inject lets Chaos Mesh do what Object says to the pod. The manager sees to it, not the pod's agent. Ended by Recover, unless it is over at once.
+	// Inject lets Chaos Mesh do what Object says to the pod. The manager sees to it, not the pod's
+	// agent. Ended by Recover, unless it is over at once.
 	Inject Kind = "Inject"
 	// Recover lets Chaos Mesh undo it.
 	Recover Kind = "Recover"
@@ -61,6 +68,15 @@ const (
 
 // ends gives the kind that ends each.
 var ends = map[Kind]Kind{Kill: Revive, Pause: Resume, Cut: Heal, Degrade: Restore, Inject: Recover}
+
+// End is the kind that ends actions of this one, if any does.
+func (k Kind) End() (end Kind, ok bool) {
+	end, ok = ends[k]
+	return end, ok
+}
+
+// ByChaosMesh reports whether Chaos Mesh carries out such an action, which the manager sees to.
+func (k Kind) ByChaosMesh() bool { return k == Inject || k == Recover }
 
 // Ends reports whether actions of this kind end another one.
 func (k Kind) Ends() bool {
@@ -88,26 +104,29 @@ type Action struct {
 	At time.Duration `json:"at"`
 	// Ends is the ID of the action that this one ends.
 	Ends string `json:"ends,omitempty"`
-	// Role: the pod acts only if it has this role of its System shortly before At. An action that ends such a one acts if that one did.
+	// Role: the pod acts only if it has this role of its System shortly before At. An action that
+	// ends such a one acts if that one did.
 	Role string `json:"role,omitempty"`
 	// LoseDisk empties the volumes of medium Disk and PersistentVolumeClaim too (Kill).
 	LoseDisk bool `json:"loseDisk,omitempty"`
-	// WithoutSilence: the pod's packets are not dropped before its processes die, nor let through again after, since its agent may not touch its network. So its
-	// kernel tells the peers that the connections are closed (Kill, Revive).
+	// WithoutSilence: the pod's packets are not dropped before its processes die, nor let through
+	// again after, since its agent may not touch its network. So its kernel tells the peers that
+	// the connections are closed (Kill, Revive).
 	WithoutSilence bool `json:"withoutSilence,omitempty"`
 	// Out and In are the pods whose packets are lost, to and from them (Cut).
 	Out []string `json:"out,omitempty"`
 	In  []string `json:"in,omitempty"`
 	// Links that become worse (Degrade).
 	Links []LinkChange `json:"links,omitempty"`
-	// Object of Chaos Mesh that does it, by kind and action: "NetworkChaos partition" (Inject, Recover).
+	// Object of Chaos Mesh that does it, by kind and action: "NetworkChaos partition" (Inject,
+	// Recover).
 	Object string `json:"object,omitempty"`
 	// Peers are the pods at the other end (Inject).
 	Peers []string `json:"peers,omitempty"`
 }
 
-// LinkChange makes one direction of the link to a peer worse. Each directed link is in the actions of both its ends; which of them shapes it
-// depends on the trial's backend: see InForce.
+// LinkChange makes one direction of the link to a peer worse. Each directed link is in the actions
+// of both its ends; which of them shapes it depends on the trial's backend: see InForce.
 type LinkChange struct {
 	Peer string `json:"peer"`
 	// Side: Egress, the link to the peer; Ingress, the link from it.
@@ -116,8 +135,9 @@ type LinkChange struct {
 	Worse netem.Link `json:"worse"`
 }
 
-// InForce leaves out what the other end of each link does, for a backend that acts on the given side: link changes of the other side, and
-// actions that consist of nothing else. Without a backend (side "") there are no changes of links.
+// InForce leaves out what the other end of each link does, for a backend that acts on the given
+// side: link changes of the other side, and actions that consist of nothing else. Without a backend
+// (side "") there are no changes of links.
 func InForce(actions []Action, side netem.Side) []Action {
 	out := make([]Action, 0, len(actions))
 	empty := map[string]bool{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
@@ -18,8 +19,9 @@ func clientsCounted(o *run.Observed) Verdict {
 	return judgeClients(o.Spec(), o.Layout, o.Clients, o.Merged)
 }
 
-// starts judges whether the load began when it was to: every client was released in time, all began together, and none in the window. That of
-// several clients none is late compared with the others says nothing when all were released late.
+// starts judges whether the load began when it was to: every client was released in time, all began
+// together, and none in the window. That of several clients none is late compared with the others
+// says nothing when all were released late.
 func starts(o *run.Observed) Verdict {
 	tolerated, warmUp := o.Spec().Tolerances.StartSpread.OrZero(), o.Windows().WarmUp
 	for i := range o.Pods {
@@ -59,8 +61,8 @@ func ends(o *run.Observed) Verdict {
 	return Verdict{}
 }
 
-// ClientEnd judges when and how a client ended, by what its own agent says of it: when the manager heard of it does not matter. A client that is
-// not over is not judged.
+// ClientEnd judges when and how a client ended, by what its own agent says of it: when the manager
+// heard of it does not matter. A client that is not over is not judged.
 func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Verdict {
 	if rep == nil || !rep.Over {
 		return Verdict{}
@@ -98,13 +100,15 @@ func exitText(code int) string {
 	return fmt.Sprintf("exit code %d", code)
 }
 
-// silence judges whether a client told of no request while others did: its share of the load is missing, or is not known. That nobody told of any
-// is an outcome of its own.
+// silence judges whether a client told of no request while others did: its share of the load is
+// missing, or is not known. That nobody told of any is an outcome of its own.
 func silence(o *run.Observed) Verdict {
 	silent, told := -1, false
 	for i, c := range o.Clients {
 		switch {
 		case c.MisbehavingClients == c.Clients: // none of its requests is counted
+		case c.Whole != nil && c.Counters.Committed > 0: // it does not say when it began
+			told = true
 		case c.NothingSent:
 			silent = i
 		default:
@@ -121,9 +125,10 @@ func silence(o *run.Observed) Verdict {
 // generators judges whether every load generator kept the schedule of an open loop.
 func generators(o *run.Observed) Verdict { return judgeGenerators(o.Spec(), o.Result.Pods) }
 
-// judgeClients checks that the reports are those of exactly the clients that the trial has, less those that misbehave on purpose: one too many or too few, and
-// every figure is about something else.
-func judgeClients(spec *v1alpha1.TrialSpec, l *render.Layout, clients []results.Client, merged results.Merged) Verdict {
+// judgeClients checks that the reports are those of exactly the clients that the trial has, less
+// those that misbehave on purpose: one too many or too few, and every figure is about something
+// else.
+func judgeClients(spec *v1alpha1.TrialSpec, l *placement.Layout, clients []results.Client, merged results.Merged) Verdict {
 	reported := map[int32]results.Client{}
 	for _, c := range clients {
 		reported[c.Index] = c
@@ -148,7 +153,8 @@ func judgeClients(spec *v1alpha1.TrialSpec, l *render.Layout, clients []results.
 	return Verdict{}
 }
 
-// judgeGenerators says which load generator did not keep the schedule of an open loop though clients were free, or nothing.
+// judgeGenerators says which load generator did not keep the schedule of an open loop though
+// clients were free, or nothing.
 func judgeGenerators(spec *v1alpha1.TrialSpec, pods []results.Pod) Verdict {
 	tolerated := spec.Tolerances.GeneratorLag.OrZero()
 	for _, p := range pods {

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/run"
 )
 
-// The numbers are about exactly the clients that were to be correct: ten over two pods, of which every fifth misbehaves.
+// The numbers are about exactly the clients that were to be correct: ten over two pods, of which
+// every fifth misbehaves.
 func TestJudgeClients(t *testing.T) {
-	l := &render.Layout{Clients: []render.Client{{Index: 0, First: 0, Count: 6, Name: "c-0"}, {Index: 1, First: 6, Count: 4, Name: "c-1"}}}
+	l := &placement.Layout{Clients: []placement.Client{{Index: 0, First: 0, Count: 6, Name: "c-0"}, {Index: 1, First: 6, Count: 4, Name: "c-1"}}}
 	spec := &v1alpha1.TrialSpec{Tolerances: tolerances, Faults: []v1alpha1.Fault{{Name: "liars", ClientBehavior: &v1alpha1.ClientBehavior{Share: "20%"}}}}
 	good := func() []results.Client {
 		return []results.Client{{Index: 1, FirstClient: 6, Clients: 4, MisbehavingClients: 1}, {Index: 0, FirstClient: 0, Clients: 6, MisbehavingClients: 1}}
@@ -58,7 +59,7 @@ func TestJudgeGenerators(t *testing.T) {
 		}
 		return text
 	}
-	l := &render.Layout{Clients: []render.Client{{Index: 0, Name: "c-0"}, {Index: 1, Name: "c-1"}, {Index: 2, Name: "c-2"}}}
+	l := &placement.Layout{Clients: []placement.Client{{Index: 0, Name: "c-0"}, {Index: 1, Name: "c-1"}, {Index: 2, Name: "c-2"}}}
 	pods := []results.Pod{{Name: "r-0"}, {Name: "c-0"}, {Name: "c-1"}, {Name: "c-2"}}
 	spec := &v1alpha1.TrialSpec{Tolerances: tolerances}
 	if err := run.SetGeneratorLags(pods, l, []results.Client{{Index: 1, GeneratorLag: lag(9 * time.Millisecond)}, {Index: 0, GeneratorLag: lag(time.Millisecond)}, {Index: 2}}); err != nil {
@@ -75,5 +76,28 @@ func TestJudgeGenerators(t *testing.T) {
 	}
 	if err := run.SetGeneratorLags(pods, l, []results.Client{{Index: 0, GeneratorLag: "x"}}); err == nil {
 		t.Error("a histogram that is none is accepted")
+	}
+}
+
+// A summary does not say when its client began, which is not the same as having done nothing.
+func TestSilenceOfSummaries(t *testing.T) {
+	layout := &placement.Layout{Clients: []placement.Client{{Name: "c0"}, {Name: "c1"}}}
+	of := func(committed ...int64) *run.Observed {
+		o := &run.Observed{Layout: layout}
+		for i, n := range committed {
+			o.Clients = append(o.Clients, results.Client{Index: int32(i), Clients: 1, NothingSent: true, Whole: &results.Whole{}, Counters: results.Counters{Committed: n}})
+		}
+		return o
+	}
+	if v := silence(of(3, 4)); !v.Counts() {
+		t.Errorf("both committed: %+v", v)
+	}
+	if v := silence(of(3, 0)); v.Reason != v1alpha1.ReasonClientSilent {
+		t.Errorf("one committed nothing: %+v, want %s", v, v1alpha1.ReasonClientSilent)
+	}
+	nothing := of(0, 0)
+	nothing.Result = &results.Trial{Summary: results.Summary{WholeRun: true}}
+	if v := somethingMeasured(nothing); v.Reason != v1alpha1.ReasonNothingMeasured {
+		t.Errorf("nobody committed anything: %+v, want %s", v, v1alpha1.ReasonNothingMeasured)
 	}
 }

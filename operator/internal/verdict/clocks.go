@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/run"
 )
 
-// clocks judges whether every pod's clock was known well enough. It comes before all that is read off these clocks. An agent whose machine was
-// reset has measured its clock anew, for less long.
+// clocks judges whether every pod's clock was known well enough. It comes before all that is read
+// off these clocks. An agent whose machine was reset has measured its clock anew, for less long.
 func clocks(o *run.Observed) Verdict {
 	if v := judgeBase(o); !v.Counts() {
 		return v

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -10,17 +11,26 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// RecoverLateness is how much later than planned the manager may ask Chaos Mesh to end a fault, or to begin one. What it missed by more, because
-// there was no manager, is not made up for.
+// RecoverLateness is how much later than planned the manager may ask Chaos Mesh to end a fault, or
+// to begin one. What it missed by more, because there was no manager, is not made up for.
 const RecoverLateness = 2 * time.Second
 
-// faults judges whether every fault happened as planned. What is planned for after the last request changes nothing that is measured.
+// faults judges whether every fault happened as planned. What is planned for after the last request
+// changes nothing that is measured.
 func faults(o *run.Observed) Verdict {
 	shardOf := map[string]int{}
 	for i := range o.Pods {
 		shardOf[o.Pods[i].Name] = o.Pods[i].Shard
 	}
-	return judgeFaults(o.Spec(), o.Result.Faults, shardOf)
+	return judgeFaults(o.Spec(), slices.DeleteFunc(slices.Clone(o.Result.Faults), func(f results.FaultRecord) bool { return outlived(o, f) }), shardOf)
+}
+
+// outlived reports whether an action was planned for a pod whose process had ended by itself by
+// then: it could not be carried out, and the exit, not the fault, is what the trial does not count
+// for.
+func outlived(o *run.Observed, f results.FaultRecord) bool {
+	p := o.Pod(f.Pod)
+	return p != nil && p.Client == nil && p.Report != nil && !ReplicaExit(p.Name, p.Report, time.Duration(f.PlannedMillis*float64(time.Millisecond))).Counts()
 }
 
 func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf map[string]int) Verdict {
@@ -62,7 +72,8 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Verdict {
 	case f.Skipped:
 		return Verdict{}
 	}
-	// A revived replica needs its time to start, a link to be changed, a machine to come back: of what ends a fault, and of a reset, the beginning must be punctual.
+	// A revived replica needs its time to start, a link to be changed, a machine to come back: of
+	// what ends a fault, and of a reset, the beginning must be punctual.
 	seen, what := f.ConfirmedMillis, "confirmed"
 	if ends || f.Kind == string(timeline.Reset) {
 		seen, what = f.StartedMillis, "begun"
@@ -74,11 +85,14 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Verdict {
 	return Verdict{}
 }
 
-// probedCut is how long a cut must last in the window for probes to have been sent into it: every pod, its processes paused or not, sends one to every other each second.
+// probedCut is how long a cut must last in the window for probes to have been sent into it: every
+// pod, its processes paused or not, sends one to every other each second.
 const probedCut = 3 * canaryEvery
 
-// cuts judges whether each cut lost a packet, if its pod has sent probes into it. That the rules were there does not say that packets met them. A cut of what arrives alone may
-// lose nothing: the other end drops it before. Neither may that of a pod that was silenced, since its probes do not come that far, nor one without an end, whose packets are not counted.
+// cuts judges whether each cut lost a packet, if its pod has sent probes into it. That the rules
+// were there does not say that packets met them. A cut of what arrives alone may lose nothing: the
+// other end drops it before. Neither may that of a pod that was silenced, since its probes do not
+// come that far, nor one without an end, whose packets are not counted.
 func cuts(o *run.Observed) Verdict {
 	return judgeCuts(o.Actions, o.Result.Faults, o.Windows().Measure)
 }
@@ -109,7 +123,8 @@ func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure 
 	return Verdict{}
 }
 
-// judgeRoles checks that each time of a fault that is for a role hit exactly one replica of each shard that it could hit.
+// judgeRoles checks that each time of a fault that is for a role hit exactly one replica of each
+// shard that it could hit.
 func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) Verdict {
 	type place struct {
 		fault string

@@ -10,11 +10,12 @@ import (
 	"assay.dev/assay/operator/internal/run"
 )
 
-// fewestLost is how many canary probes of a pair must be lost before their share counts: one or two may meet a busy moment.
+// fewestLost is how many canary probes of a pair must be lost before their share counts: one or two
+// may meet a busy moment.
 const fewestLost = 3
 
-// links judges the network of a run: what the agents' shapers did that nobody asked for, and what canary probes saw. Where nothing was shaped,
-// nothing was asked, and canaries are only recorded.
+// links judges the network of a run: what the agents' shapers did that nobody asked for, and what
+// canary probes saw. Where nothing was shaped, nothing was asked, and canaries are only recorded.
 func links(o *run.Observed) Verdict {
 	for i := range o.Pods {
 		if v := judgeAgentNetwork(o, &o.Pods[i]); !v.Counts() {
@@ -58,12 +59,13 @@ func judgeAgentNetwork(o *run.Observed, p *run.Pod) Verdict {
 	return Verdict{}
 }
 
-// probedAfter is how long after the beginning of the window each pod has probed each other one, and knows what became of that, the probe's own time left out: a second until all
-// had their turn, one until an unanswered probe is lost, one until that is noticed.
+// probedAfter is how long after the beginning of the window each pod has probed each other one, and
+// knows what became of that, the probe's own time left out: a second until all had their turn, one
+// until an unanswered probe is lost, one until that is noticed.
 const probedAfter = 3 * canaryEvery
 
-// judgeProbed says that nothing is known of a pair, if no probe of a window in which one must have been sent was counted. What a pod sees while its own agent carries out
-// faults is counted apart.
+// judgeProbed says that nothing is known of a pair, if no probe of a window in which one must have
+// been sent was counted. What a pod sees while its own agent carries out faults is counted apart.
 func judgeProbed(o *run.Observed, v run.View, faulted bool, longest time.Duration) Verdict {
 	long := o.Windows().Measure >= probedAfter+longest+2*netem.MaxBacklog
 	if !long || faulted || v.Cut() || v.Said.CanarySent > 0 || o.AgentActs(v.From) {
@@ -77,7 +79,8 @@ func LinksLost(pod string, n *protocol.NetworkReport) string {
 	return fmt.Sprintf("The links of %s were not as asked any more: %s.", pod, n.Lost)
 }
 
-// judgeView looks at what one end's canaries saw. A fault can make packets late or lose them, but never early.
+// judgeView looks at what one end's canaries saw. A fault can make packets late or lose them, but
+// never early.
 func judgeView(v run.View, tolerances v1alpha1.Tolerances, faulted bool) Verdict {
 	tolerance := tolerances.LinkDelay.OrZero()
 	if v.Said == nil || v.Said.BaselineRTT <= 0 {

@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/run"
 )
 
-// observation is a quiet run of two replicas and two client pods: warm-up 5 s, window 20 s, cool-down 2 s, drain 5 s.
+// observation is a quiet run of two replicas and two client pods: warm-up 5 s, window 20 s,
+// cool-down 2 s, drain 5 s.
 func observation() *run.Observed {
-	l := &render.Layout{
-		Replicas: []render.Replica{{Name: "r-0"}, {Name: "r-1"}},
-		Clients:  []render.Client{{Index: 0, First: 0, Count: 2, Name: "c-0"}, {Index: 1, First: 2, Count: 2, Name: "c-1"}},
+	l := &placement.Layout{
+		Replicas: []placement.Replica{{Name: "r-0"}, {Name: "r-1"}},
+		Clients:  []placement.Client{{Index: 0, First: 0, Count: 2, Name: "c-0"}, {Index: 1, First: 2, Count: 2, Name: "c-1"}},
 	}
 	o := &run.Observed{
 		Trial: &v1alpha1.Trial{Spec: v1alpha1.TrialSpec{
@@ -59,7 +60,8 @@ func TestLoad(t *testing.T) {
 		message string
 	}{
 		"quiet": {change: func(*run.Observed) {}},
-		// A manager that takes over releases late, and every client begins late: as late as the others.
+		// A manager that takes over releases late, and every client begins late: as late as the
+		// others.
 		"all clients released in the warm-up": {
 			change: func(o *run.Observed) {
 				client(o, 0).Released, client(o, 1).Released = -2*time.Second, -2*time.Second

@@ -9,16 +9,19 @@ import (
 )
 
 const (
-	// partitionMargin at both ends of a partition is left to packets that are under way, and to the second that Chaos Mesh takes to begin and to end.
+	// partitionMargin at both ends of a partition is left to packets that are under way, and to the
+	// second that Chaos Mesh takes to begin and to end.
 	partitionMargin = time.Second
 	// canaryEvery is how often each pod probes each other one in the window.
 	canaryEvery = time.Second
-	// fewestExpected is how many probes of a pair must have been sent into a partition for their loss to be expected.
+	// fewestExpected is how many probes of a pair must have been sent into a partition for their
+	// loss to be expected.
 	fewestExpected = 2
 )
 
-// partitions judges whether the trial's own probes passed a partition that Chaos Mesh says was in force. Every pod probes every other one each
-// second of the window, whatever its network, and a probe is lost whichever way is cut.
+// partitions judges whether the trial's own probes passed a partition that Chaos Mesh says was in
+// force. Every pod probes every other one each second of the window, whatever its network, and a
+// probe is lost whichever way is cut.
 func partitions(o *run.Observed) Verdict {
 	for i := range o.Injections {
 		t := &o.Injections[i]
@@ -42,7 +45,8 @@ func partitions(o *run.Observed) Verdict {
 	return Verdict{}
 }
 
-// probesInto is how many probes of a pair were sent at least while a fault was in force within the window.
+// probesInto is how many probes of a pair were sent at least while a fault was in force within the
+// window.
 func probesInto(t *run.Injection, measure time.Duration) int {
 	if t.Confirmed == nil || t.Ended == nil {
 		return 0

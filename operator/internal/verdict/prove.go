@@ -25,8 +25,8 @@ func CheckLinks(pairs []run.Pair, tolerance time.Duration) []string {
 	return wrong
 }
 
-// checkView says what is wrong with what one end measured before t = 0, or nothing. It may be late by the tolerance: each way where that is known, else the round
-// trip.
+// checkView says what is wrong with what one end measured before t = 0, or nothing. It may be late
+// by the tolerance: each way where that is known, else the round trip.
 func checkView(v run.View, tolerance time.Duration) string {
 	switch {
 	case v.Said == nil:

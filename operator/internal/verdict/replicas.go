@@ -8,8 +8,9 @@ import (
 	"assay.dev/assay/operator/internal/run"
 )
 
-// replicas judges whether every process of the system lived, but for those that a fault killed, for as long as it mattered: until the first client
-// ended, or the last request. What a replica does after that, such as to die of SIGPIPE when clients are killed one by one, changes nothing that is
+// replicas judges whether every process of the system lived, but for those that a fault killed, for
+// as long as it mattered: until the first client ended, or the last request. What a replica does
+// after that, such as to die of SIGPIPE when clients are killed one by one, changes nothing that is
 // measured. That the clients themselves lasted for all of the window, ends judges.
 func replicas(o *run.Observed) Verdict {
 	over := o.Windows().LastRequest()
@@ -30,7 +31,8 @@ func replicas(o *run.Observed) Verdict {
 	return Verdict{}
 }
 
-// ReplicaExit judges whether a process of a replica ended by itself before an instant, relative to t = 0. One whose end is not known ended before.
+// ReplicaExit judges whether a process of a replica ended by itself before an instant, relative to
+// t = 0. One whose end is not known ended before.
 func ReplicaExit(pod string, rep *protocol.Report, before time.Duration) Verdict {
 	for _, c := range rep.Containers {
 		if c.State != protocol.StateExited || c.Expected || c.Exited != 0 && c.Exited >= before {

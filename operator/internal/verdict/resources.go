@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/run"
 )
 
-// leastMeasured is the share of the window that readings must cover for what a pod used to count as measured. They come once a second; a busy machine may delay
-// the first and the last.
+// leastMeasured is the share of the window that readings must cover for what a pod used to count as
+// measured. They come once a second; a busy machine may delay the first and the last.
 const leastMeasured = 0.8
 
 // restarts judges whether the kubelet restarted a container that no fault explains.
@@ -29,13 +29,14 @@ func restarts(o *run.Observed) Verdict {
 	return Verdict{}
 }
 
-// resources judges whether every pod had the processors that it was given, and whether that is known.
+// resources judges whether every pod had the processors that it was given, and whether that is
+// known.
 func resources(o *run.Observed) Verdict {
 	return judgeResources(o.Spec(), o.Result.Pods, func(pod string) bool { return o.Pod(pod).Interrupted })
 }
 
-// judgeResources says which container was held back by its limit, or which node by its hypervisor, for longer than tolerated, or of which pod that is not known.
-// Of several it names the worst.
+// judgeResources says which container was held back by its limit, or which node by its hypervisor,
+// for longer than tolerated, or of which pod that is not known. Of several it names the worst.
 func judgeResources(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod string) bool) Verdict {
 	throttling, steal := spec.Tolerances.Throttling.OrZero(), spec.Tolerances.Steal.OrZero()
 	least := leastMeasured * spec.Schedule.Measure.OrZero().Seconds()
@@ -67,7 +68,7 @@ func judgeResources(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(p
 	}
 	switch {
 	case robbed != nil:
-		return refuse(v1alpha1.ReasonCPUStolen, "The hypervisor of node %s, on which %s ran, gave %s of its processors' time to others; tolerances.steal is %s.",
+		return refuse(v1alpha1.ReasonCPUStolen, "The hypervisor of node %s, on which %s ran, gave others %s of the processor time that the node wanted; tolerances.steal is %s.",
 			robbed.Node, robbed.Name, percent(robbed.Resources.Node.StealShare), spec.Tolerances.Steal)
 	case held != nil:
 		return refuse(v1alpha1.ReasonCPUThrottled,

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/run"
 )
 
-// successors judges whether every replica that a fault replaced ran by the end. That it was replaced at all is the fault's to confirm, and how soon
-// its replica serves again is the system's.
+// successors judges whether every replica that a fault replaced ran by the end. That it was
+// replaced at all is the fault's to confirm, and how soon its replica serves again is the system's.
 func successors(o *run.Observed) Verdict {
 	last := o.Windows().LastRequest()
 	for i := range o.Pods {

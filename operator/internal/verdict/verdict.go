@@ -1,8 +1,9 @@
-// Package verdict decides whether the numbers of a run count. It is pure: it reads a run.Observed and nothing else, so that every rule is tested
-// without a cluster. A run counts only when nothing speaks against it: what is not known, speaks against it.
+// Package verdict decides whether the numbers of a run count. It is pure: it reads a run.Observed
+// and nothing else, so that every rule is tested without a cluster. A run counts only when nothing
+// speaks against it: what is not known, speaks against it.
 //
-// The checks are an ordered list. The first that refuses gives the trial its reason: what others rest on (the clocks) comes first, what the system
-// itself did comes last.
+// The checks are an ordered list. The first that refuses gives the trial its reason: what others
+// rest on (the clocks) comes first, what the system itself did comes last.
 package verdict
 
 import (
@@ -43,6 +44,7 @@ var Checks = []Check{
 	{"starts", starts},
 	{"restarts", restarts},
 	{"resources", resources},
+	{"contention", contention},
 	{"generators", generators},
 	{"replicas", replicas},
 	{"ends", ends},
@@ -72,7 +74,11 @@ func histogram(o *run.Observed) Verdict {
 }
 
 func somethingMeasured(o *run.Observed) Verdict {
-	if s := &o.Result.Summary; s.Committed == 0 {
+	s := &o.Result.Summary
+	switch {
+	case s.Committed == 0 && s.WholeRun:
+		return refuse(v1alpha1.ReasonNothingMeasured, "No client committed a transaction in its whole run.")
+	case s.Committed == 0:
 		return refuse(v1alpha1.ReasonNothingMeasured, "No transaction was committed in the window: %d errors, %d timeouts, %d aborts.", s.Errors, s.Timeouts, s.Aborted)
 	}
 	return Verdict{}

@@ -14,15 +14,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/chaosmesh"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
 )
 
-// chaosPatience bounds what Chaos Mesh is asked about one experiment, all its faults together. The API server waits ten seconds for our own answer.
+// chaosPatience bounds what Chaos Mesh is asked about one experiment, all its faults together. The
+// API server waits ten seconds for our own answer.
 const chaosPatience = 6 * time.Second
 
-// checkChaosMesh offers the first object of each fault of Chaos Mesh's to the API server, which keeps nothing of it: the schemas and webhooks of Chaos Mesh refuse a wrong spec
-// now and not in the middle of a trial.
+// checkChaosMesh offers the first object of each fault of Chaos Mesh's to the API server, which
+// keeps nothing of it: the schemas and webhooks of Chaos Mesh refuse a wrong spec now and not in
+// the middle of a trial.
 func (v *experiments) checkChaosMesh(ctx context.Context, exp *v1alpha1.Experiment, p *plan.Plan, systems map[string]v1alpha1.SystemSpec) field.ErrorList {
 	ctx, cancel := context.WithTimeout(ctx, chaosPatience)
 	defer cancel()
@@ -30,12 +34,13 @@ func (v *experiments) checkChaosMesh(ctx context.Context, exp *v1alpha1.Experime
 	for i := range p.Spec.Faults {
 		f := &p.Spec.Faults[i]
 		trial := actsIn(p, f)
-		if f.ChaosMesh == nil || trial == nil {
+		kinds := chaosmesh.Kinds(p.Spec.Faults[i : i+1])
+		if len(kinds) == 0 || trial == nil {
 			continue
 		}
 		system := systems[trial.System.Name]
 		var u *unstructured.Unstructured
-		o, err := render.Chaos(render.NewLayout(exp.Namespace, "assay-check", trial, &system), trial, &system, f)
+		o, err := render.Chaos(placement.NewLayout(exp.Namespace, "assay-check", trial, &system), trial, &system, f)
 		if err == nil {
 			u, err = o.Object()
 		}
@@ -46,7 +51,7 @@ func (v *experiments) checkChaosMesh(ctx context.Context, exp *v1alpha1.Experime
 		strict := &client.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
 		err = v.client.Create(ctx, u, client.DryRunAll, strict)
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			errs = append(errs, chaosErrors(path, f, err)...)
+			errs = append(errs, chaosErrors(path, kinds[0], err)...)
 		}
 	}
 	return errs
@@ -64,11 +69,12 @@ func actsIn(p *plan.Plan, f *v1alpha1.Fault) *v1alpha1.TrialSpec {
 	return nil
 }
 
-// chaosErrors gives what Chaos Mesh says our fields: those of its object's spec are those of the fault's.
-func chaosErrors(path *field.Path, f *v1alpha1.Fault, err error) field.ErrorList {
-	what := "Chaos Mesh refuses this " + f.ChaosMesh.Kind + ": "
+// chaosErrors gives what Chaos Mesh says our fields: those of its object's spec are those of the
+// fault's.
+func chaosErrors(path *field.Path, kind string, err error) field.ErrorList {
+	what := "Chaos Mesh refuses this " + kind + ": "
 	if errors.Is(err, context.DeadlineExceeded) {
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("Chaos Mesh did not say within %v whether it takes this %s; try again, or see whether its webhooks answer", chaosPatience, f.ChaosMesh.Kind))}
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("Chaos Mesh did not say within %v whether it takes this %s; try again, or see whether its webhooks answer", chaosPatience, kind))}
 	}
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -30,7 +30,8 @@ func (v *experiments) ValidateCreate(ctx context.Context, exp *v1alpha1.Experime
 	return v.validate(ctx, exp)
 }
 
-// ValidateUpdate checks a changed spec, and refuses the change where trials of the old one have been planned.
+// ValidateUpdate checks a changed spec, and refuses the change where trials of the old one have
+// been planned.
 func (v *experiments) ValidateUpdate(ctx context.Context, before, after *v1alpha1.Experiment) (admission.Warnings, error) {
 	if !after.DeletionTimestamp.IsZero() {
 		return nil, nil
@@ -44,11 +45,17 @@ func (v *experiments) ValidateUpdate(ctx context.Context, before, after *v1alpha
 	}
 	fixed := before.Spec.DeepCopy()
 	fixed.Suspend, fixed.Priority = after.Spec.Suspend, after.Spec.Priority
+	if before.Spec.AdditionalRepetitions <= after.Spec.AdditionalRepetitions {
+		fixed.AdditionalRepetitions = after.Spec.AdditionalRepetitions
+	}
 	if same, err := sameSpec(*fixed, after.Spec); err != nil || same {
+		if wrong := plan.CheckAdditional(plan.ApplyProfile(after.Spec), int(before.Status.Points)); err == nil && wrong != nil {
+			return nil, invalid("Experiment", after.Name, field.ErrorList{wrong})
+		}
 		return nil, err
 	}
 	return nil, invalid("Experiment", after.Name, field.ErrorList{field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
-		"Experiment %q has been accepted and its trials are planned: only spec.suspend and spec.priority may change. Delete it (its results stay) or apply the change under another name",
+		"Experiment %q has been accepted and its trials are planned: only spec.suspend and spec.priority may change, and spec.additionalRepetitions may rise. Delete it (its results stay) or apply the change under another name",
 		after.Name))})
 }
 
@@ -89,8 +96,8 @@ func (v *experiments) validate(ctx context.Context, exp *v1alpha1.Experiment) (a
 	return append(warnings, p.Warnings...), nil
 }
 
-// missingSystems turns the errors about Systems that do not exist into warnings, so that files may be applied in any order. The controller
-// makes the remaining checks when they exist.
+// missingSystems turns the errors about Systems that do not exist into warnings, so that files may
+// be applied in any order. The controller makes the remaining checks when they exist.
 func missingSystems(errs field.ErrorList) (admission.Warnings, field.ErrorList) {
 	var warnings admission.Warnings
 	var left field.ErrorList
@@ -109,7 +116,8 @@ func started(exp *v1alpha1.Experiment) bool {
 	return exp.Status.Seed != 0 || meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentAccepted)
 }
 
-// sameSpec compares as the API server stores: what is written differently and read the same is the same.
+// sameSpec compares as the API server stores: what is written differently and read the same is the
+// same.
 func sameSpec(a, b v1alpha1.ExperimentSpec) (bool, error) {
 	x, err := json.Marshal(a)
 	if err != nil {

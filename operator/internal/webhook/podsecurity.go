@@ -9,13 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/podsecurity"
 	"assay.dev/assay/operator/internal/render"
 )
 
-// checkPodSecurity refuses an experiment whose pods the namespace would refuse: who applies it hears of it now and not from a trial that has no pods. It is not
-// the guard: the API server is, pod by pod, and a trial checks again when it starts, since labels change.
+// checkPodSecurity refuses an experiment whose pods the namespace would refuse: who applies it
+// hears of it now and not from a trial that has no pods. It is not the guard: the API server is,
+// pod by pod, and a trial checks again when it starts, since labels change.
 func (v *experiments) checkPodSecurity(ctx context.Context, exp *v1alpha1.Experiment, p *plan.Plan, systems map[string]v1alpha1.SystemSpec) (field.ErrorList, error) {
 	ns := &corev1.Namespace{}
 	if err := v.reader.Get(ctx, client.ObjectKey{Name: exp.Namespace}, ns); err != nil {
@@ -44,7 +46,7 @@ func (v *experiments) checkPodSecurity(ctx context.Context, exp *v1alpha1.Experi
 
 // refused renders the pods of a point and asks the namespace's profile about each.
 func refused(ns *corev1.Namespace, system v1alpha1.SystemSpec, trial *v1alpha1.TrialSpec) (*podsecurity.Refusal, error) {
-	layout := render.NewLayout(ns.Name, "experiment-0000-0", trial, &system)
+	layout := placement.NewLayout(ns.Name, "experiment-0000-0", trial, &system)
 	objects, err := render.NewObjects(layout, trial, &system, render.Environment{AgentImage: "agent"})
 	if err != nil {
 		return nil, fmt.Errorf("render the pods of System %s: %w", trial.System.Name, err)

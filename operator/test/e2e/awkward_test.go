@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Systems that start, end and report as real artifacts do run to a right result through System objects alone. What is right is known
-// from their own logs, which the platform has no part in.
+// Systems that start, end and report as real artifacts do run to a right result through System
+// objects alone. What is right is known from their own logs, which the platform has no part in.
 func TestAwkward(t *testing.T) {
 	const (
 		clients   = 4
@@ -50,7 +50,8 @@ func TestAwkward(t *testing.T) {
 			if s.MeanMillis < serviceMs || s.P50Millis < serviceMs || float64(s.Committed) > clients*window*1000/serviceMs {
 				t.Errorf("%d committed, mean %.2f ms, median %.2f ms: faster than the servers can", s.Committed, s.MeanMillis, s.P50Millis)
 			}
-			// A closed loop has all clients waiting all the time. A machine that stalls at the end of the window moves what a client waited for out of it.
+			// A closed loop has all clients waiting all the time. A machine that stalls at the end
+			// of the window moves what a client waited for out of it.
 			busy := float64(s.Committed) * s.MeanMillis / 1000 / window
 			t.Logf("%d committed at %.2f ms are %.2f clients at work", s.Committed, s.MeanMillis, busy)
 			if busy < 0.6*clients || busy > 1.2*clients {
@@ -65,7 +66,8 @@ func TestAwkward(t *testing.T) {
 				sum += committed
 			}
 			if tc.all {
-				// A client works for as long as ever if it starts late, as it may by 100 ms: that much of its work lies behind the timeline.
+				// A client works for as long as ever if it starts late, as it may by 100 ms: that
+				// much of its work lies behind the timeline.
 				near(t, "committed over the timeline, against what the clients printed", sum, float64(truth.printed), 0.01+0.1/tc.run)
 			}
 			if len(truth.served) != 4 {

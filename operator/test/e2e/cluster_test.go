@@ -1,7 +1,9 @@
-// Package e2e runs Assay as its users do: on the kind cluster of "make cluster", installed by "make deploy", with nothing faked.
+// Package e2e runs Assay as its users do: on the kind cluster of "make cluster", installed by "make
+// deploy", with nothing faked.
 //
-// Each test has a namespace of its own and can be run alone: lanes.txt of hack/test names them all. Trials of all tests share the cluster one after the other, so the tests run
-// one after the other, too. When a test fails, what the cluster knows of it is left under .work/e2e-logs/.
+// Each test has a namespace of its own and can be run alone: lanes.txt of hack/test names them all.
+// Trials of all tests share the cluster one after the other, so the tests run one after the other,
+// too. When a test fails, what the cluster knows of it is left under .work/e2e-logs/.
 package e2e
 
 import (
@@ -52,7 +54,8 @@ const label = "assay.dev/e2e"
 // run tells this process's namespaces from those of others, which may still be about to go.
 var run = strconv.FormatInt(time.Now().UnixNano(), 36)
 
-// newEnv connects to the cluster and makes a namespace for the test. Without a cluster the test is skipped.
+// newEnv connects to the cluster and makes a namespace for the test. Without a cluster the test is
+// skipped.
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	e, err := connect()
@@ -103,8 +106,9 @@ func (e *env) requireManager(t *testing.T) {
 	})
 }
 
-// makeNamespace makes the test's namespace and has it deleted at the end, experiments first. Nobody waits for that but sweep. The agents need NET_ADMIN, which is beyond
-// the baseline of pod security.
+// makeNamespace makes the test's namespace and has it deleted at the end, experiments first. Nobody
+// waits for that but sweep. The agents need NET_ADMIN, which is beyond the baseline of pod
+// security.
 func (e *env) makeNamespace(t *testing.T) {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace, Labels: map[string]string{
@@ -134,7 +138,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// sweep waits until the cluster has let go of all namespaces that these tests made, and deletes those of a process that was interrupted.
+// sweep waits until the cluster has let go of all namespaces that these tests made, and deletes
+// those of a process that was interrupted.
 func sweep() error {
 	e, err := connect()
 	if errors.Is(err, errNoCluster) {
@@ -166,8 +171,8 @@ func sweep() error {
 	}
 }
 
-// eventually waits until the condition holds. Errors are tried again, since a test that deletes managers and pods must live with them; the
-// last one is told in the end.
+// eventually waits until the condition holds. Errors are tried again, since a test that deletes
+// managers and pods must live with them; the last one is told in the end.
 func (e *env) eventually(t *testing.T, within time.Duration, what string, holds func(context.Context) (bool, error)) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), within)
@@ -185,14 +190,16 @@ func (e *env) eventually(t *testing.T, within time.Duration, what string, holds 
 	}
 }
 
-// onSharedMachine has an experiment bear what a machine does that others share: a trial says how late everything was, and tests judge that themselves, by bounds that only a
-// defect breaks. Its trials are repeated for one reason, see environment.
+// onSharedMachine has an experiment bear what a machine does that others share: a trial says how
+// late everything was, and tests judge that themselves, by bounds that only a defect breaks. Its
+// trials are repeated for one reason, see environment.
 func onSharedMachine(spec *v1alpha1.ExperimentSpec) {
 	if retries := int32(2); spec.Retries == nil {
 		spec.Retries = &retries
 	}
 	bear(&spec.Tolerances)
-	// Other tests and other programs run beside: no quiet moment may come, and the tests' own deadlines are minutes.
+	// Other tests and other programs run beside: no quiet moment may come, and the tests' own
+	// deadlines are minutes.
 	impatient := v1alpha1.Disturbances{RetryFor: "2m", QuietWait: "0s"}
 	spec.Disturbances = impatient
 	for i := range spec.Profiles {
@@ -212,6 +219,7 @@ func onceOnly(spec *v1alpha1.ExperimentSpec) {
 }
 
 func bear(t *v1alpha1.Tolerances) {
+	t.Contention = "100%"
 	t.Steal, t.FaultLateness, t.StartSpread, t.ClockError, t.LinkDelay, t.LinkLateness = "100%", "1s", "1s", "500ms", "20ms", "500ms"
 }
 
@@ -221,7 +229,8 @@ func profile(spec *v1alpha1.ExperimentSpec, name string) *v1alpha1.Profile {
 	return &spec.Profiles[i]
 }
 
-// apply creates the objects of a YAML file in the test's namespace, each after change, and returns its Experiment. See onSharedMachine.
+// apply creates the objects of a YAML file in the test's namespace, each after change, and returns
+// its Experiment. See onSharedMachine.
 func (e *env) apply(t *testing.T, file string, change func(client.Object)) *v1alpha1.Experiment {
 	t.Helper()
 	var experiment *v1alpha1.Experiment

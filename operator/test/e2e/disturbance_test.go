@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -16,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/testseries"
 )
 
-// one makes failure-fp a single point: two clients that leave the machine time to breathe, and the variant, with the crash at the instant, and
-// without claims.
+// one makes failure-fp a single point: two clients that leave the machine time to breathe, and the
+// variant, with the crash at the instant, and without claims.
 func one(variant string, crash v1alpha1.Duration, schedule v1alpha1.Schedule) func(client.Object) {
 	return func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
@@ -40,16 +41,19 @@ func one(variant string, crash v1alpha1.Duration, schedule v1alpha1.Schedule) fu
 	}
 }
 
-// The manager is not on the path of a fault: the plan is with the agents before the run starts, and the manager that leads is deleted after it. Nor is a pod's clock, which is two
-// seconds fast here: the pod acts at the right instant all the same, and not only by its own account. The clients' latency jumps by the timeout when the replica that
-// the fast path needs is gone.
+// The manager is not on the path of a fault: the plan is with the agents before the run starts, and
+// the manager that leads is deleted after it. Nor is a pod's clock, which is two seconds fast here:
+// the pod acts at the right instant all the same, and not only by its own account. The clients'
+// latency jumps by the timeout when the replica that the fast path needs is gone. The timeout is
+// ten times the paper's here: 4 ms are less than what others on the same processors can add.
 func TestManagerDeletedMidTrial(t *testing.T) {
-	const crash, end = 8 * time.Second, 14 * time.Second
+	const crash, end, timeout = 8 * time.Second, 14 * time.Second, 40.0 // the last in ms
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
 	single := one("failure-fp", "8s", v1alpha1.Schedule{WarmUp: "2s", Measure: "14s", CoolDown: "1s", Drain: "2s"})
 	exp := e.apply(t, failureFile, func(o client.Object) {
 		single(o)
+		o.(*v1alpha1.Experiment).Spec.Sweep[0].Points[0].Parameters["fastPathTimeout"] = v1alpha1.NewValue(fmt.Sprintf("%vms", timeout))
 		o.SetAnnotations(map[string]string{"assay.dev/simulated-clock-offset": "5=2s"})
 	})
 	e.running(t, exp, 0, 2*time.Second, 2*time.Minute)
@@ -80,10 +84,10 @@ func TestManagerDeletedMidTrial(t *testing.T) {
 	}
 	before, after := testseries.LowLatency(r, 0, crash-500*time.Millisecond), testseries.LowLatency(r, crash+500*time.Millisecond, end)
 	t.Logf("latency %.2f ms before the crash, %.2f ms after it (lower quartiles of bins)", before, after)
-	if after-before < 0.5*timeoutMillis {
+	if after-before < 0.5*timeout {
 		t.Fatalf("latency is %.2f ms before and %.2f ms after the crash: it does not show", before, after)
 	}
-	jump := testseries.Jump(r, time.Second, end-time.Second, before+1.5*timeoutMillis)
+	jump := testseries.Jump(r, time.Second, end-time.Second, before+1.5*timeout)
 	t.Logf("the clients' latency jumps at %s", jump)
 	if (jump - crash).Abs() > 1500*time.Millisecond { // a clock that was not corrected would be two seconds off
 		t.Errorf("the clients' latency jumps at %s, the crash was planned at %s", jump, crash)

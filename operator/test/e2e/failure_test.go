@@ -23,7 +23,8 @@ var (
 	failureFile = filepath.Join(root, "experiments", "failure-fp.yaml")
 )
 
-// The evaluation that the README promises, at smoke size: its lowest load, each variant once. One trial of a point has no interval, so no claim is decided.
+// The evaluation that the README promises, at smoke size: its lowest load, each variant once. One
+// trial of a point has no interval, so no claim is decided.
 func TestFailureFP(t *testing.T) {
 	holds := []v1alpha1.Verdict{v1alpha1.VerdictInconclusive}
 	failureFP(t, 1, map[string][]v1alpha1.Verdict{
@@ -31,7 +32,8 @@ func TestFailureFP(t *testing.T) {
 	})
 }
 
-// The same three times over, as the profile has it: what is plainly true is Reproduced, what is plainly false is NotReproduced, and trials follow each other closely.
+// The same three times over, as the profile has it: what is plainly true is Reproduced, what is
+// plainly false is NotReproduced, and trials follow each other closely.
 func TestFailureFPThreeTimes(t *testing.T) {
 	holds := []v1alpha1.Verdict{v1alpha1.VerdictReproduced, v1alpha1.VerdictInconclusive} // three trials have a wide interval
 	trials := failureFP(t, 3, map[string][]v1alpha1.Verdict{
@@ -41,7 +43,8 @@ func TestFailureFPThreeTimes(t *testing.T) {
 	checkGaps(t, trials)
 }
 
-// failureFP runs each variant so often and checks what it leaves. Of the claims, those that the profile skips are not in want.
+// failureFP runs each variant so often and checks what it leaves. Of the claims, those that the
+// profile skips are not in want.
 func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdict) []results.Trial {
 	t.Helper()
 	e := newEnv(t)
@@ -85,8 +88,8 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 	return trials
 }
 
-// checkGaps checks that trials follow each other: machines that stand idle are somebody's evening. The first trial waits for nobody. How long a gap is usually depends on
-// the machine, and is told.
+// checkGaps checks that trials follow each other: machines that stand idle are somebody's evening.
+// The first trial waits for nobody. How long a gap is usually depends on the machine, and is told.
 func checkGaps(t *testing.T, trials []results.Trial) {
 	t.Helper()
 	var gaps []float64
@@ -104,8 +107,8 @@ func checkGaps(t *testing.T, trials []results.Trial) {
 	}
 }
 
-// checkCrash checks the faults of a trial of failure-fp and returns by how much its kill was late, in ms. A process that is killed resets connections; a node without power
-// does not.
+// checkCrash checks the faults of a trial of failure-fp and returns by how much its kill was late,
+// in ms. A process that is killed resets connections; a node without power does not.
 func checkCrash(t *testing.T, r results.Trial) (late float64) {
 	t.Helper()
 	want := 0

@@ -20,8 +20,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A reset machine really goes down: on kind a machine is a container, which exits. It comes back, and so does the system; the report shows what that took.
-// Nobody who does not allow it loses a machine. The managers are on the control plane, where make deploy puts them.
+// A reset machine really goes down: on kind a machine is a container, which exits. It comes back,
+// and so does the system; the report shows what that took. Nobody who does not allow it loses a
+// machine. The managers are on the control plane, where make deploy puts them.
 func TestMachineReset(t *testing.T) {
 	e := newEnv(t)
 	machines := e.workers(t)
@@ -115,7 +116,8 @@ func checkReset(t *testing.T, r results.Trial) string {
 	return ""
 }
 
-// checkDip checks that nothing was committed while the machine was down, and that it is known how long that was.
+// checkDip checks that nothing was committed while the machine was down, and that it is known how
+// long that was.
 func checkDip(t *testing.T, r results.Trial) {
 	t.Helper()
 	if len(r.Recovery) != 1 {
@@ -167,7 +169,8 @@ func inspect(t *testing.T, name string) machine {
 	return m
 }
 
-// workers are the cluster's worker nodes. Without a local docker that has them as containers the test is skipped.
+// workers are the cluster's worker nodes. Without a local docker that has them as containers the
+// test is skipped.
 func (e *env) workers(t *testing.T) []machine {
 	t.Helper()
 	nodes := &corev1.NodeList{}
@@ -233,7 +236,8 @@ func (e *env) ready(ctx context.Context, name string) (bool, error) {
 	return false, nil
 }
 
-// startAgain starts a machine whose container has been down for 15 s: docker does it by itself at once, but only so often (kind: on-failure:1).
+// startAgain starts a machine whose container has been down for 15 s: docker does it by itself at
+// once, but only so often (kind: on-failure:1).
 func startAgain(t *testing.T, machines []machine) (stop func()) {
 	t.Helper()
 	const patience = 15 * time.Second

@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// node runs a command on a node of the cluster, which is a container of the docker here. What Assay says of networks is checked from there with the
-// kernel's own tools, which Assay has no part in.
+// node runs a command on a node of the cluster, which is a container of the docker here. What Assay
+// says of networks is checked from there with the kernel's own tools, which Assay has no part in.
 func node(ctx context.Context, name string, command ...string) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
@@ -40,8 +40,8 @@ func mustNode(t *testing.T, name string, command ...string) string {
 	return out
 }
 
-// needNodes returns the names of the cluster's nodes. It skips the test where they are not containers of the docker here, as those of kind are; that docker does not answer
-// fails it.
+// needNodes returns the names of the cluster's nodes. It skips the test where they are not
+// containers of the docker here, as those of kind are; that docker does not answer fails it.
 func (e *env) needNodes(t *testing.T) []string {
 	t.Helper()
 	nodes := &corev1.NodeList{}
@@ -56,7 +56,8 @@ func (e *env) needNodes(t *testing.T) []string {
 	return names
 }
 
-// needContainer skips the test on a cluster that is not of kind: no docker here has a container of the node's name.
+// needContainer skips the test on a cluster that is not of kind: no docker here has a container of
+// the node's name.
 func needContainer(t *testing.T, name string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "docker", "ps", "--all", "--format", "{{.Names}}", "--filter", "name=^"+name+"$").CombinedOutput()
@@ -71,7 +72,8 @@ func needContainer(t *testing.T, name string) {
 	}
 }
 
-// packetState is what the kernel does with packets in one network namespace: packet filter without its counters, and queueing disciplines.
+// packetState is what the kernel does with packets in one network namespace: packet filter without
+// its counters, and queueing disciplines.
 const packetState = "nft --stateless list ruleset 2>&1; tc qdisc show; tc filter show dev eth0 ingress 2>&1; tc filter show dev eth0 egress 2>&1"
 
 // nodeStates are the packet states of the nodes themselves.
@@ -87,7 +89,8 @@ func nodeStates(t *testing.T, nodes []string) map[string]string {
 	return states
 }
 
-// sameNodeStates fails the test when a trial has changed what a node does with packets. Interfaces of the last pods may need a moment to go.
+// sameNodeStates fails the test when a trial has changed what a node does with packets. Interfaces
+// of the last pods may need a moment to go.
 func sameNodeStates(t *testing.T, before map[string]string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -111,7 +114,8 @@ type inside struct {
 	holder        string // process on the node
 }
 
-// enter finds the pod's network namespace and holds it until the test ends, for at most five minutes.
+// enter finds the pod's network namespace and holds it until the test ends, for at most five
+// minutes.
 func enter(t *testing.T, pod corev1.Pod) *inside {
 	t.Helper()
 	in := &inside{pod: pod.Name, node: pod.Spec.NodeName, ip: pod.Status.PodIP}

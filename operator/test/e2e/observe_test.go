@@ -20,7 +20,8 @@ import (
 	"assay.dev/assay/operator/internal/testseries"
 )
 
-// complete waits until the experiment is complete and its results are stored, and returns it and the results of its trials in order.
+// complete waits until the experiment is complete and its results are stored, and returns it and
+// the results of its trials in order.
 func (e *env) complete(t *testing.T, exp *v1alpha1.Experiment, within time.Duration) []results.Trial {
 	t.Helper()
 	told := ""
@@ -86,7 +87,7 @@ func (e *env) result(t *testing.T, trial *v1alpha1.Trial) results.Trial {
 	if err := e.Get(t.Context(), key, cm); err != nil {
 		t.Fatalf("results of %s: %v", trial.Name, err)
 	}
-	r, err := results.DecodeTrial([]byte(cm.Data["trial.json"]))
+	r, err := results.DecodeStored(cm.Data, cm.BinaryData)
 	if err != nil {
 		t.Fatalf("results of %s: %v", trial.Name, err)
 	}
@@ -127,7 +128,8 @@ func (e *env) running(t *testing.T, exp *v1alpha1.Experiment, n int32, at, withi
 	return found
 }
 
-// succeeded fails the test unless each of the trials succeeded at the first attempt and nothing restarted.
+// succeeded fails the test unless each of the trials succeeded at the first attempt and nothing
+// restarted.
 func succeeded(t *testing.T, trials []results.Trial, want int) {
 	t.Helper()
 	if len(trials) != want {
@@ -154,11 +156,13 @@ func undisturbed(t *testing.T, r results.Trial) {
 	}
 }
 
-// environment are the reasons for which a trial may be repeated: the kernel gave an agent no processor for so long that too few samples are left. Everything else that a
-// shared machine does is within the tolerances of onSharedMachine, or a defect.
+// environment are the reasons for which a trial may be repeated: the kernel gave an agent no
+// processor for so long that too few samples are left. Everything else that a shared machine does
+// is within the tolerances of onSharedMachine, or a defect.
 var environment = []string{v1alpha1.ReasonResourcesNotMeasured}
 
-// elected are the reasons of a trial in which the system elected another leader at the very instant of a fault.
+// elected are the reasons of a trial in which the system elected another leader at the very instant
+// of a fault.
 var elected = []string{v1alpha1.ReasonRoleNotFound, v1alpha1.ReasonRoleAmbiguous}
 
 // lastValid returns the last trial, which must have succeeded. See valid.
@@ -171,7 +175,8 @@ func lastValid(t *testing.T, trials []results.Trial, reasons ...string) results.
 	return ok[len(ok)-1]
 }
 
-// valid returns the trials that succeeded. Others fail the test, but for those that are Invalid for the sake of the environment, or for one of the reasons.
+// valid returns the trials that succeeded. Others fail the test, but for those that are Invalid for
+// the sake of the environment, or for one of the reasons.
 func valid(t *testing.T, trials []results.Trial, reasons ...string) []results.Trial {
 	t.Helper()
 	var ok []results.Trial
@@ -189,7 +194,8 @@ func valid(t *testing.T, trials []results.Trial, reasons ...string) []results.Tr
 	return ok
 }
 
-// low is the latency, in ms, that a tenth of a trial's transactions undercuts. What the machine takes is in the slow ones, what the system takes in all.
+// low is the latency, in ms, that a tenth of a trial's transactions undercuts. What the machine
+// takes is in the slow ones, what the system takes in all.
 func low(t *testing.T, r results.Trial) float64 {
 	t.Helper()
 	ms, err := testseries.Quantile(r, 10)
@@ -199,10 +205,12 @@ func low(t *testing.T, r results.Trial) float64 {
 	return ms
 }
 
-// mostLate bounds how late the most punctual kill of a test may be, in ms, which a machine that stalls now and then does not change. The rest of the bounds is in the VM.
+// mostLate bounds how late the most punctual kill of a test may be, in ms, which a machine that
+// stalls now and then does not change. The rest of the bounds is in the VM.
 const mostLate = 50.0
 
-// kills checks the fault records of a trial against the planned instant and returns the pods that were killed, and by how much the first kill was late, in ms.
+// kills checks the fault records of a trial against the planned instant and returns the pods that
+// were killed, and by how much the first kill was late, in ms.
 func kills(t *testing.T, r results.Trial, plannedMillis float64) (pods []string, late float64) {
 	t.Helper()
 	late = math.Inf(1)
@@ -241,7 +249,8 @@ func (e *env) left(ctx context.Context, exp *v1alpha1.Experiment) ([]string, err
 	return left, nil
 }
 
-// belongs reports whether the object is part of the experiment: by label, or by its name where labels were forgotten.
+// belongs reports whether the object is part of the experiment: by label, or by its name where
+// labels were forgotten.
 func belongs(o metav1.PartialObjectMetadata, experiment string) bool {
 	return o.Labels[v1alpha1.LabelExperiment] != "" || o.Labels[v1alpha1.LabelTrial] != "" || strings.HasPrefix(o.Name, experiment)
 }

@@ -13,8 +13,9 @@ import (
 	"assay.dev/assay/operator/internal/testseries"
 )
 
-// brokenPlan are the faults of one trial of Basil, one after the other. Its replicas do not talk to each other: what is between them and the clients
-// counts. So the clients are on the first side of the partition, or they would not notice it.
+// brokenPlan are the faults of one trial of Basil, one after the other. Its replicas do not talk to
+// each other: what is between them and the clients counts. So the clients are on the first side of
+// the partition, or they would not notice it.
 func brokenPlan() []v1alpha1.Fault {
 	length := func(d v1alpha1.Duration) *v1alpha1.Duration { return &d }
 	one := intstr.FromInt32(1)
@@ -29,8 +30,9 @@ func brokenPlan() []v1alpha1.Fault {
 	}
 }
 
-// What faults do is in the clients' numbers while they last, and not before and after: a replica that stands still, links that are slow, and a partition
-// of three against three. All three are in one trial, since a trial takes long to set up.
+// What faults do is in the clients' numbers while they last, and not before and after: a replica
+// that stands still, links that are slow, and a partition of three against three. All three are in
+// one trial, since a trial takes long to set up.
 func TestFaultsShow(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
@@ -40,7 +42,8 @@ func TestFaultsShow(t *testing.T) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		spec.Clients.Count = 4
 		spec.Clients.Timeout = "10s"
-		// The fast path needs every replica, so each of them shows; without one it costs the timeout.
+		// The fast path needs every replica, so each of them shows; without one it costs the
+		// timeout.
 		spec.Sweep = nil
 		spec.Parameters["fastPathTimeout"] = v1alpha1.NewValue("150ms")
 		spec.Faults = brokenPlan()
@@ -52,7 +55,8 @@ func TestFaultsShow(t *testing.T) {
 	t.Run("Partition", func(t *testing.T) { partitioned(t, r) })
 }
 
-// instants of a fault: when it began in its first pod and was confirmed in its last one, and when its end did. In ms.
+// instants of a fault: when it began in its first pod and was confirmed in its last one, and when
+// its end did. In ms.
 type instants struct{ began, held, endBegan, over float64 }
 
 // instantsOf finds the records of a fault, which so many pods acted on, and checks them.
@@ -89,8 +93,10 @@ func instantsOf(t *testing.T, r results.Trial, fault, kind, end string, pods int
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// latencyRises checks that the mean latency is by so many ms higher while a fault lasts than it usually is in the second before and the second after. What
-// began before the fault's end ends after it: half a second is left out. A machine that others share only adds to latencies, hence the low ones of before and after.
+// latencyRises checks that the mean latency is by so many ms higher while a fault lasts than it
+// usually is in the second before and the second after. What began before the fault's end ends
+// after it: half a second is left out. A machine that others share only adds to latencies, hence
+// the low ones of before and after.
 func latencyRises(t *testing.T, r results.Trial, fault, kind, end string, pods int, by float64) {
 	t.Helper()
 	i := instantsOf(t, r, fault, kind, end, pods)
@@ -103,8 +109,9 @@ func latencyRises(t *testing.T, r results.Trial, fault, kind, end string, pods i
 	}
 }
 
-// partitioned checks a partition of three against three for 5 s, with the clients on one side. A decision needs votes of at least 3f+1 = 4 of 6 replicas:
-// neither side can have it, so nothing may be committed.
+// partitioned checks a partition of three against three for 5 s, with the clients on one side. A
+// decision needs votes of at least 3f+1 = 4 of 6 replicas: neither side can have it, so nothing may
+// be committed.
 func partitioned(t *testing.T, r results.Trial) {
 	t.Helper()
 	// Everybody but the replicas within a group loses somebody: six replicas and two client pods.
@@ -145,8 +152,9 @@ func partitioned(t *testing.T, r results.Trial) {
 	if first < 0 {
 		t.Errorf("nothing is committed again after the end at %.0f ms", i.over)
 	}
-	// What was sent in the partition is sent again when TCP's timer runs out, which doubles each time: 0.2, 0.6, 1.4, 3.0, 6.2 s after the cut. Medians: a moment without a
-	// processor is no outage.
+	// What was sent in the partition is sent again when TCP's timer runs out, which doubles each
+	// time: 0.2, 0.6, 1.4, 3.0, 6.2 s after the cut. Medians: a moment without a processor is no
+	// outage.
 	if now, usual := testseries.UsuallyCommitted(r, 16*time.Second, 18*time.Second), testseries.UsuallyCommitted(r, 6*time.Second, 8*time.Second); now < usual/3 || usual == 0 {
 		t.Errorf("%v committed in half a second at the end (median), want at least a third of the %v before", now, usual)
 	}

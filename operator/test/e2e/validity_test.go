@@ -13,8 +13,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A System whose containers have a CPU limit that is too small is measured, found out, and decides no claim: what is in its results is the kernel holding replicas back, not
-// the protocol. That such a trial is tried again is tested with the controller.
+// A System whose containers have a CPU limit that is too small is measured, found out, and decides
+// no claim: what is in its results is the kernel holding replicas back, not the protocol. That such
+// a trial is tried again is tested with the controller.
 func TestThrottledTrialsDecideNothing(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, func(o client.Object) {
@@ -52,7 +53,8 @@ func TestThrottledTrialsDecideNothing(t *testing.T) {
 	}
 }
 
-// checkThrottled checks that replicas, which have a limit, were seen to be at it, and clients, which have none, were not.
+// checkThrottled checks that replicas, which have a limit, were seen to be at it, and clients,
+// which have none, were not.
 func checkThrottled(t *testing.T, r results.Trial) {
 	t.Helper()
 	for _, p := range r.Pods {

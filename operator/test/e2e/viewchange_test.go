@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/testseries"
 )
 
-// The leader of seven is killed: exactly one member finds that it is the leader, nothing is committed until the others have elected another one, and then
-// throughput is back.
+// The leader of seven is killed: exactly one member finds that it is the leader, nothing is
+// committed until the others have elected another one, and then throughput is back.
 func TestViewChange(t *testing.T) {
 	const electionTimeout = 2 * time.Second // of the profile smoke
 	e := newEnv(t)
@@ -26,7 +26,8 @@ func TestViewChange(t *testing.T) {
 			t.Fatalf("the third variant is %q", spec.Sweep[0].Points[0].Name)
 		}
 		profile(spec, "smoke").Repetitions = &v1alpha1.Repetitions{Min: 1}
-		// Candidates may split the votes once, and then wait for another timeout, which is up to two of electionTimeout.
+		// Candidates may split the votes once, and then wait for another timeout, which is up to
+		// two of electionTimeout.
 		profile(spec, "smoke").Schedule.Measure = "15s"
 		// The other fault is of another variant.
 		spec.Faults = spec.Faults[1:]
@@ -51,7 +52,8 @@ func TestViewChange(t *testing.T) {
 		t.Fatalf("killed %q, %d skipped; want one of 7 killed", killed, skipped)
 	}
 
-	// Followers wait for a timeout at least, and the last heartbeat may be a tenth of that old. Clients that stood still count an answer that they had got before, one each.
+	// Followers wait for a timeout at least, and the last heartbeat may be a tenth of that old.
+	// Clients that stood still count an answer that they had got before, one each.
 	least := electionTimeout*9/10 - 200*time.Millisecond
 	if n := testseries.Committed(r, millis(dead)+200*time.Millisecond, millis(dead)+least); n > int64(r.Clients) {
 		t.Errorf("%d committed while nobody can have led", n)

@@ -38,14 +38,16 @@ func widely(schedule v1alpha1.Schedule) func(client.Object) {
 	}
 }
 
-// looked is what was seen of a trial's network from outside of Assay, by ping, nft and tc on the node of one of its replicas.
+// looked is what was seen of a trial's network from outside of Assay, by ping, nft and tc on the
+// node of one of its replicas.
 type looked struct {
 	held   *inside
 	bare   string             // rules of its packet filter before it was shaped
 	pinged map[string]float64 // least round trips, in ms, by peer
 }
 
-// lookAtNetwork looks at the first trial of an experiment while it runs: all in the trial are as far apart as they should be, all else is as near as ever.
+// lookAtNetwork looks at the first trial of an experiment while it runs: all in the trial are as
+// far apart as they should be, all else is as near as ever.
 func (e *env) lookAtNetwork(t *testing.T, exp *v1alpha1.Experiment) looked {
 	t.Helper()
 	held, bare := e.beforeShaping(t, exp)
@@ -59,7 +61,8 @@ func (e *env) lookAtNetwork(t *testing.T, exp *v1alpha1.Experiment) looked {
 	return l
 }
 
-// check compares what was seen with what the trial's results say, once the trial is over and its pods are gone.
+// check compares what was seen with what the trial's results say, once the trial is over and its
+// pods are gone.
 func (l looked) check(t *testing.T, n results.Network) {
 	t.Helper()
 	if len(l.pinged) == 0 {
@@ -85,7 +88,8 @@ func (l looked) check(t *testing.T, n results.Network) {
 	}
 }
 
-// beforeShaping waits for a replica that nothing has been done to, and returns its network namespace and the rules of its packet filter.
+// beforeShaping waits for a replica that nothing has been done to, and returns its network
+// namespace and the rules of its packet filter.
 func (e *env) beforeShaping(t *testing.T, exp *v1alpha1.Experiment) (*inside, string) {
 	t.Helper()
 	var pod corev1.Pod
@@ -116,8 +120,9 @@ func (in *inside) rules(t *testing.T) string {
 	return in.run(t, "nft --stateless list ruleset")
 }
 
-// pingTimes finds the round trips in what ping -U prints. Without -U, ping takes the instant at which the kernel first saw the answer, which is before
-// NFQueue makes it wait: half of the round trip would be missing.
+// pingTimes finds the round trips in what ping -U prints. Without -U, ping takes the instant at
+// which the kernel first saw the answer, which is before NFQueue makes it wait: half of the round
+// trip would be missing.
 var pingTimes = regexp.MustCompile(`time=([0-9.]+) ms`)
 
 // ping is the least round trip in ms of several, from the pod's network namespace.
@@ -138,7 +143,8 @@ func (in *inside) ping(t *testing.T, to string, count int) float64 {
 	return least
 }
 
-// pingAll pings the other replicas from the one, at the same time, and returns the least round trips in ms.
+// pingAll pings the other replicas from the one, at the same time, and returns the least round
+// trips in ms.
 func pingAll(t *testing.T, from *inside, pods map[string]corev1.Pod) map[string]float64 {
 	t.Helper()
 	command := ""
@@ -168,7 +174,8 @@ func pingAll(t *testing.T, from *inside, pods map[string]corev1.Pod) map[string]
 	return least
 }
 
-// outsiders checks that who is not of the trial is not delayed: the node, whose kubelet probes; a name server; the API server.
+// outsiders checks that who is not of the trial is not delayed: the node, whose kubelet probes; a
+// name server; the API server.
 func (e *env) outsiders(t *testing.T, in *inside) {
 	t.Helper()
 	const most = 10.0 // ms, the least of several; regions are 20 ms and more apart
@@ -200,7 +207,8 @@ func (e *env) outsiders(t *testing.T, in *inside) {
 	}
 }
 
-// checkProof checks the table of a trial with so many pods, of which so many pairs are in one region.
+// checkProof checks the table of a trial with so many pods, of which so many pairs are in one
+// region.
 func checkProof(t *testing.T, n results.Network, pods, near int) {
 	t.Helper()
 	t.Logf("%s: applied in %.0f ms, proven in %.0f ms, %d rounds; %d pairs, worst %s by %+.3f ms; late p99 %.2f ms, most %.2f ms", n.Backend, n.ApplyMillis,
@@ -217,7 +225,8 @@ func checkProof(t *testing.T, n results.Network, pods, near int) {
 		if asked > 0 {
 			shaped++
 		}
-		// One kernel: each direction is measured by itself. How exact shapers are is tested in the VM; no machine is quicker than they are.
+		// One kernel: each direction is measured by itself. How exact shapers are is tested in the
+		// VM; no machine is quicker than they are.
 		if l.MeasuredMillis < asked || l.OutMillis < l.Out.DelayMillis || l.InMillis < l.In.DelayMillis {
 			t.Errorf("%s <-> %s: asked %.1f+%.1f ms, measured %.2f ms, %.2f and %.2f ms: too quick", l.From, l.To, l.Out.DelayMillis, l.In.DelayMillis,
 				l.MeasuredMillis, l.OutMillis, l.InMillis)

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/render"
 )
 
 var update = flag.Bool("update", false, "write experiments/README.md")
@@ -102,6 +102,11 @@ func TestCatalogueRows(t *testing.T) {
 	rows, others := catalogue(t)
 	if len(rows) != figures {
 		t.Errorf("%d rows; the evaluations have %d figures and tables", len(rows), figures)
+	}
+	for _, r := range rows {
+		if r.Missing != "" {
+			t.Errorf("%s, %s has no file: every figure has one, if only a stand-in", r.Paper, r.Figure)
+		}
 	}
 	of := map[string]string{}
 	for _, r := range slices.Concat(rows, others) {
@@ -195,8 +200,8 @@ The figures and tables of five evaluations, and the file that runs each: %d of %
     kubectl assay plan -f experiments/basil/crypto.yaml                        # what it would do
     kubectl assay run -f experiments/basil/crypto.yaml --profile smoke --wait  # on a laptop
 
-- **Runs** says which system: *original* is the paper's own, or a baseline's, as it was published;
-  *stand-in* is another system of the same kind; *ours* was written for Assay after the paper.
+- **Runs** says which system. *Original* is the paper's own, or a baseline's, as it was published.
+  *Stand-in* is another system of the same kind. *Ours* was written for Assay after the paper.
 - **Machines** are replicas + client pods of the largest trial, one machine each in the full evaluation.
 - **Time** is that of all trials as ` + "`kubectl assay plan`" + ` reckons it: the full evaluation, then the
   profile ` + "`smoke`" + `, which is for kind on two cores. The profile ` + "`testbed`" + ` is the full evaluation,
@@ -237,7 +242,11 @@ func readme(t *testing.T, rows, others []row) string {
 		with++
 		writeRow(t, b, r, systems)
 	}
-	return fmt.Sprintf(readmeHead, with, len(rows)) + b.String() + readmeOwn + own.String() + readmeTail + tail.String()
+	text := fmt.Sprintf(readmeHead, with, len(rows)) + b.String() + readmeOwn + own.String()
+	if tail.Len() > 0 {
+		text += readmeTail + tail.String()
+	}
+	return text
 }
 
 func writeRow(t *testing.T, b *bytes.Buffer, r row, systems map[string]v1alpha1.SystemSpec) {
@@ -273,7 +282,7 @@ func size(t *testing.T, file, profile string, systems map[string]v1alpha1.System
 	for i := range p.Points {
 		spec := p.Points[i].Template
 		system := systems[spec.System.Name]
-		layout := render.NewLayout("n", "t", &spec, &system)
+		layout := placement.NewLayout("n", "t", &spec, &system)
 		if n := len(layout.Replicas) + len(layout.Clients); n > most {
 			most, machines = n, fmt.Sprintf("%d + %d", len(layout.Replicas), len(layout.Clients))
 		}

@@ -1,5 +1,6 @@
-// Package experiments checks the files under experiments/ and the objects of the end-to-end tests as admission would, without a cluster:
-// every profile of every experiment is expanded, its claims are parsed and its templates rendered.
+// Package experiments checks the files under experiments/ and the objects of the end-to-end tests
+// as admission would, without a cluster: every profile of every experiment is expanded, its claims
+// are parsed and its templates rendered.
 package experiments
 
 import (
@@ -102,8 +103,9 @@ func check(t *testing.T, exp *v1alpha1.Experiment, profile string, systems map[s
 	t.Logf("%d points, %d trials", len(p.Points), p.Trials())
 }
 
-// Every reported latency and throughput come in pairs over the same clients, and a closed loop binds them: clients are about throughput times
-// latency. It is how the clients were inferred, and finds slips in typing the figures.
+// Every reported latency and throughput come in pairs over the same clients, and a closed loop
+// binds them: clients are about throughput times latency. It is how the clients were inferred, and
+// finds slips in typing the figures.
 func TestReportedSeriesFitLittlesLaw(t *testing.T) {
 	for _, d := range documents(t, "../../../experiments/failure-fp.yaml", "../../../experiments/pesto/failure-zipf.yaml") {
 		exp, err := plan.DecodeExperiment(d.text)

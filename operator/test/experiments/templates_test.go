@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/render"
 )
 
@@ -20,7 +21,7 @@ func pageContext(t *testing.T) render.Context {
 		Clients:  v1alpha1.Clients{Nodes: 2, Count: 5},
 	}
 	system := &v1alpha1.SystemSpec{Replicas: v1alpha1.ReplicasSpec{Ports: []v1alpha1.Port{{Name: "peer", Port: 7087}}}}
-	l := render.NewLayout("papers", "demo-0", spec, system)
+	l := placement.NewLayout("papers", "demo-0", spec, system)
 	addresses := map[string]string{}
 	for i, r := range l.Replicas {
 		addresses[r.Name] = "10.0.0." + string(rune('1'+i))
@@ -35,7 +36,7 @@ func pageContext(t *testing.T) render.Context {
 	return render.Context{
 		Trial: "demo-0", Experiment: "demo", Namespace: "papers", F: 1, Shards: 2, ClientCount: 5,
 		Parameters: map[string]any{"fastPath": true, "timeout": "2.5ms"},
-		Replicas:   l.Replicas, ShardList: [][]render.Replica{l.Replicas[:3], l.Replicas[3:]}, Clients: l.Clients, Self: l.Replicas[4],
+		Replicas:   l.Replicas, ShardList: [][]placement.Replica{l.Replicas[:3], l.Replicas[3:]}, Clients: l.Clients, Self: l.Replicas[4],
 		Schedule: render.Schedule{WarmUpSeconds: 5, MeasureSeconds: 20, CoolDownSeconds: 2.5, DrainSeconds: 10, LoadSeconds: 27.5},
 	}
 }

@@ -1,10 +1,13 @@
-// Package install does to an installation what its owner does, on the kind cluster of "make deploy": checks it, upgrades it in the middle of an
-// experiment, takes that back, renews its certificates, removes it, installs it for some namespaces only, next to another, and has it use what others
-// provide. Nothing is faked.
+// Package install does to an installation what its owner does, on the kind cluster of "make
+// deploy": checks it, upgrades it in the middle of an experiment, takes that back, renews its
+// certificates, removes it, installs it for some namespaces only, next to another, and has it use
+// what others provide. Nothing is faked.
 //
-// The tests change the one installation of the cluster and run one after the other, each also alone; at the end it is as "make deploy" leaves it. The machine that they run on
-// may be busy, and may stand still for seconds: what they wait for may take its time (patience), a call that was not answered is made again, and trials bear with lateness.
-// What is asserted is not about time then, or bounded by something else that is measured in the same run.
+// The tests change the one installation of the cluster and run one after the other, each also
+// alone; at the end it is as "make deploy" leaves it. The machine that they run on may be busy, and
+// may stand still for seconds: what they wait for may take its time (patience), a call that was not
+// answered is made again, and trials bear with lateness. What is asserted is not about time then,
+// or bounded by something else that is measured in the same run.
 package install
 
 import (
@@ -48,7 +51,8 @@ const (
 	namespace = "assay-system"
 	// kubeconfigVariable names another cluster than that of make cluster.
 	kubeconfigVariable = "ASSAY_E2E_KUBECONFIG"
-	// patience is how long something may take that takes seconds when all is well: pods may need a minute each. Nothing that is asserted depends on it.
+	// patience is how long something may take that takes seconds when all is well: pods may need a
+	// minute each. Nothing that is asserted depends on it.
 	patience = 5 * time.Minute
 	// helmPatience is the same for Helm.
 	helmPatience = "--timeout=5m"
@@ -65,7 +69,8 @@ type owner struct {
 	others    others
 }
 
-// found is the installation as it was found, with the cluster: every test of a process begins with it.
+// found is the installation as it was found, with the cluster: every test of a process begins with
+// it.
 var found = sync.OnceValues(findOwner)
 
 var errNoCluster = errors.New("no cluster: run make deploy, or set " + kubeconfigVariable)
@@ -139,7 +144,8 @@ func (o *owner) run(t *testing.T, name string, args ...string) string {
 	return out
 }
 
-// insist is run for programs that may be run again: they ask, or bring something about that may be there already.
+// insist is run for programs that may be run again: they ask, or bring something about that may be
+// there already.
 func (o *owner) insist(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := o.persist(name, args...)
@@ -203,14 +209,16 @@ func lookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("%s is not on PATH: run make tools", name)
 }
 
-// upgrade installs or upgrades the release, with the values that were found and more, and waits until managers are ready.
+// upgrade installs or upgrades the release, with the values that were found and more, and waits
+// until managers are ready.
 func (o *owner) upgrade(t *testing.T, chart string, more ...string) {
 	t.Helper()
 	args := []string{"upgrade", "--install", release, chart, "-n", namespace, "--create-namespace", "--values", o.values, "--wait", helmPatience}
 	o.run(t, "helm", append(args, more...)...)
 }
 
-// takenOver waits until a manager of the release as it is now leads. Until then one of the release before it may accept experiments, as it was told to.
+// takenOver waits until a manager of the release as it is now leads. Until then one of the release
+// before it may accept experiments, as it was told to.
 func (o *owner) takenOver(t *testing.T) {
 	t.Helper()
 	eventually(t, patience, "a manager of this release leads", func(ctx context.Context) (bool, error) {
@@ -241,7 +249,8 @@ func (o *owner) restore(t *testing.T) {
 	o.run(t, filepath.Join(root, "hack", "deploy.sh"), "install")
 }
 
-// eventually waits until the condition holds. Errors are tried again; the last one is told in the end.
+// eventually waits until the condition holds. Errors are tried again; the last one is told in the
+// end.
 func eventually(t *testing.T, within time.Duration, what string, holds func(context.Context) (bool, error)) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), within)
@@ -261,7 +270,8 @@ func eventually(t *testing.T, within time.Duration, what string, holds func(cont
 	}
 }
 
-// create makes an object. It is offered again when no answer came, from the API server or from a webhook that it asked.
+// create makes an object. It is offered again when no answer came, from the API server or from a
+// webhook that it asked.
 func (o *owner) create(t *testing.T, obj client.Object) {
 	t.Helper()
 	offered := false
@@ -306,7 +316,8 @@ func (o *owner) deleted(t *testing.T, obj client.Object, how ...client.DeleteOpt
 	})
 }
 
-// makeNamespace makes a namespace in which agents may do their work. It is deleted when the test ends, experiments first, and nobody waits for that but a test that makes it again.
+// makeNamespace makes a namespace in which agents may do their work. It is deleted when the test
+// ends, experiments first, and nobody waits for that but a test that makes it again.
 func (o *owner) makeNamespace(t *testing.T, name string) {
 	t.Helper()
 	o.openNamespace(t, name)
@@ -319,7 +330,8 @@ func (o *owner) makeNamespace(t *testing.T, name string) {
 	})
 }
 
-// openNamespace is makeNamespace for longer than a test. What was in the namespace is deleted while there is a manager.
+// openNamespace is makeNamespace for longer than a test. What was in the namespace is deleted while
+// there is a manager.
 func (o *owner) openNamespace(t *testing.T, name string) {
 	t.Helper()
 	o.removeNamespace(t, name)
@@ -384,11 +396,13 @@ func read(t *testing.T, file string, into any) {
 	}
 }
 
-// environment are the reasons for which a trial may be repeated: the kernel gave an agent no processor for so long that too few samples are left. For everything else that a
-// shared machine does the experiments here have tolerances that only a defect exceeds.
+// environment are the reasons for which a trial may be repeated: the kernel gave an agent no
+// processor for so long that too few samples are left. For everything else that a shared machine
+// does the experiments here have tolerances that only a defect exceeds.
 var environment = []string{v1alpha1.ReasonResourcesNotMeasured}
 
-// complete waits for the end of an experiment and checks that it has so many valid trials, and that none was repeated but for the machine's sake.
+// complete waits for the end of an experiment and checks that it has so many valid trials, and that
+// none was repeated but for the machine's sake.
 func (o *owner) complete(t *testing.T, exp *v1alpha1.Experiment, trials int32) {
 	t.Helper()
 	key := client.ObjectKeyFromObject(exp)
@@ -411,7 +425,8 @@ func (o *owner) complete(t *testing.T, exp *v1alpha1.Experiment, trials int32) {
 	}
 }
 
-// isValid reports whether a trial that is over is valid. It fails the test unless it is, or was repeated for the machine's sake.
+// isValid reports whether a trial that is over is valid. It fails the test unless it is, or was
+// repeated for the machine's sake.
 func isValid(t *testing.T, trial *v1alpha1.Trial) bool {
 	t.Helper()
 	c := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)

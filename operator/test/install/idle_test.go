@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,16 +22,16 @@ const (
 	idleWindow = 20 * time.Second
 )
 
-// sample of a manager's own metrics.
+// sample of what a manager costs, as its kubelet counts it.
 type sample struct {
-	at       time.Time
-	cpu      float64 // seconds
-	resident float64 // bytes, with the pages of the program's file that it has used: the kernel may drop these
-	heap     float64 // bytes
+	at     time.Time
+	cpu    float64 // seconds
+	memory float64 // bytes of the working set
 }
 
-// Managers that have nothing to do cost next to nothing. Processor time is what they say of themselves (/metrics); memory is the kubelet's working set,
-// which is what kubectl top and Prometheus (container_memory_working_set_bytes) show. No metrics server is needed.
+// Managers that have nothing to do cost next to nothing. Memory is the kubelet's working set, which
+// is what kubectl top and Prometheus (container_memory_working_set_bytes) show. No metrics server
+// is needed.
 func TestIdle(t *testing.T) {
 	o := newOwner(t)
 	eventually(t, patience, "no trial runs", func(ctx context.Context) (bool, error) {
@@ -56,8 +54,9 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// leastCost is what managers take at most, in bytes and cores, in the best of up to three windows: a manager that loses the lease to a machine that stood still reads everything
-// once, and that is not idle. One that is never idle is too expensive in all of them.
+// leastCost is what managers take at most, in bytes and cores, in the best of up to three windows:
+// a manager that loses the lease to a machine that stood still reads everything once, and that is
+// not idle. One that is never idle is too expensive in all of them.
 func (o *owner) leastCost(t *testing.T) (memory, cores float64) {
 	t.Helper()
 	memory, cores = math.Inf(1), math.Inf(1)
@@ -70,7 +69,8 @@ func (o *owner) leastCost(t *testing.T) (memory, cores float64) {
 	return memory, cores
 }
 
-// idleCost measures the managers once, and returns the most that any of them took. One that was restarted meanwhile took too much.
+// idleCost measures the managers once, and returns the most that any of them took. One that was
+// restarted meanwhile took too much.
 func (o *owner) idleCost(t *testing.T) (mostMemory, mostCores float64) {
 	t.Helper()
 	pods := &corev1.PodList{}
@@ -83,56 +83,31 @@ func (o *owner) idleCost(t *testing.T) (mostMemory, mostCores float64) {
 	}
 	before := map[string]sample{}
 	for i := range pods.Items {
-		before[pods.Items[i].Name] = o.sample(t, pods.Items[i].Name)
+		before[pods.Items[i].Name] = o.sample(t, &pods.Items[i], time.Time{})
 	}
 	timer := time.NewTimer(idleWindow) // what is measured is time that passes
 	defer timer.Stop()
 	<-timer.C
 	for i := range pods.Items {
 		name := pods.Items[i].Name
-		from, to := before[name], o.sample(t, name)
+		from := before[name]
+		to := o.sample(t, &pods.Items[i], from.at.Add(idleWindow))
 		cores := (to.cpu - from.cpu) / to.at.Sub(from.at).Seconds()
 		if cores < 0 {
 			cores = math.Inf(1)
 		}
-		memory := o.workingSet(t, &pods.Items[i])
-		t.Logf("%s: working set %.1f MB, of which objects %.1f MB; resident with the program's file %.1f MB; %.1f millicores",
-			name, memory/(1<<20), to.heap/(1<<20), to.resident/(1<<20), 1000*cores)
-		mostMemory, mostCores = max(mostMemory, memory), max(mostCores, cores)
+		t.Logf("%s: working set %.1f MB; %.1f millicores", name, to.memory/(1<<20), 1000*cores)
+		mostMemory, mostCores = max(mostMemory, to.memory), max(mostCores, cores)
 	}
 	return mostMemory, mostCores
 }
 
-func (o *owner) sample(t *testing.T, pod string) sample {
+// sample is what the kubelet of a pod has counted of it, not before an instant. Of a new pod it
+// takes a moment until it has.
+func (o *owner) sample(t *testing.T, pod *corev1.Pod, after time.Time) sample {
 	t.Helper()
-	var text []byte
-	var at time.Time
-	eventually(t, patience, pod+" tells its metrics", func(ctx context.Context) (bool, error) {
-		asked := time.Now()
-		var err error
-		text, err = o.clientset.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").Name(pod + ":8080").SubResource("proxy").Suffix("metrics").DoRaw(ctx)
-		at = time.Now()
-		// The instant that they are of is not known better than that.
-		return err == nil && at.Sub(asked) < idleWindow/10, err
-	})
-	s := sample{at: at}
-	for name, into := range map[string]*float64{
-		"process_cpu_seconds_total": &s.cpu, "process_resident_memory_bytes": &s.resident, "go_memstats_heap_alloc_bytes": &s.heap,
-	} {
-		v, err := metric(string(text), name)
-		if err != nil {
-			t.Fatalf("%s: %v", pod, err)
-		}
-		*into = v
-	}
-	return s
-}
-
-// workingSet of a pod, in bytes, as its kubelet counts it. Of a new pod it takes a moment until it has.
-func (o *owner) workingSet(t *testing.T, pod *corev1.Pod) float64 {
-	t.Helper()
-	bytes := 0.0
-	eventually(t, patience, fmt.Sprintf("the kubelet of %s knows the memory of %s", pod.Spec.NodeName, pod.Name), func(ctx context.Context) (bool, error) {
+	var s sample
+	eventually(t, patience, fmt.Sprintf("the kubelet of %s knows the cost of %s", pod.Spec.NodeName, pod.Name), func(ctx context.Context) (bool, error) {
 		text, err := o.clientset.CoreV1().RESTClient().Get().Resource("nodes").Name(pod.Spec.NodeName).SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
 		if err != nil {
 			return false, err
@@ -140,6 +115,10 @@ func (o *owner) workingSet(t *testing.T, pod *corev1.Pod) float64 {
 		var summary struct {
 			Pods []struct {
 				PodRef struct{ UID string }
+				CPU    struct {
+					Time                 time.Time
+					UsageCoreNanoSeconds float64
+				}
 				Memory struct{ WorkingSetBytes float64 }
 			}
 		}
@@ -148,20 +127,10 @@ func (o *owner) workingSet(t *testing.T, pod *corev1.Pod) float64 {
 		}
 		for _, p := range summary.Pods {
 			if p.PodRef.UID == string(pod.UID) {
-				bytes = p.Memory.WorkingSetBytes
+				s = sample{at: p.CPU.Time, cpu: p.CPU.UsageCoreNanoSeconds / 1e9, memory: p.Memory.WorkingSetBytes}
 			}
 		}
-		return bytes > 0, nil
+		return s.memory > 0 && s.at.After(after), nil
 	})
-	return bytes
-}
-
-// metric is the value of a metric without labels.
-func metric(text, name string) (float64, error) {
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(value), 64)
-		}
-	}
-	return 0, fmt.Errorf("there is no metric %s", name)
+	return s
 }

@@ -34,8 +34,9 @@ func TestHelmTest(t *testing.T) {
 	}
 }
 
-// In the middle of an experiment the release is upgraded to another version whose certificates live for seconds, these and their authority are renewed,
-// and all is rolled back. Each trial runs once; no call to a webhook is refused for want of a manager or of trust.
+// In the middle of an experiment the release is upgraded to another version whose certificates live
+// for seconds, these and their authority are renewed, and all is rolled back. Each trial runs once;
+// no call to a webhook is refused for want of a manager or of trust.
 func TestUpgradeAndRollback(t *testing.T) {
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
@@ -70,7 +71,8 @@ func TestUpgradeAndRollback(t *testing.T) {
 // longer makes trials as long as an upgrade takes.
 func longer(e *v1alpha1.Experiment) { e.Spec.Schedule.Measure = "10s" }
 
-// What the next version has and this one has not: a field of a kind, and a variable in the managers' pods.
+// What the next version has and this one has not: a field of a kind, and a variable in the
+// managers' pods.
 const (
 	nextField    = "ofNextVersion"
 	nextVariable = "OF_NEXT_VERSION"
@@ -103,7 +105,8 @@ func nextVersion(t *testing.T) string {
 	return dir
 }
 
-// has shows that what the next version has is there, or is gone: a System that was given its field can be read and written by either.
+// has shows that what the next version has is there, or is gone: a System that was given its field
+// can be read and written by either.
 func (o *owner) has(t *testing.T, ns string, next bool) {
 	t.Helper()
 	d, err := o.clientset.AppsV1().Deployments(namespace).Get(t.Context(), "assay-manager", metav1.GetOptions{})
@@ -171,8 +174,9 @@ func (o *owner) authorities(t *testing.T) []string {
 	return all[:len(all)-1]
 }
 
-// trialRuns waits until a trial of the last experiment is between its release and its end. Where that experiment is over, since the machine took its time with something else,
-// another one follows. It returns all experiments.
+// trialRuns waits until a trial of the last experiment is between its release and its end. Where
+// that experiment is over, since the machine took its time with something else, another one
+// follows. It returns all experiments.
 func (o *owner) trialRuns(t *testing.T, exps []*v1alpha1.Experiment) []*v1alpha1.Experiment {
 	t.Helper()
 	eventually(t, patience, "a trial runs", func(ctx context.Context) (bool, error) {
@@ -197,8 +201,9 @@ func (o *owner) trialRuns(t *testing.T, exps []*v1alpha1.Experiment) []*v1alpha1
 	return exps
 }
 
-// callWebhooks offers the API server a System that only the webhook can refuse, five times a second. The function that it returns stops that and fails
-// the test if any answer was not the webhook's.
+// callWebhooks offers the API server a System that only the webhook can refuse, five times a
+// second. The function that it returns stops that and fails the test if any answer was not the
+// webhook's.
 func (o *owner) callWebhooks(t *testing.T, ns string) func(*testing.T) {
 	t.Helper()
 	wrong := system(t, "etcd", ns)
@@ -239,8 +244,8 @@ func (o *owner) callWebhooks(t *testing.T, ns string) func(*testing.T) {
 	}
 }
 
-// helm uninstall leaves the kinds, and in the namespaces of experiments their results. Then two installations for one namespace each work side by side,
-// each without a right in the other's.
+// helm uninstall leaves the kinds, and in the namespaces of experiments their results. Then two
+// installations for one namespace each work side by side, each without a right in the other's.
 func TestRemovalAndSomeNamespaces(t *testing.T) {
 	o := newOwner(t)
 	t.Cleanup(func() { o.restore(t) })
@@ -254,6 +259,10 @@ func TestRemovalAndSomeNamespaces(t *testing.T) {
 	if len(results) == 0 {
 		t.Fatal("the experiment left no results")
 	}
+	if _, err := o.try("helm", "uninstall", release, "-n", namespace, "--wait", helmPatience); err == nil || !strings.Contains(err.Error(), "assay-delete-experiments-first") {
+		t.Errorf("with an experiment there, helm uninstall ends with %v; want that it names the hook", err)
+	}
+	o.insist(t, "kubectl", "get", "deployment", "assay-manager", "-n", namespace)
 	o.deleted(t, exp)
 	// While there is a manager: a trial that is about to go needs one.
 	eventually(t, patience, "its trials are gone", func(context.Context) (bool, error) {
@@ -331,8 +340,8 @@ func (o *owner) may(ctx context.Context, t *testing.T, manager, verb, resource, 
 	return review.Status.Allowed
 }
 
-// left is everything that carries the release's label or lies in its namespace, of all kinds that the cluster has, but the kinds of Assay themselves and
-// what every namespace has.
+// left is everything that carries the release's label or lies in its namespace, of all kinds that
+// the cluster has, but the kinds of Assay themselves and what every namespace has.
 func (o *owner) left(t *testing.T) ([]string, error) {
 	t.Helper()
 	d, err := dynamic.NewForConfig(o.config)

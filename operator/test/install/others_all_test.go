@@ -20,8 +20,10 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// All that others provide, in one experiment: its results in S3, numbers of Prometheus in its report, and faults that Chaos Mesh carries out, beside one of our own. What a fault
-// does is looked at in the pods themselves, and what Prometheus says of the replicas' processor time is compared with our own readings.
+// All that others provide, in one experiment: its results in S3, numbers of Prometheus in its
+// report, and faults that Chaos Mesh carries out, beside one of our own. What a fault does is
+// looked at in the pods themselves, and what Prometheus says of the replicas' processor time is
+// compared with our own readings.
 func TestOneExperimentUsesAllOthers(t *testing.T) {
 	o := withChaosMesh(t)
 	prom := o.others.prom
@@ -53,15 +55,17 @@ func TestOneExperimentUsesAllOthers(t *testing.T) {
 			return ok && (looked[fault] || fault == "crash" || fault == "kill")
 		})
 	}
-	// Samples are from different instants, and a machine that stands still for a second of a window spoils a comparison: the best one counts. A wrong window, unit or set of
-	// pods is in all of them.
+	// Samples are from different instants, and a machine that stands still for a second of a window
+	// spoils a comparison: the best one counts. A wrong window, unit or set of pods is in all of
+	// them.
 	if apart > processTolerance {
 		t.Errorf("processor time by Prometheus and by our readings differ by %.2f of ours at least, want %.2f at most", apart, processTolerance)
 	}
 	o.noTrace(t)
 }
 
-// checkUsed waits for the end of an experiment, checks what it left in the store, in its report and in Prometheus, and returns its valid trials by variant.
+// checkUsed waits for the end of an experiment, checks what it left in the store, in its report and
+// in Prometheus, and returns its valid trials by variant.
 func (o *owner) checkUsed(t *testing.T, exp *v1alpha1.Experiment) map[string]results.Trial {
 	t.Helper()
 	valid := map[string]results.Trial{}

@@ -26,13 +26,15 @@ import (
 const (
 	// chaosVictim is the replica that faults are for.
 	chaosVictim = 5
-	// chaosAttempts is how often what a test wants to see may pass before it could be looked at, or be spoilt by a machine that stands still.
+	// chaosAttempts is how often what a test wants to see may pass before it could be looked at, or
+	// be spoilt by a machine that stands still.
 	chaosAttempts = 3
 	// chaosUndone is how long it may take to undo a fault, once there is a manager that can.
 	chaosUndone = 25 * time.Second
 )
 
-// chaosKinds of Chaos Mesh that the faults here may leave something of. A PodNetworkChaos is made by Chaos Mesh itself, for each pod that a NetworkChaos is about.
+// chaosKinds of Chaos Mesh that the faults here may leave something of. A PodNetworkChaos is made
+// by Chaos Mesh itself, for each pod that a NetworkChaos is about.
 var chaosKinds = []string{"PodChaos", "NetworkChaos", "PodNetworkChaos"}
 
 func chaosKind(kind string) schema.GroupVersionKind {
@@ -64,8 +66,8 @@ func chaosFaults() map[string]v1alpha1.Fault {
 	return all
 }
 
-// failureFP is the evaluation of experiments/failure-fp.yaml at smoke size: one trial for each of the faults, without its claims. "crash" is its own fault, the others are
-// those of chaosFaults.
+// failureFP is the evaluation of experiments/failure-fp.yaml at smoke size: one trial for each of
+// the faults, without its claims. "crash" is its own fault, the others are those of chaosFaults.
 func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...string) *v1alpha1.Experiment {
 	t.Helper()
 	exp := &v1alpha1.Experiment{}
@@ -79,6 +81,7 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 	smoke := &spec.Profiles[0]
 	// What Chaos Mesh does is far above what a machine does that others share.
 	bears := smoke.Tolerances
+	bears.Contention = "100%"
 	bears.Steal, bears.FaultLateness, bears.StartSpread, bears.ClockError, bears.LinkDelay = "100%", "1s", "1s", "500ms", "20ms"
 	smoke.Disturbances = &v1alpha1.Disturbances{RetryFor: "3m", QuietWait: "0s"}
 	smoke.Claims, smoke.Repetitions, smoke.Schedule.Measure = nil, &v1alpha1.Repetitions{Min: 1}, measure
@@ -96,7 +99,8 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 	return exp
 }
 
-// refusedByAll waits until an experiment with the fault is refused with these words. Right after an upgrade it may still be a manager of before that answers.
+// refusedByAll waits until an experiment with the fault is refused with these words. Right after an
+// upgrade it may still be a manager of before that answers.
 func (o *owner) refusedByAll(t *testing.T, fault, words string) {
 	t.Helper()
 	eventually(t, patience, "an experiment is refused that needs "+words, func(ctx context.Context) (bool, error) {
@@ -108,7 +112,8 @@ func (o *owner) refusedByAll(t *testing.T, fault, words string) {
 	})
 }
 
-// offer applies the experiment, for as long as the test lasts. What is taken by the API server may for a moment still be unknown to a manager.
+// offer applies the experiment, for as long as the test lasts. What is taken by the API server may
+// for a moment still be unknown to a manager.
 func (o *owner) offer(t *testing.T, exp *v1alpha1.Experiment) {
 	t.Helper()
 	t.Cleanup(func() { o.deleted(t, exp, client.PropagationPolicy(metav1.DeletePropagationForeground)) })
@@ -123,7 +128,8 @@ func excused(r results.Trial) bool {
 	return r.Outcome == v1alpha1.ReasonInvalid && slices.Contains(environment, r.Reason)
 }
 
-// succeeded reports whether a trial did. It fails the test unless it did, or may be repeated for the machine's sake.
+// succeeded reports whether a trial did. It fails the test unless it did, or may be repeated for
+// the machine's sake.
 func succeeded(t *testing.T, r results.Trial) bool {
 	t.Helper()
 	t.Logf("%s %v: %s %s %s; %+v", r.Name, r.Coordinates, r.Outcome, r.Reason, r.Message, r.Faults)
@@ -133,14 +139,16 @@ func succeeded(t *testing.T, r results.Trial) bool {
 	return r.Outcome == v1alpha1.ReasonSucceeded
 }
 
-// Without the owner's leave, or without Chaos Mesh, an experiment that needs it is refused when it is applied. With both, Chaos Mesh itself is asked what it thinks of a fault.
+// Without the owner's leave, or without Chaos Mesh, an experiment that needs it is refused when it
+// is applied. With both, Chaos Mesh itself is asked what it thinks of a fault.
 func TestChaosMeshRefusals(t *testing.T) {
 	withoutChaosMesh(t).refusedByAll(t, "kill", "chaosMesh.enabled")
 	withOthers(t).refusedByAll(t, "kill", "install Chaos Mesh")
 	withChaosMesh(t).refusedByAll(t, "wrong", "parse rate field error")
 }
 
-// lookAtFaults looks at those faults of an experiment that have not been looked at, until all have been or it is over.
+// lookAtFaults looks at those faults of an experiment that have not been looked at, until all have
+// been or it is over.
 func (o *owner) lookAtFaults(t *testing.T, exp *v1alpha1.Experiment, faults []string, looked map[string]bool) {
 	t.Helper()
 	eventually(t, 3*patience, "the faults were in force and were looked at", func(ctx context.Context) (bool, error) {
@@ -169,7 +177,8 @@ func (o *owner) isComplete(ctx context.Context, exp *v1alpha1.Experiment) bool {
 	return o.Get(ctx, client.ObjectKeyFromObject(exp), exp) == nil && meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete)
 }
 
-// checkChaosRecords checks that a trial's results have its fault, confirmed, and its end, if it has one, confirmed too.
+// checkChaosRecords checks that a trial's results have its fault, confirmed, and its end, if it has
+// one, confirmed too.
 func checkChaosRecords(t *testing.T, r results.Trial, fault string) {
 	t.Helper()
 	want := map[string]string{"kill": "PodChaos pod-kill", "partition": "NetworkChaos partition", "bandwidth": "NetworkChaos bandwidth"}[fault]
@@ -192,8 +201,9 @@ func checkChaosRecords(t *testing.T, r results.Trial, fault string) {
 	}
 }
 
-// The manager that leads is killed by SIGKILL while a partition is in force. The next one ends it at its planned end, or as soon as it leads, and knows from the records of
-// the one before what it ends.
+// The manager that leads is killed by SIGKILL while a partition is in force. The next one ends it
+// at its planned end, or as soon as it leads, and knows from the records of the one before what it
+// ends.
 func TestChaosMeshPartitionOutlivesTheManager(t *testing.T) {
 	o := withChaosMesh(t)
 	for attempt := 1; ; attempt++ {
@@ -219,7 +229,8 @@ func TestChaosMeshPartitionOutlivesTheManager(t *testing.T) {
 	o.noTrace(t)
 }
 
-// killLeaderInPartition kills the manager that leads while the experiment's partition is in force, and waits until that is undone. It reports whether it came in time for that.
+// killLeaderInPartition kills the manager that leads while the experiment's partition is in force,
+// and waits until that is undone. It reports whether it came in time for that.
 func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (leader string, inForce bool) {
 	t.Helper()
 	leader, node, pid := o.leadingProcess(t)
@@ -255,7 +266,8 @@ func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (l
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Six seconds of partition, or as long as it takes until another manager leads: it waits for 15 s in vain for the one that gave no notice.
+	// Six seconds of partition, or as long as it takes until another manager leads: it waits for 15
+	// s in vain for the one that gave no notice.
 	since := began
 	if took := lease.Spec.AcquireTime; took != nil && took.After(began) {
 		since = took.Time
@@ -267,7 +279,8 @@ func (o *owner) killLeaderInPartition(t *testing.T, exp *v1alpha1.Experiment) (l
 	return leader, inForce
 }
 
-// confirmed reports whether a manager has written down that it saw the fault in force, for whoever follows it.
+// confirmed reports whether a manager has written down that it saw the fault in force, for whoever
+// follows it.
 func (o *owner) confirmed(ctx context.Context, u *unstructured.Unstructured) bool {
 	list := &corev1.ConfigMapList{}
 	err := o.List(ctx, list, client.InNamespace(u.GetNamespace()), client.MatchingLabels{v1alpha1.LabelTrial: u.GetLabels()[v1alpha1.LabelTrial]})
@@ -307,8 +320,8 @@ func (o *owner) checkTakeover(t *testing.T, r results.Trial, killed string) {
 	}
 }
 
-// A delay needs netem in the kernel of the nodes. Where that is missing the trial fails and says so; it does not wait for what cannot be, and what Chaos Mesh
-// would not let go of is let go of.
+// A delay needs netem in the kernel of the nodes. Where that is missing the trial fails and says
+// so; it does not wait for what cannot be, and what Chaos Mesh would not let go of is let go of.
 func TestChaosMeshDelay(t *testing.T) {
 	o := withChaosMesh(t)
 	lacking := o.lacksNetem(t)
@@ -349,7 +362,8 @@ func (o *owner) lacksNetem(t *testing.T) error {
 	return lacking
 }
 
-// ended waits until the experiment is complete and its results are stored, and returns those of its trials.
+// ended waits until the experiment is complete and its results are stored, and returns those of its
+// trials.
 func (o *owner) ended(t *testing.T, exp *v1alpha1.Experiment) []results.Trial {
 	t.Helper()
 	eventually(t, 3*patience, exp.Name+" is complete", func(ctx context.Context) (bool, error) {
@@ -363,7 +377,7 @@ func (o *owner) ended(t *testing.T, exp *v1alpha1.Experiment) []results.Trial {
 		if err := o.Get(t.Context(), client.ObjectKey{Namespace: exp.Namespace, Name: trial.Status.ResultsConfigMap}, cm); err != nil {
 			t.Fatalf("results of %s: %v", trial.Name, err)
 		}
-		r, err := results.DecodeTrial([]byte(cm.Data["trial.json"]))
+		r, err := results.DecodeStored(cm.Data, cm.BinaryData)
 		if err != nil {
 			t.Fatalf("results of %s: %v", trial.Name, err)
 		}
@@ -392,7 +406,8 @@ func injected(u *unstructured.Unstructured) bool {
 	})
 }
 
-// lookInside looks at the victim's network itself, and says what is wrong there: whether its kernel does what the action is.
+// lookInside looks at the victim's network itself, and says what is wrong there: whether its kernel
+// does what the action is.
 func (o *owner) lookInside(ctx context.Context, u *unstructured.Unstructured, action string) (wrong string, err error) {
 	victim, err := o.chosen(ctx, u, ".")
 	if err != nil {
@@ -423,7 +438,8 @@ func (o *owner) lookInside(ctx context.Context, u *unstructured.Unstructured, ac
 	return "", nil
 }
 
-// chosen is the first pod that Chaos Mesh says it has chosen: for "." as the target, for ".Target" as the other end.
+// chosen is the first pod that Chaos Mesh says it has chosen: for "." as the target, for ".Target"
+// as the other end.
 func (o *owner) chosen(ctx context.Context, u *unstructured.Unstructured, as string) (*corev1.Pod, error) {
 	records, _, err := unstructured.NestedSlice(u.Object, "status", "experiment", "containerRecords")
 	if err != nil {
@@ -449,7 +465,8 @@ func (o *owner) networkOf(pod *corev1.Pod) (func(...string) (string, error), err
 	}, err
 }
 
-// processOf is the number, on its node, of the first process of a pod's first container. Nodes are containers of the docker here.
+// processOf is the number, on its node, of the first process of a pod's first container. Nodes are
+// containers of the docker here.
 func (o *owner) processOf(pod *corev1.Pod) (string, error) {
 	if len(pod.Status.ContainerStatuses) == 0 {
 		return "", fmt.Errorf("pod %s has no container yet", pod.Name)
@@ -459,7 +476,8 @@ func (o *owner) processOf(pod *corev1.Pod) (string, error) {
 	return strings.TrimSpace(pid), err
 }
 
-// noTrace checks that no object of Chaos Mesh is left, no pod of a trial, and in the networks of the nodes nothing of what Chaos Mesh does.
+// noTrace checks that no object of Chaos Mesh is left, no pod of a trial, and in the networks of
+// the nodes nothing of what Chaos Mesh does.
 func (o *owner) noTrace(t *testing.T) {
 	t.Helper()
 	eventually(t, patience, "no pod and no object of Chaos Mesh is left", func(ctx context.Context) (bool, error) {
@@ -489,7 +507,8 @@ func (o *owner) noTrace(t *testing.T) {
 	}
 }
 
-// leader is the manager that leads: its pod, "_", and what another start of the same pod would not have.
+// leader is the manager that leads: its pod, "_", and what another start of the same pod would not
+// have.
 func (o *owner) leader(t *testing.T) string {
 	t.Helper()
 	var leader string

@@ -33,8 +33,9 @@ import (
 )
 
 const (
-	// processTolerance is by how much two measurements of the same processor time may differ, as a share of ours: both take a sample a second and not at the same time, and a
-	// window of ten seconds has ten.
+	// processTolerance is by how much two measurements of the same processor time may differ, as a
+	// share of ours: both take a sample a second and not at the same time, and a window of ten
+	// seconds has ten.
 	processTolerance = 0.2
 )
 
@@ -45,7 +46,8 @@ type prometheus struct {
 	hurried time.Time
 }
 
-// withPrometheus installs the operator and a Prometheus. What the release has of the operator's kinds must be gone by then.
+// withPrometheus installs the operator and a Prometheus. What the release has of the operator's
+// kinds must be gone by then.
 func (o *owner) withPrometheus(t *testing.T) *prometheus {
 	t.Helper()
 	values := filepath.Join(o.dir, "prometheus.yaml")
@@ -63,8 +65,9 @@ func (o *owner) withPrometheus(t *testing.T) *prometheus {
 	return &prometheus{API: promv1.NewAPI(c), values: values}
 }
 
-// hurry has the kubelet look at Prometheus' pod, which it does by itself within a minute and a half: what the operator has written into a Secret for Prometheus gets there with that.
-// It does so every few seconds, however often it is called.
+// hurry has the kubelet look at Prometheus' pod, which it does by itself within a minute and a
+// half: what the operator has written into a Secret for Prometheus gets there with that. It does so
+// every few seconds, however often it is called.
 func (p *prometheus) hurry(ctx context.Context, o *owner) {
 	const every = 3 * time.Second
 	if time.Since(p.hurried) < every {
@@ -76,7 +79,8 @@ func (p *prometheus) hurry(ctx context.Context, o *owner) {
 	_ = o.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch))) // or it comes later
 }
 
-// released reports whether a trial of the experiment has been released, which waits for Prometheus to scrape its pods.
+// released reports whether a trial of the experiment has been released, which waits for Prometheus
+// to scrape its pods.
 func (o *owner) released(t *testing.T, exp *v1alpha1.Experiment) bool {
 	t.Helper()
 	return slices.ContainsFunc(o.trials(t, exp), func(trial v1alpha1.Trial) bool { return trial.Status.ZeroUnixNanos != 0 })
@@ -94,8 +98,9 @@ func (p *prometheus) number(ctx context.Context, query string, at time.Time) (fl
 	return 0, fmt.Errorf("%s gives %v, want one series", query, answer)
 }
 
-// Every alert of ours is evaluated without an error, and every query of the dashboard is understood. Those about what a manager says all the time have a
-// value; the others need experiments.
+// Every alert of ours is evaluated without an error, and every query of the dashboard is
+// understood. Those about what a manager says all the time have a value; the others need
+// experiments.
 func TestPrometheusRulesAndDashboard(t *testing.T) {
 	o := withOthers(t)
 	prom := o.others.prom
@@ -156,7 +161,8 @@ func TestPrometheusRulesAndDashboard(t *testing.T) {
 	})
 }
 
-// lacksNumber reports whether a report says that a number could not be had. That a trial was repeated since ResourcesNotMeasured is something else.
+// lacksNumber reports whether a report says that a number could not be had. That a trial was
+// repeated since ResourcesNotMeasured is something else.
 func lacksNumber(report string) bool {
 	return regexp.MustCompile(`\bNotMeasured\b`).MatchString(report)
 }
@@ -181,8 +187,9 @@ func (o *owner) checkPodMonitor(t *testing.T, exp *v1alpha1.Experiment) {
 	}
 }
 
-// compareProcessorTime of all replicas together in the window: by their own counters, which Prometheus has scraped, and by the kernel's, which agents have read. It returns how far
-// they are apart, as a share of the latter.
+// compareProcessorTime of all replicas together in the window: by their own counters, which
+// Prometheus has scraped, and by the kernel's, which agents have read. It returns how far they are
+// apart, as a share of the latter.
 func compareProcessorTime(t *testing.T, trial results.Trial) (difference float64) {
 	t.Helper()
 	ours, most := 0.0, 0.0
@@ -198,7 +205,8 @@ func compareProcessorTime(t *testing.T, trial results.Trial) (difference float64
 	if ours <= 0 {
 		t.Fatalf("%s: %.2f s by our readings", trial.Name, ours)
 	}
-	// Resident are pages of the program's file, too, and the working set has what the kernel holds for the process: the same thing in kind, not in amount.
+	// Resident are pages of the program's file, too, and the working set has what the kernel holds
+	// for the process: the same thing in kind, not in amount.
 	if memory < most/4 || memory > 8*most {
 		t.Errorf("%s: %.0f MiB by Prometheus and %.0f MiB by our readings", trial.Name, memory, most)
 	}
@@ -218,8 +226,9 @@ func (o *owner) report(t *testing.T, exp *v1alpha1.Experiment) string {
 	return out.String()
 }
 
-// What the chart makes of everything that is off by default is taken by an API server that has the kinds for it; but for what needs those of cert-manager, which is not there.
-// Of other values operator/test/integration shows that.
+// What the chart makes of everything that is off by default is taken by an API server that has the
+// kinds for it; but for what needs those of cert-manager, which is not there. Of other values
+// operator/test/integration shows that.
 func TestServerTakesEverything(t *testing.T) {
 	o := withOthers(t)
 	for _, ns := range []string{"papers", "lab"} { // that the values name
@@ -233,7 +242,8 @@ func TestServerTakesEverything(t *testing.T) {
 	if want := []string{"Certificate"}; !slices.Equal(without, want) {
 		t.Errorf("the cluster lacks %v, and what needs them is not shown to the server; want %v", without, want)
 	}
-	// Hooks are made in an order: a pod whose account is not there yet would be refused. helm test makes them for real.
+	// Hooks are made in an order: a pod whose account is not there yet would be refused. helm test
+	// makes them for real.
 	text := o.run(t, "helm", append([]string{"template", release, chart, "-n", namespace, "--no-hooks",
 		"--values=" + chart + "/testdata/everything.yaml", "--set=dashboard.namespace="}, flags...)...)
 	file := filepath.Join(t.TempDir(), "rendered.yaml")
@@ -246,7 +256,8 @@ func TestServerTakesEverything(t *testing.T) {
 	}
 }
 
-// kinds are the flags of helm template that say which kinds of others this cluster has, and turn off what needs those that it has not: without.
+// kinds are the flags of helm template that say which kinds of others this cluster has, and turn
+// off what needs those that it has not: without.
 func (o *owner) kinds(t *testing.T) (flags, without []string) {
 	t.Helper()
 	for _, k := range []struct{ group, resource, kind, value string }{

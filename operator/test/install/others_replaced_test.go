@@ -12,8 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/testseries"
 )
 
-// Chaos Mesh deletes the pod of a replica, kills its container, or lets the whole pod fail. The trial goes on and is valid, its clients feel that the replica is gone, and
-// feel that it is back: a transaction needs a vote of every replica for the fast path.
+// Chaos Mesh deletes the pod of a replica, kills its container, or lets the whole pod fail. The
+// trial goes on and is valid, its clients feel that the replica is gone, and feel that it is back:
+// a transaction needs a vote of every replica for the fast path.
 func TestChaosMeshReplacesReplicas(t *testing.T) {
 	o := withChaosMesh(t)
 	seen := map[string]int{}
@@ -80,8 +81,9 @@ func checkReplaced(t *testing.T, r results.Trial) {
 func feltWrong(t *testing.T, r results.Trial) string {
 	t.Helper()
 	variant, fault := r.Coordinates["variant"], r.Faults[0]
-	// Before, while it was gone, and in the last seconds of the window. A transaction that waits in vain takes the whole timeout, and there is at most one for each client then.
-	// A machine that others share only adds to latencies: of before and after, the low ones count.
+	// Before, while it was gone, and in the last seconds of the window. A transaction that waits in
+	// vain takes the whole timeout, and there is at most one for each client then. A machine that
+	// others share only adds to latencies: of before and after, the low ones count.
 	end := time.Duration(r.MeasureNanos)
 	before := testseries.LowLatency(r, -time.Second, time.Duration(fault.StartedMillis-100)*time.Millisecond)
 	after := testseries.LowLatency(r, end-4*time.Second, end)
@@ -101,7 +103,8 @@ func feltWrong(t *testing.T, r results.Trial) string {
 	if after == 0 || after > before+fastPathTimeout/4 {
 		return "in the end the replica did not take part again"
 	}
-	// Two clients on a busy machine make so few transactions in 100 ms that the statistics may not tell a dip from noise; where they do, it must be over.
+	// Two clients on a busy machine make so few transactions in 100 ms that the statistics may not
+	// tell a dip from noise; where they do, it must be over.
 	if len(r.Recovery) != 1 || r.Recovery[0].Error != "" || r.Recovery[0].Dipped && !r.Recovery[0].Recovered {
 		return fmt.Sprintf("the recovery is %+v, want none or a dip that is over", r.Recovery)
 	}

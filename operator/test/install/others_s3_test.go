@@ -35,14 +35,17 @@ const (
 	// s3Namespace has the server, s3Experiments the experiment.
 	s3Namespace   = "install-s3"
 	s3Experiments = "install-s3-runs"
-	// outage is how long the server is stopped, at least. How long managers wait after minutes is tested with a clock of the tests'.
+	// outage is how long the server is stopped, at least. How long managers wait after minutes is
+	// tested with a clock of the tests'.
 	outage = 20 * time.Second
-	// s3Trials is how many valid trials the experiment wants: more than run before and during the outage.
+	// s3Trials is how many valid trials the experiment wants: more than run before and during the
+	// outage.
 	s3Trials = 4
 )
 
-// The server is stopped in the middle of an experiment, and the managers are replaced meanwhile. Trials go on, none is repeated, the experiment says what is wrong, and in the
-// end every object is in the store with its checksum.
+// The server is stopped in the middle of an experiment, and the managers are replaced meanwhile.
+// Trials go on, none is repeated, the experiment says what is wrong, and in the end every object is
+// in the store with its checksum.
 func TestS3Outage(t *testing.T) {
 	o := withOthers(t)
 	o.makeNamespace(t, s3Experiments)
@@ -72,7 +75,8 @@ func TestS3Outage(t *testing.T) {
 	o.checkStored(t, o.others.s3.S3, exp)
 }
 
-// s3Server is one that runs in the cluster: a store in its bucket, and a file with the chart's values for it.
+// s3Server is one that runs in the cluster: a store in its bucket, and a file with the chart's
+// values for it.
 type s3Server struct {
 	*store.S3
 	values string

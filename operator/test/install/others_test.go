@@ -15,8 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// others is what a cluster already has that Assay uses and does not replace: an S3 server, Prometheus with its operator, Chaos Mesh. All of them really run. They are
-// installed by the first test that needs them and removed after the last one of the process: that takes as long as the tests do otherwise.
+// others is what a cluster already has that Assay uses and does not replace: an S3 server,
+// Prometheus with its operator, Chaos Mesh. All of them really run. They are installed by the first
+// test that needs them and removed after the last one of the process: that takes as long as the
+// tests do otherwise.
 type others struct {
 	prom       *prometheus
 	s3         *s3Server
@@ -32,7 +34,8 @@ var (
 	prometheusScript = filepath.Join(root, "hack", "prometheus", "install.sh")
 )
 
-// withOthers returns the owner of an installation that uses all that others provide. Chaos Mesh itself may not be there yet, see withChaosMesh.
+// withOthers returns the owner of an installation that uses all that others provide. Chaos Mesh
+// itself may not be there yet, see withChaosMesh.
 func withOthers(t *testing.T) *owner {
 	t.Helper()
 	o := newOwner(t)
@@ -60,7 +63,8 @@ func withChaosMesh(t *testing.T) *owner {
 	return o
 }
 
-// withoutChaosMesh is newOwner, where neither the cluster has Chaos Mesh nor the release may use it.
+// withoutChaosMesh is newOwner, where neither the cluster has Chaos Mesh nor the release may use
+// it.
 func withoutChaosMesh(t *testing.T) *owner {
 	t.Helper()
 	o := newOwner(t)

@@ -12,12 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/testenv"
 )
 
-// What an author of Systems may try to get at: the node, other namespaces, other people's rights. Most of it has no field to be written in; the refusal says so.
+// What an author of Systems may try to get at: the node, other namespaces, other people's rights.
+// Most of it has no field to be written in; the refusal says so.
 var attemptsOfSystems = map[string]wrong{
 	"host path as a volume":           {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /data, medium: HostPath, size: 1Mi}]"}}, "spec.replicas.volumes[0].medium", `"HostPath"`, `"Memory", "Disk", "PersistentVolumeClaim"`},
 	"host path beside a medium":       {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /data, medium: Disk, size: 1Mi, hostPath: {path: /}}]"}}, "spec.replicas.volumes[0].hostPath", "", "unknown field"},
@@ -88,7 +90,8 @@ func TestAttemptsAreRefused(t *testing.T) {
 	t.Run("Experiment", func(t *testing.T) { refuse(t, env, ns, "experiment-faults.yaml", attemptsOfExperiments) })
 }
 
-// What a client that does not ask for strict checks gets past them is dropped: the pods are made without it.
+// What a client that does not ask for strict checks gets past them is dropped: the pods are made
+// without it.
 func TestWhatIsNotRefusedIsDropped(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -139,7 +142,7 @@ func podsOf(t *testing.T, system *v1alpha1.SystemSpec, shaping v1alpha1.Shaping,
 		t.Fatal(errs.ToAggregate())
 	}
 	trial := p.Points[0].Template
-	objects, err := render.NewObjects(render.NewLayout("ns", "e-0000-0", &trial, system), &trial, system, render.Environment{AgentImage: "agent", CoordinatorAddress: "m:1"})
+	objects, err := render.NewObjects(placement.NewLayout("ns", "e-0000-0", &trial, system), &trial, system, render.Environment{AgentImage: "agent", CoordinatorAddress: "m:1"})
 	if err != nil {
 		t.Fatal(err)
 	}

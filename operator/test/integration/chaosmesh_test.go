@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/testenv"
 )
 
-// Chaos Mesh is asked about its own objects when an experiment is applied, and nothing of that stays. Here only its kinds answer; its webhooks do on a cluster.
+// Chaos Mesh is asked about its own objects when an experiment is applied, and nothing of that
+// stays. Here only its kinds answer; its webhooks do on a cluster.
 func TestChaosMeshIsAskedWhenAnExperimentIsApplied(t *testing.T) {
 	env := testenv.Get(t)
 	env.ChaosMesh(t)

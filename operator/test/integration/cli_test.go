@@ -54,7 +54,8 @@ func cli(t *testing.T) (*session.Session, session.Cluster, string) {
 	}, cluster, filepath.Join(root, "experiments", "failure-fp.yaml")
 }
 
-// kubectl assay run sends a file with its System and profile, may be repeated, and respects what others have set.
+// kubectl assay run sends a file with its System and profile, may be repeated, and respects what
+// others have set.
 func TestCommandLineAppliesExperiment(t *testing.T) {
 	s, cluster, file := cli(t)
 	o := run.Options{Input: run.Input{Files: []string{file}, Profile: "smoke"}}
@@ -86,7 +87,8 @@ func TestCommandLineAppliesExperiment(t *testing.T) {
 	}
 }
 
-// kubectl assay watch ends when the controller says that the experiment is complete and its results are stored.
+// kubectl assay watch ends when the controller says that the experiment is complete and its results
+// are stored.
 func TestCommandLineWatches(t *testing.T) {
 	s, cluster, file := cli(t)
 	if err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}}); err != nil {
@@ -128,7 +130,8 @@ func complete(t *testing.T, c client.Client, exp *v1alpha1.Experiment) {
 	}
 }
 
-// kubectl assay run says that a complete experiment did not run again, runs it again if asked, and changes the images of Systems.
+// kubectl assay run says that a complete experiment did not run again, runs it again if asked, and
+// changes the images of Systems.
 func TestCommandLineRunsAgain(t *testing.T) {
 	s, cluster, file := cli(t)
 	in := run.Input{Files: []string{file}, Profile: "smoke", Set: []string{"repetitions={min: 5}"}}
@@ -259,7 +262,8 @@ func TestCommandLineTriesAndScaffolds(t *testing.T) {
 	}
 }
 
-// The connection flags reach the API server: as somebody without rights one is told whom to ask, and logs are asked of it.
+// The connection flags reach the API server: as somebody without rights one is told whom to ask,
+// and logs are asked of it.
 func TestCommandLineConnects(t *testing.T) {
 	env := testenv.Get(t)
 	namespace := env.Namespace(t)

@@ -23,7 +23,8 @@ func apply(t testing.TB, env *testenv.Env, obj client.Object) error {
 	return client.WithFieldValidation(env.Client, metav1.FieldValidationStrict).Create(t.Context(), obj)
 }
 
-// An Experiment may come before its System: the user is warned, and told of every mistake that shows without it.
+// An Experiment may come before its System: the user is warned, and told of every mistake that
+// shows without it.
 func TestExperimentBeforeItsSystem(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -47,7 +48,8 @@ func TestExperimentBeforeItsSystem(t *testing.T) {
 	}
 }
 
-// When trials are planned, only spec.suspend and spec.priority may change.
+// When trials are planned, only spec.suspend and spec.priority may change, and additional
+// repetitions may rise.
 func TestSpecIsFixedOnceAccepted(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -86,11 +88,22 @@ func TestSpecIsFixedOnceAccepted(t *testing.T) {
 			if err := env.Client.Update(t.Context(), exp); err != nil {
 				t.Errorf("another priority: %v", err)
 			}
+			exp.Spec.AdditionalRepetitions = 3
+			if err := env.Client.Update(t.Context(), exp); err != nil {
+				t.Errorf("additional repetitions: %v", err)
+			}
+			for _, wrong := range []int32{2, 97, 100} {
+				exp.Spec.AdditionalRepetitions = wrong
+				if err := env.Client.Update(t.Context(), exp); !apierrors.IsInvalid(err) {
+					t.Errorf("from 3 to %d additional repetitions: %v", wrong, err)
+				}
+			}
 		})
 	}
 }
 
-// A System that an accepted experiment uses may change, and the experiment's finalizer can still be removed.
+// A System that an accepted experiment uses may change, and the experiment's finalizer can still be
+// removed.
 func TestMetadataChangesAreNotValidatedAgain(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -113,7 +126,8 @@ func TestMetadataChangesAreNotValidatedAgain(t *testing.T) {
 	}
 }
 
-// What is planned without an API server is what is planned with one: Expand fills the same defaults in.
+// What is planned without an API server is what is planned with one: Expand fills the same defaults
+// in.
 func TestDefaultsAreTheSameOffline(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

@@ -7,7 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/testenv"
 )
 
-// Measurements that cannot work are refused when they are applied, by the schema or by the webhook, with the words that tell what is wrong.
+// Measurements that cannot work are refused when they are applied, by the schema or by the webhook,
+// with the words that tell what is wrong.
 func TestMeasurementsAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)

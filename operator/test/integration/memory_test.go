@@ -32,8 +32,10 @@ const (
 	mostMegabytes   = 200
 )
 
-// BenchmarkManagerMemory measures the manager's peak memory (VmHWM) when it runs a namespace of 200 experiments of 50 trials each: it reads them all, puts
-// the results of every experiment together, writes them and the verdicts, and keeps everything in its cache. The trials are done, so that no pod exists.
+// BenchmarkManagerMemory measures the manager's peak memory (VmHWM) when it runs a namespace of 200
+// experiments of 50 trials each: it reads them all, puts the results of every experiment together,
+// writes them and the verdicts, and keeps everything in its cache. The trials are done, so that no
+// pod exists.
 //
 //	make bench-memory
 func BenchmarkManagerMemory(b *testing.B) {
@@ -81,7 +83,8 @@ func create(b *testing.B, env *testenv.Env, ns string) {
 	})
 }
 
-// addTrials makes the trials that the experiments would have made, done and valid, and lets the experiments go on.
+// addTrials makes the trials that the experiments would have made, done and valid, and lets the
+// experiments go on.
 func addTrials(b *testing.B, env *testenv.Env, ns string) {
 	b.Helper()
 	list := &v1alpha1.ExperimentList{}
@@ -174,7 +177,7 @@ type manager struct {
 	ended   chan error
 }
 
-func startManager(b *testing.B, env *testenv.Env, binary string) *manager {
+func startManager(b testing.TB, env *testenv.Env, binary string) *manager {
 	b.Helper()
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "kubeconfig"), env.Kubeconfig(), 0o600); err != nil {
@@ -191,7 +194,7 @@ func startManager(b *testing.B, env *testenv.Env, binary string) *manager {
 		b.Fatal(err)
 	}
 	m.cmd = exec.Command(binary, "--agent-image=none", "--coordinator-address=localhost:1", "--coordinator-port="+coordinator, "--certificate-names=localhost",
-		"--namespace=default", "--webhook-port=0", "--metrics-bind-address="+m.metrics, "--health-probe-bind-address=0", "--kube-api-qps=1000")
+		"--namespace=default", "--webhook-port=0", "--metrics-bind-address="+m.metrics, "--metrics-open", "--health-probe-bind-address=0", "--kube-api-qps=1000")
 	m.cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
 	m.cmd.Stdout, m.cmd.Stderr = output, output
 	if err := m.cmd.Start(); err != nil {
@@ -202,7 +205,7 @@ func startManager(b *testing.B, env *testenv.Env, binary string) *manager {
 	return m
 }
 
-func freeAddress(b *testing.B) string {
+func freeAddress(b testing.TB) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -212,7 +215,7 @@ func freeAddress(b *testing.B) string {
 	return l.Addr().String()
 }
 
-func (m *manager) stop(b *testing.B) {
+func (m *manager) stop(b testing.TB) {
 	b.Helper()
 	if err := m.cmd.Process.Signal(os.Interrupt); err != nil {
 		b.Fatal(err)
@@ -231,7 +234,7 @@ func (m *manager) tail() string {
 }
 
 // peakMegabytes is the most memory that the process has held at once.
-func (m *manager) peakMegabytes(b *testing.B) float64 {
+func (m *manager) peakMegabytes(b testing.TB) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
 	if err != nil {
@@ -258,7 +261,7 @@ func (m *manager) heapMegabytes(b *testing.B) float64 {
 	return number(b, text[:n], `(?m)^go_memstats_heap_inuse_bytes (\S+)$`) / (1 << 20)
 }
 
-func number(b *testing.B, text []byte, pattern string) float64 {
+func number(b testing.TB, text []byte, pattern string) float64 {
 	b.Helper()
 	found := regexp.MustCompile(pattern).FindSubmatch(text)
 	if found == nil {

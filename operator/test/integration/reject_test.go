@@ -14,7 +14,8 @@ import (
 // edit puts a value at a path.
 type edit struct{ path, value string }
 
-// wrong is a specification that cannot work: a valid one with edits. The refusal must name the field, the value that is wrong and what would be right.
+// wrong is a specification that cannot work: a valid one with edits. The refusal must name the
+// field, the value that is wrong and what would be right.
 type wrong struct {
 	edits               []edit
 	field, value, right string
@@ -107,7 +108,17 @@ var wrongSystems = map[string]wrong{
 	"two containers with a driver":  {[]edit{{"spec.clients.containers.-", "{name: two, image: i, command: [c]}"}}, "spec.clients.containers", "more than one", "with a driver there is exactly one container"},
 	"client without results":        {[]edit{{"spec.clients.driver", ""}}, "spec.clients.results", "Required value", "or set driver"},
 	"file without a path":           {[]edit{{"spec.clients.results", "{format: Assay, source: File}"}}, "spec.clients.results", "source is File", "path is needed when source is File"},
-	"summary as a format":           {[]edit{{"spec.clients.results", "{format: YCSB, source: Stdout}"}}, "spec.clients.results.format", "YCSB is not a format of a trial", "a summary can neither be cut to the window nor merged over clients"},
+	"summary as a format":           {[]edit{{"spec.clients.results", "{format: YCSB, source: Stdout}"}}, "spec.clients.results.format", "YCSB is not a format of a trial", "can neither be cut to the window nor merged over clients"},
+	"summary that is not said":      {[]edit{{"spec.clients.results", "{format: Summary, source: Stdout}"}}, "spec.clients.results", "format is Summary", "summary is needed for the format Summary"},
+	"summary of no use":             {[]edit{{"spec.clients.results", "{format: Assay, source: Stdout, summary: {numbers: [{name: Committed, pattern: x}]}}"}}, "spec.clients.results", "format is Assay", "and only for that"},
+	"summary without a throughput":  {[]edit{{"spec.clients.results", "{format: Summary, source: Stdout, summary: {numbers: [{name: Committed, pattern: '(?P<value>x)'}]}}"}}, "spec.clients.results.summary.numbers", "", "Throughput is missing, and so is RunTime"},
+	"summary without its group":     {[]edit{{"spec.clients.results", "{format: Summary, source: Stdout, summary: {numbers: [{name: Committed, pattern: x}, {name: RunTime, pattern: '(?P<value>x)', unit: s}]}}"}}, "spec.clients.results.summary.numbers[0].pattern", `"x"`, "has no group (?P<value>...)"},
+	"unit of a count":               {[]edit{{"spec.clients.results", "{format: Summary, source: Stdout, summary: {numbers: [{name: Committed, pattern: x, unit: s}]}}"}}, "spec.clients.results.summary.numbers[0]", "Committed: unit is needed", "only for those"},
+	"latency without a unit":        {[]edit{{"spec.clients.results", "{format: Summary, source: Stdout, summary: {numbers: [{name: P99Latency, pattern: x}]}}"}}, "spec.clients.results.summary.numbers[0]", "P99Latency: unit is needed", "RunTime and latencies"},
+	"arrival with a unit":           {[]edit{{"spec.clients.results", "{format: CSV, source: Stdout, records: {latency: {from: l, unit: us}, instant: {from: Arrival, unit: ms}}}"}}, "spec.clients.results.records.instant", "from is Arrival", "unit is needed, unless from is Arrival"},
+	"instant without a unit":        {[]edit{{"spec.clients.results", "{format: CSV, source: Stdout, records: {latency: {from: l, unit: us}, instant: {from: e}}}"}}, "spec.clients.results.records.instant", "from is e", "unit is needed, unless from is Arrival"},
+	"arrival in a file":             {[]edit{{"spec.clients.results", "{format: CSV, source: File, path: /assay/out/x, records: {latency: {from: l, unit: us}, instant: {from: Arrival}}}"}}, "spec.clients.results", "source is File", "the arrival of lines is known on Stdout and Stderr only"},
+	"beginning by arrival":          {[]edit{{"spec.clients.results", "{format: CSV, source: Stdout, records: {latency: {from: l, unit: us}, instant: {from: Arrival, of: Begin}}}"}}, "spec.clients.results.records", "", "instant must be of End"},
 	"records that are not said":     {[]edit{{"spec.clients.results", "{format: CSV, source: Stdout}"}}, "spec.clients.results", "format is CSV", "records are needed for RegularExpression and CSV"},
 	"records of no use":             {[]edit{{"spec.clients.results", "{format: Assay, source: Stdout, records: {latency: {from: l, unit: us}, instant: {from: e, unit: ms}}}"}}, "spec.clients.results", "format is Assay", "and only for those"},
 	"unit of a latency":             {[]edit{{"spec.clients.results", "{format: CSV, source: Stdout, records: {latency: {from: l, unit: minutes}, instant: {from: e, unit: ms}}}"}}, "spec.clients.results.records.latency.unit", `"minutes"`, `"ns", "us", "ms", "s"`},

@@ -17,8 +17,9 @@ import (
 	"assay.dev/assay/operator/internal/testenv"
 )
 
-// What the chart makes of sets of values is taken by the API server: defaults, an owner with little trust, stores. operator/test/install has the set of everything, with the
-// kinds of others that it needs.
+// What the chart makes of sets of values is taken by the API server: defaults, an owner with little
+// trust, stores. operator/test/install has the set of everything, with the kinds of others that it
+// needs.
 func TestServerTakesWhatIsRendered(t *testing.T) {
 	env := testenv.Get(t)
 	root, err := testenv.Root()
@@ -44,7 +45,8 @@ func TestServerTakesWhatIsRendered(t *testing.T) {
 		"stores":   {"--values=" + chart + "/testdata/stores.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Hooks are made in an order: a pod whose account is not there yet would be refused. helm test makes them for real.
+			// Hooks are made in an order: a pod whose account is not there yet would be refused.
+			// helm test makes them for real.
 			cmd := exec.CommandContext(t.Context(), helm, append([]string{"template", "assay", chart, "-n", "assay-system", "--no-hooks"}, flags...)...)
 			var out, errs bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &errs

@@ -9,7 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/testenv"
 )
 
-// Every file of config/samples is accepted as it is, and what the API server stores is accepted again.
+// Every file of config/samples is accepted as it is, and what the API server stores is accepted
+// again.
 func TestSamplesAreAccepted(t *testing.T) {
 	env := testenv.Get(t)
 	env.ChaosMesh(t) // which one of them uses

@@ -1,4 +1,5 @@
-// Package bundle is "kubectl assay bundle": everything about an experiment in one file, for an artifact repository. It only reads the cluster.
+// Package bundle is "kubectl assay bundle": everything about an experiment in one file, for an
+// artifact repository. It only reads the cluster.
 package bundle
 
 import (
@@ -21,6 +22,8 @@ import (
 type Options struct {
 	Name   string
 	Output string
+	// License of the bundle: an SPDX identifier or a URL. Empty: none is given.
+	License string
 }
 
 // Command is the verb.
@@ -29,8 +32,8 @@ func Command(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle NAME -o FILE.tar.gz",
 		Short: "Put an experiment with all its results into one file",
-		Long: "Put an experiment's spec, its Systems as they were frozen, the results, histogram and timeline of every trial, and the report into an archive, with checksums.\n" +
-			"The same results give the same bytes with the same version of this command. \"kubectl assay report --file FILE\" reads it without a cluster.\n\n" +
+		Long: "Put an experiment's spec, its Systems as they were frozen, and the report into an archive. It also holds results, histogram and timeline of every trial, and checksums.\n" +
+			"ro-crate-metadata.json in it describes it to machines. The same results give the same bytes with the same version of this command. \"kubectl assay report --file FILE\" reads it without a cluster.\n\n" +
 			"The Systems are kept with the Experiment: make the bundle before you delete it. The results stay.",
 		Example: "  kubectl assay bundle failure-fp -o failure-fp.tar.gz\n" +
 			"  kubectl assay report --file failure-fp.tar.gz -o report.html",
@@ -41,6 +44,7 @@ func Command(s *session.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "the file to write; its name ends in .tar.gz or .tgz")
+	cmd.Flags().StringVar(&o.License, "license", "", "licence under which others may use the bundle, for its metadata: an SPDX identifier, as CC-BY-4.0, or a URL")
 	_ = cmd.MarkFlagRequired("output") // fails only for a flag that is not there
 	return cmd
 }
@@ -50,6 +54,10 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if !strings.HasSuffix(o.Output, ".tar.gz") && !strings.HasSuffix(o.Output, ".tgz") {
 		return fmt.Errorf("-o %s: a bundle is a compressed tar file; give it a name that ends in .tar.gz or .tgz", o.Output)
 	}
+	licence, err := parseLicense(o.License)
+	if err != nil {
+		return err
+	}
 	cluster, err := s.Connect()
 	if err != nil {
 		return err
@@ -58,6 +66,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err != nil {
 		return err
 	}
+	run.license = licence
 	file, err := os.CreateTemp(filepath.Dir(o.Output), filepath.Base(o.Output)+".part-*")
 	if err != nil {
 		return fmt.Errorf("write the bundle: %w", err)
@@ -87,7 +96,7 @@ func (r *run) write(ctx context.Context, w io.Writer) error {
 		written = *r.results.Completed
 	}
 	bundle := archive.NewWriter(w, r.results.Name, written)
-	for _, step := range []func(context.Context, *archive.Writer) error{r.writeSpec, r.writeSystems, r.writeTrials, r.writeReports, r.writeVersions, r.writeReadme} {
+	for _, step := range []func(context.Context, *archive.Writer) error{r.writeSpec, r.writeSystems, r.writeTrials, r.writeReports, r.writeVersions, r.writeReadme, r.writeCrate} {
 		if err := step(ctx, bundle); err != nil {
 			return err
 		}

@@ -26,12 +26,32 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
+// given and reported are what is kept beside the results of a trial.
+var (
+	given    = map[string][]byte{"replica.config.json": []byte("{}"), "client.commands.json": []byte("[]")}
+	reported = map[string][]byte{"e-0-c-0.json.gz": []byte("packed")}
+)
+
+// beside packs it as the manager does.
+func beside(t *testing.T, m *corev1.ConfigMap) {
+	t.Helper()
+	m.BinaryData = map[string][]byte{}
+	for key, files := range map[string]map[string][]byte{results.RenderedPack: given, results.ReportsPack: reported} {
+		packed, err := results.PackFiles(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.BinaryData[key] = packed
+	}
+}
+
 func configMap(name, kind string, data map[string]string) *corev1.ConfigMap {
 	labels := map[string]string{v1alpha1.LabelResults: kind, v1alpha1.LabelExperiment: "e"}
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: labels}, Data: data}
 }
 
-// objects are the results of an experiment with a valid, an invalid and a lost trial, and Systems as frozen for it and for another one.
+// objects are the results of an experiment with a valid, an invalid and a lost trial, and Systems
+// as frozen for it and for another one.
 func objects(t *testing.T) []client.Object {
 	t.Helper()
 	completed := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -44,7 +64,7 @@ func objects(t *testing.T) []client.Object {
 		t.Fatal(err)
 	}
 	e, err := results.EncodeExperiment(results.Experiment{
-		Name: "e", UID: "u1", Completed: &completed, Planned: 2, Points: []results.PointResult{{Valid: 1}},
+		Name: "e", UID: "u1", Seed: 7, Started: completed.Add(-time.Hour), Completed: &completed, Planned: 2, Source: map[string]string{"title": "A paper", "url": "https://example.org/paper"}, Points: []results.PointResult{{Valid: 1}},
 		Trials: []results.TrialLine{
 			{Name: "e-0", Number: 0, Outcome: "Succeeded", ConfigMap: "e-0-results"}, {Name: "e-1", Number: 1, Outcome: "Invalid", ConfigMap: "e-1-results"},
 			{Name: "e-2", Number: 2, Outcome: "Failed", ConfigMap: "e-2-results"},
@@ -55,11 +75,20 @@ func objects(t *testing.T) []client.Object {
 	}
 	all := []client.Object{configMap("e-results", "experiment", map[string]string{"results.json": string(e), "spec.json": `{"systems":[{"name":"etcd"}]}`})}
 	for name, outcome := range map[string]string{"e-0": "Succeeded", "e-1": "Invalid"} {
-		b, err := results.EncodeTrial(results.Trial{Name: name, Outcome: outcome, Latency: latency, Pods: []results.Pod{{Part: "replica", Images: "sha256:1", Kernel: "6.1"}}})
+		timeline := results.NewTimeline(0, 1)
+		b, err := results.EncodeTrial(results.Trial{
+			Name: name, Outcome: outcome, Latency: latency, Timeline: &timeline, Coordinates: map[string]string{"clients": "10"},
+			Software: &results.Software{Manager: "v0.2.0", ManagerImage: "manager@sha256:2", Kubernetes: "v1.36.1"},
+			Pods:     []results.Pod{{Part: "replica", Images: "sha256:1", Kernel: "6.1", Agent: "v0.2.0", NodeSoftware: "kubelet v1.36.1, containerd://2.1.0"}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, configMap(name+"-results", "trial", map[string]string{"trial.json": string(b), "timeline.csv": "startMillis\n"}))
+		m := configMap(name+"-results", "trial", map[string]string{"trial.json": string(b)})
+		if name == "e-0" {
+			beside(t, m)
+		}
+		all = append(all, m)
 	}
 	for name, owner := range map[string]string{"of-this": "u1", "of-another": "u2"} {
 		all = append(all, &appsv1.ControllerRevision{
@@ -113,15 +142,16 @@ func TestBundleHoldsEverything(t *testing.T) {
 	}
 	want := []string{
 		"experiment.yaml", "systems/of-this.yaml",
-		"trials/e-0/latency.hdr.base64", "trials/e-0/timeline.csv", "trials/e-0/trial.json", "trials/e-1/latency.hdr.base64", "trials/e-1/timeline.csv", "trials/e-1/trial.json",
-		"network.csv", "plots/cdf-01-latency.png", "plots/cdf-01-latency.svg", "points.csv", "recovery.csv", "report.html", "report.md", "resources.csv", "results.json", "trials.csv", "versions.json", "README.md",
+		"trials/e-0/latency.hdr.base64", "trials/e-0/rendered/client.commands.json", "trials/e-0/rendered/replica.config.json", "trials/e-0/reports/e-0-c-0.json.gz",
+		"trials/e-0/timeline.csv", "trials/e-0/trial.json", "trials/e-1/latency.hdr.base64", "trials/e-1/timeline.csv", "trials/e-1/trial.json",
+		"network.csv", "plots/cdf-01-latency.png", "plots/cdf-01-latency.svg", "points.csv", "recovery.csv", "report.html", "report.md", "resources.csv", "results.json", "trials.csv", "versions.json", "README.md", "ro-crate-metadata.json",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	for name, want := range map[string]string{
-		"experiment.yaml": "kind: Experiment\nmetadata:\n  name: e\nspec:\n  systems:\n  - name: etcd\n", "systems/of-this.yaml": "kind: System\nmetadata:\n  name: of-this\nspec:\n  replicas: 2 * f + 1\n",
-		"versions.json": `"sha256:1"`, "README.md": "Left out: the results of 1 of 3 trials", "report.html": "Latency distributions",
+		"experiment.yaml": "kind: Experiment\nmetadata:\n  name: e\nspec:\n  seed: 7\n  systems:\n  - name: etcd\n", "systems/of-this.yaml": "kind: System\nmetadata:\n  name: of-this\nspec:\n  replicas: 2 * f + 1\n",
+		"versions.json": `"v0.2.0, manager@sha256:2"`, "trials/e-0/reports/e-0-c-0.json.gz": "packed", "README.md": "Left out: the results of 1 of 3 trials", "report.html": "Latency distributions",
 	} {
 		if !strings.Contains(content[name], want) {
 			t.Errorf("%s does not contain %q:\n%s", name, want, content[name])
@@ -163,7 +193,8 @@ func TestReportReadsABundle(t *testing.T) {
 	}
 }
 
-// Bundles of large experiments, for the lines of whose trials there is no room, once had no succeeded trial, and did not say so.
+// Bundles of large experiments, for the lines of whose trials there is no room, once had no
+// succeeded trial, and did not say so.
 func TestBundleHoldsTrialsWithoutLines(t *testing.T) {
 	e, err := results.EncodeExperiment(results.Experiment{
 		Name: "e", UID: "u1", Points: []results.PointResult{{Valid: 3, Invalid: 1}}, LeftOut: []string{"the lines of trials that succeeded: see the trials' own results"},

@@ -1,11 +1,12 @@
 package bundle
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime/debug"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/build"
 	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/report"
@@ -34,6 +36,10 @@ type run struct {
 	details report.Details
 	trials  int
 	leftOut []string
+	// folders of the trials that are in the bundle, in their order.
+	folders []results.TrialLine
+	// license under which the bundle may be used; empty: none is given.
+	license license
 }
 
 // find reads the results of a run and the ConfigMap that they are in.
@@ -56,7 +62,15 @@ func (r *run) writeSpec(_ context.Context, bundle *archive.Writer) error {
 		r.leftOut = append(r.leftOut, "the spec, which is not with the results")
 		return nil
 	}
-	return addYAML(bundle, from.ExperimentFile, "Experiment", r.results.Name, []byte(spec))
+	seeded, err := report.WithSeed([]byte(spec), r.results.Seed)
+	if err != nil {
+		return fmt.Errorf("bundle: %w", err)
+	}
+	text, err := json.Marshal(seeded)
+	if err != nil {
+		return fmt.Errorf("bundle: write the spec: %w", err)
+	}
+	return addYAML(bundle, from.ExperimentFile, "Experiment", r.results.Name, text)
 }
 
 // writeSystems writes the Systems as they were when the experiment was accepted.
@@ -95,7 +109,8 @@ func addYAML(bundle *archive.Writer, file, kind, name string, spec []byte) error
 	return bundle.Add(file, text)
 }
 
-// writeTrials writes what is kept of each trial, valid or not, in its own folder: the whole results, and apart from them what other programs read more easily.
+// writeTrials writes what is kept of each trial, valid or not, in its own folder: the whole
+// results, and apart from them what other programs read more easily.
 func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
 	lines, done, err := r.trialLines(ctx)
 	if err != nil {
@@ -122,8 +137,9 @@ func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
 	return nil
 }
 
-// trialLines are the lines of the trials in their order, and how many trials are done. Of those whose lines did not fit into the results, which are found by their labels,
-// they have name, number and ConfigMap alone.
+// trialLines are the lines of the trials in their order, and how many trials are done. Of those
+// whose lines did not fit into the results, which are found by their labels, they have name, number
+// and ConfigMap alone.
 func (r *run) trialLines(ctx context.Context) (lines []results.TrialLine, done int, err error) {
 	lines = slices.Clone(r.results.Trials)
 	if report.LacksLines(r.results) {
@@ -166,21 +182,64 @@ func (r *run) readTrials(ctx context.Context, lines []results.TrialLine) (map[st
 }
 
 func (r *run) writeTrial(bundle *archive.Writer, line results.TrialLine, stored corev1.ConfigMap) error {
-	t, err := results.DecodeTrial([]byte(stored.Data[from.TrialFile]))
+	encoded, err := results.StoredTrial(stored.Data, stored.BinaryData)
+	if err != nil {
+		return fmt.Errorf("bundle: results of trial %s in ConfigMap %s: %w", line.Name, stored.Name, err)
+	}
+	t, err := results.DecodeTrial(encoded)
 	if err != nil {
 		return fmt.Errorf("bundle: results of trial %s in ConfigMap %s: %w", line.Name, stored.Name, err)
 	}
 	r.details.Add(t)
 	r.trials++
-	var files []file
-	for key, text := range stored.Data {
-		files = append(files, file{"trials/" + line.Name + "/" + key, []byte(text)})
+	r.folders = append(r.folders, results.TrialLine{Name: line.Name, Outcome: t.Outcome, Coordinates: t.Coordinates, Repetition: t.Repetition})
+	files, err := r.beside(line.Name, stored)
+	if err != nil {
+		return err
+	}
+	files = append(files, file{"trials/" + line.Name + "/" + from.TrialFile, encoded})
+	if t.Timeline != nil {
+		var csv bytes.Buffer
+		if err := results.WriteTimelineCSV(&csv, *t.Timeline); err != nil {
+			return fmt.Errorf("bundle: timeline of trial %s: %w", line.Name, err)
+		}
+		files = append(files, file{"trials/" + line.Name + "/timeline.csv", csv.Bytes()})
 	}
 	if t.Latency != "" {
-		files = append(files, file{"trials/" + line.Name + "/latency.hdr.base64", []byte(t.Latency + "\n")})
+		files = append(files, file{"trials/" + line.Name + "/" + from.LatencyFile, []byte(t.Latency + "\n")})
 	}
 	return addAll(bundle, files)
 }
+
+// folders of a trial's folder, and the packs of its ConfigMap that are in them.
+var packs = map[string]string{results.RenderedPack: from.RenderedFolder, results.ReportsPack: from.ReportsFolder}
+
+// beside unpacks what is kept beside a trial's results. Other binary data, of a later version,
+// stays as it is.
+func (r *run) beside(trial string, stored corev1.ConfigMap) ([]file, error) {
+	var files []file
+	for key, data := range stored.BinaryData {
+		if key == results.StoredKey {
+			continue // unpacked, as trial.json
+		}
+		folder, known := packs[key]
+		if !known {
+			files = append(files, file{"trials/" + trial + "/" + key, data})
+			continue
+		}
+		unpacked, err := results.UnpackFiles(data, maxUnpacked)
+		if err != nil {
+			return nil, fmt.Errorf("bundle: %s of trial %s in ConfigMap %s: %w", key, trial, stored.Name, err)
+		}
+		for name, content := range unpacked {
+			files = append(files, file{"trials/" + trial + "/" + folder + "/" + name, content})
+		}
+	}
+	return files, nil
+}
+
+// maxUnpacked bounds what a megabyte of a ConfigMap may unpack to.
+const maxUnpacked = 256 << 20
 
 // writeReports writes the results as they are stored, and the report made of them.
 func (r *run) writeReports(_ context.Context, bundle *archive.Writer) error {
@@ -197,8 +256,9 @@ func (r *run) writeReports(_ context.Context, bundle *archive.Writer) error {
 	return addAll(bundle, files)
 }
 
-// versions of what made the bundle and of what it is about.
+// versions of what made the bundle, and of what the valid trials ran on.
 type versions struct {
+	// Assay and Go are those of the program that made the bundle.
 	Assay      string              `json:"assay"`
 	Go         string              `json:"go"`
 	Formats    []string            `json:"formats"`
@@ -208,15 +268,12 @@ type versions struct {
 func (r *run) writeVersions(_ context.Context, bundle *archive.Writer) error {
 	shown := r.results
 	r.details.Into(&shown)
-	v := versions{Assay: "unknown", Formats: []string{results.ExperimentFormat, results.TrialFormat}, Provenance: shown.Provenance}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		v.Assay, v.Go = info.Main.Version, info.GoVersion
-	}
+	v := versions{Assay: build.Version(), Go: runtime.Version(), Formats: []string{results.ExperimentFormat, results.TrialFormat}, Provenance: shown.Provenance}
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("bundle: write the versions: %w", err)
 	}
-	return bundle.Add("versions.json", append(b, '\n'))
+	return bundle.Add(from.VersionsFile, append(b, '\n'))
 }
 
 func (r *run) writeReadme(_ context.Context, bundle *archive.Writer) error {
@@ -243,7 +300,10 @@ const readme = `# Results of the experiment %s
 | trials/*/trial.json | the results of a trial, valid or not: counters, faults, network, provenance |
 | trials/*/timeline.csv | what was committed in each 100 ms |
 | trials/*/latency.hdr.base64 | the latencies: HdrHistogram V2, compressed, base64, in microseconds |
-| versions.json | versions and images |
+| trials/*/rendered/ | the files and commands that the pods of a trial were given |
+| trials/*/reports/ | what each client pod reported, as it sent it, with its own histogram |
+| versions.json | versions and digests: Assay's manager and agents, Kubernetes, what nodes run, images; and the program that made this bundle |
+| ro-crate-metadata.json | this table for machines, as [RO-Crate](https://w3id.org/ro/crate/1.1) |
 | SHA256SUMS | checksums: ` + "`sha256sum -c SHA256SUMS`" + ` |
 
 ` + "`kubectl assay report --file FILE`" + ` makes the report again from the archive that this file was in, and ` + "`kubectl assay compare FILE %s`" + ` compares it with a run of yours. ` + "`kubectl assay verify FILE`" + ` computes points and verdicts again from the trials.

@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Write writes the bundle of the run whose results a ConfigMap has, as the command does. It is what the manager puts into a result store.
+// Write writes the bundle of the run whose results a ConfigMap has, as the command does. It is what
+// the manager puts into a result store.
 func Write(ctx context.Context, cluster session.Cluster, stored corev1.ConfigMap, w io.Writer) error {
 	e, err := results.DecodeExperiment([]byte(stored.Data[from.ResultsFile]))
 	if err != nil {

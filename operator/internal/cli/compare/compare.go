@@ -1,4 +1,5 @@
-// Package compare is "kubectl assay compare": what differs between two experiments, or two runs of one.
+// Package compare is "kubectl assay compare": what differs between two experiments, or two runs of
+// one.
 package compare
 
 import (
@@ -24,8 +25,8 @@ type Options struct {
 	// A and B name a run, or several with commas between them.
 	A, B   string
 	Output string
-	// BetweenRuns is the standard deviation of runs by their mean, as a percentage such as 1%; empty:
-	// not stated.
+	// BetweenRuns is the standard deviation of runs by their mean, as a percentage such as 1%;
+	// empty: not stated.
 	BetweenRuns string
 }
 
@@ -112,7 +113,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	return nil
 }
 
-// load reads the runs of one side. A run counts once: given twice, it would say that runs do not differ.
+// load reads the runs of one side. A run counts once: given twice, it would say that runs do not
+// differ.
 func load(ctx context.Context, s *session.Session, names string) ([]results.Experiment, error) {
 	var runs []results.Experiment
 	seen := map[string]string{}

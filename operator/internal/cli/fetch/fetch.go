@@ -1,4 +1,5 @@
-// Package fetch is "kubectl assay fetch": what is stored of an experiment or a trial in a result store, checked and written into a directory. It needs no cluster.
+// Package fetch is "kubectl assay fetch": what is stored of an experiment or a trial in a result
+// store, checked and written into a directory. It needs no cluster.
 package fetch
 
 import (
@@ -137,7 +138,8 @@ func (g *getter) get(ctx context.Context, folder store.Folder) error {
 	return nil
 }
 
-// object reads one object and writes it under its key in the folder. A manifest comes from a server: its keys must not lead out of the directory.
+// object reads one object and writes it under its key in the folder. A manifest comes from a
+// server: its keys must not lead out of the directory.
 func (g *getter) object(ctx context.Context, want store.Object) error {
 	name := strings.TrimPrefix(want.Key, string(g.folder))
 	if name == want.Key || !filepath.IsLocal(name) {

@@ -1,4 +1,5 @@
-// Package hosts is "kubectl assay hosts": the hosts that infra's roots take, from the list of machines that a testbed gives. It needs no cluster.
+// Package hosts is "kubectl assay hosts": the hosts that infra's roots take, from the list of
+// machines that a testbed gives. It needs no cluster.
 package hosts
 
 import (
@@ -32,14 +33,14 @@ func Command(s *session.Session) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
 		Use:   "hosts --cloudlab MANIFEST.xml --control-plane NAME --pool NAME=PATTERN...",
-		Short: "Turn a testbed's list of machines into the hosts of infra/cloudlab",
-		Long: "Turn the manifest of a CloudLab experiment (also Emulab's, and other GENI testbeds') into the variables hosts, pools and regions of infra/cloudlab, in\n" +
+		Short: "Turn a testbed's list of machines into the hosts of infra/bare-metal",
+		Long: "Turn the manifest of a CloudLab experiment (also Emulab's, and other GENI testbeds') into the variables hosts, pools and regions of infra/bare-metal, in\n" +
 			"Terraform's JSON. You find it under \"Manifest\" on the experiment's page. If the experiment has several sites, give the manifest of each.\n\n" +
 			"Every machine but the control plane is in a pool. Its region is its site, unless a --region matches: several regions at one site are played.\n" +
 			"Patterns are matched with the names that you gave to the machines; the first that matches counts.",
 		Example: "  kubectl assay hosts --cloudlab manifest.xml --user YOU --control-plane california \\\n" +
 			"    --pool clients='client-*' --pool servers='*' --region us-east-1='us-east-1-*' --region eu-west-1='eu-west-1-*' \\\n" +
-			"    -O infra/cloudlab/hosts.auto.tfvars.json",
+			"    -O infra/bare-metal/hosts.auto.tfvars.json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(s, cmd.InOrStdin(), o) },
 	}

@@ -18,7 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// oldRun imports a folder of the artifact's results of testdata, and returns the file and what it holds.
+// oldRun imports a folder of the artifact's results of testdata, and returns the file and what it
+// holds.
 func oldRun(t *testing.T, name string) (string, results.Experiment) {
 	t.Helper()
 	root := t.TempDir()
@@ -65,7 +66,8 @@ func oldRun(t *testing.T, name string) (string, results.Experiment) {
 	return file, e
 }
 
-// newRun fakes the results of the Experiment that a configuration becomes: at each of its points three trials, by 2% around what the old run has with as many clients.
+// newRun fakes the results of the Experiment that a configuration becomes: at each of its points
+// three trials, by 2% around what the old run has with as many clients.
 func newRun(t *testing.T, config string, old results.Experiment) string {
 	t.Helper()
 	yaml, _, err := run(t, PequinOptions{File: filepath.Join(configs, config), Options: pequin.Options{Name: "new"}})
@@ -102,14 +104,16 @@ func newRun(t *testing.T, config string, old results.Experiment) string {
 	return file
 }
 
-// A run of before and a run of now of the same configuration of the artifact had axes of other names, so that no point of the one was a point of the other.
+// A run of before and a run of now of the same configuration of the artifact had axes of other
+// names, so that no point of the one was a point of the other.
 func TestOldAndNewRunAreCompared(t *testing.T) {
 	tests := map[string]struct {
 		folder, config string
 		both, onlyNew  []string
 	}{
 		"TPCC": {"TPCC", "Pequin-TPCC-SQL-20wh.json", []string{"15", "20", "30", "35", "40", "45"}, []string{"10"}},
-		// The folder is of an evaluation with fewer clients than the configuration that has its name.
+		// The folder is of an evaluation with fewer clients than the configuration that has its
+		// name.
 		"replica failures": {"Uniform-Failure-2", "Uniform-Failure-2.json", []string{"20", "25", "30", "35", "40", "45"}, []string{"50", "60"}},
 	}
 	for name, tc := range tests {

@@ -1,4 +1,5 @@
-// Package importer is "kubectl assay import": what other artifacts have, as objects and results of Assay. It needs no cluster.
+// Package importer is "kubectl assay import": what other artifacts have, as objects and results of
+// Assay. It needs no cluster.
 package importer
 
 import (

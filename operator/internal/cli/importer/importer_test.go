@@ -34,14 +34,18 @@ type planned struct {
 	Links    int
 }
 
-// Worked out by hand from the configurations, by the rule of the artifact's instructions and of a comment in its configurations: the number of clients is
+// Worked out by hand from the configurations, by the rule of the artifact's instructions and of a
+// comment in its configurations: the number of clients is
 //
 //	min(client_total, num_servers x client_nodes_per_server x client_processes_per_client_node) x client_threads_per_process
 //
-// The instructions write max where the comment writes min. It is min: they call client_total "the upper limit", and the artifact's own results say so. Uniform-Failure-2
-// ran with client_total 12 to 45 on 6 servers with 8 processes for each, 48; at client_total 12 it has 1308 tx/s at 9.45 ms, which are 12.4 clients and not 48.
+// The instructions write max where the comment writes min. It is min: they call client_total "the
+// upper limit", and the artifact's own results say so. Uniform-Failure-2 ran with client_total 12
+// to 45 on 6 servers with 8 processes for each, 48; at client_total 12 it has 1308 tx/s at 9.45 ms,
+// which are 12.4 clients and not 48.
 //
-// num_servers is the number of server_names. Trials are points times num_experiment_runs, the window is client_experiment_length less both ramps.
+// num_servers is the number of server_names. Trials are points times num_experiment_runs, the
+// window is client_experiment_length less both ramps.
 var byHand = map[string]planned{
 	// 9 names x 8 = 72 processes; min(71, 72) x 2 threads. Tapir: 2f+1.
 	"Tapir-Smallbank.json": {[]int32{142}, 1, 3, 24, "5s 20s 5s", 0},
@@ -117,7 +121,8 @@ func TestEveryConfigurationPlans(t *testing.T) {
 	}
 }
 
-// everyNameIsAccountedFor looks for every key of the configuration in the file that was written: as a parameter's doc, or in the comment.
+// everyNameIsAccountedFor looks for every key of the configuration in the file that was written: as
+// a parameter's doc, or in the comment.
 func everyNameIsAccountedFor(t *testing.T, file, yaml string) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -17,7 +17,8 @@ import (
 	planner "assay.dev/assay/operator/internal/plan"
 )
 
-// Configurations that are not among those of testdata: others of the artifact, and what people make of them by hand.
+// Configurations that are not among those of testdata: others of the artifact, and what people make
+// of them by hand.
 
 // keys of a configuration.
 type keys = map[string]any
@@ -48,7 +49,8 @@ func changed(t *testing.T, config string, change func(c keys)) string {
 // settings are those of the protocol, of the first series.
 func settings(c keys) keys { return c["replication_protocol_settings"].([]any)[0].(keys) }
 
-// fits imports a configuration, checks what was written against the schemas as the API server would, and plans it.
+// fits imports a configuration, checks what was written against the schemas as the API server
+// would, and plans it.
 func fits(t *testing.T, o PequinOptions) (p *planner.Plan, text, said string) {
 	t.Helper()
 	text, said, err := run(t, o)
@@ -71,7 +73,8 @@ func fits(t *testing.T, o PequinOptions) (p *planner.Plan, text, said string) {
 	return p, text, said
 }
 
-// What an Experiment has no room for was an error, so that eight more settings of a protocol kept a configuration from being imported.
+// What an Experiment has no room for was an error, so that eight more settings of a protocol kept a
+// configuration from being imported.
 func TestAnyNumberOfSettings(t *testing.T) {
 	values := []any{1, 0, false, true, "", "text", 0.25, json.Number("1e5"), json.Number("0.10"), []any{1, keys{"a": nil}}, "1e5", "007", -3, "false"}
 	arrives := []string{"1", "0", "false", "true", "", "text", "0.25", "1e5", "0.10", `[1, {"a": null}]`, "1e5", "007", "-3", "false"}
@@ -111,7 +114,8 @@ func TestAnyNumberOfSettings(t *testing.T) {
 	}
 }
 
-// More than a System can declare is listed, and never what the points set or what the commands need.
+// More than a System can declare is listed, and never what the points set or what the commands
+// need.
 func TestMoreSettingsThanASystemDeclares(t *testing.T) {
 	file := changed(t, "Pequin-TPCC-SQL-20wh.json", func(c keys) {
 		for k := range 400 {
@@ -138,7 +142,8 @@ func TestMoreSettingsThanASystemDeclares(t *testing.T) {
 	}
 }
 
-// What each of these is, is said in the artifact's own scripts: the number of replicas by protocol, the machine of each replica, defaults of settings.
+// What each of these is, is said in the artifact's own scripts: the number of replicas by protocol,
+// the machine of each replica, defaults of settings.
 func TestOtherConfigurationsOfTheArtifact(t *testing.T) {
 	tests := map[string]struct {
 		change                 func(c keys)

@@ -40,7 +40,8 @@ func resultsCommand(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// Results reads a folder and writes its results as JSON, in the format that kubectl assay report --file reads.
+// Results reads a folder and writes its results as JSON, in the format that kubectl assay report
+// --file reads.
 func Results(s *session.Session, o ResultsOptions) error {
 	folder, err := filepath.Abs(o.Folder)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestWhatIsWrittenFitsTheSchemas checks what a plan does not: lengths, patterns and numbers of items, as the API server would.
+// TestWhatIsWrittenFitsTheSchemas checks what a plan does not: lengths, patterns and numbers of
+// items, as the API server would.
 func TestWhatIsWrittenFitsTheSchemas(t *testing.T) {
 	schemas := map[string]validation.SchemaValidator{"System": schema(t, "systems"), "Experiment": schema(t, "experiments")}
 	for name := range byHand {

@@ -1,4 +1,5 @@
-// Package list is "kubectl assay list": the experiments of a namespace, how far each is and what came out.
+// Package list is "kubectl assay list": the experiments of a namespace, how far each is and what
+// came out.
 package list
 
 import (
@@ -119,13 +120,13 @@ func write(out io.Writer, experiments []v1alpha1.Experiment, trials []v1alpha1.T
 	for i := range experiments {
 		e := &experiments[i]
 		own := slices.DeleteFunc(slices.Clone(trials), func(t v1alpha1.Trial) bool { return !metav1.IsControlledBy(&t, e) })
-		row := []string{e.Name, fmt.Sprintf("%d/%d", e.Status.Trials.Succeeded, e.Status.Trials.Planned), status(e), reproduced(e), left(e, own, now), age(e, now)}
+		row := []string{e.Name, fmt.Sprintf("%d/%d", e.Status.Trials.Succeeded, e.Status.Trials.Planned), Status(e), reproduced(e), left(e, own, now), age(e, now)}
 		if o.AllNamespaces {
 			row = slices.Insert(row, 0, e.Namespace)
 		}
 		if o.Output == "wide" {
 			row = append(row, cmp.Or(e.Spec.Profile, "-"), fmt.Sprint(e.Status.Trials.Invalid), fmt.Sprint(e.Status.Trials.Failed),
-				cmp.Or(e.Labels[v1alpha1.LabelTry], "-"), message(e))
+				cmp.Or(e.Labels[v1alpha1.LabelTry], "-"), Message(e))
 		}
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
@@ -143,7 +144,8 @@ func deciding(e *v1alpha1.Experiment) *metav1.Condition {
 	return meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ExperimentComplete)
 }
 
-func status(e *v1alpha1.Experiment) string {
+// Status of an experiment in a word: Running, Complete, or the reason why it is neither.
+func Status(e *v1alpha1.Experiment) string {
 	c := deciding(e)
 	switch {
 	case !e.DeletionTimestamp.IsZero():
@@ -158,7 +160,8 @@ func status(e *v1alpha1.Experiment) string {
 	return c.Reason
 }
 
-func message(e *v1alpha1.Experiment) string {
+// Message says more about the status; "-" if there is nothing to say.
+func Message(e *v1alpha1.Experiment) string {
 	if c := deciding(e); c != nil {
 		return c.Message
 	}

@@ -1,5 +1,5 @@
-// Package logs is "kubectl assay logs": what the processes of a trial have printed. It is read from the trial's pods while they are there; later from the results, where the end of it
-// is kept.
+// Package logs is "kubectl assay logs": what the processes of a trial have printed. It is read from
+// the trial's pods while they are there; later from the results, where the end of it is kept.
 package logs
 
 import (
@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/results"
@@ -203,7 +202,7 @@ func kept(ctx context.Context, s *session.Session, cluster session.Cluster, tria
 	}
 	var t results.Trial
 	if stored != nil {
-		if t, err = results.DecodeTrial([]byte(stored.Data[report.TrialFile])); err != nil {
+		if t, err = results.DecodeStored(stored.Data, stored.BinaryData); err != nil {
 			return fmt.Errorf("results of trial %s in ConfigMap %s: %w", o.Trial, stored.Name, err)
 		}
 		if trial == nil {

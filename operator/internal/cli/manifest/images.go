@@ -13,15 +13,19 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// Images says which images of the Systems others take the place of, and where those without a registry come from.
+// Images says which images of the Systems others take the place of, and where those without a
+// registry come from.
 type Images struct {
-	// Replace lists NAME=REF: images called NAME, whatever their tag or digest, become REF. A REF without tag and digest keeps theirs.
+	// Replace lists NAME=REF: images called NAME, whatever their tag or digest, become REF. A REF
+	// without tag and digest keeps theirs.
 	Replace []string
-	// Registry is prefixed to images whose names have none; empty: they stay. It does not change what Replace names.
+	// Registry is prefixed to images whose names have none; empty: they stay. It does not change
+	// what Replace names.
 	Registry string
 }
 
-// UseImages rewrites the images of the Systems that the Experiment names. Systems in the cluster that no file holds cannot be rewritten: that is an error.
+// UseImages rewrites the images of the Systems that the Experiment names. Systems in the cluster
+// that no file holds cannot be rewritten: that is an error.
 func (s *Set) UseImages(o Images) error {
 	if len(o.Replace) == 0 && o.Registry == "" {
 		return nil
@@ -141,7 +145,8 @@ func (w *imageWriter) rewrite(image string) (string, error) {
 	return old.In(w.registry).String(), nil
 }
 
-// unused refuses names that no System uses: a typo would otherwise run other images than were asked for.
+// unused refuses names that no System uses: a typo would otherwise run other images than were asked
+// for.
 func (w *imageWriter) unused() error {
 	for _, name := range slices.Sorted(maps.Keys(w.replace)) {
 		if w.used[name] {

@@ -1,6 +1,7 @@
 // Package manifest reads files with one Experiment and its Systems.
 //
-// Each object is kept twice: as it is written, to be sent to a cluster without defaults that its author did not write; and decoded, to be planned.
+// Each object is kept twice: as it is written, to be sent to a cluster without defaults that its
+// author did not write; and decoded, to be planned.
 package manifest
 
 import (
@@ -35,9 +36,11 @@ type Set struct {
 	from       map[string]string // file of each System
 }
 
-// Read reads files of YAML documents. Each path is a file, a folder with files (.yaml, .yml, .json; not those in folders below it), an http or https URL, or - for stdin. Systems that
-// the Experiment names and these do not hold are looked for in the folder "systems" beside the Experiment's file, then in the one beside that file's
-// folder: experiments/PAPER/FIGURE.yaml finds experiments/systems. Beside a URL they are systems/NAME.yaml or ../systems/NAME.yaml.
+// Read reads files of YAML documents. Each path is a file, a folder with files (.yaml, .yml, .json;
+// not those in folders below it), an http or https URL, or - for stdin. Systems that the Experiment
+// names and these do not hold are looked for in the folder "systems" beside the Experiment's file,
+// then in the one beside that file's folder: experiments/PAPER/FIGURE.yaml finds
+// experiments/systems. Beside a URL they are systems/NAME.yaml or ../systems/NAME.yaml.
 func Read(ctx context.Context, paths []string, stdin io.Reader) (*Set, error) {
 	s := newSet()
 	files, err := expand(paths)
@@ -94,8 +97,9 @@ func newSet() *Set {
 	return &Set{Systems: map[string]v1alpha1.SystemSpec{}, systems: map[string]*unstructured.Unstructured{}, from: map[string]string{}}
 }
 
-// readFolder adds the Systems of a folder that the Experiment names and that are missing so far. Its errors count only if a System is missing in the
-// end, since other experiments' Systems are none of ours.
+// readFolder adds the Systems of a folder that the Experiment names and that are missing so far.
+// Its errors count only if a System is missing in the end, since other experiments' Systems are
+// none of ours.
 func (s *Set) readFolder(folder string) error {
 	files, err := filesOf(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +135,8 @@ func (s *Set) Missing() []string {
 	return names
 }
 
-// ToApply returns the Experiment and the Systems that it names, as their author wrote them, Systems first.
+// ToApply returns the Experiment and the Systems that it names, as their author wrote them, Systems
+// first.
 func (s *Set) ToApply() []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, ref := range s.Experiment.Spec.Systems {
@@ -142,8 +147,8 @@ func (s *Set) ToApply() []*unstructured.Unstructured {
 	return append(objects, s.experiment)
 }
 
-// Adapt makes an Experiment for one call of the command out of the one that was read: with another name, another profile, and fields set to other values. Empty: as it
-// is written.
+// Adapt makes an Experiment for one call of the command out of the one that was read: with another
+// name, another profile, and fields set to other values. Empty: as it is written.
 func (s *Set) Adapt(name, profile string, assignments []string) error {
 	if name != "" {
 		s.experiment.SetName(name)

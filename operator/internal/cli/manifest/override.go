@@ -17,7 +17,8 @@ type assignment struct {
 	value any
 }
 
-// parseAssignments reads path=value: network.shaping=None. The path goes through objects, not through lists; the value is YAML.
+// parseAssignments reads path=value: network.shaping=None. The path goes through objects, not
+// through lists; the value is YAML.
 func parseAssignments(texts []string) ([]assignment, error) {
 	var all []assignment
 	for _, text := range texts {
@@ -34,7 +35,8 @@ func parseAssignments(texts []string) ([]assignment, error) {
 	return all, nil
 }
 
-// Fields of a profile by how they act on the spec; plan.ApplyProfile is what they must agree with, and a test compares them with the kind.
+// Fields of a profile by how they act on the spec; plan.ApplyProfile is what they must agree with,
+// and a test compares them with the kind.
 var (
 	// replacing fields take the place of the spec's field of the same name as a whole.
 	replacing = []string{"repetitions", "schedule", "topology", "network", "placement", "tolerances", "disturbances"}
@@ -44,7 +46,8 @@ var (
 	ofClients = []string{"nodes", "thinkTime"}
 )
 
-// overrideProfile makes what was set win over the profile in use: the profile in the object that is applied says the same, or nothing about it any more.
+// overrideProfile makes what was set win over the profile in use: the profile in the object that is
+// applied says the same, or nothing about it any more.
 func (s *Set) overrideProfile(changes []assignment) error {
 	profiles, _, err := unstructured.NestedSlice(s.experiment.Object, "spec", "profiles")
 	if err != nil {
@@ -99,7 +102,8 @@ func (a assignment) override(profile map[string]any) error {
 	return nil
 }
 
-// setParameters gives parameters of a profile other values. Those that it does not have stay away from it.
+// setParameters gives parameters of a profile other values. Those that it does not have stay away
+// from it.
 func setParameters(profile map[string]any, values any) {
 	set, _ := profile["parameters"].(map[string]any)
 	for _, name := range names(values) {
@@ -109,7 +113,8 @@ func setParameters(profile map[string]any, values any) {
 	}
 }
 
-// checkShadowed refuses parameters of the experiment that its workload or systems set, too, and hence win: the change would do nothing.
+// checkShadowed refuses parameters of the experiment that its workload or systems set, too, and
+// hence win: the change would do nothing.
 func (s *Set) checkShadowed(changes []assignment) error {
 	for _, c := range changes {
 		if c.path[0] != "parameters" || len(c.path) < 2 {
@@ -128,7 +133,8 @@ func (s *Set) checkShadowed(changes []assignment) error {
 	return nil
 }
 
-// inProfile reports whether the profile in use sets a parameter, and hence wins over those of workload and systems.
+// inProfile reports whether the profile in use sets a parameter, and hence wins over those of
+// workload and systems.
 func (s *Set) inProfile(parameter string) bool {
 	for _, p := range s.Experiment.Spec.Profiles {
 		if _, has := p.Parameters[parameter]; has && p.Name == s.Experiment.Spec.Profile {

@@ -42,7 +42,8 @@ spec:
     claims: [{name: c, skip: Too small.}]
 `
 
-// --set was dropped without a word where the profile set the same field: --set 'repetitions={min: 5}' --profile smoke ran one repetition.
+// --set was dropped without a word where the profile set the same field: --set 'repetitions={min:
+// 5}' --profile smoke ran one repetition.
 func TestSetWinsOverProfile(t *testing.T) {
 	for assignment, want := range map[string]struct{ path, value string }{
 		"repetitions={min: 5}":                              {"repetitions", `{"min":5}`},

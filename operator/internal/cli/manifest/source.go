@@ -28,7 +28,8 @@ func isURL(path string) bool {
 	return strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://")
 }
 
-// expand puts the files of folders in the place of the folders. A path that is named twice counts once: shells' completion parses flags twice.
+// expand puts the files of folders in the place of the folders. A path that is named twice counts
+// once: shells' completion parses flags twice.
 func expand(paths []string) ([]string, error) {
 	var files []string
 	for i, path := range paths {
@@ -121,7 +122,8 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	return data, err
 }
 
-// readBesideURL adds Systems that are missing from systems/NAME.yaml beside the Experiment's URL. One that is not there stays missing.
+// readBesideURL adds Systems that are missing from systems/NAME.yaml beside the Experiment's URL.
+// One that is not there stays missing.
 func (s *Set) readBesideURL(ctx context.Context, experiment string) error {
 	base, err := url.Parse(experiment)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/manifest"
+	"assay.dev/assay/operator/internal/placement"
 	planner "assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/render"
@@ -23,20 +24,22 @@ type group struct {
 	cpu, memory resource.Quantity // requests of one pod
 }
 
-// demand is what the largest trial of an experiment needs at one time. The prepare step is over before the others start.
+// demand is what the largest trial of an experiment needs at one time. The prepare step is over
+// before the others start.
 type demand struct {
 	point  string
 	groups []group
 }
 
-// largestTrial renders every point's objects, as the controller does, and returns the demand of the one with the greatest requests. Images
-// and addresses do not matter for that, so the manager's own are made up. Agents count with what they request by default.
+// largestTrial renders every point's objects, as the controller does, and returns the demand of the
+// one with the greatest requests. Images and addresses do not matter for that, so the manager's own
+// are made up. Agents count with what they request by default.
 func largestTrial(p *planner.Plan, set *manifest.Set) (demand, error) {
 	var largest demand
 	for i, point := range p.Points {
 		trial := point.Template
 		system := set.Systems[trial.System.Name]
-		layout := render.NewLayout(set.Experiment.Namespace, set.Experiment.Name, &trial, &system)
+		layout := placement.NewLayout(set.Experiment.Namespace, set.Experiment.Name, &trial, &system)
 		objects, err := render.NewObjects(layout, &trial, &system, render.Environment{
 			AgentImage: "agent", AgentResources: render.DefaultAgentResources(), CoordinatorAddress: "manager:8443",
 		})

@@ -24,7 +24,8 @@ type node struct {
 	name        string
 	cpu, memory resource.Quantity
 	pods        int
-	// pool of the node; dedicated: a taint keeps pods of no pool away. imagined: it is one of the flags', which may be in any pool.
+	// pool of the node; dedicated: a taint keeps pods of no pool away. imagined: it is one of the
+	// flags', which may be in any pool.
 	pool                string
 	dedicated, imagined bool
 }
@@ -70,7 +71,8 @@ func writeFit(ctx context.Context, b *strings.Builder, s *session.Session, d dem
 	}
 }
 
-// place packs the pods, those with the greatest requests first, each onto the first node with room. It returns what found none.
+// place packs the pods, those with the greatest requests first, each onto the first node with room.
+// It returns what found none.
 func place(d demand, nodes []node) (left []string) {
 	groups := slices.Clone(d.groups)
 	slices.SortStableFunc(groups, func(a, b group) int {
@@ -132,8 +134,8 @@ func parseNodes(texts []string) ([]node, error) {
 	return nodes, nil
 }
 
-// clusterNodes reads what the nodes have free: what is allocatable less what the pods there ask for. Who may not list all pods gets what is
-// allocatable, and a note.
+// clusterNodes reads what the nodes have free: what is allocatable less what the pods there ask
+// for. Who may not list all pods gets what is allocatable, and a note.
 func clusterNodes(ctx context.Context, s *session.Session) (nodes []node, note string, err error) {
 	cluster, err := s.Connect()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package plan is "kubectl assay plan": what an experiment would do, before it does it. It needs no cluster.
+// Package plan is "kubectl assay plan": what an experiment would do, before it does it. It needs no
+// cluster.
 package plan
 
 import (
@@ -31,7 +32,8 @@ type Options struct {
 	Overhead time.Duration
 	Nodes    []string
 	Offline  bool
-	// Deviation of the trials of a point by their mean that the power of claims is computed with, such as 3%; empty: 3%.
+	// Deviation of the trials of a point by their mean that the power of claims is computed with,
+	// such as 3%; empty: 3%.
 	Deviation string
 }
 

@@ -1,4 +1,5 @@
-// Package queue is "kubectl assay queue": who has which pool of nodes, who waits for it, in which order, and why.
+// Package queue is "kubectl assay queue": who has which pool of nodes, who waits for it, in which
+// order, and why.
 package queue
 
 import (
@@ -158,7 +159,8 @@ func (v *view) writePool(t io.Writer, pool string) {
 	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", orAny(pool), v.count(pool), held, how, waiting)
 }
 
-// uses reports whether a trial is about a pool: one that names none is about all, and alone about any node.
+// uses reports whether a trial is about a pool: one that names none is about all, and alone about
+// any node.
 func uses(e *queue.Entry, pool string) bool {
 	if pool == "" {
 		return len(e.Pools) == 0

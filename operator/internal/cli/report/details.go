@@ -25,8 +25,9 @@ const (
 	resultsSuffix = "results"
 )
 
-// TrialNumber reads off the name of a ConfigMap which trial's results it has. It is false where they are not of the run whose own ConfigMap is called stored: both are called
-// after the experiment and its UID, so that an earlier experiment of the name has others.
+// TrialNumber reads off the name of a ConfigMap which trial's results it has. It is false where
+// they are not of the run whose own ConfigMap is called stored: both are called after the
+// experiment and its UID, so that an earlier experiment of the name has others.
 func TrialNumber(stored, configMap string) (int32, bool) {
 	rest, ofRun := strings.CutPrefix(configMap, strings.TrimSuffix(stored, resultsSuffix))
 	digits, named := strings.CutSuffix(rest, "-"+resultsSuffix)
@@ -34,10 +35,11 @@ func TrialNumber(stored, configMap string) (int32, bool) {
 	return int32(number), ofRun && named && err == nil
 }
 
-// addDetails reads the results of the experiment's valid trials for what only they say: how the network was measured, when faults were confirmed, what went
-// on over time, how latencies are distributed; and, where there was no room for the lines of trials, what these were. A report without that is better than none, so that what
-// cannot be read is named in it.
-func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *results.Experiment) {
+// addDetails reads the results of the experiment's valid trials for what only they say: how the
+// network was measured, when faults were confirmed, what went on over time, how latencies are
+// distributed; and, where there was no room for the lines of trials, what these were. A report
+// without that is better than none, so that what cannot be read is named in it.
+func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *results.Experiment, each func(results.Trial)) {
 	wanted := map[string]bool{}
 	for _, l := range e.Trials {
 		if l.Outcome == stats.Succeeded && l.ConfigMap != "" {
@@ -65,11 +67,12 @@ func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *
 			if _, ofRun := TrialNumber(stored, c.Name); !wanted[c.Name] && (!lacking || !ofRun) {
 				continue
 			}
-			t, err := results.DecodeTrial([]byte(c.Data[trialKey]))
+			t, err := results.DecodeStored(c.Data, c.BinaryData)
 			if err != nil {
 				continue
 			}
 			details.Add(t)
+			each(t)
 			if wanted[c.Name] || t.Outcome == stats.Succeeded {
 				read++
 			}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/figure"
 	"assay.dev/assay/operator/internal/report/raster"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -24,25 +26,77 @@ type File struct {
 }
 
 // pictureForms are those of which a report has a file for each plot.
-var pictureForms = []string{"svg", "png"}
+var pictureForms = []string{"svg", "png", "pdf", "pgfplots"}
 
-// pixels of a PNG for each unit of a plot, which is 640 units wide: 1280, enough for a column of a paper at 300 dots an inch.
+// input is what the files of a report are made from.
+type input struct {
+	results.Experiment
+	drawing    drawing
+	histograms []report.TrialHistogram
+	unreadable error // of the first histogram that cannot be read
+}
+
+// take keeps the histogram of a trial.
+func (in *input) take(t results.Trial) {
+	h, ok, err := report.HistogramOf(t)
+	if err != nil && in.unreadable == nil {
+		in.unreadable = err
+	}
+	if ok && err == nil {
+		in.histograms = append(in.histograms, h)
+	}
+}
+
+// haveHistograms explains why there is none.
+func (in input) haveHistograms() error {
+	switch {
+	case in.unreadable != nil:
+		return in.unreadable
+	case len(in.histograms) == 0:
+		return fmt.Errorf("experiment %s: no histograms were found; they are in the results of valid trials in the cluster and in a bundle, and not in what -o json writes", in.Name)
+	}
+	return nil
+}
+
+// pixels of a PNG for each unit of a plot, which is 640 units wide: 1280, enough for a column of a
+// paper at 300 dots an inch.
 const pixels = 2
 
 // fileForms are the other files, by form.
 var fileForms = map[string]struct {
 	name  string
-	write func(io.Writer, results.Experiment) error
+	write func(io.Writer, input) error
 }{
-	"text":          {"report.txt", func(w io.Writer, e results.Experiment) error { return report.Text(w, e, report.TextOptions{}) }},
-	"markdown":      {"report.md", report.Markdown},
-	"html":          {"report.html", report.HTML},
-	"csv":           {"points.csv", report.CSV},
-	"network-csv":   {"network.csv", report.NetworkCSV},
-	"recovery-csv":  {"recovery.csv", report.RecoveryCSV},
-	"resources-csv": {"resources.csv", report.ResourceCSV},
-	"trials-csv":    {"trials.csv", report.TrialCSV},
-	"json":          {"results.json", writeJSON},
+	"text": {"report.txt", func(w io.Writer, in input) error {
+		return report.Text(w, in.Experiment, report.TextOptions{})
+	}},
+	"markdown":       {"report.md", plain(report.Markdown)},
+	"html":           {"report.html", plain(report.HTML)},
+	"csv":            {"points.csv", plain(report.CSV)},
+	"network-csv":    {"network.csv", plain(report.NetworkCSV)},
+	"recovery-csv":   {"recovery.csv", plain(report.RecoveryCSV)},
+	"resources-csv":  {"resources.csv", plain(report.ResourceCSV)},
+	"trials-csv":     {"trials.csv", plain(report.TrialCSV)},
+	"json":           {"results.json", plain(writeJSON)},
+	"latex":          {"tables.tex", plain(report.LaTeX)},
+	"histograms-csv": {"histograms.csv", histograms(report.HistogramCSV)},
+	"parquet":        {"histograms.parquet", histograms(figure.HistogramParquet)},
+}
+
+// histogramForms need what only the trials' own results have.
+var histogramForms = []string{"histograms-csv", "parquet"}
+
+func plain(write func(io.Writer, results.Experiment) error) func(io.Writer, input) error {
+	return func(w io.Writer, in input) error { return write(w, in.Experiment) }
+}
+
+func histograms(write func(io.Writer, results.Experiment, []report.TrialHistogram) error) func(io.Writer, input) error {
+	return func(w io.Writer, in input) error {
+		if err := in.haveHistograms(); err != nil {
+			return err
+		}
+		return write(w, in.Experiment, in.histograms)
+	}
 }
 
 // AllForms of a report, each of which is one file or a file for each plot.
@@ -52,10 +106,14 @@ func AllForms() []string {
 
 // Files makes the files of a report in some forms, in the order of the forms.
 func Files(e results.Experiment, forms ...string) ([]File, error) {
+	return files(input{Experiment: e}, forms...)
+}
+
+func files(in input, forms ...string) ([]File, error) {
 	var files []File
 	for _, form := range forms {
 		if slices.Contains(pictureForms, form) {
-			pictures, err := pictureFiles(e, form)
+			pictures, err := in.pictureFiles(form)
 			if err != nil {
 				return nil, err
 			}
@@ -67,7 +125,7 @@ func Files(e results.Experiment, forms ...string) ([]File, error) {
 			return nil, fmt.Errorf("a report has no form %q", form)
 		}
 		var b bytes.Buffer
-		if err := f.write(&b, e); err != nil {
+		if err := f.write(&b, in); err != nil {
 			return nil, err
 		}
 		files = append(files, File{f.name, b.Bytes()})
@@ -75,8 +133,11 @@ func Files(e results.Experiment, forms ...string) ([]File, error) {
 	return files, nil
 }
 
-func pictureFiles(e results.Experiment, form string) ([]File, error) {
-	pictures, err := report.Pictures(e)
+func (in input) pictureFiles(form string) ([]File, error) {
+	if form == "pdf" || form == "pgfplots" {
+		return in.drawing.files(in.Experiment, form)
+	}
+	pictures, err := report.Pictures(in.Experiment)
 	if err != nil {
 		return nil, err
 	}
@@ -101,17 +162,37 @@ func checkFolderForm(output string) error {
 	return nil
 }
 
-// writeFolder writes what -o says, or everything.
-func writeFolder(s *session.Session, e results.Experiment, o Options) error {
-	forms := AllForms()
-	if o.Output != "" {
-		forms = []string{o.Output}
+// everything makes the files of all forms but those that this experiment cannot have, and says of
+// these why.
+func everything(s *session.Session, in input) ([]File, error) {
+	var all []File
+	for _, form := range AllForms() {
+		made, err := files(in, form)
+		if err != nil && (slices.Contains(histogramForms, form) || errors.Is(err, figure.ErrCharacters)) {
+			fmt.Fprintf(s.Err, "No %s: %v\n", form, err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, made...)
 	}
-	files, err := Files(e, forms...)
+	return all, nil
+}
+
+// writeFolder writes what -o says, or everything.
+func writeFolder(s *session.Session, in input, o Options) error {
+	var made []File
+	var err error
+	if o.Output == "" {
+		made, err = everything(s, in)
+	} else {
+		made, err = files(in, o.Output)
+	}
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
+	for _, f := range made {
 		path := filepath.Join(o.OutputDir, filepath.FromSlash(f.Name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- a report is for others to read
 			return fmt.Errorf("--output-dir %s: %w", o.OutputDir, err)
@@ -120,10 +201,10 @@ func writeFolder(s *session.Session, e results.Experiment, o Options) error {
 			return fmt.Errorf("--output-dir %s: %w", o.OutputDir, err)
 		}
 	}
-	if len(files) == 0 {
-		fmt.Fprintf(s.Err, "Experiment %s has no plots: no axis with several numbers has a valid trial, no valid trial had faults in its window, and no latencies are kept\n", e.Name)
+	if len(made) == 0 {
+		fmt.Fprintf(s.Err, "Experiment %s has no plots: no axis with several numbers has a valid trial, no valid trial had faults in its window, and no latencies are kept\n", in.Name)
 		return nil
 	}
-	fmt.Fprintf(s.Err, "Report of experiment %s written to %s, %d files\n", e.Name, o.OutputDir, len(files))
+	fmt.Fprintf(s.Err, "Report of experiment %s written to %s, %d files\n", in.Name, o.OutputDir, len(made))
 	return nil
 }

@@ -31,8 +31,13 @@ import (
 //	failure-fp~1          its run before the last one, ~2 the one before that
 //	./results.json        a file that report -o json wrote, or a bundle: anything with a / or that ends in .json, .gz or .tgz
 func Load(ctx context.Context, s *session.Session, from string) (results.Experiment, error) {
+	return load(ctx, s, from, func(results.Trial) {})
+}
+
+// load also hands each trial whose own results it reads to each.
+func load(ctx context.Context, s *session.Session, from string, each func(results.Trial)) (results.Experiment, error) {
 	if strings.Contains(from, "/") || slices.Contains([]string{".json", ".gz", ".tgz"}, path.Ext(from)) {
-		return FromFile(from)
+		return fromFile(from, each)
 	}
 	cluster, err := s.Connect()
 	if err != nil {
@@ -46,7 +51,7 @@ func Load(ctx context.Context, s *session.Session, from string) (results.Experim
 	if err != nil {
 		return results.Experiment{}, fmt.Errorf("results of experiment %s: %w", from, err)
 	}
-	addDetails(ctx, cluster, stored.Name, &e)
+	addDetails(ctx, cluster, stored.Name, &e, each)
 	return e, nil
 }
 
@@ -61,13 +66,17 @@ func Decode(stored corev1.ConfigMap) (results.Experiment, error) {
 
 // FromFile reads what report -o json wrote, or a bundle.
 func FromFile(name string) (results.Experiment, error) {
+	return fromFile(name, func(results.Trial) {})
+}
+
+func fromFile(name string, each func(results.Trial)) (results.Experiment, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return results.Experiment{}, fmt.Errorf("read %s: %w", name, err)
 	}
 	var e results.Experiment
 	if archive.Is(data) {
-		e, err = fromBundle(data)
+		e, err = fromBundle(data, each)
 	} else {
 		e, err = results.DecodeExperiment(data)
 	}
@@ -78,7 +87,7 @@ func FromFile(name string) (results.Experiment, error) {
 }
 
 // fromBundle puts together what a bundle has of an experiment and its trials.
-func fromBundle(data []byte) (results.Experiment, error) {
+func fromBundle(data []byte, each func(results.Trial)) (results.Experiment, error) {
 	var e *results.Experiment
 	var details report.Details
 	var applied struct {
@@ -99,6 +108,7 @@ func fromBundle(data []byte) (results.Experiment, error) {
 		t, err := results.DecodeTrial(data)
 		if err == nil {
 			details.Add(t)
+			each(t)
 		}
 		return err
 	})
@@ -113,18 +123,30 @@ func fromBundle(data []byte) (results.Experiment, error) {
 	return *e, nil
 }
 
-// The files of a bundle from which a report is made again: the experiment's results, what was applied, and one of each trial in its own folder.
+// The files of a bundle from which a report is made again: the experiment's results, what was
+// applied, and one of each trial in its own folder.
 const (
-	ResultsFile    = resultsKey
+	ResultsFile    = results.ExperimentKey
 	ExperimentFile = "experiment.yaml"
 	TrialFile      = trialKey
+)
+
+// Further files of a bundle. VersionsFile names software, CrateFile describes the bundle to
+// machines. The others are in the folder of a trial.
+const (
+	VersionsFile   = "versions.json"
+	CrateFile      = "ro-crate-metadata.json"
+	LatencyFile    = "latency.hdr.base64"
+	TimelineFile   = "timeline.csv"
+	RenderedFolder = "rendered"
+	ReportsFolder  = "reports"
 )
 
 // SpecKey of an experiment's ConfigMap holds its spec as JSON, with its profile applied.
 const SpecKey = "spec.json"
 
-// FindStored returns the ConfigMap with the results of an experiment's run: the last one, or with ~N at the end of the name the N-th before it. The Experiment itself
-// may be gone.
+// FindStored returns the ConfigMap with the results of an experiment's run: the last one, or with
+// ~N at the end of the name the N-th before it. The Experiment itself may be gone.
 func FindStored(ctx context.Context, cluster session.Cluster, run string) (corev1.ConfigMap, error) {
 	name, back, earlier := strings.Cut(run, "~")
 	if earlier {
@@ -151,7 +173,8 @@ func FindStored(ctx context.Context, cluster session.Cluster, run string) (corev
 	return withResults(stored)
 }
 
-// findByLabel finds the results of a run whose Experiment may be gone: the last one, or the n-th before it.
+// findByLabel finds the results of a run whose Experiment may be gone: the last one, or the n-th
+// before it.
 func findByLabel(ctx context.Context, cluster session.Cluster, name string, n int) (corev1.ConfigMap, error) {
 	var list corev1.ConfigMapList
 	labels := client.MatchingLabels{v1alpha1.LabelResults: "experiment", v1alpha1.LabelExperiment: name}
@@ -170,9 +193,14 @@ func findByLabel(ctx context.Context, cluster session.Cluster, name string, n in
 	return withResults(list.Items[n])
 }
 
+// withResults unpacks the results.
 func withResults(stored corev1.ConfigMap) (corev1.ConfigMap, error) {
-	if _, ok := stored.Data[resultsKey]; !ok {
-		return corev1.ConfigMap{}, fmt.Errorf("ConfigMap %s in namespace %s has no key %s, so it holds no results of this version of Assay", stored.Name, stored.Namespace, resultsKey)
+	var err error
+	if stored.Data, err = results.StoredExperiment(stored.Data, stored.BinaryData); err != nil {
+		return corev1.ConfigMap{}, fmt.Errorf("ConfigMap %s in namespace %s: %w", stored.Name, stored.Namespace, err)
+	}
+	if _, ok := stored.Data[ResultsFile]; !ok {
+		return corev1.ConfigMap{}, fmt.Errorf("ConfigMap %s in namespace %s has no key %s, so it holds no results of this version of Assay", stored.Name, stored.Namespace, ResultsFile)
 	}
 	return stored, nil
 }

@@ -3,10 +3,12 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,9 +21,6 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// resultsKey of an experiment's ConfigMap holds a results.Experiment.
-const resultsKey = "results.json"
-
 // Options of the verb.
 type Options struct {
 	Name string
@@ -30,6 +29,8 @@ type Options struct {
 	// OutputDir is a folder to write files to, made if need be.
 	OutputDir string
 	File      string
+	// Figures say how -o pdf and -o pgfplots draw. The zero value is that of the flags' defaults.
+	Figures FigureFlags
 }
 
 // Command is the verb.
@@ -39,12 +40,14 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "report NAME",
 		Short: "Show an experiment's verdicts and numbers",
 		Long: "Show an experiment's verdicts and numbers: those of the trials that are done so far. Results stay when the Experiment is deleted.\n" +
-			"Of several experiments that had the name, the last is shown; NAME~1 is the run before it, NAME~2 the one before that.",
+			"If several experiments had the name, the last is shown. NAME~1 is the run before it, NAME~2 the one before that.\n\n" + formsHelp,
 		Example: "  kubectl assay report failure-fp\n" +
 			"  kubectl assay report failure-fp -o report.html\n" +
 			"  kubectl assay report failure-fp -o json > results.json\n" +
 			"  kubectl assay report failure-fp --output-dir report\n" +
 			"  kubectl assay report failure-fp -o svg --output-dir figures\n" +
+			"  kubectl assay report failure-fp -o pdf --output-dir figures --width 3.33in --font-size 8pt\n" +
+			"  kubectl assay report failure-fp -o latex > tables.tex\n" +
 			"  kubectl assay report --file results.json -o markdown\n" +
 			"  kubectl assay report --file failure-fp.tar.gz",
 		Args: cobra.MaximumNArgs(1),
@@ -55,11 +58,28 @@ func Command(s *session.Session) *cobra.Command {
 			return Run(cmd.Context(), s, o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "text (the default), markdown, html (with plots), csv (a line for each point), network-csv (a line for each pair of regions), recovery-csv (a line for each fault in each trial), resources-csv (a line for what replicas or clients used at each point), trials-csv (a line for each trial), json (everything, with a line for each trial), svg or png (each plot as a file, with --output-dir); or a file whose name ends in .txt, .md, .html, .csv or .json")
-	cmd.Flags().StringVar(&o.OutputDir, "output-dir", "", "a folder to write to, made if it is not there: what -o says, or without -o everything, with each plot as SVG and PNG")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "text (the default) or another form, see above; or a file whose name ends in .txt, .md, .html, .csv, .tex, .parquet or .json")
+	cmd.Flags().StringVar(&o.OutputDir, "output-dir", "", "a folder to write to, made if it is not there: what -o says, or without -o every form")
 	cmd.Flags().StringVar(&o.File, "file", "", "read results from a file written with -o json, or from a bundle, instead of from the cluster")
+	o.Figures.add(cmd.Flags())
 	return cmd
 }
+
+// forms of a report, for the help.
+const formsHelp = `Forms of -o:
+
+    text, markdown, html      the whole report; html has plots
+    json                      everything, with a line for each trial
+    csv                       a line for each point
+    trials-csv                a line for each trial
+    network-csv               a line for each pair of regions
+    recovery-csv              a line for each fault in each trial
+    resources-csv             a line for what replicas or clients used at each point
+    histograms-csv            a line for each bin of each valid trial's latency histogram
+    parquet                   the same histograms as Parquet
+    latex                     verdicts, points, knees and recovery as tables for LaTeX (booktabs)
+    svg, png                  each plot as a file, as the page has it; with --output-dir
+    pdf, pgfplots             each plot as a figure for a paper; with --output-dir`
 
 // Run reads the results and prints them.
 func Run(ctx context.Context, s *session.Session, o Options) error {
@@ -70,86 +90,69 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err != nil {
 		return err
 	}
-	var e results.Experiment
+	drawing, err := o.Figures.drawing()
+	if err != nil {
+		return session.Usage(err)
+	}
+	in := input{drawing: drawing}
 	switch {
 	case (o.Name == "") == (o.File == ""):
 		return fmt.Errorf("give the NAME of an experiment, or --file with results; see kubectl get experiments")
 	case o.File != "":
-		if e, err = FromFile(o.File); err != nil {
+		if in.Experiment, err = fromFile(o.File, in.take); err != nil {
 			return fmt.Errorf("--file: %w", err)
 		}
 	default:
-		if e, err = Load(ctx, s, o.Name); err != nil {
+		if in.Experiment, err = load(ctx, s, o.Name, in.take); err != nil {
 			return err
 		}
 	}
+	report.SortHistograms(in.histograms)
 	if o.OutputDir != "" {
-		return writeFolder(s, e, o)
+		return writeFolder(s, in, o)
 	}
 	if path == "" {
-		return write(s.Out, e)
+		return write(s.Out, in)
 	}
 	var page bytes.Buffer
-	if err := write(&page, e); err != nil {
+	if err := write(&page, in); err != nil {
 		return err
 	}
 	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil { // #nosec G306 -- a report is for others to read
 		return fmt.Errorf("write -o %s: %w", path, err)
 	}
-	fmt.Fprintf(s.Err, "Report of experiment %s written to %s\n", e.Name, path)
+	fmt.Fprintf(s.Err, "Report of experiment %s written to %s\n", in.Name, path)
 	return nil
 }
 
-// forms by their names and, with a dot, by the extensions of files.
-var forms = map[string]string{
-	"": "text", "text": "text", "markdown": "markdown", "html": "html", "csv": "csv", "network-csv": "network-csv", "recovery-csv": "recovery-csv", "resources-csv": "resources-csv",
-	"trials-csv": "trials-csv", "json": "json",
-	".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".json": "json",
-}
+// extensions of files, and the forms that they mean.
+var extensions = map[string]string{".txt": "text", ".md": "markdown", ".html": "html", ".csv": "csv", ".json": "json", ".tex": "latex", ".parquet": "parquet"}
 
-// CheckOutput refuses an output that Run would refuse, so that nobody waits for an experiment to learn of it.
+// CheckOutput refuses an output that Run would refuse, so that nobody waits for an experiment to
+// learn of it.
 func CheckOutput(output string) error {
 	_, _, err := writer(&session.Session{}, output)
 	return err
 }
 
 // writer chooses the form, and the file if output is one.
-func writer(s *session.Session, output string) (write func(io.Writer, results.Experiment) error, path string, err error) {
-	form, ok := forms[output]
-	if !ok {
-		path = output
-		if extension := filepath.Ext(output); extension != "" {
-			form = forms[extension]
-		}
+func writer(s *session.Session, output string) (write func(io.Writer, input) error, path string, err error) {
+	form := cmp.Or(output, "text")
+	if _, ok := fileForms[form]; !ok {
+		path, form = output, extensions[filepath.Ext(output)]
 	}
-	switch form {
-	case "text":
-		write = func(w io.Writer, e results.Experiment) error {
-			return report.Text(w, e, report.TextOptions{Width: s.Width, Color: s.Color && path == ""})
-		}
-	case "markdown":
-		write = report.Markdown
-	case "html":
-		write = report.HTML
-	case "csv":
-		write = report.CSV
-	case "network-csv":
-		write = report.NetworkCSV
-	case "recovery-csv":
-		write = report.RecoveryCSV
-	case "resources-csv":
-		write = report.ResourceCSV
-	case "trials-csv":
-		write = report.TrialCSV
-	case "json":
-		write = writeJSON
-	default:
-		if slices.Contains(pictureForms, output) || slices.Contains(pictureForms, strings.TrimPrefix(filepath.Ext(output), ".")) {
-			return nil, "", fmt.Errorf("-o %s: a report has a file for each plot; say where they go with --output-dir, and which they are with -o svg or -o png", output)
-		}
-		return nil, "", fmt.Errorf("-o %s: choose text, markdown, html, csv, network-csv, recovery-csv, resources-csv, trials-csv, json, svg or png, or a file whose name ends in .txt, .md, .html, .csv or .json", output)
+	if form == "text" {
+		return func(w io.Writer, in input) error {
+			return report.Text(w, in.Experiment, report.TextOptions{Width: s.Width, Color: s.Color && path == ""})
+		}, path, nil
 	}
-	return write, path, nil
+	if f, ok := fileForms[form]; ok {
+		return f.write, path, nil
+	}
+	if slices.Contains(pictureForms, output) || slices.Contains(pictureForms, strings.TrimPrefix(filepath.Ext(output), ".")) {
+		return nil, "", fmt.Errorf("-o %s: a report has a file for each plot; say where they go with --output-dir, and which they are with -o %s", output, strings.Join(pictureForms, ", "))
+	}
+	return nil, "", fmt.Errorf("-o %s: choose one of %s, or a file whose name ends in %s", output, strings.Join(AllForms(), ", "), strings.Join(slices.Sorted(maps.Keys(extensions)), ", "))
 }
 
 func writeJSON(w io.Writer, e results.Experiment) error {

@@ -125,7 +125,8 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// Where there was no room for the lines of trials, the trials' own results are found by their labels and names: they once were not looked for.
+// Where there was no room for the lines of trials, the trials' own results are found by their
+// labels and names: they once were not looked for.
 func TestDetailsOfTrialsWithoutLines(t *testing.T) {
 	trial := func(run string, number int, backend string) *corev1.ConfigMap {
 		b, err := results.EncodeTrial(results.Trial{
@@ -210,7 +211,9 @@ func plotted(t *testing.T) string {
 func TestWritesFolders(t *testing.T) {
 	const plots = "plots/curve-01-throughput.X plots/curve-02-mean-latency.X plots/curve-03-latency-against-throughput.X"
 	for output, want := range map[string]string{
-		"":    "network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " points.csv recovery.csv report.html report.md report.txt resources.csv results.json trials.csv",
+		"": "network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " " + strings.ReplaceAll(plots, "X", "pdf") + " " + strings.ReplaceAll(plots, "X", "tex") +
+			" points.csv recovery.csv report.html report.md report.txt resources.csv results.json tables.tex trials.csv",
+		"pdf": strings.ReplaceAll(plots, "X", "pdf"), "pgfplots": strings.ReplaceAll(plots, "X", "tex"), "latex": "tables.tex",
 		"svg": strings.ReplaceAll(plots, "X", "svg"), "png": strings.ReplaceAll(plots, "X", "png"), "markdown": "report.md",
 	} {
 		said := &bytes.Buffer{}
@@ -284,11 +287,19 @@ func TestRefuses(t *testing.T) {
 	}{
 		"no name":           {report.Options{Output: "text"}, "give the NAME of an experiment"},
 		"name and file":     {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
-		"an unknown form":   {report.Options{Output: "pdf", Name: "e"}, "-o pdf: choose text, markdown, html, csv, network-csv, recovery-csv, resources-csv, trials-csv, json, svg or png, or a file"},
+		"an unknown form":   {report.Options{Output: "eps", Name: "e"}, "-o eps: choose one of csv, histograms-csv, html, json, latex, markdown, network-csv, parquet, recovery-csv, resources-csv, text, trials-csv, svg, png, pdf, pgfplots, or a file whose name ends in .csv, "},
 		"plots on stdout":   {report.Options{Output: "svg", Name: "e"}, "-o svg: a report has a file for each plot; say where they go with --output-dir"},
 		"plots in one file": {report.Options{Output: "e.png", Name: "e"}, "-o e.png: a report has a file for each plot"},
-		"no ending":         {report.Options{Output: "out", Name: "e"}, "-o out: choose text"},
-		"file and folder":   {report.Options{Output: "r.html", OutputDir: "d", Name: "e"}, "-o r.html: with --output-dir, choose one of csv, html, json, markdown, network-csv, recovery-csv, resources-csv, text, trials-csv, svg, png"},
+		"no ending":         {report.Options{Output: "out", Name: "e"}, "-o out: choose one of"},
+		"file and folder":   {report.Options{Output: "r.html", OutputDir: "d", Name: "e"}, "-o r.html: with --output-dir, choose one of csv, histograms-csv, html, json, "},
+		"figures on stdout": {report.Options{Output: "pdf", Name: "e"}, "-o pdf: a report has a file for each plot"},
+		"no width":          {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Width: "3"}}, "--width: \"3\" is no length; write a number above 0 and in, cm, mm, pt or bp"},
+		"no font":           {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Font: "comic"}}, "--font comic: choose serif or sans"},
+		"no such axis":      {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Log: "z"}}, "--log z: choose x, y or xy"},
+		"no text":           {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Labels: []string{"clients="}}}, "--label clients=: write NAME=TEXT"},
+		"no such curve":     {report.Options{File: plotted(t), Output: "pdf", OutputDir: t.TempDir(), Figures: report.FigureFlags{Curves: []string{"ideal"}}}, "no figure has a curve \"ideal\"; there are measured"},
+		"nothing to label":  {report.Options{File: plotted(t), Output: "pdf", OutputDir: t.TempDir(), Figures: report.FigureFlags{Labels: []string{"rate=r"}}}, "no figure has \"rate\" to label; there are clients, mean latency (ms), measured, throughput (tx/s)"},
+		"no histograms":     {report.Options{File: plotted(t), Output: "parquet"}, "experiment e: no histograms were found; they are in the results of valid trials in the cluster and in a bundle"},
 		"no such file":      {report.Options{Output: "text", File: "/does/not/exist"}, "--file: read /does/not/exist"},
 	} {
 		t.Run(name, func(t *testing.T) {

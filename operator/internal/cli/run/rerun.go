@@ -18,14 +18,16 @@ import (
 )
 
 const (
-	// deletionTimeout is how long an experiment may take to be gone: its trial under way ends its pods and confirms that they are gone.
+	// deletionTimeout is how long an experiment may take to be gone: its trial under way ends its
+	// pods and confirms that they are gone.
 	deletionTimeout = 5 * time.Minute
 	// deletionInterval between two looks at what is being deleted.
 	deletionInterval = time.Second
 )
 
-// makeRoom sees to an experiment that has the name already. One that is complete would make the command report what an earlier call has run: nothing is applied then, unless it
-// is to be run again. One that runs is left alone, since applying it again changes nothing.
+// makeRoom sees to an experiment that has the name already. One that is complete would make the
+// command report what an earlier call has run: nothing is applied then, unless it is to be run
+// again. One that runs is left alone, since applying it again changes nothing.
 func makeRoom(ctx context.Context, s *session.Session, cluster session.Cluster, name string, o Options) error {
 	var old v1alpha1.Experiment
 	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &old)
@@ -56,7 +58,8 @@ func ago(now time.Time, at *metav1.Time) string {
 	return fmt.Sprintf(" (%s ago)", duration.HumanDuration(now.Sub(at.Time)))
 }
 
-// deleteOld deletes an experiment and waits until it is gone with its trials. It refuses while results of it exist in the cluster only that a store is to have.
+// deleteOld deletes an experiment and waits until it is gone with its trials. It refuses while
+// results of it exist in the cluster only that a store is to have.
 func deleteOld(ctx context.Context, s *session.Session, cluster session.Cluster, old *v1alpha1.Experiment) error {
 	stored := meta.FindStatusCondition(old.Status.Conditions, v1alpha1.ExperimentResultsStored)
 	if meta.IsStatusConditionTrue(old.Status.Conditions, v1alpha1.ExperimentComplete) && stored != nil && stored.Status != metav1.ConditionTrue {

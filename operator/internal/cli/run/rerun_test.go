@@ -33,7 +33,8 @@ func before(change func(*v1alpha1.Experiment)) *v1alpha1.Experiment {
 	return e
 }
 
-// A second "run --wait" ended at once with the report and exit code of the first: a nightly job was green for ever without a trial.
+// A second "run --wait" ended at once with the report and exit code of the first: a nightly job was
+// green for ever without a trial.
 func TestFinishedExperimentIsNotReportedAsIfItHadJustRun(t *testing.T) {
 	for name, wait := range map[string]bool{"waiting": true, "not waiting": false} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package run is "kubectl assay run": it sends an experiment and its Systems to the cluster and, if asked, waits for the verdicts.
+// Package run is "kubectl assay run": it sends an experiment and its Systems to the cluster and, if
+// asked, waits for the verdicts.
 package run
 
 import (
@@ -33,11 +34,15 @@ const fieldOwner = client.FieldOwner("kubectl-assay")
 type Options struct {
 	Input
 	// Rerun deletes the experiment of this name, if there is one, and runs it again.
-	Rerun   bool
-	Wait    bool
-	Timeout time.Duration
-	Output  string
-	Force   bool
+	Rerun bool
+	// Continue is the name of a complete experiment that gets Repetitions more for each point; 0:
+	// as many as it asked for at first.
+	Continue    string
+	Repetitions int32
+	Wait        bool
+	Timeout     time.Duration
+	Output      string
+	Force       bool
 }
 
 // Input is what is run: files, and what this call changes in them.
@@ -88,22 +93,30 @@ func (in *Input) Load(ctx context.Context, stdin io.Reader) (*manifest.Set, erro
 func Command(s *session.Session) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "run -f FILE",
+		Use:   "run -f FILE | --continue NAME",
 		Short: "Run an experiment, and wait for its verdicts with --wait",
 		Long: "Run an experiment: apply its Systems and the Experiment to the cluster. With --wait, show progress until it is over, then the report.\n\n" +
 			"An experiment runs once. If one of the name is complete already, run changes nothing and ends with exit code 1. --rerun deletes it, keeps its results, and runs it again.\n" +
-			"--name runs it beside the other. If it still runs, --wait waits for it.\n\n" + session.ExitHelp(),
+			"--name runs it beside the other. If it still runs, --wait waits for it.\n\n" +
+			"--continue adds repetitions to an experiment that is complete. Its trials stay, and its verdicts are made again of the old and the new trials.\n\n" + session.ExitHelp(),
 		Example: "  kubectl assay run -f experiments/failure-fp.yaml --profile smoke --wait\n" +
 			"  kubectl assay run -f experiments/failure-fp.yaml --image-registry registry.example.org/mirror\n" +
-			"  kubectl assay run -f experiments/failure-fp.yaml --image assay/basil=registry.example.org/basil:v2 --name basil-v2",
+			"  kubectl assay run -f experiments/failure-fp.yaml --image assay/basil=registry.example.org/basil:v2 --name basil-v2\n" +
+			"  kubectl assay run --continue failure-fp --repetitions 4 --wait",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, cmd.InOrStdin(), o) },
 	}
 	o.Bind(cmd)
 	f := cmd.Flags()
+	delete(f.Lookup("filename").Annotations, cobra.BashCompOneRequiredFlag) // or --continue
+	f.StringVar(&o.Continue, "continue", "", "name of a complete experiment, to which repetitions are added")
+	f.Int32Var(&o.Repetitions, "repetitions", 0, "with --continue: how many more for each point; default: as many as spec.repetitions.min")
+	cmd.MarkFlagsOneRequired("filename", "continue")
+	cmd.MarkFlagsMutuallyExclusive("filename", "continue")
+	_ = cmd.RegisterFlagCompletionFunc("continue", session.CompleteExperiments(s))
 	f.BoolVar(&o.Rerun, "rerun", false, "delete the experiment of this name first, if there is one; its results stay")
 	f.BoolVar(&o.Wait, "wait", false, "show progress until it is over, then the report")
-	f.DurationVar(&o.Timeout, "timeout", 2*time.Hour, "with --wait: stop waiting after so long, with exit code 6; the experiment goes on; 0: never")
+	f.DurationVar(&o.Timeout, "timeout", 12*time.Hour, "with --wait: stop waiting after so long, with exit code 6; the experiment goes on; 0: never")
 	f.StringVarP(&o.Output, "output", "o", "text", "with --wait: form of the report, as for the verb report")
 	f.BoolVar(&o.Force, "force-conflicts", false, "take over fields that another tool has set")
 	return cmd
@@ -115,6 +128,19 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 		if err := report.CheckOutput(o.Output); err != nil {
 			return session.Usage(err)
 		}
+	}
+	if err := o.checkContinue(); err != nil {
+		return session.Usage(err)
+	}
+	if o.Continue != "" {
+		cluster, err := s.Connect()
+		if err != nil {
+			return err
+		}
+		if err := continueFinished(ctx, s, cluster, o); err != nil {
+			return err
+		}
+		return follow(ctx, s, cluster, o.Continue, o)
 	}
 	set, err := o.Load(ctx, stdin)
 	if err != nil {
@@ -136,7 +162,11 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if err := Apply(ctx, s, cluster, set, o.Force); err != nil {
 		return err
 	}
-	name := set.Experiment.Name
+	return follow(ctx, s, cluster, set.Experiment.Name, o)
+}
+
+// follow waits for the end of an experiment and reports, if that is asked for.
+func follow(ctx context.Context, s *session.Session, cluster session.Cluster, name string, o Options) error {
 	if !o.Wait {
 		fmt.Fprintf(s.Err, "Follow it with: kubectl assay watch %s -n %s\n", name, cluster.Namespace)
 		return nil
@@ -171,7 +201,8 @@ func Aside(s *session.Session) *session.Session {
 	return &progress
 }
 
-// namespace to apply in: the flag's, else the file's, else the context's. A flag and a file that disagree are an error, as with kubectl.
+// namespace to apply in: the flag's, else the file's, else the context's. A flag and a file that
+// disagree are an error, as with kubectl.
 func namespace(set *manifest.Set, cluster session.Cluster) (string, error) {
 	written := set.Experiment.Namespace
 	switch {
@@ -183,7 +214,8 @@ func namespace(set *manifest.Set, cluster session.Cluster) (string, error) {
 	return written, nil
 }
 
-// Check makes the checks of admission here, where all problems can be listed at once. Systems that no file holds are read from the cluster.
+// Check makes the checks of admission here, where all problems can be listed at once. Systems that
+// no file holds are read from the cluster.
 func Check(ctx context.Context, set *manifest.Set, cluster session.Cluster) error {
 	for _, name := range set.Missing() {
 		var system v1alpha1.System
@@ -225,7 +257,8 @@ func apply(ctx context.Context, cluster session.Cluster, u *unstructured.Unstruc
 	return fmt.Errorf("apply %s %s in namespace %s: %w", kind, name, cluster.Namespace, session.Explain(err))
 }
 
-// Outcome turns the end of an experiment into the command's: nil, or a session.Verdict. Claims that the profile skips do not count.
+// Outcome turns the end of an experiment into the command's: nil, or a session.Verdict. Claims that
+// the profile skips do not count.
 func Outcome(exp *v1alpha1.Experiment) error {
 	if c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete); c != nil && c.Reason == v1alpha1.ReasonRetriesExhausted {
 		return &session.Verdict{Code: session.ExitUntrusted, Message: c.Message}

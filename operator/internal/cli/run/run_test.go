@@ -23,7 +23,8 @@ import (
 
 const file = "../plan/testdata/pingpong.yaml"
 
-// newSession has a cluster in which the controller finishes the experiment while the command sleeps.
+// newSession has a cluster in which the controller finishes the experiment while the command
+// sleeps.
 func newSession(t *testing.T, controller func(client.Client), objects ...client.Object) (*session.Session, client.Client) {
 	t.Helper()
 	scheme, err := session.NewScheme()
@@ -104,7 +105,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// What a store that is down does not have is no reason to keep the verdicts from who waits for them: they decide the exit code as ever.
+// What a store that is down does not have is no reason to keep the verdicts from who waits for
+// them: they decide the exit code as ever.
 func TestReportsThoughTheStoreIsDown(t *testing.T) {
 	finished := false
 	end := finish(t, "AllTrialsValid", v1alpha1.VerdictReproduced, v1alpha1.VerdictNotReproduced)
@@ -230,8 +232,8 @@ func TestTimeout(t *testing.T) {
 // A form that does not exist is refused before anything is applied, and not after two hours.
 func TestRefusesOutputAtOnce(t *testing.T) {
 	s, c := newSession(t, nil)
-	err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}, Wait: true, Output: "pdf"})
-	if session.ExitCode(err) != session.ExitUsage || !strings.Contains(err.Error(), "-o pdf: choose") {
+	err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}, Wait: true, Output: "docx"})
+	if session.ExitCode(err) != session.ExitUsage || !strings.Contains(err.Error(), "-o docx: choose") {
 		t.Errorf("got %v", err)
 	}
 	var list v1alpha1.ExperimentList

@@ -16,7 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/render"
 )
 
-// What new writes passes the checks of admission, in both sizes, and so does the Experiment alone with the System that new would have written.
+// What new writes passes the checks of admission, in both sizes, and so does the Experiment alone
+// with the System that new would have written.
 func TestSkeletonPlans(t *testing.T) {
 	for name, o := range map[string]scaffold.Options{"both": {Name: "my-exp"}, "alone": {Name: "other", System: "my-exp"}} {
 		for _, profile := range []string{"", "smoke"} {

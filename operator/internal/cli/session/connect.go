@@ -17,13 +17,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags choose the cluster, as kubectl's do. They are client-go's own, which kubectl has, too; genericclioptions would add Kustomize to the program.
+// Flags choose the cluster, as kubectl's do. They are client-go's own, which kubectl has, too;
+// genericclioptions would add Kustomize to the program.
 type Flags struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
 }
 
-// shown are the flags that every verb's help lists. The others are listed by "kubectl assay options".
+// shown are the flags that every verb's help lists. The others are listed by "kubectl assay
+// options".
 var shown = []string{"kubeconfig", "context", "namespace"}
 
 // Bind adds the flags to a set. All but the commonest are hidden in the verbs' help.
@@ -67,7 +69,7 @@ func (f *Flags) Connect() (Cluster, error) {
 	logs := func(ctx context.Context, namespace, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
 		return core.Pods(namespace).GetLogs(pod, o).Stream(ctx)
 	}
-	return Cluster{Client: c, Logs: logs, Namespace: namespace, NamespaceGiven: f.overrides.Context.Namespace != ""}, nil
+	return Cluster{Client: c, Config: rest, Logs: logs, Namespace: namespace, NamespaceGiven: f.overrides.Context.Namespace != ""}, nil
 }
 
 // Explain adds what to do about an answer of the API server that its own words leave open.

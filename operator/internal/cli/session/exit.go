@@ -17,7 +17,8 @@ const (
 	ExitNotReproduced = 3
 	// ExitDifferent, of compare: some difference is significant.
 	ExitDifferent = 3
-	// ExitUndecided: no claim is NotReproduced, and some is Inconclusive or NotEvaluated; of compare, nothing could be tested.
+	// ExitUndecided: no claim is NotReproduced, and some is Inconclusive or NotEvaluated; of
+	// compare, nothing could be tested.
 	ExitUndecided = 4
 	// ExitUntrusted: some repetition has no valid trial, and its retries are used up.
 	ExitUntrusted = 5
@@ -42,7 +43,8 @@ var Codes = []struct {
 	{ExitInterrupted, "interrupted by Ctrl-C or SIGTERM; the experiment goes on"},
 }
 
-// ExitHelp is the table of all exit codes for a verb's help. It is indented as Markdown wants it for text that keeps its lines.
+// ExitHelp is the table of all exit codes for a verb's help. It is indented as Markdown wants it
+// for text that keeps its lines.
 func ExitHelp() string {
 	var b strings.Builder
 	for _, c := range Codes {
@@ -64,7 +66,8 @@ type usage struct{ error }
 
 func (u usage) Unwrap() error { return u.error }
 
-// Usage marks an error as one in the command line, so that the command ends with ExitUsage. nil stays nil.
+// Usage marks an error as one in the command line, so that the command ends with ExitUsage. nil
+// stays nil.
 func Usage(err error) error {
 	if err == nil {
 		return nil

@@ -1,4 +1,5 @@
-// Package session is what all verbs of kubectl-assay share: where they write, their clock, how they reach the cluster, and how they end.
+// Package session is what all verbs of kubectl-assay share: where they write, their clock, how they
+// reach the cluster, and how they end.
 package session
 
 import (
@@ -10,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -18,7 +20,8 @@ import (
 // Session is one call of the command.
 type Session struct {
 	Out, Err io.Writer
-	// Terminal: Out is one, so that lines may be redrawn. Width of it in characters, 0 when it is not known. Color: verdicts may have one.
+	// Terminal: Out is one, so that lines may be redrawn. Width of it in characters, 0 when it is
+	// not known. Color: verdicts may have one.
 	Terminal bool
 	Width    int
 	Color    bool
@@ -36,6 +39,8 @@ type Session struct {
 // Cluster is a connection and the namespace in use.
 type Cluster struct {
 	Client client.Client
+	// Config of the connection, for informers. Nil: there are none.
+	Config *rest.Config
 	// Logs reads the log of a container, as kubectl logs does. Nil: it cannot be read.
 	Logs      func(ctx context.Context, namespace, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error)
 	Namespace string

@@ -96,7 +96,8 @@ func chooseTrials(ctx context.Context, cluster session.Cluster, name string) ([]
 	return chosen, nil
 }
 
-// chooseOne checks that the repetition of a trial is given up, and that the trial is the last of it.
+// chooseOne checks that the repetition of a trial is given up, and that the trial is the last of
+// it.
 func chooseOne(ctx context.Context, cluster session.Cluster, t *v1alpha1.Trial) ([]v1alpha1.Trial, error) {
 	e, err := getExperiment(ctx, cluster, t.Spec.Experiment)
 	if err != nil {

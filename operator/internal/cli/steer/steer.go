@@ -1,4 +1,5 @@
-// Package steer is "kubectl assay suspend", "resume" and "retry": what may be done to an experiment that runs, or has run.
+// Package steer is "kubectl assay suspend", "resume" and "retry": what may be done to an experiment
+// that runs, or has run.
 package steer
 
 import (

@@ -147,7 +147,8 @@ func TestRetry(t *testing.T) {
 		})
 	}
 
-	// Disturbed trials that have used up the time for them: all at the end of the repetition go, since the manager would give it up again otherwise.
+	// Disturbed trials that have used up the time for them: all at the end of the repetition go,
+	// since the manager would give it up again otherwise.
 	disturbed := trials("now", "0.0.0:Failed", "0.0.1:Invalid", "0.0.2:Invalid", "1.0.0:Succeeded")
 	for _, o := range disturbed[1:3] {
 		t := o.(*v1alpha1.Trial)

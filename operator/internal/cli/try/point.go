@@ -29,7 +29,8 @@ func parsePoint(texts []string) (map[string]string, error) {
 	return point, nil
 }
 
-// choose finds the index of the value of each axis that a point names. An axis with one value needs no name.
+// choose finds the index of the value of each axis that a point names. An axis with one value needs
+// no name.
 func choose(axes []results.Axis, point map[string]string) ([]int, error) {
 	names := make([]string, len(axes))
 	chosen := make([]int, len(axes))
@@ -71,7 +72,8 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// onePoint is the spec that runs one point of a plan, once: with the plan's profile applied, and without claims, since one trial proves none.
+// onePoint is the spec that runs one point of a plan, once: with the plan's profile applied, and
+// without claims, since one trial proves none.
 func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
 	spec := *p.Spec.DeepCopy()
 	spec.Profile, spec.Profiles, spec.Claims = "", nil, nil
@@ -90,6 +92,7 @@ func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
 	}
 	spec.Repetitions = v1alpha1.Repetitions{Min: 1}
 	spec.Retries = new(int32)
+	spec.Disturbances.RetryFor = "0s" // nor does a disturbance make a second trial
 	spec.Suspend = false
 	return spec
 }

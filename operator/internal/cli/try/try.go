@@ -1,5 +1,6 @@
-// Package try is "kubectl assay try": one point of an experiment, run once, as an experiment of its own that is marked as a try. For whoever writes a System or an Experiment, and for
-// a point whose trials fail.
+// Package try is "kubectl assay try": one point of an experiment, run once, as an experiment of its
+// own that is marked as a try. For whoever writes a System or an Experiment, and for a point whose
+// trials fail.
 package try
 
 import (
@@ -130,7 +131,8 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	return show(ctx, s, cluster, name, of)
 }
 
-// nameOf a try: as much of the experiment's name as fits, and four characters that differ for 19 days.
+// nameOf a try: as much of the experiment's name as fits, and four characters that differ for 19
+// days.
 func nameOf(experiment string, now time.Time) string {
 	const places = 36 * 36 * 36 * 36
 	suffix := fmt.Sprintf("-try-%04s", strconv.FormatInt(now.Unix()%places, 36))
@@ -163,7 +165,8 @@ func show(ctx context.Context, s *session.Session, cluster session.Cluster, name
 	fmt.Fprintf(s.Out, "Try of %s: %s\n", of, describe(t.Spec.Point.Coordinates))
 	fmt.Fprintf(s.Err, "Delete it with: kubectl delete experiments.assay.dev %s -n %s\n", name, cluster.Namespace)
 	if outcome := plan.Outcome(t); outcome != v1alpha1.ReasonSucceeded {
-		// What is kept of the output, if anything is, is the best hint; that none is kept is no second error.
+		// What is kept of the output, if anything is, is the best hint; that none is kept is no
+		// second error.
 		if err := logs.Run(ctx, s, logs.Options{Trial: t.Name, Tail: shownLines}); err != nil {
 			fmt.Fprintln(s.Err, err)
 		}

@@ -24,7 +24,8 @@ const (
 	failureFP = "../../../../experiments/failure-fp.yaml"
 )
 
-// newSession has a cluster in which the controllers carry out the one trial while the command sleeps.
+// newSession has a cluster in which the controllers carry out the one trial while the command
+// sleeps.
 func newSession(t *testing.T, outcome string) (*session.Session, client.Client) {
 	t.Helper()
 	scheme, err := session.NewScheme()
@@ -94,8 +95,8 @@ func TestTriesOnePointOnce(t *testing.T) {
 	if e.Labels[v1alpha1.LabelTry] != "pingpong" || !strings.HasPrefix(e.Name, "pingpong-try-") || len(e.Name) != 17 {
 		t.Errorf("experiment %s with labels %v", e.Name, e.Labels)
 	}
-	if len(e.Spec.Claims) > 0 || len(e.Spec.Profiles) > 0 || e.Spec.Repetitions.Min != 1 || *e.Spec.Retries != 0 {
-		t.Errorf("%d claims, %d profiles, repetitions %+v, %d retries", len(e.Spec.Claims), len(e.Spec.Profiles), e.Spec.Repetitions, *e.Spec.Retries)
+	if len(e.Spec.Claims) > 0 || len(e.Spec.Profiles) > 0 || e.Spec.Repetitions.Min != 1 || *e.Spec.Retries != 0 || e.Spec.Disturbances.RetryFor != "0s" {
+		t.Errorf("%d claims, %d profiles, repetitions %+v, %d retries, disturbances %+v", len(e.Spec.Claims), len(e.Spec.Profiles), e.Spec.Repetitions, *e.Spec.Retries, e.Spec.Disturbances)
 	}
 	if out, want := s.Out.(*bytes.Buffer).String(), `Try of pingpong: clients=8, f=2
   throughput    10.0 tx/s
@@ -121,7 +122,8 @@ func TestTellsWhyItIsNotValid(t *testing.T) {
 	}
 }
 
-// The whole of a shipped experiment can be tried, point by point, with its faults, and makes exactly that point.
+// The whole of a shipped experiment can be tried, point by point, with its faults, and makes
+// exactly that point.
 func TestEveryPointOfAnExperiment(t *testing.T) {
 	for _, clients := range []string{"5", "50"} {
 		for _, variant := range []string{"ideal", "failure-nofp", "failure-fp"} {

@@ -1,13 +1,16 @@
-// Package verify is "kubectl assay verify": whether the points and verdicts of a bundle follow from the trials in it. It needs no cluster.
+// Package verify is "kubectl assay verify": whether the points and verdicts of a bundle follow from
+// the trials in it. It needs no cluster.
 package verify
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -34,6 +37,8 @@ func Command(s *session.Session) *cobra.Command {
 		Long: "Compute the results of a bundle again, without a cluster, and name what differs:\n\n" +
 			"  - the checksum of every file;\n" +
 			"  - the numbers of each trial, from its latency histogram, counters and timeline, and its line in results.json;\n" +
+			"  - these, from the reports of its clients; and the rendered files, from their checksum in the trial's results;\n" +
+			"  - versions.json, from the trials; the seed of experiment.yaml; ro-crate-metadata.json, from the files;\n" +
 			"  - the mean and interval of each point, from the trials;\n" +
 			"  - each verdict, from the trials and the claims of experiment.yaml.\n\n" +
 			"report.html and report.md are not compared: make them again with \"kubectl assay report --file BUNDLE.tar.gz\". A bundle of another version of Assay\n" +
@@ -59,6 +64,7 @@ func Run(s *session.Session, o Options) error {
 		return fmt.Errorf("%s: %w", o.Bundle, err)
 	}
 	v := report.Verify(b.results, b.trials, b.spec)
+	b.files(&v)
 	if damage != nil {
 		v.Differences = append([]string{damage.Error()}, v.Differences...)
 	}
@@ -76,17 +82,19 @@ type contents struct {
 	results results.Experiment
 	trials  []results.Trial
 	spec    v1alpha1.ExperimentSpec
+	folders map[string]*folder // by trial
+	// sums are the checksums of all files, by name.
+	sums            map[string]string
+	versions, crate []byte // nil: the bundle has none
 }
 
 // read takes a bundle apart. damage: all its files are there, and one is not as its checksum says.
 func read(data []byte) (b contents, damage, err error) {
-	found := map[string]bool{}
-	wanted := func(name string) bool {
-		return name == from.ResultsFile || name == from.ExperimentFile || path.Base(name) == from.TrialFile
-	}
+	b.folders, b.sums = map[string]*folder{}, map[string]string{}
 	var unreadable error
-	err = archive.Read(bytes.NewReader(data), wanted, func(name string, data []byte) error {
-		found[name] = true
+	err = archive.Read(bytes.NewReader(data), func(string) bool { return true }, func(name string, data []byte) error {
+		sum := sha256.Sum256(data)
+		b.sums[name] = hex.EncodeToString(sum[:])
 		unreadable = b.add(name, data)
 		return unreadable
 	})
@@ -99,7 +107,7 @@ func read(data []byte) (b contents, damage, err error) {
 	case err != nil:
 		return b, nil, err
 	}
-	if !found[from.ResultsFile] {
+	if b.sums[from.ResultsFile] == "" {
 		return b, nil, fmt.Errorf("bundle: it has no %s", from.ResultsFile)
 	}
 	return b, damage, nil
@@ -119,8 +127,24 @@ func (b *contents) add(name string, data []byte) error {
 			return err
 		}
 		return json.Unmarshal(applied.Spec, &b.spec)
+	case from.VersionsFile:
+		b.versions = data
+	case from.CrateFile:
+		b.crate = data
 	}
-	t, err := results.DecodeTrial(data)
-	b.trials = append(b.trials, t)
-	return err
+	inTrials, ok := strings.CutPrefix(name, "trials/")
+	if !ok {
+		return nil
+	}
+	trial, file, _ := strings.Cut(inTrials, "/")
+	if file == from.TrialFile {
+		t, err := results.DecodeTrial(data)
+		b.trials = append(b.trials, t)
+		return err
+	}
+	if b.folders[trial] == nil {
+		b.folders[trial] = &folder{rendered: map[string]string{}, reports: map[string]string{}}
+	}
+	b.folders[trial].add(file, b.sums[name], data)
+	return nil
 }

@@ -4,11 +4,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -46,10 +49,21 @@ func TestVerify(t *testing.T) {
 		"changed-point.tar.gz":   {session.ExitDifferent, []string{"point 0 (clients=10): throughput is said to be 5000"}},
 		"changed-verdict.tar.gz": {session.ExitDifferent, []string{"claim scales: Reproduced is said, the trials give NotReproduced: "}},
 		"changed-claim.tar.gz":   {session.ExitDifferent, []string{"claim fast: its expression, reported value or tolerance is not that of the spec"}},
-		"missing-trial.tar.gz":   {0, []string{"note: of 1 trial there are no results of its own", "5 trials, 2 points"}},
-		"truncated.tar.gz":       {session.ExitError, []string{"bundle: damaged"}},
-		"without-sums.tar.gz":    {session.ExitError, []string{"it has no SHA256SUMS, so it is cut off or none"}},
-		"verify_test.go":         {session.ExitError, []string{"not a bundle"}},
+		"changed-report.tar.gz": {session.ExitDifferent, []string{
+			"trial e-3: the clients' reports are not those that its results describe: 1 files", "trial e-3: its clients reported",
+			"trial e-3: its histogram is not that of its clients' reports together", "trial e-3: its timeline is not that of its clients' reports together"}},
+		"changed-rendered.tar.gz": {session.ExitDifferent, []string{"trial e-3: the rendered files are not those that its results describe: 1 files, sha256 "}},
+		"without-rendered.tar.gz": {session.ExitDifferent, []string{"trial e-3: its results describe 1 rendered files, and there are none"}},
+		"changed-versions.tar.gz": {session.ExitDifferent, []string{"versions.json: the versions, images and machines are not those of the trials"}},
+		"changed-seed.tar.gz":     {session.ExitDifferent, []string{"experiment.yaml: its seed is 8, the trials were drawn from 7"}},
+		"changed-crate.tar.gz":    {session.ExitDifferent, []string{"ro-crate-metadata.json describes another results.json: its checksum is not the same"}},
+		"changed-latency.tar.gz": {session.ExitDifferent, []string{
+			"trial e-3: latency.hdr.base64 is not the histogram of its results", "trial e-3: timeline.csv is not the timeline of its results"}},
+		"before-them.tar.gz":   {0, []string{"note: the bundle has no versions.json", "note: the bundle has no ro-crate-metadata.json", "note: experiment.yaml has no seed: the trials were drawn from 7"}},
+		"missing-trial.tar.gz": {0, []string{"note: of 1 trial there are no results of its own", "5 trials, 2 points"}},
+		"truncated.tar.gz":     {session.ExitError, []string{"bundle: damaged"}},
+		"without-sums.tar.gz":  {session.ExitError, []string{"it has no SHA256SUMS, so it is cut off or none"}},
+		"verify_test.go":       {session.ExitError, []string{"not a bundle"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name)
@@ -100,6 +114,28 @@ func (f files) with(t *testing.T, name, old, now string) files {
 	}
 	changed.data[name] = bytes.Replace(f.data[name], []byte(old), []byte(now), 1)
 	return changed
+}
+
+// replaced is with other content of a file.
+func (f files) replaced(name string, data []byte) files {
+	changed := files{names: f.names, data: maps.Clone(f.data)}
+	changed.data[name] = data
+	return changed
+}
+
+// withoutTrial leaves out the files of a folder.
+func withoutTrial(f files, folder string) files {
+	for _, n := range f.names {
+		if strings.HasPrefix(n, folder) {
+			f = f.without(n)
+		}
+	}
+	return f
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // without leaves a file out.
@@ -157,9 +193,18 @@ func writeBundles(t *testing.T) {
 		"changed-point.tar.gz":     whole.with(t, "results.json", fmt.Sprintf(`"throughput":{"n":3,"mean":%v`, e.Points[0].Metrics["throughput"].Mean), `"throughput":{"n":3,"mean":5000`).bundle(t),
 		"changed-verdict.tar.gz":   whole.with(t, "results.json", `"verdict":"NotReproduced"`, `"verdict":"Reproduced"`).bundle(t),
 		"changed-claim.tar.gz":     whole.with(t, "experiment.yaml", `u003c 1s`, `u003c 2s`).bundle(t),
-		"missing-trial.tar.gz":     whole.without("trials/e-3/trial.json").bundle(t),
-		"truncated.tar.gz":         whole.bundle(t)[:2000],
-		"without-sums.tar.gz":      repacked(t, whole, nil),
+		"missing-trial.tar.gz":     withoutTrial(whole, "trials/e-3/").bundle(t),
+		"changed-report.tar.gz":    whole.replaced("trials/e-3/reports/e-3-c-0.json.gz", whole.data["trials/e-2/reports/e-2-c-0.json.gz"]).bundle(t),
+		"changed-rendered.tar.gz":  whole.with(t, "trials/e-3/rendered/replica.config.json", "true", "false").bundle(t),
+		"without-rendered.tar.gz":  whole.without("trials/e-3/rendered/replica.config.json").bundle(t),
+		"changed-versions.tar.gz":  whole.with(t, "versions.json", "v1.36.1", "v1.35.0").bundle(t),
+		"changed-seed.tar.gz":      whole.with(t, "experiment.yaml", `"seed":7`, `"seed":8`).bundle(t),
+		"changed-crate.tar.gz":     whole.with(t, "ro-crate-metadata.json", sumOf(whole.data["results.json"]), sumOf(nil)).bundle(t),
+		"changed-latency.tar.gz": whole.replaced("trials/e-3/latency.hdr.base64", whole.data["trials/e-2/latency.hdr.base64"]).
+			replaced("trials/e-3/timeline.csv", whole.data["trials/e-2/timeline.csv"]).bundle(t),
+		"before-them.tar.gz":  whole.without("versions.json").without("ro-crate-metadata.json").with(t, "experiment.yaml", `,"seed":7`, "").bundle(t),
+		"truncated.tar.gz":    whole.bundle(t)[:2000],
+		"without-sums.tar.gz": repacked(t, whole, nil),
 	} {
 		if err := os.WriteFile(filepath.Join("testdata", name), data, 0o600); err != nil {
 			t.Fatal(err)
@@ -216,29 +261,27 @@ func repacked(t *testing.T, f files, sums []byte) []byte {
 	return b.Bytes()
 }
 
-// experiment makes the files of an experiment of two points with three trials each, as the manager and
-// kubectl assay bundle write them.
+// experiment makes the files of an experiment of two points with three trials each, as the manager
+// and kubectl assay bundle write them.
 func experiment(t *testing.T) files {
 	t.Helper()
 	axes := []results.Axis{{Name: "clients", Values: []string{"10", "20"}}}
-	spec := v1alpha1.ExperimentSpec{Claims: []v1alpha1.Claim{
+	seed := int64(7)
+	spec := v1alpha1.ExperimentSpec{Seed: &seed, Claims: []v1alpha1.Claim{
 		{Name: "fast", Statement: "It is fast.", Expr: "mean_latency(clients=10) < 1s"},
 		{Name: "scales", Statement: "It gets slower with more clients.", Expr: "throughput(clients=20) < throughput(clients=10)"},
 	}}
 	rng := rand.New(rand.NewPCG(2026, 14))
 	var f files
 	var lines []results.TrialLine
+	var details report.Details
 	for number := range int32(6) {
-		trial := recorded(t, rng, number)
-		b, err := results.EncodeTrial(trial)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.add("trials/"+trial.Name+"/trial.json", b)
+		trial := addTrial(t, &f, rng, number)
+		details.Add(trial)
 		lines = append(lines, report.LineOf(trial))
 	}
 	object := &v1alpha1.Experiment{Spec: spec}
-	object.Name = "e"
+	object.Name, object.Status.Seed = "e", *spec.Seed
 	e := report.Build(object, axes, lines, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	b, err := results.EncodeExperiment(e)
 	if err != nil {
@@ -250,11 +293,47 @@ func experiment(t *testing.T) files {
 		t.Fatal(err)
 	}
 	f.add("experiment.yaml", applied) // JSON is YAML
+	details.Into(&e)
+	versions, err := json.Marshal(map[string]any{"assay": "v0.3.0", "ranOn": e.Provenance})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.add("versions.json", versions)
+	crate, err := json.Marshal(map[string]any{"@graph": []map[string]string{{"@id": "./"}, {"@id": "results.json", "sha256": sumOf(b)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.add("ro-crate-metadata.json", crate)
 	return f
 }
 
-// recorded is a trial of 2 s that was recorded as the load generator does.
-func recorded(t *testing.T, rng *rand.Rand, number int32) results.Trial {
+// addTrial adds a trial's results, with what lies beside them.
+func addTrial(t *testing.T, f *files, rng *rand.Rand, number int32) results.Trial {
+	t.Helper()
+	trial, packed := recorded(t, rng, number)
+	folder := "trials/" + trial.Name + "/"
+	rendered, report := []byte(`{"signed": true}`), trial.Name+"-c-0.json.gz"
+	trial.Rendered = results.DescribeFiles(map[string][]byte{"replica.config.json": rendered})
+	trial.Reports = results.DescribeFiles(map[string][]byte{report: packed})
+	var table bytes.Buffer
+	if err := results.WriteTimelineCSV(&table, *trial.Timeline); err != nil {
+		t.Fatal(err)
+	}
+	b, err := results.EncodeTrial(trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.add(folder+"latency.hdr.base64", []byte(trial.Latency+"\n"))
+	f.add(folder+"rendered/replica.config.json", rendered)
+	f.add(folder+"reports/"+report, packed)
+	f.add(folder+"timeline.csv", table.Bytes())
+	f.add(folder+"trial.json", b)
+	return trial
+}
+
+// recorded is a trial of 2 s that was recorded as the load generator does, and the report of its
+// client.
+func recorded(t *testing.T, rng *rand.Rand, number int32) (results.Trial, []byte) {
 	t.Helper()
 	windows := timeline.Windows{Measure: 2 * time.Second}
 	r := results.NewRecorder(windows)
@@ -270,9 +349,23 @@ func recorded(t *testing.T, rng *rand.Rand, number int32) results.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sent, err := results.EncodeClient(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	gz := gzip.NewWriter(&packed)
+	if _, err := gz.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	if err := gz.Close(); err != nil {
+		t.Fatal(err)
+	}
 	return results.Trial{
-		Name: fmt.Sprintf("e-%d", number), Experiment: "e", Number: number, PointIndex: point, Repetition: number / 2, Outcome: "Succeeded",
+		Pods:     []results.Pod{{Name: "r", Part: "replica", Images: "etcd@sha256:3"}},
+		Software: &results.Software{Manager: "v0.2.0", ManagerImage: "manager@sha256:2", Kubernetes: "v1.36.1"},
+		Name:     fmt.Sprintf("e-%d", number), Experiment: "e", Number: number, PointIndex: point, Repetition: number / 2, Outcome: "Succeeded",
 		Coordinates:  map[string]string{"clients": fmt.Sprint(10 * (1 + point))},
 		MeasureNanos: m.MeasureNanos, Summary: m.Summary, Latency: client.Latency, Timeline: &m.Timeline,
-	}
+	}, packed.Bytes()
 }

@@ -1,11 +1,11 @@
-// Package version is "kubectl assay version": which build this is, and which images the managers of the cluster run.
+// Package version is "kubectl assay version": which build this is, and which images the managers of
+// the cluster run.
 package version
 
 import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -14,12 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"assay.dev/assay/operator/internal/build"
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
 // Options of the verb.
 type Options struct {
-	// Build is the version that this program was built as; empty: that of its module.
+	// Build is the version that this program was built as.
 	Build      string
 	ClientOnly bool
 	// Output is empty for lines, or json or yaml.
@@ -54,9 +55,9 @@ type Versions struct {
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// Command is the verb. build is the version that the program was built as.
-func Command(s *session.Session, build string) *cobra.Command {
-	o := Options{Build: build}
+// Command is the verb.
+func Command(s *session.Session) *cobra.Command {
+	o := Options{Build: build.Version()}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of this program and of Assay in the cluster",
@@ -78,9 +79,6 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		return session.Usage(fmt.Errorf("-o %s: choose %s, or leave it out for lines", o.Output, strings.Join(session.PrintForms, " or ")))
 	}
 	v := Versions{Client: Client{Version: o.Build, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}}
-	if info, ok := debug.ReadBuildInfo(); ok && o.Build == "" {
-		v.Client.Version = info.Main.Version
-	}
 	if !o.ClientOnly {
 		v.Installations, v.Unknown = installations(ctx, s)
 	}

@@ -11,11 +11,13 @@ import (
 const (
 	// barWidth of the bar, in characters.
 	barWidth = 24
-	// repeatAfter is how long the output is silent at most where lines are not redrawn: CI systems end jobs that print nothing, and readers want the time that is left.
+	// repeatAfter is how long the output is silent at most where lines are not redrawn: CI systems
+	// end jobs that print nothing, and readers want the time that is left.
 	repeatAfter = time.Minute
 )
 
-// display writes progress: on a terminal two lines that are redrawn, elsewhere a line for each change, and for each minute without one.
+// display writes progress: on a terminal two lines that are redrawn, elsewhere a line for each
+// change, and for each minute without one.
 type display struct {
 	out      io.Writer
 	terminal bool
@@ -26,7 +28,8 @@ type display struct {
 	shown time.Time
 }
 
-// show writes one look. A write that fails (a closed pipe) is left to the verb's own output to report.
+// show writes one look. A write that fails (a closed pipe) is left to the verb's own output to
+// report.
 func (d *display) show(p progress, now time.Time) {
 	if d.terminal {
 		d.draw(p)

@@ -116,7 +116,8 @@ func phaseOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
 	return "finishing", ""
 }
 
-// windowOf says in which part of its schedule a running trial is, by this machine's clock, which may differ from the manager's.
+// windowOf says in which part of its schedule a running trial is, by this machine's clock, which
+// may differ from the manager's.
 func windowOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
 	s := t.Spec.Schedule
 	at := now.Sub(time.Unix(0, t.Status.ZeroUnixNanos))
@@ -152,11 +153,13 @@ func throughput(t *v1alpha1.Trial) string {
 	return fmt.Sprintf("%.0f tx/s", noted.PerSecond)
 }
 
-// overhead of a trial beside its schedule until one is done, as plan assumes: pods, readiness, collecting, cleaning up.
+// overhead of a trial beside its schedule until one is done, as plan assumes: pods, readiness,
+// collecting, cleaning up.
 const overhead = 15 * time.Second
 
-// remaining estimates how long the planned trials still take: as long as those that are done took on average, the current one less what it has
-// run for. Before one is done it goes by the current trial's schedule. 0: it is not known.
+// remaining estimates how long the planned trials still take: as long as those that are done took
+// on average, the current one less what it has run for. Before one is done it goes by the current
+// trial's schedule. 0: it is not known.
 func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Time) time.Duration {
 	var took, running, planned time.Duration
 	done := 0
@@ -183,7 +186,8 @@ func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Ti
 	return max(left-min(running, each), time.Second)
 }
 
-// startOf a trial: when it got its machines, since it may have waited for them for hours; before that, when it was made.
+// startOf a trial: when it got its machines, since it may have waited for them for hours; before
+// that, when it was made.
 func startOf(t *v1alpha1.Trial) time.Time {
 	if at := t.Status.Times.Admitted; at != nil {
 		return at.Time

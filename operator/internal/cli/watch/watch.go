@@ -1,7 +1,7 @@
 // Package watch is "kubectl assay watch": how far an experiment is, until it is over.
 //
-// It asks the API server every two seconds instead of watching: the only client that it serves is a person, asking again survives every kind of
-// broken connection alike, and a trial takes minutes.
+// It asks the API server every two seconds instead of watching: the only client that it serves is a
+// person, asking again survives every kind of broken connection alike, and a trial takes minutes.
 package watch
 
 import (
@@ -27,8 +27,9 @@ import (
 const (
 	// interval between two looks.
 	interval = 2 * time.Second
-	// patience with what may settle by itself: an experiment that is not accepted (a System may arrive after it), and results that are not stored, be it in the
-	// cluster or in the experiment's store.
+	// patience with what may settle by itself: an experiment that is not accepted (a System may
+	// arrive after it), and results that are not stored, be it in the cluster or in the
+	// experiment's store.
 	patience = 30 * time.Second
 )
 
@@ -65,8 +66,9 @@ func Command(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// Until shows progress until the experiment is complete and its results are in the cluster, and returns it as it is then. A store is waited for a while, and what it
-// lacks after that is told: verdicts and report come from the cluster alone, and a store may be down for days.
+// Until shows progress until the experiment is complete and its results are in the cluster, and
+// returns it as it is then. A store is waited for a while, and what it lacks after that is told:
+// verdicts and report come from the cluster alone, and a store may be down for days.
 func Until(ctx context.Context, s *session.Session, cluster session.Cluster, o Options) (*v1alpha1.Experiment, error) {
 	start := s.Now()
 	display := &display{out: s.Out, terminal: s.Terminal, width: s.Width}
@@ -135,7 +137,8 @@ func (w *watcher) look(ctx context.Context) (seen, error) {
 // firstTold is how many of the trials that were not valid before the first look are named.
 const firstTold = 5
 
-// unusable names the trials that have become invalid or failed since the last look, with the reason, in the order of their numbers.
+// unusable names the trials that have become invalid or failed since the last look, with the
+// reason, in the order of their numbers.
 func (w *watcher) unusable(trials []v1alpha1.Trial) []string {
 	isFirst := w.told == nil
 	if isFirst {
@@ -177,8 +180,8 @@ func (w *watcher) isFinal(err error) bool {
 		errors.Is(err, context.Canceled)
 }
 
-// isOver reports whether the experiment is complete and its results are where a report reads them, with a notice if they are not in its store. An error says why
-// they will not be.
+// isOver reports whether the experiment is complete and its results are where a report reads them,
+// with a notice if they are not in its store. An error says why they will not be.
 func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, notice string, err error) {
 	if refused := current(exp, v1alpha1.ExperimentAccepted); refused != nil && refused.Status == metav1.ConditionFalse {
 		if w.refusedSince.IsZero() {
@@ -213,7 +216,8 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 	return false, "", fmt.Errorf("experiment %s is complete and its results are not stored: %s", exp.Name, stored.Message)
 }
 
-// onlyStoreLags reports whether the results are in the cluster and not in the experiment's store: each reason says so but that of the ConfigMap that is not written.
+// onlyStoreLags reports whether the results are in the cluster and not in the experiment's store:
+// each reason says so but that of the ConfigMap that is not written.
 func onlyStoreLags(exp *v1alpha1.Experiment, stored *metav1.Condition) bool {
 	return exp.Status.Archive != nil && exp.Status.ResultsConfigMap != "" && stored.Status == metav1.ConditionFalse && stored.Reason != v1alpha1.ReasonStoreFailed
 }

@@ -30,7 +30,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var start = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
 
-// scene is a cluster whose state changes each time that the watcher sleeps, and a clock that only sleeping moves.
+// scene is a cluster whose state changes each time that the watcher sleeps, and a clock that only
+// sleeping moves.
 type scene struct {
 	t       *testing.T
 	client  client.Client
@@ -306,7 +307,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A store that lags had "watch" and "run --wait" end with exit code 1 and no report, although the verdicts and all numbers were in the cluster.
+// A store that lags had "watch" and "run --wait" end with exit code 1 and no report, although the
+// verdicts and all numbers were in the cluster.
 func TestEndsThoughTheStoreLags(t *testing.T) {
 	for reason, over := range map[string]bool{
 		v1alpha1.ReasonStoring: true, v1alpha1.ReasonStoreUnreachable: true, v1alpha1.ReasonStoreDenied: true, v1alpha1.ReasonStoreError: true,
@@ -395,7 +397,8 @@ func TestIgnoresStaleConditions(t *testing.T) {
 	}
 }
 
-// Of trials that were not valid before the first look, the last ones are named and the others counted.
+// Of trials that were not valid before the first look, the last ones are named and the others
+// counted.
 func TestNamesUnusableTrialsOfBefore(t *testing.T) {
 	s := newScene(t)
 	for i := range int32(7) {
@@ -420,7 +423,8 @@ func TestNamesUnusableTrialsOfBefore(t *testing.T) {
 	}
 }
 
-// A phase of many minutes prints a line each minute where nothing is redrawn, with the time that is left.
+// A phase of many minutes prints a line each minute where nothing is redrawn, with the time that is
+// left.
 func TestRepeatsItselfWithoutTerminal(t *testing.T) {
 	s := newScene(t)
 	s.counts(1, 0, 0)

@@ -37,7 +37,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
-// stage is an experiment with a trial that is complete, on a real API server, and a store on a real S3 server.
+// stage is an experiment with a trial that is complete, on a real API server, and a store on a real
+// S3 server.
 type stage struct {
 	t      *testing.T
 	client client.Client
@@ -50,8 +51,13 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	return newStageWith(t, tests3.Options{})
+}
+
+func newStageWith(t *testing.T, o tests3.Options) *stage {
+	t.Helper()
 	env := testenv.Get(t)
-	s := &stage{t: t, client: env.Client, server: tests3.Start(t, tests3.Options{}), clock: clocktesting.NewFakeClock(time.Now())}
+	s := &stage{t: t, client: env.Client, server: tests3.Start(t, o), clock: clocktesting.NewFakeClock(time.Now())}
 	s.stores = s.server.Registry(t)
 	ns := env.Namespace(t)
 	system := builders.System("echo").Obj()
@@ -171,10 +177,22 @@ func (s *stage) keep(pod, name string, content []byte) {
 func (s *stage) upload(pod, name string, content []byte) {
 	s.t.Helper()
 	o := store.Describe("", content)
+	s.put(s.ticket(pod, name, o), content)
+}
+
+// ticket allows a pod to put a file into the store.
+func (s *stage) ticket(pod, name string, o store.Object) protocol.Ticket {
+	s.t.Helper()
 	ticket, err := s.desk().Ticket(s.t.Context(), s.pod(pod), protocol.Upload{Name: name, Size: o.Size, SHA256: o.SHA256})
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return ticket
+}
+
+// put uses a ticket.
+func (s *stage) put(ticket protocol.Ticket, content []byte) {
+	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), ticket.Method, ticket.URL, bytes.NewReader(content))
 	if err != nil {
 		s.t.Fatal(err)
@@ -244,7 +262,8 @@ func TestATrialIsStored(t *testing.T) {
 	}
 }
 
-// The manifest of a trial that was deleted passed for that of the next one of its name: what was kept of this one was thrown away as stored.
+// The manifest of a trial that was deleted passed for that of the next one of its name: what was
+// kept of this one was thrown away as stored.
 func TestTheManifestOfAnotherTrialOfTheName(t *testing.T) {
 	s := newStage(t)
 	before := store.Manifest{Kind: "Trial", Namespace: s.trial.Namespace, Name: s.trial.Name, UID: "of the one before", Experiment: "e"}
@@ -269,7 +288,8 @@ func TestTheManifestOfAnotherTrialOfTheName(t *testing.T) {
 	}
 }
 
-// A store that is down loses nothing, says so, is asked less and less often, and is used again when it is back: by another manager, too.
+// A store that is down loses nothing, says so, is asked less and less often, and is used again when
+// it is back: by another manager, too.
 func TestAStoreThatIsDown(t *testing.T) {
 	s := newStage(t)
 	s.keep("p-0", "replica.stdout.gz", []byte("printed"))
@@ -304,7 +324,8 @@ func TestAStoreThatIsDown(t *testing.T) {
 	}
 }
 
-// A manager ends after the manifest and before the condition: the next one changes nothing in the store.
+// A manager ends after the manifest and before the condition: the next one changes nothing in the
+// store.
 func TestAManagerEndsInBetween(t *testing.T) {
 	s := newStage(t)
 	s.complete()
@@ -488,5 +509,30 @@ func TestOneAsksAStoreThatFailed(t *testing.T) {
 	}
 	if g.done("s", nil) != 0 || g.closed("s") != 0 {
 		t.Error("success does not open the gate")
+	}
+}
+
+// Without checksums a request to put an object is good for any content, as long as it is usable. An
+// object that is replaced in that time is not stored, and the manager says so.
+func TestAnObjectIsReplacedByItsTicket(t *testing.T) {
+	s := newStageWith(t, tests3.Options{Checksums: store.ChecksumsWhenRequired})
+	genuine, forged := []byte("genuine"), []byte("forged!")
+	ticket := s.ticket("p-0", "replica.log.gz", store.Describe("", genuine))
+	s.put(ticket, genuine)
+	s.complete()
+	trials := s.trials()
+	result, c := s.reconcile(trials)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStoring || result.RequeueAfter < ticketLasts || result.RequeueAfter > ticketLasts+time.Second {
+		t.Fatalf("requeued after %s with %+v, want %s and %s", result.RequeueAfter, c, ticketLasts, v1alpha1.ReasonStoring)
+	}
+	s.put(ticket, forged)
+	s.clock.Step(result.RequeueAfter)
+	if _, c = s.reconcile(trials); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStoreCorrupted {
+		t.Errorf("ResultsStored is %s %s: %s; want False %s", c.Status, c.Reason, c.Message, v1alpha1.ReasonStoreCorrupted)
+	}
+	s.put(ticket, genuine)
+	s.clock.Step(time.Hour)
+	if _, c = s.reconcile(trials); c.Status != metav1.ConditionTrue {
+		t.Errorf("ResultsStored is %s %s: %s; want True", c.Status, c.Reason, c.Message)
 	}
 }

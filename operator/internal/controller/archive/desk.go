@@ -16,7 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// ticketLasts is how long a presigned request may be used: long enough for a slow upload, short enough that a leaked one is worth nothing.
+// ticketLasts is how long a presigned request may be used: long enough for a slow upload, short
+// enough that a leaked one is worth nothing.
 const ticketLasts = 5 * time.Minute
 
 // The agents' parts are those of the store.
@@ -51,7 +52,7 @@ func (d *Desk) Ticket(ctx context.Context, pod coordinator.Pod, u protocol.Uploa
 	return protocol.Ticket{Method: p.Method, URL: p.URL, Header: p.Header, CA: s.CA()}, nil
 }
 
-// noTicket: what is wrong with the store, an agent can do nothing about by asking again.
+// noTicket marks errors of the store as final: the agent does not ask again.
 func noTicket(err error) error {
 	var problem *store.Problem
 	if errors.As(err, &problem) {
@@ -60,7 +61,8 @@ func noTicket(err error) error {
 	return err
 }
 
-// Keep implements coordinator.Archive. A result that finds no room is tried again until there is some, as long as there is time; anything else is left out.
+// Keep implements coordinator.Archive. A result that finds no room is tried again until there is
+// some, as long as there is time; anything else is left out.
 func (d *Desk) Keep(ctx context.Context, pod coordinator.Pod, u protocol.Upload, part int, data []byte) error {
 	trial, o, err := d.object(ctx, pod, u)
 	if err != nil {

@@ -30,16 +30,18 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// Files of an experiment's folder. What else is there are files of the bundle that is made of its results, by the names that they have in it.
+// Files of an experiment's folder. What else is there are files of the bundle that is made of its
+// results, by the names that they have in it.
 const (
 	experimentFile = "experiment.json"
-	resultsFile    = "results.json"
+	resultsFile    = results.ExperimentKey
 	// BundleFile has all of them, and what the cluster keeps of each trial.
 	BundleFile = "bundle.tar.gz"
 )
 
-// Experiments stores experiments: what they are when they are accepted, which also finds out whether the store works, and what came out when they are complete and
-// all of their trials are stored. All fields are needed.
+// Experiments stores experiments: what they are when they are accepted, which also finds out
+// whether the store works, and what came out when they are complete and all of their trials are
+// stored. All fields are needed.
 type Experiments struct {
 	Client client.Client
 	// Reader reads past the cache.
@@ -89,7 +91,8 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// due returns the results of the experiment if they are final, all of its trials are stored, and they are not; else nil.
+// due returns the results of the experiment if they are final, all of its trials are stored, and
+// they are not; else nil.
 func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (*corev1.ConfigMap, error) {
 	if !meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) || exp.Status.ResultsConfigMap == "" {
 		return nil, nil
@@ -105,6 +108,11 @@ func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (*corev
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: exp.Namespace, Name: exp.Status.ResultsConfigMap}, m); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
+	files, err := results.StoredExperiment(m.Data, m.BinaryData)
+	if err != nil {
+		return nil, fmt.Errorf("read the results in ConfigMap %s: %w", m.Name, err)
+	}
+	m.Data = files
 	if digest := m.Annotations[v1alpha1.AnnotationResultsDigest]; digest == "" || digest == exp.Status.Archive.Digest {
 		return nil, nil
 	}
@@ -192,7 +200,8 @@ func (w *written) put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// storeBundle stores the bundle, and its own files that lie in no folder: the report, the tables. It is written to a file first: it may be large.
+// storeBundle stores the bundle, and its own files that lie in no folder: the report, the tables.
+// It is written to a file first: it may be large.
 func (r *Experiments) storeBundle(ctx context.Context, stored corev1.ConfigMap, w *written) error {
 	file, err := os.CreateTemp("", "bundle-*.tar.gz")
 	if err != nil {

@@ -12,14 +12,16 @@ import (
 )
 
 const (
-	// retryFirst and retryLast bound the wait before a store that failed is asked again; it doubles from failure to failure.
+	// retryFirst and retryLast bound the wait before a store that failed is asked again; it doubles
+	// from failure to failure.
 	retryFirst = 2 * time.Second
 	retryLast  = time.Minute
 	// retryAlone is the wait of what failed for a reason of its own.
 	retryAlone = 20 * time.Second
 )
 
-// Gates keep a store that failed from being asked again for each of many trials: one asks, the others wait. They are shared by the controllers of this package.
+// Gates keep a store that failed from being asked again for each of many trials: one asks, the
+// others wait. They are shared by the controllers of this package.
 type Gates struct {
 	Clock clock.PassiveClock
 
@@ -33,7 +35,8 @@ type gate struct {
 	asked    bool      // somebody is asking, which takes long with a store that hangs
 }
 
-// closed says how long to wait before the store may be asked; 0: now. Whoever is let through keeps the others out until it has told how it went.
+// closed says how long to wait before the store may be asked; 0: now. Whoever is let through keeps
+// the others out until it has told how it went.
 func (g *Gates) closed(name string) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,7 +54,8 @@ func (g *Gates) closed(name string) time.Duration {
 	return 0
 }
 
-// done tells how it went, and after a failure how long to wait. What is not the whole store's failure keeps nobody else from it.
+// done tells how it went, and after a failure how long to wait. What is not the whole store's
+// failure keeps nobody else from it.
 func (g *Gates) done(name string, err error) time.Duration {
 	var problem *store.Problem
 	g.mu.Lock()

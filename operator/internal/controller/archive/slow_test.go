@@ -21,7 +21,8 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// A store that takes connections and never answers is one that does not answer: that is told, and what it does not take stays in the cluster.
+// A store that takes connections and never answers is one that does not answer: that is told, and
+// what it does not take stays in the cluster.
 func TestAStoreThatHangs(t *testing.T) {
 	s := newStage(t)
 	s.keep("p-0", "replica.stdout.gz", []byte("printed"))
@@ -54,7 +55,8 @@ func TestAStoreThatHangs(t *testing.T) {
 	}
 }
 
-// While one trial asks a store that hangs, the others of the same store leave the workers to those of other stores.
+// While one trial asks a store that hangs, the others of the same store leave the workers to those
+// of other stores.
 func TestOneAsksAStoreThatHangs(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	g := &Gates{Clock: clock}
@@ -87,7 +89,8 @@ func TestNoTicketWithoutAStore(t *testing.T) {
 	}
 }
 
-// With the store down and the namespace full of logs, results find room; what does not is named in the trial's condition, in an event and in the manifest.
+// With the store down and the namespace full of logs, results find room; what does not is named in
+// the trial's condition, in an event and in the manifest.
 func TestWhatFoundNoRoomIsNamed(t *testing.T) {
 	s := newStage(t)
 	full := &store.Cluster{Client: s.client, Reader: s.client, Trial: s.trial}

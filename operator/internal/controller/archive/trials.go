@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/conditions"
+	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
 )
@@ -36,9 +38,6 @@ const (
 	faultsFile   = "faults.json"
 )
 
-// unpackLimit bounds a trial's results that are read.
-const unpackLimit = 256 << 20
-
 // Trials stores the results of trials that are complete. All fields are needed.
 type Trials struct {
 	Client client.Client
@@ -48,6 +47,9 @@ type Trials struct {
 	Recorder events.EventRecorder
 	Stores   *store.Registry
 	Gates    *Gates
+
+	// decoding is held while a trial's results are unpacked: one trial at a time takes that memory.
+	decoding sync.Mutex
 }
 
 // Reconcile stores the results of one trial.
@@ -66,6 +68,11 @@ func (r *Trials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 			return ctrl.Result{RequeueAfter: left}, retryConflict(err)
 		}
 		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	if left := r.replaceable(trial); left > 0 {
+		err := r.tell(ctx, trial, metav1.ConditionFalse, v1alpha1.ReasonStoring,
+			fmt.Sprintf("The results are in the cluster. Store %s checks no checksums, so they are stored once the requests with which pods put files have expired.", name))
+		return ctrl.Result{RequeueAfter: left}, retryConflict(err)
 	}
 	location, err := r.store(ctx, trial)
 	after := r.Gates.done(name, err)
@@ -113,6 +120,16 @@ func waits(t *v1alpha1.Trial) bool {
 		!meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialResultsStored)
 }
 
+// replaceable is how long an object that a pod has put may be replaced still: a manifest that is
+// written before would confirm what is not there any more.
+func (r *Trials) replaceable(trial *v1alpha1.Trial) time.Duration {
+	s, err := r.Stores.Get(trial.Spec.ResultsStore)
+	if err != nil || s.BindsContent() {
+		return 0
+	}
+	return completed(trial).Add(time.Second + ticketLasts).Sub(r.Clock.Now()) // conditions have whole seconds
+}
+
 // tell writes the condition, if it changed.
 func (r *Trials) tell(ctx context.Context, trial *v1alpha1.Trial, status metav1.ConditionStatus, reason, message string) error {
 	before := trial.DeepCopy()
@@ -132,7 +149,8 @@ func (r *Trials) tell(ctx context.Context, trial *v1alpha1.Trial, status metav1.
 	return nil
 }
 
-// store puts everything of the trial into its store. What is there already, from an attempt before, is confirmed or put again; the manifest comes last.
+// store puts everything of the trial into its store. What is there already, from an attempt before,
+// is confirmed or put again; the manifest comes last.
 func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location string, err error) {
 	s, err := r.Stores.Get(trial.Spec.ResultsStore)
 	if err != nil {
@@ -150,7 +168,8 @@ func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location str
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return "", err
 	}
-	// There is no manifest, or that of a trial of this name that was deleted, which says nothing of what is kept of this one.
+	// There is no manifest, or that of a trial of this name that was deleted, which says nothing of
+	// what is kept of this one.
 	written, pods, err := r.storeResults(ctx, s, kept, folder, trial)
 	if err != nil {
 		return "", err
@@ -174,8 +193,11 @@ func completed(trial *v1alpha1.Trial) time.Time {
 	return meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialComplete).LastTransitionTime.UTC()
 }
 
-// storeResults stores what the manager itself knows of the trial. A trial that never had a pod has no results.
+// storeResults stores what the manager itself knows of the trial. A trial that never had a pod has
+// no results.
 func (r *Trials) storeResults(ctx context.Context, s store.Store, kept *store.Cluster, folder store.Folder, trial *v1alpha1.Trial) (written []store.Object, pods []string, err error) {
+	r.decoding.Lock()
+	defer r.decoding.Unlock()
 	raw, err := r.results(ctx, kept, folder, trial)
 	if err != nil || raw == nil {
 		return nil, nil, err
@@ -201,9 +223,10 @@ func (r *Trials) storeResults(ctx context.Context, s store.Store, kept *store.Cl
 	return written, pods, nil
 }
 
-// results returns the trial's results as JSON: the whole, where it did not fit the ConfigMap, else what is there. None: nil.
+// results returns the trial's results as JSON: the whole, where it did not fit the ConfigMap, else
+// what is there. None: nil.
 func (r *Trials) results(ctx context.Context, kept *store.Cluster, folder store.Folder, trial *v1alpha1.Trial) ([]byte, error) {
-	_, whole, err := store.ReadAll(ctx, kept, folder.Key(trialFile), unpackLimit)
+	_, whole, err := store.ReadAll(ctx, kept, folder.Key(trialFile), results.WholeLimit)
 	if err == nil || !errors.Is(err, store.ErrNotFound) {
 		return whole, err
 	}
@@ -214,7 +237,11 @@ func (r *Trials) results(ctx context.Context, kept *store.Cluster, folder store.
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: trial.Namespace, Name: trial.Status.ResultsConfigMap}, m); err != nil {
 		return nil, fmt.Errorf("read the results of trial %s: %w", trial.Name, err)
 	}
-	return []byte(m.Data[trialFile]), nil
+	encoded, err := results.StoredTrial(m.Data, m.BinaryData)
+	if err != nil {
+		return nil, fmt.Errorf("read the results of trial %s, ConfigMap %s: %w", trial.Name, m.Name, err)
+	}
+	return encoded, nil
 }
 
 type file struct {
@@ -222,7 +249,8 @@ type file struct {
 	data []byte
 }
 
-// files that are made of a trial's results: the whole, and apart from it what other programs read more easily.
+// files that are made of a trial's results: the whole, and apart from it what other programs read
+// more easily.
 func files(raw []byte, t results.Trial) ([]file, error) {
 	all := []file{{trialFile, raw}}
 	if t.Timeline != nil {
@@ -249,7 +277,7 @@ func move(ctx context.Context, kept *store.Cluster, s store.Store, folder store.
 		return err
 	}
 	for _, o := range waiting {
-		_, content, err := store.ReadAll(ctx, kept, o.Key, unpackLimit)
+		_, content, err := store.ReadAll(ctx, kept, o.Key, protocol.ClientResultLimit)
 		if err != nil {
 			return err
 		}
@@ -260,7 +288,8 @@ func move(ctx context.Context, kept *store.Cluster, s store.Store, folder store.
 	return nil
 }
 
-// confirm lists what is stored of the trial, and confirms what the pods put there themselves; what was written just now has been.
+// confirm lists what is stored of the trial, and confirms what the pods put there themselves; what
+// was written just now has been.
 func confirm(ctx context.Context, s *store.S3, folder store.Folder, written []store.Object) ([]store.Object, error) {
 	handed, err := s.List(ctx, folder.PodFiles())
 	if err != nil {

@@ -3,13 +3,14 @@ package conditions
 
 import "strings"
 
-// MaxMessage is the most bytes that the message of a condition may take. What is longer is in the results.
+// MaxMessage is the most bytes that the message of a condition may take. What is longer is in the
+// results.
 const MaxMessage = 1024
 
 const ellipsis = "..."
 
-// Truncate returns at most the given number of bytes of a text, and marks what it cuts. It never cuts a character in two: messages carry
-// what processes print.
+// Truncate returns at most the given number of bytes of a text, and marks what it cuts. It never
+// cuts a character in two: messages carry what processes print.
 func Truncate(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -14,11 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/render"
 )
 
-// accept expands the experiment. The first time that it can, it fixes the plan: snapshots of the Systems, then the seed, are written.
+// accept expands the experiment. The first time that it can, it fixes the plan: snapshots of the
+// Systems, then the seed, are written.
 func (r *Reconciler) accept(ctx context.Context, s *scope) error {
 	if s.fixed() {
 		// Templates and claims were checked when the plan was fixed; neither can have changed.
@@ -46,7 +47,8 @@ func (r *Reconciler) seed(exp *v1alpha1.Experiment) int64 {
 	return r.Seed()
 }
 
-// takeSnapshots writes the Systems down as they are, and removes snapshots of an attempt that did not get as far as the seed.
+// takeSnapshots writes the Systems down as they are, and removes snapshots of an attempt that did
+// not get as far as the seed.
 func (r *Reconciler) takeSnapshots(ctx context.Context, s *scope) error {
 	wanted := map[string]bool{}
 	for _, ref := range s.exp.Spec.Systems {
@@ -118,7 +120,8 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// decide asks the plan, until the next trial has a number of its own: when the last trial was deleted, the trials that are left do not show that there was one.
+// decide asks the plan, until the next trial has a number of its own: when the last trial was
+// deleted, the trials that are left do not show that there was one.
 func (r *Reconciler) decide(ctx context.Context, s *scope) error {
 	for first := int32(0); ; {
 		s.step = plan.NextFrom(s.plan, s.exp.Status.Seed, s.trials, first)
@@ -133,9 +136,10 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) error {
 	}
 }
 
-// taken reports whether a trial of that number was deleted and its results are still there: another under its name would overwrite them.
+// taken reports whether a trial of that number was deleted and its results are still there: another
+// under its name would overwrite them.
 func (r *Reconciler) taken(ctx context.Context, s *scope, number int32) (bool, error) {
-	layout := render.Layout{Trial: trialName(s.exp, number)}
+	layout := placement.Layout{Trial: trialName(s.exp, number)}
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(configMapKind)
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: layout.ResultsConfigMap()}, found)
@@ -175,7 +179,8 @@ func (r *Reconciler) createTrial(ctx context.Context, s *scope) error {
 	return wrap("create a Trial", err)
 }
 
-// checkOwned accepts a Trial that exists already if it is this experiment's: it was created in an earlier reconcile and the cache has not seen it.
+// checkOwned accepts a Trial that exists already if it is this experiment's: it was created in an
+// earlier reconcile and the cache has not seen it.
 func (r *Reconciler) checkOwned(ctx context.Context, s *scope, name string) error {
 	trial := &v1alpha1.Trial{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: name}, trial); err != nil {

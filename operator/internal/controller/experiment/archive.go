@@ -9,7 +9,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// chooseStore writes down which store the results go to. It stays when the installation's default changes: all trials of an experiment are in one place.
+// chooseStore writes down which store the results go to. It stays when the installation's default
+// changes: all trials of an experiment are in one place.
 func (r *Reconciler) chooseStore(exp *v1alpha1.Experiment) {
 	if r.Store == nil {
 		return
@@ -19,7 +20,8 @@ func (r *Reconciler) chooseStore(exp *v1alpha1.Experiment) {
 	}
 }
 
-// setArchived sets ResultsStored for an experiment with a store, whose results are in the results ConfigMap: True when they are in the store, too.
+// setArchived sets ResultsStored for an experiment with a store, whose results are in the results
+// ConfigMap: True when they are in the store, too.
 func setArchived(s *scope) {
 	a := s.exp.Status.Archive
 	onwards := ""
@@ -42,7 +44,8 @@ func setArchived(s *scope) {
 	}
 }
 
-// unstored is why the results of a trial that is done are not in the store: the condition of the first such trial that has one; nil when all are stored.
+// unstored is why the results of a trial that is done are not in the store: the condition of the
+// first such trial that has one; nil when all are stored.
 func unstored(s *scope) *metav1.Condition {
 	var found *metav1.Condition
 	for i := range s.trials {

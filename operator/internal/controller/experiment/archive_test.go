@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/builders"
 )
 
-// An experiment with a store says how its results stand there, from what the archive writes about it and its trials; trials go on whatever that is.
+// An experiment with a store says how its results stand there, from what the archive writes about
+// it and its trials; trials go on whatever that is.
 func TestResultsInAStore(t *testing.T) {
 	s := newStage(t)
 	s.r.Store = func(asked *v1alpha1.Results) string {

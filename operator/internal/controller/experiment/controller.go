@@ -1,16 +1,19 @@
-// Package experiment runs Experiments: it creates Trials one after the other, counts how they end, and puts their results together.
+// Package experiment runs Experiments: it creates Trials one after the other, counts how they end,
+// and puts their results together.
 //
-// It creates and deletes Trials, takes snapshots of Systems, and writes one ConfigMap with results; what happens inside of a Trial is the trial
-// controller's. Which trial comes next, and whether one does, is decided in package plan, from the Trials that exist. A reconcile observes once,
-// then goes through four phases:
+// It creates and deletes Trials, takes snapshots of Systems, and writes one ConfigMap with results;
+// what happens inside of a Trial is the trial controller's. Which trial comes next, and whether one
+// does, is decided in package plan, from the Trials that exist. A reconcile observes once, then
+// goes through four phases:
 //
 //	accept    the spec fits its Systems -> snapshots of them and the seed are written, and the plan is fixed from then on
 //	advance   plan.Next -> create a Trial, wait for one, or be done
 //	unmonitor after the last Trial, delete the PodMonitors that Trials have made
 //	store     what the Trials that are done come to -> ConfigMap, verdicts in status
 //
-// The one fact that cannot be observed again, the seed, is written to status before the first Trial is created. Everything else follows from what
-// exists: a manager that is replaced at any point goes on where it was, and what was seen too late makes the same Trial again, whose name is taken.
+// The one fact that cannot be observed again, the seed, is written to status before the first Trial
+// is created. Everything else follows from what exists: a manager that is replaced at any point
+// goes on where it was, and what was seen too late makes the same Trial again, whose name is taken.
 package experiment
 
 import (
@@ -46,7 +49,8 @@ const conflictDelay = 100 * time.Millisecond
 // Reconciler runs Experiments. All fields are needed.
 type Reconciler struct {
 	Client client.Client
-	// Reader reads past the cache: ControllerRevisions and ConfigMaps, which are not cached, and what must not be stale.
+	// Reader reads past the cache: ControllerRevisions and ConfigMaps, which are not cached, and
+	// what must not be stale.
 	Reader   client.Reader
 	Clock    clock.PassiveClock
 	Recorder events.EventRecorder
@@ -56,7 +60,8 @@ type Reconciler struct {
 	Checks plan.Checks
 	// Monitors of the experiments' pods. Nil: there are none.
 	Monitors Monitors
-	// Store names the result store of an experiment that asks for this; empty: none. Nil: there are no stores.
+	// Store names the result store of an experiment that asks for this; empty: none. Nil: there are
+	// no stores.
 	Store func(asked *v1alpha1.Results) string
 }
 
@@ -70,7 +75,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, r.finalize(ctx, exp)
 	}
 	if controllerutil.AddFinalizer(exp, v1alpha1.FinalizerExperiment) {
-		// The finalizer is on the API server before a Trial is made that it must wait for. Its update is the event that goes on.
+		// The finalizer is on the API server before a Trial is made that it must wait for. Its
+		// update is the event that goes on.
 		return ctrl.Result{}, wrap("add the finalizer", r.Client.Update(ctx, exp))
 	}
 	s, err := r.observe(ctx, exp)
@@ -105,7 +111,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r))
 }
 
-// outcomeChanged lets only those changes of a Trial through that a plan depends on: the many steps of its life are no concern of the experiment.
+// outcomeChanged lets only those changes of a Trial through that a plan depends on: the many steps
+// of its life are no concern of the experiment.
 var outcomeChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(*v1alpha1.Trial)
@@ -122,7 +129,8 @@ func waitsFor(t *v1alpha1.Trial) string {
 	return ""
 }
 
-// experimentsWaitingFor lists the experiments that name a System and have not been accepted: others run the snapshot that they took.
+// experimentsWaitingFor lists the experiments that name a System and have not been accepted: others
+// run the snapshot that they took.
 func (r *Reconciler) experimentsWaitingFor(ctx context.Context, system client.Object) []reconcile.Request {
 	list := &v1alpha1.ExperimentList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(system.GetNamespace())); err != nil {
@@ -139,7 +147,8 @@ func (r *Reconciler) experimentsWaitingFor(ctx context.Context, system client.Ob
 	return requests
 }
 
-// finalize deletes the experiment's Trials and lets the experiment go when they are gone. Each Trial cleans up after itself first. Results stay.
+// finalize deletes the experiment's Trials and lets the experiment go when they are gone. Each
+// Trial cleans up after itself first. Results stay.
 func (r *Reconciler) finalize(ctx context.Context, exp *v1alpha1.Experiment) error {
 	if !controllerutil.ContainsFinalizer(exp, v1alpha1.FinalizerExperiment) {
 		return nil

@@ -265,7 +265,8 @@ func TestSuspendAndResume(t *testing.T) {
 	s.expect(s.settle(), complete, "False TrialsRunning", "Trial 1 runs")
 }
 
-// A deleted experiment goes when its trials have cleaned up. Its results stay, also when another experiment of its name is created, which starts anew.
+// A deleted experiment goes when its trials have cleaned up. Its results stay, also when another
+// experiment of its name is created, which starts anew.
 func TestDeletionAndRebirth(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())
@@ -344,7 +345,8 @@ func TestResultsOfSomebodyElse(t *testing.T) {
 	s.expect(s.settle(), stored, "True Stored")
 }
 
-// Whatever write fails, the next reconcile goes on, nothing is created twice, and users are told once.
+// Whatever write fails, the next reconcile goes on, nothing is created twice, and users are told
+// once.
 func TestWritesThatFail(t *testing.T) {
 	failure := errors.New("the API server is away")
 	tests := map[string]func(n *int) interceptor.Funcs{
@@ -459,7 +461,8 @@ func (s *stage) keepResults(trial string) {
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: trial + "-results"}})
 }
 
-// The trial that came last, deleted, was run again under its own number: its results were overwritten by those of the other.
+// The trial that came last, deleted, was run again under its own number: its results were
+// overwritten by those of the other.
 func TestTheLastTrialIsDeleted(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Repetitions(3).Order(v1alpha1.OrderSequential).Obj())

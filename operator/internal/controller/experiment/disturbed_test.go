@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/builders"
 )
 
-// What the environment spoils is repeated at no cost to spec.retries until its own budget is used up, and status says of both.
+// What the environment spoils is repeated at no cost to spec.retries until its own budget is used
+// up, and status says of both.
 func TestDisturbedTrialsAreRepeated(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Repetitions(1).Retries(0).RetryFor("30s").Obj())

@@ -37,8 +37,8 @@ func count(s *scope) {
 	}
 }
 
-// tell sends an event for each condition whose status or reason the last write changed, where users want to hear of it: reason and message are the
-// condition's.
+// tell sends an event for each condition whose status or reason the last write changed, where users
+// want to hear of it: reason and message are the condition's.
 func (r *Reconciler) tell(s *scope) {
 	for _, condition := range []string{v1alpha1.ExperimentAccepted, v1alpha1.ExperimentComplete, v1alpha1.ExperimentResultsStored} {
 		after := meta.FindStatusCondition(s.exp.Status.Conditions, condition)

@@ -25,7 +25,8 @@ type everywhere struct{}
 
 func (everywhere) HasPodMonitors() (bool, error) { return true, nil }
 
-// The PodMonitor that trials have made is there until the last of them is over, and somebody else's stays.
+// The PodMonitor that trials have made is there until the last of them is over, and somebody else's
+// stays.
 func TestPodMonitorGoesWithTheLastTrial(t *testing.T) {
 	s := newStage(t)
 	if err := monitoringv1.AddToScheme(s.env.Scheme); err != nil {

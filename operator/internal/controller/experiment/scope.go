@@ -19,7 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// scope is what one reconcile has observed and decided. Phases after observe read it and not the API.
+// scope is what one reconcile has observed and decided. Phases after observe read it and not the
+// API.
 type scope struct {
 	before, exp *v1alpha1.Experiment // as written last, and as it is to be
 	now         metav1.Time
@@ -116,17 +117,20 @@ func (r *Reconciler) listSnapshots(ctx context.Context, exp *v1alpha1.Experiment
 // shortUID tells experiments of one name apart in the names of what they make.
 func shortUID(exp *v1alpha1.Experiment) string { return hash(string(exp.UID))[:4] }
 
-// trialName is deterministic, so that a Trial that was created and not seen yet is not created twice.
+// trialName is deterministic, so that a Trial that was created and not seen yet is not created
+// twice.
 func trialName(exp *v1alpha1.Experiment, number int32) string {
 	return fmt.Sprintf("%s-%s-%d", exp.Name, shortUID(exp), number)
 }
 
-// resultsName is the ConfigMap with an experiment's results. An experiment of the same name, created later, has another one.
+// resultsName is the ConfigMap with an experiment's results. An experiment of the same name,
+// created later, has another one.
 func resultsName(exp *v1alpha1.Experiment) string {
 	return fmt.Sprintf("%s-%s-results", exp.Name, shortUID(exp))
 }
 
-// snapshotName changes with what is in the System, and with the experiment: the snapshot of a deleted experiment may still be there.
+// snapshotName changes with what is in the System, and with the experiment: the snapshot of a
+// deleted experiment may still be there.
 func snapshotName(exp *v1alpha1.Experiment, system string, raw []byte) string {
 	return fmt.Sprintf("%s-%s-%s", exp.Name, system, hash(string(exp.UID) + "\n" + string(raw))[:10])
 }

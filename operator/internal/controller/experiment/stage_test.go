@@ -1,7 +1,6 @@
 package experiment_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -33,7 +32,8 @@ func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
 var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check}
 
-// stage is one experiment in a namespace of its own. The test plays the user and the trial controller, and calls Reconcile itself.
+// stage is one experiment in a namespace of its own. The test plays the user and the trial
+// controller, and calls Reconcile itself.
 type stage struct {
 	t        *testing.T
 	env      *testenv.Env
@@ -189,9 +189,13 @@ func (s *stage) results(name string) *results.Experiment {
 	if err := s.c.Get(s.t.Context(), client.ObjectKey{Namespace: s.ns, Name: name}, m); err != nil {
 		s.t.Fatalf("read the results: %v", err)
 	}
-	var r results.Experiment
-	if err := json.Unmarshal([]byte(m.Data["results.json"]), &r); err != nil {
-		s.t.Fatalf("results.json: %v", err)
+	files, err := results.StoredExperiment(m.Data, m.BinaryData)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r, err := results.DecodeExperiment([]byte(files[results.ExperimentKey]))
+	if err != nil {
+		s.t.Fatal(err)
 	}
 	return &r
 }

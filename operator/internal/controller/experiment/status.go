@@ -17,8 +17,9 @@ import (
 // maxMessage keeps conditions readable; kubectl apply shows the whole list of errors.
 const maxMessage = 2048
 
-// updateStatus derives the status from what was observed and decided and writes it if it changed. Events and metrics follow the write: what
-// could not be written has not happened, and is told of when it has.
+// updateStatus derives the status from what was observed and decided and writes it if it changed.
+// Events and metrics follow the write: what could not be written has not happened, and is told of
+// when it has.
 func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	status := &s.exp.Status
 	status.ObservedGeneration = s.exp.Generation
@@ -31,11 +32,15 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	setComplete(s)
 	setResultsStored(s)
 	setClaims(s)
+	setReproduced(s)
+	setKstatus(s)
+	setProgress(s)
 	if equality.Semantic.DeepEqual(s.before.Status, *status) {
 		return nil
 	}
-	// An update carries the version that was read, so that a manager that has lost the lead cannot write another seed. A merge patch would leave out
-	// counts that are 0 in both, which the schema requires.
+	// An update carries the version that was read, so that a manager that has lost the lead cannot
+	// write another seed. A merge patch would leave out counts that are 0 in both, which the schema
+	// requires.
 	if err := r.Client.Status().Update(ctx, s.exp); err != nil {
 		return fmt.Errorf("write the experiment's status: %w", err)
 	}
@@ -81,7 +86,8 @@ func setComplete(s *scope) {
 	}
 }
 
-// stuck is why the current trial does not start, if that is nothing that time alone will cure: its author has to know.
+// stuck is why the current trial does not start, if that is nothing that time alone will cure: its
+// author has to know.
 func stuck(trials []v1alpha1.Trial) *metav1.Condition {
 	for i := range trials {
 		if c := queueing(&trials[i]); c != nil && plan.Outcome(&trials[i]) == v1alpha1.ReasonInProgress {

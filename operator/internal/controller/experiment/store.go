@@ -23,12 +23,11 @@ import (
 )
 
 const (
-	// maxStored bounds the ConfigMap's data; the API server refuses 1 MiB.
+	// maxStored bounds the ConfigMap's data and binaryData; the API server refuses 1 MiB.
 	maxStored = 1000000
 
-	resultsKey = "results.json"
-	csvKey     = "results.csv"
-	specKey    = "spec.json"
+	csvKey  = "results.csv"
+	specKey = "spec.json"
 
 	// annotationDigest of what is stored, without the time at which it was.
 	annotationDigest = v1alpha1.AnnotationResultsDigest
@@ -40,8 +39,8 @@ const (
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
-// store puts the results of the trials that are done together and writes them if they differ from what is stored. The ConfigMap has no owner:
-// results outlive their experiment.
+// store puts the results of the trials that are done together and writes them if they differ from
+// what is stored. The ConfigMap has no owner: results outlive their experiment.
 func (r *Reconciler) store(ctx context.Context, s *scope) error {
 	lines := trialLines(s.trials)
 	built := report.Build(s.exp, s.plan.Axes, lines, time.Time{})
@@ -50,6 +49,15 @@ func (r *Reconciler) store(ctx context.Context, s *scope) error {
 	if len(lines) == 0 {
 		return nil
 	}
+	if s.step.Done { // before that more may come, and to look costs a list
+		deleted, err := r.deletedTrials(ctx, s)
+		if err != nil {
+			return err
+		}
+		if deleted != "" {
+			built.LeftOut = append(built.LeftOut, deleted)
+		}
+	}
 	s.exp.Status.ResultsConfigMap = resultsName(s.exp)
 	s.stored.done = true
 	s.stored.err = r.writeResults(ctx, s)
@@ -57,13 +65,14 @@ func (r *Reconciler) store(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
-	// The digest is of results that were put together at no time, so that the same results are not written again.
+	// The digest is of results that were put together at no time, so that the same results are not
+	// written again.
 	digest, err := json.Marshal(s.built)
 	if err != nil {
 		return fmt.Errorf("encode the results: %w", err)
 	}
 	s.stored.digest = hash(string(digest))
-	data, leftOut, err := encode(s)
+	data, packed, leftOut, err := encode(s)
 	if err != nil {
 		return err
 	}
@@ -83,42 +92,64 @@ func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
 	config := accorev1.ConfigMap(resultsName(s.exp), s.exp.Namespace).
 		WithLabels(map[string]string{v1alpha1.LabelExperiment: s.exp.Name, v1alpha1.LabelResults: "experiment"}).
 		WithAnnotations(map[string]string{annotationDigest: hash(string(digest)), annotationUID: string(s.exp.UID)}).
-		WithData(data)
+		WithData(data).
+		WithBinaryData(packed)
 	return wrap("write the results", r.Client.Apply(ctx, config, fieldOwner, client.ForceOwnership))
 }
 
-// encode gives the ConfigMap's data and what had to be left out. The spec always stays, then the aggregates, then the lines of the trials, then the CSV,
-// which anybody can make again.
-func encode(s *scope) (data map[string]string, leftOut []string, err error) {
+// encode gives the ConfigMap's data and binaryData, and what had to be left out. Results that are
+// too large to be plain are packed. The spec always stays, then the aggregates, then the lines of
+// the trials, then the CSV, which anybody can make again.
+func encode(s *scope) (data map[string]string, packed map[string][]byte, leftOut []string, err error) {
 	spec, err := json.Marshal(s.plan.Spec)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode the spec: %w", err)
+		return nil, nil, nil, fmt.Errorf("encode the spec: %w", err)
 	}
 	built := *s.built
 	built.Written = s.now.UTC()
 	var table bytes.Buffer
 	if err := report.CSV(&table, built); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	limit := maxStored - len(spec)
-	fitted, err := report.Fit(built, limit)
+	room := maxStored - len(spec)
+	plain, err := results.EncodeExperiment(built)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("encode the results: %w", err)
+	}
+	data = map[string]string{specKey: string(spec)}
+	if len(plain) <= room {
+		data[results.ExperimentKey] = string(plain)
+		room -= len(plain)
+	} else if packed, leftOut, err = pack(built, room); err != nil {
+		return nil, nil, nil, err
+	}
+	if room -= len(packed[results.PackedExperimentKey]); table.Len() <= room {
+		data[csvKey] = table.String()
+	} else {
+		leftOut = append([]string{csvLeftOut}, leftOut...)
+	}
+	return data, packed, leftOut, nil
+}
+
+// pack gives the binaryData of results that are too large to be plain.
+func pack(built results.Experiment, room int) (packed map[string][]byte, leftOut []string, err error) {
+	var smallest []byte
+	fitted, err := report.Fit(built, func(encoded []byte) bool {
+		smallest, err = results.Pack(encoded)
+		return err == nil && len(smallest) <= room
+	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("fit the results into a ConfigMap: %w", err)
 	}
-	data = map[string]string{resultsKey: string(fitted), specKey: string(spec), csvKey: table.String()}
-	if len(fitted)+table.Len() > limit {
-		delete(data, csvKey)
-		leftOut = append(leftOut, csvLeftOut)
-	}
-	var kept results.Experiment
-	if err := json.Unmarshal(fitted, &kept); err != nil {
+	kept, err := results.DecodeExperiment(fitted)
+	if err != nil {
 		return nil, nil, fmt.Errorf("read the results back: %w", err)
 	}
-	return data, append(leftOut, kept.LeftOut[len(built.LeftOut):]...), nil
+	return map[string][]byte{results.PackedExperimentKey: smallest}, kept.LeftOut[len(built.LeftOut):], nil
 }
 
-// trialLines says what the trials that are done came to. Everything is in their status; the trials' own ConfigMaps, which hold histograms and
-// timelines, need not be read.
+// trialLines says what the trials that are done came to. Everything is in their status; the trials'
+// own ConfigMaps, which hold histograms and timelines, need not be read.
 func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 	var lines []results.TrialLine
 	for i := range trials {
@@ -141,6 +172,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		if h := t.Status.Headline; h != nil {
 			line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
 			line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported
+			line.WholeRun = h.WholeRun
 			line.Throughput = float64(h.ThroughputMilli) / 1000
 			line.MeanMillis = float64(h.MeanLatencyMicroseconds) / 1000
 			line.P10Millis = float64(h.P10LatencyMicroseconds) / 1000
@@ -149,7 +181,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 			line.P99Millis = float64(h.P99LatencyMicroseconds) / 1000
 			line.P999Millis = float64(h.P999LatencyMicroseconds) / 1000
 			line.CorrectClients, line.Recovery, line.Measurements = h.CorrectClients, lineRecoveries(h.Recoveries), lineMeasurements(h.Measurements)
-			line.ThrottledShare, line.StealShare = share(h.ThrottledPerMillion), share(h.StealPerMillion)
+			line.ThrottledShare, line.StealShare, line.ContendedShare = share(h.ThrottledPerMillion), share(h.StealPerMillion), share(h.ContendedPerMillion)
 		}
 		lines = append(lines, line)
 	}

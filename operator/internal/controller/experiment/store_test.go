@@ -3,6 +3,7 @@ package experiment_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,10 +20,12 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/results"
 )
 
-// Thousands of trials do not fit into a ConfigMap: the lines of the valid ones are left out, which the condition says, and the aggregates stay.
-func TestResultsThatDoNotFit(t *testing.T) {
+// The lines of thousands of trials do not fit into a ConfigMap as they are. They are packed, and
+// nothing is left out.
+func TestResultsOfThousandsOfTrialsArePacked(t *testing.T) {
 	s := newStage(t)
 	system := builders.System("basil").Obj()
 	s.create(system, builders.Experiment("exp").System("basil").Values("clients", manyClients(40)...).Repetitions(100).Obj())
@@ -52,14 +55,17 @@ func TestResultsThatDoNotFit(t *testing.T) {
 			return c.List(ctx, list, opts...)
 		}}))
 	exp = s.settle()
-	s.expect(exp, stored, "True PartlyStored", "lines of trials that succeeded")
+	s.expect(exp, stored, "True Stored", exp.Status.ResultsConfigMap)
 	s.expect(exp, complete, "True AllTrialsValid")
 	m := &corev1.ConfigMap{}
 	if err := s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: exp.Status.ResultsConfigMap}, m); err != nil {
 		t.Fatal(err)
 	}
 	r := s.results(m.Name)
-	if len(r.Trials) != 0 || len(r.LeftOut) != 1 || len(r.Points) != 40 || r.Points[39].Valid != 100 {
+	if m.Data[results.ExperimentKey] != "" || len(m.BinaryData[results.PackedExperimentKey]) == 0 {
+		t.Errorf("the ConfigMap has the keys %v and %v, want packed results", slices.Collect(maps.Keys(m.Data)), slices.Collect(maps.Keys(m.BinaryData)))
+	}
+	if len(r.Trials) != 4000 || len(r.LeftOut) != 0 || len(r.Points) != 40 || r.Points[39].Valid != 100 {
 		t.Errorf("%d lines, %d points, left out %q", len(r.Trials), len(r.Points), r.LeftOut)
 	}
 	if lines := strings.Count(m.Data["results.csv"], "\n"); lines != 41 {

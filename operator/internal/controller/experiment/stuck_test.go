@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/builders"
 )
 
-// Why the next trial cannot start is shown on the experiment, told of once, and gone when it has started. That it waits for its turn is nothing to tell.
+// Why the next trial cannot start is shown on the experiment, told of once, and gone when it has
+// started. That it waits for its turn is nothing to tell.
 func TestATrialThatCannotStartIsShown(t *testing.T) {
 	s := newStage(t)
 	s.create(builders.System("basil").Obj(), two().Obj())

@@ -1,9 +1,12 @@
 package experiment_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/builders"
@@ -52,8 +55,8 @@ func claimed(claims map[string]string) *builders.ExperimentBuilder {
 	})
 }
 
-// From the status of Trials to verdicts and the exit code of kubectl assay run --wait. Clients 1 have 9.9, 10 and 10.1 ms, clients 2 twice that; in the last row
-// each trial of theirs is invalid.
+// From the status of Trials to verdicts and the exit code of kubectl assay run --wait. Clients 1
+// have 9.9, 10 and 10.1 ms, clients 2 twice that; in the last row each trial of theirs is invalid.
 func TestVerdictsAndExitCodes(t *testing.T) {
 	const twice = "mean_latency(clients=2) > 15ms"
 	for name, tc := range map[string]struct {
@@ -130,7 +133,8 @@ func (s *stage) latency(invalid bool) float64 {
 	return 0
 }
 
-// Repetitions until the means are known: point 0 is steady, point 1 is not, and both stop together. The manager is replaced after each trial.
+// Repetitions until the means are known: point 0 is steady, point 1 is not, and both stop together.
+// The manager is replaced after each trial.
 func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	s := newStage(t)
 	most := int32(5)
@@ -158,5 +162,51 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	}
 	if r := s.results(exp.Status.ResultsConfigMap); r.Planned != 10 || r.Points[0].Valid != 5 || r.Points[1].Valid != 5 {
 		t.Errorf("results: planned %d, valid %d and %d", r.Planned, r.Points[0].Valid, r.Points[1].Valid)
+	}
+}
+
+// An experiment that is complete goes on when it gets additional repetitions, and its verdicts rest
+// on the old and the new trials.
+func TestContinuesWithAdditionalRepetitions(t *testing.T) {
+	s := newStage(t)
+	s.create(builders.System("basil").Obj(), claimed(map[string]string{"ten": "mean_latency(clients=1) < 10.1ms"}).Obj())
+	finish := func(exp *v1alpha1.Experiment) *v1alpha1.Experiment {
+		for range 20 {
+			if exp.Status.CompletionTime != nil {
+				break
+			}
+			s.finishWith(s.latency(false))
+			exp = s.settle()
+		}
+		return exp
+	}
+	exp := finish(s.settle())
+	if len(s.trials()) != 6 || exp.Status.Claims[0].Verdict != v1alpha1.VerdictInconclusive || !strings.Contains(exp.Status.Claims[0].Message, "n=3") {
+		t.Fatalf("%d trials, %+v", len(s.trials()), exp.Status.Claims)
+	}
+	old := map[string]bool{}
+	for _, trial := range s.trials() {
+		old[trial.Name] = true
+	}
+	exp.Spec.AdditionalRepetitions = 7
+	if err := s.c.Update(t.Context(), exp); err != nil {
+		t.Fatal(err)
+	}
+	exp = s.settle()
+	if exp.Status.CompletionTime != nil || meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) || exp.Status.Trials.Planned != 20 {
+		t.Errorf("it does not go on: %+v", exp.Status)
+	}
+	exp = finish(exp)
+	for _, trial := range s.trials() {
+		delete(old, trial.Name)
+	}
+	if len(s.trials()) != 20 || len(old) > 0 {
+		t.Errorf("%d trials, and of the old ones %d are gone", len(s.trials()), len(old))
+	}
+	if c := exp.Status.Claims[0]; c.Verdict != v1alpha1.VerdictNotReproduced || !strings.Contains(c.Message, "n=10") || !strings.Contains(c.Message, "10.35 ms") {
+		t.Errorf("%s: %s", c.Verdict, c.Message)
+	}
+	if c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "All 20 trials") {
+		t.Errorf("complete: %+v", c)
 	}
 }

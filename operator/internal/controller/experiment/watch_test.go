@@ -18,7 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// A manager moves an experiment from its System's arrival to the end and to its deletion by watches alone.
+// A manager moves an experiment from its System's arrival to the end and to its deletion by watches
+// alone.
 func TestWatches(t *testing.T) {
 	s := newStage(t)
 	options := cacheopts.Options()

@@ -16,17 +16,20 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/chaosmesh"
+	"assay.dev/assay/operator/internal/controller/trial/chaos"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
 )
 
-// chaosPlay is a trial with one fault of Chaos Mesh, on an API server that has its real kinds. The test plays its controller.
+// chaosPlay is a trial with one fault of Chaos Mesh, on an API server that has its real kinds. The
+// test plays its controller.
 type chaosPlay struct {
 	*play
 	kind, name string
@@ -58,12 +61,13 @@ func newChaosPlay(t *testing.T, f v1alpha1.Fault) *chaosPlay {
 	return &chaosPlay{play: p, kind: f.ChaosMesh.Kind, name: "trial-0-cm-1"}
 }
 
-// runs brings the trial to t = 0 less the warm-up. Pods have the label that Kubernetes gives those of StatefulSets.
+// runs brings the trial to t = 0 less the warm-up. Pods have the label that Kubernetes gives those
+// of StatefulSets.
 func (c *chaosPlay) runs() {
 	c.t.Helper()
 	c.released()
 	for _, r := range c.layout().Replicas {
-		patch := client.RawPatch(typesMergePatch, []byte(`{"metadata":{"labels":{"statefulset.kubernetes.io/pod-name":"`+r.Name+`"}}}`))
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"statefulset.kubernetes.io/pod-name":"`+r.Name+`"}}}`))
 		if err := c.env.Client.Patch(c.t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: r.Name}}, patch); err != nil {
 			c.t.Fatal(err)
 		}
@@ -136,7 +140,8 @@ func (c *chaosPlay) selects(u *unstructured.Unstructured, at ...string) []string
 	return names
 }
 
-// says plays the controller: it holds the object, chooses pods, and says how far it is. Without a phase it chooses none.
+// says plays the controller: it holds the object, chooses pods, and says how far it is. Without a
+// phase it chooses none.
 func (c *chaosPlay) says(phase, message string, others ...string) {
 	c.t.Helper()
 	u := c.must()
@@ -215,8 +220,8 @@ func TestChaosMeshSplitsReplicas(t *testing.T) {
 	if owners := u.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != c.trial().UID {
 		t.Errorf("the object's owners are %v, want the trial", owners)
 	}
-	if after := c.reconcile().RequeueAfter; after != chaosPoll {
-		t.Errorf("what Chaos Mesh says is looked for after %v, want %v", after, chaosPoll)
+	if after := c.reconcile().RequeueAfter; after != chaos.Poll {
+		t.Errorf("what Chaos Mesh says is looked for after %v, want %v", after, chaos.Poll)
 	}
 	c.says("Not Injected/Wait", "")
 	c.at(2200 * time.Millisecond)
@@ -448,7 +453,8 @@ func TestATakeOverGoesOnWithObjectsOfChaosMesh(t *testing.T) {
 	}
 }
 
-// A manager that dies between making an object and writing that down leaves the object: the next one finds it, however late it comes.
+// A manager that dies between making an object and writing that down leaves the object: the next
+// one finds it, however late it comes.
 func TestATakeOverAdoptsWhatIsNotWrittenDown(t *testing.T) {
 	c := newChaosPlay(t, split())
 	c.runs()
@@ -472,7 +478,8 @@ func TestATakeOverAdoptsWhatIsNotWrittenDown(t *testing.T) {
 	}
 }
 
-// Chaos Mesh ends a fault by itself when no manager is there to: the next one takes that for its end, and the trial is not lost.
+// Chaos Mesh ends a fault by itself when no manager is there to: the next one takes that for its
+// end, and the trial is not lost.
 func TestATakeOverAfterAFaultThatEndedByItself(t *testing.T) {
 	for name, tc := range map[string]struct {
 		since   time.Duration // the beginning of the second in which it ended, since that of the second in which it was to
@@ -575,9 +582,9 @@ func TestWhatChaosMeshDoesNotLetGoOf(t *testing.T) {
 		patience time.Duration // for which pods are kept
 		deleted  bool          // the trial, by its user
 	}{
-		"a recovery that hangs":                 {patience: chaosRecovery},
-		"a fault that never began":              {patience: chaosStuck, message: "the daemon does not answer"},
-		"a recovery in a trial that is deleted": {patience: chaosRecovery, deleted: true},
+		"a recovery that hangs":                 {patience: chaos.Recovery},
+		"a fault that never began":              {patience: chaos.Stuck, message: "the daemon does not answer"},
+		"a recovery in a trial that is deleted": {patience: chaos.Recovery, deleted: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newChaosPlay(t, split())
@@ -594,6 +601,7 @@ func TestWhatChaosMeshDoesNotLetGoOf(t *testing.T) {
 				}
 			} else {
 				c.clientEnds(2*time.Second, 0)
+				c.agents.reports[c.layout().Clients[0].Name].Failure = "read the client's report: no such file"
 			}
 			look := func(d time.Duration) (pods int) {
 				c.clock.Step(d)
@@ -613,11 +621,11 @@ func TestWhatChaosMeshDoesNotLetGoOf(t *testing.T) {
 			if pods := look(tc.patience); pods != 0 {
 				t.Errorf("there are %d pods after %v", pods, tc.patience)
 			}
-			look(2*chaosRecovery - tc.patience)
-			if got := c.must().GetAnnotations()[annotationCleanFinalizer]; got != "forced" {
+			look(2*chaos.Recovery - tc.patience)
+			if got := c.must().GetAnnotations()[chaos.AnnotationCleanFinalizer]; got != "forced" {
 				t.Errorf("Chaos Mesh is not told to let go: %q", got)
 			}
-			look(chaosForced)
+			look(chaos.Forced)
 			if c.object() != nil {
 				t.Error("the object is left over")
 			}

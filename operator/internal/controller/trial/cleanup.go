@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,23 +14,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/controller/trial/chaos"
+	"assay.dev/assay/operator/internal/few"
 )
 
-const typesMergePatch = types.MergePatchType
-
-// finishGrace is how long, beyond the System's own grace, the processes may take to end before their pods are deleted all the same.
+// finishGrace is how long, beyond the System's own grace, the processes may take to end before
+// their pods are deleted all the same.
 const finishGrace = 5 * time.Second
 
-// handOverGrace is how long after that pods may take to give their files away, where the trial has a store; agents give up a little earlier.
+// handOverGrace is how long after that pods may take to give their files away, where the trial has
+// a store; agents give up a little earlier.
 const handOverGrace = 80 * time.Second
 
-// deletionPoll is how soon to look again for objects whose end no watch tells.
-const deletionPoll = 200 * time.Millisecond
+const (
+	// deletionPoll is how soon to look again for objects whose end no watch tells.
+	deletionPoll = 200 * time.Millisecond
+	// leavingPoll is how often the API server is asked what is left while the cache still shows
+	// pods that end.
+	leavingPoll = 2 * time.Second
+)
 
-// cleanUp ends the processes as the System wants it, deletes all that the trial made but its results, confirms that it is gone, and completes the trial.
+// cleanUp ends the processes as the System wants it, deletes all that the trial made but its
+// results, confirms that it is gone, and completes the trial.
 func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration, error) {
-	if _, _, err := r.clearChaos(ctx, s.trial); err != nil {
+	if _, _, err := r.chaos().Clear(ctx, s.trial, r.chaosMemory(s.trial)); err != nil {
 		return false, 0, err
 	}
 	left := r.finishing(ctx, s)
@@ -41,13 +47,17 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration
 		return false, left, nil
 	}
 	if err := r.recordFailure(ctx, s); err != nil {
-		// The trial holds its pools until a quota of ConfigMaps, say, lets its results be written, but not for ever: then only its conditions tell of it.
-		waited := s.now.Sub(findCondition(s.trial, v1alpha1.TrialValid).LastTransitionTime.Time)
+		// The trial holds its pools until a quota of ConfigMaps, say, lets its results be written,
+		// but not for ever: then only its conditions tell of it.
+		waited := s.now.Sub(meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid).LastTransitionTime.Time)
 		if waited < storeGrace {
 			s.set(v1alpha1.TrialCleanedUp, metav1.ConditionFalse, v1alpha1.ReasonDeleting, "Before anything is deleted: %s.", err)
 			return false, min(storeGrace-waited+time.Millisecond, deployPoll), nil
 		}
 		s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonResultsNotStored, "After %v, what is known of the trial could not be stored: %s.", storeGrace, err)
+	}
+	if wait := r.leaving(s); wait > 0 {
+		return false, wait, nil
 	}
 	remains, err := r.deleteEverything(ctx, s.trial)
 	if err != nil {
@@ -57,16 +67,39 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration
 		s.set(v1alpha1.TrialCleanedUp, metav1.ConditionFalse, v1alpha1.ReasonDeleting, "Still there: %s.", remains)
 		return false, deletionPoll, nil
 	}
-	s.done(v1alpha1.TrialCleanedUp, v1alpha1.ReasonGone, "Nothing of the trial is left but its results.", &s.trial.Status.Times.Done)
+	gone, err := r.gone(ctx, s)
+	if err != nil {
+		return false, 0, err
+	}
+	s.done(v1alpha1.TrialCleanedUp, v1alpha1.ReasonGone, gone, &s.trial.Status.Times.Done)
 	reason, message := outcome(s.trial)
 	s.set(v1alpha1.TrialComplete, metav1.ConditionTrue, reason, "%s", message)
 	r.forget(s.key)
 	return true, 0, nil
 }
 
-// finishing asks every pod to end its processes and says how long to wait for it. Nothing to wait for: 0.
+// leaving says how long to wait until the API server is asked again what is left; 0: ask now. Pods
+// go last, and each of their changes wakes the trial up: while the cache shows pods that end, eight
+// lists for each change would tell nothing new.
+func (r *Reconciler) leaving(s *scope) (wait time.Duration) {
+	ending := len(s.pods) > 0
+	for _, pod := range s.pods {
+		ending = ending && pod.DeletionTimestamp != nil
+	}
+	r.remember(s.trial, func(m *memo) {
+		if next := m.leaving.Add(leavingPoll); ending && s.now.Before(next) {
+			wait = next.Sub(s.now)
+			return
+		}
+		m.leaving = s.now
+	})
+	return wait
+}
+
+// finishing asks every pod to end its processes and says how long to wait for it. Nothing to wait
+// for: 0.
 func (r *Reconciler) finishing(ctx context.Context, s *scope) time.Duration {
-	c := findCondition(s.trial, v1alpha1.TrialValid)
+	c := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid)
 	if c == nil || len(s.pods) == 0 {
 		return 0
 	}
@@ -99,12 +132,12 @@ func (r *Reconciler) finishing(ctx context.Context, s *scope) time.Duration {
 			return by.Sub(s.now)
 		}
 	}
-	return r.handingOver(s, by.Add(handOverGrace))
+	return s.handingOver(by.Add(handOverGrace))
 }
 
-// handingOver says how long to wait for pods to give their files away. A pod that runs and has not reported is waited for, too: a manager that has just taken over
-// must hear from its agent first.
-func (r *Reconciler) handingOver(s *scope, by time.Time) time.Duration {
+// handingOver says how long to wait for pods to give their files away. A pod that runs and has not
+// reported is waited for, too: a manager that has just taken over must hear from its agent first.
+func (s *scope) handingOver(by time.Time) time.Duration {
 	if s.trial.Spec.ResultsStore == "" {
 		return 0
 	}
@@ -120,113 +153,48 @@ func (r *Reconciler) handingOver(s *scope, by time.Time) time.Duration {
 	return 0
 }
 
-// deleteAll deletes every object of a trial but its results and says what is still there.
+// deleteEverything deletes every object of a trial but its results, those of Chaos Mesh first, and
+// says what is still there.
+func (r *Reconciler) deleteEverything(ctx context.Context, trial *v1alpha1.Trial) (string, error) {
+	x, m := r.chaos(), r.chaosMemory(trial)
+	left, hold, err := x.Clear(ctx, trial, m)
+	if err != nil || hold {
+		return chaos.Remains(left), err
+	}
+	remains, err := r.deleteAll(ctx, client.ObjectKeyFromObject(trial))
+	if err != nil || remains != "" || len(left) == 0 {
+		return remains, err
+	}
+	return chaos.Remains(left), x.Force(ctx, trial, m, left)
+}
+
+// deleteAll deletes what the cluster keeps of the trial, and says what is still there.
 func (r *Reconciler) deleteAll(ctx context.Context, key types.NamespacedName) (string, error) {
-	in := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}}
-	left := ""
-	for _, kind := range []struct {
-		what string
-		list client.ObjectList
-	}{
-		// The owners first, or they would replace their pods.
-		{"StatefulSet", &appsv1.StatefulSetList{}},
-		{"Job", &batchv1.JobList{}},
-		{"Pod", &corev1.PodList{}},
-		{"Service", &corev1.ServiceList{}},
-		{"ConfigMap", &corev1.ConfigMapList{}},
-		{"PersistentVolumeClaim", &corev1.PersistentVolumeClaimList{}},
-	} {
-		if err := r.Reader.List(ctx, kind.list, in...); err != nil {
-			return "", fmt.Errorf("list each %s of the trial: %w", kind.what, err)
-		}
-		n, err := r.deleteItems(ctx, kind.list)
-		if err != nil {
-			return "", fmt.Errorf("delete each %s of the trial: %w", kind.what, err)
-		}
-		if n > 0 && left == "" {
-			left = fmt.Sprintf("%d of kind %s", n, kind.what)
-		}
-	}
-	had, err := r.deleteSecret(ctx, key)
-	if err != nil {
-		return "", fmt.Errorf("delete the prepare step's Secret: %w", err)
-	}
-	if had && left == "" {
-		left = "the prepare step's Secret"
-	}
-	machines, err := r.machinePods(ctx, r.Reader, key)
+	machines, err := r.resetter().Pods(ctx, r.Reader, key)
 	if err != nil {
 		return "", err
 	}
-	n, err := r.deleteItems(ctx, machines)
-	if err != nil {
-		return "", fmt.Errorf("delete each pod that resets a machine: %w", err)
-	}
-	if n > 0 && left == "" {
-		left = fmt.Sprintf("%d pods that reset machines", n)
-	}
-	return left, nil
+	return r.objects().DeleteAll(ctx, key, machines)
 }
 
-// deleteSecret deletes the one Secret that a trial may have, and says whether it was there. It is asked for by name, since a manager that could list
-// Secrets could read all of them.
-func (r *Reconciler) deleteSecret(ctx context.Context, key types.NamespacedName) (bool, error) {
-	secret := &corev1.Secret{}
-	name := (&render.Layout{Trial: key.Name}).PreparedSecret()
-	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, secret); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	if secret.Labels[v1alpha1.LabelTrial] != key.Name {
-		return false, nil // somebody else's
-	}
-	return true, client.IgnoreNotFound(r.Client.Delete(ctx, secret))
-}
-
-func (r *Reconciler) deleteItems(ctx context.Context, list client.ObjectList) (int, error) {
-	n := 0
-	for _, o := range itemsOf(list) {
-		if o.GetLabels()[v1alpha1.LabelResults] != "" {
-			continue
-		}
-		n++
-		if !o.GetDeletionTimestamp().IsZero() {
-			continue
-		}
-		if err := r.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
-			return n, err
+// gone says what is left of a trial that is cleaned up.
+func (r *Reconciler) gone(ctx context.Context, s *scope) (string, error) {
+	pods := &corev1.PodList{}
+	if len(s.pods) > 0 {
+		if err := r.Reader.List(ctx, pods, client.InNamespace(s.key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: s.key.Name}); err != nil {
+			return "", fmt.Errorf("list the pods of the trial: %w", err)
 		}
 	}
-	return n, nil
-}
-
-func itemsOf(list client.ObjectList) []client.Object {
-	var out []client.Object
-	switch l := list.(type) {
-	case *appsv1.StatefulSetList:
-		out = pointers(l.Items, func(o *appsv1.StatefulSet) client.Object { return o })
-	case *batchv1.JobList:
-		out = pointers(l.Items, func(o *batchv1.Job) client.Object { return o })
-	case *corev1.PodList:
-		out = pointers(l.Items, func(o *corev1.Pod) client.Object { return o })
-	case *corev1.ServiceList:
-		out = pointers(l.Items, func(o *corev1.Service) client.Object { return o })
-	case *corev1.ConfigMapList:
-		out = pointers(l.Items, func(o *corev1.ConfigMap) client.Object { return o })
-	case *corev1.PersistentVolumeClaimList:
-		out = pointers(l.Items, func(o *corev1.PersistentVolumeClaim) client.Object { return o })
+	forsaken, err := r.objects().Forsaken(ctx, pods.Items)
+	if err != nil || len(forsaken) == 0 {
+		return "Nothing of the trial is left but its results.", err
 	}
-	return out
+	return fmt.Sprintf("Nothing of the trial is left but its results, and pods on nodes that do not answer: %s. They go when their node is back, or is deleted.",
+		few.Names(forsaken)), nil
 }
 
-func pointers[T any](items []T, f func(*T) client.Object) []client.Object {
-	out := make([]client.Object, 0, len(items))
-	for i := range items {
-		out = append(out, f(&items[i]))
-	}
-	return out
-}
-
-// finalize cleans up after a trial that is being deleted. It does not wait for processes to end by themselves: nobody wants their results any more.
+// finalize cleans up after a trial that is being deleted. It does not wait for processes to end by
+// themselves: nobody wants their results any more.
 func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(trial)
 	r.Coordinator.Forget(key)
@@ -240,7 +208,8 @@ func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.
 	r.forget(key)
 	before := trial.DeepCopy()
 	if controllerutil.RemoveFinalizer(trial, v1alpha1.FinalizerTrial) {
-		// Only that: a whole object has defaults of fields that are newer than it, which would be a change of its spec.
+		// Only that: a whole object has defaults of fields that are newer than it, which would be a
+		// change of its spec.
 		err := r.Client.Patch(ctx, trial, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		return ctrl.Result{}, wrap("remove the finalizer", client.IgnoreNotFound(err))
 	}

@@ -11,7 +11,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The manager cannot list Secrets. The one that a trial may have goes with it all the same; one of that name that is not the trial's stays.
+// The manager cannot list Secrets. The one that a trial may have goes with it all the same; one of
+// that name that is not the trial's stays.
 func TestThePreparedSecretGoesWithItsTrial(t *testing.T) {
 	for name, tc := range map[string]struct {
 		label string // of the trial

@@ -1,12 +1,14 @@
-// Package trial carries out one Trial: it makes the pods, hands their agents what to do phase by phase, agrees t = 0, collects and judges the
-// results, and deletes everything again.
+// Package trial carries out one Trial: it makes the pods, hands their agents what to do phase by
+// phase, agrees t = 0, collects and judges the results, and deletes everything again.
 //
-// A reconcile observes once (scope), then runs the phases in order until one is not done:
+// Package admission says when a trial may start. Then a reconcile observes once (scope) and runs
+// the phases in order until one is not done:
 //
-//	admit (-> chaosMesh) -> deploy -> prove (-> machines) -> start -> load (-> scraped) -> release -> run -> (measure) -> collect -> clean up -> complete
+//	(chaosMesh ->) deploy -> prove (-> machines) -> start -> load (-> scraped) -> release -> run -> (measure) -> collect -> clean up -> complete
 //
-// What can be observed again (pods, reports) is never decided from conditions. What cannot (the instant t = 0, the outcome) is written to status
-// before anything acts on it, so that a manager that takes over goes on with the same run. A trial whose run is lost is not repeated silently: it
+// What can be observed again (pods, reports) is never decided from conditions. What cannot (the
+// instant t = 0, the outcome) is written to status before anything acts on it, so that a manager
+// that takes over goes on with the same run. A trial whose run is lost is not repeated silently: it
 // ends as Invalid and the experiment controller makes another one.
 package trial
 
@@ -23,21 +25,19 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/coordinator"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // Coordinator is what the controller needs of package coordinator.
@@ -48,47 +48,37 @@ type Coordinator interface {
 	Forget(trial types.NamespacedName)
 }
 
-// Reconciler carries out Trials. All exported fields but Prometheus are needed.
+// Reconciler carries out Trials. All exported fields but Software and Prometheus are needed.
 type Reconciler struct {
 	Client client.Client
-	// Reader reads past the cache: Secrets and ConfigMaps, which are not cached, and what must not be stale.
+	// Reader reads past the cache: Secrets and ConfigMaps, which are not cached, and what must not
+	// be stale.
 	Reader      client.Reader
 	Clock       clock.Clock
 	Recorder    events.EventRecorder
 	Coordinator Coordinator
 	// Environment of the pods; the authorities that their agents trust are those of Trusted.
 	Environment render.Environment
-	// Trusted returns the PEM certificates that a new pod's agent checks the coordinator's with. They change.
+	// Trusted returns the PEM certificates that a new pod's agent checks the coordinator's with.
+	// They change.
 	Trusted func() string
+	// Software is what carries trials out, for their results. Nil: they do not say.
+	Software func(ctx context.Context) *results.Software
 	// Prometheus of the cluster. Nil: it has none.
 	Prometheus Prometheus
 
 	memory memory
 }
 
-// +kubebuilder:rbac:groups=assay.dev,resources=trials,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=assay.dev,resources=trials/status,verbs=update;patch
-// +kubebuilder:rbac:groups=assay.dev,resources=trials/finalizers,verbs=update
-// +kubebuilder:rbac:groups=assay.dev,resources=experiments,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get
-// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list
-// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
-// +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=list
-// +kubebuilder:rbac:groups="",resources=events,verbs=list
-// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;create;update;patch;delete
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;delete
-// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;delete
-// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// workers is how many trials are brought forward at the same time. Each trial has one of them at
+// most, and waits for others only where it takes much memory: see heavy.
+const workers = 16
 
 // conflictDelay is how long the cache is given to see our last write.
 const conflictDelay = 5 * time.Millisecond
 
-// phase does one part of a trial's life. done is false while it waits; after says when to look again if nothing happens before.
+// phase does one part of a trial's life. done is false while it waits; after says when to look
+// again if nothing happens before.
 type phase func(ctx context.Context, s *scope) (done bool, after time.Duration, err error)
 
 // Reconcile brings one trial forward.
@@ -110,6 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		// The finalizer is on the API server before anything is made that it must clean up.
 		return ctrl.Result{}, wrap("add the finalizer", r.Client.Update(ctx, trial))
 	}
+	if !isTrue(trial, v1alpha1.TrialAdmitted) {
+		return ctrl.Result{}, nil // package admission decides; nothing exists yet
+	}
 	s, err := r.observe(ctx, trial)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -119,7 +112,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		switch {
 		case patchErr == nil || err != nil:
 		case apierrors.IsConflict(patchErr):
-			// We acted on a trial that was read before our own last write reached the cache. Nothing is lost: look again.
+			// We acted on a trial that was read before our own last write reached the cache.
+			// Nothing is lost: look again.
 			result = ctrl.Result{RequeueAfter: conflictDelay}
 		default:
 			result, err = ctrl.Result{}, patchErr
@@ -131,10 +125,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	return r.advance(ctx, s)
 }
 
-// advance runs the phases until one is not done. Once the outcome is known only the clean-up is left, and it starts in a reconcile of its own, after the
-// outcome has been written.
+// advance runs the phases until one is not done. Once the outcome is known only the clean-up is
+// left, and it starts in a reconcile of its own, after the outcome has been written.
 func (r *Reconciler) advance(ctx context.Context, s *scope) (ctrl.Result, error) {
-	phases := []phase{r.admit, r.chaosMesh, r.deploy, r.prove, r.machines, r.start, r.load, r.release, r.run, r.measure, r.collect}
+	phases := []phase{r.chaosMesh, r.deploy, r.prove, r.machines, r.start, r.load, r.release, r.run, r.measure, r.collect}
 	known := s.outcomeKnown()
 	if known {
 		phases = []phase{r.cleanUp}
@@ -156,22 +150,11 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) (ctrl.Result, error)
 
 // SetupWithManager registers the controller. changed tells of agents' reports.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
-	toTrial := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		name, namespace := o.GetLabels()[v1alpha1.LabelTrial], o.GetLabels()[v1alpha1.LabelTrialNamespace]
-		if name == "" {
-			return nil
-		}
-		if namespace == "" {
-			namespace = o.GetNamespace()
-		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
-	})
+	toTrial := handler.EnqueueRequestsFromMapFunc(objects.TrialOf)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("trial").
-		// One at a time: admission must not race with itself.
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		For(&v1alpha1.Trial{}).
-		Watches(&v1alpha1.Trial{}, handler.EnqueueRequestsFromMapFunc(r.queuedTrials), builder.WithPredicates(over)).
 		Watches(&corev1.Pod{}, toTrial).
 		Watches(&appsv1.StatefulSet{}, toTrial).
 		Watches(&batchv1.Job{}, toTrial).
@@ -180,27 +163,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 		Complete(r)
 }
 
-// over lets only the end of a trial through. Every trial that waits is looked at once when the manager starts; to wake it up again for each of
-// thousands of trials that have long been over would take time and memory that grow with the square of their number.
-var over = predicate.Funcs{
-	CreateFunc: func(event.CreateEvent) bool { return false },
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		before, okBefore := e.ObjectOld.(*v1alpha1.Trial)
-		after, okAfter := e.ObjectNew.(*v1alpha1.Trial)
-		return !okBefore || !okAfter || !isTrue(before, v1alpha1.TrialComplete) && isTrue(after, v1alpha1.TrialComplete)
-	},
-}
-
 func wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// logFor names the trial in log lines.
-func logFor(ctx context.Context) interface {
-	Info(msg string, kv ...any)
-} {
-	return log.FromContext(ctx)
 }

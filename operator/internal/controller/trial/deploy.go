@@ -1,26 +1,21 @@
 package trial
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path"
-	"sort"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/objects"
+	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/few"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -28,10 +23,12 @@ import (
 // deployTimeout is how long pods may take to be scheduled, to pull their images and to report.
 const deployTimeout = 5 * time.Minute
 
-// deployPoll is how soon what failed is tried again: nothing tells that a quota has room, or that an object that was in the way is gone.
+// deployPoll is how soon what failed is tried again: nothing tells that a quota has room, or that
+// an object that was in the way is gone.
 const deployPoll = 2 * time.Second
 
-// deploy makes the objects of the trial, runs the prepare step, and hands every pod its files once all pods have addresses.
+// deploy makes the objects of the trial, runs the prepare step, and hands every pod its files once
+// all pods have addresses.
 func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if isTrue(s.trial, v1alpha1.TrialDeployed) {
 		if err := r.render(ctx, s); err != nil || s.rendered == nil {
@@ -43,8 +40,9 @@ func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration,
 	if err == nil || s.outcomeKnown() {
 		return done, after, err
 	}
-	// An error is told of and has the deadline of the phase, since the trial holds its pools meanwhile. It is not returned: the controller would wait
-	// longer and longer until it tries again, beyond the deadline.
+	// An error is told of and has the deadline of the phase, since the trial holds its pools
+	// meanwhile. It is not returned: the controller would wait longer and longer until it tries
+	// again, beyond the deadline.
 	done, after, err = s.waitDeployed(v1alpha1.ReasonPodsPending, "trying again what failed: %s", err)
 	return done, min(after, deployPoll), err
 }
@@ -62,7 +60,7 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 	if err := r.createOrGiveUp(ctx, s); err != nil || s.outcomeKnown() {
 		return false, 0, err
 	}
-	if missing := r.unreported(s); len(missing) > 0 {
+	if missing := s.unreported(); len(missing) > 0 {
 		poll, err := r.forbidden(ctx, s)
 		if err != nil || s.outcomeKnown() {
 			return false, 0, err
@@ -73,7 +71,7 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 		}
 		return done, after, err
 	}
-	if failed := r.agentFailure(s); failed != "" {
+	if _, failed := s.agentFailure(); failed != "" {
 		s.giveUp(v1alpha1.ReasonFailed, "%s", failed)
 		return false, 0, nil
 	}
@@ -99,7 +97,8 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 			return s.waitDeployed(v1alpha1.ReasonConfiguring, "%s cannot resolve %s", name, few.Names(rep.Unresolved))
 		}
 	}
-	if err := r.showFiles(ctx, s); err != nil {
+	// People can read the files there; nothing depends on it.
+	if err := r.objects().Create(ctx, s.trial, s.rendered.trial.ShownFiles(s.rendered.pods)); err != nil {
 		return false, 0, err
 	}
 	s.trial.Status.PodsDigest = s.podsDigest()
@@ -107,17 +106,18 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 	return true, 0, nil
 }
 
-// createOrGiveUp ends the trial when its objects cannot be made whatever is tried. What a quota refuses is tried again: others free what they have of it.
+// createOrGiveUp ends the trial when its objects cannot be made whatever is tried. What a quota
+// refuses is tried again: others free what they have of it.
 func (r *Reconciler) createOrGiveUp(ctx context.Context, s *scope) error {
 	err := r.create(ctx, s)
 	var bad *renderError
-	var forbidden *forbiddenError
+	var forbidden *objects.ForbiddenError
 	switch {
 	case errors.As(err, &bad):
 		s.giveUp(v1alpha1.ReasonRenderFailed, "%s", bad.Error())
 	case errors.As(err, &forbidden):
 		s.giveUp(v1alpha1.ReasonPodsForbidden, "%s.", forbidden.Error())
-	case denied(err):
+	case objects.Denied(err):
 		s.giveUp(v1alpha1.ReasonPodsForbidden, "The cluster refuses an object of the trial: %s", err)
 	case apierrors.IsInvalid(err):
 		s.giveUp(v1alpha1.ReasonRenderFailed, "The API server takes an object of the trial for invalid: %s", err)
@@ -137,7 +137,12 @@ func (r *Reconciler) environment() render.Environment {
 	return env
 }
 
-// create makes the trial's objects once. They never change, so that an object that is there is right, if it is ours.
+func (r *Reconciler) objects() objects.Maker {
+	return objects.Maker{Client: r.Client, Reader: r.Reader, Clock: r.Clock}
+}
+
+// create makes the trial's objects once. They never change, so that an object that is there is
+// right, if it is ours.
 func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	made := false
 	r.remember(s.trial, func(m *memo) { made = m.created })
@@ -145,7 +150,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 		return nil
 	}
 	env := r.environment()
-	offsets, err := r.simulatedOffsets(ctx, s)
+	offsets, err := r.objects().ClockOffsets(ctx, s.trial, s.layout)
 	if err != nil {
 		return err
 	}
@@ -154,21 +159,11 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if err != nil {
 		return &renderError{err}
 	}
-	if err := r.checkPodSecurity(ctx, s, o); err != nil {
+	if err := r.objects().CheckPodSecurity(ctx, s.key.Namespace, o); err != nil {
 		return err
 	}
-	objects := []client.Object{o.Service}
-	if o.Prepare != nil {
-		objects = append(objects, o.Prepare)
-	}
-	for _, set := range o.Replicas {
-		objects = append(objects, set)
-	}
-	objects = append(objects, o.Clients)
-	for _, obj := range objects {
-		if err := r.createOne(ctx, s, obj); err != nil {
-			return err
-		}
+	if err := r.objects().CreateAll(ctx, s.trial, o); err != nil {
+		return err
 	}
 	if err := r.monitor(ctx, s); err != nil {
 		return err
@@ -177,89 +172,25 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func (r *Reconciler) createOne(ctx context.Context, s *scope, obj client.Object) error {
-	kind := fmt.Sprintf("%T", obj)
-	kind = kind[strings.LastIndex(kind, ".")+1:]
-	if err := controllerutil.SetControllerReference(s.trial, obj, r.Client.Scheme()); err != nil {
-		return fmt.Errorf("own %s %s: %w", kind, obj.GetName(), err)
-	}
-	err := r.Client.Create(ctx, obj)
-	if err == nil {
-		return nil
-	}
-	if !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create %s %s: %w", kind, obj.GetName(), err)
-	}
-	found := obj.DeepCopyObject().(client.Object)
-	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(obj), found); err != nil {
-		return fmt.Errorf("read %s %s: %w", kind, obj.GetName(), err)
-	}
-	if !metav1.IsControlledBy(found, s.trial) {
-		return fmt.Errorf("%s %s exists and belongs to something else: delete it", kind, obj.GetName())
-	}
-	return nil
-}
-
-// annotationSimulatedClockOffset of an Experiment makes agents misread their clocks: "<global replica index>=<duration>,...". It proves that
-// clock offsets are measured and corrected.
-const annotationSimulatedClockOffset = "assay.dev/simulated-clock-offset"
-
-func (r *Reconciler) simulatedOffsets(ctx context.Context, s *scope) (string, error) {
-	e := &v1alpha1.Experiment{}
-	key := client.ObjectKey{Namespace: s.trial.Namespace, Name: s.trial.Spec.Experiment}
-	if err := r.Client.Get(ctx, key, e); err != nil {
-		return "", fmt.Errorf("read the trial's Experiment: %w", err)
-	}
-	var out []string
-	for _, part := range strings.FieldsFunc(e.Annotations[annotationSimulatedClockOffset], func(c rune) bool { return c == ',' }) {
-		var index int
-		var offset string
-		if _, err := fmt.Sscanf(strings.Replace(part, "=", " ", 1), "%d %s", &index, &offset); err != nil || index < 0 || index >= len(s.layout.Replicas) {
-			return "", fmt.Errorf("annotation %s: %q is not <replica>=<duration> with a replica from 0 to %d",
-				annotationSimulatedClockOffset, part, len(s.layout.Replicas)-1)
-		}
-		out = append(out, s.layout.Replicas[index].Name+"="+offset)
-	}
-	return strings.Join(out, ","), nil
-}
-
 // unreported lists the pods that do not exist, have no address or whose agents have not reported.
-func (r *Reconciler) unreported(s *scope) []string {
+func (s *scope) unreported() []string {
 	var missing []string
 	for _, name := range s.everyName() {
 		p := s.pods[name]
 		if p == nil || p.Status.PodIP == "" || s.report(name) == nil {
-			missing = append(missing, name+why(p))
+			missing = append(missing, name+objects.Waiting(p))
 		}
 	}
 	return missing
 }
 
-// why tells what the cluster says about a pod that does not come up.
-func why(p *corev1.Pod) string {
-	if p == nil {
-		return ""
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return " (" + c.Message + ")"
-		}
-	}
-	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
-		if w := c.State.Waiting; w != nil && w.Message != "" {
-			return fmt.Sprintf(" (%s: %s)", c.Name, w.Message)
-		}
-	}
-	return ""
-}
-
-func (r *Reconciler) agentFailure(s *scope) string {
+func (s *scope) agentFailure() (pod, message string) {
 	for _, name := range s.everyName() {
-		if rep := s.report(name); rep != nil && rep.Failure != "" && !s.leaving[name] {
-			return fmt.Sprintf("The agent of %s cannot go on: %s", name, rep.Failure)
+		if rep := s.report(name); rep != nil && rep.Failure != "" && !s.line.Leaving[name] {
+			return name, fmt.Sprintf("The agent of %s cannot go on: %s", name, rep.Failure)
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // prepare runs the prepare step and returns true when its output is stored.
@@ -307,7 +238,7 @@ func (r *Reconciler) preparedFiles(ctx context.Context, s *scope) (files []proto
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: s.layout.PreparedSecret()}, secret); err != nil {
 		return nil, false, client.IgnoreNotFound(err)
 	}
-	if files, err = unpack(s.system.Prepare.OutputPath, secret.Data[preparedKey]); err != nil {
+	if files, err = render.UnpackOutput(s.system.Prepare.OutputPath, secret.Data[storage.PreparedKey]); err != nil {
 		s.giveUp(v1alpha1.ReasonPrepareFailed, "The prepare step's output cannot be read: %s", err)
 		return nil, false, nil
 	}
@@ -315,45 +246,16 @@ func (r *Reconciler) preparedFiles(ctx context.Context, s *scope) (files []proto
 	return files, true, nil
 }
 
-// unpackLimit bounds what a packed output may hold.
-const unpackLimit = 16 << 20
-
-func unpack(dir string, packed []byte) ([]protocol.File, error) {
-	gz, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, err
-	}
-	tr := tar.NewReader(io.LimitReader(gz, unpackLimit))
-	files := []protocol.File{}
-	for {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return files, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		content, err := io.ReadAll(tr)
-		if err != nil {
-			return nil, err
-		}
-		// Clean with a leading slash cannot leave the directory.
-		files = append(files, protocol.File{Path: path.Join(dir, path.Clean("/"+h.Name)), Mode: uint32(h.Mode & 0o777), Content: content})
-	}
-}
-
 // render renders all pods when all have addresses, and remembers it while they don't change.
 func (r *Reconciler) render(ctx context.Context, s *scope) error {
-	if s.trial.Status.ZeroUnixNanos != 0 && movesPods(&s.trial.Spec) {
-		// Frozen: a pod whose machine was reset, or that replaces another, has another address now, or none.
+	if s.trial.Status.ZeroUnixNanos != 0 && fault.MovesPods(s.trial.Spec.Faults) {
+		// Frozen: a pod whose machine was reset, or that replaces another, has another address now,
+		// or none.
 		if r.remember(s.trial, func(m *memo) { s.rendered = m.rendered }); s.rendered != nil {
 			return nil
 		}
 	}
-	addresses, err := r.addresses(ctx, s)
+	addresses, err := r.succession().Addresses(ctx, s.line)
 	if err != nil {
 		return err
 	}
@@ -361,7 +263,7 @@ func (r *Reconciler) render(ctx context.Context, s *scope) error {
 	if len(missing) > 0 {
 		return nil
 	}
-	key := addressKey(resolved)
+	key := resolved.Addresses()
 	r.remember(s.trial, func(m *memo) {
 		if old := m.rendered; old != nil && old.addresses == key {
 			s.rendered = old
@@ -374,7 +276,7 @@ func (r *Reconciler) render(ctx context.Context, s *scope) error {
 	if err != nil || !ok {
 		return err
 	}
-	out, err := renderAll(s, resolved, prepared)
+	out, err := r.renderAll(s, resolved, prepared)
 	if err != nil {
 		s.giveUp(v1alpha1.ReasonRenderFailed, "%s", err)
 		return nil
@@ -385,18 +287,9 @@ func (r *Reconciler) render(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func addressKey(l *render.Layout) string {
-	var b strings.Builder
-	for _, p := range l.Replicas {
-		b.WriteString(p.Name + "=" + p.IP + ",")
-	}
-	for _, p := range l.Clients {
-		b.WriteString(p.Name + "=" + p.IP + ",")
-	}
-	return b.String()
-}
-
-func renderAll(s *scope, resolved *render.Layout, prepared []protocol.File) (*rendered, error) {
+func (r *Reconciler) renderAll(s *scope, resolved *placement.Layout, prepared []protocol.File) (*rendered, error) {
+	r.memory.heavy.Lock()
+	defer r.memory.heavy.Unlock()
 	t, err := render.NewTrial(&s.trial.Spec, s.system, resolved)
 	if err != nil {
 		return nil, err
@@ -412,7 +305,7 @@ func renderAll(s *scope, resolved *render.Layout, prepared []protocol.File) (*re
 			return nil, err
 		}
 	}
-	key := probeKey(s.trial.UID)
+	key := render.ProbeKey(s.trial.UID)
 	for name, p := range out.pods {
 		p.WithPrepared(prepared)
 		if p.Directive.Network, err = t.Network(name); err != nil {
@@ -423,55 +316,22 @@ func renderAll(s *scope, resolved *render.Layout, prepared []protocol.File) (*re
 	return out, nil
 }
 
-// showFiles puts the rendered files where people can read them. Nothing depends on it; the prepare step's output, which may hold keys, is not in it.
-func (r *Reconciler) showFiles(ctx context.Context, s *scope) error {
-	files, part := map[string][]protocol.File{}, map[string]string{}
-	prefix := ""
-	if s.system.Prepare != nil {
-		prefix = s.system.Prepare.OutputPath + "/"
-	}
-	for name, p := range s.rendered.pods {
-		part[name] = v1alpha1.PartReplica
-		if p.Directive.Client != nil {
-			part[name] = v1alpha1.PartClient
-		}
-		for _, f := range p.Files {
-			if prefix == "" || !strings.HasPrefix(f.Path, prefix) {
-				files[name] = append(files[name], f)
-			}
-		}
-	}
-	data := s.rendered.trial.FilesByName(files, part)
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: s.layout.FilesConfigMap(), Namespace: s.key.Namespace,
-		Labels: map[string]string{v1alpha1.LabelTrial: s.key.Name, v1alpha1.LabelExperiment: s.trial.Spec.Experiment},
-	}, Data: fitData(data)}
-	return r.createOne(ctx, s, cm)
-}
+// refusalPoll is how often it is looked whether pods that do not exist yet have been refused:
+// nothing wakes us up for that.
+const refusalPoll = 2 * time.Second
 
-// fitData leaves out the largest entries until a ConfigMap can hold the rest.
-func fitData(data map[string]string) map[string]string {
-	keys := make([]string, 0, len(data))
-	size := 0
-	for k, v := range data {
-		keys = append(keys, k)
-		size += len(k) + len(v)
+// forbidden gives the trial up when pods of it are refused, and else says how soon to look again.
+func (r *Reconciler) forbidden(ctx context.Context, s *scope) (time.Duration, error) {
+	owners := objects.OwnersOfMissing(s.layout, s.system.Prepare != nil, s.pods)
+	if len(owners) == 0 {
+		return 0, nil
 	}
-	sort.Slice(keys, func(i, j int) bool {
-		if len(data[keys[i]]) != len(data[keys[j]]) {
-			return len(data[keys[i]]) > len(data[keys[j]])
-		}
-		return keys[i] < keys[j]
-	})
-	for _, k := range keys {
-		if size <= configMapLimit {
-			break
-		}
-		size -= len(data[k])
-		data[k] = "left out: too large for a ConfigMap"
+	why, err := r.objects().RefusedPods(ctx, s.key.Namespace, owners)
+	if err != nil {
+		return 0, err
 	}
-	return data
+	if why != "" {
+		s.giveUp(v1alpha1.ReasonPodsForbidden, "The cluster refuses pods of the trial: %s", why)
+	}
+	return refusalPoll, nil
 }
-
-// configMapLimit is what our ConfigMaps may hold; the API server refuses 1 MiB.
-const configMapLimit = 1000 << 10

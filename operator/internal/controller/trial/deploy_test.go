@@ -19,7 +19,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Objects that could not be made were tried for ever, while the trial held its pools and only the manager's log knew why.
+// Objects that could not be made were tried for ever, while the trial held its pools and only the
+// manager's log knew why.
 func TestWhatCannotBeMadeIsToldOfAndHasADeadline(t *testing.T) {
 	for name, tc := range map[string]struct {
 		obstacle func(p *play) client.Object
@@ -153,7 +154,8 @@ func (c addressless) Create(ctx context.Context, o client.Object, options ...cli
 	return c.Client.Create(ctx, o, options...)
 }
 
-// Of a trial that failed the results are written before it is cleaned up; nothing told of it when they could not be.
+// Of a trial that failed the results are written before it is cleaned up; nothing told of it when
+// they could not be.
 func TestResultsOfAFailureThatCannotBeWritten(t *testing.T) {
 	p := newPlay(t, nil)
 	full := true

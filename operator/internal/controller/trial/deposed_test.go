@@ -10,8 +10,9 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// A manager that was stopped in the middle of a reconcile, and woke up when another had judged the trial, wrote its progress without a lock, learned
-// the newest resource version by that, and overwrote the outcome with what it had read before.
+// A manager that was stopped in the middle of a reconcile, and woke up when another had judged the
+// trial, wrote its progress without a lock, learned the newest resource version by that, and
+// overwrote the outcome with what it had read before.
 func TestADeposedManagerOverwritesNothing(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -35,7 +36,7 @@ func TestADeposedManagerOverwritesNothing(t *testing.T) {
 		t.Errorf("the deposed manager writes its status: %v", err)
 	}
 	s.giveUp(v1alpha1.ReasonRunLost, "The pods are gone.")
-	if err := deposed.storeTrial(t.Context(), s, &results.Trial{Format: results.TrialFormat, Name: s.key.Name, Outcome: v1alpha1.ReasonInvalid}); !apierrors.IsConflict(err) {
+	if err := deposed.storeTrial(t.Context(), s, &results.Trial{Format: results.TrialFormat, Name: s.key.Name, Outcome: v1alpha1.ReasonInvalid}, nil); !apierrors.IsConflict(err) {
 		t.Errorf("the deposed manager replaces the results: %v", err)
 	}
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)

@@ -6,7 +6,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// stage is how far a trial is; a directive follows from the rendered pod and the stage alone, so that every manager gives the same one.
+// stage is how far a trial is; a directive follows from the rendered pod and the stage alone, so
+// that every manager gives the same one.
 type stage struct {
 	// started: the pods whose processes shall run.
 	started map[string]bool
@@ -29,7 +30,7 @@ func (r *Reconciler) direct(s *scope, st stage) {
 		d := pod.Directive
 		d.Network = s.network(d.Network)
 		d.Start = st.started[name]
-		d.SampleLoad = d.Start && st.zero == 0 && s.trial.Spec.QuietWait.OrZero() > 0
+		d.SampleLoad = st.zero == 0 && !st.finish && s.trial.Spec.QuietWait.OrZero() > 0
 		for _, step := range s.system.Steps[:st.steps] {
 			if c, ok := pod.Steps[step.Name]; ok {
 				d.Commands = append(d.Commands, c)
@@ -38,9 +39,9 @@ func (r *Reconciler) direct(s *scope, st stage) {
 		if st.zero != 0 {
 			d.Run = &protocol.Run{
 				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule),
-				Actions: s.actionsOf(name), Restarts: s.restartsOf(name),
+				Actions: run.AgentActions(s.actions(), name), Restarts: s.line.AgentRestartTimes(name),
 			}
-			if s.onResetMachine(name) || s.replaced(name) {
+			if s.onResetMachine(name) || s.line.Replaced(name) {
 				d.Commands = nil // they are done: who comes back starts its processes, and loads no data again
 			}
 		}
@@ -49,9 +50,6 @@ func (r *Reconciler) direct(s *scope, st stage) {
 		r.Coordinator.Direct(s.key, name, d, pod.Files)
 	}
 }
-
-// actionsOf are those that a pod's own agent carries out.
-func (s *scope) actionsOf(pod string) []timeline.Action { return run.AgentActions(s.actions(), pod) }
 
 // all returns a set of names.
 func all(names []string) map[string]bool {

@@ -3,6 +3,7 @@ package trial
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
@@ -10,7 +11,8 @@ import (
 // pendingEvent is sent only when the status that it tells about has been written.
 type pendingEvent struct{ kind, reason, action, message string }
 
-// told are the conditions whose transitions users want to hear of; the others are visible in status.
+// told are the conditions whose transitions users want to hear of; the others are visible in
+// status.
 var told = map[string]bool{v1alpha1.TrialAdmitted: true, v1alpha1.TrialRunning: true, v1alpha1.TrialValid: true, v1alpha1.TrialComplete: true}
 
 func (s *scope) note(condition string, status metav1.ConditionStatus, reason, message string) {
@@ -24,9 +26,9 @@ func (s *scope) note(condition string, status metav1.ConditionStatus, reason, me
 	s.events = append(s.events, pendingEvent{kind: kind, reason: reason, action: condition, message: message})
 }
 
-func (r *Reconciler) sendEvents(s *scope) {
+func (s *scope) sendEvents(to events.EventRecorder) {
 	for _, e := range s.events {
-		r.Recorder.Eventf(s.trial, nil, e.kind, e.reason, e.action, "%s", e.message)
+		to.Eventf(s.trial, nil, e.kind, e.reason, e.action, "%s", e.message)
 	}
 	s.events = nil
 }

@@ -15,7 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/admission"
+	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
 )
@@ -49,7 +52,8 @@ func (p *play) handedOver(yes bool) {
 	}
 }
 
-// Pods stay until their files are in the store or with the manager, or there is no more time; a manager that has just taken over hears from their agents first.
+// Pods stay until their files are in the store or with the manager, or there is no more time; a
+// manager that has just taken over hears from their agents first.
 func TestPodsHandOverBeforeTheyGo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handOver func(*play)
@@ -106,7 +110,7 @@ func TestLargeResultsOfAClient(t *testing.T) {
 	if err := p.env.Client.Get(t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.layout().ClientResultConfigMap(0)}, cm); err != nil {
 		t.Fatal(err)
 	}
-	packed := enlarge(t, cm.BinaryData[clientKey], protocol.PartLimit+1000)
+	packed := enlarge(t, cm.BinaryData[storage.ClientKey], protocol.PartLimit+1000)
 	o := store.Describe(folder.PodFile(c.Name, protocol.ClientResultFile), packed)
 	if err := kept.Put(t.Context(), o, bytes.NewReader(packed)); err != nil {
 		t.Fatal(err)
@@ -149,15 +153,15 @@ func TestWholeResultsAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", configMapLimit/4)}}
-	if err := p.r.storeTrial(t.Context(), s, &whole); err != nil {
+	whole := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
+	if err := p.r.storeTrial(t.Context(), s, &whole, nil); err != nil {
 		t.Fatal(err)
 	}
 	folder, err := store.TrialFolder(s.trial)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, raw, err := store.ReadAll(t.Context(), p.r.kept(s), folder.Key(trialKey), 1<<30)
+	_, raw, err := store.ReadAll(t.Context(), p.r.results().Kept(s.trial), folder.Key(storage.TrialFile), 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +170,8 @@ func TestWholeResultsAreKept(t *testing.T) {
 	}
 }
 
-// fillWithLogs keeps as many logs of other trials in the namespace as may be kept, and says it of more: only the first part of each is there.
+// fillWithLogs keeps as many logs of other trials in the namespace as may be kept, and says it of
+// more: only the first part of each is there.
 func (p *play) fillWithLogs() {
 	p.t.Helper()
 	for i := range 4 {
@@ -188,7 +193,8 @@ func (p *play) keepFirstPart(trial, file string, size int64) {
 	}
 }
 
-// With the store down and the namespace full of logs, a trial whose results did not fit their ConfigMap was never over: it held its pools until the store answered.
+// With the store down and the namespace full of logs, a trial whose results did not fit their
+// ConfigMap was never over: it held its pools until the store answered.
 func TestResultsFindRoomBesideLogs(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.fillWithLogs()
@@ -197,8 +203,8 @@ func TestResultsFindRoomBesideLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", configMapLimit/4)}}
-	if err := p.r.storeTrial(t.Context(), s, &whole); err != nil {
+	whole := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
+	if err := p.r.storeTrial(t.Context(), s, &whole, nil); err != nil {
 		t.Errorf("the trial's results are not stored: %v", err)
 	}
 	p.measured(100, 0)
@@ -221,7 +227,7 @@ func TestNoTrialIsBegunWhileTooMuchWaits(t *testing.T) {
 	if err := (&store.Cluster{Client: p.env.Client, Reader: p.env.Client, Trial: other}).Clear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p.clock.Step(queuePoll)
+	p.clock.Step(admission.QueuePoll)
 	p.settle(false)
 	if c := p.condition(v1alpha1.TrialAdmitted); c.Status != metav1.ConditionTrue {
 		t.Errorf("condition %+v", c)

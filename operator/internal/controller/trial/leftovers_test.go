@@ -4,13 +4,15 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// wantNothingLeft asks the API server for every kind that a trial makes. The reconciler's own list of
-// kinds does not count: a kind that it forgets would not be missed.
+// wantNothingLeft asks the API server for every kind that a trial makes. The reconciler's own list
+// of kinds does not count: a kind that it forgets would not be missed.
 func (p *play) wantNothingLeft() {
 	p.t.Helper()
 	for what, list := range map[string]client.ObjectList{
@@ -20,10 +22,13 @@ func (p *play) wantNothingLeft() {
 		if err := p.env.Client.List(p.t.Context(), list, client.InNamespace(p.ns), client.MatchingLabels{v1alpha1.LabelTrial: p.key.Name}); err != nil {
 			p.t.Fatal(err)
 		}
-		for _, o := range itemsOf(list) {
-			if o.GetLabels()[v1alpha1.LabelResults] == "" {
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			if o := item.(client.Object); o.GetLabels()[v1alpha1.LabelResults] == "" {
 				p.t.Errorf("left over: %s %s", what, o.GetName())
 			}
+			return nil
+		}); err != nil {
+			p.t.Fatal(err)
 		}
 	}
 }

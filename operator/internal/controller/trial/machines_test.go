@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/machines"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
@@ -21,8 +22,8 @@ import (
 // resetAt is when the machine of replica 2 is reset.
 const resetAt = 2 * time.Second
 
-// machinePlay is a trial that resets the machine of replica 2, on a stage with one node for each pod. The manager's namespace is the trial's own, which
-// goes with the test.
+// machinePlay is a trial that resets the machine of replica 2, on a stage with one node for each
+// pod. The manager's namespace is the trial's own, which goes with the test.
 type machinePlay struct {
 	*play
 	node string // that is reset
@@ -36,6 +37,16 @@ func newMachinePlay(t *testing.T) *machinePlay {
 	})
 	m := &machinePlay{play: p, node: p.ns + "-r2"}
 	m.r.Environment.Namespace = p.ns
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.node, Annotations: map[string]string{v1alpha1.AnnotationAllowMachineFaults: "true"}}}
+	if err := p.env.Client.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	ensureNode(t, p.env, m.node, "", "64")
+	t.Cleanup(func() {
+		if err := p.env.Client.Delete(context.Background(), node); err != nil {
+			t.Errorf("delete the node: %v", err)
+		}
+	})
 	p.settle(false)
 	for i, r := range p.layout().Replicas {
 		node := p.ns + "-other"
@@ -49,16 +60,6 @@ func newMachinePlay(t *testing.T) *machinePlay {
 		m.place(c.Name+"-x", p.ns+"-other", 100+i, map[string]string{v1alpha1.LabelPart: v1alpha1.PartClient, "batch.kubernetes.io/job-completion-index": fmt.Sprint(c.Index)})
 		p.agents.reports[c.Name] = &protocol.Report{Incarnation: "1"}
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.node, Annotations: map[string]string{v1alpha1.AnnotationAllowMachineFaults: "true"}}}
-	if err := p.env.Client.Create(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
-	ensureNode(t, p.env, m.node, "", "64")
-	t.Cleanup(func() {
-		if err := p.env.Client.Delete(context.Background(), node); err != nil {
-			t.Errorf("delete the node: %v", err)
-		}
-	})
 	return m
 }
 
@@ -80,7 +81,7 @@ func (m *machinePlay) place(name, node string, n int, labels map[string]string) 
 func (m *machinePlay) wantEnd(outcome, reason string) results.Trial {
 	m.t.Helper()
 	m.settle(true)
-	list, err := m.r.machinePods(m.t.Context(), m.env.Client, m.key)
+	list, err := m.r.resetter().Pods(m.t.Context(), m.env.Client, m.key)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func (m *machinePlay) machine() *corev1.Pod {
 	for range 30 {
 		m.reconcile()
 		m.agents.obey()
-		list, err := m.r.machinePods(m.t.Context(), m.env.Client, m.key)
+		list, err := m.r.resetter().Pods(m.t.Context(), m.env.Client, m.key)
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -129,7 +130,8 @@ func (m *machinePlay) machine() *corev1.Pod {
 	return nil
 }
 
-// settleAll lets everybody do what they are told for a while; the agent of the machine is ready when it knows its node.
+// settleAll lets everybody do what they are told for a while; the agent of the machine is ready
+// when it knows its node.
 func (m *machinePlay) settleAll() {
 	m.t.Helper()
 	for range 12 {
@@ -249,7 +251,7 @@ func TestMachinesThatAreNotReset(t *testing.T) {
 			annotate(m, func(n *corev1.Node) { n.Annotations[v1alpha1.AnnotationAllowMachineFaults] = "false" })
 		}, []string{"does not allow it"}},
 		"the control plane": {func(m *machinePlay) {
-			annotate(m, func(n *corev1.Node) { n.Labels = map[string]string{labelControlPlane: ""} })
+			annotate(m, func(n *corev1.Node) { n.Labels = map[string]string{machines.LabelControlPlane: ""} })
 		}, []string{"control plane"}},
 		"somebody else's pod": {func(m *machinePlay) { m.stranger("cni", daemon); m.stranger("shop", nil) }, []string{"/shop runs", "no part of the trial"}},
 		"a client of the trial": {func(m *machinePlay) {

@@ -2,18 +2,11 @@ package trial
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/monitoring"
@@ -39,12 +32,13 @@ type Prometheus interface {
 const (
 	// measurePoll is how often to look for Prometheus' answer.
 	measurePoll = 250 * time.Millisecond
-	// scrapedTimeout is how long Prometheus may take to begin to scrape the pods. Of the first PodMonitor of an experiment it hears after up to four and a half minutes: see
+	// scrapedTimeout is how long Prometheus may take to begin to scrape the pods. Of the first
+	// PodMonitor of an experiment it hears after up to four and a half minutes: see
 	// monitoring.PodMonitor.
 	scrapedTimeout = 5 * time.Minute
 )
 
-// monitor has the pods of the experiment's trials scraped, where that is possible. The experiment controller deletes the PodMonitor after the last of them.
+// monitor has the pods of the experiment's trials scraped, where that is possible.
 func (r *Reconciler) monitor(ctx context.Context, s *scope) error {
 	if r.Prometheus == nil {
 		return nil
@@ -56,22 +50,11 @@ func (r *Reconciler) monitor(ctx context.Context, s *scope) error {
 	if has, err := r.Prometheus.HasPodMonitors(); err != nil || !has {
 		return err
 	}
-	exp := &v1alpha1.Experiment{}
-	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: s.trial.Spec.Experiment}, exp); err != nil {
-		return fmt.Errorf("read the trial's Experiment: %w", err)
-	}
-	if err := controllerutil.SetControllerReference(exp, pm, r.Client.Scheme()); err != nil {
-		return fmt.Errorf("own PodMonitor %s: %w", pm.Name, err)
-	}
-	err := r.Client.Create(ctx, pm)
-	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
-		return nil // the kind has gone since it was seen, or an earlier trial made it
-	}
-	return wrap("create PodMonitor "+pm.Name, err)
+	return r.objects().Monitor(ctx, s.trial, pm)
 }
 
-// scraped waits until Prometheus scrapes the pods, if it is to be asked about them. When it does not come to that, the trial goes on: the measurements will say
-// that there is no number.
+// scraped waits until Prometheus scrapes the pods, if it is to be asked about them. When it does
+// not come to that, the trial goes on: the measurements will say that there is no number.
 func (r *Reconciler) scraped(_ context.Context, s *scope) (bool, time.Duration, error) {
 	if len(s.trial.Spec.Measurements) == 0 || r.Prometheus == nil {
 		return true, 0, nil
@@ -95,7 +78,8 @@ func (r *Reconciler) scraped(_ context.Context, s *scope) (bool, time.Duration, 
 	return true, 0, nil
 }
 
-// measure waits for what Prometheus has to say of the window. It is asked again by a manager that takes over.
+// measure waits for what Prometheus has to say of the window. It is asked again by a manager that
+// takes over.
 func (r *Reconciler) measure(_ context.Context, s *scope) (bool, time.Duration, error) {
 	spec := &s.trial.Spec
 	if len(spec.Measurements) == 0 || isTrue(s.trial, v1alpha1.TrialCollected) {
@@ -111,7 +95,7 @@ func (r *Reconciler) measure(_ context.Context, s *scope) (bool, time.Duration, 
 func (r *Reconciler) askPrometheus(s *scope) []results.Measurement {
 	spec := &s.trial.Spec
 	if r.Prometheus == nil {
-		return unanswered(spec.Measurements, "the manager knows no Prometheus to ask")
+		return monitoring.Unanswered(spec.Measurements, "the manager knows no Prometheus to ask")
 	}
 	answer, done := r.Prometheus.Ask(s.trial.UID, func() monitoring.Request {
 		zero := s.zero()
@@ -125,14 +109,6 @@ func (r *Reconciler) askPrometheus(s *scope) []results.Measurement {
 		return nil
 	}
 	return answer
-}
-
-func unanswered(measurements []v1alpha1.Measurement, why string) []results.Measurement {
-	out := make([]results.Measurement, len(measurements))
-	for i, m := range measurements {
-		out[i] = results.Measurement{Name: m.Name, Reason: why}
-	}
-	return out
 }
 
 // showMeasured tells in a condition what became of the measurements.
@@ -151,17 +127,4 @@ func (s *scope) showMeasured() {
 		return
 	}
 	s.set(v1alpha1.TrialMeasured, metav1.ConditionTrue, v1alpha1.ReasonMeasured, "Prometheus gave %d measurements.", len(s.measured))
-}
-
-// headlineMeasurements puts the numbers into a status, which has no floating-point numbers.
-func headlineMeasurements(measured []results.Measurement) []v1alpha1.MeasuredValue {
-	var out []v1alpha1.MeasuredValue
-	for _, m := range measured {
-		v := v1alpha1.MeasuredValue{Name: m.Name, Reason: m.Reason}
-		if m.Value != nil {
-			v.Value = strconv.FormatFloat(*m.Value, 'g', -1, 64)
-		}
-		out = append(out, v)
-	}
-	return out
 }

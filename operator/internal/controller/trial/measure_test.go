@@ -127,13 +127,15 @@ func TestMeasurementsWithoutPrometheus(t *testing.T) {
 	}
 }
 
-// The kind of the Prometheus operator, without the schema of its spec: what is made and deleted is looked at here, not what the operator reads.
+// The kind of the Prometheus operator, without the schema of its spec: what is made and deleted is
+// looked at here, not what the operator reads.
 const podMonitorKind = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "podmonitors.monitoring.coreos.com",
 "annotations": {"api-approved.kubernetes.io": "unapproved, a test's"}}, "spec": {"group": "monitoring.coreos.com", "scope": "Namespaced",
 "names": {"kind": "PodMonitor", "listKind": "PodMonitorList", "plural": "podmonitors", "singular": "podmonitor"}, "versions": [{"name": "v1", "served": true, "storage": true,
 "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}`
 
-// A trial with measurements is not released before Prometheus scrapes its pods: of the first PodMonitor of an experiment it hears late. When it never does, the trial goes on.
+// A trial with measurements is not released before Prometheus scrapes its pods: of the first
+// PodMonitor of an experiment it hears late. When it never does, the trial goes on.
 func TestReleaseWaitsUntilPodsAreScraped(t *testing.T) {
 	for name, scraped := range map[string]bool{"they are": true, "they never are": false} {
 		t.Run(name, func(t *testing.T) {

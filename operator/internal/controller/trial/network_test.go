@@ -20,7 +20,8 @@ func lasting(text string) *v1alpha1.Duration {
 	return &d
 }
 
-// twoRegions puts two replicas in the east and one, with the clients, in the west: 20 ms there, 30 ms back.
+// twoRegions puts two replicas in the east and one, with the clients, in the west: 20 ms there, 30
+// ms back.
 func twoRegions(s *v1alpha1.ExperimentSpec) {
 	s.Topology.Regions = []v1alpha1.Region{{Name: "east", Replicas: 2}, {Name: "west", Replicas: 1}}
 	s.Clients.Regions = []string{"west"}
@@ -237,7 +238,8 @@ func TestWhyNetworksEndTrials(t *testing.T) {
 	}
 }
 
-// A manager that takes over between the choice of the backend and the proof goes on with that backend, though it would choose another.
+// A manager that takes over between the choice of the backend and the proof goes on with that
+// backend, though it would choose another.
 func TestATakeOverKeepsTheBackend(t *testing.T) {
 	p := newPlayOf(t, nil, twoRegions)
 	p.deployed()

@@ -1,10 +1,8 @@
 package trial
 
 import (
-	"strings"
-	"time"
-
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/run"
@@ -28,8 +26,8 @@ func (s *scope) observed() *run.Observed {
 			o.Records[a.ID] = *rec
 		}
 	}
-	for _, t := range s.times {
-		o.Injections = append(o.Injections, s.injection(t))
+	for _, t := range s.chaos.Occurrences {
+		o.Injections = append(o.Injections, s.chaos.Injection(t))
 	}
 	return o
 }
@@ -56,21 +54,14 @@ func (s *scope) observedPods() []run.Pod {
 func (s *scope) observedPod(o run.Pod) run.Pod {
 	o.Report, o.Heard = s.heard[o.Name].report, s.heard[o.Name].at
 	o.AgentInterrupted, o.Interrupted = s.agentInterrupted(o.Name), s.interrupted(o.Name)
-	o.Leaving, o.Line = s.leaving[o.Name], s.lines[o.Name]
+	o.Leaving, o.Line = s.line.Leaving[o.Name], s.line.Lines[o.Name]
 	p := s.pods[o.Name]
 	if p == nil {
 		return o
 	}
-	o.Part, o.Node, o.Restarts, o.PlannedRestarts = p.Labels[v1alpha1.LabelPart], p.Spec.NodeName, restarts(p), s.expectedRestarts(o.Name)
-	o.OutOfMemory = outOfMemory(p)
-	var images []string
-	for _, c := range p.Status.ContainerStatuses {
-		images = append(images, c.ImageID)
-	}
-	o.Images = strings.Join(images, ",")
-	for _, c := range p.Status.InitContainerStatuses { // the agent is the only one
-		o.AgentImage = c.ImageID
-	}
+	o.Part, o.Node, o.Restarts, o.PlannedRestarts = p.Labels[v1alpha1.LabelPart], p.Spec.NodeName, objects.Restarts(p), s.expectedRestarts(o.Name)
+	o.OutOfMemory = objects.OutOfMemory(p)
+	o.Images, o.AgentImage = objects.Images(p)
 	return o
 }
 
@@ -79,19 +70,4 @@ func (s *scope) pairs() []run.Pair { return s.pairsOf(s.observedPods()) }
 
 func (s *scope) pairsOf(pods []run.Pod) []run.Pair {
 	return run.PairsOf(pods, func(name string) []protocol.NetworkPeer { return s.rendered.pods[name].Directive.Network.Peers })
-}
-
-func (s *scope) injection(t *chaosTime) run.Injection {
-	i := run.Injection{Fault: t.fault, Time: t.time, Pods: t.pods, Peers: t.peers}
-	since := func(nanos int64) *time.Duration {
-		if nanos == 0 {
-			return nil
-		}
-		d := time.Duration(nanos - s.trial.Status.ZeroUnixNanos)
-		return &d
-	}
-	if rec := s.chaosRecords[t.id]; rec != nil {
-		i.Confirmed, i.Ended = since(rec.Confirmed), since(rec.Ended)
-	}
-	return i
 }

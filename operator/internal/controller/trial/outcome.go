@@ -7,9 +7,10 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// outcome of a trial whose Valid condition is known: Succeeded; Invalid when it ran; Failed when it never did.
+// outcome of a trial whose Valid condition is known: Succeeded; Invalid when it ran; Failed when it
+// never did.
 func outcome(t *v1alpha1.Trial) (reason, message string) {
-	c := findCondition(t, v1alpha1.TrialValid)
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
 	switch {
 	case c.Status == metav1.ConditionTrue:
 		return v1alpha1.ReasonSucceeded, c.Message
@@ -18,8 +19,4 @@ func outcome(t *v1alpha1.Trial) (reason, message string) {
 	default:
 		return v1alpha1.ReasonFailed, c.Reason + ": " + c.Message
 	}
-}
-
-func findCondition(t *v1alpha1.Trial, condition string) *metav1.Condition {
-	return meta.FindStatusCondition(t.Status.Conditions, condition)
 }

@@ -1,17 +1,14 @@
 package trial
 
 import (
-	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/controller/trial/succession"
 	"assay.dev/assay/operator/internal/run"
-	"assay.dev/assay/operator/internal/testenv"
 )
 
 func TestResultsNameImages(t *testing.T) {
@@ -22,37 +19,11 @@ func TestResultsNameImages(t *testing.T) {
 			ContainerStatuses:     []corev1.ContainerStatus{{Name: "a", ImageID: "a@sha256:2"}, {Name: "b", ImageID: "b@sha256:3"}},
 		},
 	}
-	got := (&scope{trial: &v1alpha1.Trial{}, pods: map[string]*corev1.Pod{"p": pod}}).observedPod(run.Pod{Name: "p"})
+	got := (&scope{trial: &v1alpha1.Trial{}, line: &succession.Run{}, pods: map[string]*corev1.Pod{"p": pod}}).observedPod(run.Pod{Name: "p"})
 	if want := "a@sha256:2,b@sha256:3"; got.Images != want {
 		t.Errorf("the pod's images are %q, want %q", got.Images, want)
 	}
 	if want := "agent@sha256:1"; got.AgentImage != want {
 		t.Errorf("the agent's image is %q, want %q", got.AgentImage, want)
-	}
-}
-
-func TestResultsSayHowMachinesAreSet(t *testing.T) {
-	env := testenv.Get(t)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: "prepared",
-		Labels: map[string]string{
-			"assay.dev/pool": "servers", "topology.kubernetes.io/region": "us-east-1", "machine.assay.dev/smt": "off", "kubernetes.io/arch": "amd64",
-		},
-		Annotations: map[string]string{"machine.assay.dev/not-set": "turbo: no such file", "other": "x"},
-	}}
-	if err := env.Client.Create(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // other tests count nodes
-		if err := env.Client.Delete(context.Background(), node); err != nil {
-			t.Error(err)
-		}
-	})
-	trial := &results.Trial{Pods: []results.Pod{{Name: "a", Node: "prepared"}, {Name: "b", Node: "gone"}, {Name: "c"}, {Name: "d", Node: "prepared"}}}
-	(&Reconciler{Reader: env.Client}).nameMachines(t.Context(), trial)
-	set := map[string]string{"pool": "servers", "region": "us-east-1", "smt": "off", "not-set": "turbo: no such file"}
-	want := []results.Pod{{Name: "a", Node: "prepared", Machine: set}, {Name: "b", Node: "gone"}, {Name: "c"}, {Name: "d", Node: "prepared", Machine: set}}
-	if diff := cmp.Diff(want, trial.Pods); diff != "" {
-		t.Errorf("pods differ (-want +got):\n%s", diff)
 	}
 }

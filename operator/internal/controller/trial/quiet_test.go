@@ -5,49 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
 )
-
-func TestDisturbance(t *testing.T) {
-	on := func(machine, node string, cpus int, busy, stolen, own float64) podLoad {
-		return podLoad{pod: "pod-on-" + node, node: node, load: &protocol.Load{
-			Machine: machine, CPUs: cpus, Seconds: 1, BusyCores: busy, StolenCores: stolen, OwnCores: own}}
-	}
-	for name, tc := range map[string]struct {
-		loads         []podLoad
-		steal, others float64
-		want          string // empty: quiet
-	}{
-		"nothing runs":             {loads: []podLoad{on("a", "n1", 2, 0.1, 0, 0)}},
-		"the trial's own work":     {loads: []podLoad{on("a", "n1", 2, 1.9, 0, 1.8)}},
-		"another process":          {loads: []podLoad{on("a", "n1", 2, 1.1, 0, 0.1)}, want: "others than the trial took 50% of the processors of node n1; disturbances.quietLoad is 25%"},
-		"the same on a large node": {loads: []podLoad{on("a", "n1", 16, 1.1, 0, 0.1)}},
-		"a hypervisor":             {loads: []podLoad{on("a", "n1", 2, 0, 0.04, 0)}, want: "the hypervisor of node n1 took 2% of its processors; tolerances.steal is 1%"},
-		"a hypervisor, tolerated":  {loads: []podLoad{on("a", "n1", 2, 0, 0.3, 0)}, steal: 0.4},
-		"both together":            {loads: []podLoad{on("a", "n1", 2, 0.3, 0.3, 0)}, steal: 0.4, want: "others than the trial took 30%"},
-		"nothing matters":          {loads: []podLoad{on("a", "n1", 2, 2, 1, 0)}, steal: 1, others: 1},
-		"nodes of one machine: the pods' work adds up": {loads: []podLoad{on("a", "n1", 2, 1.5, 0, 0.7), on("a", "n2", 2, 1.4, 0, 0.7)}},
-		"nodes of their own machines":                  {loads: []podLoad{on("a", "n1", 2, 1.5, 0, 0.7), on("b", "n2", 2, 1.4, 0, 1.4)}, want: "of node n1"},
-		"machines without a boot ID are told apart":    {loads: []podLoad{on("", "n1", 2, 0.7, 0, 0.7), on("", "n2", 2, 1.4, 0, 0.7)}, want: "of node n2"},
-		"own work that was read a little later":        {loads: []podLoad{on("a", "n1", 2, 1, 0, 1.1)}},
-		"a pod that says nothing":                      {loads: []podLoad{on("a", "n1", 2, 0, 0, 0), {pod: "client-0"}}, want: "the agent of client-0 has not said yet"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			steal, others := tc.steal, tc.others
-			if steal == 0 {
-				steal = 0.01
-			}
-			if others == 0 {
-				others = 0.25
-			}
-			got := disturbance(tc.loads, steal, others)
-			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
-				t.Errorf("%q, want %q", got, tc.want)
-			}
-		})
-	}
-}
 
 // busyMachine makes all agents report a machine of two processors of which others take so many.
 func (p *play) busyMachine(cores float64) {
@@ -124,13 +86,14 @@ func TestATrialThatIsNotToWait(t *testing.T) {
 // wantRunning checks the condition Running.
 func (p *play) wantRunning(reason, message string) {
 	p.t.Helper()
-	c := findCondition(p.trial(), v1alpha1.TrialRunning)
+	c := meta.FindStatusCondition(p.trial().Status.Conditions, v1alpha1.TrialRunning)
 	if c == nil || c.Reason != reason || !strings.Contains(c.Message, message) {
 		p.t.Errorf("Running is %+v, want %s: %s", c, reason, message)
 	}
 }
 
-// A manager that took over while a trial had waited for longer than the barrier's deadline gave the trial up, since it had not heard from every agent yet.
+// A manager that took over while a trial had waited for longer than the barrier's deadline gave the
+// trial up, since it had not heard from every agent yet.
 func TestATakeOverLateInTheWait(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietWait = "5m" })
 	p.settle(true)
@@ -143,7 +106,7 @@ func TestATakeOverLateInTheWait(t *testing.T) {
 	client.AtBarrier = false
 	p.reconcile()
 	p.wantRunning(v1alpha1.ReasonClientsNotAtBarrier, "at the start barrier")
-	if c := findCondition(p.trial(), v1alpha1.TrialValid); c != nil && c.Reason != v1alpha1.ReasonInProgress {
+	if c := meta.FindStatusCondition(p.trial().Status.Conditions, v1alpha1.TrialValid); c != nil && c.Reason != v1alpha1.ReasonInProgress {
 		t.Fatalf("the trial is given up: %+v", c)
 	}
 	p.busyMachine(0)

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +28,8 @@ import (
 // killAt is when pods are deleted by the fault that plans it.
 const killAt = 2 * time.Second
 
-// replacedPlay is a trial with faults of Chaos Mesh that replace the pod of replica 2 or restart its containers. The test does itself what they do.
+// replacedPlay is a trial with faults of Chaos Mesh that replace the pod of replica 2 or restart
+// its containers. The test does itself what they do.
 type replacedPlay struct {
 	*play
 	target   string
@@ -87,7 +87,8 @@ func (m *replacedPlay) at(d time.Duration) {
 	}
 }
 
-// chaosDouble is an API server that knows Chaos Mesh's kinds, whose controller says at once that all is done to all pods of the selector. It does nothing.
+// chaosDouble is an API server that knows Chaos Mesh's kinds, whose controller says at once that
+// all is done to all pods of the selector. It does nothing.
 type chaosDouble struct {
 	client.Client
 	objects map[string]*unstructured.Unstructured
@@ -228,8 +229,9 @@ func resultsPod(t *testing.T, r results.Trial, name string) results.Pod {
 	return results.Pod{}
 }
 
-// The pod that takes the place of one that a fault deletes gets its files with its own address and starts at once; nobody else's files change, and nothing that the first
-// pod's agent said is taken for the second's.
+// The pod that takes the place of one that a fault deletes gets its files with its own address and
+// starts at once; nobody else's files change, and nothing that the first pod's agent said is taken
+// for the second's.
 func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	m := newReplacedPlay(t, podKill(killAt))
 	first, other := m.agents.registered[m.target], m.layout().Replicas[0].Name
@@ -348,7 +350,8 @@ func TestPodsThatNoFaultReplaces(t *testing.T) {
 	}
 }
 
-// A pod that does not come back is waited for until the results are due, and the trial does not count.
+// A pod that does not come back is waited for until the results are due, and the trial does not
+// count.
 func TestAPodThatIsDeletedAndDoesNotComeBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(m *replacedPlay)
@@ -377,7 +380,8 @@ func TestAPodThatIsDeletedAndDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// A pod that a fault replaces twice has two predecessors. What its successors were given stayed in the manager's memory after the trial.
+// A pod that a fault replaces twice has two predecessors. What its successors were given stayed in
+// the manager's memory after the trial.
 func TestAPodIsReplacedTwice(t *testing.T) {
 	m := newReplacedPlay(t, podKill(killAt), podKill(3*killAt))
 	m.at(killAt + 100*time.Millisecond)
@@ -393,7 +397,8 @@ func TestAPodIsReplacedTwice(t *testing.T) {
 	}
 }
 
-// Restarts that a fault plans are expected, in the containers that it is for and from its instant on; one more is not.
+// Restarts that a fault plans are expected, in the containers that it is for and from its instant
+// on; one more is not.
 func TestRestartsThatChaosMeshExplains(t *testing.T) {
 	once, failure := chaosFault("again", "2s", "", `{"action":"container-kill"}`), chaosFault("failing", "2s", "4s", `{"action":"pod-failure"}`)
 	for name, tc := range map[string]struct {
@@ -465,25 +470,8 @@ func (m *replacedPlay) restarted(name string, times int32) {
 	}
 }
 
-func TestLinesAreCutToFit(t *testing.T) {
-	line := func() []run.Member {
-		return []run.Member{{UID: "a", Last: &protocol.Report{TCPResets: 1, Containers: []protocol.ContainerState{{Name: "c", Tail: strings.Repeat("x", protocol.TailLimit)}}}}, {UID: "b"}}
-	}
-	lines := map[string][]run.Member{}
-	for i := range 400 {
-		lines[fmt.Sprint("r-", i)] = line()
-	}
-	content, err := encodeLines(lines)
-	if err != nil || len(content) > linesLimit {
-		t.Fatalf("%d bytes, %v; want at most %d", len(content), err, linesLimit)
-	}
-	var back map[string][]run.Member
-	if err := json.Unmarshal([]byte(content), &back); err != nil || len(back) != 400 || back["r-7"][0].Last.TCPResets != 1 {
-		t.Errorf("what is left of the lines: %d, %v", len(back), err)
-	}
-}
-
-// Chaos Mesh says that a fault is in force when clients have felt it for a while; what was before must not be what was during it.
+// Chaos Mesh says that a fault is in force when clients have felt it for a while; what was before
+// must not be what was during it.
 func TestRecoveryBeginsWhenChaosMeshIsAsked(t *testing.T) {
 	line := results.NewTimeline(-5000, 270)
 	for i := range line.Committed {

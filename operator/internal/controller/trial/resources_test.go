@@ -14,12 +14,13 @@ import (
 func usedResources(d protocol.Directive) *results.Resources {
 	r := &results.Resources{Seconds: d.Run.Measure.Seconds(), CPUMeanCores: 0.2, CPUMaxCores: 0.3, Node: results.NodeUse{Seconds: d.Run.Measure.Seconds(), CPUs: 2, BusyShare: 0.4}}
 	for _, c := range d.Containers {
-		r.Containers = append(r.Containers, results.ContainerUse{Name: c.Name, Seconds: r.Seconds, CPUMeanCores: 0.2})
+		r.Containers = append(r.Containers, results.ContainerUse{Name: c.Name, Seconds: r.Seconds, CPUMeanCores: 0.2, LateShare: new(float64), Wakes: 800})
 	}
 	return r
 }
 
-// What the agents say of their pods' resources decides over the trial, is in its results and its headline, and is waited for.
+// What the agents say of their pods' resources decides over the trial, is in its results and its
+// headline, and is waited for.
 func TestAThrottledTrialIsInvalid(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -50,7 +51,8 @@ func TestAThrottledTrialIsInvalid(t *testing.T) {
 	}
 }
 
-// An agent that never says what its pod used cannot hold up the trial, but its trial cannot be trusted.
+// An agent that never says what its pod used cannot hold up the trial, but its trial cannot be
+// trusted.
 func TestATrialOfUnknownResourcesIsInvalid(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -64,7 +66,8 @@ func TestATrialOfUnknownResourcesIsInvalid(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonInvalid, v1alpha1.ReasonResourcesNotMeasured)
 }
 
-// The number of connections that were reset is final only when no request may be sent any more: clients may be over before.
+// The number of connections that were reset is final only when no request may be sent any more:
+// clients may be over before.
 func TestTheLastCountOfResetsIsWaitedFor(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()

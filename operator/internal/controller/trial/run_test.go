@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// A server that took its time to answer took it off the lead: clients were released in the middle of the warm-up.
+// A server that took its time to answer took it off the lead: clients were released in the middle
+// of the warm-up.
 func TestTheLeadIsCountedFromTheRelease(t *testing.T) {
 	c := newChaosPlay(t, split())
 	asked := 0

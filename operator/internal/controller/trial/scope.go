@@ -2,12 +2,9 @@ package trial
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,12 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/snapshot"
+	"assay.dev/assay/operator/internal/controller/trial/chaos"
+	"assay.dev/assay/operator/internal/controller/trial/objects"
+	"assay.dev/assay/operator/internal/controller/trial/succession"
 	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/fault"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -31,7 +32,7 @@ type scope struct {
 	before   *v1alpha1.Trial // as read, for the status patch
 	key      types.NamespacedName
 	system   *v1alpha1.SystemSpec
-	layout   *render.Layout
+	layout   *placement.Layout
 	pods     map[string]*corev1.Pod // by name in the layout
 	heard    map[string]heard       // by name in the layout, and by name of the agents that reset machines
 	now      time.Time
@@ -40,16 +41,15 @@ type scope struct {
 	inForce  []timeline.Action     // see actions
 	measured []results.Measurement // by Prometheus, in the order of the spec
 
-	// What faults of Chaos Mesh do to whole pods: see replaced.go. All but times are nil unless the trial has been released and its faults replace pods.
-	times        []*chaosTime            // of faults that Chaos Mesh carries out
-	chaosRecords chaosRecords            // what became of them; nil while it has not been read
-	lines        map[string][]run.Member // who has had a pod's name
-	leaving      map[string]bool         // replicas whose pod goes or is gone, as planned, and whose successor is not there
-	refused      map[string]string       // why a pod has no place in the trial
-	successors   map[string]*render.Pod  // what a pod that replaced another gets
+	// What faults of Chaos Mesh do to whole pods: see replaced.go. All but chaos are nil unless the
+	// trial has been released and its faults replace pods.
+	chaos      *chaos.Run             // the faults that Chaos Mesh carries out
+	line       *succession.Run        // who has had a pod's name
+	successors map[string]*render.Pod // what a pod that replaced another gets
 }
 
-// rendered is what a trial renders to, kept from one reconcile to the next since it does not change while the addresses don't.
+// rendered is what a trial renders to, kept from one reconcile to the next since it does not change
+// while the addresses don't.
 type rendered struct {
 	addresses string
 	trial     *render.Trial
@@ -60,6 +60,9 @@ type rendered struct {
 type memory struct {
 	mu     sync.Mutex
 	trials map[types.UID]*memo
+	// heavy is held by the one trial whose templates are rendered or whose results are merged: both
+	// take memory in proportion to what its author and its pods send.
+	heavy sync.Mutex
 }
 
 // memo is what is kept of one trial.
@@ -69,16 +72,15 @@ type memo struct {
 	system   *v1alpha1.SystemSpec
 	created  bool            // its objects exist
 	prepared []protocol.File // not nil once the prepare step's output has been read
-	pods     []queue.Pod     // that it will have, while it waits
 	told     map[string]bool // actions of faults that events have told of, by their ID
 	progress time.Time       // when it was last published
+	leaving  time.Time       // when the API server was last asked what is left of it
 
-	lines      map[string][]run.Member   // who has had which pod's name
+	line       succession.Memory         // who has had which pod's name
 	successors map[types.UID]*render.Pod // what pods that replaced others get, by pod
 
-	chaosTimes   []*chaosTime // of faults that Chaos Mesh carries out
-	chaosRecords chaosRecords // what became of them
-	chaosEnding  time.Time    // since when the last of its objects are waited for; zero: they are not
+	occurrences []*fault.Occurrence // of faults that Chaos Mesh carries out
+	chaos       chaos.Memory
 }
 
 // remember runs f with what is kept of a trial, and the memory locked.
@@ -113,10 +115,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 }
 
 func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope, error) {
-	s := &scope{trial: trial, before: trial.DeepCopy(), key: client.ObjectKeyFromObject(trial), now: r.Clock.Now()}
-	if !isTrue(trial, v1alpha1.TrialAdmitted) {
-		return s, nil // nothing exists yet
-	}
+	s := &scope{trial: trial, before: trial.DeepCopy(), key: client.ObjectKeyFromObject(trial), now: r.Clock.Now(), chaos: &chaos.Run{}, line: &succession.Run{}}
 	var err error
 	if s.system, err = r.systemOf(ctx, trial); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -126,33 +125,39 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 		return nil, err
 	}
 	s.layout = r.layoutOf(trial, s.system)
-	if s.pods, err = r.podsOf(ctx, s.layout); err != nil {
+	if s.pods, err = r.objects().Pods(ctx, s.layout); err != nil {
 		return nil, err
 	}
-	s.times = r.chaosTimes(s)
-	r.remember(trial, func(m *memo) { s.chaosRecords = m.chaosRecords })
-	r.hear(s, nil) // of predecessors, too, whom the coordinator is about to forget
-	if err := r.succeed(ctx, s); err != nil {
+	s.chaos = r.chaosRun(s)
+	s.line = r.lineOf(s)
+	s.hear(r.Coordinator, nil) // of predecessors, too, whom the coordinator is about to forget
+	if err := r.succession().Succeed(ctx, s.line); err != nil {
 		if apierrors.IsNotFound(err) {
 			s.lostRecord(v1alpha1.ReasonRunLost, err)
 			return s, nil
 		}
 		return nil, err
 	}
-	known, err := r.knownMachines(ctx, s)
+	known, err := r.resetter().Known(ctx, trial)
 	if err != nil {
 		return nil, err
 	}
 	machines := known
 	for name, p := range s.pods {
-		known = append(known, coordinator.Pod{UID: p.UID, Trial: s.key, Name: name, Part: p.Labels[v1alpha1.LabelPart], Index: completionIndex(p)})
+		if made, err := r.objects().Made(ctx, s.layout, p); err != nil {
+			return nil, err
+		} else if !made {
+			continue // whoever made it, its agent is none of ours
+		}
+		known = append(known, coordinator.Pod{UID: p.UID, Trial: s.key, Name: name, Part: p.Labels[v1alpha1.LabelPart], Index: objects.CompletionIndex(p)})
 	}
 	r.Coordinator.Register(s.key, known)
-	r.hear(s, machines)
+	s.hear(r.Coordinator, machines)
 	return s, nil
 }
 
-// lostRecord gives a trial up of which something is gone that it wrote itself and cannot make again: it would hold its pools for ever.
+// lostRecord gives a trial up of which something is gone that it wrote itself and cannot make
+// again: it would hold its pools for ever.
 func (s *scope) lostRecord(reason string, err error) {
 	if !s.outcomeKnown() {
 		s.giveUp(reason, "Somebody has deleted what the trial needs to go on: %s", err)
@@ -160,8 +165,8 @@ func (s *scope) lostRecord(reason string, err error) {
 }
 
 // layoutOf a trial in this cluster.
-func (r *Reconciler) layoutOf(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec) *render.Layout {
-	return render.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system).InDomain(r.Environment.ClusterDomain)
+func (r *Reconciler) layoutOf(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec) *placement.Layout {
+	return placement.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system).InDomain(r.Environment.ClusterDomain)
 }
 
 // zero is t = 0 of a trial that has been released.
@@ -174,48 +179,12 @@ func (r *Reconciler) systemOf(ctx context.Context, trial *v1alpha1.Trial) (*v1al
 	if spec != nil {
 		return spec, nil
 	}
-	revision := &appsv1.ControllerRevision{}
-	key := client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.System.Revision}
-	if err := r.Reader.Get(ctx, key, revision); err != nil {
-		return nil, fmt.Errorf("read the System's snapshot %s: %w", key.Name, err)
-	}
-	spec = &v1alpha1.SystemSpec{}
-	if err := json.Unmarshal(revision.Data.Raw, spec); err != nil {
-		return nil, fmt.Errorf("decode the System's snapshot %s: %w", key.Name, err)
+	spec, err := snapshot.Read(ctx, r.Reader, trial)
+	if err != nil {
+		return nil, err
 	}
 	r.remember(trial, func(m *memo) { m.system = spec })
 	return spec, nil
-}
-
-// podsOf returns the trial's pods that are not being deleted, by their names in the layout.
-func (r *Reconciler) podsOf(ctx context.Context, l *render.Layout) (map[string]*corev1.Pod, error) {
-	list := &corev1.PodList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: l.Trial}); err != nil {
-		return nil, fmt.Errorf("list the trial's pods: %w", err)
-	}
-	pods := map[string]*corev1.Pod{}
-	for i := range list.Items {
-		p := &list.Items[i]
-		switch p.Labels[v1alpha1.LabelPart] {
-		case v1alpha1.PartReplica:
-			pods[p.Name] = p
-		case v1alpha1.PartClient:
-			if i := completionIndex(p); i < len(l.Clients) {
-				pods[l.Clients[i].Name] = p
-			}
-		case v1alpha1.PartPrepare:
-			pods[l.PrepareJob()] = p
-		}
-	}
-	return pods, nil
-}
-
-func completionIndex(p *corev1.Pod) int {
-	var i int
-	if _, err := fmt.Sscanf(p.Labels["batch.kubernetes.io/job-completion-index"], "%d", &i); err != nil {
-		return 0
-	}
-	return i
 }
 
 // heard is what a pod's agent said last, and when.
@@ -225,14 +194,14 @@ type heard struct {
 }
 
 // hear reads what every agent said last, once: all phases of a reconcile judge by the same reports.
-func (r *Reconciler) hear(s *scope, machines []coordinator.Pod) {
+func (s *scope) hear(agents Coordinator, machines []coordinator.Pod) {
 	s.heard = map[string]heard{}
 	names := append(s.everyName(), s.layout.PrepareJob())
 	for _, p := range machines {
 		names = append(names, p.Name)
 	}
 	for _, name := range names {
-		if rep, at := r.Coordinator.Report(s.key, name); rep != nil {
+		if rep, at := agents.Report(s.key, name); rep != nil {
 			s.heard[name] = heard{rep, at}
 		}
 	}
@@ -241,7 +210,8 @@ func (r *Reconciler) hear(s *scope, machines []coordinator.Pod) {
 // report is the last thing that a pod's agent said, or nil.
 func (s *scope) report(pod string) *protocol.Report { return s.heard[pod].report }
 
-// replicaNames, clientNames and everyName list the pods that take part in the run, in the layout's order.
+// replicaNames, clientNames and everyName list the pods that take part in the run, in the layout's
+// order.
 func (s *scope) replicaNames() []string {
 	out := make([]string, 0, len(s.layout.Replicas))
 	for _, p := range s.layout.Replicas {

@@ -7,12 +7,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,8 +27,11 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/controller/admission"
+	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/coordinator"
 	"assay.dev/assay/operator/internal/netem"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
@@ -36,7 +42,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
-// agents plays the coordinator and the agents behind it: it keeps directives and answers with the reports that a test sets.
+// agents plays the coordinator and the agents behind it: it keeps directives and answers with the
+// reports that a test sets.
 type agents struct {
 	mu         sync.Mutex
 	registered map[string]coordinator.Pod
@@ -133,7 +140,8 @@ func (a *agents) measure(pod string, d *protocol.Network) *protocol.NetworkRepor
 	return n
 }
 
-// play is one trial on a stage: a real API server, a fake clock, and agents that the test speaks for.
+// play is one trial on a stage: a real API server, a fake clock, and agents that the test speaks
+// for.
 type play struct {
 	t      *testing.T
 	env    *testenv.Env
@@ -141,6 +149,7 @@ type play struct {
 	clock  *clocktesting.FakeClock
 	agents *agents
 	r      *Reconciler
+	admits *admission.Reconciler
 	key    types.NamespacedName
 	system v1alpha1.SystemSpec
 	// withoutResults: nothing can be written down of the trial.
@@ -149,7 +158,8 @@ type play struct {
 	change func(*v1alpha1.ExperimentSpec)
 }
 
-// newPlay makes a trial of a small system with one fault and two client pods, and everything that it refers to.
+// newPlay makes a trial of a small system with one fault and two client pods, and everything that
+// it refers to.
 func newPlay(t *testing.T, change func(*v1alpha1.SystemSpec)) *play {
 	t.Helper()
 	return newPlayOf(t, change, nil)
@@ -176,6 +186,10 @@ func newPlayOf(t *testing.T, change func(*v1alpha1.SystemSpec), changeExperiment
 
 // newReconciler is a manager that has just started: it remembers nothing.
 func (p *play) newReconciler() {
+	p.admits = &admission.Reconciler{
+		Client: p.env.Client, Reader: p.env.Client, Clock: p.clock, Recorder: events.NewFakeRecorder(1000), Environment: render.Environment{AgentImage: "agent"},
+		Grants: types.NamespacedName{Namespace: "default", Name: admission.GrantsName},
+	}
 	p.r = &Reconciler{
 		Client: p.env.Client, Reader: p.env.Client, Clock: p.clock, Recorder: events.NewFakeRecorder(1000), Coordinator: p.agents,
 		Environment: render.Environment{AgentImage: "agent", CoordinatorAddress: "coordinator:7443"}, Trusted: func() string { return "ca" },
@@ -234,10 +248,16 @@ func (p *play) reconcile() ctrl.Result {
 	if err != nil {
 		p.t.Fatalf("reconcile: %v", err)
 	}
+	if trial := (&v1alpha1.Trial{}); p.env.Client.Get(p.t.Context(), p.key, trial) == nil && !isTrue(trial, v1alpha1.TrialAdmitted) {
+		if _, err := p.admits.Reconcile(p.t.Context(), ctrl.Request{}); err != nil {
+			p.t.Fatalf("admit: %v", err)
+		}
+	}
 	return result
 }
 
-// settle reconciles until nothing changes any more. The agents do what they are told in between when obedient.
+// settle reconciles until nothing changes any more. The agents do what they are told in between
+// when obedient.
 func (p *play) settle(obedient bool) {
 	p.t.Helper()
 	last := ""
@@ -268,12 +288,13 @@ func (p *play) trial() *v1alpha1.Trial {
 	return trial
 }
 
-func (p *play) layout() *render.Layout {
+func (p *play) layout() *placement.Layout {
 	trial := p.trial()
-	return render.NewLayout(p.ns, trial.Name, &trial.Spec, &p.system)
+	return placement.NewLayout(p.ns, trial.Name, &trial.Spec, &p.system)
 }
 
-// schedule plays the controllers and kubelets: it makes the pods of the trial's StatefulSets and Jobs, gives them addresses, and lets their agents report.
+// schedule plays the controllers and kubelets: it makes the pods of the trial's StatefulSets and
+// Jobs, gives them addresses, and lets their agents report.
 func (p *play) schedule() {
 	p.t.Helper()
 	l := p.layout()
@@ -295,7 +316,7 @@ func (p *play) pod(name string, n int, labels map[string]string) {
 	p.t.Helper()
 	labels[v1alpha1.LabelTrial] = p.key.Name
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name, Labels: labels, OwnerReferences: p.maker(name, labels[v1alpha1.LabelPart])},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: new(int64)},
 	}
 	if err := p.env.Client.Create(p.t.Context(), pod); err != nil {
@@ -305,6 +326,28 @@ func (p *play) pod(name string, n int, labels map[string]string) {
 	if err := p.env.Client.Status().Update(p.t.Context(), pod); err != nil {
 		p.t.Fatalf("run pod %s: %v", name, err)
 	}
+}
+
+// maker is the StatefulSet or Job of the trial that makes the pod; nobody, where there is none yet.
+func (p *play) maker(pod, part string) []metav1.OwnerReference {
+	p.t.Helper()
+	var owner client.Object = &batchv1.Job{}
+	kind, version := "Job", "batch/v1"
+	name := p.layout().ClientJob()
+	switch part {
+	case v1alpha1.PartReplica:
+		owner, kind, version = &appsv1.StatefulSet{}, "StatefulSet", "apps/v1"
+		name = pod[:strings.LastIndex(pod, "-")]
+	case v1alpha1.PartPrepare:
+		name = p.layout().PrepareJob()
+	}
+	if err := p.env.Client.Get(p.t.Context(), client.ObjectKey{Namespace: p.ns, Name: name}, owner); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		p.t.Fatalf("read what makes pod %s: %v", pod, err)
+	}
+	yes := true
+	return []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: owner.GetUID(), Controller: &yes}}
 }
 
 // deployed brings the trial to where all pods run.
@@ -341,39 +384,46 @@ func (p *play) released() {
 func (p *play) measured(commits int64, startSpread time.Duration) {
 	p.t.Helper()
 	p.clock.Step(40 * time.Second)
-	store := &Store{Client: p.env.Client, Reader: p.env.Client}
+	store := &storage.Store{Client: p.env.Client, Reader: p.env.Client}
 	for i, c := range p.layout().Clients {
-		h := results.NewHistogram()
-		for range commits {
-			h.Record(5 * time.Millisecond)
-		}
-		latency, err := h.Encode()
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		b, err := results.EncodeClient(results.Client{
-			Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count), StartedNanos: int64(i) * startSpread.Nanoseconds(),
-			MeasureNanos: (20 * time.Second).Nanoseconds(), Counters: results.Counters{Offered: commits, Committed: commits}, Latency: latency,
-			Timeline: results.NewTimeline(-5000, 270),
-		})
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		var packed bytes.Buffer
-		gz := gzip.NewWriter(&packed)
-		if _, err := gz.Write(b); err != nil {
-			p.t.Fatal(err)
-		}
-		if err := gz.Close(); err != nil {
-			p.t.Fatal(err)
-		}
-		if err := store.StoreResults(p.t.Context(), p.agents.registered[c.Name], packed.Bytes()); err != nil {
+		packed := p.clientResults(c, commits, time.Duration(i)*startSpread)
+		if err := store.StoreResults(p.t.Context(), p.agents.registered[c.Name], packed); err != nil {
 			p.t.Fatal(err)
 		}
 		r := p.agents.reports[c.Name]
 		r.Over, r.Sent = true, true
 		r.Client = &protocol.ClientRun{Released: -6 * time.Second, Ended: 23 * time.Second}
 	}
+}
+
+// clientResults are what the agent of a client pod sends that committed so often, each in 5 ms.
+func (p *play) clientResults(c placement.Client, commits int64, started time.Duration) []byte {
+	p.t.Helper()
+	h := results.NewHistogram()
+	for range commits {
+		h.Record(5 * time.Millisecond)
+	}
+	latency, err := h.Encode()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	b, err := results.EncodeClient(results.Client{
+		Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count), StartedNanos: started.Nanoseconds(),
+		MeasureNanos: (20 * time.Second).Nanoseconds(), Counters: results.Counters{Offered: commits, Committed: commits}, Latency: latency,
+		Timeline: results.NewTimeline(-5000, 270),
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	gz := gzip.NewWriter(&packed)
+	if _, err := gz.Write(b); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := gz.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+	return packed.Bytes()
 }
 
 // clientEnds has the first client end so long after t = 0, and its agent say so.
@@ -420,7 +470,7 @@ func (p *play) wantEnd(outcome, reason string) results.Trial {
 	if err := p.env.Client.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.trial().Status.ResultsConfigMap}, cm); err != nil {
 		p.t.Fatalf("read the results: %v", err)
 	}
-	trial, err := results.DecodeTrial([]byte(cm.Data[trialKey]))
+	trial, err := results.DecodeStored(cm.Data, cm.BinaryData)
 	if err != nil {
 		p.t.Fatal(err)
 	}

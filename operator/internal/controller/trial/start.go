@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/few"
-	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/verdict"
 )
 
@@ -16,7 +16,7 @@ func (r *Reconciler) start(_ context.Context, s *scope) (bool, time.Duration, er
 	if isTrue(s.trial, v1alpha1.TrialStarted) {
 		return true, 0, nil
 	}
-	if r.lost(s) {
+	if s.lost() {
 		return false, 0, nil
 	}
 	names := s.replicaNames()
@@ -53,13 +53,14 @@ func (r *Reconciler) start(_ context.Context, s *scope) (bool, time.Duration, er
 	return true, 0, nil
 }
 
-// load runs the System's steps in order; each begins when the one before is done in every pod. Loaded is the trial when also Prometheus scrapes its pods, if it
-// is to be asked about them: what comes next has its deadline from then on.
+// load runs the System's steps in order; each begins when the one before is done in every pod.
+// Loaded is the trial when also Prometheus scrapes its pods, if it is to be asked about them: what
+// comes next has its deadline from then on.
 func (r *Reconciler) load(ctx context.Context, s *scope) (bool, time.Duration, error) {
 	if isTrue(s.trial, v1alpha1.TrialLoaded) {
 		return true, 0, nil
 	}
-	if r.lost(s) {
+	if s.lost() {
 		return false, 0, nil
 	}
 	started := all(s.replicaNames())
@@ -67,7 +68,7 @@ func (r *Reconciler) load(ctx context.Context, s *scope) (bool, time.Duration, e
 	for i, step := range s.system.Steps {
 		limit += step.Timeout.OrZero() + 10*time.Second
 		r.direct(s, stage{started: started, steps: i + 1})
-		if waiting := r.stepState(s, step); waiting != "" || s.outcomeKnown() {
+		if waiting := s.stepState(step); waiting != "" || s.outcomeKnown() {
 			if s.outcomeKnown() {
 				return false, 0, nil
 			}
@@ -82,12 +83,12 @@ func (r *Reconciler) load(ctx context.Context, s *scope) (bool, time.Duration, e
 }
 
 // stepState says what a step waits for, or gives the trial up when it failed.
-func (r *Reconciler) stepState(s *scope, step v1alpha1.Step) string {
+func (s *scope) stepState(step v1alpha1.Step) string {
 	for _, name := range s.everyName() {
 		if _, here := s.rendered.pods[name].Steps[step.Name]; !here {
 			continue
 		}
-		result := resultOf(s.report(name), step.Name)
+		result := s.report(name).Command(step.Name)
 		if result == nil {
 			return fmt.Sprintf("step %s runs in %s", step.Name, name)
 		}
@@ -100,20 +101,8 @@ func (r *Reconciler) stepState(s *scope, step v1alpha1.Step) string {
 	return ""
 }
 
-func resultOf(rep *protocol.Report, id string) *protocol.CommandResult {
-	if rep == nil {
-		return nil
-	}
-	for i := range rep.Commands {
-		if rep.Commands[i].ID == id {
-			return &rep.Commands[i]
-		}
-	}
-	return nil
-}
-
 // lost gives the trial up when a pod of it is gone: pods are never replaced behind a trial's back.
-func (r *Reconciler) lost(s *scope) bool {
+func (s *scope) lost() bool {
 	if s.rendered == nil && !s.outcomeKnown() {
 		var missing []string
 		for _, name := range s.everyName() {
@@ -129,30 +118,64 @@ func (r *Reconciler) lost(s *scope) bool {
 	return s.outcomeKnown()
 }
 
-// trouble looks for what ends a trial at any time: a process that ended though no fault killed it, a container that the kubelet restarted, an agent that
-// cannot go on, links that are not as asked any more.
+// trouble looks for what ends a trial before its run: a replica that ended, and what ends it at any
+// time.
 func (r *Reconciler) trouble(s *scope) (reason, message string) {
 	for _, name := range s.replicaNames() {
-		rep := s.report(name)
-		if rep == nil || s.leaving[name] {
-			continue
-		}
-		// Whether an exit after the window matters depends on when the clients ended, which is not known yet.
-		if v := verdict.ReplicaExit(name, rep, s.trial.Spec.Schedule.Measure.OrZero()); !v.Counts() {
+		if v := s.replicaEnded(name); !v.Counts() {
 			return v.Reason, v.Message
 		}
 	}
+	return r.disorder(s)
+}
+
+// replicaEnded judges whether a replica's process ended though no fault killed it. Whether an exit
+// after the window matters depends on when the clients ended, which is not known yet.
+func (s *scope) replicaEnded(name string) verdict.Verdict {
+	if rep := s.report(name); rep != nil && !s.line.Leaving[name] {
+		return verdict.ReplicaExit(name, rep, s.trial.Spec.Schedule.Measure.OrZero())
+	}
+	return verdict.Verdict{}
+}
+
+// endedEarly says which replica or client of some pods ended by itself in the run. That is an
+// outcome: the run goes on and is judged with its numbers, unless these cannot be had.
+func (s *scope) endedEarly(pods ...string) verdict.Verdict {
+	spec, clients := s.judgedSpec(), map[string]bool{}
+	for _, name := range s.clientNames() {
+		clients[name] = true
+	}
+	for _, name := range pods {
+		v := verdict.Verdict{}
+		if clients[name] {
+			v = verdict.ClientEnd(spec, name, s.report(name))
+		} else {
+			v = s.replicaEnded(name)
+		}
+		if !v.Counts() {
+			return v
+		}
+	}
+	return verdict.Verdict{}
+}
+
+// disorder looks for what ends a trial at any time: a container that the kubelet restarted, an
+// agent that cannot go on, links that are not as asked any more.
+func (r *Reconciler) disorder(s *scope) (reason, message string) {
 	for _, name := range s.everyName() {
 		p := s.pods[name]
 		switch {
-		case p == nil || restarts(p) <= s.expectedRestarts(name):
-		case outOfMemory(p) != "":
-			return v1alpha1.ReasonOutOfMemory, fmt.Sprintf("Container %s of %s exceeded its memory limit and was killed.", outOfMemory(p), name)
+		case p == nil || objects.Restarts(p) <= s.expectedRestarts(name):
+		case objects.OutOfMemory(p) != "":
+			return v1alpha1.ReasonOutOfMemory, fmt.Sprintf("Container %s of %s exceeded its memory limit and was killed.", objects.OutOfMemory(p), name)
 		default:
 			return v1alpha1.ReasonPodRestarted, fmt.Sprintf("The kubelet restarted a container of %s.", name)
 		}
 	}
-	if failed := r.agentFailure(s); failed != "" {
+	if name, failed := s.agentFailure(); failed != "" {
+		if v := s.endedEarly(name); !v.Counts() { // its process left nothing that it could read
+			return v.Reason, v.Message
+		}
 		return v1alpha1.ReasonFailed, failed
 	}
 	for _, name := range s.everyName() {

@@ -35,7 +35,8 @@ func (s *scope) done(condition, reason, message string, instant **metav1.MicroTi
 	}
 }
 
-// wait says what a phase waits for, and gives the trial up when it has waited for longer than limit since the instant.
+// wait says what a phase waits for, and gives the trial up when it has waited for longer than limit
+// since the instant.
 func (s *scope) wait(condition, reason, message string, since *metav1.MicroTime, limit time.Duration) (bool, time.Duration, error) {
 	s.set(condition, metav1.ConditionFalse, reason, "%s", message)
 	if since == nil {
@@ -54,11 +55,12 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope) error {
 	if equality.Semantic.DeepEqual(s.before.Status, s.trial.Status) {
 		return nil
 	}
-	// With the optimistic lock, a manager that has lost the lead, or has read an old trial, cannot overwrite an instant or an outcome.
+	// With the optimistic lock, a manager that has lost the lead, or has read an old trial, cannot
+	// overwrite an instant or an outcome.
 	patch := client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, s.trial, patch); err != nil {
 		return fmt.Errorf("write the trial's status: %w", err)
 	}
-	r.sendEvents(s)
+	s.sendEvents(r.Recorder)
 	return nil
 }

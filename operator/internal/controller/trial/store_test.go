@@ -15,14 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/coordinator"
 )
 
-// What can never be read was acknowledged, and then read again and again while the trial held its pools.
+// What can never be read was acknowledged, and then read again and again while the trial held its
+// pools.
 func TestTheStoreRejectsWhatCannotBeRead(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
-	store := &Store{Client: p.env.Client, Reader: p.env.Client}
+	store := &storage.Store{Client: p.env.Client, Reader: p.env.Client}
 	pod := p.agents.registered[p.layout().Clients[0].Name]
 	var rejected *coordinator.RejectedError
 	if err := store.StoreResults(t.Context(), pod, []byte("no gzip")); !errors.As(err, &rejected) {
@@ -33,7 +35,7 @@ func TestTheStoreRejectsWhatCannotBeRead(t *testing.T) {
 	if err := p.env.Client.Get(t.Context(), client.ObjectKey{Namespace: p.ns, Name: p.layout().ClientResultConfigMap(0)}, cm); err != nil {
 		t.Fatal(err)
 	}
-	sent := cm.BinaryData[clientKey]
+	sent := cm.BinaryData[storage.ClientKey]
 	if err := store.StoreResults(t.Context(), pod, sent); err != nil {
 		t.Errorf("the same again is not taken: %v", err)
 	}
@@ -42,12 +44,13 @@ func TestTheStoreRejectsWhatCannotBeRead(t *testing.T) {
 	if err := p.env.Client.Get(t.Context(), client.ObjectKey{Namespace: p.ns, Name: p.layout().ClientResultConfigMap(1)}, cm); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.StoreResults(t.Context(), other, cm.BinaryData[clientKey]); !errors.As(err, &rejected) {
+	if err := store.StoreResults(t.Context(), other, cm.BinaryData[storage.ClientKey]); !errors.As(err, &rejected) {
 		t.Errorf("other results of the same client are taken: %v", err)
 	}
 }
 
-// A quota of ConfigMaps kept a trial, and the pools that it held, for ever: one that ran as well as one that did not.
+// A quota of ConfigMaps kept a trial, and the pools that it held, for ever: one that ran as well as
+// one that did not.
 func TestATrialWhoseResultsCannotBeStoredEnds(t *testing.T) {
 	for name, fails := range map[string]bool{"one that ran": false, "one that failed": true} {
 		t.Run(name, func(t *testing.T) {

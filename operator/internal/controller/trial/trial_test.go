@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -38,6 +39,7 @@ func TestATrialLivesAndLeavesOnlyItsResults(t *testing.T) {
 	if trial.Summary.Committed != 2000 || trial.Summary.Throughput != 100 || len(trial.Faults) != 1 || trial.Faults[0].ConfirmedMillis != -999 {
 		t.Errorf("results are %+v with faults %+v", trial.Summary, trial.Faults)
 	}
+	p.wantBeside(trial)
 	if h := p.trial().Status.Headline; h.MeanLatencyMicroseconds < 4990 || h.MeanLatencyMicroseconds > 5010 {
 		t.Errorf("the headline is %+v, want a mean latency of about 5000 us", h)
 	}
@@ -50,6 +52,8 @@ func TestWhyTrialsEnd(t *testing.T) {
 		happens func(p *play)
 		outcome string
 		reason  string
+		// committed is what the clients told, which the results keep.
+		committed int64
 	}{
 		"pods that never come": {
 			happens: func(p *play) { p.settle(false); p.clock.Step(deployTimeout + time.Second) },
@@ -69,9 +73,34 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a replica that exits in the run": {
 			happens: func(p *play) {
 				p.released()
-				first(p).Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateExited, ExitCode: 139, Tail: "segfault"}}
+				first(p).Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateExited, ExitCode: 139, Exited: time.Second, Tail: "segfault"}}
+				p.measured(10, 0)
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonReplicaExited, committed: 20,
+		},
+		"a replica that exits in the run, and clients that wait for it for ever": {
+			happens: func(p *play) {
+				p.released()
+				first(p).Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateExited, ExitCode: 139, Exited: time.Second, Tail: "segfault"}}
+				p.settle(false)
+				if known := p.condition(v1alpha1.TrialValid); known.Status == metav1.ConditionFalse {
+					p.t.Fatalf("the trial is given up before its clients have told what they measured: %s", known.Message)
+				}
+				p.clock.Step(5 * time.Minute)
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonReplicaExited,
+		},
+		// Another attempt would not be due: what the system did comes before what could not be done
+		// to it.
+		"a replica that exits before its fault": {
+			happens: func(p *play) {
+				p.released()
+				rep := p.agents.reports[p.layout().Replicas[2].Name]
+				rep.Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateExited, ExitCode: 139, Exited: -2 * time.Second, Tail: "segfault"}}
+				rep.Actions[0].Error = "there is no process"
+				p.measured(10, 0)
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonReplicaExited, committed: 20,
 		},
 		"an agent that cannot go on": {
 			happens: func(p *play) { p.deployed(); first(p).Failure = "nftables is not usable" },
@@ -108,17 +137,27 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a client that ends in the window": {
 			happens: func(p *play) {
 				p.released()
+				p.measured(10, 0)
 				p.clientEnds(15*time.Second, 0)
 			},
-			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonLoadEndedEarly,
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonLoadEndedEarly, committed: 20,
 		},
 		// The manager was away, and its successor comes when the window is over.
 		"a client that failed while no manager led": {
 			happens: func(p *play) {
 				p.released()
 				p.newReconciler()
-				p.clock.Step(30 * time.Second)
+				p.settle(true)
+				p.measured(10, 0)
 				p.clientEnds(15*time.Second, 139)
+			},
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonClientFailed, committed: 20,
+		},
+		"a client that fails and leaves nothing to read": {
+			happens: func(p *play) {
+				p.released()
+				p.clientEnds(15*time.Second, 139)
+				p.agents.reports[p.layout().Clients[0].Name].Failure = "read the client's report: no such file"
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonClientFailed,
 		},
@@ -286,11 +325,15 @@ func TestWhyTrialsEnd(t *testing.T) {
 			if tc.reason == v1alpha1.ReasonReplicaExited && len(trial.Logs) != 1 {
 				t.Errorf("the results keep logs %v, want what the replica printed last", trial.Logs)
 			}
+			if tc.committed != 0 && trial.Summary.Committed != tc.committed {
+				t.Errorf("the results have %d commits, want %d", trial.Summary.Committed, tc.committed)
+			}
 		})
 	}
 }
 
-// A manager that takes over in the middle of a run goes on with the same t = 0, gives the same directives, and ends the trial normally.
+// A manager that takes over in the middle of a run goes on with the same t = 0, gives the same
+// directives, and ends the trial normally.
 func TestATakeOverGoesOnWithTheSameRun(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -315,8 +358,8 @@ func TestATakeOverGoesOnWithTheSameRun(t *testing.T) {
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 }
 
-// Found on a cluster: the clients' results reached a new manager before the agent of the replica that had been killed did, and the trial was judged
-// without its fault.
+// Found on a cluster: the clients' results reached a new manager before the agent of the replica
+// that had been killed did, and the trial was judged without its fault.
 func TestATakeOverHearsOfEveryFaultBeforeItJudges(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
@@ -403,7 +446,7 @@ func TestThePrepareStepsOutputReachesEveryPod(t *testing.T) {
 	if d := p.agents.directives[job]; d.Prepare == nil || !d.Start {
 		t.Fatalf("the prepare pod's directive is %+v", d)
 	}
-	store := &Store{Client: p.env.Client, Reader: p.env.Client}
+	store := &storage.Store{Client: p.env.Client, Reader: p.env.Client}
 	if err := store.StorePrepared(t.Context(), p.agents.registered[job], tarball(t, map[string]string{"0.priv": "secret", "../../etc/passwd": "root"})); err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ const (
 
 func destination(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 200, byte(i >> 8), byte(i)}) }
 
-// TestTheCostDoesNotDependOnTheNumberOfPeers counts instructions: time passes by nothing else while the machine is busy. What a packet costs includes that
-// it is sent on after its delay.
+// TestTheCostDoesNotDependOnTheNumberOfPeers counts instructions: time passes by nothing else while
+// the machine is busy. What a packet costs includes that it is sent on after its delay.
 func TestTheCostDoesNotDependOnTheNumberOfPeers(t *testing.T) {
 	inVirtualTime(t)
 	a, _ := nettest.Pair(t, 1)
@@ -52,7 +52,8 @@ func TestTheCostDoesNotDependOnTheNumberOfPeers(t *testing.T) {
 
 func micro(d time.Duration) float64 { return d.Seconds() * 1e6 }
 
-// cost of one packet when packets go round a number of destinations, with all of them shaped, or without a shaper.
+// cost of one packet when packets go round a number of destinations, with all of them shaped, or
+// without a shaper.
 func cost(t *testing.T, p *nettest.Pod, peers int, backend netem.Backend) time.Duration {
 	t.Helper()
 	if backend != "" {
@@ -98,7 +99,8 @@ func addSink() error {
 	return netlink.LinkSetUp(link)
 }
 
-// send sends rounds of packets, past Go's scheduler, which gives the processor away for some milliseconds when a system call seems to take long, and returns how long the quickest took.
+// send sends rounds of packets, past Go's scheduler, which gives the processor away for some
+// milliseconds when a system call seems to take long, and returns how long the quickest took.
 func send(peers int) (time.Duration, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

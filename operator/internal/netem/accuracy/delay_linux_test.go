@@ -22,8 +22,9 @@ const (
 // limits of the 99th percentile of the error.
 var limits = map[netem.Backend]time.Duration{netem.EDT: ms / 2, netem.Netem: ms / 2, netem.NFQueue: ms}
 
-// TestDelaysAreExact sends messages one way and compares when they arrive with the delay that was asked for, and with how long they take without any
-// (the median of which is subtracted). Messages are so far apart that TCP has at most eight on their way: its initial window, ten segments, would
+// TestDelaysAreExact sends messages one way and compares when they arrive with the delay that was
+// asked for, and with how long they take without any (the median of which is subtracted). Messages
+// are so far apart that TCP has at most eight on their way: its initial window, ten segments, would
 // otherwise make it wait for acknowledgements, under any way of delaying.
 func TestDelaysAreExact(t *testing.T) {
 	inVirtualTime(t)
@@ -41,7 +42,8 @@ func TestDelaysAreExact(t *testing.T) {
 					}
 					p50, p99 := took[messages/2], took[messages*99/100]
 					t.Logf("| %s %s | %v | %s | %s |", backend, protocol, delay, milli(p50), milli(p99))
-					// Without a shaper, a message may be as much faster than the median as it may be slower.
+					// Without a shaper, a message may be as much faster than the median as it may
+					// be slower.
 					if early := base[0] - base[messages/2]; took[0] < early-50*time.Microsecond || p99 > limits[backend] {
 						t.Errorf("errors from %v to p99 %v; at most %v is allowed, and none may be early", took[0], p99, limits[backend])
 					}

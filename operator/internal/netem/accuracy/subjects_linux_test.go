@@ -27,7 +27,8 @@ func open(backend netem.Backend, device string) (netem.Shaper, error) {
 	}
 }
 
-// shape makes the link from a to b what it is to be, at the end where the backend acts. The shaper is removed at the end of the test.
+// shape makes the link from a to b what it is to be, at the end where the backend acts. The shaper
+// is removed at the end of the test.
 func shape(t *testing.T, backend netem.Backend, a, b *nettest.Pod, link netem.Link) {
 	t.Helper()
 	at, table := a, netem.Table{{Address: b.IPv4(1), Out: link}}
@@ -54,7 +55,8 @@ func shape(t *testing.T, backend netem.Backend, a, b *nettest.Pod, link netem.Li
 	})
 }
 
-// inVirtualTime skips the test where the clock depends on what else the machine does, and keeps the garbage collector out of what is measured.
+// inVirtualTime skips the test where the clock depends on what else the machine does, and keeps the
+// garbage collector out of what is measured.
 func inVirtualTime(t *testing.T) {
 	t.Helper()
 	if !nettest.InVM() {

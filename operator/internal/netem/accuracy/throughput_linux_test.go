@@ -16,8 +16,9 @@ const (
 	measured = 2 * time.Second
 )
 
-// TestTCPIsNotStalled compares a bulk transfer under each backend with netem's, which is known not to hold back TCP's small queues: a shaper that keeps
-// packets which still belong to the sender's socket would get a hundredth of it.
+// TestTCPIsNotStalled compares a bulk transfer under each backend with netem's, which is known not
+// to hold back TCP's small queues: a shaper that keeps packets which still belong to the sender's
+// socket would get a hundredth of it.
 func TestTCPIsNotStalled(t *testing.T) {
 	inVirtualTime(t)
 	t.Log("| backend | delay | TCP goodput | against netem |")

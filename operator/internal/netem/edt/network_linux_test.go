@@ -18,7 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/netem"
 )
 
-// inNewNetwork moves the test to a network namespace of its own. Its thread is never unlocked, so it ends with the test.
+// inNewNetwork moves the test to a network namespace of its own. Its thread is never unlocked, so
+// it ends with the test.
 func inNewNetwork(t *testing.T) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -27,7 +28,8 @@ func inNewNetwork(t *testing.T) {
 	}
 }
 
-// pods are two network namespaces with a veth pair: "eth0" in each. The test's thread is in the first, the one that is shaped.
+// pods are two network namespaces with a veth pair: "eth0" in each. The test's thread is in the
+// first, the one that is shaped.
 type pods struct {
 	t           *testing.T
 	first       netns.NsHandle
@@ -217,7 +219,8 @@ func (r *receiver) taking(n int) func() []arrival {
 	}
 }
 
-// receive sends packets, takes them all, and returns how long each was on its way. They have to come in order.
+// receive sends packets, takes them all, and returns how long each was on its way. They have to
+// come in order.
 func (r *receiver) receive(from *net.UDPConn, n int, every time.Duration) []time.Duration {
 	r.t.Helper()
 	taken := r.taking(n)
@@ -240,7 +243,8 @@ func out(peers map[netip.Addr]netem.Link) netem.Table {
 	return table
 }
 
-// transfer sends so many bytes by TCP to the address, sees that they arrive, and returns what the sender's kernel says of the connection.
+// transfer sends so many bytes by TCP to the address, sees that they arrive, and returns what the
+// sender's kernel says of the connection.
 func (p *pods) transfer(to netip.Addr, size int, within time.Duration) *unix.TCPInfo {
 	p.t.Helper()
 	sender, receiver := p.connect(to)

@@ -21,7 +21,8 @@ type recorded struct {
 	Tstamp                           uint64
 }
 
-// recorder attaches, behind our filter, one that writes down what comes to it. What is in the queue below cannot be seen otherwise.
+// recorder attaches, behind our filter, one that writes down what comes to it. What is in the queue
+// below cannot be seen otherwise.
 func (p *pods) recorder() *ebpf.Map {
 	p.t.Helper()
 	seen, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 24, MaxEntries: 1})
@@ -32,7 +33,8 @@ func (p *pods) recorder() *ebpf.Map {
 	const priorityAt, hashAt, tstampAt, socketAt = 32, 68, 152, 168 // in struct __sk_buff
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Dual MIT/GPL", Instructions: asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
-		// Only UDP: the kernel itself speaks IPv6 (multicast listeners, routers) on a device that is new, at instants of its own choice.
+		// Only UDP: the kernel itself speaks IPv6 (multicast listeners, routers) on a device that
+		// is new, at instants of its own choice.
 		asm.LoadAbs(12, asm.Half), // the type of the frame
 		asm.JEq.Imm(asm.R0, unix.ETH_P_IP, "IPv4"), asm.JNE.Imm(asm.R0, unix.ETH_P_IPV6, "out"),
 		asm.LoadAbs(14+6, asm.Byte), asm.Ja.Label("protocol"),
@@ -155,7 +157,8 @@ func TestAConnectionIsCarriedWhole(t *testing.T) {
 	}
 	const size = 1 << 20
 	p.transfer(p.four, size, 10*time.Second)
-	// Were packets sent twice, or consumed without a copy and sent again, there would be many more bytes. TCP itself repeats a few on a busy machine.
+	// Were packets sent twice, or consumed without a copy and sent again, there would be many more
+	// bytes. TCP itself repeats a few on a busy machine.
 	if got := countersOf(t, program, p.four); got.Bytes < size || got.Bytes > size*3/2 || got.Failed != 0 {
 		t.Errorf("counted %+v of %d bytes", got, size)
 	}

@@ -82,14 +82,16 @@ func load(links int) (*program, error) {
 		return nil, fmt.Errorf("read the eBPF program's ID: %w", err)
 	}
 	p.id, _ = info.ID()
-	// Flows of fq carry the generation. What a program before this one left in flight is in flows that ours most likely does not use.
+	// Flows of fq carry the generation. What a program before this one left in flight is in flows
+	// that ours most likely does not use.
 	var start [2]byte
 	rand.Read(start[:])
 	p.generation = uint32(binary.NativeEndian.Uint16(start[:]))
 	return p, nil
 }
 
-// raiseMemlock raises this process's RLIMIT_MEMLOCK as far as it may, and reports whether that was any higher. Before Linux 5.11, maps count against it.
+// raiseMemlock raises this process's RLIMIT_MEMLOCK as far as it may, and reports whether that was
+// any higher. Before Linux 5.11, maps count against it.
 func raiseMemlock() bool {
 	var now unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &now); err != nil {
@@ -104,7 +106,8 @@ func raiseMemlock() bool {
 	return false
 }
 
-// capacityFor returns how many links a program is made for, so that a table that grows slowly needs few programs.
+// capacityFor returns how many links a program is made for, so that a table that grows slowly needs
+// few programs.
 func capacityFor(links int) int { return max(smallest, 1<<bits.Len(uint(max(links, 1)-1))) }
 
 func (p *program) close() {
@@ -128,7 +131,8 @@ func (p *program) held() (map[netip.Addr]linkValue, error) {
 	return held, nil
 }
 
-// write makes the map of links hold the table, with writes for what differs only. A link that is new begins with counters of zero.
+// write makes the map of links hold the table, with writes for what differs only. A link that is
+// new begins with counters of zero.
 func (p *program) write(table netem.Table) error {
 	held, err := p.held()
 	if err != nil {
@@ -206,8 +210,8 @@ func valueOf(l netem.Link) linkValue {
 	}
 }
 
-// link is the inverse of valueOf. The loss, which the kernel holds in steps of 2^-32, is rounded to 1e-9: what was asked with up to nine decimals is
-// what is read.
+// link is the inverse of valueOf. The loss, which the kernel holds in steps of 2^-32, is rounded to
+// 1e-9: what was asked with up to nine decimals is what is read.
 func (v linkValue) link() netem.Link {
 	loss := math.Round(float64(v.Loss)/(1<<32)*1e9) / 1e9
 	return netem.Link{Delay: time.Duration(v.Delay), Jitter: time.Duration(v.Jitter), Loss: loss, Rate: v.Rate}

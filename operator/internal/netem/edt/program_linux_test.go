@@ -28,7 +28,8 @@ const (
 	stolen = 4
 )
 
-// The marks in cb[3] and cb[4] of a packet that has been here, see bpf/edt.c. The kernel's test run gives each packet a socket.
+// The marks in cb[3] and cb[4] of a packet that has been here, see bpf/edt.c. The kernel's test run
+// gives each packet a socket.
 const seenLow, seenHigh = 0x7a550e17, 0x9d1c63ab
 
 var (
@@ -220,7 +221,8 @@ func TestLossTakesItsShare(t *testing.T) {
 	const packets = 40_000
 	for loss, band := range map[float64][2]uint64{0: {0, 0}, 0.01: {300, 500}, 0.5: {19_500, 20_500}, 1: {packets, packets}} {
 		p := loaded(t, toward(peer4, netem.Link{Loss: loss}))
-		// One packet for each call: a signal, which the Go runtime sends itself now and then, interrupts a call of many, and ebpf's Run then starts all of them anew.
+		// One packet for each call: a signal, which the Go runtime sends itself now and then,
+		// interrupts a call of many, and ebpf's Run then starts all of them anew.
 		for range packets {
 			p.run(t, peer4, buffer{CB: [5]uint32{3: seenLow, 4: seenHigh}}, 1)
 		}
@@ -232,7 +234,8 @@ func TestLossTakesItsShare(t *testing.T) {
 }
 
 func TestARateSpacesPacketsAndBoundsTheirQueue(t *testing.T) {
-	// 1,000 bytes take 40 ms: the second packet waits for the first, the third would wait for longer than the queue may be.
+	// 1,000 bytes take 40 ms: the second packet waits for the first, the third would wait for
+	// longer than the queue may be.
 	const cost = 40 * time.Millisecond
 	p := loaded(t, toward(peer4, netem.Link{Delay: time.Second, Rate: 200_000}))
 	for try := 1; ; try++ {

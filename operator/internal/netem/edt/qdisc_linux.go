@@ -14,7 +14,8 @@ import (
 // ErrNoFQ says that the kernel cannot do what this package needs.
 var ErrNoFQ = errors.New("the kernel has no fq qdisc (module sch_fq)")
 
-// fqHandle is the handle of our root qdisc, a55a: as tc writes it. The kernel's default has none, and picks from 8000: on for those that name none.
+// fqHandle is the handle of our root qdisc, a55a: as tc writes it. The kernel's default has none,
+// and picks from 8000: on for those that name none.
 const fqHandle = 0xa55a << 16
 
 // attribute is one of the parameters of fq that matter here.
@@ -24,7 +25,8 @@ type attribute struct {
 	want uint32
 }
 
-// fqParameters; the package comment says why. The horizon in microseconds is four times what any link can ask for.
+// fqParameters; the package comment says why. The horizon in microseconds is four times what any
+// link can ask for.
 var fqParameters = []attribute{
 	{nl.TCA_FQ_PLIMIT, "limit", 100_000},
 	{nl.TCA_FQ_FLOW_PLIMIT, "flow_limit", 100_000},
@@ -133,7 +135,8 @@ func (t tc) remove(device int, q qdisc) error {
 	return usable("delete qdisc "+q.String(), err)
 }
 
-// wrong says which parameters of our fq are not ours. One that the kernel does not know (the horizon before Linux 5.8) is not missed.
+// wrong says which parameters of our fq are not ours. One that the kernel does not know (the
+// horizon before Linux 5.8) is not missed.
 func (q qdisc) wrong() error {
 	values, err := numbers(q.options)
 	if err != nil {

@@ -31,7 +31,8 @@ type Shaper struct {
 	tc     tc
 
 	program *program // nil before the first Apply
-	// before and original are the device's qdiscs and gso_max_segs before the first Apply; nil when it found a shaped device.
+	// before and original are the device's qdiscs and gso_max_segs before the first Apply; nil when
+	// it found a shaped device.
 	before   []qdisc
 	original uint32
 	// carried are the counters of links from programs that this one's program replaced.
@@ -40,7 +41,8 @@ type Shaper struct {
 
 var _ netem.Shaper = (*Shaper)(nil)
 
-// Open finds the device in the network namespace of the calling thread, to which the Shaper then belongs. Nothing is changed yet.
+// Open finds the device in the network namespace of the calling thread, to which the Shaper then
+// belongs. Nothing is changed yet.
 func Open(device string) (*Shaper, error) {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -88,7 +90,8 @@ func (s *Shaper) Close() error {
 	return nil
 }
 
-// Apply implements netem.Shaper. It uses each Peer's Out. Packets in flight keep their time, except where somebody removed a qdisc of ours.
+// Apply implements netem.Shaper. It uses each Peer's Out. Packets in flight keep their time, except
+// where somebody removed a qdisc of ours.
 func (s *Shaper) Apply(table netem.Table) error {
 	if err := table.Validate(); err != nil {
 		return err
@@ -125,7 +128,8 @@ func (s *Shaper) Apply(table netem.Table) error {
 	return s.prove(want)
 }
 
-// run makes the filter run a program that holds the table. The maps are complete before a filter is attached.
+// run makes the filter run a program that holds the table. The maps are complete before a filter is
+// attached.
 func (s *Shaper) run(t tree, want netem.Table, original uint32) error {
 	p := s.program
 	if p == nil || p.capacity < len(want) {
@@ -206,7 +210,8 @@ func (s *Shaper) segmentsBefore(t tree) uint32 {
 	return t.original()
 }
 
-// single reports whether packets have to pass one by one: where each is lost by itself, or a rate is asked for that a super-packet would overshoot.
+// single reports whether packets have to pass one by one: where each is lost by itself, or a rate
+// is asked for that a super-packet would overshoot.
 func single(table netem.Table) bool {
 	return slices.ContainsFunc(table, func(peer netem.Peer) bool { return peer.Out.Loss > 0 || peer.Out.RateOrDefault() != netem.DefaultRate })
 }
@@ -220,8 +225,9 @@ func outgoing(table netem.Table) netem.Table {
 	return out
 }
 
-// Read implements netem.Shaper: links from the map, and an error when a qdisc, the filter, its program or the device's gso_max_segs is not as Apply left
-// it. A device that another process shaped, and that was not adopted by Apply, is an error.
+// Read implements netem.Shaper: links from the map, and an error when a qdisc, the filter, its
+// program or the device's gso_max_segs is not as Apply left it. A device that another process
+// shaped, and that was not adopted by Apply, is an error.
 func (s *Shaper) Read() (netem.Table, error) {
 	t, err := s.look()
 	if err != nil {
@@ -247,7 +253,8 @@ func (s *Shaper) Read() (netem.Table, error) {
 	return outgoing(table), nil
 }
 
-// Counters implements netem.Shaper. They begin when a link is first applied by this process, and end when it leaves the table.
+// Counters implements netem.Shaper. They begin when a link is first applied by this process, and
+// end when it leaves the table.
 func (s *Shaper) Counters() (map[netip.Addr]netem.Counters, error) {
 	counted, err := s.count()
 	if err != nil {
@@ -274,8 +281,8 @@ func (s *Shaper) count() (map[netip.Addr]countersValue, error) {
 	return counted, nil
 }
 
-// Health implements netem.Shaper. It counts since the fq qdisc was created; that is, what happened under a process before this one, too. The kernel does
-// not say how late it releases packets.
+// Health implements netem.Shaper. It counts since the fq qdisc was created; that is, what happened
+// under a process before this one, too. The kernel does not say how late it releases packets.
 func (s *Shaper) Health() (netem.Health, error) {
 	t, err := s.look()
 	if err != nil {
@@ -314,7 +321,8 @@ func (s *Shaper) Health() (netem.Health, error) {
 	return netem.Health{Dropped: uint64(statistics.dropped) + statistics.allocationErrors + failed, DroppedWhy: strings.Join(why, ", ")}, nil
 }
 
-// Remove implements netem.Shaper. It leaves alone what is not ours. A device that is gone has nothing to restore.
+// Remove implements netem.Shaper. It leaves alone what is not ours. A device that is gone has
+// nothing to restore.
 func (s *Shaper) Remove() error {
 	t, err := s.look()
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -344,8 +352,9 @@ func (s *Shaper) Remove() error {
 	return nil
 }
 
-// takeDown removes what is ours, in the order that loses the least: without the filter, packets are not delayed any more; when those in flight have
-// left, the rest can go. Deleting a clsact empties the root qdisc, so it would be too early before.
+// takeDown removes what is ours, in the order that loses the least: without the filter, packets are
+// not delayed any more; when those in flight have left, the rest can go. Deleting a clsact empties
+// the root qdisc, so it would be too early before.
 func (s *Shaper) takeDown(t tree, original uint32) error {
 	if t.filter != nil {
 		if err := s.handle.FilterDel(t.filter); err != nil {
@@ -392,7 +401,8 @@ func (s *Shaper) drain() error {
 	return nil
 }
 
-// proveRemoved reads back that the device is as it was before the first Apply, as far as this process saw it then.
+// proveRemoved reads back that the device is as it was before the first Apply, as far as this
+// process saw it then.
 func (s *Shaper) proveRemoved(original uint32) error {
 	t, err := s.look()
 	if err != nil {

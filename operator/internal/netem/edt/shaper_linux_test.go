@@ -20,7 +20,8 @@ import (
 
 var addresses = cmpopts.EquateComparable(netip.Addr{})
 
-// state is all that the kernel says of the device's qdiscs, filters and gso_max_segs, without what it counts.
+// state is all that the kernel says of the device's qdiscs, filters and gso_max_segs, without what
+// it counts.
 func (p *pods) state() string {
 	p.t.Helper()
 	s := p.open()
@@ -70,14 +71,15 @@ func (p *pods) healthy(s *Shaper) {
 	}
 }
 
-// band reports delays that are earlier than want, or late by more than the scheduling of this process explains.
+// band reports delays that are earlier than want, or late by more than the scheduling of this
+// process explains.
 func band(t *testing.T, what string, took []time.Duration, want time.Duration) {
 	t.Helper()
 	within(t, what, took, want, 2*time.Millisecond)
 }
 
-// within reports delays that are earlier than want, or late: 99% by more than most where the clock does not depend on what else the machine does, half of
-// them by more than 5 ms elsewhere.
+// within reports delays that are earlier than want, or late: 99% by more than most where the clock
+// does not depend on what else the machine does, half of them by more than 5 ms elsewhere.
 func within(t *testing.T, what string, took []time.Duration, want, most time.Duration) {
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(took))
@@ -153,7 +155,8 @@ func TestATableThatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
-// Without fq, Apply must leave nothing, and say so; with it, the check passes. In both cases nothing remains.
+// Without fq, Apply must leave nothing, and say so; with it, the check passes. In both cases
+// nothing remains.
 func TestTheCheckTellsWhatTheKernelCan(t *testing.T) {
 	inNewNetwork(t)
 	only(t, unix.CAP_BPF, unix.CAP_NET_ADMIN)

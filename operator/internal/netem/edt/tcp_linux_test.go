@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/netem"
 )
 
-// A packet that waits in fq while it belongs to its socket makes TCP hold back what follows: at 50 ms, 13 ms and more for half of the messages.
+// A packet that waits in fq while it belongs to its socket makes TCP hold back what follows: at 50
+// ms, 13 ms and more for half of the messages.
 func TestSmallMessagesOfAConnectionAreNotHeldBack(t *testing.T) {
 	p := newPods(t)
 	s := p.shaper()

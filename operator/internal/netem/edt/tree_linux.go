@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Our filter's place at the device's egress. Its name is filterName, a blank, and what the device's gso_max_segs was before us.
+// Our filter's place at the device's egress. Its name is filterName, a blank, and what the device's
+// gso_max_segs was before us.
 const (
 	filterPriority = 1
 	filterHandle   = 1
@@ -70,7 +71,8 @@ func (s *Shaper) look() (tree, error) {
 // fq reports whether the root qdisc is ours.
 func (t tree) fq() bool { return t.root != nil && t.root.ours() }
 
-// plain reports whether the root qdisc is the kernel's default. A device that is down may have none.
+// plain reports whether the root qdisc is the kernel's default. A device that is down may have
+// none.
 func (t tree) plain() bool { return t.root == nil || t.root.handle == 0 }
 
 // untouched reports whether nothing of ours is there.
@@ -96,7 +98,8 @@ func (t tree) foreign() error {
 	return t.wrap(wrong)
 }
 
-// missing says what of ours is not there or not as it has to be. The program is the one that the filter has to run.
+// missing says what of ours is not there or not as it has to be. The program is the one that the
+// filter has to run.
 func (t tree) missing(p *program) error {
 	var wrong []error
 	if t.fq() {
@@ -132,8 +135,9 @@ func (t tree) wrap(wrong []error) error {
 	return fmt.Errorf("device %s: %w", t.link.Attrs().Name, errors.Join(wrong...))
 }
 
-// original is the device's gso_max_segs before a process that came before this one: the filter's name says it. Without our filter, it is what the device has now, or the kernel's
-// default in place of our 1.
+// original is the device's gso_max_segs before a process that came before this one: the filter's
+// name says it. Without our filter, it is what the device has now, or the kernel's default in place
+// of our 1.
 func (t tree) original() uint32 {
 	if t.filter != nil {
 		if n, err := strconv.ParseUint(strings.TrimPrefix(t.filter.Name, filterName), 10, 32); err == nil {
@@ -147,7 +151,8 @@ func (t tree) original() uint32 {
 	return now
 }
 
-// attach makes our filter run the program: a new one, or the one that is there from the next packet on, without a gap.
+// attach makes our filter run the program: a new one, or the one that is there from the next packet
+// on, without a gap.
 func (s *Shaper) attach(p *program, original uint32) error {
 	filter := &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{

@@ -12,7 +12,8 @@ import (
 // maxJitter is what netem takes: more would be cut off silently.
 const maxJitter = math.MaxInt32 * time.Nanosecond
 
-// leafLimit is how many packets one netem may hold. Beyond that they are dropped, which Health tells.
+// leafLimit is how many packets one netem may hold. Beyond that they are dropped, which Health
+// tells.
 const leafLimit = 100_000
 
 // class is what one netem qdisc does, in its units.
@@ -34,7 +35,8 @@ func classOf(l netem.Link) class {
 // shared tells whether all peers with such links can be in one class.
 func (c class) shared() bool { return c.jitter == 0 && c.loss == 0 && c.rate == 0 }
 
-// maxPoliced is the fastest rate that a policer takes, in bytes per second. What is faster has no bound on its backlog.
+// maxPoliced is the fastest rate that a policer takes, in bytes per second. What is faster has no
+// bound on its backlog.
 const maxPoliced = math.MaxUint32
 
 // policed is the rate of the policer in front; 0: none.
@@ -61,7 +63,8 @@ func probability(p float64) uint32 {
 	return uint32(min(max(math.Round(p*(1<<32)), 1), math.MaxUint32))
 }
 
-// fraction is rounded to nine digits, which the kernel's 32 bits can tell apart: it is what was asked for, if that had no more.
+// fraction is rounded to nine digits, which the kernel's 32 bits can tell apart: it is what was
+// asked for, if that had no more.
 func fraction(p uint32) float64 {
 	if p == math.MaxUint32 {
 		return 1

@@ -10,7 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/netem"
 )
 
-// family is one of the two IP protocols to u32: where in the header the destination is, and the hash table of its peers.
+// family is one of the two IP protocols to u32: where in the header the destination is, and the
+// hash table of its peers.
 type family struct {
 	protocol    uint16 // Ethernet's
 	priority    uint16 // of the filter; u32 has one for each protocol
@@ -48,7 +49,8 @@ func (s *Shaper) entrance(f family) *netlink.U32 {
 	return &netlink.U32{FilterAttrs: s.filter(f), Link: f.table, Sel: &netlink.TcU32Sel{Keys: []netlink.TcU32Key{{}}, Hmask: 0xff, Hoff: int16(last)}}
 }
 
-// key matches one destination. With the handle of a key that exists it takes that one's place, at once.
+// key matches one destination. With the handle of a key that exists it takes that one's place, at
+// once.
 func (s *Shaper) key(to pointing, handle uint32, counter int) *netlink.U32 {
 	f := familyOf(to.address)
 	u := &netlink.U32{FilterAttrs: s.filter(f), ClassId: rootOurs | uint32(to.minor), Sel: selectorOf(to.address)}
@@ -59,7 +61,8 @@ func (s *Shaper) key(to pointing, handle uint32, counter int) *netlink.U32 {
 	if to.policed != 0 {
 		u.Actions = append(u.Actions, policer(to.policed))
 	}
-	// An action that is named by its index is shared between the old key and the new one, and so goes on counting.
+	// An action that is named by its index is shared between the old key and the new one, and so
+	// goes on counting.
 	u.Actions = append(u.Actions, &netlink.GenericAction{ActionAttrs: netlink.ActionAttrs{Index: counter, Action: netlink.TC_ACT_OK}})
 	return u
 }

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the library does not know of enum TCA_NETEM_* (linux/pkt_sched.h): times in nanoseconds, which go beyond the 64 ns of the ticks.
+// What the library does not know of enum TCA_NETEM_* (linux/pkt_sched.h): times in nanoseconds,
+// which go beyond the 64 ns of the ticks.
 const (
 	netemLatency64 = 10
 	netemJitter64  = 11
@@ -29,7 +30,8 @@ func (s *Shaper) execute(kind, flags int, answer uint16, header *nl.TcMsg, data 
 	return request.Execute(unix.NETLINK_ROUTE, answer)
 }
 
-// setLeaf creates the netem qdisc of a class, or changes it: what is queued keeps the time that it was given.
+// setLeaf creates the netem qdisc of a class, or changes it: what is queued keeps the time that it
+// was given.
 func (s *Shaper) setLeaf(minor uint16, c class, create bool) error {
 	flags := unix.NLM_F_ACK
 	if create {

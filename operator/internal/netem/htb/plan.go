@@ -29,7 +29,8 @@ type pointing struct {
 	policed uint64
 }
 
-// plan is what makes a namespace hold the wanted links, in this order: no packet then finds a class that is not ready.
+// plan is what makes a namespace hold the wanted links, in this order: no packet then finds a class
+// that is not ready.
 type plan struct {
 	create  map[uint16]class
 	change  map[uint16]class // in place: what is queued keeps its time

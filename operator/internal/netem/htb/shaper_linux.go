@@ -23,16 +23,19 @@ type Shaper struct {
 	netlink *netlink.Handle
 	socket  *nl.NetlinkSocket // the same, for what the library has no function for
 
-	// What counters had when they began anew, because a link changed its class. Lost with the process.
+	// What counters had when they began anew, because a link changed its class. Lost with the
+	// process.
 	before  map[netip.Addr]netem.Counters
 	dropped uint64
-	// original is the interface's gso_max_segs, in case that somebody deletes our qdisc, which keeps it; 0 before the first Apply.
+	// original is the interface's gso_max_segs, in case that somebody deletes our qdisc, which
+	// keeps it; 0 before the first Apply.
 	original uint32
 }
 
 var _ netem.Shaper = (*Shaper)(nil)
 
-// Open opens what the Shaper needs in the network namespace of the calling thread; device is the interface whose traffic it shapes. Nothing is changed yet.
+// Open opens what the Shaper needs in the network namespace of the calling thread; device is the
+// interface whose traffic it shapes. Nothing is changed yet.
 func Open(device string) (*Shaper, error) {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -68,7 +71,8 @@ func (s *Shaper) Close() error {
 	return nil
 }
 
-// Apply implements netem.Shaper. A rate is kept in whole bytes per second, a loss in nine digits; jitter is at most 2.147483647 s.
+// Apply implements netem.Shaper. A rate is kept in whole bytes per second, a loss in nine digits;
+// jitter is at most 2.147483647 s.
 func (s *Shaper) Apply(table netem.Table) error {
 	if err := table.Validate(); err != nil {
 		return err
@@ -91,7 +95,8 @@ func (s *Shaper) Apply(table netem.Table) error {
 	return s.tidy(have)
 }
 
-// prepare sets up what does not depend on the table, as far as it is not there, and returns the state that is then.
+// prepare sets up what does not depend on the table, as far as it is not there, and returns the
+// state that is then.
 func (s *Shaper) prepare() (state, error) {
 	have, err := s.read()
 	if err != nil {
@@ -112,7 +117,8 @@ func (s *Shaper) prepare() (state, error) {
 	}
 	for _, f := range families {
 		if !have.tables[f.table] {
-			// One that exists and is not seen: the filter of its protocol was deleted by hand. It comes back with the entrance.
+			// One that exists and is not seen: the filter of its protocol was deleted by hand. It
+			// comes back with the entrance.
 			if err := s.netlink.FilterAdd(s.buckets(f)); err != nil && !errors.Is(err, unix.EEXIST) {
 				return have, missing("add filter u32", "cls_u32", err)
 			}
@@ -236,7 +242,8 @@ func (s *Shaper) deleteKey(address netip.Addr, p peer) error {
 	return nil
 }
 
-// tidy deletes the classes that nobody points to and that hold no packets, and keeps what counters lost by the change since had.
+// tidy deletes the classes that nobody points to and that hold no packets, and keeps what counters
+// lost by the change since had.
 func (s *Shaper) tidy(had state) error {
 	have, err := s.read()
 	if err != nil {
@@ -260,7 +267,8 @@ func (s *Shaper) tidy(had state) error {
 	return nil
 }
 
-// keep adds what the counters of a link had before a change that made them begin anew: in another class, or behind another policer.
+// keep adds what the counters of a link had before a change that made them begin anew: in another
+// class, or behind another policer.
 func (s *Shaper) keep(address netip.Addr, had state, is peer) {
 	was, k, c := had.peers[address], s.before[address], had.counters(address)
 	if was.minor != is.minor {
@@ -314,8 +322,9 @@ func onlyOut(t netem.Table) netem.Table {
 	return t
 }
 
-// Counters implements netem.Shaper. Packets and bytes of a link without jitter, loss and rate are counted as they enter, of others as they leave. What is
-// in flight while a link changes its class may be missing.
+// Counters implements netem.Shaper. Packets and bytes of a link without jitter, loss and rate are
+// counted as they enter, of others as they leave. What is in flight while a link changes its class
+// may be missing.
 func (s *Shaper) Counters() (map[netip.Addr]netem.Counters, error) {
 	have, err := s.read()
 	if err != nil {
@@ -353,7 +362,8 @@ func (l leaf) unasked() uint64 {
 	return l.drops
 }
 
-// Health implements netem.Shaper. What a full queue drops of a link with loss is counted as lost by it: netem does not tell them apart.
+// Health implements netem.Shaper. What a full queue drops of a link with loss is counted as lost by
+// it: netem does not tell them apart.
 func (s *Shaper) Health() (netem.Health, error) {
 	have, err := s.read()
 	if err != nil {
@@ -369,8 +379,8 @@ func (s *Shaper) Health() (netem.Health, error) {
 	return h, nil
 }
 
-// Remove implements netem.Shaper. From its begin, packets are not shaped any more; those in flight arrive in their time. An interface that is gone has
-// nothing to restore.
+// Remove implements netem.Shaper. From its begin, packets are not shaped any more; those in flight
+// arrive in their time. An interface that is gone has nothing to restore.
 func (s *Shaper) Remove() error {
 	have, err := s.read()
 	if err != nil {

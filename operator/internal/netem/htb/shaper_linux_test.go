@@ -57,7 +57,8 @@ func apply(t *testing.T, s *Shaper, table netem.Table) {
 	}
 }
 
-// took asserts that a packet to the address is on its way for as long as wanted, up to a band that a loaded machine without virtual time needs.
+// took asserts that a packet to the address is on its way for as long as wanted, up to a band that
+// a loaded machine without virtual time needs.
 func took(t *testing.T, a, b *nettest.Pod, to netip.Addr, want time.Duration) {
 	t.Helper()
 	band := 500 * ms
@@ -128,7 +129,8 @@ func TestATableIsAppliedChangedAdoptedAndRemoved(t *testing.T) {
 	took(t, a, b, b.IPv4(1), 0)
 }
 
-// stream sends numbered packets every interval and returns the numbers as they arrive, until none came for the silence.
+// stream sends numbered packets every interval and returns the numbers as they arrive, until none
+// came for the silence.
 func stream(t *testing.T, a, b *nettest.Pod, to netip.Addr, n, size int, interval, silence time.Duration, each func(i int)) (numbers []int, took []time.Duration) {
 	t.Helper()
 	listener := b.ListenUDP(to)
@@ -435,7 +437,8 @@ func TestCheckNeedsNoMoreThanItSays(t *testing.T) {
 	}
 }
 
-// On a machine that is busy for a second, packets that are tried arrive late; that is no reason to do without the backend. If they always do, it is.
+// On a machine that is busy for a second, packets that are tried arrive late; that is no reason to
+// do without the backend. If they always do, it is.
 func TestCheckBearsABusySecond(t *testing.T) {
 	a, _ := pods(t)
 	try := func(busy time.Duration) error {

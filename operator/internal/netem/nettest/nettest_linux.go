@@ -1,4 +1,5 @@
-// Package nettest gives tests network namespaces that are linked as pods are, and ways to send packets between them. For tests only.
+// Package nettest gives tests network namespaces that are linked as pods are, and ways to send
+// packets between them. For tests only.
 package nettest
 
 import (
@@ -94,7 +95,8 @@ func (p *Pod) IPv6(i int) netip.Addr {
 	return netip.MustParseAddr(fmt.Sprintf("fd77::%x:%x", p.number+1, i))
 }
 
-// Pair makes two pods with a veth link between them, each with so many addresses of both families, and waits until packets pass.
+// Pair makes two pods with a veth link between them, each with so many addresses of both families,
+// and waits until packets pass.
 func Pair(t testing.TB, addresses int) (a, b *Pod) {
 	t.Helper()
 	pods := []*Pod{newPod(t, 0), newPod(t, 1)}
@@ -165,7 +167,8 @@ func (p *Pod) DialUDP(to net.Addr) *net.UDPConn {
 	return c
 }
 
-// Took sends one packet and returns how long it was on its way; 0 if it did not arrive within the limit.
+// Took sends one packet and returns how long it was on its way; 0 if it did not arrive within the
+// limit.
 func Took(from, to *Pod, address netip.Addr, limit time.Duration) time.Duration {
 	from.t.Helper()
 	listener := to.ListenUDP(address)
@@ -205,7 +208,8 @@ func TCP(from, to *Pod, address netip.Addr) (net.Conn, net.Conn) {
 	return client, server
 }
 
-// Qdiscs is what the kernel says about the qdiscs, classes and filters of the pod's interface, without counters, and its gso_max_segs.
+// Qdiscs is what the kernel says about the qdiscs, classes and filters of the pod's interface,
+// without counters, and its gso_max_segs.
 func (p *Pod) Qdiscs() string {
 	p.t.Helper()
 	var out strings.Builder

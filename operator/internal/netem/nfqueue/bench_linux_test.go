@@ -12,8 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/netem"
 )
 
-// BenchmarkPackets floods one receiver with packets of 100 bytes, sent one by one from one thread. It prints how much of the undelayed rate is left, and
-// what a packet costs the process that delays it, which includes the packet's way from the queue to the receiver's socket.
+// BenchmarkPackets floods one receiver with packets of 100 bytes, sent one by one from one thread.
+// It prints how much of the undelayed rate is left, and what a packet costs the process that delays
+// it, which includes the packet's way from the queue to the receiver's socket.
 //
 //	go test -bench Packets -benchtime 200000x -run '^$' ./operator/internal/netem/nfqueue/
 func BenchmarkPackets(b *testing.B) {

@@ -21,17 +21,19 @@ const (
 	checkProbes = 20
 	// checkTolerance is for a busy machine: the best of the probes counts.
 	checkTolerance = 10 * time.Millisecond
-	// checkWait is how long a probe may be under way, and checkLate how many may be longer: the process may get no processor for a second where many
-	// pods start at once.
+	// checkWait is how long a probe may be under way, and checkLate how many may be longer: the
+	// process may get no processor for a second where many pods start at once.
 	checkWait, checkLate = 2 * time.Second, 4
 )
 
-// Loopback addresses that nobody else is expected to use: packets from the first to the second are delayed.
+// Loopback addresses that nobody else is expected to use: packets from the first to the second are
+// delayed.
 var checkFrom, checkTo = netip.MustParseAddr("127.165.90.1"), netip.MustParseAddr("127.165.90.2")
 
-// Check proves that the network namespace of the calling thread can be shaped, by shaping packets between two loopback addresses, measuring them, and
-// removing all of it. It needs the capability NET_ADMIN. The error says what the kernel or the container lacks. A namespace that is shaped already is left
-// alone: to remove a chain would drop what is in flight.
+// Check proves that the network namespace of the calling thread can be shaped, by shaping packets
+// between two loopback addresses, measuring them, and removing all of it. It needs the capability
+// NET_ADMIN. The error says what the kernel or the container lacks. A namespace that is shaped
+// already is left alone: to remove a chain would drop what is in flight.
 func Check(ctx context.Context) error {
 	s, err := open(checkTable, checkQueue, slog.New(slog.DiscardHandler))
 	if err != nil {

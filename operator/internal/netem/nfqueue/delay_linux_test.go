@@ -16,8 +16,9 @@ import (
 	"assay.dev/assay/operator/internal/netem/nettest"
 )
 
-// The bands are wide, and the best of three attempts counts: the machines that run these tests run other things too, and it is mostly the test's own
-// goroutines that are late. What the shaper knows of its own lateness is judged more strictly. The lower band is exact: nothing may ever be early.
+// The bands are wide, and the best of three attempts counts: the machines that run these tests run
+// other things too, and it is mostly the test's own goroutines that are late. What the shaper knows
+// of its own lateness is judged more strictly. The lower band is exact: nothing may ever be early.
 const (
 	early    = 2 * time.Microsecond // the kernel stamps in whole microseconds
 	lateP50  = 3 * time.Millisecond
@@ -127,7 +128,8 @@ func everyLinkHasItsDelay(t *testing.T) error {
 	return errors.Join(late...)
 }
 
-// healthy wants that nothing was dropped, and returns what is wrong with when packets were released.
+// healthy wants that nothing was dropped, and returns what is wrong with when packets were
+// released.
 func healthy(t *testing.T, s *Shaper) error {
 	t.Helper()
 	if h := undropped(t, s); h.LateP99 > shaperLate {
@@ -136,7 +138,8 @@ func healthy(t *testing.T, s *Shaper) error {
 	return nil
 }
 
-// punctual makes a test whose error is that packets were late: that fails it in the machine of hack/vm. Elsewhere the shaper is as late as its processor comes, which is told.
+// punctual makes a test whose error is that packets were late: that fails it in the machine of
+// hack/vm. Elsewhere the shaper is as late as its processor comes, which is told.
 func punctual(t *testing.T, test func(t *testing.T) error) {
 	t.Helper()
 	if err := test(t); nettest.InVM() && err != nil {
@@ -361,7 +364,8 @@ func jitterKeepsTheOrder(t *testing.T) error {
 	return healthy(t, s)
 }
 
-// A stall of TCP by small queues, and entries for each segment, would show here: 1 Mbit/s and 550 Mbit/s at 50 ms in place of some 600.
+// A stall of TCP by small queues, and entries for each segment, would show here: 1 Mbit/s and 550
+// Mbit/s at 50 ms in place of some 600.
 func TestTCPIsNotStalled(t *testing.T) { punctual(t, tcpIsNotStalled) }
 
 func tcpIsNotStalled(t *testing.T) error {
@@ -399,7 +403,8 @@ func tcpIsNotStalled(t *testing.T) error {
 }
 
 func TestNoPacketIsLostInAFlood(t *testing.T) {
-	// The socket holds what comes in 400 ms: a shaper without a processor for longer loses some, and says so.
+	// The socket holds what comes in 400 ms: a shaper without a processor for longer loses some,
+	// and says so.
 	punctual(t, flood)
 }
 

@@ -46,7 +46,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// exact gives the tests' own threads, which stamp and read messages, a priority: beside other work of the machine they should not be what is measured.
+// exact gives the tests' own threads, which stamp and read messages, a priority: beside other work
+// of the machine they should not be what is measured.
 func exact() {
 	if everyThread(&unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: fifoPriority / 2}) != nil {
 		_ = everyThread(&unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: -15})
@@ -309,7 +310,8 @@ func TestTheLargestTable(t *testing.T) {
 	}
 }
 
-// The kernel drops what any queue of the namespace holds when a base chain goes, whoever's: it must not go unnoticed.
+// The kernel drops what any queue of the namespace holds when a base chain goes, whoever's: it must
+// not go unnoticed.
 func TestPacketsThatTheKernelFlushedAreCounted(t *testing.T) {
 	a, b := pair(t)
 	table := foreign(t, b)

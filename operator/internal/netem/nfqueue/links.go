@@ -13,7 +13,8 @@ type key [16]byte
 
 func keyOf(address netip.Addr) key { return address.As16() }
 
-// links is a table in force. It is never changed, only replaced, and an index means the same link in all of its successors.
+// links is a table in force. It is never changed, only replaced, and an index means the same link
+// in all of its successors.
 type links struct {
 	index map[key]uint32
 	all   []link
@@ -27,12 +28,14 @@ type link struct {
 	jitter  int64      // nanoseconds
 	// version differs from the one before when the delay or the jitter differs.
 	version uint32
-	// inForce tells that the table asks for the link. One that it no longer asks for is kept for its packets in flight and for its counters.
+	// inForce tells that the table asks for the link. One that it no longer asks for is kept for
+	// its packets in flight and for its counters.
 	inForce bool
 	state   *state
 }
 
-// state is what a link remembers, across changes of its values. The thread of the loop alone uses the first group.
+// state is what a link remembers, across changes of its values. The thread of the loop alone uses
+// the first group.
 type state struct {
 	free    int64 // when the link has sent what it was given
 	last    int64 // when the last packet is due
@@ -98,7 +101,8 @@ func (l *links) table() netem.Table {
 	return out
 }
 
-// pass says when a packet that arrived is due, or that it is lost. The rate is that of a link without a queue but its backlog:
+// pass says when a packet that arrived is due, or that it is lost. The rate is that of a link
+// without a queue but its backlog:
 //
 //	start = max(arrival, free); free = start + bytes/rate; due = start + delay ± jitter, not before the packet before it
 func (l *link) pass(arrival int64, bytes uint32, random *rand.Rand) (due int64, ok bool) {

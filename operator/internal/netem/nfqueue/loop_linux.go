@@ -16,17 +16,20 @@ import (
 const (
 	// batch is how many packets are read, or released, by one system call.
 	batch = 64
-	// messageRoom for one packet's message: headers, attributes and copyBytes need less than 200 bytes.
+	// messageRoom for one packet's message: headers, attributes and copyBytes need less than 200
+	// bytes.
 	messageRoom = 512
 	// maxAge of a stamp that is believed: more is a clock that was set.
 	maxAge = int64(time.Second)
-	// clockStep is how far wall clock and monotonic clock may drift apart between two reads before stamps are not believed for one batch.
+	// clockStep is how far wall clock and monotonic clock may drift apart between two reads before
+	// stamps are not believed for one batch.
 	clockStep = int64(time.Millisecond)
 	// longestLateness that the histogram can hold, in microseconds.
 	longestLateness = int64(time.Minute / time.Microsecond)
 )
 
-// loop reads packets and releases them when they are due, on one thread of its own. Everything without a comment on sharing belongs to that thread.
+// loop reads packets and releases them when they are due, on one thread of its own. Everything
+// without a comment on sharing belongs to that thread.
 type loop struct {
 	q     *queue
 	links atomic.Pointer[links] // shared; replaced by update
@@ -98,7 +101,8 @@ func newLoop(q *queue, seed uint64, now time.Time) (*loop, error) {
 	return l, nil
 }
 
-// run returns only for an error: then nobody releases packets any more. It never gives its thread back, as its priority goes with it.
+// run returns only for an error: then nobody releases packets any more. It never gives its thread
+// back, as its priority goes with it.
 func (l *loop) run() {
 	defer close(l.done)
 	runtime.LockOSThread()
@@ -146,7 +150,8 @@ func (l *loop) now() int64 {
 	return int64(time.Since(l.base))
 }
 
-// release gives the verdict on what is due, at most one batch. The kernel handles the packets further in this very call.
+// release gives the verdict on what is due, at most one batch. The kernel handles the packets
+// further in this very call.
 func (l *loop) release() (int, error) {
 	now, all, n := l.now(), l.links.Load().all, 0
 	for ; n < batch && l.waiting.len() > 0 && l.waiting.first().due <= now; n++ {
@@ -182,7 +187,8 @@ func (l *loop) receive() (int, error) {
 	case errno != 0:
 		return 0, fmt.Errorf("read the packet queue: %w", errno)
 	}
-	// Loaded after the packets were read: one that was sent after a table came into force is treated by that table.
+	// Loaded after the packets were read: one that was sent after a table came into force is
+	// treated by that table.
 	table := l.links.Load()
 	wall := time.Now()
 	now := int64(wall.Sub(l.base))
@@ -197,7 +203,8 @@ func (l *loop) receive() (int, error) {
 	return n, l.send(drops)
 }
 
-// take handles one message. It returns 1 if it wrote the verdict that drops the packet, at the given place.
+// take handles one message. It returns 1 if it wrote the verdict that drops the packet, at the
+// given place.
 func (l *loop) take(table *links, message []byte, now, offset int64, trusted bool, place int) int {
 	if len(message) < headerLength {
 		l.malformed.Add(1)
@@ -282,7 +289,8 @@ func (l *loop) answerQuestions() {
 
 // The methods below are for other threads.
 
-// lateness asks the thread for its histogram. It is never locked: who reads it might be descheduled while the thread waits.
+// lateness asks the thread for its histogram. It is never locked: who reads it might be descheduled
+// while the thread waits.
 func (l *loop) lateness() (lateness, error) {
 	reply := make(chan lateness, 1)
 	late := time.After(answerWithin)

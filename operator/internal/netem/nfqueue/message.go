@@ -51,7 +51,8 @@ type packet struct {
 	arrived int64 // nanoseconds of CLOCK_REALTIME
 }
 
-// parsePacket reads the body of an NFQNL_MSG_PACKET, behind its headers. It is false for what has no IP header that we know.
+// parsePacket reads the body of an NFQNL_MSG_PACKET, behind its headers. It is false for what has
+// no IP header that we know.
 func parsePacket(body []byte) (p packet, ok bool) {
 	var header bool
 	for len(body) >= unix.SizeofNlAttr {
@@ -92,7 +93,8 @@ func (p *packet) sourceOf(ip []byte) bool {
 	}
 }
 
-// putVerdict writes one verdict into a buffer of verdictLength. The kernel answers only if it does not know the packet, then with sequence number 0.
+// putVerdict writes one verdict into a buffer of verdictLength. The kernel answers only if it does
+// not know the packet, then with sequence number 0.
 func putVerdict(to []byte, number uint16, id, verdict uint32) {
 	putHeader(to, verdictLength, msgVerdict, 0, 0, number)
 	attribute := to[headerLength:]

@@ -73,7 +73,8 @@ func udpTook(t testing.TB, sender, receiver *nettest.Pod, from, to netip.Addr) t
 	return udpTookWithin(t, sender, receiver, from, to, arrives)
 }
 
-// udpLost sends one packet one way, which must not arrive, and returns how long it took all the same.
+// udpLost sends one packet one way, which must not arrive, and returns how long it took all the
+// same.
 func udpLost(t testing.TB, sender, receiver *nettest.Pod, from, to netip.Addr) time.Duration {
 	t.Helper()
 	return udpTookWithin(t, sender, receiver, from, to, 200*time.Millisecond)
@@ -132,7 +133,8 @@ func (s spread) String() string {
 	return fmt.Sprintf("min %v, p50 %v, p99 %v, max %v of %d", s.at(0), s.at(0.5), s.at(0.99), s.at(1), len(s))
 }
 
-// ruleset is everything that the packet filter of the pod says about its tables, chains, sets and rules, but for the number of the change.
+// ruleset is everything that the packet filter of the pod says about its tables, chains, sets and
+// rules, but for the number of the change.
 func ruleset(t testing.TB, p *nettest.Pod) string {
 	t.Helper()
 	var out []byte

@@ -17,9 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The thread that delays packets lives in a process of its own: the same binary, started by Open and ended by Close, or by the end of its parent. In the
-// agent's process it would be stopped with all other goroutines by the garbage collector, and wait for a processor of the Go runtime behind them: 37 ms
-// late in one of a hundred packets beside two goroutines that make garbage, at real-time priority.
+// The thread that delays packets lives in a process of its own: the same binary, started by Open
+// and ended by Close, or by the end of its parent. In the agent's process it would be stopped with
+// all other goroutines by the garbage collector, and wait for a processor of the Go runtime behind
+// them: 37 ms late in one of a hundred packets beside two goroutines that make garbage, at
+// real-time priority.
 
 // processName is the first argument of that process, and how `ps` shows it.
 const processName = "assay-nfqueue"
@@ -30,8 +32,9 @@ const (
 	netlinkFile
 )
 
-// memoryLimit of the process: only beyond it is garbage collected. Delaying packets makes none; a change of the table or a report makes some kilobytes, or
-// 10 MB with the largest table. The heap, which has room for maxWaiting, counts for 24 MB.
+// memoryLimit of the process: only beyond it is garbage collected. Delaying packets makes none; a
+// change of the table or a report makes some kilobytes, or 10 MB with the largest table. The heap,
+// which has room for maxWaiting, counts for 24 MB.
 const memoryLimit = 96 << 20
 
 // verb is what the process is asked to do.
@@ -62,8 +65,9 @@ type report struct {
 	Flushed, Unknown, Crowded, Malformed uint64
 }
 
-// When the binary was started as the process, nothing else of it runs. An init, and not a function that main would call, so that no binary that uses this
-// package can forget it and become a second agent.
+// When the binary was started as the process, nothing else of it runs. An init, and not a function
+// that main would call, so that no binary that uses this package can forget it and become a second
+// agent.
 func init() {
 	if os.Args[0] != processName { //nolint:forbidigo // see above
 		return
@@ -212,7 +216,8 @@ func (p *process) ask(r request) (report, error) {
 	}
 	switch {
 	case err != nil:
-		// A late answer would be taken for the next one's. Without its parent the process ends, and packets of peers are dropped.
+		// A late answer would be taken for the next one's. Without its parent the process ends, and
+		// packets of peers are dropped.
 		return report{}, errors.Join(fmt.Errorf("ask the process that delays packets to %s: %w", r.Do, err), p.control.Close())
 	case answer.Errno != 0:
 		return answer, fmt.Errorf("%s: %w", r.Do, answer.Errno)
@@ -232,7 +237,8 @@ func (p *process) ended() bool {
 	}
 }
 
-// stop ends the process, and does not return before it is gone. That it had ended before is not its error.
+// stop ends the process, and does not return before it is gone. That it had ended before is not its
+// error.
 func (p *process) stop() error {
 	ended := p.ended()
 	err := p.control.Close()

@@ -12,13 +12,16 @@ import (
 const (
 	// maxWaiting packets in the queue: the kernel's own limit of it, and the room of the heap.
 	maxWaiting = 1 << 20
-	// receiveBuffer of the netlink socket, in bytes: what arrives while the thread does not run. About 20,000 packets.
+	// receiveBuffer of the netlink socket, in bytes: what arrives while the thread does not run.
+	// About 20,000 packets.
 	receiveBuffer = 32 << 20
-	// answerWithin is how long the kernel's answer to a request may take; it comes through the loop.
+	// answerWithin is how long the kernel's answer to a request may take; it comes through the
+	// loop.
 	answerWithin = 5 * time.Second
 )
 
-// openSocket opens the netlink socket for a queue in the network namespace of the calling thread. No queue is bound yet.
+// openSocket opens the netlink socket for a queue in the network namespace of the calling thread.
+// No queue is bound yet.
 func openSocket() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if err != nil {
@@ -31,14 +34,16 @@ func openSocket() (*os.File, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer); err != nil {
 		return nil, errors.Join(usable(fmt.Errorf("a receive buffer of %d bytes: %w", receiveBuffer, err)), file.Close())
 	}
-	// What does not fit is counted by the kernel (user_dropped); an error to the reader would tell nothing more.
+	// What does not fit is counted by the kernel (user_dropped); an error to the reader would tell
+	// nothing more.
 	if err := unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_NO_ENOBUFS, 1); err != nil {
 		return nil, errors.Join(fmt.Errorf("set NETLINK_NO_ENOBUFS: %w", err), file.Close())
 	}
 	return file, nil
 }
 
-// stampArrivals makes the kernel stamp every packet that arrives, as long as the socket that it returns is open.
+// stampArrivals makes the kernel stamp every packet that arrives, as long as the socket that it
+// returns is open.
 func stampArrivals() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
@@ -50,7 +55,8 @@ func stampArrivals() (int, error) {
 	return fd, nil
 }
 
-// queue is one NFQUEUE and the netlink socket that it is bound to. The loop reads the socket; requests come from another thread.
+// queue is one NFQUEUE and the netlink socket that it is bound to. The loop reads the socket;
+// requests come from another thread.
 type queue struct {
 	number   uint16
 	fd       int
@@ -71,7 +77,8 @@ func newQueue(fd int, number uint16) (*queue, error) {
 	return &queue{number: number, fd: fd, port: address.Pid, answers: make(chan answer, 16)}, nil
 }
 
-// bind makes the queue ours and says how we want its packets. Neither a bypass nor fail-open: what we do not release is dropped.
+// bind makes the queue ours and says how we want its packets. Neither a bypass nor fail-open: what
+// we do not release is dropped.
 func (q *queue) bind(super bool) error {
 	return q.request(
 		attribute(configCommand, commandBind, 0, 0, 0),

@@ -28,7 +28,8 @@ const (
 	sendBuffer = 16 << 20
 )
 
-// family is IPv4 or IPv6: each has a table of its own, for the NFQUEUE target of xtables, which not every kernel has for both in one.
+// family is IPv4 or IPv6: each has a table of its own, for the NFQUEUE target of xtables, which not
+// every kernel has for both in one.
 type family struct {
 	name        string
 	nft         nftables.TableFamily
@@ -70,7 +71,8 @@ type found struct {
 	addresses map[netip.Addr]bool
 }
 
-// install makes the sets exactly these addresses, in one transaction; rules that are missing are put back. A family without any address gets no table.
+// install makes the sets exactly these addresses, in one transaction; rules that are missing are
+// put back. A family without any address gets no table.
 func (r *rules) install(addresses []netip.Addr) error {
 	for _, native := range []bool{true, false} {
 		for _, f := range families {
@@ -101,7 +103,8 @@ func (r *rules) plan(f family, addresses []netip.Addr, native bool) error {
 	}
 	table := &nftables.Table{Name: r.name, Family: f.nft}
 	chain := &nftables.Chain{Name: chainName, Table: table}
-	// With a size, the kernel's hash table is never resized: a list of its elements that is read meanwhile would lack some.
+	// With a size, the kernel's hash table is never resized: a list of its elements that is read
+	// meanwhile would lack some.
 	set := &nftables.Set{Name: setName, Table: table, KeyType: f.kind, Size: netem.MaxPeers}
 	if !is.structure {
 		if is.table {
@@ -119,7 +122,8 @@ func (r *rules) plan(f family, addresses []netip.Addr, native bool) error {
 		is.addresses = nil
 	}
 	if is.wrong != nil || !is.structure {
-		// Never the chain itself: with a base chain that goes, the kernel drops whatever is in any queue.
+		// Never the chain itself: with a base chain that goes, the kernel drops whatever is in any
+		// queue.
 		r.conn.FlushChain(chain)
 		r.conn.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: r.rule(f, set, native)})
 	}
@@ -152,7 +156,8 @@ func (r *rules) planElements(set *nftables.Set, have map[netip.Addr]bool, want [
 	return nil
 }
 
-// rule is: ip saddr @peers counter queue num N. Without a bypass: while nobody has bound the queue, its packets are dropped.
+// rule is: ip saddr @peers counter queue num N. Without a bypass: while nobody has bound the queue,
+// its packets are dropped.
 func (r *rules) rule(f family, set *nftables.Set, native bool) []expr.Any {
 	target := expr.Any(&expr.Queue{Num: r.number, Total: 1})
 	if !native {

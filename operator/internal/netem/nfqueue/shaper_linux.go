@@ -35,8 +35,9 @@ var _ netem.Shaper = (*Shaper)(nil)
 
 var errClosed = errors.New("the shaper is closed")
 
-// Open opens what the Shaper needs in the network namespace of the calling thread, and starts the process that will delay packets. Nothing is changed yet.
-// The log gets one line when that process may not run at real-time priority.
+// Open opens what the Shaper needs in the network namespace of the calling thread, and starts the
+// process that will delay packets. Nothing is changed yet. The log gets one line when that process
+// may not run at real-time priority.
 func Open(log *slog.Logger) (*Shaper, error) { return open(tableName, queueNumber, log) }
 
 func open(table string, number uint16, log *slog.Logger) (*Shaper, error) {
@@ -58,8 +59,8 @@ func open(table string, number uint16, log *slog.Logger) (*Shaper, error) {
 // Backend implements netem.Shaper.
 func (s *Shaper) Backend() netem.Backend { return netem.NFQueue }
 
-// Apply implements netem.Shaper. The queue is bound before the rules send anything to it; a peer that is no longer asked for keeps its link until what is in
-// flight has arrived.
+// Apply implements netem.Shaper. The queue is bound before the rules send anything to it; a peer
+// that is no longer asked for keeps its link until what is in flight has arrived.
 func (s *Shaper) Apply(table netem.Table) error {
 	if err := table.Validate(); err != nil {
 		return err
@@ -85,7 +86,8 @@ func (s *Shaper) apply(table netem.Table) error {
 	return s.rules.install(addresses)
 }
 
-// bind makes the queue the process's, if it is not. The process of a shaper that was killed a moment ago may still have it.
+// bind makes the queue the process's, if it is not. The process of a shaper that was killed a
+// moment ago may still have it.
 func (s *Shaper) bind() error {
 	if s.bound {
 		return nil
@@ -110,8 +112,9 @@ func (s *Shaper) bind() error {
 	}
 }
 
-// Read implements netem.Shaper: the table in force, if the kernel has the rules and the set that it needs and our process has the queue. An error says what
-// is missing, or was changed by somebody else.
+// Read implements netem.Shaper: the table in force, if the kernel has the rules and the set that it
+// needs and our process has the queue. An error says what is missing, or was changed by somebody
+// else.
 func (s *Shaper) Read() (netem.Table, error) {
 	if s.closed {
 		return nil, errClosed
@@ -155,7 +158,8 @@ func (s *Shaper) Read() (netem.Table, error) {
 	return answer.Table, nil
 }
 
-// inKernel returns the addresses whose packets are queued, whether there is any table of ours, and what is wrong with it.
+// inKernel returns the addresses whose packets are queued, whether there is any table of ours, and
+// what is wrong with it.
 func (s *Shaper) inKernel() (set map[netip.Addr]bool, there bool, wrong []error, err error) {
 	set = map[netip.Addr]bool{}
 	for _, f := range families {
@@ -215,7 +219,8 @@ func (s *Shaper) Health() (netem.Health, error) {
 	return h, nil
 }
 
-// Remove implements netem.Shaper: first the rules go, then what is in flight arrives, then the tables and the queue go.
+// Remove implements netem.Shaper: first the rules go, then what is in flight arrives, then the
+// tables and the queue go.
 func (s *Shaper) Remove() error {
 	if s.closed {
 		return errClosed
@@ -247,7 +252,8 @@ func (s *Shaper) Remove() error {
 	return nil
 }
 
-// drain waits until nothing is in flight; no rule sends more. Where nobody is left to release packets, removing the queue drops them.
+// drain waits until nothing is in flight; no rule sends more. Where nobody is left to release
+// packets, removing the queue drops them.
 func (s *Shaper) drain() error {
 	const longest = netem.MaxDelay + netem.MaxBacklog + answerWithin // of any table; what is in flight may come from one that was replaced
 	late := time.After(longest)
@@ -266,7 +272,8 @@ func (s *Shaper) drain() error {
 	}
 }
 
-// Close implements netem.Shaper: packets of peers are dropped from now on, in flight or not, unless Remove came before.
+// Close implements netem.Shaper: packets of peers are dropped from now on, in flight or not, unless
+// Remove came before.
 func (s *Shaper) Close() error {
 	if s.closed {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls of the loop that never block are made behind the scheduler's back (RawSyscall): the scheduler would otherwise take the thread's processor
-// away in the middle of a long one, and the thread would queue for another behind the agent's other work. The one that blocks, poll, is not.
+// The calls of the loop that never block are made behind the scheduler's back (RawSyscall): the
+// scheduler would otherwise take the thread's processor away in the middle of a long one, and the
+// thread would queue for another behind the agent's other work. The one that blocks, poll, is not.
 
 // one is what an eventfd is woken by.
 var one = func() (b [8]byte) { binary.NativeEndian.PutUint64(b[:], 1); return b }()
@@ -27,7 +28,8 @@ func rawReceive(fd int, headers []messageHeader) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// rawSetTimer sets the timer to a time of its clock, in nanoseconds; 0 stops it. A timer that had expired is no longer readable.
+// rawSetTimer sets the timer to a time of its clock, in nanoseconds; 0 stops it. A timer that had
+// expired is no longer readable.
 func rawSetTimer(fd int, at int64) unix.Errno {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(at)}
 	_, _, errno := unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(fd), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)

@@ -14,18 +14,22 @@ import (
 type CanaryOptions struct {
 	// Every is the time between two probes of a peer; 0: 1s. Peers take turns.
 	Every time.Duration
-	// Deadline is when an unanswered probe is lost: the longest round trip that can happen, and a margin. 0: 2s. At most MaxDeadline.
+	// Deadline is when an unanswered probe is lost: the longest round trip that can happen, and a
+	// margin. 0: 2s. At most MaxDeadline.
 	Deadline time.Duration
 }
 
-// MaxDeadline of a canary bounds the probes that it remembers. It is longer than two links of the longest delay take.
+// MaxDeadline of a canary bounds the probes that it remembers. It is longer than two links of the
+// longest delay take.
 const MaxDeadline = 30 * time.Second
 
-// together is for how long probes that are due are kept, to be sent at once: waking up costs more than a probe does.
+// together is for how long probes that are due are kept, to be sent at once: waking up costs more
+// than a probe does.
 const together = 50 * time.Millisecond
 
-// Disturbance is a time during which links are not as they were asked, since a fault is active. Instants are on CLOCK_MONOTONIC. Until should include
-// what it takes for the packets of the fault to have arrived.
+// Disturbance is a time during which links are not as they were asked, since a fault is active.
+// Instants are on CLOCK_MONOTONIC. Until should include what it takes for the packets of the fault
+// to have arrived.
 type Disturbance struct {
 	// Peer whose links are disturbed; the zero value means all.
 	Peer        netip.Addr
@@ -34,13 +38,15 @@ type Disturbance struct {
 
 // Watched is what a canary saw of one peer.
 type Watched struct {
-	// Steady is what JudgeSteady judges: the probes during whose time, to the answer or the deadline, there was no disturbance.
+	// Steady is what JudgeSteady judges: the probes during whose time, to the answer or the
+	// deadline, there was no disturbance.
 	Steady Measurement `json:"steady"`
 	// Disturbed counts all other probes.
 	Disturbed Measurement `json:"disturbed"`
 }
 
-// Canary watches links with one probe for each peer every second. What it keeps does not grow with time.
+// Canary watches links with one probe for each peer every second. What it keeps does not grow with
+// time.
 type Canary struct {
 	options  CanaryOptions
 	peers    []netip.Addr
@@ -65,7 +71,8 @@ type pending struct {
 	sent     int64
 }
 
-// Watch starts a canary in the network namespace of the calling thread. It ends with Stop, which must be called, or with ctx.
+// Watch starts a canary in the network namespace of the calling thread. It ends with Stop, which
+// must be called, or with ctx.
 func Watch(ctx context.Context, config Config, peers []netip.Addr, options CanaryOptions) (*Canary, error) {
 	if options.Every == 0 {
 		options.Every = time.Second
@@ -84,7 +91,8 @@ func Watch(ctx context.Context, config Config, peers []netip.Addr, options Canar
 	return c, nil
 }
 
-// Disturb tells of faults, best before they begin: probes that are over by then have been counted as steady.
+// Disturb tells of faults, best before they begin: probes that are over by then have been counted
+// as steady.
 func (c *Canary) Disturb(disturbances ...Disturbance) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +102,8 @@ func (c *Canary) Disturb(disturbances ...Disturbance) {
 	}
 }
 
-// Watched returns what was seen so far, in the order of the peers. Probes that are under way are not counted.
+// Watched returns what was seen so far, in the order of the peers. Probes that are under way are
+// not counted.
 func (c *Canary) Watched() []Watched {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +148,8 @@ func (c *Canary) run(ctx context.Context) {
 	}
 }
 
-// send notes the probe before the answer can come, and lets the reader go on while it is on its way.
+// send notes the probe before the answer can come, and lets the reader go on while it is on its
+// way.
 func (c *Canary) send(peer int, sequence uint64) {
 	now := launcher.Monotonic()
 	c.mu.Lock()
@@ -153,7 +163,8 @@ func (c *Canary) send(peer int, sequence uint64) {
 	}
 }
 
-// expire gives up the peer's probes whose deadline has passed, and forgets the disturbances that no probe can have seen.
+// expire gives up the peer's probes whose deadline has passed, and forgets the disturbances that no
+// probe can have seen.
 func (c *Canary) expire(peer int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +175,8 @@ func (c *Canary) expire(peer int) {
 		w.pending = slices.Delete(w.pending, 0, 1)
 	}
 	if peer == 0 {
-		// A peer's pending probes are looked at once in every turn; a turn may take long on a busy machine, hence twice.
+		// A peer's pending probes are looked at once in every turn; a turn may take long on a busy
+		// machine, hence twice.
 		oldest := now - 2*int64(MaxDeadline) - 2*int64(c.options.Every)
 		c.disturbances = slices.DeleteFunc(c.disturbances, func(d Disturbance) bool { return d.Until < oldest })
 	}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkCanary measures the processor time that a canary of 100 peers and the answers of as many take together, in milliseconds for each second: half of it
-// each. One iteration takes a second.
+// BenchmarkCanary measures the processor time that a canary of 100 peers and the answers of as many
+// take together, in milliseconds for each second: half of it each. One iteration takes a second.
 func BenchmarkCanary(b *testing.B) {
 	config, r := responding(b, nil)
 	defer r.Stop()

@@ -22,8 +22,8 @@ type exchange struct {
 	reader  sync.WaitGroup
 }
 
-// openExchange with these peers. take is called on the reader's thread for every answer that comes from the peer with this index; nothing keeps a peer from
-// answering twice.
+// openExchange with these peers. take is called on the reader's thread for every answer that comes
+// from the peer with this index; nothing keeps a peer from answering twice.
 func openExchange(config Config, peers []netip.Addr, take func(peer int, sequence uint64, t trip, back int64)) (*exchange, error) {
 	host, err := hostDigest()
 	if err != nil {

@@ -28,19 +28,23 @@ func (p Pair) Cut() bool { return p.Out.Loss >= 1 || p.In.Loss >= 1 }
 
 // Tolerance of a judgement.
 type Tolerance struct {
-	// Late is how much longer one way may take than the delay that was asked plus what the path takes undelayed. A round trip may take twice as much.
-	// It is absolute: no backend's error grows with the delay.
+	// Late is how much longer one way may take than the delay that was asked plus what the path
+	// takes undelayed. A round trip may take twice as much. It is absolute: no backend's error
+	// grows with the delay.
 	Late time.Duration `json:"late"`
-	// Path is the most that the undelayed path may take one way. A longer one was shaped when it was measured, or is no place for this network.
+	// Path is the most that the undelayed path may take one way. A longer one was shaped when it
+	// was measured, or is no place for this network.
 	Path time.Duration `json:"path"`
-	// Lost is the largest share of probes that may be lost beyond the loss that was asked, from 0 to 1. JudgeSteady alone looks at it.
+	// Lost is the largest share of probes that may be lost beyond the loss that was asked, from 0
+	// to 1. JudgeSteady alone looks at it.
 	Lost float64 `json:"lost"`
 }
 
 // DefaultTolerance is for the gate, whose measurements are the least of several probes.
 var DefaultTolerance = Tolerance{Late: 500 * time.Microsecond, Path: 2 * time.Millisecond, Lost: 0.05}
 
-// SteadyTolerance is for a canary, whose probes share the processors with what is measured, and which therefore judges their median.
+// SteadyTolerance is for a canary, whose probes share the processors with what is measured, and
+// which therefore judges their median.
 var SteadyTolerance = Tolerance{Late: 5 * time.Millisecond, Path: 2 * time.Millisecond, Lost: 0.05}
 
 // rounding is what a backend may be early by: ticks of 64 ns in netem, the slack of timers in fq.
@@ -64,7 +68,8 @@ const (
 	Lossy      Reason = "Lossy"      // more was lost than asked
 )
 
-// Wrong is a pair that is not what was asked. Message names the pods, what was asked and what was measured.
+// Wrong is a pair that is not what was asked. Message names the pods, what was asked and what was
+// measured.
 type Wrong struct {
 	From    string     `json:"from"`
 	To      string     `json:"to"`
@@ -73,19 +78,23 @@ type Wrong struct {
 	Message string     `json:"message"`
 }
 
-// Judge compares what was asked with what was measured before a trial, and returns what is wrong, in the order of the pairs.
+// Judge compares what was asked with what was measured before a trial, and returns what is wrong,
+// in the order of the pairs.
 //
-// A link is right when the least of its probes took from the asked delay to the asked delay + the least that the path took undelayed (baseline) +
-// tolerance.Late; jitter widens both ends, and so does the error of a one-way time. Where the directions are not known, the round trip must do, and two
-// swapped directions look right. A cut pair is right when no probe was answered. Loss and rate are not judged: some probes cannot tell.
+// A link is right when the least of its probes took from the asked delay to the asked delay + the
+// least that the path took undelayed (baseline) + tolerance.Late; jitter widens both ends, and so
+// does the error of a one-way time. Where the directions are not known, the round trip must do, and
+// two swapped directions look right. A cut pair is right when no probe was answered. Loss and rate
+// are not judged: some probes cannot tell.
 //
 // A peer without a baseline is taken for one whose path takes no time.
 func Judge(pairs []Pair, baseline, measured []Measurement, tolerance Tolerance) []Wrong {
 	return judge(pairs, baseline, measured, tolerance, false)
 }
 
-// JudgeSteady is Judge for what a canary saw while no fault was active: no probe may be early, but the median tells what is late, since a
-// single quick probe does not prove that the network held. Too many lost probes are wrong as well.
+// JudgeSteady is Judge for what a canary saw while no fault was active: no probe may be early, but
+// the median tells what is late, since a single quick probe does not prove that the network held.
+// Too many lost probes are wrong as well.
 func JudgeSteady(pairs []Pair, baseline, measured []Measurement, tolerance Tolerance) []Wrong {
 	return judge(pairs, baseline, measured, tolerance, true)
 }
@@ -147,7 +156,8 @@ func (j judgment) pair() []Wrong {
 	return wrong
 }
 
-// mostLost is how many probes may be lost: a number that chance exceeds once in a thousand times (three standard deviations), and what is tolerated.
+// mostLost is how many probes may be lost: a number that chance exceeds once in a thousand times
+// (three standard deviations), and what is tolerated.
 func (j judgment) mostLost() int {
 	n, p := float64(j.m.Sent), 1-(1-j.asked.Out.Loss)*(1-j.asked.In.Loss)
 	return max(fewestLost-1, int(n*(p+j.tolerance.Lost)+3*math.Sqrt(n*p*(1-p))))
@@ -160,7 +170,8 @@ func (j judgment) sendError() string {
 	return " (" + j.m.SendError + ")"
 }
 
-// delays judges each direction where it is known, and the round trip where it says more than the directions do.
+// delays judges each direction where it is known, and the round trip where it says more than the
+// directions do.
 func (j judgment) delays() []Wrong {
 	from, to := j.asked.From, j.asked.To
 	var wrong []Wrong

@@ -14,10 +14,13 @@ import (
 type Options struct {
 	// Probes for each peer; 0: 7.
 	Probes int
-	// Spacing between two probes of a peer; 0: 20ms, or 2ms for each peer if that is more. The probes of different peers are spread over it, in random
-	// order, lest they disturb each other. Where many pods share a processor it should be longer: a probe takes some 0.2 ms of it, both ends together.
+	// Spacing between two probes of a peer; 0: 20ms, or 2ms for each peer if that is more. The
+	// probes of different peers are spread over it, in random order, lest they disturb each other.
+	// Where many pods share a processor it should be longer: a probe takes some 0.2 ms of it, both
+	// ends together.
 	Spacing time.Duration
-	// Deadline is how long after the last probe an answer counts: the longest round trip that is expected, and a margin. 0: 1s.
+	// Deadline is how long after the last probe an answer counts: the longest round trip that is
+	// expected, and a margin. 0: 1s.
 	Deadline time.Duration
 }
 
@@ -37,8 +40,10 @@ func (o Options) orDefault(peers int) Options {
 	return o
 }
 
-// Measure probes all peers at the same time and returns one Measurement for each, in their order; no peer may be listed twice. It returns as soon as every probe
-// is answered, else Deadline after the last one, or with ctx's error and what it has got. It uses the network namespace of the calling thread.
+// Measure probes all peers at the same time and returns one Measurement for each, in their order;
+// no peer may be listed twice. It returns as soon as every probe is answered, else Deadline after
+// the last one, or with ctx's error and what it has got. It uses the network namespace of the
+// calling thread.
 func Measure(ctx context.Context, config Config, peers []netip.Addr, options Options) ([]Measurement, error) {
 	options = options.orDefault(len(peers))
 	m := newMeasuring(len(peers), options.Probes)

@@ -14,8 +14,9 @@ type Measurement struct {
 	Answered int `json:"answered"`
 	// RoundTrip, less the time that the peer took to answer.
 	RoundTrip Spread `json:"roundTrip"`
-	// OneWay says that Out (to the peer) and In (from the peer) are known, within Error either way: 0 when both ends share a clock. A wrong guess of the
-	// clocks' difference makes one of them longer and the other one shorter.
+	// OneWay says that Out (to the peer) and In (from the peer) are known, within Error either way:
+	// 0 when both ends share a clock. A wrong guess of the clocks' difference makes one of them
+	// longer and the other one shorter.
 	OneWay bool          `json:"oneWay"`
 	Out    Spread        `json:"out"`
 	In     Spread        `json:"in"`
@@ -24,8 +25,9 @@ type Measurement struct {
 	SendError string `json:"sendError,omitempty"`
 }
 
-// Least round trip: of one probe, or the least ways there and back of any two, where both ends share a clock. On a busy machine, where one way or the other
-// of every probe may have waited for a processor, the second is closer to what the path takes.
+// Least round trip: of one probe, or the least ways there and back of any two, where both ends
+// share a clock. On a busy machine, where one way or the other of every probe may have waited for a
+// processor, the second is closer to what the path takes.
 func (m Measurement) Least() time.Duration {
 	if m.OneWay && m.Error == 0 && m.Out.Min+m.In.Min < m.RoundTrip.Min {
 		return m.Out.Min + m.In.Min
@@ -43,8 +45,9 @@ type Spread struct {
 // keep is how many durations a series keeps.
 const keep = 512
 
-// series is durations in bounded memory: the first keep of them all, then every second one, every fourth one and so on, so that the kept ones are spread
-// evenly over the time. Min and max are of all.
+// series is durations in bounded memory: the first keep of them all, then every second one, every
+// fourth one and so on, so that the kept ones are spread evenly over the time. Min and max are of
+// all.
 type series struct {
 	kept     []time.Duration
 	count    int // all that were added
@@ -70,7 +73,8 @@ func (s *series) add(d time.Duration) {
 	s.count++
 }
 
-// spread returns the summary; the median is the lower one of an even number, and exact for up to keep durations.
+// spread returns the summary; the median is the lower one of an even number, and exact for up to
+// keep durations.
 func (s *series) spread() Spread {
 	if s.count == 0 {
 		return Spread{}

@@ -105,17 +105,20 @@ func hardware(i int) net.HardwareAddr {
 	return net.HardwareAddr{0x02, 0xa5, 0, 0, byte(i >> 8), byte(i)}
 }
 
-// newMesh connects the nodes and starts their responders; nothing is delayed yet. The delay from each node to each other is its own.
+// newMesh connects the nodes and starts their responders; nothing is delayed yet. The delay from
+// each node to each other is its own.
 func newMesh(t *testing.T, size int, network netip.Prefix) *mesh {
 	t.Helper()
-	// As many processors for Go as if each node were a process: the kernel, not Go's scheduler, shares the real ones.
+	// As many processors for Go as if each node were a process: the kernel, not Go's scheduler,
+	// shares the real ones.
 	procs := runtime.GOMAXPROCS(max(8, size))
 	t.Cleanup(func() { runtime.GOMAXPROCS(procs) })
 	m := &mesh{t: t, config: Config{Key: Key{1: 7}}, out: make([][]time.Duration, size)}
-	// Fewer probes than usual in the first round, and one round more: the machine may be busy with other tests.
+	// Fewer probes than usual in the first round, and one round more: the machine may be busy with
+	// other tests.
 	m.options.Probes, m.options.Rounds = 5, 4
-	// The probes of a mesh meet on two processors, which take 70 us or more for each of a probe's two packets, so they are spread: 5,000 a second if every node
-	// probes all others.
+	// The probes of a mesh meet on two processors, which take 70 us or more for each of a probe's
+	// two packets, so they are spread: 5,000 a second if every node probes all others.
 	m.options.Spacing = max(20*time.Millisecond, time.Duration(size*size)*200*time.Microsecond)
 	hub := newNamespace(t)
 	if err := hub.run(func() error {
@@ -165,8 +168,8 @@ func plug(i, fd int) error {
 	return setUp(veth.Name)
 }
 
-// configure gives the node its address and its neighbours, which are permanent: the kernel's table of neighbours is one for all namespaces and has room for
-// a thousand others.
+// configure gives the node its address and its neighbours, which are permanent: the kernel's table
+// of neighbours is one for all namespaces and has room for a thousand others.
 func (m *mesh) configure(i int, n *node, bits int) error {
 	link, err := netlink.LinkByName("eth0")
 	if err != nil {
@@ -327,13 +330,15 @@ func sizeOfMesh(t *testing.T) int {
 	return size
 }
 
-// It prints how long it takes to apply and prove a network of all ordered pairs, and how exact it is. make bench-netem has 100 pods.
+// It prints how long it takes to apply and prove a network of all ordered pairs, and how exact it
+// is. make bench-netem has 100 pods.
 func TestAMeshIsAppliedAndProven(t *testing.T) {
 	if os.Getenv("ASSAY_VM") != "" {
 		t.Skip("the one slow processor of the virtual machine cannot delay the packets of so many pods in time")
 	}
 	m := newMesh(t, sizeOfMesh(t), netip.MustParsePrefix("10.99.0.0/16"))
-	// One round trip measures both directions, since all nodes share a clock: either end of a pair may do it, and half of a node's pairs are left to the others.
+	// One round trip measures both directions, since all nodes share a clock: either end of a pair
+	// may do it, and half of a node's pairs are left to the others.
 	for i, n := range m.nodes {
 		n.probes = nil
 		for k, pair := range n.pairs {
@@ -385,7 +390,8 @@ func TestAMeshIsAppliedAndProven(t *testing.T) {
 // What breaks a network after it was right is named by the gate, and nothing else is.
 func TestSabotageIsCaughtAndNamed(t *testing.T) {
 	tests := map[string]struct {
-		// sabotage breaks what node 0 does for what comes from node 1, at the receiver as nfqueue is.
+		// sabotage breaks what node 0 does for what comes from node 1, at the receiver as nfqueue
+		// is.
 		sabotage func(t *testing.T, n *node)
 		// only is false when the sabotage hits all links to node 0.
 		only bool

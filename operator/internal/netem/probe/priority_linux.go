@@ -6,11 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fifoPriority is below that of the thread that delays packets (nfqueue), and above all that is not real-time.
+// fifoPriority is below that of the thread that delays packets (nfqueue), and above all that is not
+// real-time.
 const fifoPriority = 5
 
-// ownThread gives the goroutine a thread for the rest of its life, at real-time priority where that is allowed (CAP_SYS_NICE): beside a system that uses all
-// processors, a probe is otherwise late by milliseconds that the network did not take. The thread does some ten microseconds' work for each packet.
+// ownThread gives the goroutine a thread for the rest of its life, at real-time priority where that
+// is allowed (CAP_SYS_NICE): beside a system that uses all processors, a probe is otherwise late by
+// milliseconds that the network did not take. The thread does some ten microseconds' work for each
+// packet.
 func ownThread() {
 	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, since nobody else shall have its priority
 	// Threads that this one starts do not inherit it.

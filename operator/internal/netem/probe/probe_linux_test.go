@@ -137,7 +137,8 @@ func TestTheResponderIgnoresNoise(t *testing.T) {
 	(&packet{kind: request, sequence: 7}).encode(&good, &config.Key)
 	(&packet{kind: request}).encode(&strange, &Key{})
 	(&packet{kind: answer}).encode(&reply, &config.Key)
-	// The last one is the only good one, and the responder takes one at a time: whatever it said to another one would come first.
+	// The last one is the only good one, and the responder takes one at a time: whatever it said to
+	// another one would come first.
 	for _, data := range [][]byte{nil, []byte("hello"), make([]byte, 60_000), strange[:], reply[:], append(good[:packetSize:packetSize], 0), good[:]} {
 		if _, err := conn.Write(data); err != nil {
 			t.Fatal(err)

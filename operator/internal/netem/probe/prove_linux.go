@@ -10,8 +10,9 @@ import (
 
 // ProveOptions of Prove and Baseline.
 type ProveOptions struct {
-	// Options of the first round. Its Probes double from round to round; its Spacing shrinks with the number of pairs, but not below 20ms; its Deadline is
-	// a margin on top of the longest round trip that was asked, 0: 500ms.
+	// Options of the first round. Its Probes double from round to round; its Spacing shrinks with
+	// the number of pairs, but not below 20ms; its Deadline is a margin on top of the longest round
+	// trip that was asked, 0: 500ms.
 	Options
 	// Rounds at most; 0: 3. From the second one on, only pairs that are still wrong are probed.
 	Rounds int
@@ -41,14 +42,15 @@ type Proof struct {
 	Wrong []Wrong `json:"wrong,omitempty"`
 	// Probed pairs in each round; its length is the number of rounds.
 	Probed []int `json:"probed"`
-	// Undirected says of each pair that different delays were asked for its directions, which the clocks of the two pods could not tell apart: had they been swapped, it
-	// would not be seen.
+	// Undirected says of each pair that different delays were asked for its directions, which the
+	// clocks of the two pods could not tell apart: had they been swapped, it would not be seen.
 	Undirected []bool        `json:"undirected,omitempty"`
 	Took       time.Duration `json:"took"`
 }
 
-// Prove measures the pairs of one pod and judges them; those that are wrong are measured again, with more probes: on a busy machine the least of seven may
-// still be noise. A round replaces what the one before it saw, so that a network that became right in the meantime is right.
+// Prove measures the pairs of one pod and judges them; those that are wrong are measured again,
+// with more probes: on a busy machine the least of seven may still be noise. A round replaces what
+// the one before it saw, so that a network that became right in the meantime is right.
 func Prove(ctx context.Context, config Config, pairs []Pair, baseline []Measurement, options ProveOptions) (Proof, error) {
 	options = options.orDefault(len(pairs))
 	judge := func(pairs []Pair, measured []Measurement) []Wrong {
@@ -59,7 +61,8 @@ func Prove(ctx context.Context, config Config, pairs []Pair, baseline []Measurem
 	return proof, err
 }
 
-// undirected says whose directions could be swapped unseen. The measurements are in the order of the pairs.
+// undirected says whose directions could be swapped unseen. The measurements are in the order of
+// the pairs.
 func undirected(pairs []Pair, measurements []Measurement, tolerance Tolerance) []bool {
 	unseen := make([]bool, len(pairs))
 	for i, pair := range pairs {
@@ -69,8 +72,9 @@ func undirected(pairs []Pair, measurements []Measurement, tolerance Tolerance) [
 	return unseen
 }
 
-// Baseline measures what the undelayed paths take; no pod may shape its links before all have done so. Wrong lists the peers that do not answer, and those
-// whose path takes longer than the tolerance. Pairs need names and peers only.
+// Baseline measures what the undelayed paths take; no pod may shape its links before all have done
+// so. Wrong lists the peers that do not answer, and those whose path takes longer than the
+// tolerance. Pairs need names and peers only.
 func Baseline(ctx context.Context, config Config, pairs []Pair, options ProveOptions) (Proof, error) {
 	options = options.orDefault(len(pairs))
 	undelayed := make([]Pair, len(pairs))

@@ -12,7 +12,8 @@ type Config struct {
 	Key Key
 	// Port that all pods answer on; 0: Port.
 	Port uint16
-	// Clock returns what the pod knows of the coordinator's clock. It is called for every packet, from several goroutines. Nil: nothing.
+	// Clock returns what the pod knows of the coordinator's clock. It is called for every packet,
+	// from several goroutines. Nil: nothing.
 	Clock func() Clock
 }
 
@@ -30,7 +31,8 @@ func (c Config) clock() Clock {
 	return c.Clock()
 }
 
-// Responder answers the probes of other pods. It keeps nothing of them: one thread and one buffer, however many there are.
+// Responder answers the probes of other pods. It keeps nothing of them: one thread and one buffer,
+// however many there are.
 type Responder struct {
 	config Config
 	host   uint64
@@ -38,7 +40,8 @@ type Responder struct {
 	done   chan struct{}
 }
 
-// Respond starts to answer in the network namespace of the calling thread, until Stop. It fails when the port is taken.
+// Respond starts to answer in the network namespace of the calling thread, until Stop. It fails
+// when the port is taken.
 func Respond(config Config) (*Responder, error) {
 	host, err := hostDigest()
 	if err != nil {

@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// receiveBuffer of a socket: some thousand probes, for a thread that did not get a processor for a while.
+	// receiveBuffer of a socket: some thousand probes, for a thread that did not get a processor
+	// for a while.
 	receiveBuffer = 1 << 20
 	// receiveTimeout ends a wait for a packet, as a last resort: shutdown does, at once.
 	receiveTimeout = 5 * time.Second
 )
 
-// socket is a UDP socket for both families that blocks: its reader sleeps in the kernel, on a thread of its own, and is woken without a detour through Go's
-// poller and scheduler.
+// socket is a UDP socket for both families that blocks: its reader sleeps in the kernel, on a
+// thread of its own, and is woken without a detour through Go's poller and scheduler.
 type socket struct {
 	fd   int
 	six  bool // an IPv6 socket, which also carries IPv4
@@ -76,8 +77,9 @@ func (s *socket) prepare(port uint16) error {
 	return unix.Bind(s.fd, address)
 }
 
-// receive waits for a packet. It returns a negative length after shutdown, and 0 for nothing: a time-out, or a word of an earlier packet's fate. At the begin
-// of control, if there is any, stands what send needs to answer from the address that the packet was sent to.
+// receive waits for a packet. It returns a negative length after shutdown, and 0 for nothing: a
+// time-out, or a word of an earlier packet's fate. At the begin of control, if there is any, stands
+// what send needs to answer from the address that the packet was sent to.
 func (s *socket) receive(buffer, control []byte) (n int, from unix.Sockaddr) {
 	n, _, _, from, err := unix.Recvmsg(s.fd, buffer, control, 0)
 	switch {
@@ -93,7 +95,8 @@ func (s *socket) receive(buffer, control []byte) (n int, from unix.Sockaddr) {
 // controlSize holds one control message: a header, and the larger of in6_pktinfo and in_pktinfo.
 const controlSize = unix.SizeofCmsghdr + (unix.SizeofInet6Pktinfo+7)&^7
 
-// answerFromSameAddress has receive fill its control. Without it, a pod with several addresses would answer from the first of them, whichever was asked.
+// answerFromSameAddress has receive fill its control. Without it, a pod with several addresses
+// would answer from the first of them, whichever was asked.
 func (s *socket) answerFromSameAddress() error {
 	if s.six {
 		return unix.SetsockoptInt(s.fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
@@ -101,7 +104,8 @@ func (s *socket) answerFromSameAddress() error {
 	return unix.SetsockoptInt(s.fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
 }
 
-// forgetInterface lets the answer to this control take the route that its addresses have, which need not be the one that the packet came by.
+// forgetInterface lets the answer to this control take the route that its addresses have, which
+// need not be the one that the packet came by.
 func (s *socket) forgetInterface(control []byte) {
 	interfaceAt := unix.SizeofCmsghdr // in_pktinfo: interface, local address, destination
 	if s.six {
@@ -149,8 +153,8 @@ func addressOf(from unix.Sockaddr) netip.AddrPort {
 	}
 }
 
-// hostDigest tells kernels, or rather their clocks, apart: the identity of this boot and, if the process has another one than init, the time namespace, which
-// moves CLOCK_MONOTONIC.
+// hostDigest tells kernels, or rather their clocks, apart: the identity of this boot and, if the
+// process has another one than init, the time namespace, which moves CLOCK_MONOTONIC.
 func hostDigest() (uint64, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -9,11 +9,12 @@ import (
 // Port that every agent answers probes on (UDP).
 const Port = 7444
 
-// Key of a trial: packets without it are ignored. It keeps a stray packet of another trial, or of nobody's, from being answered or counted; who can read
-// the trial's packets can read the key.
+// Key of a trial: packets without it are ignored. It keeps a stray packet of another trial, or of
+// nobody's, from being answered or counted; who can read the trial's packets can read the key.
 type Key [16]byte
 
-// Clock is what a pod knows of the coordinator's clock: its Unix time in nanoseconds = CLOCK_MONOTONIC + Offset, within Error nanoseconds.
+// Clock is what a pod knows of the coordinator's clock: its Unix time in nanoseconds =
+// CLOCK_MONOTONIC + Offset, within Error nanoseconds.
 type Clock struct {
 	Offset, Error int64
 	Known         bool
@@ -38,7 +39,8 @@ const (
 	answer  = 2
 )
 
-// packet is what goes over the wire, its magic and key apart. Instants are on the CLOCK_MONOTONIC of whom they belong to.
+// packet is what goes over the wire, its magic and key apart. Instants are on the CLOCK_MONOTONIC
+// of whom they belong to.
 type packet struct {
 	kind                     byte
 	session, sequence        uint64
@@ -82,7 +84,8 @@ type trip struct {
 	err       time.Duration
 }
 
-// tripOf computes what an answer that came back at that instant says to the pod with this host digest and clock.
+// tripOf computes what an answer that came back at that instant says to the pod with this host
+// digest and clock.
 func tripOf(answer *packet, back int64, host uint64, clock Clock) trip {
 	t := trip{roundTrip: time.Duration((back - answer.sent) - (answer.answered - answer.received))}
 	var difference int64 // of the responder's CLOCK_MONOTONIC to ours

@@ -1,5 +1,6 @@
-// Package scratch tries out a shaper on a pair of devices that is created for it and removed again, in the network namespace of the calling thread. No other
-// device is touched, and no packet leaves the pair.
+// Package scratch tries out a shaper on a pair of devices that is created for it and removed again,
+// in the network namespace of the calling thread. No other device is touched, and no packet leaves
+// the pair.
 package scratch
 
 import (
@@ -17,7 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/netem"
 )
 
-// The pair, and addresses of TEST-NET-1 (RFC 5737), which nobody uses. Frames go to a hardware address that nobody has.
+// The pair, and addresses of TEST-NET-1 (RFC 5737), which nobody uses. Frames go to a hardware
+// address that nobody has.
 const (
 	device = "assaytry0"
 	other  = "assaytry1"
@@ -33,17 +35,20 @@ var (
 const (
 	within = 5 * time.Second // for all of it
 	delay  = 20 * time.Millisecond
-	// late is by how much the best of several packets may be: far more than on an idle machine, far less than the delay.
+	// late is by how much the best of several packets may be: far more than on an idle machine, far
+	// less than the delay.
 	late = 15 * time.Millisecond
-	// tries are enough for a second or two in which the machine is elsewhere; a shaper that works needs one or two.
+	// tries are enough for a second or two in which the machine is elsewhere; a shaper that works
+	// needs one or two.
 	tries = 40
 	size  = 1000                   // in bytes: tells our packets from others
 	again = 200 * time.Microsecond // between two readings of a counter
 	lost  = 500 * time.Millisecond // when a packet is given up
 )
 
-// Try opens a shaper for one device, lets it delay packets to one address, and measures at the other device, by its counters, that they are late by that
-// and packets to another address are not. It needs CAP_NET_ADMIN and what the shaper needs. It takes some 100 ms, at most 5 s.
+// Try opens a shaper for one device, lets it delay packets to one address, and measures at the
+// other device, by its counters, that they are late by that and packets to another address are not.
+// It needs CAP_NET_ADMIN and what the shaper needs. It takes some 100 ms, at most 5 s.
 func Try(ctx context.Context, open func(device string) (netem.Shaper, error)) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -105,7 +110,8 @@ func setUp(handle *netlink.Handle, pair netlink.Link) error {
 		return err
 	}
 	for _, link := range []netlink.Link{pair, end} {
-		// Without a link-local address the kernel sends nothing of its own. An error means that there is no IPv6 here, which is as good.
+		// Without a link-local address the kernel sends nothing of its own. An error means that
+		// there is no IPv6 here, which is as good.
 		_ = handle.LinkSetIP6AddrGenMode(link, 1)
 		if err := handle.LinkSetUp(link); err != nil {
 			return err

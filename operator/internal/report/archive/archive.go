@@ -1,5 +1,6 @@
-// Package archive writes and reads bundles: an experiment's results as a compressed tar file whose last entry, SHA256SUMS, has the checksums of all others, in the
-// form that sha256sum -c reads. The same files with the same time give the same bytes. It knows nothing of what is in the files.
+// Package archive writes and reads bundles: an experiment's results as a compressed tar file whose
+// last entry, SHA256SUMS, has the checksums of all others, in the form that sha256sum -c reads. The
+// same files with the same time give the same bytes. It knows nothing of what is in the files.
 package archive
 
 import (
@@ -20,7 +21,8 @@ import (
 // Sums is the name of the entry with the checksums.
 const Sums = "SHA256SUMS"
 
-// The most that Read takes, so that a file that somebody sent cannot fill the memory or keep it busy: one entry, all of them, and their number.
+// The most that Read takes, so that a file that somebody sent cannot fill the memory or keep it
+// busy: one entry, all of them, and their number.
 const (
 	maxEntry   = 64 << 20
 	maxTotal   = 16 << 30
@@ -35,7 +37,18 @@ type Writer struct {
 	modified time.Time
 	sums     []string
 	names    map[string]bool
+	entries  []Entry
 }
+
+// Entry is a file of a bundle.
+type Entry struct {
+	Name   string
+	Size   int64
+	SHA256 string // in hexadecimal
+}
+
+// Entries are the files that were added, in their order.
+func (w *Writer) Entries() []Entry { return slices.Clone(w.entries) }
 
 // NewWriter starts a bundle whose files are in a folder and were last changed then (to the second).
 func NewWriter(w io.Writer, folder string, modified time.Time) *Writer {
@@ -51,6 +64,7 @@ func (w *Writer) Add(name string, data []byte) error {
 	w.names[name] = true
 	sum := sha256.Sum256(data)
 	w.sums = append(w.sums, hex.EncodeToString(sum[:])+"  "+name)
+	w.entries = append(w.entries, Entry{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])})
 	return w.write(name, data)
 }
 
@@ -80,8 +94,9 @@ func (w *Writer) Close() error {
 // Is says whether data begins like a bundle.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
-// Read gives each wanted file to visit, in the order of the bundle, by its name within the bundle's folder. It fails when the bundle is damaged or larger than
-// it may be, when a file is not as its checksum says or has none, and when visit does; what was visited before is worth nothing then.
+// Read gives each wanted file to visit, in the order of the bundle, by its name within the bundle's
+// folder. It fails when the bundle is damaged or larger than it may be, when a file is not as its
+// checksum says or has none, and when visit does; what was visited before is worth nothing then.
 func Read(r io.Reader, wanted func(name string) bool, visit func(name string, data []byte) error) error {
 	gz, err := gzip.NewReader(r)
 	if err != nil {

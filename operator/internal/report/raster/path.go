@@ -7,7 +7,8 @@ import (
 	"git.sr.ht/~sbinet/gg"
 )
 
-// arguments of each command of a path that is known. Small letters are relative to where the pen is.
+// arguments of each command of a path that is known. Small letters are relative to where the pen
+// is.
 var arguments = map[byte]int{'M': 2, 'm': 2, 'L': 2, 'l': 2, 'H': 1, 'h': 1, 'V': 1, 'v': 1, 'C': 6, 'c': 6, 'Z': 0, 'z': 0}
 
 // tracer follows a path on a canvas.

@@ -1,5 +1,7 @@
-// Package raster turns the pictures that package report makes (Picture.SVG) into PNGs, without a browser. It knows the part of SVG that they use, and refuses anything else:
-// nothing of a picture is left out in silence. Text is drawn in Go's own font, which comes with the program, so that a PNG is the same on every machine.
+// Package raster turns the pictures that package report makes (Picture.SVG) into PNGs, without a
+// browser. It knows the part of SVG that they use, and refuses anything else: nothing of a picture
+// is left out in silence. Text is drawn in Go's own font, which comes with the program, so that a
+// PNG is the same on every machine.
 package raster
 
 import (
@@ -18,7 +20,8 @@ import (
 // The most pixels of a PNG; a picture of a report has about a million.
 const maxPixels = 100e6
 
-// PNG draws a picture with that many pixels for each of its units, from 0.1 to 10. A report's plots are 640 units wide.
+// PNG draws a picture with that many pixels for each of its units, from 0.1 to 10. A report's plots
+// are 640 units wide.
 func PNG(svg []byte, scale float64) ([]byte, error) {
 	if !(scale >= 0.1 && scale <= 10) {
 		return nil, fmt.Errorf("draw a picture: the scale is %g; it must be from 0.1 to 10", scale)

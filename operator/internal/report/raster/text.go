@@ -19,7 +19,8 @@ var regular = sync.OnceValue(func() *sfnt.Font {
 	return f
 })
 
-// unitsOfGlyphs is the size at which outlines are read, large enough that rounding to 1/64 does not show; they are scaled down as they are drawn.
+// unitsOfGlyphs is the size at which outlines are read, large enough that rounding to 1/64 does not
+// show; they are scaled down as they are drawn.
 const unitsOfGlyphs = 1000
 
 // write draws a line of text: its outlines are filled, so that turned text is as sharp as any.

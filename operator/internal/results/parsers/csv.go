@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// parseCSV makes a row of each record under a header. Records may be quoted (RFC 4180), but each is one line: what would be a record over
-// several lines is almost always a quotation mark that is not closed.
+// parseCSV makes a row of each record under a header. Records may be quoted (RFC 4180), but each is
+// one line: what would be a record over several lines is almost always a quotation mark that is not
+// closed.
 func parseCSV(file string, r io.Reader, spec Spec) (*Table, error) {
 	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -110,7 +110,8 @@ func TestDamageIsRefusedWithFileAndLine(t *testing.T) {
 	}
 }
 
-// TestEveryFormatIsDamaged: each format has each kind of damage; a new format without is noticed here. One endless line is below.
+// TestEveryFormatIsDamaged: each format has each kind of damage; a new format without is noticed
+// here. One endless line is below.
 func TestEveryFormatIsDamaged(t *testing.T) {
 	taken := map[string]bool{FormatPequinClient + " cut": true} // what a client that is killed leaves; its line is counted
 	for name, tc := range damaged {
@@ -153,7 +154,8 @@ func TestSpecsAreChecked(t *testing.T) {
 	}
 }
 
-// TestOneEndlessLine gives every format 1 GB without a newline, made as it is read: it must be refused long before the end.
+// TestOneEndlessLine gives every format 1 GB without a newline, made as it is read: it must be
+// refused long before the end.
 func TestOneEndlessLine(t *testing.T) {
 	const gigabyte = 1 << 30
 	starts := map[string]string{FormatPequinStats: `{"aggregate": "`, FormatJSONPath: `["`}

@@ -10,12 +10,14 @@ import (
 // dmtreeUnit of all numbers: the programs print "Transaction throughput (MOPS)" for each node.
 const dmtreeUnit = "Mops/s"
 
-// parseDMTreeTable reads the CSV of DMTree: an index structure and a workload in each line, with the throughput of all nodes and of each.
+// parseDMTreeTable reads the CSV of DMTree: an index structure and a workload in each line, with
+// the throughput of all nodes and of each.
 //
 //	Index,Workload,Total,Node1,Node2,Node4
 //	dmtree,ycsb-c,27.46976,9.14222,9.43155,8.89599
 //
-// A line of zeros is a run that did not take place; it is skipped and counted as "missing runs". The total must be the sum of the nodes.
+// A line of zeros is a run that did not take place; it is skipped and counted as "missing runs".
+// The total must be the sum of the nodes.
 func parseDMTreeTable(file string, r io.Reader, _ Spec) (*Table, error) {
 	in, t := newLines(file, r), newTable()
 	var header []string

@@ -8,15 +8,17 @@ import (
 	"strings"
 )
 
-// eigerColumns are the columns of combined.graph. The README of Eiger-PORT explains threads, the two throughputs and their ratio; the others are the columns that
-// the stress tool prints each second (operations, keys, columns, bytes). In its sample there are 5 keys in a transaction, 5 columns for each key
-// and 128 bytes in each, which fits.
+// eigerColumns are the columns of combined.graph. The README of Eiger-PORT explains threads, the
+// two throughputs and their ratio; the others are the columns that the stress tool prints each
+// second (operations, keys, columns, bytes). In its sample there are 5 keys in a transaction, 5
+// columns for each key and 128 bytes in each, which fits.
 var eigerColumns = []struct{ name, unit string }{
 	{"threads", ""}, {"throughput", "tx/s"}, {"keys", "keys/s"}, {"columns", "columns/s"}, {"bytes", "bytes/s"},
 }
 
-// parseEigerGraph reads combined.graph: a line for each number of threads, with Eiger-PORT's five columns, Eiger's five, and the ratio of the throughputs. Each line
-// makes two rows, with the label system; the ratio is Eiger-PORT's.
+// parseEigerGraph reads combined.graph: a line for each number of threads, with Eiger-PORT's five
+// columns, Eiger's five, and the ratio of the throughputs. Each line makes two rows, with the label
+// system; the ratio is Eiger-PORT's.
 func parseEigerGraph(file string, r io.Reader, _ Spec) (*Table, error) {
 	in, t := newLines(file, r), newTable()
 	for {

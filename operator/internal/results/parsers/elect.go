@@ -6,15 +6,18 @@ import (
 	"strings"
 )
 
-// parseELECTSummary reads the summaries that the scripts of ELECT, and those that DMTree took over from it, write to Exp#-*.log:
+// parseELECTSummary reads the summaries that the scripts of ELECT, and those that DMTree took over
+// from it, write to Exp#-*.log:
 //
 //	[Exp info] scheme: elect, workload: Write, KVNumber: 600000
 //	Throughput (unit: op/s):
 //	Average: 9992.38, Min:  9753.43, Max:  10231.33
 //	Total storage overhead (unit: GiB): 185.90
 //
-// A line in brackets begins a row; what it says after its bracket are the labels, and what is in the bracket is the label "info". A metric is followed by "Only one
-// round: x", by average, minimum and maximum, or directly by its number. Values are named metric, or metric and "average", "min", "max".
+// A line in brackets begins a row; what it says after its bracket are the labels, and what is in
+// the bracket is the label "info". A metric is followed by "Only one round: x", by average, minimum
+// and maximum, or directly by its number. Values are named metric, or metric and "average", "min",
+// "max".
 func parseELECTSummary(file string, r io.Reader, _ Spec) (*Table, error) {
 	e := electReader{in: newLines(file, r), t: newTable()}
 	for {
@@ -63,7 +66,8 @@ func (e *electReader) line(line string) error {
 	return e.metricLine(line)
 }
 
-// isElectTitle: "[READ] Average operation latency (unit: us):" is a metric, "[Exp info] scheme: elect" a title.
+// isElectTitle: "[READ] Average operation latency (unit: us):" is a metric, "[Exp info] scheme:
+// elect" a title.
 func isElectTitle(line string) bool {
 	inside, rest, found := strings.Cut(line[1:], "]")
 	return found && strings.Contains(inside, " ") && strings.Contains(rest, ":")

@@ -6,9 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
-// fuzzTable checks what must hold of any input: no panic, no number that is none, an error that names the file, no more rows than lines or nodes.
+// fuzzTable checks what must hold of any input: no panic, no number that is none, an error that
+// names the file, no more rows than lines or nodes.
 func fuzzTable(f *testing.F, format string, spec Spec, seeds ...string) {
 	for _, s := range seeds {
 		f.Add(s)
@@ -59,6 +64,26 @@ func FuzzCSV(f *testing.F) {
 }
 func FuzzJSONPath(f *testing.F) {
 	fuzzTable(f, FormatJSONPath, damageSpecs[FormatJSONPath], `[{"a": "x", "b": 1}, {"a": true, "b": "2"}]`)
+}
+
+func FuzzSummary(f *testing.F) {
+	f.Add("committed 12\nseconds 3.5\np99 4\n")
+	f.Add("committed 9e15\ncommitted 9e15\nseconds 1e-300\n")
+	o := Options{Clients: 1, Windows: timeline.Windows{Measure: time.Second}, Summary: []results.SummaryNumber{
+		{Name: results.NumberCommitted, Pattern: "^committed (?P<value>.*)$", Sum: true},
+		{Name: results.NumberRunTime, Pattern: "^seconds (?P<value>.*)$", Unit: "s"},
+		{Name: results.NumberAborted, Pattern: "^aborted (?P<value>.*)$"},
+		{Name: results.NumberP99, Pattern: "^p99 (?P<value>.*)$", Unit: "us"},
+	}}
+	f.Fuzz(func(t *testing.T, in string) {
+		c, err := Parse(FormatSummary, strings.NewReader(in), o)
+		if err != nil {
+			return
+		}
+		if _, err := results.EncodeClient(c); err != nil {
+			t.Errorf("what was read cannot be sent: %v", err)
+		}
+	})
 }
 
 // TestEveryFormatIsFuzzed: a new format without a fuzz function is noticed here.

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// hatsMayBeNegative is the one column that HATS computes as a difference: its own sample has -598 us for mlsm under workload C.
+// hatsMayBeNegative is the one column that HATS computes as a difference: its own sample has -598
+// us for mlsm under workload C.
 const hatsMayBeNegative = "Selection"
 
 // parseHATSTable reads exp#_summary.txt of HATS: banners of #, and under each one or more tables
@@ -15,7 +16,8 @@ const hatsMayBeNegative = "Selection"
 //	--------------------------------------------------------------------------------
 //	hats            workloada       38105.22             511.00          14894.00        82891.00
 //
-// Each line makes a row with the labels experiment (of the banner), scheme, and whatever the second column is about (workload, consistency).
+// Each line makes a row with the labels experiment (of the banner), scheme, and whatever the second
+// column is about (workload, consistency).
 func parseHATSTable(file string, r io.Reader, _ Spec) (*Table, error) {
 	h := hatsReader{in: newLines(file, r), t: newTable()}
 	for {
@@ -109,7 +111,8 @@ func (h *hatsReader) row(line string) error {
 	return nil
 }
 
-// hatsColumns splits a header at two blanks and more, and after a unit: "Avg CoV" is one column, "AverageReadLatency(us) Out-of-Range(%)" are two.
+// hatsColumns splits a header at two blanks and more, and after a unit: "Avg CoV" is one column,
+// "AverageReadLatency(us) Out-of-Range(%)" are two.
 func hatsColumns(header string) []string {
 	var columns []string
 	for part := range strings.SplitSeq(strings.ReplaceAll(header, ") ", ")  "), "  ") {

@@ -25,20 +25,24 @@ type lines struct {
 	file   string
 	in     *bufio.Reader
 	number int // of the line that next returned last, from 1
+	// begin and end of that line in the file, its newline included.
+	begin, end int64
 }
 
 func newLines(file string, r io.Reader) *lines {
 	return &lines{file: file, in: bufio.NewReaderSize(r, maxLine)}
 }
 
-// next returns the next line without its end, valid until the next call. At the end of the file the error is io.EOF itself. A last line without its newline is
-// refused: what was cut off may be digits of its last number.
+// next returns the next line without its end, valid until the next call. At the end of the file the
+// error is io.EOF itself. A last line without its newline is refused: what was cut off may be
+// digits of its last number.
 func (l *lines) next() ([]byte, error) {
 	line, err := l.in.ReadSlice('\n')
 	if err != nil && errors.Is(err, io.EOF) && len(line) == 0 {
 		return nil, io.EOF
 	}
 	l.number++
+	l.begin, l.end = l.end, l.end+int64(len(line))
 	switch {
 	case err == nil:
 		return bytes.TrimRight(line, "\r\n"), nil
@@ -55,7 +59,8 @@ func (l *lines) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: "+format, append([]any{l.file, l.number}, args...)...)
 }
 
-// parseNumber reads a decimal number. What is no number of a measurement (NaN, infinities, hexadecimal) is refused.
+// parseNumber reads a decimal number. What is no number of a measurement (NaN, infinities,
+// hexadecimal) is refused.
 func parseNumber(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) || !isDecimal(text) {

@@ -11,10 +11,12 @@ import (
 	"github.com/theory/jsonpath"
 )
 
-// maxJSONDocument is the largest document that JSONPath reads, since a path may need all of it at once.
+// maxJSONDocument is the largest document that JSONPath reads, since a path may need all of it at
+// once.
 const maxJSONDocument = 16 << 20
 
-// parseJSONPath makes a row of each node that Spec.Rows selects, with RFC 9535 paths. Of a key that is there twice, the last counts, as in Python.
+// parseJSONPath makes a row of each node that Spec.Rows selects, with RFC 9535 paths. Of a key that
+// is there twice, the last counts, as in Python.
 func parseJSONPath(file string, r io.Reader, spec Spec) (*Table, error) {
 	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -9,13 +9,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxToken is the longest string or number of a JSON document that is streamed; the tokenizer has to hold one as a whole.
+// maxToken is the longest string or number of a JSON document that is streamed; the tokenizer has
+// to hold one as a whole.
 const maxToken = 1 << 20
 
-// jsonScan reads a JSON document token by token, with the file and the line in every error. Its memory is bounded: by maxToken for a token, by the tokenizer (10,000
-// levels) for nesting. Names that are there twice are the caller's to judge.
+// jsonScan reads a JSON document token by token, with the file and the line in every error. Its
+// memory is bounded: by maxToken for a token, by the tokenizer (10,000 levels) for nesting. Names
+// that are there twice are the caller's to judge.
 //
-// jsontext was chosen by measurement, on stats.json of a real run: 470 MB/s where encoding/json's Decoder has 80.
+// jsontext was chosen by measurement, on stats.json of a real run: 470 MB/s where encoding/json's
+// Decoder has 80.
 type jsonScan struct {
 	file string
 	dec  *jsontext.Decoder
@@ -28,7 +31,8 @@ func newJSONScan(file string, r io.Reader) *jsonScan {
 		dec: jsontext.NewDecoder(src, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 }
 
-// next returns the next token, valid until the call after it. The end of the file, where a token is wanted, is an error.
+// next returns the next token, valid until the call after it. The end of the file, where a token is
+// wanted, is an error.
 func (s *jsonScan) next() (jsontext.Token, error) {
 	s.src.consumed = s.dec.InputOffset()
 	token, err := s.dec.ReadToken()
@@ -66,7 +70,8 @@ func (s *jsonScan) skip(first jsontext.Kind) error {
 	return nil
 }
 
-// members calls each for every member of the object whose brace was read, with the first token of its value. each reads the value.
+// members calls each for every member of the object whose brace was read, with the first token of
+// its value. each reads the value.
 func (s *jsonScan) members(each func(name string, first jsontext.Token) error) error {
 	for {
 		token, err := s.next()
@@ -97,8 +102,8 @@ func (s *jsonScan) end() error {
 
 var errLongToken = fmt.Errorf("a string or number is longer than %d bytes", maxToken)
 
-// lineCounter counts lines up to any offset that is not consumed yet. It keeps what the tokenizer has and has not consumed, and counts newlines of what
-// it drops in bulk, which costs little.
+// lineCounter counts lines up to any offset that is not consumed yet. It keeps what the tokenizer
+// has and has not consumed, and counts newlines of what it drops in bulk, which costs little.
 type lineCounter struct {
 	r        io.Reader
 	consumed int64 // by the tokenizer

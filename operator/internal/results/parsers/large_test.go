@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// manyRuns is a stats.json of about the given size, made as it is read: the real one, with its only run over and over.
+// manyRuns is a stats.json of about the given size, made as it is read: the real one, with its only
+// run over and over.
 func manyRuns(t testing.TB, size int) (r io.Reader, runs int) {
 	b := unpacked(t, "TPCC/2024-10-21-17-04-33")
 	open := bytes.Index(b, []byte("\"runs\": [")) + len("\"runs\": [")
@@ -52,14 +53,17 @@ func (p *peak) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// What is promised of a stats.json of 1 GB. The rate is by the processor's time and not by the clock: a machine that others use makes it no slower but for its caches.
+// What is promised of a stats.json of 1 GB. The rate is by the processor's time and not by the
+// clock: a machine that others use makes it no slower but for its caches.
 const (
 	peakLimit = 100e6 // bytes of the whole process
 	rateLimit = 200   // MB for each second of a processor
 )
 
-// 48 MB are too few to hold the reader to the promise of 1 GB on a busy machine: half of its rate is asked for, which a reader that had become several times slower
-// would miss, in the best of three readings. More than the second figure nobody reads: there the processor's time would be wrong.
+// 48 MB are too few to hold the reader to the promise of 1 GB on a busy machine: half of its rate
+// is asked for, which a reader that had become several times slower would miss, in the best of
+// three readings. More than the second figure nobody reads: there the processor's time would be
+// wrong.
 const (
 	leastRate = rateLimit / 2
 	mostRate  = 5000
@@ -91,7 +95,8 @@ func TestLargeStatsAreReadInBoundedMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkPequinStats reads 1 GB and holds the reader to what is promised of it: go test -run xxx -bench PequinStats -benchtime 1x.
+// BenchmarkPequinStats reads 1 GB and holds the reader to what is promised of it: go test -run xxx
+// -bench PequinStats -benchtime 1x.
 func BenchmarkPequinStats(b *testing.B) {
 	const size = 1 << 30
 	began, reads, most := processorTime(b), 0, uint64(0)

@@ -1,7 +1,9 @@
-// Package parsers reads what systems and their clients report: in a trial (Parse) and in files that others made (ReadTable, ReadPequinStats,
-// ReadPequinClient). It touches nothing but the reader that it is given.
+// Package parsers reads what systems and their clients report: in a trial (Parse) and in files that
+// others made (ReadTable, ReadPequinStats, ReadPequinClient). It touches nothing but the reader
+// that it is given.
 //
-// Some formats hold every transaction. They stream into histograms, so that percentiles over all clients are true ones:
+// Some formats hold every transaction. They stream into histograms, so that percentiles over all
+// clients are true ones:
 //
 //	Assay              the result file of the load generator, which holds histograms
 //	TransactionLines   a line for each transaction; the window is cut by the trial's own t = 0
@@ -9,8 +11,12 @@
 //	RegularExpression  in a trial: a line that matches is an operation (results.Records)
 //	CSV                in a trial: a line under the header is an operation (results.Records)
 //
-// The others are summaries: somebody has averaged or ranked before, and what they hold can be shown and compared, but neither
-// merged over clients nor cut to another window:
+// One holds what a client of a trial computed itself, of its whole run:
+//
+//	Summary            a line that matches has one of the numbers (results.SummaryNumber)
+//
+// The others are summaries: somebody has averaged or ranked before, and what they hold can be shown
+// and compared, but neither merged over clients nor cut to another window:
 //
 //	YCSB               the text that YCSB prints at the end of a run
 //	PequinStats        stats.json of the Pequin and Basil artifacts (ReadPequinStats gives it typed)
@@ -22,9 +28,10 @@
 //	CSV                in a file: a record makes a row (Spec)
 //	JSONPath           a node makes a row (Spec)
 //
-// Parsers stream: memory does not grow with the length of the report, but with the rows of a summary, which are bounded. JSONPath alone needs its
-// document as a whole, 16 MiB at most. Parsers are strict where a number could get lost: a report that is damaged (cut off, columns missing, NaN, a
-// negative count) is an error with its file and line, not a smaller result.
+// Parsers stream: memory does not grow with the length of the report, but with the rows of a
+// summary, which are bounded. JSONPath alone needs its document as a whole, 16 MiB at most. Parsers
+// are strict where a number could get lost: a report that is damaged (cut off, columns missing,
+// NaN, a negative count) is an error with its file and line, not a smaller result.
 package parsers
 
 import (
@@ -44,7 +51,8 @@ const (
 	FormatTransactionLines = "TransactionLines"
 )
 
-// maxReport is the most that a client's JSON report may take: a run of 26 h has a timeline of some 20 MB.
+// maxReport is the most that a client's JSON report may take: a run of 26 h has a timeline of some
+// 20 MB.
 const maxReport = 64 << 20
 
 // The formats of files that others made.
@@ -59,12 +67,14 @@ const (
 	FormatRegularExpression = "RegularExpression"
 	FormatCSV               = "CSV"
 	FormatJSONPath          = "JSONPath"
+	FormatSummary           = "Summary"
 )
 
 // Format is one format that can be read.
 type Format struct {
 	Name string
-	// Histograms: the format holds every transaction, or histograms of them. Else it is a summary, or, where a spec says what it holds, whatever that is.
+	// Histograms: the format holds every transaction, or histograms of them. Else it is a summary,
+	// or, where a spec says what it holds, whatever that is.
 	Histograms bool
 
 	client func(io.Reader, Options) (results.Client, error)          // of a trial
@@ -85,6 +95,7 @@ var formats = []Format{
 	{Name: FormatRegularExpression, table: parseRegularExpression, client: parsePatternRecords},
 	{Name: FormatCSV, table: parseCSV, client: parseCSVRecords},
 	{Name: FormatJSONPath, table: parseJSONPath},
+	{Name: FormatSummary, client: parseSummary},
 }
 
 // Formats lists all formats that can be read.
@@ -92,7 +103,8 @@ func Formats() []Format { return slices.Clone(formats) }
 
 // Options say what a report does not.
 type Options struct {
-	// ZeroMonotonicNanos is t = 0 on the CLOCK_MONOTONIC of the client's node, ZeroUnixNanos on the pod's wall clock.
+	// ZeroMonotonicNanos is t = 0 on the CLOCK_MONOTONIC of the client's node, ZeroUnixNanos on the
+	// pod's wall clock.
 	ZeroMonotonicNanos, ZeroUnixNanos int64
 	// Windows of the run.
 	Windows timeline.Windows
@@ -100,6 +112,11 @@ type Options struct {
 	Index, FirstClient, Clients int32
 	// Records of the formats RegularExpression and CSV.
 	Records *results.Records
+	// Summary says where the format Summary has its numbers.
+	Summary []results.SummaryNumber
+	// Arrivals says when each part of the report came, as launchers keep it. For records whose
+	// instants are those of arrival.
+	Arrivals io.Reader
 }
 
 // Parse reads the whole report of a client of a trial in the named format.

@@ -42,9 +42,11 @@ func TestTransactionLines(t *testing.T) {
 	}
 	want := results.Client{
 		Format: results.ClientFormat, Index: 1, FirstClient: 2, Clients: 2,
-		// The earliest transaction began 4 ms before t = 0, which is 5 s after the start of the warm-up.
+		// The earliest transaction began 4 ms before t = 0, which is 5 s after the start of the
+		// warm-up.
 		StartedNanos: 5_000_000_000 - 4_000_000, MeasureNanos: 2_000_000_000,
-		// In the window: those that ended from t = 0 up to but not including 2 s; offered are those that began in it.
+		// In the window: those that ended from t = 0 up to but not including 2 s; offered are those
+		// that began in it.
 		Counters: results.Counters{Committed: 3, Offered: 3},
 		// These lines are about commits only.
 		Unreported: []string{"aborted", "errors", "givenUp", "lateSends", "retries", "timeouts", "unsent"},
@@ -200,7 +202,8 @@ func FuzzTransactionLines(f *testing.F) {
 
 func TestMemoryDoesNotGrowWithTheReport(t *testing.T) {
 	const line = "rw,1000,7548000000001,0\n"
-	// What is allocated in all bounds what is held at any time. A slice that grows with the report takes some bytes for each line.
+	// What is allocated in all bounds what is held at any time. A slice that grows with the report
+	// takes some bytes for each line.
 	allocated := func(lines int) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -21,18 +21,22 @@ const (
 	maxClientIDs      = 100_000
 )
 
-// PequinClient is what client processes of the Pequin and Basil artifacts print, pooled: all lines count, since the client leaves its warm-up and its cool-down out
-// by itself. Pool several files by reading them one after the other into the same PequinClient.
+// PequinClient is what client processes of the Pequin and Basil artifacts print, pooled: all lines
+// count, since the client leaves its warm-up and its cool-down out by itself. Pool several files by
+// reading them one after the other into the same PequinClient.
 type PequinClient struct {
 	// Operations by name, and All of them together.
 	Operations map[string]*Latencies
 	All        *Latencies
-	// FirstNanos and LastNanos are the commits of the first and the last transaction, on the client machine's CLOCK_MONOTONIC. Both are 0 without transactions.
+	// FirstNanos and LastNanos are the commits of the first and the last transaction, on the client
+	// machine's CLOCK_MONOTONIC. Both are 0 without transactions.
 	FirstNanos, LastNanos int64
-	// Committed transactions by client id, and the seconds that each client says it ran ("#end,sec,usec,id"); a client that was killed before does not say it.
+	// Committed transactions by client id, and the seconds that each client says it ran
+	// ("#end,sec,usec,id"); a client that was killed before does not say it.
 	Committed  map[int64]int64
 	EndSeconds map[int64]float64
-	// Starts counts "#start" lines. OtherLines are other output. CutLines are last lines without their newline, which clients that are killed leave: dropped.
+	// Starts counts "#start" lines. OtherLines are other output. CutLines are last lines without
+	// their newline, which clients that are killed leave: dropped.
 	Starts, OtherLines, CutLines int
 }
 
@@ -67,8 +71,8 @@ func NewPequinClient() *PequinClient {
 	return &PequinClient{Operations: map[string]*Latencies{}, All: newLatencies(), Committed: map[int64]int64{}, EndSeconds: map[int64]float64{}}
 }
 
-// Read adds a file: a line for each committed transaction (TransactionLines says how they are read) and the control lines "#start,sec,usec" and
-// "#end,sec,usec,id".
+// Read adds a file: a line for each committed transaction (TransactionLines says how they are read)
+// and the control lines "#start,sec,usec" and "#end,sec,usec,id".
 func (p *PequinClient) Read(file string, r io.Reader) error {
 	in := bufio.NewReaderSize(r, maxLine)
 	for number := 1; ; number++ {
@@ -167,8 +171,9 @@ func controlNumbers(fields [][]byte, want int) ([]int64, error) {
 	return numbers, nil
 }
 
-// NewThroughput is what the artifact calls new_tput: for each client the transactions by its own time to the end, added up over the clients. ok is false when
-// some client with transactions did not say its time.
+// NewThroughput is what the artifact calls new_tput: for each client the transactions by its own
+// time to the end, added up over the clients. ok is false when some client with transactions did
+// not say its time.
 func (p *PequinClient) NewThroughput() (throughput float64, ok bool) {
 	for _, id := range slices.Sorted(maps.Keys(p.Committed)) {
 		seconds := p.EndSeconds[id]

@@ -23,12 +23,13 @@ const (
 // Combined is the name under which stats.json has all operations together.
 const Combined = "combined"
 
-// PequinStats is stats.json, which the scripts of the Pequin and Basil artifacts write for each point of their sweep.
+// PequinStats is stats.json, which the scripts of the Pequin and Basil artifacts write for each
+// point of their sweep.
 type PequinStats struct {
 	// Aggregate is pooled over all runs, by operation; "combined" are all of them.
 	Aggregate map[string]PequinOperation
-	// RunStats are over the runs, by operation. The artifact's instructions read the throughput at run_stats, combined, tput, and the latency at
-	// run_stats, combined, mean.
+	// RunStats are over the runs, by operation. The artifact's instructions read the throughput at
+	// run_stats, combined, tput, and the latency at run_stats, combined, mean.
 	RunStats map[string]PequinRunStats
 	// Runs, one for each repetition.
 	Runs []PequinRun
@@ -36,7 +37,8 @@ type PequinStats struct {
 	CDFPoints int64
 }
 
-// PequinOperation is what an operation comes to. Latencies are in ms, throughputs in transactions per second.
+// PequinOperation is what an operation comes to. Latencies are in ms, throughputs in transactions
+// per second.
 type PequinOperation struct {
 	Ops, Time                     float64 // Time in s: the divisor of Tput; only "combined" has it
 	Tput, NewTput, TputHonest     float64
@@ -100,7 +102,8 @@ func (s *Spread) field(name string) *float64 {
 	return nil
 }
 
-// PequinRunStats are the statistics over runs that the artifact's plots and instructions use. TputHonest is the throughput of each correct client.
+// PequinRunStats are the statistics over runs that the artifact's plots and instructions use.
+// TputHonest is the throughput of each correct client.
 type PequinRunStats struct{ Tput, Mean, TputHonest, NewTput Spread }
 
 func (s *PequinRunStats) field(name string) *Spread {
@@ -120,14 +123,17 @@ func (s *PequinRunStats) field(name string) *Spread {
 // PequinRun is one repetition.
 type PequinRun struct {
 	Combined PequinOperation
-	// Counters and rates by name, as the clients and servers counted them, warm-up included; of the first hundred runs.
+	// Counters and rates by name, as the clients and servers counted them, warm-up included; of the
+	// first hundred runs.
 	Counters map[string]float64
 }
 
-// ErrNotPequinStats is that a document is JSON, and not what the artifact's scripts write: its processes write counters of their own.
+// ErrNotPequinStats is that a document is JSON, and not what the artifact's scripts write: its
+// processes write counters of their own.
 var ErrNotPequinStats = errors.New("the document has no aggregate.combined and run_stats.combined; it is no stats.json of an experiment")
 
-// ReadPequinStats reads a stats.json. Of a key that is there twice, the last counts, as in the artifact's own Python.
+// ReadPequinStats reads a stats.json. Of a key that is there twice, the last counts, as in the
+// artifact's own Python.
 func ReadPequinStats(file string, r io.Reader) (*PequinStats, error) {
 	p := &pequinReader{scan: newJSONScan(file, r), stats: &PequinStats{
 		Aggregate: map[string]PequinOperation{}, RunStats: map[string]PequinRunStats{}}}
@@ -338,7 +344,8 @@ func (p *pequinReader) run(keepCounters bool) (run PequinRun, err error) {
 	return run, err
 }
 
-// pequinStatsTable makes rows of the parts: aggregate and run_stats by operation, and each run's combined numbers.
+// pequinStatsTable makes rows of the parts: aggregate and run_stats by operation, and each run's
+// combined numbers.
 func pequinStatsTable(file string, r io.Reader, _ Spec) (*Table, error) {
 	s, err := ReadPequinStats(file, r)
 	if err != nil {

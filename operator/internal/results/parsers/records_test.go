@@ -12,7 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// ycsbRaw is what YCSB writes with -p measurementtype=raw: the operation, the wall clock's ms when it was over, its latency in us, between other output.
+// ycsbRaw is what YCSB writes with -p measurementtype=raw: the operation, the wall clock's ms when
+// it was over, its latency in us, between other output.
 const ycsbRaw = `READ latency raw data: op, timestamp(ms), latency(us)
 READ,1795161599999,900
 READ,1795161600000,4000
@@ -47,7 +48,8 @@ func TestPatternRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The window is [0 s, 2 s): the operation that ended 1 ms before it and the one that ended with it are outside.
+	// The window is [0 s, 2 s): the operation that ended 1 ms before it and the one that ended with
+	// it are outside.
 	if diff := cmp.Diff(results.Counters{Committed: 2, Offered: 2}, c.Counters); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}
@@ -89,7 +91,8 @@ func TestCSVRecords(t *testing.T) {
 	}
 }
 
-// Only committed operations told when a pod began: clients whose first attempts aborted seemed to start late, and a valid trial was Invalid for its start spread.
+// Only committed operations told when a pod began: clients whose first attempts aborted seemed to
+// start late, and a valid trial was Invalid for its start spread.
 func TestRecordsStartWithTheFirstOperationHoweverItEnds(t *testing.T) {
 	const header, late = "status;began;took\n", "OK;7546;1\n"
 	began := map[string]time.Duration{ // after the start of the warm-up, which is at 7543 s
@@ -132,7 +135,7 @@ func TestRecordsRefuseDamage(t *testing.T) {
 		"pattern NaN":        {FormatRegularExpression, "READ,1795161600000,4000\nREAD,1795161600000,.\n", `the client's output:2: "READ,1795161600000,.": latency: `},
 		"pattern huge":       {FormatRegularExpression, "READ,99999999999999999999,1\n", "instant: 99999999999999999999 is too large"},
 		"pattern endless":    {FormatRegularExpression, "READ," + strings.Repeat("1", 1<<20) + "\n", "the client's output:1: the line is longer"},
-		"a summary":          {FormatYCSB, ycsbSample, `the results format is "YCSB"; a client of a trial reports in one of Assay, TransactionLines, RegularExpression, CSV, since what it holds can neither be cut`},
+		"a summary":          {FormatYCSB, ycsbSample, `the results format is "YCSB"; a client of a trial reports in one of Assay, TransactionLines, RegularExpression, CSV, Summary, since what it holds can neither be cut`},
 		"a folder's lines":   {FormatPequinClient, printed, `the results format is "PequinClient"`},
 		"no format of ours":  {"Parquet", "", `the results format is "Parquet"; a client of a trial reports in one of Assay, TransactionLines, RegularExpression, CSV`},
 		"stats.json":         {FormatPequinStats, "{}", "neither be cut to the trial's window nor merged over clients"},
@@ -204,7 +207,8 @@ func TestLongRecordsStream(t *testing.T) {
 	}
 }
 
-// fuzzRecords checks what must hold of any report of a trial: no panic, and a count that is the histogram's.
+// fuzzRecords checks what must hold of any report of a trial: no panic, and a count that is the
+// histogram's.
 func fuzzRecords(f *testing.F, format string, records results.Records, seeds ...string) {
 	for _, s := range seeds {
 		f.Add(s)

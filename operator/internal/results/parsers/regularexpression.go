@@ -7,8 +7,8 @@ import (
 	"regexp"
 )
 
-// parseRegularExpression makes a row of each line that the pattern matches; the other lines are counted as skipped. RE2 takes time that is linear in the
-// line, whatever the pattern.
+// parseRegularExpression makes a row of each line that the pattern matches; the other lines are
+// counted as skipped. RE2 takes time that is linear in the line, whatever the pattern.
 func parseRegularExpression(file string, r io.Reader, spec Spec) (*Table, error) {
 	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

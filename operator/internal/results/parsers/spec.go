@@ -7,11 +7,13 @@ import (
 
 // Spec says how one of the generic formats is read.
 type Spec struct {
-	// Pattern of RegularExpression: RE2 with named groups, (?P<latency>[0-9.]+). It must match some line.
+	// Pattern of RegularExpression: RE2 with named groups, (?P<latency>[0-9.]+). It must match some
+	// line.
 	Pattern string
 	// Comma of CSV; 0 is a comma.
 	Comma rune
-	// Rows of JSONPath (RFC 9535): each node that it selects is a row, and the fields' paths begin there. Empty: the document is the only row.
+	// Rows of JSONPath (RFC 9535): each node that it selects is a row, and the fields' paths begin
+	// there. Empty: the document is the only row.
 	Rows string
 	// Fields that are read, from 1 to 64.
 	Fields []Field
@@ -21,7 +23,8 @@ type Spec struct {
 type Field struct {
 	// Name in the row. Default: From.
 	Name string
-	// From is a named group (RegularExpression), a column by its name in the header (CSV), or a path (JSONPath, beginning with $).
+	// From is a named group (RegularExpression), a column by its name in the header (CSV), or a
+	// path (JSONPath, beginning with $).
 	From string
 	// Label: the field is text that says what the row is about. Else it is a number.
 	Label bool

@@ -11,7 +11,8 @@ import (
 type Table struct {
 	// Rows in the order of the file.
 	Rows []Row
-	// Skipped counts what is in the file and not in Rows, by kind: "other lines", "histogram buckets", "missing runs".
+	// Skipped counts what is in the file and not in Rows, by kind: "other lines", "histogram
+	// buckets", "missing runs".
 	Skipped map[string]int
 	// Warnings name what was read and looks wrong.
 	Warnings []string

@@ -22,25 +22,32 @@ const (
 	counterEnds = "endLines"
 	// counterOther counts lines that are not about transactions.
 	counterOther = "otherLines"
-	// counterCut is 1 when the last line is cut off, as it is when the client was killed while it printed.
+	// counterCut is 1 when the last line is cut off, as it is when the client was killed while it
+	// printed.
 	counterCut = "cutLines"
-	// counterSilent is 1 when no line is about an operation, so that merged it is the number of pods whose clients may not have run at all.
+	// counterSilent is 1 when no line is about an operation, so that merged it is the number of
+	// pods whose clients may not have run at all.
 	counterSilent = "silentPods"
+	// counterBurst counts operations whose line came in a burst, more than burstError after the
+	// output before it.
+	counterBurst = "burstLines"
 )
 
 // parseTransactionLines reads one line for each committed transaction,
 //
 //	rw,3703921,7548133599816,0
 //
-// its name, its latency in ns from the first attempt to the commit, the CLOCK_MONOTONIC ns of the commit, and the client's id.
-// Empty lines and lines that start with # are skipped ("#end,..." ones counted). A line without a digit after its first comma is other
-// output of the program: skipped and counted. Any other line must be a whole transaction; else the report is damaged (lines of two
-// threads mixed, a disk full), numbers are missing, and the report is refused. The one exception is a last line without
-// its newline, which a killed client leaves; it is counted and dropped even when it looks whole, since its numbers may be cut.
+// its name, its latency in ns from the first attempt to the commit, the CLOCK_MONOTONIC ns of the
+// commit, and the client's id. Empty lines and lines that start with # are skipped ("#end,..." ones
+// counted). A line without a digit after its first comma is other output of the program: skipped
+// and counted. Any other line must be a whole transaction; else the report is damaged (lines of two
+// threads mixed, a disk full), numbers are missing, and the report is refused. The one exception is
+// a last line without its newline, which a killed client leaves; it is counted and dropped even
+// when it looks whole, since its numbers may be cut.
 //
-// Aborts, errors and timeouts are not in these lines: their counters are unreported. Offered counts the committed transactions that
-// were issued in the window. StartedNanos is the issue of the earliest transaction in the report;
-// without one, NothingSent.
+// Aborts, errors and timeouts are not in these lines: their counters are unreported. Offered counts
+// the committed transactions that were issued in the window. StartedNanos is the issue of the
+// earliest transaction in the report; without one, NothingSent.
 func parseTransactionLines(r io.Reader, o Options) (results.Client, error) {
 	p := newLineParser(o)
 	in := bufio.NewReaderSize(r, maxLine)
@@ -112,7 +119,8 @@ type transaction struct {
 	latency, end, client int64
 }
 
-// parseTransaction reads one line. It reports false for a line that has no digit after its first comma: other output of the program.
+// parseTransaction reads one line. It reports false for a line that has no digit after its first
+// comma: other output of the program.
 func parseTransaction(b []byte) (t transaction, isTransaction bool, err error) {
 	name, rest, found := bytes.Cut(b, []byte(","))
 	if !found || len(rest) == 0 || rest[0] < '0' || rest[0] > '9' {

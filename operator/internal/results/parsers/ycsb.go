@@ -14,8 +14,9 @@ import (
 //	[READ], 99thPercentileLatency(us), 55435
 //	[READ], Return=OK, 12500
 //
-// Each section makes a row with the label operation. The counts of the "histogram" measurement type (a line for each millisecond, ten million in
-// some workload files) are counted as skipped, as is the other output around the report. Without its throughput the report is not whole.
+// Each section makes a row with the label operation. The counts of the "histogram" measurement type
+// (a line for each millisecond, ten million in some workload files) are counted as skipped, as is
+// the other output around the report. Without its throughput the report is not whole.
 func parseYCSB(file string, r io.Reader, _ Spec) (*Table, error) {
 	in, t := newLines(file, r), newTable()
 	at := map[string]int{}

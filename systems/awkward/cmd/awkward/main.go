@@ -1,9 +1,11 @@
-// Command awkward is a replicated system with the habits of research artifacts, for testing platforms that must run those unchanged.
+// Command awkward is a replicated system with the habits of research artifacts, for testing
+// platforms that must run those unchanged.
 //
 //	awkward keygen DIR N                         make the keys of N replicas
 //	awkward server --config FILE --index I --keys DIR
 //	awkward client --config FILE --keys DIR --id N --duration S   print at the end, then hang
 //	awkward stress --config FILE --keys DIR --id N                print on SIGTERM
+//	awkward burn N                                                want N processors until the end, as a neighbour on a machine does
 //
 // See the packages under internal/ for what exactly is awkward.
 package main
@@ -17,7 +19,9 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -39,7 +43,7 @@ func main() {
 
 func run(ctx context.Context, args []string) (int, error) {
 	if len(args) == 0 {
-		return 2, errors.New("say what to be: keygen, server, client or stress")
+		return 2, errors.New("say what to be: keygen, server, client, stress or burn")
 	}
 	switch args[0] {
 	case "keygen":
@@ -50,8 +54,31 @@ func run(ctx context.Context, args []string) (int, error) {
 		return load(ctx, args[1:], client.Run)
 	case "stress":
 		return load(ctx, args[1:], client.Stress)
+	case "burn":
+		return burn(ctx, args[1:])
 	}
-	return 2, fmt.Errorf("%q is none of keygen, server, client, stress", args[0])
+	return 2, fmt.Errorf("%q is none of keygen, server, client, stress, burn", args[0])
+}
+
+// burn keeps processors busy until SIGTERM.
+func burn(ctx context.Context, args []string) (int, error) {
+	if len(args) != 1 {
+		return 2, errors.New("usage: awkward burn N")
+	}
+	n, err := strconv.Atoi(args[0])
+	if err != nil || n < 1 || n > 1024 {
+		return 2, fmt.Errorf("%q is not a number of processors from 1 to 1024", args[0])
+	}
+	runtime.GOMAXPROCS(n + 1)
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+			}
+		})
+	}
+	all.Wait()
+	return 0, nil
 }
 
 func keygen(args []string) (int, error) {
@@ -74,6 +101,8 @@ func serve(ctx context.Context, args []string) (int, error) {
 	flags.StringVar(&o.StatsFile, "stats_file", "", "`file` to write statistics to at the end")
 	flags.DurationVar(&o.Load, "load_time", 1500*time.Millisecond, "how long to load")
 	flags.DurationVar(&o.Service, "service_time", 0, "how long an operation takes")
+	flags.DurationVar(&o.CrashAfter, "crash_after", 0, "how long after its first operation to crash; 0: not")
+	flags.DurationVar(&o.StallAfter, "stall_after", 0, "how long after its first operation to answer no more; 0: always answer")
 	if err := flags.Parse(args); err != nil {
 		return 2, nil //nolint:nilerr // flag has printed it
 	}
@@ -94,6 +123,7 @@ func load(ctx context.Context, args []string, manner func(context.Context, clien
 	duration := flags.Float64("duration", 30, "`seconds` of the whole run (client)")
 	warmUp := flags.Float64("warmup", 0, "`seconds` at the start that are not reported (client)")
 	coolDown := flags.Float64("cooldown", 0, "`seconds` at the end that are not reported (client)")
+	flags.DurationVar(&o.DieAfter, "die_after", 0, "how long after the start to print what there is and crash; 0: not (client)")
 	flags.DurationVar(&o.PrintTime, "print_time", 300*time.Millisecond, "how long to take before printing (stress)")
 	if err := flags.Parse(args); err != nil {
 		return 2, nil //nolint:nilerr // flag has printed it

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be the program, so that signals and exit codes are those of real processes.
+// TestMain lets the test binary be the program, so that signals and exit codes are those of real
+// processes.
 func TestMain(m *testing.M) {
 	if os.Getenv("BE_AWKWARD") != "" {
 		main()

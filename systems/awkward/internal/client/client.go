@@ -1,16 +1,19 @@
-// Package client is the load generator of the awkward system, in the two manners that artifacts are known for.
+// Package client is the load generator of the awkward system, in the two manners that artifacts are
+// known for.
 //
-// Run (the Pequin manner) works for a fixed time, keeps what it prints in a buffer until then, says "Finished cooldown period" on
-// stderr, and never exits: it sits in its event loop. Asked to end before that it loses everything; asked afterwards it prints
-// half a line of rubbish and crashes.
+// Run (the Pequin manner) works for a fixed time, keeps what it prints in a buffer until then, says
+// "Finished cooldown period" on stderr, and never exits: it sits in its event loop. Asked to end
+// before that it loses everything; asked afterwards it prints half a line of rubbish and crashes.
 //
-// Stress (the cassandra-stress manner) works until it is asked to end, then takes a moment and prints everything.
+// Stress (the cassandra-stress manner) works until it is asked to end, then takes a moment and
+// prints everything.
 //
 // Both print one line for each committed operation:
 //
 //	rw,<latency ns>,<CLOCK_MONOTONIC at its end, ns>,<client id>
 //
-// Every client is a closed loop: it sends an operation to all replicas and the next when a quorum has signed for it.
+// Every client is a closed loop: it sends an operation to all replicas and the next when a quorum
+// has signed for it.
 package client
 
 import (
@@ -33,7 +36,8 @@ import (
 // EndLine is printed on stderr when Run has printed all its results.
 const EndLine = "Finished cooldown period"
 
-// Rubbish is printed on stdout when Run is asked to end: half a line, so that a report with it is visibly damaged.
+// Rubbish is printed on stdout when Run is asked to end: half a line, so that a report with it is
+// visibly damaged.
 const Rubbish = "rw,184467440\n"
 
 // CrashCode is the exit code of a process that died of SIGSEGV, as a shell reports it.
@@ -51,8 +55,11 @@ type Options struct {
 	Keys string
 	// First is the id of the process's first client, Clients how many it runs.
 	First, Clients int
-	// Duration of the whole run; WarmUp at its start and CoolDown at its end are not reported. Only Run uses them.
+	// Duration of the whole run; WarmUp at its start and CoolDown at its end are not reported. Only
+	// Run uses them.
 	Duration, WarmUp, CoolDown time.Duration
+	// DieAfter is how long after the start Run prints what it has and crashes; 0: it does not.
+	DieAfter time.Duration
 	// PrintTime is how long Stress takes before it prints.
 	PrintTime time.Duration
 	Resolver  group.Resolver
@@ -87,7 +94,8 @@ func open(ctx context.Context, o Options) (*process, error) {
 	return &process{Options: o, publics: publics, addrs: addrs}, nil
 }
 
-// Run works for the duration and then hangs until the context ends, as a process does on SIGTERM. It returns the exit code.
+// Run works for the duration and then hangs until the context ends, as a process does on SIGTERM.
+// It returns the exit code.
 func Run(ctx context.Context, o Options) (int, error) {
 	if o.WarmUp < 0 || o.CoolDown < 0 || o.WarmUp+o.CoolDown >= o.Duration {
 		return 1, fmt.Errorf("warm-up %s and cool-down %s leave nothing of %s", o.WarmUp, o.CoolDown, o.Duration)
@@ -98,7 +106,11 @@ func Run(ctx context.Context, o Options) (int, error) {
 	}
 	start := time.Now()
 	from, to := start.Add(o.WarmUp), start.Add(o.Duration-o.CoolDown)
-	work, stop := context.WithDeadline(ctx, start.Add(o.Duration))
+	end := o.Duration
+	if o.DieAfter > 0 {
+		end = min(end, o.DieAfter)
+	}
+	work, stop := context.WithDeadline(ctx, start.Add(end))
 	defer stop()
 	err = p.work(work, func(end time.Time) bool { return !end.Before(from) && end.Before(to) })
 	if ctx.Err() != nil { // SIGTERM in the middle: the results are still in the buffer, and lost
@@ -111,13 +123,17 @@ func Run(ctx context.Context, o Options) (int, error) {
 	if err := p.print(); err != nil {
 		return 1, err
 	}
+	if end < o.Duration {
+		return CrashCode, nil
+	}
 	fmt.Fprintln(o.Stderr, EndLine)
 	<-ctx.Done()
 	fmt.Fprint(o.Stdout, Rubbish)
 	return CrashCode, nil
 }
 
-// Stress works until the context ends, as a process does on SIGTERM, and prints then. It returns the exit code.
+// Stress works until the context ends, as a process does on SIGTERM, and prints then. It returns
+// the exit code.
 func Stress(ctx context.Context, o Options) (int, error) {
 	p, err := open(ctx, o)
 	if err != nil {

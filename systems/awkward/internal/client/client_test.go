@@ -136,7 +136,8 @@ func eventually(t *testing.T, ok func() bool) {
 	}
 }
 
-// longer makes a trial that takes so long, and again with more time when there was too little: a busy machine may hold everything up for seconds.
+// longer makes a trial that takes so long, and again with more time when there was too little: a
+// busy machine may hold everything up for seconds.
 func longer(t *testing.T, trial func(long time.Duration) error) {
 	t.Helper()
 	var err error
@@ -315,6 +316,66 @@ func TestQuorumDoesWithoutASilentReplica(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What is told to go wrong does, and not before the first operation.
+func TestMisfortunes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		server func(*server.Options)
+		client func(*client.Options)
+		code   int
+		err    bool // of the client
+		crash  bool // of the servers
+	}{
+		"replicas that crash": {
+			server: func(o *server.Options) { o.CrashAfter = 200 * time.Millisecond }, client: func(o *client.Options) { o.Duration = time.Minute }, code: 1, err: true, crash: true,
+		},
+		"replicas that answer no more": {server: func(o *server.Options) { o.StallAfter = 300 * time.Millisecond }},
+		"a client that dies": {
+			client: func(o *client.Options) { o.DieAfter, o.Duration = 500*time.Millisecond, time.Minute }, code: client.CrashCode,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 4, 1)
+			for i := range c.servers {
+				if tc.server != nil {
+					tc.server(&c.servers[i])
+				}
+			}
+			c.start(t)
+			c.ready(t)
+			out, errs := &buffer{}, &buffer{}
+			o := c.clients(out, errs)
+			o.WarmUp, o.CoolDown = 0, 0
+			if tc.client != nil {
+				tc.client(&o)
+			}
+			ctx, sigterm := context.WithCancel(context.Background())
+			defer sigterm()
+			if tc.code == 0 {
+				go func() {
+					eventually(t, func() bool { return strings.Contains(errs.String(), client.EndLine) })
+					sigterm()
+				}()
+			}
+			code, err := client.Run(ctx, o)
+			if tc.code != 0 && code != tc.code || (err != nil) != tc.err {
+				t.Errorf("the client ended with %d, %v", code, err)
+			}
+			if tc.crash {
+				for i, ended := range c.ended {
+					if err := <-ended; !errors.Is(err, server.ErrCrashed) {
+						t.Errorf("replica %d ended with %v", i, err)
+					}
+					ended <- nil // for end
+				}
+				return
+			}
+			if n := lines(t, strings.TrimSuffix(out.String(), client.Rubbish)); n == 0 {
+				t.Error("nothing was committed before")
+			}
+		})
+	}
 }
 
 func TestTooEarly(t *testing.T) {

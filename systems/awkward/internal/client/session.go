@@ -28,8 +28,8 @@ type session struct {
 	done    chan struct{}
 }
 
-// dial connects to all replicas, once. A replica that cannot be reached then is fatal, in the manner of the originals. The session is nil
-// when the context ended first.
+// dial connects to all replicas, once. A replica that cannot be reached then is fatal, in the
+// manner of the originals. The session is nil when the context ended first.
 func dial(ctx context.Context, id int, p *process) (*session, error) {
 	s := &session{
 		client: id, quorum: p.Config.Quorum(),
@@ -60,7 +60,8 @@ func (s *session) close() {
 	}
 }
 
-// receive reads the answers of one replica. A replica answers in order, so the n-th line belongs to operation n.
+// receive reads the answers of one replica. A replica answers in order, so the n-th line belongs to
+// operation n.
 func (s *session) receive(conn net.Conn, replica int, p *process) {
 	lines := bufio.NewReaderSize(conn, wire.MaxLine)
 	for seq := uint64(1); ; seq++ {
@@ -81,7 +82,8 @@ func (s *session) receive(conn net.Conn, replica int, p *process) {
 	}
 }
 
-// commit carries out one operation: it is over when a quorum has answered. Any wrong answer is fatal.
+// commit carries out one operation: it is over when a quorum has answered. Any wrong answer is
+// fatal.
 func (s *session) commit(ctx context.Context) error {
 	s.seq++
 	request := wire.Op{Client: s.client, Seq: s.seq}.String() + "\n"
@@ -89,7 +91,8 @@ func (s *session) commit(ctx context.Context) error {
 		if link == nil {
 			continue
 		}
-		// A replica that does not even take a line of 30 bytes has been silent for megabytes: it is given up.
+		// A replica that does not even take a line of 30 bytes has been silent for megabytes: it is
+		// given up.
 		if err := link.SetWriteDeadline(time.Now().Add(opTimeout)); err != nil {
 			return fmt.Errorf("set deadline: %w", err)
 		}

@@ -7,8 +7,9 @@
 //	replica host-a:7087
 //	replica host-b:7087
 //
-// Names are resolved once, when the process starts; one that does not resolve is fatal, and a later change of address is never
-// noticed. That is a habit of the originals that a platform has to live with, so it is kept on purpose.
+// Names are resolved once, when the process starts; one that does not resolve is fatal, and a later
+// change of address is never noticed. That is a habit of the originals that a platform has to live
+// with, so it is kept on purpose.
 package group
 
 import (
@@ -88,7 +89,8 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Resolve looks every replica up, once. IPv4 only, as in the originals; of several addresses the first is taken.
+// Resolve looks every replica up, once. IPv4 only, as in the originals; of several addresses the
+// first is taken.
 func (c Config) Resolve(ctx context.Context, r Resolver) ([]netip.AddrPort, error) {
 	var all []netip.AddrPort
 	for i, replica := range c.Replicas {

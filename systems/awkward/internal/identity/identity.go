@@ -1,5 +1,6 @@
-// Package identity makes and reads the keys of the awkward system: <i>.priv and <i>.pub for every replica i, as the key tool of a
-// research prototype leaves them in a directory. They are made once for all and handed to everyone; who lacks a file refuses to start.
+// Package identity makes and reads the keys of the awkward system: <i>.priv and <i>.pub for every
+// replica i, as the key tool of a research prototype leaves them in a directory. They are made once
+// for all and handed to everyone; who lacks a file refuses to start.
 package identity
 
 import (
@@ -74,8 +75,8 @@ func read(file string, size int) ([]byte, error) {
 	return key, nil
 }
 
-// trimNewline returns the text without its final newline, or nothing when it has not the length of a key of that size: hex.Decode
-// panics when the destination is too short.
+// trimNewline returns the text without its final newline, or nothing when it has not the length of
+// a key of that size: hex.Decode panics when the destination is too short.
 func trimNewline(text []byte, size int) []byte {
 	if len(text) != 2*size+1 {
 		return nil

@@ -1,12 +1,15 @@
-// Package server is a replica of the awkward system: it has the habits of research prototypes that a platform must cope with.
+// Package server is a replica of the awkward system: it has the habits of research prototypes that
+// a platform must cope with.
 //
 //   - It reads all keys and resolves all names once, at the start, and gives up when one is missing.
 //   - It binds the address that its own line of the configuration resolves to, so that name must mean this very machine.
 //   - It opens its port early, loads for a while, and answers garbage until then. Only a line on stderr says when it is ready.
 //   - It insists that every peer is who the configuration says.
 //   - On SIGTERM it writes its statistics and exits.
+//   - It may crash in the middle of its work, or cease to answer without a word, if it is told to.
 //
-// What it replicates is nothing: an operation is carried out when enough replicas have signed for it.
+// What it replicates is nothing: an operation is carried out when enough replicas have signed for
+// it.
 package server
 
 import (
@@ -14,6 +17,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -49,6 +53,9 @@ type Options struct {
 	Load time.Duration
 	// Service is how long one operation takes.
 	Service time.Duration
+	// CrashAfter is how long after the first operation the replica crashes, and StallAfter how long
+	// after it the replica ceases to answer; 0: never.
+	CrashAfter, StallAfter time.Duration
 	// StatsFile is written at the end; empty for none.
 	StatsFile string
 	Resolver  group.Resolver
@@ -72,6 +79,9 @@ type replica struct {
 	addrs   []netip.AddrPort
 
 	loaded                            atomic.Bool
+	began                             sync.Once     // at the first operation
+	stalled                           chan struct{} // closed when the replica answers no more
+	crashed                           chan struct{} // closed when it is to crash
 	served, early, pingsOK, pingsLost atomic.Uint64
 }
 
@@ -107,6 +117,21 @@ func Run(ctx context.Context, o Options) error {
 	return r.writeStats()
 }
 
+// ErrCrashed is what a replica ends with that was told to crash.
+var ErrCrashed = errors.New("assertion failed: quorum.cc:117: votes.size() <= n")
+
+// begin starts the clocks of what the replica was told to do wrong.
+func (r *replica) begin() {
+	for _, fate := range []struct {
+		after time.Duration
+		come  chan struct{}
+	}{{r.CrashAfter, r.crashed}, {r.StallAfter, r.stalled}} {
+		if fate.after > 0 {
+			time.AfterFunc(fate.after, func() { close(fate.come) })
+		}
+	}
+}
+
 func open(ctx context.Context, o Options) (*replica, error) {
 	if o.Index < 0 || o.Index >= len(o.Config.Replicas) {
 		return nil, fmt.Errorf("replica %d is not in the configuration, which has %d", o.Index, len(o.Config.Replicas))
@@ -123,7 +148,7 @@ func open(ctx context.Context, o Options) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &replica{Options: o, private: private, publics: publics, addrs: addrs}, nil
+	return &replica{Options: o, private: private, publics: publics, addrs: addrs, stalled: make(chan struct{}), crashed: make(chan struct{})}, nil
 }
 
 func (r *replica) accept(ctx context.Context, listener net.Listener, connections *sync.WaitGroup) {
@@ -168,15 +193,22 @@ func (r *replica) answer(ctx context.Context, line string) (string, bool) {
 		r.early.Add(1)
 		return wire.Garbage, true
 	}
+	r.began.Do(r.begin)
 	if !sleep(ctx, r.Service) {
 		return "", false
+	}
+	select {
+	case <-r.stalled:
+		<-ctx.Done() // the connection stays open, and nothing comes
+		return "", false
+	default:
 	}
 	r.served.Add(1)
 	return op.Reply(r.Index, r.private), true
 }
 
-// meetPeers returns when every peer has answered as the one that it should be. A peer that is not there yet is waited for; one that
-// is somebody else never gets better.
+// meetPeers returns when every peer has answered as the one that it should be. A peer that is not
+// there yet is waited for; one that is somebody else never gets better.
 func (r *replica) meetPeers(ctx context.Context) error {
 	deadline := time.Now().Add(peersPatience)
 	for peer := range r.addrs {
@@ -229,6 +261,8 @@ func (r *replica) report(ctx context.Context) error {
 		case <-ctx.Done():
 			fmt.Fprintf(r.Stdout, "served %d\n", r.served.Load())
 			return nil
+		case <-r.crashed:
+			return ErrCrashed
 		case <-ticks.C:
 		}
 		if _, err := fmt.Fprintf(r.Stdout, "served %d\n", r.served.Load()); err != nil {

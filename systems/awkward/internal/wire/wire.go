@@ -1,12 +1,14 @@
-// Package wire is what the processes of the awkward system say to each other over TCP, one line for each message:
+// Package wire is what the processes of the awkward system say to each other over TCP, one line for
+// each message:
 //
 //	client  -> replica   op <client> <seq>
 //	replica -> client    ok <replica> <client> <seq> <signature>
 //	replica -> replica   ping <from> <nonce>
 //	replica -> replica   pong <replica> <nonce> <signature>
 //
-// A replica that still loads answers operations with Garbage, since the originals do not refuse early requests, they mishandle
-// them. Signatures make an answer from the wrong replica, or one with another trial's keys, show at once.
+// A replica that still loads answers operations with Garbage, since the originals do not refuse
+// early requests, they mishandle them. Signatures make an answer from the wrong replica, or one
+// with another trial's keys, show at once.
 package wire
 
 import (

@@ -50,7 +50,8 @@ func (c counters) Collect(ch chan<- prometheus.Metric) {
 	send(fallbacksDesc, now.Fallbacks)
 }
 
-// serveMetrics serves those of the replica, the process and the Go runtime until the server is closed.
+// serveMetrics serves those of the replica, the process and the Go runtime until the server is
+// closed.
 func serveMetrics(address string, host *transport.ReplicaHost) (*http.Server, error) {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{counters{host}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {

@@ -204,7 +204,8 @@ func (s *scenario) addClients() {
 	}
 }
 
-// misbehave makes a client one of the Byzantine ones that experiments are about, more often than not.
+// misbehave makes a client one of the Byzantine ones that experiments are about, more often than
+// not.
 func (s *scenario) misbehave(n *simClient) {
 	n.misbehavior = client.Misbehavior(s.rng.IntN(4))
 	n.frequency = 1 + s.rng.IntN(3)

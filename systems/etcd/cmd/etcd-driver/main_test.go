@@ -118,7 +118,8 @@ func (s *session) next() line {
 	return l
 }
 
-// A cluster of three loses its leader under load: every operation is answered once, and the roles move on.
+// A cluster of three loses its leader under load: every operation is answered once, and the roles
+// move on.
 func TestLeaderLost(t *testing.T) {
 	cluster := testetcd.Start(t, 3)
 	members := "--members=" + strings.Join(cluster.Addresses, ",")

@@ -1,8 +1,11 @@
-// Package client is one client of an etcd cluster: it stays with one member, and moves on to the next when that one gives no answer in time, breaks the
-// connection, or says that it cannot serve now.
+// Package client is one client of an etcd cluster: it stays with one member, and moves on to the
+// next when that one gives no answer in time, breaks the connection, or says that it cannot serve
+// now.
 //
-// An attempt without an answer may have taken effect all the same, so operations must be such that doing them twice is as good as once. A put is: the next
-// attempt writes the same value. It counts once, when an attempt is answered; what comes for an attempt that was given up is dropped with its connection.
+// An attempt without an answer may have taken effect all the same, so operations must be such that
+// doing them twice is as good as once. A put is: the next attempt writes the same value. It counts
+// once, when an attempt is answered; what comes for an attempt that was given up is dropped with
+// its connection.
 package client
 
 import (
@@ -18,10 +21,12 @@ import (
 	"assay.dev/assay/systems/etcd/internal/member"
 )
 
-// pause is how long a client waits after it has asked all members in vain: members that refuse connections do so at once.
+// pause is how long a client waits after it has asked all members in vain: members that refuse
+// connections do so at once.
 const pause = 10 * time.Millisecond
 
-// Counters count over all clients that share them. An attempt is counted by how it failed; the rest succeeded.
+// Counters count over all clients that share them. An attempt is counted by how it failed; the rest
+// succeeded.
 type Counters struct {
 	Attempts  atomic.Int64
 	TimedOut  atomic.Int64 // no answer within the attempt's time
@@ -29,7 +34,8 @@ type Counters struct {
 	Exhausted atomic.Int64 // rounds over all members in vain
 }
 
-// Client has one operation under way at a time, and one connection: its methods must not be called from several goroutines at once.
+// Client has one operation under way at a time, and one connection: its methods must not be called
+// from several goroutines at once.
 type Client struct {
 	addresses []string
 	at        int
@@ -40,9 +46,11 @@ type Client struct {
 
 // Options of a client.
 type Options struct {
-	// Members are the client addresses of all members, HOST:PORT, in an order that all clients share.
+	// Members are the client addresses of all members, HOST:PORT, in an order that all clients
+	// share.
 	Members []string
-	// Index of the client over all processes: it begins with the member of this index, counted round.
+	// Index of the client over all processes: it begins with the member of this index, counted
+	// round.
 	Index int
 	// Attempt is how long one member may take to answer, with the making of a connection.
 	Attempt  time.Duration
@@ -65,15 +73,17 @@ func New(o Options) (*Client, error) {
 	return c, c.open()
 }
 
-// Do carries an operation out at some member. It returns nil as soon as one attempt succeeded; the error of an attempt that was refused for good; and, when
-// the context ends, the context's error with that of the last attempt.
+// Do carries an operation out at some member. It returns nil as soon as one attempt succeeded; the
+// error of an attempt that was refused for good; and, when the context ends, the context's error
+// with that of the last attempt.
 func (c *Client) Do(ctx context.Context, operation func(context.Context, *member.Member) error) error {
 	for tried := 1; ; tried++ {
 		err := c.once(ctx, operation)
 		if err == nil || member.Final(err) {
 			return err
 		}
-		// Also when the operation's time is up, or else a client whose operations have less time than an attempt would never leave a dead member.
+		// Also when the operation's time is up, or else a client whose operations have less time
+		// than an attempt would never leave a dead member.
 		if err := c.moveOn(); err != nil {
 			return err
 		}
@@ -111,8 +121,9 @@ func (c *Client) moveOn() error {
 	return c.open()
 }
 
-// open makes the member of addresses[at] the client's. Each time it is a new connection: one to a machine that was silent for a while would go on only when
-// TCP tries again, which it does ever more rarely.
+// open makes the member of addresses[at] the client's. Each time it is a new connection: one to a
+// machine that was silent for a while would go on only when TCP tries again, which it does ever
+// more rarely.
 func (c *Client) open() (err error) {
 	c.member, err = member.Open(c.addresses[c.at])
 	return err

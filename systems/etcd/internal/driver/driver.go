@@ -1,5 +1,5 @@
-// Package driver speaks the driver protocol, version 1: newline-delimited JSON on a pair of pipes, by which a load generator runs many clients through one
-// child process.
+// Package driver speaks the driver protocol, version 1: newline-delimited JSON on a pair of pipes,
+// by which a load generator runs many clients through one child process.
 //
 //	-> hello  firstClient, clients, seed, requestTimeoutMicros
 //	<- ready | error
@@ -27,7 +27,8 @@ import (
 	"assay.dev/assay/systems/etcd/internal/workload"
 )
 
-// connectLimit is how long the first answer of the cluster may take. The protocol allows 60 s for ready.
+// connectLimit is how long the first answer of the cluster may take. The protocol allows 60 s for
+// ready.
 const connectLimit = 30 * time.Second
 
 // Driver runs one session.
@@ -50,7 +51,8 @@ type Driver struct {
 	gets     atomic.Int64
 }
 
-// worker is one client. Its tasks come one at a time: before the next comes, the last one's context has ended.
+// worker is one client. Its tasks come one at a time: before the next comes, the last one's context
+// has ended.
 type worker struct {
 	client *client.Client
 	index  int64
@@ -64,7 +66,8 @@ type task struct {
 	id, sequence int64
 }
 
-// Run serves the session until bye, the end of input, or an error, which the load generator has been told. When the context ends, so does what is under way.
+// Run serves the session until bye, the end of input, or an error, which the load generator has
+// been told. When the context ends, so does what is under way.
 func (d *Driver) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	d.out = &output{w: d.Out}
@@ -150,7 +153,8 @@ func (d *Driver) hello(ctx context.Context, m request) error {
 	return nil
 }
 
-// connect makes all connections, and waits until the cluster has a leader: the read is linearizable.
+// connect makes all connections, and waits until the cluster has a leader: the read is
+// linearizable.
 func (d *Driver) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
@@ -173,7 +177,8 @@ func (d *Driver) connect(ctx context.Context) error {
 	return first
 }
 
-// begin gives a client its next operation, and abandons the last one, which the load generator has given up if it has not ended.
+// begin gives a client its next operation, and abandons the last one, which the load generator has
+// given up if it has not ended.
 func (d *Driver) begin(ctx context.Context, m request) {
 	w := d.clients[m.Client-d.first]
 	w.cancel()
@@ -200,7 +205,8 @@ func (d *Driver) work(w *worker) {
 	}
 }
 
-// carryOut does an operation. An answer that came when the operation had been given up counts as none.
+// carryOut does an operation. An answer that came when the operation had been given up counts as
+// none.
 func (d *Driver) carryOut(ctx context.Context, w *worker, sequence uint64) error {
 	op := d.Workload.Operation(uint64(w.index), sequence)
 	err := w.client.Do(ctx, func(ctx context.Context, m *member.Member) error {

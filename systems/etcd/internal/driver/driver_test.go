@@ -18,7 +18,8 @@ import (
 	"assay.dev/assay/systems/etcd/internal/workload"
 )
 
-// session is a driver with one member behind it, which is not etcd: the protocol is tested here. The program's test runs it against etcd.
+// session is a driver with one member behind it, which is not etcd: the protocol is tested here.
+// The program's test runs it against etcd.
 type session struct {
 	t    *testing.T
 	in   io.WriteCloser
@@ -88,7 +89,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// A begin for a client whose last operation has not ended abandons that one, which then has no end, even when its answer comes.
+// A begin for a client whose last operation has not ended abandons that one, which then has no end,
+// even when its answer comes.
 func TestAbandoned(t *testing.T) {
 	arrived, release := make(chan struct{}, 10), make(chan struct{})
 	s := start(t, func(ctx context.Context, put bool) error {

@@ -1,4 +1,5 @@
-// Package fakekv serves etcd's key-value service with answers of a test's choice, for what a real etcd does only in bad times.
+// Package fakekv serves etcd's key-value service with answers of a test's choice, for what a real
+// etcd does only in bad times.
 package fakekv
 
 import (

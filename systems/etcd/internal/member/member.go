@@ -1,5 +1,6 @@
-// Package member talks to one member of an etcd cluster by gRPC, with the stubs of etcd's own API module. It does not use etcd's client library, which
-// balances over members and tries again by rules of its own.
+// Package member talks to one member of an etcd cluster by gRPC, with the stubs of etcd's own API
+// module. It does not use etcd's client library, which balances over members and tries again by
+// rules of its own.
 //
 // It asks one member once: where to turn when there is no answer is up to package client.
 package member
@@ -16,8 +17,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Final reports whether an error is an answer that no other member and no later attempt would change: the request is wrong, not permitted, or the
-// database is full. No leader, a leader that has changed, a request that timed out in the member, and every failure of a connection are not.
+// Final reports whether an error is an answer that no other member and no later attempt would
+// change: the request is wrong, not permitted, or the database is full. No leader, a leader that
+// has changed, a request that timed out in the member, and every failure of a connection are not.
 func Final(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.ResourceExhausted, codes.FailedPrecondition,
@@ -27,20 +29,21 @@ func Final(err error) bool {
 	return false
 }
 
-// Member is one member of a cluster and one connection to it. Its methods may be called from several goroutines; each call is one request, and ends with
-// its context.
+// Member is one member of a cluster and one connection to it. Its methods may be called from
+// several goroutines; each call is one request, and ends with its context.
 type Member struct {
 	address string
 	conn    *grpc.ClientConn
 }
 
-// Open returns the member whose client address is given as HOST:PORT. It is connected by the first request, which fails when that is not possible.
-// Close it.
+// Open returns the member whose client address is given as HOST:PORT. It is connected by the first
+// request, which fails when that is not possible. Close it.
 func Open(address string) (*Member, error) {
 	if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
 		return nil, fmt.Errorf("member %q: want HOST:PORT", address)
 	}
-	// The name is resolved when the connection is made, by the dialer, and nothing else is looked up.
+	// The name is resolved when the connection is made, by the dialer, and nothing else is looked
+	// up.
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig())
 	if err != nil {
@@ -64,8 +67,8 @@ func (m *Member) Put(ctx context.Context, p Pair) error {
 	return err
 }
 
-// Get reads a key and reports whether it has a value. A serializable read is answered by the member from what it has, which may be old; any other
-// waits until the leader has told how far the log is.
+// Get reads a key and reports whether it has a value. A serializable read is answered by the member
+// from what it has, which may be old; any other waits until the leader has told how far the log is.
 func (m *Member) Get(ctx context.Context, key []byte, serializable bool) (bool, error) {
 	answer, err := pb.NewKVClient(m.conn).Range(ctx, &pb.RangeRequest{Key: key, Serializable: serializable})
 	return len(answer.GetKvs()) > 0, err

@@ -1,6 +1,7 @@
-// Package role asks one member of an etcd cluster for its role, by the HTTP/JSON gateway that every member has on its client port beside gRPC. The answer of
-// the gateway is slower than that of gRPC, but a program that only needs this is up in 2 ms of processor time instead of 9, and it is started for each question,
-// in all members at once.
+// Package role asks one member of an etcd cluster for its role, by the HTTP/JSON gateway that every
+// member has on its client port beside gRPC. The answer of the gateway is slower than that of gRPC,
+// but a program that only needs this is up in 2 ms of processor time instead of 9, and it is
+// started for each question, in all members at once.
 package role
 
 import (
@@ -16,7 +17,8 @@ import (
 // maxAnswer bounds an answer; a member list has some hundred bytes for each member.
 const maxAnswer = 1 << 20
 
-// status is what a member knows of itself and its leader. 64-bit numbers are text in the gateway's JSON, and absent when they are 0.
+// status is what a member knows of itself and its leader. 64-bit numbers are text in the gateway's
+// JSON, and absent when they are 0.
 type status struct {
 	Header struct {
 		MemberID uint64 `json:"member_id,string"`
@@ -29,14 +31,16 @@ type member struct {
 	Name string `json:"name"`
 }
 
-// Leads reports whether the member at HOST:PORT leads its cluster, as far as it knows. It is answered by the member alone, without a leader, too.
+// Leads reports whether the member at HOST:PORT leads its cluster, as far as it knows. It is
+// answered by the member alone, without a leader, too.
 func Leads(ctx context.Context, address string) (bool, error) {
 	s, err := statusOf(ctx, address)
 	return err == nil && s.Leader != 0 && s.Leader == s.Header.MemberID, err
 }
 
-// Follows reports whether the member at HOST:PORT is the first one that does not lead, in the order of their names. So there is exactly one while there is a
-// leader, and all members know who: a follower that can be killed on purpose.
+// Follows reports whether the member at HOST:PORT is the first one that does not lead, in the order
+// of their names. So there is exactly one while there is a leader, and all members know who: a
+// follower that can be killed on purpose.
 func Follows(ctx context.Context, address string) (bool, error) {
 	s, err := statusOf(ctx, address)
 	if err != nil || s.Leader == 0 {
@@ -66,7 +70,8 @@ func firstFollower(members []member, leader uint64) (uint64, error) {
 	return first.ID, nil
 }
 
-// before orders names that end in a number by that number, as long as it has no leading zeros and what is before it is the same.
+// before orders names that end in a number by that number, as long as it has no leading zeros and
+// what is before it is the same.
 func before(a, b string) bool {
 	if len(a) != len(b) {
 		return len(a) < len(b)

@@ -62,7 +62,8 @@ func settled(ctx context.Context, t *testing.T, addresses []string) (leads int, 
 	}
 }
 
-// One leads, and the first of the others follows. Without a quorum there is soon no leader, and then neither.
+// One leads, and the first of the others follows. Without a quorum there is soon no leader, and
+// then neither.
 func TestRoles(t *testing.T) {
 	cluster := testetcd.Start(t, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// The timing of a cluster's elections: shorter than etcd's defaults, long enough for a busy machine.
+// The timing of a cluster's elections: shorter than etcd's defaults, long enough for a busy
+// machine.
 const (
 	Heartbeat = 50 * time.Millisecond
 	Election  = 500 * time.Millisecond
@@ -29,7 +30,8 @@ type Cluster struct {
 	cmds      []*exec.Cmd
 }
 
-// Binary returns the etcd server that hack/node-image builds, and skips the test when nobody has built it yet.
+// Binary returns the etcd server that hack/node-image builds, and skips the test when nobody has
+// built it yet.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
@@ -134,8 +136,8 @@ func (c *Cluster) await(t testing.TB, i int) {
 	t.Fatalf("etcd-%d is not healthy within %v", i, patience) // its log follows
 }
 
-// Freeze stops a member for good, in the manner of a machine without power as far as its peers and clients can tell: nothing answers, and no connection is
-// reset.
+// Freeze stops a member for good, in the manner of a machine without power as far as its peers and
+// clients can tell: nothing answers, and no connection is reset.
 func (c *Cluster) Freeze(t testing.TB, i int) {
 	t.Helper()
 	if err := c.cmds[i].Process.Signal(syscall.SIGSTOP); err != nil {

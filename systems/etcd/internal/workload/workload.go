@@ -1,5 +1,6 @@
-// Package workload decides what each operation is: a put or a get, of which key, with which value. It is pure: seed, client and sequence determine the
-// operation, so another attempt is the same one, and another run with the same seed does the same.
+// Package workload decides what each operation is: a put or a get, of which key, with which value.
+// It is pure: seed, client and sequence determine the operation, so another attempt is the same
+// one, and another run with the same seed does the same.
 package workload
 
 import (

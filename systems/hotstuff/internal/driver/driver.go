@@ -1,5 +1,5 @@
-// Package driver speaks the driver protocol, version 1: newline-delimited JSON on a pair of pipes, by
-// which a load generator runs many clients through one child process.
+// Package driver speaks the driver protocol, version 1: newline-delimited JSON on a pair of pipes,
+// by which a load generator runs many clients through one child process.
 //
 //	-> hello  firstClient, clients, seed, requestTimeoutMicros
 //	<- ready | error
@@ -8,8 +8,8 @@
 //	-> bye
 //	<- stats  counters
 //
-// A transaction is one command of HotStuff. It goes to all replicas and is done when f+1 have executed
-// it, as in the project's own client. All clients share one connection to each replica.
+// A transaction is one command of HotStuff. It goes to all replicas and is done when f+1 have
+// executed it, as in the project's own client. All clients share one connection to each replica.
 package driver
 
 import (
@@ -94,8 +94,8 @@ type status struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Run serves the session until bye, the end of input, or an error, which the load generator has been
-// told. When it returns, what was under way is abandoned.
+// Run serves the session until bye, the end of input, or an error, which the load generator has
+// been told. When it returns, what was under way is abandoned.
 func (d *Driver) Run(ctx context.Context) error {
 	d.out = json.NewEncoder(d.Out)
 	ctx, stop := context.WithCancel(ctx)
@@ -195,8 +195,9 @@ func (q quorum) ExecCommandQF(_ *client.Command, replies map[uint32]*empty.Empty
 	return &empty.Empty{}, len(replies) >= int(q)
 }
 
-// begin sends a command. Its context lasts until the timeout even when the command is executed sooner:
-// gorums takes a context that ends for a sign that the replica is stuck, and drops the stream.
+// begin sends a command. Its context lasts until the timeout even when the command is executed
+// sooner: gorums takes a context that ends for a sign that the replica is stuck, and drops the
+// stream.
 func (d *Driver) begin(ctx context.Context, m request) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(d.hello.RequestTimeoutMicros)*time.Microsecond)
 	context.AfterFunc(ctx, cancel)

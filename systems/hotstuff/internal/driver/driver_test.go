@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// cluster starts n servers of relab/hotstuff on loopback, and returns their client addresses and processes.
+// cluster starts n servers of relab/hotstuff on loopback, and returns their client addresses and
+// processes.
 func cluster(t *testing.T, n int) ([]string, []*exec.Cmd) {
 	t.Helper()
 	dir := t.TempDir()
@@ -123,7 +124,8 @@ func (s *session) greet(timeout time.Duration) {
 	}
 }
 
-// A follower that dies is not missed; without the leader a command gets no answer, and the driver says so in time.
+// A follower that dies is not missed; without the leader a command gets no answer, and the driver
+// says so in time.
 func TestSession(t *testing.T) {
 	replicas, servers := cluster(t, 4)
 	s := start(t, replicas)

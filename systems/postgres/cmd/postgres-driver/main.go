@@ -32,17 +32,19 @@ func run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("postgres-driver "+args[0], flag.ContinueOnError)
 	var o workload.Options
 	replicas := flags.String("replicas", "", "addresses of all replicas, `HOST:PORT,...`")
-	name := flags.String("workload", "ycsb", "what clients do: ycsb, smallbank or rows")
+	name := flags.String("workload", "ycsb", "what clients do: tpcc, smallbank, retwis, ycsb or rows")
 	attempt := flags.Duration("attempt-timeout", 2*time.Second, "how long an attempt may take before its connection is given up, 1ms to 10m")
 	timeout := flags.Duration("load-timeout", 10*time.Minute, "load: how long it may take")
-	flags.IntVar(&o.Records, "records", 100_000, "rows, or accounts, 2 to 100000000")
+	flags.IntVar(&o.Records, "records", 100_000, "rows, accounts or users, 2 to 100000000")
 	flags.IntVar(&o.ValueSize, "value-size", 100, "`bytes` of a row's value, 1 to 1048576")
-	flags.StringVar(&o.Mix, "mix", "a", "ycsb: a, b, c or f of its core workloads")
+	flags.StringVar(&o.Mix, "mix", "a", "ycsb: a to f, its core workload")
 	flags.BoolVar(&o.Zipfian, "zipfian", false, "ycsb: some records are more popular; otherwise all are alike")
 	flags.Float64Var(&o.Theta, "zipf-theta", 0.99, "ycsb: skew of the zipfian distribution, above 0 and below 1")
 	flags.Float64Var(&o.Hotspot, "hotspot", 0.25, "smallbank: share of transactions on the first 100 accounts, 0 to 1")
 	flags.StringVar(&o.Access, "access", "scan", "rows: point, scan or scan-cond")
 	flags.IntVar(&o.Rows, "rows", 10, "rows: how many a transaction reads, 1 to --records")
+	flags.IntVar(&o.Warehouses, "warehouses", 1, "tpcc: how many, 1 to 10000; each has 100 MB")
+	flags.StringVar(&o.Isolation, "isolation", "serializable", "tpcc: serializable or repeatable-read")
 	switch err := flags.Parse(args[1:]); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0

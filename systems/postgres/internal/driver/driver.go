@@ -1,5 +1,5 @@
-// Package driver speaks the driver protocol, version 1: newline-delimited JSON on a pair of pipes, by
-// which a load generator runs many clients through one child process.
+// Package driver speaks the driver protocol, version 1: newline-delimited JSON on a pair of pipes,
+// by which a load generator runs many clients through one child process.
 //
 //	-> hello  firstClient, clients, seed, requestTimeoutMicros
 //	<- ready | error
@@ -8,9 +8,9 @@
 //	-> bye
 //	<- stats  counters
 //
-// Every client has a connection of its own, to whichever replica takes writes. A connection that fails
-// is made anew by the client's next transaction. With a workload that has a ledger, bye also compares
-// what the clients were told with what the database has.
+// Every client has a connection of its own, to whichever replica takes writes. A connection that
+// fails is made anew by the client's next transaction. With a workload that has a ledger, bye also
+// compares what the clients were told with what the database has.
 package driver
 
 import (
@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -71,12 +72,14 @@ type client struct {
 	index int64
 	conn  *pgx.Conn
 	tasks chan request
+	kinds map[string]int64 // committed, by kind
 	tally
 }
 
 // tally counts a client's attempts by what it was told.
 type tally struct {
 	committed, aborted, timedOut, failed int64
+	recorded                             int64 // committed, and in the ledger
 }
 
 // unknown is how many may have taken effect, or not.
@@ -113,7 +116,8 @@ type status struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Run serves the session until bye, the end of input, or an error, which the load generator has been told.
+// Run serves the session until bye, the end of input, or an error, which the load generator has
+// been told.
 func (d *Driver) Run(ctx context.Context) error {
 	d.out = json.NewEncoder(d.Out)
 	working, stop := context.WithCancel(ctx)
@@ -152,7 +156,8 @@ func (d *Driver) serve(ctx context.Context) (bye bool, err error) {
 			if m.Client < d.hello.FirstClient || m.Client >= d.hello.FirstClient+d.hello.Clients {
 				return false, fmt.Errorf("begin %d: client %d is not one of %d clients from %d", m.ID, m.Client, d.hello.Clients, d.hello.FirstClient)
 			}
-			// A client whose last attempt the load generator has given up is about to give it up, too.
+			// A client whose last attempt the load generator has given up is about to give it up,
+			// too.
 			d.clients[m.Client-d.hello.FirstClient].tasks <- m
 		case m.Type == "bye":
 			d.silence()
@@ -185,7 +190,7 @@ func (d *Driver) greet(ctx context.Context, m request) error {
 		if err != nil {
 			return fmt.Errorf("no replica takes writes: %w", err)
 		}
-		c := &client{index: m.FirstClient + i, conn: conn, tasks: make(chan request, 1)}
+		c := &client{index: m.FirstClient + i, conn: conn, tasks: make(chan request, 1), kinds: map[string]int64{}}
 		d.clients = append(d.clients, c)
 		d.running.Go(func() { d.work(ctx, c) })
 	}
@@ -203,7 +208,8 @@ func (d *Driver) work(ctx context.Context, c *client) {
 	}
 }
 
-// attempt is one transaction and how it ended. What is not known to have been undone may have taken effect.
+// attempt is one transaction and how it ended. What is not known to have been undone may have taken
+// effect.
 func (d *Driver) attempt(ctx context.Context, c *client, m request) end {
 	e := end{Type: "end", ID: m.ID}
 	if c.conn == nil {
@@ -215,11 +221,15 @@ func (d *Driver) attempt(ctx context.Context, c *client, m request) end {
 		c.conn = conn
 	}
 	rng := rand.New(rand.NewPCG(d.hello.Seed, uint64(c.index)<<40^m.Sequence))
-	err := d.Workload.Run(ctx, c.conn, c.index, rng)
+	done, err := d.Workload.Run(ctx, c.conn, c.index, rng)
 	var refused *pgconn.PgError
 	switch {
 	case err == nil:
 		c.committed++
+		c.kinds[done.Kind]++
+		if done.Recorded {
+			c.recorded++
+		}
 		e.Outcome = "commit"
 		return e
 	case errors.As(err, &refused) && (refused.Code == serializationFailure || refused.Code == deadlockDetected):
@@ -250,54 +260,55 @@ func (c *client) drop() {
 
 // counters of the whole run, and of the comparison.
 func (d *Driver) counters(ctx context.Context) map[string]int64 {
-	var sum tally
+	counters := map[string]int64{"committed": 0, "aborted": 0, "timedOut": 0, "failed": 0}
 	for _, c := range d.clients {
-		sum.committed += c.committed
-		sum.aborted += c.aborted
-		sum.timedOut += c.timedOut
-		sum.failed += c.failed
+		counters["committed"] += c.committed
+		counters["aborted"] += c.aborted
+		counters["timedOut"] += c.timedOut
+		counters["failed"] += c.failed
+		for kind, n := range c.kinds {
+			counters[kind+"Committed"] += n
+		}
 	}
-	counters := map[string]int64{"committed": sum.committed, "aborted": sum.aborted, "timedOut": sum.timedOut, "failed": sum.failed}
-	if !d.Workload.Ledger() || d.clients == nil {
+	w, audited := d.Workload.(workload.Auditor)
+	if !audited || d.clients == nil {
 		return counters
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
-	a, err := d.audit(ctx)
+	found, err := d.audit(ctx, w)
 	if err != nil {
 		counters["notChecked"] = 1
-		return counters
 	}
-	counters["lost"], counters["duplicated"], counters["unknownTookEffect"], counters["centsMissing"] = a.lost, a.duplicated, a.unknown, a.cents
+	maps.Copy(counters, found)
 	return counters
 }
 
-// findings are what the database has against what clients were told.
-type findings struct {
-	lost       int64 // acknowledged, and not in the database
-	duplicated int64 // in the database, and more than were acknowledged or unknown
-	unknown    int64 // without an answer, and in the database
-	cents      int64 // by which the balances differ from what the ledger says
-}
-
-func (d *Driver) audit(ctx context.Context) (f findings, err error) {
+// audit compares what clients were told with what the database has. A client's ledger is read when
+// all of them are quiet, so what the load generator gave up may still be on its way.
+//
+//	lost               acknowledged, and not in the database
+//	duplicated         in the database, and more than were acknowledged or unknown
+//	unknownTookEffect  without an answer, and in the database
+func (d *Driver) audit(ctx context.Context, w workload.Auditor) (map[string]int64, error) {
 	conn, err := node.Connect(ctx, d.Replicas)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	found := map[string]int64{"lost": 0, "duplicated": 0, "unknownTookEffect": 0}
 	for _, c := range d.clients {
 		var has int64
 		if err := conn.QueryRow(ctx, "SELECT coalesce(sum(transactions), 0) FROM ledger WHERE client = $1", c.index).Scan(&has); err != nil {
-			return f, err
+			return nil, err
 		}
-		f.lost += max(0, c.committed-has)
-		f.duplicated += max(0, has-c.committed-c.unknown())
-		f.unknown += min(max(0, has-c.committed), c.unknown())
+		found["lost"] += max(0, c.recorded-has)
+		found["duplicated"] += max(0, has-c.recorded-c.unknown())
+		found["unknownTookEffect"] += min(max(0, has-c.recorded), c.unknown())
 	}
-	err = conn.QueryRow(ctx, `SELECT abs((SELECT initial FROM bank) + (SELECT coalesce(sum(added), 0) FROM ledger)
-		- (SELECT sum(balance) FROM savings) - (SELECT sum(balance) FROM checking))::bigint`).Scan(&f.cents)
-	return f, err
+	checked, err := w.Check(ctx, conn, d.clients[0].index)
+	maps.Copy(found, checked)
+	return found, err
 }
 
 func (d *Driver) say(message any) {

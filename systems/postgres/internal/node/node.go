@@ -4,10 +4,10 @@
 //	replica 1: pg_basebackup, hot standby;  asks the primary every 200 ms
 //	           no answer for the failover timeout: pg_promote, and wait for no standby any more
 //
-// There is no third party that could say which of two is cut off. None is needed for safety: a primary
-// without its standby acknowledges nothing, since every commit waits for the standby. So an old primary
-// that lives on beside a promoted standby does not lose what it has acknowledged. After a promotion the
-// new primary acknowledges alone.
+// There is no third party that could say which of two is cut off. None is needed for safety: a
+// primary without its standby acknowledges nothing, since every commit waits for the standby. So an
+// old primary that lives on beside a promoted standby does not lose what it has acknowledged. After
+// a promotion the new primary acknowledges alone.
 package node
 
 import (
@@ -111,7 +111,8 @@ func Run(ctx context.Context, c Config) error {
 	}
 }
 
-// prepare makes the database directory: a new one, a copy of the primary's, or the one that is there.
+// prepare makes the database directory: a new one, a copy of the primary's, or the one that is
+// there.
 func (n *node) prepare(ctx context.Context) error {
 	_, err := os.Stat(filepath.Join(n.Data, "PG_VERSION"))
 	exists := err == nil
@@ -238,7 +239,8 @@ func (n *node) follows() bool {
 	return n.peer != "" && err == nil
 }
 
-// watch asks the primary until it has not answered for the failover timeout, and promotes this node then.
+// watch asks the primary until it has not answered for the failover timeout, and promotes this node
+// then.
 func (n *node) watch(ctx context.Context) {
 	last := time.Now()
 	for {
@@ -334,8 +336,8 @@ func (n *node) status() http.Handler {
 	return mux
 }
 
-// Connect connects to whichever of the replicas takes writes. All are asked at once, since one that is
-// silent would otherwise use up the time for the others.
+// Connect connects to whichever of the replicas takes writes. All are asked at once, since one that
+// is silent would otherwise use up the time for the others.
 func Connect(ctx context.Context, replicas []string) (*pgx.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// rows reads many neighbouring rows: one by one (point), at once (scan), or at once and only those that
-// meet a condition, one in a hundred (scan-cond). It is for "Point/Scan" of the Pesto paper.
+// rows reads many neighbouring rows: one by one (point), at once (scan), or at once and only those
+// that meet a condition, one in a hundred (scan-cond). It is for "Point/Scan" of the Pesto paper.
 type rows struct{ Options }
 
 // selectivity: one row in so many meets the condition of scan-cond.
@@ -25,8 +25,6 @@ func newRows(o Options) (*rows, error) {
 	return &rows{o}, nil
 }
 
-func (r *rows) Ledger() bool { return false }
-
 func (r *rows) Load(ctx context.Context, conn *pgx.Conn) error {
 	rng := rand.New(rand.NewPCG(1, 1))
 	return load(ctx, conn, []string{"CREATE TABLE facts (id bigint PRIMARY KEY, mark bigint NOT NULL, field bytea NOT NULL)"},
@@ -34,10 +32,10 @@ func (r *rows) Load(ctx context.Context, conn *pgx.Conn) error {
 		func(i int) []any { return []any{int64(i), int64(i % selectivity), value(rng, r.ValueSize)} })
 }
 
-func (r *rows) Run(ctx context.Context, conn *pgx.Conn, _ int64, rng *rand.Rand) error {
+func (r *rows) Run(ctx context.Context, conn *pgx.Conn, _ int64, rng *rand.Rand) (Done, error) {
 	first := rng.Int64N(int64(r.Records-r.Rows) + 1)
 	last := first + int64(r.Rows) - 1
-	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.Serializable, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	return Done{Kind: r.Access}, pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.Serializable, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		switch r.Access {
 		case "scan":
 			return expect(ctx, tx, r.Rows, r.Rows, "SELECT id, field FROM facts WHERE id BETWEEN $1 AND $2", first, last)

@@ -11,9 +11,10 @@ import (
 // smallbank is the benchmark of Alomari et al., "The cost of serializability on platforms that use
 // snapshot isolation" (ICDE 2008), with SendPayment, which H-Store added, and H-Store's shares.
 //
-// Every transaction, also one that the bank refuses, counts itself and what it added to all balances in its client's
-// row of the table ledger. So two things can be checked afterwards, whatever has crashed: no
-// acknowledged transaction is lost or there twice, and all balances add up to what the ledger says.
+// Every transaction, also one that the bank refuses, counts itself and what it added to all
+// balances in its client's row of the table ledger. So two things can be checked afterwards,
+// whatever has crashed: no acknowledged transaction is lost or there twice, and all balances add up
+// to what the ledger says.
 type smallbank struct{ Options }
 
 const (
@@ -22,8 +23,6 @@ const (
 	// hotAccounts are those of the hotspot.
 	hotAccounts = 100
 )
-
-func (s *smallbank) Ledger() bool { return true }
 
 func (s *smallbank) Load(ctx context.Context, conn *pgx.Conn) error {
 	statements := []string{
@@ -59,25 +58,38 @@ func (s *smallbank) two(rng *rand.Rand) (int, int) {
 	return a, b
 }
 
-func (s *smallbank) Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.Rand) error {
+func (s *smallbank) Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.Rand) (Done, error) {
 	a, b := s.two(rng)
 	kind, cents := rng.IntN(100), rng.Int64N(100_00)+1
-	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) error {
+	return Done{Kind: smallbankKind(kind), Recorded: true}, pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) error {
 		t := transfer{ctx: ctx, tx: tx, client: client}
-		switch {
-		case kind < 15:
+		switch smallbankKind(kind) {
+		case "balance":
 			return t.balance(a)
-		case kind < 30:
+		case "amalgamate":
 			return t.amalgamate(a, b)
-		case kind < 45:
+		case "depositChecking":
 			return t.depositChecking(a, cents)
-		case kind < 60:
+		case "transactSavings":
 			return t.transactSavings(a, cents)
-		case kind < 75:
+		case "writeCheck":
 			return t.writeCheck(a, cents)
 		}
 		return t.sendPayment(a, b, cents)
 	})
+}
+
+// smallbankKind has H-Store's shares, out of 100.
+func smallbankKind(n int) string {
+	return [...]string{"balance", "amalgamate", "depositChecking", "transactSavings", "writeCheck", "sendPayment", "sendPayment"}[n/15]
+}
+
+// Check says by how much all balances differ from the start and what the ledger says was added.
+func (s *smallbank) Check(ctx context.Context, conn *pgx.Conn, _ int64) (map[string]int64, error) {
+	var cents int64
+	err := conn.QueryRow(ctx, `SELECT abs((SELECT initial FROM bank) + (SELECT coalesce(sum(added), 0) FROM ledger)
+		- (SELECT sum(balance) FROM savings) - (SELECT sum(balance) FROM checking))::bigint`).Scan(&cents)
+	return map[string]int64{"centsMissing": cents}, err
 }
 
 // transfer is one transaction.
@@ -153,7 +165,8 @@ func (t transfer) transactSavings(a int, cents int64) error {
 	return t.write(change{"savings", id, -cents})
 }
 
-// writeCheck takes money from the checking account, and a dollar more when both accounts have too little.
+// writeCheck takes money from the checking account, and a dollar more when both accounts have too
+// little.
 func (t transfer) writeCheck(a int, cents int64) error {
 	id, savings, checking, err := t.read(a)
 	if err != nil {

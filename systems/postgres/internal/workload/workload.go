@@ -1,4 +1,5 @@
-// Package workload has what clients of PostgreSQL do: YCSB, Smallbank, and reads of many rows.
+// Package workload has what clients of PostgreSQL do: TPC-C, Smallbank, Retwis, YCSB, and reads of
+// many rows.
 //
 // A transaction is determined by seed, client and sequence, so that another attempt does the same.
 package workload
@@ -17,21 +18,38 @@ type Workload interface {
 	// Load makes the tables and fills them.
 	Load(ctx context.Context, conn *pgx.Conn) error
 	// Run carries out one transaction on behalf of a client.
-	Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.Rand) error
-	// Ledger says whether each client's transactions are counted in the table ledger.
-	Ledger() bool
+	Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.Rand) (Done, error)
+}
+
+// Auditor is a workload whose transactions count themselves in the table ledger, a row for each
+// client. So a driver can tell what was lost, or done twice.
+type Auditor interface {
+	Workload
+	// Check compares the database with the workload's own conditions, and counts what breaks them.
+	// The conditions hold at every instant, also while other clients go on. The first is the
+	// driver's first client.
+	Check(ctx context.Context, conn *pgx.Conn, first int64) (map[string]int64, error)
+}
+
+// Done says what a transaction was that ended well.
+type Done struct {
+	Kind     string // of the workload's transactions; a driver counts them by it
+	Recorded bool   // the ledger has it
 }
 
 // Options are the parameters of all workloads; each uses its own.
 type Options struct {
-	Records   int     // rows, or accounts
+	Records   int     // rows, accounts, or users
 	ValueSize int     // bytes of a value
-	Mix       string  // of YCSB: a, b, c or f
+	Mix       string  // of YCSB: a to f
 	Zipfian   bool    // else uniform
 	Theta     float64 // of the zipfian distribution
 	Hotspot   float64 // of Smallbank: share of transactions on the first 100 accounts
 	Access    string  // of rows: point, scan or scan-cond
 	Rows      int     // of rows: read by a transaction
+	// Of TPC-C.
+	Warehouses int
+	Isolation  string // serializable or repeatable-read
 }
 
 // New checks the options that a workload uses. The errors name the flag.
@@ -54,8 +72,12 @@ func New(name string, o Options) (Workload, error) {
 		return &smallbank{o}, nil
 	case "rows":
 		return newRows(o)
+	case "retwis":
+		return newRetwis(o)
+	case "tpcc":
+		return newTPCC(o)
 	}
-	return nil, fmt.Errorf("--workload is %q; want ycsb, smallbank or rows", name)
+	return nil, fmt.Errorf("--workload is %q; want tpcc, smallbank, retwis, ycsb or rows", name)
 }
 
 // load runs statements outside of a transaction, and fills a table by COPY.
@@ -73,8 +95,8 @@ func load(ctx context.Context, conn *pgx.Conn, statements []string, table string
 	return err
 }
 
-// zipf draws from 0 to n-1 with P(i) proportional to 1/(i+1)^theta, by the algorithm of Gray et al.,
-// "Quickly generating billion-record synthetic databases" (SIGMOD 1994), which YCSB uses too.
+// zipf draws from 0 to n-1 with P(i) proportional to 1/(i+1)^theta, by the algorithm of Gray et
+// al., "Quickly generating billion-record synthetic databases" (SIGMOD 1994), which YCSB uses too.
 type zipf struct {
 	n, zetaN, alpha, eta, theta float64
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func options() Options {
-	return Options{Records: 1000, ValueSize: 10, Mix: "a", Theta: 0.99, Hotspot: 0.25, Access: "scan", Rows: 10}
+	return Options{Records: 1000, ValueSize: 10, Mix: "a", Theta: 0.99, Hotspot: 0.25, Access: "scan", Rows: 10, Warehouses: 2, Isolation: "serializable"}
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -16,13 +16,16 @@ func TestNewRefuses(t *testing.T) {
 		change   func(*Options)
 		want     string
 	}{
-		"workload": {"tpcc", func(*Options) {}, "--workload"},
+		"workload": {"tpch", func(*Options) {}, "--workload"},
 		"records":  {"ycsb", func(o *Options) { o.Records = 1 }, "--records"},
 		"value":    {"ycsb", func(o *Options) { o.ValueSize = 0 }, "--value-size"},
-		"mix":      {"ycsb", func(o *Options) { o.Mix = "d" }, "--mix"},
+		"mix":      {"ycsb", func(o *Options) { o.Mix = "g" }, "--mix"},
 		"theta":    {"ycsb", func(o *Options) { o.Zipfian, o.Theta = true, 1 }, "--zipf-theta"},
 		"hotspot":  {"smallbank", func(o *Options) { o.Hotspot = 2 }, "--hotspot"},
 		"access":   {"rows", func(o *Options) { o.Access = "all" }, "--access"},
+		"users":    {"retwis", func(o *Options) { o.Records = 9 }, "--records"},
+		"houses":   {"tpcc", func(o *Options) { o.Warehouses = 0 }, "--warehouses"},
+		"level":    {"tpcc", func(o *Options) { o.Isolation = "none" }, "--isolation"},
 		"rows":     {"rows", func(o *Options) { o.Rows = 1001 }, "--rows"},
 	} {
 		o := options()
@@ -31,7 +34,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want an error about %s", name, err, tc.want)
 		}
 	}
-	for _, name := range []string{"ycsb", "smallbank", "rows"} {
+	for _, name := range []string{"ycsb", "smallbank", "rows", "retwis", "tpcc"} {
 		if _, err := New(name, options()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

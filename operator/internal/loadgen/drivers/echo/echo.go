@@ -1,8 +1,8 @@
-// Package echo is a driver that sends messages to a TCP echo server and waits for them to come back: the least that a request can be. It
-// calibrates the generator and the network.
+// Package echo is a driver that sends messages to a TCP echo server and waits for them to come
+// back: the least that a request can be. It calibrates the generator and the network.
 //
-// A message is the length of its body in 4 bytes, big-endian, and the body; a request's body is 32 bytes. Every client has one
-// connection, which is made again after an error.
+// A message is the length of its body in 4 bytes, big-endian, and the body; a request's body is 32
+// bytes. Every client has one connection, which is made again after an error.
 package echo
 
 import (
@@ -38,7 +38,8 @@ type Driver struct {
 	closed   bool
 }
 
-// New returns a driver for the server at address, host:port. A request that takes longer than the timeout has timed out.
+// New returns a driver for the server at address, host:port. A request that takes longer than the
+// timeout has timed out.
 func New(address string, timeout time.Duration) *Driver {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it ends with Close
 	return &Driver{address: address, timeout: timeout, ctx: ctx, cancel: cancel}
@@ -75,7 +76,8 @@ func (d *Driver) Close() (map[string]int64, error) {
 	return nil, nil
 }
 
-// session is one client's connection. conn is written under the driver's lock, since Close reads it.
+// session is one client's connection. conn is written under the driver's lock, since Close reads
+// it.
 type session struct {
 	driver *Driver
 	conn   net.Conn
@@ -109,8 +111,9 @@ func (s *session) Do(loadgen.Request) loadgen.Result {
 	return loadgen.Result{}
 }
 
-// extendDeadline keeps the connection's deadline between 1 and 17/16 timeouts away. Setting it for each request would cost more
-// than all other measuring; the caller counts a reply after the timeout as timed out anyway.
+// extendDeadline keeps the connection's deadline between 1 and 17/16 timeouts away. Setting it for
+// each request would cost more than all other measuring; the caller counts a reply after the
+// timeout as timed out anyway.
 func (s *session) extendDeadline() error {
 	if time.Until(s.expires) >= s.driver.timeout {
 		return nil

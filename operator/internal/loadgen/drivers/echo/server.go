@@ -25,7 +25,8 @@ func Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// serveConn copies one connection's messages back; it ends at the first error, which is the client's to see.
+// serveConn copies one connection's messages back; it ends at the first error, which is the
+// client's to see.
 func serveConn(ctx context.Context, conn net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()

@@ -1,9 +1,11 @@
-// Package process is a driver that starts a program and speaks the driver protocol with it, on the program's standard input and output:
-// lines of JSON. docs/reference/driver-protocol.md describes it for the authors of such programs.
+// Package process is a driver that starts a program and speaks the driver protocol with it, on the
+// program's standard input and output: lines of JSON. docs/reference/driver-protocol.md describes
+// it for the authors of such programs.
 //
-// All clients share the two pipes. Requests are put in a buffer that one goroutine writes, as many at once as there are; another
-// goroutine reads the answers and wakes the clients. The id of a request is a multiple of the number of clients plus the
-// client's index, so that an answer finds its client without a table.
+// All clients share the two pipes. Requests are put in a buffer that one goroutine writes, as many
+// at once as there are; another goroutine reads the answers and wakes the clients. The id of a
+// request is a multiple of the number of clients plus the client's index, so that an answer finds
+// its client without a table.
 package process
 
 import (
@@ -95,7 +97,8 @@ func Start(opts Options) (*Driver, error) {
 	return d, nil
 }
 
-// start starts the process in a process group of its own, so that it is ended with all that it starts, and not by the terminal.
+// start starts the process in a process group of its own, so that it is ended with all that it
+// starts, and not by the terminal.
 func (d *Driver) start() (io.ReadCloser, error) {
 	d.cmd = exec.Command(d.opts.Command[0], d.opts.Command[1:]...)
 	d.cmd.Stderr = d.opts.Stderr
@@ -217,7 +220,8 @@ func (d *Driver) handle(line []byte) error {
 	return nil
 }
 
-// ended wakes the client whose request has ended. An answer to a request that the client has given up is dropped.
+// ended wakes the client whose request has ended. An answer to a request that the client has given
+// up is dropped.
 func (d *Driver) ended(m message) error {
 	n := int64(len(d.sessions))
 	if m.ID < n {
@@ -249,8 +253,8 @@ func (d *Driver) Err() error {
 	}
 }
 
-// Close says bye, takes the program's counters and waits for it to exit; it kills it if it does not. It fails when the program died before, or
-// ends without its counters.
+// Close says bye, takes the program's counters and waits for it to exit; it kills it if it does
+// not. It fails when the program died before, or ends without its counters.
 func (d *Driver) Close() (map[string]int64, error) {
 	died := d.Err()
 	d.fail(errOver) // wakes the clients that still wait

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// drive is a driver: it commits everything, unless its behaviour or the request's sequence say otherwise.
+// drive is a driver: it commits everything, unless its behaviour or the request's sequence say
+// otherwise.
 func drive(behaviour string) {
 	in := bufio.NewScanner(os.Stdin)
 	ended, late := 0, int64(-1)

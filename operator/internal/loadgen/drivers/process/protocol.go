@@ -21,7 +21,8 @@ const (
 	typeStats = "stats"
 )
 
-// maxLine is the longest line that a driver may print; maxCounters the most counters that it may report.
+// maxLine is the longest line that a driver may print; maxCounters the most counters that it may
+// report.
 const (
 	maxLine     = 1 << 20
 	maxCounters = 256
@@ -46,7 +47,8 @@ type message struct {
 	Counters map[string]int64 `json:"counters"`
 }
 
-// appendBegin writes the one line that is sent for every attempt, without the allocations of encoding/json.
+// appendBegin writes the one line that is sent for every attempt, without the allocations of
+// encoding/json.
 func appendBegin(b []byte, id int64, client int32, r loadgen.Request) []byte {
 	b = append(b, `{"type":"begin","id":`...)
 	b = strconv.AppendInt(b, id, 10)
@@ -59,8 +61,8 @@ func appendBegin(b []byte, id int64, client int32, r loadgen.Request) []byte {
 	return append(b, "}\n"...)
 }
 
-// parseLine reads a line from the driver. The line that answers most attempts, when it is written without spaces and in the order of the
-// documentation, takes a short way.
+// parseLine reads a line from the driver. The line that answers most attempts, when it is written
+// without spaces and in the order of the documentation, takes a short way.
 func parseLine(line []byte) (message, error) {
 	if m, ok := parseCommit(line); ok {
 		return m, nil

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	goparser "go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// tab is the width of a tab, in columns.
+const tab = 4
+
+// directive is a comment for a program, which cannot be wrapped.
+var directive = regexp.MustCompile(`^//(go:|nolint|line |export |\s*\+|lint:)`)
+
+// CommentFiles returns the Go files below root that people write, sorted. Test data, hidden folders
+// and generated files are left out.
+func CommentFiles(root string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		files = append(files, filepath.ToSlash(rel))
+		return err
+	})
+	return files, err
+}
+
+// WideComments returns the comments of a Go file that fill a line of their own beyond the bound.
+// Comments behind code, directives, indented text and lines without a space, as a long link, are
+// left alone.
+func WideComments(source []byte) ([]Finding, error) {
+	set := token.NewFileSet()
+	file, err := goparser.ParseFile(set, "", source, goparser.ParseComments|goparser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	if ast.IsGenerated(file) {
+		return nil, nil
+	}
+	lines := strings.Split(string(source), "\n")
+	var found []Finding
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			number := set.Position(c.Pos()).Line
+			line := lines[number-1]
+			text, alone := strings.CutPrefix(strings.TrimLeft(line, "\t "), "// ")
+			width := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", strings.Repeat(" ", tab)))
+			if !alone || width <= columns || directive.MatchString(c.Text) || strings.HasPrefix(text, " ") || !strings.Contains(text, " ") {
+				continue
+			}
+			found = append(found, Finding{number, fmt.Sprintf("%d columns in a comment, at most %d", width, columns)})
+		}
+	}
+	return found, nil
+}
+
+// readComments checks every Go file below root.
+func readComments(root string) (map[string][]Finding, error) {
+	files, err := CommentFiles(root)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]Finding{}
+	for _, f := range files {
+		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f)))
+		if err != nil {
+			return nil, err
+		}
+		if found[f], err = WideComments(source); err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+	}
+	return found, nil
+}

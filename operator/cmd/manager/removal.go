@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/few"
+)
+
+// removalTimeout bounds `manager check-removal`.
+const removalTimeout = time.Minute
+
+// removalCommand is run in a pod of its own before `helm uninstall`: only a manager takes the
+// finalizers off experiments and trials, so without one their namespaces hang.
+func removalCommand() *cobra.Command {
+	var namespaces []string
+	cmd := &cobra.Command{
+		Use: "check-removal", Short: "Fail while there are experiments that only a manager can end; used by helm uninstall", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), removalTimeout)
+			defer cancel()
+			c, err := newClient()
+			if err != nil {
+				return err
+			}
+			return mayBeRemoved(ctx, c, namespaces)
+		},
+	}
+	cmd.Flags().StringSliceVar(&namespaces, "namespaces", nil, "namespaces whose experiments the manager runs. Default: all")
+	return cmd
+}
+
+// mayBeRemoved fails while an experiment or trial waits for a manager when it is deleted.
+func mayBeRemoved(ctx context.Context, c client.Reader, namespaces []string) error {
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	var left []string
+	for _, ns := range namespaces {
+		for kind, list := range map[string]client.ObjectList{"experiment": &v1alpha1.ExperimentList{}, "trial": &v1alpha1.TrialList{}} {
+			if err := c.List(ctx, list, client.InNamespace(ns)); err != nil {
+				return fmt.Errorf("list %ss: %w", kind, err)
+			}
+			if err := meta.EachListItem(list, func(item runtime.Object) error {
+				o, err := meta.Accessor(item)
+				if err == nil && len(o.GetFinalizers()) > 0 {
+					left = append(left, fmt.Sprintf("%s %s/%s", kind, o.GetNamespace(), o.GetName()))
+				}
+				return err
+			}); err != nil {
+				return fmt.Errorf("read the list of %ss: %w", kind, err)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	slices.Sort(left)
+	return fmt.Errorf("only a manager can end %s. Delete them first: kubectl delete experiments.assay.dev --all --all-namespaces", few.Names(left))
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/testenv"
+)
+
+// helm uninstall removed the manager that alone can end experiments, and their namespaces hung.
+func TestMayBeRemoved(t *testing.T) {
+	env := testenv.Get(t)
+	ns, other := env.Namespace(t), env.Namespace(t)
+	create := func(o client.Object, finalizers ...string) {
+		t.Helper()
+		o.SetNamespace(ns)
+		o.SetFinalizers(finalizers)
+		if err := env.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { // the namespace would hang
+			o.SetFinalizers(nil)
+			if err := env.Client.Update(context.Background(), o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	create(builders.Experiment("plain").System("echo").Obj())
+	if err := mayBeRemoved(t.Context(), env.Client, []string{ns}); err != nil {
+		t.Errorf("an experiment that no manager has seen is in the way: %v", err)
+	}
+	create(builders.Experiment("runs").System("echo").Obj(), v1alpha1.FinalizerExperiment)
+	for name, namespaces := range map[string][]string{"everywhere": nil, "its namespace": {other, ns}} {
+		err := mayBeRemoved(t.Context(), env.Client, namespaces)
+		if err == nil || !strings.Contains(err.Error(), "experiment "+ns+"/runs") || !strings.Contains(err.Error(), "kubectl delete experiments.assay.dev") {
+			t.Errorf("%s: %v, want the experiment's name and what to do", name, err)
+		}
+	}
+	if err := mayBeRemoved(t.Context(), env.Client, []string{other}); err != nil {
+		t.Errorf("a namespace without experiments: %v", err)
+	}
+}

@@ -1,0 +1,164 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// queue is a simulated system: a single server, whose rate differs from trial to trial.
+type queue struct {
+	rate      float64 // of service in the middle trial, per second
+	deviation float64 // of the capacity's logarithm between trials
+	bound     float64 // on the 99th percentile, in service times of the middle trial
+}
+
+// tail is the 99th percentile of an exponential distribution in means.
+var tail = math.Log(100)
+
+// capacity: an M/M/1 queue's time in system is exponential with mean 1/(rate - load), so that the
+// 99th percentile meets the bound up to here.
+func (q queue) capacity() float64 { return q.rate * (1 - tail/q.bound) }
+
+// meets runs a trial.
+func (q queue) meets(load float64, rng *rand.Rand) bool {
+	// The bound is in seconds, so that by which the rate of a trial differs adds to its capacity.
+	rate := q.rate + q.capacity()*(math.Exp(q.deviation*rng.NormFloat64())-1)
+	return load < rate && tail/(rate-load) <= q.bound/q.rate
+}
+
+func search() Search { return Search{Low: 100, High: 10_000, Precision: 0.05, MaxTrials: 200} }
+
+// grid is the number of trials of a grid that is as fine: its neighbours are twice the precision
+// apart, and each has three trials.
+func grid(s Search) int {
+	return 3 * (int(math.Ceil(math.Log(s.High/s.Low)/math.Log((1+s.Precision)/(1-s.Precision)))) + 1)
+}
+
+func run(t *testing.T, s Search, meets func(load float64) bool) (State, []Trial) {
+	t.Helper()
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	var trials []Trial
+	for e := s.start(); ; {
+		state := s.judge(e, len(trials)) // as Next, which would weigh all trials anew each time
+		if state.Outcome != Searching {
+			return state, trials
+		}
+		if state.Next < s.Low || state.Next > s.High {
+			t.Fatalf("after %v the next load is %g", trials, state.Next)
+		}
+		trial := Trial{state.Next, meets(state.Next)}
+		trials = append(trials, trial)
+		e.add(trial)
+	}
+}
+
+// Of 1,000 queues with known capacities, the interval holds the capacity of 93 to 97%, with at most
+// a third of a grid's trials.
+func TestThousandCurves(t *testing.T) {
+	const curves = 1000
+	s, rng := search(), rand.New(rand.NewPCG(1, 2))
+	held, found, used, most := 0, 0, 0, 0
+	for range curves {
+		q := queue{bound: math.Exp(math.Log(10) + rng.Float64()*math.Log(10)), deviation: math.Exp(math.Log(0.005) + rng.Float64()*math.Log(16))}
+		q.rate = math.Exp(math.Log(s.Low)+rng.Float64()*math.Log(s.High/s.Low)) / (1 - tail/q.bound)
+		state, trials := run(t, s, func(load float64) bool { return q.meets(load, rng) })
+		if c := q.capacity(); state.From <= c && c <= state.To {
+			held++
+		}
+		if state.Outcome == Found {
+			found++
+		}
+		used += len(trials)
+		most = max(most, len(trials))
+	}
+	mean := float64(used) / curves
+	t.Logf("held %d of %d, found %d, %.1f trials in the mean, %d at most; a grid has %d", held, curves, found, mean, most, grid(s))
+	if held < 930 || held > 970 {
+		t.Errorf("the interval held the capacity of %d of %d, want 930 to 970", held, curves)
+	}
+	if 3*mean > float64(grid(s)) {
+		t.Errorf("%.1f trials in the mean, more than a third of the grid's %d", mean, grid(s))
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		meets func(float64) bool
+		most  int
+		want  Outcome
+	}{
+		"exact":        {func(load float64) bool { return load <= 1234 }, 200, Found},
+		"always":       {func(float64) bool { return true }, 200, AboveHigh},
+		"never":        {func(float64) bool { return false }, 200, BelowLow},
+		"too few":      {func(load float64) bool { return load <= 1234 }, 3, OutOfTrials},
+		"near the end": {func(load float64) bool { return load <= 9500 }, 200, Found},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := search()
+			s.MaxTrials = tc.most
+			state, trials := run(t, s, tc.meets)
+			if state.Outcome != tc.want {
+				t.Errorf("outcome %v after %d trials (%+v), want %v", state.Outcome, len(trials), state, tc.want)
+			}
+			if name == "exact" && (state.From > 1234 || state.To < 1234 || math.Abs(state.Capacity/1234-1) > s.Precision) {
+				t.Errorf("%+v does not hold 1234", state)
+			}
+		})
+	}
+}
+
+// One trial that went wrong sends plain bisection to the wrong half for good.
+func TestOneWrongTrialIsForgiven(t *testing.T) {
+	s, n := search(), 0
+	state, _ := run(t, s, func(load float64) bool { n++; return load <= 3000 && n != 2 })
+	if state.Outcome != Found || state.From > 3000 || state.To < 3000 {
+		t.Errorf("%+v does not hold 3000", state)
+	}
+}
+
+func TestOrderOfTrialsDoesNotMatter(t *testing.T) {
+	trials := []Trial{{1000, true}, {3000, false}, {1700, true}, {2300, false}}
+	a, err := search().Next(trials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(trials)
+	b, err := search().Next(trials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, pair := range map[string][2]float64{"next": {a.Next, b.Next}, "from": {a.From, b.From}, "to": {a.To, b.To}} {
+		if math.Abs(pair[0]/pair[1]-1) > 1e-9 {
+			t.Errorf("%s is %g or %g", what, pair[0], pair[1])
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, change := range map[string]func(*Search){
+		"low":       func(s *Search) { s.Low = 0 },
+		"high":      func(s *Search) { s.High = s.Low },
+		"infinite":  func(s *Search) { s.High = math.Inf(1) },
+		"precision": func(s *Search) { s.Precision = 0 },
+		"coarse":    func(s *Search) { s.Precision = 0.6 },
+		"fine":      func(s *Search) { s.Precision = 1e-6 },
+		"trials":    func(s *Search) { s.MaxTrials = 0 },
+		"NaN":       func(s *Search) { s.Low = math.NaN() },
+	} {
+		s := search()
+		change(&s)
+		if _, err := s.Next(nil); err == nil {
+			t.Errorf("%s: accepted %s", name, fmt.Sprintf("%+v", s))
+		}
+	}
+	for _, load := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := search().Next([]Trial{{load, true}}); err == nil {
+			t.Errorf("accepted a trial of load %g", load)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/figure"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// FigureFlags say how -o pdf and -o pgfplots draw. Empty ones have the flags' defaults.
+type FigureFlags struct {
+	Width, Height, FontSize, Font, Log string
+	Labels, Curves                     []string
+}
+
+// The defaults: the column of a two-column ACM paper, and the size of its captions.
+const (
+	defaultWidth    = "3.33in"
+	defaultFontSize = "8pt"
+	defaultFont     = "serif"
+)
+
+func (f *FigureFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Width, "width", defaultWidth, "width of pdf and pgfplots figures: a number and in, cm, mm, pt (TeX's, as \\the\\columnwidth prints) or bp")
+	flags.StringVar(&f.Height, "height", "", "height of figures; the width by 1.618 if not given")
+	flags.StringVar(&f.FontSize, "font-size", defaultFontSize, "size of all text of figures, 4 to 72 bp; do not scale the figure in the paper")
+	flags.StringVar(&f.Font, "font", defaultFont, "serif or sans")
+	flags.StringVar(&f.Log, "log", "", "logarithmic axes of figures: x, y or xy")
+	flags.StringArrayVar(&f.Labels, "label", nil, "NAME=TEXT: the text that figures show instead of the name of an axis, a curve or a fault's mark; can be repeated")
+	flags.StringArrayVar(&f.Curves, "curve", nil, "draw only this curve, and the paper's beside it; can be repeated")
+}
+
+// drawing is what the flags come to. The zero value draws with the defaults.
+type drawing struct {
+	style   figure.Style
+	options report.FigureOptions
+}
+
+func (f FigureFlags) drawing() (drawing, error) {
+	var d drawing
+	lengths := map[string]figure.Length{}
+	for name, text := range map[string]string{"width": cmp.Or(f.Width, defaultWidth), "height": f.Height, "font-size": cmp.Or(f.FontSize, defaultFontSize)} {
+		if text == "" {
+			continue
+		}
+		l, err := figure.ParseLength(text)
+		if err != nil {
+			return drawing{}, fmt.Errorf("--%s: %w", name, err)
+		}
+		lengths[name] = l
+	}
+	font := cmp.Or(f.Font, defaultFont)
+	if font != "serif" && font != "sans" {
+		return drawing{}, fmt.Errorf("--font %s: choose serif or sans", font)
+	}
+	var err error
+	if d.style, err = figure.NewStyle(lengths["width"], lengths["height"], lengths["font-size"], font == "sans"); err != nil {
+		return drawing{}, err
+	}
+	switch f.Log {
+	case "", "x", "y", "xy", "yx":
+		d.options.LogX, d.options.LogY = strings.Contains(f.Log, "x"), strings.Contains(f.Log, "y")
+	default:
+		return drawing{}, fmt.Errorf("--log %s: choose x, y or xy", f.Log)
+	}
+	d.options.Curves = f.Curves
+	for _, l := range f.Labels {
+		// The last =, since names of curves have some: "clients=5, variant=ideal=Ideal".
+		i := strings.LastIndex(l, "=")
+		if i < 1 || i == len(l)-1 {
+			return drawing{}, fmt.Errorf("--label %s: write NAME=TEXT, such as --label 'mean latency (ms)=Latency (ms)'", l)
+		}
+		if d.options.Labels == nil {
+			d.options.Labels = map[string]string{}
+		}
+		d.options.Labels[l[:i]] = l[i+1:]
+	}
+	return d, nil
+}
+
+// files are the figures of an experiment: PDF, or TeX for pgfplots.
+func (d drawing) files(e results.Experiment, form string) ([]File, error) {
+	if d.style == (figure.Style{}) {
+		var err error
+		if d, err = (FigureFlags{}).drawing(); err != nil {
+			return nil, err
+		}
+	}
+	figures, err := report.Figures(e, d.options)
+	if err != nil {
+		return nil, err
+	}
+	write, ending := figure.PDF, ".pdf"
+	if form == "pgfplots" {
+		write, ending = figure.PGFPlots, ".tex"
+	}
+	var files []File
+	for _, f := range figures {
+		data, err := write(f, d.style)
+		if err != nil {
+			return nil, fmt.Errorf("figure %s: %w", f.Name, err)
+		}
+		files = append(files, File{"plots/" + f.Name + ending, data})
+	}
+	return files, nil
+}

@@ -1,0 +1,335 @@
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/list"
+	from "assay.dev/assay/operator/internal/cli/report"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/cli/watch"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/queue"
+	"assay.dev/assay/operator/internal/report"
+)
+
+// view is a page: parts that change on their own.
+type view struct {
+	Title string
+	Parts []part
+}
+
+// part of a page. A row is a part of its table: In names the table, and a row that is new goes to
+// its end.
+type part struct {
+	ID   string        `json:"id"`
+	In   string        `json:"in,omitempty"`
+	HTML template.HTML `json:"html"`
+}
+
+// Rows of a table.
+func (v view) Rows(table string) []part {
+	return slices.DeleteFunc(slices.Clone(v.Parts), func(p part) bool { return p.In != table })
+}
+
+// Whole parts, which are no rows.
+func (v view) Whole() []part { return v.Rows("") }
+
+// changed are the parts that differ from those that were sent, which it brings up to date. A part
+// that is gone is sent empty.
+func (v view) changed(sent map[string]string) []part {
+	var all []part
+	there := map[string]bool{}
+	for _, p := range v.Parts {
+		there[p.ID] = true
+		if was, ok := sent[p.ID]; !ok || was != string(p.HTML) {
+			sent[p.ID] = string(p.HTML)
+			all = append(all, p)
+		}
+	}
+	for id := range sent {
+		if len(v.Parts) > 0 && !there[id] {
+			delete(sent, id)
+			all = append(all, part{ID: id, In: "gone"})
+		}
+	}
+	return all
+}
+
+var (
+	pageTemplate = template.Must(template.ParseFS(assets, "assets/page.html"))
+	partTemplate = template.Must(template.ParseFS(assets, "assets/parts.html"))
+)
+
+// made fills a template of a part.
+func made(id, in, name string, data any) (part, error) {
+	var b bytes.Buffer
+	if err := partTemplate.ExecuteTemplate(&b, name, data); err != nil {
+		return part{}, fmt.Errorf("make the part %s of the page: %w", id, err)
+	}
+	return part{ID: id, In: in, HTML: template.HTML(b.String())}, nil // #nosec G203 -- a template has escaped it
+}
+
+// pages collects parts until one fails.
+type pages struct {
+	view
+	err error
+}
+
+func (p *pages) add(id, in, name string, data any) {
+	if p.err != nil {
+		return
+	}
+	var made1 part
+	if made1, p.err = made(id, in, name, data); p.err == nil {
+		p.Parts = append(p.Parts, made1)
+	}
+}
+
+// row of the list of experiments, and the head of an experiment's page.
+type row struct {
+	*v1alpha1.Experiment
+	Path, State, Message, Left, Age string
+	Done, Planned, Invalid, Failed  int32
+	Judged, Good                    int
+	Complete                        bool
+}
+
+func newRow(e *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Time) row {
+	r := row{
+		Experiment: e, Path: "/experiments/" + e.Namespace + "/" + e.Name, Age: duration.HumanDuration(now.Sub(e.CreationTimestamp.Time)), Left: "-",
+		Done: e.Status.Trials.Succeeded, Planned: e.Status.Trials.Planned, Invalid: e.Status.Trials.Invalid, Failed: e.Status.Trials.Failed,
+	}
+	r.State, r.Message = list.Status(e), list.Message(e)
+	r.Complete = meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete)
+	if d := watch.Left(e, trials, now); d > 0 {
+		r.Left = "about " + duration.HumanDuration(d.Round(time.Second))
+	}
+	skipped := plan.SkippedClaims(e.Spec)
+	for _, c := range e.Status.Claims {
+		if _, skip := skipped[c.Name]; skip {
+			continue
+		}
+		r.Judged++
+		if c.Verdict == v1alpha1.VerdictReproduced {
+			r.Good++
+		}
+	}
+	return r
+}
+
+// overview is the page of all experiments and of the queue.
+func (s *server) overview(r *http.Request) (view, bool, error) {
+	var experiments v1alpha1.ExperimentList
+	var trials v1alpha1.TrialList
+	if err := s.list(r.Context(), &experiments, &trials); err != nil {
+		return view{}, false, err
+	}
+	now := s.session.Now()
+	slices.SortFunc(experiments.Items, func(a, b v1alpha1.Experiment) int {
+		return -cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	own := map[string][]v1alpha1.Trial{}
+	for _, t := range trials.Items {
+		if owner := metav1.GetControllerOf(&t); owner != nil {
+			own[string(owner.UID)] = append(own[string(owner.UID)], t)
+		}
+	}
+	p := pages{view: view{Title: "Experiments"}}
+	p.add("state", "", "trouble", s.state())
+	p.add("none", "", "none", len(experiments.Items))
+	for i := range experiments.Items {
+		e := &experiments.Items[i]
+		p.add("experiment-"+e.Namespace+"-"+e.Name, "experiments", "experiment", newRow(e, own[string(e.UID)], now))
+	}
+	p.add("queue", "", "queue", waiting(queue.Entries(trials.Items, experiments.Items, now), trials.Items))
+	return p.view, true, p.err
+}
+
+func (s *server) list(ctx context.Context, experiments *v1alpha1.ExperimentList, trials *v1alpha1.TrialList) error {
+	if err := s.reader.List(ctx, experiments, client.InNamespace(s.where)); err != nil {
+		return fmt.Errorf("list experiments: %w", err)
+	}
+	if err := s.reader.List(ctx, trials, client.InNamespace(s.where)); err != nil {
+		return fmt.Errorf("list trials: %w", err)
+	}
+	return nil
+}
+
+func (s *server) state() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trouble
+}
+
+// queued is a trial that holds pools or waits for them.
+type queued struct{ Name, Pools, Why string }
+
+// queueView has who holds which pools, then who waits, in the order in which they will start.
+type queueView struct{ Held, Waiting []queued }
+
+func waiting(entries []queue.Entry, trials []v1alpha1.Trial) queueView {
+	why := map[string]string{}
+	for i := range trials {
+		if c := meta.FindStatusCondition(trials[i].Status.Conditions, v1alpha1.TrialAdmitted); c != nil {
+			why[trials[i].Namespace+"/"+trials[i].Name] = c.Reason + ": " + c.Message
+		}
+	}
+	var v queueView
+	for _, e := range entries {
+		q := queued{Name: cmp.Or(e.Trial, e.Experiment+" (next trial)"), Pools: cmp.Or(strings.Join(e.Pools, ", "), "any node"), Why: cmp.Or(why[e.Trial], "It is about to be made.")}
+		if e.Admitted {
+			v.Held = append(v.Held, q)
+		} else {
+			v.Waiting = append(v.Waiting, q)
+		}
+	}
+	return v
+}
+
+// running is what is shown of a trial that runs.
+type running struct {
+	Name, Phase, Detail, Log string
+	Plot                     template.HTML
+	NoPlot                   string
+}
+
+// trialRow is a line of the table of trials.
+type trialRow struct {
+	Number                              int32
+	Name, Point, Outcome, Reason, Log   string
+	Repetition, Attempt                 int32
+	Throughput, Latency, Class, Message string
+}
+
+// experiment is the page of one experiment.
+func (s *server) experiment(r *http.Request) (view, bool, error) {
+	ctx := r.Context()
+	var e v1alpha1.Experiment
+	err := s.reader.Get(ctx, client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, &e)
+	if apierrors.IsNotFound(err) {
+		return view{}, false, nil
+	}
+	if err != nil {
+		return view{}, false, fmt.Errorf("get experiment: %w", err)
+	}
+	var own v1alpha1.TrialList
+	if err := s.reader.List(ctx, &own, client.InNamespace(e.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: e.Name}); err != nil {
+		return view{}, false, fmt.Errorf("list trials: %w", err)
+	}
+	trials := slices.DeleteFunc(own.Items, func(t v1alpha1.Trial) bool { return !metav1.IsControlledBy(&t, &e) })
+	slices.SortFunc(trials, func(a, b v1alpha1.Trial) int { return cmp.Compare(a.Spec.Number, b.Spec.Number) })
+	now := s.session.Now()
+	p := pages{view: view{Title: e.Name}}
+	p.add("state", "", "trouble", s.state())
+	p.add("head", "", "head", newRow(&e, trials, now))
+	p.add("running", "", "running", s.running(trials, now))
+	p.add("claims", "", "claims", e.Status.Claims)
+	p.add("curves", "", "curves", s.curves.of(ctx, s.cluster, &e))
+	for i := range trials {
+		p.add("trial-"+trials[i].Name, "trials", "trial", newTrialRow(&trials[i], now))
+	}
+	return p.view, true, p.err
+}
+
+func logPath(t *v1alpha1.Trial) string { return "/trials/" + t.Namespace + "/" + t.Name + "/log" }
+
+func (s *server) running(trials []v1alpha1.Trial, now time.Time) []running {
+	var all []running
+	for i := range trials {
+		t := &trials[i]
+		if plan.Outcome(t) != v1alpha1.ReasonInProgress {
+			continue
+		}
+		r := running{Name: t.Name, Log: logPath(t)}
+		r.Phase, r.Detail = watch.Phase(t, now)
+		if series, ok := s.history.series(t); ok {
+			r.Plot = report.OverTimeSVG(series, "live-"+t.Name, watch.Point(t))
+		} else {
+			r.NoPlot = "Throughput and latency over time appear here once the clients have reported twice. Clients that report nothing while they run are shown when the trial is over."
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func newTrialRow(t *v1alpha1.Trial, now time.Time) trialRow {
+	outcome := plan.Outcome(t)
+	r := trialRow{Number: t.Spec.Number, Name: t.Name, Point: watch.Point(t), Outcome: outcome, Log: logPath(t), Repetition: t.Spec.Repetition, Attempt: t.Spec.Attempt, Class: strings.ToLower(outcome)}
+	if outcome == v1alpha1.ReasonInProgress {
+		r.Outcome, _ = watch.Phase(t, now)
+		return r
+	}
+	if h := t.Status.Headline; h != nil && outcome == v1alpha1.ReasonSucceeded {
+		r.Throughput, r.Latency = fmt.Sprintf("%.0f", float64(h.ThroughputMilli)/1000), fmt.Sprintf("%.2f", float64(h.MeanLatencyMicroseconds)/1000)
+	}
+	for _, condition := range []string{v1alpha1.TrialValid, v1alpha1.TrialComplete} {
+		if c := meta.FindStatusCondition(t.Status.Conditions, condition); c != nil && c.Status == metav1.ConditionFalse && outcome != v1alpha1.ReasonSucceeded {
+			r.Reason, r.Message = c.Reason, c.Message
+			return r
+		}
+	}
+	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialComplete); c != nil && outcome != v1alpha1.ReasonSucceeded {
+		r.Message = c.Message
+	}
+	return r
+}
+
+// curves of experiments as they are drawn last: drawn again when the counts of trials have changed.
+type curves struct {
+	mu   sync.Mutex
+	last map[string]drawn
+}
+
+type drawn struct {
+	counts string
+	plots  []report.LivePlot
+}
+
+// mostDrawn experiments' curves are kept.
+const mostDrawn = 50
+
+// of draws what the experiment's results have so far. What cannot be read leaves the curves as they
+// were: the next look may read it.
+func (c *curves) of(ctx context.Context, cluster session.Cluster, e *v1alpha1.Experiment) []report.LivePlot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts, err := json.Marshal(e.Status.Trials)
+	kept := c.last[string(e.UID)]
+	if err != nil || kept.counts == string(counts) || e.Status.ResultsConfigMap == "" {
+		return kept.plots
+	}
+	ctx, cancel := context.WithTimeout(ctx, pulseEvery)
+	defer cancel()
+	cluster.Namespace = e.Namespace
+	stored, err := from.FindStored(ctx, cluster, e.Name)
+	if err != nil {
+		return kept.plots
+	}
+	results, err := from.Decode(stored)
+	if err != nil {
+		return kept.plots
+	}
+	if c.last == nil || len(c.last) >= mostDrawn {
+		c.last = map[string]drawn{}
+	}
+	kept = drawn{string(counts), report.CurvePlots(results)}
+	c.last[string(e.UID)] = kept
+	return kept.plots
+}

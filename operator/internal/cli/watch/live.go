@@ -1,0 +1,13 @@
+package watch
+
+import (
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Phase says what a trial that is not over does, and, where it is known, how far it is in that.
+func Phase(t *v1alpha1.Trial, now time.Time) (phase, detail string) { return phaseOf(t, now) }
+
+// Point of a trial: its coordinates in the order of the axes' names.
+func Point(t *v1alpha1.Trial) string { return point(t) }

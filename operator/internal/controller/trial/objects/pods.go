@@ -1,0 +1,185 @@
+package objects
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
+)
+
+// Pods returns the pods of the trial, also those that are being deleted, by their names in the
+// layout. Of two pods with one client's number only the Job's is the client: anybody who may create
+// pods can give them the labels.
+func (m Maker) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := m.Client.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: l.Trial}); err != nil {
+		return nil, fmt.Errorf("list the trial's pods: %w", err)
+	}
+	pods := map[string]*corev1.Pod{}
+	for i := range list.Items {
+		p := &list.Items[i]
+		if p.Labels[v1alpha1.LabelPart] == v1alpha1.PartReplica {
+			pods[p.Name] = p // a name is one pod's
+			continue
+		}
+		made, err := m.Made(ctx, l, p)
+		if err != nil {
+			return nil, err
+		}
+		if !made {
+			continue
+		}
+		if p.Labels[v1alpha1.LabelPart] == v1alpha1.PartPrepare {
+			pods[l.PrepareJob()] = p
+		} else if i := CompletionIndex(p); i < len(l.Clients) {
+			pods[l.Clients[i].Name] = p
+		}
+	}
+	return pods, nil
+}
+
+// Made tells whether a StatefulSet or Job of the trial has made the pod: its agent may speak for
+// the trial. A pod that is being deleted may outlive its owner.
+func (m Maker) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) (bool, error) {
+	of := metav1.GetControllerOf(p)
+	if of == nil {
+		return false, nil
+	}
+	var owner client.Object
+	switch part := p.Labels[v1alpha1.LabelPart]; {
+	case part == v1alpha1.PartReplica && of.Kind == "StatefulSet" && hasSet(l, of.Name):
+		owner = &appsv1.StatefulSet{}
+	case part == v1alpha1.PartClient && of.Kind == "Job" && of.Name == l.ClientJob(),
+		part == v1alpha1.PartPrepare && of.Kind == "Job" && of.Name == l.PrepareJob():
+		owner = &batchv1.Job{}
+	default:
+		return false, nil
+	}
+	switch err := m.Client.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: of.Name}, owner); {
+	case err == nil:
+		return owner.GetUID() == of.UID, nil
+	case apierrors.IsNotFound(err):
+		return !p.DeletionTimestamp.IsZero(), nil
+	default:
+		return false, fmt.Errorf("read %s %s: %w", of.Kind, of.Name, err)
+	}
+}
+
+func hasSet(l *placement.Layout, name string) bool {
+	return slices.ContainsFunc(l.Sets, func(set placement.Set) bool { return set.Name == name })
+}
+
+// CompletionIndex of a client's pod is its number in the Job.
+func CompletionIndex(p *corev1.Pod) int {
+	var i int
+	if _, err := fmt.Sscanf(p.Labels["batch.kubernetes.io/job-completion-index"], "%d", &i); err != nil {
+		return 0
+	}
+	return i
+}
+
+// OwnersOfMissing are the names of the StatefulSets and Jobs that have not made all of their pods.
+func OwnersOfMissing(l *placement.Layout, prepares bool, pods map[string]*corev1.Pod) []string {
+	var owners []string
+	add := func(name string) {
+		if len(owners) == 0 || owners[len(owners)-1] != name {
+			owners = append(owners, name)
+		}
+	}
+	i := 0
+	for _, set := range l.Sets {
+		for range set.Replicas {
+			if pods[l.Replicas[i].Name] == nil {
+				add(set.Name)
+			}
+			i++
+		}
+	}
+	for _, c := range l.Clients {
+		if pods[c.Name] == nil {
+			add(l.ClientJob())
+		}
+	}
+	if prepares && pods[l.PrepareJob()] == nil {
+		add(l.PrepareJob())
+	}
+	return owners
+}
+
+// Waiting tells what the cluster says about a pod that does not come up.
+func Waiting(p *corev1.Pod) string {
+	if p == nil {
+		return ""
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return " (" + c.Message + ")"
+		}
+	}
+	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
+		if w := c.State.Waiting; w != nil && w.Message != "" {
+			return fmt.Sprintf(" (%s: %s)", c.Name, w.Message)
+		}
+	}
+	return ""
+}
+
+// Restarts counts those of the pod's containers.
+func Restarts(p *corev1.Pod) int32 {
+	var n int32
+	for _, c := range p.Status.InitContainerStatuses {
+		n += c.RestartCount
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		n += c.RestartCount
+	}
+	return n
+}
+
+// OutOfMemory is a container of the system that was killed last since it exceeded its memory limit,
+// or nothing.
+func OutOfMemory(p *corev1.Pod) string {
+	for _, c := range p.Status.ContainerStatuses {
+		for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
+			if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
+				return c.Name
+			}
+		}
+	}
+	return ""
+}
+
+// Images are the IDs of the images of the pod's containers, and that of its agent's.
+func Images(p *corev1.Pod) (ofContainers, ofAgent string) {
+	var images []string
+	for _, c := range p.Status.ContainerStatuses {
+		images = append(images, c.ImageID)
+	}
+	for _, c := range p.Status.InitContainerStatuses { // the agent is the only one
+		ofAgent = c.ImageID
+	}
+	return strings.Join(images, ","), ofAgent
+}
+
+// Digest names the pods that take part, by their UIDs.
+func Digest(names []string, pods map[string]*corev1.Pod) string {
+	h := sha256.New()
+	for _, name := range names {
+		if p := pods[name]; p != nil {
+			fmt.Fprintf(h, "%s=%s\n", name, p.UID)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}

@@ -1,0 +1,61 @@
+package succession
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/internal/chaosmesh"
+	"assay.dev/assay/operator/internal/fault"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+// restartSlack is how long after the end of a fault, or its beginning, the kubelet may still count
+// restarts to it.
+const restartSlack = 5 * time.Second
+
+// PlannedRestarts is how often the kubelet may have restarted containers of a pod until now, by
+// faults that do that.
+func (r *Run) PlannedRestarts(p *corev1.Pod, name string) int32 {
+	n := 0
+	for _, t := range r.upheavals(name, (*fault.Occurrence).Restarts) {
+		lasted := r.sinceZero() - t.From
+		begun := r.zero().Add(t.From)
+		if lasted < 0 || begun.Before(p.CreationTimestamp.Add(-time.Second)) { // of the pod before
+			continue
+		}
+		if t.To != 0 {
+			lasted = min(lasted, t.To-t.From)
+		}
+		n += r.restartedContainers(p, t) * chaosmesh.RestartLimit(t.Fault, lasted+restartSlack)
+	}
+	return int32(n)
+}
+
+// restartedContainers counts the pod's containers that a fault restarts.
+func (r *Run) restartedContainers(p *corev1.Pod, t *fault.Occurrence) int {
+	if !t.RestartsAgent() {
+		if names := chaosmesh.RestartedContainers(t.Fault); len(names) > 0 {
+			return len(names)
+		}
+		return len(r.System.Replicas.Containers)
+	}
+	agents := slices.DeleteFunc(slices.Clone(p.Spec.InitContainers), func(c corev1.Container) bool {
+		return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
+	})
+	return len(p.Spec.Containers) + len(agents)
+}
+
+// AgentRestartTimes are the times in which the containers of a pod may be restarted, for its agent.
+func (r *Run) AgentRestartTimes(pod string) []protocol.Restart {
+	var out []protocol.Restart
+	for _, t := range r.upheavals(pod, (*fault.Occurrence).Restarts) {
+		r := protocol.Restart{From: t.From, Until: t.To}
+		if chaosmesh.OneShot(t.Fault) {
+			r.Until = t.From + 1 // they are to come back at once
+		}
+		out = append(out, r)
+	}
+	return out
+}

@@ -1,0 +1,45 @@
+package trial
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/store"
+)
+
+// Whole results that were kept for the store stayed when the trial's results were stored again and
+// then fitted the ConfigMap: the store got results of a success of which the ConfigMap said that it
+// had failed.
+func TestWholeResultsOfBeforeAreDropped(t *testing.T) {
+	p := newPlayWithStore(t)
+	p.released()
+	s, err := p.r.observe(t.Context(), p.trial())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := store.TrialFolder(s.trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() error {
+		_, _, err := store.ReadAll(t.Context(), p.r.results().Kept(s.trial), folder.Key(storage.TrialFile), 1<<30)
+		return err
+	}
+	large := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
+	if err := p.r.results().Put(t.Context(), s.trial, false, s.layout, &large, storage.Beside{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(); err != nil {
+		t.Fatalf("whole results that do not fit are not kept: %v", err)
+	}
+	if err := p.r.results().Put(t.Context(), s.trial, false, s.layout, &results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Invalid"}, storage.Beside{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("whole results of before are read with %v, want that there are none", err)
+	}
+}

@@ -1,0 +1,145 @@
+package fault
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
+	"assay.dev/assay/operator/internal/suggest"
+)
+
+// targetCheck checks one target of a fault in one point.
+type targetCheck struct {
+	topology v1alpha1.Topology
+	path     *field.Path
+	// roles: the target may be whoever has a role.
+	roles bool
+	// taken are the replicas that groups before this one have for certain, and how many more of
+	// each shard they pick.
+	taken map[placement.Place]bool
+	picks map[int32]int
+}
+
+// checkTarget checks that everything that the target names exists, and that there is as much as it
+// picks. It returns the replicas that the target may mean.
+func (e *checker) checkTarget(c targetCheck, t v1alpha1.Target) (map[placement.Place]bool, bool) {
+	ok := e.checkTargetNames(c, t)
+	if t.Role != "" {
+		ok = e.checkRole(c, t.Role) && ok
+	}
+	if len(t.Replicas) == 0 && len(t.Regions) == 0 && t.Role == "" && t.Pick == nil {
+		e.add(field.Invalid(c.path, describeTarget(t), "none of replicas, regions, role, pick is set; name at least one"))
+		return nil, false
+	}
+	if !ok {
+		return nil, false
+	}
+	candidates := placement.Targets(t, c.topology)
+	if len(candidates) == 0 {
+		e.add(field.Invalid(c.path, describeTarget(t), "chooses no replica: no replica of these indexes is in these regions; "+describeRegions(c.topology)))
+		return nil, false
+	}
+	return candidates, t.Pick == nil || e.checkPick(c, t, candidates)
+}
+
+func (e *checker) checkTargetNames(c targetCheck, t v1alpha1.Target) bool {
+	n, ok := placement.ShardReplicas(c.topology), true
+	for j, r := range t.Replicas {
+		if r < 0 || r >= n {
+			ok = false
+			e.add(field.Invalid(c.path.Child("replicas").Index(j), r, fmt.Sprintf(
+				"System %q has %s = %d replicas in a shard for f = %d: 0 to %d", e.System, e.Count, n, c.topology.F, n-1)))
+		}
+	}
+	for j, shard := range t.Shards {
+		if shard < 0 || shard >= c.topology.Shards {
+			ok = false
+			e.add(field.Invalid(c.path.Child("shards").Index(j), shard, fmt.Sprintf("there are %d shards: 0 to %d", c.topology.Shards, c.topology.Shards-1)))
+		}
+	}
+	names := make([]string, len(c.topology.Regions))
+	for i, r := range c.topology.Regions {
+		names[i] = r.Name
+	}
+	for j, region := range t.Regions {
+		if !slices.Contains(names, region) {
+			ok = false
+			e.add(field.Invalid(c.path.Child("regions").Index(j), region, suggest.Unknown("the topology has no region", region, names)))
+		}
+	}
+	return ok
+}
+
+func (e *checker) checkRole(c targetCheck, role string) bool {
+	path := c.path.Child("role")
+	if !c.roles {
+		e.add(field.Invalid(path, role, "who has a role is known to that replica alone: a role can be the target of nodeKill, pause and partition.isolate only"))
+		return false
+	}
+	names := make([]string, len(e.Spec.Roles))
+	for i, r := range e.Spec.Roles {
+		names[i] = r.Name
+	}
+	if !slices.Contains(names, role) {
+		e.add(field.Invalid(path, role, fmt.Sprintf("System %q ", e.System)+suggest.Unknown("declares no role", role, names)))
+		return false
+	}
+	return true
+}
+
+func (e *checker) checkPick(c targetCheck, t v1alpha1.Target, candidates map[placement.Place]bool) bool {
+	size := int(placement.ShardReplicas(c.topology))
+	wanted := t.PickCount(int(c.topology.F), size)
+	path := c.path.Child("pick")
+	if wanted < 1 {
+		e.add(field.Invalid(path, t.Pick.String(), fmt.Sprintf("picks %d replicas: f is %d and a shard has %d replicas; nothing would happen", wanted, c.topology.F, size)))
+		return false
+	}
+	for shard := range c.topology.Shards {
+		if len(t.Shards) > 0 && !slices.Contains(t.Shards, shard) {
+			continue
+		}
+		free := -c.picks[shard]
+		for p := range candidates {
+			if p.Shard == shard && !c.taken[p] {
+				free++
+			}
+		}
+		if wanted > free {
+			e.add(field.Invalid(path, t.Pick.String(), fmt.Sprintf("picks %d replicas of each shard, but only %d match in shard %d", wanted, max(free, 0), shard)))
+			return false
+		}
+	}
+	return true
+}
+
+func intersect(a, b map[placement.Place]bool) bool {
+	for p := range a {
+		if b[p] {
+			return true
+		}
+	}
+	return false
+}
+
+func describeTarget(t v1alpha1.Target) string {
+	return fmt.Sprintf("replicas %v, regions %v", t.Replicas, t.Regions)
+}
+
+func describeRegions(topology v1alpha1.Topology) string {
+	text, base := "", int32(0)
+	for _, r := range topology.Regions {
+		if r.Replicas == 0 {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s has %d to %d", r.Name, base, base+r.Replicas-1)
+		base += r.Replicas
+	}
+	return text
+}

@@ -1,0 +1,96 @@
+package placement
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Choose returns the pods of the replicas that a target means, in order of shard and index. What it
+// picks is drawn from the trial's seed and salt, shard by shard, from the matching replicas that
+// are not in except. A shard with fewer matching replicas than are to be picked gives them all.
+func (l *Layout) Choose(t v1alpha1.Target, salt string, except []string) []string {
+	size := map[int]int{} // replicas of each shard
+	matching := map[int][]string{}
+	var shards []int
+	for _, r := range l.Replicas {
+		if size[r.Shard] == 0 {
+			shards = append(shards, r.Shard)
+		}
+		size[r.Shard]++
+		if matches(t.Replicas, int32(r.Index)) && matches(t.Shards, int32(r.Shard)) && matches(t.Regions, r.Region) && !slices.Contains(except, r.Name) {
+			matching[r.Shard] = append(matching[r.Shard], r.Name)
+		}
+	}
+	var pods []string
+	for _, shard := range shards {
+		pods = append(pods, l.pick(t, salt, shard, matching[shard], size[shard])...)
+	}
+	return pods
+}
+
+func (l *Layout) pick(t v1alpha1.Target, salt string, shard int, names []string, size int) []string {
+	if t.Pick == nil {
+		return names
+	}
+	n := t.PickCount(l.f, size)
+	if n >= len(names) {
+		return names
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(salt)) // never fails
+	random := rand.New(rand.NewPCG(uint64(l.seed), h.Sum64()+uint64(shard)))
+	indexes := random.Perm(len(names))[:n]
+	slices.Sort(indexes)
+	picked := make([]string, n)
+	for i, index := range indexes {
+		picked[i] = names[index]
+	}
+	return picked
+}
+
+// ReplicaPods names the pods of all replicas.
+func (l *Layout) ReplicaPods() []string {
+	var pods []string
+	for _, r := range l.Replicas {
+		pods = append(pods, r.Name)
+	}
+	return pods
+}
+
+// ClientPods names the pods of all clients.
+func (l *Layout) ClientPods() []string {
+	var pods []string
+	for _, c := range l.Clients {
+		pods = append(pods, c.Name)
+	}
+	return pods
+}
+
+func matches[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
+
+// RegionNames of all pods, replicas first, one for each pod.
+func (l *Layout) RegionNames() []string {
+	var out []string
+	for _, r := range l.Replicas {
+		out = append(out, r.Region)
+	}
+	for _, c := range l.Clients {
+		out = append(out, c.Region)
+	}
+	return out
+}
+
+// IPs of all pods, replicas first.
+func (l *Layout) IPs() []string {
+	var out []string
+	for _, r := range l.Replicas {
+		out = append(out, r.IP)
+	}
+	for _, c := range l.Clients {
+		out = append(out, c.IP)
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+// Package placement says who takes part in a trial and where: which replicas and client pods there
+// are, what they are called, in which region each is, and whom a target means. It is pure; what is
+// drawn at random follows from the trial's seed.
+package placement
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Replica is one replica of a trial, as templates see it.
+type Replica struct {
+	Part   string         // "replica"
+	Index  int            // in its shard, from 0
+	Global int            // over all shards, shard by shard
+	Shard  int            // from 0
+	Region string         // name
+	Name   string         // of the pod
+	Host   string         // name that resolves to the pod
+	IP     string         // address of the pod
+	Ports  map[string]int // by name
+}
+
+// Client is one client pod of a trial, as templates see it.
+type Client struct {
+	Part   string // "client"
+	Index  int    // of the pod, from 0
+	First  int    // index of its first client over all pods
+	Count  int    // clients that it runs
+	Region string // name
+	Name   string // host name of the pod
+	Host   string // name that resolves to the pod
+	IP     string // address of the pod
+}
+
+// Set is one StatefulSet: the replicas of one shard in one region.
+type Set struct {
+	Name     string
+	Shard    int
+	Region   string
+	Base     int // index in the shard of ordinal 0
+	Replicas int
+}
+
+// Layout is who takes part in a trial. Addresses are empty until Resolve.
+type Layout struct {
+	Trial     string
+	Namespace string
+	Sets      []Set
+	Replicas  []Replica
+	Clients   []Client
+
+	f      int    // faults that each shard tolerates
+	seed   int64  // of what is drawn at random
+	domain string // of the cluster, in all hosts
+}
+
+// DefaultClusterDomain is the domain of clusters whose owner did not choose one.
+const DefaultClusterDomain = "cluster.local"
+
+// NewLayout names everybody who takes part in a trial. The names follow from the trial's alone, in
+// a cluster of the default domain.
+func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) *Layout {
+	l := &Layout{Trial: name, Namespace: namespace, f: int(spec.Topology.F), seed: spec.Seed, domain: DefaultClusterDomain}
+	ports := map[string]int{}
+	for _, p := range system.Replicas.Ports {
+		ports[p.Name] = int(p.Port)
+	}
+	for shard := range int(spec.Topology.Shards) {
+		l.addShard(shard, spec.Topology.Regions, ports)
+	}
+	l.addClients(int(spec.Clients.Nodes), int(spec.Clients.Count), spec.Clients.Regions)
+	return l
+}
+
+// InDomain returns a copy of the layout whose hosts have names in a cluster of that domain; empty
+// is the default.
+func (l *Layout) InDomain(domain string) *Layout {
+	named := *l
+	named.domain = cmp.Or(domain, DefaultClusterDomain)
+	named.Replicas, named.Clients = slices.Clone(l.Replicas), slices.Clone(l.Clients)
+	for i := range named.Replicas {
+		named.Replicas[i].Host = named.host(named.Replicas[i].Name)
+	}
+	for i := range named.Clients {
+		named.Clients[i].Host = named.host(named.Clients[i].Name)
+	}
+	return &named
+}
+
+func (l *Layout) addShard(shard int, regions []v1alpha1.Region, ports map[string]int) {
+	base := 0
+	for _, region := range regions {
+		if region.Replicas == 0 {
+			continue
+		}
+		set := Set{
+			Name:  shortName(fmt.Sprintf("%s-s%d-%s", l.Trial, shard, region.Name)),
+			Shard: shard, Region: region.Name, Base: base, Replicas: int(region.Replicas),
+		}
+		l.Sets = append(l.Sets, set)
+		for ordinal := range set.Replicas {
+			name := fmt.Sprintf("%s-%d", set.Name, ordinal)
+			l.Replicas = append(l.Replicas, Replica{
+				Part: v1alpha1.PartReplica, Index: base + ordinal, Global: len(l.Replicas), Shard: shard, Region: region.Name,
+				Name: name, Host: l.host(name), Ports: ports,
+			})
+		}
+		base += set.Replicas
+	}
+}
+
+// addClients spreads count clients over nodes pods as evenly as whole numbers allow; a pod without
+// a client is not made. The pods are in the given regions in turn.
+func (l *Layout) addClients(nodes, count int, regions []string) {
+	nodes = min(nodes, count)
+	first := 0
+	for i := range nodes {
+		n := count / nodes
+		if i < count%nodes {
+			n++
+		}
+		name := fmt.Sprintf("%s-%d", l.ClientJob(), i)
+		region := ""
+		if len(regions) > 0 {
+			region = regions[i%len(regions)]
+		}
+		l.Clients = append(l.Clients, Client{Part: v1alpha1.PartClient, Index: i, First: first, Count: n, Region: region, Name: name, Host: l.host(name)})
+		first += n
+	}
+}
+
+// host is fully qualified (with a final dot left out, which some artifacts' parsers do not accept)
+// so that the resolver's search list costs no failing look-ups in clusters whose ndots is 5.
+func (l *Layout) host(pod string) string {
+	return fmt.Sprintf("%s.%s.%s.svc.%s", pod, l.Service(), l.Namespace, l.domain)
+}
+
+// Names of the trial's objects.
+
+// Service is the headless Service that gives every pod its name.
+func (l *Layout) Service() string { return l.Trial }
+
+// ClientJob is the Job of the client pods.
+func (l *Layout) ClientJob() string { return l.Trial + "-c" }
+
+// PrepareJob is the Job of the prepare step.
+func (l *Layout) PrepareJob() string { return l.Trial + "-prepare" }
+
+// FilesConfigMap shows the rendered files.
+func (l *Layout) FilesConfigMap() string { return l.Trial + "-files" }
+
+// AddressesConfigMap holds the addresses that a trial which resets machines was released with.
+func (l *Layout) AddressesConfigMap() string { return l.Trial + "-addresses" }
+
+// ChaosConfigMap holds what Chaos Mesh has done in a trial, until its results are stored.
+func (l *Layout) ChaosConfigMap() string { return l.Trial + "-chaos" }
+
+// PreparedSecret holds the prepare step's output.
+func (l *Layout) PreparedSecret() string { return l.Trial + "-prepared" }
+
+// ClientResultConfigMap holds one client's report until the trial's results are stored.
+func (l *Layout) ClientResultConfigMap(index int) string {
+	return fmt.Sprintf("%s-client-%d", l.Trial, index)
+}
+
+// ResultsConfigMap holds the trial's results; it is the only object that stays.
+func (l *Layout) ResultsConfigMap() string { return l.Trial + "-results" }
+
+// statefulSetNameLimit: the controller puts the set's name, a dash and a ten-character hash into a
+// label of at most 63.
+const statefulSetNameLimit = 52
+
+// shortName cuts a name that is too long and ends it with a hash of the whole.
+func shortName(name string) string {
+	if len(name) <= statefulSetNameLimit {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:statefulSetNameLimit-6] + "-" + hex.EncodeToString(sum[:])[:5]
+}
+
+// Resolve returns a copy of the layout with the addresses of the pods. It reports who has none yet.
+func (l *Layout) Resolve(addresses map[string]string) (resolved *Layout, missing []string) {
+	r := *l
+	r.Replicas = append([]Replica(nil), l.Replicas...)
+	r.Clients = append([]Client(nil), l.Clients...)
+	for i := range r.Replicas {
+		if r.Replicas[i].IP = addresses[r.Replicas[i].Name]; r.Replicas[i].IP == "" {
+			missing = append(missing, r.Replicas[i].Name)
+		}
+	}
+	for i := range r.Clients {
+		if r.Clients[i].IP = addresses[r.Clients[i].Name]; r.Clients[i].IP == "" {
+			missing = append(missing, r.Clients[i].Name)
+		}
+	}
+	return &r, missing
+}
+
+// Addresses of all pods, as one text: a trial is rendered again when it changes.
+func (l *Layout) Addresses() string {
+	var b strings.Builder
+	for _, p := range l.Replicas {
+		b.WriteString(p.Name + "=" + p.IP + ",")
+	}
+	for _, p := range l.Clients {
+		b.WriteString(p.Name + "=" + p.IP + ",")
+	}
+	return b.String()
+}

@@ -1,0 +1,355 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Figure is the data of one plot of a report, for a program that draws figures of a paper: it has
+// numbers, labels, bounds and ticks, and no sizes.
+type Figure struct {
+	// Name of a file for it, without its ending.
+	Name string
+	// Title says what the figure shows. It belongs into a caption and is not drawn.
+	Title string
+	X, Y  FigureAxis
+	// Curves in the order of the legend.
+	Curves []FigureCurve
+	// Marks are instants at which faults began or ended, in the order of time.
+	Marks []FigureMark
+}
+
+// FigureAxis is an axis with its bounds, and its ticks in rising order, all of them within the
+// bounds.
+type FigureAxis struct {
+	Label    string
+	Log      bool
+	Min, Max float64
+	Ticks    []float64
+}
+
+// FigureCurve is a line through points.
+type FigureCurve struct {
+	// Name in the legend; never empty.
+	Name string
+	// Style from 0 tells curves apart: a measured curve and the paper's of the same variant share
+	// it.
+	Style int
+	// Color as #rrggbb.
+	Color string
+	// Paper: the source reports this curve, it was not measured.
+	Paper bool
+	// Line: there are too many points for a marker at each.
+	Line bool
+	// Band: what the points' intervals enclose is an area, not a bar at each point.
+	Band   bool
+	Points []FigurePoint
+}
+
+// FigurePoint is a mean, with its 95% interval where Interval says so; over time, with the least
+// and the greatest of its trials.
+type FigurePoint struct {
+	X, Y        float64
+	XLow, XHigh float64
+	YLow, YHigh float64
+	Interval    bool
+}
+
+// FigureMark is an instant, in the unit of the X axis.
+type FigureMark struct {
+	X float64
+	// Name in the legend. Marks that happen several times share it.
+	Name string
+	Ends bool
+}
+
+// FigureOptions choose what figures show.
+type FigureOptions struct {
+	// Labels replace the names of axes and of curves; the keys are those names.
+	Labels map[string]string
+	// Curves are the names of those to draw; a variant's name also chooses the paper's curve of
+	// that variant. Empty: all.
+	Curves []string
+	// LogX and LogY ask for logarithmic axes. Points at or below 0 are then left out. A figure of
+	// distributions has a logarithmic X axis in any case.
+	LogX, LogY bool
+}
+
+// paperSuffix ends the name of a curve that the source reports.
+const paperSuffix = " (paper)"
+
+// Figures are the curves, the plots over time and the distributions of a report as data, in the
+// report's order. A name among the options that no figure has is an error that lists the names.
+func Figures(e results.Experiment, o FigureOptions) ([]Figure, error) {
+	all := slices.Concat(curveFigures(e), timeFigures(e), distributionFigures(e))
+	if err := o.check(all); err != nil {
+		return nil, err
+	}
+	numbers := map[string]int{}
+	var figures []Figure
+	for _, f := range all {
+		f.Curves = slices.DeleteFunc(f.Curves, func(c FigureCurve) bool { return !o.wants(c) })
+		f.X.Log, f.Y.Log = f.X.Log || o.LogX && !overTimeAxis(f.X), o.LogY
+		f.dropForLog()
+		if len(f.Curves) == 0 {
+			continue
+		}
+		f.bounds()
+		o.relabel(&f)
+		kind, rest, _ := strings.Cut(f.Name, "-")
+		numbers[kind]++
+		f.Name = fmt.Sprintf("%s-%02d-%s", kind, numbers[kind], rest)
+		figures = append(figures, f)
+	}
+	return figures, nil
+}
+
+// variantOf is what a curve is of: its name without the note that the source reports it.
+func variantOf(c FigureCurve) string {
+	if c.Paper {
+		return strings.TrimSuffix(c.Name, paperSuffix)
+	}
+	return c.Name
+}
+
+func (o FigureOptions) wants(c FigureCurve) bool {
+	return len(o.Curves) == 0 || slices.Contains(o.Curves, c.Name) || slices.Contains(o.Curves, variantOf(c))
+}
+
+// check refuses names that no figure has.
+func (o FigureOptions) check(figures []Figure) error {
+	curves, labels := map[string]bool{}, map[string]bool{}
+	for _, f := range figures {
+		labels[f.X.Label], labels[f.Y.Label] = true, true
+		for _, c := range f.Curves {
+			curves[c.Name], curves[variantOf(c)] = true, true
+			labels[c.Name], labels[variantOf(c)] = true, true
+		}
+		for _, m := range f.Marks {
+			labels[m.Name] = true
+		}
+	}
+	for _, name := range o.Curves {
+		if !curves[name] {
+			return fmt.Errorf("no figure has a curve %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(curves)), ", "))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
+		if !labels[name] {
+			return fmt.Errorf("no figure has %q to label; there are %s", name, strings.Join(slices.Sorted(maps.Keys(labels)), ", "))
+		}
+	}
+	return nil
+}
+
+// relabel gives axes, curves and marks the labels that were asked for.
+func (o FigureOptions) relabel(f *Figure) {
+	label := func(name string) string { return cmp.Or(o.Labels[name], name) }
+	f.X.Label, f.Y.Label = label(f.X.Label), label(f.Y.Label)
+	for i, c := range f.Curves {
+		variant := variantOf(c)
+		f.Curves[i].Name = label(c.Name)
+		if of := o.Labels[variant]; c.Paper && o.Labels[c.Name] == "" && of != "" {
+			f.Curves[i].Name = of + paperSuffix
+		}
+	}
+	for i, m := range f.Marks {
+		f.Marks[i].Name = label(m.Name)
+	}
+}
+
+// curveFigures are throughput and latency over an axis, and latency against throughput.
+func curveFigures(e results.Experiment) []Figure {
+	drawn, _ := plots(e)
+	var figures []Figure
+	for _, p := range drawn {
+		f := Figure{Name: "curve-" + fileName(p.title), Title: p.title, X: FigureAxis{Label: p.xLabel}, Y: FigureAxis{Label: p.yLabel}}
+		for _, c := range p.curves {
+			f.Curves = append(f.Curves, figureCurve(c))
+		}
+		figures = append(figures, f)
+	}
+	return figures
+}
+
+func figureCurve(c curve) FigureCurve {
+	out := FigureCurve{Name: cmp.Or(c.name, "measured"), Style: c.style, Color: curveColor(c.style), Paper: c.paper}
+	if c.paper && c.name == strings.TrimSpace(paperSuffix) {
+		out.Name = "measured" + paperSuffix
+	}
+	for _, p := range c.points {
+		out.Points = append(out.Points, FigurePoint{X: p.x, Y: p.y, XLow: p.xLow, XHigh: p.xHigh, YLow: p.yLow, YHigh: p.yHigh, Interval: p.intervalsToo})
+	}
+	return out
+}
+
+func curveColor(style int) string {
+	color := lightStyle().color[fmt.Sprintf("c%d", style%manyCurves)]
+	if len(color) == 4 { // #rgb
+		color = "#" + strings.Repeat(color[1:2], 2) + strings.Repeat(color[2:3], 2) + strings.Repeat(color[3:], 2)
+	}
+	return color
+}
+
+const timeLabel = "time from the start of the window (s)"
+
+func overTimeAxis(a FigureAxis) bool { return a.Label == timeLabel }
+
+// timeFigures are throughput and latency over time, a figure each, for the points with faults.
+func timeFigures(e results.Experiment) []Figure {
+	var figures []Figure
+	for _, s := range e.Series[:min(len(e.Series), mostOverTime)] {
+		if len(s.Throughput) == 0 {
+			continue
+		}
+		name := cmp.Or(at(e.Axes, s.Coordinates), "the only point")
+		throughput := FigureCurve{Name: "mean of " + count(s.Trials, "trial"), Color: curveColor(0), Line: true, Band: s.Trials > 1}
+		latency := FigureCurve{Name: throughput.Name, Style: 1, Color: curveColor(1), Line: true}
+		for i, y := range s.Throughput {
+			x := (float64(s.FirstMillis) + float64(s.IntervalMillis)*(float64(i)+0.5)) / 1000
+			throughput.Points = append(throughput.Points, FigurePoint{X: x, XLow: x, XHigh: x, Y: y, YLow: s.ThroughputMin[i], YHigh: s.ThroughputMax[i], Interval: s.Trials > 1})
+			if s.Committed[i] > 0 {
+				latency.Points = append(latency.Points, FigurePoint{X: x, Y: s.Latency[i]})
+			}
+		}
+		for metric, c := range map[string]FigureCurve{"throughput (tx/s)": throughput, "mean latency (ms)": latency} {
+			short, _, _ := strings.Cut(metric, " (")
+			figures = append(figures, Figure{
+				Name: "time-" + fileName(name+" "+short), Title: "Over time, " + name, Marks: figureMarks(s.Marks),
+				X: FigureAxis{Label: timeLabel}, Y: FigureAxis{Label: metric}, Curves: []FigureCurve{c},
+			})
+		}
+		slices.SortFunc(figures[len(figures)-2:], func(a, b Figure) int { return -cmp.Compare(a.Y.Label, b.Y.Label) })
+	}
+	return figures
+}
+
+func figureMarks(marks []results.FaultMark) []FigureMark {
+	var all []FigureMark
+	for _, m := range marks {
+		verb := " began"
+		if m.Ends {
+			verb = " ended"
+		}
+		all = append(all, FigureMark{X: m.Millis / 1000, Name: m.Fault + verb, Ends: m.Ends})
+	}
+	return all
+}
+
+// distributionFigures are the shares of transactions over latency, as many as the page has.
+func distributionFigures(e results.Experiment) []Figure {
+	axis, ok := numericAxis(e)
+	others := slices.DeleteFunc(slices.Clone(e.Axes), func(a results.Axis) bool { return ok && a.Name == axis || len(a.Values) < 2 })
+	var figures []Figure
+	for _, l := range e.Latencies {
+		title := "Latency"
+		if ok {
+			title += ", " + axis + " = " + l.Coordinates[axis]
+		}
+		i := slices.IndexFunc(figures, func(f Figure) bool { return f.Title == title && len(f.Curves) < manyCurves })
+		if i < 0 {
+			if len(figures) == mostCDFs {
+				break
+			}
+			figures = append(figures, Figure{Name: "cdf-" + fileName(title), Title: title, X: FigureAxis{Label: "latency (ms)", Log: true}, Y: FigureAxis{Label: "share of transactions"}})
+			i = len(figures) - 1
+		}
+		f := &figures[i]
+		c := FigureCurve{Name: figureVariant(others, l.Coordinates), Style: len(f.Curves), Color: curveColor(len(f.Curves)), Line: true}
+		for k, ms := range l.Millis {
+			c.Points = append(c.Points, FigurePoint{X: ms, Y: l.Percentiles[k] / 100})
+		}
+		f.Curves = append(f.Curves, c)
+	}
+	return figures
+}
+
+// figureVariant names a variant as the curves do: by the value alone where one axis tells them
+// apart.
+func figureVariant(others []results.Axis, coordinates map[string]string) string {
+	if len(others) == 1 {
+		return coordinates[others[0].Name]
+	}
+	return cmp.Or(at(others, coordinates), "measured")
+}
+
+// dropForLog leaves out what a logarithmic axis cannot show, and curves without a point left.
+func (f *Figure) dropForLog() {
+	for i, c := range f.Curves {
+		f.Curves[i].Points = slices.DeleteFunc(c.Points, func(p FigurePoint) bool { return f.X.Log && p.X <= 0 || f.Y.Log && p.Y <= 0 })
+	}
+	f.Curves = slices.DeleteFunc(f.Curves, func(c FigureCurve) bool { return len(c.Points) == 0 })
+}
+
+// bounds sets the axes' bounds and ticks. A linear axis starts at 0, or below where values are;
+// time starts and ends with its points. The end of an interval that a logarithmic axis cannot show
+// is cut off there.
+func (f *Figure) bounds() {
+	var x, y extent
+	for _, c := range f.Curves {
+		for _, p := range c.Points {
+			x.add(p.X)
+			y.add(p.Y)
+			if p.Interval {
+				x.add(p.XHigh)
+				y.add(p.YHigh)
+				x.addPositive(p.XLow)
+				y.addPositive(p.YLow)
+			}
+		}
+	}
+	f.X.fit(x, overTimeAxis(f.X))
+	f.Y.fit(y, false)
+	for i := range f.Curves {
+		for k := range f.Curves[i].Points {
+			p := &f.Curves[i].Points[k]
+			p.XLow, p.YLow = math.Max(p.XLow, f.X.Min), math.Max(p.YLow, f.Y.Min)
+		}
+	}
+	f.Marks = slices.DeleteFunc(f.Marks, func(m FigureMark) bool { return m.X < f.X.Min || m.X > f.X.Max })
+}
+
+// extent of the values on an axis. The zero value has none.
+type extent struct {
+	min, max, positive float64 // positive: the least value above 0
+	any                bool
+}
+
+func (s *extent) add(v float64) {
+	if !s.any {
+		*s = extent{v, v, math.Inf(1), true}
+	}
+	s.min, s.max = min(s.min, v), max(s.max, v)
+	s.addPositive(v)
+}
+
+func (s *extent) addPositive(v float64) {
+	if v > 0 {
+		s.positive = min(s.positive, v)
+	}
+}
+
+func (a *FigureAxis) fit(s extent, tight bool) {
+	switch {
+	case a.Log:
+		a.Min, a.Max = niceBelow(s.positive), niceAbove(s.max)
+		a.Ticks = panel{xMin: a.Min, xMax: a.Max, logX: true}.xTicks()
+		return
+	case tight:
+		a.Min, a.Max = s.min, s.max
+	default:
+		a.Min = min(0, s.min)
+		step := niceStep(s.max - a.Min)
+		a.Min, a.Max = math.Floor(a.Min/step)*step, math.Max(step, math.Ceil(s.max/step)*step)
+	}
+	step := niceStep(a.Max - a.Min)
+	for i := math.Ceil(a.Min/step - 1e-9); i*step <= a.Max+step*1e-9; i++ {
+		a.Ticks = append(a.Ticks, math.Round(i*step*1e9)/1e9+0) // + 0: -0 becomes 0
+	}
+}

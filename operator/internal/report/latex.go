@@ -1,0 +1,91 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// LaTeX writes the verdicts, the points and what is derived from them as tables of LaTeX's package
+// booktabs, a float each, to be taken with \input. Text of claims and names is escaped.
+func LaTeX(w io.Writer, e results.Experiment) error {
+	p := newPage(e)
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%% %s\n%% %s\n%% \\usepackage{booktabs}\n", strings.Join(strings.Fields(p.title), " "), strings.Join(p.facts, " "))
+	if len(p.verdicts) > 0 {
+		t := table{columns: []column{{"claim", false}, {"statement", false}, {"verdict", false}}}
+		for _, c := range p.verdicts {
+			t.rows = append(t.rows, []string{c.Name, c.Statement, spaced(c.Verdict)})
+		}
+		latexTable(b, e.Name, "verdicts", "Verdicts of "+e.Name+".", t)
+	}
+	latexTable(b, e.Name, "points", "Points of "+e.Name+": "+legend+".", p.points)
+	latexTable(b, e.Name, "knees", "Knees and peaks of "+e.Name+".", p.knees)
+	latexTable(b, e.Name, "recovery", "Recovery in "+e.Name+".", p.recovery)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the tables for LaTeX: %w", err)
+	}
+	return nil
+}
+
+// spaced writes a verdict as words: NotReproduced as "not reproduced".
+func spaced(verdict string) string {
+	var b strings.Builder
+	for i, r := range verdict {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToLower(b.String())
+}
+
+// latexTable writes a float; nothing for a table without rows. A column of sentences is a
+// paragraph.
+func latexTable(b *strings.Builder, experiment, kind, caption string, t table) {
+	if len(t.rows) == 0 {
+		return
+	}
+	line := func(cells []string) {
+		escaped := make([]string, len(cells))
+		for i, c := range cells {
+			escaped[i] = EscapeTeX(c)
+		}
+		fmt.Fprintf(b, "    %s \\\\\n", strings.Join(escaped, " & "))
+	}
+	var columns strings.Builder
+	for i, c := range t.columns {
+		switch {
+		case c.numeric:
+			columns.WriteByte('r')
+		case longestCell(t, i) > 30:
+			columns.WriteString("p{0.45\\linewidth}")
+		default:
+			columns.WriteByte('l')
+		}
+	}
+	fmt.Fprintf(b, "\n\\begin{table}\n  \\caption{%s}\\label{tab:%s-%s}\n  \\centering\\small\n  \\begin{tabular}{%s}\n    \\toprule\n", EscapeTeX(caption), experiment, kind, columns.String())
+	line(names(t.columns))
+	b.WriteString("    \\midrule\n")
+	for _, row := range t.rows {
+		line(row)
+	}
+	b.WriteString("    \\bottomrule\n  \\end{tabular}\n\\end{table}\n")
+}
+
+func longestCell(t table, column int) int {
+	longest := 0
+	for _, row := range t.rows {
+		longest = max(longest, len([]rune(row[column])))
+	}
+	return longest
+}
+
+var texEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`,
+	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `$<$`, `>`, `$>$`, `|`, `$|$`, `"`, `''`,
+	"≥", `$\geq$`, "≤", `$\leq$`, "±", `$\pm$`, "µ", `$\mu$`, "×", `$\times$`, "–", "--", "…", `\ldots{}`, "\n", " ", "\r", " ")
+
+// EscapeTeX writes text so that LaTeX prints it as it is.
+func EscapeTeX(s string) string { return texEscapes.Replace(s) }

@@ -1,0 +1,34 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Style is the stylesheet of the report's page and of the pictures in it.
+func Style() string { return pageStyle }
+
+// OverTimeSVG draws throughput and latency over time as the report's page does, for a page with its
+// Style. id is unique in the page.
+func OverTimeSVG(s results.PointSeries, id, name string) template.HTML {
+	return escaped(timePlot(s, id, name))
+}
+
+// LivePlot is a plot of the report's page.
+type LivePlot struct {
+	Title string
+	SVG   template.HTML
+}
+
+// CurvePlots are the report's plots of curves beside the paper's, of the trials that are done so
+// far.
+func CurvePlots(e results.Experiment) []LivePlot {
+	drawn, _ := plots(e)
+	var all []LivePlot
+	for i, p := range drawn {
+		all = append(all, LivePlot{Title: p.title, SVG: escaped(p.svg(fmt.Sprintf("live%d", i)))})
+	}
+	return all
+}

@@ -1,0 +1,101 @@
+package results
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Keys of a trial's results ConfigMap, for files that PackFiles packed: those that the pods were
+// given with their commands, and the clients' reports as they were sent.
+const (
+	RenderedPack = "rendered.tar.gz"
+	ReportsPack  = "reports.tar.gz"
+)
+
+// FileSet is what results say of files that are kept beside them.
+type FileSet struct {
+	Files int `json:"files"`
+	// SHA256 of the lines that sha256sum prints of the files, in the order of their names' bytes:
+	// LC_ALL=C; sha256sum * | sha256sum.
+	SHA256 string `json:"sha256"`
+}
+
+// DescribeFiles describes files by their names. It is nil for no files.
+func DescribeFiles(files map[string][]byte) *FileSet {
+	sums := map[string]string{}
+	for name, data := range files {
+		sum := sha256.Sum256(data)
+		sums[name] = hex.EncodeToString(sum[:])
+	}
+	return DescribeSums(sums)
+}
+
+// DescribeSums describes files whose checksums, SHA-256 in hexadecimal, are given by their names.
+func DescribeSums(sums map[string]string) *FileSet {
+	if len(sums) == 0 {
+		return nil
+	}
+	all := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(all, "%s  %s\n", sums[name], name)
+	}
+	return &FileSet{Files: len(sums), SHA256: hex.EncodeToString(all.Sum(nil))}
+}
+
+// PackFiles puts files into a gzipped tar. The same files give the same bytes.
+func PackFiles(files map[string][]byte) ([]byte, error) {
+	var b bytes.Buffer
+	gz, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // fails only for other levels
+	w := tar.NewWriter(gz)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(files[name]))}); err != nil {
+			return nil, fmt.Errorf("pack %s: %w", name, err)
+		}
+		if _, err := w.Write(files[name]); err != nil {
+			return nil, fmt.Errorf("pack %s: %w", name, err)
+		}
+	}
+	if err := errors.Join(w.Close(), gz.Close()); err != nil {
+		return nil, fmt.Errorf("pack files: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// UnpackFiles reads what PackFiles wrote. It refuses more than limit bytes of content, and names
+// with folders in them.
+func UnpackFiles(packed []byte, limit int64) (map[string][]byte, error) {
+	gz, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack files: %w", err)
+	}
+	files := map[string][]byte{}
+	for r := tar.NewReader(gz); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("unpack files: %w", err)
+		}
+		if header.Name == "" || header.Name == "." || header.Name == ".." || strings.ContainsAny(header.Name, "/\\\n") {
+			return nil, fmt.Errorf("unpack files: %q is not a file's name", header.Name)
+		}
+		if limit -= header.Size; limit < 0 {
+			return nil, errors.New("unpack files: they are larger than they may be")
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return nil, fmt.Errorf("unpack %s: %w", header.Name, err)
+		}
+		files[header.Name] = data
+	}
+}

@@ -1,0 +1,84 @@
+package results
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostile are results that their reader takes for a client's, or for a trial's that wait for a
+// store, written so as to take as much memory as can be: two bytes are one number of eight.
+var hostile = map[string]func() error{
+	"a client's": func() error {
+		_, err := UnpackClient(zipped(`{"format":"`+ClientFormat+`","timeline":{"committed":[0`, ",0", 256<<20), time.Minute)
+		return err
+	},
+	"a client's, as many as may be": func() error {
+		_, err := UnpackClient(zipped(`{"format":"`+ClientFormat+`","timeline":{"committed":[0`, ",0", clientBase), 0)
+		return err
+	},
+	"a trial's": func() error {
+		_, err := DecodeTrial([]byte(`{"format":"` + TrialFormat + `","timeline":{"committed":[0` + strings.Repeat(",0", WholeLimit/2-60) + "]}}"))
+		return err
+	},
+}
+
+// zipped is a text with so many bytes of a repeated part.
+func zipped(start, part string, size int) []byte {
+	var packed bytes.Buffer
+	gz := gzip.NewWriter(&packed)
+	_, _ = gz.Write([]byte(start)) // a buffer takes everything
+	chunk := []byte(strings.Repeat(part, 1<<15))
+	for n := 0; n < size; n += len(chunk) {
+		_, _ = gz.Write(chunk)
+	}
+	_, _ = gz.Write([]byte("]}}"))
+	_ = gz.Close()
+	return packed.Bytes()
+}
+
+const hostileCase = "ASSAY_HOSTILE_RESULTS"
+
+// mostMegabytes is what a process may take in all that reads hostile results: half of what the
+// manager may, which reads those of clients and of trials beside each other.
+const mostMegabytes = 150
+
+// Whoever could write a client's ConfigMap, or the parts that a trial's results wait in, made the
+// manager run out of memory, and each new leader again.
+func TestHostileResultsTakeLittleMemory(t *testing.T) {
+	if name := os.Getenv(hostileCase); name != "" {
+		t.Logf("result: %v", hostile[name]())
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s", status)
+		return
+	}
+	peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
+	for name := range hostile {
+		t.Run(name, func(t *testing.T) {
+			child := exec.Command(os.Args[0], "-test.run=^TestHostileResultsTakeLittleMemory$", "-test.v")
+			child.Env = append(os.Environ(), hostileCase+"="+name)
+			out, err := child.CombinedOutput()
+			found := peak.FindSubmatch(out)
+			if err != nil || found == nil {
+				t.Fatalf("the reader ended with %v:\n%s", err, out)
+			}
+			kilobytes, err := strconv.Atoi(string(found[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("the reader took %d MB at most", kilobytes>>10)
+			if kilobytes>>10 > mostMegabytes {
+				t.Errorf("the reader took %d MB at most; %d are allowed", kilobytes>>10, mostMegabytes)
+			}
+		})
+	}
+}

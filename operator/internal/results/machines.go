@@ -1,0 +1,121 @@
+package results
+
+import (
+	"cmp"
+	"slices"
+)
+
+// MachineUse is how the processors of one machine were shared in the window, between the trial and
+// others. Shares are from 0 to 1.
+//
+//	late      = canaries that woke up and waited for a processor for more than a millisecond, less the share in which containers were throttled
+//	others    = busy - interrupts - trial
+//	contended = late x others / (busy - interrupts)
+//
+// While a canary waits, another thread has the processor: one of the trial's own, in a system that
+// has more to do than its machine can, or somebody else's. The kernel does not say whose, so
+// waiting is put down to both by the processor time that they had.
+type MachineUse struct {
+	// Machine is the ID of the boot, or the node's name where that is not known. Nodes are those of
+	// its nodes that had pods of the trial.
+	Machine string   `json:"machine"`
+	Nodes   []string `json:"nodes"`
+	CPUs    int      `json:"cpus"`
+	// TrialCores is what the trial's containers used, its agents included; OthersCores what all
+	// other processes did, the kubelet and the manager among them. Interrupts of devices count for
+	// nobody.
+	TrialCores  float64 `json:"trialCores"`
+	OthersCores float64 `json:"othersCores"`
+	// WaitedShare of the time in which threads of the trial's containers wanted a processor, they
+	// waited for one, mostly for each other. Nil: not known.
+	WaitedShare *float64 `json:"waitedShare,omitempty"`
+	// LateShare of the times that canaries in the trial's containers woke up, they waited for a
+	// processor for more than a millisecond; ContendedShare is the part of it that is put down to
+	// others. Nil: not known.
+	LateShare      *float64 `json:"lateShare,omitempty"`
+	ContendedShare *float64 `json:"contendedShare,omitempty"`
+}
+
+// machineSums are in seconds of a processor.
+type machineSums struct {
+	MachineUse
+	node   *NodeUse // of the pod that saw most of the window
+	trial  float64
+	used   float64 // by containers of which it is known how long they waited
+	waited float64
+	known  bool
+	wakes  float64
+	late   float64
+}
+
+// Machines sums up the pods by the machines that they were on, in the order of the machines' first
+// nodes.
+func Machines(pods []Pod) []MachineUse {
+	sums := map[string]*machineSums{}
+	var order []*machineSums
+	for i := range pods {
+		p := &pods[i]
+		if p.Resources == nil {
+			continue
+		}
+		key := cmp.Or(p.Resources.Node.Machine, p.Node)
+		m := sums[key]
+		if m == nil {
+			m = &machineSums{MachineUse: MachineUse{Machine: key}}
+			sums[key], order = m, append(order, m)
+		}
+		m.add(p)
+	}
+	out := make([]MachineUse, 0, len(order))
+	for _, m := range order {
+		out = append(out, m.use())
+	}
+	slices.SortStableFunc(out, func(a, b MachineUse) int { return slices.Compare(a.Nodes, b.Nodes) })
+	return out
+}
+
+func (m *machineSums) add(p *Pod) {
+	r := p.Resources
+	if at, there := slices.BinarySearch(m.Nodes, p.Node); !there {
+		m.Nodes = slices.Insert(m.Nodes, at, p.Node)
+	}
+	if m.node == nil || r.Node.Seconds > m.node.Seconds {
+		m.node, m.CPUs = &r.Node, r.Node.CPUs
+	}
+	m.trial += r.AgentMeanCores * r.Node.Seconds
+	for _, c := range r.Containers {
+		used := c.CPUMeanCores * c.Seconds
+		m.trial += used
+		if c.WaitedSeconds != nil {
+			m.used, m.known = m.used+used, true
+			m.waited += max(0, *c.WaitedSeconds-c.ThrottledSeconds)
+		}
+		if c.LateShare != nil {
+			m.wakes += float64(c.Wakes)
+			m.late += max(0, *c.LateShare-c.ThrottledShare) * float64(c.Wakes)
+		}
+	}
+}
+
+func (m *machineSums) use() MachineUse {
+	u := m.MachineUse
+	if m.node.Seconds == 0 {
+		return u
+	}
+	busy := (m.node.BusyShare - m.node.InterruptShare) * float64(m.CPUs)
+	trial := m.trial / m.node.Seconds
+	others := max(0, busy-trial)
+	u.TrialCores, u.OthersCores = rounded(trial), rounded(others)
+	if wanted := m.used + m.waited; m.known && wanted > 0 {
+		waited := rounded(m.waited / wanted)
+		u.WaitedShare = &waited
+	}
+	if m.wakes > 0 {
+		late, contended := rounded(m.late/m.wakes), 0.0
+		if both := others + trial; both > 0 {
+			contended = rounded(m.late / m.wakes * others / both)
+		}
+		u.LateShare, u.ContendedShare = &late, &contended
+	}
+	return u
+}

@@ -1,0 +1,13 @@
+package parsers
+
+import (
+	"testing"
+
+	"assay.dev/assay/operator/internal/launcher"
+)
+
+func TestRecordsOfArrivalAreTheLaunchers(t *testing.T) {
+	if arrivalBytes != launcher.ArrivalBytes {
+		t.Errorf("a record has %d bytes here and %d in the launcher", arrivalBytes, launcher.ArrivalBytes)
+	}
+}

@@ -1,0 +1,136 @@
+package parsers_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/parsers"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// ycsbNumbers read what YCSB prints, as experiments/systems do.
+var ycsbNumbers = []results.SummaryNumber{
+	{Name: "Committed", Pattern: `^\[(READ|UPDATE)\], Operations, (?P<value>[0-9]+)$`, Sum: true},
+	{Name: "Errors", Pattern: `^\[(READ|UPDATE)-FAILED\], Operations, (?P<value>[0-9]+)$`, Sum: true},
+	{Name: "RunTime", Pattern: `^\[OVERALL\], RunTime\(ms\), (?P<value>[0-9]+)$`, Unit: "ms"},
+	{Name: "Throughput", Pattern: `^\[OVERALL\], Throughput\(ops/sec\), (?P<value>[0-9.E]+)$`},
+	{Name: "P99Latency", Pattern: `^\[READ\], 99thPercentileLatency\(us\), (?P<value>[0-9.]+)$`, Unit: "us"},
+}
+
+const ycsbText = `[OVERALL], RunTime(ms), 20000
+[OVERALL], Throughput(ops/sec), 460.7
+[READ], Operations, 4600
+[READ], AverageLatency(us), 13500.5
+[READ], 99thPercentileLatency(us), 55435
+[UPDATE], Operations, 4614
+[READ-FAILED], Operations, 3
+`
+
+func summary(t *testing.T, text string, numbers []results.SummaryNumber) (results.Client, error) {
+	t.Helper()
+	c, err := parsers.Parse(parsers.FormatSummary, strings.NewReader(text), parsers.Options{
+		Windows: timeline.Windows{WarmUp: time.Second, Measure: 10 * time.Second}, Index: 1, FirstClient: 4, Clients: 4, Summary: numbers,
+	})
+	if err == nil {
+		if _, err := results.EncodeClient(c); err != nil {
+			t.Fatalf("the report contradicts itself: %v", err)
+		}
+	}
+	return c, err
+}
+
+func TestSummaryOfAWholeRun(t *testing.T) {
+	c, err := summary(t, ycsbText, ycsbNumbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Counters.Committed != 9214 || c.Counters.Errors != 3 || c.Whole.Throughput != 460.7 {
+		t.Errorf("%d committed, %d errors, %g/s; want 9214, 3, 460.7", c.Counters.Committed, c.Counters.Errors, c.Whole.Throughput)
+	}
+	if c.Whole.P99Millis == nil || *c.Whole.P99Millis != 55.435 || c.Whole.MeanMillis != nil {
+		t.Errorf("p99 %v, mean %v; want 55.435 ms and none", c.Whole.P99Millis, c.Whole.MeanMillis)
+	}
+	if slices.Contains(c.Unreported, results.CounterErrors) || !slices.Contains(c.Unreported, results.CounterAborted) {
+		t.Errorf("unreported are %v; errors are reported, aborts are not", c.Unreported)
+	}
+	if c.Index != 1 || c.FirstClient != 4 || c.Clients != 4 || c.MeasureNanos != 10e9 || !c.NothingSent {
+		t.Errorf("the report is of %+v", c)
+	}
+}
+
+// Many programs print a count of failures only when there are some. Any other number that is
+// missing says that the program died, or that the pattern is wrong.
+func TestSummaryWithoutANumber(t *testing.T) {
+	c, err := summary(t, strings.Replace(ycsbText, "[READ-FAILED], Operations, 3\n", "", 1), ycsbNumbers)
+	if err != nil || c.Counters.Errors != 0 || slices.Contains(c.Unreported, results.CounterErrors) {
+		t.Errorf("without a line of failures: %d errors, unreported %v, %v", c.Counters.Errors, c.Unreported, err)
+	}
+	without := slices.DeleteFunc(slices.Clone(ycsbNumbers), func(n results.SummaryNumber) bool { return n.Name == "Throughput" })
+	if c, err := summary(t, ycsbText, without); err != nil || math.Abs(c.Whole.Throughput-460.7) > 1e-9 {
+		t.Errorf("from the run time: %g/s, %v; want 460.7", c.Whole.Throughput, err)
+	}
+}
+
+func TestSummaryOfTheLastLine(t *testing.T) {
+	const lines = `total,interval_op_rate
+1754,527,2635,13175,1686400,0.0040,6
+3508,1754,8770,43850,5612800,0.0041,7
+`
+	numbers := []results.SummaryNumber{
+		{Name: "Committed", Pattern: `^(?P<value>[0-9]+)(,[0-9]+){4},[0-9.]+,[0-9]+$`},
+		{Name: "RunTime", Pattern: `^[0-9]+(,[0-9]+){4},[0-9.]+,(?P<value>[0-9]+)$`, Unit: "s"},
+	}
+	c, err := summary(t, lines+"9999,1,1,1,1,0.1", numbers)
+	if err != nil || c.Counters.Committed != 3508 || math.Abs(c.Whole.Throughput-3508.0/7) > 1e-9 || c.Driver["cutLines"] != 1 {
+		t.Errorf("%d committed, %v, driver %v, %v; want 3508 in 7 s and a line that is cut off", c.Counters.Committed, c.Whole, c.Driver, err)
+	}
+}
+
+// What Eiger-PORT's client prints: a line a second, and percentiles when it is told to stop.
+func TestSummaryOfEigerPORT(t *testing.T) {
+	const text = `total,interval_op_rate,interval_key_rate,avg_latency,elapsed_time
+0,0,0,0,0,NaN,1
+198,43,215,1075,137600,0.34106976744186046,18
+227,29,145,725,92800,0.45455172413793105,22
+Overall Latencies (usecs): 50=76532, 75=390093, 90=959255, 95=1502557, 99=2486462, 99.9=3768756
+Read Latencies (usecs): 50=82823, 75=433537, 90=1177938, 95=1512912, 99=2486462, 99.9=3768756
+`
+	const line = `^[0-9]+(,[0-9]+){4},[^,]+,`
+	c, err := summary(t, text, []results.SummaryNumber{
+		{Name: "Committed", Pattern: `^(?P<value>[0-9]+)(,[0-9]+){4},[^,]+,[0-9]+$`},
+		{Name: "RunTime", Pattern: line + `(?P<value>[0-9]+)$`, Unit: "s"},
+		{Name: "P50Latency", Pattern: `^Overall Latencies \(usecs\): 50=(?P<value>[0-9]+),`, Unit: "us"},
+		{Name: "P999Latency", Pattern: `^Overall Latencies \(usecs\):.* 99\.9=(?P<value>[0-9]+)$`, Unit: "us"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Counters.Committed != 227 || math.Abs(c.Whole.Throughput-227.0/22) > 1e-9 || *c.Whole.P50Millis != 76.532 || *c.Whole.P999Millis != 3768.756 {
+		t.Errorf("%d committed, %+v", c.Counters.Committed, c.Whole)
+	}
+}
+
+func TestSummaryRefusesDamage(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"died before the end": {"[READ], Operations, 46\n[UPDATE], Operations, 3\n", "no line of the client's output matches the pattern of RunTime"},
+		"half a count":        {strings.Replace(ycsbText, "4614", "4614.5", 1), "UPDATE"},
+		"nothing":             {"", "no line"},
+		"not a number":        {strings.Replace(ycsbText, "460.7", "E..", 1), `line`},
+	} {
+		numbers := slices.Clone(ycsbNumbers)
+		if name == "half a count" {
+			numbers[0].Pattern = `^\[(READ|UPDATE)\], Operations, (?P<value>[0-9.]+)$`
+			tc.want = "which is no count"
+		}
+		if name == "not a number" {
+			tc.want = "is not a decimal number"
+		}
+		if c, err := summary(t, tc.text, numbers); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %+v, %v; want an error with %q", name, c.Whole, err, tc.want)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package run
+
+import (
+	"math"
+	"strconv"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Headline is what a trial came to, in the integers of a status.
+func Headline(t *results.Trial) *v1alpha1.Headline {
+	s := t.Summary
+	h := &v1alpha1.Headline{
+		Committed: s.Committed, Aborted: s.Aborted, Errors: s.Errors, Timeouts: s.Timeouts,
+		Offered: s.Offered, GivenUp: s.GivenUp, Unsent: s.Unsent, Unreported: s.Unreported, WholeRun: s.WholeRun,
+		ThroughputMilli:         thousandths(s.Throughput),
+		MeanLatencyMicroseconds: thousandths(s.MeanMillis), P10LatencyMicroseconds: thousandths(s.P10Millis),
+		P50LatencyMicroseconds: thousandths(s.P50Millis), P90LatencyMicroseconds: thousandths(s.P90Millis),
+		P99LatencyMicroseconds: thousandths(s.P99Millis), P999LatencyMicroseconds: thousandths(s.P999Millis),
+		CorrectClients: t.CorrectClients, Recoveries: headlineRecoveries(t.Recovery), Measurements: headlineMeasurements(t.Measurements),
+	}
+	h.ThrottledPerMillion, h.StealPerMillion = worstShares(t.Pods)
+	h.ContendedPerMillion = worstContention(t.Machines)
+	return h
+}
+
+func thousandths(x float64) int64 { return int64(math.Round(x * 1000)) }
+
+// maxHeadlineRecoveries keeps a trial's status small; claims are about the first times of faults.
+const maxHeadlineRecoveries = 16
+
+// headlineRecoveries are the first recoveries, in the integers of a status.
+func headlineRecoveries(measured []results.Recovery) []v1alpha1.FaultRecovery {
+	var out []v1alpha1.FaultRecovery
+	for _, r := range measured[:min(len(measured), maxHeadlineRecoveries)] {
+		f := v1alpha1.FaultRecovery{Fault: r.Fault, Time: int32(r.Time), Outcome: v1alpha1.RecoveryRecovered, DetectMicroseconds: thousandths(r.DetectMillis),
+			DepthPerMillion: thousandths(r.Depth * 1000), RecoverMicroseconds: thousandths(r.RecoverMillis), LostMilli: thousandths(r.LostTransactions),
+			LeastDipPerMillion: thousandths(r.LeastDip * 1000), ResolvedMicroseconds: thousandths(r.ResolvedMillis)}
+		switch {
+		case r.Error != "":
+			f.Outcome = v1alpha1.RecoveryUnknown
+		case !r.Dipped:
+			f.Outcome = v1alpha1.RecoveryNoDip
+		case !r.Recovered:
+			f.Outcome = v1alpha1.RecoveryNotRecovered
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// worstContention is the greatest share of any machine, by the million; nil if none is known.
+func worstContention(machines []results.MachineUse) (worst *int32) {
+	for _, m := range machines {
+		if m.ContendedShare == nil {
+			continue
+		}
+		if perMillion := int32(math.Round(*m.ContendedShare * 1e6)); worst == nil || perMillion > *worst {
+			worst = &perMillion
+		}
+	}
+	return worst
+}
+
+// worstShares are the greatest shares of throttling and steal of any pod, by the million; nil if no
+// pod was measured.
+func worstShares(pods []results.Pod) (throttled, stolen *int32) {
+	worst := func(old *int32, share float64) *int32 {
+		perMillion := int32(math.Round(share * 1e6))
+		if old != nil && *old >= perMillion {
+			return old
+		}
+		return &perMillion
+	}
+	for _, p := range pods {
+		if p.Resources != nil {
+			throttled, stolen = worst(throttled, p.Resources.ThrottledShare), worst(stolen, p.Resources.Node.StealShare)
+		}
+	}
+	return throttled, stolen
+}
+
+// headlineMeasurements puts the numbers into a status, which has no floating-point numbers.
+func headlineMeasurements(measured []results.Measurement) []v1alpha1.MeasuredValue {
+	var out []v1alpha1.MeasuredValue
+	for _, m := range measured {
+		v := v1alpha1.MeasuredValue{Name: m.Name, Reason: m.Reason}
+		if m.Value != nil {
+			v.Value = strconv.FormatFloat(*m.Value, 'g', -1, 64)
+		}
+		out = append(out, v)
+	}
+	return out
+}

@@ -1,0 +1,18 @@
+package stats
+
+import "gonum.org/v1/gonum/stat/distuv"
+
+// ExactShare is the 95% interval of a probability, of which some of all independent cases were seen
+// (Clopper and Pearson, Biometrika 26, 1934). Of none in n cases it reaches up to 3.7/n. Its
+// coverage is 95% or more. all must be above 0, and some from 0 to all.
+func ExactShare(some, all int64) (low, high float64) {
+	k, n, tail := float64(some), float64(all), (1-confidence)/2
+	high = 1
+	if some > 0 {
+		low = distuv.Beta{Alpha: k, Beta: n - k + 1}.Quantile(tail)
+	}
+	if some < all {
+		high = distuv.Beta{Alpha: k + 1, Beta: n - k}.Quantile(1 - tail)
+	}
+	return low, high
+}

@@ -1,0 +1,75 @@
+package testenv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// RestartAPIServer kills the package's API server, calls during while there is none, and starts it
+// again with its arguments: what it holds is in etcd. envtest's own Stop would throw the
+// certificates away that its clients have. A package that calls this runs no other test meanwhile.
+func (e *Env) RestartAPIServer(t *testing.T, during func()) {
+	t.Helper()
+	pid, args := e.apiServer(t)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill the API server: %v", err)
+	}
+	during()
+	again := exec.Command(args[0], args[1:]...)
+	if err := again.Start(); err != nil {
+		t.Fatalf("start the API server again: %v", err)
+	}
+	// It serves the tests after this one; envtest only knows that its own one has ended.
+	stop := e.stop
+	e.stop = func() {
+		stop()
+		_ = again.Process.Kill()
+		_ = again.Wait()
+	}
+	g := gomega.NewWithT(t)
+	g.Eventually(func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		return e.Client.List(ctx, &v1alpha1.ExperimentList{}, client.Limit(1))
+	}).WithTimeout(patience).WithPolling(time.Second).Should(gomega.Succeed())
+}
+
+// apiServer is the process that serves the package: the child with this package's port.
+func (e *Env) apiServer(t *testing.T) (pid int, args []string) {
+	t.Helper()
+	port := e.server.ControlPlane.GetAPIServer().SecureServing.Port
+	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range found {
+		line, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(line, []byte("--secure-port="+port+"\x00")) {
+			continue
+		}
+		status, err := os.ReadFile(filepath.Join(filepath.Dir(file), "status"))
+		if err != nil || !strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) {
+			continue
+		}
+		if pid, err = strconv.Atoi(filepath.Base(filepath.Dir(file))); err != nil {
+			t.Fatal(err)
+		}
+		return pid, strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+	}
+	t.Fatalf("no child of the test serves port %s", port)
+	return 0, nil
+}

@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testbrowser"
+)
+
+// A user follows an experiment in a browser while it runs: throughput moves, a mark appears when
+// the fault is confirmed, the trial becomes invalid with its reason. The page outlives the API
+// server, and leads to the report in the end.
+func TestLivePage(t *testing.T) {
+	b := testbrowser.Open(t, 12*time.Minute, 4*time.Minute)
+	e := newEnv(t)
+	e.apply(t, basilFile, nil)
+	exp := e.apply(t, filepath.Join("testdata", "livepage.yaml"), func(o client.Object) {
+		spec := &o.(*v1alpha1.Experiment).Spec
+		onceOnly(spec)
+		spec.Tolerances.FaultLateness = "1us" // onSharedMachine has made it wide
+	})
+	b.Go(e.servePage(t))
+	b.Until("the experiment in the list", `document.querySelector("#experiments a")?.textContent === "live"`)
+	home := "http://" + b.Text("location.host") + "/experiments/" + e.namespace + "/live"
+	b.Go(home)
+
+	const line = `document.querySelector("#running svg path.line")?.getAttribute("d")`
+	b.Until("throughput over time", line)
+	was := b.Text(line)
+	b.Until("throughput that moves", fmt.Sprintf(`%s && %s !== %q`, line, line, was))
+	if marks := b.Text(`document.querySelectorAll("#running svg .mark").length`); marks != "0" {
+		t.Errorf("there are %s marks before the fault", marks)
+	}
+	b.Until("the mark of the fault", `document.querySelector("#running svg .mark") && document.querySelector("#running svg").textContent.includes("crash began (Kill), confirmed at 8.")`)
+	b.Picture("cluster-running")
+	first := e.trials(t, exp)[0].Name
+	row := func(name string) string { return fmt.Sprintf(`document.querySelector("#trial-%s")?.textContent`, name) }
+	b.Until("the invalid trial with its reason", row(first)+`?.includes("Invalid") && `+row(first)+`.includes("FaultLate")`)
+	b.Picture("cluster-invalid")
+
+	// The API server goes and comes back in the middle of the next trial.
+	b.Until("throughput of the second trial", line+` && document.querySelector("#running h2")?.textContent !== `+fmt.Sprintf("%q", first))
+	restartAPIServer(t)
+	b.Until("that the cluster does not answer", `document.querySelector("#state .trouble")?.textContent.includes("The cluster does not answer.")`)
+	b.Until("that the cluster answers again", `!document.querySelector("#state .trouble")`)
+	second := ""
+	e.eventually(t, 4*time.Minute, "the second trial ends", func(ctx context.Context) (bool, error) {
+		if err := e.Get(ctx, client.ObjectKeyFromObject(exp), exp); err != nil {
+			return false, err
+		}
+		for _, trial := range e.trials(t, exp) {
+			if trial.Name != first {
+				second = trial.Name
+			}
+		}
+		return meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete), nil
+	})
+	b.Until("the second trial over", `/Invalid|Failed/.test(`+row(second)+`)`)
+	b.Until("the report's link", `[...document.querySelectorAll("#head a")].some(a => a.textContent === "Report")`)
+	b.Go(home + "/report")
+	b.Until("the report", `document.body.textContent.includes("Where this comes from")`)
+}
+
+// servePage runs the command of the page as a user does, and returns the address that it prints.
+func (e *env) servePage(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "kubectl-assay")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, filepath.Join(root, "operator", "cmd", "kubectl-assay")).CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	kubeconfig := os.Getenv(kubeconfigVariable)
+	if kubeconfig == "" {
+		kubeconfig = filepath.Join(root, ".work", "kubeconfig")
+	}
+	c := exec.CommandContext(t.Context(), program, "ui", "--namespace", e.namespace, "--kubeconfig", kubeconfig)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var complaints bytes.Buffer
+	c.Stderr = &complaints
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Signal(os.Interrupt)
+		if err := c.Wait(); err != nil || strings.Count(complaints.String(), "\n") > 1 {
+			t.Errorf("the command ended with %v, and said:\n%s", err, &complaints) // it has one line for its user
+		}
+	})
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the page printed no address: %v", err)
+	}
+	return strings.TrimSpace(address)
+}
+
+// restartAPIServer ends the API server of the kind cluster. The kubelet of its node starts it
+// again.
+func restartAPIServer(t *testing.T) {
+	t.Helper()
+	node := os.Getenv("CLUSTER")
+	if node == "" {
+		node = "assay"
+	}
+	const kill = `crictl stop --timeout 1 $(crictl ps -q --name kube-apiserver)`
+	if out, err := exec.CommandContext(t.Context(), "docker", "exec", node+"-control-plane", "sh", "-c", kill).CombinedOutput(); err != nil {
+		t.Fatalf("end the API server: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,257 @@
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/testenv"
+)
+
+// chartWith renders one template of the chart.
+func chartWith(t *testing.T, namespace, template string, flags ...string) []*unstructured.Unstructured {
+	t.Helper()
+	root, err := testenv.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	helm, err := exec.LookPath("helm")
+	if err != nil {
+		if helm, err = exec.LookPath(filepath.Join(root, ".work", "bin", "helm")); err != nil {
+			t.Fatal("helm is not on PATH: hack/cluster/tools.sh helm builds it")
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), helm, append([]string{"template", "assay", filepath.Join(root, "charts", "assay"), "-n", namespace, "-s", template}, flags...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("helm template: %v\n%s", err, errs.String())
+	}
+	var objects []*unstructured.Unstructured
+	for documents := yaml.NewYAMLOrJSONDecoder(&out, 4096); ; {
+		obj := &unstructured.Unstructured{}
+		if err := documents.Decode(&obj.Object); errors.Is(err, io.EOF) {
+			return objects
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(obj.Object) > 0 {
+			objects = append(objects, obj)
+		}
+	}
+}
+
+// confined is an API server with the chart's policy, and a manager to whom RBAC allows everything.
+type confined struct {
+	env     *testenv.Env
+	manager client.Client
+}
+
+func newConfined(t *testing.T) *confined {
+	t.Helper()
+	c := &confined{env: testenv.Get(t)}
+	for name, labels := range map[string]map[string]string{
+		"confined-system": nil, "confined-papers": {"assay.dev/experiments": "allowed"}, "confined-others": nil, "confined-refused": {"assay.dev/experiments": "no"},
+	} {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		if err := c.env.Client.Create(t.Context(), ns); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range chartWith(t, "confined-system", "templates/confinement.yaml", `--set=confinement.namespaceLabels.assay\.dev/experiments=allowed`) {
+		if err := c.env.Client.Create(t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+	cfg := rest.CopyConfig(c.env.Config)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:confined-system:assay-manager", Groups: []string{"system:masters"}}
+	var err error
+	if c.manager, err = client.New(cfg, client.Options{Scheme: c.env.Scheme}); err != nil {
+		t.Fatal(err)
+	}
+	pod := workloads(t, "system-driver.yaml", "kube-system")[0]
+	gomega.NewWithT(t).Eventually(func() bool {
+		return apierrors.IsForbidden(c.manager.Create(t.Context(), pod.DeepCopyObject().(client.Object), client.DryRunAll))
+	}, time.Minute, 200*time.Millisecond).Should(gomega.BeTrue(), "the policy does not come into force")
+	return c
+}
+
+// workloads of a trial of a sample, in a namespace.
+func workloads(t *testing.T, name, namespace string) []client.Object {
+	t.Helper()
+	system := decodeSystem(t, sample(t, name))
+	text, err := sample(t, "experiment-minimal.yaml").MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp, err := plan.DecodeExperiment(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp.Spec.Workload.Name = system.Workloads[0].Name
+	// Every capability that agents may have.
+	exp.Spec.Network.Shaping = v1alpha1.ShapingAllowed
+	exp.Spec.Faults = []v1alpha1.Fault{{Name: "crash", At: "1s", EveryPoint: true, NodeKill: &v1alpha1.NodeKill{Target: v1alpha1.Target{Replicas: []int32{0}}}}}
+	p, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{exp.Spec.Systems[0].Name: system})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	trial := p.Points[0].Template
+	o, err := render.NewObjects(placement.NewLayout(namespace, "e-0000-0", &trial, &system), &trial, &system, render.Environment{AgentImage: "agent", CoordinatorAddress: "m:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []client.Object
+	for _, set := range o.Replicas {
+		all = append(all, set)
+	}
+	all = append(all, o.Clients, o.Service)
+	if o.Prepare != nil {
+		all = append(all, o.Prepare)
+	}
+	return all
+}
+
+// The manager's rights reach further than its work: whoever took it over made pods with any service
+// account in any namespace. The policy of the chart lets through what trials need, and nothing
+// else.
+func TestManagerIsConfined(t *testing.T) {
+	c := newConfined(t)
+	for _, name := range []string{"system-client.yaml", "system-driver.yaml", "system-metrics.yaml", "system-records.yaml", "system-steps.yaml"} {
+		for _, o := range workloads(t, name, "confined-papers") {
+			if err := c.manager.Create(t.Context(), o, client.DryRunAll); err != nil {
+				t.Errorf("%T of %s: %v", o, name, err)
+			}
+		}
+	}
+	for _, namespace := range []string{"confined-others", "confined-refused", "kube-system", "kube-public"} {
+		for _, o := range append(workloads(t, "system-steps.yaml", namespace),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s"}}) {
+			err := c.manager.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
+			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "Assay runs") {
+				t.Errorf("%T in %s: %v; want a refusal that says where experiments run", o, namespace, err)
+			}
+			if err := c.env.Client.Create(t.Context(), o, client.DryRunAll); err != nil {
+				t.Errorf("%T in %s by somebody else: %v", o, namespace, err)
+			}
+		}
+	}
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "confined-others", Name: "theirs"}}
+	if err := c.env.Client.Create(t.Context(), theirs); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	theirs.Data = map[string]string{"a": "b"}
+	if err := c.manager.Update(t.Context(), theirs.DeepCopy()); !apierrors.IsForbidden(err) {
+		t.Errorf("the manager changes a ConfigMap of others: %v", err)
+	}
+	if err := c.manager.Delete(t.Context(), theirs); !apierrors.IsForbidden(err) {
+		t.Errorf("the manager deletes a ConfigMap of others: %v", err)
+	}
+	own := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "confined-system", Name: "assay-grants"}}
+	if err := c.manager.Create(t.Context(), own, client.DryRunAll); err != nil {
+		t.Errorf("the manager's own ConfigMap: %v", err)
+	}
+}
+
+func TestPodsOfTheManagerAreOfOneShape(t *testing.T) {
+	c := newConfined(t)
+	yes, no := true, false
+	for name, change := range map[string]func(*corev1.PodSpec){
+		"the node's network":   func(s *corev1.PodSpec) { s.HostNetwork = true },
+		"the node's processes": func(s *corev1.PodSpec) { s.HostPID = true },
+		"the node's IPC":       func(s *corev1.PodSpec) { s.HostIPC = true },
+		"another's account":    func(s *corev1.PodSpec) { s.ServiceAccountName = "admin" },
+		"the account's token":  func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = nil },
+		"a path of the node": func(s *corev1.PodSpec) {
+			s.Volumes[0].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
+		},
+		"a Secret": func(s *corev1.PodSpec) {
+			s.Volumes[0].VolumeSource = corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}
+		},
+		"a projected Secret": func(s *corev1.PodSpec) {
+			s.Volumes[0].VolumeSource = corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}}}}
+		},
+		"a token for the API server": func(s *corev1.PodSpec) {
+			s.Volumes[0].VolumeSource = corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}}}}}
+		},
+		"a privileged container":     func(s *corev1.PodSpec) { s.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &yes} },
+		"a container of no security": func(s *corev1.PodSpec) { s.Containers[0].SecurityContext = nil },
+		"escalation":                 func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.AllowPrivilegeEscalation = &yes },
+		"capabilities that it keeps": func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.Capabilities.Drop = nil },
+		"NET_ADMIN for a system": func(s *corev1.PodSpec) {
+			s.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
+		},
+		"SYS_ADMIN for an agent": func(s *corev1.PodSpec) {
+			s.InitContainers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}
+		},
+		"a port of the node": func(s *corev1.PodSpec) {
+			s.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 1, HostPort: 1}}
+		},
+		"an environment of a Secret": func(s *corev1.PodSpec) {
+			s.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}}
+		},
+		"a variable out of a Secret": func(s *corev1.PodSpec) {
+			s.Containers[0].Env = []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k", LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := workloads(t, "system-driver.yaml", "confined-papers")[0].(*appsv1.StatefulSet)
+			set.Spec.Template.Spec.AutomountServiceAccountToken = &no
+			change(&set.Spec.Template.Spec)
+			if err := c.manager.Create(t.Context(), set.DeepCopy(), client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "of trials") {
+				t.Errorf("the manager makes it: %v", err)
+			}
+			if err := c.env.Client.Create(t.Context(), set, client.DryRunAll); err != nil {
+				t.Errorf("the API server has another reason to refuse it: %v", err)
+			}
+		})
+	}
+}
+
+func TestMachinesAreResetByOnePodOnly(t *testing.T) {
+	c := newConfined(t)
+	pod := func(namespace string) *corev1.Pod {
+		p := render.MachinePod(types.NamespacedName{Namespace: "confined-papers", Name: "t"}, "uid", "node", render.Environment{AgentImage: "agent", Namespace: namespace, CoordinatorAddress: "m:1"})
+		p.Spec.NodeName = "" // of a node that is not there
+		return p
+	}
+	for _, namespace := range []string{"confined-system", "confined-papers"} { // what the cluster makes in every namespace
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}
+		if err := c.env.Client.Create(t.Context(), account); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.manager.Create(t.Context(), pod("confined-system"), client.DryRunAll); err != nil {
+		t.Errorf("in the manager's namespace: %v", err)
+	}
+	if err := c.manager.Create(t.Context(), pod("confined-papers"), client.DryRunAll); !apierrors.IsForbidden(err) {
+		t.Errorf("in a namespace of experiments: %v", err)
+	}
+	more := pod("confined-system")
+	more.Spec.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}
+	if err := c.manager.Create(t.Context(), more, client.DryRunAll); !apierrors.IsForbidden(err) {
+		t.Errorf("with another capability: %v", err)
+	}
+}

@@ -1,0 +1,238 @@
+// Package workload has what clients of Cassandra do: the core workload of YCSB, with the
+// distributions of go-ycsb.
+//
+// An operation is determined by seed, client and sequence.
+package workload
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand"
+	"strings"
+	"sync"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"github.com/pingcap/go-ycsb/pkg/generator"
+)
+
+// Options of the workload.
+type Options struct {
+	Records, KeySize, ValueSize int
+	Mix                         string // a to f, insert, update or scan
+	Distribution                string // uniform, zipfian or latest
+	Theta                       float64
+	Replication                 int
+	Compaction                  string // LeveledCompactionStrategy and the like, without the last words
+	Read, Write                 gocql.Consistency
+}
+
+// YCSB is the core workload of Cooper et al., "Benchmarking cloud serving systems with YCSB" (SoCC
+// 2010), Table 2:
+//
+//	A  half updates    C  reads only                          E  95% scans of 1 to 100 records, 5% inserts
+//	B  5% updates      D  5% inserts, reads of the last ones  F  half read-modify-writes
+//
+// and insert, update and scan, which do nothing else.
+// A record has one field. Scans read by token, the order that Cassandra has.
+type YCSB struct {
+	Options
+	mix mix
+
+	mu    sync.Mutex // generators keep their last value
+	next  func(*rand.Rand) int64
+	began map[int64]int64 // inserts of each client
+	last  []int64         // records that clients of this process inserted
+}
+
+type mix struct {
+	share float64 // of operations that are not the rest
+	kind  string
+	rest  string
+}
+
+var mixes = map[string]mix{
+	"a": {0.5, "update", "read"}, "b": {0.05, "update", "read"}, "c": {0, "", "read"}, "d": {0.05, "insert", "read"},
+	"e": {0.05, "insert", "scan"}, "f": {0.5, "readModifyWrite", "read"},
+	"insert": {1, "insert", ""}, "update": {1, "update", ""}, "scan": {0, "", "scan"},
+}
+
+const (
+	keyspace = "ycsb"
+	table    = keyspace + ".usertable"
+	// longest scan, in records.
+	longest = 100
+)
+
+// compactions that Cassandra 5 has, by the first word of their names.
+var compactions = map[string]string{
+	"unified": "UnifiedCompactionStrategy", "leveled": "LeveledCompactionStrategy", "sizeTiered": "SizeTieredCompactionStrategy",
+}
+
+// New checks the options. The errors name the flag.
+func New(o Options) (*YCSB, error) {
+	m, exists := mixes[o.Mix]
+	y := &YCSB{Options: o, mix: m, began: map[int64]int64{}}
+	switch {
+	case !exists:
+		return nil, fmt.Errorf("--mix is %q; want a, b, c, d, e, f, insert, update or scan", o.Mix)
+	case o.Records < 2 || o.Records > 1_000_000_000:
+		return nil, fmt.Errorf("--records is %d; want 2 to 1000000000", o.Records)
+	case o.KeySize < 20 || o.KeySize > 1024:
+		return nil, fmt.Errorf("--key-size is %d; want 20 to 1024", o.KeySize)
+	case o.ValueSize < 8 || o.ValueSize > 1<<20:
+		return nil, fmt.Errorf("--value-size is %d; want 8 to 1048576", o.ValueSize)
+	case o.Replication < 1 || o.Replication > 100:
+		return nil, fmt.Errorf("--replication is %d; want 1 to 100", o.Replication)
+	case compactions[o.Compaction] == "":
+		return nil, fmt.Errorf("--compaction is %q; want unified, leveled or sizeTiered", o.Compaction)
+	case o.Theta <= 0 || o.Theta >= 1:
+		return nil, fmt.Errorf("--zipf-theta is %g; want more than 0 and less than 1", o.Theta)
+	}
+	most := int64(o.Records) - 1
+	switch o.Distribution {
+	case "uniform":
+		y.next = generator.NewUniform(0, most).Next
+	case "zipfian":
+		y.next = generator.NewScrambledZipfian(0, most, o.Theta).Next
+	case "latest":
+		y.next = generator.NewZipfianWithRange(0, most, o.Theta).Next
+	default:
+		return nil, fmt.Errorf("--distribution is %q; want uniform, zipfian or latest", o.Distribution)
+	}
+	return y, nil
+}
+
+// key is the name of a record: "user" and its number in as many digits as the size asks for.
+func (y *YCSB) key(n int64) string { return fmt.Sprintf("user%0*d", y.KeySize-4, n) }
+
+// value is of random bytes: Cassandra compresses what it stores.
+func (y *YCSB) value(rng *rand.Rand) []byte {
+	v := make([]byte, (y.ValueSize+7)/8*8)
+	for i := 0; i < len(v); i += 8 {
+		binary.LittleEndian.PutUint64(v[i:], rng.Uint64())
+	}
+	return v[:y.ValueSize]
+}
+
+// draw chooses the record of an operation.
+func (y *YCSB) draw(rng *rand.Rand) int64 {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	n := y.next(rng)
+	if y.Distribution != "latest" {
+		return n
+	}
+	mine := int64(len(y.last))
+	if n < mine {
+		return y.last[mine-1-n]
+	}
+	return int64(y.Records) - 1 - (n - mine)
+}
+
+// fresh is a record that nobody has inserted: client and count, above all that are loaded.
+func (y *YCSB) fresh(client int64) int64 {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.began[client]++
+	return int64(y.Records) + (client+1)<<32 + y.began[client]
+}
+
+// Run carries out one operation and says which it was.
+func (y *YCSB) Run(ctx context.Context, s *gocql.Session, client int64, rng *rand.Rand) (string, error) {
+	kind, n := y.mix.rest, y.draw(rng)
+	if rng.Float64() < y.mix.share {
+		kind = y.mix.kind
+	}
+	switch kind {
+	case "insert":
+		n = y.fresh(client)
+		err := y.write(ctx, s, n, y.value(rng))
+		if err == nil {
+			y.mu.Lock()
+			y.last = append(y.last, n)
+			y.mu.Unlock()
+		}
+		return kind, err
+	case "update":
+		return kind, y.write(ctx, s, n, y.value(rng))
+	case "scan":
+		return kind, y.scan(ctx, s, n, 1+rng.Intn(longest))
+	case "readModifyWrite":
+		if err := y.read(ctx, s, n); err != nil {
+			return kind, err
+		}
+		return kind, y.write(ctx, s, n, y.value(rng))
+	}
+	return kind, y.read(ctx, s, n)
+}
+
+// read of a record that is not there counts as an answer: with consistency ONE, a node that was
+// away may not have it yet. ErrMissing tells.
+func (y *YCSB) read(ctx context.Context, s *gocql.Session, n int64) error {
+	var field []byte
+	err := s.Query("SELECT field0 FROM "+table+" WHERE y_id = ?", y.key(n)).Consistency(y.Read).Idempotent(true).ScanContext(ctx, &field)
+	if errors.Is(err, gocql.ErrNotFound) {
+		return ErrMissing
+	}
+	return err
+}
+
+// ErrMissing is the end of a read that found no record.
+var ErrMissing = errors.New("the record is missing")
+
+func (y *YCSB) write(ctx context.Context, s *gocql.Session, n int64, value []byte) error {
+	return s.Query("INSERT INTO "+table+" (y_id, field0) VALUES (?, ?)", y.key(n), value).Consistency(y.Write).Idempotent(true).ExecContext(ctx)
+}
+
+func (y *YCSB) scan(ctx context.Context, s *gocql.Session, n int64, rows int) error {
+	iter := s.Query("SELECT y_id, field0 FROM "+table+" WHERE token(y_id) >= token(?) LIMIT ?", y.key(n), rows).Consistency(y.Read).Idempotent(true).IterContext(ctx)
+	var id string
+	var field []byte
+	for iter.Scan(&id, &field) {
+	}
+	return iter.Close()
+}
+
+// loaders is how many records are written at the same time.
+const loaders = 64
+
+// Load makes the table and writes all records to all of their replicas.
+func (y *YCSB) Load(ctx context.Context, s *gocql.Session) error {
+	for _, statement := range []string{
+		fmt.Sprintf("CREATE KEYSPACE %s WITH replication = {'class': 'SimpleStrategy', 'replication_factor': %d}", keyspace, y.Replication),
+		fmt.Sprintf("CREATE TABLE %s (y_id text PRIMARY KEY, field0 blob) WITH compaction = {'class': '%s'}", table, compactions[y.Compaction]),
+	} {
+		if err := s.Query(statement).ExecContext(ctx); err != nil {
+			return fmt.Errorf("%s: %w", strings.Fields(statement)[1], err)
+		}
+	}
+	if err := s.AwaitSchemaAgreement(ctx); err != nil {
+		return fmt.Errorf("nodes do not agree on the schema: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	numbers := make(chan int64)
+	var running sync.WaitGroup
+	for loader := range loaders {
+		rng := rand.New(rand.NewSource(int64(loader)))
+		running.Go(func() {
+			for n := range numbers {
+				err := s.Query("INSERT INTO "+table+" (y_id, field0) VALUES (?, ?)", y.key(n), y.value(rng)).Consistency(gocql.All).Idempotent(true).ExecContext(ctx)
+				if err != nil {
+					cancel(fmt.Errorf("write record %d: %w", n, err))
+				}
+			}
+		})
+	}
+	for n := range int64(y.Records) {
+		if ctx.Err() != nil {
+			break
+		}
+		numbers <- n
+	}
+	close(numbers)
+	running.Wait()
+	return context.Cause(ctx)
+}

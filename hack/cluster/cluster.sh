@@ -19,6 +19,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 service_subnet=10.96.0.0/16 # as in hack/node-image/files/service-guard.nft
+pod_subnet=10.244.0.0/16    # as in hack/node-image/files/service-guard.service
 ready_timeout=${READY_TIMEOUT:-180}
 config=$(kubeconfig)
 
@@ -42,6 +43,29 @@ wait_ready() {
 		((SECONDS < deadline)) || return 1
 		sleep 1
 	done
+}
+
+# wait_fresh SINCE SECONDS: until what the API server says of nodes and pods is newer than SINCE
+# (RFC 3339, UTC). A cluster that restarts shows its last state before the stop, in which every node
+# and pod is Ready, though the address of a pod is not its own any more.
+wait_fresh() {
+	local deadline=$((SECONDS + $2))
+	until [[ -z $(stale "$1") ]]; do
+		((SECONDS < deadline)) || return 1
+		sleep 1
+	done
+}
+
+# stale SINCE: the nodes that have not reported since, and the pods with a container that is said to
+# run since before; "unknown" if the API server does not answer.
+stale() {
+	local leases pods
+	if leases=$(kube -n kube-node-lease get leases -o jsonpath='{range .items[*]}node/{.metadata.name}{" "}{.spec.renewTime}{"\n"}{end}' 2>/dev/null) &&
+		pods=$(kube get pods -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}{range .status.containerStatuses[*]}{" "}{.state.running.startedAt}{end}{"\n"}{end}' 2>/dev/null); then
+		awk -v since="$1" '{ for (i = 2; i <= NF; i++) if ($i < since) { print $1; break } }' <<<"$leases"$'\n'"$pods"
+	else
+		echo unknown
+	fi
 }
 
 # health: absent, dead (a node does not run), unready or ready.
@@ -138,6 +162,7 @@ kind_config() {
 		apiVersion: kind.x-k8s.io/v1alpha4
 		networking:
 		  serviceSubnet: $service_subnet
+		  podSubnet: $pod_subnet
 	EOF
 	# This cluster is for tests: etcd does not wait for the disk, and loses data only if the machine dies.
 	cat <<-EOF
@@ -201,12 +226,17 @@ up() {
 	if [[ -z $(containers) ]]; then node_image >/dev/null; fi
 	eval "$("$hack/cluster/tools.sh" kind kubectl)"
 	raise_inotify
-	local state workers
+	local state workers stopped
 	state=$(health 60)
 	if [[ $state = dead ]]; then # stopped by hand, or with the machine
 		say "starting the stopped nodes of cluster $CLUSTER"
+		stopped=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 		containers | xargs docker start >/dev/null || true
 		state=$(health 60)
+		if [[ $state = ready ]] && ! wait_fresh "$stopped" 120; then
+			say "still as before the stop after 120 s: $(stale "$stopped" | xargs)"
+			state=unready
+		fi
 	fi
 	case $state in
 	ready)

@@ -101,8 +101,8 @@ func lanesOfPackage(pkg string, testImports []string) []string {
 	case under("operator/internal/agent", "operator/internal/netem"):
 		return append(found, "kernel")
 	case slices.ContainsFunc(testImports, func(i string) bool {
-		return i == "sigs.k8s.io/controller-runtime/pkg/envtest" || i == module+"operator/internal/testenv" ||
-			i == module+"operator/internal/tests3" || i == module+"systems/etcd/internal/testetcd"
+		return i == "sigs.k8s.io/controller-runtime/pkg/envtest" || i == module+"operator/internal/testkit/testenv" ||
+			i == module+"operator/internal/testkit/tests3" || i == module+"systems/etcd/internal/testetcd"
 	}):
 		return append(found, "api")
 	case under("charts"):

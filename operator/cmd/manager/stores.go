@@ -12,9 +12,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"assay.dev/assay/operator/internal/cacheopts"
-	"assay.dev/assay/operator/internal/cli/bundle"
-	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/controller/archive"
+	"assay.dev/assay/operator/internal/report/bundle"
 	"assay.dev/assay/operator/internal/store"
 )
 
@@ -54,7 +53,8 @@ func addArchive(mgr ctrl.Manager, o options) error {
 	}
 	experiments := &archive.Experiments{Client: mgr.GetClient(), Reader: reader, Stores: stores, Gates: gates,
 		Bundle: func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error {
-			return bundle.Write(ctx, session.Cluster{Client: mgr.GetClient(), Namespace: stored.Namespace}, stored, w)
+			_, err := bundle.Write(ctx, mgr.GetClient(), stored, bundle.License{}, w)
+			return err
 		}}
 	if err := experiments.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("add the archive of experiments: %w", err)

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 // decoded returns a trial as it comes from the API server: no two of its strings are one.

@@ -20,7 +20,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // startPrometheus starts a real one on loopback that scrapes one target, once a second, as a pod of

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 // BenchmarkValidate is what one kubectl apply costs at its most: 1024 points, all templates

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 // end is how a trial ends: the reason of its condition Valid, empty for a valid one, and for how

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 // noises of a trial, by what they are called in the page: factors of its latency.

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 // until makes repetitions adaptive.

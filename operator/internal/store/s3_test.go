@@ -26,7 +26,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/store"
-	"assay.dev/assay/operator/internal/tests3"
+	"assay.dev/assay/operator/internal/testkit/tests3"
 )
 
 func put(t *testing.T, s store.Store, key string, content []byte) store.Object {

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/testapi"
+	"assay.dev/assay/operator/internal/testkit/testapi"
 )
 
 const (

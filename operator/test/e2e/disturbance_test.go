@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/testseries"
+	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
 // one makes failure-fp a single point: two clients that leave the machine time to breathe, and the

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/testbrowser"
+	"assay.dev/assay/operator/internal/testkit/testbrowser"
 )
 
 // A user follows an experiment in a browser while it runs: throughput moves, a mark appears when

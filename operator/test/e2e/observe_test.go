@@ -17,7 +17,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testseries"
+	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
 // complete waits until the experiment is complete and its results are stored, and returns it and

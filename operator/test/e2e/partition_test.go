@@ -10,7 +10,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testseries"
+	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
 // brokenPlan are the faults of one trial of Basil, one after the other. Its replicas do not talk to

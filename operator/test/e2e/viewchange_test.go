@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/testseries"
+	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
 // The leader of seven is killed: exactly one member finds that it is the leader, nothing is

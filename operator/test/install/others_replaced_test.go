@@ -9,7 +9,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testseries"
+	"assay.dev/assay/operator/internal/testkit/testseries"
 )
 
 // Chaos Mesh deletes the pod of a replica, kills its container, or lets the whole pod fail. The

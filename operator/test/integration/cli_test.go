@@ -28,7 +28,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/try"
 	"assay.dev/assay/operator/internal/cli/watch"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // cli is a session of kubectl-assay in a namespace of its own.

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
-	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // mostHostileMegabytes is what a manager may take at most, whatever Systems it is given.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // Every file of config/samples is accepted as it is, and what the API server stores is accepted

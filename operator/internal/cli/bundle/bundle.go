@@ -6,16 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/report/stored"
 )
 
 // Options of the verb.
@@ -54,25 +53,24 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if !strings.HasSuffix(o.Output, ".tar.gz") && !strings.HasSuffix(o.Output, ".tgz") {
 		return fmt.Errorf("-o %s: a bundle is a compressed tar file; give it a name that ends in .tar.gz or .tgz", o.Output)
 	}
-	licence, err := parseLicense(o.License)
+	license, err := bundle.ParseLicense(o.License)
 	if err != nil {
-		return err
+		return fmt.Errorf("--license %w", err)
 	}
 	cluster, err := s.Connect()
 	if err != nil {
 		return err
 	}
-	run, err := find(ctx, cluster, o.Name)
+	found, err := stored.Find(ctx, cluster.Client, cluster.Namespace, o.Name)
 	if err != nil {
 		return err
 	}
-	run.license = licence
 	file, err := os.CreateTemp(filepath.Dir(o.Output), filepath.Base(o.Output)+".part-*")
 	if err != nil {
 		return fmt.Errorf("write the bundle: %w", err)
 	}
 	defer func() { _ = os.Remove(file.Name()) }() // gone once it has its name
-	written := run.write(ctx, file)
+	made, written := bundle.Write(ctx, cluster.Client, found, license, file)
 	if written == nil {
 		written = file.Chmod(0o644) // #nosec G302 -- a bundle is for others to read
 	}
@@ -82,41 +80,9 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err := os.Rename(file.Name(), o.Output); err != nil {
 		return fmt.Errorf("write the bundle: %w", err)
 	}
-	fmt.Fprintf(s.Err, "Bundle of experiment %s with %d trials written to %s\n", run.results.Name, run.trials, o.Output)
-	for _, l := range run.leftOut {
+	fmt.Fprintf(s.Err, "Bundle of experiment %s with %d trials written to %s\n", made.Experiment, made.Trials, o.Output)
+	for _, l := range made.LeftOut {
 		fmt.Fprintf(s.Err, "Left out: %s\n", l)
-	}
-	return nil
-}
-
-// write writes all files. What needs the trials comes after them.
-func (r *run) write(ctx context.Context, w io.Writer) error {
-	written := r.results.Written
-	if r.results.Completed != nil {
-		written = *r.results.Completed
-	}
-	bundle := archive.NewWriter(w, r.results.Name, written)
-	for _, step := range []func(context.Context, *archive.Writer) error{r.writeSpec, r.writeSystems, r.writeTrials, r.writeReports, r.writeVersions, r.writeReadme, r.writeCrate} {
-		if err := step(ctx, bundle); err != nil {
-			return err
-		}
-	}
-	return bundle.Close()
-}
-
-// file of a bundle.
-type file struct {
-	name string
-	data []byte
-}
-
-// addAll adds files in the order of their names.
-func addAll(bundle *archive.Writer, files []file) error {
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
-	for _, f := range files {
-		if err := bundle.Add(f.name, f.data); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/fetch"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/store"
-	"assay.dev/assay/operator/internal/tests3"
+	"assay.dev/assay/operator/internal/testkit/tests3"
 )
 
 // put an experiment with one trial into the server's bucket.

@@ -3,8 +3,6 @@ package report
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,28 +10,13 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/report"
+	inCluster "assay.dev/assay/operator/internal/report/stored"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
 )
 
-const (
-	// trialKey of a trial's ConfigMap holds a results.Trial.
-	trialKey = "trial.json"
-	// trialPage is how many trials' results are read at a time: each may take a megabyte.
-	trialPage = 20
-	// resultsSuffix ends the names of ConfigMaps with results.
-	resultsSuffix = "results"
-)
-
-// TrialNumber reads off the name of a ConfigMap which trial's results it has. It is false where
-// they are not of the run whose own ConfigMap is called stored: both are called after the
-// experiment and its UID, so that an earlier experiment of the name has others.
-func TrialNumber(stored, configMap string) (int32, bool) {
-	rest, ofRun := strings.CutPrefix(configMap, strings.TrimSuffix(stored, resultsSuffix))
-	digits, named := strings.CutSuffix(rest, "-"+resultsSuffix)
-	number, err := strconv.ParseInt(digits, 10, 32)
-	return int32(number), ofRun && named && err == nil
-}
+// trialPage is how many trials' results are read at a time: each may take a megabyte.
+const trialPage = 20
 
 // addDetails reads the results of the experiment's valid trials for what only they say: how the
 // network was measured, when faults were confirmed, what went on over time, how latencies are
@@ -64,7 +47,7 @@ func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *
 			break
 		}
 		for _, c := range list.Items {
-			if _, ofRun := TrialNumber(stored, c.Name); !wanted[c.Name] && (!lacking || !ofRun) {
+			if _, ofRun := inCluster.TrialNumber(stored, c.Name); !wanted[c.Name] && (!lacking || !ofRun) {
 				continue
 			}
 			t, err := results.DecodeStored(c.Data, c.BinaryData)

@@ -58,29 +58,27 @@ func (in input) haveHistograms() error {
 	return nil
 }
 
-// pixels of a PNG for each unit of a plot, which is 640 units wide: 1280, enough for a column of a
-// paper at 300 dots an inch.
-const pixels = 2
-
 // fileForms are the other files, by form.
-var fileForms = map[string]struct {
-	name  string
-	write func(io.Writer, input) error
-}{
+var fileForms = withPlain(map[string]fileForm{
 	"text": {"report.txt", func(w io.Writer, in input) error {
 		return report.Text(w, in.Experiment, report.TextOptions{})
 	}},
-	"markdown":       {"report.md", plain(report.Markdown)},
-	"html":           {"report.html", plain(report.HTML)},
-	"csv":            {"points.csv", plain(report.CSV)},
-	"network-csv":    {"network.csv", plain(report.NetworkCSV)},
-	"recovery-csv":   {"recovery.csv", plain(report.RecoveryCSV)},
-	"resources-csv":  {"resources.csv", plain(report.ResourceCSV)},
-	"trials-csv":     {"trials.csv", plain(report.TrialCSV)},
 	"json":           {"results.json", plain(writeJSON)},
-	"latex":          {"tables.tex", plain(report.LaTeX)},
 	"histograms-csv": {"histograms.csv", histograms(report.HistogramCSV)},
 	"parquet":        {"histograms.parquet", histograms(figure.HistogramParquet)},
+})
+
+type fileForm struct {
+	name  string
+	write func(io.Writer, input) error
+}
+
+// withPlain adds the forms that are made from the experiment alone.
+func withPlain(forms map[string]fileForm) map[string]fileForm {
+	for name, f := range report.Forms {
+		forms[name] = fileForm{f.File, plain(f.Write)}
+	}
+	return forms
 }
 
 // histogramForms need what only the trials' own results have.
@@ -145,7 +143,7 @@ func (in input) pictureFiles(form string) ([]File, error) {
 	for _, p := range pictures {
 		data := p.SVG
 		if form == "png" {
-			if data, err = raster.PNG(p.SVG, pixels); err != nil {
+			if data, err = raster.PNG(p.SVG, raster.Pixels); err != nil {
 				return nil, fmt.Errorf("plot %s: %w", p.Name, err)
 			}
 		}

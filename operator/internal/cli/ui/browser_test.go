@@ -20,13 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/ui"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testbrowser"
-	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testbrowser"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 var start = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)

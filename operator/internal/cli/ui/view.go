@@ -21,12 +21,12 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/list"
-	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/watch"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/report"
+	inCluster "assay.dev/assay/operator/internal/report/stored"
 )
 
 // view is a page: parts that change on their own.
@@ -318,11 +318,11 @@ func (c *curves) of(ctx context.Context, cluster session.Cluster, e *v1alpha1.Ex
 	ctx, cancel := context.WithTimeout(ctx, pulseEvery)
 	defer cancel()
 	cluster.Namespace = e.Namespace
-	stored, err := from.FindStored(ctx, cluster, e.Name)
+	stored, err := inCluster.Find(ctx, cluster.Client, cluster.Namespace, e.Name)
 	if err != nil {
 		return kept.plots
 	}
-	results, err := from.Decode(stored)
+	results, err := inCluster.Decode(stored)
 	if err != nil {
 		return kept.plots
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/bundle"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -32,9 +32,9 @@ type folder struct {
 func (f *folder) add(name, sum string, data []byte) {
 	within, file, nested := strings.Cut(name, "/")
 	switch {
-	case nested && within == from.RenderedFolder:
+	case nested && within == bundle.RenderedFolder:
 		f.rendered[file] = sum
-	case nested && within == from.ReportsFolder:
+	case nested && within == bundle.ReportsFolder:
 		f.reports[file] = sum
 		c, err := results.UnpackClient(data, longestRun)
 		if err != nil {
@@ -42,10 +42,10 @@ func (f *folder) add(name, sum string, data []byte) {
 			return
 		}
 		f.clients = append(f.clients, c)
-	case name == from.LatencyFile:
+	case name == bundle.LatencyFile:
 		text := string(data)
 		f.latency = &text
-	case name == from.TimelineFile:
+	case name == bundle.TimelineFile:
 		text := string(data)
 		f.timeline = &text
 	}
@@ -87,12 +87,12 @@ func compareSet(differs differ, trial, what string, there, said *results.FileSet
 // and compares the files that hold them once more.
 func (f *folder) compare(differs differ, t results.Trial) {
 	if f.latency != nil && strings.TrimSpace(*f.latency) != t.Latency {
-		differs("trial %s: %s is not the histogram of its results", t.Name, from.LatencyFile)
+		differs("trial %s: %s is not the histogram of its results", t.Name, bundle.LatencyFile)
 	}
 	if f.timeline != nil && t.Timeline != nil {
 		var text strings.Builder
 		if err := results.WriteTimelineCSV(&text, *t.Timeline); err != nil || text.String() != *f.timeline {
-			differs("trial %s: %s is not the timeline of its results", t.Name, from.TimelineFile)
+			differs("trial %s: %s is not the timeline of its results", t.Name, bundle.TimelineFile)
 		}
 	}
 	for _, why := range f.unreadable {
@@ -128,14 +128,14 @@ func (f *folder) compare(differs differ, t results.Trial) {
 // compareVersions puts together again what the valid trials ran on.
 func (b *contents) compareVersions(v *report.Verified, differs differ) {
 	if b.versions == nil {
-		v.Notes = append(v.Notes, "the bundle has no "+from.VersionsFile)
+		v.Notes = append(v.Notes, "the bundle has no "+bundle.VersionsFile)
 		return
 	}
 	var said struct {
 		RanOn *results.Provenance `json:"ranOn"`
 	}
 	if err := json.Unmarshal(b.versions, &said); err != nil {
-		differs("%s cannot be read: %v", from.VersionsFile, err)
+		differs("%s cannot be read: %v", bundle.VersionsFile, err)
 		return
 	}
 	var details report.Details
@@ -147,7 +147,7 @@ func (b *contents) compareVersions(v *report.Verified, differs differ) {
 	want, errW := json.Marshal(shown.Provenance)
 	got, errG := json.Marshal(said.RanOn)
 	if errW != nil || errG != nil || !bytes.Equal(want, got) {
-		differs("%s: the versions, images and machines are not those of the trials", from.VersionsFile)
+		differs("%s: the versions, images and machines are not those of the trials", bundle.VersionsFile)
 	}
 }
 
@@ -156,16 +156,16 @@ func (b *contents) compareSeed(v *report.Verified, differs differ) {
 	switch {
 	case b.results.Seed == 0:
 	case b.spec.Seed == nil:
-		v.Notes = append(v.Notes, fmt.Sprintf("%s has no seed: the trials were drawn from %d", from.ExperimentFile, b.results.Seed))
+		v.Notes = append(v.Notes, fmt.Sprintf("%s has no seed: the trials were drawn from %d", bundle.ExperimentFile, b.results.Seed))
 	case *b.spec.Seed != b.results.Seed:
-		differs("%s: its seed is %d, the trials were drawn from %d", from.ExperimentFile, *b.spec.Seed, b.results.Seed)
+		differs("%s: its seed is %d, the trials were drawn from %d", bundle.ExperimentFile, *b.spec.Seed, b.results.Seed)
 	}
 }
 
 // compareCrate compares the metadata with the files that it describes.
 func (b *contents) compareCrate(v *report.Verified, differs differ) {
 	if b.crate == nil {
-		v.Notes = append(v.Notes, "the bundle has no "+from.CrateFile)
+		v.Notes = append(v.Notes, "the bundle has no "+bundle.CrateFile)
 		return
 	}
 	var crate struct {
@@ -175,7 +175,7 @@ func (b *contents) compareCrate(v *report.Verified, differs differ) {
 		} `json:"@graph"`
 	}
 	if err := json.Unmarshal(b.crate, &crate); err != nil {
-		differs("%s cannot be read: %v", from.CrateFile, err)
+		differs("%s cannot be read: %v", bundle.CrateFile, err)
 		return
 	}
 	described := map[string]string{}
@@ -187,9 +187,9 @@ func (b *contents) compareCrate(v *report.Verified, differs differ) {
 	for _, name := range slices.Sorted(maps.Keys(described)) {
 		switch sum, there := b.sums[name]; {
 		case !there:
-			differs("%s describes %s, which is not there", from.CrateFile, name)
+			differs("%s describes %s, which is not there", bundle.CrateFile, name)
 		case sum != described[name]:
-			differs("%s describes another %s: its checksum is not the same", from.CrateFile, name)
+			differs("%s describes another %s: its checksum is not the same", bundle.CrateFile, name)
 		}
 	}
 }

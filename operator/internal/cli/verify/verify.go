@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/report/bundle"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -77,7 +77,7 @@ func Run(s *session.Session, o Options) error {
 	return nil
 }
 
-// contents of a bundle that results are computed from.
+// contents of a bundle that results are computed bundle.
 type contents struct {
 	results results.Experiment
 	trials  []results.Trial
@@ -107,19 +107,19 @@ func read(data []byte) (b contents, damage, err error) {
 	case err != nil:
 		return b, nil, err
 	}
-	if b.sums[from.ResultsFile] == "" {
-		return b, nil, fmt.Errorf("bundle: it has no %s", from.ResultsFile)
+	if b.sums[bundle.ResultsFile] == "" {
+		return b, nil, fmt.Errorf("bundle: it has no %s", bundle.ResultsFile)
 	}
 	return b, damage, nil
 }
 
 func (b *contents) add(name string, data []byte) error {
 	switch name {
-	case from.ResultsFile:
+	case bundle.ResultsFile:
 		e, err := results.DecodeExperiment(data)
 		b.results = e
 		return err
-	case from.ExperimentFile:
+	case bundle.ExperimentFile:
 		var applied struct {
 			Spec json.RawMessage `json:"spec"`
 		}
@@ -127,9 +127,9 @@ func (b *contents) add(name string, data []byte) error {
 			return err
 		}
 		return json.Unmarshal(applied.Spec, &b.spec)
-	case from.VersionsFile:
+	case bundle.VersionsFile:
 		b.versions = data
-	case from.CrateFile:
+	case bundle.CrateFile:
 		b.crate = data
 	}
 	inTrials, ok := strings.CutPrefix(name, "trials/")
@@ -137,7 +137,7 @@ func (b *contents) add(name string, data []byte) error {
 		return nil
 	}
 	trial, file, _ := strings.Cut(inTrials, "/")
-	if file == from.TrialFile {
+	if file == bundle.TrialFile {
 		t, err := results.DecodeTrial(data)
 		b.trials = append(b.trials, t)
 		return err

@@ -24,15 +24,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/coordinator"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/report/archive"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
-	"assay.dev/assay/operator/internal/testenv"
-	"assay.dev/assay/operator/internal/tests3"
+	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testenv"
+	"assay.dev/assay/operator/internal/testkit/tests3"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }

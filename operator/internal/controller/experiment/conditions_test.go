@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 // Who knows no kind of ours learns from conditions and progress alone how far an experiment is.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 // Who deleted a valid trial had it run again, and nothing told of it: a verdict could be chosen.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 // The kind of the Prometheus operator, without the schema of its spec.

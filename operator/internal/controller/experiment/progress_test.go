@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 func TestReproducedSumsTheVerdictsUp(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/cli/run"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 // finishWith ends the active trial with a mean latency, or as invalid for 0.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
+	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

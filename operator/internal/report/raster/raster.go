@@ -20,6 +20,10 @@ import (
 // The most pixels of a PNG; a picture of a report has about a million.
 const maxPixels = 100e6
 
+// Pixels of a report's PNG for each unit of a plot, which is 640 units wide: 1280, enough for a
+// column of a paper at 300 dots an inch.
+const Pixels = 2
+
 // PNG draws a picture with that many pixels for each of its units, from 0.1 to 10. A report's plots
 // are 640 units wide.
 func PNG(svg []byte, scale float64) ([]byte, error) {

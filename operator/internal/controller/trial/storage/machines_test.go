@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }

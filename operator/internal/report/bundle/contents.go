@@ -18,10 +18,10 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/build"
-	from "assay.dev/assay/operator/internal/cli/report"
-	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/report/raster"
+	inCluster "assay.dev/assay/operator/internal/report/stored"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -30,7 +30,7 @@ const trialPage = 20
 
 // run is a run of an experiment whose bundle is made.
 type run struct {
-	cluster session.Cluster
+	cluster client.Reader
 	results results.Experiment
 	stored  corev1.ConfigMap
 	details report.Details
@@ -39,25 +39,12 @@ type run struct {
 	// folders of the trials that are in the bundle, in their order.
 	folders []results.TrialLine
 	// license under which the bundle may be used; empty: none is given.
-	license license
-}
-
-// find reads the results of a run and the ConfigMap that they are in.
-func find(ctx context.Context, cluster session.Cluster, name string) (*run, error) {
-	stored, err := from.FindStored(ctx, cluster, name)
-	if err != nil {
-		return nil, err
-	}
-	e, err := from.Decode(stored)
-	if err != nil {
-		return nil, fmt.Errorf("results of experiment %s: %w", name, err)
-	}
-	return &run{cluster: cluster, results: e, stored: stored}, nil
+	license License
 }
 
 // writeSpec writes the Experiment as it could be applied again.
 func (r *run) writeSpec(_ context.Context, bundle *archive.Writer) error {
-	spec, ok := r.stored.Data[from.SpecKey]
+	spec, ok := r.stored.Data[inCluster.SpecKey]
 	if !ok {
 		r.leftOut = append(r.leftOut, "the spec, which is not with the results")
 		return nil
@@ -70,14 +57,14 @@ func (r *run) writeSpec(_ context.Context, bundle *archive.Writer) error {
 	if err != nil {
 		return fmt.Errorf("bundle: write the spec: %w", err)
 	}
-	return addYAML(bundle, from.ExperimentFile, "Experiment", r.results.Name, text)
+	return addYAML(bundle, ExperimentFile, "Experiment", r.results.Name, text)
 }
 
 // writeSystems writes the Systems as they were when the experiment was accepted.
 func (r *run) writeSystems(ctx context.Context, bundle *archive.Writer) error {
 	var list appsv1.ControllerRevisionList
 	labels := client.MatchingLabels{v1alpha1.LabelExperiment: r.results.Name}
-	if err := r.cluster.Client.List(ctx, &list, client.InNamespace(r.cluster.Namespace), labels); err != nil {
+	if err := r.cluster.List(ctx, &list, client.InNamespace(r.stored.Namespace), labels); err != nil {
 		r.leftOut = append(r.leftOut, fmt.Sprintf("the Systems, which cannot be read: %v", err))
 		return nil
 	}
@@ -146,11 +133,11 @@ func (r *run) trialLines(ctx context.Context) (lines []results.TrialLine, done i
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
 		labels := client.MatchingLabels{v1alpha1.LabelResults: "trial", v1alpha1.LabelExperiment: r.results.Name}
-		if err := r.cluster.Client.List(ctx, list, client.InNamespace(r.cluster.Namespace), labels); err != nil {
+		if err := r.cluster.List(ctx, list, client.InNamespace(r.stored.Namespace), labels); err != nil {
 			return nil, 0, fmt.Errorf("bundle: look for the results of the trials: %w", err)
 		}
 		for _, c := range list.Items {
-			number, ofRun := from.TrialNumber(r.stored.Name, c.Name)
+			number, ofRun := inCluster.TrialNumber(r.stored.Name, c.Name)
 			if ofRun && !slices.ContainsFunc(lines, func(l results.TrialLine) bool { return l.Number == number }) {
 				lines = append(lines, results.TrialLine{Name: c.Labels[v1alpha1.LabelTrial], Number: number, ConfigMap: c.Name})
 			}
@@ -170,7 +157,7 @@ func (r *run) readTrials(ctx context.Context, lines []results.TrialLine) (map[st
 			continue
 		}
 		var c corev1.ConfigMap
-		err := r.cluster.Client.Get(ctx, client.ObjectKey{Namespace: r.cluster.Namespace, Name: l.ConfigMap}, &c)
+		err := r.cluster.Get(ctx, client.ObjectKey{Namespace: r.stored.Namespace, Name: l.ConfigMap}, &c)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("bundle: get the results of trial %s, ConfigMap %s: %w", l.Name, l.ConfigMap, err)
 		}
@@ -197,7 +184,7 @@ func (r *run) writeTrial(bundle *archive.Writer, line results.TrialLine, stored 
 	if err != nil {
 		return err
 	}
-	files = append(files, file{"trials/" + line.Name + "/" + from.TrialFile, encoded})
+	files = append(files, file{"trials/" + line.Name + "/" + TrialFile, encoded})
 	if t.Timeline != nil {
 		var csv bytes.Buffer
 		if err := results.WriteTimelineCSV(&csv, *t.Timeline); err != nil {
@@ -206,13 +193,13 @@ func (r *run) writeTrial(bundle *archive.Writer, line results.TrialLine, stored 
 		files = append(files, file{"trials/" + line.Name + "/timeline.csv", csv.Bytes()})
 	}
 	if t.Latency != "" {
-		files = append(files, file{"trials/" + line.Name + "/" + from.LatencyFile, []byte(t.Latency + "\n")})
+		files = append(files, file{"trials/" + line.Name + "/" + LatencyFile, []byte(t.Latency + "\n")})
 	}
 	return addAll(bundle, files)
 }
 
 // folders of a trial's folder, and the packs of its ConfigMap that are in them.
-var packs = map[string]string{results.RenderedPack: from.RenderedFolder, results.ReportsPack: from.ReportsFolder}
+var packs = map[string]string{results.RenderedPack: RenderedFolder, results.ReportsPack: ReportsFolder}
 
 // beside unpacks what is kept beside a trial's results. Other binary data, of a later version,
 // stays as it is.
@@ -245,13 +232,25 @@ const maxUnpacked = 256 << 20
 func (r *run) writeReports(_ context.Context, bundle *archive.Writer) error {
 	shown := r.results
 	r.details.Into(&shown)
-	files := []file{{from.ResultsFile, []byte(r.stored.Data[from.ResultsFile])}}
-	made, err := from.Files(shown, "html", "markdown", "csv", "recovery-csv", "network-csv", "resources-csv", "trials-csv", "svg", "png")
+	files := []file{{ResultsFile, []byte(r.stored.Data[ResultsFile])}}
+	for _, name := range []string{"html", "markdown", "csv", "recovery-csv", "network-csv", "resources-csv", "trials-csv"} {
+		form := report.Forms[name]
+		var b bytes.Buffer
+		if err := form.Write(&b, shown); err != nil {
+			return err
+		}
+		files = append(files, file{form.File, b.Bytes()})
+	}
+	pictures, err := report.Pictures(shown)
 	if err != nil {
 		return err
 	}
-	for _, f := range made {
-		files = append(files, file{f.Name, f.Data})
+	for _, p := range pictures {
+		png, err := raster.PNG(p.SVG, raster.Pixels)
+		if err != nil {
+			return fmt.Errorf("plot %s: %w", p.Name, err)
+		}
+		files = append(files, file{"plots/" + p.Name + ".svg", p.SVG}, file{"plots/" + p.Name + ".png", png})
 	}
 	return addAll(bundle, files)
 }
@@ -273,7 +272,7 @@ func (r *run) writeVersions(_ context.Context, bundle *archive.Writer) error {
 	if err != nil {
 		return fmt.Errorf("bundle: write the versions: %w", err)
 	}
-	return bundle.Add(from.VersionsFile, append(b, '\n'))
+	return bundle.Add(VersionsFile, append(b, '\n'))
 }
 
 func (r *run) writeReadme(_ context.Context, bundle *archive.Writer) error {

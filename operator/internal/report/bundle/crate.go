@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/report/archive"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -29,22 +28,23 @@ type entity map[string]any
 
 func refTo(id string) entity { return entity{"@id": id} }
 
-// license of a crate: a URL, or words.
-type license struct{ url, name string }
+// License of a bundle: a URL, or words. The zero value is none.
+type License struct{ url, name string }
 
 var spdxIdentifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+-]*$`)
 
-func parseLicense(given string) (license, error) {
+// ParseLicense reads an SPDX identifier or a URL; nothing is no license.
+func ParseLicense(given string) (License, error) {
 	u, err := url.Parse(given)
 	switch {
 	case given == "":
-		return license{}, nil
+		return License{}, nil
 	case spdxIdentifier.MatchString(given):
-		return license{url: "https://spdx.org/licenses/" + given, name: given}, nil
+		return License{url: "https://spdx.org/licenses/" + given, name: given}, nil
 	case err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "":
-		return license{url: given, name: given}, nil
+		return License{url: given, name: given}, nil
 	}
-	return license{}, fmt.Errorf("--license %q: give an SPDX identifier, as CC-BY-4.0, or a URL, as https://example.org/licence", given)
+	return License{}, fmt.Errorf("%q: give an SPDX identifier, as CC-BY-4.0, or a URL, as https://example.org/licence", given)
 }
 
 // writeCrate describes the bundle by a graph of entities: the bundle, its files, and the run that
@@ -56,7 +56,7 @@ func (r *run) writeCrate(_ context.Context, bundle *archive.Writer) error {
 	if err != nil {
 		return fmt.Errorf("bundle: write its metadata: %w", err)
 	}
-	return bundle.Add(from.CrateFile, append(b, '\n'))
+	return bundle.Add(CrateFile, append(b, '\n'))
 }
 
 // crate is the metadata of a bundle in the making.
@@ -67,7 +67,7 @@ type crate struct {
 
 // descriptor is the entity of the metadata file itself.
 func (c *crate) descriptor() entity {
-	return entity{"@id": from.CrateFile, "@type": "CreativeWork", "conformsTo": refTo(crateSpec), "about": refTo("./")}
+	return entity{"@id": CrateFile, "@type": "CreativeWork", "conformsTo": refTo(crateSpec), "about": refTo("./")}
 }
 
 // root is the entity of the bundle.
@@ -144,7 +144,7 @@ func (c *crate) context() []entity {
 	made := entity{
 		"@id": runID, "@type": "CreateAction", "name": "Run of the experiment " + e.Name, "instrument": refTo(assayID),
 		"description": fmt.Sprintf("Assay ran the trials in an order drawn from the seed %d.", e.Seed),
-		"object":      c.withPrefix(from.ExperimentFile, "systems/"), "result": c.results(),
+		"object":      c.withPrefix(ExperimentFile, "systems/"), "result": c.results(),
 	}
 	if !e.Started.IsZero() {
 		made["startTime"] = e.Started.UTC().Format(time.RFC3339)
@@ -203,7 +203,7 @@ func (c *crate) software() []entity {
 
 // results of the run are the trials and what was computed of them.
 func (c *crate) results() []entity {
-	all := c.withPrefix(from.ResultsFile, "report.", "points.csv", "trials.csv")
+	all := c.withPrefix(ResultsFile, "report.", "points.csv", "trials.csv")
 	for _, t := range c.run.folders {
 		all = append(all, refTo(folderID(t.Name)))
 	}

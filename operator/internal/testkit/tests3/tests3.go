@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/store"
-	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // The server's only account, and its bucket.

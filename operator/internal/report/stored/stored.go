@@ -1,0 +1,104 @@
+// Package stored finds the results of an experiment among the ConfigMaps of a cluster. It only reads.
+package stored
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// SpecKey of an experiment's ConfigMap holds its spec as JSON, with its profile applied.
+const SpecKey = "spec.json"
+
+// Decode reads an experiment's ConfigMap: its results, and its spec if that is there.
+func Decode(stored corev1.ConfigMap) (results.Experiment, error) {
+	e, err := results.DecodeExperiment([]byte(stored.Data[results.ExperimentKey]))
+	if spec := []byte(stored.Data[SpecKey]); err == nil && json.Valid(spec) {
+		e.Spec = spec
+	}
+	return e, err
+}
+
+// Find returns the ConfigMap with the results of an experiment's run: the last one, or with
+// ~N at the end of the name the N-th before it. The Experiment itself may be gone.
+func Find(ctx context.Context, from client.Reader, namespace, run string) (corev1.ConfigMap, error) {
+	name, back, earlier := strings.Cut(run, "~")
+	if earlier {
+		n, err := strconv.Atoi(back)
+		if err != nil || n < 0 {
+			return corev1.ConfigMap{}, fmt.Errorf("experiment %s: after ~ comes how many runs to go back, a whole number", run)
+		}
+		return findByLabel(ctx, from, namespace, name, n)
+	}
+	var exp v1alpha1.Experiment
+	err := from.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &exp)
+	switch {
+	case apierrors.IsNotFound(err):
+		return findByLabel(ctx, from, namespace, name, 0)
+	case err != nil:
+		return corev1.ConfigMap{}, fmt.Errorf("get Experiment %s in namespace %s: %w", name, namespace, err)
+	case exp.Status.ResultsConfigMap == "":
+		return corev1.ConfigMap{}, fmt.Errorf("experiment %s has no results yet; see how far it is with kubectl assay watch %s", name, name)
+	}
+	var stored corev1.ConfigMap
+	if err := from.Get(ctx, client.ObjectKey{Namespace: namespace, Name: exp.Status.ResultsConfigMap}, &stored); err != nil {
+		return corev1.ConfigMap{}, fmt.Errorf("get the results of experiment %s, ConfigMap %s in namespace %s: %w", name, exp.Status.ResultsConfigMap, namespace, err)
+	}
+	return withResults(stored)
+}
+
+// findByLabel finds the results of a run whose Experiment may be gone: the last one, or the n-th
+// before it.
+func findByLabel(ctx context.Context, from client.Reader, namespace, name string, n int) (corev1.ConfigMap, error) {
+	var list corev1.ConfigMapList
+	labels := client.MatchingLabels{v1alpha1.LabelResults: "experiment", v1alpha1.LabelExperiment: name}
+	if err := from.List(ctx, &list, client.InNamespace(namespace), labels); err != nil {
+		return corev1.ConfigMap{}, fmt.Errorf("look for results of experiment %s in namespace %s: %w", name, namespace, err)
+	}
+	switch runs := len(list.Items); {
+	case runs == 0:
+		return corev1.ConfigMap{}, fmt.Errorf("experiment %s is not in namespace %s, nor are results of it; list experiments with kubectl get experiments -A", name, namespace)
+	case n >= runs:
+		return corev1.ConfigMap{}, fmt.Errorf("experiment %s~%d: namespace %s has the results of %d runs of %s, so that the earliest is %s~%d", name, n, namespace, runs, name, name, runs-1)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.ConfigMap) int {
+		return -cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return withResults(list.Items[n])
+}
+
+// withResults unpacks the results.
+func withResults(stored corev1.ConfigMap) (corev1.ConfigMap, error) {
+	var err error
+	if stored.Data, err = results.StoredExperiment(stored.Data, stored.BinaryData); err != nil {
+		return corev1.ConfigMap{}, fmt.Errorf("ConfigMap %s in namespace %s: %w", stored.Name, stored.Namespace, err)
+	}
+	if _, ok := stored.Data[results.ExperimentKey]; !ok {
+		return corev1.ConfigMap{}, fmt.Errorf("ConfigMap %s in namespace %s has no key %s, so it holds no results of this version of Assay", stored.Name, stored.Namespace, results.ExperimentKey)
+	}
+	return stored, nil
+}
+
+// resultsSuffix ends the names of ConfigMaps with results.
+const resultsSuffix = "results"
+
+// TrialNumber reads off the name of a ConfigMap which trial's results it has. It is false where
+// they are not of the run whose own ConfigMap is called stored: both are called after the
+// experiment and its UID, so that an earlier experiment of the name has others.
+func TrialNumber(stored, configMap string) (int32, bool) {
+	rest, ofRun := strings.CutPrefix(configMap, strings.TrimSuffix(stored, resultsSuffix))
+	digits, named := strings.CutSuffix(rest, "-"+resultsSuffix)
+	number, err := strconv.ParseInt(digits, 10, 32)
+	return int32(number), ofRun && named && err == nil
+}

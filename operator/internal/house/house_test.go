@@ -26,7 +26,7 @@ var methodsOf = map[string]int{"internal/agent.Agent": 138}
 // kinds of faults are fields of an Experiment's faults. Only these packages may ask which is set.
 var (
 	kinds  = map[string]bool{"NodeKill": true, "Pause": true, "Partition": true, "Degrade": true, "ChaosMesh": true, "ClientBehavior": true}
-	asking = map[string]bool{"internal/fault": true, "internal/chaosmesh": true, "internal/builders": true, "internal/testing/builders": true, "api/v1alpha1": true}
+	asking = map[string]bool{"internal/fault": true, "internal/chaosmesh": true, "internal/testkit/builders": true, "api/v1alpha1": true}
 )
 
 // source is one file of a package.

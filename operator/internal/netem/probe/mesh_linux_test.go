@@ -530,8 +530,8 @@ func TestTheCanarySeesWhatHappensDuringATrial(t *testing.T) {
 		name := map[bool]string{true: "announced", false: "not announced"}[announced]
 		t.Run(name, func(t *testing.T) {
 			n := m.nodes[0]
-			// Some 40 probes to each peer are under way at any instant. A shorter deadline gives all
-			// of them up when the machine stands still for so long, and they outnumber the answers.
+			// Some 40 probes to each peer are under way at any instant. A shorter deadline gives
+			// all of them up when the machine stands still for so long: more than are answered.
 			var c *Canary
 			if err := n.run(func() (err error) {
 				c, err = Watch(t.Context(), m.config, peersOf(n.pairs), CanaryOptions{Every: 5 * msec, Deadline: MaxDeadline})

@@ -55,6 +55,16 @@ let_go() {
 	kubectl delete secret -n "$namespace" --ignore-not-found -l 'owner=helm,name=assay,status in (pending-install,pending-upgrade,pending-rollback,uninstalling)' >&2
 }
 
+# wait_admission: until the API server reaches the webhook. Helm waits for the pods, and nodes need
+# another second to learn where a Service leads.
+wait_admission() {
+	local deadline=$((SECONDS + 120)) said
+	until said=$(kubectl apply --dry-run=server -n default -f experiments/systems/etcd.yaml 2>&1); do
+		((SECONDS < deadline)) || die "the API server does not admit experiments/systems/etcd.yaml after 120 s: $said"
+		sleep 1
+	done
+}
+
 case ${1:-} in
 install)
 	adopt
@@ -67,6 +77,7 @@ install)
 	helm upgrade --install assay charts/assay --namespace "$namespace" --create-namespace \
 		--set-string images.manager.tag="$(image_tag manager)" --set-string images.agent.tag="$(image_tag agent)" \
 		--values <(echo "$placed") --wait --timeout 5m "${without_bpf[@]}" "${flags[@]}" >&2
+	wait_admission
 	;;
 remove)
 	if kubectl get crd experiments.assay.dev >/dev/null 2>&1; then

@@ -45,27 +45,33 @@ wait_ready() {
 	done
 }
 
-# wait_fresh SINCE SECONDS: until what the API server says of nodes and pods is newer than SINCE
-# (RFC 3339, UTC). A cluster that restarts shows its last state before the stop, in which every node
-# and pod is Ready, though the address of a pod is not its own any more.
-wait_fresh() {
-	local deadline=$((SECONDS + $2))
-	until [[ -z $(stale "$1") ]]; do
-		((SECONDS < deadline)) || return 1
-		sleep 1
-	done
+# stale: the nodes that have not reported since they started, the controllers that have not, and the
+# pods with a container that is said to run since before its node started. After a restart the API server shows the last state
+# before the stop, in which every node and pod is Ready, though a pod has another address by now.
+# "everything" if the API server does not answer.
+stale() {
+	local leases controllers pods
+	if leases=$(kube -n kube-node-lease get leases -o jsonpath='{range .items[*]}{.metadata.name}{" node "}{.spec.renewTime}{"\n"}{end}' 2>/dev/null) &&
+		controllers=$(kube -n kube-system get leases kube-controller-manager kube-scheduler -o jsonpath="{range .items[*]}$CLUSTER-control-plane{\" \"}{.metadata.name}{\" \"}{.spec.renewTime}{\"\n\"}{end}" 2>/dev/null) &&
+		pods=$(kube get pods -A -o jsonpath='{range .items[?(@.spec.nodeName)]}{.spec.nodeName}{" "}{.metadata.namespace}/{.metadata.name}{range .status.containerStatuses[*]}{" "}{.state.running.startedAt}{end}{"\n"}{end}' 2>/dev/null); then
+		awk 'FNR == NR { started[substr($1, 2)] = $2; next }
+			{ for (i = 3; i <= NF; i++) if ($i < started[$1]) { print $2 (($2 == "node") ? "/" $1 : ""); break } }' \
+			<(containers | xargs docker inspect -f '{{.Name}} {{.State.StartedAt}}') - <<<"$leases"$'\n'"$controllers"$'\n'"$pods"
+	else
+		echo everything
+	fi
 }
 
-# stale SINCE: the nodes that have not reported since, and the pods with a container that is said to
-# run since before; "unknown" if the API server does not answer.
-stale() {
-	local leases pods
-	if leases=$(kube -n kube-node-lease get leases -o jsonpath='{range .items[*]}node/{.metadata.name}{" "}{.spec.renewTime}{"\n"}{end}' 2>/dev/null) &&
-		pods=$(kube get pods -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}{range .status.containerStatuses[*]}{" "}{.state.running.startedAt}{end}{"\n"}{end}' 2>/dev/null); then
-		awk -v since="$1" '{ for (i = 2; i <= NF; i++) if ($i < since) { print $1; break } }' <<<"$leases"$'\n'"$pods"
-	else
-		echo unknown
-	fi
+# wait_fresh SECONDS: until nothing is stale.
+wait_fresh() {
+	local deadline=$((SECONDS + $1)) what
+	until what=$(stale) && [[ -z $what ]]; do
+		if ((SECONDS >= deadline)); then
+			say "still shown as before the restart after $1 s: $(xargs <<<"$what")"
+			return 1
+		fi
+		sleep 1
+	done
 }
 
 # health: absent, dead (a node does not run), unready or ready.
@@ -77,7 +83,7 @@ health() {
 	elif grep -qvx running <<<"$states"; then
 		echo dead
 	elif kind export kubeconfig --name "$CLUSTER" --kubeconfig "$config" >/dev/null 2>&1 &&
-		wait_ready "$(wc -l <<<"$states")" "$1"; then
+		wait_ready "$(wc -l <<<"$states")" "$1" && wait_fresh $((2 * $1)); then
 		echo ready
 	else
 		echo unready
@@ -226,17 +232,12 @@ up() {
 	if [[ -z $(containers) ]]; then node_image >/dev/null; fi
 	eval "$("$hack/cluster/tools.sh" kind kubectl)"
 	raise_inotify
-	local state workers stopped
+	local state workers
 	state=$(health 60)
 	if [[ $state = dead ]]; then # stopped by hand, or with the machine
 		say "starting the stopped nodes of cluster $CLUSTER"
-		stopped=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 		containers | xargs docker start >/dev/null || true
 		state=$(health 60)
-		if [[ $state = ready ]] && ! wait_fresh "$stopped" 120; then
-			say "still as before the stop after 120 s: $(stale "$stopped" | xargs)"
-			state=unready
-		fi
 	fi
 	case $state in
 	ready)

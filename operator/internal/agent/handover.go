@@ -61,8 +61,8 @@ func (a *Agent) handOver(ctx context.Context) {
 	defer cancelDirect()
 	h := &handOver{agent: a, store: direct}
 	err := a.inOutDir(func(out *os.Root) error { return out.MkdirAll(handOverFolder, 0o700) })
-	// This line keeps the agent's own log from being empty. So a pod without a file in the store has
-	// handed over nothing.
+	// This line keeps the agent's own log from being empty: a pod without a file in the store has
+	// handed nothing over.
 	a.config.Log.Info("Handing over the pod's files")
 	for _, f := range a.handOverFiles() {
 		if err != nil {

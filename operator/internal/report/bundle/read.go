@@ -13,7 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Read puts together what a bundle has of an experiment and its trials, and hands each trial to each.
+// Read puts together what a bundle has of an experiment and its trials, and hands each trial to
+// each.
 func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 	var e *results.Experiment
 	var details report.Details

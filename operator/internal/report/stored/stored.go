@@ -1,4 +1,5 @@
-// Package stored finds the results of an experiment among the ConfigMaps of a cluster. It only reads.
+// Package stored finds the results of an experiment among the ConfigMaps of a cluster. It only
+// reads.
 package stored
 
 import (

@@ -44,6 +44,7 @@ const (
 // env is one test's access to the cluster.
 type env struct {
 	client.Client
+	watching  client.WithWatch
 	clientset *kubernetes.Clientset
 	namespace string
 }
@@ -91,9 +92,10 @@ func connect() (*env, error) {
 		return nil, err
 	}
 	e := &env{}
-	if e.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+	if e.watching, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
+	e.Client = e.watching
 	e.clientset, err = kubernetes.NewForConfig(config)
 	return e, err
 }

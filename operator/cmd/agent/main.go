@@ -99,8 +99,8 @@ func runAgent(args []string) error {
 	return a.Run(ctx)
 }
 
-// logFile holds the agent's log, which goes to standard error, too. The agent hands it over with the
-// pod's other files. If the file cannot be made, the log goes to standard error only.
+// logFile holds the agent's log, which goes to standard error, too. The agent hands it over with
+// the pod's other files. If the file cannot be made, the log goes to standard error only.
 func logFile(outDir string) io.Writer {
 	file, err := os.OpenFile(filepath.Join(outDir, agent.AgentLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) // #nosec G302 -- as readable as the pod's other logs
 	if err != nil {

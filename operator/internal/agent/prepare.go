@@ -11,9 +11,9 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// lastWords is how long the agent waits for the output of a failed step. The launcher of a busy node
-// reports the exit before it has read all output. A process that the step left behind may hold the
-// output open for ever.
+// lastWords is how long the agent waits for the output of a failed step. The launcher of a busy
+// node reports the exit before it has read all output. A process that the step left behind may hold
+// the output open for ever.
 const lastWords = 2 * time.Second
 
 // doPrepare waits for the prepare step and sends what it made.

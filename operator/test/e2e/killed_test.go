@@ -116,7 +116,8 @@ func (e *env) oneResult(t *testing.T, trial string) {
 	}
 }
 
-// replace has a fresh pod instead of this manager's, which the kubelet would restart later and later.
+// replace has a fresh pod instead of this manager's, which the kubelet would restart later and
+// later.
 func (e *env) replace(t *testing.T, manager string) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: manager}}

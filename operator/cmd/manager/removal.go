@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,7 +41,9 @@ func removalCommand() *cobra.Command {
 	return cmd
 }
 
-// mayBeRemoved fails while an experiment or trial waits for a manager when it is deleted.
+// mayBeRemoved fails while an experiment or trial waits for a manager when it is deleted. A
+// namespace whose experiments this manager may not list is in nobody's way: the manager could not
+// end them. Such a namespace was deleted, with the manager's right in it.
 func mayBeRemoved(ctx context.Context, c client.Reader, namespaces []string) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -47,7 +51,12 @@ func mayBeRemoved(ctx context.Context, c client.Reader, namespaces []string) err
 	var left []string
 	for _, ns := range namespaces {
 		for kind, list := range map[string]client.ObjectList{"experiment": &v1alpha1.ExperimentList{}, "trial": &v1alpha1.TrialList{}} {
-			if err := c.List(ctx, list, client.InNamespace(ns)); err != nil {
+			err := c.List(ctx, list, client.InNamespace(ns))
+			if apierrors.IsForbidden(err) && ns != metav1.NamespaceAll {
+				fmt.Fprintf(os.Stderr, "manager: namespace %s is passed over: %v\n", ns, err)
+				continue
+			}
+			if err != nil {
 				return fmt.Errorf("list %ss: %w", kind, err)
 			}
 			if err := meta.EachListItem(list, func(item runtime.Object) error {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -43,5 +44,24 @@ func TestMayBeRemoved(t *testing.T) {
 	}
 	if err := mayBeRemoved(t.Context(), env.Client, []string{other}); err != nil {
 		t.Errorf("a namespace without experiments: %v", err)
+	}
+}
+
+// The owner had deleted the namespace, and helm uninstall failed: the manager's Role had gone with
+// it.
+func TestANamespaceThatIsGoneIsNotInTheWay(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	config := rest.CopyConfig(env.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + ns + ":assay-manager"}
+	nobody, err := client.New(config, client.Options{Scheme: env.Client.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mayBeRemoved(t.Context(), nobody, []string{ns}); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if err := mayBeRemoved(t.Context(), nobody, nil); err == nil {
+		t.Error("a manager of the whole cluster that may list nothing is removed")
 	}
 }

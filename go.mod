@@ -54,6 +54,7 @@ require (
 )
 
 require (
+	assay.dev/assay/systems/driver v0.0.0
 	cel.dev/expr v0.25.1 // indirect
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
 	codeberg.org/go-latex/latex v0.2.0 // indirect
@@ -141,3 +142,5 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
+
+replace assay.dev/assay/systems/driver => ./systems/driver

@@ -42,12 +42,12 @@ func cluster(name string, takes, bound time.Duration, inputs ...string) lane {
 
 // moduleLane is the lane of a Go module of its own.
 func moduleLane(dir string) lane {
-	return lane{name: path.Base(dir), bound: 15 * time.Minute, dir: dir, inputs: []string{dir}}
+	return lane{name: path.Base(dir), bound: 15 * time.Minute, dir: dir, inputs: []string{dir, "systems/driver"}}
 }
 
 var lanes = []lane{
 	{name: "unit", bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
-	moduleLane("hack/images"), moduleLane("hack/node-image"), moduleLane("systems/hotstuff"), moduleLane("systems/postgres"),
+	moduleLane("hack/images"), moduleLane("hack/node-image"), moduleLane("systems/driver"), moduleLane("systems/hotstuff"), moduleLane("systems/postgres"),
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
 	{name: "api", bound: 40 * time.Minute, flags: oneAtATime, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
@@ -59,7 +59,7 @@ var lanes = []lane{
 	cluster("owner", 22*time.Minute, 60*time.Minute, "hack/s3", "hack/prometheus", "hack/chaos-mesh"),
 	{name: "machines", format: "testname", takes: 9 * time.Minute, bound: 50 * time.Minute, flags: oneAtATime, inputs: append([]string{"infra", "hack/infra"}, clusterInputs...), builds: programs},
 	{name: "race", takes: 4 * time.Minute, bound: 30 * time.Minute, flags: []string{"-race", "-shuffle=on", "-skip=" + speed}},
-	{name: "cassandra", takes: 5 * time.Minute, bound: 15 * time.Minute, dir: "systems/cassandra", inputs: []string{"systems/cassandra"}},
+	{name: "cassandra", takes: 5 * time.Minute, bound: 15 * time.Minute, dir: "systems/cassandra", inputs: []string{"systems/cassandra", "systems/driver"}},
 	{name: "browser", takes: 2 * time.Minute, bound: 15 * time.Minute, flags: []string{"-count=1", "-tags=browser", "-run=InABrowser$"}},
 	{name: "fuzz", takes: 20 * time.Minute, bound: 40 * time.Minute, plain: []string{"make", "fuzz", "FUZZTIME=10s"}, inputs: []string{"hack/fuzz"}, builds: []string{"./operator/...", "./systems/..."}},
 	{name: "libvirt", takes: 25 * time.Minute, bound: 40 * time.Minute, plain: []string{"hack/infra/libvirt/test.sh", "-v"}, inputs: []string{"infra", "hack/infra"}},

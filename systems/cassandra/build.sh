@@ -16,7 +16,6 @@ if [[ ${1:-} = --path ]]; then
 fi
 name=${1:?cassandra-driver or cassandra-rootfs}
 cd "$(dirname "${BASH_SOURCE[0]}")"
-keep_new() { find "$ASSAY_CACHE/cassandra" -mindepth 1 -maxdepth 1 -type d -mtime +14 -exec rm -rf {} +; }
 
 # packages prints NAME=VERSION of every package, as this Debian would install it.
 packages() {
@@ -34,7 +33,7 @@ rootfs() {
 		has mvn || die "no mvn: install Debian's maven"
 		say "fetching Cassandra from Maven Central and Java from Debian"
 		mkdir -p "$ASSAY_CACHE/cassandra"
-		keep_new
+		prune_builds cassandra
 		new=$(mktemp -d "$ASSAY_CACHE/cassandra/new.XXXXXX")
 		trap 'rm -rf "$new"' EXIT
 		mkdir -p "$new/deb" "$new/tree/cassandra/conf"
@@ -55,21 +54,8 @@ rootfs() {
 	echo "$dir"
 }
 
-program() {
-	local dir
-	dir=$ASSAY_CACHE/cassandra/$(find . -name '*.go' -o -name 'go.*' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-12)-$(go env GOARCH)
-	if [[ $build = 1 && ! -x $dir/$name ]]; then
-		say "building $name"
-		mkdir -p "$dir"
-		keep_new
-		CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$dir/$name.new" "./cmd/$name" >&2
-		mv "$dir/$name.new" "$dir/$name"
-	fi
-	echo "$dir/$name"
-}
-
 case $name in
 cassandra-rootfs) rootfs ;;
-cassandra-driver) program ;;
+cassandra-driver) module_program cassandra "$name" "./cmd/$name" "$build" ;;
 *) die "$name is nothing of systems/cassandra: name cassandra-driver or cassandra-rootfs" ;;
 esac

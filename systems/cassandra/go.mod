@@ -8,6 +8,7 @@ require (
 )
 
 require (
+	assay.dev/assay/systems/driver v0.0.0
 	github.com/magiconair/properties v1.8.0 // indirect
 	github.com/mattn/go-runewidth v0.0.9 // indirect
 	github.com/olekukonko/tablewriter v0.0.5 // indirect
@@ -15,3 +16,5 @@ require (
 	go.uber.org/atomic v1.9.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 )
+
+replace assay.dev/assay/systems/driver => ../driver

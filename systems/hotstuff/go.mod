@@ -5,6 +5,7 @@ go 1.26.0
 require github.com/relab/hotstuff v0.2.2
 
 require (
+	assay.dev/assay/systems/driver v0.0.0
 	github.com/felixge/fgprof v0.9.1 // indirect
 	github.com/fsnotify/fsnotify v1.4.9 // indirect
 	github.com/golang/protobuf v1.4.3 // indirect
@@ -35,3 +36,5 @@ require (
 	gopkg.in/ini.v1 v1.62.0 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 )
+
+replace assay.dev/assay/systems/driver => ../driver

@@ -15,7 +15,6 @@ if [[ ${1:-} = --path ]]; then
 fi
 name=${1:?name of a program, or rootfs}
 cd "$(dirname "${BASH_SOURCE[0]}")"
-keep_new() { find "$ASSAY_CACHE/postgres" -mindepth 1 -maxdepth 1 -type d -mtime +14 -exec rm -rf {} +; }
 
 # packages prints NAME=VERSION of every package, as this Debian would install it.
 packages() {
@@ -32,7 +31,7 @@ rootfs() {
 	if [[ $build = 1 && ! -d $dir ]]; then
 		say "fetching PostgreSQL from Debian"
 		mkdir -p "$ASSAY_CACHE/postgres"
-		keep_new
+		prune_builds postgres
 		new=$(mktemp -d "$ASSAY_CACHE/postgres/new.XXXXXX")
 		trap 'rm -rf "$new"' EXIT
 		mkdir "$new/deb" "$new/tree"
@@ -49,21 +48,8 @@ rootfs() {
 	echo "$dir"
 }
 
-program() {
-	local dir
-	dir=$ASSAY_CACHE/postgres/$(find . -name '*.go' -o -name 'go.*' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-12)-$(go env GOARCH)
-	if [[ $build = 1 && ! -x $dir/$name ]]; then
-		say "building $name"
-		mkdir -p "$dir"
-		keep_new
-		CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$dir/$name.new" "./cmd/$name" >&2
-		mv "$dir/$name.new" "$dir/$name"
-	fi
-	echo "$dir/$name"
-}
-
 case $name in
 rootfs) rootfs ;;
-postgres-node | postgres-driver) program ;;
+postgres-node | postgres-driver) module_program postgres "$name" "./cmd/$name" "$build" ;;
 *) die "$name is nothing of systems/postgres: name postgres-node, postgres-driver or rootfs" ;;
 esac

@@ -31,8 +31,11 @@ require (
 )
 
 require (
+	assay.dev/assay/systems/driver v0.0.0
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/pingcap/go-tpc v1.0.12
 	golang.org/x/text v0.41.0 // indirect
 )
+
+replace assay.dev/assay/systems/driver => ../driver

@@ -5,6 +5,7 @@ import (
 
 	"assay.dev/assay/systems/basil/internal/driver"
 	"assay.dev/assay/systems/basil/internal/transport"
+	protocol "assay.dev/assay/systems/driver"
 )
 
 func driverCommand() *cobra.Command {
@@ -35,11 +36,10 @@ func driverCommand() *cobra.Command {
 			}
 			cfg.Genesis = y.Genesis
 			d := &driver.Driver{
-				Host: transport.RunClient(cluster.Addresses(), cfg), Workload: y,
-				In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: cmd.ErrOrStderr(),
+				Host: transport.RunClient(cluster.Addresses(), cfg), Workload: y, Log: cmd.ErrOrStderr(),
 				Misbehavior: misbehavior, Frequency: mf.frequency,
 			}
-			return d.Run()
+			return protocol.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), d)
 		},
 	}
 	cf.register(c)

@@ -1,9 +1,6 @@
 package driver
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -16,17 +13,12 @@ import (
 	"assay.dev/assay/systems/basil/internal/replica"
 	"assay.dev/assay/systems/basil/internal/transport"
 	"assay.dev/assay/systems/basil/internal/workload"
+	protocol "assay.dev/assay/systems/driver"
+	"assay.dev/assay/systems/driver/drivertest"
 )
 
-// session is a driver with a cluster of one replica behind it.
-type session struct {
-	t    *testing.T
-	in   io.WriteCloser
-	out  *bufio.Scanner
-	done chan error
-}
-
-func start(t *testing.T, replicas bool) *session {
+// start has a cluster of one replica behind the driver, or none.
+func start(t *testing.T, replicas bool) *drivertest.Session {
 	t.Helper()
 	l := quorum.Layout{Sizes: quorum.For(0), Shards: 1}
 	c := &quorum.Checker{Layout: l, Verifier: auth.NewVerifier(nil, 1)}
@@ -45,70 +37,26 @@ func start(t *testing.T, replicas bool) *session {
 	if err := y.Init(); err != nil {
 		t.Fatal(err)
 	}
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	s := &session{t: t, in: inW, out: bufio.NewScanner(outR), done: make(chan error, 1)}
-	d := &Driver{
+	return drivertest.Start(t, &Driver{
 		Host:     transport.RunClient(addresses, client.Config{Checker: c, FastPath: true, Genesis: y.Genesis}),
-		Workload: y, In: inR, Out: outW, Log: io.Discard,
-	}
-	go func() {
-		s.done <- d.Run()
-		outW.Close()
-	}()
-	return s
+		Workload: y, Log: io.Discard,
+	})
 }
 
-func (s *session) send(format string, args ...any) {
-	s.t.Helper()
-	if _, err := fmt.Fprintf(s.in, format+"\n", args...); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *session) next() map[string]any {
-	s.t.Helper()
-	if !s.out.Scan() {
-		return nil
-	}
-	var m map[string]any
-	if err := json.Unmarshal(s.out.Bytes(), &m); err != nil {
-		s.t.Fatalf("%q: %v", s.out.Text(), err)
-	}
-	return m
-}
-
-const hello = `{"type":"hello","version":1,"firstClient":40,"clients":2,"seed":9,"requestTimeoutMicros":5000000}`
+var hello = protocol.Hello{FirstClient: 40, Clients: 2, Seed: 9, RequestTimeout: 5 * time.Second}
 
 func TestSession(t *testing.T) {
 	s := start(t, true)
-	s.send(hello)
-	if m := s.next(); m["type"] != "ready" {
-		t.Fatalf("got %v", m)
-	}
-	outcomes := map[any]int{}
-	for id := range 20 {
-		s.send(`{"type":"begin","id":%d,"client":%d,"sequence":%d,"attempt":1}`, id, 40+id%2, id/2)
-		m := s.next()
-		if m["type"] != "end" || m["id"] != float64(id) {
-			t.Fatalf("got %v", m)
-		}
-		outcomes[m["outcome"]]++
+	s.Hello(hello)
+	outcomes := map[string]int{}
+	for id := range uint64(20) {
+		outcomes[s.Transact(id, 40+int64(id%2), id/2).Outcome]++
 	}
 	if outcomes["commit"] < 10 || outcomes["commit"]+outcomes["abort"] != 20 {
 		t.Errorf("got %v", outcomes)
 	}
-	s.send(`{"type":"bye"}`)
-	m := s.next()
-	counters, _ := m["counters"].(map[string]any)
-	if m["type"] != "stats" || counters["fastPathCommits"] != float64(outcomes["commit"]) {
-		t.Errorf("got %v, want %d commits", m, outcomes["commit"])
-	}
-	if s.next() != nil {
-		t.Error("something follows the stats")
-	}
-	if err := <-s.done; err != nil {
-		t.Error(err)
+	if counters := s.Bye(); counters["fastPathCommits"] != int64(outcomes["commit"]) {
+		t.Errorf("got %v, want %d commits", counters, outcomes["commit"])
 	}
 }
 
@@ -125,76 +73,49 @@ func TestReadOnlyTransactionsWriteNothing(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	s := start(t, true)
-	s.send(hello)
-	s.next()
-	go func() {
-		for id := range 100 {
-			fmt.Fprintf(s.in, `{"type":"begin","id":%d,"client":40,"sequence":%d,"attempt":1}`+"\n", id, id)
-		}
-	}()
-	seen := map[any]bool{}
+	many := hello
+	many.Clients = 100
+	s.Hello(many)
+	for id := range uint64(100) {
+		s.Begin(id, 40+int64(id), 0)
+	}
+	seen := map[uint64]bool{}
 	for range 100 {
-		seen[s.next()["id"]] = true
+		seen[s.Next().ID] = true
 	}
 	if len(seen) != 100 {
 		t.Errorf("%d different ends", len(seen))
 	}
-	s.in.Close() // the end of input is bye without stats
-	if m := s.next(); m != nil {
-		t.Errorf("got %v", m)
-	}
-	if err := <-s.done; err != nil {
+	if err := s.End(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	for name, tc := range map[string]struct {
-		lines []string
-		want  string
-	}{
-		"version":          {[]string{strings.Replace(hello, `"version":1`, `"version":2`, 1)}, "version 2"},
-		"no clients":       {[]string{strings.Replace(hello, `"clients":2`, `"clients":0`, 1)}, "clients"},
-		"no timeout":       {[]string{strings.Replace(hello, `5000000`, `0`, 1)}, "requestTimeoutMicros"},
-		"begin first":      {[]string{`{"type":"begin","id":1}`}, "begin"},
-		"foreign client":   {[]string{hello, `{"type":"begin","id":1,"client":42}`}, "client 42"},
-		"client too small": {[]string{hello, `{"type":"begin","id":1,"client":39}`}, "client 39"},
-		"no JSON":          {[]string{"hello"}, "malformed"},
-		"hello twice":      {[]string{hello, hello}, "hello"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := start(t, true)
-			var m map[string]any
-			for _, line := range tc.lines {
-				s.send("%s", line)
-				m = s.next()
-			}
-			if m["type"] != "error" || !strings.Contains(fmt.Sprint(m["message"]), tc.want) {
-				t.Errorf("got %v, want an error about %q", m, tc.want)
-			}
-			if err := <-s.done; err == nil {
-				t.Error("Run returned no error")
-			}
-		})
 	}
 }
 
 func TestTimeout(t *testing.T) {
 	s := start(t, true)
-	s.send("%s", strings.Replace(hello, `5000000`, `1000`, 1)) // shorter than the batch timeout
-	s.next()
+	hasty := hello
+	hasty.RequestTimeout = time.Millisecond // shorter than the batch timeout
+	s.Hello(hasty)
 	quickest := time.Hour
-	for id := range 3 { // a busy machine may hold up any of them
+	for id := range uint64(3) { // a busy machine may hold up any of them
 		begun := time.Now()
-		s.send(`{"type":"begin","id":%d,"client":40,"sequence":%d,"attempt":1}`, id, id)
-		if m := s.next(); m["outcome"] != "timeout" {
-			t.Errorf("got %v", m)
+		if l := s.Transact(id, 40, id); l.Outcome != "timeout" {
+			t.Errorf("got %+v", l)
 		}
 		quickest = min(quickest, time.Since(begun))
 	}
 	if quickest > 3*time.Second {
 		t.Errorf("the quickest of three timeouts of 1 ms came after %v", quickest)
 	}
-	s.in.Close()
-	<-s.done
+	if err := s.End(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNobodyIsThere(t *testing.T) {
+	s := start(t, false)
+	s.Greet(hello)
+	if said := s.Refused(); !strings.Contains(said, "connect") {
+		t.Errorf("got %q", said)
+	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"assay.dev/assay/systems/cassandra/internal/driver"
 	"assay.dev/assay/systems/cassandra/internal/workload"
+	protocol "assay.dev/assay/systems/driver"
 )
 
 func main() {
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, "cassandra-driver:", err)
 		return 2
 	}
-	d := &driver.Driver{Nodes: strings.Split(*nodes, ","), Port: *port, Connections: *connections, Attempt: *attempt, Workload: w, In: os.Stdin, Out: os.Stdout}
+	d := &driver.Driver{Nodes: strings.Split(*nodes, ","), Port: *port, Connections: *connections, Attempt: *attempt, Workload: w}
 	if err := work(ctx, args[0], d, *timeout); err != nil {
 		fmt.Fprintln(os.Stderr, "cassandra-driver:", err)
 		return 1
@@ -81,7 +82,7 @@ func run(ctx context.Context, args []string) int {
 // work carries the command out: run, or load within the timeout.
 func work(ctx context.Context, command string, d *driver.Driver, timeout time.Duration) error {
 	if command == "run" {
-		return d.Run(ctx)
+		return protocol.Serve(ctx, os.Stdin, os.Stdout, protocol.Clients(d))
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -1,11 +1,8 @@
 package driver
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -18,6 +15,8 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"assay.dev/assay/systems/cassandra/internal/workload"
+	protocol "assay.dev/assay/systems/driver"
+	"assay.dev/assay/systems/driver/drivertest"
 )
 
 // cluster is three nodes of Cassandra on addresses of the loopback interface.
@@ -127,78 +126,25 @@ func newWorkload(t *testing.T, change func(*workload.Options)) *workload.YCSB {
 	return w
 }
 
-// session is a driver and its pipes.
-type session struct {
-	t    *testing.T
-	in   io.WriteCloser
-	out  *bufio.Scanner
-	done chan error
-}
+// session is one client, number 7, of a ring.
+type session struct{ *drivertest.Session }
 
-func (c *cluster) session(t *testing.T, w *workload.YCSB) *session {
+func (c *cluster) session(t *testing.T, w *workload.YCSB) session {
 	t.Helper()
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	s := &session{t: t, in: inW, out: bufio.NewScanner(outR), done: make(chan error, 1)}
-	d := &Driver{Nodes: c.nodes, Port: c.cql, Connections: 1, Attempt: 5 * time.Second, Workload: w, In: inR, Out: outW}
-	go func() {
-		s.done <- d.Run(context.Background())
-		outW.Close()
-	}()
+	d := &Driver{Nodes: c.nodes, Port: c.cql, Connections: 1, Attempt: 5 * time.Second, Workload: w}
+	s := session{drivertest.Start(t, protocol.Clients(d))}
+	s.Hello(protocol.Hello{FirstClient: 7, Clients: 1, Seed: 9, RequestTimeout: 5 * time.Second})
 	return s
 }
 
-func (s *session) send(format string, args ...any) {
-	s.t.Helper()
-	if _, err := fmt.Fprintf(s.in, format+"\n", args...); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *session) next() map[string]any {
-	s.t.Helper()
-	if !s.out.Scan() {
-		return nil
-	}
-	var m map[string]any
-	if err := json.Unmarshal(s.out.Bytes(), &m); err != nil {
-		s.t.Fatalf("%q: %v", s.out.Text(), err)
-	}
-	return m
-}
-
-func (s *session) greet() {
-	s.t.Helper()
-	s.send(`{"type":"hello","version":1,"firstClient":7,"clients":1,"seed":9,"requestTimeoutMicros":5000000}`)
-	if m := s.next(); m["type"] != "ready" {
-		s.t.Fatalf("got %v, want ready", m)
-	}
-}
-
 // operate carries out operations from a sequence number on and returns how many committed.
-func (s *session) operate(from, n int) (committed int) {
-	s.t.Helper()
+func (s session) operate(from, n uint64) (committed int) {
 	for id := from; id < from+n; id++ {
-		s.send(`{"type":"begin","id":%d,"client":7,"sequence":%d,"attempt":1}`, id, id)
-		m := s.next()
-		if m["type"] != "end" || m["id"] != float64(id) {
-			s.t.Fatalf("got %v, want the end of %d", m, id)
-		}
-		if m["outcome"] == "commit" {
+		if l := s.Transact(id, 7, id); l.Outcome == "commit" {
 			committed++
 		}
 	}
 	return committed
-}
-
-func (s *session) bye() map[string]any {
-	s.t.Helper()
-	s.send(`{"type":"bye"}`)
-	counters, _ := s.next()["counters"].(map[string]any)
-	if err := <-s.done; err != nil {
-		s.t.Error(err)
-	}
-	return counters
 }
 
 // Every mix runs on a loaded ring; with a node down, ONE goes on and ALL does not; when the node is
@@ -221,24 +167,21 @@ func TestThreeNodes(t *testing.T) {
 		s := c.session(t, newWorkload(t, func(o *workload.Options) {
 			o.Mix, o.Distribution, o.Read, o.Write = mix, distribution, gocql.All, gocql.All
 		}))
-		s.greet()
 		if n := s.operate(0, 100); n != 100 {
 			t.Errorf("mix %s: %d of 100 operations committed", mix, n)
 		}
-		counters := s.bye()
+		counters := s.Bye()
 		for _, kind := range kinds {
-			if n, _ := counters[kind+"Committed"].(float64); n == 0 {
+			if counters[kind+"Committed"] == 0 {
 				t.Errorf("mix %s: no %s: %v", mix, kind, counters)
 			}
 		}
-		if counters["missing"] != nil {
+		if counters["missing"] != 0 {
 			t.Errorf("mix %s: records are missing at ALL: %v", mix, counters)
 		}
 	}
 	one := c.session(t, newWorkload(t, func(*workload.Options) {}))
 	all := c.session(t, newWorkload(t, func(o *workload.Options) { o.Read, o.Write = gocql.All, gocql.All }))
-	one.greet()
-	all.greet()
 	c.kill(c.nodes[2])
 	time.Sleep(2 * time.Second) // clients may lose what is on its way
 	one.operate(0, 20)
@@ -250,38 +193,14 @@ func TestThreeNodes(t *testing.T) {
 	}
 	c.start(c.nodes[2])
 	back := 0
-	for from, end := 20, time.Now().Add(5*time.Minute); back < 20 && time.Now().Before(end); from += 20 {
+	for from, end := uint64(20), time.Now().Add(5*time.Minute); back < 20 && time.Now().Before(end); from += 20 {
 		back = all.operate(from, 20)
 	}
 	if back != 20 {
 		t.Errorf("with the node back %d of 20 operations committed at ALL", back)
 	}
-	one.bye()
-	counters := all.bye()
-	slow, _ := counters["replicasTooSlow"].(float64)
-	few, _ := counters["tooFewReplicas"].(float64)
-	if slow+few == 0 {
+	one.Bye()
+	if counters := all.Bye(); counters["replicasTooSlow"]+counters["tooFewReplicas"] == 0 {
 		t.Errorf("nobody counted what failed at ALL: %v", counters)
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	for name, tc := range map[string]struct{ line, want string }{
-		"not JSON":        {`hello`, "malformed line"},
-		"another version": {`{"type":"hello","version":2,"clients":1,"requestTimeoutMicros":5000}`, "version 2"},
-		"no clients":      {`{"type":"hello","version":1,"clients":0,"requestTimeoutMicros":5000}`, "0 clients"},
-		"no timeout":      {`{"type":"hello","version":1,"clients":1}`, "requestTimeoutMicros is 0"},
-		"begin first":     {`{"type":"begin","id":1}`, `unexpected message of type "begin"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := (&cluster{nodes: []string{"127.0.0.1"}, cql: 1}).session(t, newWorkload(t, func(*workload.Options) {}))
-			s.send("%s", tc.line)
-			if m := s.next(); m["type"] != "error" || !strings.Contains(fmt.Sprint(m["message"]), tc.want) {
-				t.Errorf("got %v, want an error that says %q", m, tc.want)
-			}
-			if err := <-s.done; err == nil {
-				t.Error("the session ended without an error")
-			}
-		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	protocol "assay.dev/assay/systems/driver"
 	"assay.dev/assay/systems/etcd/internal/client"
 	"assay.dev/assay/systems/etcd/internal/driver"
 	"assay.dev/assay/systems/etcd/internal/workload"
@@ -90,8 +91,8 @@ func drive(ctx context.Context, args []string, in io.Reader, out io.Writer) (int
 	if code, err := parse(flags, args, c.validate); err != nil {
 		return code, err
 	}
-	d := driver.Driver{Members: c.addresses(), Attempt: c.attempt, Workload: c.work, Serializable: *serializable, In: in, Out: out}
-	return exit(d.Run(ctx))
+	d := &driver.Driver{Members: c.addresses(), Attempt: c.attempt, Workload: c.work, Serializable: *serializable}
+	return exit(protocol.Serve(ctx, in, out, protocol.Clients(d)))
 }
 
 func load(ctx context.Context, args []string) (int, error) {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"strings"
 
+	protocol "assay.dev/assay/systems/driver"
 	"assay.dev/assay/systems/hotstuff/internal/driver"
 )
 
@@ -46,8 +47,8 @@ func run(args []string) int {
 		fmt.Fprintf(os.Stderr, "hotstuff-driver: --payload-size is %d; want 0 to %d\n", *payload, maxPayload)
 		return 2
 	}
-	d := driver.Driver{Replicas: strings.Split(*replicas, ","), PayloadSize: *payload, In: os.Stdin, Out: os.Stdout}
-	if err := d.Run(context.Background()); err != nil {
+	d := &driver.Driver{Replicas: strings.Split(*replicas, ","), PayloadSize: *payload}
+	if err := protocol.Serve(context.Background(), os.Stdin, os.Stdout, d); err != nil {
 		fmt.Fprintln(os.Stderr, "hotstuff-driver:", err)
 		return 1
 	}

@@ -1,11 +1,7 @@
 package driver
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	protocol "assay.dev/assay/systems/driver"
+	"assay.dev/assay/systems/driver/drivertest"
 )
 
 // cluster starts n servers of relab/hotstuff on loopback, and returns their client addresses and
@@ -75,67 +74,17 @@ func freePorts(t *testing.T, n int) []int {
 	return ports
 }
 
-// session is a driver and its pipes.
-type session struct {
-	t    *testing.T
-	in   io.WriteCloser
-	out  *bufio.Scanner
-	done chan error
-}
-
-func start(t *testing.T, replicas []string) *session {
-	t.Helper()
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	s := &session{t: t, in: inW, out: bufio.NewScanner(outR), done: make(chan error, 1)}
-	d := &Driver{Replicas: replicas, PayloadSize: 10, In: inR, Out: outW}
-	go func() {
-		s.done <- d.Run(context.Background())
-		outW.Close()
-	}()
-	return s
-}
-
-func (s *session) send(format string, args ...any) {
-	s.t.Helper()
-	if _, err := fmt.Fprintf(s.in, format+"\n", args...); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *session) next() map[string]any {
-	s.t.Helper()
-	if !s.out.Scan() {
-		return nil
-	}
-	var m map[string]any
-	if err := json.Unmarshal(s.out.Bytes(), &m); err != nil {
-		s.t.Fatalf("%q: %v", s.out.Text(), err)
-	}
-	return m
-}
-
-// greet waits until the servers take clients, which is after their first view timeout.
-func (s *session) greet(timeout time.Duration) {
-	s.t.Helper()
-	s.send(`{"type":"hello","version":1,"firstClient":40,"clients":2,"seed":9,"requestTimeoutMicros":%d}`, timeout.Microseconds())
-	if m := s.next(); m["type"] != "ready" {
-		s.t.Fatalf("got %v, want ready", m)
-	}
-}
-
 // A follower that dies is not missed; without the leader a command gets no answer, and the driver
 // says so in time.
 func TestSession(t *testing.T) {
 	replicas, servers := cluster(t, 4)
-	s := start(t, replicas)
-	s.greet(3 * time.Second)
-	execute := func(from, to int, want string) {
+	s := drivertest.Start(t, &Driver{Replicas: replicas, PayloadSize: 10})
+	s.Hello(protocol.Hello{FirstClient: 40, Clients: 2, Seed: 9, RequestTimeout: 3 * time.Second})
+	execute := func(from, to uint64, want string) {
 		t.Helper()
 		for id := from; id < to; id++ {
-			s.send(`{"type":"begin","id":%d,"client":%d,"sequence":%d,"attempt":1}`, id, 40+id%2, id/2)
-			if m := s.next(); m["type"] != "end" || m["id"] != float64(id) || m["outcome"] != want {
-				t.Fatalf("got %v, want %d to end with %s", m, id, want)
+			if l := s.Transact(id, 40+int64(id%2), id/2); l.Outcome != want {
+				t.Fatalf("got %+v, want %s", l, want)
 			}
 		}
 	}
@@ -148,37 +97,7 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	execute(20, 21, "timeout")
-	s.send(`{"type":"bye"}`)
-	m := s.next()
-	counters, _ := m["counters"].(map[string]any)
-	if m["type"] != "stats" || counters["executed"] != float64(20) || counters["commands"] != float64(21) || counters["timedOut"] != float64(1) {
-		t.Errorf("got %v, want 21 commands, 20 executed, 1 timed out", m)
-	}
-	if s.next() != nil {
-		t.Error("something follows the stats")
-	}
-	if err := <-s.done; err != nil {
-		t.Error(err)
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	for name, tc := range map[string]struct{ line, want string }{
-		"not JSON":        {`hello`, "malformed line"},
-		"another version": {`{"type":"hello","version":2,"clients":1,"requestTimeoutMicros":5000}`, "version 2"},
-		"no clients":      {`{"type":"hello","version":1,"clients":0,"requestTimeoutMicros":5000}`, "0 clients"},
-		"no timeout":      {`{"type":"hello","version":1,"clients":1}`, "requestTimeoutMicros is 0"},
-		"begin first":     {`{"type":"begin","id":1}`, `unexpected message of type "begin"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := start(t, []string{"127.0.0.1:1"})
-			s.send("%s", tc.line)
-			if m := s.next(); m["type"] != "error" || !strings.Contains(fmt.Sprint(m["message"]), tc.want) {
-				t.Errorf("got %v, want an error that says %q", m, tc.want)
-			}
-			if err := <-s.done; err == nil {
-				t.Error("the session ended without an error")
-			}
-		})
+	if c := s.Bye(); c["executed"] != 20 || c["commands"] != 21 || c["timedOut"] != 1 {
+		t.Errorf("got %v, want 21 commands, 20 executed, 1 timed out", c)
 	}
 }

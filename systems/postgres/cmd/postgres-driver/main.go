@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	protocol "assay.dev/assay/systems/driver"
 	"assay.dev/assay/systems/postgres/internal/driver"
 	"assay.dev/assay/systems/postgres/internal/node"
 	"assay.dev/assay/systems/postgres/internal/workload"
@@ -69,8 +70,8 @@ func run(ctx context.Context, args []string) int {
 	if args[0] == "load" {
 		err = load(ctx, to, w, *timeout)
 	} else {
-		d := driver.Driver{Replicas: to, Workload: w, Attempt: *attempt, In: os.Stdin, Out: os.Stdout}
-		err = d.Run(ctx)
+		d := &driver.Driver{Replicas: to, Workload: w, Attempt: *attempt}
+		err = protocol.Serve(ctx, os.Stdin, os.Stdout, protocol.Clients(d))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "postgres-driver:", err)

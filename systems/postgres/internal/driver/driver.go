@@ -1,39 +1,26 @@
-// Package driver speaks the driver protocol, version 1: newline-delimited JSON on a pair of pipes,
-// by which a load generator runs many clients through one child process.
-//
-//	-> hello  firstClient, clients, seed, requestTimeoutMicros
-//	<- ready | error
-//	-> begin  id, client, sequence, attempt
-//	<- end    id, outcome: commit, abort, error or timeout
-//	-> bye
-//	<- stats  counters
-//
-// Every client has a connection of its own, to whichever replica takes writes. A connection that
-// fails is made anew by the client's next transaction. With a workload that has a ledger, bye also
-// compares what the clients were told with what the database has.
+// Package driver is the clients of PostgreSQL, as the load generator drives them. Every client has
+// a connection of its own, to whichever replica takes writes. A connection that fails is made anew
+// by the client's next transaction. With a workload that has a ledger, the driver also compares in
+// the end what the clients were told with what the database has.
 package driver
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	protocol "assay.dev/assay/systems/driver"
 	"assay.dev/assay/systems/postgres/internal/node"
 	"assay.dev/assay/systems/postgres/internal/workload"
 )
 
 const (
-	version = 1
 	// connectLimit is how long the first connections may take. The protocol allows 60 s for ready.
 	connectLimit = 30 * time.Second
 	// checkLimit keeps the comparison after bye within the 5 s that the protocol allows.
@@ -54,24 +41,15 @@ type Driver struct {
 	// Attempt is how long one attempt may take before its connection is given up; at most the
 	// request's timeout is used.
 	Attempt time.Duration
-	In      io.Reader
-	Out     io.Writer
 
-	hello   request
+	hello   protocol.Hello
 	clients []*client
-	running sync.WaitGroup
-
-	mu   sync.Mutex // for what follows
-	out  *json.Encoder
-	over bool
-	err  error // the first of writing
 }
 
 // client is one client. Only its goroutine uses conn; tally is read when that has ended.
 type client struct {
 	index int64
 	conn  *pgx.Conn
-	tasks chan request
 	kinds map[string]int64 // committed, by kind
 	tally
 }
@@ -85,142 +63,34 @@ type tally struct {
 // unknown is how many may have taken effect, or not.
 func (t tally) unknown() int64 { return t.timedOut + t.failed }
 
-// request is any message from the load generator.
-type request struct {
-	Type                 string `json:"type"`
-	Version              int    `json:"version"`
-	FirstClient          int64  `json:"firstClient"`
-	Clients              int64  `json:"clients"`
-	Seed                 uint64 `json:"seed"`
-	RequestTimeoutMicros int64  `json:"requestTimeoutMicros"`
-
-	ID       uint64 `json:"id"`
-	Client   int64  `json:"client"`
-	Sequence uint64 `json:"sequence"`
-}
-
-type end struct {
-	Type    string `json:"type"`
-	ID      uint64 `json:"id"`
-	Outcome string `json:"outcome"`
-	Detail  string `json:"detail,omitempty"`
-}
-
-type stats struct {
-	Type     string           `json:"type"`
-	Counters map[string]int64 `json:"counters"`
-}
-
-type status struct {
-	Type    string `json:"type"`
-	Message string `json:"message,omitempty"`
-}
-
-// Run serves the session until bye, the end of input, or an error, which the load generator has
-// been told.
-func (d *Driver) Run(ctx context.Context) error {
-	d.out = json.NewEncoder(d.Out)
-	working, stop := context.WithCancel(ctx)
-	bye, err := d.serve(working)
-	stop() // what is under way is abandoned
-	for _, c := range d.clients {
-		close(c.tasks)
-	}
-	d.running.Wait()
-	if err != nil {
-		d.say(status{Type: "error", Message: err.Error()})
-	}
-	if bye {
-		d.over = false
-		d.say(stats{Type: "stats", Counters: d.counters(ctx)})
-	}
-	return errors.Join(err, d.err)
-}
-
-// serve reads the input, and reports whether it ended with bye.
-func (d *Driver) serve(ctx context.Context) (bye bool, err error) {
-	lines := bufio.NewScanner(d.In)
-	lines.Buffer(make([]byte, 64<<10), 1<<20)
-	for lines.Scan() {
-		var m request
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			return false, fmt.Errorf("malformed line: %w", err)
-		}
-		switch {
-		case m.Type == "hello" && d.clients == nil:
-			if err := d.greet(ctx, m); err != nil {
-				return false, err
-			}
-			d.say(status{Type: "ready"})
-		case m.Type == "begin" && d.clients != nil:
-			if m.Client < d.hello.FirstClient || m.Client >= d.hello.FirstClient+d.hello.Clients {
-				return false, fmt.Errorf("begin %d: client %d is not one of %d clients from %d", m.ID, m.Client, d.hello.Clients, d.hello.FirstClient)
-			}
-			// A client whose last attempt the load generator has given up is about to give it up,
-			// too.
-			d.clients[m.Client-d.hello.FirstClient].tasks <- m
-		case m.Type == "bye":
-			d.silence()
-			return true, nil
-		default:
-			return false, fmt.Errorf("unexpected message of type %q", m.Type)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return false, fmt.Errorf("read input: %w", err)
-	}
-	return false, nil
-}
-
-func (d *Driver) greet(ctx context.Context, m request) error {
-	switch {
-	case m.Version != version:
-		return fmt.Errorf("protocol version %d is not supported, only %d", m.Version, version)
-	case m.Clients < 1 || m.FirstClient < 0:
-		return fmt.Errorf("hello: %d clients from %d; want at least 1, from 0 or more", m.Clients, m.FirstClient)
-	case m.RequestTimeoutMicros < 1000:
-		return fmt.Errorf("hello: requestTimeoutMicros is %d; want at least 1000", m.RequestTimeoutMicros)
-	}
-	d.hello = m
-	d.Attempt = min(d.Attempt, time.Duration(m.RequestTimeoutMicros)*time.Microsecond)
-	connecting, cancel := context.WithTimeout(ctx, connectLimit)
+// Connect connects all clients.
+func (d *Driver) Connect(ctx context.Context, hello protocol.Hello) error {
+	d.hello = hello
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	for i := range m.Clients {
-		conn, err := node.Connect(connecting, d.Replicas)
+	for i := range hello.Clients {
+		conn, err := node.Connect(ctx, d.Replicas)
 		if err != nil {
 			return fmt.Errorf("no replica takes writes: %w", err)
 		}
-		c := &client{index: m.FirstClient + i, conn: conn, tasks: make(chan request, 1), kinds: map[string]int64{}}
-		d.clients = append(d.clients, c)
-		d.running.Go(func() { d.work(ctx, c) })
+		d.clients = append(d.clients, &client{index: hello.FirstClient + i, conn: conn, kinds: map[string]int64{}})
 	}
 	return nil
 }
 
-// work carries out a client's transactions until there are no more.
-func (d *Driver) work(ctx context.Context, c *client) {
-	defer func() { c.drop() }()
-	for m := range c.tasks {
-		attempt, cancel := context.WithTimeout(ctx, d.Attempt)
-		e := d.attempt(attempt, c, m)
-		cancel()
-		d.say(e)
-	}
-}
-
-// attempt is one transaction and how it ended. What is not known to have been undone may have taken
-// effect.
-func (d *Driver) attempt(ctx context.Context, c *client, m request) end {
-	e := end{Type: "end", ID: m.ID}
+// Transact is one transaction. What is not known to have been undone may have taken effect.
+func (d *Driver) Transact(ctx context.Context, a protocol.Attempt) error {
+	ctx, cancel := context.WithTimeout(ctx, d.Attempt)
+	defer cancel()
+	c := d.clients[a.Client-d.hello.FirstClient]
 	if c.conn == nil {
 		conn, err := node.Connect(ctx, d.Replicas)
 		if err != nil {
-			e.Outcome, e.Detail = "error", err.Error() // nothing has been sent
-			return e
+			return err // nothing has been sent
 		}
 		c.conn = conn
 	}
-	rng := rand.New(rand.NewPCG(d.hello.Seed, uint64(c.index)<<40^m.Sequence))
+	rng := rand.New(rand.NewPCG(uint64(d.hello.Seed), uint64(c.index)<<40^a.Sequence))
 	done, err := d.Workload.Run(ctx, c.conn, c.index, rng)
 	var refused *pgconn.PgError
 	switch {
@@ -230,22 +100,18 @@ func (d *Driver) attempt(ctx context.Context, c *client, m request) end {
 		if done.Recorded {
 			c.recorded++
 		}
-		e.Outcome = "commit"
-		return e
+		return nil
 	case errors.As(err, &refused) && (refused.Code == serializationFailure || refused.Code == deadlockDetected):
 		c.aborted++
-		e.Outcome = "abort"
-		return e
+		return protocol.ErrAborted
 	case ctx.Err() != nil:
 		c.timedOut++
-		e.Outcome = "timeout"
+		err = fmt.Errorf("%w: %w", protocol.ErrTimeout, err)
 	default:
 		c.failed++
-		e.Outcome = "error"
 	}
-	e.Detail = err.Error()
 	c.drop()
-	return e
+	return err
 }
 
 // drop closes the connection without waiting for the server, which may be silent.
@@ -258,10 +124,11 @@ func (c *client) drop() {
 	}
 }
 
-// counters of the whole run, and of the comparison.
-func (d *Driver) counters(ctx context.Context) map[string]int64 {
+// Close returns the counters of the whole run, and of the comparison.
+func (d *Driver) Close() map[string]int64 {
 	counters := map[string]int64{"committed": 0, "aborted": 0, "timedOut": 0, "failed": 0}
 	for _, c := range d.clients {
+		c.drop()
 		counters["committed"] += c.committed
 		counters["aborted"] += c.aborted
 		counters["timedOut"] += c.timedOut
@@ -274,7 +141,7 @@ func (d *Driver) counters(ctx context.Context) map[string]int64 {
 	if !audited || d.clients == nil {
 		return counters
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), checkLimit)
 	defer cancel()
 	found, err := d.audit(ctx, w)
 	if err != nil {
@@ -309,22 +176,4 @@ func (d *Driver) audit(ctx context.Context, w workload.Auditor) (map[string]int6
 	checked, err := w.Check(ctx, conn, d.clients[0].index)
 	maps.Copy(found, checked)
 	return found, err
-}
-
-func (d *Driver) say(message any) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.over || d.err != nil {
-		return
-	}
-	if err := d.out.Encode(message); err != nil {
-		d.err = fmt.Errorf("write output: %w", err)
-	}
-}
-
-// silence drops the ends of what bye abandons.
-func (d *Driver) silence() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.over = true
 }

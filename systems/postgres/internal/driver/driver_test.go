@@ -1,11 +1,8 @@
 package driver
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -16,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	protocol "assay.dev/assay/systems/driver"
+	"assay.dev/assay/systems/driver/drivertest"
 	"assay.dev/assay/systems/postgres/internal/node"
 	"assay.dev/assay/systems/postgres/internal/workload"
 )
@@ -106,57 +105,24 @@ func freePorts(t *testing.T, n int) (ports []int) {
 	return ports
 }
 
-// session is a driver and its pipes.
+// session is one client, number 7, of a deployment.
 type session struct {
-	t    *testing.T
-	d    *Driver
-	in   io.WriteCloser
-	out  *bufio.Scanner
-	done chan error
+	*drivertest.Session
+	d *Driver
 }
 
-func start(t *testing.T, replicas []string, w workload.Workload) *session {
+func start(t *testing.T, replicas []string, w workload.Workload) session {
 	t.Helper()
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	s := &session{t: t, in: inW, out: bufio.NewScanner(outR), done: make(chan error, 1)}
-	s.d = &Driver{Replicas: replicas, Workload: w, Attempt: 2 * time.Second, In: inR, Out: outW}
-	go func() {
-		s.done <- s.d.Run(context.Background())
-		outW.Close()
-	}()
+	d := &Driver{Replicas: replicas, Workload: w, Attempt: 2 * time.Second}
+	s := session{drivertest.Start(t, protocol.Clients(d)), d}
+	s.Hello(protocol.Hello{FirstClient: 7, Clients: 1, Seed: 9, RequestTimeout: 5 * time.Second})
 	return s
 }
 
-func (s *session) send(format string, args ...any) {
-	s.t.Helper()
-	if _, err := fmt.Fprintf(s.in, format+"\n", args...); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *session) next() map[string]any {
-	s.t.Helper()
-	if !s.out.Scan() {
-		return nil
-	}
-	var m map[string]any
-	if err := json.Unmarshal(s.out.Bytes(), &m); err != nil {
-		s.t.Fatalf("%q: %v", s.out.Text(), err)
-	}
-	return m
-}
-
-// transact runs n transactions of client 7 and returns how many committed.
-func (s *session) transact(from, n int) (committed int) {
-	s.t.Helper()
+// transact runs n transactions and returns how many committed.
+func (s session) transact(from, n uint64) (committed int) {
 	for id := from; id < from+n; id++ {
-		s.send(`{"type":"begin","id":%d,"client":7,"sequence":%d,"attempt":1}`, id, id)
-		m := s.next()
-		if m["type"] != "end" || m["id"] != float64(id) {
-			s.t.Fatalf("got %v, want the end of %d", m, id)
-		}
-		if m["outcome"] == "commit" {
+		if l := s.Transact(id, 7, id); l.Outcome == "commit" {
 			committed++
 		}
 	}
@@ -178,8 +144,8 @@ func TestPrimaryDies(t *testing.T) {
 	w := smallbank(t)
 	fill(t, replicas, w)
 	s := start(t, replicas, w)
-	m := s.crash(status, nodes)
-	if m["centsMissing"] != 0.0 || m["sendPaymentCommitted"] == 0.0 {
+	m := s.crash(t, status, nodes)
+	if m["centsMissing"] != 0 || m["sendPaymentCommitted"] == 0 {
 		t.Errorf("got %v, want no cents missing and payments", m)
 	}
 	spoil(t, s.d, replicas)
@@ -200,33 +166,23 @@ func fill(t *testing.T, replicas []string, w workload.Workload) {
 
 // crash kills the primary between 100 transactions and 50 more, and returns the counters, which
 // have nothing lost or done twice.
-func (s *session) crash(status []int, nodes []*exec.Cmd) map[string]any {
-	t := s.t
+func (s session) crash(t *testing.T, status []int, nodes []*exec.Cmd) map[string]int64 {
 	t.Helper()
-	s.send(`{"type":"hello","version":1,"firstClient":7,"clients":1,"seed":9,"requestTimeoutMicros":5000000}`)
-	if m := s.next(); m["type"] != "ready" {
-		t.Fatalf("got %v, want ready", m)
-	}
 	if n := s.transact(0, 100); n != 100 {
 		t.Errorf("%d of 100 transactions committed before the crash", n)
 	}
 	kill(nodes[0])
 	eventually(t, "the standby is the primary", func() bool { return answers(status[1], "/primary") })
 	after := 0
-	for from := 100; after < 50 && from < 300; from += 10 {
+	for from := uint64(100); after < 50 && from < 300; from += 10 {
 		after += s.transact(from, 10)
 	}
 	if after < 50 {
 		t.Errorf("%d transactions committed after the crash, want 50", after)
 	}
-	s.send(`{"type":"bye"}`)
-	m := s.next()
-	counters, _ := m["counters"].(map[string]any)
-	if counters["committed"] != float64(100+after) || counters["lost"] != 0.0 || counters["duplicated"] != 0.0 || counters["notChecked"] != nil {
-		t.Errorf("got %v, want %d committed and nothing wrong", m, 100+after)
-	}
-	if err := <-s.done; err != nil {
-		t.Error(err)
+	counters := s.Bye()
+	if counters["committed"] != int64(100+after) || counters["lost"] != 0 || counters["duplicated"] != 0 || counters["notChecked"] != 0 {
+		t.Errorf("got %v, want %d committed and nothing wrong", counters, 100+after)
 	}
 	return counters
 }
@@ -278,26 +234,5 @@ func TestSilentReplicaIsPassedOver(t *testing.T) {
 	}
 	if _, err := conn.Exec(ctx, "SELECT 1"); err != nil {
 		t.Errorf("the connection does not work: %v", err)
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	for name, tc := range map[string]struct{ line, want string }{
-		"not JSON":        {`hello`, "malformed line"},
-		"another version": {`{"type":"hello","version":2,"clients":1,"requestTimeoutMicros":5000}`, "version 2"},
-		"no clients":      {`{"type":"hello","version":1,"clients":0,"requestTimeoutMicros":5000}`, "0 clients"},
-		"no timeout":      {`{"type":"hello","version":1,"clients":1}`, "requestTimeoutMicros is 0"},
-		"begin first":     {`{"type":"begin","id":1}`, `unexpected message of type "begin"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := start(t, []string{"127.0.0.1:1"}, smallbank(t))
-			s.send("%s", tc.line)
-			if m := s.next(); m["type"] != "error" || !strings.Contains(fmt.Sprint(m["message"]), tc.want) {
-				t.Errorf("got %v, want an error that says %q", m, tc.want)
-			}
-			if err := <-s.done; err == nil {
-				t.Error("the session ended without an error")
-			}
-		})
 	}
 }

@@ -1,0 +1,3 @@
+module assay.dev/assay/systems/driver
+
+go 1.26.0

@@ -349,6 +349,13 @@ type ExperimentStatus struct {
 	// +optional
 	Archive *ResultsArchive `json:"archive,omitempty"`
 
+	// capacities are how the searches for a capacity stand, one for each combination of the other
+	// axes, in the order of the points. Absent: no axis has a search.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Capacities []CapacityStatus `json:"capacities,omitempty"`
+
 	// claims and their verdicts, one for each claim of the spec.
 	// +optional
 	// +listType=map

@@ -1,12 +1,12 @@
 package v1alpha1
 
-// Axis is one dimension of the sweep: either values of one thing, or named points whose settings
-// move together. It has either values or points; admission checks that, since CEL rules of a CRD
-// cannot see a Value.
+// Axis is one dimension of the sweep: values of one thing, named points whose settings move
+// together, or a search for the highest load that meets an objective. It has one of the three;
+// admission checks that, since CEL rules of a CRD cannot see a Value.
 type Axis struct {
 	// axis is its name. With values it says what is set: clients, rate, f, shards, network (its
-	// profile), or a parameter of the system or workload. With points it is free; "system" is
-	// taken.
+	// profile), or a parameter of the system or workload. With a search it is rate or clients. With
+	// points it is free; "system" is taken.
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z][a-zA-Z0-9]*$`
 	Axis string `json:"axis"`
@@ -25,6 +25,128 @@ type Axis struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Points []AxisPoint `json:"points,omitempty"`
+
+	// search looks for the capacity: the highest load that meets an objective, one for each
+	// combination of the other axes, of which there are at most 32. At most one axis has a search.
+	// Trials are then planned one by one, each by what those before it measured; repetitions do not
+	// apply.
+	// +optional
+	Search *CapacitySearch `json:"search,omitempty"`
+}
+
+// CapacitySearch looks for the load that half of the trials carry, which is to say that they meet
+// the objective. It ends when the 95% interval of that load is narrow enough.
+type CapacitySearch struct {
+	// from is the lowest load that is tried: requests per second on the axis rate, clients on the
+	// axis clients. Loads are whole numbers, so that from times precision must be 1 or more: 20 or
+	// more for 5%. From 1 to 100000000; at most 100000 clients.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000000
+	From int64 `json:"from"`
+
+	// to is the highest load that is tried, in the unit of from: more than from, at most 100000000,
+	// and at most 100000 clients.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000000
+	To int64 `json:"to"`
+
+	// precision is how far the ends of the interval may lie from its middle, relative to it. Loads
+	// that are tried are half of it apart. From 0.5% to 50%. Default: 5%.
+	// +optional
+	// +kubebuilder:default="5%"
+	Precision Percentage `json:"precision,omitempty"`
+
+	// trials is the most valid trials of one search. From 1 to 200. Default: 60.
+	// +optional
+	// +kubebuilder:default=60
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=200
+	Trials int32 `json:"trials,omitempty"`
+
+	// objective that a trial must meet to carry its load.
+	Objective LoadObjective `json:"objective"`
+}
+
+// LoadObjective is what each trial is judged by. All fields that are set must hold; one at least is
+// set. A trial that commits nothing does not meet it.
+// +kubebuilder:validation:MinProperties=1
+type LoadObjective struct {
+	// meanLatency is the most that the mean latency of committed transactions may be: 5ms. From 1us
+	// to 1h.
+	// +optional
+	MeanLatency Duration `json:"meanLatency,omitempty"`
+
+	// p50Latency is the most that their median may be. From 1us to 1h. As for every percentile, a
+	// trial does not meet it in which so many requests fail that the percentile of all requests
+	// lies among them.
+	// +optional
+	P50Latency Duration `json:"p50Latency,omitempty"`
+
+	// p90Latency is the most that their 90th percentile may be. From 1us to 1h.
+	// +optional
+	P90Latency Duration `json:"p90Latency,omitempty"`
+
+	// p99Latency is the most that their 99th percentile may be. From 1us to 1h.
+	// +optional
+	P99Latency Duration `json:"p99Latency,omitempty"`
+
+	// p999Latency is the most that their 99.9th percentile may be. From 1us to 1h.
+	// +optional
+	P999Latency Duration `json:"p999Latency,omitempty"`
+
+	// goodput is the least share of the offered requests that must commit in the window: 95%. Above
+	// 0% and at most 100%. Only an Open loop offers requests.
+	// +optional
+	Goodput Percentage `json:"goodput,omitempty"`
+}
+
+// CapacityOutcome is how a search for a capacity stands. Searching: trials are to run. Found: the
+// interval is as narrow as was asked for. OutOfTrials: it is not, and there are no trials left.
+// AboveHighest: the objective is met at the highest load, too. BelowLowest: it is not met at the
+// lowest load. GivenUp: no trial of the next load counted, and its retries are used up. NotJudged: a
+// trial does not know what the objective asks for.
+// +kubebuilder:validation:Enum=Searching;Found;OutOfTrials;AboveHighest;BelowLowest;GivenUp;NotJudged
+type CapacityOutcome string
+
+// The outcomes of a search.
+const (
+	CapacitySearching    CapacityOutcome = "Searching"
+	CapacityFound        CapacityOutcome = "Found"
+	CapacityOutOfTrials  CapacityOutcome = "OutOfTrials"
+	CapacityAboveHighest CapacityOutcome = "AboveHighest"
+	CapacityBelowLowest  CapacityOutcome = "BelowLowest"
+	CapacityGivenUp      CapacityOutcome = "GivenUp"
+	CapacityNotJudged    CapacityOutcome = "NotJudged"
+)
+
+// CapacityStatus is how one search stands. Loads are in thousandths of what its axis counts:
+// requests per second, or clients.
+type CapacityStatus struct {
+	// variant is the combination of the other axes, as "system=etcd, variant=ideal"; empty: the
+	// search is the only one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1400
+	Variant string `json:"variant,omitempty"`
+	// outcome of the search so far.
+	Outcome CapacityOutcome `json:"outcome"`
+	// trials that count.
+	// +kubebuilder:validation:Minimum=0
+	Trials int32 `json:"trials"`
+	// capacityMilli is the load that half of the trials carry. Absent: it lies beyond the loads
+	// that are tried, or no trial counts yet.
+	// +optional
+	CapacityMilli int64 `json:"capacityMilli,omitempty"`
+	// lowMilli is the lower end of its 95% interval. Absent: the interval reaches below the lowest
+	// load.
+	// +optional
+	LowMilli int64 `json:"lowMilli,omitempty"`
+	// highMilli is the upper end. Absent: the interval reaches beyond the highest load.
+	// +optional
+	HighMilli int64 `json:"highMilli,omitempty"`
+	// message says why the search is NotJudged.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // AxisPoint is one named value of an axis.

@@ -15,10 +15,14 @@
 // probability. That it may stop at any time does not spoil it: the rule weighs what was seen, and
 // not why no more was asked for.
 //
-// The package does not judge trials. It does not know what the objective is.
+// Loads are whole numbers, and of them only some are tried (Loads): a ladder whose steps are half of
+// the precision. So every point of a search can be listed beforehand.
+//
+// A trial is judged by what it measured (Objective); that it counts is for others to say.
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -32,8 +36,8 @@ const (
 	beyond = 0.05
 	// steps of the capacity's grid for each half-width that is asked for.
 	steps = 10
-	// most points of the grid.
-	mostPoints = 20_000
+	// mostPoints of the grid: what a search costs grows with them.
+	mostPoints = 10_000
 )
 
 // deviations of a trial's capacity that are possible.
@@ -41,7 +45,7 @@ var deviations = []float64{0.005, 0.01, 0.02, 0.04, 0.08}
 
 // Search is what is looked for.
 type Search struct {
-	// Low and High bound the load, above 0.
+	// Low and High bound the load: whole numbers above 0.
 	Low, High float64
 	// Precision is how far the ends of the interval may lie from its middle, relative to it: 0.05.
 	Precision float64
@@ -62,8 +66,44 @@ func (s Search) Validate() error {
 		return fmt.Errorf("maxTrials is %d; want 1 or more", s.MaxTrials)
 	case steps*math.Log(s.High/s.Low)/s.Precision > mostPoints:
 		return fmt.Errorf("precision is %g; from %g to %g that is too fine", s.Precision, s.Low, s.High)
+	case s.Low*s.Precision < 1-rounding:
+		return fmt.Errorf("low is %g and precision is %g; loads are whole numbers, so that it takes a low of %g or more, or a greater precision", s.Low, s.Precision, math.Ceil(1/s.Precision))
 	}
 	return nil
+}
+
+// rounding is by how much computed numbers may be off.
+const rounding = 1e-9
+
+// Loads are those that may be tried, in order: whole numbers from Low to High, each half of the
+// precision above the one before, or 1 where that is less. Low and High must be whole.
+func (s Search) Loads() []int64 {
+	n := int(math.Ceil(math.Log(s.High/s.Low) / (s.Precision / 2)))
+	loads := []int64{int64(s.Low)}
+	for i := 1; i <= n; i++ {
+		if load := int64(math.Round(s.Low * math.Pow(s.High/s.Low, float64(i)/float64(n)))); load > loads[len(loads)-1] {
+			loads = append(loads, load)
+		}
+	}
+	return loads
+}
+
+// nearest is the place of the load that is nearest, by ratio.
+func nearest(loads []int64, load float64) int {
+	i, _ := slices.BinarySearchFunc(loads, load, func(l int64, want float64) int { return cmp.Compare(float64(l), want) })
+	switch {
+	case i == len(loads):
+		return i - 1
+	case i > 0 && load/float64(loads[i-1]) < float64(loads[i])/load:
+		return i - 1
+	}
+	return i
+}
+
+// About is how many trials a search takes on average: those of a bisection of the ladder, and five
+// more since trials deviate. MaxTrials at most.
+func (s Search) About() int {
+	return min(s.MaxTrials, 5+int(math.Ceil(math.Log2(math.Log(s.High/s.Low)/s.Precision))))
 }
 
 // Trial is one that counts, and whether it met the objective.
@@ -75,7 +115,7 @@ type Trial struct {
 // Outcome says how a search stands.
 type Outcome int
 
-// The outcomes.
+// The outcomes of a search.
 const (
 	// Searching: there is a next load.
 	Searching Outcome = iota
@@ -92,8 +132,8 @@ const (
 // State is what the trials say.
 type State struct {
 	Outcome Outcome
-	// Next load to try, if Searching.
-	Next float64
+	// Next is the place of the next load to try in Loads, if Searching.
+	Next int
 	// Capacity is the median, and From and To the ends of the interval. From is 0 where the
 	// capacity may lie below the lowest load, and To is infinite where it may lie above the
 	// highest.
@@ -133,7 +173,7 @@ func (s Search) judge(e *evidence, trials int) State {
 	case trials >= s.MaxTrials:
 		state.Outcome = OutOfTrials
 	default:
-		state.Next = min(max(state.Capacity, s.Low), s.High)
+		state.Next = nearest(s.Loads(), min(max(state.Capacity, s.Low), s.High))
 	}
 	return state
 }

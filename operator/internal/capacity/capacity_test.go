@@ -48,10 +48,12 @@ func run(t *testing.T, s Search, meets func(load float64) bool) (State, []Trial)
 		if state.Outcome != Searching {
 			return state, trials
 		}
-		if state.Next < s.Low || state.Next > s.High {
-			t.Fatalf("after %v the next load is %g", trials, state.Next)
+		loads := s.Loads()
+		if state.Next < 0 || state.Next >= len(loads) {
+			t.Fatalf("after %v the next load is number %d of %d", trials, state.Next, len(loads))
 		}
-		trial := Trial{state.Next, meets(state.Next)}
+		load := float64(loads[state.Next])
+		trial := Trial{load, meets(load)}
 		trials = append(trials, trial)
 		e.add(trial)
 	}
@@ -132,7 +134,7 @@ func TestOrderOfTrialsDoesNotMatter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, pair := range map[string][2]float64{"next": {a.Next, b.Next}, "from": {a.From, b.From}, "to": {a.To, b.To}} {
+	for what, pair := range map[string][2]float64{"next": {float64(a.Next), float64(b.Next)}, "from": {a.From, b.From}, "to": {a.To, b.To}} {
 		if math.Abs(pair[0]/pair[1]-1) > 1e-9 {
 			t.Errorf("%s is %g or %g", what, pair[0], pair[1])
 		}
@@ -149,6 +151,7 @@ func TestRefusals(t *testing.T) {
 		"fine":      func(s *Search) { s.Precision = 1e-6 },
 		"trials":    func(s *Search) { s.MaxTrials = 0 },
 		"NaN":       func(s *Search) { s.Low = math.NaN() },
+		"few":       func(s *Search) { s.Low = 19 },
 	} {
 		s := search()
 		change(&s)

@@ -191,12 +191,20 @@ func (p *program) checkArguments(call celast.CallExpr, id int64, axes []results.
 	if f.open() {
 		return nil
 	}
+	if f.points == ofSearch {
+		if axes, err = p.checkSearched(a, id, axes); err != nil {
+			return err
+		}
+	}
 	for _, axis := range axes {
 		given := axis.Name == a.along || slices.ContainsFunc(slices.Concat(a.at, a.pair), func(c coordinate) bool { return c.axis == axis.Name })
 		if given || len(axis.Values) < 2 {
 			continue
 		}
 		what := "one point"
+		if f.points == ofSearch {
+			what = "one search"
+		}
 		if f.curve() {
 			what = "one curve"
 		}

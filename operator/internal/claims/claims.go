@@ -90,10 +90,15 @@ func (p *program) errorAt(id int64, format string, args ...any) error {
 	return p.source.errorAt(p.source.nameOf(p.source.offset(at.Line(), at.Column())), format, args...)
 }
 
-// Evaluate judges claims by the trials of the points. Points without trials may be among points. A
-// claim that Check refuses is NotEvaluated, with what Check says where that shows without axes and
-// faults.
+// Evaluate is EvaluateWith for an experiment without a search.
 func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine) []results.ClaimResult {
+	return EvaluateWith(claims, points, lines, nil)
+}
+
+// EvaluateWith judges claims by the trials of the points, and by what searches came to. Points
+// without trials may be among points. A claim that Check refuses is NotEvaluated, with what Check
+// says where that shows without axes and faults.
+func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
 	judged := make([]results.ClaimResult, 0, len(claims))
 	against := make([]evidence, 0, len(claims))
 	for _, c := range claims {
@@ -105,7 +110,7 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 		p, err := compile(c.Expr)
 		if err == nil {
 			var looked []int32
-			looked, found, err = evaluate(&r, c, p, points, lines)
+			looked, found, err = evaluate(&r, c, p, points, lines, capacities)
 			if err != nil {
 				r.Verdict = string(v1alpha1.VerdictNotEvaluated)
 			}
@@ -122,8 +127,11 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 }
 
 // evaluate judges a claim and says which points it looked at, and what contradicts it.
-func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine) (looked []int32, against evidence, err error) {
+func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) (
+	looked []int32, against evidence, err error,
+) {
 	e := newRun(p, points, lines)
+	e.capacities = capacities
 	if p.isComparison() {
 		t := e.truth(p.ast.Expr())
 		if len(e.missing) > 0 {

@@ -51,6 +51,8 @@ type run struct {
 	points  []results.PointResult
 	samples samples
 	lines   []results.TrialLine
+	// capacities are what searches came to.
+	capacities []results.Capacity
 
 	missing []string // what was needed and is not there
 	notes   []string // what was compared, in the order of the expression
@@ -233,6 +235,8 @@ func (r *run) readCall(call celast.CallExpr, id int64) quantity {
 		return r.crossover(a)
 	case atKnee:
 		return r.knee(a, unitOfType(f.result))
+	case ofSearch:
+		return r.capacity(a)
 	}
 	found := r.find(a.at)
 	asked := showCoordinates(a.at)

@@ -89,7 +89,7 @@ func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []r
 		return ""
 	}
 	with := results.ClaimResult{Expr: c.Expr}
-	if _, _, err := evaluate(&with, c, p, points, all); err != nil {
+	if _, _, err := evaluate(&with, c, p, points, all, nil); err != nil {
 		with.Verdict = string(v1alpha1.VerdictNotEvaluated)
 	}
 	what := "the trial that the system spoiled itself"

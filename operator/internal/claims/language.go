@@ -38,6 +38,7 @@ const (
 	alongAxis                   // every one along an axis
 	ofTwoVariants               // two that differ in one axis
 	curvesOfTwo                 // every one along an axis, of two variants
+	ofSearch                    // none: what a search for a capacity came to
 )
 
 // function is one that reads results.
@@ -53,7 +54,7 @@ type function struct {
 func (f function) takes(argument string) bool {
 	switch argument {
 	case "of":
-		return f.metric == ""
+		return f.metric == "" && f.points != ofSearch
 	case "along":
 		return f.curve()
 	case "fault", "time":
@@ -101,6 +102,7 @@ var functions = map[string]function{
 
 	"ratio":                   {result: estimateType, points: ofTwoVariants},
 	"significantly_different": {result: cel.BoolType, points: ofTwoVariants},
+	"capacity":                {result: estimateType, points: ofSearch},
 	"crossover":               {result: estimateType, points: curvesOfTwo},
 	"increasing":              {result: cel.BoolType, points: alongAxis},
 	"decreasing":              {result: cel.BoolType, points: alongAxis},
@@ -294,7 +296,7 @@ func (s source) explain(message string, offset int) (text string, isCall bool) {
 	case args == "latency and number" || args == "number and latency":
 		return fmt.Sprintf("%s cannot be applied to %s: give the number a unit, as in 5ms", symbol, args), false
 	case strings.Contains(args, "estimate"):
-		return fmt.Sprintf("%s cannot be applied to %s: ratio and crossover can be compared with a number, and nothing can be computed from them", symbol, args), false
+		return fmt.Sprintf("%s cannot be applied to %s: ratio, crossover and capacity can be compared with a number, and nothing can be computed from them", symbol, args), false
 	}
 	return fmt.Sprintf("%s cannot be applied to %s", symbol, args), false
 }

@@ -126,7 +126,7 @@ func (s simulation) share(c v1alpha1.Claim, p *program, n int, enough func(share
 	for i := 1; ; i++ {
 		lines := s.experiment(rng, n)
 		var r results.ClaimResult
-		if _, _, err := evaluate(&r, c, p, s.points, lines); err != nil {
+		if _, _, err := evaluate(&r, c, p, s.points, lines, nil); err != nil {
 			return 0, false
 		}
 		if r.Verdict == string(v1alpha1.VerdictReproduced) {

@@ -72,8 +72,10 @@ func (e *expansion) resolveAxes() {
 			e.add(field.Invalid(path.Child("axis"), written.Axis, "is taken: the systems under spec.systems make that axis"))
 		case slices.ContainsFunc(e.axes, func(a axis) bool { return a.name == written.Axis }):
 			e.add(field.Duplicate(path.Child("axis"), written.Axis))
-		case (len(written.Values) > 0) == (len(written.Points) > 0):
-			e.add(field.Invalid(path, written.Axis, "an axis has either values or points, and not both"))
+		case !oneOf(len(written.Values) > 0, len(written.Points) > 0, written.Search != nil):
+			e.add(field.Invalid(path, written.Axis, "an axis has either values, points or a search, and one of them only"))
+		case written.Search != nil:
+			e.axes = append(e.axes, e.searchAxis(path.Child("search"), written))
 		case len(written.Values) > 0:
 			e.axes = append(e.axes, e.valuesAxis(path, written))
 		default:
@@ -227,8 +229,16 @@ func (e *expansion) checkSize() {
 			return
 		}
 	}
-	if each := len(stats.Metrics) + len(e.spec.Measurements); points*each > MaxAggregates {
-		e.add(field.TooMany(field.NewPath("spec", "measurements"), len(e.spec.Measurements), max(0, MaxAggregates/points-len(stats.Metrics))))
+	measured := points
+	if e.search != nil {
+		measured = min(points, e.search.MaxTrials*points/len(e.axes[e.search.axis].choices))
+	}
+	if each := len(stats.Metrics) + len(e.spec.Measurements); measured*each > MaxAggregates {
+		e.add(field.TooMany(field.NewPath("spec", "measurements"), len(e.spec.Measurements), max(0, MaxAggregates/measured-len(stats.Metrics))))
+	}
+	if e.search != nil {
+		e.checkSearch(points)
+		return
 	}
 	e.checkRepetitions(points)
 }
@@ -240,6 +250,17 @@ func sizes(axes []axis) string {
 		parts[i] = fmt.Sprintf("%s (%d)", a.name, len(a.choices))
 	}
 	return strings.Join(parts, " x ")
+}
+
+// oneOf reports whether exactly one holds.
+func oneOf(conditions ...bool) bool {
+	n := 0
+	for _, c := range conditions {
+		if c {
+			n++
+		}
+	}
+	return n == 1
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

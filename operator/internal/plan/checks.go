@@ -91,7 +91,7 @@ func (e *expansion) checkClients() {
 		e.add(field.Invalid(path.Child("retry", "maxBackoff"), string(c.Retry.MaxBackoff),
 			fmt.Sprintf("must be at least retry.backoff, %s", c.Retry.Backoff)))
 	}
-	hasRateAxis := slices.ContainsFunc(e.spec.Sweep, func(a v1alpha1.Axis) bool { return a.Axis == "rate" && len(a.Values) > 0 })
+	hasRateAxis := slices.ContainsFunc(e.spec.Sweep, func(a v1alpha1.Axis) bool { return a.Axis == "rate" && (len(a.Values) > 0 || a.Search != nil) })
 	switch {
 	case c.Loop == v1alpha1.LoopOpen && c.Rate == nil && !hasRateAxis:
 		e.add(field.Required(path.Child("rate"), "an Open loop offers a rate: set it in requests per second, or add an axis \"rate\" to the sweep"))

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -28,8 +29,11 @@ type Plan struct {
 	Spec v1alpha1.ExperimentSpec
 	// Axes of the sweep with their values, in order.
 	Axes []results.Axis
-	// Points in the order of their index.
+	// Points in the order of their index. With a Search, of those along its axis only some get
+	// trials.
 	Points []Point
+	// Search for capacities, if an axis has one.
+	Search *Search
 	// Warnings name what is allowed and probably not meant.
 	Warnings []string
 }
@@ -73,9 +77,9 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 	if len(e.errs) > 0 {
 		return nil, e.errs
 	}
-	p := &Plan{Spec: e.spec, Points: e.points, Warnings: append(e.unusedFaults(), e.loudKills()...)}
+	p := &Plan{Spec: e.spec, Points: e.points, Search: e.search, Warnings: slices.Concat(e.unusedFaults(), e.loudKills(), e.rarePercentiles())}
 	for _, a := range e.axes {
-		axis := results.Axis{Name: a.name}
+		axis := results.Axis{Name: a.name, Searched: e.search != nil && e.search.Axis == a.name}
 		for _, c := range a.choices {
 			axis.Values = append(axis.Values, c.label)
 		}
@@ -92,6 +96,7 @@ type expansion struct {
 	windows timeline.Windows
 	systems []system
 	axes    []axis
+	search  *Search
 	points  []Point
 	errs    field.ErrorList
 	seen    map[string]bool

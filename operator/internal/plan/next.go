@@ -51,6 +51,9 @@ func Next(p *Plan, seed int64, trials []v1alpha1.Trial) Step { return NextFrom(p
 func NextFrom(p *Plan, seed int64, trials []v1alpha1.Trial, first int32) Step {
 	o := observe(trials)
 	o.next = max(o.next, first)
+	if p.Search != nil {
+		return nextOfSearch(p, seed, o)
+	}
 	points := o.progresses(p)
 	each, planned := wanted(points)
 	o.counts.Planned = planned

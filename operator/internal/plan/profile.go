@@ -153,6 +153,12 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Schedule.WarmUp, "5s")
 	orDefault(&spec.Schedule.CoolDown, "2s")
 	orDefault(&spec.Schedule.Drain, "10s")
+	for _, a := range spec.Sweep {
+		if a.Search != nil {
+			orDefault(&a.Search.Precision, "5%")
+			orDefault(&a.Search.Trials, 60)
+		}
+	}
 	orDefault(&spec.Repetitions.Min, 3)
 	if u := spec.Repetitions.Until; u != nil && len(u.Of) == 0 {
 		u.Of = []v1alpha1.PrecisionMetric{v1alpha1.PrecisionMeanLatency, v1alpha1.PrecisionThroughput}

@@ -19,13 +19,19 @@ import (
 const leastToStop = 3
 
 // Trials is the number of valid trials that the plan wants: the least, if repetitions go on until
-// the means are known well enough.
+// the means are known well enough, and about as many as a search takes.
 func (p *Plan) Trials() int {
+	if p.Search != nil {
+		return p.searches() * p.Search.About()
+	}
 	return len(p.Points) * int(p.Spec.Repetitions.Min+p.Spec.AdditionalRepetitions)
 }
 
 // MostTrials is the most valid trials that the plan may want.
 func (p *Plan) MostTrials() int {
+	if p.Search != nil {
+		return p.searches() * p.Search.MaxTrials
+	}
 	return len(p.Points) * int(MostRepetitions(p.Spec.Repetitions)+p.Spec.AdditionalRepetitions)
 }
 
@@ -75,6 +81,9 @@ func (e *expansion) checkRepetitions(points int) {
 // CheckAdditional bounds the additional repetitions of a spec with its profile applied, which has
 // so many points; nil: it may have them.
 func CheckAdditional(spec v1alpha1.ExperimentSpec, points int) *field.Error {
+	if search := searchOf(spec); search != nil && spec.AdditionalRepetitions > 0 {
+		return field.Invalid(field.NewPath("spec", "additionalRepetitions"), spec.AdditionalRepetitions, "a search has no repetitions; run the experiment again under another name, with more trials or a greater precision")
+	}
 	more := int(spec.AdditionalRepetitions)
 	most, possible := int(MostRepetitions(spec.Repetitions))+more, min(100, MaxTrials/max(1, points))
 	if more == 0 || most <= possible {
@@ -323,6 +332,15 @@ func mayFollow(p *Plan, points []progress) string {
 // DescribeRepetitions says how many valid trials a point gets: "3", or "3 to 10".
 func DescribeRepetitions(r v1alpha1.Repetitions) string {
 	return fromTo(int(r.Min), int(MostRepetitions(r)))
+}
+
+// Describe says what is planned, in a sentence.
+func (p *Plan) Describe() string {
+	if p.Search != nil {
+		return fmt.Sprintf("%s for the highest %s from %g to %g with %s: %s valid trials each.", severalSearches(p.searches()),
+			p.Search.Axis, p.Search.Low, p.Search.High, p.Search.Objective, fromTo(p.Search.About(), p.Search.MaxTrials))
+	}
+	return fmt.Sprintf("%d points with %s valid trials each are planned.", len(p.Points), DescribeRepetitions(p.Spec.Repetitions))
 }
 
 // DescribeTrials says how many valid trials the plan wants: "72", or "72 to 240".

@@ -41,7 +41,11 @@ func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialL
 		Written:    now.UTC(),
 		Axes:       axes,
 		Points:     everyPoint(axes, stats.Points(lines)),
+		Capacities: plan.Capacities(spec, axes, lines),
 		Trials:     lines,
+	}
+	if len(r.Capacities) > 0 {
+		r.Axes, r.Points = triedAlone(r.Axes, r.Capacities[0].Axis, stats.Points(lines))
 	}
 	r.Planned = len(r.Points) * int(spec.Repetitions.Min+spec.AdditionalRepetitions)
 	if t := exp.Status.StartTime; t != nil {
@@ -54,7 +58,7 @@ func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialL
 	for _, m := range spec.Measurements {
 		r.Measurements = append(r.Measurements, results.MeasurementColumn{Name: m.Name, Unit: m.Unit, Query: m.Query, Over: string(m.Over)})
 	}
-	r.Claims = judge(spec, r.Points, lines)
+	r.Claims = judge(spec, r.Points, lines, r.Capacities)
 	r.Reported, r.LeftOut = reported(spec.Reported)
 	return r
 }
@@ -113,10 +117,24 @@ func everyPoint(axes []results.Axis, run []results.PointResult) []results.PointR
 	return points
 }
 
+// triedAlone leaves out the loads that a search has not tried: most are never to have a trial.
+func triedAlone(axes []results.Axis, searched string, points []results.PointResult) ([]results.Axis, []results.PointResult) {
+	axes = slices.Clone(axes)
+	for i := range axes {
+		if axes[i].Name != searched {
+			continue
+		}
+		axes[i].Values = slices.DeleteFunc(slices.Clone(axes[i].Values), func(v string) bool {
+			return !slices.ContainsFunc(points, func(p results.PointResult) bool { return p.Coordinates[searched] == v })
+		})
+	}
+	return axes, points
+}
+
 // judge evaluates the claims, in the order of the spec; those that the profile skips get its reason
 // instead.
-func judge(spec v1alpha1.ExperimentSpec, points []results.PointResult, lines []results.TrialLine) []results.ClaimResult {
-	judged := claims.Evaluate(spec.Claims, points, lines)
+func judge(spec v1alpha1.ExperimentSpec, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
+	judged := claims.EvaluateWith(spec.Claims, points, lines, capacities)
 	skipped := plan.SkippedClaims(spec)
 	for i, r := range judged {
 		why, ok := skipped[r.Name]

@@ -20,6 +20,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 	}
 	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), failuresLegend
 	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
+	view.Capacity, view.CapacityLegend = htmlTableOf(p.capacity), capacityLegend
 	view.Knees, view.KneesLegend, view.KneesNotes = htmlTableOf(p.knees), p.kneeNote, p.kneeRest
 	view.Measured, view.Lacking, view.MeasuredLegend = htmlTableOf(p.measured), htmlTableOf(p.lacking), measurementLegend
 	view.Resources, view.ResourcesLegend = htmlTableOf(p.used), resourceLegend
@@ -64,9 +65,11 @@ type htmlView struct {
 	Failures       htmlTable
 	FailuresLegend string
 
-	Knees       htmlTable
-	KneesLegend string
-	KneesNotes  []string
+	Capacity       htmlTable
+	CapacityLegend string
+	Knees          htmlTable
+	KneesLegend    string
+	KneesNotes     []string
 
 	Recovery       htmlTable
 	RecoveryNotes  []string
@@ -160,6 +163,10 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{template "plots" .Plots}}
 {{- with .PlotsNote}}<p>{{.}}</p>
 {{end}}{{end}}
+{{- if .Capacity.Rows}}<h2>Capacity</h2>
+<p>{{.CapacityLegend}}</p>
+{{template "table" .Capacity}}
+{{- end}}
 {{- if .Knees.Rows}}<h2>Knees and peaks</h2>
 <p>{{.KneesLegend}}{{if .Plots}} A ring marks the knee in the plot of latency against throughput.{{end}}</p>
 {{template "table" .Knees}}

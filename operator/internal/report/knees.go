@@ -67,7 +67,7 @@ func markKnees(curves []curve) []curve {
 // kneeTable has a row for the curve of each variant, and one for the paper's below it.
 func kneeTable(e results.Experiment) table {
 	axis, ok := loadAxis(e)
-	if !ok {
+	if !ok || len(e.Capacities) > 0 { // a search tries loads near the capacity, which are no curve
 		return table{}
 	}
 	// A single point, as where the source has one pair of numbers that can be read, has no peak

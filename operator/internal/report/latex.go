@@ -22,6 +22,7 @@ func LaTeX(w io.Writer, e results.Experiment) error {
 		latexTable(b, e.Name, "verdicts", "Verdicts of "+e.Name+".", t)
 	}
 	latexTable(b, e.Name, "points", "Points of "+e.Name+": "+legend+".", p.points)
+	latexTable(b, e.Name, "capacity", "Capacity of "+e.Name+".", p.capacity)
 	latexTable(b, e.Name, "knees", "Knees and peaks of "+e.Name+".", p.knees)
 	latexTable(b, e.Name, "recovery", "Recovery in "+e.Name+".", p.recovery)
 	if _, err := io.WriteString(w, b.String()); err != nil {

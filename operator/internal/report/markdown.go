@@ -64,6 +64,7 @@ func markdownSections(b *strings.Builder, p page) {
 		markdownTable(b, t)
 	}
 	section("Failures", failuresLegend, p.failures)
+	section("Capacity", capacityLegend, p.capacity)
 	section("Knees and peaks", p.kneeNote, p.knees)
 	if len(p.knees.rows) > 0 && len(p.kneeRest) > 0 {
 		b.WriteString("\n")

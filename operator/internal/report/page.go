@@ -22,6 +22,7 @@ type page struct {
 	points   table
 	warnings []string // about the table of points
 	failures table
+	capacity table
 	knees    table
 	kneeNote string // how to read it
 	kneeRest []string
@@ -56,6 +57,7 @@ type column struct {
 // newPage says everything about an experiment that a report shows.
 func newPage(e results.Experiment) page {
 	p := page{title: e.Name, verdicts: e.Claims, points: pointsTable(e), excluded: excludedTable(e), gap: gap(e.Trials), origin: origin(e), leftOut: e.LeftOut}
+	p.capacity = capacityTable(e)
 	p.knees, p.kneeNote, p.kneeRest = kneeTable(e), kneeLegendOf(e), kneeNotes(e)
 	p.network, p.netNote, p.faults = networkTable(e), networkNote(e), faultsTable(e)
 	p.recovery, p.recNotes = recoveryTable(e), recoveryNotes(e)
@@ -234,6 +236,9 @@ func warnings(e results.Experiment) []string {
 	}
 	var ws []string
 	for _, n := range slices.Sorted(maps.Keys(points)) {
+		if len(e.Capacities) > 0 {
+			break // a search gives a load as many trials as it asks of it
+		}
 		if w := stats.Warning(n); w != "" {
 			ws = append(ws, fmt.Sprintf("n=%d at %s: %s.", n, count(points[n], "point"), strings.TrimPrefix(w, fmt.Sprintf("%d trials: ", n))))
 		}

@@ -44,6 +44,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 		wrap(b, o.Width, "", note)
 	}
 	textSection(b, o.Width, "Failures", p.failures, failuresLegend)
+	textSection(b, o.Width, "Capacity", p.capacity, capacityLegend)
 	textSection(b, o.Width, "Knees and peaks", p.knees, append([]string{p.kneeNote}, p.kneeRest...)...)
 	textSection(b, o.Width, "Measurements", p.measured, measurementLegend)
 	textSection(b, o.Width, "Not measured", p.lacking)

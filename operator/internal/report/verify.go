@@ -220,7 +220,14 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, li
 		return
 	}
 	want := map[string]results.ClaimResult{}
-	for _, r := range judge(plan.ApplyProfile(spec), everyPoint(e.Axes, stats.Points(lines)), lines) {
+	spec = plan.ApplyProfile(spec)
+	capacities := plan.Capacities(spec, e.Axes, lines)
+	v.capacities(e, capacities)
+	points := everyPoint(e.Axes, stats.Points(lines))
+	if len(capacities) > 0 {
+		points = stats.Points(lines)
+	}
+	for _, r := range judge(spec, points, lines, capacities) {
 		want[r.Name] = r
 	}
 	for _, said := range e.Claims {
@@ -239,6 +246,28 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, li
 	}
 	for name := range want {
 		v.differs("claim %s is in the spec and has no verdict", name)
+	}
+}
+
+// capacities compares what searches are said to have come to with what the trials give. Of a search
+// that was given up the lines do not know it.
+func (v *Verified) capacities(e results.Experiment, want []results.Capacity) {
+	if len(e.Capacities) != len(want) {
+		v.differs("%d capacities are said, and the spec searches %d", len(e.Capacities), len(want))
+		return
+	}
+	for i, said := range e.Capacities {
+		w, name := want[i], "the capacity"
+		if where := at(e.Axes, said.At); len(said.At) > 0 {
+			name += " at " + where
+		}
+		givenUp := said.Outcome == string(v1alpha1.CapacityGivenUp) && w.Outcome == string(v1alpha1.CapacitySearching)
+		switch {
+		case said.Trials != w.Trials || said.Objective != w.Objective || said.Outcome != w.Outcome && !givenUp:
+			v.differs("%s: %s after %s is said, the trials give %s after %s", name, said.Outcome, count(said.Trials, "trial"), w.Outcome, count(w.Trials, "trial"))
+		case !same64(said.Capacity, w.Capacity) || !same64(said.Low, w.Low) || !same64(said.High, w.High):
+			v.differs("%s is said to be %s, the trials give %s", name, capacityText(said), capacityText(w))
+		}
 	}
 }
 

@@ -438,7 +438,10 @@ type Experiment struct {
 	// Measurements that the experiment asks Prometheus for, in their order.
 	Measurements []MeasurementColumn `json:"measurements,omitempty"`
 
-	Points   []PointResult    `json:"points"`
+	Points []PointResult `json:"points"`
+	// Capacities are what searches came to, one for each combination of the other axes.
+	Capacities []Capacity `json:"capacities,omitempty"`
+
 	Trials   []TrialLine      `json:"trials"`
 	Claims   []ClaimResult    `json:"claims"`
 	Reported []ReportedSeries `json:"reported,omitempty"`
@@ -456,10 +459,33 @@ type Experiment struct {
 	LeftOut []string        `json:"leftOut,omitempty"`
 }
 
+// Capacity is what one search came to: the load that half of the trials carry.
+type Capacity struct {
+	// Axis that was searched, from From to To, and where the other axes were (At).
+	Axis string            `json:"axis"`
+	At   map[string]string `json:"at,omitempty"`
+	From int64             `json:"from"`
+	To   int64             `json:"to"`
+	// Objective in words, and by how much the ends of the interval may be off its middle.
+	Objective string  `json:"objective"`
+	Precision float64 `json:"precision"`
+	// Outcome as in the status of an experiment, and the number of trials that count.
+	Outcome string `json:"outcome"`
+	Trials  int    `json:"trials"`
+	// Capacity and its 95% interval. Without one: it lies beyond From or To, or is not known.
+	Capacity *float64 `json:"capacity,omitempty"`
+	Low      *float64 `json:"low,omitempty"`
+	High     *float64 `json:"high,omitempty"`
+	// Message says why the search is NotJudged.
+	Message string `json:"message,omitempty"`
+}
+
 // Axis of a sweep.
 type Axis struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`
+	// Searched: the values are loads that a search may try; in results, those that it tried.
+	Searched bool `json:"searched,omitempty"`
 }
 
 // ReportedSeries is a curve of the paper.

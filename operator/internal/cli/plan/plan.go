@@ -114,7 +114,11 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 	if exp.Spec.Profile != "" {
 		profile = ", profile " + exp.Spec.Profile
 	}
-	fmt.Fprintf(b, "%s%s: %s x %s = %s\n", exp.Name, profile, count(len(p.Points), "point"), repetitions(p), trials(p))
+	if p.Search != nil {
+		fmt.Fprintf(b, "%s%s: %s\n", exp.Name, profile, p.Describe())
+	} else {
+		fmt.Fprintf(b, "%s%s: %s x %s = %s\n", exp.Name, profile, count(len(p.Points), "point"), repetitions(p), trials(p))
+	}
 	if u := p.Spec.Repetitions.Until; u != nil {
 		fmt.Fprintf(b, "All points have enough when the 95%% intervals of %s are within %s of their means at each.\n", metrics(u.Of), u.RelativeCI)
 	}
@@ -161,7 +165,11 @@ func writePoints(b *strings.Builder, p *planner.Plan) {
 		return
 	}
 	for _, a := range p.Axes {
-		fmt.Fprintf(b, "  %s: %s\n", a.Name, strings.Join(a.Values, ", "))
+		values := strings.Join(a.Values, ", ")
+		if p.Search != nil && a.Name == p.Search.Axis {
+			values = fmt.Sprintf("searched to within %.3g%%, at %d loads from %s to %s", 100*p.Search.Precision, len(a.Values), a.Values[0], a.Values[len(a.Values)-1])
+		}
+		fmt.Fprintf(b, "  %s: %s\n", a.Name, values)
 	}
 }
 
@@ -180,6 +188,11 @@ func writeOrder(b *strings.Builder, p *planner.Plan, seed int64, o Options) {
 		b.WriteString(" as an example: the run chooses its own and records it")
 	}
 	b.WriteString(")\n\n")
+	if p.Search != nil {
+		first := planner.Next(p, seed, nil).Create
+		fmt.Fprintf(b, "  0  %s\n  ... and each further load by what the trials before it measured\n", coordinates(p, first.Point.Index))
+		return
+	}
 	total, shown := p.Trials(), 0
 	for round, slots := range planner.Rounds(p, seed) {
 		for _, slot := range slots {

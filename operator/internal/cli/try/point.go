@@ -84,9 +84,13 @@ func onePoint(p *plan.Plan, chosen []int) v1alpha1.ExperimentSpec {
 	}
 	for i := range spec.Sweep {
 		axis, at := &spec.Sweep[i], chosen[i]
-		if len(axis.Values) > 0 {
+		switch {
+		case axis.Search != nil:
+			load := p.Axes[len(p.Axes)-len(spec.Sweep)+i].Values[at]
+			axis.Search, axis.Values = nil, []v1alpha1.Value{v1alpha1.NewValue(load)}
+		case len(axis.Values) > 0:
 			axis.Values = axis.Values[at : at+1]
-		} else {
+		default:
 			axis.Points = axis.Points[at : at+1]
 		}
 	}

@@ -3,6 +3,8 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,6 +14,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/conditions"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // maxMessage keeps conditions readable; kubectl apply shows the whole list of errors.
@@ -31,6 +34,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	setAccepted(s)
 	setComplete(s)
 	setResultsStored(s)
+	setCapacities(s)
 	setClaims(s)
 	setReproduced(s)
 	setKstatus(s)
@@ -55,7 +59,7 @@ func setAccepted(s *scope) {
 	switch names := missing(s.errs); {
 	case s.plan != nil:
 		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionTrue, v1alpha1.ReasonValid,
-			fmt.Sprintf("%d points with %s valid trials each are planned.", len(s.plan.Points), plan.DescribeRepetitions(s.plan.Spec.Repetitions)))
+			s.plan.Describe())
 	case len(names) > 0 && s.fixed():
 		s.set(v1alpha1.ExperimentAccepted, metav1.ConditionFalse, v1alpha1.ReasonSystemNotFound,
 			fmt.Sprintf("The snapshot of System %s is gone; delete the experiment and apply it again.", strings.Join(names, ", ")))
@@ -126,6 +130,29 @@ func setResultsStored(s *scope) {
 		s.set(v1alpha1.ExperimentResultsStored, metav1.ConditionTrue, v1alpha1.ReasonStored,
 			fmt.Sprintf("The results are in ConfigMap %s.", s.exp.Status.ResultsConfigMap))
 	}
+}
+
+// setCapacities shows what the searches of the results that were put together last came to.
+func setCapacities(s *scope) {
+	if s.built == nil {
+		return
+	}
+	s.exp.Status.Capacities = nil
+	for _, c := range s.built.Capacities {
+		others := slices.DeleteFunc(slices.Clone(s.built.Axes), func(a results.Axis) bool { return a.Name == c.Axis })
+		s.exp.Status.Capacities = append(s.exp.Status.Capacities, v1alpha1.CapacityStatus{
+			Variant: plan.Variant(others, c.At), Outcome: v1alpha1.CapacityOutcome(c.Outcome), Trials: int32(c.Trials),
+			CapacityMilli: milli(c.Capacity), LowMilli: milli(c.Low), HighMilli: milli(c.High), Message: conditions.Truncate(c.Message, conditions.MaxMessage),
+		})
+	}
+}
+
+// milli is a load in thousandths; 0 for none.
+func milli(load *float64) int64 {
+	if load == nil {
+		return 0
+	}
+	return int64(math.Round(*load * 1000))
 }
 
 // setClaims shows the verdicts of the results that were put together last.

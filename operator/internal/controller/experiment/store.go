@@ -45,6 +45,11 @@ func (r *Reconciler) store(ctx context.Context, s *scope) error {
 	lines := trialLines(s.trials)
 	built := report.Build(s.exp, s.plan.Axes, lines, time.Time{})
 	built.Planned = int(s.step.Counts.Planned) // repetitions may have no fixed number
+	for i := range built.Capacities {
+		if c := &built.Capacities[i]; s.step.Done && c.Outcome == string(v1alpha1.CapacitySearching) {
+			c.Outcome = string(v1alpha1.CapacityGivenUp) // its lines do not know budgets
+		}
+	}
 	s.built = &built
 	if len(lines) == 0 {
 		return nil

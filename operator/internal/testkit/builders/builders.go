@@ -146,6 +146,12 @@ func (b *ExperimentBuilder) Points(axis string, points ...v1alpha1.AxisPoint) *E
 	return b
 }
 
+// Search adds an axis that is searched.
+func (b *ExperimentBuilder) Search(axis string, search v1alpha1.CapacitySearch) *ExperimentBuilder {
+	b.obj.Spec.Sweep = append(b.obj.Spec.Sweep, v1alpha1.Axis{Axis: axis, Search: &search})
+	return b
+}
+
 // NodeKill adds a fault that kills the replicas of these indexes.
 func (b *ExperimentBuilder) NodeKill(name, at string, replicas ...int32) *ExperimentBuilder {
 	b.obj.Spec.Faults = append(b.obj.Spec.Faults, v1alpha1.Fault{Name: name, At: v1alpha1.Duration(at),

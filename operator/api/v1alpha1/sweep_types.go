@@ -27,9 +27,9 @@ type Axis struct {
 	Points []AxisPoint `json:"points,omitempty"`
 
 	// search looks for the capacity: the highest load that meets an objective, one for each
-	// combination of the other axes, of which there are at most 32. At most one axis has a search.
-	// Trials are then planned one by one, each by what those before it measured; repetitions do not
-	// apply.
+	// combination of the other axes. At most one axis has a search, and there are at most 32
+	// combinations. Trials are then planned one by one, each by what those before it measured;
+	// repetitions do not apply.
 	// +optional
 	Search *CapacitySearch `json:"search,omitempty"`
 }
@@ -103,8 +103,8 @@ type LoadObjective struct {
 // CapacityOutcome is how a search for a capacity stands. Searching: trials are to run. Found: the
 // interval is as narrow as was asked for. OutOfTrials: it is not, and there are no trials left.
 // AboveHighest: the objective is met at the highest load, too. BelowLowest: it is not met at the
-// lowest load. GivenUp: no trial of the next load counted, and its retries are used up. NotJudged: a
-// trial does not know what the objective asks for.
+// lowest load. GivenUp: no trial of the next load counted, and its retries are used up. NotJudged:
+// a trial does not know what the objective asks for.
 // +kubebuilder:validation:Enum=Searching;Found;OutOfTrials;AboveHighest;BelowLowest;GivenUp;NotJudged
 type CapacityOutcome string
 

@@ -15,8 +15,8 @@
 // probability. That it may stop at any time does not spoil it: the rule weighs what was seen, and
 // not why no more was asked for.
 //
-// Loads are whole numbers, and of them only some are tried (Loads): a ladder whose steps are half of
-// the precision. So every point of a search can be listed beforehand.
+// Loads are whole numbers, and of them only some are tried (Loads): a ladder whose steps are half
+// of the precision. So every point of a search can be listed beforehand.
 //
 // A trial is judged by what it measured (Objective); that it counts is for others to say.
 package capacity

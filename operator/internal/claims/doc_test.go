@@ -3,6 +3,7 @@ package claims_test
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,8 +44,11 @@ func TestDoc(t *testing.T) {
 	}
 	examples := ""
 	judged := 0
+	capacities := docCapacities(t, page)
 	for _, block := range blocks[1:] {
-		judged += docClaims(t, block[1], axes, points, lines)
+		of := slices.Clone(axes)
+		of[0].Searched = strings.Contains(block[1], "capacity(")
+		judged += docClaims(t, block[1], of, points, lines, capacities)
 		examples += block[1]
 	}
 	if judged < 25 {
@@ -141,6 +145,22 @@ func docMeasurements(t *testing.T, page string, lines []results.TrialLine) {
 	}
 }
 
+// docCapacities reads the table of what searches came to.
+func docCapacities(t *testing.T, page string) []results.Capacity {
+	t.Helper()
+	rows := regexp.MustCompile(`(?m)^\| (\S+) \| (\d+) \| (\d+) to (\d+) \|$`).FindAllStringSubmatch(page, -1)
+	if len(rows) != 2 {
+		t.Fatalf("%d rows about searches, want 2", len(rows))
+	}
+	var capacities []results.Capacity
+	for _, row := range rows {
+		xs := numbers(t, strings.Join(row[2:], ", "))
+		capacities = append(capacities, results.Capacity{Axis: "clients", At: map[string]string{"variant": row[1]}, From: 20, To: 200, Trials: 11,
+			Outcome: string(v1alpha1.CapacityFound), Capacity: &xs[0], Low: &xs[1], High: &xs[2]})
+	}
+	return capacities
+}
+
 // functionNames are those that the language lists when it knows none that is similar.
 func functionNames(t *testing.T) []string {
 	t.Helper()
@@ -165,7 +185,7 @@ func numbers(t *testing.T, list string) []float64 {
 }
 
 // docClaims judges the claims of one block; the comment after each is its verdict.
-func docClaims(t *testing.T, block string, axes []results.Axis, points []results.PointResult, lines []results.TrialLine) int {
+func docClaims(t *testing.T, block string, axes []results.Axis, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) int {
 	t.Helper()
 	var cs []v1alpha1.Claim
 	if err := yaml.UnmarshalStrict([]byte(block), &cs); err != nil {
@@ -175,7 +195,7 @@ func docClaims(t *testing.T, block string, axes []results.Axis, points []results
 	if len(want) != len(cs) {
 		t.Fatalf("%d claims and %d verdicts", len(cs), len(want))
 	}
-	for i, r := range claims.Evaluate(cs, points, lines) {
+	for i, r := range claims.EvaluateWith(cs, points, lines, capacities) {
 		if r.Verdict != want[i][1] {
 			t.Errorf("%s is %s, the page says %s; %s", r.Name, r.Verdict, want[i][1], r.Message)
 		}

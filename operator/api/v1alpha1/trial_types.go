@@ -287,6 +287,15 @@ type Headline struct {
 	// which others had it, on the machine where that was most. Absent: not measured.
 	// +optional
 	ContendedPerMillion *int32 `json:"contendedPerMillion,omitempty"`
+	// clientTimePerMillion is the share of the clients' time in the window that their transactions
+	// and think time fill: 1,000,000 by Little's law. Absent: the loop is not closed, or it is not
+	// known.
+	// +optional
+	ClientTimePerMillion *int32 `json:"clientTimePerMillion,omitempty"`
+	// clientBusyPerMillion is how full the client pods were: the greatest share that was used of a
+	// container's CPU limit or of a node's processors. Absent: not measured.
+	// +optional
+	ClientBusyPerMillion *int32 `json:"clientBusyPerMillion,omitempty"`
 	// recoveries from the first times of faults in the window, at most 16; all are in the full
 	// results.
 	// +optional

@@ -877,6 +877,16 @@ func (in *Headline) DeepCopyInto(out *Headline) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.ClientTimePerMillion != nil {
+		in, out := &in.ClientTimePerMillion, &out.ClientTimePerMillion
+		*out = new(int32)
+		**out = **in
+	}
+	if in.ClientBusyPerMillion != nil {
+		in, out := &in.ClientBusyPerMillion, &out.ClientBusyPerMillion
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Recoveries != nil {
 		in, out := &in.Recoveries, &out.Recoveries
 		*out = make([]FaultRecovery, len(*in))

@@ -207,6 +207,9 @@ func (r *run) sampleNote() string {
 	if survivors := r.survivors(); survivors != "" {
 		note += "; " + survivors
 	}
+	for _, caution := range r.cautions() {
+		note += "; " + caution
+	}
 	for _, remark := range compact(r.remarks) {
 		note += "; " + remark
 	}

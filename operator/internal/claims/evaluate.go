@@ -62,6 +62,7 @@ type run struct {
 	unknown bool     // some comparison had no interval
 	read    []int32  // points whose means are in the result
 	looked  []int32  // points whose trials were looked at
+	latency []int32  // those of them whose mean latency was
 
 	kept   map[mean][]float64
 	groups map[metric][]int32 // points whose trials lie in groups
@@ -288,6 +289,7 @@ func (r *run) valuesAt(p results.PointResult, m metric) []float64 {
 	if !slices.Contains(r.looked, p.Index) {
 		r.looked = append(r.looked, p.Index)
 	}
+	r.noteLatency(p, m)
 	if len(r.samples[p.Index]) == 0 {
 		r.missing = append(r.missing, r.whyEmpty(p))
 		return nil

@@ -20,7 +20,7 @@ type Slot struct {
 func Rounds(p *Plan, seed int64) [][]Slot {
 	each := make([]int32, len(p.Points))
 	for i := range each {
-		each[i] = p.Spec.Repetitions.Min + p.Spec.AdditionalRepetitions
+		each[i] = p.leastRepetitions() + p.Spec.AdditionalRepetitions
 	}
 	return rounds(p, seed, each)
 }

@@ -24,7 +24,30 @@ func (p *Plan) Trials() int {
 	if p.Search != nil {
 		return p.searches() * p.Search.About()
 	}
-	return len(p.Points) * int(p.Spec.Repetitions.Min+p.Spec.AdditionalRepetitions)
+	return len(p.Points) * int(p.leastRepetitions()+p.Spec.AdditionalRepetitions)
+}
+
+// LeastRepetitions is the fewest valid trials of each of so many points: min, but with until as
+// many as may end the repetitions and those that follow, if max allows it.
+func LeastRepetitions(r v1alpha1.Repetitions, points int) int32 {
+	if r.Until == nil {
+		return r.Min
+	}
+	return min(max(r.Min, leastToStop+further(points)), MostRepetitions(r))
+}
+
+func (p *Plan) leastRepetitions() int32 { return LeastRepetitions(p.Spec.Repetitions, len(p.Points)) }
+
+// further is how many rounds follow that in which all of so many points are known well enough. One
+// or two points are so where their deviations are small by chance, and a comparison would use just
+// these: 6.7% of two identical points would differ. Two rounds that are not chosen for what they
+// show take that back (Simons, Ann. Math. Stat. 39, 1968). Of three points and more, one deviation
+// at least is not small by chance.
+func further(points int) int32 {
+	if points < 3 {
+		return 2
+	}
+	return 0
 }
 
 // MostTrials is the most valid trials that the plan may want.
@@ -149,10 +172,11 @@ type progress struct {
 }
 
 // progresses of all points: how many repetitions each gets. All stop together, after the first
-// round, of those from min on, in which every point is precise, or after max. Whether there is an
-// n-th round is decided by the trials of the rounds before it alone, never by its own or later
-// ones; so the decision is the same whenever it is made again, by whichever manager. A point that
-// is given up has no say, and gets no more.
+// round in which every point is precise, or two rounds later where there are but one or two points
+// (further), after min at least and max at most. Whether there is an n-th round is decided by the
+// trials of the rounds before it alone, never by its own or later ones; so the decision is the same
+// whenever it is made again, by whichever manager. A point that is given up has no say, and gets no
+// more.
 //
 // This is a sequential procedure: the intervals that end it are looked at after each round (Chow
 // and Robbins, Ann. Math. Stat. 36, 1965; Law, Simulation Modeling and Analysis, section on
@@ -178,7 +202,7 @@ func (o observation) progresses(p *Plan) []progress {
 // asked is what repetitions asks for.
 func (o observation) asked(p *Plan) []progress {
 	out := make([]progress, len(p.Points))
-	for n := p.Spec.Repetitions.Min; ; n++ {
+	for n := p.leastRepetitions(); ; n++ {
 		running, wide := false, false
 		for point := range out {
 			if out[point].ending == givenUp {
@@ -211,7 +235,11 @@ func (o observation) progressAt(p *Plan, point, n int32) progress {
 	if r.Until == nil {
 		return progress{wanted: n, ending: fixed}
 	}
-	width, metric := o.widest(r.Until.Of, point, n)
+	looked := n // at max all trials tell whether a point is precise
+	if n < MostRepetitions(r) {
+		looked = n - further(len(p.Points))
+	}
+	width, metric := o.widest(r.Until.Of, point, looked)
 	state := precise
 	if width > relativeCI(r) {
 		state = most
@@ -330,8 +358,8 @@ func mayFollow(p *Plan, points []progress) string {
 }
 
 // DescribeRepetitions says how many valid trials a point gets: "3", or "3 to 10".
-func DescribeRepetitions(r v1alpha1.Repetitions) string {
-	return fromTo(int(r.Min), int(MostRepetitions(r)))
+func (p *Plan) DescribeRepetitions() string {
+	return fromTo(int(p.leastRepetitions()), int(MostRepetitions(p.Spec.Repetitions)))
 }
 
 // Describe says what is planned, in a sentence.
@@ -340,7 +368,7 @@ func (p *Plan) Describe() string {
 		return fmt.Sprintf("%s for the highest %s from %g to %g with %s: %s valid trials each.", severalSearches(p.searches()),
 			p.Search.Axis, p.Search.Low, p.Search.High, p.Search.Objective, fromTo(p.Search.About(), p.Search.MaxTrials))
 	}
-	return fmt.Sprintf("%d points with %s valid trials each are planned.", len(p.Points), DescribeRepetitions(p.Spec.Repetitions))
+	return fmt.Sprintf("%d points with %s valid trials each are planned.", len(p.Points), p.DescribeRepetitions())
 }
 
 // DescribeTrials says how many valid trials the plan wants: "72", or "72 to 240".

@@ -47,7 +47,8 @@ func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialL
 	if len(r.Capacities) > 0 {
 		r.Axes, r.Points = triedAlone(r.Axes, r.Capacities[0].Axis, stats.Points(lines))
 	}
-	r.Planned = len(r.Points) * int(spec.Repetitions.Min+spec.AdditionalRepetitions)
+	r.Planned = len(r.Points) * int(plan.LeastRepetitions(spec.Repetitions, len(r.Points))+spec.AdditionalRepetitions)
+	r.AdditionalRepetitions = int(spec.AdditionalRepetitions)
 	if t := exp.Status.StartTime; t != nil {
 		r.Started = t.UTC()
 	}

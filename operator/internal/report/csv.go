@@ -22,8 +22,9 @@ var unitOf = map[string]string{
 // trial, deviation and interval with one. Then the median with the two trials that enclose it, and
 // with what probability (stats.Median), where the lines of the trials are in the results. Then the
 // requests of the valid trials, all that ended or were never sent, and of these the errors,
-// timeouts, unsent and given up; empty where clients do not report them. Measurements come after,
-// with the number of trials that have them; NotMeasured: valid trials, and none has it.
+// timeouts, unsent and given up; empty where clients do not report them; and of a closed loop the
+// mean share of the clients' time that is in the numbers, which is 1 by Little's law. Measurements
+// come after, with the number of trials that have them; NotMeasured: valid trials, and none has it.
 func CSV(w io.Writer, e results.Experiment) error {
 	out := csv.NewWriter(w)
 	header := []string{"point"}
@@ -38,7 +39,7 @@ func CSV(w io.Writer, e results.Experiment) error {
 		}
 		header = append(header, m+"_median_"+unitOf[m], m+"_median_low_"+unitOf[m], m+"_median_high_"+unitOf[m], m+"_median_coverage")
 	}
-	header = append(header, "requests", "errors", "timeouts", "unsent", "givenUp")
+	header = append(header, "requests", "errors", "timeouts", "unsent", "givenUp", "clientTime_ratio")
 	for _, m := range e.Measurements {
 		for _, part := range []string{"n", "mean", "stddev", "min", "max", "low95", "high95"} {
 			header = append(header, m.Name+"_"+part+csvUnit(m.Unit, part))
@@ -80,7 +81,8 @@ func failureCounts(e results.Experiment, p results.PointResult) []string {
 	for _, c := range failureCounters {
 		row = append(row, whole(c.of(f), known && f.reports(c.counter)))
 	}
-	return row
+	mean := stats.Aggregate(f.clientTime)
+	return append(row, exact(mean.Mean, mean.N > 0))
 }
 
 // csvMetrics are those of every experiment, and what the paper reports beside them.

@@ -20,6 +20,10 @@ type failures struct {
 	// sent.
 	ended, unsent                      int64
 	aborted, errors, timeouts, givenUp int64
+	// clientTime are the shares of the clients' time that are in the numbers of the valid trials,
+	// and apart is how many of them do not fit Little's law.
+	clientTime []float64
+	apart      int
 	// unreported are the counters that some client does not know.
 	unreported []string
 }
@@ -40,6 +44,12 @@ func failuresAt(e results.Experiment, p results.PointResult) (failures, bool) {
 		f.ended, f.unsent = f.ended+stats.Ended(l), f.unsent+l.Unsent
 		f.aborted, f.errors, f.timeouts, f.givenUp = f.aborted+l.Aborted, f.errors+l.Errors, f.timeouts+l.Timeouts, f.givenUp+l.GivenUp
 		f.unreported = append(f.unreported, l.Unreported...)
+		if l.ClientTimeShare != nil {
+			f.clientTime = append(f.clientTime, *l.ClientTimeShare)
+		}
+		if !stats.ClientTimeFits(l) {
+			f.apart++
+		}
 	}
 	return f, lines == f.attempts
 }
@@ -71,7 +81,8 @@ var failureCounters = []struct {
 
 // failuresLegend says how to read the table.
 const failuresLegend = "Trials of each point, with those that are in no number and why. Shares are of all requests in the windows of the valid trials that ended or were never sent. " +
-	"-: the clients do not report it. Latencies and percentiles are of committed transactions alone."
+	"-: the clients do not report it. Latencies and percentiles are of committed transactions alone. Client time, of a closed loop: the share of it in the windows that the throughput, the latencies, " +
+	"the timeouts and the think time of these tables account for, which is 100% by Little's law; - where it is not known."
 
 // failuresTable has a row for each point that has a trial.
 func failuresTable(e results.Experiment) table {
@@ -79,6 +90,7 @@ func failuresTable(e results.Experiment) table {
 	for _, c := range failureCounters {
 		t.columns = append(t.columns, column{c.column, true})
 	}
+	t.columns = append(t.columns, column{"client time %", true})
 	for _, p := range e.Points {
 		f, known := failuresAt(e, p)
 		if f.attempts == 0 {
@@ -86,14 +98,14 @@ func failuresTable(e results.Experiment) table {
 		}
 		row := []string{cmp.Or(at(e.Axes, p.Coordinates), "the only one"), strconv.Itoa(f.attempts), strconv.Itoa(f.left), cmp.Or(f.why(), "-")}
 		if !known {
-			t.rows = append(t.rows, append(row, "-", "-", "-", "-", "-"))
+			t.rows = append(t.rows, append(row, "-", "-", "-", "-", "-", "-"))
 			continue
 		}
 		row = append(row, strconv.FormatInt(f.ended+f.unsent, 10))
 		for _, c := range failureCounters {
 			row = append(row, f.cell(c.counter, c.of(f)))
 		}
-		t.rows = append(t.rows, row)
+		t.rows = append(t.rows, append(row, f.clientTimeCell()))
 	}
 	return t
 }
@@ -120,17 +132,42 @@ func (f failures) cell(counter string, n int64) string {
 	return fixed(100*f.of(n), 2)
 }
 
-// slowest is the share of transactions beyond the percentile in the table of points.
+// clientTimeCell is the mean over the trials, in percent.
+func (f failures) clientTimeCell() string {
+	if len(f.clientTime) == 0 {
+		return "-"
+	}
+	return fixed(100*stats.Aggregate(f.clientTime).Mean, 1)
+}
+
+// slower is the share of transactions beyond a percentile in the table of points.
+var slower = map[string]float64{stats.P50Latency: 0.5, stats.P99Latency: 0.01}
+
+// slowest is that beyond the highest of them.
 const slowest = 0.01
+
+// atLeast marks a percentile that is that of all requests or less, since more of them failed than
+// are beyond it: those took longer, or for ever.
+func atLeast(cell, metric string, e results.Experiment, p results.PointResult) string {
+	beyond, isPercentile := slower[metric]
+	f, known := failuresAt(e, p)
+	if share, ok := f.failed(); isPercentile && known && ok && share > beyond && cell != "-" {
+		return "≥ " + cell
+	}
+	return cell
+}
 
 // failureNotes name the points at which the numbers are those of what went well.
 func failureNotes(e results.Experiment) []string {
-	var percentiles, left []string
+	var percentiles, left, apart []string
 	for _, p := range e.Points {
 		f, known := failuresAt(e, p)
 		point := cmp.Or(at(e.Axes, p.Coordinates), "the only point")
 		if share, ok := f.failed(); known && ok && share > slowest {
 			percentiles = append(percentiles, fmt.Sprintf("%s (%s%%)", point, fixed(100*share, 1)))
+		}
+		if f.apart > 0 {
+			apart = append(apart, fmt.Sprintf("%s (%s%%, %d of %s)", point, f.clientTimeCell(), f.apart, count(len(f.clientTime), "trial")))
 		}
 		if f.left*5 > f.attempts {
 			left = append(left, fmt.Sprintf("%s (%d of %d)", point, f.left, f.attempts))
@@ -142,7 +179,12 @@ func failureNotes(e results.Experiment) []string {
 			"Throughputs of several client pods are added up, means weighted by transactions; percentiles of several pods are not known.")
 	}
 	if len(percentiles) > 0 {
-		notes = append(notes, "More than 1% of requests failed, so that p99 of all of them is that of the table or more: "+strings.Join(percentiles, "; ")+".")
+		notes = append(notes, "More than 1% of requests failed, so that p99 of all of them is that of the table or more (≥): "+strings.Join(percentiles, "; ")+".")
+	}
+	if len(apart) > 0 {
+		notes = append(notes, "Throughput and mean latency do not fit the number of clients (Little's law: clients = throughput times the sum of mean latency and think time): "+strings.Join(apart, "; ")+
+			". Below 100%, clients spent the rest in transactions that are in no latency, such as those that never ended, or in pauses that their latencies leave out. "+
+			"The latencies of such points are not those of all that clients waited for.")
 	}
 	if len(left) > 0 {
 		notes = append(notes, "More than a fifth of the trials are in no number, which may be those that went badly: "+strings.Join(left, "; ")+".")

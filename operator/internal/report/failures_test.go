@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/csv"
+	"html"
 	"io"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 // Errors, timeouts, requests that were never sent, and trials that do not count were in no table: a
 // point with 2% of timeouts had the p99 of the rest, and five valid trials of nine were "n=5".
 func TestFailuresAreInSight(t *testing.T) {
+	share := func(x float64) *float64 { return &x }
 	line := func(point int32, clients string, l results.TrialLine) results.TrialLine {
 		l.PointIndex, l.Coordinates = point, map[string]string{"clients": clients}
 		if l.Outcome == "" {
@@ -23,7 +25,7 @@ func TestFailuresAreInSight(t *testing.T) {
 		return l
 	}
 	e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "clients", Values: []string{"5", "50", "500"}}}, Trials: []results.TrialLine{
-		line(0, "5", results.TrialLine{Committed: 900, Errors: 40, Timeouts: 10, Unsent: 50, GivenUp: 1}),
+		line(0, "5", results.TrialLine{Committed: 900, Errors: 40, Timeouts: 10, Unsent: 50, GivenUp: 1, ClientTimeShare: share(0.783)}),
 		line(0, "5", results.TrialLine{Outcome: stats.Invalid, Reason: "NothingMeasured"}),
 		line(1, "50", results.TrialLine{Committed: 1000, Unreported: []string{"aborted", "errors", "givenUp", "timeouts", "unsent"}}),
 		line(2, "500", results.TrialLine{Committed: 1000000, Errors: 1}),
@@ -41,10 +43,11 @@ func TestFailuresAreInSight(t *testing.T) {
 		}
 		for _, want := range []string{
 			"Failures", "1 of 2", "1 NothingMeasured", "excluded", "timeouts %", "unsent %", "given up %", "failed %", "4.00", "1.00", "5.00", "0.10", "10.00",
-			"More than 1% of requests failed, so that p99 of all of them is that of the table or more: clients=5 (10.0%)",
+			"More than 1% of requests failed, so that p99 of all of them is that of the table or more (≥): clients=5 (10.0%)",
+			"client time %", "78.3", "≥ 9", "do not fit the number of clients (Little's law: clients = throughput times the sum of mean latency and think time): clients=5 (78.3%, 1 of 1 trial)",
 			"More than a fifth of the trials are in no number, which may be those that went badly: clients=5 (1 of 2)",
 		} {
-			if !strings.Contains(page.String(), want) {
+			if !strings.Contains(html.UnescapeString(page.String()), want) {
 				t.Errorf("%s does not say %q:\n%s", form, want, page.String())
 			}
 		}
@@ -70,7 +73,7 @@ func TestFailuresAreInSight(t *testing.T) {
 		return ""
 	}
 	for column, want := range map[string][3]string{
-		"requests": {"1000", "1000", "1000001"}, "errors": {"40", "", "1"}, "timeouts": {"10", "", "0"}, "unsent": {"50", "", "0"}, "givenUp": {"1", "", "0"},
+		"requests": {"1000", "1000", "1000001"}, "errors": {"40", "", "1"}, "timeouts": {"10", "", "0"}, "unsent": {"50", "", "0"}, "givenUp": {"1", "", "0"}, "clientTime_ratio": {"0.783", "", ""},
 		"abortRate_mean_ratio": {"0", "", "0"}, "invalid": {"1", "0", "0"},
 	} {
 		for i, text := range want {

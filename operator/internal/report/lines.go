@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
 )
 
 // What Fit says of the lines that it leaves out.
@@ -39,6 +40,7 @@ func LineOf(t results.Trial) results.TrialLine {
 		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P10Millis: t.Summary.P10Millis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,
 		P99Millis: t.Summary.P99Millis, P999Millis: t.Summary.P999Millis,
 		CorrectClients: t.CorrectClients, Measurements: t.Measurements, Recovery: t.Recovery,
+		ClientTimeShare: stats.ClientTime(t), ClientBusyShare: stats.ClientBusy(t),
 	}
 	if l.Coordinates == nil {
 		l.Coordinates = map[string]string{}

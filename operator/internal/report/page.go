@@ -71,6 +71,9 @@ func newPage(e results.Experiment) page {
 	if len(e.Claims) > 0 {
 		p.facts = append(p.facts, tally(e.Claims))
 	}
+	if e.AdditionalRepetitions > 0 {
+		p.facts = append(p.facts, continued(e))
+	}
 	p.failures = failuresTable(e)
 	p.warnings = slices.Concat(warnings(e), failureNotes(e), windowWarnings(e), saturatedClients(e), drifts(e), paperNotes(e))
 	return p
@@ -94,6 +97,12 @@ func progress(e results.Experiment) string {
 		text += "; as of " + e.Written.Format(time.RFC3339)
 	}
 	return text + "."
+}
+
+// continued says what it means that repetitions were added after a look.
+func continued(e results.Experiment) string {
+	return fmt.Sprintf("%s of each point were added when the experiment was complete (kubectl assay run --continue). If they were added because of what the results showed, the verdicts' 5%% is more: "+
+		"who continues once where nothing is decided finds a difference between identical variants in up to 9%% of experiments.", count(e.AdditionalRepetitions, "repetition"))
 }
 
 // tally counts the verdicts.
@@ -163,7 +172,7 @@ func pointsTable(e results.Experiment) table {
 		row = append(row, triedCell(p))
 		for _, m := range metrics {
 			measured, ok := p.Metrics[m.metric]
-			row = append(row, meanCell(measured, m.scale))
+			row = append(row, atLeast(meanCell(measured, m.scale), m.metric, e, p))
 			if papers[m.metric] {
 				paper, has := paperValue(e, m.metric, p.Coordinates)
 				row = append(row, paperCell(paper, has), ratioCell(measured, paper, ok && has))

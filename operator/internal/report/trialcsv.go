@@ -20,7 +20,7 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 		header = append(header, a.Name)
 	}
 	_ = out.Write(append(header, "repetition", "attempt", "outcome", "reason", "throughput_tx_s", "meanLatency_ms", "p50Latency_ms", "p99Latency_ms", "abortRate_ratio", // kept: out.Error below
-		"committed", "aborted", "errors", "timeouts", "unsent", "givenUp", "throttled_ratio", "steal_ratio", "contended_ratio",
+		"committed", "aborted", "errors", "timeouts", "unsent", "givenUp", "throttled_ratio", "steal_ratio", "contended_ratio", "clientTime_ratio", "clientBusy_ratio",
 		"steady", "throughput_transient_ms", "throughput_bias_ratio", "latency_transient_ms", "latency_bias_ratio", "unchecked"))
 	for _, l := range e.Trials {
 		row := []string{l.Name, strconv.Itoa(int(l.PointIndex))}
@@ -39,7 +39,7 @@ func TrialCSV(w io.Writer, e results.Experiment) error {
 		}{{results.CounterAborted, l.Aborted}, {results.CounterErrors, l.Errors}, {results.CounterTimeouts, l.Timeouts}, {results.CounterUnsent, l.Unsent}, {results.CounterGivenUp, l.GivenUp}} {
 			row = append(row, exact(float64(c.n), counts && knowsCounts(l) && stats.Reports(l, c.counter)))
 		}
-		row = append(row, exactShare(l.ThrottledShare), exactShare(l.StealShare), exactShare(l.ContendedShare))
+		row = append(row, exactShare(l.ThrottledShare), exactShare(l.StealShare), exactShare(l.ContendedShare), exactShare(l.ClientTimeShare), exactShare(l.ClientBusyShare))
 		_ = out.Write(append(row, windowCells(l.Window)...))
 	}
 	out.Flush()

@@ -135,6 +135,14 @@ type Summary struct {
 	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
 }
 
+// ClosedLoop is how the clients of a closed loop wait.
+type ClosedLoop struct {
+	// ThinkMillis is the time that a client waits after each of its transactions.
+	ThinkMillis float64 `json:"thinkMillis,omitempty"`
+	// TimeoutMillis is the time after which a request without an answer counts as a timeout.
+	TimeoutMillis float64 `json:"timeoutMillis,omitempty"`
+}
+
 // FaultRecord is what one pod did for a fault, in milliseconds relative to t = 0.
 type FaultRecord struct {
 	// ID of the action, unique in the trial: "<fault>/<time, from 1>/<kind in lower case>/<pod>".
@@ -267,6 +275,9 @@ type Trial struct {
 	// PhaseSeconds: how long each phase took: deployed, proven, started, loaded, released, run.
 	PhaseSeconds map[string]float64 `json:"phaseSeconds,omitempty"`
 	Clients      int32              `json:"clients"`
+	// ClosedLoop says how clients of a closed loop wait. Nil: the loop is open, or the results are
+	// of before it was kept here.
+	ClosedLoop *ClosedLoop `json:"closedLoop,omitempty"`
 	// CorrectClients are those whose doing is in the numbers: all but those that a fault made
 	// behave otherwise. 0 in results of before there were such.
 	CorrectClients int32            `json:"correctClients,omitempty"`
@@ -406,6 +417,12 @@ type TrialLine struct {
 	StealShare     *float64 `json:"stealShare,omitempty"`
 	// ContendedShare of the machine on which the trial waited most for others. Nil: not known.
 	ContendedShare *float64 `json:"contendedShare,omitempty"`
+	// ClientTimeShare of a closed loop is the share of the clients' time in the window that their
+	// transactions and think time fill: 1 by Little's law. ClientBusyShare is the greatest share of
+	// a CPU limit or of a node's processors that client pods used. Nil: not known, or not kept in
+	// these results.
+	ClientTimeShare *float64 `json:"clientTimeShare,omitempty"`
+	ClientBusyShare *float64 `json:"clientBusyShare,omitempty"`
 	// Measurements that Prometheus was asked for, in the order of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
 	// Recovery from the first times of faults, at most 16. Their cautions and the throughput before
@@ -433,6 +450,9 @@ type Experiment struct {
 	Written time.Time `json:"written"`
 	// Planned is the number of valid trials that the experiment wants.
 	Planned int `json:"planned,omitempty"`
+	// AdditionalRepetitions of each point were asked for when the experiment was complete: after a
+	// look at its results.
+	AdditionalRepetitions int `json:"additionalRepetitions,omitempty"`
 	// Axes in the order of the sweep, with their values in order.
 	Axes []Axis `json:"axes"`
 	// Measurements that the experiment asks Prometheus for, in their order.

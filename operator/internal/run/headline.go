@@ -6,6 +6,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
 )
 
 // Headline is what a trial came to, in the integers of a status.
@@ -22,7 +23,17 @@ func Headline(t *results.Trial) *v1alpha1.Headline {
 	}
 	h.ThrottledPerMillion, h.StealPerMillion = worstShares(t.Pods)
 	h.ContendedPerMillion = worstContention(t.Machines)
+	h.ClientTimePerMillion, h.ClientBusyPerMillion = perMillion(stats.ClientTime(*t)), perMillion(stats.ClientBusy(*t))
 	return h
+}
+
+// perMillion writes a share as an integer, if there is one; of more than a thousandfold as that.
+func perMillion(share *float64) *int32 {
+	if share == nil {
+		return nil
+	}
+	n := int32(math.Round(math.Min(*share, 1000) * 1e6))
+	return &n
 }
 
 func thousandths(x float64) int64 { return int64(math.Round(x * 1000)) }

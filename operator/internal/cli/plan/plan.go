@@ -140,7 +140,7 @@ func repetitions(p *planner.Plan) string {
 	if planner.MostRepetitions(p.Spec.Repetitions) == 1 {
 		return "1 repetition"
 	}
-	return planner.DescribeRepetitions(p.Spec.Repetitions) + " repetitions"
+	return p.DescribeRepetitions() + " repetitions"
 }
 
 func trials(p *planner.Plan) string {

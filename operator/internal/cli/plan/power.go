@@ -21,7 +21,7 @@ func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 	if !isPercentage || err != nil || !(percent > 0 && percent <= 100) {
 		return fmt.Errorf("--deviation %s: must be a percentage above 0%% and at most 100%%, such as 3%%", text)
 	}
-	n := int(p.Spec.Repetitions.Min)
+	n := int(planner.LeastRepetitions(p.Spec.Repetitions, len(p.Points)))
 	powers := report.Power(p.Spec, p.Axes, n, percent/100)
 	if len(powers) == 0 {
 		return nil

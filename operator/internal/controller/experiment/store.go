@@ -187,6 +187,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 			line.P999Millis = float64(h.P999LatencyMicroseconds) / 1000
 			line.CorrectClients, line.Recovery, line.Measurements = h.CorrectClients, lineRecoveries(h.Recoveries), lineMeasurements(h.Measurements)
 			line.ThrottledShare, line.StealShare, line.ContendedShare = share(h.ThrottledPerMillion), share(h.StealPerMillion), share(h.ContendedPerMillion)
+			line.ClientTimeShare, line.ClientBusyShare = share(h.ClientTimePerMillion), share(h.ClientBusyPerMillion)
 		}
 		lines = append(lines, line)
 	}

@@ -1,0 +1,83 @@
+package claims
+
+import (
+	"fmt"
+	"slices"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/stats"
+)
+
+// fewFailures is the share of requests that may fail without a word at a verdict about latency.
+const fewFailures = 0.01
+
+// cautionAt is what must be known of the trials of a point whose numbers a verdict reads: how many
+// trials it is about, and the worst of them.
+type cautionAt struct {
+	trials int
+	worst  float64
+}
+
+func (c *cautionAt) see(x float64, worse bool) {
+	if c.trials++; c.trials == 1 || worse {
+		c.worst = x
+	}
+}
+
+// cautions name the points at which the numbers may be those of the clients, or leave out what went
+// badly. Of each point that the claim looked at: whether client pods were full, whether the
+// clients' time is in the numbers (Little's law), and for latencies whether requests failed.
+func (r *run) cautions() []string {
+	var notes []string
+	for _, p := range r.points {
+		if !slices.Contains(r.looked, p.Index) {
+			continue
+		}
+		var full, outside, failed cautionAt
+		lines := r.samples[p.Index]
+		for _, l := range lines {
+			if b := l.ClientBusyShare; b != nil && *b >= stats.FullClients {
+				full.see(*b, *b > full.worst)
+			}
+			if !stats.ClientTimeFits(l) {
+				outside.see(*l.ClientTimeShare, farther(*l.ClientTimeShare, outside.worst))
+			}
+			if share, known := stats.FailedShare(l); known && share > fewFailures {
+				failed.see(share, share > failed.worst)
+			}
+		}
+		note := func(c cautionAt, format string, args ...any) {
+			if c.trials > 0 {
+				notes = append(notes, fmt.Sprintf("at %s in %d of %d trials ", showPoint(p.Coordinates), c.trials, len(lines))+fmt.Sprintf(format, args...))
+			}
+		}
+		note(full, "client pods were %.0f%% busy or more, and may be what limits throughput and delays latency", 100*stats.FullClients)
+		note(outside, "the numbers account for %.0f%% of the clients' time, and by Little's law for all of it: %s", 100*outside.worst, whyOutside(outside.worst))
+		if slices.Contains(r.latency, p.Index) {
+			note(failed, "up to %.2g%% of requests failed, which are in no latency", 100*failed.worst)
+		}
+	}
+	return notes
+}
+
+// farther reports whether a share of the clients' time is farther from all of it than another.
+func farther(x, than float64) bool { return max(x-1, 1-x) > max(than-1, 1-than) }
+
+// whyOutside says what it may be.
+func whyOutside(share float64) string {
+	if share > 1 {
+		return "latencies hang over the start of the window, or are not those of these clients"
+	}
+	return "the rest went into transactions that are in no latency, or into pauses that clients do not count"
+}
+
+// isLatency reports whether a metric is one of committed transactions alone, so that failed
+// requests are not in it. Percentiles take them into account (censored).
+func (m metric) isLatency() bool { return m.name == stats.MeanLatency }
+
+// noteLatency keeps a point at which a latency is read.
+func (r *run) noteLatency(p results.PointResult, m metric) {
+	if m.isLatency() && !slices.Contains(r.latency, p.Index) {
+		r.latency = append(r.latency, p.Index)
+	}
+}

@@ -1,0 +1,86 @@
+package stats
+
+import (
+	"math"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// ClientTime is Little's law for one trial of a closed loop. Each of N correct clients is in a
+// transaction or thinks, for the whole window W, so that with X committed transactions a second of
+// mean latency R, Z to think after each transaction, and timeouts that took T each, this share of
+// the clients' time is in the numbers:
+//
+//	(committed R + timeouts T + (committed + given up + errors + timeouts) Z) / (N W)
+//
+// It is 1 but for what hangs over the edges of the window. Less: clients were in transactions that
+// are in no number (they never ended, or ended as errors or aborts), did what latencies leave out
+// (a pause between attempts), or had ended. More: latencies are of more than these clients did, or
+// hang over the start of the window. Nil: the loop is not closed, or nothing was committed in the
+// window, or the numbers are not of the window.
+func ClientTime(t results.Trial) *float64 {
+	s, window := t.Summary, float64(t.MeasureNanos)/1e6
+	if t.ClosedLoop == nil || s.WholeRun || s.Committed == 0 || t.CorrectClients < 1 || window <= 0 {
+		return nil
+	}
+	ended := float64(s.Committed + s.GivenUp + s.Errors + s.Timeouts)
+	busy := float64(s.Committed)*s.MeanMillis + float64(s.Timeouts)*t.ClosedLoop.TimeoutMillis + ended*t.ClosedLoop.ThinkMillis
+	share := busy / (float64(t.CorrectClients) * window)
+	return &share
+}
+
+// clientTimeTolerance is how far the clients' time in the numbers may be from all of it; our load
+// generator has 0.3% at most.
+const clientTimeTolerance = 0.03
+
+// ClientTimeFits reports whether the clients' time in a trial's numbers is all that there is, to
+// within 3% and what transactions at the edges of the window can make: of each client one at each
+// edge, twice the 99th percentile by the window and the root of the number of clients. True where
+// it is not known.
+func ClientTimeFits(line results.TrialLine) bool {
+	if line.ClientTimeShare == nil {
+		return true
+	}
+	edges := 0.0
+	if line.Committed > 0 {
+		edges = 2 * line.P99Millis / 1000 * line.Throughput / float64(line.Committed) / math.Sqrt(float64(max(1, line.CorrectClients)))
+	}
+	return math.Abs(*line.ClientTimeShare-1) <= clientTimeTolerance+edges
+}
+
+// FullClients is from which share on of their CPU limit, or of their node, that is used client pods
+// may be what limits throughput: they read replies late, and the system looks slow.
+const FullClients = 0.9
+
+// ClientBusy is how full the client pods of a trial were: the greatest share that was used of a
+// container's CPU limit or of a node's processors. Nil: not measured.
+func ClientBusy(t results.Trial) *float64 {
+	var worst *float64
+	see := func(share float64) {
+		if worst == nil || share > *worst {
+			worst = &share
+		}
+	}
+	for _, p := range t.Pods {
+		if p.ClientRun == nil || p.Resources == nil || p.Resources.Seconds == 0 {
+			continue
+		}
+		see(p.Resources.Node.BusyShare)
+		for _, c := range p.Resources.Containers {
+			if c.LimitCores > 0 {
+				see(c.CPUMeanCores / c.LimitCores)
+			}
+		}
+	}
+	return worst
+}
+
+// FailedShare is the share of a trial's requests that had no result: errors, timeouts, and requests
+// that were never sent. False: the clients report neither errors nor timeouts, or nothing ended.
+func FailedShare(line results.TrialLine) (float64, bool) {
+	all := Ended(line) + line.Unsent
+	if all == 0 || !Reports(line, results.CounterErrors) && !Reports(line, results.CounterTimeouts) {
+		return 0, false
+	}
+	return float64(line.Errors+line.Timeouts+line.Unsent) / float64(all), true
+}

@@ -135,6 +135,8 @@ const (
 	ReasonReleased = "Released"
 	// ReasonRunInProgress: clients run, or their results are on the way.
 	ReasonRunInProgress = "RunInProgress"
+	// ReasonKept: the pods stay for inspection, as debug.keepFailed of the experiment asks.
+	ReasonKept = "Kept"
 	// ReasonDeleting: objects of the trial still exist.
 	ReasonDeleting = "Deleting"
 	// ReasonGone: nothing of the trial exists any more.

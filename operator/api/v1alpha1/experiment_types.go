@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -162,6 +164,29 @@ type ExperimentSpec struct {
 	// suspend stops new trials from being started; the running one ends normally. Default: false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+
+	// debug is what helps to find out why trials fail. It may be changed at any time. Default:
+	// nothing.
+	// +optional
+	Debug *Debug `json:"debug,omitempty"`
+}
+
+// Debug is what helps to find out why trials fail.
+type Debug struct {
+	// keepFailed is how long the pods of a trial that is Invalid or Failed stay for inspection,
+	// from when the trial is judged. Their processes are not ended, and links stay shaped. The
+	// trial holds its pools meanwhile, and no other trial of the experiment starts. A lower value
+	// ends the wait early. From 0s (they go at once) to 24h. Default: 0s.
+	// +optional
+	KeepFailed Duration `json:"keepFailed,omitempty"`
+}
+
+// KeepFailed is debug.keepFailed with its default.
+func (s *ExperimentSpec) KeepFailed() time.Duration {
+	if s.Debug == nil {
+		return 0
+	}
+	return s.Debug.KeepFailed.OrZero()
 }
 
 // Source is where an evaluation was published.
@@ -428,7 +453,7 @@ type Experiment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec of the experiment. Only suspend and priority may change after the first trial, and
+	// spec of the experiment. Only suspend, priority and debug may change after the first trial, and
 	// additionalRepetitions may rise.
 	Spec ExperimentSpec `json:"spec"`
 

@@ -218,6 +218,10 @@ type TrialTimes struct {
 	// collected is when every result was stored.
 	// +optional
 	Collected *metav1.MicroTime `json:"collected,omitempty"`
+	// kept is when the time was over for which the pods stayed for inspection. Absent: they did not
+	// (spec.debug.keepFailed of the experiment).
+	// +optional
+	Kept *metav1.MicroTime `json:"kept,omitempty"`
 	// done is when everything of the trial was confirmed gone.
 	// +optional
 	Done *metav1.MicroTime `json:"done,omitempty"`

@@ -21,6 +21,7 @@ func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkClients()
 	e.checkTolerances()
 	e.checkDisturbances()
+	e.checkDebug()
 	e.checkFaultTimes()
 	e.checkReported()
 	e.checkClaims()

@@ -44,13 +44,18 @@ func Disturbed(t *v1alpha1.Trial) bool {
 	return valid != nil && v1alpha1.CausedBy(valid.Reason) == v1alpha1.CausedByEnvironment && !lasting[valid.Reason]
 }
 
-// took is how long a trial held its machines.
+// took is how long a trial held its machines, without the time in which its pods were kept for
+// inspection: people asked for that.
 func took(t *v1alpha1.Trial) time.Duration {
 	from, to := t.Status.Times.Admitted, t.Status.Times.Done
 	if from == nil || to == nil {
 		return 0
 	}
-	return to.Sub(from.Time)
+	all := to.Sub(from.Time)
+	if kept := t.Status.Times.Kept; kept != nil {
+		all -= kept.Sub(meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid).LastTransitionTime.Time)
+	}
+	return all
 }
 
 // charge counts a trial against the budget that pays for its repetition.
@@ -116,6 +121,14 @@ func several(n int32, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// checkDebug checks the bounds of spec.debug.
+func (e *expansion) checkDebug() {
+	if d := e.spec.Debug; d != nil {
+		_, errs := checkDuration(field.NewPath("spec", "debug", "keepFailed"), d.KeepFailed, bounds{0, 24 * time.Hour})
+		e.add(errs...)
+	}
 }
 
 // checkDisturbances checks the bounds of spec.disturbances.

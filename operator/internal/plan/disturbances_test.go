@@ -208,6 +208,8 @@ func TestDisturbancesOutOfBounds(t *testing.T) {
 		"longer than a day": {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.RetryFor = "25h" }, `spec.disturbances.retryFor: Invalid value: "25h": must be from 0s to 24h`},
 		"a wait of an hour": {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietWait = "1h" }, `spec.disturbances.quietWait: Invalid value: "1h": must be from 0s to 10m`},
 		"more than all":     {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietLoad = "101%" }, `spec.disturbances.quietLoad: Invalid value: "101%": must be a percentage from 0% to 100%`},
+		"failed trials kept for two days": {func(s *v1alpha1.ExperimentSpec) { s.Debug = &v1alpha1.Debug{KeepFailed: "48h"} },
+			`spec.debug.keepFailed: Invalid value: "48h": must be from 0s to 24h`},
 		"in a profile": {func(s *v1alpha1.ExperimentSpec) {
 			s.Profile, s.Profiles = "small", []v1alpha1.Profile{{Name: "small", Disturbances: &v1alpha1.Disturbances{RetryFor: "no time"}}}
 		}, `spec.profiles[0].disturbances.retryFor: Invalid value: "no time"`},

@@ -64,10 +64,10 @@ func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialL
 	return r
 }
 
-// SpecSHA256 identifies what was run: the hash of the spec as JSON, without suspend, priority and
-// additional repetitions, which may change.
+// SpecSHA256 identifies what was run: the hash of the spec as JSON, without suspend, priority,
+// debug and additional repetitions, which may change.
 func SpecSHA256(spec v1alpha1.ExperimentSpec) string {
-	spec.Suspend, spec.Priority, spec.AdditionalRepetitions = false, 0, 0
+	spec.Suspend, spec.Priority, spec.AdditionalRepetitions, spec.Debug = false, 0, 0, nil
 	b, err := json.Marshal(spec)
 	if err != nil {
 		panic(fmt.Sprintf("report: a spec that came as JSON cannot be written as JSON: %v", err))

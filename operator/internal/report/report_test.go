@@ -170,7 +170,7 @@ func TestBuildWithoutTrials(t *testing.T) {
 
 func TestSpecHashIgnoresWhatMayChange(t *testing.T) {
 	a, b, c := experiment().Spec, experiment().Spec, experiment().Spec
-	b.Suspend, b.Priority, b.AdditionalRepetitions = true, 7, 2
+	b.Suspend, b.Priority, b.AdditionalRepetitions, b.Debug = true, 7, 2, &v1alpha1.Debug{KeepFailed: "30m"}
 	c.Repetitions.Min = 4
 	if report.SpecSHA256(a) != report.SpecSHA256(b) {
 		t.Error("suspending an experiment, another priority or additional repetitions change its hash")

@@ -44,7 +44,7 @@ func (v *experiments) ValidateUpdate(ctx context.Context, before, after *v1alpha
 		return v.validate(ctx, after)
 	}
 	fixed := before.Spec.DeepCopy()
-	fixed.Suspend, fixed.Priority = after.Spec.Suspend, after.Spec.Priority
+	fixed.Suspend, fixed.Priority, fixed.Debug = after.Spec.Suspend, after.Spec.Priority, after.Spec.Debug
 	if before.Spec.AdditionalRepetitions <= after.Spec.AdditionalRepetitions {
 		fixed.AdditionalRepetitions = after.Spec.AdditionalRepetitions
 	}
@@ -55,7 +55,7 @@ func (v *experiments) ValidateUpdate(ctx context.Context, before, after *v1alpha
 		return nil, err
 	}
 	return nil, invalid("Experiment", after.Name, field.ErrorList{field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
-		"Experiment %q has been accepted and its trials are planned: only spec.suspend and spec.priority may change, and spec.additionalRepetitions may rise. Delete it (its results stay) or apply the change under another name",
+		"Experiment %q has been accepted and its trials are planned: only spec.suspend, spec.priority and spec.debug may change, and spec.additionalRepetitions may rise. Delete it (its results stay) or apply the change under another name",
 		after.Name))})
 }
 

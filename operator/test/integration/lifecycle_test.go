@@ -48,8 +48,8 @@ func TestExperimentBeforeItsSystem(t *testing.T) {
 	}
 }
 
-// When trials are planned, only spec.suspend and spec.priority may change, and additional
-// repetitions may rise.
+// When trials are planned, only spec.suspend, spec.priority and spec.debug may change, and
+// additional repetitions may rise.
 func TestSpecIsFixedOnceAccepted(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
@@ -76,7 +76,7 @@ func TestSpecIsFixedOnceAccepted(t *testing.T) {
 			}
 			exp.Spec.Repetitions.Min = 5
 			err := env.Client.Update(t.Context(), exp)
-			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only spec.suspend and spec.priority may change") || !strings.Contains(err.Error(), "under another name") {
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only spec.suspend, spec.priority and spec.debug may change") || !strings.Contains(err.Error(), "under another name") {
 				t.Errorf("a change afterwards gives %v", err)
 			}
 			exp.Spec.Repetitions.Min = 4
@@ -87,6 +87,10 @@ func TestSpecIsFixedOnceAccepted(t *testing.T) {
 			exp.Spec.Priority = 5
 			if err := env.Client.Update(t.Context(), exp); err != nil {
 				t.Errorf("another priority: %v", err)
+			}
+			exp.Spec.Debug = &v1alpha1.Debug{KeepFailed: "30m"}
+			if err := env.Client.Update(t.Context(), exp); err != nil {
+				t.Errorf("pods of failed trials are to be kept: %v", err)
 			}
 			exp.Spec.AdditionalRepetitions = 3
 			if err := env.Client.Update(t.Context(), exp); err != nil {

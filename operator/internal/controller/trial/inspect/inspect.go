@@ -1,0 +1,74 @@
+// Package inspect says how long the pods of a trial that does not count stay, so that people can
+// look at them: as long as its Experiment says at that moment, from when the trial was judged.
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Until is when the pods of a judged trial may go; zero: at once. Once their removal has begun,
+// nothing keeps them any more.
+func Until(ctx context.Context, c client.Reader, trial *v1alpha1.Trial) (time.Time, error) {
+	valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
+	if valid == nil || valid.Status != metav1.ConditionFalse {
+		return time.Time{}, nil
+	}
+	if going := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialCleanedUp); going != nil && going.Reason != v1alpha1.ReasonKept {
+		return time.Time{}, nil
+	}
+	exp := &v1alpha1.Experiment{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.Experiment}, exp)
+	if apierrors.IsNotFound(err) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the trial's experiment: %w", err)
+	}
+	if exp.Spec.KeepFailed() <= 0 && !Kept(trial) {
+		return time.Time{}, nil
+	}
+	return valid.LastTransitionTime.Add(exp.Spec.KeepFailed()), nil
+}
+
+// Kept reports whether the trial's pods stay, or have stayed until now.
+func Kept(trial *v1alpha1.Trial) bool {
+	c := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialCleanedUp)
+	return c != nil && c.Reason == v1alpha1.ReasonKept
+}
+
+// Message says until when the pods stay, how to look at them, and how to let them go.
+func Message(trial *v1alpha1.Trial, until time.Time) string {
+	return fmt.Sprintf("The pods stay for inspection until %s (spec.debug.keepFailed), and the trial holds its pools. "+
+		"List them: kubectl get pods -l %s=%s. Let them go: kubectl patch experiments.assay.dev %s --type merge -p '{\"spec\":{\"debug\":null}}'.",
+		until.UTC().Format(time.RFC3339), v1alpha1.LabelTrial, trial.Name, trial.Spec.Experiment)
+}
+
+// Of names the trials of an experiment whose pods stay: they look again when its spec changes.
+func Of(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, exp client.Object) (kept []reconcile.Request) {
+		trials := &v1alpha1.TrialList{}
+		labels := client.MatchingLabels{v1alpha1.LabelExperiment: exp.GetName()}
+		if err := c.List(ctx, trials, client.InNamespace(exp.GetNamespace()), labels, client.UnsafeDisableDeepCopy); err != nil {
+			log.FromContext(ctx).Error(err, "Trials whose pods are kept cannot be listed", "experiment", exp.GetName())
+			return nil
+		}
+		for i := range trials.Items {
+			if Kept(&trials.Items[i]) {
+				kept = append(kept, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&trials.Items[i])})
+			}
+		}
+		return kept
+	}
+}

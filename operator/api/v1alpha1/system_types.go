@@ -174,6 +174,17 @@ type ReplicasSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Volumes []Volume `json:"volumes,omitempty"`
 
+	// collect lists the replica's own files that are kept with the trial's results: patterns of
+	// paths below /assay/out, such as stats.json or traces/*.csv. They are read when the processes
+	// have ended. At most 64 files of a pod, of 64 MiB each; docs/guide/debug-a-trial.md says how
+	// much is kept where. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=128
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_*?][-A-Za-z0-9_.*?]*(/[A-Za-z0-9_*?][-A-Za-z0-9_.*?]*)*$`
+	Collect []string `json:"collect,omitempty"`
+
 	// metrics that every replica serves for Prometheus. Default: none.
 	// +optional
 	Metrics *MetricsEndpoint `json:"metrics,omitempty"`
@@ -396,6 +407,15 @@ type ClientsTemplate struct {
 	// +listMapKey=mountPath
 	// +kubebuilder:validation:MaxItems=8
 	Files []FileSet `json:"files,omitempty"`
+
+	// collect lists the client's own files that are kept with the trial's results, as
+	// replicas.collect does. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=128
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_*?][-A-Za-z0-9_.*?]*(/[A-Za-z0-9_*?][-A-Za-z0-9_.*?]*)*$`
+	Collect []string `json:"collect,omitempty"`
 
 	// metrics that every client pod serves for Prometheus. Default: none.
 	// +optional

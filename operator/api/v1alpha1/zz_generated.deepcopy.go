@@ -341,6 +341,11 @@ func (in *ClientsTemplate) DeepCopyInto(out *ClientsTemplate) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Collect != nil {
+		in, out := &in.Collect, &out.Collect
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Metrics != nil {
 		in, out := &in.Metrics, &out.Metrics
 		*out = new(MetricsEndpoint)
@@ -1569,6 +1574,11 @@ func (in *ReplicasSpec) DeepCopyInto(out *ReplicasSpec) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
+	}
+	if in.Collect != nil {
+		in, out := &in.Collect, &out.Collect
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 	if in.Metrics != nil {
 		in, out := &in.Metrics, &out.Metrics

@@ -137,6 +137,7 @@ type fakeCoordinator struct {
 	reports   int
 	results   [][]byte
 	prepared  [][]byte
+	collected [][]byte
 	tokens    map[string]bool
 	status    int          // to answer everything with, if not 0
 	refusals  int          // results to refuse with 503
@@ -200,6 +201,7 @@ func (f *fakeCoordinator) listen(address string) {
 	mux.HandleFunc("POST /v1/sync", f.sync)
 	mux.HandleFunc("POST /v1/results", f.take(&f.results))
 	mux.HandleFunc("POST /v1/prepared", f.take(&f.prepared))
+	mux.HandleFunc("POST /v1/collected", f.take(&f.collected))
 	for _, path := range []string{"/v1/upload", "/v1/keep"} {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { f.handOver.ServeHTTP(w, r) })
 	}

@@ -52,7 +52,8 @@ const (
 // when the store does not take them. It returns when all are safe, or as safe as there is time and
 // room for.
 func (a *Agent) handOver(ctx context.Context) {
-	if !a.directive().HandOver {
+	d := a.directive()
+	if !d.HandOver && d.Collect == nil {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, handOverLimit)
@@ -64,6 +65,9 @@ func (a *Agent) handOver(ctx context.Context) {
 	// This line keeps the agent's own log from being empty: a pod without a file in the store has
 	// handed nothing over.
 	a.config.Log.Info("Handing over the pod's files")
+	if err == nil && d.Collect != nil {
+		err = h.collect(limited, &d)
+	}
 	for _, f := range a.handOverFiles() {
 		if err != nil {
 			break
@@ -89,6 +93,9 @@ type givenFile struct {
 // the last, since it reports how the others were handed over.
 func (a *Agent) handOverFiles() []givenFile {
 	d := a.directive()
+	if !d.HandOver {
+		return nil
+	}
 	var files []givenFile
 	if d.Client != nil {
 		files = append(files, givenFile{name: protocol.ClientResultFile, path: a.packedResult(), packed: true})
@@ -114,6 +121,33 @@ type handOver struct {
 	agent *Agent
 	// store is for as long as files may go into the store directly; nil when it has failed.
 	store context.Context
+}
+
+// collect makes the pack of the pod's files and gives it away: to the store, or where there is none
+// to the manager.
+func (h *handOver) collect(ctx context.Context, d *protocol.Directive) error {
+	name, some := filepath.Join(handOverFolder, protocol.CollectedFile), false
+	err := h.agent.inOutDir(func(out *os.Root) (err error) {
+		some, err = collect(out, d, name)
+		return err
+	})
+	if err != nil || !some {
+		return err
+	}
+	path := filepath.Join(h.agent.config.OutDir, name)
+	if d.HandOver {
+		return h.give(ctx, givenFile{name: protocol.CollectedFile, path: path, packed: true})
+	}
+	file, err := h.agent.openShared(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	packed, err := io.ReadAll(io.LimitReader(file, protocol.CollectedLimit))
+	if err != nil {
+		return err
+	}
+	return h.agent.coordinator.sendUntilTaken(ctx, "/v1/collected", packed)
 }
 
 // inOutDir works in OutDir, which is shared with users' processes: no symbolic link that they leave

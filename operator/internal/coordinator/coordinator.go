@@ -43,11 +43,12 @@ type RejectedError struct{ Reason string }
 
 func (e *RejectedError) Error() string { return "it is rejected: " + e.Reason }
 
-// Store keeps what agents send. Both calls return only when it is safe. A *RejectedError is final;
+// Store keeps what agents send. All calls return only when it is safe. A *RejectedError is final;
 // after others agents send again.
 type Store interface {
 	StorePrepared(ctx context.Context, pod Pod, packed []byte) error
 	StoreResults(ctx context.Context, pod Pod, packed []byte) error
+	StoreCollected(ctx context.Context, pod Pod, packed []byte) error
 }
 
 // Identifier tells which pod a token belongs to.

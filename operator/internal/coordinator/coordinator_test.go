@@ -61,6 +61,9 @@ func (k *kept) store(kind string) storeFunc {
 func (k *kept) StorePrepared(ctx context.Context, p Pod, b []byte) error {
 	return k.store("prepared")(ctx, p, b)
 }
+func (k *kept) StoreCollected(ctx context.Context, p Pod, b []byte) error {
+	return k.store("collected")(ctx, p, b)
+}
 func (k *kept) StoreResults(ctx context.Context, p Pod, b []byte) error {
 	return k.store("results")(ctx, p, b)
 }

@@ -29,6 +29,9 @@ func (c *Coordinator) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/results", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
 		c.keep(w, r, uid, delivery{v1alpha1.PartClient, "the client's results", protocol.ResultsLimit, c.Store.StoreResults})
 	}))
+	mux.HandleFunc("POST /v1/collected", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
+		c.keep(w, r, uid, delivery{"", "the pod's files", protocol.CollectedLimit, c.Store.StoreCollected})
+	}))
 	mux.HandleFunc("POST /v1/upload", c.forPod(c.upload))
 	mux.HandleFunc("POST /v1/keep", c.forPod(c.keepPart))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,7 +133,7 @@ func (c *Coordinator) sendFiles(w http.ResponseWriter, _ *http.Request, uid type
 	answer(w, files)
 }
 
-// delivery is something that the pods of one part of a trial send.
+// delivery is something that the pods of one part of a trial send; of any part, if it is empty.
 type delivery struct {
 	part  string
 	what  string
@@ -155,7 +158,7 @@ func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID
 		forbidden(w)
 		return
 	}
-	if s.pod.Part != d.part {
+	if d.part != "" && s.pod.Part != d.part {
 		http.Error(w, "this pod does not send "+d.what, http.StatusForbidden)
 		return
 	}

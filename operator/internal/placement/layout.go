@@ -170,7 +170,10 @@ func (l *Layout) ClientResultConfigMap(index int) string {
 	return fmt.Sprintf("%s-client-%d", l.Trial, index)
 }
 
-// ResultsConfigMap holds the trial's results; it is the only object that stays.
+// CollectedConfigMap holds the files of the trial's pods; it goes with the results.
+func (l *Layout) CollectedConfigMap() string { return l.ResultsConfigMap() + "-files" }
+
+// ResultsConfigMap holds the trial's results. It stays, and CollectedConfigMap with it.
 func (l *Layout) ResultsConfigMap() string { return l.Trial + "-results" }
 
 // statefulSetNameLimit: the controller puts the set's name, a dash and a ten-character hash into a

@@ -27,6 +27,21 @@ const (
 // ClientResultFile is the name under which a client's packed results are handed over.
 const ClientResultFile = "result.json.gz"
 
+const (
+	// CollectedFile is the name under which a pod's collected files are handed over, and the
+	// manager keeps them.
+	CollectedFile = "files.tar.gz"
+	// CollectedFolder and LogsFolder are the folders in it: the processes' own files, by their
+	// paths below OutDir, and the ends of streams.
+	CollectedFolder = "out/"
+	LogsFolder      = "logs/"
+	// LeftOutFile in it has a line for each file that was wanted and is not there, and why.
+	LeftOutFile = "left-out.txt"
+	// CollectedLimit is the most that the packs of a trial's pods may take together without a
+	// store: they are kept in one ConfigMap.
+	CollectedLimit = 900 << 10
+)
+
 // Upload is one file that a pod hands over.
 type Upload struct {
 	// Name in the pod's folder: lower-case letters, digits, dashes and dots, ending in .gz.

@@ -10,6 +10,7 @@
 //	GET  /v1/files     -> []File for this pod, whose digest is Directive.FilesDigest.
 //	POST /v1/prepared  <- gzipped tar of the prepare step's output (prepare pods only), PreparedLimit bytes at most.
 //	POST /v1/results   <- gzipped JSON results.Client (client pods only), ResultsLimit bytes at most; larger ones go by /v1/keep, where there is a store.
+//	POST /v1/collected <- gzipped tar of a pod's files, Directive.Collect.Limit bytes at most, where the trial has no store.
 //	POST /v1/upload, /v1/keep: see handover.go.
 //
 // All are HTTPS with the pod's projected service-account token (audience Audience) as bearer token;
@@ -130,8 +131,21 @@ type Directive struct {
 	// HandOver says that the pod's files, its logs above all, are wanted when Finish is done: they
 	// go to a store.
 	HandOver bool `json:"handOver,omitempty"`
+	// Collect says which files of the pod are wanted in one pack, when Finish is done. Nil: none.
+	Collect *Collect `json:"collect,omitempty"`
 	// Stop says how they end.
 	Stop Stop `json:"stop"`
+}
+
+// Collect is what a pod packs of what its processes leave behind. With HandOver the pack goes to
+// the store as CollectedFile; otherwise to the coordinator, which keeps it.
+type Collect struct {
+	// Patterns of paths below OutDir, as path.Match has them.
+	Patterns []string `json:"patterns,omitempty"`
+	// LogTail is how many bytes of the end of each stream of each container are packed, too.
+	LogTail int64 `json:"logTail,omitempty"`
+	// Limit of the pack in bytes.
+	Limit int64 `json:"limit"`
 }
 
 // RoleProbe finds out whether the pod's replica has a role. Either Gate is set (a URL or a Command
@@ -296,7 +310,7 @@ type Report struct {
 	// Finished: no process of the system runs any more, as Directive.Finish asks.
 	Finished bool `json:"finished"`
 	// HandedOver: the pod's files are in the store or kept by the manager, as far as there is room,
-	// as Directive.HandOver asks.
+	// as Directive.HandOver and Directive.Collect ask.
 	HandedOver bool `json:"handedOver,omitempty"`
 	// TCPResets is how many connections of the pod were reset from t = 0 less the warm-up to the
 	// last request (EstabResets of /proc/net/snmp). ResetsCounted: that time is over, and the

@@ -76,7 +76,7 @@ func (t *Trial) Replica(r placement.Replica) (*Pod, error) {
 	if pod.Directive.Roles, err = t.roles(ctx, r); err != nil {
 		return nil, err
 	}
-	pod.Directive.Volumes = t.volumes(r)
+	pod.Directive.Volumes, pod.Directive.Collect = t.volumes(r), collect(rs.Collect)
 	first := r.Index == 0
 	pod.Steps, err = ctx.steps(t.system.Steps, func(on v1alpha1.StepTarget) bool {
 		return on == v1alpha1.StepEveryReplica || on == v1alpha1.StepFirstReplicaOfEachShard && first ||
@@ -107,7 +107,7 @@ func (t *Trial) Client(c placement.Client) (*Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	pod.Directive.Client = t.clientOf(c)
+	pod.Directive.Client, pod.Directive.Collect = t.clientOf(c), collect(cs.Collect)
 	if cs.End != nil {
 		pod.Directive.Stop = stop(cs.End.Stop)
 	} else {
@@ -120,6 +120,14 @@ func (t *Trial) Client(c placement.Client) (*Pod, error) {
 	}
 	pod.Directive.FilesDigest = digest(pod.Files)
 	return pod, nil
+}
+
+// collect is what a System wants of a pod's own files, or nil.
+func collect(patterns []string) *protocol.Collect {
+	if len(patterns) == 0 {
+		return nil
+	}
+	return &protocol.Collect{Patterns: patterns}
 }
 
 // Prepare renders the prepare step; only names of pods are known by then, no addresses.

@@ -15,7 +15,10 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/chaos"
+	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/few"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
 )
 
 // finishGrace is how long, beyond the System's own grace, the processes may take to end before
@@ -25,6 +28,9 @@ const finishGrace = 5 * time.Second
 // handOverGrace is how long after that pods may take to give their files away, where the trial has
 // a store; agents give up a little earlier.
 const handOverGrace = 80 * time.Second
+
+// collectGrace is the same where it has none, and little is sent to the manager.
+const collectGrace = 20 * time.Second
 
 const (
 	// deletionPoll is how soon to look again for objects whose end no watch tells.
@@ -61,6 +67,9 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration
 	}
 	if wait := r.leaving(s); wait > 0 {
 		return false, wait, nil
+	}
+	if err := r.results().KeepFiles(ctx, s.trial, s.layout); err != nil {
+		return false, 0, err
 	}
 	remains, err := r.deleteEverything(ctx, s.trial)
 	if err != nil {
@@ -135,18 +144,29 @@ func (r *Reconciler) finishing(ctx context.Context, s *scope) time.Duration {
 			return by.Sub(s.now)
 		}
 	}
+	if s.trial.Spec.ResultsStore == "" {
+		return s.handingOver(by.Add(collectGrace))
+	}
 	return s.handingOver(by.Add(handOverGrace))
+}
+
+// collect says which files are wanted of a pod when its processes are to end.
+func (s *scope) collect(p *render.Pod) *protocol.Collect {
+	if p == nil {
+		return nil
+	}
+	return storage.Collect(s.trial, p.Directive.Collect, len(s.layout.Replicas)+len(s.layout.Clients))
 }
 
 // handingOver says how long to wait for pods to give their files away. A pod that runs and has not
 // reported is waited for, too: a manager that has just taken over must hear from its agent first.
 func (s *scope) handingOver(by time.Time) time.Duration {
-	if s.trial.Spec.ResultsStore == "" {
-		return 0
-	}
 	for _, name := range s.everyName() {
 		p := s.pods[name]
 		if p == nil || p.Status.Phase != corev1.PodRunning || !s.now.Before(by) {
+			continue
+		}
+		if s.trial.Spec.ResultsStore == "" && s.collect(s.renderedPod(name)) == nil {
 			continue
 		}
 		if rep := s.report(name); rep == nil || !rep.HandedOver {

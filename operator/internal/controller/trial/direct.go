@@ -45,7 +45,10 @@ func (r *Reconciler) direct(s *scope, st stage) {
 				d.Commands = nil // they are done: who comes back starts its processes, and loads no data again
 			}
 		}
-		d.Finish = st.finish
+		d.Finish, d.Collect = st.finish, nil
+		if st.finish {
+			d.Collect = s.collect(pod)
+		}
 		d.HandOver = s.trial.Spec.ResultsStore != ""
 		r.Coordinator.Direct(s.key, name, d, pod.Files)
 	}

@@ -111,6 +111,9 @@ func (a *agents) obey() {
 			}
 		}
 		r.Finished = d.Finish
+		if d.Collect != nil && !d.HandOver {
+			r.HandedOver = true
+		}
 	}
 }
 

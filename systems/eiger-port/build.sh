@@ -80,7 +80,7 @@ tree() {
 	system Eiger-PORT eiger-port "$1"
 	system eiger eiger "$1"
 	jlink --strip-debug --no-header-files --no-man-pages --output "$1/usr/lib/java" \
-		--add-modules java.base,java.desktop,java.logging,java.management,java.management.rmi,jdk.management,jdk.management.agent,java.naming,java.rmi,java.sql,java.xml,jdk.unsupported
+		--add-modules java.base,java.desktop,java.logging,java.management,java.management.rmi,jdk.management,jdk.management.agent,java.naming,jdk.naming.rmi,java.rmi,java.sql,java.xml,jdk.unsupported
 	cp /bin/dash "$1/bin/sh"
 	cp /bin/sleep "$1/bin/"
 	find "$1/usr/lib/java" "$1/bin" -type f \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null |

@@ -22,7 +22,7 @@ const (
 	// LabelSystem is on the snapshot of a System that an experiment took, and on the pods of the
 	// trials with it: the System's name.
 	LabelSystem = "assay.dev/system"
-	// LabelResults is on every ConfigMap with results: "experiment" or "trial".
+	// LabelResults is on every ConfigMap with results: "experiment", "trial" or "files".
 	LabelResults = "assay.dev/results"
 
 	// LabelTry is on an Experiment that kubectl assay try made: the name of the experiment whose

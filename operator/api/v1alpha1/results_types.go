@@ -75,6 +75,13 @@ const (
 // objects, without a meaning of their own.
 const ResultsKept = "kept"
 
+// ResultsFiles is the value of LabelResults on a ConfigMap with the files of a trial's pods, a
+// gzipped tar for each pod. Its name is that of the trial's results with FilesSuffix.
+const (
+	ResultsFiles = "files"
+	FilesSuffix  = "-files"
+)
+
 // AnnotationResultsDigest is on an experiment's results ConfigMap: a digest of what is stored,
 // without the time at which it was.
 const AnnotationResultsDigest = "assay.dev/digest"

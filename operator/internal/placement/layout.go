@@ -171,7 +171,7 @@ func (l *Layout) ClientResultConfigMap(index int) string {
 }
 
 // CollectedConfigMap holds the files of the trial's pods; it goes with the results.
-func (l *Layout) CollectedConfigMap() string { return l.ResultsConfigMap() + "-files" }
+func (l *Layout) CollectedConfigMap() string { return l.ResultsConfigMap() + v1alpha1.FilesSuffix }
 
 // ResultsConfigMap holds the trial's results. It stays, and CollectedConfigMap with it.
 func (l *Layout) ResultsConfigMap() string { return l.Trial + "-results" }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -73,6 +74,18 @@ func PackFiles(files map[string][]byte) ([]byte, error) {
 // UnpackFiles reads what PackFiles wrote. It refuses more than limit bytes of content, and names
 // with folders in them.
 func UnpackFiles(packed []byte, limit int64) (map[string][]byte, error) {
+	return unpackTar(packed, limit, func(name string) bool {
+		return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\n")
+	})
+}
+
+// UnpackTree reads a gzipped tar of files in folders, as agents send it. It refuses more than limit
+// bytes of content, and paths that lead elsewhere.
+func UnpackTree(packed []byte, limit int64) (map[string][]byte, error) {
+	return unpackTar(packed, limit, func(name string) bool { return fs.ValidPath(name) && name != "." && !strings.ContainsAny(name, "\\\n") })
+}
+
+func unpackTar(packed []byte, limit int64, allowed func(name string) bool) (map[string][]byte, error) {
 	gz, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, fmt.Errorf("unpack files: %w", err)
@@ -86,7 +99,7 @@ func UnpackFiles(packed []byte, limit int64) (map[string][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unpack files: %w", err)
 		}
-		if header.Name == "" || header.Name == "." || header.Name == ".." || strings.ContainsAny(header.Name, "/\\\n") {
+		if header.Typeflag != tar.TypeReg || !allowed(header.Name) {
 			return nil, fmt.Errorf("unpack files: %q is not a file's name", header.Name)
 		}
 		if limit -= header.Size; limit < 0 {

@@ -55,3 +55,20 @@ func TestPacksThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTreesLeadNowhereElse(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"out/a/b.csv": true, "left-out.txt": true, "../a": false, "/etc/passwd": false, "a/../b": false, "a\\b": false, "a\nb": false, ".": false,
+	} {
+		packed, err := results.PackFiles(map[string][]byte{name: []byte("x")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files, err := results.UnpackTree(packed, 10); (err == nil) != ok || ok && string(files[name]) != "x" {
+			t.Errorf("%q gives %q, %v", name, files, err)
+		}
+		if _, err := results.UnpackTree(packed, 0); err == nil {
+			t.Errorf("%q is unpacked beyond the limit", name)
+		}
+	}
+}

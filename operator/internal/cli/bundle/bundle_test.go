@@ -30,6 +30,7 @@ import (
 var (
 	given    = map[string][]byte{"replica.config.json": []byte("{}"), "client.commands.json": []byte("[]")}
 	reported = map[string][]byte{"e-0-c-0.json.gz": []byte("packed")}
+	ofPod    = map[string][]byte{"out/stats.json": []byte("{}")}
 )
 
 // beside packs it as the manager does.
@@ -90,6 +91,13 @@ func objects(t *testing.T) []client.Object {
 		}
 		all = append(all, m)
 	}
+	files := configMap("e-0-results-files", v1alpha1.ResultsFiles, nil)
+	packed, err := results.PackFiles(ofPod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files.BinaryData = map[string][]byte{"e-0-s0-0.tar.gz": packed}
+	all = append(all, files)
 	for name, owner := range map[string]string{"of-this": "u1", "of-another": "u2"} {
 		all = append(all, &appsv1.ControllerRevision{
 			ObjectMeta: metav1.ObjectMeta{
@@ -142,7 +150,7 @@ func TestBundleHoldsEverything(t *testing.T) {
 	}
 	want := []string{
 		"experiment.yaml", "systems/of-this.yaml",
-		"trials/e-0/latency.hdr.base64", "trials/e-0/rendered/client.commands.json", "trials/e-0/rendered/replica.config.json", "trials/e-0/reports/e-0-c-0.json.gz",
+		"trials/e-0/latency.hdr.base64", "trials/e-0/pods/e-0-s0-0/out/stats.json", "trials/e-0/rendered/client.commands.json", "trials/e-0/rendered/replica.config.json", "trials/e-0/reports/e-0-c-0.json.gz",
 		"trials/e-0/timeline.csv", "trials/e-0/trial.json", "trials/e-1/latency.hdr.base64", "trials/e-1/timeline.csv", "trials/e-1/trial.json",
 		"network.csv", "plots/cdf-01-latency.png", "plots/cdf-01-latency.svg", "points.csv", "recovery.csv", "report.html", "report.md", "resources.csv", "results.json", "trials.csv", "versions.json", "README.md", "ro-crate-metadata.json",
 	}

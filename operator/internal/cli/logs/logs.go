@@ -33,6 +33,8 @@ type Options struct {
 	Tail      int64
 	Follow    bool
 	Agents    bool
+	// Files is a directory that collected files are written to; empty: none is.
+	Files string
 }
 
 // Command is the verb.
@@ -42,9 +44,10 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "logs TRIAL",
 		Short: "Show what the processes of a trial have printed",
 		Long: "Show what the processes of a trial have printed. While the trial's pods exist, logs reads them, as kubectl logs does. Reading costs the nodes a little processor time: it may\n" +
-			"disturb what is measured. Later, logs shows what is kept with the trial's results: the end of the output of processes that failed. With a result store, all output is there;\n" +
-			"logs says where.\n\n" +
-			"Each line begins with its pod and container. How the trial ended, and why, is on stderr.",
+			"disturb what is measured. Later, logs shows what is kept with the trial's results: of a trial that is not valid, the end of the output of each process. With a result store, all\n" +
+			"output is there; logs says where.\n\n" +
+			"Each line begins with its pod and container. How the trial ended, and why, is on stderr.\n\n" +
+			"Files of the processes' own that the System collects (replicas.collect, clients.collect) are written out with --files.",
 		Example: "  kubectl assay logs failure-fp-3f2a-17\n" +
 			"  kubectl assay logs failure-fp-3f2a-17 --pod failure-fp-3f2a-17-local-0 --follow",
 		Args:              cobra.ExactArgs(1),
@@ -59,6 +62,7 @@ func Command(s *session.Session) *cobra.Command {
 	f.StringVarP(&o.Container, "container", "c", "", "only the container of this name")
 	f.Int64Var(&o.Tail, "tail", -1, "only so many lines of each container; -1: all")
 	f.BoolVarP(&o.Follow, "follow", "f", false, "go on as lines are printed; of one container")
+	f.StringVar(&o.Files, "files", "", "write the files that were collected of the pods into this directory, and show no output")
 	f.BoolVar(&o.Agents, "agents", false, "show the containers that Assay adds to each pod, too")
 	return cmd
 }
@@ -80,6 +84,9 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	labels := client.MatchingLabels{v1alpha1.LabelTrial: o.Trial}
 	if err := cluster.Client.List(ctx, &pods, client.InNamespace(cluster.Namespace), labels); err != nil {
 		return fmt.Errorf("list the pods of trial %s in namespace %s: %w", o.Trial, cluster.Namespace, session.Explain(err))
+	}
+	if o.Files != "" {
+		return writeFiles(ctx, s, cluster, o)
 	}
 	if len(pods.Items) > 0 && cluster.Logs != nil {
 		return live(ctx, s, cluster, pods.Items, o)
@@ -209,10 +216,18 @@ func kept(ctx context.Context, s *session.Session, cluster session.Cluster, tria
 			fmt.Fprintf(s.Err, "Trial %s, which is gone: %s. %s %s\n", o.Trial, t.Outcome, t.Reason, t.Message)
 		}
 	}
+	collected, err := collectedOf(ctx, cluster, o.Trial)
+	if err != nil {
+		return err
+	}
+	if t.Logs == nil {
+		t.Logs = map[string]string{}
+	}
+	collected.longer(t.Logs)
 	shown := 0
 	for _, key := range slices.Sorted(maps.Keys(t.Logs)) {
 		pod, container, _ := strings.Cut(key, "/")
-		if o.Pod != "" && o.Pod != pod || o.Container != "" && o.Container != container {
+		if o.Pod != "" && o.Pod != pod || o.Container != "" && o.Container != strings.TrimSuffix(container, ":stderr") {
 			continue
 		}
 		shown++
@@ -222,8 +237,10 @@ func kept(ctx context.Context, s *session.Session, cluster session.Cluster, tria
 	}
 	if shown > 0 {
 		fmt.Fprintf(s.Err, "The pods are gone: this is the end of what is kept of each process.%s\n", elsewhere(trial))
+		collected.tell(s, o.Trial)
 		return nil
 	}
+	collected.tell(s, o.Trial)
 	return fmt.Errorf("of trial %s no output is kept in the cluster: its pods are gone, and %s.%s", o.Trial, why(t, stored != nil, o), elsewhere(trial))
 }
 

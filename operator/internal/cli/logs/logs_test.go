@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -94,6 +96,11 @@ func TestLogs(t *testing.T) {
 			objects: []client.Object{trial(invalid, archived), stored(t, results.Trial{Outcome: "Invalid"})}, options: logs.Options{Tail: -1},
 			told: []string{"its results keep the output of processes that failed only", "The result store has all output (Stored: s3://b/v1/lab/e/1/trials/e-0/)"}, code: session.ExitError,
 		},
+		"the ends of all logs": {
+			objects: []client.Object{trial(invalid), withLogs, filesOfPods(t)}, options: logs.Options{Tail: -1, Container: "server"},
+			out:  "[e-0-local-0/server] SIGSEGV\n[e-0-local-1/server] zero\n[e-0-local-1/server] one\n[e-0-local-1/server:stderr] and more\n",
+			told: []string{"2 files of its pods are kept: e-0-local-1/left-out.txt, e-0-local-1/out/stats.json", "kubectl assay logs e-0 --files DIRECTORY"},
+		},
 		"no room":  {objects: []client.Object{trial(invalid), stored(t, results.Trial{LeftOut: []string{"logs"}})}, told: []string{"its results had no room for it"}, code: session.ExitError},
 		"no trial": {told: []string{"trial e-0 is not in namespace lab, nor are results of it"}, code: session.ExitError},
 	} {
@@ -140,4 +147,54 @@ func readLog(_ context.Context, namespace, pod string, o *corev1.PodLogOptions) 
 		text = "of another namespace"
 	}
 	return io.NopCloser(strings.NewReader(text)), nil
+}
+
+// filesOfPods are what the manager keeps of one pod.
+func filesOfPods(t *testing.T) *corev1.ConfigMap {
+	t.Helper()
+	packed, err := results.PackFiles(map[string][]byte{
+		"logs/server.stdout": []byte("zero\none\n"), "logs/server.stderr": []byte("and more\n"), "out/stats.json": []byte("{}"), "left-out.txt": []byte("trace: too large\n"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "e-0-results-files", Namespace: "lab", Labels: map[string]string{v1alpha1.LabelResults: v1alpha1.ResultsFiles, v1alpha1.LabelTrial: "e-0"}},
+		BinaryData: map[string][]byte{"e-0-local-1.tar.gz": packed},
+	}
+}
+
+func TestFilesAreWritten(t *testing.T) {
+	scheme, err := session.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		pod     string
+		told    string
+		code    int
+	}{
+		"all":          {objects: []client.Object{trial(invalid), filesOfPods(t)}},
+		"of one pod":   {objects: []client.Object{trial(invalid), filesOfPods(t)}, pod: "e-0-local-1"},
+		"of another":   {objects: []client.Object{trial(invalid), filesOfPods(t)}, pod: "e-0-local-0", told: "no file of pod e-0-local-0 is kept", code: session.ExitError},
+		"none":         {objects: []client.Object{trial(invalid)}, told: "of trial e-0 no file is kept", code: session.ExitError},
+		"not over yet": {objects: []client.Object{trial(), pod("e-0-local-1")}, told: "files are collected when its processes have ended", code: session.ExitError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.objects...).Build()
+			s := &session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Connect: func() (session.Cluster, error) {
+				return session.Cluster{Client: c, Namespace: "lab", Logs: readLog}, nil
+			}}
+			err := logs.Run(t.Context(), s, logs.Options{Trial: "e-0", Pod: tc.pod, Files: dir})
+			if session.ExitCode(err) != tc.code || err != nil && !strings.Contains(err.Error(), tc.told) {
+				t.Fatalf("exit code %d, want %d: %v; want %q", session.ExitCode(err), tc.code, err, tc.told)
+			}
+			content, readErr := os.ReadFile(filepath.Join(dir, "e-0-local-1", "out", "stats.json"))
+			if tc.code == 0 && (readErr != nil || string(content) != "{}") || tc.code != 0 && readErr == nil {
+				t.Errorf("stats.json is %q (%v)", content, readErr)
+			}
+		})
+	}
 }

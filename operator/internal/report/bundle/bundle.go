@@ -34,6 +34,7 @@ const (
 	TimelineFile   = "timeline.csv"
 	RenderedFolder = "rendered"
 	ReportsFolder  = "reports"
+	PodsFolder     = "pods"
 )
 
 // Made says what a bundle holds.

@@ -113,7 +113,7 @@ func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
 			if !ok {
 				continue
 			}
-			if err := r.writeTrial(bundle, line, c); err != nil {
+			if err := r.writeTrial(ctx, bundle, line, c); err != nil {
 				return err
 			}
 		}
@@ -168,7 +168,7 @@ func (r *run) readTrials(ctx context.Context, lines []results.TrialLine) (map[st
 	return stored, nil
 }
 
-func (r *run) writeTrial(bundle *archive.Writer, line results.TrialLine, stored corev1.ConfigMap) error {
+func (r *run) writeTrial(ctx context.Context, bundle *archive.Writer, line results.TrialLine, stored corev1.ConfigMap) error {
 	encoded, err := results.StoredTrial(stored.Data, stored.BinaryData)
 	if err != nil {
 		return fmt.Errorf("bundle: results of trial %s in ConfigMap %s: %w", line.Name, stored.Name, err)
@@ -184,6 +184,11 @@ func (r *run) writeTrial(bundle *archive.Writer, line results.TrialLine, stored 
 	if err != nil {
 		return err
 	}
+	ofPods, err := r.ofPods(ctx, line.Name, stored.Name)
+	if err != nil {
+		return err
+	}
+	files = append(files, ofPods...)
 	files = append(files, file{"trials/" + line.Name + "/" + TrialFile, encoded})
 	if t.Timeline != nil {
 		var csv bytes.Buffer
@@ -220,6 +225,27 @@ func (r *run) beside(trial string, stored corev1.ConfigMap) ([]file, error) {
 		}
 		for name, content := range unpacked {
 			files = append(files, file{"trials/" + trial + "/" + folder + "/" + name, content})
+		}
+	}
+	return files, nil
+}
+
+// ofPods unpacks the files of a trial's pods, and the ends of their logs, where some are kept.
+func (r *run) ofPods(ctx context.Context, trial, stored string) ([]file, error) {
+	var kept corev1.ConfigMap
+	err := r.cluster.Get(ctx, client.ObjectKey{Namespace: r.stored.Namespace, Name: stored + v1alpha1.FilesSuffix}, &kept)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("bundle: get the files of the pods of trial %s: %w", trial, err)
+	}
+	var files []file
+	for key, packed := range kept.BinaryData {
+		unpacked, err := results.UnpackTree(packed, maxUnpacked)
+		if err != nil {
+			r.leftOut = append(r.leftOut, fmt.Sprintf("the files of pod %s of trial %s, which cannot be read: %v", strings.TrimSuffix(key, ".tar.gz"), trial, err))
+			continue
+		}
+		for name, content := range unpacked {
+			files = append(files, file{"trials/" + trial + "/" + PodsFolder + "/" + strings.TrimSuffix(key, ".tar.gz") + "/" + name, content})
 		}
 	}
 	return files, nil
@@ -300,6 +326,7 @@ const readme = `# Results of the experiment %s
 | trials/*/timeline.csv | what was committed in each 100 ms |
 | trials/*/latency.hdr.base64 | the latencies: HdrHistogram V2, compressed, base64, in microseconds |
 | trials/*/rendered/ | the files and commands that the pods of a trial were given |
+| trials/*/pods/*/out/, logs/ | files of a pod's own that the System asks for, and the ends of its logs if the trial is not valid; left-out.txt names what found no room |
 | trials/*/reports/ | what each client pod reported, as it sent it, with its own histogram |
 | versions.json | versions and digests: Assay's manager and agents, Kubernetes, what nodes run, images; and the program that made this bundle |
 | ro-crate-metadata.json | this table for machines, as [RO-Crate](https://w3id.org/ro/crate/1.1) |

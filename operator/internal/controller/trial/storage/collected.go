@@ -73,7 +73,7 @@ func (r Results) KeepFiles(ctx context.Context, trial *v1alpha1.Trial, layout *p
 	}
 	kept.ObjectMeta = metav1.ObjectMeta{
 		Namespace: trial.Namespace, Name: layout.CollectedConfigMap(),
-		Labels:          map[string]string{v1alpha1.LabelTrial: trial.Name, v1alpha1.LabelExperiment: trial.Spec.Experiment, v1alpha1.LabelResults: "files"},
+		Labels:          map[string]string{v1alpha1.LabelTrial: trial.Name, v1alpha1.LabelExperiment: trial.Spec.Experiment, v1alpha1.LabelResults: v1alpha1.ResultsFiles},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: of.Name, UID: of.UID}},
 	}
 	err = r.Client.Create(ctx, kept)

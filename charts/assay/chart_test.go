@@ -145,8 +145,10 @@ func TestDefaultIsAsReviewed(t *testing.T) {
 }
 
 // Namespaces that enforce the restricted Pod Security level must accept managers.
-func TestManagerIsRestricted(t *testing.T) {
-	pod := render(t).manager.Spec.Template.Spec
+func TestManagerIsRestricted(t *testing.T) { checkRestricted(t, render(t).manager.Spec.Template.Spec) }
+
+func checkRestricted(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
 	if sc := pod.SecurityContext; sc == nil || sc.RunAsNonRoot == nil || !*sc.RunAsNonRoot ||
 		sc.SeccompProfile == nil || sc.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("pod securityContext = %+v, want runAsNonRoot and seccompProfile RuntimeDefault", sc)

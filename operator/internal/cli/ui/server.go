@@ -10,12 +10,8 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/logs"
 	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -38,46 +34,27 @@ const (
 	slow = time.Minute
 )
 
-// server answers one user's browser.
-type server struct {
-	session *session.Session
-	cluster session.Cluster
-	reader  client.Reader // the copy of the cluster
-	where   string        // the namespace that is shown; empty: all
-	key     string
+// Page answers the browsers of one visitor.
+type Page struct {
+	// Session has the clock, and is what the page's verbs run in.
+	Session *session.Session
+	// Cluster reads results and logs, with the visitor's own rights.
+	Cluster session.Cluster
+	// Copy of the cluster, which the pages of all visitors share.
+	Copy *Copy
+	// Visitor is whom the page names beside a button to sign out. Empty: there is no such button.
+	Visitor string
+	// MaySee says whether the visitor may list the experiments and trials of a namespace, or of all
+	// if it is empty. Nil: of all that the copy has.
+	MaySee func(ctx context.Context, namespace string) bool
+	// Admitted says whether a visitor who holds a page open may still do so. Nil: yes.
+	Admitted func(*http.Request) bool
 
-	history *history
-	curves  curves
-
-	mu      sync.Mutex
-	trouble string // why the cluster cannot be reached; empty: it can
+	curves curves
 }
 
-func newServer(s *session.Session, cluster session.Cluster, reader client.Reader, told *history, where, key string) *server {
-	return &server{session: s, cluster: cluster, reader: reader, history: told, where: where, key: key}
-}
-
-// pulse asks the API server whether it answers, until the context ends.
-func (s *server) pulse(ctx context.Context) {
-	for s.session.Sleep(ctx, pulseEvery) == nil {
-		s.ask(ctx)
-	}
-}
-
-func (s *server) ask(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, pulseEvery)
-	defer cancel()
-	err := s.cluster.Client.List(ctx, &v1alpha1.ExperimentList{}, client.InNamespace(s.where), client.Limit(1))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.trouble = ""
-	if err != nil {
-		s.trouble = session.Explain(err).Error()
-	}
-}
-
-func (s *server) handler() http.Handler {
-	mux := http.NewServeMux()
+// AddStatic serves what pages look like and do, which is no secret.
+func AddStatic(mux *http.ServeMux) {
 	static, err := fs.Sub(assets, "assets")
 	if err != nil {
 		panic("the page's files are not in the program: " + err.Error()) // they are embedded
@@ -88,49 +65,75 @@ func (s *server) handler() http.Handler {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		_, _ = w.Write([]byte(report.Style())) // the browser is gone if it fails
 	})
+}
+
+// Handler serves the pages to whoever asks: the caller checks who that is.
+func (s *Page) Handler() http.Handler {
+	mux := http.NewServeMux()
+	AddStatic(mux)
 	mux.HandleFunc("GET /{$}", s.page(s.overview))
 	mux.HandleFunc("GET /experiments/{namespace}/{name}", s.page(s.experiment))
-	mux.HandleFunc("GET /experiments/{namespace}/{name}/report", s.report)
-	mux.HandleFunc("GET /trials/{namespace}/{name}/log", s.log)
-	return s.guard(mux)
+	mux.HandleFunc("GET /experiments/{namespace}/{name}/report", s.visible(s.report))
+	mux.HandleFunc("GET /trials/{namespace}/{name}/log", s.visible(s.log))
+	return mux
+}
+
+// sees reports whether the visitor may know what a namespace has.
+func (s *Page) sees(ctx context.Context, namespace string) bool {
+	return s.Copy.has(namespace) && (s.MaySee == nil || s.MaySee(ctx, namespace))
+}
+
+// visible serves what belongs to a namespace. To those who may not see the namespace it is not
+// there.
+func (s *Page) visible(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.sees(r.Context(), r.PathValue("namespace")) {
+			http.Error(w, "There is no experiment of this name.", http.StatusNotFound)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// Protect sets the headers of all answers: no other site frames the page, and it loads nothing from
+// one. Forms may be sent to formsTo only: 'none' or 'self'.
+func Protect(w http.ResponseWriter, formsTo string) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action "+formsTo+"; frame-ancestors 'none'")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
 }
 
 // guard lets in who has the key, by a name of this machine: a page of another site can neither read
 // nor guess.
-func (s *server) guard(next http.Handler) http.Handler {
+func guard(key string, next http.Handler) http.Handler {
+	isKey := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(key)) == 1 }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil || host != "127.0.0.1" && host != "localhost" {
 			http.Error(w, "The page is served on 127.0.0.1 only.", http.StatusForbidden)
 			return
 		}
-		if s.isKey(r.URL.Query().Get("key")) {
-			http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		if isKey(r.URL.Query().Get("key")) {
+			http.SetCookie(w, &http.Cookie{Name: cookie, Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 			http.Redirect(w, r, r.URL.Path, http.StatusSeeOther)
 			return
 		}
-		if c, err := r.Cookie(cookie); err != nil || !s.isKey(c.Value) {
+		if c, err := r.Cookie(cookie); err != nil || !isKey(c.Value) {
 			http.Error(w, "Open the address that kubectl assay ui printed: it holds the key.", http.StatusForbidden)
 			return
 		}
-		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-		h.Set("Cache-Control", "no-store")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
+		Protect(w, "'none'")
 		next.ServeHTTP(w, r)
 	})
-}
-
-func (s *server) isKey(given string) bool {
-	return subtle.ConstantTimeCompare([]byte(given), []byte(s.key)) == 1
 }
 
 // maker makes a page as it is now. Nothing of the name: false.
 type maker func(r *http.Request) (view, bool, error)
 
 // page serves a page, and to whoever accepts a stream its changes.
-func (s *server) page(makes maker) http.HandlerFunc {
+func (s *Page) page(makes maker) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, found, err := makes(r)
 		switch {
@@ -141,6 +144,7 @@ func (s *server) page(makes maker) http.HandlerFunc {
 		case r.Header.Get("Accept") == "text/event-stream":
 			s.stream(w, r, makes)
 		default:
+			v.Visitor = s.Visitor
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_ = pageTemplate.Execute(w, v) // the browser is gone if it fails
 		}
@@ -149,7 +153,7 @@ func (s *server) page(makes maker) http.HandlerFunc {
 
 // stream sends the parts of a page that differ from what was sent before, each as JSON. The first
 // time that is all of them: the page may be older than the stream.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, makes maker) {
+func (s *Page) stream(w http.ResponseWriter, r *http.Request, makes maker) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	sent := map[string]string{}
@@ -172,23 +176,23 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, makes maker) {
 		if _, err := w.Write(b.Bytes()); err != nil || out.Flush() != nil {
 			return
 		}
-		if s.session.Sleep(r.Context(), look) != nil {
+		if s.Session.Sleep(r.Context(), look) != nil || s.Admitted != nil && !s.Admitted(r) {
 			return
 		}
 	}
 }
 
 // in is a session whose verbs work in a namespace.
-func (s *server) in(namespace string) *session.Session {
-	here := *s.session
-	cluster := s.cluster
+func (s *Page) in(namespace string) *session.Session {
+	here := *s.Session
+	cluster := s.Cluster
 	cluster.Namespace = namespace
 	here.Connect = func() (session.Cluster, error) { return cluster, nil }
 	here.Color, here.Terminal, here.Width = false, false, 0
 	return &here
 }
 
-func (s *server) report(w http.ResponseWriter, r *http.Request) {
+func (s *Page) report(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), slow)
 	defer cancel()
 	e, err := from.Load(ctx, s.in(r.PathValue("namespace")), r.PathValue("name"))
@@ -200,7 +204,7 @@ func (s *server) report(w http.ResponseWriter, r *http.Request) {
 	_ = report.HTML(w, e) // the browser is gone if it fails
 }
 
-func (s *server) log(w http.ResponseWriter, r *http.Request) {
+func (s *Page) log(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), slow)
 	defer cancel()
 	var b bytes.Buffer

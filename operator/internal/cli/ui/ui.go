@@ -16,13 +16,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
-	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -91,8 +86,11 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err := mayList(ctx, cluster, where); err != nil {
 		return err
 	}
-	told := &history{}
-	reader, err := informers(ctx, cluster.Config, where, func(t *v1alpha1.Trial) { told.note(t, s.Now()) })
+	var namespaces []string
+	if where != "" {
+		namespaces = []string{where}
+	}
+	seen, err := Follow(ctx, s, cluster, namespaces)
 	if err != nil {
 		return err
 	}
@@ -100,10 +98,10 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if err != nil {
 		return fmt.Errorf("--port %d: %w", o.Port, err)
 	}
-	server := newServer(s, cluster, reader, told, where, rand.Text())
-	go server.pulse(ctx)
-	web := &http.Server{Handler: server.handler(), ReadHeaderTimeout: headerPatience, BaseContext: func(net.Listener) context.Context { return ctx }}
-	fmt.Fprintf(s.Out, "http://%s/?key=%s\n", listener.Addr(), server.key)
+	key := rand.Text()
+	page := &Page{Session: s, Cluster: cluster, Copy: seen}
+	web := &http.Server{Handler: guard(key, page.Handler()), ReadHeaderTimeout: headerPatience, BaseContext: func(net.Listener) context.Context { return ctx }}
+	fmt.Fprintf(s.Out, "http://%s/?key=%s\n", listener.Addr(), key)
 	fmt.Fprintln(s.Err, "Open this address in a browser. Ctrl-C ends the page; experiments go on.")
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
@@ -131,44 +129,4 @@ func mayList(ctx context.Context, cluster session.Cluster, namespace string) err
 		}
 	}
 	return nil
-}
-
-// informers keep a copy of the experiments and trials of a namespace, or of all. They call seen
-// with each trial as it changes, so that no progress is missed between two looks at the copy.
-func informers(ctx context.Context, config *rest.Config, namespace string, seen func(*v1alpha1.Trial)) (client.Reader, error) {
-	ctrllog.SetLogger(logr.Discard()) // the page itself says that the cluster does not answer
-	scheme, err := session.NewScheme()
-	if err != nil {
-		return nil, err
-	}
-	options := ctrlcache.Options{Scheme: scheme}
-	if namespace != "" {
-		options.DefaultNamespaces = map[string]ctrlcache.Config{namespace: {}}
-	}
-	c, err := ctrlcache.New(config, options)
-	if err != nil {
-		return nil, fmt.Errorf("watch the cluster: %w", err)
-	}
-	for _, object := range []client.Object{&v1alpha1.Experiment{}, &v1alpha1.Trial{}} {
-		informer, err := c.GetInformer(ctx, object, ctrlcache.BlockUntilSynced(false))
-		if err != nil {
-			return nil, fmt.Errorf("watch the cluster: %w", err)
-		}
-		changed := func(o any) {
-			if t, ok := o.(*v1alpha1.Trial); ok {
-				seen(t)
-			}
-		}
-		handler := toolscache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, o any) { changed(o) }}
-		if _, err := informer.AddEventHandler(handler); err != nil {
-			return nil, fmt.Errorf("watch the cluster: %w", err)
-		}
-	}
-	go func() { _ = c.Start(ctx) }() // it ends with the context only
-	synced, cancel := context.WithTimeout(ctx, firstAnswer)
-	defer cancel()
-	if !c.WaitForCacheSync(synced) {
-		return nil, fmt.Errorf("the cluster did not list its experiments and trials within %s", firstAnswer)
-	}
-	return c, nil
 }

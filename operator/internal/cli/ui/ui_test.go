@@ -26,7 +26,7 @@ import (
 var start = time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)
 
 // serving has an experiment with so many trials, all over but the last.
-func serving(t *testing.T, trials int) (*server, client.Client) {
+func serving(t *testing.T, trials int) (*Page, client.Client) {
 	t.Helper()
 	scheme, err := session.NewScheme()
 	if err != nil {
@@ -50,18 +50,18 @@ func serving(t *testing.T, trials int) (*server, client.Client) {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.Experiment{}).Build()
 	s := &session.Session{Now: func() time.Time { return start }, Sleep: session.Sleep}
-	return newServer(s, session.Cluster{Client: c, Namespace: "ns"}, c, &history{}, "ns", "secret"), c
+	return &Page{Session: s, Cluster: session.Cluster{Client: c, Namespace: "ns"}, Copy: &Copy{reader: c, told: &history{}}}, c
 }
 
 // ask makes a request as a browser on this machine does.
-func ask(s *server, path string, change func(*http.Request)) *httptest.ResponseRecorder {
+func ask(s *Page, path string, change func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8642"+path, nil)
 	r.AddCookie(&http.Cookie{Name: cookie, Value: "secret"})
 	if change != nil {
 		change(r)
 	}
 	w := httptest.NewRecorder()
-	s.handler().ServeHTTP(w, r)
+	guard("secret", s.Handler()).ServeHTTP(w, r)
 	return w
 }
 
@@ -120,7 +120,7 @@ func TestThousandTrials(t *testing.T) {
 	if page := ask(s, "/experiments/ns/e", nil).Body.String(); strings.Count(page, `<tr id="trial-e-`) != 1000 {
 		t.Errorf("the page has %d rows of trials, want 1000", strings.Count(page, `<tr id="trial-e-`))
 	}
-	web := httptest.NewServer(s.handler())
+	web := httptest.NewServer(guard("secret", s.Handler()))
 	defer web.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -31,8 +31,9 @@ import (
 
 // view is a page: parts that change on their own.
 type view struct {
-	Title string
-	Parts []part
+	Title   string
+	Visitor string
+	Parts   []part
 }
 
 // part of a page. A row is a part of its table: In names the table, and a row that is new goes to
@@ -135,13 +136,13 @@ func newRow(e *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Time) row 
 }
 
 // overview is the page of all experiments and of the queue.
-func (s *server) overview(r *http.Request) (view, bool, error) {
+func (s *Page) overview(r *http.Request) (view, bool, error) {
 	var experiments v1alpha1.ExperimentList
 	var trials v1alpha1.TrialList
 	if err := s.list(r.Context(), &experiments, &trials); err != nil {
 		return view{}, false, err
 	}
-	now := s.session.Now()
+	now := s.Session.Now()
 	slices.SortFunc(experiments.Items, func(a, b v1alpha1.Experiment) int {
 		return -cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -152,7 +153,7 @@ func (s *server) overview(r *http.Request) (view, bool, error) {
 		}
 	}
 	p := pages{view: view{Title: "Experiments"}}
-	p.add("state", "", "trouble", s.state())
+	p.add("state", "", "trouble", s.Copy.state())
 	p.add("none", "", "none", len(experiments.Items))
 	for i := range experiments.Items {
 		e := &experiments.Items[i]
@@ -162,20 +163,29 @@ func (s *server) overview(r *http.Request) (view, bool, error) {
 	return p.view, true, p.err
 }
 
-func (s *server) list(ctx context.Context, experiments *v1alpha1.ExperimentList, trials *v1alpha1.TrialList) error {
-	if err := s.reader.List(ctx, experiments, client.InNamespace(s.where)); err != nil {
+// list what the visitor may see.
+func (s *Page) list(ctx context.Context, experiments *v1alpha1.ExperimentList, trials *v1alpha1.TrialList) error {
+	if err := s.Copy.reader.List(ctx, experiments); err != nil {
 		return fmt.Errorf("list experiments: %w", err)
 	}
-	if err := s.reader.List(ctx, trials, client.InNamespace(s.where)); err != nil {
+	if err := s.Copy.reader.List(ctx, trials); err != nil {
 		return fmt.Errorf("list trials: %w", err)
 	}
+	if s.sees(ctx, metav1.NamespaceAll) {
+		return nil
+	}
+	known := map[string]bool{}
+	hidden := func(namespace string) bool {
+		sees, asked := known[namespace]
+		if !asked {
+			sees = s.sees(ctx, namespace)
+			known[namespace] = sees
+		}
+		return !sees
+	}
+	experiments.Items = slices.DeleteFunc(experiments.Items, func(e v1alpha1.Experiment) bool { return hidden(e.Namespace) })
+	trials.Items = slices.DeleteFunc(trials.Items, func(t v1alpha1.Trial) bool { return hidden(t.Namespace) })
 	return nil
-}
-
-func (s *server) state() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.trouble
 }
 
 // queued is a trial that holds pools or waits for them.
@@ -219,10 +229,13 @@ type trialRow struct {
 }
 
 // experiment is the page of one experiment.
-func (s *server) experiment(r *http.Request) (view, bool, error) {
+func (s *Page) experiment(r *http.Request) (view, bool, error) {
 	ctx := r.Context()
+	if !s.sees(ctx, r.PathValue("namespace")) {
+		return view{}, false, nil
+	}
 	var e v1alpha1.Experiment
-	err := s.reader.Get(ctx, client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, &e)
+	err := s.Copy.reader.Get(ctx, client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, &e)
 	if apierrors.IsNotFound(err) {
 		return view{}, false, nil
 	}
@@ -230,18 +243,18 @@ func (s *server) experiment(r *http.Request) (view, bool, error) {
 		return view{}, false, fmt.Errorf("get experiment: %w", err)
 	}
 	var own v1alpha1.TrialList
-	if err := s.reader.List(ctx, &own, client.InNamespace(e.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: e.Name}); err != nil {
+	if err := s.Copy.reader.List(ctx, &own, client.InNamespace(e.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: e.Name}); err != nil {
 		return view{}, false, fmt.Errorf("list trials: %w", err)
 	}
 	trials := slices.DeleteFunc(own.Items, func(t v1alpha1.Trial) bool { return !metav1.IsControlledBy(&t, &e) })
 	slices.SortFunc(trials, func(a, b v1alpha1.Trial) int { return cmp.Compare(a.Spec.Number, b.Spec.Number) })
-	now := s.session.Now()
+	now := s.Session.Now()
 	p := pages{view: view{Title: e.Name}}
-	p.add("state", "", "trouble", s.state())
+	p.add("state", "", "trouble", s.Copy.state())
 	p.add("head", "", "head", newRow(&e, trials, now))
 	p.add("running", "", "running", s.running(trials, now))
 	p.add("claims", "", "claims", e.Status.Claims)
-	p.add("curves", "", "curves", s.curves.of(ctx, s.cluster, &e))
+	p.add("curves", "", "curves", s.curves.of(ctx, s.Cluster, &e))
 	for i := range trials {
 		p.add("trial-"+trials[i].Name, "trials", "trial", newTrialRow(&trials[i], now))
 	}
@@ -250,7 +263,7 @@ func (s *server) experiment(r *http.Request) (view, bool, error) {
 
 func logPath(t *v1alpha1.Trial) string { return "/trials/" + t.Namespace + "/" + t.Name + "/log" }
 
-func (s *server) running(trials []v1alpha1.Trial, now time.Time) []running {
+func (s *Page) running(trials []v1alpha1.Trial, now time.Time) []running {
 	var all []running
 	for i := range trials {
 		t := &trials[i]
@@ -259,7 +272,7 @@ func (s *server) running(trials []v1alpha1.Trial, now time.Time) []running {
 		}
 		r := running{Name: t.Name, Log: logPath(t)}
 		r.Phase, r.Detail = watch.Phase(t, now)
-		if series, ok := s.history.series(t); ok {
+		if series, ok := s.Copy.told.series(t); ok {
 			r.Plot = report.OverTimeSVG(series, "live-"+t.Name, watch.Point(t))
 		} else {
 			r.NoPlot = "Throughput and latency over time appear here once the clients have reported twice. Clients that report nothing while they run are shown when the trial is over."

@@ -10,7 +10,7 @@ function show(row) {
 
 const stream = new EventSource(location.pathname);
 stream.onopen = () => { link.textContent = "live"; link.classList.remove("lost"); };
-stream.onerror = () => { link.textContent = "kubectl assay ui does not answer"; link.classList.add("lost"); };
+stream.onerror = () => { link.textContent = "not live: the page's server does not answer"; link.classList.add("lost"); };
 stream.onmessage = (event) => {
   const part = JSON.parse(event.data);
   let place = document.getElementById(part.id);

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"assay.dev/assay/operator/internal/cli/ui/incluster"
+)
+
+// livePageCommand serves the page of kubectl assay ui from a pod of its own, whose account may only
+// read experiments and trials and ask who a visitor is.
+func livePageCommand() *cobra.Command {
+	var address string
+	var o incluster.Options
+	cmd := &cobra.Command{
+		Use: "live-page", Short: "Serve the page of kubectl assay ui to visitors who sign in with a token of the cluster", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Config, err = ctrl.GetConfig(); err != nil {
+				return fmt.Errorf("find the API server: %w", err)
+			}
+			o.Config.UserAgent = "assay-live-page"
+			if o.Listener, err = (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", address); err != nil {
+				return fmt.Errorf("--bind-address: %w", err)
+			}
+			o.Log, o.Now = klog.NewKlogr(), time.Now
+			return incluster.Serve(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&address, "bind-address", ":8443", "address of the page, by TLS")
+	cmd.Flags().StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces that the page shows. Default: all")
+	cmd.Flags().StringVar(&o.Certificates, "certificates", "", "directory with tls.crt and tls.key, which are read again when they change. Default: a certificate that signs itself")
+	return cmd
+}

@@ -34,7 +34,7 @@ func TestLivePageIsRestricted(t *testing.T) {
 		t.Errorf("the pod has the account %s and the volumes %v", pod.ServiceAccountName, pod.Volumes)
 	}
 	c := pod.Containers[0]
-	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() || c.Args[0] != "live-page" {
+	if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() || !slices.Equal(c.Command, []string{"/live-page"}) {
 		t.Errorf("the container has %v and %v", c.Args, c.Resources)
 	}
 	service := r.objects["Service/"+page].(*corev1.Service)

@@ -91,7 +91,7 @@ func command() *cobra.Command {
 	fs := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(fs)
 	f.AddGoFlag(fs.Lookup("v"))
-	cmd.AddCommand(checkCommand(), removalCommand(), livePageCommand())
+	cmd.AddCommand(checkCommand(), removalCommand())
 	return cmd
 }
 

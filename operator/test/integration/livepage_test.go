@@ -24,10 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/builders"
 	"assay.dev/assay/operator/internal/cli/ui/incluster"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/testenv"
+	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 // pageStage is the live page as the chart serves it: with the chart's account and no other right.

@@ -1,25 +1,38 @@
+// Command live-page serves the page of "kubectl assay ui" from a pod of its own, whose account may
+// only read experiments and trials and ask who a visitor is. The chart runs it if livePage.enabled
+// is set.
 package main
 
 import (
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"assay.dev/assay/operator/internal/cli/ui/incluster"
 )
 
-// livePageCommand serves the page of kubectl assay ui from a pod of its own, whose account may only
-// read experiments and trials and ask who a visitor is.
-func livePageCommand() *cobra.Command {
+func main() {
+	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "live-page:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
 	var address string
 	var o incluster.Options
 	cmd := &cobra.Command{
-		Use: "live-page", Short: "Serve the page of kubectl assay ui to visitors who sign in with a token of the cluster", Args: cobra.NoArgs,
+		Use: "live-page", Short: "Serve the page of kubectl assay ui to visitors who sign in with a token of the cluster",
+		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Log, o.Now = klog.NewKlogr(), time.Now
+			log.SetLogger(o.Log)
 			var err error
 			if o.Config, err = ctrl.GetConfig(); err != nil {
 				return fmt.Errorf("find the API server: %w", err)
@@ -28,7 +41,6 @@ func livePageCommand() *cobra.Command {
 			if o.Listener, err = (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", address); err != nil {
 				return fmt.Errorf("--bind-address: %w", err)
 			}
-			o.Log, o.Now = klog.NewKlogr(), time.Now
 			return incluster.Serve(cmd.Context(), o)
 		},
 	}

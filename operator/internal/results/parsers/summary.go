@@ -95,7 +95,7 @@ func (n *numberReader) millis() float64 {
 // wholeOf makes a report of what was read.
 func wholeOf(readers []numberReader, o Options) (results.Client, error) {
 	c := results.Client{
-		Index: o.Index, FirstClient: o.FirstClient, Clients: o.Clients, MeasureNanos: int64(o.Windows.Measure),
+		Format: results.ClientFormat, Index: o.Index, FirstClient: o.FirstClient, Clients: o.Clients, MeasureNanos: int64(o.Windows.Measure),
 		NothingSent: true, // a summary does not say when the first request was sent
 		Timeline:    results.NewTimeline(0, 0), Whole: &results.Whole{},
 		Unreported: []string{

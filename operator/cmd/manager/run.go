@@ -267,7 +267,9 @@ func addExperiments(mgr ctrl.Manager, o options, prometheus *monitoring.Installa
 	checks.Store = o.stores.registry.Check
 	checks.ChaosMesh = (&chaosmesh.Installation{Enabled: o.chaosMesh, Mapper: mgr.GetRESTMapper()}).Check
 	if o.webhookPort != 0 {
-		if err := webhooks.Setup(mgr, cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), checks, render.ParseTemplate); err != nil {
+		applied := checks
+		applied.UnusedParameters = true
+		if err := webhooks.Setup(mgr, cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), applied, render.ParseTemplate); err != nil {
 			return err
 		}
 	}

@@ -191,6 +191,7 @@ func (e *expansion) checkParameters() {
 
 // checkSetting checks one value of one parameter against the systems that it is set for.
 func (e *expansion) checkSetting(path *field.Path, name string, value v1alpha1.Value, systems []system) {
+	e.checkUsed(path, name, value, systems)
 	for _, s := range systems {
 		p, ok := s.declared[name]
 		if !ok {

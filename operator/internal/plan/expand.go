@@ -36,6 +36,8 @@ type Plan struct {
 	Search *Search
 	// Warnings name what is allowed and probably not meant.
 	Warnings []string
+
+	unused field.ErrorList // see Checks.UnusedParameters
 }
 
 // Point is one combination of the axes.
@@ -77,7 +79,7 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 	if len(e.errs) > 0 {
 		return nil, e.errs
 	}
-	p := &Plan{Spec: e.spec, Points: e.points, Search: e.search, Warnings: slices.Concat(e.unusedFaults(), e.loudKills(), e.rarePercentiles())}
+	p := &Plan{Spec: e.spec, Points: e.points, Search: e.search, Warnings: slices.Concat(e.unusedFaults(), e.loudKills(), e.rarePercentiles()), unused: e.unused}
 	for _, a := range e.axes {
 		axis := results.Axis{Name: a.name, Searched: e.search != nil && e.search.Axis == a.name}
 		for _, c := range a.choices {
@@ -99,6 +101,7 @@ type expansion struct {
 	search  *Search
 	points  []Point
 	errs    field.ErrorList
+	unused  field.ErrorList
 	seen    map[string]bool
 }
 
@@ -107,6 +110,7 @@ type system struct {
 	name     string
 	spec     v1alpha1.SystemSpec
 	declared declared
+	uses     uses
 	count    *countExpression
 }
 
@@ -143,6 +147,10 @@ func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool 
 			continue
 		}
 		s.declared = declare(spec, workload)
+		var unreadable error
+		if s.uses, unreadable = usesOf(&spec); unreadable != nil {
+			e.add(field.Invalid(path, ref.Name, unreadable.Error()))
+		}
 		count, err := compileCount(spec.Replicas.Count)
 		if err != nil {
 			e.add(field.Invalid(path, ref.Name, fmt.Sprintf("System %q: replicas.count %q %v", ref.Name, spec.Replicas.Count, err)))

@@ -32,6 +32,9 @@ type Checks struct {
 	ChaosMesh func(kind string) error
 	// Store knows the installation's result stores by name.
 	Store func(name string) error
+	// UnusedParameters refuses settings that no template of the systems uses. An experiment that
+	// was accepted before is not asked again.
+	UnusedParameters bool
 }
 
 // Validate expands the experiment and makes the checks on the plan. It is what admission, the
@@ -43,6 +46,9 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 	}
 	errs = slices.Concat(checkClaims(p, checks), checkTemplates(p, systems, checks), checkStore(exp, checks), checkMeasurements(exp, p, systems, checks),
 		checkChaosMeshInstalled(p, checks))
+	if checks.UnusedParameters {
+		errs = append(errs, p.unused...)
+	}
 	if len(errs) > 0 {
 		return nil, errs
 	}

@@ -73,7 +73,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if err := set.Adapt("", o.Profile, o.Set); err != nil {
 		return err
 	}
-	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
+	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check, UnusedParameters: true})
 	if len(errs) > 0 {
 		return fmt.Errorf("experiment %s would be refused:\n%w", set.Experiment.Name, listed(errs.ToAggregate().Errors()))
 	}

@@ -228,7 +228,7 @@ func Check(ctx context.Context, set *manifest.Set, cluster session.Cluster) erro
 		}
 		set.Systems[name] = system.Spec
 	}
-	_, errs := plan.Validate(set.Experiment, set.Systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
+	_, errs := plan.Validate(set.Experiment, set.Systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check, UnusedParameters: true})
 	if len(errs) == 0 {
 		return nil
 	}

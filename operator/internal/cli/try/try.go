@@ -141,7 +141,7 @@ func nameOf(experiment string, now time.Time) string {
 
 // reduce the experiment to one point.
 func reduce(set *manifest.Set, name string, point map[string]string) error {
-	p, errs := plan.Validate(set.Experiment, set.Systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
+	p, errs := plan.Validate(set.Experiment, set.Systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check, UnusedParameters: true})
 	if len(errs) > 0 {
 		return errs.ToAggregate()
 	}

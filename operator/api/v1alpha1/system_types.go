@@ -49,6 +49,15 @@ type SystemSpec struct {
 	// clients says how one client pod runs and where its results are.
 	Clients ClientsTemplate `json:"clients"`
 
+	// checks run when the clients of a trial are over and the replicas still run: each says whether
+	// the system kept its promises. What they say is a result of the trial. It makes no trial
+	// invalid and none is repeated for it. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4
+	Checks []SafetyCheck `json:"checks,omitempty"`
+
 	// roles say how to find the replica that plays a role (leader, primary) at a given moment.
 	// +optional
 	// +listType=map
@@ -352,6 +361,43 @@ type Step struct {
 	Until string `json:"until,omitempty"`
 
 	// timeout of the step. Default: 60s. At most 24h.
+	// +optional
+	// +kubebuilder:default="60s"
+	Timeout Duration `json:"timeout,omitempty"`
+}
+
+// SafetyCheck is a command that looks at what a run has left behind: a checker of histories that
+// clients wrote, or a comparison of replicas.
+type SafetyCheck struct {
+	// name of the check.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// doc says in a sentence what the system promises.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Doc string `json:"doc,omitempty"`
+
+	// runsOn says in which pods the command runs, in the pod's first container. In several, all of
+	// them must agree that the promise holds. A replica that is down has no verdict.
+	RunsOn StepTarget `json:"runsOn"`
+
+	// command to run, with all arguments: exit code 0 says that the promise holds, violatedExitCode
+	// that it does not. Any other code, and none in time, says that it is not known. Template.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Command []string `json:"command"`
+
+	// violatedExitCode is the exit code that says Violated. From 1 to 125. Default: 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=125
+	ViolatedExitCode int32 `json:"violatedExitCode,omitempty"`
+
+	// timeout of the command. Default: 60s. At most 1h.
 	// +optional
 	// +kubebuilder:default="60s"
 	Timeout Duration `json:"timeout,omitempty"`

@@ -158,6 +158,14 @@ type TrialStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	PodsDigest string `json:"podsDigest,omitempty"`
 
+	// checks of the System and their verdicts. Absent: it has none, or the trial was given up
+	// before they ran.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4
+	Checks []CheckStatus `json:"checks,omitempty"`
+
 	// headline numbers of the measurement window.
 	// +optional
 	Headline *Headline `json:"headline,omitempty"`
@@ -165,6 +173,32 @@ type TrialStatus struct {
 	// resultsConfigMap is where the results are; it stays when the trial is deleted.
 	// +optional
 	ResultsConfigMap string `json:"resultsConfigMap,omitempty"`
+}
+
+// SafetyVerdict is what a check says of a run. Holds: the system kept its promise. Violated: it did
+// not. Unknown: the check gave no answer.
+// +kubebuilder:validation:Enum=Holds;Violated;Unknown
+type SafetyVerdict string
+
+// The verdicts of a check.
+const (
+	SafetyHolds    SafetyVerdict = "Holds"
+	SafetyViolated SafetyVerdict = "Violated"
+	SafetyUnknown  SafetyVerdict = "Unknown"
+)
+
+// CheckStatus is the verdict of one of the System's checks.
+type CheckStatus struct {
+	// name of the check.
+	// +kubebuilder:validation:MaxLength=40
+	Name string `json:"name"`
+	// verdict of the check.
+	Verdict SafetyVerdict `json:"verdict"`
+	// message says in which pod it was violated or gave no answer, and what it printed last. Empty:
+	// it holds.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // TrialNetwork is what was chosen for a trial's network.
@@ -376,6 +410,7 @@ type FaultRecovery struct {
 // +kubebuilder:printcolumn:name="Mean us",type=integer,JSONPath=`.status.headline.meanLatencyMicroseconds`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Safety",type=string,priority=1,JSONPath=`.status.checks[*].verdict`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Complete")].message`
 type Trial struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -227,6 +228,13 @@ func heldClient(t *testing.T) error {
 	over := c.await("is over", func(r protocol.Report) bool { return r.Over })
 	if state := over.Containers[0]; state.State != protocol.StateExited || !state.Expected || state.ExitCode != 137 {
 		t.Errorf("the client is %+v, want it killed as expected", state)
+	}
+	// A check of what the run has left behind comes when the client is over.
+	c.direct(func(d *protocol.Directive) {
+		d.Commands = append(slices.Clone(d.Commands), protocol.Command{ID: "check/lines", Command: shell(`test -s "$OUT/client.stdout" && exit 7`), Until: "AnyExit", Timeout: patience})
+	})
+	if checked := c.await("has run the check", func(r protocol.Report) bool { return len(r.Commands) == 2 }); checked.Commands[1].ExitCode != 7 {
+		t.Errorf("the check after the run came to %+v", checked.Commands[1])
 	}
 	client := sentResults(t, c)
 	if client.Counters.Committed > 31 {

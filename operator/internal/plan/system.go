@@ -23,6 +23,7 @@ func ValidateSystem(spec *v1alpha1.SystemSpec, parse func(name, text string) err
 	s.replicas(root.Child("replicas"))
 	s.prepare(root.Child("prepare"))
 	s.steps(root.Child("steps"))
+	s.checks(root.Child("checks"))
 	s.clients(root.Child("clients"))
 	s.roles(root.Child("roles"))
 	return s.errs
@@ -149,6 +150,13 @@ func (s *systemCheck) steps(at *field.Path) {
 	for i, step := range s.spec.Steps {
 		s.templates(at.Index(i).Child("command"), step.Command)
 		s.duration(at.Index(i).Child("timeout"), step.Timeout, bounds{time.Second, 24 * time.Hour})
+	}
+}
+
+func (s *systemCheck) checks(at *field.Path) {
+	for i, check := range s.spec.Checks {
+		s.templates(at.Index(i).Child("command"), check.Command)
+		s.duration(at.Index(i).Child("timeout"), check.Timeout, bounds{time.Second, time.Hour})
 	}
 }
 

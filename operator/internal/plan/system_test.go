@@ -79,6 +79,8 @@ func TestValidateSystemErrors(t *testing.T) {
 		}, []string{"spec.clients.end.log.pattern", `"["`, "RE2"}},
 		"readyTimeout":               {func(s *v1alpha1.SystemSpec) { s.Replicas.ReadyTimeout = "3h" }, []string{"spec.replicas.readyTimeout", `"3h"`, "from 1s to 2h"}},
 		"stop's grace":               {func(s *v1alpha1.SystemSpec) { s.Replicas.Stop = &v1alpha1.StopSpec{Grace: "-1s"} }, []string{"spec.replicas.stop.grace", `"-1s"`, "from 0s to 10m"}},
+		"check's timeout":            {func(s *v1alpha1.SystemSpec) { s.Checks = []v1alpha1.SafetyCheck{{Timeout: "2h"}} }, []string{"spec.checks[0].timeout", `"2h"`, "to 1h"}},
+		"template of a check":        {func(s *v1alpha1.SystemSpec) { s.Checks = []v1alpha1.SafetyCheck{{Command: []string{"{{"}}} }, []string{"spec.checks[0].command[0]", `"{{"`, "Go template"}},
 		"step's timeout":             {func(s *v1alpha1.SystemSpec) { s.Steps = []v1alpha1.Step{{Timeout: "25h"}} }, []string{"spec.steps[0].timeout", `"25h"`, "to 24h"}},
 		"prepare's timeout":          {func(s *v1alpha1.SystemSpec) { s.Prepare = &v1alpha1.PrepareStep{OutputPath: "/k", Timeout: "2h"} }, []string{"spec.prepare.timeout", `"2h"`, "to 1h"}},
 		"files in Assay's directory": {func(s *v1alpha1.SystemSpec) { s.Replicas.Files = []v1alpha1.FileSet{{MountPath: "/assay/x"}} }, []string{"spec.replicas.files[0].mountPath", `"/assay/x"`, "such as /data"}},

@@ -56,6 +56,8 @@ type Pod struct {
 	Files     []protocol.File
 	// Steps are the commands of the System's steps that run in this pod, by step.
 	Steps map[string]protocol.Command
+	// Checks are the commands of the System's checks that run in this pod, by check.
+	Checks map[string]protocol.Command
 }
 
 // Replica renders one replica.
@@ -78,11 +80,11 @@ func (t *Trial) Replica(r placement.Replica) (*Pod, error) {
 	}
 	pod.Directive.Volumes, pod.Directive.Collect = t.volumes(r), collect(rs.Collect)
 	first := r.Index == 0
-	pod.Steps, err = ctx.steps(t.system.Steps, func(on v1alpha1.StepTarget) bool {
+	here := func(on v1alpha1.StepTarget) bool {
 		return on == v1alpha1.StepEveryReplica || on == v1alpha1.StepFirstReplicaOfEachShard && first ||
 			on == v1alpha1.StepFirstReplica && first && r.Shard == 0
-	})
-	if err != nil {
+	}
+	if err := pod.commands(ctx, t.system, here); err != nil {
 		return nil, err
 	}
 	pod.Directive.FilesDigest = digest(pod.Files)
@@ -101,10 +103,10 @@ func (t *Trial) Client(c placement.Client) (*Pod, error) {
 	if pod.Files, err = ctx.files("spec.clients.files", cs.Files); err != nil {
 		return nil, err
 	}
-	pod.Steps, err = ctx.steps(t.system.Steps, func(on v1alpha1.StepTarget) bool {
+	here := func(on v1alpha1.StepTarget) bool {
 		return on == v1alpha1.StepEveryClient || on == v1alpha1.StepFirstClient && c.Index == 0
-	})
-	if err != nil {
+	}
+	if err := pod.commands(ctx, t.system, here); err != nil {
 		return nil, err
 	}
 	pod.Directive.Client, pod.Directive.Collect = t.clientOf(c), collect(cs.Collect)
@@ -277,6 +279,25 @@ func logGate(g v1alpha1.LogGate, first string) protocol.Gate {
 		g.Container = first
 	}
 	return protocol.Gate{Log: g.Pattern, Stream: string(g.Stream), Container: g.Container}
+}
+
+// commands renders the steps and the checks that run in a pod.
+func (p *Pod) commands(ctx *Context, system *v1alpha1.SystemSpec, here func(v1alpha1.StepTarget) bool) (err error) {
+	if p.Steps, err = ctx.steps(system.Steps, here); err != nil {
+		return err
+	}
+	p.Checks = map[string]protocol.Command{}
+	for i, c := range system.Checks {
+		if !here(c.RunsOn) {
+			continue
+		}
+		argv, err := ctx.argv(fmt.Sprintf("spec.checks[%d].command", i), c.Command)
+		if err != nil {
+			return err
+		}
+		p.Checks[c.Name] = protocol.Command{ID: "check/" + c.Name, Command: argv, Until: "AnyExit", Timeout: c.Timeout.OrZero()}
+	}
+	return nil
 }
 
 func (c *Context) steps(steps []v1alpha1.Step, here func(v1alpha1.StepTarget) bool) (map[string]protocol.Command, error) {

@@ -18,6 +18,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 		Network: htmlTableOf(p.network), NetNote: p.netNote, Faults: htmlTableOf(p.faults), FaultsLegend: faultsLegend,
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
 	}
+	view.Checks, view.Checked, view.ChecksLegend = htmlTableOf(p.checks), htmlTableOf(p.checked), checksLegend
 	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), failuresLegend
 	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
 	view.Capacity, view.CapacityLegend = htmlTableOf(p.capacity), capacityLegend
@@ -64,6 +65,9 @@ type htmlView struct {
 
 	Failures       htmlTable
 	FailuresLegend string
+	Checks         htmlTable
+	Checked        htmlTable
+	ChecksLegend   string
 
 	Capacity       htmlTable
 	CapacityLegend string
@@ -176,6 +180,10 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{template "table" .Points}}
 {{- if .Warnings}}<ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>
 {{end}}
+{{- if .Checks.Rows}}<h2>Safety</h2>
+<p>{{.ChecksLegend}}</p>
+{{template "table" .Checks}}
+{{- if .Checked.Rows}}{{template "table" .Checked}}{{end}}{{end}}
 {{- if .Failures.Rows}}<h2>Failures</h2>
 <p>{{.FailuresLegend}}</p>
 {{template "table" .Failures}}{{end}}

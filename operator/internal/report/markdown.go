@@ -63,6 +63,8 @@ func markdownSections(b *strings.Builder, p page) {
 		}
 		markdownTable(b, t)
 	}
+	section("Safety", checksLegend, p.checks)
+	section("Checks that did not hold", "", p.checked)
 	section("Failures", failuresLegend, p.failures)
 	section("Capacity", capacityLegend, p.capacity)
 	section("Knees and peaks", p.kneeNote, p.knees)

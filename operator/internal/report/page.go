@@ -34,6 +34,8 @@ type page struct {
 	used     table
 	balance  table
 	excluded table
+	checks   table // how often each check said what
+	checked  table // trials in which one did not hold
 	trials   table
 	again    again
 	measured table // what the columns that Prometheus fills are
@@ -74,7 +76,8 @@ func newPage(e results.Experiment) page {
 	if e.AdditionalRepetitions > 0 {
 		p.facts = append(p.facts, continued(e))
 	}
-	p.failures = failuresTable(e)
+	p.facts = append(p.facts, violations(e)...)
+	p.failures, p.checks, p.checked = failuresTable(e), checksTable(e), checkedTable(e)
 	p.warnings = slices.Concat(warnings(e), failureNotes(e), windowWarnings(e), saturatedClients(e), drifts(e), paperNotes(e))
 	return p
 }

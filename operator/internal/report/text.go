@@ -43,6 +43,8 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	for _, note := range p.warnings {
 		wrap(b, o.Width, "", note)
 	}
+	textSection(b, o.Width, "Safety", p.checks, checksLegend)
+	textSection(b, o.Width, "Checks that did not hold", p.checked)
 	textSection(b, o.Width, "Failures", p.failures, failuresLegend)
 	textSection(b, o.Width, "Capacity", p.capacity, capacityLegend)
 	textSection(b, o.Width, "Knees and peaks", p.knees, append([]string{p.kneeNote}, p.kneeRest...)...)

@@ -291,6 +291,8 @@ type Trial struct {
 	Faults            []FaultRecord    `json:"faults,omitempty"`
 	// Recovery from each time of each fault.
 	Recovery []Recovery `json:"recovery,omitempty"`
+	// Checks of the System and what they say of the trial.
+	Checks []Check `json:"checks,omitempty"`
 	// Measurements that Prometheus was asked for, in the order of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
 	// Network of the pods, asked and measured. Nil: it was not measured, since the trial was given
@@ -427,11 +429,21 @@ type TrialLine struct {
 	Measurements []Measurement `json:"measurements,omitempty"`
 	// Recovery from the first times of faults, at most 16. Their cautions and the throughput before
 	// are in the trial's own results.
-	Recovery  []Recovery `json:"recovery,omitempty"`
-	ConfigMap string     `json:"configMap,omitempty"`
+	Recovery []Recovery `json:"recovery,omitempty"`
+	// Checks of the System and what they say of the trial, valid or not.
+	Checks    []Check `json:"checks,omitempty"`
+	ConfigMap string  `json:"configMap,omitempty"`
 	// Window says whether the window was steady. Only a report has it: it is computed from the
 	// trial's timeline. Nil: the trial's own results were not read, or it does not count.
 	Window *WindowCheck `json:"window,omitempty"`
+}
+
+// Check is what a check of the System says of a trial: Holds, Violated or Unknown.
+type Check struct {
+	Name    string `json:"name"`
+	Verdict string `json:"verdict"`
+	// Message says where it was violated or gave no answer, and what it printed last.
+	Message string `json:"message,omitempty"`
 }
 
 // Experiment is what an experiment comes to.

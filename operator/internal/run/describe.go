@@ -54,7 +54,7 @@ func (o *Observed) Describe() *results.Trial {
 		}
 		t.Faults = append(t.Faults, faultRecord(a, &record))
 	}
-	t.Machines = results.Machines(t.Pods)
+	t.Machines, t.Checks = results.Machines(t.Pods), Checks(status.Checks)
 	t.Network = o.network()
 	return t
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -103,4 +104,12 @@ func headlineMeasurements(measured []results.Measurement) []v1alpha1.MeasuredVal
 		out = append(out, v)
 	}
 	return out
+}
+
+// MeanText says the mean latency, where it is known.
+func MeanText(s results.Summary) string {
+	if s.WholeRun && s.MeanMillis == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", mean latency %.3f ms", s.MeanMillis)
 }

@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/run"
 )
 
 const (
@@ -174,6 +175,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		if valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid); valid != nil && outcome != v1alpha1.ReasonSucceeded {
 			line.Reason, line.Message = valid.Reason, conditions.Truncate(valid.Message, 256)
 		}
+		line.Checks = run.Checks(t.Status.Checks)
 		if h := t.Status.Headline; h != nil {
 			line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
 			line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported

@@ -46,7 +46,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration
 	if _, _, err := r.chaos().Clear(ctx, s.trial, r.chaosMemory(s.trial)); err != nil {
 		return false, 0, err
 	}
-	if kept, left, err := r.keep(ctx, s); err != nil || kept {
+	if kept, left, err := keep(ctx, r, s); err != nil || kept {
 		return false, left, err
 	}
 	left := r.finishing(ctx, s)

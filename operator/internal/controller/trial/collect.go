@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/safety"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/run"
@@ -63,23 +64,15 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 		return true, 0, nil
 	}
 	s.set(v1alpha1.TrialValid, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
-		"%d transactions committed %s%s.", t.Summary.Committed, where, meanText(t.Summary))
+		"%d transactions committed %s%s.", t.Summary.Committed, where, run.MeanText(t.Summary))
 	return true, 0, nil
-}
-
-// meanText says the mean latency, where it is known.
-func meanText(s results.Summary) string {
-	if s.WholeRun && s.MeanMillis == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", mean latency %.3f ms", s.MeanMillis)
 }
 
 // tryAgain gives the trial up when something about its results still fails at the deadline: it
 // holds its pools meanwhile. The error is not returned, since the controller would wait longer and
 // longer until it tries again, beyond the deadline.
 func (s *scope) tryAgain(reason string, err error) (bool, time.Duration, error) {
-	left := s.zero().Add(timeline.FromSchedule(s.trial.Spec.Schedule).End() + s.endGrace() + resultsGrace + storeGrace).Sub(s.now)
+	left := s.zero().Add(timeline.FromSchedule(s.trial.Spec.Schedule).End() + s.endGrace() + safety.Limit(s.system.Checks) + resultsGrace + storeGrace).Sub(s.now)
 	if left <= 0 {
 		s.giveUp(reason, "%v after the drain it still fails to %s", resultsGrace+storeGrace, err)
 		return false, 0, nil

@@ -4,7 +4,7 @@
 // Package admission says when a trial may start. Then a reconcile observes once (scope) and runs
 // the phases in order until one is not done:
 //
-//	(chaosMesh ->) deploy -> prove (-> machines) -> start -> load (-> scraped) -> release -> run -> (measure) -> collect -> clean up -> complete
+//	(chaosMesh ->) deploy -> prove (-> machines) -> start -> load (-> scraped) -> release -> run (-> check) (-> measure) -> collect -> clean up -> complete
 //
 // What can be observed again (pods, reports) is never decided from conditions. What cannot (the
 // instant t = 0, the outcome) is written to status before anything acts on it, so that a manager
@@ -131,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 // advance runs the phases until one is not done. Once the outcome is known only the clean-up is
 // left, and it starts in a reconcile of its own, after the outcome has been written.
 func (r *Reconciler) advance(ctx context.Context, s *scope) (ctrl.Result, error) {
-	phases := []phase{r.chaosMesh, r.deploy, r.prove, r.machines, r.start, r.load, r.release, r.run, r.measure, r.collect}
+	phases := []phase{r.chaosMesh, r.deploy, r.prove, r.machines, r.start, r.load, r.release, r.run, r.check, r.measure, r.collect}
 	known := s.outcomeKnown()
 	if known {
 		phases = []phase{r.cleanUp}

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"assay.dev/assay/operator/internal/controller/trial/safety"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
@@ -15,6 +16,8 @@ type stage struct {
 	steps int
 	// zero is t = 0 in Unix nanoseconds; 0 before it is agreed.
 	zero int64
+	// checks: the clients are over, and the System's checks shall run.
+	checks bool
 	// finish: all processes shall end.
 	finish bool
 }
@@ -44,6 +47,9 @@ func (r *Reconciler) direct(s *scope, st stage) {
 			if s.onResetMachine(name) || s.line.Replaced(name) {
 				d.Commands = nil // they are done: who comes back starts its processes, and loads no data again
 			}
+		}
+		if st.checks {
+			d.Commands = safety.Commands(d.Commands, s.system.Checks, pod.Checks)
 		}
 		d.Finish, d.Collect = st.finish, nil
 		if st.finish {

@@ -12,7 +12,7 @@ import (
 
 // keep leaves the pods of a trial that does not count as they are, while people look at them. What
 // is known of the trial is stored first.
-func (r *Reconciler) keep(ctx context.Context, s *scope) (kept bool, after time.Duration, err error) {
+func keep(ctx context.Context, r *Reconciler, s *scope) (kept bool, after time.Duration, err error) {
 	until, err := inspect.Until(ctx, r.Client, s.trial)
 	if err != nil || until.IsZero() {
 		return false, 0, err

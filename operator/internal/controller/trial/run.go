@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/queue"
+	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 	"assay.dev/assay/operator/internal/verdict"
 )
@@ -232,6 +233,13 @@ func (s *scope) runLost() bool {
 
 // podsDigest names the pods that take part, by their UIDs.
 func (s *scope) podsDigest() string { return objects.Digest(s.everyName(), s.pods) }
+
+func (s *scope) liveFaults() []protocol.LiveFault {
+	if s.rendered == nil {
+		return nil
+	}
+	return run.LiveFaults(s.actions(), s.recordOf)
+}
 
 // publishProgress writes the clients' progress to an annotation now and then, and says when it is
 // due again.

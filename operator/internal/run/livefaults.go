@@ -1,4 +1,4 @@
-package trial
+package run
 
 import (
 	"fmt"
@@ -7,16 +7,14 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// liveFaults are the actions that took effect so far, in the order of the plan: each once, at the
-// first instant of all its pods. Who watches sees them as they happen.
-func (s *scope) liveFaults() []protocol.LiveFault {
-	if s.rendered == nil {
-		return nil
-	}
+// LiveFaults are the actions that took effect so far, in the order of the plan: each once, at the
+// first instant of all its pods. Who watches sees them as they happen. recordOf says what became of
+// an action, or nil.
+func LiveFaults(actions []timeline.Action, recordOf func(timeline.Action) *protocol.ActionRecord) []protocol.LiveFault {
 	var faults []protocol.LiveFault
 	at := map[string]int{}
-	for _, a := range s.actions() {
-		done := s.recordOf(a)
+	for _, a := range actions {
+		done := recordOf(a)
 		if done == nil || done.Skipped || done.Error != "" {
 			continue
 		}

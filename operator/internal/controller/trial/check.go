@@ -1,0 +1,34 @@
+package trial
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/safety"
+)
+
+// check runs the System's checks when the clients are over. Their verdicts are results: they judge
+// the system, and never whether the trial counts.
+func (r *Reconciler) check(_ context.Context, s *scope) (bool, time.Duration, error) {
+	if len(s.system.Checks) == 0 || s.rendered == nil || s.trial.Status.Checks != nil || s.trial.Status.Times.Drained == nil {
+		return true, 0, nil
+	}
+	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos, checks: true})
+	var pods []safety.Pod
+	for _, name := range s.everyName() {
+		if p := s.renderedPod(name); p != nil {
+			pods = append(pods, safety.Pod{Name: name, Checks: p.Checks, Report: s.report(name)})
+		}
+	}
+	left := s.trial.Status.Times.Drained.Add(safety.Limit(s.system.Checks)).Sub(s.now)
+	verdicts, waiting := safety.Judge(s.system.Checks, pods)
+	if waiting != "" && left > 0 {
+		s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "Waiting for %s.", waiting)
+		return false, left + time.Millisecond, nil
+	}
+	s.trial.Status.Checks = verdicts
+	return true, 0, nil
+}

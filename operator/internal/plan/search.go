@@ -313,23 +313,23 @@ func nextOfSearch(p *Plan, seed int64, o observation) Step {
 	}
 	planned := o.counts.Planned
 	step := Step{Counts: o.counts, Disturbed: o.lost}
-	found := fmt.Sprintf(" %d of %s found the capacity or its bound.", len(searches)-open-stuck, severalSearches(len(searches)))
+	answered := fmt.Sprintf(" Searches that have an answer: %d of %d.", len(searches)-open-stuck, len(searches))
 	switch {
 	case o.counts.Active > 0:
-		step.Reason, step.Message = v1alpha1.ReasonTrialsRunning, runs(o.active, resolved, planned)+o.disturbances(p)+found
+		step.Reason, step.Message = v1alpha1.ReasonTrialsRunning, runs(o.active, resolved, planned)+o.disturbances(p)+answered
 	case open == 0 && stuck == 0:
 		step.Done, step.Reason = true, v1alpha1.ReasonAllTrialsValid
-		step.Message = fmt.Sprintf("All searches are over after %s.", several(resolved, "valid trial")) + found
+		step.Message = fmt.Sprintf("All searches are over after %s.", several(resolved, "valid trial")) + answered
 	case open == 0:
 		step.Done, step.Reason = true, v1alpha1.ReasonRetriesExhausted
-		step.Message = fmt.Sprintf("%s cannot go on: %s.", severalSearches(stuck), firstStuck(searches)) + found
+		step.Message = fmt.Sprintf("%s cannot go on: %s.", severalSearches(stuck), firstStuck(searches)) + answered
 	case p.Spec.Suspend:
 		step.Reason = v1alpha1.ReasonSuspended
-		step.Message = fmt.Sprintf("No trial is started while spec.suspend is true; %d trials are valid.", resolved) + found
+		step.Message = fmt.Sprintf("No trial is started while spec.suspend is true; %d trials are valid.", resolved) + answered
 	default:
 		step.Reason = v1alpha1.ReasonTrialsRunning
 		step.Create = newTrial(p, seed, searches[next].slot, o)
-		step.Message = runs(step.Create, resolved, planned) + o.disturbances(p) + found
+		step.Message = runs(step.Create, resolved, planned) + o.disturbances(p) + answered
 	}
 	return step
 }

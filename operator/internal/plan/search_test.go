@@ -67,7 +67,7 @@ func TestSearchFindsBothCapacities(t *testing.T) {
 	}
 	for seed := range int64(5) {
 		trials, last := simulated(t, p, seed, 0.03, succeed)
-		if !last.Done || last.Reason != v1alpha1.ReasonAllTrialsValid || int(last.Counts.Planned) != len(trials) || !strings.Contains(last.Message, "2 of 2 searches found") {
+		if !last.Done || last.Reason != v1alpha1.ReasonAllTrialsValid || int(last.Counts.Planned) != len(trials) || !strings.Contains(last.Message, "Searches that have an answer: 2 of 2.") {
 			t.Fatalf("seed %d: after %d trials %+v", seed, len(trials), last)
 		}
 		var lines []results.TrialLine
@@ -124,11 +124,11 @@ func TestSearchEnds(t *testing.T) {
 	}{
 		"above and below": {
 			func(s *v1alpha1.CapacitySearch) { s.From, s.To = 1000, 2000 }, succeed,
-			[]v1alpha1.CapacityOutcome{v1alpha1.CapacityAboveHighest, v1alpha1.CapacityBelowLowest}, v1alpha1.ReasonAllTrialsValid, "2 of 2 searches found",
+			[]v1alpha1.CapacityOutcome{v1alpha1.CapacityAboveHighest, v1alpha1.CapacityBelowLowest}, v1alpha1.ReasonAllTrialsValid, "Searches that have an answer: 2 of 2.",
 		},
 		"out of trials": {
 			func(s *v1alpha1.CapacitySearch) { s.Trials = 4 }, succeed,
-			[]v1alpha1.CapacityOutcome{v1alpha1.CapacityOutOfTrials, v1alpha1.CapacityOutOfTrials}, v1alpha1.ReasonAllTrialsValid, "2 of 2 searches found",
+			[]v1alpha1.CapacityOutcome{v1alpha1.CapacityOutOfTrials, v1alpha1.CapacityOutOfTrials}, v1alpha1.ReasonAllTrialsValid, "Searches that have an answer: 2 of 2.",
 		},
 		"given up": {
 			func(*v1alpha1.CapacitySearch) {}, func(s v1alpha1.TrialSpec) string {
@@ -137,7 +137,7 @@ func TestSearchEnds(t *testing.T) {
 				}
 				return v1alpha1.ReasonSucceeded
 			},
-			[]v1alpha1.CapacityOutcome{v1alpha1.CapacityFound, v1alpha1.CapacitySearching}, v1alpha1.ReasonRetriesExhausted, "1 search cannot go on: retries used up. 1 of 2 searches",
+			[]v1alpha1.CapacityOutcome{v1alpha1.CapacityFound, v1alpha1.CapacitySearching}, v1alpha1.ReasonRetriesExhausted, "1 search cannot go on: retries used up. Searches that have an answer: 1 of 2.",
 		},
 		"not judged": {
 			func(s *v1alpha1.CapacitySearch) {

@@ -15,8 +15,12 @@ type Paper func(metric string, coordinates map[string]string) (float64, bool)
 // Power is the probability of Reproduced if the paper is right.
 type Power struct {
 	Claim string
-	// Known: the paper's curves have what the claim reads.
+	// Known: the paper's curves have what the claim reads, or it is Assumed.
 	Known bool
+	// Assumed: the paper's curves do not have all that the claim reads. The rest is assumed such
+	// that the claim holds: what it compares differs by the effect that was given, and a quantity
+	// is as it is reported.
+	Assumed bool
 	// Share of simulated experiments that reproduce the claim with the planned repetitions, from 0
 	// to 1.
 	Share float64
@@ -39,15 +43,22 @@ var tried = []int{2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50}
 
 // PowerOf simulates experiments whose points have the paper's values, as means of trials with a
 // normal deviation (a share of the mean, above 0), in n repetitions, and judges the claims by them.
-// A trial that is faster by a share has a latency that is shorter by it. Always with the same
+// A trial that is faster by a share has a latency that is shorter by it. Where the paper does not
+// say what a claim reads, its comparisons hold by a share, effect (above 0). Always with the same
 // draws.
-func PowerOf(claims []v1alpha1.Claim, points []results.PointResult, paper Paper, n int, deviation float64) []Power {
-	s := newSimulation(points, paper, deviation)
+func PowerOf(claims []v1alpha1.Claim, points []results.PointResult, paper Paper, n int, deviation, effect float64) []Power {
+	fromPaper := newSimulation(points, paper, deviation)
 	var all []Power
 	for _, c := range claims {
 		p := Power{Claim: c.Name}
 		if compiled, err := compile(c.Expr); err == nil {
-			p.Share, p.Known = s.share(c, compiled, n, func(_, off float64) bool { return off <= powerError })
+			s := fromPaper
+			exact := func(_, off float64) bool { return off <= powerError }
+			if p.Share, p.Known = s.share(c, compiled, n, exact); !p.Known {
+				if s, p.Assumed = fromPaper.assume(c, compiled, effect); p.Assumed {
+					p.Share, p.Known = s.share(c, compiled, n, exact)
+				}
+			}
 			for i := 0; p.Known && p.Enough == 0 && i < len(tried); i++ {
 				if share, _ := s.share(c, compiled, tried[i], settled); share >= wantedPower {
 					p.Enough = tried[i]
@@ -64,6 +75,9 @@ type simulation struct {
 	points    []results.PointResult
 	means     []results.TrialLine // of each point: a trial with the paper's values
 	deviation float64
+
+	all   []results.PointResult // also those of which the paper says nothing
+	lines []results.TrialLine   // of each of these, not a number where it says nothing
 }
 
 // manyCommitted is enough for every percentile.
@@ -83,11 +97,14 @@ func newSimulation(points []results.PointResult, paper Paper, deviation float64)
 			some = true
 			return x
 		}
+		unsaid := math.NaN()
 		line := results.TrialLine{
 			PointIndex: p.Index, Coordinates: p.Coordinates, Outcome: stats.Succeeded, Committed: manyCommitted,
 			Unreported: []string{results.CounterAborted, results.CounterErrors, results.CounterTimeouts},
 			Throughput: value(stats.Throughput), MeanMillis: value(stats.MeanLatency), P50Millis: value(stats.P50Latency), P99Millis: value(stats.P99Latency),
+			P10Millis: unsaid, P90Millis: unsaid, P999Millis: unsaid,
 		}
+		s.all, s.lines = append(s.all, p), append(s.lines, line)
 		if some {
 			s.points, s.means = append(s.points, p), append(s.means, line)
 		}
@@ -104,6 +121,7 @@ func (s simulation) experiment(rng *rand.Rand, n int) []results.TrialLine {
 			line.Number, line.Repetition = int32(len(lines)), int32(k)
 			line.Throughput *= 1 + by
 			line.MeanMillis, line.P50Millis, line.P99Millis = line.MeanMillis*(1-by), line.P50Millis*(1-by), line.P99Millis*(1-by)
+			line.P10Millis, line.P90Millis, line.P999Millis = line.P10Millis*(1-by), line.P90Millis*(1-by), line.P999Millis*(1-by)
 			lines = append(lines, line)
 		}
 	}

@@ -82,7 +82,8 @@ var failureCounters = []struct {
 // failuresLegend says how to read the table.
 const failuresLegend = "Trials of each point, with those that are in no number and why. Shares are of all requests in the windows of the valid trials that ended or were never sent. " +
 	"-: the clients do not report it. Latencies and percentiles are of committed transactions alone. Client time, of a closed loop: the share of it in the windows that the throughput, the latencies, " +
-	"the timeouts and the think time of these tables account for, which is 100% by Little's law; - where it is not known."
+	"the timeouts and the think time of these tables account for, which is 100% by Little's law; - where it is not known. " +
+	"In a closed loop an outage delays one request of each client, so that percentiles are lower than users would see who do not wait for each other."
 
 // failuresTable has a row for each point that has a trial.
 func failuresTable(e results.Experiment) table {

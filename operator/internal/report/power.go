@@ -8,9 +8,9 @@ import (
 )
 
 // Power says of each claim that is judged how probable it is that it is reproduced in n repetitions
-// if the paper's curves hold, and trials deviate by a share of their mean. The spec has its profile
-// applied.
-func Power(spec v1alpha1.ExperimentSpec, axes []results.Axis, n int, deviation float64) []claims.Power {
+// if the paper's curves hold, and trials deviate by a share of their mean. Where the curves do not
+// have what a claim reads, it holds by a share, effect. The spec has its profile applied.
+func Power(spec v1alpha1.ExperimentSpec, axes []results.Axis, n int, deviation, effect float64) []claims.Power {
 	e := results.Experiment{Axes: axes, Points: everyPoint(axes, nil)}
 	e.Reported, _ = reported(spec.Reported)
 	skipped := plan.SkippedClaims(spec)
@@ -23,5 +23,5 @@ func Power(spec v1alpha1.ExperimentSpec, axes []results.Axis, n int, deviation f
 	paper := func(metric string, coordinates map[string]string) (float64, bool) {
 		return paperValue(e, metric, coordinates)
 	}
-	return claims.PowerOf(judged, e.Points, paper, n, deviation)
+	return claims.PowerOf(judged, e.Points, paper, n, deviation, effect)
 }

@@ -35,6 +35,9 @@ type Options struct {
 	// Deviation of the trials of a point by their mean that the power of claims is computed with,
 	// such as 3%; empty: 3%.
 	Deviation string
+	// Effect is by how much what a claim compares is assumed to differ where spec.reported does not
+	// say it, such as "10%".
+	Effect string
 }
 
 // Command is the verb.
@@ -59,6 +62,7 @@ func Command(s *session.Session) *cobra.Command {
 	f.DurationVar(&o.Overhead, "overhead", 15*time.Second, "time of a trial beside its schedule: pods, readiness, collecting, cleaning up")
 	f.StringArrayVar(&o.Nodes, "nodes", nil, "nodes to compare with, as COUNTxCPUxMEMORY (6x8x32Gi); may be repeated; default: those of the cluster, if one is reachable")
 	f.StringVar(&o.Deviation, "deviation", assumedDeviation, "standard deviation of the trials of a point by their mean, with which the power of claims is computed; above 0% and at most 100%")
+	f.StringVar(&o.Effect, "effect", assumedEffect, "by how much what a claim compares is assumed to differ where spec.reported does not say it, for its power; above 0% and at most 100%")
 	f.BoolVar(&o.Offline, "offline", false, "do not ask a cluster")
 	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
 	return cmd

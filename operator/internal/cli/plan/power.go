@@ -10,41 +10,68 @@ import (
 	"assay.dev/assay/operator/internal/report"
 )
 
-// assumedDeviation of the trials of a point by their mean.
-const assumedDeviation = "3%"
+// What power is computed with by default: the deviation of the trials of a point by their mean, and
+// by how much what a claim compares differs where the paper does not say it.
+const (
+	assumedDeviation = "3%"
+	assumedEffect    = "10%"
+)
 
-// writePower says of each claim how probable it is that it is reproduced if the paper is right.
-func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
-	text := cmp.Or(o.Deviation, assumedDeviation)
+// shareOf reads a percentage of a flag as a share.
+func shareOf(flag, text string) (float64, error) {
 	number, isPercentage := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(number, 64)
 	if !isPercentage || err != nil || !(percent > 0 && percent <= 100) {
-		return fmt.Errorf("--deviation %s: must be a percentage above 0%% and at most 100%%, such as 3%%", text)
+		return 0, fmt.Errorf("--%s %s: must be a percentage above 0%% and at most 100%%, such as 3%%", flag, text)
+	}
+	return percent / 100, nil
+}
+
+// writePower says of each claim how probable it is that it is reproduced if the paper is right.
+func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
+	text, difference := cmp.Or(o.Deviation, assumedDeviation), cmp.Or(o.Effect, assumedEffect)
+	deviation, err := shareOf("deviation", text)
+	if err != nil {
+		return err
+	}
+	effect, err := shareOf("effect", difference)
+	if err != nil {
+		return err
 	}
 	n := int(planner.LeastRepetitions(p.Spec.Repetitions, len(p.Points)))
-	powers := report.Power(p.Spec, p.Axes, n, percent/100)
+	powers := report.Power(p.Spec, p.Axes, n, deviation, effect)
 	if len(powers) == 0 {
 		return nil
 	}
-	widest, unknown := 0, 0
+	widest, unknown, assumed := 0, 0, 0
 	for _, w := range powers {
 		widest = max(widest, len(w.Claim))
 		if !w.Known {
 			unknown++
 		}
+		if w.Assumed {
+			assumed++
+		}
 	}
 	fmt.Fprintf(b, "\nPower\n\n  how probable Reproduced is with n=%d if the paper's curves hold, and trials of a point deviate by %s of their mean (--deviation)\n", n, text)
 	for _, w := range powers {
+		mark := ""
+		if w.Assumed {
+			mark = " *"
+		}
 		switch {
 		case !w.Known:
 		case w.Enough == 0:
-			fmt.Fprintf(b, "  %-*s  %3.0f%%; for 80%% more than 50 repetitions\n", widest, w.Claim, 100*w.Share)
+			fmt.Fprintf(b, "  %-*s  %3.0f%%; for 80%% more than 50 repetitions%s\n", widest, w.Claim, 100*w.Share, mark)
 		default:
-			fmt.Fprintf(b, "  %-*s  %3.0f%%; for 80%% %d repetitions\n", widest, w.Claim, 100*w.Share, w.Enough)
+			fmt.Fprintf(b, "  %-*s  %3.0f%%; for 80%% %d repetitions%s\n", widest, w.Claim, 100*w.Share, w.Enough, mark)
 		}
 	}
+	if assumed > 0 {
+		fmt.Fprintf(b, "  * spec.reported has not all that it reads. Assumed: what it compares differs by %s (--effect), and a quantity is as it is reported\n", difference)
+	}
 	if unknown > 0 {
-		fmt.Fprintf(b, "  %s: not known, since spec.reported has not all that they read\n", count(unknown, "claim"))
+		fmt.Fprintf(b, "  %s: not known, since spec.reported has not all that they read, and curves, rates, recoveries and measurements are not assumed\n", count(unknown, "claim"))
 	}
 	return nil
 }

@@ -8,6 +8,10 @@ docs-check: ## Check the documents: plain English, links, make targets; SAMPLE=1
 	@go run ./hack/docs/language -sample $(SAMPLE)
 	@go test ./hack/docs/...
 
+.PHONY: docs
+docs: ## Build the static site of all documents into .work/docs/site; a broken link fails. The first time it fetches its programs from PyPI.
+	@hack/docs/site/site.sh
+
 .PHONY: tutorial
 tutorial: ## Do what docs/tutorial.md says, on the cluster of make deploy, and compare the output; some ten minutes.
 	@go run ./hack/docs/tutorial

@@ -62,6 +62,25 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// Every module has an example that stands alone, is valid, and is named in the module's README.
+func TestExamples(t *testing.T) {
+	for _, module := range modules(t) {
+		t.Run(module, func(t *testing.T) {
+			t.Parallel()
+			const example = "examples/basic"
+			readme, err := os.ReadFile(filepath.Join(terraform.Infra(t), module, "README.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(readme), "("+example+"/main.tf)") {
+				t.Errorf("its README does not lead to %s/main.tf", example)
+			}
+			d := terraform.Initialised(t, filepath.Join(module, example))
+			d.Must(t, "validate", "-no-color")
+		})
+	}
+}
+
 // tflint with all rules that it brings, see infra/.tflint.hcl.
 func TestLint(t *testing.T) {
 	program, err := exec.LookPath("tflint")
@@ -69,11 +88,25 @@ func TestLint(t *testing.T) {
 		t.Skip("tflint is not installed (hack/infra/tflint.sh builds it)")
 	}
 	d := terraform.Copy(t, ".")
-	cmd := exec.Command(program, "--recursive", "--format=compact", "--config="+filepath.Join(d.Path, ".tflint.hcl"))
-	cmd.Dir = d.Path
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	lint := func(more ...string) {
+		t.Helper()
+		cmd := exec.Command(program, append([]string{"--recursive", "--format=compact", "--config=" + filepath.Join(d.Path, ".tflint.hcl")}, more...)...)
+		cmd.Dir = d.Path
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
 	}
+	lint("--disable-rule=terraform_standard_module_structure") // an example is one file
+	examples, err := filepath.Glob(filepath.Join(d.Path, "modules", "*", "examples"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range examples {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lint()
 }
 
 // Every root and module has what a reader expects, and every root the same outputs.

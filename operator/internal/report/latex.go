@@ -86,7 +86,7 @@ func longestCell(t table, column int) int {
 
 var texEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`,
 	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `$<$`, `>`, `$>$`, `|`, `$|$`, `"`, `''`,
-	"≥", `$\geq$`, "≤", `$\leq$`, "±", `$\pm$`, "µ", `$\mu$`, "×", `$\times$`, "–", "--", "…", `\ldots{}`, "\n", " ", "\r", " ")
+	"≈", `$\approx$`, "≥", `$\geq$`, "≤", `$\leq$`, "±", `$\pm$`, "µ", `$\mu$`, "×", `$\times$`, "–", "--", "…", `\ldots{}`, "\n", " ", "\r", " ")
 
 // EscapeTeX writes text so that LaTeX prints it as it is.
 func EscapeTeX(s string) string { return texEscapes.Replace(s) }

@@ -174,11 +174,9 @@ func pointsTable(e results.Experiment) table {
 		}
 		row = append(row, triedCell(p))
 		for _, m := range metrics {
-			measured, ok := p.Metrics[m.metric]
-			row = append(row, atLeast(meanCell(measured, m.scale), m.metric, e, p))
+			row = append(row, atLeast(meanCell(p.Metrics[m.metric], m.scale), m.metric, e, p))
 			if papers[m.metric] {
-				paper, has := paperValue(e, m.metric, p.Coordinates)
-				row = append(row, paperCell(paper, has), ratioCell(measured, paper, ok && has))
+				row = append(row, paperCells(e, m.metric, p)...)
 			}
 		}
 		row = append(row, failedCell(e, p))

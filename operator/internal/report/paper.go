@@ -46,6 +46,72 @@ func paperValue(e results.Experiment, metric string, coordinates map[string]stri
 	return 0, false
 }
 
+// paperBetween is the paper's value at a point that it does not report: on the straight line between
+// the two that it reports on either side, of an axis of numbers. False: it reports the point, or
+// nothing on one side. It is for tables only: no verdict reads it.
+func paperBetween(e results.Experiment, metric string, coordinates map[string]string) (float64, bool) {
+	if _, has := paperValue(e, metric, coordinates); has {
+		return 0, false
+	}
+	for _, s := range e.Reported {
+		factor, known := factor(s)
+		if !known || metricOf[s.Metric] != metric || !agrees(s.At, coordinates) {
+			continue
+		}
+		x, err := strconv.ParseFloat(coordinates[s.Axis], 64)
+		if err != nil {
+			continue
+		}
+		below, above := -1, -1
+		at := make([]float64, len(s.X))
+		for i := range s.X {
+			if at[i], err = strconv.ParseFloat(s.X[i], 64); err != nil {
+				break
+			}
+			if at[i] < x && (below < 0 || at[i] > at[below]) {
+				below = i
+			}
+			if at[i] > x && (above < 0 || at[i] < at[above]) {
+				above = i
+			}
+		}
+		if err == nil && below >= 0 && above >= 0 {
+			share := (x - at[below]) / (at[above] - at[below])
+			return (s.Y[below] + share*(s.Y[above]-s.Y[below])) * factor, true
+		}
+	}
+	return 0, false
+}
+
+// paperCells are the paper's value at a point and the ratio of what was measured to it. A value
+// between two that the paper reports has a mark.
+func paperCells(e results.Experiment, metric string, p results.PointResult) []string {
+	measured := p.Metrics[metric]
+	paper, has := paperValue(e, metric, p.Coordinates)
+	if has {
+		return []string{paperCell(paper, true), ratioCell(measured, paper, true)}
+	}
+	if paper, has = paperBetween(e, metric, p.Coordinates); !has {
+		return []string{"-", "-"}
+	}
+	ratio := ratioCell(measured, paper, true)
+	if ratio != "-" {
+		ratio = between + ratio
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(paper, 'g', betweenDigits, 64), 64)
+	if err != nil {
+		rounded = paper // a number that was just written is read again
+	}
+	return []string{between + strconv.FormatFloat(rounded, 'f', -1, 64), ratio}
+}
+
+const (
+	// between marks a value of the paper's that lies between two that it reports.
+	between = "≈"
+	// betweenDigits are the digits of such a value: papers' curves are read to about 1%.
+	betweenDigits = 3
+)
+
 // factor turns the values of a series into tx/s or ms, corrected.
 func factor(s results.ReportedSeries) (float64, bool) {
 	kind := metricOf[s.Metric]
@@ -106,7 +172,13 @@ func paperNotes(e results.Experiment) []string {
 			unclear.add(s.Name, s.Note)
 		}
 	}
-	return slices.Concat(unknown.lines(), elsewhere.lines(), unclear.lines())
+	notes := slices.Concat(unknown.lines(), elsewhere.lines(), unclear.lines())
+	if slices.ContainsFunc(e.Points, func(p results.PointResult) bool {
+		return slices.ContainsFunc(shownMetrics, func(m shownMetric) bool { _, ok := paperBetween(e, m.metric, p.Coordinates); return ok })
+	}) {
+		notes = append(notes, between+": the paper does not report this point. The value lies on the straight line between its neighbours there, and no verdict uses it.")
+	}
+	return notes
 }
 
 // sharedNotes are notes on series, in the order in which they were first made.

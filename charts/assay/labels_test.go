@@ -3,6 +3,7 @@ package chart
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,21 @@ func TestLabelsAndEnvironmentOfTheOwner(t *testing.T) {
 	env := pod.Spec.Containers[0].Env
 	if len(env) != 1 || env[0].Name != "HTTPS_PROXY" || env[0].Value != "http://proxy:3128" {
 		t.Errorf("the managers have the environment %v", env)
+	}
+}
+
+// The owner's labels and annotations of the pods of trials reach the manager as one flag each, also
+// with commas and quotes in them. Assay's own cannot be replaced.
+func TestPodsOfTrialsHaveTheOwnersLabels(t *testing.T) {
+	r := render(t, "--set-string=trialPods.labels.cost-center=42", `--set=trialPods.annotations.policies\.example\.org/note=a\, "b" = c`)
+	args := r.manager.Spec.Template.Spec.Containers[0].Args
+	for _, want := range []string{"--trial-pod-labels=cost-center=42", `--trial-pod-annotations="policies.example.org/note=a, ""b"" = c"`} {
+		if !slices.Contains(args, want) {
+			t.Errorf("the manager has no %s, but %v", want, args)
+		}
+	}
+	if _, errs, err := helm(t, "template", "assay", ".", `--set=trialPods.labels.assay\.dev/trial=mine`); err == nil || !strings.Contains(errs, "assay.dev/trial") {
+		t.Errorf("a label of Assay's own is taken: %v %s", err, errs)
 	}
 }
 

@@ -27,6 +27,8 @@ type options struct {
 	agentImage         string
 	agentPullPolicy    string
 	agentResources     resourcesFlag
+	podLabels          map[string]string
+	podAnnotations     map[string]string
 	systemRegistry     string
 	coordinatorAddress string
 	clusterDomain      string
@@ -66,6 +68,8 @@ func command() *cobra.Command {
 	f.StringVar(&o.agentImage, "agent-image", "", "image with the agent, the launcher and the load generator; required")
 	f.StringVar(&o.agentPullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "when nodes ask the registry for that image: IfNotPresent, Always or Never")
 	f.Var(&o.agentResources, "agent-resources", "requests and limits of the agent in each pod of a trial, as JSON; where both are given and equal for cpu and memory, pods can be Guaranteed")
+	f.StringToStringVar(&o.podLabels, "trial-pod-labels", nil, "labels of the pods of trials besides Assay's own, as key=value")
+	f.StringToStringVar(&o.podAnnotations, "trial-pod-annotations", nil, "annotations of the pods of trials besides Assay's own, as key=value")
 	f.StringVar(&o.systemRegistry, "system-image-registry", "", "registry, as HOST[:PORT][/PATH], of the images of Systems that name none. Default: as nodes resolve them")
 	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")
 	f.StringVar(&o.clusterDomain, "cluster-domain", placement.DefaultClusterDomain, "domain of the cluster's Services, in which the pods of trials have their names")

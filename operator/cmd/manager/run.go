@@ -206,6 +206,7 @@ func addRetention(mgr ctrl.Manager, o options) error {
 func (o options) environment() render.Environment {
 	return render.Environment{
 		AgentImage: o.agentImage, AgentPullPolicy: corev1.PullPolicy(o.agentPullPolicy), ImageRegistry: o.systemRegistry, AgentResources: o.agentResources.ResourceRequirements, ClusterDomain: o.clusterDomain,
+		PodLabels: o.podLabels, PodAnnotations: o.podAnnotations,
 		CoordinatorAddress: o.coordinatorAddress, Namespace: o.machineNamespace(), WithoutBPF: o.withoutBPF, WithoutSysNice: o.withoutSysNice,
 	}
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,6 +27,9 @@ type Environment struct {
 	// AgentResources are the requests and limits of each agent; the launchers have those of the
 	// System's containers.
 	AgentResources corev1.ResourceRequirements
+	// PodLabels and PodAnnotations of the pods of trials besides Assay's own, which win: of a cost
+	// center, a mesh or a policy engine.
+	PodLabels, PodAnnotations map[string]string
 	// ImageRegistry of the images of systems whose names have none, HOST[:PORT][/PATH]; empty:
 	// their names are as the System has them.
 	ImageRegistry string
@@ -66,7 +70,11 @@ func NewObjects(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.
 	}
 	b := &builder{l: l, ctx: ctx, system: system, env: env, network: spec.Network, placement: spec.Placement, labels: map[string]string{
 		v1alpha1.LabelTrial: l.Trial, v1alpha1.LabelExperiment: spec.Experiment, v1alpha1.LabelSystem: spec.System.Name, v1alpha1.LabelPoint: strconv.Itoa(int(spec.Point.Index)),
-	}, annotations: map[string]string{annotationCA: env.CoordinatorCA}}
+	}, annotations: maps.Clone(env.PodAnnotations)}
+	if b.annotations == nil {
+		b.annotations = map[string]string{}
+	}
+	b.annotations[annotationCA] = env.CoordinatorCA
 	for axis, value := range spec.Point.Coordinates {
 		b.annotations[v1alpha1.AnnotationAxisPrefix+axis] = value
 	}
@@ -123,6 +131,14 @@ func (b *builder) meta(name string, extra ...string) metav1.ObjectMeta {
 	return m
 }
 
+// podLabels are the labels of the pods of an object: its own and those of the cluster's owner.
+func (b *builder) podLabels(of metav1.ObjectMeta) map[string]string {
+	labels := map[string]string{}
+	maps.Copy(labels, b.env.PodLabels)
+	maps.Copy(labels, of.Labels)
+	return labels
+}
+
 // service gives every pod of the trial a name that resolves as soon as the pod has an address,
 // ready or not: many artifacts resolve their peers once, at start.
 func (b *builder) service() *corev1.Service {
@@ -177,7 +193,7 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
 			WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
 		},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: b.annotations}, Spec: *pod},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: b.podLabels(meta), Annotations: b.annotations}, Spec: *pod},
 	}}, nil
 }
 
@@ -223,7 +239,7 @@ func (b *builder) job(name, part string, pods int32, spec *corev1.PodSpec) *batc
 	indexed := batchv1.IndexedCompletion
 	return &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
 		CompletionMode: &indexed, Completions: &pods, Parallelism: &pods, BackoffLimit: ptr(int32(0)),
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: b.annotations}, Spec: *spec},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: b.podLabels(meta), Annotations: b.annotations}, Spec: *spec},
 	}}
 }
 

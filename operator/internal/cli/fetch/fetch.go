@@ -1,8 +1,9 @@
 // Package fetch is "kubectl assay fetch": what is stored of an experiment or a trial in a result
-// store, checked and written into a directory. It needs no cluster.
+// store, checked and written into a directory. It needs no cluster, unless an Experiment is named.
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/store"
 )
@@ -33,24 +36,28 @@ type Options struct {
 func Command(s *session.Session, getenv func(string) string) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "fetch s3://BUCKET/... [--output-dir DIRECTORY]",
+		Use:   "fetch EXPERIMENT|s3://BUCKET/... [--output-dir DIRECTORY]",
 		Short: "Read results from a result store and check them",
 		Long: "Read what is stored of an experiment, or of one trial, compare every object with its checksum, and write it into a directory.\n" +
-			"The location is in status.archive of an Experiment and in the condition ResultsStored of a Trial. The keys are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and\n" +
-			"AWS_SESSION_TOKEN of the environment. Without --output-dir, fetch reads and checks everything and writes nothing.",
-		Example: "  kubectl assay fetch s3://results/v1/papers/failure-fp/0b3c6b1c-.../ --endpoint https://s3.example.org --output-dir failure-fp\n" +
+			"Name an Experiment of the cluster, whose status.archive has the location, or give the location. The condition ResultsStored of a Trial has that of the trial. The keys are\n" +
+			"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of the environment. Without --output-dir, fetch reads and checks everything and writes nothing.",
+		Example: "  kubectl assay fetch failure-fp --endpoint https://s3.example.org --output-dir failure-fp\n" +
+			"  kubectl assay fetch s3://results/v1/papers/failure-fp/0b3c6b1c-.../ --endpoint https://s3.example.org --output-dir failure-fp\n" +
 			"  kubectl assay report --file failure-fp/bundle.tar.gz",
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: session.CompleteExperiments(s),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Location = args[0]
 			o.Keys = store.Credentials{AccessKeyID: getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: getenv("AWS_SECRET_ACCESS_KEY"), SessionToken: getenv("AWS_SESSION_TOKEN")}
+			o.Endpoint = cmp.Or(o.Endpoint, getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"))
+			o.Region = cmp.Or(o.Region, getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"))
 			return Run(cmd.Context(), s, o)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Output, "output-dir", "", "the directory to write to; it is made, and what is in it already is replaced")
-	f.StringVar(&o.Endpoint, "endpoint", "", "URL of the server; default: AWS")
-	f.StringVar(&o.Region, "region", "us-east-1", "region of the bucket")
+	f.StringVar(&o.Endpoint, "endpoint", "", "URL of the server; default: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL of the environment, else AWS")
+	f.StringVar(&o.Region, "region", "", "region of the bucket; default: AWS_REGION or AWS_DEFAULT_REGION of the environment, else us-east-1")
 	f.StringVar(&o.CA, "ca", "", "file with the server's own CA, in PEM")
 	f.BoolVar(&o.PathStyle, "path-style", true, "the bucket is in the path of URLs and not in the host name; not with AWS")
 	return cmd
@@ -61,6 +68,12 @@ var place = regexp.MustCompile(`^s3://([^/]+)/(?:(.+)/)?(v1/[^/]+/[^/]+/[^/]+/(?
 
 // Run reads, checks and writes.
 func Run(ctx context.Context, s *session.Session, o Options) error {
+	if !strings.Contains(o.Location, "://") {
+		var err error
+		if o.Location, err = locate(ctx, s, o.Location); err != nil {
+			return err
+		}
+	}
 	location := o.Location
 	if !strings.HasSuffix(location, "/") && !strings.HasSuffix(location, "/"+store.ManifestName) {
 		location += "/"
@@ -98,6 +111,22 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		fmt.Fprintf(s.Err, "Not stored: %s\n", m)
 	}
 	return nil
+}
+
+// locate is where the results of an Experiment in the cluster are stored.
+func locate(ctx context.Context, s *session.Session, name string) (string, error) {
+	cluster, err := s.Connect()
+	if err != nil {
+		return "", err
+	}
+	var e v1alpha1.Experiment
+	if err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &e); err != nil {
+		return "", fmt.Errorf("get Experiment %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+	}
+	if e.Status.Archive == nil || e.Status.Archive.Location == "" {
+		return "", fmt.Errorf("experiment %s has no results in a store; its condition ResultsStored says why, and kubectl assay bundle %s makes a bundle of what is in the cluster", name, name)
+	}
+	return e.Status.Archive.Location, nil
 }
 
 // getter reads a folder and those that its manifest names.

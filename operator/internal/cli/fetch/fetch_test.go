@@ -2,14 +2,19 @@ package fetch_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/fetch"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/testkit/builders"
 	"assay.dev/assay/operator/internal/testkit/tests3"
 )
 
@@ -81,6 +86,43 @@ func TestFetch(t *testing.T) {
 	} {
 		if _, err := run(tc.location, ""); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
+		}
+	}
+}
+
+// Who has the Experiment in the cluster need not copy its location, and what the AWS tools read from
+// the environment is read here, too.
+func TestFetchByName(t *testing.T) {
+	server := tests3.Start(t, tests3.Options{})
+	s, err := store.NewS3With(server.Config(), tests3.Keys(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s)
+	scheme, err := session.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, unstored := builders.Experiment("e").Namespace("ns").Obj(), builders.Experiment("f").Namespace("ns").Obj()
+	stored.Status.Archive = &v1alpha1.ResultsArchive{Store: "s", Location: "s3://results/v1/ns/e/u/"}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored, unstored).WithStatusSubresource(stored).Build()
+	run := func(name string) (string, error) {
+		var said bytes.Buffer
+		here := &session.Session{Out: io.Discard, Err: &said, Connect: func() (session.Cluster, error) { return session.Cluster{Client: c, Namespace: "ns"}, nil }}
+		cmd := fetch.Command(here, func(name string) string {
+			return map[string]string{"AWS_ACCESS_KEY_ID": tests3.Keys().AccessKeyID, "AWS_SECRET_ACCESS_KEY": tests3.Keys().SecretAccessKey, "AWS_ENDPOINT_URL": "http://" + server.Address}[name]
+		})
+		cmd.SetArgs([]string{name})
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		err := cmd.ExecuteContext(t.Context())
+		return said.String(), err
+	}
+	if said, err := run("e"); err != nil || !strings.Contains(said, "5 objects") {
+		t.Errorf("it says %q (%v)", said, err)
+	}
+	for name, want := range map[string]string{"f": "no results in a store", "g": "not found"} {
+		if _, err := run(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
 }

@@ -49,8 +49,8 @@ func (w *standaloneWriter) token(token xml.Token) error {
 		w.colors = w.colors[:len(w.colors)-1]
 		w.b.WriteString("</" + t.Name.Local + ">")
 	case xml.CharData:
-		// EscapeText makes a character reference of the end of a line. None may stand outside of the
-		// root.
+		// EscapeText makes a character reference of the end of a line. None may stand outside of
+		// the root.
 		for i, line := range strings.Split(string(t), "\n") {
 			if i > 0 {
 				w.b.WriteString("\n")

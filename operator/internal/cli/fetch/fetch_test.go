@@ -90,7 +90,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// Who has the Experiment in the cluster need not copy its location, and what the AWS tools read from
+// A user of the cluster names the Experiment and copies no location. What the AWS tools read from
 // the environment is read here, too.
 func TestFetchByName(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})

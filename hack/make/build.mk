@@ -18,3 +18,10 @@ undeploy: ## Remove Assay from that cluster, with all experiments and their resu
 demo: ## From nothing to verdicts: cluster, operator, one experiment at smoke size (some six minutes; the first time some 30 more).
 
 	@hack/demo.sh
+
+# The version of a dry run; PLATFORMS and ARCHES choose fewer.
+VERSION ?=
+
+.PHONY: release-dry-run
+release-dry-run: ## Make a release as .github/workflows/release.yml does, for a registry on this machine, and check it: archives, images, chart, checksums, SBOMs in .work/release.
+	@hack/release/dryrun.sh "$(or $(VERSION),v0.0.0-dry-run)"

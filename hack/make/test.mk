@@ -22,7 +22,7 @@ test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terrafo
 	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform kind
 
 # The lanes of test-further, cheap ones first. With WITHIN=40m a lane that may take longer than what is left is not begun.
-FURTHER ?= race cassandra browser long machines fuzz libvirt owner
+FURTHER ?= race cassandra browser long machines fuzz release libvirt owner
 
 .PHONY: test-further
 test-further: ## The lanes that make test leaves out, each unless it has passed here within a week with the same inputs; WITHIN=40m bounds them.

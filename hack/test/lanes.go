@@ -62,6 +62,7 @@ var lanes = []lane{
 	{name: "cassandra", takes: 5 * time.Minute, bound: 15 * time.Minute, dir: "systems/cassandra", inputs: []string{"systems/cassandra", "systems/driver"}},
 	{name: "browser", takes: 2 * time.Minute, bound: 15 * time.Minute, flags: []string{"-count=1", "-tags=browser", "-run=InABrowser$"}},
 	{name: "fuzz", takes: 20 * time.Minute, bound: 40 * time.Minute, plain: []string{"make", "fuzz", "FUZZTIME=10s"}, inputs: []string{"hack/fuzz"}, builds: []string{"./operator/...", "./systems/..."}},
+	{name: "release", takes: 20 * time.Minute, bound: 40 * time.Minute, plain: []string{"make", "release-dry-run"}, inputs: []string{"hack/release", "hack/images", "charts", ".krew.yaml", ".github"}, builds: []string{"./operator/cmd/...", "./systems/basil/..."}},
 	{name: "libvirt", takes: 25 * time.Minute, bound: 40 * time.Minute, plain: []string{"hack/infra/libvirt/test.sh", "-v"}, inputs: []string{"infra", "hack/infra"}},
 }
 
@@ -113,7 +114,7 @@ func lanesOfPackage(pkg string, testImports []string) []string {
 		return append(found, "libvirt")
 	case under("infra"):
 		return append(found, "terraform")
-	case below == "operator/internal/report", below == "operator/internal/cli/ui":
+	case below == "operator/internal/report", below == "operator/internal/cli/ui", below == "operator/test/site":
 		return append(found, "unit", "browser")
 	}
 	return append(found, "unit")

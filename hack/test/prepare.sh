@@ -37,7 +37,7 @@ with_terraform() {
 
 case $1 in
 unit) [[ $(id -u) != 0 ]] || packages cpio=cpio ;;
-images | node-image | driver | hotstuff | postgres | fuzz) ;;
+images | node-image | driver | hotstuff | postgres | fuzz | release) ;;
 cassandra)
 	packages mvn=maven
 	"$hack/../systems/cassandra/build.sh" cassandra-rootfs >/dev/null
@@ -73,7 +73,7 @@ race)
 	echo 'export CGO_ENABLED=1'
 	;;
 browser)
-	packages chromium=chromium
+	packages chromium=chromium python3=python3-venv
 	assets=$("$hack/cluster/envtest.sh")
 	printf 'export KUBEBUILDER_ASSETS=%q\n' "$assets"
 	;;

@@ -1,0 +1,124 @@
+// Command release writes what a release has besides its programs: the checksums of all files, and
+// the plugin's manifest for krew.
+//
+//	release -dir DIR -version v0.2.0 -url https://example.org/releases/v0.2.0 -krew .krew.yaml
+//
+// It writes into DIR
+//
+//	checksums.txt    SHA-256 of every file, as sha256sum -c reads it
+//	assay.yaml       the manifest, with the address and checksum of each archive
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+const (
+	checksums = "checksums.txt"
+	manifest  = "assay.yaml"
+)
+
+func main() {
+	dir := flag.String("dir", "", "directory with the files of the release")
+	version := flag.String("version", "", "version, as v0.2.0")
+	url := flag.String("url", "", "address of the directory where the files will be")
+	krew := flag.String("krew", ".krew.yaml", "template of the manifest")
+	flag.Parse()
+	if err := run(*dir, *version, *url, *krew); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// archive is one of the plugin's.
+type archive struct{ OS, Arch, URL, SHA256 string }
+
+var archiveName = regexp.MustCompile(`^kubectl-assay-([a-z]+)-([a-z0-9]+)\.tar\.gz$`)
+
+func run(dir, version, url, krew string) error {
+	sums, err := sumsOf(dir)
+	if err != nil {
+		return err
+	}
+	var archives []archive
+	for _, name := range sortedNames(sums) {
+		if m := archiveName.FindStringSubmatch(name); m != nil {
+			archives = append(archives, archive{OS: m[1], Arch: m[2], URL: strings.TrimSuffix(url, "/") + "/" + name, SHA256: sums[name]})
+		}
+	}
+	if len(archives) == 0 {
+		return fmt.Errorf("%s has no archive of the plugin", dir)
+	}
+	text, err := os.ReadFile(krew) // #nosec G304 -- the caller names it
+	if err != nil {
+		return err
+	}
+	t, err := template.New(krew).Option("missingkey=error").Parse(string(text))
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(filepath.Join(dir, manifest)) // #nosec G304 -- as above
+	if err != nil {
+		return err
+	}
+	err = t.Execute(out, struct {
+		Version  string
+		Archives []archive
+	}{version, archives})
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	if sums, err = sumsOf(dir); err != nil { // the manifest is one of the files
+		return err
+	}
+	var lines strings.Builder
+	for _, name := range sortedNames(sums) {
+		fmt.Fprintf(&lines, "%s  %s\n", sums[name], name)
+	}
+	return os.WriteFile(filepath.Join(dir, checksums), []byte(lines.String()), 0o644) // #nosec G306 -- for everybody
+}
+
+func sortedNames(sums map[string]string) []string {
+	var names []string
+	for name := range sums {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sumsOf are the SHA-256 sums of the files of a directory, by name.
+func sumsOf(dir string) (map[string]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]string{}
+	for _, e := range entries {
+		if e.IsDir() || e.Name() == checksums {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, e.Name())) // #nosec G304 -- a file of the directory
+		if err != nil {
+			return nil, err
+		}
+		h := sha256.New()
+		_, err = io.Copy(h, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		sums[e.Name()] = hex.EncodeToString(h.Sum(nil))
+	}
+	return sums, nil
+}

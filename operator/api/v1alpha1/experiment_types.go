@@ -453,8 +453,8 @@ type Experiment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec of the experiment. Only suspend, priority and debug may change after the first trial, and
-	// additionalRepetitions may rise.
+	// spec of the experiment. Only suspend, priority and debug may change after the first trial,
+	// and additionalRepetitions may rise.
 	Spec ExperimentSpec `json:"spec"`
 
 	// status of the experiment.

@@ -260,7 +260,7 @@ func uncached() []client.Object {
 
 // checks are made when an object is applied and again by the controller, which may see a System
 // that came later.
-var checks = plan.Checks{Templates: render.Check, Claim: claims.Check}
+var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, UnusedParameters: true}
 
 // addExperiments wires the admission webhooks and the experiment controller.
 func addExperiments(mgr ctrl.Manager, o options, prometheus *monitoring.Installation) error {
@@ -268,9 +268,7 @@ func addExperiments(mgr ctrl.Manager, o options, prometheus *monitoring.Installa
 	checks.Store = o.stores.registry.Check
 	checks.ChaosMesh = (&chaosmesh.Installation{Enabled: o.chaosMesh, Mapper: mgr.GetRESTMapper()}).Check
 	if o.webhookPort != 0 {
-		applied := checks
-		applied.UnusedParameters = true
-		if err := webhooks.Setup(mgr, cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), applied, render.ParseTemplate); err != nil {
+		if err := webhooks.Setup(mgr, cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), checks, render.ParseTemplate); err != nil {
 			return err
 		}
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // The Systems of Eiger rendered "initial_token:0", without the space that YAML wants: no server of
-// theirs started on a cluster. Each token is that of the artifact's script: n*2^127/N + d for server
-// n of N in data centre d.
+// theirs started on a cluster. Each token is that of the artifact's script: n*2^127/N + d for
+// server n of N in data centre d.
 func TestEigersServersHaveTheirPlaceInTheRing(t *testing.T) {
 	experiments := filepath.Join("..", "..", "..", "experiments")
 	text, err := os.ReadFile(filepath.Join(experiments, "eiger-port", "threads.yaml"))

@@ -9,7 +9,7 @@ import (
 )
 
 // checksLegend says how to read the table.
-const checksLegend = "Safety: what the System's own checks say when the clients are over, of all trials, also of those that are in no number. " +
+const checksLegend = "Safety: what the System's own checks say when the clients are over, of all trials, also of excluded ones. " +
 	"A violation is a result: no trial is repeated for it."
 
 // checksTable has a row for each check at each point, with how often it said what.

@@ -27,11 +27,12 @@ type ClientEnd struct {
 // print. It holds the name, the latency in ns, CLOCK_MONOTONIC in ns and the client id, separated
 // by commas. RegularExpression: one line for each operation, read by the pattern of records; other
 // lines are skipped. CSV: a line that names the columns, and under it one line for each operation.
-// These four hold every transaction, so that the trial's window can be cut out and percentiles are
-// those of all clients together. Summary: what a client prints of its whole run at its end, read by
-// the patterns of summary. It is not cut to the window, and percentiles are not merged.
+// Reckon: the JSON messages that clients of reckon write, each after its length. These five hold
+// every transaction, so that the trial's window can be cut out and percentiles are those of all
+// clients together. Summary: what a client prints of its whole run at its end, read by the patterns
+// of summary. It is not cut to the window, and percentiles are not merged.
 // +kubebuilder:validation:MaxLength=40
-// +kubebuilder:validation:XValidation:rule="self in ['Assay', 'TransactionLines', 'RegularExpression', 'CSV', 'Summary']",message="must be Assay, TransactionLines, RegularExpression, CSV or Summary",messageExpression="self + ' is not a format of a trial. Assay, TransactionLines, RegularExpression and CSV hold every transaction: have the client write a line for each operation (YCSB: -p measurementtype=raw). Summary takes what it prints at its end, which can neither be cut to the window nor merged over clients'"
+// +kubebuilder:validation:XValidation:rule="self in ['Assay', 'TransactionLines', 'RegularExpression', 'CSV', 'Reckon', 'Summary']",message="must be Assay, TransactionLines, RegularExpression, CSV, Reckon or Summary",messageExpression="self + ' is not a format of a trial. Assay, TransactionLines, RegularExpression, CSV and Reckon hold every transaction: have the client write a line for each operation (YCSB: -p measurementtype=raw). Summary takes what it prints at its end, which can neither be cut to the window nor merged over clients'"
 type ResultsFormat string
 
 // The formats of results.
@@ -41,6 +42,7 @@ const (
 	FormatRegularExpression ResultsFormat = "RegularExpression"
 	FormatCSV               ResultsFormat = "CSV"
 	FormatSummary           ResultsFormat = "Summary"
+	FormatReckon            ResultsFormat = "Reckon"
 )
 
 // ClientResults say what a client reports and where.

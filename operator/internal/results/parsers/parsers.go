@@ -10,6 +10,7 @@
 //	PequinClient       the same lines in an artifact's folder, where t = 0 is not known: all lines count
 //	RegularExpression  in a trial: a line that matches is an operation (results.Records)
 //	CSV                in a trial: a line under the header is an operation (results.Records)
+//	Reckon             the JSON messages of reckon's clients, each after its length
 //
 // One holds what a client of a trial computed itself, of its whole run:
 //
@@ -68,6 +69,7 @@ const (
 	FormatCSV               = "CSV"
 	FormatJSONPath          = "JSONPath"
 	FormatSummary           = "Summary"
+	FormatReckon            = "Reckon"
 )
 
 // Format is one format that can be read.
@@ -96,6 +98,7 @@ var formats = []Format{
 	{Name: FormatCSV, table: parseCSV, client: parseCSVRecords},
 	{Name: FormatJSONPath, table: parseJSONPath},
 	{Name: FormatSummary, client: parseSummary},
+	{Name: FormatReckon, Histograms: true, client: parseReckon},
 }
 
 // Formats lists all formats that can be read.

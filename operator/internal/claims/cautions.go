@@ -51,7 +51,7 @@ func (r *run) cautions() []string {
 				notes = append(notes, fmt.Sprintf("at %s in %d of %d trials ", showPoint(p.Coordinates), c.trials, len(lines))+fmt.Sprintf(format, args...))
 			}
 		}
-		note(full, "client pods were %.0f%% busy or more, and may be what limits throughput and delays latency", 100*stats.FullClients)
+		note(full, "client pods or their nodes were %.0f%% busy or more, and may be what limits throughput and delays latency", 100*stats.FullClients)
 		note(outside, "the numbers account for %.0f%% of the clients' time, and by Little's law for all of it: %s", 100*outside.worst, whyOutside(outside.worst))
 		if slices.Contains(r.latency, p.Index) {
 			note(failed, "up to %.2g%% of requests failed, which are in no latency", 100*failed.worst)

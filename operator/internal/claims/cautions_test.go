@@ -29,7 +29,7 @@ func TestCautionsAtTheVerdict(t *testing.T) {
 	}{
 		"nothing is wrong": {func(*results.TrialLine) {}, latency, ""},
 		"the clients are full": {func(l *results.TrialLine) { l.ClientBusyShare = share(0.93) }, throughput,
-			"at clients=10, variant=a in 2 of 3 trials client pods were 90% busy or more, and may be what limits throughput"},
+			"at clients=10, variant=a in 2 of 3 trials client pods or their nodes were 90% busy or more, and may be what limits throughput"},
 		"a client hangs": {func(l *results.TrialLine) { l.ClientTimeShare = share(0.9) }, throughput,
 			"at clients=10, variant=a in 2 of 3 trials the numbers account for 90% of the clients' time, and by Little's law for all of it: the rest went into transactions that are in no latency"},
 		"more time than there is": {func(l *results.TrialLine) { l.ClientTimeShare = share(1.2) }, throughput,

@@ -141,6 +141,23 @@ func (f failures) clientTimeCell() string {
 	return fixed(100*stats.Aggregate(f.clientTime).Mean, 1)
 }
 
+// needsP99 is from how many transactions of a trial on ten are slower than its p99.
+const needsP99 = 1000
+
+// fewestCommitted is the least number of committed transactions of a valid trial of a point that
+// has latencies of its transactions.
+func fewestCommitted(e results.Experiment, p results.PointResult) (fewest int64, some bool) {
+	for _, l := range e.Trials {
+		if l.PointIndex != p.Index || l.Outcome != stats.Succeeded || l.WholeRun || l.Committed == 0 || l.P99Millis == 0 {
+			continue
+		}
+		if !some || l.Committed < fewest {
+			fewest, some = l.Committed, true
+		}
+	}
+	return fewest, some
+}
+
 // slower is the share of transactions beyond a percentile in the table of points.
 var slower = map[string]float64{stats.P50Latency: 0.5, stats.P99Latency: 0.01}
 
@@ -160,12 +177,15 @@ func atLeast(cell, metric string, e results.Experiment, p results.PointResult) s
 
 // failureNotes name the points at which the numbers are those of what went well.
 func failureNotes(e results.Experiment) []string {
-	var percentiles, left, apart []string
+	var percentiles, left, apart, few []string
 	for _, p := range e.Points {
 		f, known := failuresAt(e, p)
 		point := cmp.Or(at(e.Axes, p.Coordinates), "the only point")
 		if share, ok := f.failed(); known && ok && share > slowest {
 			percentiles = append(percentiles, fmt.Sprintf("%s (%s%%)", point, fixed(100*share, 1)))
+		}
+		if n, ok := fewestCommitted(e, p); ok && n < needsP99 {
+			few = append(few, fmt.Sprintf("%s (%d)", point, n))
 		}
 		if f.apart > 0 {
 			apart = append(apart, fmt.Sprintf("%s (%s%%, %d of %s)", point, f.clientTimeCell(), f.apart, count(len(f.clientTime), "trial")))
@@ -181,6 +201,9 @@ func failureNotes(e results.Experiment) []string {
 	}
 	if len(percentiles) > 0 {
 		notes = append(notes, "More than 1% of requests failed, so that p99 of all of them is that of the table or more (≥): "+strings.Join(percentiles, "; ")+".")
+	}
+	if len(few) > 0 {
+		notes = append(notes, fmt.Sprintf("p99 is that of another percentile where a trial has fewer than %d transactions, since fewer than ten are slower; no claim about it is judged there. Fewest of a trial: %s.", needsP99, strings.Join(few, "; ")))
 	}
 	if len(apart) > 0 {
 		notes = append(notes, "Throughput and mean latency do not fit the number of clients (Little's law: clients = throughput times the sum of mean latency and think time): "+strings.Join(apart, "; ")+

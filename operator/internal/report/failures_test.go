@@ -45,6 +45,7 @@ func TestFailuresAreInSight(t *testing.T) {
 			"Failures", "1 of 2", "1 NothingMeasured", "excluded", "timeouts %", "unsent %", "given up %", "failed %", "4.00", "1.00", "5.00", "0.10", "10.00",
 			"More than 1% of requests failed, so that p99 of all of them is that of the table or more (≥): clients=5 (10.0%)",
 			"client time %", "78.3", "≥ 9", "do not fit the number of clients (Little's law: clients = throughput times the sum of mean latency and think time): clients=5 (78.3%, 1 of 1 trial)",
+			"p99 is that of another percentile where a trial has fewer than 1000 transactions, since fewer than ten are slower; no claim about it is judged there. Fewest of a trial: clients=5 (900).",
 			"More than a fifth of the trials are in no number, which may be those that went badly: clients=5 (1 of 2)",
 		} {
 			if !strings.Contains(html.UnescapeString(page.String()), want) {

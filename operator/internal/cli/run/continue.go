@@ -44,7 +44,12 @@ func continueFinished(ctx context.Context, s *session.Session, cluster session.C
 	if err := cluster.Client.Patch(ctx, &exp, client.RawPatch(types.MergePatchType, patch), continuer); err != nil {
 		return fmt.Errorf("add repetitions to Experiment %s in namespace %s: %w", exp.Name, cluster.Namespace, session.Explain(err))
 	}
-	fmt.Fprintf(s.Err, "Each of %d points of experiment %s gets %d more repetitions\n", exp.Status.Points, exp.Name, more)
+	what := "repetitions"
+	if more == 1 {
+		what = "repetition"
+	}
+	fmt.Fprintf(s.Err, "Each of %d points of experiment %s gets %d more %s. If you continue because of what the results showed, the 5%% of its verdicts is more: 9%% for one look more\n",
+		exp.Status.Points, exp.Name, more, what)
 	return nil
 }
 

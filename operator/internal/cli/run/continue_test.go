@@ -34,7 +34,7 @@ func TestContinues(t *testing.T) {
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "lab", Name: "pingpong"}, &e); err != nil || e.UID != "old" || e.Spec.AdditionalRepetitions != tc.want || e.Spec.Repetitions.Min != 3 {
 				t.Errorf("%+v (%v), want %d additional repetitions", e.Spec, err, tc.want)
 			}
-			if got := s.Err.(*bytes.Buffer).String(); !strings.Contains(got, "more repetitions") || !strings.Contains(got, "Follow it with: kubectl assay watch pingpong -n lab") {
+			if got := s.Err.(*bytes.Buffer).String(); !strings.Contains(got, "more repetitions. If you continue because of what the results showed") || !strings.Contains(got, "Follow it with: kubectl assay watch pingpong -n lab") {
 				t.Errorf("said %q", got)
 			}
 		})

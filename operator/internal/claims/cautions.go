@@ -54,7 +54,7 @@ func (r *run) cautions() []string {
 		note(full, "client pods or their nodes were %.0f%% busy or more, and may be what limits throughput and delays latency", 100*stats.FullClients)
 		note(outside, "the numbers account for %.0f%% of the clients' time, and by Little's law for all of it: %s", 100*outside.worst, whyOutside(outside.worst))
 		if slices.Contains(r.latency, p.Index) {
-			note(failed, "up to %.2g%% of requests failed, which are in no latency", 100*failed.worst)
+			note(failed, "up to %.2g%% of requests failed; latencies leave them out", 100*failed.worst)
 		}
 	}
 	return notes
@@ -68,7 +68,7 @@ func whyOutside(share float64) string {
 	if share > 1 {
 		return "latencies hang over the start of the window, or are not those of these clients"
 	}
-	return "the rest went into transactions that are in no latency, or into pauses that clients do not count"
+	return "the rest went into transactions whose latency does not count, or into pauses that clients do not count"
 }
 
 // isLatency reports whether a metric is one of committed transactions alone, so that failed

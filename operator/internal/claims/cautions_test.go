@@ -31,10 +31,10 @@ func TestCautionsAtTheVerdict(t *testing.T) {
 		"the clients are full": {func(l *results.TrialLine) { l.ClientBusyShare = share(0.93) }, throughput,
 			"at clients=10, variant=a in 2 of 3 trials client pods or their nodes were 90% busy or more, and may be what limits throughput"},
 		"a client hangs": {func(l *results.TrialLine) { l.ClientTimeShare = share(0.9) }, throughput,
-			"at clients=10, variant=a in 2 of 3 trials the numbers account for 90% of the clients' time, and by Little's law for all of it: the rest went into transactions that are in no latency"},
+			"at clients=10, variant=a in 2 of 3 trials the numbers account for 90% of the clients' time, and by Little's law for all of it: the rest went into transactions whose latency does not count"},
 		"more time than there is": {func(l *results.TrialLine) { l.ClientTimeShare = share(1.2) }, throughput,
 			"account for 120% of the clients' time, and by Little's law for all of it: latencies hang over the start of the window"},
-		"requests fail":                 {func(l *results.TrialLine) { l.Errors = 50 }, latency, "up to 4.8% of requests failed, which are in no latency"},
+		"requests fail":                 {func(l *results.TrialLine) { l.Errors = 50 }, latency, "up to 4.8% of requests failed; latencies leave them out"},
 		"requests fail, for throughput": {func(l *results.TrialLine) { l.Errors = 50 }, throughput, ""},
 		"few requests fail":             {func(l *results.TrialLine) { l.Errors = 5 }, latency, ""},
 	} {

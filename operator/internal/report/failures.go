@@ -80,7 +80,7 @@ var failureCounters = []struct {
 }
 
 // failuresLegend says how to read the table.
-const failuresLegend = "Trials of each point, with those that are in no number and why. Shares are of all requests in the windows of the valid trials that ended or were never sent. " +
+const failuresLegend = "Trials of each point, the excluded ones, and why. Shares are of all requests in the windows of the valid trials that ended or were never sent. " +
 	"-: the clients do not report it. Latencies and percentiles are of committed transactions alone. Client time, of a closed loop: the share of it in the windows that the throughput, the latencies, " +
 	"the timeouts and the think time of these tables account for, which is 100% by Little's law; - where it is not known. " +
 	"In a closed loop an outage delays one request of each client, so that percentiles are lower than users would see who do not wait for each other."
@@ -207,11 +207,11 @@ func failureNotes(e results.Experiment) []string {
 	}
 	if len(apart) > 0 {
 		notes = append(notes, "Throughput and mean latency do not fit the number of clients (Little's law: clients = throughput times the sum of mean latency and think time): "+strings.Join(apart, "; ")+
-			". Below 100%, clients spent the rest in transactions that are in no latency, such as those that never ended, or in pauses that their latencies leave out. "+
+			". Below 100%, clients spent the rest in transactions whose latency does not count, such as those that never ended, or in pauses that their latencies leave out. "+
 			"The latencies of such points are not those of all that clients waited for.")
 	}
 	if len(left) > 0 {
-		notes = append(notes, "More than a fifth of the trials are in no number, which may be those that went badly: "+strings.Join(left, "; ")+".")
+		notes = append(notes, "More than a fifth of the trials are excluded; they may be those that went badly: "+strings.Join(left, "; ")+".")
 	}
 	return append(notes, unevenExclusions(e)...)
 }

@@ -46,7 +46,7 @@ func TestFailuresAreInSight(t *testing.T) {
 			"More than 1% of requests failed, so that p99 of all of them is that of the table or more (≥): clients=5 (10.0%)",
 			"client time %", "78.3", "≥ 9", "do not fit the number of clients (Little's law: clients = throughput times the sum of mean latency and think time): clients=5 (78.3%, 1 of 1 trial)",
 			"p99 is that of another percentile where a trial has fewer than 1000 transactions, since fewer than ten are slower; no claim about it is judged there. Fewest of a trial: clients=5 (900).",
-			"More than a fifth of the trials are in no number, which may be those that went badly: clients=5 (1 of 2)",
+			"More than a fifth of the trials are excluded; they may be those that went badly: clients=5 (1 of 2)",
 		} {
 			if !strings.Contains(html.UnescapeString(page.String()), want) {
 				t.Errorf("%s does not say %q:\n%s", form, want, page.String())

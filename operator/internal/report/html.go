@@ -218,7 +218,7 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{- if .Balance.Rows}}<h2>Balance</h2>
 <p>{{.BalanceLegend}}</p>
 {{template "table" .Balance}}{{end}}
-{{- if .Excluded.Rows}}<h2>Trials that are in no number</h2>
+{{- if .Excluded.Rows}}<h2>Excluded trials</h2>
 {{template "table" .Excluded}}{{end}}
 {{- if .Trials.Rows}}<h2>Every trial</h2>
 <p>{{.TrialsLegend}}</p>

@@ -86,7 +86,7 @@ func markdownSections(b *strings.Builder, p page) {
 	}
 	section("Resources", resourceLegend, p.used)
 	section("Balance", balanceLegend, p.balance)
-	section("Trials that are in no number", "", p.excluded)
+	section("Excluded trials", "", p.excluded)
 	section("Every trial", trialsLegend, p.trials)
 }
 

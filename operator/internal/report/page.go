@@ -94,7 +94,7 @@ func progress(e results.Experiment) string {
 	}
 	text := fmt.Sprintf("%s: %d of %s valid, over %s", state, valid, count(e.Planned, "planned trial"), count(len(e.Points), "point"))
 	if invalid+failed > 0 {
-		text += fmt.Sprintf("; %d invalid and %d failed are not in any number", invalid, failed)
+		text += fmt.Sprintf("; %d invalid and %d failed trials are excluded", invalid, failed)
 	}
 	if e.Completed == nil {
 		text += "; as of " + e.Written.Format(time.RFC3339)
@@ -297,7 +297,7 @@ func equalTrials(e results.Experiment) []string {
 	return ws
 }
 
-// excludedTable lists the trials that are in no number, with the reason.
+// excludedTable lists the trials that are excluded, with the reason.
 func excludedTable(e results.Experiment) table {
 	t := table{columns: []column{{"trial", false}, {"point", false}, {"repetition", true}, {"attempt", true}, {"outcome", false}, {"reason", false}, {"message", false}}}
 	for _, l := range e.Trials {

@@ -14,7 +14,7 @@ import (
 //	(committed R + timeouts T + (committed + given up + errors + timeouts) Z) / (N W)
 //
 // It is 1 but for what hangs over the edges of the window. Less: clients were in transactions that
-// are in no number (they never ended, or ended as errors or aborts), did what latencies leave out
+// are left out (they never ended, or ended as errors or aborts), did what latencies leave out
 // (a pause between attempts), or had ended. More: latencies are of more than these clients did, or
 // hang over the start of the window. Nil: the loop is not closed, or nothing was committed in the
 // window, or the numbers are not of the window.

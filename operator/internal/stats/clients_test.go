@@ -33,9 +33,9 @@ func loop(rng *rand.Rand, clients, stuck int, think, pause, window float64) resu
 	return results.Trial{MeasureNanos: int64(window * 1e9), CorrectClients: int32(clients), Summary: s, ClosedLoop: &results.ClosedLoop{ThinkMillis: 1000 * think, TimeoutMillis: 500}}
 }
 
-// A transaction of a closed loop that never ended was in no number, and nothing said so: one client
-// of ten that hangs, or clients that pause without counting it, leave throughput and latency as
-// they are of the others.
+// A transaction of a closed loop that never ended was left out of every number, and nothing said
+// so: one client of ten that hangs, or clients that pause without counting it, leave throughput and
+// latency as they are of the others.
 func TestClientTime(t *testing.T) {
 	for name, tc := range map[string]struct {
 		clients, stuck int

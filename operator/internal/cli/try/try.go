@@ -50,7 +50,7 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "try -f FILE --point AXIS=VALUE,...",
 		Short: "Run one point of an experiment once",
 		Long: "Run one point of an experiment once, with the files as they are now: an experiment of its own with one trial, no retry and no claims. Its name ends in -try- and four characters, and\n" +
-			"its label " + v1alpha1.LabelTry + " names the experiment. Its numbers are in no average.\n\n" +
+			"its label " + v1alpha1.LabelTry + " names the experiment. No average includes its numbers.\n\n" +
 			"try shows progress on stderr, then the numbers of the trial, or why it is not valid and the end of what its processes have printed. The experiment stays until you delete it.\n\n" +
 			session.ExitHelp(),
 		Example: "  kubectl assay try -f experiments/failure-fp.yaml --profile smoke --point clients=2,variant=ideal\n" +

@@ -84,4 +84,3 @@ func TestACheckThatNeverEnds(t *testing.T) {
 		t.Errorf("the status says %+v", said)
 	}
 }
-

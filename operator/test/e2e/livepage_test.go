@@ -84,7 +84,8 @@ func (e *env) servePage(t *testing.T) string {
 	if kubeconfig == "" {
 		kubeconfig = filepath.Join(root, ".work", "kubeconfig")
 	}
-	c := exec.CommandContext(t.Context(), program, "ui", "--namespace", e.namespace, "--kubeconfig", kubeconfig)
+	// The test's context ends before its cleanups: it would kill what the cleanup interrupts.
+	c := exec.CommandContext(context.WithoutCancel(t.Context()), program, "ui", "--namespace", e.namespace, "--kubeconfig", kubeconfig)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -175,6 +175,19 @@ func (v *Verified) line(name string, said, own results.TrialLine) {
 			v.differs("trial %s: its %s in %s: %g, in its own results: %g", name, n.what, resultsName, n.said, n.own)
 		}
 	}
+	// Both are the ground of cautions at verdicts. Lines of before they were kept lack them.
+	for _, n := range []struct {
+		what      string
+		said, own *float64
+		kept      bool
+	}{
+		{"share of the clients' time", said.ClientTimeShare, own.ClientTimeShare, own.ClientTimeShare != nil},
+		{"busy share of client pods", said.ClientBusyShare, own.ClientBusyShare, said.ClientBusyShare != nil || own.ClientBusyShare != nil && own.ClientTimeShare != nil},
+	} {
+		if n.kept && (n.said == nil || n.own == nil || !near(*n.said, *n.own, 0, rounding)) {
+			v.differs("trial %s: its %s in %s is not that of its own results", name, n.what, resultsName)
+		}
+	}
 }
 
 // points aggregates the lines again.

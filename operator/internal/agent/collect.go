@@ -2,7 +2,6 @@ package agent
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -147,7 +146,7 @@ func (c *collection) add(name, as string, last int64) error {
 	}
 	n, err := io.Copy(c.pack, section)
 	if err == nil && n < size { // somebody has cut it meanwhile
-		err = write(c.pack, bytes.Repeat([]byte{0}, int(size-n)))
+		err = write(c.pack, make([]byte, size-n))
 	}
 	return err
 }

@@ -135,7 +135,7 @@ func TestRecordsRefuseDamage(t *testing.T) {
 		"pattern NaN":        {FormatRegularExpression, "READ,1795161600000,4000\nREAD,1795161600000,.\n", `the client's output:2: "READ,1795161600000,.": latency: `},
 		"pattern huge":       {FormatRegularExpression, "READ,99999999999999999999,1\n", "instant: 99999999999999999999 is too large"},
 		"pattern endless":    {FormatRegularExpression, "READ," + strings.Repeat("1", 1<<20) + "\n", "the client's output:1: the line is longer"},
-		"a summary":          {FormatYCSB, ycsbSample, `the results format is "YCSB"; a client of a trial reports in one of Assay, TransactionLines, RegularExpression, CSV, Summary, since what it holds can neither be cut`},
+		"a summary":          {FormatYCSB, ycsbSample, `the results format is "YCSB"; a client of a trial reports in one of Assay, TransactionLines, RegularExpression, CSV, Summary, Reckon, since what it holds can neither be cut`},
 		"a folder's lines":   {FormatPequinClient, printed, `the results format is "PequinClient"`},
 		"no format of ours":  {"Parquet", "", `the results format is "Parquet"; a client of a trial reports in one of Assay, TransactionLines, RegularExpression, CSV`},
 		"stats.json":         {FormatPequinStats, "{}", "neither be cut to the trial's window nor merged over clients"},

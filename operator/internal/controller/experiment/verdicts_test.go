@@ -137,7 +137,7 @@ func (s *stage) latency(invalid bool) float64 {
 // The manager is replaced after each trial.
 func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	s := newStage(t)
-	most := int32(5)
+	most := int32(7)
 	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Values("clients", 1, 2).Set(func(e *v1alpha1.ExperimentSpec) {
 		e.Repetitions = v1alpha1.Repetitions{Min: 3, Max: &most, Until: &v1alpha1.Precision{RelativeCI: "5%"}}
 	}).Obj())
@@ -145,9 +145,9 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	if of := exp.Spec.Repetitions.Until.Of; len(of) != 2 {
 		t.Errorf("the API server's default of until.of is %v", of)
 	}
-	s.expect(exp, accepted, "True Valid", "2 points with 3 to 5 valid trials each are planned.")
-	s.expect(exp, complete, "False TrialsRunning", "0 of 6 trials are valid. Up to 4 more follow where means are not known to within 5%.")
-	for range 10 {
+	s.expect(exp, accepted, "True Valid", "2 points with 5 to 7 valid trials each are planned.")
+	s.expect(exp, complete, "False TrialsRunning", "0 of 10 trials are valid. Up to 4 more follow where means are not known to within 5%.")
+	for range 14 {
 		for _, trial := range s.trials() {
 			if plan.Outcome(&trial) == v1alpha1.ReasonInProgress {
 				s.finishWith(10 + 5*float64(trial.Spec.Point.Index)*float64(trial.Spec.Repetition%2))
@@ -156,11 +156,11 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 		s.use(s.env.Client) // another manager
 		exp = s.settle()
 	}
-	s.expect(exp, complete, "True AllTrialsValid", "All 10 trials of 2 points are valid.", "Precision reached: the means of 1 of 2 points", "Max reached: 1 with 5 trials are not: point 1")
-	if diff := cmp.Diff(v1alpha1.TrialCounts{Planned: 10, Succeeded: 10}, exp.Status.Trials); diff != "" {
+	s.expect(exp, complete, "True AllTrialsValid", "All 14 trials of 2 points are valid.", "Precision reached: the means of 1 of 2 points", "Max reached: 1 with 7 trials are not: point 1")
+	if diff := cmp.Diff(v1alpha1.TrialCounts{Planned: 14, Succeeded: 14}, exp.Status.Trials); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	if r := s.results(exp.Status.ResultsConfigMap); r.Planned != 10 || r.Points[0].Valid != 5 || r.Points[1].Valid != 5 {
+	if r := s.results(exp.Status.ResultsConfigMap); r.Planned != 14 || r.Points[0].Valid != 7 || r.Points[1].Valid != 7 {
 		t.Errorf("results: planned %d, valid %d and %d", r.Planned, r.Points[0].Valid, r.Points[1].Valid)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"compress/gzip"
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -59,7 +60,7 @@ func plugin(t *testing.T, path string) []byte {
 	var program []byte
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -38,3 +38,7 @@ bench-trial: ## Measure processor-seconds and wall time of a trial on the cluste
 .PHONY: bench-demo
 bench-demo: ## Run make demo RUNS times (5) beside BUSY programs (1) that want a processor each: exit code, minutes and verdicts of each run; half an hour.
 	@hack/bench/demo.sh
+
+.PHONY: evidence
+evidence: ## Run the smoke profiles of FILES="hotstuff/rpc basil/reads" on the cluster of make deploy, and keep bundles and reports under experiments/.
+	@hack/evidence.sh $(FILES)

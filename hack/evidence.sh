@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Runs experiments on the cluster of `make deploy` and keeps what came of them in the repository:
+# `make evidence FILES="hotstuff/rpc basil/reads"`.
+#
+# usage: evidence.sh FILE...      files of experiments/, without .yaml
+# Inputs (environment): PROFILE of the experiments (smoke), LIMIT of each in seconds (900).
+# Outputs: experiments/FOLDER/evidence/NAME.tar.gz, the bundle, and NAME.txt, the report. The
+#   verdicts do not matter. What does not end in time, or has a bundle that does not verify, leaves
+#   nothing. The row of experiments/catalogue.yaml is yours to edit.
+# Changes on the cluster: the namespace evidence, whose experiments are deleted in the end.
+# Status: 0 when each experiment has left its evidence.
+. "$(dirname "${BASH_SOURCE[0]}")/cluster/lib.sh"
+
+profile=${PROFILE:-smoke}
+limit=${LIMIT:-900}
+namespace=evidence
+[[ $# -gt 0 ]] || die "name files of experiments/, without .yaml"
+cd "$repo"
+for file; do [[ -e experiments/$file.yaml ]] || die "there is no experiments/$file.yaml"; done
+eval "$("$hack/cluster/tools.sh" kubectl)"
+KUBECONFIG=$(kubeconfig)
+export KUBECONFIG
+mkdir -p bin "$work/evidence"
+go build -o bin/ ./operator/cmd/kubectl-assay
+kubectl create namespace "$namespace" --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+kubectl label namespace "$namespace" --overwrite pod-security.kubernetes.io/enforce=privileged >/dev/null
+
+# keep FILE: runs it and keeps its evidence.
+keep() {
+	local file=$1 name status=0 began=$SECONDS folder made
+	folder=experiments/$(dirname "$file")/evidence made=$work/evidence/$(basename "$file")
+	name=$(kubectl create --dry-run=client -f "experiments/$file.yaml" -o json | jq -r '.. | objects | select(.kind == "Experiment") | .metadata.name') || return
+	timeout "$limit" bin/kubectl-assay -n "$namespace" run -f "experiments/$file.yaml" --profile "$profile" --wait >"$made.log" 2>&1 || status=$?
+	case $status in
+	0 | 3 | 4 | 5) ;;
+	*)
+		say "$file: kubectl assay run ended with exit code $status, see $made.log"
+		return 1
+		;;
+	esac
+	bin/kubectl-assay -n "$namespace" bundle "$name" -o "$made.tar.gz" >/dev/null &&
+		bin/kubectl-assay verify "$made.tar.gz" >/dev/null &&
+		bin/kubectl-assay -n "$namespace" report "$name" >"$made.txt" || return
+	mkdir -p "$folder"
+	mv "$made.tar.gz" "$made.txt" "$folder/"
+	say "$file: $(sed -n 2p "$folder/$(basename "$file").txt") ($((SECONDS - began)) s)"
+}
+
+packages jq=jq
+left=0
+for file; do
+	keep "$file" || left=$((left + 1))
+	kubectl -n "$namespace" delete experiments.assay.dev --all --timeout 3m >/dev/null
+done
+[[ $left = 0 ]] || die "$left of $# experiments have left nothing"

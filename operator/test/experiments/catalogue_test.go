@@ -122,6 +122,9 @@ func TestCatalogueRows(t *testing.T) {
 				t.Errorf("%s, %s: %v", r.Paper, r.Figure, err)
 			}
 		}
+		if strings.ContainsAny(r.Ran, "[]") {
+			t.Errorf("%s, %s: ran has brackets, which end the link to the evidence", r.Paper, r.Figure)
+		}
 		if r.Evidence != "" {
 			if entries, err := os.ReadDir(experimentsDir + "/" + r.Evidence); err != nil || len(entries) == 0 {
 				t.Errorf("%s, %s: no evidence in %s: %v", r.Paper, r.Figure, r.Evidence, err)

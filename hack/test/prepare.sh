@@ -73,7 +73,8 @@ race)
 	echo 'export CGO_ENABLED=1'
 	;;
 browser)
-	packages chromium=chromium python3=python3-venv
+	packages chromium=chromium python3=python3
+	python3 -c 'import ensurepip' 2>/dev/null || packages missing-venv=python3-venv
 	assets=$("$hack/cluster/envtest.sh")
 	printf 'export KUBEBUILDER_ASSETS=%q\n' "$assets"
 	;;

@@ -76,7 +76,7 @@ const (
 const ResultsKept = "kept"
 
 // ResultsFiles is the value of LabelResults on a ConfigMap with the files of a trial's pods, a
-// gzipped tar for each pod. Its name is that of the trial's results with FilesSuffix.
+// gzipped tar for each pod. The ConfigMap is named after the trial's results, with FilesSuffix.
 const (
 	ResultsFiles = "files"
 	FilesSuffix  = "-files"

@@ -123,8 +123,8 @@ type handOver struct {
 	store context.Context
 }
 
-// collect makes the pack of the pod's files and gives it away: to the store, or where there is none
-// to the manager.
+// collect packs the pod's files and hands the pack to the store. Without a store the manager gets
+// it.
 func (h *handOver) collect(ctx context.Context, d *protocol.Directive) error {
 	name, some := filepath.Join(handOverFolder, protocol.CollectedFile), false
 	err := h.agent.inOutDir(func(out *os.Root) (err error) {

@@ -23,8 +23,8 @@ const (
 	rolePause = 50 * time.Millisecond
 )
 
-// takesPart reports whether this replica carries out an action: always, unless it is for whoever
-// has a role, or ends an action that was.
+// takesPart reports whether this replica carries out an action. A replica without the role does not
+// carry out an action for the replicas with a role, nor the end of such an action.
 func (a *Agent) takesPart(ctx context.Context, run protocol.Run, action timeline.Action) (takes bool, err error) {
 	switch {
 	case action.Ends != "":

@@ -270,8 +270,8 @@ func (b belief) quantile(share float64) float64 {
 	return math.Inf(1)
 }
 
-// logPhi is the logarithm of the standard normal distribution function. Far below zero, where the
-// function itself is too small for a float, it is that of the first terms of its tail.
+// logPhi is the logarithm of the standard normal distribution function. Far below zero the function
+// is too small for a float. There logPhi takes the logarithm of the first terms of its tail.
 func logPhi(z float64) float64 {
 	switch {
 	case z > 8:

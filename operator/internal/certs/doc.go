@@ -15,8 +15,8 @@
 // meets a certificate that it cannot check.
 //
 // One manager renews: the one that leads. Every manager reads the Secret again and again, serves
-// what it finds there, and repairs the webhooks' CA bundle, which whoever installs a chart may
-// overwrite. Two writers cannot collide: each writes only the version of the Secret that it read.
+// what it finds there, and repairs the webhooks' CA bundle. Installing a chart may overwrite that.
+// Two writers cannot collide: each writes only the version of the Secret that it read.
 //
 // Where somebody else makes the certificate (cert-manager), the Secret is only read.
 package certs

@@ -86,8 +86,8 @@ func handshake(t *testing.T, k *Keeper, trusted []byte, now time.Time) error {
 	return c.HandshakeContext(ctx)
 }
 
-// Two managers and an API server over two lifetimes of an authority: no call is refused by whoever
-// is called, even by a client that goes on with the authorities of a minute ago.
+// Two managers and an API server run over two lifetimes of an authority. No server refuses a call,
+// not even of a client that goes on with the authorities of a minute ago.
 func TestNoCallIsRefused(t *testing.T) {
 	c, clk := cluster(t, interceptor.Funcs{}), clocktesting.NewFakeClock(start)
 	leader, follower := keeper(t, c, clk, true, nil), keeper(t, c, clk, false, nil)

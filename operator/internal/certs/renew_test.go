@@ -35,9 +35,9 @@ func trusts(t *testing.T, bundle []byte, data map[string][]byte, now time.Time) 
 	return nil
 }
 
-// Over several lifetimes of authorities, whoever was told the authorities a fifth of such a
-// lifetime ago accepts what is served, and what was served until the last step, which another
-// manager may serve for a while.
+// A client keeps the authorities that it was told a fifth of a lifetime ago. Over several lifetimes
+// it accepts what is served, and what was served until the last step: another manager may still
+// serve that.
 func TestRenewalIsNeverNoticed(t *testing.T) {
 	for name, l := range map[string]Lifetimes{"a year": year, "minutes": quick} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ var ours = map[string]string{
 }
 
 // Check says what is wrong with a fault of Chaos Mesh as far as the fault itself tells, given the
-// names of the replicas' containers in the order of the System. path is that of the fault.
+// names of the replicas' containers in the order of the System. path leads to the fault.
 func Check(path *field.Path, f *v1alpha1.Fault, containers []string) field.ErrorList {
 	c, at := f.ChaosMesh, path.Child("chaosMesh")
 	if !slices.Contains(kinds, c.Kind) {

@@ -24,11 +24,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -173,10 +171,10 @@ func results(l lane) string { return ".work/test/" + l.name + ".json" }
 func (r *runner) lane(ctx context.Context, l lane) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.bound, fmt.Errorf("did not end within %v", l.bound))
 	defer cancel()
-	const prepared = `env=$(hack/test/prepare.sh "$0") && eval "$env" && exec "$@"`
+	// sed puts the lane's name before each line, since lanes run beside each other.
+	const prepared = `set -o pipefail; { env=$(hack/test/prepare.sh "$0") && eval "$env" && "$@"; } 2>&1 | sed -u "s/^/$(printf '%-10s' "$0") | /"`
 	cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", prepared, l.name}, l.command(r.packages[l.name], r.rules, r.flags)...)...)
-	out := &prefixed{w: os.Stdout, prefix: l.name}
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	// A lane is one process group, so that nothing that hangs in it outlives it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -191,29 +189,6 @@ func (r *runner) lane(ctx context.Context, l lane) error {
 		word = "FAILED"
 	}
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	fmt.Fprintf(out, "== %s: %s, %.0f s, %.0f processor-seconds\n", l.name, word, time.Since(began).Seconds(), cpu.Seconds())
+	fmt.Printf("== %s: %s, %.0f s, %.0f processor-seconds\n", l.name, word, time.Since(began).Seconds(), cpu.Seconds())
 	return err
-}
-
-// prefixed writes whole lines, each behind the lane's name.
-type prefixed struct {
-	w      io.Writer
-	prefix string
-	rest   []byte
-}
-
-var printing sync.Mutex
-
-func (p *prefixed) Write(b []byte) (int, error) {
-	p.rest = append(p.rest, b...)
-	for {
-		line, rest, found := bytes.Cut(p.rest, []byte("\n"))
-		if !found {
-			return len(b), nil
-		}
-		printing.Lock()
-		fmt.Fprintf(p.w, "%-10s | %s\n", p.prefix, line)
-		printing.Unlock()
-		p.rest = rest
-	}
 }

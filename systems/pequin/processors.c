@@ -1,5 +1,6 @@
 /*
- * A library to preload into the Pequin artifact's programs, for machines with few processors.
+ * A library to preload into the Pequin artifact's programs, for machines with few processors and
+ * for pods with several client processes.
  *
  * The server makes one thread for each processor that it sees, at most 8, and binds thread i to
  * processor i. With fewer than 3 processors a count underflows: it makes no thread, and answers
@@ -8,15 +9,24 @@
  *
  * The programs keep statistics by processor, without locks: bound threads never share one. So an
  * unbound thread is told that it runs on the processor that it was to be bound to.
+ *
+ * Every program writes whole lines: the clients of a pod share its output, and half a line of one
+ * would end in the line of another.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { FEWEST = 3, INSTEAD = 8, THREADS = 256 };
+
+__attribute__((constructor)) static void write_lines(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+}
 
 static int real(void)
 {

@@ -12,7 +12,7 @@ import (
 )
 
 // build puts the Experiment and its System together.
-func (i *importer) build(protocol string) error {
+func (i *importer) build(protocol, benchmark string) error {
 	schedule, err := i.schedule()
 	if err != nil {
 		return err
@@ -22,10 +22,6 @@ func (i *importer) build(protocol string) error {
 		if repetitions, err = whole("num_experiment_runs", v, 1, 100); err != nil {
 			return err
 		}
-	}
-	benchmark, err := i.text("benchmark_name")
-	if err != nil {
-		return err
 	}
 	workload := strings.Trim(unusable.ReplaceAllString(strings.ToLower(benchmark), "-"), "-")
 	if workload = strings.TrimRight(workload[:min(len(workload), maxWorkloadName)], "-"); workload == "" {
@@ -146,8 +142,7 @@ func (i *importer) axisName() string {
 
 // assign gives each parameter its place: the protocol's under the system, the workload's under the
 // workload, all others, and what does not fit there, under spec. What an Experiment has no room for
-// is the default of the System's parameter, which comes to the same for a trial; what a System has
-// no room for is left out.
+// is the default of the System's parameter, which comes to the same for a trial.
 func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 	varying, ofWorkloads := 0, 0
 	for k := range i.out.parameters {
@@ -162,7 +157,6 @@ func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 	if varying > maxPointParameters {
 		return fmt.Errorf("%d settings are not the same at all points; a point of an axis sets at most %d: import each series with --series", varying, maxPointParameters)
 	}
-	i.leaveOut(len(i.out.parameters) - ofWorkloads - maxSystemParameters)
 	protocol, workload, all := map[string]v1alpha1.Value{}, map[string]v1alpha1.Value{}, map[string]v1alpha1.Value{}
 	var defaults []string
 	for k := range i.out.parameters {
@@ -188,68 +182,12 @@ func (i *importer) assign(spec *v1alpha1.ExperimentSpec) error {
 	return nil
 }
 
-// leaveOut takes out so many of the System's parameters, the last first: none that points set or
-// that a flag of its commands is for.
-func (i *importer) leaveOut(excess int) {
-	var left []string
-	for k := len(i.out.parameters) - 1; k >= 0 && excess > 0; k-- {
-		if p := i.out.parameters[k]; p.varies == nil && !p.workload && !hasFlag(p.setting) {
-			left = append(left, p.setting)
-			i.out.parameters = slices.Delete(i.out.parameters, k, k+1)
-			excess--
-		}
-	}
-	if len(left) > 0 {
-		slices.Reverse(left)
-		i.out.Dropped = append(i.out.Dropped, fmt.Sprintf("%d settings, since a System declares at most %d parameters besides %d of the workload: %s",
-			len(left), maxSystemParameters, maxWorkloadParameters, strings.Join(left, ", ")))
-	}
-}
-
-// has reports whether the setting became a parameter, and its name.
-func (i *importer) has(setting string) (string, bool) {
-	k := slices.IndexFunc(i.out.parameters, func(p parameter) bool { return p.setting == setting })
-	if k < 0 {
-		return "", false
-	}
-	return i.out.parameters[k].Name, true
-}
-
-// flag writes a flag whose value is a parameter; nothing if the configuration does not have the
-// setting.
-func (i *importer) flag(flag, setting string) string {
-	name, ok := i.has(setting)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("--%s={{.Parameters.%s}}", flag, name)
-}
-
-// flags of the artifact's programs that are known here, by setting.
-var (
-	serverFlags = [][2]string{
-		{"protocol", "replication_protocol"}, {"num_keys", "client_num_keys"}, {"partitioner", "partitioner"},
-		{"server_load_time", "server_load_time"}, {"data_file_path", "benchmark_schema_file_path"},
-	}
-	clientFlags = [][2]string{
-		{"protocol_mode", "client_protocol_mode"}, {"benchmark", "benchmark_name"}, {"exp_duration", "client_experiment_length"}, {"warmup_secs", "client_ramp_up"},
-		{"cooldown_secs", "client_ramp_down"}, {"num_ops_txn", "rw_num_ops_txn"}, {"key_selector", "client_key_selector"}, {"zipf_coefficient", "client_zipf_coefficient"},
-		{"abort_backoff", "client_abort_backoff"}, {"max_backoff", "client_max_backoff"}, {"retry_aborted", "client_retry_aborted"}, {"delay", "client_rand_sleep"},
-	}
-)
-
-func hasFlag(setting string) bool {
-	return slices.ContainsFunc(slices.Concat(serverFlags, clientFlags), func(f [2]string) bool { return f[1] == setting })
-}
-
-// system writes the System that declares the parameters. Its commands are a start: the flags that
-// the artifact documents.
+// system writes the System that declares the parameters and passes each to the programs.
 func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 	s := v1alpha1.System{}
 	s.APIVersion, s.Kind, s.Name = v1alpha1.GroupVersion.String(), "System", name
 	image := cmp.Or(i.options.Image, DefaultImage)
-	s.Spec.Description = fmt.Sprintf("%s of the Pequin artifact, as its configuration %s sets it. Written by kubectl assay import; not run yet.", clipped(protocol, 100),
-		path.Base(i.config.file))
+	s.Spec.Description = fmt.Sprintf("%s of the Pequin artifact, as its configuration %s sets it. Written by kubectl assay import.", clipped(protocol, 100), path.Base(i.config.file))
 	w := v1alpha1.Workload{Name: workload, Doc: "The artifact's benchmark " + nameInDoc(fmt.Sprint(i.value("benchmark_name"))) + "."}
 	for _, p := range i.out.parameters {
 		if p.workload {
@@ -259,44 +197,43 @@ func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 		}
 	}
 	s.Spec.Workloads = []v1alpha1.Workload{w}
-	s.Spec.Prepare = &v1alpha1.PrepareStep{OutputPath: "/keys", Container: v1alpha1.Container{Name: "keys", Image: image, Command: []string{"sh", "-c",
-		"for i in $(seq 0 {{sub (add (len .Replicas) .ClientCount) 1}}); do create_key 4 /keys/$i; done"}}}
-	threads := "1"
-	if name, ok := i.has("client_threads_per_process"); ok {
+	threads, keyType, shards := "1", "4", "{{.Shards}}"
+	if name, ok := i.parameter("client_threads_per_process", false); ok {
 		threads = ".Parameters." + name
 	}
-	hosts := fmt.Sprintf("--num_client_hosts={{div .ClientCount %s}}", threads)
-	perHost := fmt.Sprintf("--num_client_threads={{%s}}", threads)
+	if name, ok := i.parameter("signature_type", true); ok {
+		keyType = "{{.Parameters." + name + "}}"
+	}
+	s.Spec.Prepare = &v1alpha1.PrepareStep{OutputPath: "/keys", Container: v1alpha1.Container{Name: "keys", Image: image, Command: []string{"/bin/sh", "-c",
+		fmt.Sprintf("i=0; while [ $i -lt {{add (len .Replicas) .ClientCount}} ]; do create_key %s /keys/$i || exit 1; i=$((i+1)); done", keyType)}}}
+	common := []string{"--config_path=/config/shard.config", "--num_groups={{.Shards}}", fmt.Sprintf("--num_client_hosts={{div .ClientCount %s}}", threads),
+		fmt.Sprintf("--num_client_threads={{%s}}", threads), "--indicus_key_path=/keys", "--indicus_key_type=" + keyType}
+	if !i.programs.takes("num_shards", false) || i.value("num_shards") == nil {
+		common = append(common, "--num_shards="+shards)
+	}
+	common = append(common, i.storage()...)
+	server := slices.Concat([]string{"server", "--replica_idx={{.Self.Index}}", "--group_idx={{.Self.Shard}}", "--stats_file=/assay/out/stats.json"}, common)
+	if text, ok := i.value("benchmark_name").(string); ok && (text == "rw" || text == "retwis") {
+		server = append(server, fmt.Sprintf("--rw_or_retwis=%t", text == "rw"))
+	}
+	server = append(server, i.arguments(i.programs.protocol.server, i.programs.top.server)...)
+	files := []v1alpha1.FileSet{{MountPath: "/config", Files: []v1alpha1.File{{Name: "shard.config",
+		Template: "{{range .ShardList}}f {{$.F}}\ngroup\n{{range .}}replica {{.Host}}:{{.Ports.peer}}\n{{end}}{{end}}"}}}}
 	port := int32(7087)
 	if n, err := whole("", i.value("server_port"), 1, 65_535); err == nil {
 		port = int32(n)
 	}
-	server := []string{"server", "--config_path=/config/shard.config", "--replica_idx={{.Self.Index}}", "--group_idx={{.Self.Shard}}",
-		"--num_groups={{.Shards}}", "--num_shards={{.Shards}}", hosts, perHost, "--indicus_key_path=/keys", "--indicus_key_type=4", "--stats_file=/assay/out/stats.json"}
-	for _, f := range serverFlags {
-		server = append(server, i.settingFlag(f))
-	}
-	client := []string{"--config_path=/config/shard.config", "--num_groups={{.Shards}}", "--num_shards={{.Shards}}", hosts, perHost,
-		"--indicus_key_path=/keys"}
-	for _, f := range clientFlags {
-		client = append(client, i.settingFlag(f))
-	}
-	files := []v1alpha1.FileSet{{MountPath: "/config", Files: []v1alpha1.File{{Name: "shard.config",
-		Template: "f {{.F}}\n{{range .ShardList}}group\n{{range .}}replica {{.Host}}:{{.Ports.peer}}\n{{end}}{{end}}"}}}}
 	s.Spec.Replicas = v1alpha1.ReplicasSpec{
 		Count: i.out.placement.count, Ports: []v1alpha1.Port{{Name: "peer", Port: port}}, Files: files,
-		Containers: []v1alpha1.Container{{Name: "server", Image: image, Command: slices.DeleteFunc(server, empty)}},
+		Containers: []v1alpha1.Container{{Name: "server", Image: image, Command: server, Env: environment}},
+		Ready:      i.ready(), ReadyTimeout: "10m",
 	}
-	if name, ok := i.has("server_load_time"); ok {
-		s.Spec.Steps = []v1alpha1.Step{{Name: "load", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"sleep", "{{.Parameters." + name + "}}"}, Timeout: "1h"}}
+	if name, ok := i.parameter("server_load_time", false); ok {
+		s.Spec.Steps = []v1alpha1.Step{{Name: "load", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/bin/sleep", "{{.Parameters." + name + "}}"}, Timeout: "1h"}}
 	}
 	s.Spec.Clients = v1alpha1.ClientsTemplate{
-		// A line of output is shorter than a pipe's atomic write: with buffers of lines, those of
-		// several processes do not mix.
-		Containers: []v1alpha1.Container{{Name: "client", Image: image, Command: append([]string{"sh", "-c", fmt.Sprintf(
-			`for i in $(seq {{div .Self.First %[1]s}} {{sub (div (add .Self.First .Self.Count) %[1]s) 1}}); do `+
-				`stdbuf -oL benchmark --client_id=$i --stats_file=/assay/out/stats-$i.json "$@" & done; wait`, threads), "client"},
-			slices.DeleteFunc(client, empty)...)}},
+		Containers: []v1alpha1.Container{{Name: "client", Image: image, Env: environment, Command: append([]string{"/bin/sh", "-c", i.clientScript(threads), "client"},
+			slices.Concat(common, i.arguments(i.programs.protocol.client, i.programs.top.client))...)}},
 		Files:   files,
 		End:     &v1alpha1.ClientEnd{AfterDrain: true, Stop: &v1alpha1.StopSpec{Signal: "SIGKILL"}},
 		Results: &v1alpha1.ClientResults{Format: v1alpha1.FormatTransactionLines, Source: "Stdout"},
@@ -304,15 +241,41 @@ func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 	return s
 }
 
-func empty(s string) bool { return s == "" }
+// environment preloads the artifact's allocator, and the library of systems/pequin for machines with
+// few processors. It also writes output by the line, so that lines of several processes do not mix.
+var environment = []v1alpha1.EnvVar{{Name: "LD_PRELOAD", Value: "/usr/lib/pequin/processors.so /usr/lib/pequin/libjemalloc.so.2"}}
 
-// settingFlag is a flag of a setting, whether it is a parameter or a constant of the Experiment.
-func (i *importer) settingFlag(f [2]string) string {
-	if flag := i.flag(f[0], f[1]); flag != "" {
-		return flag
+// clientScript starts the client processes of a pod, each with its number.
+func (i *importer) clientScript(threads string) string {
+	own := ""
+	if i.placement().wan {
+		own = " --ping_replicas=true"
 	}
-	if s, ok := i.value(f[1]).(string); ok && mapped[f[1]] != "" {
-		return "--" + f[0] + "=" + s
+	if name, ok := i.parameter("tpcc_num_warehouses", false); ok && i.programs.takes("tpcc_num_warehouses", false) {
+		own += fmt.Sprintf(" --tpcc_w_id=$((i %% {{.Parameters.%s}} + 1))", name)
 	}
-	return ""
+	// The client measures from 1 s after its start until it ends: Assay cuts the window out.
+	return fmt.Sprintf(`i={{div .Self.First %[1]s}}; end={{div (add .Self.First .Self.Count) %[1]s}}; while [ $i -lt $end ]; do `+
+		`benchmark --client_id=$i --stats_file=/assay/out/stats-$i.json --exp_duration={{printf "%%.0f" .Schedule.LoadSeconds}} --warmup_secs=1 --cooldown_secs=0%[2]s "$@" & `+
+		`i=$((i+1)); done; wait`, threads, own)
+}
+
+func (i *importer) placement() *placement { return i.out.placement }
+
+// storage are the flags that choose between tables and a store of keys.
+func (i *importer) storage() []string {
+	out := []string{fmt.Sprintf("--sql_bench=%t", i.programs.sql), fmt.Sprintf("--store_mode=%t", i.programs.sql)}
+	if i.programs.sql && i.value("benchmark_name") == rwSQL {
+		out = append(out, "--data_file_path=/assay/out/rw-sql.json") // which the server writes
+	}
+	return out
+}
+
+// ready says when a server has loaded its data, where it prints that.
+func (i *importer) ready() []v1alpha1.Gate {
+	switch i.value("benchmark_name") {
+	case "rw", "retwis", rwSQL:
+		return []v1alpha1.Gate{{Log: &v1alpha1.LogGate{Pattern: `Created and Stored \d+ out of \d+ key-value pairs|Benchmark: SQL with Loaded Table Registry`}}}
+	}
+	return nil
 }

@@ -18,15 +18,23 @@ type settingValues struct {
 	protocol bool
 }
 
-// collect turns every setting into a parameter, or says what else becomes of it.
+// collect turns every setting that a program takes into a parameter, and says what becomes of the
+// others.
 func (i *importer) collect() error {
-	var tooling []string
+	var tooling, wrapping, unused []string
 	var all []*settingValues
 	for _, name := range i.config.top.names {
-		switch _, isMapped := mapped[name]; {
-		case ofScripts(name):
-			tooling = append(tooling, name)
-		case isMapped && !slices.Contains(keptToo, name):
+		_, isMapped := mapped[name]
+		switch {
+		case isMapped:
+		case slices.Contains(around, name):
+			wrapping = append(wrapping, name)
+		case !i.programs.takes(name, false) && !slices.Contains(structural, name):
+			if ofScripts(name) {
+				tooling = append(tooling, name)
+			} else {
+				unused = append(unused, name)
+			}
 		default:
 			s, err := i.topLevel(name)
 			if err != nil {
@@ -35,14 +43,24 @@ func (i *importer) collect() error {
 			all = append(all, s)
 		}
 	}
-	if len(tooling) > 0 {
-		slices.Sort(tooling)
-		i.out.Dropped = append(i.out.Dropped, "settings of the artifact's own scripts (directories, machines, building, plotting), which Assay does itself: "+strings.Join(tooling, ", "))
-	}
 	protocol, err := i.protocolSettings()
 	if err != nil {
 		return err
 	}
+	protocol = slices.DeleteFunc(protocol, func(s *settingValues) bool {
+		switch {
+		case s.setting == "key_path":
+			tooling = append(tooling, s.setting) // the keys are made by the System's prepare step
+		case !i.programs.takes(s.setting, true):
+			unused = append(unused, s.setting)
+		default:
+			return false
+		}
+		return true
+	})
+	i.drop("settings of the artifact's own scripts (directories, machines, building, plotting), which Assay does itself", tooling)
+	i.drop("settings of what the artifact's scripts put around the programs (taskset, a debugger, tracing, limits)", wrapping)
+	i.drop("settings that no program takes with this protocol and benchmark; the artifact's scripts do nothing with them, either", unused)
 	kept := &parameters{used: map[string]bool{}}
 	for _, s := range append(all, protocol...) {
 		if err := i.keep(kept, s); err != nil {
@@ -51,6 +69,17 @@ func (i *importer) collect() error {
 	}
 	i.out.parameters = kept.list
 	return nil
+}
+
+// structural settings are used in the System's commands beside flags.
+var structural = []string{"client_threads_per_process", "server_load_time"}
+
+// drop lists settings that are not carried over.
+func (i *importer) drop(why string, settings []string) {
+	if len(settings) > 0 {
+		slices.Sort(settings)
+		i.out.Dropped = append(i.out.Dropped, why+": "+strings.Join(settings, ", "))
+	}
 }
 
 // topLevel collects a setting of the top level.

@@ -18,7 +18,7 @@ type Options struct {
 	Name string
 	// Series to import, from 1: the rounds of the configuration's outer loop. 0: all.
 	Series int
-	// Image of the System. Default: pequin-artifact:latest, which the user has to build.
+	// Image of the System. Default: assay/pequin:dev, which systems/pequin builds.
 	Image string
 }
 
@@ -40,8 +40,8 @@ type Imported struct {
 	parameters []parameter
 }
 
-// DefaultImage has to be built by the user from the artifact.
-const DefaultImage = "pequin-artifact:latest"
+// DefaultImage is built by systems/pequin from the artifact.
+const DefaultImage = "assay/pequin:dev"
 
 // Import reads a configuration of the artifact. file is its name.
 func Import(file string, data []byte, o Options) (*Imported, error) {
@@ -64,9 +64,11 @@ type importer struct {
 	config  *config
 	options Options
 	loops   loops
-	series  []int // that are imported, from 0
-	points  []point
-	out     *Imported
+	// programs are those that the protocol and the benchmark have.
+	programs programs
+	series   []int // that are imported, from 0
+	points   []point
+	out      *Imported
 }
 
 // point of the sweep: a step of a series.
@@ -85,7 +87,7 @@ func (i *importer) run() (err error) {
 		return err
 	}
 	protocol, err := i.same("replication_protocol", "client_protocol_mode", "benchmark_name", "num_shards", "num_groups", "fault_tolerance", "server_names",
-		"server_regions", "region_rtt_latencies", "server_ping_latencies", "server_emulate_wan", "run_locally", "max_bandwidth", "server_port", "num_experiment_runs",
+		"server_regions", "region_rtt_latencies", "server_ping_latencies", "server_emulate_wan", "benchmark_type", "run_locally", "max_bandwidth", "server_port", "num_experiment_runs",
 		"client_experiment_length", "client_ramp_up", "client_ramp_down")
 	if err != nil {
 		return err
@@ -97,10 +99,15 @@ func (i *importer) run() (err error) {
 	if err := i.countClients(); err != nil {
 		return err
 	}
+	benchmark, err := i.text("benchmark_name")
+	if err != nil {
+		return err
+	}
+	i.programs = programsOf(protocol, benchmark, i.value("benchmark_type") == "sql_bench")
 	if err := i.collect(); err != nil {
 		return err
 	}
-	return i.build(protocol)
+	return i.build(protocol, benchmark)
 }
 
 func (i *importer) chooseSeries() error {

@@ -3,6 +3,7 @@ package pequin
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ const minimal = `{
   "fault_tolerance": 1,
   "server_names": [["us-east-1-0", "eu-west-1-0", "us-east-1-1"], ["us-east-1-0", "eu-west-1-0", "us-east-1-1"]],
   "server_regions": [{"us-east-1": ["us-east-1-0", "us-east-1-1"]}, {"us-east-1": ["us-east-1-0", "us-east-1-1"]}],
-  "replication_protocol_settings": [{"read_quorum": 1, "name": "x"}, {"read_quorum": 1.5, "name": "x"}],
+  "replication_protocol_settings": [{"sync_commit": 1, "strictly_serializable": "x"}, {"sync_commit": 1.5, "strictly_serializable": "x"}],
   "client_total": [[1, 2], [3]],
   "client_threads_per_process": [[1, 4], [2]],
   "client_processes_per_client_node": 8,
@@ -30,8 +31,8 @@ const minimal = `{
   "client_ramp_up": 5,
   "_client_ramp_up": 7,
   "_client_ramp_up": 8,
-  "a_list": [1, {"b": null}],
-  "nothing": null,
+  "partitioner": [1, {"b": null}],
+  "client_max_attempts": null,
   "client_ramp_up": 10
 }`
 
@@ -47,12 +48,12 @@ func importText(t *testing.T, in string, o Options) *Imported {
 func TestSeries(t *testing.T) {
 	i := importText(t, minimal, Options{})
 	v := v1alpha1.NewValue
-	point := func(name string, clients int32, total, threads, quorum string) v1alpha1.AxisPoint {
+	point := func(name string, clients int32, threads, quorum string) v1alpha1.AxisPoint {
 		return v1alpha1.AxisPoint{Name: name, Clients: &clients, Parameters: map[string]v1alpha1.Value{
-			"clientTotal": v(total), "clientThreadsPerProcess": v(threads), "readQuorum": v(quorum)}}
+			"clientThreadsPerProcess": v(threads), "syncCommit": v(quorum)}}
 	}
 	want := []v1alpha1.Axis{{Axis: "series", Points: []v1alpha1.AxisPoint{
-		point("s1-1", 1, "1", "1", "1"), point("s1-8", 8, "2", "4", "1"), point("s2-6", 6, "3", "2", "1.5")}}}
+		point("s1-1", 1, "1", "1"), point("s1-8", 8, "4", "1"), point("s2-6", 6, "2", "1.5")}}}
 	if diff := cmp.Diff(want, i.Experiment.Spec.Sweep, cmp.Comparer(v1alpha1.Value.Equal)); diff != "" {
 		t.Errorf("sweep (-want +got):\n%s", diff)
 	}
@@ -68,17 +69,17 @@ func TestSeries(t *testing.T) {
 		t.Errorf("schedule %+v; the last client_ramp_up counts", s)
 	}
 	report := strings.Join(i.Report(), "\n")
-	for _, want := range []string{"nothing: it is null", `"client_ramp_up" is there 2 times, on lines 14, 19; the last one counts`, "server_names alternates", "_client_ramp_up (lines 15, 16)"} {
+	for _, want := range []string{"client_max_attempts: it is null", `"client_ramp_up" is there 2 times, on lines 14, 19; the last one counts`, "server_names alternates", "_client_ramp_up (lines 15, 16)"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report lacks %q:\n%s", want, report)
 		}
 	}
-	if got := i.Experiment.Spec.Parameters["aList"].String(); got != `[1, {"b": null}]` {
+	if got := i.Experiment.Spec.Workload.Parameters["partitioner"].String(); got != `[1, {"b": null}]` {
 		t.Errorf("a list is kept as %s", got)
 	}
 	for _, p := range i.System.Spec.Parameters {
-		if p.Name == "readQuorum" && p.Type != v1alpha1.ParameterDecimal {
-			t.Errorf("readQuorum is %s; 1 and 1.5 are Decimals", p.Type)
+		if p.Name == "syncCommit" && p.Type != v1alpha1.ParameterDecimal {
+			t.Errorf("syncCommit is %s; 1 and 1.5 are Decimals", p.Type)
 		}
 	}
 	second := importText(t, minimal, Options{Series: 2})
@@ -165,7 +166,7 @@ func TestMistakesAreSaid(t *testing.T) {
 		want string
 	}{
 		"cut off":               {in: minimal[:len(minimal)/2], want: "folder/mine.json:8: the configuration is cut off"},
-		"a comma too many":      {in: change(`"name": "x"}`, `"name": "x",}`), want: "folder/mine.json:9: "},
+		"a comma too many":      {in: change(`"strictly_serializable": "x"}`, `"strictly_serializable": "x",}`), want: "folder/mine.json:9: "},
 		"a comma missing":       {in: change(`"benchmark_name": "rw",`, `"benchmark_name": "rw"`), want: "folder/mine.json:6: "},
 		"NaN":                   {in: change(`"client_ramp_up": 5`, `"client_ramp_up": NaN`), want: "folder/mine.json:14: "},
 		"a list":                {in: "[]", want: "folder/mine.json:1: the configuration is not a JSON object"},
@@ -178,7 +179,7 @@ func TestMistakesAreSaid(t *testing.T) {
 		"half a client":         {in: change(`[[1, 2], [3]]`, `[[1.5, 2], [3]]`), want: "client_total is 1.5"},
 		"no such series":        {in: minimal, o: Options{Series: 3}, want: "--series 3: the configuration has 2"},
 		"no time to measure":    {in: change(`"client_ramp_up": 10`, `"client_ramp_up": 30`), want: "leaves nothing to measure"},
-		"a setting in one only": {in: change(`{"read_quorum": 1.5, "name": "x"}`, `{"read_quorum": 1.5}`), want: "name is set in some series and not in series 2"},
+		"a setting in one only": {in: change(`{"sync_commit": 1.5, "strictly_serializable": "x"}`, `{"sync_commit": 1.5}`), want: "strictly_serializable is set in some series and not in series 2"},
 		"no matrix":             {in: change(`"fault_tolerance"`, `"server_emulate_wan": true, "fault_tolerance"`), want: "there is no region_rtt_latencies"},
 		"a long region":         {in: change(`{"us-east-1": [`, `{"us-east-1-and-more": [`), o: Options{Series: 1}, want: `"us-east-1-and-more": a region's name has at most 14`},
 		"three loops":           {in: change(`"client_threads_per_process"]],`, `"client_threads_per_process"], ["x"]],`), want: "has 3 loops; two can be read"},
@@ -205,9 +206,9 @@ func TestMistakesAreSaid(t *testing.T) {
 		"a shell's comment":    {in: "# mine\n" + minimal, want: "mine.json:1: JSON has no comments"},
 		"a comma at the end":   {in: change(`"client_ramp_up": 10`, `"client_ramp_up": 10,`), want: "mine.json:19: a comma stands before '}': take it out"},
 		"a comma in a list":    {in: change(`[[1, 2], [3]]`, `[[1, 2], [3],]`), want: "mine.json:10: a comma stands before ']': take it out"},
-		"Python":               {in: change(`"nothing": null`, `"nothing": None`), want: "mine.json:18: True, False and None are Python: write true, false and null"},
-		"single quotes":        {in: change(`"nothing"`, `'nothing'`), want: "mine.json:18: JSON takes double quotes only"},
-		"infinity":             {in: change(`"nothing": null`, `"nothing": Infinity`), want: "mine.json:18: NaN and Infinity are no JSON"},
+		"Python":               {in: change(`"client_max_attempts": null`, `"nothing": None`), want: "mine.json:18: True, False and None are Python: write true, false and null"},
+		"single quotes":        {in: change(`"client_max_attempts"`, `'nothing'`), want: "mine.json:18: JSON takes double quotes only"},
+		"infinity":             {in: change(`"client_max_attempts": null`, `"nothing": Infinity`), want: "mine.json:18: NaN and Infinity are no JSON"},
 		"too large":            {in: `{"a": "` + strings.Repeat("x", maxConfig) + `"}`, want: "larger than"},
 	}
 	for name, tc := range tests {
@@ -252,10 +253,10 @@ func TestNameOfTheAxis(t *testing.T) {
 	const rest = `"replication_protocol": "pg", "benchmark_name": "rw", "fault_tolerance": 0, "client_experiment_length": 30, "client_processes_per_client_node": 8, "server_names": ["a-0"], `
 	for in, want := range map[string]string{
 		`"client_total": [[1, 2]]`: "clients 1 2",
-		`"client_total": [[8, 9, 4]], "client_threads_per_process": [[1, 1, 2]]`:                                        "clients 8 8-2 8-3",
-		`"experiment_independent_vars": [["client_total", "theta"]], "client_total": [1, 2], "theta": [0.5, 0.9]`:       "clients 1 2",
-		`"experiment_independent_vars": [["client_total", "theta"]], "client_total": [1, 2, 2], "theta": [0, 0.5, 0.9]`: "clientSeries 1 2 2-2",
-		`"experiment_independent_vars": [["theta"]], "client_total": 3, "theta": [0.5, 0.9]`:                            "clientSeries 3 3-2",
+		`"client_total": [[8, 9, 4]], "client_threads_per_process": [[1, 1, 2]]`:                                                                            "clients 8 8-2 8-3",
+		`"experiment_independent_vars": [["client_total", "client_zipf_coefficient"]], "client_total": [1, 2], "client_zipf_coefficient": [0.5, 0.9]`:       "clients 1 2",
+		`"experiment_independent_vars": [["client_total", "client_zipf_coefficient"]], "client_total": [1, 2, 2], "client_zipf_coefficient": [0, 0.5, 0.9]`: "clientSeries 1 2 2-2",
+		`"experiment_independent_vars": [["client_zipf_coefficient"]], "client_total": 3, "client_zipf_coefficient": [0.5, 0.9]`:                            "clientSeries 3 3-2",
 	} {
 		axis := importText(t, "{"+rest+in+"}", Options{}).Experiment.Spec.Sweep[0]
 		got := axis.Axis
@@ -271,20 +272,66 @@ func TestNameOfTheAxis(t *testing.T) {
 // A point of an axis sets 64 parameters at most, and what it sets cannot be a default instead.
 func TestMorePointSettingsThanAPointHas(t *testing.T) {
 	var one, two strings.Builder
-	for k := range 70 {
-		fmt.Fprintf(&one, `, "p%d": 1`, k)
-		fmt.Fprintf(&two, `, "p%d": 2`, k)
+	in := strings.NewReplacer(`["tapir", "tapir"]`, `["pequin", "pequin"]`, `"eu-west-1-0", "us-east-1-1"]`, `"eu-west-1-0", "us-east-1-1", "a", "b", "c"]`).Replace(minimal)
+	of, seen := programsOf("pequin", "rw", false).protocol, map[string]bool{}
+	for _, f := range slices.Concat(of.server, of.client) {
+		if !seen[f.setting] {
+			fmt.Fprintf(&one, `, %q: 1`, f.setting)
+			fmt.Fprintf(&two, `, %q: 2`, f.setting)
+		}
+		seen[f.setting] = true
 	}
-	in := strings.Replace(minimal, `"name": "x"}, {"read_quorum": 1.5, "name": "x"}`, `"name": "x"`+one.String()+`}, {"read_quorum": 1.5, "name": "x"`+two.String()+`}`, 1)
+	in = strings.Replace(in, `"strictly_serializable": "x"}, {"sync_commit": 1.5, "strictly_serializable": "x"}`, `"strictly_serializable": "x"`+one.String()+`}, {"sync_commit": 1.5, "strictly_serializable": "x"`+two.String()+`}`, 1)
 	if _, err := Import("mine.json", []byte(in), Options{}); err == nil || !strings.Contains(err.Error(), "settings are not the same at all points; a point of an axis sets at most 64: import each series with --series") {
 		t.Errorf("error = %v", err)
 	}
 	importText(t, in, Options{Series: 1})
 }
 
+// What a program takes is kept, however many settings there are: as a parameter of the system, the
+// workload or the experiment, or as a default of the System's parameter. What none takes is listed.
+func TestWhatAProgramTakesIsKept(t *testing.T) {
+	for protocol := range replicasOf {
+		for _, benchmark := range []string{"rw", "rw-sql", "retwis", "tpcc", "tpcc-sql", "smallbank", "seats-sql", "toy"} {
+			p := programsOf(protocol, benchmark, strings.HasSuffix(benchmark, "-sql"))
+			var top, own strings.Builder
+			want := 0
+			add := func(b *strings.Builder, flags flags) {
+				seen := map[string]bool{}
+				for _, f := range slices.Concat(flags.server, flags.client) {
+					if _, isMapped := mapped[f.setting]; !seen[f.setting] && !isMapped && f.setting != "replication_protocol" && f.setting != "num_shards" {
+						fmt.Fprintf(b, ", %q: 7", f.setting)
+						want++
+					}
+					seen[f.setting] = true
+				}
+			}
+			add(&top, p.top)
+			add(&own, p.protocol)
+			in := fmt.Sprintf(`{"replication_protocol": %q, "benchmark_name": %q, "fault_tolerance": 1, "client_total": 1, "client_experiment_length": 30, "nobodys": 1%s,
+				"replication_protocol_settings": {"nobodys_either": 1%s}}`, protocol, benchmark, top.String(), own.String())
+			if p.sql {
+				in = strings.Replace(in, "{", `{"benchmark_type": "sql_bench", `, 1)
+			}
+			i := importText(t, in, Options{})
+			got := len(i.System.Spec.Parameters) + len(i.System.Spec.Workloads[0].Parameters) - 1 // replication_protocol
+			if got != want {
+				t.Errorf("%s, %s: %d parameters, want %d", protocol, benchmark, got, want)
+			}
+			e := i.Experiment.Spec
+			if len(e.Parameters) > maxExperimentParameters || len(e.Systems[0].Parameters) > maxReferenceParameters || len(e.Workload.Parameters) > maxWorkloadParameters {
+				t.Errorf("%s, %s: the Experiment has %d, %d and %d parameters", protocol, benchmark, len(e.Parameters), len(e.Systems[0].Parameters), len(e.Workload.Parameters))
+			}
+			if report := strings.Join(i.Report(), "\n"); !strings.Contains(report, "either: nobodys, nobodys_either") {
+				t.Errorf("%s, %s: the report does not list what no program takes:\n%s", protocol, benchmark, report)
+			}
+		}
+	}
+}
+
 // A text of a stranger's file cannot leave the comment that it is quoted in.
 func TestCommentsStayComments(t *testing.T) {
-	in := strings.Replace(minimal, `"nothing"`, `"_x\nkind: Pod\u2028y": 1, "nothing"`, 1)
+	in := strings.Replace(minimal, `"client_max_attempts"`, `"_x\nkind: Pod\u2028y": 1, "nothing"`, 1)
 	yaml, err := importText(t, in, Options{}).YAML("evil\nkind: Pod.json")
 	if err != nil {
 		t.Fatal(err)

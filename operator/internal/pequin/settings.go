@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// What becomes of a setting: it is expressed by a field of the Experiment, it belongs to the
-// artifact's own scripts, or it is kept as a parameter.
+// What becomes of a setting: a field of the Experiment expresses it, it belongs to the artifact's
+// own scripts, a program takes it and it is a parameter, or it reaches nothing and is left out.
 
 // mapped settings have a field of their own.
 var mapped = map[string]string{
@@ -18,21 +18,24 @@ var mapped = map[string]string{
 	"server_regions": "topology.regions", "region_rtt_latencies": "network", "server_emulate_wan": "network", "max_bandwidth": "network",
 	"client_experiment_length": "schedule", "client_ramp_up": "schedule.warmUp", "client_ramp_down": "schedule.coolDown",
 	"server_ping_latencies": "network", "num_experiment_runs": "repetitions.min", "experiment_independent_vars": "sweep", "replication_protocol_settings": "systems[0].parameters",
+	"client_total": "clients", "client_processes_per_client_node": "clients", "client_nodes_per_server": "clients.nodes",
+	"benchmark_type": "the programs' commands", "server_port": "replicas.ports",
 }
-
-// keptToo are mapped settings that are parameters as well, since the artifact's programs take them
-// as flags, or since no field says all of them.
-var keptToo = []string{"num_groups", "max_bandwidth", "client_experiment_length", "client_ramp_up", "client_ramp_down"}
 
 // scripts are settings of the artifact's own scripts: where they put files, how they reach
 // machines, build and plot. Assay does that itself.
 var scripts = []string{
 	"base_local_exp_directory", "base_mounted_fs_path", "base_remote_bin_directory_nfs", "base_remote_exp_directory", "bin_directory_name",
 	"cdf_plots", "client_bin_name", "client_host_format_str", "client_name_format_str", "codebase_name", "default_remote_shell", "emulab_user",
-	"experiment_independent_vars_unused", "experiment_name", "input_latency_scale", "lot_plots", "make_clean", "make_collect_bins", "make_env", "network_config_file_name",
+	"experiment_independent_vars_unused", "input_latency_scale", "lot_plots", "make_clean", "make_collect_bins", "make_env", "network_config_file_name",
 	"out_directory_name", "output_latency_scale", "plot_directory_name", "plots", "project_name", "remote_bin_directory_nfs_enabled", "run_locally", "rxe_cfg_path",
 	"server_bin_name", "server_host_format_str", "src_commit_hash", "src_directory", "stats_file_name", "stats_merge_lists",
 }
+
+// around are settings of what the artifact's scripts put around the programs' commands: taskset, a
+// debugger, a list of sources to trace, limits of the machine.
+var around = []string{"pin_server_processes", "pin_client_processes", "server_wrap_command", "client_wrap_command", "server_debug_output", "client_debug_output",
+	"max_file_descriptors"}
 
 func ofScripts(name string) bool {
 	return slices.Contains(scripts, name) || strings.HasPrefix(name, "plot_") || strings.HasSuffix(name, "_blacklist")
@@ -57,7 +60,6 @@ const (
 	maxParameterText        = 1024
 	maxParameterName        = 63
 	maxWorkloadName         = 63
-	maxSystemParameters     = 256
 	maxPointParameters      = 64
 )
 
@@ -163,14 +165,11 @@ func (p *parameters) name(setting string) string {
 	return name
 }
 
-// MappedSettings are the artifact's settings that a field of the Experiment expresses, and no
-// parameter.
+// MappedSettings are the artifact's settings that a field of the Experiment expresses.
 func MappedSettings() []string {
 	var names []string
 	for name := range mapped {
-		if !slices.Contains(keptToo, name) {
-			names = append(names, name)
-		}
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names

@@ -19,8 +19,7 @@ func (i *Imported) YAML(file string) ([]byte, error) {
 	for _, line := range i.Report() {
 		writeComment(&b, line)
 	}
-	b.WriteString("#\n# The System's image has to be built from the artifact. Its commands are written from the flags that the artifact documents, and have not been\n" +
-		"# run: give the server and the client those of its other flags that the parameters below are for.\n")
+	b.WriteString("#\n# systems/pequin of Assay builds the System's image from the artifact. The programs get each setting by the flag that the artifact's scripts use for it.\n")
 	system, err := prune(i.System)
 	if err != nil {
 		return nil, err

@@ -106,7 +106,9 @@ func (e *env) leader(t *testing.T) string {
 		for _, l := range leases.Items {
 			if l.Spec.HolderIdentity != nil && strings.HasPrefix(*l.Spec.HolderIdentity, "assay-manager-") {
 				pod, _, _ = strings.Cut(*l.Spec.HolderIdentity, "_")
-				return true, nil
+				// A pod that ends, or has ended, may hold the lease for some seconds more.
+				p, err := e.clientset.CoreV1().Pods(systemNamespace).Get(ctx, pod, metav1.GetOptions{})
+				return err == nil && p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready, client.IgnoreNotFound(err)
 			}
 		}
 		return false, nil

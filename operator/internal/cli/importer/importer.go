@@ -49,8 +49,8 @@ func pequinCommand(s *session.Session) *cobra.Command {
 		Use:   "pequin CONFIG.json",
 		Short: "Turn a configuration of the Pequin artifact into an Experiment and a System",
 		Long: "Turn a configuration of the Pequin artifact (Pesto, Basil, Peloton, Tapir) into an Experiment and a System, in one file of YAML that kubectl assay plan takes.\n" +
-			"Every setting is kept as a parameter; its client series becomes a sweep, its ramp times the schedule, its regions and round trips the network. The command lists what it\n" +
-			"cannot carry over on stderr and in a comment of the file.",
+			"Every setting that a program takes is a parameter, and the program gets it by the flag that the artifact's scripts use. Its client series becomes a sweep, its ramp\n" +
+			"times the schedule, its regions and round trips the network. The command lists what it cannot carry over on stderr and in a comment of the file.",
 		Example: "  kubectl assay import pequin Pequin-TPCC-SQL-20wh.json -O tpcc.yaml && kubectl assay plan -f tpcc.yaml\n" +
 			"  kubectl assay import pequin combined.json --series 2 --name reads-f1",
 		Args: cobra.ExactArgs(1),

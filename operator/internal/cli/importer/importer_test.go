@@ -205,7 +205,7 @@ func TestValuesArriveAsWritten(t *testing.T) {
 		`"~"`: "~", `"# no comment"`: "# no comment", `0.75`: "0.75", `-0`: "-0", `true`: "true", `"0x10"`: "0x10", `"1_000"`: "1_000", `"12:30:45"`: "12:30:45", `1.5e-7`: "1.5e-7"}
 	for in, want := range values {
 		file := filepath.Join(t.TempDir(), "config.json")
-		if err := os.WriteFile(file, []byte("{"+rest+`"my_setting": `+in+"}"), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte("{"+rest+`"partitioner": `+in+"}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		yaml, _, err := run(t, PequinOptions{File: file})
@@ -218,7 +218,7 @@ func TestValuesArriveAsWritten(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 			continue
 		}
-		if got := p.Spec.Parameters["mySetting"].String(); got != want {
+		if got := p.Spec.Workload.Parameters["partitioner"].String(); got != want {
 			t.Errorf("%s arrives as %q, want %q", in, got, want)
 		}
 	}

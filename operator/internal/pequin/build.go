@@ -241,8 +241,9 @@ func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 	return s
 }
 
-// environment preloads the artifact's allocator, and the library of systems/pequin for machines with
-// few processors. It also writes output by the line, so that lines of several processes do not mix.
+// environment preloads the artifact's allocator, and the library of systems/pequin for machines
+// with few processors. It also writes output by the line, so that lines of several processes do not
+// mix.
 var environment = []v1alpha1.EnvVar{{Name: "LD_PRELOAD", Value: "/usr/lib/pequin/processors.so /usr/lib/pequin/libjemalloc.so.2"}}
 
 // clientScript starts the client processes of a pod, each with its number.

@@ -59,8 +59,8 @@ func TestCommandsAreThoseOfTheArtifact(t *testing.T) {
 			if strings.HasPrefix(config, "Uniform") {
 				want[key]["--data_file_path"] = "/assay/out/rw-sql.json"
 			}
-			// The scripts leave out a flag with the programs' own default, and a skew that no uniform
-			// choice reads.
+			// The scripts leave out a flag with the programs' own default, and a skew that no
+			// uniform choice reads.
 			for name, value := range map[string]string{"--debug_stats": "false", "--rw_or_retwis": "true", "--zipf_coefficient": got["--zipf_coefficient"]} {
 				if _, said := want[key][name]; !said && got[name] == value && (name != "--zipf_coefficient" || got["--key_selector"] == "uniform") {
 					delete(got, name)
@@ -78,8 +78,8 @@ func TestCommandsAreThoseOfTheArtifact(t *testing.T) {
 
 var decimals = regexp.MustCompile(`^(\d+\.\d*?)0+$`)
 
-// number is a value as a configuration writes it: the scripts write 0.9 as 0.900000, and one boolean
-// as Python does.
+// number is a value as a configuration writes it: the scripts write 0.9 as 0.900000, and one
+// boolean as Python does.
 func number(s string) string {
 	if s == "False" || s == "True" {
 		return strings.ToLower(s)

@@ -32,6 +32,8 @@ func HTML(w io.Writer, e results.Experiment) error {
 	for i, plot := range curves {
 		view.Plots = append(view.Plots, htmlPlot{Title: plot.title, SVG: escaped(plot.svg(fmt.Sprintf("curve%d", i)))})
 	}
+	view.Bars, view.BarsNote = htmlBars(e, "bar")
+	view.BarsLegend = barsLegend
 	view.OverTime, view.OverTimeNote = overTime(e)
 	view.OverTimeLegend = overTimeLegend
 	view.Distributions, view.DistributionsNote = distributions(e)
@@ -53,13 +55,17 @@ type htmlView struct {
 	Legend   string
 	Points   htmlTable
 	Plots    []htmlPlot
-	// PlotsNote says which curves are not drawn.
+	// PlotsNote says which curves are not drawn, and BarsNote which bars.
 	PlotsNote string
-	Warnings  []string
-	Network   htmlTable
-	NetNote   string
-	Faults    htmlTable
-	Excluded  htmlTable
+
+	Bars                 []htmlPlot
+	BarsLegend, BarsNote string
+
+	Warnings []string
+	Network  htmlTable
+	NetNote  string
+	Faults   htmlTable
+	Excluded htmlTable
 
 	FaultsLegend string
 
@@ -166,6 +172,11 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <p>Large dots are means, small ones trials. Bands and whiskers are the 95% interval of the mean, cut off at the frame. Dashed with hollow dots: the paper.</p>
 {{template "plots" .Plots}}
 {{- with .PlotsNote}}<p>{{.}}</p>
+{{end}}{{end}}
+{{- if .Bars}}<h2>Variants</h2>
+<p>{{.BarsLegend}}</p>
+{{template "plots" .Bars}}
+{{- with .BarsNote}}<p>{{.}}</p>
 {{end}}{{end}}
 {{- if .Capacity.Rows}}<h2>Capacity</h2>
 <p>{{.CapacityLegend}}</p>

@@ -22,13 +22,17 @@ type LivePlot struct {
 	SVG   template.HTML
 }
 
-// CurvePlots are the report's plots of curves beside the paper's, of the trials that are done so
-// far.
+// CurvePlots are the report's plots of curves, or bars of named variants, beside the paper's, of
+// the trials that are done so far.
 func CurvePlots(e results.Experiment) []LivePlot {
 	drawn, _ := plots(e)
 	var all []LivePlot
 	for i, p := range drawn {
 		all = append(all, LivePlot{Title: p.title, SVG: escaped(p.svg(fmt.Sprintf("live%d", i)))})
+	}
+	bars, _ := htmlBars(e, "livebar")
+	for _, p := range bars {
+		all = append(all, LivePlot(p))
 	}
 	return all
 }

@@ -26,6 +26,10 @@ func Pictures(e results.Experiment) ([]Picture, error) {
 	for i, p := range curves {
 		named = append(named, namedPlot{"curve", htmlPlot{Title: p.title, SVG: escaped(p.svg(fmt.Sprintf("curve%d", i)))}})
 	}
+	bars, _ := htmlBars(e, "bar")
+	for _, p := range bars {
+		named = append(named, namedPlot{"bars", p})
+	}
 	overTime, _ := overTime(e)
 	for _, p := range overTime {
 		named = append(named, namedPlot{"time", p})

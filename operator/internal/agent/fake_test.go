@@ -133,15 +133,17 @@ type fakeCoordinator struct {
 	changed   chan struct{}
 	directive protocol.Directive
 	files     []protocol.File
-	report    *protocol.Report
-	reports   int
-	results   [][]byte
-	prepared  [][]byte
-	collected [][]byte
-	tokens    map[string]bool
-	status    int          // to answer everything with, if not 0
-	refusals  int          // results to refuse with 503
-	handOver  http.Handler // of files that are handed over
+	// filesBefore are answers to the first requests for files.
+	filesBefore [][]protocol.File
+	report      *protocol.Report
+	reports     int
+	results     [][]byte
+	prepared    [][]byte
+	collected   [][]byte
+	tokens      map[string]bool
+	status      int          // to answer everything with, if not 0
+	refusals    int          // results to refuse with 503
+	handOver    http.Handler // of files that are handed over
 }
 
 const token = "the-token-of-the-pod"
@@ -196,7 +198,11 @@ func (f *fakeCoordinator) listen(address string) {
 	mux.HandleFunc("GET /v1/files", func(w http.ResponseWriter, _ *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		json.NewEncoder(w).Encode(f.files)
+		files := f.files
+		if len(f.filesBefore) > 0 {
+			files, f.filesBefore = f.filesBefore[0], f.filesBefore[1:]
+		}
+		json.NewEncoder(w).Encode(files)
 	})
 	mux.HandleFunc("POST /v1/sync", f.sync)
 	mux.HandleFunc("POST /v1/results", f.take(&f.results))

@@ -27,8 +27,11 @@ func (a *Agent) doFiles(ctx context.Context) {
 			pause(ctx, a.coordinator.backoff())
 			continue
 		}
-		if a.directive().FilesDigest != wanted {
-			continue // these may be the old ones or the new ones
+		if protocol.FilesDigest(files) != wanted {
+			// They are of another directive. Or the manager has just taken over: it knows this pod, and
+			// not yet the pod's files.
+			pause(ctx, a.coordinator.backoff())
+			continue
 		}
 		for _, file := range files {
 			if err := writeFile(a.config.FileRoots, file); err != nil {

@@ -39,7 +39,7 @@ func TestAReplicaLivesFromItsFilesToItsEnd(t *testing.T) {
 	c.files = []protocol.File{{Path: p.config + "/peers/list", Mode: 0o640, Content: []byte("a b c\n")}}
 	c.await("tells the clock's offset", func(r protocol.Report) bool { return r.ClockError > 0 && r.NamesResolved })
 	c.direct(func(d *protocol.Directive) {
-		d.FilesDigest = "one"
+		d.FilesDigest = protocol.FilesDigest(c.files)
 		d.Resolve = []string{"localhost"}
 		d.Containers = []protocol.Container{
 			{Name: "replica", Command: shell(`echo "starting as $WHO in $PWD"; cat "$CONFIG/peers/list"; sleep 0.2; echo 'ready to serve' >&2; exec sleep 1000`),
@@ -54,7 +54,7 @@ func TestAReplicaLivesFromItsFilesToItsEnd(t *testing.T) {
 		d.Stop = protocol.Stop{Signal: "SIGTERM", Grace: patience}
 	})
 	c.await("has the files and no process", func(r protocol.Report) bool {
-		return r.FilesDigest == "one" && len(r.Containers) == 2 && r.Containers[0].State == protocol.StateWaiting && !r.Ready
+		return r.FilesDigest == protocol.FilesDigest(c.files) && len(r.Containers) == 2 && r.Containers[0].State == protocol.StateWaiting && !r.Ready
 	})
 	c.direct(func(d *protocol.Directive) { d.Start = true })
 	ready := c.await("is ready", func(r protocol.Report) bool { return r.Ready })
@@ -413,13 +413,33 @@ func TestAContainerThatWasRestartedCountsAsLost(t *testing.T) {
 	}
 }
 
+// A manager that has just taken over knows the pod before it knows the pod's files, and has none to
+// give for that long. The agent took none for all: the process then started without its files.
+func TestOnlyTheFilesOfTheDirectiveCount(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	wanted := []protocol.File{{Path: p.config + "/cluster", Mode: 0o644, Content: []byte("a b\n")}}
+	c.filesBefore = [][]protocol.File{nil, {{Path: p.config + "/cluster", Mode: 0o644, Content: []byte("c d\n")}}}
+	c.files = wanted
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.FilesDigest, d.Start = protocol.FilesDigest(wanted), true
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell(`cat "$CONFIG/cluster"; exec sleep 1000`)}}
+	})
+	c.await("runs", func(r protocol.Report) bool { return r.Ready })
+	if got := p.reads("out/replica.stdout", func(content string) bool { return content != "" }); got != "a b\n" {
+		t.Errorf("the process read %q", got)
+	}
+}
+
 func TestFilesOutsideTheSharedVolumesAreRefused(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)
 	p.launch("replica")
 	p.startAgent()
 	c.files = []protocol.File{{Path: p.config + "/../escaped", Mode: 0o644, Content: []byte("x")}}
-	c.direct(func(d *protocol.Directive) { d.FilesDigest = "x" })
+	c.direct(func(d *protocol.Directive) { d.FilesDigest = protocol.FilesDigest(c.files) })
 	report := c.await("has failed", func(r protocol.Report) bool { return r.Failure != "" })
 	if !strings.Contains(report.Failure, "none of the pod's shared volumes") || report.FilesDigest != "" {
 		t.Errorf("the failure is %q with files %q", report.Failure, report.FilesDigest)

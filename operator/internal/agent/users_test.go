@@ -75,7 +75,7 @@ func TestAClientOfAnotherUserIsServedByAnAgentWithoutPrivileges(t *testing.T) {
 		{Path: p.config + "/client.conf", Mode: 0o600, Content: []byte("a=1\n")},
 	}
 	c.direct(func(d *protocol.Directive) {
-		d.FilesDigest = "x"
+		d.FilesDigest = protocol.FilesDigest(c.files)
 		// The client reads its key, changes its configuration, adds a file beside them, and then
 		// does its work.
 		d.Containers = []protocol.Container{{Name: "system",
@@ -131,7 +131,7 @@ func killsWithoutSilence(t *testing.T) error {
 	must(t, os.Chmod(p.dir+"/memory", 0o777))
 	must(t, os.WriteFile(p.dir+"/memory/lost", nil, 0o666))
 	c.direct(func(d *protocol.Directive) {
-		d.FilesDigest = "x"
+		d.FilesDigest = protocol.FilesDigest(c.files)
 		d.Containers = []protocol.Container{{Name: "system", Command: shell(`cat $CONFIG/keys/0.priv; exec sleep 1000`)}}
 		d.Volumes = []protocol.Volume{{Path: p.dir + "/memory", Memory: true}}
 		d.Start = true

@@ -87,7 +87,7 @@ func (t *Trial) Replica(r placement.Replica) (*Pod, error) {
 	if err := pod.commands(ctx, t.system, here); err != nil {
 		return nil, err
 	}
-	pod.Directive.FilesDigest = digest(pod.Files)
+	pod.Directive.FilesDigest = protocol.FilesDigest(pod.Files)
 	return pod, nil
 }
 
@@ -120,7 +120,7 @@ func (t *Trial) Client(c placement.Client) (*Pod, error) {
 			return nil, err
 		}
 	}
-	pod.Directive.FilesDigest = digest(pod.Files)
+	pod.Directive.FilesDigest = protocol.FilesDigest(pod.Files)
 	return pod, nil
 }
 

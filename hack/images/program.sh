@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Provides a program that hack/node-image (etcd), hack/s3 (s3), hack/prometheus
 # (prometheus and what begins so), systems/hotstuff (what begins with hotstuff),
-# systems/capnp-rpc (what begins with capnp), systems/postgres (postgres-node,
-# postgres-driver; rootfs, a directory), systems/cassandra (cassandra-driver;
-# cassandra-rootfs, a directory), systems/pequin (artifact, a directory, from the checkout
+# systems/capnp-rpc (what begins with capnp), systems/bls (bls-driver), systems/postgres
+# (postgres-node, postgres-driver; rootfs, a directory), systems/cassandra
+# (cassandra-driver; cassandra-rootfs, a directory), systems/pequin (artifact, a directory, from the checkout
 # SOURCE) or systems/eiger-port (eiger-port, likewise) builds, for an image of ours or a
 # test. It is the one that the cluster and envtest use, built at most once.
 #
@@ -28,6 +28,9 @@ hotstuff*)
 	;;
 capnp-*)
 	if [[ $build = 1 ]]; then exec "$hack/../systems/capnp-rpc/build.sh" "$name"; else exec "$hack/../systems/capnp-rpc/build.sh" --path "$name"; fi
+	;;
+bls-driver)
+	if [[ $build = 1 ]]; then exec "$hack/../systems/bls/build.sh" "$name"; else exec "$hack/../systems/bls/build.sh" --path "$name"; fi
 	;;
 postgres-node | postgres-driver | rootfs)
 	if [[ $build = 1 ]]; then exec "$hack/../systems/postgres/build.sh" "$name"; else exec "$hack/../systems/postgres/build.sh" --path "$name"; fi

@@ -33,10 +33,10 @@ func run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("postgres-driver "+args[0], flag.ContinueOnError)
 	var o workload.Options
 	replicas := flags.String("replicas", "", "addresses of all replicas, `HOST:PORT,...`")
-	name := flags.String("workload", "ycsb", "what clients do: tpcc, smallbank, retwis, ycsb or rows")
+	name := flags.String("workload", "ycsb", "what clients do: tpcc, auctionmark, seats, smallbank, retwis, ycsb or rows")
 	attempt := flags.Duration("attempt-timeout", 2*time.Second, "how long an attempt may take before its connection is given up, 1ms to 10m")
 	timeout := flags.Duration("load-timeout", 10*time.Minute, "load: how long it may take")
-	flags.IntVar(&o.Records, "records", 100_000, "rows, accounts or users, 2 to 100000000")
+	flags.IntVar(&o.Records, "records", 100_000, "rows, accounts, users or customers, 2 to 100000000")
 	flags.IntVar(&o.ValueSize, "value-size", 100, "`bytes` of a row's value, 1 to 1048576")
 	flags.StringVar(&o.Mix, "mix", "a", "ycsb: a to f, its core workload")
 	flags.BoolVar(&o.Zipfian, "zipfian", false, "ycsb: some records are more popular; otherwise all are alike")

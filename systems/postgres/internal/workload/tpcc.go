@@ -165,7 +165,7 @@ func (t *tpcc) Run(ctx context.Context, conn *pgx.Conn, client int64, rng *rand.
 		mode = pgx.ReadOnly
 	}
 	err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: isolation[t.Isolation], AccessMode: mode}, func(tx pgx.Tx) error {
-		s := sale{ctx: ctx, tx: tx, in: in}
+		s := sale{steps{ctx, tx}, in}
 		if err := s.run(); err != nil {
 			return fmt.Errorf("%s: %w", in.kind, err)
 		}

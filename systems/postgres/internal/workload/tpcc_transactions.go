@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,9 +12,8 @@ import (
 // sale is one transaction of TPC-C under way. Amounts of money are numerics of the database, and
 // whole cents here.
 type sale struct {
-	ctx context.Context
-	tx  pgx.Tx
-	in  input
+	steps
+	in input
 }
 
 func (s sale) run() error {
@@ -30,20 +28,6 @@ func (s sale) run() error {
 		return s.delivery()
 	}
 	return s.stockLevel()
-}
-
-// row reads one row.
-func (s sale) row(to []any, query string, args ...any) error {
-	return s.tx.QueryRow(s.ctx, query, args...).Scan(to...)
-}
-
-// change expects to change one row.
-func (s sale) change(query string, args ...any) error {
-	tag, err := s.tx.Exec(s.ctx, query, args...)
-	if err == nil && tag.RowsAffected() != 1 {
-		err = fmt.Errorf("%d rows changed, want 1: %s", tag.RowsAffected(), query)
-	}
-	return err
 }
 
 // newOrder is 2.4.2.2.

@@ -1,5 +1,5 @@
-// Package workload has what clients of PostgreSQL do: TPC-C, Smallbank, Retwis, YCSB, and reads of
-// many rows.
+// Package workload has what clients of PostgreSQL do: TPC-C, AuctionMark, SEATS, Smallbank, Retwis,
+// YCSB, and reads of many rows.
 //
 // A transaction is determined by seed, client and sequence, so that another attempt does the same.
 package workload
@@ -76,8 +76,12 @@ func New(name string, o Options) (Workload, error) {
 		return newRetwis(o)
 	case "tpcc":
 		return newTPCC(o)
+	case "auctionmark":
+		return newAuctionMark(o)
+	case "seats":
+		return newSeats(o)
 	}
-	return nil, fmt.Errorf("--workload is %q; want tpcc, smallbank, retwis, ycsb or rows", name)
+	return nil, fmt.Errorf("--workload is %q; want tpcc, auctionmark, seats, smallbank, retwis, ycsb or rows", name)
 }
 
 // load runs statements outside of a transaction, and fills a table by COPY.

@@ -25,6 +25,8 @@ func TestNewRefuses(t *testing.T) {
 		"access":   {"rows", func(o *Options) { o.Access = "all" }, "--access"},
 		"users":    {"retwis", func(o *Options) { o.Records = 9 }, "--records"},
 		"houses":   {"tpcc", func(o *Options) { o.Warehouses = 0 }, "--warehouses"},
+		"sellers":  {"auctionmark", func(o *Options) { o.Records = 99 }, "--records"},
+		"flyers":   {"seats", func(o *Options) { o.Records = 99 }, "--records"},
 		"level":    {"tpcc", func(o *Options) { o.Isolation = "none" }, "--isolation"},
 		"rows":     {"rows", func(o *Options) { o.Rows = 1001 }, "--rows"},
 	} {
@@ -34,7 +36,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want an error about %s", name, err, tc.want)
 		}
 	}
-	for _, name := range []string{"ycsb", "smallbank", "rows", "retwis", "tpcc"} {
+	for _, name := range []string{"ycsb", "smallbank", "rows", "retwis", "tpcc", "auctionmark", "seats"} {
 		if _, err := New(name, options()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

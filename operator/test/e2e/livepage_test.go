@@ -77,14 +77,7 @@ func TestLivePage(t *testing.T) {
 // servePage runs the command of the page as a user does, and returns the address that it prints.
 func (e *env) servePage(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "kubectl-assay")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, filepath.Join(root, "operator", "cmd", "kubectl-assay")).CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	kubeconfig := os.Getenv(kubeconfigVariable)
-	if kubeconfig == "" {
-		kubeconfig = filepath.Join(root, ".work", "kubeconfig")
-	}
+	program, kubeconfig := plugin(t)
 	// The test's context ends before its cleanups: it would kill what the cleanup interrupts.
 	c := exec.CommandContext(context.WithoutCancel(t.Context()), program, "ui", "--namespace", e.namespace, "--kubeconfig", kubeconfig)
 	out, err := c.StdoutPipe()

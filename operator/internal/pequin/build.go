@@ -201,7 +201,7 @@ func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 	if name, ok := i.parameter("client_threads_per_process", false); ok {
 		threads = ".Parameters." + name
 	}
-	if name, ok := i.parameter("signature_type", true); ok {
+	if name, ok := i.parameter(signatureType, true); ok {
 		keyType = "{{.Parameters." + name + "}}"
 	}
 	s.Spec.Prepare = &v1alpha1.PrepareStep{OutputPath: "/keys", Container: v1alpha1.Container{Name: "keys", Image: image, Command: []string{"/bin/sh", "-c",

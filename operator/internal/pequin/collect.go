@@ -50,8 +50,8 @@ func (i *importer) collect() error {
 	protocol = slices.DeleteFunc(protocol, func(s *settingValues) bool {
 		switch {
 		case s.setting == "key_path":
-			tooling = append(tooling, s.setting) // the keys are made by the System's prepare step
-		case !i.programs.takes(s.setting, true):
+			tooling = append(tooling, s.setting) // the System's prepare step makes the keys
+		case s.setting != signatureType && !i.programs.takes(s.setting, true):
 			unused = append(unused, s.setting)
 		default:
 			return false
@@ -73,6 +73,9 @@ func (i *importer) collect() error {
 
 // structural settings are used in the System's commands beside flags.
 var structural = []string{"client_threads_per_process", "server_load_time"}
+
+// signatureType is the setting of the protocol that says which keys there are.
+const signatureType = "signature_type"
 
 // drop lists settings that are not carried over.
 func (i *importer) drop(why string, settings []string) {

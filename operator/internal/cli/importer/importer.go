@@ -110,7 +110,7 @@ func check(text []byte) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
+	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check, UnusedParameters: true})
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}

@@ -91,6 +91,7 @@ type session struct {
 	pod       Pod
 	directive protocol.Directive
 	files     []protocol.File
+	directed  bool          // directive and files are the trial controller's
 	changed   chan struct{} // closed and replaced when directive changes
 	report    *protocol.Report
 	reported  time.Time
@@ -142,10 +143,10 @@ func (c *Coordinator) Direct(trial types.NamespacedName, name string, d protocol
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.trials[trial][name]
-	if s == nil || s.directive.Version == d.Version {
+	if s == nil || s.directed && s.directive.Version == d.Version {
 		return
 	}
-	s.directive, s.files = d, files
+	s.directive, s.files, s.directed = d, files, true
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -207,12 +208,22 @@ func significant(r *protocol.Report) protocol.Report {
 }
 
 // next returns the pod's directive, and a channel that is closed when it changes.
-func (c *Coordinator) next(uid types.UID) (protocol.Directive, []protocol.File, <-chan struct{}, bool) {
+func (c *Coordinator) next(uid types.UID) (now assignment, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessions[uid]
 	if s == nil {
-		return protocol.Directive{}, nil, nil, false
+		return assignment{}, false
 	}
-	return s.directive, s.files, s.changed, true
+	return assignment{s.directive, s.files, s.directed, s.changed}, true
+}
+
+// assignment is what a pod is to do and to have.
+type assignment struct {
+	directive protocol.Directive
+	files     []protocol.File
+	// directed: the trial controller has said so. A manager that has just taken over knows a pod a
+	// moment before.
+	directed bool
+	changed  <-chan struct{} // is closed when there is another
 }

@@ -101,19 +101,26 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 	hold := c.Clock.NewTimer(protocol.MaxHold)
 	defer hold.Stop()
 	for {
-		d, _, change, ok := c.next(uid)
+		now, ok := c.next(uid)
 		if !ok {
 			forbidden(w)
 			return
 		}
-		if d.Version != report.DirectiveVersion {
-			answer(w, d)
+		// An agent that has a directive of an earlier manager keeps it until there is one of this
+		// manager: an empty one would take back all that the agent was told.
+		unknown := !now.directed && report.DirectiveVersion != "" && report.DirectiveVersion != now.directive.Version
+		if now.directive.Version != report.DirectiveVersion && !unknown {
+			answer(w, now.directive)
 			return
 		}
 		select {
-		case <-change:
+		case <-now.changed:
 		case <-hold.C():
-			answer(w, d)
+			if unknown {
+				notYet(w)
+			} else {
+				answer(w, now.directive)
+			}
 			return
 		case <-r.Context().Done():
 			return
@@ -122,15 +129,22 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 }
 
 func (c *Coordinator) sendFiles(w http.ResponseWriter, _ *http.Request, uid types.UID) {
-	_, files, _, ok := c.next(uid)
-	if !ok {
+	now, ok := c.next(uid)
+	switch {
+	case !ok:
 		forbidden(w)
-		return
+	case !now.directed:
+		notYet(w)
+	case now.files == nil:
+		answer(w, []protocol.File{})
+	default:
+		answer(w, now.files)
 	}
-	if files == nil {
-		files = []protocol.File{}
-	}
-	answer(w, files)
+}
+
+// notYet says that this manager has not read the trial yet.
+func notYet(w http.ResponseWriter) {
+	http.Error(w, "this manager has not read the pod's trial yet; try again", http.StatusServiceUnavailable)
 }
 
 // delivery is something that the pods of one part of a trial send; of any part, if it is empty.

@@ -58,3 +58,35 @@ func TestAPodTakesTheOtherOnesPlace(t *testing.T) {
 		t.Errorf("the successor's directive is %+v, want its own", d)
 	}
 }
+
+// A manager that has just taken over knows a pod before its trial controller has said what the pod
+// is to do. It answered with an empty directive and no files, and the agent took both for its own.
+func TestAManagerThatTakesOverTakesNothingBack(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
+	if status, b := f.call(t, http.MethodGet, "/v1/files", "u1", nil); status != http.StatusServiceUnavailable {
+		t.Errorf("files that nobody has named yet: status %d, %s; want %d", status, b, http.StatusServiceUnavailable)
+	}
+	answered := make(chan protocol.Directive, 1)
+	go func() {
+		answered <- f.sync(t, "u1", protocol.Report{Incarnation: "a", Sequence: 1, DirectiveVersion: "of the manager before"})
+	}()
+	<-f.notified // it counts as reported all the same
+	select {
+	case d := <-answered:
+		t.Fatalf("the agent was told %+v, though the trial controller has said nothing yet", d)
+	case <-time.After(100 * time.Millisecond):
+	}
+	f.Direct(trialA, "r0", protocol.Directive{}, nil)
+	select {
+	case d := <-answered:
+		if d.Version == "" {
+			t.Errorf("the directive is %+v, want the trial controller's, which is an empty one", d)
+		}
+	case <-time.After(protocol.MaxHold / 2):
+		t.Fatal("the first directive did not reach the held sync")
+	}
+	if status, b := f.call(t, http.MethodGet, "/v1/files", "u1", nil); status != http.StatusOK {
+		t.Errorf("no files, as the trial controller says: status %d, %s", status, b)
+	}
+}

@@ -3,6 +3,7 @@
 //	/agent run         be the agent, until the pod is deleted (a native sidecar)
 //	/agent install     copy the launcher and the load generator into the pod's shared volume, and end (the sidecar's postStart hook)
 //	/agent machine     reset the node when the manager says so (a pod of its own; see machine.go)
+//	/agent dataset     keep, copy or remove a data set on the node's disk (Jobs and init containers; see package dataset)
 package main
 
 import (
@@ -28,7 +29,7 @@ import (
 	"assay.dev/assay/operator/internal/results/parsers"
 )
 
-const usage = "usage: agent install [flags] | agent run [flags] | agent machine [flags]"
+const usage = "usage: agent install [flags] | agent run [flags] | agent machine [flags] | agent dataset keep|copy|remove|directories [flags]"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -48,6 +49,8 @@ func run(args []string) error {
 		return runAgent(args[1:])
 	case "machine":
 		return runMachine(args[1:])
+	case "dataset":
+		return runDataset(args[1:])
 	default:
 		return errors.New(usage)
 	}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"assay.dev/assay/operator/internal/dataset"
+)
+
+const datasetUsage = "usage: agent dataset keep|copy|remove|directories [flags]"
+
+// runDataset does one thing about data sets. It speaks to nobody: the manager reads what it writes
+// into its termination message.
+func runDataset(args []string) error {
+	if len(args) == 0 {
+		return errors.New(datasetUsage)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	flags := flag.NewFlagSet("dataset "+args[0], flag.ContinueOnError)
+	result := flags.String("result", "/dev/termination-log", "file for what was done, as JSON")
+	root := flags.String("root", "", "folder of the namespace's data sets; of directories: of all namespaces'")
+	key := flags.String("key", "", "name of the data set in the folder")
+	switch args[0] {
+	case "keep":
+		from := flags.String("from", "", "directory that the recipe filled")
+		limit := flags.Int64("limit", 0, "most bytes that it may hold")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		began := time.Now()
+		kept, err := dataset.Keep(ctx, *from, *root, *key, *limit)
+		if err != nil {
+			return err
+		}
+		kept.Milliseconds = time.Since(began).Milliseconds()
+		return report(*result, kept)
+	case "copy":
+		r := dataset.Request{}
+		flags.StringVar(&r.To, "to", "", "directory for the copy")
+		flags.StringVar(&r.Done, "done", "", "file that says that the copy was made")
+		flags.StringVar(&r.Digest, "digest", "", "digest that the set must have")
+		flags.BoolVar(&r.Content, "content", false, "compare the hash of every file of the copy")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		r.Root, r.Key = *root, *key
+		began := time.Now()
+		copied, err := dataset.Copy(ctx, r)
+		if err != nil {
+			return err
+		}
+		copied.Milliseconds = time.Since(began).Milliseconds()
+		return report(*result, copied)
+	case "remove":
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return dataset.Remove(*root, *key)
+	case "directories":
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return directories(ctx, *root, flags.Args())
+	default:
+		return errors.New(datasetUsage)
+	}
+}
+
+// report writes what was done where the manager reads it.
+func report(file string, done any) error {
+	text, err := json.Marshal(done)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+// directories makes a folder for each namespace, which its group may write to and nobody else may
+// look into, and stays until it is told to end: a DaemonSet runs it on every node.
+func directories(ctx context.Context, root string, namespaces []string) error {
+	for _, n := range namespaces {
+		dir := filepath.Join(root, n)
+		if filepath.Base(dir) != n {
+			return fmt.Errorf("%q is no name of a namespace", n)
+		}
+		if err := os.Mkdir(dir, 0o770); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		if err := os.Chmod(dir, 0o770); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return nil
+}

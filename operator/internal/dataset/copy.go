@@ -1,0 +1,166 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Request is what a pod wants.
+type Request struct {
+	// Root is the folder of the namespace, Key the set's name in it.
+	Root, Key string
+	// To is the directory that the pod's containers see. Whatever is in it is deleted.
+	To string
+	// Done is a file that says that the copy was made: then the pod keeps what it has. It is for
+	// containers that the kubelet runs again, after a reboot.
+	Done string
+	// Digest that the set must have.
+	Digest string
+	// Content: hash every file of the copy.
+	Content bool
+}
+
+// Copied is what became of a copy.
+type Copied struct {
+	Summary
+	Method string `json:"method"`
+	// Content: the hash of every file was compared, and not only sizes.
+	Content bool `json:"content,omitempty"`
+	// Milliseconds that it took, which the caller measures.
+	Milliseconds int64 `json:"milliseconds"`
+	// Again: the pod had its copy already.
+	Again bool `json:"again,omitempty"`
+}
+
+// Copy gives a pod its own copy of a set, and compares it with the manifest.
+func Copy(ctx context.Context, r Request) (*Copied, error) {
+	if err := checkKey(r.Key); err != nil {
+		return nil, err
+	}
+	set := filepath.Join(r.Root, r.Key)
+	entries, summary, err := readManifest(manifestOf(set))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("data set %s is not on this node", r.Key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data set %s: %w", r.Key, err)
+	}
+	if summary.Digest != r.Digest {
+		return nil, fmt.Errorf("data set %s has the digest %s on this node, and %s was prepared", r.Key, summary.Digest, r.Digest)
+	}
+	done := &Copied{Summary: summary, Content: r.Content}
+	if _, err := os.Stat(r.Done); err == nil {
+		done.Method, done.Again = MethodCopy, true
+		return done, nil
+	}
+	if err := deleteAll(r.To, ""); err != nil {
+		return nil, fmt.Errorf("empty the directory for the copy: %w", err)
+	}
+	if done.Method, err = unfold(ctx, treeOf(set), r.To, entries); err != nil {
+		return nil, fmt.Errorf("data set %s: %w", r.Key, err)
+	}
+	if err := verify(ctx, r.To, entries, summary.Bytes, r.Content); err != nil {
+		return nil, fmt.Errorf("the copy of data set %s differs: %w", r.Key, err)
+	}
+	if err := os.WriteFile(r.Done, nil, 0o600); err != nil {
+		return nil, fmt.Errorf("note that the copy was made: %w", err)
+	}
+	return done, nil
+}
+
+// unfold copies a kept tree and gives everything the mode and the time that the recipe gave it.
+func unfold(ctx context.Context, tree, to string, entries []entry) (method string, err error) {
+	for _, e := range entries {
+		at := filepath.Join(to, filepath.FromSlash(e.Path))
+		switch e.Kind {
+		case kindDirectory:
+			err = os.Mkdir(at, 0o700)
+		case kindLink:
+			err = os.Symlink(e.Target, at)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	var done tally
+	err = forEach(ctx, entries, func(e *entry) error {
+		from, at := filepath.Join(tree, filepath.FromSlash(e.Path)), filepath.Join(to, filepath.FromSlash(e.Path))
+		if err := untouched(from, e); err != nil {
+			return err
+		}
+		cloned, err := duplicate(from, at, e.Mode)
+		if err != nil {
+			return err
+		}
+		done.add(cloned)
+		modified := time.Unix(0, e.Modified)
+		return os.Chtimes(at, modified, modified)
+	})
+	if err != nil {
+		return "", err
+	}
+	// Directories last, the deepest first: what is made in them changes their times, and their
+	// modes may forbid it.
+	for _, e := range slices.Backward(entries) {
+		if e.Kind != kindDirectory {
+			continue
+		}
+		at, modified := filepath.Join(to, filepath.FromSlash(e.Path)), time.Unix(0, e.Modified)
+		if err := errors.Join(os.Chtimes(at, modified, modified), os.Chmod(at, e.Mode)); err != nil {
+			return "", err
+		}
+	}
+	return done.method(), nil
+}
+
+// untouched fails when a kept file has been changed by whoever: its size or its time are not those
+// of the manifest.
+func untouched(name string, e *entry) error {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() != e.Size || info.ModTime().UnixNano() != e.Modified {
+		return fmt.Errorf("%s has been changed on this node since it was prepared; delete the Dataset, and it is prepared again", e.Path)
+	}
+	return nil
+}
+
+// verify compares a copy with the manifest.
+func verify(ctx context.Context, to string, want []entry, bytes int64, content bool) error {
+	got, _, err := scan(to, bytes)
+	if err != nil {
+		return err
+	}
+	if content {
+		err := forEach(ctx, got, func(e *entry) (err error) {
+			e.Hash, err = hash(filepath.Join(to, filepath.FromSlash(e.Path)))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) {
+			return fmt.Errorf("%s is missing", want[i].Path)
+		}
+		if i >= len(want) {
+			return fmt.Errorf("%s is not in the set", got[i].Path)
+		}
+		w, g := want[i], got[i]
+		w.Modified, g.Modified = 0, 0
+		if !content {
+			w.Hash = ""
+		}
+		if w != g {
+			return fmt.Errorf("%s: it is %+v, and should be %+v", g.Path, g, w)
+		}
+	}
+	return nil
+}

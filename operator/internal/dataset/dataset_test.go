@@ -1,0 +1,210 @@
+package dataset
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const limit = 1 << 20
+
+// made is a tree as a recipe makes it.
+func made(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"db/base/1": "one", "db/base/2": strings.Repeat("two", 1000), "db/empty": "", "conf": "x = 1\n"} {
+		write(t, filepath.Join(dir, name), text)
+	}
+	must(t, os.Chmod(filepath.Join(dir, "db"), 0o700), os.Chmod(filepath.Join(dir, "conf"), 0o755), os.Symlink("db/base/1", filepath.Join(dir, "current")))
+	return dir
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600))
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func keep(t *testing.T, from, root string) *Kept {
+	t.Helper()
+	k, err := Keep(t.Context(), from, root, "rows-1", limit)
+	must(t, err)
+	return k
+}
+
+func request(t *testing.T, root, digest string) Request {
+	return Request{Root: root, Key: "rows-1", To: t.TempDir(), Done: filepath.Join(t.TempDir(), "done"), Digest: digest, Content: true}
+}
+
+// What a pod gets is what the recipe made, byte by byte, with its modes, times and links; and what
+// a pod does to its copy is in no other.
+func TestEveryCopyIsWhatTheRecipeMade(t *testing.T) {
+	from, root := made(t), t.TempDir()
+	kept := keep(t, from, root)
+	if kept.Files != 4 || kept.Bytes != 3+3000+6 || !strings.HasPrefix(kept.Digest, "sha256:") || kept.Found {
+		t.Errorf("kept is %+v", kept)
+	}
+	for range 2 {
+		r := request(t, root, kept.Digest)
+		write(t, filepath.Join(r.To, "left/by-an-attempt"), "x")
+		copied, err := Copy(t.Context(), r)
+		must(t, err)
+		if copied.Summary != kept.Summary || copied.Again {
+			t.Errorf("the copy is %+v, what was kept %+v", copied, kept)
+		}
+		again, _, err := scan(r.To, limit)
+		must(t, err)
+		before, _, err := scan(from, limit)
+		must(t, err)
+		for i := range before {
+			if i >= len(again) || again[i] != before[i] {
+				t.Fatalf("the copy has %+v, the recipe made %+v", again, before)
+			}
+		}
+		write(t, filepath.Join(r.To, "conf"), "changed by a trial")
+	}
+}
+
+// A container that runs again, as after a reboot, must not take away what the system has written.
+func TestACopyIsMadeOnce(t *testing.T) {
+	root := t.TempDir()
+	r := request(t, root, keep(t, made(t), root).Digest)
+	_, err := Copy(t.Context(), r)
+	must(t, err)
+	write(t, filepath.Join(r.To, "conf"), "changed")
+	copied, err := Copy(t.Context(), r)
+	must(t, err)
+	text, err := os.ReadFile(filepath.Join(r.To, "conf"))
+	if err != nil || string(text) != "changed" || !copied.Again {
+		t.Errorf("the file is %q (%v), the second copy %+v", text, err, copied)
+	}
+}
+
+// The same tree has the same digest wherever and whenever it was made, and a set that is there is
+// not written again.
+func TestTheDigestIsOfTheBytes(t *testing.T) {
+	root := t.TempDir()
+	first := keep(t, made(t), root)
+	later := made(t)
+	must(t, os.Chtimes(filepath.Join(later, "conf"), time.Unix(1, 0), time.Unix(1, 0)))
+	if again := keep(t, later, root); !again.Found || again.Summary != first.Summary {
+		t.Errorf("again: %+v, first %+v", again, first)
+	}
+	for name, change := range map[string]func(dir string) error{
+		"a byte":   func(dir string) error { return os.WriteFile(filepath.Join(dir, "db/base/1"), []byte("onf"), 0o600) },
+		"a name":   func(dir string) error { return os.Rename(filepath.Join(dir, "conf"), filepath.Join(dir, "config")) },
+		"a mode":   func(dir string) error { return os.Chmod(filepath.Join(dir, "conf"), 0o700) },
+		"a folder": func(dir string) error { return os.Mkdir(filepath.Join(dir, "more"), 0o755) },
+		"a link": func(dir string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, "current")), os.Symlink("db/base/2", filepath.Join(dir, "current")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := made(t)
+			must(t, change(dir))
+			if _, err := Keep(t.Context(), dir, root, "rows-1", limit); !errors.Is(err, ErrNotIdentical) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// What is not as prepared is given to no trial.
+func TestAWrongSetIsNotGiven(t *testing.T) {
+	for name, tc := range map[string]struct {
+		damage func(set string) error
+		want   string
+	}{
+		"another size": {func(set string) error { return os.WriteFile(filepath.Join(set, "tree/conf"), []byte("y"), 0o640) }, "has been changed on this node"},
+		"other bytes with the old size and time": {func(set string) error {
+			name := filepath.Join(set, "tree/conf")
+			info, err := os.Stat(name)
+			return errors.Join(err, os.WriteFile(name, []byte("x = 2\n"), 0o640), os.Chtimes(name, info.ModTime(), info.ModTime()))
+		}, "differs"},
+		"a missing file": {func(set string) error { return os.Remove(filepath.Join(set, "tree/db/empty")) }, "no such file"},
+		"a changed manifest": {func(set string) error {
+			text, err := os.ReadFile(manifestOf(set))
+			return errors.Join(err, os.WriteFile(manifestOf(set), []byte(strings.Replace(string(text), `"s":6`, `"s":7`, 1)), 0o640))
+		}, "damaged"},
+		"a manifest that leads elsewhere": {func(set string) error {
+			text, err := os.ReadFile(manifestOf(set))
+			return errors.Join(err, os.WriteFile(manifestOf(set), []byte(strings.Replace(string(text), `"p":"conf"`, `"p":"../../conf"`, 1)), 0o640))
+		}, "damaged"},
+		"a link in place of a file": {func(set string) error {
+			name := filepath.Join(set, "tree/conf")
+			return errors.Join(os.Remove(name), os.Symlink("/etc/passwd", name))
+		}, "has been changed"},
+		"nothing": {os.RemoveAll, "is not on this node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			digest := keep(t, made(t), root).Digest
+			must(t, tc.damage(filepath.Join(root, "rows-1")))
+			if _, err := Copy(t.Context(), request(t, root, digest)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error is %v, want %q", err, tc.want)
+			}
+		})
+	}
+	root := t.TempDir()
+	keep(t, made(t), root)
+	if _, err := Copy(t.Context(), request(t, root, "sha256:other")); err == nil || !strings.Contains(err.Error(), "was prepared") {
+		t.Errorf("another digest: the error is %v", err)
+	}
+}
+
+// What a recipe made and nobody can keep is refused, with the reason, and leaves nothing.
+func TestWhatIsNotKept(t *testing.T) {
+	for name, tc := range map[string]struct {
+		make func(dir string) error
+		want string
+	}{
+		"nothing":             {func(string) error { return nil }, "made nothing"},
+		"too much":            {func(dir string) error { return os.Truncate(touch(dir, "big"), limit+1) }, "more than 1048576 bytes"},
+		"a link to elsewhere": {func(dir string) error { return os.Symlink("/etc/passwd", filepath.Join(dir, "l")) }, "out of the data set"},
+		"a link upwards":      {func(dir string) error { return os.Symlink("../x", filepath.Join(dir, "l")) }, "out of the data set"},
+		"no UTF-8":            {func(dir string) error { return os.WriteFile(filepath.Join(dir, "\xff"), nil, 0o600) }, "not UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, root := t.TempDir(), t.TempDir()
+			must(t, tc.make(from))
+			if _, err := Keep(t.Context(), from, root, "rows-1", limit); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error is %v, want %q", err, tc.want)
+			}
+			if left, _ := os.ReadDir(root); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+	if _, err := Keep(t.Context(), made(t), t.TempDir(), "../rows", limit); err == nil {
+		t.Error("a key that leads out of the folder was taken")
+	}
+}
+
+func touch(dir, name string) string {
+	name = filepath.Join(dir, name)
+	_ = os.WriteFile(name, nil, 0o600)
+	return name
+}
+
+// An attempt that was cut off leaves nothing that the next one, or a removal, does not clear.
+func TestWhatAttemptsLeaveIsRemoved(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".rows-1-123/tree/half"), "x")
+	write(t, filepath.Join(root, ".rows-12-1/tree/another"), "x")
+	keep(t, made(t), root)
+	write(t, filepath.Join(root, ".rows-1-124/tree/half"), "x")
+	must(t, Remove(root, "rows-1"), Remove(root, "rows-1"))
+	left, err := os.ReadDir(root)
+	if err != nil || len(left) != 1 || left[0].Name() != ".rows-12-1" {
+		t.Errorf("left: %v (%v)", left, err)
+	}
+}

@@ -81,7 +81,7 @@ install)
 	;;
 remove)
 	if kubectl get crd experiments.assay.dev >/dev/null 2>&1; then
-		kubectl delete experiments.assay.dev --all --all-namespaces --timeout 5m >&2
+		kubectl delete experiments.assay.dev,datasets.assay.dev --all --all-namespaces --timeout 5m >&2
 	fi
 	helm uninstall assay --namespace "$namespace" --ignore-not-found --wait --timeout 5m >&2
 	kubectl delete --ignore-not-found -f config/crd/bases >&2

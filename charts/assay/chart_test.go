@@ -86,6 +86,7 @@ func renderAs(t *testing.T, release string, flags ...string) rendered {
 			// Kinds of others, whose Go types would be their dependencies.
 			"ServiceMonitor": &unstructured.Unstructured{}, "PodMonitor": &unstructured.Unstructured{}, "PrometheusRule": &unstructured.Unstructured{},
 			"Issuer": &unstructured.Unstructured{}, "Certificate": &unstructured.Unstructured{},
+			"PersistentVolume": &corev1.PersistentVolume{}, "PersistentVolumeClaim": &corev1.PersistentVolumeClaim{}, "DaemonSet": &appsv1.DaemonSet{},
 			"Deployment": &appsv1.Deployment{}, "PodDisruptionBudget": &policyv1.PodDisruptionBudget{},
 			"Secret": &corev1.Secret{}, "Service": &corev1.Service{}, "ServiceAccount": &corev1.ServiceAccount{},
 			"ClusterRole": &rbacv1.ClusterRole{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{},

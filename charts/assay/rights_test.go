@@ -131,7 +131,7 @@ func listed(t *testing.T, where string) []string {
 // nobody would notice.
 func TestRightsFitTheirPlace(t *testing.T) {
 	namespaced := sets.New("configmaps", "secrets", "persistentvolumeclaims", "pods", "services", "events", "controllerrevisions", "statefulsets", "jobs",
-		"experiments", "experiments/finalizers", "experiments/status", "systems", "trials", "trials/finalizers", "trials/status", "leases",
+		"experiments", "experiments/finalizers", "experiments/status", "systems", "trials", "trials/finalizers", "trials/status", "datasets", "datasets/finalizers", "datasets/status", "leases",
 		"resourcequotas", "limitranges", "serviceaccounts", "pods/eviction", "poddisruptionbudgets", "networkpolicies", "podmonitors", "servicemonitors")
 	r := render(t, "--set=crds.install=false,namespaces={papers}")
 	seen := 0

@@ -68,7 +68,7 @@ func TestKindsAreKept(t *testing.T) {
 func TestNumbersAreNames(t *testing.T) {
 	const number = "2024"
 	flags := append(slices.Clone(everything), "--values=testdata/stores.yaml", "--namespace="+number, "--set-string="+strings.Join([]string{
-		"namespaces[0]=2025", "networkPolicy.trialNamespaces[0]=2025", "dashboard.namespace=2026", "priorityClassName=7",
+		"namespaces[0]=2025", "datasets.namespaces[0]=2025", "networkPolicy.trialNamespaces[0]=2025", "dashboard.namespace=2026", "priorityClassName=7",
 		"prometheus.bearerToken.secret=8", "prometheus.bearerToken.key=9", "prometheus.ca.secret=10", "prometheus.ca.key=11", "certificates.certManager.issuer.name=12",
 	}, ","))
 	for _, set := range []string{"", "--set=certificates.certManager.enabled=false", "--set=metrics.serviceMonitor.enabled=false,metrics.podMonitor.enabled=true"} {

@@ -19,6 +19,11 @@ const (
 	// afterwards when a claim is undecided or none is judged. Its reason says which.
 	ExperimentReproduced = "Reproduced"
 
+	// ExperimentDataReady is True when the data sets that the next trial needs are on the nodes,
+	// False while they are prepared or when they cannot be. Absent: no System has data sets, or no
+	// trial has needed one yet.
+	ExperimentDataReady = "DataReady"
+
 	// The conditions of kstatus, by which Flux, kpt and Helm wait for objects of any kind.
 	// ExperimentReady is True when the experiment is complete and every repetition has a valid
 	// trial, whatever its verdicts are.
@@ -49,6 +54,11 @@ const (
 	// ReasonRetriesExhausted: some repetition has no valid trial and may not be tried again: its
 	// retries are used up, or disturbances.retryFor is.
 	ReasonRetriesExhausted = "RetriesExhausted"
+	// ReasonPreparingData: data sets that the next trial needs are being prepared.
+	ReasonPreparingData = "PreparingData"
+	// ReasonDataFailed: a data set that the next trial needs cannot be prepared. The message says
+	// why, with the last lines of its recipe. No further trial runs until its Dataset is deleted.
+	ReasonDataFailed = "DataFailed"
 	// ReasonReproduced: every claim that the profile judges is Reproduced.
 	ReasonReproduced = "Reproduced"
 	// ReasonNotReproduced: some claim is NotReproduced.

@@ -20,6 +20,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&System{}, &SystemList{},
 		&Experiment{}, &ExperimentList{},
 		&Trial{}, &TrialList{},
+		&Dataset{}, &DatasetList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -29,6 +29,10 @@ const (
 	// point it tries. Its one trial is for its author and in no average.
 	LabelTry = "assay.dev/try"
 
+	// LabelDataset is on every Job, and its pods, that prepares or removes a data set: the
+	// Dataset's name.
+	LabelDataset = "assay.dev/dataset"
+
 	// LabelPool is set on a Node by its owner: the pool that it belongs to. A taint of this key and
 	// the pool's name keeps pods of others away.
 	LabelPool = "assay.dev/pool"
@@ -48,6 +52,8 @@ const (
 
 	// FinalizerTrial holds a Trial until everything that it made is confirmed gone.
 	FinalizerTrial = "assay.dev/trial"
+	// FinalizerDataset holds a Dataset until its bytes are gone from the nodes.
+	FinalizerDataset = "assay.dev/dataset"
 	// FinalizerExperiment holds an Experiment until its trials are gone.
 	FinalizerExperiment = "assay.dev/experiment"
 )

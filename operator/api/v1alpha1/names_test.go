@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Argo Rollouts has the short name exp, Katib has the kinds Experiment and Trial: a short name that
-// says whose it is reaches the right one.
+// Argo Rollouts has the short name exp, Katib has the kinds Experiment and Trial, Fluid has
+// Dataset: a short name that says whose it is reaches the right one.
 func TestShortNamesAreOurs(t *testing.T) {
-	want := map[string]string{"Experiment": "aexp", "Trial": "atr", "System": "asys"}
+	want := map[string]string{"Experiment": "aexp", "Trial": "atr", "System": "asys", "Dataset": "ads"}
 	files, err := filepath.Glob("../../../config/crd/bases/*.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -35,6 +35,15 @@ type SystemSpec struct {
 	// +optional
 	Prepare *PrepareStep `json:"prepare,omitempty"`
 
+	// datasets are directories of data that are made once on each node. Pods get a fresh copy
+	// before a trial starts. The owner of the cluster provides the place: see
+	// docs/guide/data-sets.md. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Datasets []DatasetSource `json:"datasets,omitempty"`
+
 	// replicas says how many replicas a shard has and how one runs.
 	Replicas ReplicasSpec `json:"replicas"`
 

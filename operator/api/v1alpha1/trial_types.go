@@ -33,6 +33,13 @@ type TrialSpec struct {
 	// system as it was when the experiment was accepted.
 	System SystemSnapshot `json:"system"`
 
+	// datasets that the pods begin with.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Datasets []TrialDataset `json:"datasets,omitempty"`
+
 	// workload that the clients run.
 	// +kubebuilder:validation:MaxLength=63
 	Workload string `json:"workload"`
@@ -157,6 +164,14 @@ type TrialStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PodsDigest string `json:"podsDigest,omitempty"`
+
+	// datasets that the pods got copies of. Absent: the System has none, or the trial was given up
+	// before all were made.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Datasets []DatasetCopies `json:"datasets,omitempty"`
 
 	// checks of the System and their verdicts. Absent: it has none, or the trial was given up
 	// before they ran.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,7 @@ type options struct {
 	certificates       certificateOptions
 	stores             storeOptions
 	retention          retention.Policy
+	datasetsKeep       time.Duration
 	monitoring         monitoringOptions
 	chaosMesh          bool
 	leaderElect        bool
@@ -80,6 +82,7 @@ func command() *cobra.Command {
 	f.DurationVar(&o.retention.Stored, "results-keep-stored", 0, "how long the results of a trial are kept in the cluster once those of its experiment are in a store. 0: for ever")
 	f.DurationVar(&o.retention.Age, "results-keep-age", 0, "how long the results of a trial are kept in the cluster at most. 0: for ever")
 	f.IntVar(&o.retention.Count, "results-keep-count", 0, "trials of a namespace whose results are kept in the cluster at most: the newest. 0: all")
+	f.DurationVar(&o.datasetsKeep, "datasets-keep", 30*24*time.Hour, "how long a data set is kept on the nodes that no experiment uses. 0: until somebody deletes it")
 	o.monitoring.addFlags(f)
 	f.BoolVar(&o.chaosMesh, "chaos-mesh", false, "let experiments have faults that Chaos Mesh carries out; the manager needs rights on its kinds")
 	f.BoolVar(&o.withoutBPF, "without-bpf", false, "do not ask for the capability BPF in trials that leave the shaping backend to Assay; for nodes that cannot grant it")
@@ -115,6 +118,8 @@ func (o options) validate() error {
 		return fmt.Errorf("--namespace is empty; name the namespace that the manager runs in")
 	case o.retention.Stored < 0 || o.retention.Age < 0 || o.retention.Count < 0:
 		return fmt.Errorf("--results-keep-stored is %v, --results-keep-age %v and --results-keep-count %d; none may be below 0", o.retention.Stored, o.retention.Age, o.retention.Count)
+	case o.datasetsKeep < 0:
+		return fmt.Errorf("--datasets-keep is %v; it may not be below 0", o.datasetsKeep)
 	case o.queriesPerSecond <= 0:
 		return fmt.Errorf("--kube-api-qps is %v; it must be above 0", o.queriesPerSecond)
 	}

@@ -50,7 +50,7 @@ func mayBeRemoved(ctx context.Context, c client.Reader, namespaces []string) err
 	}
 	var left []string
 	for _, ns := range namespaces {
-		for kind, list := range map[string]client.ObjectList{"experiment": &v1alpha1.ExperimentList{}, "trial": &v1alpha1.TrialList{}} {
+		for kind, list := range map[string]client.ObjectList{"experiment": &v1alpha1.ExperimentList{}, "trial": &v1alpha1.TrialList{}, "dataset": &v1alpha1.DatasetList{}} {
 			err := c.List(ctx, list, client.InNamespace(ns))
 			if apierrors.IsForbidden(err) && ns != metav1.NamespaceAll {
 				fmt.Fprintf(os.Stderr, "manager: namespace %s is passed over: %v\n", ns, err)
@@ -74,5 +74,5 @@ func mayBeRemoved(ctx context.Context, c client.Reader, namespaces []string) err
 		return nil
 	}
 	slices.Sort(left)
-	return fmt.Errorf("only a manager can end %s. Delete them first: kubectl delete experiments.assay.dev --all --all-namespaces", few.Names(left))
+	return fmt.Errorf("only a manager can end %s. Delete them first: kubectl delete experiments.assay.dev,datasets.assay.dev --all --all-namespaces", few.Names(left))
 }

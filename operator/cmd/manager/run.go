@@ -32,6 +32,7 @@ import (
 	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/controller/admission"
+	"assay.dev/assay/operator/internal/controller/dataset"
 	"assay.dev/assay/operator/internal/controller/experiment"
 	"assay.dev/assay/operator/internal/controller/retention"
 	"assay.dev/assay/operator/internal/controller/trial"
@@ -190,6 +191,15 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	return nil
 }
 
+// addDatasets wires the controller that prepares and removes data sets.
+func addDatasets(mgr ctrl.Manager, o options) error {
+	r := &dataset.Reconciler{
+		Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"),
+		Environment: o.environment(), Keep: o.datasetsKeep,
+	}
+	return r.SetupWithManager(mgr)
+}
+
 // addRetention deletes results that the owner of the cluster keeps no longer.
 func addRetention(mgr ctrl.Manager, o options) error {
 	if o.retention.Keeps() {
@@ -275,6 +285,9 @@ func addExperiments(mgr ctrl.Manager, o options, prometheus *monitoring.Installa
 	reconciler := &experiment.Reconciler{
 		Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Checks: checks,
 		Seed: func() int64 { return 1 + rand.Int64N(1<<53-1) }, Store: o.stores.registry.Resolve, Monitors: prometheus,
+	}
+	if err := addDatasets(mgr, o); err != nil {
+		return err
 	}
 	return reconciler.SetupWithManager(mgr)
 }

@@ -15,6 +15,13 @@
 // +kubebuilder:rbac:groups=assay.dev,resources=systems,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;create;delete
 //
+// Datasets are made when a trial needs them, and deleted when nothing uses them any more. Their
+// Jobs are of the kind that trials have, too.
+//
+// +kubebuilder:rbac:groups=assay.dev,resources=datasets,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=assay.dev,resources=datasets/status,verbs=update;patch
+// +kubebuilder:rbac:groups=assay.dev,resources=datasets/finalizers,verbs=update
+//
 // Trials are carried out by pods, which are replaced by nobody; nodes are read to see what is free,
 // and events to see why pods are refused.
 //

@@ -22,6 +22,7 @@ func ValidateSystem(spec *v1alpha1.SystemSpec, parse func(name, text string) err
 	s.parameters(root)
 	s.replicas(root.Child("replicas"))
 	s.prepare(root.Child("prepare"))
+	s.datasets(root.Child("datasets"))
 	s.steps(root.Child("steps"))
 	s.checks(root.Child("checks"))
 	s.clients(root.Child("clients"))

@@ -5,6 +5,8 @@ import (
 
 	"text/template"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/testkit/builders"
@@ -123,7 +125,24 @@ func TestValidateSystemErrors(t *testing.T) {
 		"pattern of a role": {func(s *v1alpha1.SystemSpec) {
 			s.Roles = []v1alpha1.Role{{Log: &v1alpha1.RoleLog{Gained: "[", Lost: "x"}}}
 		}, []string{"spec.roles[0].log.gained", `"["`, "RE2"}},
-		"template of a role": {func(s *v1alpha1.SystemSpec) { s.Roles = []v1alpha1.Role{{Command: []string{"{{"}}} }, []string{"spec.roles[0].command[0]", `"{{"`, "Go template"}},
+		"template of a role":          {func(s *v1alpha1.SystemSpec) { s.Roles = []v1alpha1.Role{{Command: []string{"{{"}}} }, []string{"spec.roles[0].command[0]", `"{{"`, "Go template"}},
+		"data set's size":             {dataset(func(d *v1alpha1.DatasetSource) { d.Size = resource.MustParse("1Ki") }), []string{"spec.datasets[0].size", `"1Ki"`, "from 1Mi to 16Ti"}},
+		"data set's timeout":          {dataset(func(d *v1alpha1.DatasetSource) { d.Timeout = "73h" }), []string{"spec.datasets[0].timeout", `"73h"`, "to 72h"}},
+		"data set's recipe":           {dataset(func(d *v1alpha1.DatasetSource) { d.Container.Command = []string{"{{"} }), []string{"spec.datasets[0].container.command[0]", `"{{"`, "Go template"}},
+		"recipe in Assay's directory": {dataset(func(d *v1alpha1.DatasetSource) { d.OutputPath = "/assay/made" }), []string{"spec.datasets[0].outputPath", `"/assay/made"`, "such as /data"}},
+		"data set in the root":        {dataset(func(d *v1alpha1.DatasetSource) { d.MountPath = "/.." }), []string{"spec.datasets[0].mountPath", `"/.."`, "must not be /"}},
+		"data set over a volume": {func(s *v1alpha1.SystemSpec) {
+			dataset(func(*v1alpha1.DatasetSource) {})(s)
+			s.Replicas.Volumes = []v1alpha1.Volume{{MountPath: "/rows/"}}
+		}, []string{"spec.datasets[0].mountPath", `"/rows"`, "spec.replicas.volumes is the same directory"}},
+		"data set in a volume": {func(s *v1alpha1.SystemSpec) {
+			dataset(func(d *v1alpha1.DatasetSource) { d.MountPath = "/data/rows" })(s)
+			s.Replicas.Volumes = []v1alpha1.Volume{{MountPath: "/data"}}
+		}, []string{"spec.datasets[0].mountPath", `"/data/rows"`, "lies in spec.replicas.volumes"}},
+		"client's data set over its files": {func(s *v1alpha1.SystemSpec) {
+			dataset(func(d *v1alpha1.DatasetSource) { d.UsedBy = v1alpha1.DatasetForAll })(s)
+			s.Clients.Files = []v1alpha1.FileSet{{MountPath: "/rows"}}
+		}, []string{"spec.datasets[0].mountPath", `"/rows"`, "spec.clients.files is the same directory"}},
 		"template of the prepare step": {func(s *v1alpha1.SystemSpec) {
 			s.Prepare = &v1alpha1.PrepareStep{OutputPath: "/k", Container: v1alpha1.Container{Image: "{{"}}
 		}, []string{"spec.prepare.container.image", `"{{"`, "Go template"}},
@@ -135,5 +154,17 @@ func TestValidateSystemErrors(t *testing.T) {
 				t.Errorf("no error has all of %q:\n%v", tc.want, errs.ToAggregate())
 			}
 		})
+	}
+}
+
+// dataset gives a System a data set with something changed.
+func dataset(change func(*v1alpha1.DatasetSource)) func(*v1alpha1.SystemSpec) {
+	return func(s *v1alpha1.SystemSpec) {
+		d := v1alpha1.DatasetSource{
+			Name: "rows", OutputPath: "/made", MountPath: "/rows", Size: resource.MustParse("1Gi"),
+			Container: v1alpha1.Container{Name: "load", Image: "load:1", Command: []string{"/load"}},
+		}
+		change(&d)
+		s.Datasets = []v1alpha1.DatasetSource{d}
 	}
 }

@@ -24,6 +24,9 @@ func Check(system v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (work int, err 
 	if _, err := NewObjects(l, &trial, &system, Environment{AgentImage: "agent"}); err != nil {
 		return 0, err
 	}
+	if _, err := Datasets(l.Namespace, &trial, &system); err != nil {
+		return 0, err
+	}
 	t, err := NewTrial(&trial, &system, l)
 	if err != nil {
 		return 0, err

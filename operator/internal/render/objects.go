@@ -68,7 +68,7 @@ func NewObjects(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{l: l, ctx: ctx, system: system, env: env, network: spec.Network, placement: spec.Placement, labels: map[string]string{
+	b := &builder{l: l, ctx: ctx, system: system, env: env, network: spec.Network, placement: spec.Placement, sets: spec.Datasets, labels: map[string]string{
 		v1alpha1.LabelTrial: l.Trial, v1alpha1.LabelExperiment: spec.Experiment, v1alpha1.LabelSystem: spec.System.Name, v1alpha1.LabelPoint: strconv.Itoa(int(spec.Point.Index)),
 	}, annotations: maps.Clone(env.PodAnnotations)}
 	if b.annotations == nil {
@@ -118,6 +118,8 @@ type builder struct {
 	network v1alpha1.Network
 
 	placement v1alpha1.Placement
+	// sets that the pods begin with.
+	sets []v1alpha1.TrialDataset
 }
 
 func (b *builder) meta(name string, extra ...string) metav1.ObjectMeta {
@@ -290,6 +292,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 			SecurityContext:          systemSecurity(c.RunAsUser),
 		})
 	}
+	b.datasets(pod, part, containers)
 	return pod, nil
 }
 

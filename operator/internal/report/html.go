@@ -19,6 +19,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
 	}
 	view.Checks, view.Checked, view.ChecksLegend = htmlTableOf(p.checks), htmlTableOf(p.checked), checksLegend
+	view.Datasets, view.DatasetsLegend = htmlTableOf(p.datasets), datasetsLegend
 	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), failuresLegend
 	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
 	view.Capacity, view.CapacityLegend = htmlTableOf(p.capacity), capacityLegend
@@ -74,6 +75,8 @@ type htmlView struct {
 	Checks         htmlTable
 	Checked        htmlTable
 	ChecksLegend   string
+	Datasets       htmlTable
+	DatasetsLegend string
 
 	Capacity       htmlTable
 	CapacityLegend string
@@ -202,6 +205,9 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <p>{{.MeasuredLegend}}</p>
 {{template "table" .Measured}}
 {{- if .Lacking.Rows}}{{template "table" .Lacking}}{{end}}{{end}}
+{{- if .Datasets.Rows}}<h2>Data sets</h2>
+<p>{{.DatasetsLegend}}</p>
+{{template "table" .Datasets}}{{end}}
 {{- if .Network.Rows}}<h2>Network</h2>
 <p>{{.NetNote}}</p>
 {{template "table" .Network}}{{end}}

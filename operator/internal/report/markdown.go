@@ -77,6 +77,7 @@ func markdownSections(b *strings.Builder, p page) {
 		b.WriteString("\n")
 		markdownTable(b, p.lacking)
 	}
+	section("Data sets", datasetsLegend, p.datasets)
 	section("Network", p.netNote, p.network)
 	section("Faults", faultsLegend, p.faults)
 	section("Recovery", recoveryLegend, p.recovery)

@@ -50,6 +50,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	textSection(b, o.Width, "Knees and peaks", p.knees, append([]string{p.kneeNote}, p.kneeRest...)...)
 	textSection(b, o.Width, "Measurements", p.measured, measurementLegend)
 	textSection(b, o.Width, "Not measured", p.lacking)
+	textSection(b, o.Width, "Data sets", p.datasets, datasetsLegend)
 	textSection(b, o.Width, "Network", p.network, p.netNote)
 	textSection(b, o.Width, "Faults", p.faults, faultsLegend)
 	textSection(b, o.Width, "Recovery", p.recovery, append([]string{recoveryLegend}, p.recNotes...)...)

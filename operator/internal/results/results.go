@@ -293,6 +293,8 @@ type Trial struct {
 	Recovery []Recovery `json:"recovery,omitempty"`
 	// Checks of the System and what they say of the trial.
 	Checks []Check `json:"checks,omitempty"`
+	// Datasets that the pods began with.
+	Datasets []Dataset `json:"datasets,omitempty"`
 	// Measurements that Prometheus was asked for, in the order of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
 	// Network of the pods, asked and measured. Nil: it was not measured, since the trial was given
@@ -431,11 +433,36 @@ type TrialLine struct {
 	// are in the trial's own results.
 	Recovery []Recovery `json:"recovery,omitempty"`
 	// Checks of the System and what they say of the trial, valid or not.
-	Checks    []Check `json:"checks,omitempty"`
-	ConfigMap string  `json:"configMap,omitempty"`
+	Checks []Check `json:"checks,omitempty"`
+	// Datasets that the pods began with.
+	Datasets  []Dataset `json:"datasets,omitempty"`
+	ConfigMap string    `json:"configMap,omitempty"`
 	// Window says whether the window was steady. Only a report has it: it is computed from the
 	// trial's timeline. Nil: the trial's own results were not read, or it does not count.
 	Window *WindowCheck `json:"window,omitempty"`
+}
+
+// Dataset is a data set that the pods of a trial began with.
+type Dataset struct {
+	// Name in the System, and Object: the name of the Dataset.
+	Name   string `json:"name"`
+	Object string `json:"object"`
+	// Digest of the tree, with which every copy was compared.
+	Digest string `json:"digest"`
+	Bytes  int64  `json:"bytes"`
+	Files  int64  `json:"files"`
+	// PreparedNodes had the data when the trial was made. PrepareSeconds is how long the recipe,
+	// the hash and keeping took on the slowest of them.
+	PreparedNodes  int32   `json:"preparedNodes"`
+	PrepareSeconds float64 `json:"prepareSeconds"`
+	// Copies of the trial, one in each pod that uses the set; Method is Reflink, Copy or Mixed,
+	// Check Sizes or Content.
+	Copies int32  `json:"copies"`
+	Method string `json:"method,omitempty"`
+	Check  string `json:"check,omitempty"`
+	// FastestSeconds and SlowestSeconds of a copy with its check.
+	FastestSeconds float64 `json:"fastestSeconds"`
+	SlowestSeconds float64 `json:"slowestSeconds"`
 }
 
 // Check is what a check of the System says of a trial: Holds, Violated or Unknown.

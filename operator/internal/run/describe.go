@@ -55,7 +55,7 @@ func (o *Observed) Describe() *results.Trial {
 		t.Faults = append(t.Faults, faultRecord(a, &record))
 	}
 	t.Machines, t.Checks = results.Machines(t.Pods), Checks(status.Checks)
-	t.Network = o.network()
+	t.Network, t.Datasets = o.network(), Datasets(o.Trial)
 	return t
 }
 

@@ -12,8 +12,10 @@ import (
 
 	"github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -188,6 +190,9 @@ func TestPodsOfTheManagerAreOfOneShape(t *testing.T) {
 		"a Secret": func(s *corev1.PodSpec) {
 			s.Volumes[0].VolumeSource = corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}
 		},
+		"a claim of others": func(s *corev1.PodSpec) {
+			s.Volumes[0].VolumeSource = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "database"}}
+		},
 		"a projected Secret": func(s *corev1.PodSpec) {
 			s.Volumes[0].VolumeSource = corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}}}}
@@ -227,6 +232,23 @@ func TestPodsOfTheManagerAreOfOneShape(t *testing.T) {
 				t.Errorf("the API server has another reason to refuse it: %v", err)
 			}
 		})
+	}
+}
+
+// The one claim that pods of the manager mount is that of data sets.
+func TestJobsOfDatasetsAreOfThatShape(t *testing.T) {
+	c := newConfined(t)
+	set := &v1alpha1.Dataset{ObjectMeta: metav1.ObjectMeta{Namespace: "confined-papers", Name: "rows-1"}, Spec: v1alpha1.DatasetSpec{
+		Recipe: v1alpha1.DatasetRecipe{Image: "load:1", Command: []string{"/load"}, RunAsUser: 65532, OutputPath: "/made"}, Size: resource.MustParse("1Gi"), Timeout: "1h",
+	}}
+	for _, job := range []*batchv1.Job{render.DatasetJob(set, "node", render.Environment{AgentImage: "agent"}), render.DatasetRemovalJob(set, "node", render.Environment{AgentImage: "agent"})} {
+		if err := c.manager.Create(t.Context(), job.DeepCopy(), client.DryRunAll); err != nil {
+			t.Errorf("%s: %v", job.Name, err)
+		}
+		job.Namespace = "kube-system"
+		if err := c.manager.Create(t.Context(), job, client.DryRunAll); !apierrors.IsForbidden(err) {
+			t.Errorf("%s in kube-system: %v", job.Name, err)
+		}
 	}
 }
 

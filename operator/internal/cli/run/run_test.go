@@ -84,6 +84,7 @@ func TestExitCodes(t *testing.T) {
 		"one without data":        {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{none, yes}, code: 4, message: "inconclusive or not evaluated: scales"},
 		"skipped by the profile":  {profile: "smoke", reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, none}},
 		"trials lost":             {reason: "RetriesExhausted", verdicts: []v1alpha1.Verdict{no, yes}, code: 5, message: "2 of 8 trials are valid."},
+		"data that failed":        {reason: "DataFailed", code: 5, message: "2 of 8 trials are valid."},
 		"a claim without verdict": {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes}, code: 1, message: "does not have a verdict for each claim"},
 	} {
 		t.Run(name, func(t *testing.T) {

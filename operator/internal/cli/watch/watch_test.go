@@ -285,6 +285,12 @@ func TestEnds(t *testing.T) {
 			want: "get Experiment e in namespace ns", within: time.Second,
 		},
 		"not allowed": {prepare: func(s *scene) { s.fail = notAllowed }, want: "forbidden", within: time.Second},
+		"data that failed": {
+			prepare: func(s *scene) {
+				s.condition(v1alpha1.ExperimentComplete, "True", "DataFailed", "Dataset rows-1 cannot be prepared.")
+			},
+			want: "Dataset rows-1 cannot be prepared.", within: time.Second,
+		},
 		"results not stored": {
 			prepare: func(s *scene) {
 				s.condition(v1alpha1.ExperimentComplete, "True", "AllTrialsValid", "")

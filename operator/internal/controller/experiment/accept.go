@@ -102,6 +102,9 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	if err := r.decide(ctx, s); err != nil {
 		return err
 	}
+	if err := r.data(ctx, s); err != nil {
+		return err
+	}
 	if s.step.Create != nil {
 		if err := r.createTrial(ctx, s); err != nil {
 			return err

@@ -108,6 +108,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Experiment{}).
 		Owns(&v1alpha1.Trial{}, builder.WithPredicates(outcomeChanged)).
 		Watches(&v1alpha1.System{}, handler.EnqueueRequestsFromMapFunc(r.experimentsWaitingFor)).
+		Watches(&v1alpha1.Dataset{}, handler.EnqueueRequestsFromMapFunc(r.experimentsWaitingForData)).
 		Complete(r))
 }
 

@@ -175,7 +175,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		if valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid); valid != nil && outcome != v1alpha1.ReasonSucceeded {
 			line.Reason, line.Message = valid.Reason, conditions.Truncate(valid.Message, 256)
 		}
-		line.Checks = run.Checks(t.Status.Checks)
+		line.Checks, line.Datasets = run.Checks(t.Status.Checks), run.Datasets(t)
 		if h := t.Status.Headline; h != nil {
 			line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
 			line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported

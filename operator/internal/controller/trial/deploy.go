@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/trial/copies"
 	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/fault"
@@ -49,7 +50,7 @@ func (r *Reconciler) deploy(ctx context.Context, s *scope) (bool, time.Duration,
 
 // waitDeployed waits within the deadline of the phase.
 func (s *scope) waitDeployed(reason, format string, args ...any) (bool, time.Duration, error) {
-	limit := deployTimeout
+	limit := deployTimeout + copies.Limit(&s.trial.Spec)
 	if p := s.system.Prepare; p != nil {
 		limit += p.Timeout.OrZero()
 	}
@@ -101,7 +102,7 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 	if err := r.objects().Create(ctx, s.trial, s.rendered.trial.ShownFiles(s.rendered.pods)); err != nil {
 		return false, 0, err
 	}
-	s.trial.Status.PodsDigest = s.podsDigest()
+	s.trial.Status.PodsDigest, s.trial.Status.Datasets = s.podsDigest(), copies.Of(&s.trial.Spec, s.pods)
 	s.done(v1alpha1.TrialDeployed, v1alpha1.ReasonReady, "Every pod runs and has its files.", &s.trial.Status.Times.Deployed)
 	return true, 0, nil
 }

@@ -129,6 +129,9 @@ func Waiting(p *corev1.Pod) string {
 		}
 	}
 	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
+		if w, last := c.State.Waiting, c.LastTerminationState.Terminated; w != nil && last != nil && last.Message != "" {
+			return fmt.Sprintf(" (%s: %s)", c.Name, strings.TrimSpace(last.Message))
+		}
 		if w := c.State.Waiting; w != nil && w.Message != "" {
 			return fmt.Sprintf(" (%s: %s)", c.Name, w.Message)
 		}
@@ -167,7 +170,7 @@ func Images(p *corev1.Pod) (ofContainers, ofAgent string) {
 	for _, c := range p.Status.ContainerStatuses {
 		images = append(images, c.ImageID)
 	}
-	for _, c := range p.Status.InitContainerStatuses { // the agent is the only one
+	for _, c := range p.Status.InitContainerStatuses { // all have the agent's image
 		ofAgent = c.ImageID
 	}
 	return strings.Join(images, ","), ofAgent

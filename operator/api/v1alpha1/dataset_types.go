@@ -1,0 +1,286 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DatasetUsers says which pods of a trial get a copy: Replicas; Clients; All.
+// +kubebuilder:validation:Enum=Replicas;Clients;All
+type DatasetUsers string
+
+// The pods that may get a copy.
+const (
+	DatasetForReplicas DatasetUsers = "Replicas"
+	DatasetForClients  DatasetUsers = "Clients"
+	DatasetForAll      DatasetUsers = "All"
+)
+
+// DatasetCheck says how a copy is compared with what was prepared. Sizes: names, kinds, modes,
+// sizes and targets of links; and the sizes and times of what was prepared, in case a program
+// changed it. Content: that, and the SHA-256 of every file, read back from the copy.
+// +kubebuilder:validation:Enum=Sizes;Content
+type DatasetCheck string
+
+// The checks of a copy.
+const (
+	DatasetCheckSizes   DatasetCheck = "Sizes"
+	DatasetCheckContent DatasetCheck = "Content"
+)
+
+// DatasetSource is a directory of data that a System's pods begin with. A recipe fills it once on
+// each node; every pod of every trial gets a copy of its own.
+type DatasetSource struct {
+	// name of the data set, unique in the system. At most 20 characters.
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// doc says in a sentence what the data is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Doc string `json:"doc,omitempty"`
+
+	// container is the recipe: it fills outputPath and exits with 0. Of its templates' variables
+	// it may use .Parameters only, since the data outlives the trial. What it renders to is the
+	// data set's key: another image, command, environment, user or directory makes another one.
+	// The recipe must give the same bytes each time, unless the set is on one node only.
+	Container Container `json:"container"`
+
+	// outputPath is the directory that the recipe fills, absolute. Links out of it are refused.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^/.+`
+	OutputPath string `json:"outputPath"`
+
+	// size is the most that the data may hold, from 1Mi to 16Ti. A recipe that writes more fails.
+	// A node needs twice the size while the set is made, and once for each copy.
+	Size resource.Quantity `json:"size"`
+
+	// timeout of the recipe and of keeping what it made, on each node. Default: 1h. From 1s to
+	// 72h.
+	// +optional
+	// +kubebuilder:default="1h"
+	Timeout Duration `json:"timeout,omitempty"`
+
+	// mountPath is where each pod finds its copy, absolute. The copy belongs to the user of the
+	// pod's first container, and is gone with the pod.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^/.+`
+	MountPath string `json:"mountPath"`
+
+	// usedBy says which pods get a copy. Default: Replicas.
+	// +optional
+	// +kubebuilder:default=Replicas
+	UsedBy DatasetUsers `json:"usedBy,omitempty"`
+
+	// check says how each copy is compared with what was prepared. Default: Sizes.
+	// +optional
+	// +kubebuilder:default=Sizes
+	Check DatasetCheck `json:"check,omitempty"`
+}
+
+// DatasetRecipe is a recipe with its templates rendered.
+type DatasetRecipe struct {
+	// system and name of the data set in it, as they were when the set was first asked for.
+	// +kubebuilder:validation:MaxLength=40
+	System string `json:"system"`
+	// name of the data set.
+	// +kubebuilder:validation:MaxLength=20
+	Name string `json:"name"`
+
+	// image that makes the data.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Image string `json:"image"`
+	// command to run, with all arguments.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	Command []string `json:"command"`
+	// env sets environment variables.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Env []EnvVar `json:"env,omitempty"`
+	// workingDir the command starts in. Default: the image's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	WorkingDir string `json:"workingDir,omitempty"`
+	// runAsUser is the numeric user that the command runs as.
+	// +kubebuilder:validation:Minimum=0
+	RunAsUser int64 `json:"runAsUser"`
+	// outputPath is the directory that the command fills.
+	// +kubebuilder:validation:MaxLength=256
+	OutputPath string `json:"outputPath"`
+}
+
+// DatasetSpec says which data is wanted on which nodes.
+type DatasetSpec struct {
+	// recipe that makes the data. It never changes: another recipe makes another Dataset.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="recipe is immutable: another recipe makes another Dataset"
+	Recipe DatasetRecipe `json:"recipe"`
+
+	// size is the most that the data may hold.
+	Size resource.Quantity `json:"size"`
+
+	// timeout on each node. From 1s to 72h.
+	Timeout Duration `json:"timeout"`
+
+	// imagePullPolicy as in a Pod. Default: IfNotPresent.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+
+	// resources of the recipe's container.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// nodes that want the data. Trials add to them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=253
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// DatasetNode is what was prepared on one node.
+type DatasetNode struct {
+	// name of the node.
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// preparedAt is when the data was in its place.
+	PreparedAt metav1.Time `json:"preparedAt"`
+	// recipeSeconds is how long the recipe ran, in whole seconds.
+	RecipeSeconds int64 `json:"recipeSeconds"`
+	// keepMilliseconds is how long it took to hash what the recipe made and to put it in its
+	// place.
+	KeepMilliseconds int64 `json:"keepMilliseconds"`
+}
+
+// DatasetStatus is what is known of a data set.
+type DatasetStatus struct {
+	// conditions: Ready is True when every node of the spec has the data. It is False with the
+	// reason Preparing, or with the reason why it cannot be prepared: RecipeFailed, NotIdentical,
+	// NoClaim.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// digest of the tree, sha256: over names, kinds, modes, sizes, targets of links and SHA-256 of
+	// all files.
+	// +optional
+	// +kubebuilder:validation:MaxLength=80
+	Digest string `json:"digest,omitempty"`
+	// bytes of all files together.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// files, directories not counted.
+	// +optional
+	Files int64 `json:"files,omitempty"`
+
+	// nodes that have the data.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	Nodes []DatasetNode `json:"nodes,omitempty"`
+
+	// lastUsed is when a trial was last made that uses it.
+	// +optional
+	LastUsed *metav1.Time `json:"lastUsed,omitempty"`
+}
+
+// Conditions and reasons of a Dataset.
+const (
+	// DatasetReady is True when every node of the spec has the data.
+	DatasetReady = "Ready"
+	// ReasonPrepared: every node has the data.
+	ReasonPrepared = "Prepared"
+	// ReasonRecipeFailed: the recipe failed on a node, or took too long; the message has its last
+	// lines. It is tried again when the spec changes, and when the Dataset is deleted.
+	ReasonRecipeFailed = "RecipeFailed"
+	// ReasonNotIdentical: two runs of the recipe gave different bytes.
+	ReasonNotIdentical = "NotIdentical"
+	// ReasonNoClaim: the namespace has no PersistentVolumeClaim for data sets.
+	ReasonNoClaim = "NoClaim"
+	// ReasonRemoving: the data is being deleted from the nodes.
+	ReasonRemoving = "Removing"
+)
+
+// Dataset is data that a System's recipe made, kept on the nodes' disks. The manager makes it; it
+// is deleted when nothing has used it for long, or by hand. With it go the bytes.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=assay,shortName=ads
+// +kubebuilder:printcolumn:name="System",type=string,JSONPath=`.spec.recipe.system`
+// +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.recipe.name`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Bytes",type=integer,JSONPath=`.status.bytes`
+// +kubebuilder:printcolumn:name="Files",type=integer,JSONPath=`.status.files`
+// +kubebuilder:printcolumn:name="Last used",type=date,JSONPath=`.status.lastUsed`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type Dataset struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec of the data set.
+	Spec DatasetSpec `json:"spec"`
+
+	// status of the data set.
+	// +optional
+	Status DatasetStatus `json:"status,omitempty"`
+}
+
+// DatasetList is a list of Datasets.
+// +kubebuilder:object:root=true
+type DatasetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Dataset `json:"items"`
+}
+
+// TrialDataset is a data set that a trial's pods begin with, as it was when the trial was made.
+type TrialDataset struct {
+	// name of the data set in the System.
+	// +kubebuilder:validation:MaxLength=20
+	Name string `json:"name"`
+	// dataset is the name of the Dataset.
+	// +kubebuilder:validation:MaxLength=63
+	Dataset string `json:"dataset"`
+	// digest of its tree.
+	// +kubebuilder:validation:MaxLength=80
+	Digest string `json:"digest"`
+	// bytes of all files together.
+	Bytes int64 `json:"bytes"`
+	// files, directories not counted.
+	Files int64 `json:"files"`
+	// preparedNodes is on how many nodes it had been prepared.
+	PreparedNodes int32 `json:"preparedNodes"`
+	// prepareMilliseconds is how long that took on the node where it took longest: recipe, hash
+	// and keeping.
+	PrepareMilliseconds int64 `json:"prepareMilliseconds"`
+}
+
+// DatasetCopies is what became of one data set's copies in the pods of a trial.
+type DatasetCopies struct {
+	// name of the data set in the System.
+	// +kubebuilder:validation:MaxLength=20
+	Name string `json:"name"`
+	// copies, one in each pod. All have the digest of the trial's spec.
+	Copies int32 `json:"copies"`
+	// bytes of one copy.
+	Bytes int64 `json:"bytes"`
+	// method of the copies: Reflink, Copy, or Mixed where pods or files differ.
+	// +kubebuilder:validation:Enum=Reflink;Copy;Mixed
+	Method string `json:"method"`
+	// check that each copy has passed.
+	Check DatasetCheck `json:"check"`
+	// fastestMilliseconds and slowestMilliseconds of a copy with its check.
+	FastestMilliseconds int64 `json:"fastestMilliseconds"`
+	// slowestMilliseconds of a copy with its check.
+	SlowestMilliseconds int64 `json:"slowestMilliseconds"`
+}

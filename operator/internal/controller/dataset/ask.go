@@ -1,0 +1,218 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/render"
+)
+
+// maxNodes is how many nodes a Dataset may name.
+const maxNodes = 256
+
+// usedEvery is how often it is written that a data set is used.
+const usedEvery = time.Minute
+
+// Desk is where trials ask for data sets.
+type Desk struct {
+	Client client.Client
+	// Reader reads past the cache: nodes.
+	Reader client.Reader
+	Clock  clock.PassiveClock
+}
+
+// Answer is what a trial that asks is told.
+type Answer struct {
+	// Ready: every node that a pod of the trial may run on has every set.
+	Ready bool
+	// Failed: a set cannot be prepared; time does not change that.
+	Failed bool
+	// Message says what is waited for, or why it failed.
+	Message string
+	// Sets of the trial, when they are ready.
+	Sets []v1alpha1.TrialDataset
+}
+
+// Ask has the data sets prepared that a trial needs, on the nodes that its pods may run on.
+func (k *Desk) Ask(ctx context.Context, namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (*Answer, error) {
+	wanted, err := render.Datasets(namespace, spec, system)
+	if err != nil {
+		return &Answer{Failed: true, Message: err.Error() + "."}, nil //nolint:nilerr // the System is wrong: its author is told, and it is not tried again
+	}
+	a := &Answer{Ready: true}
+	for i := range wanted {
+		nodes, problem, err := k.nodesFor(ctx, spec, system.Datasets[i].UsedBy)
+		if err != nil {
+			return nil, err
+		}
+		if problem != "" {
+			return &Answer{Failed: len(nodes) > 0, Message: problem}, nil
+		}
+		d, err := k.ensure(ctx, &wanted[i], nodes)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.add(ctx, a, d, nodes); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// nodesFor a data set. A problem with nodes is that there are too many, without that there are none
+// now.
+func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, by v1alpha1.DatasetUsers) (nodes []string, problem string, err error) {
+	var pools []string
+	if by != v1alpha1.DatasetForClients {
+		pools = append(pools, spec.Placement.Replicas)
+	}
+	if by == v1alpha1.DatasetForClients || by == v1alpha1.DatasetForAll {
+		pools = append(pools, spec.Placement.Clients)
+	}
+	for _, pool := range pools {
+		var opts []client.ListOption
+		if pool != "" {
+			opts = append(opts, client.MatchingLabels{v1alpha1.LabelPool: pool})
+		}
+		ready, err := readyNodes(ctx, k.Reader, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		found := false
+		for name, n := range ready {
+			if bears(n, pool) {
+				nodes, found = append(nodes, name), true
+			}
+		}
+		if !found {
+			return nil, fmt.Sprintf("No node of pool %q is ready for its data sets.", pool), nil
+		}
+	}
+	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
+	if len(nodes) > maxNodes {
+		return nodes, fmt.Sprintf("The pods may run on %d nodes, and a data set is kept on %d at most; name a pool in spec.placement.", len(nodes), maxNodes), nil
+	}
+	return nodes, "", nil
+}
+
+// bears says whether pods of a pool bear all taints of a node.
+func bears(n *corev1.Node, pool string) bool {
+	for _, t := range n.Spec.Taints {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && (t.Key != v1alpha1.LabelPool || pool == "" || t.Value != pool) {
+			return false
+		}
+	}
+	return true
+}
+
+// ensure that there is a Dataset, that it wants to be on the nodes, and that it has the bounds that
+// the System gives now.
+func (k *Desk) ensure(ctx context.Context, want *v1alpha1.Dataset, nodes []string) (*v1alpha1.Dataset, error) {
+	d := &v1alpha1.Dataset{}
+	err := k.Client.Get(ctx, client.ObjectKeyFromObject(want), d)
+	if apierrors.IsNotFound(err) {
+		want.Spec.Nodes = nodes
+		err = k.Client.Create(ctx, want)
+		if apierrors.IsAlreadyExists(err) { // the cache has not seen it
+			err = k.Reader.Get(ctx, client.ObjectKeyFromObject(want), want)
+		}
+		return want, wrap("create a Dataset", err)
+	}
+	if err != nil || !d.DeletionTimestamp.IsZero() {
+		return d, wrap("read a Dataset", err)
+	}
+	before := d.DeepCopy()
+	for _, n := range nodes {
+		if !slices.Contains(d.Spec.Nodes, n) {
+			d.Spec.Nodes = append(d.Spec.Nodes, n)
+		}
+	}
+	if len(d.Spec.Nodes) > maxNodes { // nodes that are gone make room
+		d.Spec.Nodes = slices.DeleteFunc(d.Spec.Nodes, func(n string) bool { return !slices.Contains(nodes, n) && !has(d, n) })
+	}
+	d.Spec.Size, d.Spec.Timeout, d.Spec.ImagePullPolicy, d.Spec.Resources = want.Spec.Size, want.Spec.Timeout, want.Spec.ImagePullPolicy, want.Spec.Resources
+	if specsEqual(&before.Spec, &d.Spec) {
+		return d, nil
+	}
+	return d, wrap("change a Dataset", k.Client.Patch(ctx, d, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+// add what is known of one set to the answer.
+func (k *Desk) add(ctx context.Context, a *Answer, d *v1alpha1.Dataset, nodes []string) error {
+	c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.DatasetReady)
+	lacking := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return has(d, n) })
+	switch {
+	case !d.DeletionTimestamp.IsZero():
+		a.say("Dataset %s is being removed, and will then be prepared again.", d.Name)
+		return nil
+	case len(lacking) > 0 && c != nil && failed(c) && (c.ObservedGeneration == d.Generation || c.Reason == v1alpha1.ReasonNoClaim):
+		a.Failed = true
+		a.say("Dataset %s cannot be prepared. %s", d.Name, c.Message)
+		return nil
+	case len(lacking) > 0:
+		text := "It was just asked for."
+		if c != nil && c.Status != metav1.ConditionTrue {
+			text = c.Message
+		}
+		a.say("Dataset %s is being prepared: %s", d.Name, text)
+		return nil
+	}
+	set := v1alpha1.TrialDataset{Name: d.Spec.Recipe.Name, Dataset: d.Name, Digest: d.Status.Digest, Bytes: d.Status.Bytes, Files: d.Status.Files}
+	for _, n := range d.Status.Nodes {
+		if slices.Contains(nodes, n.Name) {
+			set.PreparedNodes++
+			set.PrepareMilliseconds = max(set.PrepareMilliseconds, n.RecipeSeconds*1000+n.KeepMilliseconds)
+		}
+	}
+	a.Sets = append(a.Sets, set)
+	return k.used(ctx, d)
+}
+
+// say adds a sentence about a set that is not ready.
+func (a *Answer) say(format string, args ...any) {
+	a.Ready = false
+	a.Message = strings.TrimSpace(a.Message + " " + fmt.Sprintf(format, args...))
+}
+
+// used writes that a data set is in use, now and then.
+func (k *Desk) used(ctx context.Context, d *v1alpha1.Dataset) error {
+	now := metav1.NewTime(k.Clock.Now())
+	if last := d.Status.LastUsed; last != nil && now.Sub(last.Time) < usedEvery {
+		return nil
+	}
+	before := d.DeepCopy()
+	d.Status.LastUsed = &now
+	return wrap("write that a data set is used", k.Client.Status().Patch(ctx, d, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+func specsEqual(a, b *v1alpha1.DatasetSpec) bool {
+	return slices.Equal(a.Nodes, b.Nodes) && a.Size.Cmp(b.Size) == 0 && a.Timeout == b.Timeout && a.ImagePullPolicy == b.ImagePullPolicy &&
+		resourcesEqual(a.Resources, b.Resources)
+}
+
+func resourcesEqual(a, b corev1.ResourceRequirements) bool {
+	same := func(a, b corev1.ResourceList) bool {
+		if len(a) != len(b) {
+			return false
+		}
+		for name, q := range a {
+			if other, ok := b[name]; !ok || q.Cmp(other) != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	return same(a.Requests, b.Requests) && same(a.Limits, b.Limits)
+}

@@ -1,0 +1,73 @@
+// Package copies says what became of the copies of data sets that a trial's pods began with.
+package copies
+
+import (
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/dataset"
+	"assay.dev/assay/operator/internal/render"
+)
+
+const (
+	// slowestDisk is how many bytes of a copy a node makes in a second at least.
+	slowestDisk = 20 << 20
+	// slowestFiles is how many files.
+	slowestFiles = 200
+)
+
+// Limit is how much longer than others the pods of a trial may take to come up: they copy their
+// data sets one after the other, and all pods of a node at the same time.
+func Limit(spec *v1alpha1.TrialSpec) (limit time.Duration) {
+	for _, set := range spec.Datasets {
+		limit += time.Duration(set.Bytes/slowestDisk+set.Files/slowestFiles) * time.Second
+	}
+	return limit * time.Duration(max(1, int(spec.Topology.Shards))*perShard(spec)+int(spec.Clients.Nodes))
+}
+
+func perShard(spec *v1alpha1.TrialSpec) (n int) {
+	for _, region := range spec.Topology.Regions {
+		n += int(region.Replicas)
+	}
+	return n
+}
+
+// Of a trial whose pods run: the init containers have told what they did. Each has compared its
+// copy with the digest of the trial's spec and would not have ended well otherwise.
+func Of(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (all []v1alpha1.DatasetCopies) {
+	for _, set := range spec.Datasets {
+		c := v1alpha1.DatasetCopies{Name: set.Name, Bytes: set.Bytes}
+		for _, p := range pods {
+			for _, s := range p.Status.InitContainerStatuses {
+				var copied dataset.Copied
+				t := s.State.Terminated
+				if s.Name != render.DatasetCopyPrefix+set.Name || t == nil || json.Unmarshal([]byte(t.Message), &copied) != nil || copied.Digest != set.Digest {
+					continue
+				}
+				add(&c, &copied)
+			}
+		}
+		if c.Copies > 0 {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func add(c *v1alpha1.DatasetCopies, copied *dataset.Copied) {
+	check := v1alpha1.DatasetCheckSizes
+	if copied.Content {
+		check = v1alpha1.DatasetCheckContent
+	}
+	switch {
+	case c.Copies == 0:
+		c.Method, c.Check, c.FastestMilliseconds = copied.Method, check, copied.Milliseconds
+	case c.Method != copied.Method:
+		c.Method = dataset.MethodMixed
+	}
+	c.Copies++
+	c.FastestMilliseconds, c.SlowestMilliseconds = min(c.FastestMilliseconds, copied.Milliseconds), max(c.SlowestMilliseconds, copied.Milliseconds)
+}

@@ -1,0 +1,47 @@
+package copies
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+func pod(container, message string) *corev1.Pod {
+	return &corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{
+		{Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}}}, {Name: "agent"},
+	}}}
+}
+
+// What the pods' containers have told is put together; what is about another digest, or is no
+// report, counts for nothing.
+func TestOf(t *testing.T) {
+	spec := &v1alpha1.TrialSpec{Datasets: []v1alpha1.TrialDataset{{Name: "rows", Digest: "sha256:aa", Bytes: 7}, {Name: "log", Digest: "sha256:bb"}}}
+	pods := map[string]*corev1.Pod{
+		"a": pod("dataset-rows", `{"digest":"sha256:aa","method":"Copy","milliseconds":1500}`),
+		"b": pod("dataset-rows", `{"digest":"sha256:aa","method":"Reflink","milliseconds":20}`),
+		"c": pod("dataset-rows", `{"digest":"sha256:xx","method":"Copy","milliseconds":9000}`),
+		"d": pod("dataset-rows", `something else`),
+		"e": pod("another", `{"digest":"sha256:aa","method":"Copy","milliseconds":9000}`),
+		"f": {},
+	}
+	want := []v1alpha1.DatasetCopies{{Name: "rows", Copies: 2, Bytes: 7, Method: "Mixed", Check: v1alpha1.DatasetCheckSizes, FastestMilliseconds: 20, SlowestMilliseconds: 1500}}
+	if d := cmp.Diff(want, Of(spec, pods)); d != "" {
+		t.Errorf("copies (-want +got):\n%s", d)
+	}
+}
+
+// A trial without data has the deadline that it had; one with much of it has the time to copy it.
+func TestLimit(t *testing.T) {
+	spec := &v1alpha1.TrialSpec{Topology: v1alpha1.Topology{Shards: 2, Regions: []v1alpha1.Region{{Replicas: 2}, {Replicas: 1}}}, Clients: v1alpha1.Clients{Nodes: 1}}
+	if got := Limit(spec); got != 0 {
+		t.Errorf("without data %v", got)
+	}
+	spec.Datasets = []v1alpha1.TrialDataset{{Bytes: 1 << 30, Files: 1000}}
+	if got, want := Limit(spec), 7*56*time.Second; got != want {
+		t.Errorf("with 1 GiB in 7 pods %v, want %v", got, want)
+	}
+}

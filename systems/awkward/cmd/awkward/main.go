@@ -6,6 +6,8 @@
 //	awkward client --config FILE --keys DIR --id N --duration S   print at the end, then hang
 //	awkward stress --config FILE --keys DIR --id N                print on SIGTERM
 //	awkward burn N                                                want N processors until the end, as a neighbour on a machine does
+//	awkward load DIR ROWS                         make a table of rows of 1 KiB, always the same
+//	awkward verify DIR                            fail unless the table is as it was loaded, then change a byte of each file
 //
 // See the packages under internal/ for what exactly is awkward.
 package main
@@ -29,6 +31,7 @@ import (
 	"assay.dev/assay/systems/awkward/internal/group"
 	"assay.dev/assay/systems/awkward/internal/identity"
 	"assay.dev/assay/systems/awkward/internal/server"
+	"assay.dev/assay/systems/awkward/internal/table"
 )
 
 func main() {
@@ -43,7 +46,7 @@ func main() {
 
 func run(ctx context.Context, args []string) (int, error) {
 	if len(args) == 0 {
-		return 2, errors.New("say what to be: keygen, server, client, stress or burn")
+		return 2, errors.New("say what to be: keygen, server, client, stress, burn, load or verify")
 	}
 	switch args[0] {
 	case "keygen":
@@ -56,8 +59,33 @@ func run(ctx context.Context, args []string) (int, error) {
 		return load(ctx, args[1:], client.Stress)
 	case "burn":
 		return burn(ctx, args[1:])
+	case "load":
+		return loadTable(args[1:])
+	case "verify":
+		return verify(args[1:])
 	}
-	return 2, fmt.Errorf("%q is none of keygen, server, client, stress, burn", args[0])
+	return 2, fmt.Errorf("%q is none of keygen, server, client, stress, burn, load, verify", args[0])
+}
+
+func loadTable(args []string) (int, error) {
+	if len(args) != 2 {
+		return 2, errors.New("usage: awkward load DIR ROWS")
+	}
+	rows, err := strconv.Atoi(args[1])
+	if err != nil || rows < 1 {
+		return 2, fmt.Errorf("%q is not a number of rows", args[1])
+	}
+	return exit(table.Load(args[0], rows))
+}
+
+func verify(args []string) (int, error) {
+	if len(args) != 1 {
+		return 2, errors.New("usage: awkward verify DIR")
+	}
+	if err := table.Verify(args[0]); err != nil {
+		return 1, err
+	}
+	return exit(table.Spoil(args[0]))
 }
 
 // burn keeps processors busy until SIGTERM.

@@ -3,10 +3,12 @@ package trial
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/objects"
+	"assay.dev/assay/operator/internal/controller/trial/startup"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/verdict"
 )
@@ -19,35 +21,15 @@ func (r *Reconciler) start(_ context.Context, s *scope) (bool, time.Duration, er
 	if s.lost() {
 		return false, 0, nil
 	}
-	names := s.replicaNames()
-	limit := s.system.Replicas.ReadyTimeout.OrZero()
-	if s.system.Replicas.Start == v1alpha1.StartOneByOne {
-		limit *= time.Duration(len(names))
-	}
-	started := map[string]bool{}
-	waiting := ""
-	for _, name := range names {
-		rep := s.report(name)
-		if s.system.Replicas.Start == v1alpha1.StartOneByOne && waiting != "" {
-			break
-		}
-		started[name] = true
-		if rep == nil || !rep.Ready {
-			if waiting == "" {
-				waiting = name + " is not ready"
-				if rep != nil && rep.WaitingFor != "" {
-					waiting += ": " + rep.WaitingFor
-				}
-			}
-		}
-	}
+	group := startup.GroupOf(s.replicaNames(), &s.system.Replicas)
+	started, waiting := group.Started(s.report)
 	r.direct(s, stage{started: started})
 	if reason, why := r.trouble(s); why != "" {
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil
 	}
 	if waiting != "" {
-		return s.wait(v1alpha1.TrialStarted, v1alpha1.ReasonReplicasStarting, waiting, s.trial.Status.Times.Proven, limit)
+		return s.wait(v1alpha1.TrialStarted, v1alpha1.ReasonReplicasStarting, waiting, s.trial.Status.Times.Proven, group.Limit())
 	}
 	s.done(v1alpha1.TrialStarted, v1alpha1.ReasonReady, "Every replica is ready.", &s.trial.Status.Times.Started)
 	return true, 0, nil
@@ -63,16 +45,15 @@ func (r *Reconciler) load(ctx context.Context, s *scope) (bool, time.Duration, e
 	if s.lost() {
 		return false, 0, nil
 	}
-	started := all(s.replicaNames())
-	limit := time.Minute // for the reports to come in
 	for i, step := range s.system.Steps {
-		limit += step.Timeout.OrZero() + 10*time.Second
-		r.direct(s, stage{started: started, steps: i + 1})
-		if waiting := s.stepState(step); waiting != "" || s.outcomeKnown() {
-			if s.outcomeKnown() {
-				return false, 0, nil
-			}
-			return s.wait(v1alpha1.TrialLoaded, v1alpha1.ReasonStepsRunning, waiting, s.trial.Status.Times.Started, limit)
+		r.direct(s, stage{started: all(s.replicaNames()), steps: i + 1})
+		waiting, failed := startup.Step(step, s.running(step), s.report)
+		if failed != "" {
+			s.giveUp(v1alpha1.ReasonStepFailed, "%s", failed)
+			return false, 0, nil
+		}
+		if waiting != "" {
+			return s.wait(v1alpha1.TrialLoaded, v1alpha1.ReasonStepsRunning, waiting, s.trial.Status.Times.Started, startup.StepsLimit(s.system.Steps[:i+1]))
 		}
 	}
 	if scraped, after, err := r.scraped(ctx, s); err != nil || !scraped {
@@ -82,23 +63,12 @@ func (r *Reconciler) load(ctx context.Context, s *scope) (bool, time.Duration, e
 	return true, 0, nil
 }
 
-// stepState says what a step waits for, or gives the trial up when it failed.
-func (s *scope) stepState(step v1alpha1.Step) string {
-	for _, name := range s.everyName() {
-		if _, here := s.rendered.pods[name].Steps[step.Name]; !here {
-			continue
-		}
-		result := s.report(name).Command(step.Name)
-		if result == nil {
-			return fmt.Sprintf("step %s runs in %s", step.Name, name)
-		}
-		if result.Error != "" || (result.ExitCode != 0 && step.Until != "AnyExit") {
-			s.giveUp(v1alpha1.ReasonStepFailed, "Step %s failed in %s with exit code %d. %s It printed: %s",
-				step.Name, name, result.ExitCode, result.Error, result.Output)
-			return ""
-		}
-	}
-	return ""
+// running are the pods that run a step.
+func (s *scope) running(step v1alpha1.Step) []string {
+	return slices.DeleteFunc(s.everyName(), func(name string) bool {
+		_, here := s.rendered.pods[name].Steps[step.Name]
+		return !here
+	})
 }
 
 // lost gives the trial up when a pod of it is gone: pods are never replaced behind a trial's back.

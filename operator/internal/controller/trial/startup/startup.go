@@ -1,0 +1,95 @@
+// Package startup says which pods of a trial may run their processes yet, and what the trial waits
+// for until its load can begin: replicas that are not ready, and steps that are not done. It is
+// pure; package trial reads the agents' reports, and keeps the deadlines.
+package startup
+
+import (
+	"fmt"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+// Reports are what the agents said last, by pod; nil: nothing.
+type Reports func(pod string) *protocol.Report
+
+// Group is pods that start together.
+type Group struct {
+	Pods []string
+	// OneByOne: each starts when the one before is ready.
+	OneByOne bool
+	// Timeout is how long one pod may take to be ready.
+	Timeout time.Duration
+}
+
+// GroupOf are pods that run as a System says.
+func GroupOf(pods []string, spec *v1alpha1.ReplicasSpec) Group {
+	return Group{Pods: pods, OneByOne: spec.Start == v1alpha1.StartOneByOne, Timeout: spec.ReadyTimeout.OrZero()}
+}
+
+// Limit is how long the whole group may take to be ready.
+func (g Group) Limit() time.Duration {
+	if g.OneByOne {
+		return g.Timeout * time.Duration(len(g.Pods))
+	}
+	return g.Timeout
+}
+
+// Started are the pods of the group that shall run now. waiting says which of them is not ready;
+// empty: all pods of the group are.
+func (g Group) Started(reports Reports) (started map[string]bool, waiting string) {
+	started = map[string]bool{}
+	for _, pod := range g.Pods {
+		if g.OneByOne && waiting != "" {
+			break
+		}
+		started[pod] = true
+		if waiting == "" {
+			waiting = unready(pod, reports(pod))
+		}
+	}
+	return started, waiting
+}
+
+// unready says why a pod is not ready; empty: it is.
+func unready(pod string, rep *protocol.Report) string {
+	switch {
+	case rep != nil && rep.Ready:
+		return ""
+	case rep != nil && rep.WaitingFor != "":
+		return pod + " is not ready: " + rep.WaitingFor
+	default:
+		return pod + " is not ready"
+	}
+}
+
+// Step looks at one step of the System in the pods that run it. waiting says where it is not done
+// yet, failed where it failed; both are empty when it is done in all of them.
+func Step(step v1alpha1.Step, pods []string, reports Reports) (waiting, failed string) {
+	for _, pod := range pods {
+		result := reports(pod).Command(step.Name)
+		if result == nil {
+			return fmt.Sprintf("step %s runs in %s", step.Name, pod), ""
+		}
+		if result.Error != "" || result.ExitCode != 0 && step.Until != "AnyExit" {
+			return "", fmt.Sprintf("Step %s failed in %s with exit code %d. %s It printed: %s", step.Name, pod, result.ExitCode, result.Error, result.Output)
+		}
+	}
+	return "", ""
+}
+
+// stepSlack is how long after its timeout a step's end may take to be reported.
+const stepSlack = 10 * time.Second
+
+// reportSlack is how long the reports of all steps together may take to come in.
+const reportSlack = time.Minute
+
+// StepsLimit is how long steps may take together.
+func StepsLimit(steps []v1alpha1.Step) time.Duration {
+	limit := reportSlack
+	for _, s := range steps {
+		limit += s.Timeout.OrZero() + stepSlack
+	}
+	return limit
+}

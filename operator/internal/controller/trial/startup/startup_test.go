@@ -1,0 +1,72 @@
+package startup
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+)
+
+// said are reports by pod.
+func said(reports map[string]*protocol.Report) Reports {
+	return func(pod string) *protocol.Report { return reports[pod] }
+}
+
+func TestWhoStarts(t *testing.T) {
+	ready := &protocol.Report{Ready: true}
+	gated := &protocol.Report{WaitingFor: "no line matches"}
+	for name, tc := range map[string]struct {
+		order   v1alpha1.StartOrder
+		reports map[string]*protocol.Report
+		started []string
+		waiting string
+		limit   time.Duration
+	}{
+		"all at once":          {v1alpha1.StartParallel, nil, []string{"a", "b", "c"}, "a is not ready", time.Second},
+		"all are ready":        {v1alpha1.StartParallel, map[string]*protocol.Report{"a": ready, "b": ready, "c": ready}, []string{"a", "b", "c"}, "", time.Second},
+		"the first that waits": {v1alpha1.StartParallel, map[string]*protocol.Report{"a": ready, "b": gated}, []string{"a", "b", "c"}, "b is not ready: no line matches", time.Second},
+		"one by one":           {v1alpha1.StartOneByOne, map[string]*protocol.Report{"a": ready, "b": gated, "c": ready}, []string{"a", "b"}, "b is not ready: no line matches", 3 * time.Second},
+		"all, one by one":      {v1alpha1.StartOneByOne, map[string]*protocol.Report{"a": ready, "b": ready, "c": ready}, []string{"a", "b", "c"}, "", 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := GroupOf([]string{"a", "b", "c"}, &v1alpha1.ReplicasSpec{Start: tc.order, ReadyTimeout: "1s"})
+			started, waiting := g.Started(said(tc.reports))
+			if got := slices.Sorted(maps.Keys(started)); !slices.Equal(got, tc.started) || waiting != tc.waiting || g.Limit() != tc.limit {
+				t.Errorf("started %v, waiting %q, limit %v; want %v, %q, %v", got, waiting, g.Limit(), tc.started, tc.waiting, tc.limit)
+			}
+		})
+	}
+}
+
+func TestSteps(t *testing.T) {
+	done := func(code int, failure string) *protocol.Report {
+		return &protocol.Report{Commands: []protocol.CommandResult{{ID: "load", ExitCode: code, Error: failure, Output: "what it printed"}}}
+	}
+	for name, tc := range map[string]struct {
+		until           string
+		b               *protocol.Report
+		waiting, failed string
+	}{
+		"done":                       {"ExitZero", done(0, ""), "", ""},
+		"not heard of":               {"ExitZero", nil, "step load runs in b", ""},
+		"not over":                   {"ExitZero", &protocol.Report{}, "step load runs in b", ""},
+		"failed":                     {"ExitZero", done(3, ""), "", "Step load failed in b with exit code 3."},
+		"any exit code will do":      {"AnyExit", done(3, ""), "", ""},
+		"not in time, whatever exit": {"AnyExit", done(0, "timed out"), "", "timed out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := v1alpha1.Step{Name: "load", Until: tc.until}
+			waiting, failed := Step(step, []string{"a", "b"}, said(map[string]*protocol.Report{"a": done(0, ""), "b": tc.b}))
+			if waiting != tc.waiting || (failed == "") != (tc.failed == "") || !strings.Contains(failed, tc.failed) {
+				t.Errorf("waiting %q, failed %q; want %q, %q", waiting, failed, tc.waiting, tc.failed)
+			}
+		})
+	}
+	if got := StepsLimit([]v1alpha1.Step{{Timeout: "1m"}, {Timeout: "30s"}}); got != 60*time.Second+70*time.Second+40*time.Second {
+		t.Errorf("limit %v", got)
+	}
+}

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -255,6 +256,14 @@ type Topology struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Regions []Region `json:"regions,omitempty"`
+
+	// components of the systems, where their pods are not all in the first region of the replicas.
+	// Default: all pods of every component are there.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Components []ComponentRegions `json:"components,omitempty"`
 }
 
 // Region is a place with replicas.
@@ -264,7 +273,7 @@ type Region struct {
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// replicas of each shard in the region.
+	// replicas of each shard in the region, or pods of the component.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200
 	Replicas int32 `json:"replicas"`
@@ -286,6 +295,13 @@ type Placement struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	Clients string `json:"clients,omitempty"`
 
+	// components that run on pools of their own. Default: on that of the replicas.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Components []ComponentPool `json:"components,omitempty"`
+
 	// exclusive: while a trial runs, no other trial runs on its pools. A trial that may run on any
 	// node has them all. The value false lets other trials that are not exclusive either run there
 	// at the same time, if there is room. Use it for trials that measure nothing. Default: true.
@@ -299,16 +315,15 @@ func (p Placement) IsExclusive() bool { return p.Exclusive == nil || *p.Exclusiv
 
 // Pools that a trial uses, each once; none: any node, hence all pools.
 func (p Placement) Pools() []string {
-	switch {
-	case p.Replicas == "" || p.Clients == "":
+	if p.Replicas == "" || p.Clients == "" {
 		return nil
-	case p.Replicas == p.Clients:
-		return []string{p.Replicas}
-	case p.Replicas < p.Clients:
-		return []string{p.Replicas, p.Clients}
-	default:
-		return []string{p.Clients, p.Replicas}
 	}
+	pools := []string{p.Replicas, p.Clients}
+	for _, c := range p.Components {
+		pools = append(pools, c.Pool)
+	}
+	slices.Sort(pools)
+	return slices.Compact(pools)
 }
 
 // WorkloadReference names a workload of the System.

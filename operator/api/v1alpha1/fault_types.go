@@ -117,7 +117,7 @@ type Partition struct {
 	// +kubebuilder:validation:MaxItems=8
 	Groups []Target `json:"groups,omitempty"`
 
-	// isolate cuts each of these replicas from all other replicas.
+	// isolate cuts each of these replicas from all other replicas and from all components.
 	// +optional
 	Isolate *Target `json:"isolate,omitempty"`
 
@@ -214,11 +214,26 @@ type ClientBehavior struct {
 	Parameters map[string]Value `json:"parameters"`
 }
 
-// Target chooses replicas. A replica is chosen if it meets everything that is given. At least one
-// of replicas, regions, role and pick is given.
-// +kubebuilder:validation:XValidation:rule="has(self.replicas) || has(self.regions) || has(self.role) || has(self.pick)",message="none of replicas, regions, role, pick is set; name at least one"
+// Target chooses replicas, or pods of a component. One is chosen if it meets everything that is
+// given. At least one of replicas, regions, role, pick and component is given.
+// +kubebuilder:validation:XValidation:rule="has(self.replicas) || has(self.regions) || has(self.role) || has(self.pick) || has(self.component)",message="none of replicas, regions, role, pick, component is set; name at least one"
+// +kubebuilder:validation:XValidation:rule="!has(self.component) || !(has(self.replicas) || has(self.shards) || has(self.role))",fieldPath=".component",message="replicas, shards and role choose replicas, not pods of a component: choose those by pods, regions, pick"
+// +kubebuilder:validation:XValidation:rule="has(self.component) || !has(self.pods)",fieldPath=".pods",message="are those of a component: name it by component, or choose replicas by replicas"
 // +kubebuilder:validation:XValidation:rule="!(has(self.role) && has(self.pick))",fieldPath=".pick",message="role is set too: the replica that has the role is chosen when the fault begins, and cannot be picked from"
 type Target struct {
+	// component of the System whose pods are chosen, instead of replicas. Default: replicas are.
+	// +optional
+	// +kubebuilder:validation:MaxLength=14
+	Component string `json:"component,omitempty"`
+
+	// pods of the component by their index, from 0. Default: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=200
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:items:Minimum=0
+	Pods []int32 `json:"pods,omitempty"`
+
 	// replicas by their index in the shard, from 0.
 	// +optional
 	// +listType=set
@@ -249,8 +264,8 @@ type Target struct {
 	Role string `json:"role,omitempty"`
 
 	// pick chooses so many of the matching replicas of each shard, at random by the trial's seed: a
-	// number; f; majority; minority (of all replicas of the shard). In partition.groups, each group
-	// picks from what the groups before it left.
+	// number; f; majority; minority (of all replicas of the shard). A component is picked from as
+	// one shard. In partition.groups, each group picks from what the groups before it left.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(f|majority|minority|[1-9][0-9]?|1[0-9][0-9]|200)$`

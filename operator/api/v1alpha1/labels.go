@@ -11,13 +11,17 @@ const (
 	// LabelTrialNamespace is on what a trial has outside of its namespace, the pods that reset
 	// machines: the trial's namespace.
 	LabelTrialNamespace = "assay.dev/trial-namespace"
-	// LabelPart is on every pod of a trial: PartReplica, PartClient, PartPrepare or PartMachine.
+	// LabelPart is on every pod of a trial: PartReplica, PartComponent, PartClient, PartPrepare or
+	// PartMachine.
 	LabelPart = "assay.dev/part"
 	// LabelShard is on every replica: the index of its shard.
 	LabelShard = "assay.dev/shard"
-	// LabelRegion is on every replica: the name of its region.
+	// LabelComponent is on every pod of a component: its name.
+	LabelComponent = "assay.dev/component"
+	// LabelRegion is on every replica and component pod: the name of its region.
 	LabelRegion = "assay.dev/region"
-	// LabelReplicaBase is on every StatefulSet: the index in the shard of its ordinal 0.
+	// LabelReplicaBase is on every StatefulSet: the index in the shard or component of its ordinal
+	// 0.
 	LabelReplicaBase = "assay.dev/replica-base"
 	// LabelSystem is on the snapshot of a System that an experiment took, and on the pods of the
 	// trials with it: the System's name.
@@ -60,8 +64,9 @@ const (
 
 // Values of LabelPart.
 const (
-	PartReplica = "replica"
-	PartClient  = "client"
-	PartPrepare = "prepare"
-	PartMachine = "machine"
+	PartReplica   = "replica"
+	PartComponent = "component"
+	PartClient    = "client"
+	PartPrepare   = "prepare"
+	PartMachine   = "machine"
 )

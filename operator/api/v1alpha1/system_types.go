@@ -47,6 +47,14 @@ type SystemSpec struct {
 	// replicas says how many replicas a shard has and how one runs.
 	Replicas ReplicasSpec `json:"replicas"`
 
+	// components are pods of the system besides replicas and clients, such as a coordinator or a
+	// proxy. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Components []Component `json:"components,omitempty"`
+
 	// steps run in order after the replicas are ready and before the clients start: create a
 	// keyspace, wait for the ring, load, flush.
 	// +optional
@@ -155,10 +163,11 @@ const (
 	StartOneByOne StartOrder = "OneByOne"
 )
 
-// ReplicasSpec says how many replicas a shard has and how one runs.
+// ReplicasSpec says how many replicas a shard has and how one runs. A component has the same
+// fields. The word replica means a pod of the component there.
 type ReplicasSpec struct {
 	// count is a CEL expression over f (faults tolerated, an integer) that gives the number of
-	// replicas of one shard: "5*f+1", "2*f+1", "1".
+	// replicas of one shard, or of pods of the component: "5*f+1", "2*f+1", "1". From 1 to 200.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Count string `json:"count"`

@@ -59,8 +59,9 @@ func shareSpec(s *v1alpha1.TrialSpec) {
 	share(&s.Tolerances.LinkLoss, &s.Tolerances.Throttling, &s.Tolerances.Steal, &s.Tolerances.Contention, &s.Tolerances.OutOfRange)
 	share(&s.Clients.Loop)
 	s.Point.Coordinates = shareMap(s.Point.Coordinates)
-	for i := range s.Topology.Regions {
-		share(&s.Topology.Regions[i].Name)
+	shareTopology(&s.Topology)
+	for i := range s.Placement.Components {
+		share(&s.Placement.Components[i].Name, &s.Placement.Components[i].Pool)
 	}
 	if s.Parameters != nil {
 		parameters := make(map[string]v1alpha1.Value, len(s.Parameters))
@@ -77,6 +78,18 @@ func shareSpec(s *v1alpha1.TrialSpec) {
 	for i := range s.Faults {
 		share(&s.Faults[i].Name)
 		share(&s.Faults[i].At)
+	}
+}
+
+func shareTopology(t *v1alpha1.Topology) {
+	for i := range t.Regions {
+		share(&t.Regions[i].Name)
+	}
+	for i := range t.Components {
+		share(&t.Components[i].Name)
+		for j := range t.Components[i].Regions {
+			share(&t.Components[i].Regions[j].Name)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ type Occurrence struct {
 	Time int
 	// Pods of the target, and those at the other end.
 	Pods, Peers []string
-	// Containers of the replicas.
+	// Containers of the pods of the target.
 	Containers []string
 	// Left is how long the fault still lasts. 0: it is over at once.
 	Left time.Duration
@@ -51,9 +51,13 @@ func (o Occurrence) Object() (*unstructured.Unstructured, error) {
 	if err := json.Unmarshal(c.Spec.Raw, &spec); err != nil {
 		return nil, fmt.Errorf("decode the spec of fault %s: %w", o.Fault.Name, err)
 	}
-	spec["selector"], spec["mode"] = o.selector(o.Pods), "all"
+	spec["selector"], spec["mode"] = o.selector(c.Target.Component, o.Pods), "all"
 	if len(o.Peers) > 0 {
-		spec["target"] = map[string]any{"selector": o.selector(o.Peers), "mode": "all"}
+		component := ""
+		if c.Peers != nil {
+			component = c.Peers.Component
+		}
+		spec["target"] = map[string]any{"selector": o.selector(component, o.Peers), "mode": "all"}
 	}
 	if _, given := spec["containerNames"]; !given && actsOnContainers(o.Fault) {
 		spec["containerNames"] = anys(o.Containers)
@@ -71,14 +75,26 @@ func (o Occurrence) Object() (*unstructured.Unstructured, error) {
 
 // selector of some pods of the trial by name, all of which must be in its namespace and be the
 // trial's.
-func (o Occurrence) selector(pods []string) map[string]any {
+func (o Occurrence) selector(component string, pods []string) map[string]any {
+	labels := map[string]any{v1alpha1.LabelTrial: o.Trial, v1alpha1.LabelPart: v1alpha1.PartReplica}
+	if component != "" {
+		labels[v1alpha1.LabelPart], labels[v1alpha1.LabelComponent] = v1alpha1.PartComponent, component
+	}
 	return map[string]any{
 		"namespaces":     []any{o.Namespace},
-		"labelSelectors": map[string]any{v1alpha1.LabelTrial: o.Trial, v1alpha1.LabelPart: v1alpha1.PartReplica},
+		"labelSelectors": labels,
 		"expressionSelectors": []any{
 			map[string]any{"key": podNameLabel, "operator": "In", "values": anys(pods)},
 		},
 	}
+}
+
+// Component whose pods a fault of Chaos Mesh is for; empty: replicas.
+func Component(f *v1alpha1.Fault) string {
+	if f.ChaosMesh == nil {
+		return ""
+	}
+	return f.ChaosMesh.Target.Component
 }
 
 // Kinds of the objects that faults need, in order.

@@ -38,8 +38,10 @@ func (k chaos) begin(salt string, cast Cast) ([]timeline.Action, error) {
 // elsewhere.
 func (e *checker) checkChaosMesh(path *field.Path, c targetCheck, f *v1alpha1.Fault) map[placement.Place]bool {
 	var containers []string
-	for _, container := range e.Spec.Replicas.Containers {
-		containers = append(containers, container.Name)
+	if group := e.Spec.Group(f.ChaosMesh.Target.Component); group != nil { // else it is told of with the target
+		for _, container := range group.Containers {
+			containers = append(containers, container.Name)
+		}
 	}
 	e.add(chaosmesh.Check(path, f, containers)...)
 	e.checkShapedChaos(path.Child("chaosMesh", "kind"), f)
@@ -58,22 +60,22 @@ func (e *checker) checkChaosMesh(path *field.Path, c targetCheck, f *v1alpha1.Fa
 	return targets
 }
 
-// pickedOf is how many replicas of each shard a target takes of those that it may mean.
+// pickedOf is how many pods of each shard or component a target takes of those that it may mean.
 func pickedOf(c targetCheck, t v1alpha1.Target) int {
-	return t.PickCount(int(c.topology.F), int(placement.ShardReplicas(c.topology)))
+	return t.PickCount(int(c.topology.F), int(placement.Size(c.topology, t.Component)))
 }
 
 // leaves reports whether some of all are left, whichever those are that the target takes: at most
-// so many of each shard.
+// so many of each shard or component.
 func leaves(all, targets map[placement.Place]bool, picked int) bool {
-	left, common := map[int32]int{}, map[int32]int{}
+	left, common := map[placement.Unit]int{}, map[placement.Unit]int{}
 	for p := range all {
-		if left[p.Shard]++; targets[p] {
-			common[p.Shard]++
+		if left[p.Unit]++; targets[p] {
+			common[p.Unit]++
 		}
 	}
-	for shard, n := range left {
-		if n > min(common[shard], picked) {
+	for unit, n := range left {
+		if n > min(common[unit], picked) {
 			return true
 		}
 	}

@@ -24,7 +24,7 @@ func (k degrade) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	everyone := append(cast.ReplicaPods(), cast.ClientPods()...)
+	everyone := append(cast.ServerPods(), cast.ClientPods()...)
 	choose := func(t *v1alpha1.Target, part string) []string {
 		if t == nil {
 			return everyone

@@ -19,7 +19,7 @@ import (
 func (e *checker) checkDegrades() {
 	trial := e.Trial
 	var regions []string
-	for _, region := range slices.Concat(placement.Regions(trial.Topology), trial.Clients.Regions) {
+	for _, region := range slices.Concat(placement.ServerRegions(trial.Topology), trial.Clients.Regions) {
 		if !slices.Contains(regions, region) {
 			regions = append(regions, region)
 		}

@@ -61,7 +61,7 @@ func cuts(p v1alpha1.Partition, salt string, cast Cast) []timeline.Action {
 		l.add(cast.Choose(*p.From, salt+"/from", nil), cast.Choose(*p.To, salt+"/to", nil))
 	case p.Isolate != nil:
 		for _, pod := range cast.Choose(*p.Isolate, salt, nil) {
-			others := cast.ReplicaPods()
+			others := cast.ServerPods()
 			if p.Clients == "FirstGroup" {
 				others = append(others, cast.ClientPods()...)
 			}
@@ -97,7 +97,7 @@ func cuts(p v1alpha1.Partition, salt string, cast Cast) []timeline.Action {
 func isolateRole(p v1alpha1.Partition, salt string, cast Cast) []timeline.Action {
 	var acts []timeline.Action
 	for _, pod := range cast.Choose(*p.Isolate, salt, nil) {
-		others := slices.DeleteFunc(cast.ReplicaPods(), func(o string) bool { return o == pod })
+		others := slices.DeleteFunc(cast.ServerPods(), func(o string) bool { return o == pod })
 		if p.Clients == "FirstGroup" {
 			others = append(others, cast.ClientPods()...)
 		}
@@ -127,7 +127,7 @@ func (e *checker) checkPartition(path *field.Path, c targetCheck, p v1alpha1.Par
 
 // checkGroups checks that no replica can be in two groups.
 func (e *checker) checkGroups(path *field.Path, c targetCheck, groups []v1alpha1.Target) {
-	c.taken, c.picks = map[placement.Place]bool{}, map[int32]int{}
+	c.taken, c.picks = map[placement.Place]bool{}, map[placement.Unit]int{}
 	for i, g := range groups {
 		c.path = path.Index(i)
 		candidates, ok := e.checkTarget(c, g)
@@ -135,10 +135,8 @@ func (e *checker) checkGroups(path *field.Path, c targetCheck, groups []v1alpha1
 			return
 		}
 		if g.Pick != nil {
-			for shard := range c.topology.Shards {
-				if len(g.Shards) == 0 || slices.Contains(g.Shards, shard) {
-					c.picks[shard] += g.PickCount(int(c.topology.F), int(placement.ShardReplicas(c.topology)))
-				}
+			for _, unit := range placement.UnitsOf(g, c.topology) {
+				c.picks[unit] += pickedOf(c, g)
 			}
 			continue
 		}
@@ -146,7 +144,7 @@ func (e *checker) checkGroups(path *field.Path, c targetCheck, groups []v1alpha1
 			e.add(field.Invalid(c.path, describeTarget(g), "a replica of an earlier group is in this one, too; it can be on one side only"))
 			return
 		}
-		if len(c.picks) > 0 {
+		if len(c.picks) > 0 && slices.ContainsFunc(placement.UnitsOf(g, c.topology), func(u placement.Unit) bool { return c.picks[u] > 0 }) {
 			e.add(field.Invalid(c.path, describeTarget(g), "groups that pick come last: what an earlier group picks may be in this one"))
 			return
 		}

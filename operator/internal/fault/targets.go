@@ -17,21 +17,24 @@ type targetCheck struct {
 	path     *field.Path
 	// roles: the target may be whoever has a role.
 	roles bool
-	// taken are the replicas that groups before this one have for certain, and how many more of
-	// each shard they pick.
+	// taken are the pods that groups before this one have for certain, and how many more of each
+	// shard or component they pick.
 	taken map[placement.Place]bool
-	picks map[int32]int
+	picks map[placement.Unit]int
 }
 
 // checkTarget checks that everything that the target names exists, and that there is as much as it
-// picks. It returns the replicas that the target may mean.
+// picks. It returns the pods that the target may mean.
 func (e *checker) checkTarget(c targetCheck, t v1alpha1.Target) (map[placement.Place]bool, bool) {
+	if t.Component != "" || len(t.Pods) > 0 {
+		return e.checkComponent(c, t)
+	}
 	ok := e.checkTargetNames(c, t)
 	if t.Role != "" {
 		ok = e.checkRole(c, t.Role) && ok
 	}
 	if len(t.Replicas) == 0 && len(t.Regions) == 0 && t.Role == "" && t.Pick == nil {
-		e.add(field.Invalid(c.path, describeTarget(t), "none of replicas, regions, role, pick is set; name at least one"))
+		e.add(field.Invalid(c.path, describeTarget(t), "none of replicas, regions, role, pick, component is set; name at least one"))
 		return nil, false
 	}
 	if !ok {
@@ -39,14 +42,14 @@ func (e *checker) checkTarget(c targetCheck, t v1alpha1.Target) (map[placement.P
 	}
 	candidates := placement.Targets(t, c.topology)
 	if len(candidates) == 0 {
-		e.add(field.Invalid(c.path, describeTarget(t), "chooses no replica: no replica of these indexes is in these regions; "+describeRegions(c.topology)))
+		e.add(field.Invalid(c.path, describeTarget(t), "chooses no replica: no replica of these indexes is in these regions; "+describeRegions(c.topology.Regions)))
 		return nil, false
 	}
 	return candidates, t.Pick == nil || e.checkPick(c, t, candidates)
 }
 
 func (e *checker) checkTargetNames(c targetCheck, t v1alpha1.Target) bool {
-	n, ok := placement.ShardReplicas(c.topology), true
+	n, ok := placement.Size(c.topology, ""), true
 	for j, r := range t.Replicas {
 		if r < 0 || r >= n {
 			ok = false
@@ -60,14 +63,20 @@ func (e *checker) checkTargetNames(c targetCheck, t v1alpha1.Target) bool {
 			e.add(field.Invalid(c.path.Child("shards").Index(j), shard, fmt.Sprintf("there are %d shards: 0 to %d", c.topology.Shards, c.topology.Shards-1)))
 		}
 	}
-	names := make([]string, len(c.topology.Regions))
-	for i, r := range c.topology.Regions {
+	return e.checkRegions(c, t, "the topology has no region") && ok
+}
+
+// checkRegions checks that the regions that a target names are among those of its group.
+func (e *checker) checkRegions(c targetCheck, t v1alpha1.Target, unknown string) bool {
+	regions, ok := c.topology.RegionsOf(t.Component), true
+	names := make([]string, len(regions))
+	for i, r := range regions {
 		names[i] = r.Name
 	}
 	for j, region := range t.Regions {
 		if !slices.Contains(names, region) {
 			ok = false
-			e.add(field.Invalid(c.path.Child("regions").Index(j), region, suggest.Unknown("the topology has no region", region, names)))
+			e.add(field.Invalid(c.path.Child("regions").Index(j), region, suggest.Unknown(unknown, region, names)))
 		}
 	}
 	return ok
@@ -91,25 +100,27 @@ func (e *checker) checkRole(c targetCheck, role string) bool {
 }
 
 func (e *checker) checkPick(c targetCheck, t v1alpha1.Target, candidates map[placement.Place]bool) bool {
-	size := int(placement.ShardReplicas(c.topology))
+	size := int(placement.Size(c.topology, t.Component))
 	wanted := t.PickCount(int(c.topology.F), size)
 	path := c.path.Child("pick")
 	if wanted < 1 {
-		e.add(field.Invalid(path, t.Pick.String(), fmt.Sprintf("picks %d replicas: f is %d and a shard has %d replicas; nothing would happen", wanted, c.topology.F, size)))
+		e.add(field.Invalid(path, t.Pick.String(), fmt.Sprintf("picks %d %s: f is %d and %s has %d %[2]s; nothing would happen", wanted, things(t), c.topology.F, unitName(t), size)))
 		return false
 	}
-	for shard := range c.topology.Shards {
-		if len(t.Shards) > 0 && !slices.Contains(t.Shards, shard) {
-			continue
-		}
-		free := -c.picks[shard]
+	for _, unit := range placement.UnitsOf(t, c.topology) {
+		free := -c.picks[unit]
 		for p := range candidates {
-			if p.Shard == shard && !c.taken[p] {
+			if p.Unit == unit && !c.taken[p] {
 				free++
 			}
 		}
-		if wanted > free {
-			e.add(field.Invalid(path, t.Pick.String(), fmt.Sprintf("picks %d replicas of each shard, but only %d match in shard %d", wanted, max(free, 0), shard)))
+		switch {
+		case wanted <= free:
+		case unit.Component != "":
+			e.add(field.Invalid(path, t.Pick.String(), fmt.Sprintf("picks %d pods of component %s, but only %d match", wanted, unit.Component, max(free, 0))))
+			return false
+		default:
+			e.add(field.Invalid(path, t.Pick.String(), fmt.Sprintf("picks %d replicas of each shard, but only %d match in shard %d", wanted, max(free, 0), unit.Shard)))
 			return false
 		}
 	}
@@ -126,12 +137,15 @@ func intersect(a, b map[placement.Place]bool) bool {
 }
 
 func describeTarget(t v1alpha1.Target) string {
+	if t.Component != "" {
+		return fmt.Sprintf("component %s, pods %v, regions %v", t.Component, t.Pods, t.Regions)
+	}
 	return fmt.Sprintf("replicas %v, regions %v", t.Replicas, t.Regions)
 }
 
-func describeRegions(topology v1alpha1.Topology) string {
+func describeRegions(regions []v1alpha1.Region) string {
 	text, base := "", int32(0)
-	for _, r := range topology.Regions {
+	for _, r := range regions {
 		if r.Replicas == 0 {
 			continue
 		}

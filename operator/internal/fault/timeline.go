@@ -16,12 +16,12 @@ const MaxActions = 20_000
 
 // Cast is who takes part in a trial.
 type Cast interface {
-	// Choose names the pods of the replicas that a target means, in order of shard and index. Picks
-	// are drawn from the trial's seed and salt, and leave out the pods in except. With a role it
-	// names all that may have it.
+	// Choose names the pods that a target means, of replicas in order of shard and index. Picks are
+	// drawn from the trial's seed and salt, and leave out the pods in except. With a role it names
+	// all that may have it.
 	Choose(target v1alpha1.Target, salt string, except []string) []string
-	// ReplicaPods and ClientPods name all of them.
-	ReplicaPods() []string
+	// ServerPods and ClientPods name all of them: those of replicas and components, and clients'.
+	ServerPods() []string
 	ClientPods() []string
 }
 
@@ -103,7 +103,7 @@ func begin(f *v1alpha1.Fault, k kind, n int, cast Cast) ([]timeline.Action, erro
 		return nil, fmt.Errorf("fault %q: %w", f.Name, err)
 	}
 	if len(acts) == 0 {
-		return nil, fmt.Errorf("fault %q hits no replica", f.Name)
+		return nil, fmt.Errorf("fault %q hits no replica and no pod of a component", f.Name)
 	}
 	return acts, nil
 }

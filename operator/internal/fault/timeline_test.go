@@ -22,15 +22,15 @@ type cast struct{}
 
 func (cast) Choose(t v1alpha1.Target, _ string, except []string) []string {
 	var out []string
-	for i, pod := range (cast{}).ReplicaPods() {
+	for i, pod := range (cast{}).ServerPods() {
 		if (len(t.Replicas) == 0 || slices.Contains(t.Replicas, int32(i))) && !slices.Contains(except, pod) {
 			out = append(out, pod)
 		}
 	}
 	return out
 }
-func (cast) ReplicaPods() []string { return []string{"r0", "r1", "r2"} }
-func (cast) ClientPods() []string  { return []string{"c0"} }
+func (cast) ServerPods() []string { return []string{"r0", "r1", "r2"} }
+func (cast) ClientPods() []string { return []string{"c0"} }
 
 func lasting(d string) *v1alpha1.Duration {
 	v := v1alpha1.Duration(d)

@@ -17,9 +17,10 @@ const (
 	labelExperiment = "assay_experiment"
 	labelTrial      = "assay_trial"
 	labelPoint      = "assay_point"
-	labelPart       = "assay_part"   // replica or client
-	labelRegion     = "assay_region" // of replicas only, as the next
-	labelShard      = "assay_shard"
+	labelPart       = "assay_part"      // replica, component or client
+	labelComponent  = "assay_component" // of components only
+	labelRegion     = "assay_region"    // of replicas and components only
+	labelShard      = "assay_shard"     // of replicas only
 	// labelAxis is followed by the name of an axis: assay_axis_variant. Its value is that of the
 	// trial's point.
 	labelAxis = "assay_axis_"
@@ -39,7 +40,7 @@ const (
 func PodMonitor(namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, more map[string]string) *monitoringv1.PodMonitor {
 	var endpoints []monitoringv1.PodMetricsEndpoint
 	for _, part := range scraped(system) {
-		endpoints = append(endpoints, endpoint(part.name, part.metrics))
+		endpoints = append(endpoints, endpoint(part))
 	}
 	if len(endpoints) == 0 {
 		return nil
@@ -60,8 +61,9 @@ func PodMonitor(namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.Sys
 
 // part of a System's pods that serves metrics.
 type part struct {
-	name    string
-	metrics *v1alpha1.MetricsEndpoint
+	name      string
+	component string // empty: of none
+	metrics   *v1alpha1.MetricsEndpoint
 }
 
 // Serves reports whether pods of the System serve metrics.
@@ -69,7 +71,11 @@ func Serves(system *v1alpha1.SystemSpec) bool { return len(scraped(system)) > 0 
 
 func scraped(system *v1alpha1.SystemSpec) []part {
 	var parts []part
-	for _, p := range []part{{v1alpha1.PartReplica, system.Replicas.Metrics}, {v1alpha1.PartClient, system.Clients.Metrics}} {
+	all := []part{{v1alpha1.PartReplica, "", system.Replicas.Metrics}, {v1alpha1.PartClient, "", system.Clients.Metrics}}
+	for _, c := range system.Components {
+		all = append(all, part{v1alpha1.PartComponent, c.Name, c.Metrics})
+	}
+	for _, p := range all {
 		if p.metrics != nil {
 			parts = append(parts, p)
 		}
@@ -77,20 +83,26 @@ func scraped(system *v1alpha1.SystemSpec) []part {
 	return parts
 }
 
-func endpoint(part string, m *v1alpha1.MetricsEndpoint) monitoringv1.PodMetricsEndpoint {
+func endpoint(p part) monitoringv1.PodMetricsEndpoint {
+	m, which := p.metrics, []monitoringv1.RelabelConfig{
+		{Action: "keep", SourceLabels: []monitoringv1.LabelName{podLabel(v1alpha1.LabelPart)}, Regex: p.name},
+	}
+	if p.component != "" {
+		which = append(which, monitoringv1.RelabelConfig{Action: "keep", SourceLabels: []monitoringv1.LabelName{podLabel(v1alpha1.LabelComponent)}, Regex: p.component},
+			copied(v1alpha1.LabelComponent, labelComponent))
+	}
 	path := m.Path
 	if path == "" {
 		path = "/metrics"
 	}
 	return monitoringv1.PodMetricsEndpoint{
 		Port: ptr.To(render.MetricsPort), Path: path, Interval: monitoringv1.Duration(promDuration(interval(m))),
-		RelabelConfigs: []monitoringv1.RelabelConfig{
-			{Action: "keep", SourceLabels: []monitoringv1.LabelName{podLabel(v1alpha1.LabelPart)}, Regex: part},
+		RelabelConfigs: append(which,
 			copied(v1alpha1.LabelPart, labelPart), copied(v1alpha1.LabelRegion, labelRegion), copied(v1alpha1.LabelShard, labelShard),
 			copied(v1alpha1.LabelTrial, labelTrial), copied(v1alpha1.LabelExperiment, labelExperiment), copied(v1alpha1.LabelPoint, labelPoint),
 			// The values of axes are annotations: they may be longer than a label's.
-			{Action: "labelmap", Regex: "__meta_kubernetes_pod_annotation_" + sanitized(v1alpha1.AnnotationAxisPrefix) + "(.+)", Replacement: ptr.To(labelAxis + "$1")},
-		},
+			monitoringv1.RelabelConfig{Action: "labelmap", Regex: "__meta_kubernetes_pod_annotation_" + sanitized(v1alpha1.AnnotationAxisPrefix) + "(.+)", Replacement: ptr.To(labelAxis + "$1")},
+		),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
@@ -206,17 +207,23 @@ func TestScrapes(t *testing.T) {
 }
 
 func TestScrapedPods(t *testing.T) {
-	s := &v1alpha1.SystemSpec{}
-	if n := ScrapedPods(s, 4, 2); n != 0 || Serves(s) {
+	s := &v1alpha1.SystemSpec{Components: []v1alpha1.Component{{Name: "proxy"}}}
+	l := &placement.Layout{Servers: make([]placement.Replica, 4), Clients: make([]placement.Client, 2)}
+	l.Servers = append(l.Servers, placement.Replica{Component: "proxy"}, placement.Replica{Component: "proxy"}, placement.Replica{Component: "proxy"})
+	if n := ScrapedPods(s, l); n != 0 || Serves(s) {
 		t.Errorf("without metrics %d pods are scraped", n)
 	}
 	s.Replicas.Metrics = &v1alpha1.MetricsEndpoint{}
-	if n := ScrapedPods(s, 4, 2); n != 4 || !Serves(s) {
+	if n := ScrapedPods(s, l); n != 4 || !Serves(s) {
 		t.Errorf("%d pods are scraped, want the 4 replicas", n)
 	}
 	s.Clients.Metrics = &v1alpha1.MetricsEndpoint{}
-	if n := ScrapedPods(s, 4, 2); n != 6 {
-		t.Errorf("%d pods are scraped, want all 6", n)
+	if n := ScrapedPods(s, l); n != 6 {
+		t.Errorf("%d pods are scraped, want the replicas' and the clients' 6", n)
+	}
+	s.Components[0].Metrics = &v1alpha1.MetricsEndpoint{}
+	if n := ScrapedPods(s, l); n != 9 {
+		t.Errorf("%d pods are scraped, want all 9", n)
 	}
 }
 

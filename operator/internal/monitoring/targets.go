@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 )
 
 // Pods are those of a trial that a PodMonitor of ours has scraped.
@@ -19,15 +20,14 @@ type Pods struct {
 	Until time.Time
 }
 
-// ScrapedPods is how many of a trial's pods are scraped, when it has so many replicas and client
-// pods.
-func ScrapedPods(system *v1alpha1.SystemSpec, replicas, clients int) int {
+// ScrapedPods is how many of a trial's pods are scraped.
+func ScrapedPods(system *v1alpha1.SystemSpec, l *placement.Layout) int {
 	n := 0
 	for _, p := range scraped(system) {
-		if p.name == v1alpha1.PartReplica {
-			n += replicas
+		if p.name == v1alpha1.PartClient {
+			n += len(l.Clients)
 		} else {
-			n += clients
+			n += len(l.Group(p.component))
 		}
 	}
 	return n

@@ -8,19 +8,43 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Choose returns the pods of the replicas that a target means, in order of shard and index. What it
-// picks is drawn from the trial's seed and salt, shard by shard, from the matching replicas that
-// are not in except. A shard with fewer matching replicas than are to be picked gives them all.
+// Replicas of all shards, shard by shard.
+func (l *Layout) Replicas() []Replica { return l.Group("") }
+
+// Group is the replicas, or the pods of the component of that name.
+func (l *Layout) Group(component string) []Replica {
+	var group []Replica
+	for _, r := range l.Servers {
+		if r.Component == component {
+			group = append(group, r)
+		}
+	}
+	return group
+}
+
+// GroupPods names the pods of a group.
+func (l *Layout) GroupPods(component string) []string {
+	var pods []string
+	for _, r := range l.Group(component) {
+		pods = append(pods, r.Name)
+	}
+	return pods
+}
+
+// Choose returns the pods that a target means, in order of shard and index. What it picks is drawn
+// from the trial's seed and salt, shard by shard, from the matching pods that are not in except. A
+// shard with fewer matching pods than are to be picked gives them all. A component is picked from
+// like a shard.
 func (l *Layout) Choose(t v1alpha1.Target, salt string, except []string) []string {
 	size := map[int]int{} // replicas of each shard
 	matching := map[int][]string{}
 	var shards []int
-	for _, r := range l.Replicas {
+	for _, r := range l.Group(t.Component) {
 		if size[r.Shard] == 0 {
 			shards = append(shards, r.Shard)
 		}
 		size[r.Shard]++
-		if matches(t.Replicas, int32(r.Index)) && matches(t.Shards, int32(r.Shard)) && matches(t.Regions, r.Region) && !slices.Contains(except, r.Name) {
+		if matches(indexes(t), int32(r.Index)) && matches(t.Shards, int32(r.Shard)) && matches(t.Regions, r.Region) && !slices.Contains(except, r.Name) {
 			matching[r.Shard] = append(matching[r.Shard], r.Name)
 		}
 	}
@@ -51,10 +75,10 @@ func (l *Layout) pick(t v1alpha1.Target, salt string, shard int, names []string,
 	return picked
 }
 
-// ReplicaPods names the pods of all replicas.
-func (l *Layout) ReplicaPods() []string {
+// ServerPods names the pods of all replicas and components.
+func (l *Layout) ServerPods() []string {
 	var pods []string
-	for _, r := range l.Replicas {
+	for _, r := range l.Servers {
 		pods = append(pods, r.Name)
 	}
 	return pods
@@ -71,10 +95,10 @@ func (l *Layout) ClientPods() []string {
 
 func matches[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
 
-// RegionNames of all pods, replicas first, one for each pod.
+// RegionNames of all pods, clients last, one for each pod.
 func (l *Layout) RegionNames() []string {
 	var out []string
-	for _, r := range l.Replicas {
+	for _, r := range l.Servers {
 		out = append(out, r.Region)
 	}
 	for _, c := range l.Clients {
@@ -83,10 +107,10 @@ func (l *Layout) RegionNames() []string {
 	return out
 }
 
-// IPs of all pods, replicas first.
+// IPs of all pods, clients last.
 func (l *Layout) IPs() []string {
 	var out []string
-	for _, r := range l.Replicas {
+	for _, r := range l.Servers {
 		out = append(out, r.IP)
 	}
 	for _, c := range l.Clients {

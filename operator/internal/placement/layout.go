@@ -14,18 +14,22 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Replica is one replica of a trial, as templates see it.
+// Replica is one replica of a trial, or one pod of a component, as templates see it.
 type Replica struct {
-	Part   string         // "replica"
-	Index  int            // in its shard, from 0
-	Global int            // over all shards, shard by shard
-	Shard  int            // from 0
-	Region string         // name
-	Name   string         // of the pod
-	Host   string         // name that resolves to the pod
-	IP     string         // address of the pod
-	Ports  map[string]int // by name
+	Part      string         // "replica" or "component"
+	Component string         // name; empty: it is a replica
+	Index     int            // in its shard or component, from 0
+	Global    int            // over all shards, shard by shard; of a component, as Index
+	Shard     int            // from 0; of a component, NoShard
+	Region    string         // name
+	Name      string         // of the pod
+	Host      string         // name that resolves to the pod
+	IP        string         // address of the pod
+	Ports     map[string]int // by name
 }
+
+// NoShard is where pods of components are.
+const NoShard = -1
 
 // Client is one client pod of a trial, as templates see it.
 type Client struct {
@@ -39,13 +43,15 @@ type Client struct {
 	IP     string // address of the pod
 }
 
-// Set is one StatefulSet: the replicas of one shard in one region.
+// Set is one StatefulSet: the replicas of one shard in one region, or the pods of one component
+// there.
 type Set struct {
-	Name     string
-	Shard    int
-	Region   string
-	Base     int // index in the shard of ordinal 0
-	Replicas int
+	Name      string
+	Component string // empty: these are replicas
+	Shard     int    // of a component, NoShard
+	Region    string
+	Base      int // index in the shard or component of ordinal 0
+	Replicas  int
 }
 
 // Layout is who takes part in a trial. Addresses are empty until Resolve.
@@ -53,8 +59,10 @@ type Layout struct {
 	Trial     string
 	Namespace string
 	Sets      []Set
-	Replicas  []Replica
-	Clients   []Client
+	// Servers are all replicas, shard by shard, then the pods of the components, in the order of
+	// the System.
+	Servers []Replica
+	Clients []Client
 
 	f      int    // faults that each shard tolerates
 	seed   int64  // of what is drawn at random
@@ -68,12 +76,11 @@ const DefaultClusterDomain = "cluster.local"
 // a cluster of the default domain.
 func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) *Layout {
 	l := &Layout{Trial: name, Namespace: namespace, f: int(spec.Topology.F), seed: spec.Seed, domain: DefaultClusterDomain}
-	ports := map[string]int{}
-	for _, p := range system.Replicas.Ports {
-		ports[p.Name] = int(p.Port)
-	}
 	for shard := range int(spec.Topology.Shards) {
-		l.addShard(shard, spec.Topology.Regions, ports)
+		l.addGroup("", shard, spec.Topology.Regions, system.Replicas.Ports)
+	}
+	for _, c := range system.Components {
+		l.addGroup(c.Name, NoShard, spec.Topology.RegionsOf(c.Name), c.Ports)
 	}
 	l.addClients(int(spec.Clients.Nodes), int(spec.Clients.Count), spec.Clients.Regions)
 	return l
@@ -84,9 +91,9 @@ func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha
 func (l *Layout) InDomain(domain string) *Layout {
 	named := *l
 	named.domain = cmp.Or(domain, DefaultClusterDomain)
-	named.Replicas, named.Clients = slices.Clone(l.Replicas), slices.Clone(l.Clients)
-	for i := range named.Replicas {
-		named.Replicas[i].Host = named.host(named.Replicas[i].Name)
+	named.Servers, named.Clients = slices.Clone(l.Servers), slices.Clone(l.Clients)
+	for i := range named.Servers {
+		named.Servers[i].Host = named.host(named.Servers[i].Name)
 	}
 	for i := range named.Clients {
 		named.Clients[i].Host = named.host(named.Clients[i].Name)
@@ -94,21 +101,30 @@ func (l *Layout) InDomain(domain string) *Layout {
 	return &named
 }
 
-func (l *Layout) addShard(shard int, regions []v1alpha1.Region, ports map[string]int) {
+// addGroup adds the replicas of a shard, or the pods of a component.
+func (l *Layout) addGroup(component string, shard int, regions []v1alpha1.Region, declared []v1alpha1.Port) {
+	ports := map[string]int{}
+	for _, p := range declared {
+		ports[p.Name] = int(p.Port)
+	}
+	part, what, before := v1alpha1.PartReplica, fmt.Sprintf("s%d", shard), len(l.Servers)
+	if component != "" {
+		part, what, before = v1alpha1.PartComponent, component, 0
+	}
 	base := 0
 	for _, region := range regions {
 		if region.Replicas == 0 {
 			continue
 		}
 		set := Set{
-			Name:  shortName(fmt.Sprintf("%s-s%d-%s", l.Trial, shard, region.Name)),
-			Shard: shard, Region: region.Name, Base: base, Replicas: int(region.Replicas),
+			Name:      shortName(fmt.Sprintf("%s-%s-%s", l.Trial, what, region.Name)),
+			Component: component, Shard: shard, Region: region.Name, Base: base, Replicas: int(region.Replicas),
 		}
 		l.Sets = append(l.Sets, set)
 		for ordinal := range set.Replicas {
 			name := fmt.Sprintf("%s-%d", set.Name, ordinal)
-			l.Replicas = append(l.Replicas, Replica{
-				Part: v1alpha1.PartReplica, Index: base + ordinal, Global: len(l.Replicas), Shard: shard, Region: region.Name,
+			l.Servers = append(l.Servers, Replica{
+				Part: part, Component: component, Index: base + ordinal, Global: before + base + ordinal, Shard: shard, Region: region.Name,
 				Name: name, Host: l.host(name), Ports: ports,
 			})
 		}
@@ -192,11 +208,11 @@ func shortName(name string) string {
 // Resolve returns a copy of the layout with the addresses of the pods. It reports who has none yet.
 func (l *Layout) Resolve(addresses map[string]string) (resolved *Layout, missing []string) {
 	r := *l
-	r.Replicas = append([]Replica(nil), l.Replicas...)
+	r.Servers = append([]Replica(nil), l.Servers...)
 	r.Clients = append([]Client(nil), l.Clients...)
-	for i := range r.Replicas {
-		if r.Replicas[i].IP = addresses[r.Replicas[i].Name]; r.Replicas[i].IP == "" {
-			missing = append(missing, r.Replicas[i].Name)
+	for i := range r.Servers {
+		if r.Servers[i].IP = addresses[r.Servers[i].Name]; r.Servers[i].IP == "" {
+			missing = append(missing, r.Servers[i].Name)
 		}
 	}
 	for i := range r.Clients {
@@ -210,7 +226,7 @@ func (l *Layout) Resolve(addresses map[string]string) (resolved *Layout, missing
 // Addresses of all pods, as one text: a trial is rendered again when it changes.
 func (l *Layout) Addresses() string {
 	var b strings.Builder
-	for _, p := range l.Replicas {
+	for _, p := range l.Servers {
 		b.WriteString(p.Name + "=" + p.IP + ",")
 	}
 	for _, p := range l.Clients {

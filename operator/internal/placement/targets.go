@@ -8,21 +8,50 @@ import (
 	"assay.dev/assay/operator/internal/network"
 )
 
-// Place is that of a replica: its shard and its index in the shard. A client's pod is in shard -1.
-type Place struct{ Shard, Index int32 }
+// Unit is a shard, or a component. Targets pick from each by itself. Clients' pods are in one of
+// their own: shard -1 of no component.
+type Unit struct {
+	Component string // empty: a shard
+	Shard     int32
+}
 
-// Targets lists the replicas that a target may mean.
+// Place is that of a pod: its shard or component, and its index there.
+type Place struct {
+	Unit
+	Index int32
+}
+
+// UnitsOf are the shards that a target may be about, or its component.
+func UnitsOf(t v1alpha1.Target, topology v1alpha1.Topology) []Unit {
+	if t.Component != "" {
+		return []Unit{{t.Component, NoShard}}
+	}
+	var units []Unit
+	for shard := range topology.Shards {
+		if matches(t.Shards, shard) {
+			units = append(units, Unit{Shard: shard})
+		}
+	}
+	return units
+}
+
+// indexes that a target names.
+func indexes(t v1alpha1.Target) []int32 {
+	if t.Component != "" {
+		return t.Pods
+	}
+	return t.Replicas
+}
+
+// Targets lists the replicas, or pods of a component, that a target may mean.
 func Targets(t v1alpha1.Target, topology v1alpha1.Topology) map[Place]bool {
 	chosen := map[Place]bool{}
-	for shard := range topology.Shards {
-		if len(t.Shards) > 0 && !slices.Contains(t.Shards, shard) {
-			continue
-		}
+	for _, unit := range UnitsOf(t, topology) {
 		base := int32(0)
-		for _, region := range topology.Regions {
-			for replica := base; replica < base+region.Replicas; replica++ {
-				if (len(t.Replicas) == 0 || slices.Contains(t.Replicas, replica)) && (len(t.Regions) == 0 || slices.Contains(t.Regions, region.Name)) {
-					chosen[Place{shard, replica}] = true
+		for _, region := range topology.RegionsOf(unit.Component) {
+			for index := base; index < base+region.Replicas; index++ {
+				if matches(indexes(t), index) && matches(t.Regions, region.Name) {
+					chosen[Place{unit, index}] = true
 				}
 			}
 			base += region.Replicas
@@ -31,39 +60,43 @@ func Targets(t v1alpha1.Target, topology v1alpha1.Topology) map[Place]bool {
 	return chosen
 }
 
-// ShardReplicas counts the replicas of one shard.
-func ShardReplicas(topology v1alpha1.Topology) int32 {
+// Size counts the replicas of one shard, or the pods of the component of that name.
+func Size(topology v1alpha1.Topology, component string) int32 {
 	n := int32(0)
-	for _, r := range topology.Regions {
+	for _, r := range topology.RegionsOf(component) {
 		n += r.Replicas
 	}
 	return n
 }
 
-// Ends are pods by their region. A client's pod is in shard -1.
+// Ends are pods by their region.
 type Ends map[string][]Place
 
-// EndsOf puts replicas into their regions.
-func EndsOf(replicas map[Place]bool, topology v1alpha1.Topology) Ends {
+// EndsOf puts replicas and pods of components into their regions.
+func EndsOf(pods map[Place]bool, topology v1alpha1.Topology) Ends {
 	found := Ends{}
-	base := int32(0)
-	for _, region := range topology.Regions {
-		for p := range replicas {
+	for p := range pods {
+		base := int32(0)
+		for _, region := range topology.RegionsOf(p.Component) {
 			if p.Index >= base && p.Index < base+region.Replicas {
 				found[region.Name] = append(found[region.Name], p)
 			}
+			base += region.Replicas
 		}
-		base += region.Replicas
 	}
 	return found
 }
 
 // Everyone is every pod, placed as Layout does: client pods are in their regions in turn.
 func Everyone(trial *v1alpha1.TrialSpec) Ends {
-	all := EndsOf(Targets(v1alpha1.Target{}, trial.Topology), trial.Topology)
+	servers := Targets(v1alpha1.Target{}, trial.Topology)
+	for _, c := range trial.Topology.Components {
+		maps.Copy(servers, Targets(v1alpha1.Target{Component: c.Name}, trial.Topology))
+	}
+	all := EndsOf(servers, trial.Topology)
 	for i := range min(trial.Clients.Nodes, trial.Clients.Count) {
 		region := trial.Clients.Regions[int(i)%len(trial.Clients.Regions)]
-		all[region] = append(all[region], Place{-1, i})
+		all[region] = append(all[region], Place{Unit{Shard: -1}, i})
 	}
 	return all
 }
@@ -82,10 +115,21 @@ func Directions(from, to Ends) []network.Direction {
 }
 
 // Regions lists the regions that hold replicas.
-func Regions(t v1alpha1.Topology) []string {
-	var names []string
-	for _, r := range t.Regions {
-		if r.Replicas > 0 {
+func Regions(t v1alpha1.Topology) []string { return inUse(nil, t.Regions) }
+
+// ServerRegions lists the regions that hold replicas, then those that hold pods of components only.
+func ServerRegions(t v1alpha1.Topology) []string {
+	names := Regions(t)
+	for _, c := range t.Components {
+		names = inUse(names, c.Regions)
+	}
+	return names
+}
+
+// inUse adds the names of regions that hold any to others, each once.
+func inUse(names []string, regions []v1alpha1.Region) []string {
+	for _, r := range regions {
+		if r.Replicas > 0 && !slices.Contains(names, r.Name) {
 			names = append(names, r.Name)
 		}
 	}

@@ -71,6 +71,7 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 		return nil, e.errs
 	}
 	e.checkParameters()
+	e.checkComponents()
 	e.resolveAxes()
 	if len(e.errs) > 0 {
 		return nil, e.errs
@@ -112,6 +113,7 @@ type system struct {
 	declared declared
 	uses     uses
 	count    *countExpression
+	counts   map[string]*countExpression // of components, by name
 }
 
 // add records errors, each once: several points give the same one.
@@ -158,6 +160,11 @@ func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool 
 			continue
 		}
 		s.count = count
+		if s.counts, err = countsOf(spec.Components); err != nil {
+			e.add(field.Invalid(path, ref.Name, fmt.Sprintf("System %q: %v", ref.Name, err)))
+			complete = false
+			continue
+		}
 		e.systems = append(e.systems, s)
 	}
 	return complete && len(e.systems) > 0

@@ -20,10 +20,10 @@ var validRegion = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 // resolveNetwork places the clients and writes every directed link into the trial. The path is
 // where the network's profile was chosen.
 func (e *expansion) resolveNetwork(path *field.Path, trial *v1alpha1.TrialSpec) {
-	regions := placement.Regions(trial.Topology)
 	if len(trial.Clients.Regions) == 0 {
-		trial.Clients.Regions = slices.Clone(regions)
+		trial.Clients.Regions = placement.Regions(trial.Topology)
 	}
+	regions := placement.ServerRegions(trial.Topology)
 	for i, region := range trial.Clients.Regions {
 		if !validRegion.MatchString(region) || len(region) > 14 {
 			e.add(field.Invalid(field.NewPath("spec", "clients", "regions").Index(i), region,

@@ -52,6 +52,10 @@ func (o origin) topology() *field.Path {
 	return o.part(o.profile != nil && o.profile.Topology != nil, "topology")
 }
 
+func (o origin) placement() *field.Path {
+	return o.part(o.profile != nil && o.profile.Placement != nil, "placement")
+}
+
 func (o origin) network() *field.Path {
 	return o.part(o.profile != nil && o.profile.Network != nil, "network")
 }

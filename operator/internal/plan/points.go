@@ -82,6 +82,7 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	trial.Parameters = e.resolveParameters(which, chosen)
 	trial.Faults = e.resolveFaults(chosen)
 	replicas := e.resolveTopology(which, &trial.Topology)
+	trial.Placement.Components = ownPools(s, trial.Placement.Components)
 	if replicas > 0 {
 		e.resolveNetwork(networkPath, &trial)
 		e.checkFaults(s, &trial)
@@ -110,7 +111,7 @@ func (e *expansion) resolveTopology(which int, topology *v1alpha1.Topology) int3
 	}
 	if len(topology.Regions) == 0 {
 		topology.Regions = []v1alpha1.Region{{Name: "local", Replicas: n}}
-	} else if placed := placement.ShardReplicas(*topology); placed != n {
+	} else if placed := placement.Size(*topology, ""); placed != n {
 		e.add(field.Invalid(regionsPath, fmt.Sprintf("%d replicas", placed), fmt.Sprintf(
 			"System %q has %s = %d replicas in a shard for f = %d; the regions' replicas must add up to %d", s.name, s.count.text, n, topology.F, n)))
 		return 0
@@ -118,6 +119,9 @@ func (e *expansion) resolveTopology(which int, topology *v1alpha1.Topology) int3
 	if pods := int(n) * int(topology.Shards); pods > MaxReplicas {
 		e.add(field.Invalid(path.Child("shards"), topology.Shards, fmt.Sprintf(
 			"%d shards of %d replicas make %d replicas; at most %d are possible", topology.Shards, n, pods, MaxReplicas)))
+		return 0
+	}
+	if !e.resolveComponents(s, path, topology) {
 		return 0
 	}
 	return n

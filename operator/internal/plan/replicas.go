@@ -16,8 +16,9 @@ const (
 	maxReplicasShard = 200
 )
 
-// countExpression is a compiled replicas.count.
+// countExpression is a compiled replicas.count, or count of a component.
 type countExpression struct {
+	field   string // that it is of, for messages
 	text    string
 	program cel.Program
 }
@@ -53,18 +54,18 @@ func compileCount(text string) (*countExpression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot be evaluated: %w", err)
 	}
-	return &countExpression{text: text, program: program}, nil
+	return &countExpression{field: "replicas.count", text: text, program: program}, nil
 }
 
-// replicas evaluates the expression for f.
+// replicas evaluates the expression for f. Pods of a component are called replicas, too.
 func (c *countExpression) replicas(f int32) (int32, error) {
 	out, _, err := c.program.Eval(map[string]any{"f": int64(f)})
 	if err != nil {
-		return 0, fmt.Errorf("replicas.count %q fails for f = %d: %w", c.text, f, err)
+		return 0, fmt.Errorf("%s %q fails for f = %d: %w", c.field, c.text, f, err)
 	}
 	n, ok := out.Value().(int64)
 	if !ok || n < 1 || n > maxReplicasShard {
-		return 0, fmt.Errorf("replicas.count %q gives %v replicas for f = %d; 1 to %d are possible", c.text, out.Value(), f, maxReplicasShard)
+		return 0, fmt.Errorf("%s %q gives %v replicas for f = %d; 1 to %d are possible", c.field, c.text, out.Value(), f, maxReplicasShard)
 	}
 	return int32(n), nil
 }

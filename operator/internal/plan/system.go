@@ -20,7 +20,8 @@ func ValidateSystem(spec *v1alpha1.SystemSpec, parse func(name, text string) err
 	s := &systemCheck{spec: spec, parse: parse}
 	root := field.NewPath("spec")
 	s.parameters(root)
-	s.replicas(root.Child("replicas"))
+	s.group(root.Child("replicas"), s.spec.Replicas)
+	s.components(root.Child("components"))
 	s.prepare(root.Child("prepare"))
 	s.datasets(root.Child("datasets"))
 	s.steps(root.Child("steps"))
@@ -99,8 +100,8 @@ func (s *systemCheck) parameter(at *field.Path, p v1alpha1.Parameter, taken map[
 	}
 }
 
-func (s *systemCheck) replicas(at *field.Path) {
-	r := s.spec.Replicas
+// group checks what is said of the replicas, or of a component.
+func (s *systemCheck) group(at *field.Path, r v1alpha1.ReplicasSpec) {
 	if _, err := compileCount(r.Count); err != nil {
 		s.add(field.Invalid(at.Child("count"), r.Count, err.Error()))
 	}
@@ -117,10 +118,10 @@ func (s *systemCheck) replicas(at *field.Path) {
 		gate := at.Child("ready").Index(i)
 		s.log(gate.Child("log"), g.Log, r.Containers)
 		if g.Port != "" {
-			s.port(gate.Child("port"), g.Port)
+			s.port(gate.Child("port"), g.Port, at, r.Ports)
 		}
 		if g.HTTP != nil {
-			s.port(gate.Child("http", "port"), g.HTTP.Port)
+			s.port(gate.Child("http", "port"), g.HTTP.Port, at, r.Ports)
 		}
 		s.templates(gate.Child("command"), g.Command)
 	}
@@ -187,7 +188,7 @@ func (s *systemCheck) roles(at *field.Path) {
 	for i, role := range s.spec.Roles {
 		s.roleLog(at.Index(i).Child("log"), role.Log)
 		if role.HTTP != nil {
-			s.port(at.Index(i).Child("http", "port"), role.HTTP.Port)
+			s.port(at.Index(i).Child("http", "port"), role.HTTP.Port, field.NewPath("spec", "replicas"), s.spec.Replicas.Ports)
 		}
 		s.templates(at.Index(i).Child("command"), role.Command)
 	}
@@ -272,13 +273,14 @@ func (s *systemCheck) roleLog(at *field.Path, l *v1alpha1.RoleLog) {
 	}
 }
 
-func (s *systemCheck) port(at *field.Path, name string) {
-	names := make([]string, len(s.spec.Replicas.Ports))
-	for i, p := range s.spec.Replicas.Ports {
+// port checks the name of one of the ports that a group of pods declares.
+func (s *systemCheck) port(at *field.Path, name string, group *field.Path, ports []v1alpha1.Port) {
+	names := make([]string, len(ports))
+	for i, p := range ports {
 		names[i] = p.Name
 	}
 	if !slices.Contains(names, name) {
-		s.add(field.Invalid(at, name, suggest.Unknown("spec.replicas.ports declares no port", name, names)))
+		s.add(field.Invalid(at, name, suggest.Unknown(group.Child("ports").String()+" declares no port", name, names)))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -179,7 +180,11 @@ func checkTemplates(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Chec
 }
 
 func podsOf(p Point) int {
-	return int(p.Replicas)*int(p.Template.Topology.Shards) + int(p.Template.Clients.Nodes)
+	pods := int(p.Replicas)*int(p.Template.Topology.Shards) + int(p.Template.Clients.Nodes)
+	for _, c := range p.Template.Topology.Components {
+		pods += int(placement.Size(p.Template.Topology, c.Name))
+	}
+	return pods
 }
 
 func systemPath(p *Plan, name string) *field.Path {

@@ -143,7 +143,7 @@ func FuzzText(f *testing.F) {
 		}
 		var out string
 		var err error
-		took := allocated(func() { out, err = Text("f", text, ctx.with(l.Replicas[0])) })
+		took := allocated(func() { out, err = Text("f", text, ctx.with(l.Servers[0])) })
 		if len(out) > maxRendered && err == nil && strings.Contains(text, "{{") {
 			t.Errorf("it gives %d bytes", len(out))
 		}

@@ -11,7 +11,7 @@ import (
 // Chaos is the first time of a fault that Chaos Mesh carries out in a trial.
 func Chaos(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, f *v1alpha1.Fault) (chaosmesh.Occurrence, error) {
 	o := chaosmesh.Occurrence{
-		Namespace: l.Namespace, Trial: l.Trial, Experiment: spec.Experiment, Fault: f, Time: 1, Containers: ContainersOf(system),
+		Namespace: l.Namespace, Trial: l.Trial, Experiment: spec.Experiment, Fault: f, Time: 1, Containers: ContainersOf(system, f),
 	}
 	if f.For != nil {
 		o.Left = f.For.OrZero()
@@ -28,10 +28,14 @@ func Chaos(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.Syste
 	return o, nil
 }
 
-// ContainersOf names the containers of a System's replicas, in order.
-func ContainersOf(system *v1alpha1.SystemSpec) []string {
+// ContainersOf names the containers of the pods that a fault of Chaos Mesh is for, in order.
+func ContainersOf(system *v1alpha1.SystemSpec, f *v1alpha1.Fault) []string {
 	var names []string
-	for _, c := range system.Replicas.Containers {
+	group := system.Group(chaosmesh.Component(f))
+	if group == nil {
+		return nil
+	}
+	for _, c := range group.Containers {
 		names = append(names, c.Name)
 	}
 	return names

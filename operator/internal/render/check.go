@@ -12,11 +12,11 @@ import (
 // trial runs.
 func Check(system v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (work int, err error) {
 	l := placement.NewLayout("namespace", "experiment-0000-0", &trial, &system)
-	if len(l.Replicas) == 0 {
+	if len(l.Replicas()) == 0 {
 		return 0, fmt.Errorf("spec.topology: no replica in any region")
 	}
-	for i := range l.Replicas {
-		l.Replicas[i].IP = fmt.Sprintf("192.0.2.%d", i%254+1)
+	for i := range l.Servers {
+		l.Servers[i].IP = fmt.Sprintf("192.0.2.%d", i%254+1)
 	}
 	for i := range l.Clients {
 		l.Clients[i].IP = fmt.Sprintf("198.51.100.%d", i%254+1)
@@ -31,8 +31,8 @@ func Check(system v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (work int, err 
 	if err != nil {
 		return 0, err
 	}
-	for _, r := range l.Replicas {
-		if _, err := t.Replica(r); err != nil {
+	for _, r := range l.Servers {
+		if _, err := t.Server(r); err != nil {
 			return t.work(), err
 		}
 	}

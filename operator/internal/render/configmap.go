@@ -73,14 +73,11 @@ func (t *Trial) Given(pods map[string]*Pod) (map[string][]byte, error) {
 	return given, nil
 }
 
-// partsOf says which pods are replicas and which clients.
+// partsOf says which pods are replicas, which of which component, and which clients.
 func partsOf(pods map[string]*Pod) map[string]string {
 	part := map[string]string{}
 	for name, p := range pods {
-		part[name] = v1alpha1.PartReplica
-		if p.Directive.Client != nil {
-			part[name] = v1alpha1.PartClient
-		}
+		part[name] = p.Part
 	}
 	return part
 }

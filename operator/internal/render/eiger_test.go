@@ -45,15 +45,15 @@ func TestEigersServersHaveTheirPlaceInTheRing(t *testing.T) {
 			}
 			spec := p.Points[0].Template
 			l := placement.NewLayout("ns", "trial", &spec, &system.Spec)
-			for i := range l.Replicas {
-				l.Replicas[i].IP = "192.0.2.1"
+			for i := range l.Servers {
+				l.Servers[i].IP = "192.0.2.1"
 			}
 			trial, err := NewTrial(&spec, &system.Spec, l)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, r := range l.Replicas {
-				pod, err := trial.Replica(r)
+			for _, r := range l.Servers {
+				pod, err := trial.Server(r)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -20,7 +20,7 @@ func TestPodsHaveTheOwnersLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, pod := range map[string]corev1.PodTemplateSpec{"clients": o.Clients.Spec.Template, "prepare": o.Prepare.Spec.Template, "replicas": o.Replicas[0].Spec.Template} {
+	for name, pod := range map[string]corev1.PodTemplateSpec{"clients": o.Clients.Spec.Template, "prepare": o.Prepare.Spec.Template, "replicas": o.Servers[0].Spec.Template} {
 		if pod.Labels["cost-center"] != "lab" || pod.Labels[v1alpha1.LabelTrial] != "exp-0a1b-3" {
 			t.Errorf("%s have the labels %v", name, pod.Labels)
 		}
@@ -28,12 +28,12 @@ func TestPodsHaveTheOwnersLabels(t *testing.T) {
 			t.Errorf("%s have the annotations %v", name, pod.Annotations)
 		}
 	}
-	for label := range o.Replicas[0].Spec.Selector.MatchLabels {
+	for label := range o.Servers[0].Spec.Selector.MatchLabels {
 		if label == "cost-center" {
 			t.Error("the StatefulSet selects by the owner's label")
 		}
 	}
-	if _, ok := o.Replicas[0].Labels["cost-center"]; ok {
+	if _, ok := o.Servers[0].Labels["cost-center"]; ok {
 		t.Error("the StatefulSet itself has the label, which is for pods")
 	}
 	if len(env.PodAnnotations) != 2 || env.PodAnnotations[annotationCA] != "mine" {

@@ -44,7 +44,7 @@ func (t *Trial) Shapes() bool { return t.shapes }
 // by the regions of both ends. The manager adds what depends on more than the trial's spec: the key
 // of the probes, and whether and by what to shape.
 func (t *Trial) Network(pod string) (*protocol.Network, error) {
-	names, regions := append(t.Layout.ReplicaPods(), t.Layout.ClientPods()...), t.Layout.RegionNames()
+	names, regions := append(t.Layout.ServerPods(), t.Layout.ClientPods()...), t.Layout.RegionNames()
 	self := slices.Index(names, pod)
 	if self < 0 {
 		return nil, fmt.Errorf("no pod of the trial is called %q", pod)
@@ -156,7 +156,7 @@ func (t *Trial) volumes(r placement.Replica) []protocol.Volume {
 		return nil
 	}
 	var out []protocol.Volume
-	for _, v := range t.system.Replicas.Volumes {
+	for _, v := range t.system.Group(r.Component).Volumes {
 		out = append(out, protocol.Volume{Path: v.MountPath, Memory: v.Medium == v1alpha1.VolumeMemory})
 	}
 	return out

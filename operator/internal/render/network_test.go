@@ -41,7 +41,7 @@ func TestNetworkOfAPod(t *testing.T) {
 	for i := range trial.Layout.Clients {
 		trial.Layout.Clients[i].IP = fmt.Sprintf("10.0.1.%d", i+1)
 	}
-	n, err := trial.Network(trial.Layout.Replicas[2].Name) // in the west
+	n, err := trial.Network(trial.Layout.Servers[2].Name) // in the west
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +60,12 @@ func TestNetworkOfAPod(t *testing.T) {
 	if n.Tolerance != time.Millisecond || n.Shape || n.Backend != "" || n.ProbeKey != nil || !trial.Shapes() {
 		t.Errorf("the network is %+v: want the tolerance, and nothing that is decided later", n)
 	}
-	back, err := trial.Network(trial.Layout.Replicas[0].Name)
+	back, err := trial.Network(trial.Layout.Servers[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range back.Peers {
-		if p.Name == trial.Layout.Replicas[2].Name && (p.Out != n.Peers[0].In || p.In != n.Peers[0].Out) {
+		if p.Name == trial.Layout.Servers[2].Name && (p.Out != n.Peers[0].In || p.In != n.Peers[0].Out) {
 			t.Errorf("the two ends of a link are told different things: %+v and %+v", p, n.Peers[0])
 		}
 	}
@@ -127,7 +127,7 @@ func TestCapabilitiesOfAgents(t *testing.T) {
 			}
 			note("clients", o.Clients.Spec.Template.Spec)
 			note("prepare", o.Prepare.Spec.Template.Spec)
-			for _, set := range o.Replicas {
+			for _, set := range o.Servers {
 				if set.Name == "exp-s1-east" || set.Name == "exp-s1-west" {
 					note(set.Name[len("exp-"):], set.Spec.Template.Spec)
 				}
@@ -188,7 +188,7 @@ func TestRolesAndVolumesOfAReplica(t *testing.T) {
 	}
 	spec.Faults = append(spec.Faults, v1alpha1.Fault{Name: "crash", At: "4s", NodeKill: &v1alpha1.NodeKill{Target: v1alpha1.Target{Replicas: []int32{1}}}})
 	trial := resolved(t, spec, system)
-	pod, err := trial.Replica(trial.Layout.Replicas[4]) // shard 1, index 1
+	pod, err := trial.Server(trial.Layout.Servers[4]) // shard 1, index 1
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,12 +203,12 @@ func TestRolesAndVolumesOfAReplica(t *testing.T) {
 	if diff := cmp.Diff([]protocol.Volume{{Path: "/wal", Memory: true}, {Path: "/db"}}, pod.Directive.Volumes); diff != "" {
 		t.Errorf("volumes (-want +got):\n%s", diff)
 	}
-	other, err := trial.Replica(trial.Layout.Replicas[0])
+	other, err := trial.Server(trial.Layout.Servers[0])
 	if err != nil || other.Directive.Roles != nil || other.Directive.Volumes != nil {
 		t.Errorf("a replica that no fault is for is told %+v %+v (%v)", other.Directive.Roles, other.Directive.Volumes, err)
 	}
 	spec.Faults[0].Pause.Target.Role = "chairman"
-	if _, err := resolved(t, spec, system).Replica(trial.Layout.Replicas[4]); err == nil {
+	if _, err := resolved(t, spec, system).Server(trial.Layout.Servers[4]); err == nil {
 		t.Error("a role that the System does not have is accepted")
 	}
 }

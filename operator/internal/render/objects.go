@@ -56,10 +56,11 @@ type Environment struct {
 // never changed, since a trial's spec never changes either: creating, and accepting that one exists
 // already, is all there is to apply.
 type Objects struct {
-	Service  *corev1.Service
-	Prepare  *batchv1.Job // nil without a prepare step
-	Replicas []*appsv1.StatefulSet
-	Clients  *batchv1.Job
+	Service *corev1.Service
+	Prepare *batchv1.Job // nil without a prepare step
+	// Servers are the replicas, then the components.
+	Servers []*appsv1.StatefulSet
+	Clients *batchv1.Job
 }
 
 // NewObjects renders the objects of a trial. Images are templates, too, but may not use addresses.
@@ -90,7 +91,7 @@ func NewObjects(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.
 		if err != nil {
 			return nil, err
 		}
-		o.Replicas = append(o.Replicas, sts)
+		o.Servers = append(o.Servers, sts)
 	}
 	if o.Clients, err = b.clients(); err != nil {
 		return nil, err
@@ -154,16 +155,16 @@ func (b *builder) service() *corev1.Service {
 }
 
 func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
-	rs := b.system.Replicas
-	meta := b.meta(set.Name, v1alpha1.LabelPart, v1alpha1.PartReplica, v1alpha1.LabelShard, strconv.Itoa(set.Shard),
-		v1alpha1.LabelRegion, set.Region, v1alpha1.LabelReplicaBase, strconv.Itoa(set.Base))
-	pod, err := b.pod("spec.replicas", v1alpha1.PartReplica, rs.Containers, rs.Files)
+	rs := b.system.Group(set.Component)
+	own := ownLabels(set)
+	meta := b.meta(set.Name, append(own, v1alpha1.LabelReplicaBase, strconv.Itoa(set.Base))...)
+	pod, err := b.pod(groupField(b.system, set.Component), partOf(set.Component), rs.Containers, rs.Files)
 	if err != nil {
 		return nil, err
 	}
 	exposeMetrics(pod, rs.Metrics)
 	b.permit(pod, b.podsOf(set))
-	place(pod, b.placement.Replicas)
+	place(pod, b.placement.PoolOf(set.Component))
 	var claims []corev1.PersistentVolumeClaim
 	for _, v := range rs.Volumes {
 		mount := corev1.VolumeMount{Name: "data-" + v.Name, MountPath: v.MountPath}
@@ -183,7 +184,10 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 		}
 		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: mount.Name, VolumeSource: corev1.VolumeSource{EmptyDir: dir}})
 	}
-	selector := map[string]string{v1alpha1.LabelTrial: b.l.Trial, v1alpha1.LabelShard: strconv.Itoa(set.Shard), v1alpha1.LabelRegion: set.Region}
+	selector := map[string]string{v1alpha1.LabelTrial: b.l.Trial}
+	for i := 2; i < len(own); i += 2 { // all but the part
+		selector[own[i]] = own[i+1]
+	}
 	return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
 		Replicas: ptr(int32(set.Replicas)), ServiceName: b.l.Service(),
 		// All pods at once: the order of start, where there is one, is the order of the launchers'
@@ -201,7 +205,7 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 
 func (b *builder) podsOf(set placement.Set) []string {
 	var pods []string
-	for _, r := range b.l.Replicas {
+	for _, r := range b.l.Group(set.Component) {
 		if r.Shard == set.Shard && r.Region == set.Region {
 			pods = append(pods, r.Name)
 		}

@@ -8,7 +8,7 @@ import (
 
 // Template is pods of a trial that are alike.
 type Template struct {
-	// What one of them is: replica, client, prepare.
+	// What one of them is: replica, client, prepare, or the name of a component.
 	What string
 	// Pods by name, as far as the name is known before they exist; their number in any case.
 	Pods   []string
@@ -19,8 +19,8 @@ type Template struct {
 // Templates lists all pods that the objects will make.
 func (o *Objects) Templates() []Template {
 	var out []Template
-	for _, set := range o.Replicas {
-		t := Template{What: "replica", Labels: set.Spec.Template.Labels, Spec: &set.Spec.Template.Spec}
+	for _, set := range o.Servers {
+		t := Template{What: WhatOf(set.Labels), Labels: set.Spec.Template.Labels, Spec: &set.Spec.Template.Spec}
 		for i := range *set.Spec.Replicas {
 			t.Pods = append(t.Pods, fmt.Sprintf("%s-%d", set.Name, i))
 		}

@@ -80,8 +80,8 @@ func kvTrial() *v1alpha1.TrialSpec {
 func resolved(t *testing.T, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) *Trial {
 	t.Helper()
 	l := placement.NewLayout("ns", "exp-0a1b-3", spec, system)
-	for i := range l.Replicas {
-		l.Replicas[i].IP = "10.0.0." + string(rune('1'+i))
+	for i := range l.Servers {
+		l.Servers[i].IP = "10.0.0." + string(rune('1'+i))
 	}
 	trial, err := NewTrial(spec, system, l)
 	if err != nil {
@@ -93,14 +93,14 @@ func resolved(t *testing.T, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpe
 func TestLayoutNamesCarryShardAndRegion(t *testing.T) {
 	l := placement.NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
 	var got []string
-	for _, r := range l.Replicas {
+	for _, r := range l.Servers {
 		got = append(got, r.Name)
 	}
 	want := []string{"exp-0a1b-3-s0-east-0", "exp-0a1b-3-s0-east-1", "exp-0a1b-3-s0-west-0", "exp-0a1b-3-s1-east-0", "exp-0a1b-3-s1-east-1", "exp-0a1b-3-s1-west-0"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("replicas (-want +got):\n%s", d)
 	}
-	last := l.Replicas[5]
+	last := l.Servers[5]
 	if last.Index != 2 || last.Global != 5 || last.Shard != 1 || last.Host != "exp-0a1b-3-s1-west-0.exp-0a1b-3.ns.svc.cluster.local" {
 		t.Errorf("last replica is %+v", last)
 	}
@@ -114,24 +114,24 @@ func TestHostsAreInTheClustersDomain(t *testing.T) {
 	l := placement.NewLayout("ns", "exp-0a1b-3", kvTrial(), kvSystem())
 	for domain, want := range map[string]string{"": "cluster.local", "k8s.example.org": "k8s.example.org"} {
 		named := l.InDomain(domain)
-		if got, want := named.Replicas[5].Host, "exp-0a1b-3-s1-west-0.exp-0a1b-3.ns.svc."+want; got != want {
+		if got, want := named.Servers[5].Host, "exp-0a1b-3-s1-west-0.exp-0a1b-3.ns.svc."+want; got != want {
 			t.Errorf("in %q a replica is %s, want %s", domain, got, want)
 		}
 		if got, want := named.Clients[1].Host, "exp-0a1b-3-c-1.exp-0a1b-3.ns.svc."+want; got != want {
 			t.Errorf("in %q a client is %s, want %s", domain, got, want)
 		}
-		if resolved, _ := named.Resolve(nil); resolved.Replicas[5].Host != named.Replicas[5].Host {
-			t.Errorf("with addresses a replica of %q is %s", domain, resolved.Replicas[5].Host)
+		if resolved, _ := named.Resolve(nil); resolved.Servers[5].Host != named.Servers[5].Host {
+			t.Errorf("with addresses a replica of %q is %s", domain, resolved.Servers[5].Host)
 		}
 	}
-	if got := l.Replicas[5].Host; !strings.HasSuffix(got, ".svc.cluster.local") {
+	if got := l.Servers[5].Host; !strings.HasSuffix(got, ".svc.cluster.local") {
 		t.Errorf("the layout that was copied has a replica %s", got)
 	}
 }
 
 func TestReplicaDirective(t *testing.T) {
 	trial := resolved(t, kvTrial(), kvSystem())
-	pod, err := trial.Replica(trial.Layout.Replicas[5])
+	pod, err := trial.Server(trial.Layout.Servers[5])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestRegistryOfSystems(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, p := range map[string]corev1.PodSpec{
-		"r.example.org/mirror/kv:4": o.Replicas[0].Spec.Template.Spec, "r.example.org/mirror/kv:1": o.Prepare.Spec.Template.Spec, "quay.io/kv/driver:1": o.Clients.Spec.Template.Spec,
+		"r.example.org/mirror/kv:4": o.Servers[0].Spec.Template.Spec, "r.example.org/mirror/kv:1": o.Prepare.Spec.Template.Spec, "quay.io/kv/driver:1": o.Clients.Spec.Template.Spec,
 	} {
 		if got := p.Containers[0].Image; got != want {
 			t.Errorf("image %s, want %s", got, want)
@@ -241,7 +241,7 @@ func TestPullPolicyOfTheAgentsImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		pods := map[string]corev1.PodSpec{
-			"clients": o.Clients.Spec.Template.Spec, "prepare": o.Prepare.Spec.Template.Spec, "replicas": o.Replicas[0].Spec.Template.Spec,
+			"clients": o.Clients.Spec.Template.Spec, "prepare": o.Prepare.Spec.Template.Spec, "replicas": o.Servers[0].Spec.Template.Spec,
 			"machine": MachinePod(types.NamespacedName{Namespace: "ns", Name: "exp-0a1b-3"}, "uid", "node", env).Spec,
 		}
 		for name, p := range pods {
@@ -268,7 +268,7 @@ func TestObjectsAreRestricted(t *testing.T) {
 		t.Fatal(err)
 	}
 	pods := map[string]corev1.PodSpec{"clients": o.Clients.Spec.Template.Spec, "prepare": o.Prepare.Spec.Template.Spec}
-	for _, set := range o.Replicas {
+	for _, set := range o.Servers {
 		pods[set.Name] = set.Spec.Template.Spec
 	}
 	for name, p := range pods {
@@ -292,7 +292,7 @@ func TestObjectsAreRestricted(t *testing.T) {
 			}
 		}
 	}
-	if set := o.Replicas[0]; set.Spec.Template.Spec.Containers[0].Image != "kv:4" || len(set.Spec.VolumeClaimTemplates) != 1 {
+	if set := o.Servers[0]; set.Spec.Template.Spec.Containers[0].Image != "kv:4" || len(set.Spec.VolumeClaimTemplates) != 1 {
 		t.Errorf("image %q and %d claims, want kv:4 and 1", set.Spec.Template.Spec.Containers[0].Image, len(set.Spec.VolumeClaimTemplates))
 	}
 }

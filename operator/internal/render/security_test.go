@@ -56,11 +56,11 @@ func TestWithoutShapingPodsNeedNothing(t *testing.T) {
 		}
 	}
 	root := objectsOf(t, func(s *v1alpha1.ExperimentSpec) { s.Network.Shaping = v1alpha1.ShapingNone }, new(int64))
-	if refusal, err := podsecurity.Check(restricted, &root.Replicas[0].Spec.Template.Spec); err != nil || refusal == nil {
+	if refusal, err := podsecurity.Check(restricted, &root.Servers[0].Spec.Template.Spec); err != nil || refusal == nil {
 		t.Errorf("a System that runs as root passes the restricted profile (%v)", err)
 	}
 	shaped := objectsOf(t, func(*v1alpha1.ExperimentSpec) {}, nil)
-	if refusal, err := podsecurity.Check(map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}, &shaped.Replicas[0].Spec.Template.Spec); err != nil || refusal == nil {
+	if refusal, err := podsecurity.Check(map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}, &shaped.Servers[0].Spec.Template.Spec); err != nil || refusal == nil {
 		t.Errorf("replicas that are killed silently pass the baseline profile (%v)", err)
 	}
 }

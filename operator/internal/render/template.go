@@ -69,11 +69,12 @@ type Context struct {
 	Parameters  map[string]any
 	Replicas    []placement.Replica
 	ShardList   [][]placement.Replica
+	Components  map[string]Component
 	Clients     []placement.Client
 	ClientCount int
 	Schedule    Schedule
 	Load        Load
-	Self        any // the Replica or Client that the template is rendered for
+	Self        any // the Replica (also of a component) or Client that the template is rendered for
 
 	budget *budget // of the pod; of the trial while there is no pod
 }
@@ -87,7 +88,7 @@ func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placem
 	c := &Context{
 		Trial: l.Trial, Experiment: spec.Experiment, Namespace: l.Namespace, Seed: spec.Seed,
 		F: int(spec.Topology.F), Shards: int(spec.Topology.Shards), Workload: spec.Workload, Parameters: params,
-		Replicas: l.Replicas, Clients: l.Clients, ClientCount: int(spec.Clients.Count),
+		Replicas: l.Replicas(), Components: componentsOf(system, l), Clients: l.Clients, ClientCount: int(spec.Clients.Count),
 		ShardList: make([][]placement.Replica, spec.Topology.Shards), Load: loadOf(spec.Clients),
 		budget: &budget{},
 		Schedule: Schedule{
@@ -99,7 +100,7 @@ func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placem
 				Seconds(),
 		},
 	}
-	for _, r := range l.Replicas {
+	for _, r := range c.Replicas {
 		c.ShardList[r.Shard] = append(c.ShardList[r.Shard], r)
 	}
 	return c, nil

@@ -7,6 +7,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -52,6 +53,8 @@ func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placemen
 
 // Pod is what one pod gets: its directive before the run, and its files.
 type Pod struct {
+	// Part that it has: PartReplica, PartClient, or the name of a component.
+	Part      string
 	Directive protocol.Directive
 	Files     []protocol.File
 	// Steps are the commands of the System's steps that run in this pod, by step.
@@ -60,29 +63,29 @@ type Pod struct {
 	Checks map[string]protocol.Command
 }
 
-// Replica renders one replica.
-func (t *Trial) Replica(r placement.Replica) (*Pod, error) {
-	rs := t.system.Replicas
+// Server renders one replica, or one pod of a component.
+func (t *Trial) Server(r placement.Replica) (*Pod, error) {
+	rs, field := t.system.Group(r.Component), groupField(t.system, r.Component)
 	ctx := t.ctx.with(r)
-	pod := &Pod{Directive: protocol.Directive{Resolve: t.replicaHosts(), Stop: stop(rs.Stop)}}
+	pod := &Pod{Part: cmp.Or(r.Component, v1alpha1.PartReplica), Directive: protocol.Directive{Resolve: t.serverHosts(), Stop: stop(rs.Stop)}}
 	var err error
-	if pod.Directive.Containers, err = t.containers(ctx, "spec.replicas.containers", rs.Containers, r.Name); err != nil {
+	if pod.Directive.Containers, err = t.containers(ctx, field+".containers", rs.Containers, r.Name); err != nil {
 		return nil, err
 	}
-	if pod.Files, err = ctx.files("spec.replicas.files", rs.Files); err != nil {
+	if pod.Files, err = ctx.files(field+".files", rs.Files); err != nil {
 		return nil, err
 	}
-	if pod.Directive.Gates, err = ctx.gates("spec.replicas.ready", rs.Ready, rs.Containers[0].Name, r); err != nil {
+	if pod.Directive.Gates, err = ctx.gates(field+".ready", rs.Ready, rs.Containers[0].Name, r); err != nil {
 		return nil, err
 	}
 	if pod.Directive.Roles, err = t.roles(ctx, r); err != nil {
 		return nil, err
 	}
 	pod.Directive.Volumes, pod.Directive.Collect = t.volumes(r), collect(rs.Collect)
-	first := r.Index == 0
+	first, replica := r.Index == 0, r.Component == ""
 	here := func(on v1alpha1.StepTarget) bool {
-		return on == v1alpha1.StepEveryReplica || on == v1alpha1.StepFirstReplicaOfEachShard && first ||
-			on == v1alpha1.StepFirstReplica && first && r.Shard == 0
+		return replica && (on == v1alpha1.StepEveryReplica || on == v1alpha1.StepFirstReplicaOfEachShard && first ||
+			on == v1alpha1.StepFirstReplica && first && r.Shard == 0)
 	}
 	if err := pod.commands(ctx, t.system, here); err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ func (t *Trial) Replica(r placement.Replica) (*Pod, error) {
 func (t *Trial) Client(c placement.Client) (*Pod, error) {
 	cs := t.system.Clients
 	ctx := t.ctx.with(c)
-	pod := &Pod{Directive: protocol.Directive{Resolve: append(t.replicaHosts(), t.clientHosts()...)}}
+	pod := &Pod{Part: v1alpha1.PartClient, Directive: protocol.Directive{Resolve: append(t.serverHosts(), t.clientHosts()...)}}
 	var err error
 	if pod.Directive.Containers, err = t.containers(ctx, "spec.clients.containers", cs.Containers, c.Name); err != nil {
 		return nil, err
@@ -139,7 +142,7 @@ func (t *Trial) Prepare() (*Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pod{Directive: protocol.Directive{
+	return &Pod{Part: v1alpha1.PartPrepare, Directive: protocol.Directive{
 		Containers: containers,
 		Prepare:    &protocol.Prepare{OutputPath: p.OutputPath, Timeout: p.Timeout.OrZero()},
 		Stop:       stop(nil),
@@ -184,9 +187,9 @@ func (t *Trial) useLoadgen(c placement.Client, pod *Pod) error {
 	return nil
 }
 
-func (t *Trial) replicaHosts() []string {
+func (t *Trial) serverHosts() []string {
 	var out []string
-	for _, r := range t.Layout.Replicas {
+	for _, r := range t.Layout.Servers {
 		out = append(out, r.Host)
 	}
 	return out

@@ -16,8 +16,8 @@ import (
 // cool-down 2 s, drain 5 s.
 func observation() *run.Observed {
 	l := &placement.Layout{
-		Replicas: []placement.Replica{{Name: "r-0"}, {Name: "r-1"}},
-		Clients:  []placement.Client{{Index: 0, First: 0, Count: 2, Name: "c-0"}, {Index: 1, First: 2, Count: 2, Name: "c-1"}},
+		Servers: []placement.Replica{{Name: "r-0"}, {Name: "r-1"}},
+		Clients: []placement.Client{{Index: 0, First: 0, Count: 2, Name: "c-0"}, {Index: 1, First: 2, Count: 2, Name: "c-1"}},
 	}
 	o := &run.Observed{
 		Trial: &v1alpha1.Trial{Spec: v1alpha1.TrialSpec{
@@ -30,7 +30,7 @@ func observation() *run.Observed {
 		Result: &results.Trial{Summary: results.Summary{Counters: results.Counters{Committed: 100}}},
 	}
 	o.Trial.Spec.Tolerances.StartSpread = "100ms"
-	for _, r := range l.Replicas {
+	for _, r := range l.Servers {
 		o.Pods = append(o.Pods, run.Pod{Name: r.Name, Report: &protocol.Report{
 			Network: &protocol.NetworkReport{Baseline: true, Proven: true}, Containers: []protocol.ContainerState{{Name: "server", State: protocol.StateRunning, Starts: 1}},
 		}})

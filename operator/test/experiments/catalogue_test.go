@@ -286,8 +286,8 @@ func size(t *testing.T, file, profile string, systems map[string]v1alpha1.System
 		spec := p.Points[i].Template
 		system := systems[spec.System.Name]
 		layout := placement.NewLayout("n", "t", &spec, &system)
-		if n := len(layout.Replicas) + len(layout.Clients); n > most {
-			most, machines = n, fmt.Sprintf("%d + %d", len(layout.Replicas), len(layout.Clients))
+		if n := len(layout.Servers) + len(layout.Clients); n > most {
+			most, machines = n, fmt.Sprintf("%d + %d", len(layout.Servers), len(layout.Clients))
 		}
 	}
 	s := p.Spec.Schedule

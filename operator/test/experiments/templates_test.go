@@ -17,13 +17,18 @@ const templatesPage = "../../../docs/reference/templates.md"
 func pageContext(t *testing.T) render.Context {
 	t.Helper()
 	spec := &v1alpha1.TrialSpec{
-		Topology: v1alpha1.Topology{F: 1, Shards: 2, Regions: []v1alpha1.Region{{Name: "local", Replicas: 3}}},
-		Clients:  v1alpha1.Clients{Nodes: 2, Count: 5},
+		Topology: v1alpha1.Topology{F: 1, Shards: 2, Regions: []v1alpha1.Region{{Name: "local", Replicas: 3}}, Components: []v1alpha1.ComponentRegions{
+			{Name: "proxy", Regions: []v1alpha1.Region{{Name: "local", Replicas: 2}}},
+		}},
+		Clients: v1alpha1.Clients{Nodes: 2, Count: 5},
 	}
-	system := &v1alpha1.SystemSpec{Replicas: v1alpha1.ReplicasSpec{Ports: []v1alpha1.Port{{Name: "peer", Port: 7087}}}}
+	system := &v1alpha1.SystemSpec{
+		Replicas:   v1alpha1.ReplicasSpec{Ports: []v1alpha1.Port{{Name: "peer", Port: 7087}}},
+		Components: []v1alpha1.Component{{Name: "proxy", ReplicasSpec: v1alpha1.ReplicasSpec{Ports: []v1alpha1.Port{{Name: "front", Port: 7200}}}}},
+	}
 	l := placement.NewLayout("papers", "demo-0", spec, system)
 	addresses := map[string]string{}
-	for i, r := range l.Replicas {
+	for i, r := range l.Servers {
 		addresses[r.Name] = "10.0.0." + string(rune('1'+i))
 	}
 	for i, c := range l.Clients {
@@ -36,9 +41,20 @@ func pageContext(t *testing.T) render.Context {
 	return render.Context{
 		Trial: "demo-0", Experiment: "demo", Namespace: "papers", F: 1, Shards: 2, ClientCount: 5,
 		Parameters: map[string]any{"fastPath": true, "timeout": "2.5ms"},
-		Replicas:   l.Replicas, ShardList: [][]placement.Replica{l.Replicas[:3], l.Replicas[3:]}, Clients: l.Clients, Self: l.Replicas[4],
+		Components: map[string]render.Component{"proxy": proxies(l)},
+		Replicas:   l.Replicas(), ShardList: [][]placement.Replica{l.Servers[:3], l.Servers[3:6]}, Clients: l.Clients, Self: l.Servers[4],
 		Schedule: render.Schedule{WarmUpSeconds: 5, MeasureSeconds: 20, CoolDownSeconds: 2.5, DrainSeconds: 10, LoadSeconds: 27.5},
 	}
+}
+
+// proxies are the component of the page.
+func proxies(l *placement.Layout) render.Component {
+	c := render.Component{Name: "proxy", Pods: l.Group("proxy"), Ports: map[string]int{"front": 7200}}
+	c.Count = len(c.Pods)
+	for _, p := range c.Pods {
+		c.Hosts, c.IPs = append(c.Hosts, p.Host), append(c.IPs, p.IP)
+	}
+	return c
 }
 
 func TestExamplesOfTheTemplatesPage(t *testing.T) {

@@ -124,7 +124,7 @@ func workloads(t *testing.T, name, namespace string) []client.Object {
 		t.Fatal(err)
 	}
 	var all []client.Object
-	for _, set := range o.Replicas {
+	for _, set := range o.Servers {
 		all = append(all, set)
 	}
 	all = append(all, o.Clients, o.Service)

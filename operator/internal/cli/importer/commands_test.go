@@ -103,8 +103,8 @@ func commandsOf(t *testing.T, config string) map[string]map[string]string {
 	}
 	spec, system := p.Points[0].Template, set.Systems[p.Spec.Systems[0].Name]
 	l := placement.NewLayout("ns", "e-0000-0", &spec, &system)
-	for i := range l.Replicas {
-		l.Replicas[i].IP = fmt.Sprintf("192.0.2.%d", i+1)
+	for i := range l.Servers {
+		l.Servers[i].IP = fmt.Sprintf("192.0.2.%d", i+1)
 	}
 	for i := range l.Clients {
 		l.Clients[i].IP = fmt.Sprintf("198.51.100.%d", i+1)
@@ -113,7 +113,7 @@ func commandsOf(t *testing.T, config string) map[string]map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	replica, err := trial.Replica(l.Replicas[0])
+	replica, err := trial.Server(l.Servers[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func Command(s *session.Session) *cobra.Command {
 			"disturb what is measured. Later, logs shows what is kept with the trial's results: of a trial that is not valid, the end of the output of each process. With a result store, all\n" +
 			"output is there; logs says where.\n\n" +
 			"Each line begins with its pod and container. How the trial ended, and why, is on stderr.\n\n" +
-			"Files of the processes' own that the System collects (replicas.collect, clients.collect) are written out with --files.",
+			"Files of the processes' own that the System collects (collect of replicas, components, clients) are written out with --files.",
 		Example: "  kubectl assay logs failure-fp-3f2a-17\n" +
 			"  kubectl assay logs failure-fp-3f2a-17 --pod failure-fp-3f2a-17-local-0 --follow",
 		Args:              cobra.ExactArgs(1),

@@ -61,8 +61,8 @@ func demandOf(objects *render.Objects) demand {
 		cpu, memory := queue.Requests(&spec)
 		d.groups = append(d.groups, group{what: what, pool: spec.NodeSelector[v1alpha1.LabelPool], pods: int(pods), cpu: cpu, memory: memory})
 	}
-	for _, set := range objects.Replicas {
-		add("replica", orOne(set.Spec.Replicas), set.Spec.Template.Spec)
+	for _, set := range objects.Servers {
+		add(render.WhatOf(set.Labels), orOne(set.Spec.Replicas), set.Spec.Template.Spec)
 	}
 	add("client", orOne(objects.Clients.Spec.Parallelism), objects.Clients.Spec.Template.Spec)
 	return d.merged()

@@ -270,7 +270,7 @@ func TestFaultsAreAudited(t *testing.T) {
 			p := newPlayOf(t, nil, tc.change)
 			p.released()
 			p.newReconciler() // one that takes over tells again rather than never
-			victim := p.layout().Replicas[2].Name
+			victim := p.layout().Servers[2].Name
 			if tc.fail != "" {
 				p.agents.reports[victim].Actions[0].Error = tc.fail
 			}

@@ -66,7 +66,7 @@ func newChaosPlay(t *testing.T, f v1alpha1.Fault) *chaosPlay {
 func (c *chaosPlay) runs() {
 	c.t.Helper()
 	c.released()
-	for _, r := range c.layout().Replicas {
+	for _, r := range c.layout().Servers {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"statefulset.kubernetes.io/pod-name":"`+r.Name+`"}}}`))
 		if err := c.env.Client.Patch(c.t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: r.Name}}, patch); err != nil {
 			c.t.Fatal(err)
@@ -209,7 +209,7 @@ func TestChaosMeshSplitsReplicas(t *testing.T) {
 			"expressionSelectors": []any{map[string]any{"key": "statefulset.kubernetes.io/pod-name", "operator": "In", "values": []any{pod}}},
 		}
 	}
-	r := c.layout().Replicas
+	r := c.layout().Replicas()
 	want := map[string]any{
 		"action": "partition", "direction": "both", "duration": "4.25s", "mode": "all", "selector": selector(r[0].Name), "partitionBehavior": "drop",
 		"target": map[string]any{"mode": "all", "selector": selector(r[1].Name)},
@@ -288,7 +288,7 @@ func TestWhyFaultsOfChaosMeshFail(t *testing.T) {
 		"another pod is chosen, too": {
 			fault: split(), happens: func(c *chaosPlay) {
 				c.at(2 * time.Second)
-				c.says("Injected", "", c.layout().Replicas[2].Name)
+				c.says("Injected", "", c.layout().Servers[2].Name)
 				c.at(2100 * time.Millisecond)
 			},
 			reason: v1alpha1.ReasonFaultNotConfirmed, says: "for the target, which is",
@@ -390,7 +390,7 @@ func TestProbesThatPassAPartition(t *testing.T) {
 			}
 			c := newChaosPlay(t, f)
 			c.runs()
-			cut := map[string]bool{c.layout().Replicas[0].Name: true}
+			cut := map[string]bool{c.layout().Servers[0].Name: true}
 			c.agents.network = func(pod string, n *protocol.NetworkReport) {
 				for i := range n.Links {
 					if n.Links[i].CanarySent = 20; cut[pod] || cut[n.Links[i].Peer] {

@@ -15,6 +15,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/chaos"
+	"assay.dev/assay/operator/internal/controller/trial/startup"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/protocol"
@@ -129,9 +130,7 @@ func (r *Reconciler) finishing(ctx context.Context, s *scope) time.Duration {
 	}
 	r.direct(s, st)
 	grace := finishGrace
-	if stop := s.system.Replicas.Stop; stop != nil {
-		grace += stop.Grace.OrZero()
-	}
+	grace += startup.StopGrace(s.system)
 	if n := s.trial.Status.Network; n != nil && n.Backend != "" {
 		grace += s.longestRoundTrip() // what is under way is let through before the network is put back
 	}
@@ -155,7 +154,7 @@ func (s *scope) collect(p *render.Pod) *protocol.Collect {
 	if p == nil {
 		return nil
 	}
-	return storage.Collect(s.trial, p.Directive.Collect, len(s.layout.Replicas)+len(s.layout.Clients))
+	return storage.Collect(s.trial, p.Directive.Collect, len(s.layout.Servers)+len(s.layout.Clients))
 }
 
 // handingOver says how long to wait for pods to give their files away. A pod that runs and has not

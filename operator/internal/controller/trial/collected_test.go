@@ -44,7 +44,7 @@ func (p *play) send(pod, packed string) {
 func TestFilesOfReplicasAreKept(t *testing.T) {
 	p := newPlay(t, func(s *v1alpha1.SystemSpec) { s.Replicas.Collect = []string{"stats.json"} })
 	p.released()
-	first, client := p.layout().Replicas[0].Name, p.layout().Clients[0].Name
+	first, client := p.layout().Servers[0].Name, p.layout().Clients[0].Name
 	if got := p.asked(first); got != nil {
 		t.Errorf("in the middle of the run %s is asked for %+v", first, got)
 	}
@@ -62,13 +62,13 @@ func TestFilesOfReplicasAreKept(t *testing.T) {
 	if got := p.asked(client); got != nil {
 		t.Errorf("%s is asked for %+v, want nothing", client, got)
 	}
-	for _, r := range p.layout().Replicas {
+	for _, r := range p.layout().Servers {
 		p.send(r.Name, "packed by "+r.Name)
 	}
 	p.settle(false)
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 	kept := p.collected()
-	if kept == nil || len(kept.BinaryData) != len(p.layout().Replicas) || string(kept.BinaryData[first+".tar.gz"]) != "packed by "+first {
+	if kept == nil || len(kept.BinaryData) != len(p.layout().Replicas()) || string(kept.BinaryData[first+".tar.gz"]) != "packed by "+first {
 		t.Fatalf("kept is %+v", kept)
 	}
 	if o := kept.OwnerReferences; len(o) != 1 || o[0].Name != p.trial().Status.ResultsConfigMap || o[0].Controller != nil {
@@ -84,7 +84,7 @@ func TestLogsOfFailedTrialsAreKept(t *testing.T) {
 		r.Finished = true
 	}
 	p.settle(false)
-	first := p.layout().Replicas[0].Name
+	first := p.layout().Servers[0].Name
 	for pod := range p.agents.directives {
 		if got := p.asked(pod); got == nil || got.LogTail != 64<<10 {
 			t.Errorf("%s is asked for %+v, want the end of its logs", pod, got)

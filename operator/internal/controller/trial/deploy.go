@@ -296,8 +296,8 @@ func (r *Reconciler) renderAll(s *scope, resolved *placement.Layout, prepared []
 		return nil, err
 	}
 	out := &rendered{trial: t, pods: map[string]*render.Pod{}}
-	for _, p := range resolved.Replicas {
-		if out.pods[p.Name], err = t.Replica(p); err != nil {
+	for _, p := range resolved.Servers {
+		if out.pods[p.Name], err = t.Server(p); err != nil {
 			return nil, err
 		}
 	}

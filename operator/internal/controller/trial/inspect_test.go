@@ -21,7 +21,7 @@ func failed(t *testing.T, keep v1alpha1.Duration) *play {
 	t.Helper()
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Debug = &v1alpha1.Debug{KeepFailed: keep} })
 	p.released()
-	p.agents.reports[p.layout().Replicas[0].Name].Containers = []protocol.ContainerState{
+	p.agents.reports[p.layout().Servers[0].Name].Containers = []protocol.ContainerState{
 		{Name: "replica", State: protocol.StateExited, ExitCode: 139, Exited: time.Second, Tail: "segfault"}}
 	p.measured(10, 0)
 	return p
@@ -50,7 +50,7 @@ func (p *play) wantKept() {
 	if err := p.env.Client.List(p.t.Context(), pods, client.InNamespace(p.ns), client.MatchingLabels{v1alpha1.LabelTrial: p.key.Name}); err != nil {
 		p.t.Fatal(err)
 	}
-	if n := len(p.layout().Replicas) + len(p.layout().Clients); len(pods.Items) != n {
+	if n := len(p.layout().Replicas()) + len(p.layout().Clients); len(pods.Items) != n {
 		p.t.Errorf("%d of %d pods are there", len(pods.Items), n)
 	}
 	for name, d := range p.agents.directives {

@@ -183,7 +183,7 @@ func (k *killedRun) applied() bool {
 	for _, s := range sets.Items {
 		replicas += *s.Spec.Replicas
 	}
-	return int(replicas) == len(k.layout().Replicas) && len(jobs.Items) > 0
+	return int(replicas) == len(k.layout().Replicas()) && len(jobs.Items) > 0
 }
 
 // clientsSend has clients that were released end when they should, and send their results until a

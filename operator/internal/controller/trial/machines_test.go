@@ -48,7 +48,7 @@ func newMachinePlay(t *testing.T) *machinePlay {
 		}
 	})
 	p.settle(false)
-	for i, r := range p.layout().Replicas {
+	for i, r := range p.layout().Servers {
 		node := p.ns + "-other"
 		if i == 2 {
 			node = m.node
@@ -159,11 +159,11 @@ func TestAMachineIsResetAndTheTrialGoesOn(t *testing.T) {
 		t.Fatalf("the run was not released: %s", m.conditions())
 	}
 	d := m.agents.directives[render.MachineAgent(m.node)]
-	if d.Run == nil || len(d.Run.Actions) != 1 || d.Run.Actions[0].Pod != m.layout().Replicas[2].Name || d.Machine.Node != m.node {
+	if d.Run == nil || len(d.Run.Actions) != 1 || d.Run.Actions[0].Pod != m.layout().Servers[2].Name || d.Machine.Node != m.node {
 		t.Fatalf("the machine's directive is %+v, want a run with its reset", d)
 	}
-	target := m.layout().Replicas[2].Name
-	before := m.agents.directives[m.layout().Replicas[0].Name]
+	target := m.layout().Servers[2].Name
+	before := m.agents.directives[m.layout().Servers[0].Name]
 	if got := m.agents.directives[target]; len(got.Run.Actions) != 0 || len(got.Commands) != 0 {
 		t.Errorf("the replica's own directive has actions %v and commands %v, want none", got.Run.Actions, got.Commands)
 	}
@@ -177,7 +177,7 @@ func TestAMachineIsResetAndTheTrialGoesOn(t *testing.T) {
 	if c := m.condition(v1alpha1.TrialValid); c.Status != metav1.ConditionUnknown {
 		t.Fatalf("after the reset the trial is given up: %s", c.Message)
 	}
-	if now := m.agents.directives[m.layout().Replicas[0].Name]; now.FilesDigest != before.FilesDigest || now.Network.Peers[1].Address != before.Network.Peers[1].Address {
+	if now := m.agents.directives[m.layout().Servers[0].Name]; now.FilesDigest != before.FilesDigest || now.Network.Peers[1].Address != before.Network.Peers[1].Address {
 		t.Errorf("another pod's directive changed with the address of the one that came back:\n%+v\n%+v", before, now)
 	}
 	m.measured(1000, 0)
@@ -220,7 +220,7 @@ func TestRestartsThatNoResetExplains(t *testing.T) {
 			m.machine()
 			m.settleAll()
 			m.clock.SetTime(time.Unix(0, m.trial().Status.ZeroUnixNanos).Add(tc.after))
-			m.comesBack(m.layout().Replicas[tc.replica].Name, tc.restarts)
+			m.comesBack(m.layout().Servers[tc.replica].Name, tc.restarts)
 			m.wantEnd(v1alpha1.ReasonInvalid, v1alpha1.ReasonPodRestarted)
 		})
 	}

@@ -59,7 +59,7 @@ func (r *Reconciler) scraped(_ context.Context, s *scope) (bool, time.Duration, 
 	if len(s.trial.Spec.Measurements) == 0 || r.Prometheus == nil {
 		return true, 0, nil
 	}
-	count := monitoring.ScrapedPods(s.system, len(s.layout.Replicas), len(s.layout.Clients))
+	count := monitoring.ScrapedPods(s.system, s.layout)
 	if has, err := r.Prometheus.HasPodMonitors(); err != nil || !has || count == 0 {
 		return true, 0, err
 	}

@@ -147,7 +147,7 @@ func TestReleaseWaitsUntilPodsAreScraped(t *testing.T) {
 			p.r.Prometheus = o
 			p.deployed()
 			p.settle(true)
-			if o.pods == nil || o.pods.Trial != p.key.Name || o.pods.Namespace != p.key.Namespace || o.pods.Count != len(p.layout().Replicas) {
+			if o.pods == nil || o.pods.Trial != p.key.Name || o.pods.Namespace != p.key.Namespace || o.pods.Count != len(p.layout().Replicas()) {
 				t.Fatalf("Prometheus was asked about %+v, want the replicas of %s", o.pods, p.key)
 			}
 			if p.trial().Status.ZeroUnixNanos != 0 {

@@ -72,7 +72,7 @@ func TestAShapedTrial(t *testing.T) {
 	if len(keys) != 1 || keys[""] {
 		t.Errorf("the agents have %d different keys, want one that is not empty", len(keys))
 	}
-	r := p.layout().ReplicaPods()
+	r := p.layout().ServerPods()
 	p.agents.network = func(pod string, n *protocol.NetworkReport) {
 		for i := range n.Links {
 			l := &n.Links[i]
@@ -110,7 +110,7 @@ func TestAShapedTrial(t *testing.T) {
 
 func (p *play) names() []string {
 	l := p.layout()
-	return append(l.ReplicaPods(), l.ClientPods()...)
+	return append(l.ServerPods(), l.ClientPods()...)
 }
 
 func TestWhyNetworksEndTrials(t *testing.T) {
@@ -219,7 +219,7 @@ func TestWhyNetworksEndTrials(t *testing.T) {
 				}
 			})
 			p.deployed()
-			r := p.layout().ReplicaPods()
+			r := p.layout().ServerPods()
 			p.agents.network = func(pod string, n *protocol.NetworkReport) { tc.network(t, r, pod, n) }
 			p.settle(true)
 			p.clock.Step(5 * time.Minute) // more than any deadline here
@@ -381,7 +381,7 @@ func TestWhatNetworksDoToResults(t *testing.T) {
 				}
 			})
 			p.released()
-			r := p.layout().ReplicaPods()
+			r := p.layout().ServerPods()
 			p.measured(10, 0)
 			for pod, rep := range p.agents.reports {
 				tc.network(t, r, pod, rep.Network)
@@ -426,7 +426,7 @@ func TestAPartitionThatIsNotHealed(t *testing.T) {
 	})
 	p.released()
 	l := p.layout()
-	first := p.agents.reports[l.Replicas[0].Name]
+	first := p.agents.reports[l.Servers[0].Name]
 	if len(first.Actions) != 2 || len(p.agents.directives[l.Clients[0].Name].Run.Actions) != 2 {
 		t.Fatalf("the first replica did %+v, and the clients %+v: want a cut and a heal each", first.Actions, p.agents.directives[l.Clients[0].Name].Run.Actions)
 	}
@@ -440,7 +440,7 @@ func TestAPartitionThatIsNotHealed(t *testing.T) {
 	p.settle(false)
 	got := p.wantEnd(v1alpha1.ReasonInvalid, v1alpha1.ReasonFaultNotEnded)
 	for _, f := range got.Faults {
-		if f.Pod == l.Replicas[0].Name && f.Kind == "Cut" && (f.Peers != 1 || f.Packets != 7) {
+		if f.Pod == l.Servers[0].Name && f.Kind == "Cut" && (f.Peers != 1 || f.Packets != 7) {
 			t.Errorf("the cut is recorded as %+v, want one peer and 7 packets", f)
 		}
 	}
@@ -459,7 +459,7 @@ func TestTheBackendsSideActs(t *testing.T) {
 			p.agents.network = func(_ string, n *protocol.NetworkReport) { n.Backends = []netem.Backend{backend} }
 			p.settle(true)
 			for i, n := range want {
-				d := p.agents.directives[p.layout().Replicas[i].Name]
+				d := p.agents.directives[p.layout().Servers[i].Name]
 				if d.Run == nil || len(d.Run.Actions) != n || n == 1 && len(d.Run.Actions[0].Links) != 1 {
 					t.Errorf("replica %d is told %+v, want %d action", i, d.Run, n)
 				}
@@ -479,9 +479,9 @@ func TestAShapedTrialIsNotJudgedByOldReports(t *testing.T) {
 	p.released()
 	p.measured(10, 0)
 	old := p.trial().Status.Times.Released.Time
-	p.r.Coordinator = &stale{agents: p.agents, pod: p.layout().Replicas[0].Name, at: old}
+	p.r.Coordinator = &stale{agents: p.agents, pod: p.layout().Servers[0].Name, at: old}
 	p.settle(false)
-	if c := p.condition(v1alpha1.TrialCollected); !strings.Contains(c.Message, p.layout().Replicas[0].Name) {
+	if c := p.condition(v1alpha1.TrialCollected); !strings.Contains(c.Message, p.layout().Servers[0].Name) {
 		t.Fatalf("collected is %s: %s; want that it waits for the first replica's agent", c.Status, c.Message)
 	}
 	p.r.Coordinator = p.agents

@@ -5,6 +5,7 @@ import (
 	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/run"
 )
 
@@ -41,7 +42,7 @@ func (s *scope) judgedSpec() *v1alpha1.TrialSpec {
 
 func (s *scope) observedPods() []run.Pod {
 	var pods []run.Pod
-	for _, r := range s.layout.Replicas {
+	for _, r := range s.layout.Servers {
 		pods = append(pods, s.observedPod(run.Pod{Name: r.Name, Region: r.Region, Shard: r.Shard}))
 	}
 	for i := range s.layout.Clients {
@@ -59,7 +60,7 @@ func (s *scope) observedPod(o run.Pod) run.Pod {
 	if p == nil {
 		return o
 	}
-	o.Part, o.Node, o.Restarts, o.PlannedRestarts = p.Labels[v1alpha1.LabelPart], p.Spec.NodeName, objects.Restarts(p), s.expectedRestarts(o.Name)
+	o.Part, o.Node, o.Restarts, o.PlannedRestarts = render.WhatOf(p.Labels), p.Spec.NodeName, objects.Restarts(p), s.expectedRestarts(o.Name)
 	o.OutOfMemory = objects.OutOfMemory(p)
 	o.Images, o.AgentImage = objects.Images(p)
 	return o

@@ -66,7 +66,7 @@ func newReplacedPlay(t *testing.T, faults ...v1alpha1.Fault) *replacedPlay {
 	m.chaos = chaosDouble{Client: p.env.Client, objects: map[string]*unstructured.Unstructured{}}
 	m.takeOver()
 	p.released()
-	m.target = p.layout().Replicas[2].Name
+	m.target = p.layout().Servers[2].Name
 	return m
 }
 
@@ -234,7 +234,7 @@ func resultsPod(t *testing.T, r results.Trial, name string) results.Pod {
 // for the second's.
 func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	m := newReplacedPlay(t, podKill(killAt))
-	first, other := m.agents.registered[m.target], m.layout().Replicas[0].Name
+	first, other := m.agents.registered[m.target], m.layout().Servers[0].Name
 	before, ofOther := m.agents.directives[m.target], m.agents.directives[other]
 	m.agents.reports[m.target].TCPResets = 7
 	m.agents.reports[m.target].Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateRunning, Starts: 1, Tail: "served 100 requests"}}
@@ -302,7 +302,7 @@ func TestPodsThatNoFaultReplaces(t *testing.T) {
 		}, "is gone in the middle of the run"},
 		"another replica": {[]v1alpha1.Fault{podKill(killAt)}, func(m *replacedPlay) {
 			m.at(killAt + time.Second)
-			m.replace(m.layout().Replicas[0].Name)
+			m.replace(m.layout().Servers[0].Name)
 		}, "no fault is to replace it"},
 		"once too often": {[]v1alpha1.Fault{podKill(killAt)}, func(m *replacedPlay) {
 			m.at(killAt + time.Second)
@@ -420,7 +420,7 @@ func TestRestartsThatChaosMeshExplains(t *testing.T) {
 			if d := m.agents.directives[m.target]; len(d.Run.Restarts) != 1 || d.Run.Restarts[0].From != killAt || d.Run.Restarts[0].Until <= killAt {
 				t.Errorf("the agent is told of the restarts %+v, want one from %v on", d.Run.Restarts, killAt)
 			}
-			if d := m.agents.directives[m.layout().Replicas[0].Name]; len(d.Run.Restarts) != 0 {
+			if d := m.agents.directives[m.layout().Servers[0].Name]; len(d.Run.Restarts) != 0 {
 				t.Errorf("an agent whose containers are not restarted is told of %+v", d.Run.Restarts)
 			}
 			if tc.after > killAt {
@@ -428,7 +428,7 @@ func TestRestartsThatChaosMeshExplains(t *testing.T) {
 				m.fails(tc.fault)
 			}
 			m.at(tc.after)
-			m.restarted(m.layout().Replicas[tc.replica].Name, tc.restarts)
+			m.restarted(m.layout().Servers[tc.replica].Name, tc.restarts)
 			m.settle(true)
 			if !tc.valid {
 				m.wantEnd(v1alpha1.ReasonInvalid, v1alpha1.ReasonPodRestarted)

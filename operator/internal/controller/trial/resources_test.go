@@ -24,7 +24,7 @@ func usedResources(d protocol.Directive) *results.Resources {
 func TestAThrottledTrialIsInvalid(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
-	name := p.layout().ReplicaPods()[1]
+	name := p.layout().ServerPods()[1]
 	r := p.agents.reports[name].Resources
 	p.agents.reports[name].Resources = nil
 	p.measured(10, 0)
@@ -71,7 +71,7 @@ func TestATrialOfUnknownResourcesIsInvalid(t *testing.T) {
 func TestTheLastCountOfResetsIsWaitedFor(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
-	name := p.layout().ReplicaPods()[0]
+	name := p.layout().ServerPods()[0]
 	p.agents.reports[name].ResetsCounted, p.agents.reports[name].TCPResets = false, 1
 	p.measured(10, 0)
 	p.settle(false)

@@ -19,7 +19,7 @@ func TestTheLeaderIsKilled(t *testing.T) {
 				s.Faults = []v1alpha1.Fault{{Name: "view-change", At: "2s", EveryPoint: true, NodeKill: &v1alpha1.NodeKill{Mode: "Pods", Target: v1alpha1.Target{Role: "leader"}}}}
 			})
 			p.released()
-			for i, name := range p.layout().ReplicaPods() {
+			for i, name := range p.layout().ServerPods() {
 				if roles := p.agents.directives[name].Roles; len(roles) != 1 || roles[0].Gate.Command[1] != fmt.Sprint(i) {
 					t.Fatalf("%s is told %+v of its role", name, roles)
 				}

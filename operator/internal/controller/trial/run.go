@@ -59,7 +59,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 		return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonProvingNetwork,
 			fmt.Sprintf("waiting for %s to confirm that its links are still as asked", few.Names(missing)), s.trial.Status.Times.Loaded, s.barrierLimit())
 	}
-	for _, name := range s.replicaNames() {
+	for _, name := range s.serverNames() {
 		if rep := s.report(name); rep == nil || !rep.Ready {
 			return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonReplicasStarting,
 				fmt.Sprintf("waiting for %s to be ready still", name), s.trial.Status.Times.Loaded, s.barrierLimit())

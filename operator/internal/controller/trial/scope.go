@@ -210,25 +210,13 @@ func (s *scope) hear(agents Coordinator, machines []coordinator.Pod) {
 // report is the last thing that a pod's agent said, or nil.
 func (s *scope) report(pod string) *protocol.Report { return s.heard[pod].report }
 
-// replicaNames, clientNames and everyName list the pods that take part in the run, in the layout's
-// order.
-func (s *scope) replicaNames() []string {
-	out := make([]string, 0, len(s.layout.Replicas))
-	for _, p := range s.layout.Replicas {
-		out = append(out, p.Name)
-	}
-	return out
-}
+// serverNames, clientNames and everyName list the pods that take part in the run, in the layout's
+// order. Servers are replicas and components.
+func (s *scope) serverNames() []string { return s.layout.ServerPods() }
 
-func (s *scope) clientNames() []string {
-	out := make([]string, 0, len(s.layout.Clients))
-	for _, p := range s.layout.Clients {
-		out = append(out, p.Name)
-	}
-	return out
-}
+func (s *scope) clientNames() []string { return s.layout.ClientPods() }
 
-func (s *scope) everyName() []string { return append(s.replicaNames(), s.clientNames()...) }
+func (s *scope) everyName() []string { return append(s.serverNames(), s.clientNames()...) }
 
 // outcomeKnown: the trial is judged, or given up.
 func (s *scope) outcomeKnown() bool { return isKnown(s.trial) }

@@ -301,8 +301,8 @@ func (p *play) layout() *placement.Layout {
 func (p *play) schedule() {
 	p.t.Helper()
 	l := p.layout()
-	for i, r := range l.Replicas {
-		p.pod(r.Name, i, map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica})
+	for i, r := range l.Servers {
+		p.pod(r.Name, i, map[string]string{v1alpha1.LabelPart: r.Part, v1alpha1.LabelComponent: r.Component})
 		p.agents.reports[r.Name] = &protocol.Report{Incarnation: "1"}
 	}
 	for i, c := range l.Clients {
@@ -338,7 +338,7 @@ func (p *play) maker(pod, part string) []metav1.OwnerReference {
 	kind, version := "Job", "batch/v1"
 	name := p.layout().ClientJob()
 	switch part {
-	case v1alpha1.PartReplica:
+	case v1alpha1.PartReplica, v1alpha1.PartComponent:
 		owner, kind, version = &appsv1.StatefulSet{}, "StatefulSet", "apps/v1"
 		name = pod[:strings.LastIndex(pod, "-")]
 	case v1alpha1.PartPrepare:

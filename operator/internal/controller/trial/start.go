@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/verdict"
 )
 
-// start starts the replicas, all at once or one by one, and waits until all are ready.
+// start starts the components and the replicas, in their order, and waits until all are ready.
 func (r *Reconciler) start(_ context.Context, s *scope) (bool, time.Duration, error) {
 	if isTrue(s.trial, v1alpha1.TrialStarted) {
 		return true, 0, nil
@@ -21,17 +21,17 @@ func (r *Reconciler) start(_ context.Context, s *scope) (bool, time.Duration, er
 	if s.lost() {
 		return false, 0, nil
 	}
-	group := startup.GroupOf(s.replicaNames(), &s.system.Replicas)
-	started, waiting := group.Started(s.report)
+	order := startup.OrderOf(s.system, s.layout.GroupPods)
+	started, waiting := order.Started(s.report)
 	r.direct(s, stage{started: started})
 	if reason, why := r.trouble(s); why != "" {
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil
 	}
 	if waiting != "" {
-		return s.wait(v1alpha1.TrialStarted, v1alpha1.ReasonReplicasStarting, waiting, s.trial.Status.Times.Proven, group.Limit())
+		return s.wait(v1alpha1.TrialStarted, v1alpha1.ReasonReplicasStarting, waiting, s.trial.Status.Times.Proven, order.Limit())
 	}
-	s.done(v1alpha1.TrialStarted, v1alpha1.ReasonReady, "Every replica is ready.", &s.trial.Status.Times.Started)
+	s.done(v1alpha1.TrialStarted, v1alpha1.ReasonReady, "Every replica and component is ready.", &s.trial.Status.Times.Started)
 	return true, 0, nil
 }
 
@@ -46,7 +46,7 @@ func (r *Reconciler) load(ctx context.Context, s *scope) (bool, time.Duration, e
 		return false, 0, nil
 	}
 	for i, step := range s.system.Steps {
-		r.direct(s, stage{started: all(s.replicaNames()), steps: i + 1})
+		r.direct(s, stage{started: all(s.serverNames()), steps: i + 1})
 		waiting, failed := startup.Step(step, s.running(step), s.report)
 		if failed != "" {
 			s.giveUp(v1alpha1.ReasonStepFailed, "%s", failed)
@@ -88,10 +88,10 @@ func (s *scope) lost() bool {
 	return s.outcomeKnown()
 }
 
-// trouble looks for what ends a trial before its run: a replica that ended, and what ends it at any
-// time.
+// trouble looks for what ends a trial before its run: a replica or component that ended, and what
+// ends it at any time.
 func (r *Reconciler) trouble(s *scope) (reason, message string) {
-	for _, name := range s.replicaNames() {
+	for _, name := range s.serverNames() {
 		if v := s.replicaEnded(name); !v.Counts() {
 			return v.Reason, v.Message
 		}
@@ -99,8 +99,9 @@ func (r *Reconciler) trouble(s *scope) (reason, message string) {
 	return r.disorder(s)
 }
 
-// replicaEnded judges whether a replica's process ended though no fault killed it. Whether an exit
-// after the window matters depends on when the clients ended, which is not known yet.
+// replicaEnded judges whether a process of a replica or component ended though no fault killed it.
+// Whether an exit after the window matters depends on when the clients ended, which is not known
+// yet.
 func (s *scope) replicaEnded(name string) verdict.Verdict {
 	if rep := s.report(name); rep != nil && !s.line.Leaving[name] {
 		return verdict.ReplicaExit(name, rep, s.trial.Spec.Schedule.Measure.OrZero())

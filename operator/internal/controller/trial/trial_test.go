@@ -27,10 +27,10 @@ func TestATrialLivesAndLeavesOnlyItsResults(t *testing.T) {
 	}
 	p.schedule()
 	p.settle(true)
-	if d := p.agents.directives[p.layout().Replicas[2].Name]; d.Run == nil || len(d.Run.Actions) != 1 {
+	if d := p.agents.directives[p.layout().Servers[2].Name]; d.Run == nil || len(d.Run.Actions) != 1 {
 		t.Fatalf("replica 2's directive is %+v, want a run with its kill", d)
 	}
-	if d := p.agents.directives[p.layout().Replicas[0].Name]; len(d.Run.Actions) != 0 {
+	if d := p.agents.directives[p.layout().Servers[0].Name]; len(d.Run.Actions) != 0 {
 		t.Errorf("replica 0 gets actions %v, want none", d.Run.Actions)
 	}
 	p.measured(1000, 0)
@@ -46,7 +46,7 @@ func TestATrialLivesAndLeavesOnlyItsResults(t *testing.T) {
 }
 
 func TestWhyTrialsEnd(t *testing.T) {
-	first := func(p *play) *protocol.Report { return p.agents.reports[p.layout().Replicas[0].Name] }
+	first := func(p *play) *protocol.Report { return p.agents.reports[p.layout().Servers[0].Name] }
 	tests := map[string]struct {
 		system  func(*v1alpha1.SystemSpec)
 		happens func(p *play)
@@ -95,7 +95,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a replica that exits before its fault": {
 			happens: func(p *play) {
 				p.released()
-				rep := p.agents.reports[p.layout().Replicas[2].Name]
+				rep := p.agents.reports[p.layout().Servers[2].Name]
 				rep.Containers = []protocol.ContainerState{{Name: "replica", State: protocol.StateExited, ExitCode: 139, Exited: -2 * time.Second, Tail: "segfault"}}
 				rep.Actions[0].Error = "there is no process"
 				p.measured(10, 0)
@@ -182,7 +182,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a pod that is made again before the run": {
 			happens: func(p *play) {
 				p.starting()
-				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Replicas[1].Name}}
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Servers[1].Name}}
 				if err := p.env.Client.Delete(p.t.Context(), pod); err != nil {
 					p.t.Fatal(err)
 				}
@@ -207,7 +207,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 			happens: func(p *play) {
 				p.released()
 				pod := &corev1.Pod{}
-				if err := p.env.Client.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.layout().Replicas[1].Name}, pod); err != nil {
+				if err := p.env.Client.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.layout().Servers[1].Name}, pod); err != nil {
 					p.t.Fatal(err)
 				}
 				killed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}}
@@ -225,7 +225,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a pod that is gone in the run": {
 			happens: func(p *play) {
 				p.released()
-				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Replicas[1].Name}}
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Servers[1].Name}}
 				if err := p.env.Client.Delete(p.t.Context(), pod); err != nil {
 					p.t.Fatal(err)
 				}
@@ -235,7 +235,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a pod that is made again in the run": {
 			happens: func(p *play) {
 				p.released()
-				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Replicas[1].Name}}
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.layout().Servers[1].Name}}
 				if err := p.env.Client.Delete(p.t.Context(), pod); err != nil {
 					p.t.Fatal(err)
 				}
@@ -247,7 +247,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 			happens: func(p *play) {
 				p.released()
 				pod := &corev1.Pod{}
-				if err := p.env.Client.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.layout().Replicas[1].Name}, pod); err != nil {
+				if err := p.env.Client.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: p.layout().Servers[1].Name}, pod); err != nil {
 					p.t.Fatal(err)
 				}
 				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 1}}
@@ -260,7 +260,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a fault that is late": {
 			happens: func(p *play) {
 				p.released()
-				p.agents.reports[p.layout().Replicas[2].Name].Actions[0].Confirmed += time.Second
+				p.agents.reports[p.layout().Servers[2].Name].Actions[0].Confirmed += time.Second
 				p.measured(10, 0)
 				p.settle(false)
 			},
@@ -269,7 +269,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		"a fault that is not confirmed": {
 			happens: func(p *play) {
 				p.released()
-				p.agents.reports[p.layout().Replicas[2].Name].Actions = nil
+				p.agents.reports[p.layout().Servers[2].Name].Actions = nil
 				p.measured(10, 0)
 				p.settle(false)
 				p.clock.Step(resultsGrace) // its account is waited for as long as results are
@@ -372,7 +372,7 @@ func TestATakeOverHearsOfEveryFaultBeforeItJudges(t *testing.T) {
 	}
 	p.measured(10, 0)
 	p.settle(false)
-	if c := p.condition(v1alpha1.TrialCollected); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, p.layout().Replicas[0].Name) {
+	if c := p.condition(v1alpha1.TrialCollected); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, p.layout().Servers[0].Name) {
 		t.Fatalf("collected is %s: %s; want that it waits for the agents of the replicas", c.Status, c.Message)
 	}
 	p.agents.reports = reports
@@ -414,14 +414,14 @@ func TestReplicasStartOneByOne(t *testing.T) {
 	}
 	started := func() int {
 		n := 0
-		for _, r := range p.layout().Replicas {
+		for _, r := range p.layout().Servers {
 			if p.agents.directives[r.Name].Start {
 				n++
 			}
 		}
 		return n
 	}
-	for i, r := range p.layout().Replicas {
+	for i, r := range p.layout().Servers {
 		p.reconcile()
 		p.reconcile()
 		if got := started(); got != i+1 {
@@ -454,7 +454,7 @@ func TestThePrepareStepsOutputReachesEveryPod(t *testing.T) {
 	if p.trial().Status.ZeroUnixNanos == 0 {
 		t.Fatalf("the run was not released: %s", p.conditions())
 	}
-	files := p.r.memory.trials[p.trial().UID].rendered.pods[p.layout().Replicas[0].Name].Files
+	files := p.r.memory.trials[p.trial().UID].rendered.pods[p.layout().Servers[0].Name].Files
 	var paths []string
 	for _, f := range files {
 		paths = append(paths, f.Path)

@@ -227,7 +227,7 @@ func (x *Executor) create(ctx context.Context, r *Run, t *fault.Occurrence, rec 
 func (x *Executor) object(r *Run, t *fault.Occurrence) (*unstructured.Unstructured, error) {
 	o := chaosmesh.Occurrence{
 		Namespace: r.Trial.Namespace, Trial: r.Trial.Name, Experiment: r.Trial.Spec.Experiment, Fault: t.Fault, Time: t.Time, Pods: t.Pods, Peers: t.Peers,
-		Containers: render.ContainersOf(r.System),
+		Containers: render.ContainersOf(r.System, t.Fault),
 	}
 	if t.To != 0 {
 		o.Left = max(time.Millisecond, r.zero().Add(t.To).Sub(x.Clock.Now()))

@@ -57,7 +57,7 @@ func (m Maker) CreateAll(ctx context.Context, trial *v1alpha1.Trial, o *render.O
 	if o.Prepare != nil {
 		all = append(all, o.Prepare)
 	}
-	for _, set := range o.Replicas {
+	for _, set := range o.Servers {
 		all = append(all, set)
 	}
 	for _, obj := range append(all, o.Clients) {

@@ -23,14 +23,15 @@ func (m Maker) ClockOffsets(ctx context.Context, trial *v1alpha1.Trial, layout *
 		return "", fmt.Errorf("read the trial's Experiment: %w", err)
 	}
 	var out []string
+	replicas := layout.Replicas()
 	for _, part := range strings.FieldsFunc(e.Annotations[annotationSimulatedClockOffset], func(c rune) bool { return c == ',' }) {
 		var index int
 		var offset string
-		if _, err := fmt.Sscanf(strings.Replace(part, "=", " ", 1), "%d %s", &index, &offset); err != nil || index < 0 || index >= len(layout.Replicas) {
+		if _, err := fmt.Sscanf(strings.Replace(part, "=", " ", 1), "%d %s", &index, &offset); err != nil || index < 0 || index >= len(replicas) {
 			return "", fmt.Errorf("annotation %s: %q is not <replica>=<duration> with a replica from 0 to %d",
-				annotationSimulatedClockOffset, part, len(layout.Replicas)-1)
+				annotationSimulatedClockOffset, part, len(replicas)-1)
 		}
-		out = append(out, layout.Replicas[index].Name+"="+offset)
+		out = append(out, replicas[index].Name+"="+offset)
 	}
 	return strings.Join(out, ","), nil
 }

@@ -30,7 +30,7 @@ func (m Maker) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev
 	pods := map[string]*corev1.Pod{}
 	for i := range list.Items {
 		p := &list.Items[i]
-		if p.Labels[v1alpha1.LabelPart] == v1alpha1.PartReplica {
+		if isServer(p.Labels[v1alpha1.LabelPart]) {
 			pods[p.Name] = p // a name is one pod's
 			continue
 		}
@@ -59,7 +59,7 @@ func (m Maker) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) (bo
 	}
 	var owner client.Object
 	switch part := p.Labels[v1alpha1.LabelPart]; {
-	case part == v1alpha1.PartReplica && of.Kind == "StatefulSet" && hasSet(l, of.Name):
+	case isServer(part) && of.Kind == "StatefulSet" && hasSet(l, of.Name):
 		owner = &appsv1.StatefulSet{}
 	case part == v1alpha1.PartClient && of.Kind == "Job" && of.Name == l.ClientJob(),
 		part == v1alpha1.PartPrepare && of.Kind == "Job" && of.Name == l.PrepareJob():
@@ -75,6 +75,11 @@ func (m Maker) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) (bo
 	default:
 		return false, fmt.Errorf("read %s %s: %w", of.Kind, of.Name, err)
 	}
+}
+
+// isServer tells whether pods of this part are made by StatefulSets.
+func isServer(part string) bool {
+	return part == v1alpha1.PartReplica || part == v1alpha1.PartComponent
 }
 
 func hasSet(l *placement.Layout, name string) bool {
@@ -101,7 +106,7 @@ func OwnersOfMissing(l *placement.Layout, prepares bool, pods map[string]*corev1
 	i := 0
 	for _, set := range l.Sets {
 		for range set.Replicas {
-			if pods[l.Replicas[i].Name] == nil {
+			if pods[l.Servers[i].Name] == nil {
 				add(set.Name)
 			}
 			i++

@@ -5,6 +5,8 @@ package startup
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -34,6 +36,62 @@ func (g Group) Limit() time.Duration {
 		return g.Timeout * time.Duration(len(g.Pods))
 	}
 	return g.Timeout
+}
+
+// Order is groups that start one after another: each when the one before is ready.
+type Order []Group
+
+// OrderOf a System: components that start before the replicas, the replicas, and the components
+// that start after them. pods names those of the replicas, for "", and of a component.
+func OrderOf(system *v1alpha1.SystemSpec, pods func(component string) []string) Order {
+	var before, after Order
+	for i := range system.Components {
+		c := &system.Components[i]
+		group := GroupOf(pods(c.Name), &c.ReplicasSpec)
+		if c.Order == v1alpha1.OrderAfterReplicas {
+			after = append(after, group)
+		} else {
+			before = append(before, group)
+		}
+	}
+	return slices.Concat(before, Order{GroupOf(pods(""), &system.Replicas)}, after)
+}
+
+// Limit is how long all groups together may take to be ready.
+func (o Order) Limit() (limit time.Duration) {
+	for _, g := range o {
+		limit += g.Limit()
+	}
+	return limit
+}
+
+// Started are the pods of all groups that shall run now. waiting says which of them is not ready;
+// empty: all pods are.
+func (o Order) Started(reports Reports) (started map[string]bool, waiting string) {
+	started = map[string]bool{}
+	for _, g := range o {
+		var now map[string]bool
+		now, waiting = g.Started(reports)
+		maps.Copy(started, now)
+		if waiting != "" {
+			break
+		}
+	}
+	return started, waiting
+}
+
+// StopGrace is how long the processes of replicas and components have to end: the longest that any
+// of them has, since they are ended together.
+func StopGrace(system *v1alpha1.SystemSpec) (grace time.Duration) {
+	if s := system.Replicas.Stop; s != nil {
+		grace = s.Grace.OrZero()
+	}
+	for _, c := range system.Components {
+		if c.Stop != nil {
+			grace = max(grace, c.Stop.Grace.OrZero())
+		}
+	}
+	return grace
 }
 
 // Started are the pods of the group that shall run now. waiting says which of them is not ready;

@@ -42,6 +42,44 @@ func TestWhoStarts(t *testing.T) {
 	}
 }
 
+func TestGroupsStartOneAfterAnother(t *testing.T) {
+	system := &v1alpha1.SystemSpec{Replicas: v1alpha1.ReplicasSpec{ReadyTimeout: "10s", Stop: &v1alpha1.StopSpec{Grace: "2s"}}, Components: []v1alpha1.Component{
+		{Name: "last", Order: v1alpha1.OrderAfterReplicas, ReplicasSpec: v1alpha1.ReplicasSpec{ReadyTimeout: "1s"}},
+		{Name: "first", ReplicasSpec: v1alpha1.ReplicasSpec{ReadyTimeout: "2s", Stop: &v1alpha1.StopSpec{Grace: "7s"}}},
+		{Name: "second", Order: v1alpha1.OrderBeforeReplicas, ReplicasSpec: v1alpha1.ReplicasSpec{ReadyTimeout: "3s", Start: v1alpha1.StartOneByOne}},
+	}}
+	pods := func(component string) []string {
+		if component == "" {
+			component = "replica"
+		}
+		return []string{component + "-0", component + "-1"}
+	}
+	order, reports := OrderOf(system, pods), map[string]*protocol.Report{}
+	if got := order.Limit(); got != (2+2*3+10+1)*time.Second {
+		t.Errorf("limit %v", got)
+	}
+	if got := StopGrace(system); got != 7*time.Second {
+		t.Errorf("grace %v", got)
+	}
+	var seen []string
+	for range 20 {
+		started, waiting := order.Started(said(reports))
+		for _, pod := range slices.Sorted(maps.Keys(started)) {
+			if !slices.Contains(seen, pod) {
+				seen = append(seen, pod)
+			}
+		}
+		if waiting == "" {
+			break
+		}
+		pod, _, _ := strings.Cut(waiting, " ")
+		reports[pod] = &protocol.Report{Ready: true}
+	}
+	if want := []string{"first-0", "first-1", "second-0", "second-1", "replica-0", "replica-1", "last-0", "last-1"}; !slices.Equal(seen, want) {
+		t.Errorf("started in the order %q, want %q", seen, want)
+	}
+}
+
 func TestSteps(t *testing.T) {
 	done := func(code int, failure string) *protocol.Report {
 		return &protocol.Report{Commands: []protocol.CommandResult{{ID: "load", ExitCode: code, Error: failure, Output: "what it printed"}}}

@@ -9,6 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
 )
 
 // restartSlack is how long after the end of a fault, or its beginning, the kubelet may still count
@@ -39,7 +40,7 @@ func (r *Run) restartedContainers(p *corev1.Pod, t *fault.Occurrence) int {
 		if names := chaosmesh.RestartedContainers(t.Fault); len(names) > 0 {
 			return len(names)
 		}
-		return len(r.System.Replicas.Containers)
+		return len(render.ContainersOf(r.System, t.Fault))
 	}
 	agents := slices.DeleteFunc(slices.Clone(p.Spec.InitContainers), func(c corev1.Container) bool {
 		return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways

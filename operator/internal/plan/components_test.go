@@ -1,0 +1,87 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/testkit/builders"
+)
+
+// withProxies gives a System f+1 proxies.
+func withProxies(s *v1alpha1.SystemSpec) {
+	proxy := v1alpha1.Component{Name: "proxy", ReplicasSpec: *s.Replicas.DeepCopy()}
+	proxy.Count = "f < 5 ? f+1 : 15"
+	s.Components = []v1alpha1.Component{proxy}
+}
+
+func TestComponentsArePlaced(t *testing.T) {
+	here := []v1alpha1.Region{{Name: "local", Replicas: 2}}
+	apart := []v1alpha1.Region{{Name: "local", Replicas: 1}, {Name: "west", Replicas: 1}}
+	for name, tc := range map[string]struct {
+		change    func(*v1alpha1.ExperimentSpec)
+		regions   []v1alpha1.Region
+		pools     []string
+		wantError string
+	}{
+		"in the replicas' first region": {func(*v1alpha1.ExperimentSpec) {}, here, nil, ""},
+		"where the experiment says": {func(s *v1alpha1.ExperimentSpec) {
+			s.Topology.Components = []v1alpha1.ComponentRegions{{Name: "proxy", Regions: apart}}
+		}, apart, nil, ""},
+		"on a pool": {func(s *v1alpha1.ExperimentSpec) {
+			s.Placement = v1alpha1.Placement{Replicas: "r", Clients: "c", Components: []v1alpha1.ComponentPool{{Name: "proxy", Pool: "a"}}}
+		}, here, []string{"a", "c", "r"}, ""},
+		"too few": {func(s *v1alpha1.ExperimentSpec) {
+			s.Topology.Components = []v1alpha1.ComponentRegions{{Name: "proxy", Regions: apart[:1]}}
+		}, nil, nil, `spec.topology.components[0].regions: Invalid value: "1 pods"`},
+		"very many": {func(s *v1alpha1.ExperimentSpec) { s.Topology.Shards, s.Topology.F = 38, 5 }, nil, nil, `System "echo" has 1003 replicas and pods of components for f = 5`},
+		"of a profile": {func(s *v1alpha1.ExperimentSpec) {
+			s.Profile, s.Profiles = "p", []v1alpha1.Profile{{Name: "p", Placement: &v1alpha1.Placement{Components: []v1alpha1.ComponentPool{{Name: "prxy", Pool: "a"}}}}}
+		}, nil, nil, `spec.profiles[0].placement.components[0].name: Invalid value: "prxy"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			system := builders.System("echo").Set(withProxies).Obj().Spec
+			exp := builders.Experiment("exp").System("echo").Set(tc.change).Obj()
+			p, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{"echo": system})
+			if tc.wantError != "" {
+				if err := errs.ToAggregate(); err == nil || !strings.Contains(err.Error(), tc.wantError) {
+					t.Errorf("error %v, want %q", err, tc.wantError)
+				}
+				return
+			}
+			if len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			got := p.Points[0].Template
+			want := []v1alpha1.ComponentRegions{{Name: "proxy", Regions: tc.regions}}
+			if diff := cmp.Diff(want, got.Topology.Components); diff != "" {
+				t.Errorf("components (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.pools, got.Placement.Pools()); diff != "" {
+				t.Errorf("pools (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Of two systems only one has the component: each trial has what its own system has.
+func TestComponentsOfOneOfTwoSystems(t *testing.T) {
+	systems := map[string]v1alpha1.SystemSpec{"plain": builders.System("plain").Obj().Spec, "tiers": builders.System("tiers").Set(withProxies).Obj().Spec}
+	exp := builders.Experiment("exp").System("plain").Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Systems = []v1alpha1.SystemReference{{Name: "plain"}, {Name: "tiers"}}
+		s.Placement = v1alpha1.Placement{Replicas: "r", Clients: "c", Components: []v1alpha1.ComponentPool{{Name: "proxy", Pool: "a"}}}
+	}).Obj()
+	p, errs := plan.Expand(exp, systems)
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	for i, want := range []int{0, 1} {
+		got := p.Points[i].Template
+		if len(got.Topology.Components) != want || len(got.Placement.Components) != want {
+			t.Errorf("the trials of %s have the components %v on %v, want %d", got.System.Name, got.Topology.Components, got.Placement.Components, want)
+		}
+	}
+}

@@ -2,9 +2,9 @@
 # Provides a program that hack/node-image (etcd), hack/s3 (s3), hack/prometheus
 # (prometheus and what begins so), systems/hotstuff (what begins with hotstuff),
 # systems/capnp-rpc (what begins with capnp), systems/bls (bls-driver), systems/postgres
-# (postgres-node, postgres-driver; rootfs, a directory), systems/cassandra
-# (cassandra-driver; cassandra-rootfs, a directory), systems/pequin (artifact, a directory, from the checkout
-# SOURCE) or systems/eiger-port (eiger-port, likewise) builds, for an image of ours or a
+# (postgres-node, postgres-driver; rootfs, a directory), systems/cassandra (cassandra-driver;
+# cassandra-rootfs, a directory), systems/pequin (artifact, a directory, from the checkout SOURCE),
+# systems/eiger-port or systems/hats (eiger-port, hats, likewise) builds, for an image of ours or a
 # test. It is the one that the cluster and envtest use, built at most once.
 #
 # usage: program.sh [--path] NAME     prints the file
@@ -46,6 +46,11 @@ artifact)
 eiger-port)
 	if [[ $build = 1 ]]; then exec "$hack/../systems/eiger-port/build.sh" "${SOURCE:-}"; fi
 	echo "$ASSAY_CACHE/eiger-port/tree"
+	exit
+	;;
+hats)
+	if [[ $build = 1 ]]; then exec "$hack/../systems/hats/build.sh" "${SOURCE:-}"; fi
+	echo "$ASSAY_CACHE/hats/tree"
 	exit
 	;;
 esac

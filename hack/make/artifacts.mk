@@ -9,3 +9,7 @@ artifact-pequin: ## Build the Pequin artifact (SOURCE=clone or directory of clon
 .PHONY: artifact-eiger-port
 artifact-eiger-port: ## Build the Eiger-PORT artifact (SOURCE=clone or a directory with it), run Eiger-PORT beside Eiger on the cluster.
 	@$(CLUSTER_MK_ROOT)/systems/eiger-port/run.sh
+
+.PHONY: artifact-hats
+artifact-hats: ## Build the HATS artifact (SOURCE=clone or a directory with it), run HATS beside mLSM on the cluster.
+	@$(CLUSTER_MK_ROOT)/systems/hats/run.sh

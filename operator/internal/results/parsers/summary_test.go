@@ -120,6 +120,45 @@ Read Latencies (usecs): 50=82823, 75=433537, 90=1177938, 95=1512912, 99=2486462,
 	}
 }
 
+// What the YCSB of HATS's artifact printed on a kind cluster: its driver refused some reads. The
+// artifact added the percentiles of all operations together.
+func TestSummaryOfHATS(t *testing.T) {
+	const text = `INFO  [Thread-5] 2026-11-23 09:12:43,508 CassandraCQLClient.java:238 - Connected to cluster: hats-ed41-0
+java.lang.IllegalArgumentException: bound must be positive
+	at com.datastax.driver.core.HatsUtils$HatsReplicaSelector.selectTarget(HatsUtils.java:225) ~[classes/:na]
+[OVERALL], RunTime(ms), 50930
+[OVERALL], Throughput(ops/sec), 157.0783428234832
+[READ], Operations, 3497
+[READ], 99thPercentileLatency(us), 175393
+[READ], Return=ERROR, 539
+[OVERALL], Operations, 7461
+[OVERALL], AverageLatency(us), 23877.902291917973
+[OVERALL], LatencyVariance(us), 1.1954225600602827E9
+[OVERALL], MaxLatency(us), 513110
+[OVERALL], MedianLatency(us), 11296
+[OVERALL], 99thPercentileLatency(us), 166494
+[OVERALL], 999thPercentileLatency(us), 307440
+[OVERALL-FAILED], Operations, 539
+[OVERALL-FAILED], 99thPercentileLatency(us), 85457
+`
+	numbers := []results.SummaryNumber{
+		{Name: "Committed", Pattern: `^\[OVERALL\], Operations, (?P<value>[0-9]+)$`},
+		{Name: "Errors", Pattern: `^\[OVERALL-FAILED\], Operations, (?P<value>[0-9]+)$`},
+		{Name: "Throughput", Pattern: `^\[OVERALL\], Throughput\(ops/sec\), (?P<value>[0-9.]+)$`},
+		{Name: "MeanLatency", Unit: "us", Pattern: `^\[OVERALL\], AverageLatency\(us\), (?P<value>[0-9.]+)$`},
+		{Name: "P50Latency", Unit: "us", Pattern: `^\[OVERALL\], MedianLatency\(us\), (?P<value>[0-9]+)$`},
+		{Name: "P99Latency", Unit: "us", Pattern: `^\[OVERALL\], 99thPercentileLatency\(us\), (?P<value>[0-9]+)$`},
+	}
+	c, err := summary(t, text, numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Counters.Committed != 7461 || c.Counters.Errors != 539 || math.Abs(c.Whole.Throughput-157.0783) > 1e-3 ||
+		*c.Whole.P50Millis != 11.296 || *c.Whole.P99Millis != 166.494 || math.Abs(*c.Whole.MeanMillis-23.8779) > 1e-3 {
+		t.Errorf("%d committed, %d errors, %+v", c.Counters.Committed, c.Counters.Errors, c.Whole)
+	}
+}
+
 func TestSummaryRefusesDamage(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"died before the end": {"[READ], Operations, 46\n[UPDATE], Operations, 3\n", "no line of the client's output matches the pattern of RunTime"},

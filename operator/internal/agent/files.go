@@ -28,8 +28,8 @@ func (a *Agent) doFiles(ctx context.Context) {
 			continue
 		}
 		if protocol.FilesDigest(files) != wanted {
-			// They are of another directive. Or the manager has just taken over: it knows this pod, and
-			// not yet the pod's files.
+			// They are of another directive. Or the manager has just taken over: it knows this pod,
+			// and not yet the pod's files.
 			pause(ctx, a.coordinator.backoff())
 			continue
 		}

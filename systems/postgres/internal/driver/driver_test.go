@@ -27,6 +27,12 @@ const nobody = 65534
 // pair starts a primary and its standby, and returns their addresses, status ports and processes.
 func pair(t *testing.T) (replicas []string, status []int, nodes []*exec.Cmd) {
 	t.Helper()
+	return deploy(t, 2)
+}
+
+// deploy starts n replicas, of which the first is the primary.
+func deploy(t *testing.T, n int) (replicas []string, status []int, nodes []*exec.Cmd) {
+	t.Helper()
 	if _, err := os.Stat(programs); err != nil {
 		t.Skipf("PostgreSQL 15 is not installed: %v", err)
 	}
@@ -46,8 +52,11 @@ func pair(t *testing.T) (replicas []string, status []int, nodes []*exec.Cmd) {
 			t.Fatal(err)
 		}
 	}
-	ports := freePorts(t, 4)
-	replicas, status = []string{fmt.Sprint("127.0.0.1:", ports[0]), fmt.Sprint("127.0.0.1:", ports[1])}, ports[2:]
+	ports := freePorts(t, 2*n)
+	for _, port := range ports[:n] {
+		replicas = append(replicas, fmt.Sprint("127.0.0.1:", port))
+	}
+	status = ports[n:]
 	for i := range replicas {
 		cmd := exec.Command(program, "--index", fmt.Sprint(i), "--replicas", strings.Join(replicas, ","), "--data", filepath.Join(dir, fmt.Sprint("data", i)),
 			"--status-port", fmt.Sprint(status[i]), "--failover-timeout", "2s", "--fsync=false")

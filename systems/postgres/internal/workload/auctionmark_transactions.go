@@ -221,31 +221,13 @@ func (d deal) updateItem(s steps) (int64, error) {
 	return 0, s.change("UPDATE item SET i_num_global_attrs = i_num_global_attrs - 1 WHERE i_id = $1", d.item)
 }
 
-// closeAuctions ends those that are over: who leads has won the item, and must pay.
+// closeAuctions ends those that are over: who leads has won the item, and must pay. It is one
+// statement, since a transaction that takes long would be aborted again and again by those that
+// bid.
 func closeAuctions(s steps) (int64, error) {
-	rows, err := s.tx.Query(s.ctx, "SELECT i_id, i_num_bids > 0 FROM item WHERE i_status = $1 AND i_end_date <= now() ORDER BY i_end_date LIMIT $2", auctionOpen, closedAtOnce)
-	if err != nil {
-		return 0, err
-	}
-	type over struct {
-		Item int64
-		Bids bool
-	}
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[over])
-	if err != nil {
-		return 0, err
-	}
-	for _, o := range all {
-		status := auctionClosed
-		if o.Bids {
-			status = auctionWon
-			if err := s.change("INSERT INTO useracct_item SELECT ib_buyer_id, ib_i_id, false FROM item_max_bid JOIN item_bid ON ib_i_id = imb_i_id AND ib_id = imb_ib_id WHERE imb_i_id = $1", o.Item); err != nil {
-				return 0, err
-			}
-		}
-		if err := s.change("UPDATE item SET i_status = $2, i_updated = now() WHERE i_id = $1", o.Item, status); err != nil {
-			return 0, err
-		}
-	}
-	return 0, nil
+	_, err := s.tx.Exec(s.ctx, `WITH due AS (SELECT i_id FROM item WHERE i_status = $1 AND i_end_date <= now() ORDER BY i_end_date LIMIT $2),
+		over AS (UPDATE item SET i_status = CASE WHEN i_num_bids > 0 THEN $3::int ELSE $4::int END, i_updated = now() FROM due WHERE item.i_id = due.i_id RETURNING item.i_id)
+		INSERT INTO useracct_item SELECT ib_buyer_id, ib_i_id, false FROM over JOIN item_max_bid ON imb_i_id = over.i_id JOIN item_bid ON ib_i_id = imb_i_id AND ib_id = imb_ib_id`,
+		auctionOpen, closedAtOnce, auctionWon, auctionClosed)
+	return 0, err
 }

@@ -100,11 +100,11 @@ func (e *env) mended(t *testing.T, file string) string {
 		case *v1alpha1.System:
 			o.Name = "mended"
 			o.Spec.Checks = []v1alpha1.SafetyCheck{
-				{Name: "holds", Doc: "It ends with 0.", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/awkward", "keygen", "/assay/out/checked", "1"}},
+				{Name: "holds", Doc: "It ends with 0.", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/awkward", "keygen", "/assay/out", "1"}},
 				{Name: "broken", Doc: "It ends with 2.", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/awkward", "nonsense"}, ViolatedExitCode: 2},
 				{Name: "unclear", Doc: "It ends with 2, too.", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/awkward", "nonsense"}},
 			}
-			o.Spec.Replicas.Collect = []string{"checked/*", "stats.json"}
+			o.Spec.Replicas.Collect = []string{"*.pub", "stats.json"}
 		case *v1alpha1.Experiment:
 			o.Name = "mended"
 			o.Spec.Systems[0].Name = "mended"
@@ -137,18 +137,19 @@ func (e *env) checked(t *testing.T, assay func(*testing.T, int, ...string) strin
 	verdicts := map[string]string{}
 	for _, c := range list.Items[i].Status.Checks {
 		verdicts[c.Name] = string(c.Verdict)
+		t.Logf("%s: %s %s", c.Name, c.Verdict, c.Message)
 	}
 	if want := map[string]string{"holds": "Holds", "broken": "Violated", "unclear": "Unknown"}; !maps.Equal(want, verdicts) {
 		t.Errorf("the checks say %v, want %v", verdicts, want)
 	}
 	files := t.TempDir()
 	assay(t, 0, "logs", list.Items[i].Name, "--files", files)
-	found, err := filepath.Glob(filepath.Join(files, "*", "*"))
+	found, err := filepath.Glob(filepath.Join(files, "*", "out", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(found, "\n")
-	if strings.Count(text, "stats.json") != 4 || !strings.Contains(text, "checked") {
+	if strings.Count(text, "stats.json") != 4 || strings.Count(text, ".pub") != 1 {
 		t.Errorf("collected are\n%s\nwant stats.json of four replicas, and what the check wrote on one", text)
 	}
 }

@@ -23,18 +23,18 @@ func Generate(dir string, n int, random io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("make key %d: %w", i, err)
 		}
-		if err := write(dir, i, "priv", private); err != nil {
+		if err := write(dir, i, "priv", private, 0o600); err != nil {
 			return err
 		}
-		if err := write(dir, i, "pub", public); err != nil {
+		if err := write(dir, i, "pub", public, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func write(dir string, i int, kind string, key []byte) error {
-	if err := os.WriteFile(path(dir, i, kind), []byte(hex.EncodeToString(key)+"\n"), 0o600); err != nil {
+func write(dir string, i int, kind string, key []byte, mode os.FileMode) error {
+	if err := os.WriteFile(path(dir, i, kind), []byte(hex.EncodeToString(key)+"\n"), mode); err != nil {
 		return fmt.Errorf("write key: %w", err)
 	}
 	return nil

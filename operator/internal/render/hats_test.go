@@ -87,16 +87,16 @@ func hatsServers(t *testing.T, f int32, scheme string) (pods []*Pod, hosts []str
 	}
 	spec := p.Points[0].Template
 	l := placement.NewLayout("ns", "trial", &spec, &system.Spec)
-	for i := range l.Replicas {
-		l.Replicas[i].IP = fmt.Sprintf("192.0.2.%d", 200-i) // not in the order of the ring
-		hosts = append(hosts, l.Replicas[i].IP)
+	for i := range l.Servers {
+		l.Servers[i].IP = fmt.Sprintf("192.0.2.%d", 200-i) // not in the order of the ring
+		hosts = append(hosts, l.Servers[i].IP)
 	}
 	trial, err := NewTrial(&spec, &system.Spec, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range l.Replicas {
-		pod, err := trial.Replica(r)
+	for _, r := range l.Servers {
+		pod, err := trial.Server(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,6 +38,10 @@ func (a *Agent) doTalk(ctx context.Context) {
 			a.obey(directive)
 			a.meet(a.coordinator.lastManager())
 		case !interrupted:
+			// A manager that has just taken over cannot answer yet, and has a clock all the same.
+			if manager := a.coordinator.lastManager(); manager != "" {
+				a.meet(manager)
+			}
 			pause(ctx, a.coordinator.backoff())
 		}
 		if left := reportSpacing - time.Duration(launcher.Monotonic()-sent); left > 0 {

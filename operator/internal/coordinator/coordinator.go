@@ -174,21 +174,23 @@ func setVersion(d *protocol.Directive) {
 	d.Version = hex.EncodeToString(sum[:])[:16]
 }
 
-// observe keeps a report and says whether a controller must look at it.
-func (c *Coordinator) observe(uid types.UID, r *protocol.Report) (pod Pod, changed, ok bool) {
+// observe keeps a report. It says whether it is the pod's first one here, and whether a controller
+// must look at it.
+func (c *Coordinator) observe(uid types.UID, r *protocol.Report) (pod Pod, first, changed, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessions[uid]
 	if s == nil {
-		return Pod{}, false, false
+		return Pod{}, false, false, false
 	}
 	if last := s.report; last != nil && last.Incarnation == r.Incarnation && last.Sequence > r.Sequence {
 		// The agent hung up on this report to send a newer one, which was faster.
-		return s.pod, false, true
+		return s.pod, false, false, true
 	}
-	changed = s.report == nil || !reflect.DeepEqual(significant(s.report), significant(r))
+	first = s.report == nil
+	changed = first || !reflect.DeepEqual(significant(s.report), significant(r))
 	s.report, s.reported = r, c.Clock.Now()
-	return s.pod, changed, true
+	return s.pod, first, changed, true
 }
 
 // significant is a report without what moves all the time.

@@ -90,7 +90,7 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 		http.Error(w, "the report cannot be read: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	pod, changed, ok := c.observe(uid, &report)
+	pod, first, changed, ok := c.observe(uid, &report)
 	if !ok {
 		forbidden(w)
 		return
@@ -107,9 +107,14 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 			return
 		}
 		// An agent that has a directive of an earlier manager keeps it until there is one of this
-		// manager: an empty one would take back all that the agent was told.
+		// manager: an empty one would take back all that the agent was told. Its first report is
+		// answered at once, so that it measures this manager's clock before it needs it.
 		unknown := !now.directed && report.DirectiveVersion != "" && report.DirectiveVersion != now.directive.Version
-		if now.directive.Version != report.DirectiveVersion && !unknown {
+		switch {
+		case unknown && first:
+			notYet(w)
+			return
+		case !unknown && (now.directive.Version != report.DirectiveVersion || first):
 			answer(w, now.directive)
 			return
 		}

@@ -67,11 +67,14 @@ func TestAManagerThatTakesOverTakesNothingBack(t *testing.T) {
 	if status, b := f.call(t, http.MethodGet, "/v1/files", "u1", nil); status != http.StatusServiceUnavailable {
 		t.Errorf("files that nobody has named yet: status %d, %s; want %d", status, b, http.StatusServiceUnavailable)
 	}
-	answered := make(chan protocol.Directive, 1)
-	go func() {
-		answered <- f.sync(t, "u1", protocol.Report{Incarnation: "a", Sequence: 1, DirectiveVersion: "of the manager before"})
-	}()
+	told := protocol.Report{Incarnation: "a", Sequence: 1, DirectiveVersion: "of the manager before"}
+	if status, b := f.call(t, http.MethodPost, "/v1/sync", "u1", told); status != http.StatusServiceUnavailable {
+		t.Errorf("the first report is answered with status %d, %s; want %d at once, so that the agent meets this manager", status, b, http.StatusServiceUnavailable)
+	}
 	<-f.notified // it counts as reported all the same
+	answered := make(chan protocol.Directive, 1)
+	told.Sequence++
+	go func() { answered <- f.sync(t, "u1", told) }()
 	select {
 	case d := <-answered:
 		t.Fatalf("the agent was told %+v, though the trial controller has said nothing yet", d)
@@ -88,5 +91,24 @@ func TestAManagerThatTakesOverTakesNothingBack(t *testing.T) {
 	}
 	if status, b := f.call(t, http.MethodGet, "/v1/files", "u1", nil); status != http.StatusOK {
 		t.Errorf("no files, as the trial controller says: status %d, %s", status, b)
+	}
+}
+
+// The directive of a manager that takes over is often the one that the agent has. The agent's first
+// report is answered all the same, so that it measures the new manager's clock at once.
+func TestTheFirstReportIsAnsweredAtOnce(t *testing.T) {
+	f := newFixture(t)
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
+	f.Direct(trialA, "r0", protocol.Directive{Start: true}, nil)
+	version := f.sync(t, "u1", protocol.Report{}).Version
+	g := newFixture(t)
+	g.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "r0"}})
+	g.Direct(trialA, "r0", protocol.Directive{Start: true}, nil)
+	began := time.Now()
+	if d := g.sync(t, "u1", protocol.Report{DirectiveVersion: version}); d.Version != version {
+		t.Errorf("the directive is %+v, want the one of version %s", d, version)
+	}
+	if took := time.Since(began); took > protocol.MaxHold/2 {
+		t.Errorf("the first report was held back for %v", took)
 	}
 }

@@ -61,7 +61,7 @@ var attemptsOfExperiments = map[string]wrong{
 	"a System's namespace beside it":      {[]edit{{"spec.systems", "[{name: kv, namespace: other}]"}}, "spec.systems[0].namespace", "", "unknown field"},
 	"a target in another namespace":       {[]edit{{"spec.faults.0.nodeKill.target.namespace", "kube-system"}}, "spec.faults[0].nodeKill.target.namespace", "", "unknown field"},
 	"a target by labels":                  {[]edit{{"spec.faults.0.nodeKill.target.labelSelector", "{matchLabels: {app: theirs}}"}}, "spec.faults[0].nodeKill.target.labelSelector", "", "unknown field"},
-	"a target by name":                    {[]edit{{"spec.faults.0.nodeKill.target.pods", "[coredns-0]"}}, "spec.faults[0].nodeKill.target.pods", "", "unknown field"},
+	"a target by name":                    {[]edit{{"spec.faults.0.nodeKill.target.pods", "[coredns-0]"}}, "spec.faults[0].nodeKill.target.pods[0]", "", "must be of type integer"},
 	"a node to reset by name":             {[]edit{{"spec.faults.0.nodeKill.target.nodes", "[control-plane]"}}, "spec.faults[0].nodeKill.target.nodes", "", "unknown field"},
 	"a region that is a path":             {[]edit{{"spec.topology.regions", "[{name: ../x, replicas: 5}]"}}, "spec.topology.regions[0].name", `"../x"`, "should match"},
 	"a pool that is a selector":           {[]edit{{"spec.placement", "{replicas: \"a,b\"}"}}, "spec.placement.replicas", `"a,b"`, "should match"},

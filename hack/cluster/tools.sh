@@ -80,6 +80,7 @@ PATH=${PATH//"$work/bin:"/} # our own links are not the user's tools
 for tool in "${@:-kind kubectl helm}"; do
 	for t in $tool; do
 		own=$(command -v "$t" || true)
+		[[ -z $own || ! ${own%/*} -ef $work/bin ]] || own= # our links by another name: no link to itself
 		if [[ -n $own ]] && fits "$t" "$own"; then
 			target=$own
 		else

@@ -3,7 +3,8 @@
 # `make evidence FILES="hotstuff/rpc basil/reads"`.
 #
 # usage: evidence.sh FILE...      files of experiments/, without .yaml
-# Inputs (environment): PROFILE of the experiments (smoke), LIMIT of each in seconds (900).
+# Inputs (environment): PROFILE of the experiments (smoke), LIMIT of each in seconds (900), FOLDER of
+#   experiments/ that keeps the evidence (the file's own).
 # Outputs: experiments/FOLDER/evidence/NAME.tar.gz, the bundle, and NAME.txt, the report. The
 #   verdicts do not matter. What does not end in time, or has a bundle that does not verify, leaves
 #   nothing. The row of experiments/catalogue.yaml is yours to edit.
@@ -16,7 +17,10 @@ limit=${LIMIT:-900}
 namespace=evidence
 [[ $# -gt 0 ]] || die "name files of experiments/, without .yaml"
 cd "$repo"
-for file; do [[ -e experiments/$file.yaml ]] || die "there is no experiments/$file.yaml"; done
+for file; do
+	[[ -e experiments/$file.yaml ]] || die "there is no experiments/$file.yaml"
+	[[ $file = */* || -n ${FOLDER:-} ]] || die "$file is in no folder of experiments/: say which keeps its evidence, FOLDER=pesto"
+done
 eval "$("$hack/cluster/tools.sh" kubectl)"
 KUBECONFIG=$(kubeconfig)
 export KUBECONFIG
@@ -28,7 +32,7 @@ kubectl label namespace "$namespace" --overwrite pod-security.kubernetes.io/enfo
 # keep FILE: runs it and keeps its evidence.
 keep() {
 	local file=$1 name status=0 began=$SECONDS folder made
-	folder=experiments/$(dirname "$file")/evidence made=$work/evidence/$(basename "$file")
+	folder=experiments/${FOLDER:-$(dirname "$file")}/evidence made=$work/evidence/$(basename "$file")
 	name=$(kubectl create --dry-run=client -f "experiments/$file.yaml" -o json | jq -r '.. | objects | select(.kind == "Experiment") | .metadata.name') || return
 	timeout "$limit" bin/kubectl-assay -n "$namespace" run -f "experiments/$file.yaml" --profile "$profile" --wait >"$made.log" 2>&1 || status=$?
 	case $status in

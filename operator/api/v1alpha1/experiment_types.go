@@ -295,7 +295,8 @@ type Placement struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	Clients string `json:"clients,omitempty"`
 
-	// components that run on pools of their own. Default: on that of the replicas.
+	// components lists the components that have a pool of their own. The others run on the pool of
+	// the replicas. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -16,8 +16,8 @@ type Request struct {
 	Root, Key string
 	// To is the directory that the pod's containers see. Whatever is in it is deleted.
 	To string
-	// Done is a file that says that the copy was made: then the pod keeps what it has. It is for
-	// containers that the kubelet runs again, after a reboot.
+	// Done is a file that says that the copy was made, and by which method: then the pod keeps what
+	// it has. It is for containers that the kubelet runs again, after a reboot.
 	Done string
 	// Digest that the set must have.
 	Digest string
@@ -54,8 +54,8 @@ func Copy(ctx context.Context, r Request) (*Copied, error) {
 		return nil, fmt.Errorf("data set %s has the digest %s on this node, and %s was prepared", r.Key, summary.Digest, r.Digest)
 	}
 	done := &Copied{Summary: summary, Content: r.Content}
-	if _, err := os.Stat(r.Done); err == nil {
-		done.Method, done.Again = MethodCopy, true
+	if method, err := os.ReadFile(r.Done); err == nil {
+		done.Method, done.Again = string(method), true
 		return done, nil
 	}
 	if err := deleteAll(r.To, ""); err != nil {
@@ -67,7 +67,7 @@ func Copy(ctx context.Context, r Request) (*Copied, error) {
 	if err := verify(ctx, r.To, entries, summary.Bytes, r.Content); err != nil {
 		return nil, fmt.Errorf("the copy of data set %s differs: %w", r.Key, err)
 	}
-	if err := os.WriteFile(r.Done, nil, 0o600); err != nil {
+	if err := os.WriteFile(r.Done, []byte(done.Method), 0o600); err != nil {
 		return nil, fmt.Errorf("note that the copy was made: %w", err)
 	}
 	return done, nil

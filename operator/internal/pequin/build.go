@@ -197,7 +197,7 @@ func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 		}
 	}
 	s.Spec.Workloads = []v1alpha1.Workload{w}
-	threads, keyType, shards := "1", "4", "{{.Shards}}"
+	threads, keyType := "1", "4"
 	if name, ok := i.parameter("client_threads_per_process", false); ok {
 		threads = ".Parameters." + name
 	}
@@ -209,12 +209,12 @@ func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 	common := []string{"--config_path=/config/shard.config", "--num_groups={{.Shards}}", fmt.Sprintf("--num_client_hosts={{div .ClientCount %s}}", threads),
 		fmt.Sprintf("--num_client_threads={{%s}}", threads), "--indicus_key_path=/keys", "--indicus_key_type=" + keyType}
 	if !i.programs.takes("num_shards", false) || i.value("num_shards") == nil {
-		common = append(common, "--num_shards="+shards)
+		common = append(common, "--num_shards={{.Shards}}")
 	}
 	common = append(common, i.storage()...)
 	server := slices.Concat([]string{"server", "--replica_idx={{.Self.Index}}", "--group_idx={{.Self.Shard}}", "--stats_file=/assay/out/stats.json"}, common)
-	if text, ok := i.value("benchmark_name").(string); ok && (text == "rw" || text == "retwis") {
-		server = append(server, fmt.Sprintf("--rw_or_retwis=%t", text == "rw"))
+	if name := i.value("benchmark_name"); name == "rw" || name == "retwis" {
+		server = append(server, fmt.Sprintf("--rw_or_retwis=%t", name == "rw"))
 	}
 	server = append(server, i.arguments(i.programs.protocol.server, i.programs.top.server)...)
 	files := []v1alpha1.FileSet{{MountPath: "/config", Files: []v1alpha1.File{{Name: "shard.config",
@@ -249,7 +249,7 @@ var environment = []v1alpha1.EnvVar{{Name: "LD_PRELOAD", Value: "/usr/lib/pequin
 // clientScript starts the client processes of a pod, each with its number.
 func (i *importer) clientScript(threads string) string {
 	own := ""
-	if i.placement().wan {
+	if i.out.placement.wan {
 		own = " --ping_replicas=true"
 	}
 	if name, ok := i.parameter("tpcc_num_warehouses", false); ok && i.programs.takes("tpcc_num_warehouses", false) {
@@ -260,8 +260,6 @@ func (i *importer) clientScript(threads string) string {
 		`benchmark --client_id=$i --stats_file=/assay/out/stats-$i.json --exp_duration={{printf "%%.0f" .Schedule.LoadSeconds}} --warmup_secs=1 --cooldown_secs=0%[2]s "$@" & `+
 		`i=$((i+1)); done; wait`, threads, own)
 }
-
-func (i *importer) placement() *placement { return i.out.placement }
 
 // storage are the flags that choose between tables and a store of keys.
 func (i *importer) storage() []string {

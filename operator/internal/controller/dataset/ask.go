@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,7 +144,7 @@ func (k *Desk) ensure(ctx context.Context, want *v1alpha1.Dataset, nodes []strin
 		d.Spec.Nodes = slices.DeleteFunc(d.Spec.Nodes, func(n string) bool { return !slices.Contains(nodes, n) && !has(d, n) })
 	}
 	d.Spec.Size, d.Spec.Timeout, d.Spec.ImagePullPolicy, d.Spec.Resources = want.Spec.Size, want.Spec.Timeout, want.Spec.ImagePullPolicy, want.Spec.Resources
-	if specsEqual(&before.Spec, &d.Spec) {
+	if equality.Semantic.DeepEqual(before.Spec, d.Spec) {
 		return d, nil
 	}
 	return d, wrap("change a Dataset", k.Client.Patch(ctx, d, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
@@ -195,24 +196,4 @@ func (k *Desk) used(ctx context.Context, d *v1alpha1.Dataset) error {
 	before := d.DeepCopy()
 	d.Status.LastUsed = &now
 	return wrap("write that a data set is used", k.Client.Status().Patch(ctx, d, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
-}
-
-func specsEqual(a, b *v1alpha1.DatasetSpec) bool {
-	return slices.Equal(a.Nodes, b.Nodes) && a.Size.Cmp(b.Size) == 0 && a.Timeout == b.Timeout && a.ImagePullPolicy == b.ImagePullPolicy &&
-		resourcesEqual(a.Resources, b.Resources)
-}
-
-func resourcesEqual(a, b corev1.ResourceRequirements) bool {
-	same := func(a, b corev1.ResourceList) bool {
-		if len(a) != len(b) {
-			return false
-		}
-		for name, q := range a {
-			if other, ok := b[name]; !ok || q.Cmp(other) != 0 {
-				return false
-			}
-		}
-		return true
-	}
-	return same(a.Requests, b.Requests) && same(a.Limits, b.Limits)
 }

@@ -127,7 +127,7 @@ func (s *scope) set(status metav1.ConditionStatus, reason, format string, args .
 	})
 }
 
-// failed says whether a condition tells of what time does not cure.
+// failed says whether the data set cannot be prepared until a user changes something.
 func failed(c *metav1.Condition) bool {
 	switch c.Reason {
 	case v1alpha1.ReasonRecipeFailed, v1alpha1.ReasonNotIdentical, v1alpha1.ReasonNoClaim:
@@ -162,8 +162,8 @@ func (r *Reconciler) claimed(ctx context.Context, namespace string) (problem str
 	return "", nil
 }
 
-// jobOf reads a Job of the data set; nil if there is none. One that belongs to a Dataset of the
-// same name that is gone is about to be collected.
+// jobOf reads a Job of the data set; nil if there is none. leaving: Kubernetes is about to delete
+// it, as it does with a Job of an earlier Dataset of this name.
 func (r *Reconciler) jobOf(ctx context.Context, d *v1alpha1.Dataset, task, node string) (job *batchv1.Job, leaving bool, err error) {
 	job = &batchv1.Job{}
 	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: render.DatasetJobName(d.Name, task, node)}, job)

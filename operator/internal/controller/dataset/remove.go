@@ -47,8 +47,8 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) (time.Duration, error
 	return 0, wrap("delete a data set that nothing uses", client.IgnoreNotFound(err))
 }
 
-// remove deletes the bytes from all nodes that may have some, and lets the data set go. Nodes that
-// do not answer are passed over: whoever has only the name cannot wait for ever.
+// remove deletes the bytes from all nodes that may have some, and lets the data set go. It skips
+// nodes that do not answer: a node that never comes back would keep the Dataset for ever.
 func (r *Reconciler) remove(ctx context.Context, s *scope) (time.Duration, error) {
 	if !controllerutil.ContainsFinalizer(s.d, v1alpha1.FinalizerDataset) {
 		s.gone = true

@@ -87,6 +87,11 @@ func TestACopyIsMadeOnce(t *testing.T) {
 	if err != nil || string(text) != "changed" || !copied.Again {
 		t.Errorf("the file is %q (%v), the second copy %+v", text, err, copied)
 	}
+	// The second run says how the first one made the copy, here on a disk that clones files.
+	write(t, r.Done, MethodReflink)
+	if copied, err = Copy(t.Context(), r); err != nil || copied.Method != MethodReflink {
+		t.Errorf("the second copy is %+v (%v), want method %s", copied, err, MethodReflink)
+	}
 }
 
 // The same tree has the same digest wherever and whenever it was made, and a set that is there is

@@ -5,14 +5,17 @@
 # usage: evidence.sh FILE...      files of experiments/, without .yaml
 # Inputs (environment): PROFILE of the experiments (smoke), LIMIT of each in seconds (900), FOLDER of
 #   experiments/ that keeps the evidence (the file's own).
-# Outputs: experiments/FOLDER/evidence/NAME.tar.gz, the bundle, and NAME.txt, the report. The
-#   verdicts do not matter. What does not end in time, or has a bundle that does not verify, leaves
-#   nothing. The row of experiments/catalogue.yaml is yours to edit.
+# Outputs: experiments/FOLDER/evidence/NAME.tar.gz, the bundle, and NAME.txt, the report. Those of
+#   another profile than smoke are called NAME-PROFILE. The verdicts do not matter. What does not
+#   end in time, or has a bundle that does not verify, leaves nothing. The row of
+#   experiments/catalogue.yaml is yours to edit.
 # Changes on the cluster: the namespace evidence, whose experiments are deleted in the end.
 # Status: 0 when each experiment has left its evidence.
 . "$(dirname "${BASH_SOURCE[0]}")/cluster/lib.sh"
 
 profile=${PROFILE:-smoke}
+suffix=
+if [[ $profile != smoke ]]; then suffix=-$profile; fi
 limit=${LIMIT:-900}
 namespace=evidence
 [[ $# -gt 0 ]] || die "name files of experiments/, without .yaml"
@@ -32,7 +35,7 @@ kubectl label namespace "$namespace" --overwrite pod-security.kubernetes.io/enfo
 # keep FILE: runs it and keeps its evidence.
 keep() {
 	local file=$1 name status=0 began=$SECONDS folder made
-	folder=experiments/${FOLDER:-$(dirname "$file")}/evidence made=$work/evidence/$(basename "$file")
+	folder=experiments/${FOLDER:-$(dirname "$file")}/evidence made=$work/evidence/$(basename "$file")$suffix
 	name=$(kubectl create --dry-run=client -f "experiments/$file.yaml" -o json | jq -r '.. | objects | select(.kind == "Experiment") | .metadata.name') || return
 	timeout "$limit" bin/kubectl-assay -n "$namespace" run -f "experiments/$file.yaml" --profile "$profile" --wait >"$made.log" 2>&1 || status=$?
 	case $status in
@@ -47,7 +50,7 @@ keep() {
 		bin/kubectl-assay -n "$namespace" report "$name" >"$made.txt" || return
 	mkdir -p "$folder"
 	mv "$made.tar.gz" "$made.txt" "$folder/"
-	say "$file: $(sed -n 2p "$folder/$(basename "$file").txt") ($((SECONDS - began)) s)"
+	say "$file: $(sed -n 2p "$folder/$(basename "$made").txt") ($((SECONDS - began)) s)"
 }
 
 packages jq=jq

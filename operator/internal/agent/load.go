@@ -30,6 +30,7 @@ func (a *Agent) doLoad(ctx context.Context) {
 	}
 	machine := bootID()
 	var readings []loadReading
+	said := false
 	for a.directive().Run == nil {
 		if r, err := a.readLoad(ctx); err == nil {
 			readings = append(readings, r)
@@ -40,7 +41,11 @@ func (a *Agent) doLoad(ctx context.Context) {
 		if len(readings) == loadReadings {
 			load := loadBetween(readings[0], readings[len(readings)-1])
 			load.Machine = machine
-			a.noteQuietly(func() { a.seen.load = &load })
+			note := a.noteQuietly
+			if !said { // the trial waits for it
+				note, said = a.note, true
+			}
+			note(func() { a.seen.load = &load })
 		}
 		if !pause(ctx, loadSpacing) {
 			return

@@ -196,7 +196,10 @@ func (c *Coordinator) observe(uid types.UID, r *protocol.Report) (pod Pod, first
 // significant is a report without what moves all the time.
 func significant(r *protocol.Report) protocol.Report {
 	s := *r
-	s.Progress, s.Load, s.ClockOffset, s.ClockError, s.TCPResets, s.DirectiveVersion, s.Sequence = nil, nil, 0, 0, 0, "", 0
+	s.Progress, s.ClockOffset, s.ClockError, s.TCPResets, s.DirectiveVersion, s.Sequence = nil, 0, 0, 0, "", 0
+	if s.Load != nil {
+		s.Load = &protocol.Load{} // a trial that may start waits for the first one
+	}
 	s.Containers = append([]protocol.ContainerState(nil), r.Containers...)
 	for i := range s.Containers {
 		s.Containers[i].Tail = ""

@@ -302,7 +302,8 @@ type Report struct {
 	// Client says when and how the pod's client ran. Nil: it is no client, or has not been
 	// released.
 	Client *ClientRun `json:"client,omitempty"`
-	// Load of the pod's machine, as Directive.SampleLoad asks. It is reported once a second.
+	// Load of the pod's machine, as Directive.SampleLoad asks. The first is reported at once,
+	// others once a second.
 	Load *Load `json:"load,omitempty"`
 	// Over: the client or prepare step is over. Sent: its results or output have been accepted.
 	Over bool `json:"over"`

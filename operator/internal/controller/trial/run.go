@@ -49,7 +49,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	if s.lost() {
 		return false, 0, nil
 	}
-	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps)})
+	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true})
 	if reason, why := r.trouble(s); why != "" {
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil

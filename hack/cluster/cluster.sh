@@ -74,6 +74,16 @@ wait_fresh() {
 	done
 }
 
+# find_tools puts kind and kubectl on PATH. What asks for a cluster's health must run: an answer that
+# never comes would look like a broken cluster, which up replaces.
+find_tools() {
+	local path
+	path=$("$hack/cluster/tools.sh" kind kubectl) || die "there is no kind or no kubectl to look at cluster $CLUSTER with; it is left as it is"
+	eval "$path"
+	must_run kind version
+	must_run kubectl version --client
+}
+
 # health: absent, dead (a node does not run), unready or ready.
 health() {
 	local states
@@ -230,7 +240,7 @@ up() {
 	"$hack/cluster/docker.sh" start
 	# The node image first: where it is built, kubectl comes with it.
 	if [[ -z $(containers) ]]; then node_image >/dev/null; fi
-	eval "$("$hack/cluster/tools.sh" kind kubectl)"
+	find_tools
 	raise_inotify
 	local state workers
 	state=$(health 60)
@@ -270,7 +280,7 @@ down() {
 
 status() {
 	timeout 20 docker version >/dev/null 2>&1 || die "docker does not answer: make cluster"
-	eval "$("$hack/cluster/tools.sh" kind kubectl)"
+	find_tools
 	local state
 	containers '{{.Names}}	{{.Status}}' | sort
 	state=$(health 1)

@@ -26,6 +26,12 @@ die() {
 }
 has() { command -v "$1" >/dev/null 2>&1; }
 
+# must_run PROGRAM ARGUMENT...: fails, with what the program printed, unless it exits with 0.
+must_run() {
+	local printed
+	printed=$("$@" 2>&1) || die "$* fails: ${printed:-it printed nothing}"
+}
+
 # make_work creates the repository's scratch directory, which git ignores.
 make_work() {
 	mkdir -p "$work"

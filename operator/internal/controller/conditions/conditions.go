@@ -9,13 +9,16 @@ const MaxMessage = 1024
 
 const ellipsis = "..."
 
-// Truncate returns at most the given number of bytes of a text, and marks what it cuts. It never
-// cuts a character in two: messages carry what processes print.
+// Truncate returns at most the given number of bytes of a text, and marks what it cuts: out of the
+// middle. A message begins with what it is about, and ends with what a process printed last, which
+// mostly says why it failed. No character is cut in two.
 func Truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most-len(ellipsis)], "") + ellipsis
+	kept := most - len(ellipsis)
+	begin := kept / 3
+	return strings.ToValidUTF8(text[:begin], "") + ellipsis + strings.ToValidUTF8(text[len(text)-(kept-begin):], "")
 }
 
 // Sentence makes a sentence of an error's text.

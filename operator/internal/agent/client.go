@@ -9,12 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // doClient notices that the client is over, ends what is left of it, reads its report and sends it.
@@ -134,7 +137,13 @@ func (a *Agent) sendReport(ctx context.Context, first string) error {
 		}
 	}
 	parsed, err := a.parseReport(ctx, first, path, *d.Client, run)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		a.mu.Lock()
+		client := a.journal.Client
+		a.mu.Unlock()
+		return errors.New(noReport(path, client, run.Windows))
+	case err != nil:
 		return fmt.Errorf("read the client's report: %w", err)
 	}
 	packed, err := pack(parsed)
@@ -151,6 +160,30 @@ func (a *Agent) sendReport(ctx context.Context, first string) error {
 	}
 	return nil
 }
+
+// noReport says why there is no file for the client's report, as far as its agent can know, and
+// what to do.
+func noReport(path string, client *protocol.ClientRun, windows timeline.Windows) string {
+	text := fmt.Sprintf("the client has left no report at %s.", path)
+	if client == nil {
+		return text
+	}
+	if late := client.Released + windows.WarmUp; client.Released >= windows.End() {
+		return fmt.Sprintf("%s It was told to start %v too late, when the run was over: no manager led meanwhile, or the pod could not reach it. Nothing was measured; run the trial again",
+			text, late.Round(time.Millisecond))
+	} else if late > lateStart {
+		text += fmt.Sprintf(" It was told to start %v too late.", late.Round(time.Millisecond))
+	}
+	how := fmt.Sprintf("It ended with exit code %d", client.ExitCode)
+	if client.Asked {
+		how = "It was told to end"
+	}
+	return fmt.Sprintf("%s %s %v after t = 0. Read its output with kubectl assay logs, and compare spec.clients.results of the System with what it writes",
+		text, how, client.Ended.Round(time.Millisecond))
+}
+
+// lateStart is by how much a start is worth telling of.
+const lateStart = time.Second
 
 // sendPacked sends a client's results, in parts when they are too large for one and the trial has a
 // store, where they find room in the end.

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,4 +77,39 @@ func foreignReport(t *testing.T) error {
 		t.Errorf("%v, the longest of %d latencies is %v, want 2.5ms of %d", err, h.Count(), h.Max(), counters.Committed)
 	}
 	return nil
+}
+
+// "No such file" was all that one read of a trial whose manager was away for longer than the run.
+func TestAClientWithoutAReport(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lead time.Duration
+		want []string
+	}{
+		"told to start when the run was over": {-time.Minute, []string{"has left no report at ", "/ops.log. It was told to start ", "too late, when the run was over: no manager led meanwhile", "run the trial again"}},
+		"that writes elsewhere":               {500 * time.Millisecond, []string{"has left no report at ", "It ended with exit code 3 ", "after t = 0", "kubectl assay logs", "spec.clients.results"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newFakeCoordinator(t, "127.0.0.1:0")
+			p := newPod(t, c)
+			p.launch("client")
+			p.startAgent()
+			c.direct(func(d *protocol.Directive) {
+				d.Containers = []protocol.Container{{Name: "client", Command: shell("exit 3")}}
+				d.Client = &protocol.Client{Format: "Assay", Source: "File", Path: p.out + "/ops.log", Clients: 1}
+				d.Start = true
+			})
+			c.await("is at the barrier", func(r protocol.Report) bool { return r.AtBarrier })
+			runSoon(c, tc.lead)
+			failure := ""
+			c.await("cannot go on", func(r protocol.Report) bool { failure = r.Failure; return failure != "" })
+			for _, want := range tc.want {
+				if !strings.Contains(failure, want) {
+					t.Errorf("the agent says %q, want it to say %q", failure, want)
+				}
+			}
+			if late := strings.Contains(failure, "too late"); late != (tc.lead < 0) {
+				t.Errorf("the agent says %q", failure)
+			}
+		})
+	}
 }

@@ -601,7 +601,7 @@ func TestWhatChaosMeshDoesNotLetGoOf(t *testing.T) {
 				}
 			} else {
 				c.clientEnds(2*time.Second, 0)
-				c.agents.reports[c.layout().Clients[0].Name].Failure = "read the client's report: no such file"
+				c.agents.reports[c.layout().Clients[0].Name].Failure = "the client has left no report at /assay/out/ops.log"
 			}
 			look := func(d time.Duration) (pods int) {
 				c.clock.Step(d)

@@ -157,7 +157,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 			happens: func(p *play) {
 				p.released()
 				p.clientEnds(15*time.Second, 139)
-				p.agents.reports[p.layout().Clients[0].Name].Failure = "read the client's report: no such file"
+				p.agents.reports[p.layout().Clients[0].Name].Failure = "the client has left no report at /assay/out/ops.log"
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonClientFailed,
 		},

@@ -45,6 +45,23 @@ func TestObject(t *testing.T) {
 				"containerNames": []any{"db", "proxy"},
 			},
 		},
+		"a component": {
+			fault: ofComponent(faultOf("PodChaos", "", `{"action": "container-kill"}`), "proxy", ""),
+			want:  map[string]any{"action": "container-kill", "mode": "all", "selector": component(selector("t-0", "t-1"), "proxy"), "containerNames": []any{"db", "proxy"}},
+		},
+		"replicas from a component": {
+			fault: ofComponent(faultOf("NetworkChaos", "3s", `{"action": "partition"}`), "", "proxy"), peers: []string{"t-proxy-0"}, left: time.Second,
+			want: map[string]any{
+				"action": "partition", "mode": "all", "selector": selector("t-0", "t-1"), "duration": "2.25s", "target": map[string]any{"mode": "all", "selector": component(selector("t-proxy-0"), "proxy")},
+			},
+		},
+		"a component from another": {
+			fault: ofComponent(faultOf("NetworkChaos", "3s", `{"action": "delay", "delay": {"latency": "20ms"}}`), "proxy", "tier"), peers: []string{"t-tier-0"}, left: time.Second,
+			want: map[string]any{
+				"action": "delay", "delay": map[string]any{"latency": "20ms"}, "mode": "all", "selector": component(selector("t-0", "t-1"), "proxy"), "duration": "2.25s",
+				"target": map[string]any{"mode": "all", "selector": component(selector("t-tier-0"), "tier")},
+			},
+		},
 		"the end of one container": {
 			fault: faultOf("PodChaos", "", `{"action": "container-kill", "containerNames": ["proxy"]}`),
 			want:  map[string]any{"action": "container-kill", "mode": "all", "selector": selector("t-0", "t-1"), "containerNames": []any{"proxy"}},
@@ -73,6 +90,21 @@ func TestObject(t *testing.T) {
 	if _, err := (Occurrence{Fault: &broken}).Object(); err == nil {
 		t.Error("an object is made of what is none")
 	}
+}
+
+// ofComponent has a fault mean pods of components: at its target, and at the other end.
+func ofComponent(f v1alpha1.Fault, target, peers string) v1alpha1.Fault {
+	f.ChaosMesh.Target.Component = target
+	if peers != "" {
+		f.ChaosMesh.Peers = &v1alpha1.Target{Component: peers}
+	}
+	return f
+}
+
+// component changes the selector of replicas to one of a component's pods.
+func component(selector map[string]any, name string) map[string]any {
+	selector["labelSelectors"] = map[string]any{"assay.dev/trial": "t", "assay.dev/part": "component", "assay.dev/component": name}
+	return selector
 }
 
 func TestKinds(t *testing.T) {

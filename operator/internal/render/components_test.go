@@ -2,8 +2,12 @@ package render
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/placement"
@@ -94,5 +98,50 @@ func TestComponentsAreInTemplates(t *testing.T) {
 	system.Components[0].Containers[0].Command = []string{"{{.Components.prxy.Count}}"}
 	if _, err := trial.Server(l.Servers[1]); err == nil || !strings.Contains(err.Error(), "spec.components[0].containers[0].command[0]") || !strings.Contains(err.Error(), `no entry for key "prxy"`) {
 		t.Errorf("error %v, want one that names the field and the component", err)
+	}
+}
+
+// A fault of Chaos Mesh on a component is for its pods and its containers, and can have those of
+// another at the other end.
+func TestChaosOfComponents(t *testing.T) {
+	spec, system := tiers()
+	system.Components[0].Containers = append(system.Components[0].Containers, v1alpha1.Container{Name: "side", Image: "side:1", Command: []string{"/side"}})
+	spec.Schedule = v1alpha1.Schedule{WarmUp: "1s", Measure: "5s", CoolDown: "1s", Drain: "1s"}
+	forThree := v1alpha1.Duration("3s")
+	fault := v1alpha1.Fault{Name: "cm", At: "1s", For: &forThree, EveryPoint: true, ChaosMesh: &v1alpha1.ChaosMesh{
+		Kind: "NetworkChaos", Spec: runtime.RawExtension{Raw: []byte(`{"action": "partition"}`)}, Target: v1alpha1.Target{Component: "proxy", Pods: []int32{1}}, Peers: &v1alpha1.Target{Replicas: []int32{0}},
+	}}
+	spec.Faults = []v1alpha1.Fault{fault}
+	l := placement.NewLayout("ns", "t", spec, system)
+	o, err := Chaos(l, spec, system, &fault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(o.Pods, []string{"t-proxy-local-1"}) || !slices.Equal(o.Peers, []string{"t-s0-local-0"}) || !slices.Equal(o.Containers, []string{"main", "side"}) {
+		t.Errorf("it is for pods %q, containers %q, with %q at the other end", o.Pods, o.Containers, o.Peers)
+	}
+	object, err := o.Object()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The labels that the selectors ask for are those of the pods.
+	objects, err := NewObjects(l, spec, system, Environment{AgentImage: "agent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]map[string]string{}
+	for _, template := range objects.Templates() {
+		labels[template.What] = template.Labels
+	}
+	for what, path := range map[string][]string{"proxy": {"spec", "selector", "labelSelectors"}, "replica": {"spec", "target", "selector", "labelSelectors"}} {
+		asked, found, err := unstructured.NestedStringMap(object.Object, path...)
+		if err != nil || !found || len(asked) == 0 {
+			t.Fatalf("%s: %v, %v", strings.Join(path, "."), found, err)
+		}
+		for key, value := range asked {
+			if labels[what][key] != value {
+				t.Errorf("the selector of the %s asks for %s=%s, and its pods have %q", what, key, value, labels[what][key])
+			}
+		}
 	}
 }

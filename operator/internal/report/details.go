@@ -28,6 +28,7 @@ type Details struct {
 	// Why the latencies of valid trials are missing, each after its trial's name.
 	noLatency []string
 	origin    originSum
+	collected []results.CollectedFile
 }
 
 // faultSum is a FaultLine in the making.
@@ -125,6 +126,7 @@ func (d *Details) Into(e *results.Experiment) {
 	d.intoLines(e)
 	e.LeftOut = slices.Concat(e.LeftOut, d.withoutLatency())
 	e.Networks, e.Faults, e.Series, e.Latencies, e.Resources, e.Provenance = d.networks, nil, nil, nil, nil, d.origin.provenance()
+	e.Collected = d.sortedFiles()
 	for _, s := range slices.SortedStableFunc(slices.Values(d.resources), func(a, b *resourceSum) int { return cmp.Compare(a.Point, b.Point) }) {
 		e.Resources = append(e.Resources, s.line())
 	}

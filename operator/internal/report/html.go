@@ -20,6 +20,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 	}
 	view.Checks, view.Checked, view.ChecksLegend = htmlTableOf(p.checks), htmlTableOf(p.checked), checksLegend
 	view.Datasets, view.DatasetsLegend = htmlTableOf(p.datasets), datasetsLegend
+	view.Collected, view.CollectedLegend = htmlTableOf(p.kept), collectedLegend
 	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), failuresLegend
 	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
 	view.Capacity, view.CapacityLegend = htmlTableOf(p.capacity), capacityLegend
@@ -77,6 +78,9 @@ type htmlView struct {
 	ChecksLegend   string
 	Datasets       htmlTable
 	DatasetsLegend string
+
+	Collected       htmlTable
+	CollectedLegend string
 
 	Capacity       htmlTable
 	CapacityLegend string
@@ -237,6 +241,9 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{template "table" .Balance}}{{end}}
 {{- if .Excluded.Rows}}<h2>Excluded trials</h2>
 {{template "table" .Excluded}}{{end}}
+{{- if .Collected.Rows}}<h2>Collected files</h2>
+<p>{{.CollectedLegend}}</p>
+{{template "table" .Collected}}{{end}}
 {{- if .Trials.Rows}}<h2>Every trial</h2>
 <p>{{.TrialsLegend}}</p>
 {{template "table" .Trials}}{{end}}<h2>Where this comes from</h2>

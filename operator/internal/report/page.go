@@ -37,6 +37,7 @@ type page struct {
 	checks   table // how often each check said what
 	checked  table // trials in which one did not hold
 	datasets table
+	kept     table // files of pods' own
 	trials   table
 	again    again
 	measured table // what the columns that Prometheus fills are
@@ -79,7 +80,7 @@ func newPage(e results.Experiment) page {
 	}
 	p.facts = append(p.facts, violations(e)...)
 	p.failures, p.checks, p.checked = failuresTable(e), checksTable(e), checkedTable(e)
-	p.datasets = datasetsTable(e)
+	p.datasets, p.kept = datasetsTable(e), collectedTable(e)
 	p.warnings = slices.Concat(warnings(e), failureNotes(e), windowWarnings(e), saturatedClients(e), drifts(e), paperNotes(e))
 	return p
 }

@@ -57,6 +57,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	textSection(b, o.Width, "Resources", p.used, resourceLegend)
 	textSection(b, o.Width, "Balance", p.balance, balanceLegend)
 	textSection(b, o.Width, "Excluded trials", p.excluded)
+	textSection(b, o.Width, "Collected files", p.kept, collectedLegend)
 	heading(b, "Where this comes from")
 	widest := 11
 	for _, row := range p.origin {

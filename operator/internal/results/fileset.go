@@ -71,6 +71,15 @@ func PackFiles(files map[string][]byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// Sizes of files, by their names.
+func Sizes(files map[string][]byte) map[string]int64 {
+	sizes := map[string]int64{}
+	for name, data := range files {
+		sizes[name] = int64(len(data))
+	}
+	return sizes
+}
+
 // UnpackFiles reads what PackFiles wrote. It refuses more than limit bytes of content, and names
 // with folders in them.
 func UnpackFiles(packed []byte, limit int64) (map[string][]byte, error) {

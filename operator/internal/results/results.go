@@ -465,6 +465,17 @@ type Dataset struct {
 	SlowestSeconds float64 `json:"slowestSeconds"`
 }
 
+// CollectedFile is a file that a pod of a trial wrote.
+type CollectedFile struct {
+	Trial string `json:"trial"`
+	Pod   string `json:"pod"`
+	// Name below the pod's folder: out/stats.json, or logs/server.stdout.
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	// In says where it is: the name of a ConfigMap, or a folder of the bundle.
+	In string `json:"in"`
+}
+
 // Check is what a check of the System says of a trial: Holds, Violated or Unknown.
 type Check struct {
 	Name    string `json:"name"`
@@ -512,6 +523,9 @@ type Experiment struct {
 	Latencies  []PointLatency `json:"latencies,omitempty"`
 	Resources  []ResourceLine `json:"resources,omitempty"`
 	Provenance *Provenance    `json:"provenance,omitempty"`
+	// Collected are the files of pods' own that are kept beside the trials' results, and the ends
+	// of logs. Only a report has them.
+	Collected []CollectedFile `json:"collected,omitempty"`
 	// Spec of the experiment with its profile applied, as JSON. Only a report has it: it is stored
 	// beside the results.
 	Spec    json.RawMessage `json:"spec,omitempty"`

@@ -180,6 +180,19 @@ func TestSameResultsGiveTheSameBytes(t *testing.T) {
 	}
 }
 
+// The report of a cluster says which ConfigMap has the files of pods.
+func TestReportNamesFilesOfPods(t *testing.T) {
+	s, _ := newSession(t, objects(t)...)
+	out := &bytes.Buffer{}
+	s.Out = out
+	if err := report.Run(t.Context(), s, report.Options{Name: "e", Output: "markdown"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "out/stats.json | ConfigMap e-0-results-files |"; !strings.Contains(out.String(), want) {
+		t.Errorf("the report does not say %q:\n%s", want, out)
+	}
+}
+
 // The report of a bundle is the one that was put in it.
 func TestReportReadsABundle(t *testing.T) {
 	path, _ := makeBundle(t, objects(t)...)
@@ -196,7 +209,7 @@ func TestReportReadsABundle(t *testing.T) {
 	if err := archive.Read(bytes.NewReader(data), func(n string) bool { return n == "report.md" }, func(_ string, data []byte) error { packed = string(data); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(packed, out.String()); diff != "" || !strings.Contains(packed, "kernel: 6.1") {
+	if diff := cmp.Diff(packed, out.String()); diff != "" || !strings.Contains(packed, "kernel: 6.1") || !strings.Contains(packed, "out/stats.json | trials/e-0/pods |") {
 		t.Errorf("(-in the bundle +made of it):\n%s", diff)
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,8 +68,40 @@ func addDetails(ctx context.Context, cluster session.Cluster, stored string, e *
 	if read < expected {
 		e.LeftOut = append(e.LeftOut, missing(expected-read)+", whose ConfigMaps are gone or not readable")
 	}
+	if err := addFiles(ctx, cluster, stored, e.Name, &details); err != nil {
+		e.LeftOut = append(e.LeftOut, fmt.Sprintf("the list of collected files, which cannot be read: %v", err))
+	}
 	details.Into(e)
 }
+
+// addFiles lists the files of pods that are kept in the cluster for the trials of a run.
+func addFiles(ctx context.Context, cluster session.Cluster, stored, experiment string, details *report.Details) error {
+	labels := client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsFiles, v1alpha1.LabelExperiment: experiment}
+	for next := ""; ; {
+		var list corev1.ConfigMapList
+		if err := cluster.Client.List(ctx, &list, client.InNamespace(cluster.Namespace), labels, client.Limit(trialPage), client.Continue(next)); err != nil {
+			return err
+		}
+		for _, c := range list.Items {
+			if _, ofRun := inCluster.TrialNumber(stored, strings.TrimSuffix(c.Name, v1alpha1.FilesSuffix)); !ofRun {
+				continue
+			}
+			for key, packed := range c.BinaryData {
+				files, err := results.UnpackTree(packed, mostUnpacked)
+				if err != nil {
+					return fmt.Errorf("%s of ConfigMap %s: %w", key, c.Name, err)
+				}
+				details.AddFiles(c.Labels[v1alpha1.LabelTrial], strings.TrimSuffix(key, ".tar.gz"), "ConfigMap "+c.Name, results.Sizes(files))
+			}
+		}
+		if next = list.Continue; next == "" {
+			return nil
+		}
+	}
+}
+
+// mostUnpacked bounds what the files of a pod may take.
+const mostUnpacked = 256 << 20
 
 // missing says what a report has not of n trials.
 func missing(n int) string {

@@ -244,9 +244,11 @@ func (r *run) ofPods(ctx context.Context, trial, stored string) ([]file, error) 
 			r.leftOut = append(r.leftOut, fmt.Sprintf("the files of pod %s of trial %s, which cannot be read: %v", strings.TrimSuffix(key, ".tar.gz"), trial, err))
 			continue
 		}
+		pod, in := strings.TrimSuffix(key, ".tar.gz"), "trials/"+trial+"/"+PodsFolder
 		for name, content := range unpacked {
-			files = append(files, file{"trials/" + trial + "/" + PodsFolder + "/" + strings.TrimSuffix(key, ".tar.gz") + "/" + name, content})
+			files = append(files, file{in + "/" + pod + "/" + name, content})
 		}
+		r.details.AddFiles(trial, pod, in, results.Sizes(unpacked))
 	}
 	return files, nil
 }

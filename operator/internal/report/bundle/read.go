@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -22,7 +23,8 @@ func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 		Spec json.RawMessage `json:"spec"`
 	}
 	wanted := func(name string) bool {
-		return name == ResultsFile || name == ExperimentFile || path.Base(name) == TrialFile
+		_, ofPod := podFileOf(name)
+		return name == ResultsFile || name == ExperimentFile || path.Base(name) == TrialFile || ofPod
 	}
 	err := archive.Read(bytes.NewReader(data), wanted, func(name string, data []byte) error {
 		switch name {
@@ -32,6 +34,10 @@ func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 			return err
 		case ExperimentFile:
 			return yaml.Unmarshal(data, &applied)
+		}
+		if f, ofPod := podFileOf(name); ofPod {
+			details.AddFiles(f.trial, f.pod, path.Join("trials", f.trial, PodsFolder), map[string]int64{f.name: int64(len(data))})
+			return nil
 		}
 		t, err := results.DecodeTrial(data)
 		if err == nil {
@@ -49,4 +55,16 @@ func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 	details.Into(e)
 	e.Spec = applied.Spec
 	return *e, nil
+}
+
+// podFile is a file that a pod of a trial wrote.
+type podFile struct{ trial, pod, name string }
+
+// podFileOf reads off a name in a bundle whose file it is: trials/TRIAL/pods/POD/NAME.
+func podFileOf(name string) (podFile, bool) {
+	parts := strings.SplitN(name, "/", 5)
+	if len(parts) != 5 || parts[0] != "trials" || parts[2] != PodsFolder {
+		return podFile{}, false
+	}
+	return podFile{trial: parts[1], pod: parts[3], name: parts[4]}, true
 }

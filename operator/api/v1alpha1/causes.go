@@ -30,6 +30,7 @@ var causes = map[string]Cause{
 	ReasonRoleAmbiguous:     CausedBySystem,
 
 	ReasonDeadlineExceeded:     CausedByEnvironment,
+	ReasonDatasetDiffers:       CausedByEnvironment,
 	ReasonNoShapingBackend:     CausedByEnvironment,
 	ReasonNetworkWrong:         CausedByEnvironment,
 	ReasonNetworkLost:          CausedByEnvironment,

@@ -24,6 +24,7 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificate authorities, and a result store may be on the Internet
 
 	"assay.dev/assay/operator/internal/agent"
+	"assay.dev/assay/operator/internal/dataset"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/parsers"
@@ -34,8 +35,17 @@ const usage = "usage: agent install [flags] | agent run [flags] | agent machine 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintf(os.Stderr, "agent: %v\n", err)
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitCode tells the manager, which reads no more than that of an init container before the last
+// lines of its log, whether it helps to wait.
+func exitCode(err error) int {
+	if refusal := (*dataset.Refusal)(nil); errors.As(err, &refusal) {
+		return dataset.ExitRefused
+	}
+	return 1
 }
 
 func run(args []string) error {

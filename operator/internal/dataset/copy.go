@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,17 @@ type Copied struct {
 	Again bool `json:"again,omitempty"`
 }
 
+// Refusal is why a pod cannot have its copy, where waiting does not help: what is on the node is
+// not what was prepared, or the copy is not.
+type Refusal struct{ error }
+
+// ExitRefused is the exit code of a container whose copy is refused.
+const ExitRefused = 3
+
+func (r *Refusal) Unwrap() error { return r.error }
+
+func refuse(format string, args ...any) error { return &Refusal{fmt.Errorf(format, args...)} }
+
 // Copy gives a pod its own copy of a set, and compares it with the manifest.
 func Copy(ctx context.Context, r Request) (*Copied, error) {
 	if err := checkKey(r.Key); err != nil {
@@ -45,13 +57,16 @@ func Copy(ctx context.Context, r Request) (*Copied, error) {
 	set := filepath.Join(r.Root, r.Key)
 	entries, summary, err := readManifest(manifestOf(set))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("data set %s is not on this node", r.Key)
+		return nil, refuse("data set %s is not on this node", r.Key)
+	}
+	if unread := (*fs.PathError)(nil); errors.As(err, &unread) {
+		return nil, fmt.Errorf("data set %s: %w", r.Key, err) // the disk may answer the next time
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data set %s: %w", r.Key, err)
+		return nil, refuse("data set %s: %w; delete the Dataset, and it is prepared again", r.Key, err)
 	}
 	if summary.Digest != r.Digest {
-		return nil, fmt.Errorf("data set %s has the digest %s on this node, and %s was prepared", r.Key, summary.Digest, r.Digest)
+		return nil, refuse("data set %s has the digest %s on this node, and %s was prepared", r.Key, summary.Digest, r.Digest)
 	}
 	done := &Copied{Summary: summary, Content: r.Content}
 	if method, err := os.ReadFile(r.Done); err == nil {
@@ -122,16 +137,19 @@ func unfold(ctx context.Context, tree, to string, entries []entry) (method strin
 // of the manifest.
 func untouched(name string, e *entry) error {
 	info, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return refuse("%s is missing on this node since it was prepared; delete the Dataset, and it is prepared again", e.Path)
+	}
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() != e.Size || info.ModTime().UnixNano() != e.Modified {
-		return fmt.Errorf("%s has been changed on this node since it was prepared; delete the Dataset, and it is prepared again", e.Path)
+		return refuse("%s has been changed on this node since it was prepared; delete the Dataset, and it is prepared again", e.Path)
 	}
 	return nil
 }
 
-// verify compares a copy with the manifest.
+// verify compares a copy with the manifest. It returns a Refusal where they differ.
 func verify(ctx context.Context, to string, want []entry, bytes int64, content bool) error {
 	got, _, err := scan(to, bytes)
 	if err != nil {
@@ -148,10 +166,10 @@ func verify(ctx context.Context, to string, want []entry, bytes int64, content b
 	}
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) {
-			return fmt.Errorf("%s is missing", want[i].Path)
+			return refuse("%s is missing", want[i].Path)
 		}
 		if i >= len(want) {
-			return fmt.Errorf("%s is not in the set", got[i].Path)
+			return refuse("%s is not in the set", got[i].Path)
 		}
 		w, g := want[i], got[i]
 		w.Modified, g.Modified = 0, 0
@@ -159,7 +177,7 @@ func verify(ctx context.Context, to string, want []entry, bytes int64, content b
 			w.Hash = ""
 		}
 		if w != g {
-			return fmt.Errorf("%s: it is %+v, and should be %+v", g.Path, g, w)
+			return refuse("%s: it is %+v, and should be %+v", g.Path, g, w)
 		}
 	}
 	return nil

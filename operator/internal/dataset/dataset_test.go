@@ -135,7 +135,7 @@ func TestAWrongSetIsNotGiven(t *testing.T) {
 			info, err := os.Stat(name)
 			return errors.Join(err, os.WriteFile(name, []byte("x = 2\n"), 0o640), os.Chtimes(name, info.ModTime(), info.ModTime()))
 		}, "differs"},
-		"a missing file": {func(set string) error { return os.Remove(filepath.Join(set, "tree/db/empty")) }, "no such file"},
+		"a missing file": {func(set string) error { return os.Remove(filepath.Join(set, "tree/db/empty")) }, "db/empty is missing on this node"},
 		"a changed manifest": {func(set string) error {
 			text, err := os.ReadFile(manifestOf(set))
 			return errors.Join(err, os.WriteFile(manifestOf(set), []byte(strings.Replace(string(text), `"s":6`, `"s":7`, 1)), 0o640))
@@ -154,15 +154,25 @@ func TestAWrongSetIsNotGiven(t *testing.T) {
 			root := t.TempDir()
 			digest := keep(t, made(t), root).Digest
 			must(t, tc.damage(filepath.Join(root, "rows-1")))
-			if _, err := Copy(t.Context(), request(t, root, digest)); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("the error is %v, want %q", err, tc.want)
-			}
+			refused(t, request(t, root, digest), tc.want)
 		})
 	}
 	root := t.TempDir()
 	keep(t, made(t), root)
-	if _, err := Copy(t.Context(), request(t, root, "sha256:other")); err == nil || !strings.Contains(err.Error(), "was prepared") {
-		t.Errorf("another digest: the error is %v", err)
+	refused(t, request(t, root, "sha256:other"), "was prepared")
+	// What may be otherwise the next time is no refusal.
+	wanted := request(t, root, "sha256:other")
+	wanted.Key = "rows-2"
+	must(t, os.MkdirAll(manifestOf(filepath.Join(root, "rows-2")), 0o755))
+	if _, err := Copy(t.Context(), wanted); err == nil || errors.As(err, new(*Refusal)) {
+		t.Errorf("a manifest that cannot be read: the error is %v, want one that is no refusal", err)
+	}
+}
+
+func refused(t *testing.T, r Request, want string) {
+	t.Helper()
+	if _, err := Copy(t.Context(), r); err == nil || !errors.As(err, new(*Refusal)) || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, want a refusal with %q", err, want)
 	}
 }
 

@@ -28,6 +28,7 @@ var lasting = map[string]bool{
 	v1alpha1.ReasonDeadlineExceeded:  true,
 	v1alpha1.ReasonNoShapingBackend:  true,
 	v1alpha1.ReasonPodsForbidden:     true,
+	v1alpha1.ReasonDatasetDiffers:    true,
 	v1alpha1.ReasonMachineRefused:    true,
 	v1alpha1.ReasonChaosMeshMissing:  true,
 	v1alpha1.ReasonResultsNotStored:  true,

@@ -62,6 +62,10 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 		return false, 0, err
 	}
 	if missing := s.unreported(); len(missing) > 0 {
+		if pod, why := copies.Refused(&s.trial.Spec, s.pods); pod != "" {
+			s.giveUp(v1alpha1.ReasonDatasetDiffers, "Pod %s on node %s cannot have its data: %s", pod, s.pods[pod].Spec.NodeName, why)
+			return false, 0, nil
+		}
 		poll, err := r.forbidden(ctx, s)
 		if err != nil || s.outcomeKnown() {
 			return false, 0, err

@@ -159,6 +159,8 @@ type play struct {
 	withoutResults bool
 	// change of the experiment that the trial is of. Set it before the trial is made.
 	change func(*v1alpha1.ExperimentSpec)
+	// changeTrial of that experiment: what the experiment controller adds.
+	changeTrial func(*v1alpha1.TrialSpec)
 }
 
 // newPlay makes a trial of a small system with one fault and two client pods, and everything that
@@ -220,6 +222,9 @@ func (p *play) newTrial(name string) types.NamespacedName {
 	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "exp-echo"}, Data: runtime.RawExtension{Raw: raw}}
 	spec := pl.Points[0].Template
 	spec.System.Revision, spec.Seed = revision.Name, 1
+	if p.changeTrial != nil {
+		p.changeTrial(&spec)
+	}
 	trial := &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name, Labels: map[string]string{v1alpha1.LabelExperiment: "exp"}}, Spec: spec}
 	for _, o := range []client.Object{revision, exp, trial} {
 		if err := p.env.Client.Create(p.t.Context(), o); client.IgnoreAlreadyExists(err) != nil {

@@ -3,6 +3,9 @@ package copies
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,6 +58,28 @@ func Of(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (all []v1alpha1.D
 		}
 	}
 	return all
+}
+
+// Refused is the first pod, by name, that has been told why it cannot have its copy, with what its
+// container said.
+func Refused(spec *v1alpha1.TrialSpec, pods map[string]*corev1.Pod) (pod, why string) {
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		p := pods[name]
+		if p == nil {
+			continue
+		}
+		for _, set := range spec.Datasets {
+			for _, s := range p.Status.InitContainerStatuses {
+				// The kubelet has begun another attempt, maybe.
+				for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+					if s.Name == render.DatasetCopyPrefix+set.Name && t != nil && t.ExitCode == dataset.ExitRefused {
+						return name, strings.TrimPrefix(strings.TrimSpace(t.Message), "agent: ")
+					}
+				}
+			}
+		}
+	}
+	return "", ""
 }
 
 func add(c *v1alpha1.DatasetCopies, copied *dataset.Copied) {

@@ -45,3 +45,32 @@ func TestLimit(t *testing.T) {
 		t.Errorf("with 1 GiB in 7 pods %v, want %v", got, want)
 	}
 }
+
+// Only a copy that was refused ends a trial: a full disk may have room the next time.
+func TestRefused(t *testing.T) {
+	spec := &v1alpha1.TrialSpec{Datasets: []v1alpha1.TrialDataset{{Name: "rows"}}}
+	ended := func(container string, code int32) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: "agent: rows/1 is missing\n"}}}
+	}
+	again := ended("dataset-rows", 3)
+	again.LastTerminationState, again.State = again.State, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	for name, tc := range map[string]struct {
+		status corev1.ContainerStatus
+		want   bool
+	}{
+		"refused":                         {ended("dataset-rows", 3), true},
+		"refused, and tried again":        {again, true},
+		"made":                            {ended("dataset-rows", 0), false},
+		"failed for another reason":       {ended("dataset-rows", 1), false},
+		"another container's code":        {ended("agent", 3), false},
+		"of a data set that is not known": {ended("dataset-log", 3), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := map[string]*corev1.Pod{"a": {}, "b": {Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{tc.status}}}, "c": nil}
+			pod, why := Refused(spec, pods)
+			if (pod == "b") != tc.want || (why == "rows/1 is missing") != tc.want {
+				t.Errorf("pod %q, %q; want refused %v", pod, why, tc.want)
+			}
+		})
+	}
+}

@@ -290,6 +290,19 @@ func TestRegistryOfSystems(t *testing.T) {
 	}
 }
 
+func TestCapabilitiesOfSystems(t *testing.T) {
+	for set, want := range map[string]string{
+		"":                                  "",
+		"trialPods=null":                    "", // values of a release from before there was such a key
+		"trialPods.capabilities={IPC_LOCK}": "IPC_LOCK",
+		"trialPods.capabilities={IPC_LOCK,SYS_NICE}": "IPC_LOCK,SYS_NICE",
+	} {
+		if got := argument(render(t, "--set="+set).manager.Spec.Template.Spec.Containers[0].Args, "--system-capabilities"); got != want {
+			t.Errorf("with %q the manager is told %q, want %q", set, got, want)
+		}
+	}
+}
+
 func TestWithheldCapabilities(t *testing.T) {
 	for set, want := range map[string][]string{
 		"":                                    nil,
@@ -341,29 +354,30 @@ func TestRetention(t *testing.T) {
 
 func TestWrongValuesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ set, want string }{
-		"unknown key":    {"replica=3", "replica"},
-		"no managers":    {"replicas=0", "replicas"},
-		"wrong type":     {"aggregateRoles=perhaps", "aggregateRoles"},
-		"no such policy": {"images.pullPolicy=Sometimes", "pullPolicy"},
-		"no digest":      {"images.agent.digest=sha256:12", "digest"},
-		"a label twice":  {"confinement.namespaceLabels={a}", "namespaceLabels"},
-		"no such time":   {"results.retention.age=30d", "age"},
-		"trailing slash": {"images.registry=r.example/", "registry"},
-		"no host":        {"images.systemsRegistry=mirror", "systemsRegistry"},
-		"a scheme":       {"images.systemsRegistry=https://r.example", "systemsRegistry"},
-		"no duration":    {"certificates.lifetime=90d", "lifetime"},
-		"of an agent":    {"agent.resources.limits.disk=1Gi", "disk"},
-		"no domain":      {"clusterDomain=.cluster.local", "clusterDomain"},
-		"no namespace":   {"namespaces={Papers}", "namespaces"},
-		"twice":          {"namespaces={papers,papers}", "namespaces"},
-		"not a kind":     {"certificates.certManager.issuer.kind=Vault", "kind"},
-		"no port":        {"networkPolicy.apiServer.ports={0}", "ports"},
-		"no network":     {"networkPolicy.apiServer.cidrs={10.0.0.1}", "cidrs"},
-		"no peer":        {"networkPolicy.trialIngress[0].namespace=monitoring", "trialIngress"},
-		"an empty peer":  {"networkPolicy.metricsFrom[0]=null", "metricsFrom"},
-		"no share":       {"metrics.rules.invalidShare=30", "invalidShare"},
-		"no place":       {"topologySpread.whenUnsatisfiable=Never", "whenUnsatisfiable"},
-		"misspelt deep":  {"metrics.podmonitor.enabled=true", "podmonitor"},
+		"unknown key":      {"replica=3", "replica"},
+		"no managers":      {"replicas=0", "replicas"},
+		"wrong type":       {"aggregateRoles=perhaps", "aggregateRoles"},
+		"no such policy":   {"images.pullPolicy=Sometimes", "pullPolicy"},
+		"no digest":        {"images.agent.digest=sha256:12", "digest"},
+		"a label twice":    {"confinement.namespaceLabels={a}", "namespaceLabels"},
+		"no such time":     {"results.retention.age=30d", "age"},
+		"trailing slash":   {"images.registry=r.example/", "registry"},
+		"no host":          {"images.systemsRegistry=mirror", "systemsRegistry"},
+		"all capabilities": {"trialPods.capabilities={ALL}", "capabilities"},
+		"a scheme":         {"images.systemsRegistry=https://r.example", "systemsRegistry"},
+		"no duration":      {"certificates.lifetime=90d", "lifetime"},
+		"of an agent":      {"agent.resources.limits.disk=1Gi", "disk"},
+		"no domain":        {"clusterDomain=.cluster.local", "clusterDomain"},
+		"no namespace":     {"namespaces={Papers}", "namespaces"},
+		"twice":            {"namespaces={papers,papers}", "namespaces"},
+		"not a kind":       {"certificates.certManager.issuer.kind=Vault", "kind"},
+		"no port":          {"networkPolicy.apiServer.ports={0}", "ports"},
+		"no network":       {"networkPolicy.apiServer.cidrs={10.0.0.1}", "cidrs"},
+		"no peer":          {"networkPolicy.trialIngress[0].namespace=monitoring", "trialIngress"},
+		"an empty peer":    {"networkPolicy.metricsFrom[0]=null", "metricsFrom"},
+		"no share":         {"metrics.rules.invalidShare=30", "invalidShare"},
+		"no place":         {"topologySpread.whenUnsatisfiable=Never", "whenUnsatisfiable"},
+		"misspelt deep":    {"metrics.podmonitor.enabled=true", "podmonitor"},
 		// These are beyond a schema: the cluster is asked.
 		"no Prometheus operator": {"metrics.serviceMonitor.enabled=true", "install the Prometheus operator first"},
 		"nor for pods":           {"metrics.podMonitor.enabled=true", "no PodMonitor (monitoring.coreos.com/v1)"},

@@ -7,6 +7,7 @@ import (
 
 // Container is one container of a pod. Its command is explicit because the launcher, not the
 // image's entrypoint, is the container's first process and runs the command when the plan says so.
+// +kubebuilder:validation:XValidation:rule="!has(self.capabilities) || size(self.capabilities) == 0 || (has(self.runAsUser) && self.runAsUser == 0)",message="capabilities reach processes of root only: set runAsUser: 0, or remove them"
 type Container struct {
 	// name of the container, unique in its pod. "agent" is taken.
 	// +kubebuilder:validation:MaxLength=40
@@ -54,6 +55,16 @@ type Container struct {
 	// +kubebuilder:default=65532
 	// +kubebuilder:validation:Minimum=0
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
+
+	// capabilities of the kernel that the command has, such as IPC_LOCK to lock memory for RDMA.
+	// The owner of the installation must allow each one, and the namespace must admit it. They
+	// need runAsUser: 0. Recipes of data sets can have none. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Z0-9_]*$`
+	Capabilities []string `json:"capabilities,omitempty"`
 }
 
 // EnvVar is one environment variable.
@@ -99,19 +110,22 @@ type File struct {
 }
 
 // VolumeMedium is where a volume lives. Memory: tmpfs, which counts as the pod's memory. Disk: the
-// node's disk, gone with the pod. PersistentVolumeClaim: the cluster's default storage class, gone
-// with the trial.
-// +kubebuilder:validation:Enum=Memory;Disk;PersistentVolumeClaim
+// node's disk, gone with the pod. HugePages: hugetlbfs, of the pages that the containers' limits
+// name (hugepages-2Mi or hugepages-1Gi), gone with the pod. PersistentVolumeClaim: a volume of a
+// storage class, gone with the trial.
+// +kubebuilder:validation:Enum=Memory;Disk;HugePages;PersistentVolumeClaim
 type VolumeMedium string
 
 // The media of a volume.
 const (
 	VolumeMemory                VolumeMedium = "Memory"
 	VolumeDisk                  VolumeMedium = "Disk"
+	VolumeHugePages             VolumeMedium = "HugePages"
 	VolumePersistentVolumeClaim VolumeMedium = "PersistentVolumeClaim"
 )
 
 // Volume is a writable directory of a replica.
+// +kubebuilder:validation:XValidation:rule="!has(self.storageClass) || self.medium == 'PersistentVolumeClaim'",message="storageClass is for medium PersistentVolumeClaim only: remove it, or change the medium"
 type Volume struct {
 	// name of the volume, unique in the system.
 	// +kubebuilder:validation:MaxLength=40
@@ -126,8 +140,18 @@ type Volume struct {
 	// medium the volume lives on.
 	Medium VolumeMedium `json:"medium"`
 
-	// size is the most that the volume may hold; for a claim, what is asked for.
+	// size is the most that the volume may hold; for a claim, what is asked for. HugePages: not
+	// used, since the containers' limits bound the pages.
 	Size resource.Quantity `json:"size"`
+
+	// storageClass of a PersistentVolumeClaim, such as one of the nodes' local disks. A class whose
+	// volumes are bound to a node must have volumeBindingMode: WaitForFirstConsumer. Default: the
+	// cluster's default class.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	StorageClass string `json:"storageClass,omitempty"`
 }
 
 // Port is a port that a replica listens on, the same number in every replica (each has a network

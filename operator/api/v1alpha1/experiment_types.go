@@ -303,12 +303,96 @@ type Placement struct {
 	// +kubebuilder:validation:MaxItems=8
 	Components []ComponentPool `json:"components,omitempty"`
 
+	// byRegion puts the pods of each region on nodes of that region, within their pools. A trial
+	// whose region has no node stays NeverFits. The prepare step is of no region. Default: regions
+	// choose no nodes.
+	// +optional
+	ByRegion *RegionNodes `json:"byRegion,omitempty"`
+
+	// spread says how replicas and pods of components share nodes. Preferred: they are on different
+	// nodes as far as there are nodes. Required: no node has two of them, and a trial with too few
+	// nodes stays NeverFits. Clients may share a node with any, unless they have a pool of their
+	// own. Default: Preferred.
+	// +optional
+	// +kubebuilder:default=Preferred
+	Spread Spread `json:"spread,omitempty"`
+
 	// exclusive: while a trial runs, no other trial runs on its pools. A trial that may run on any
 	// node has them all. The value false lets other trials that are not exclusive either run there
 	// at the same time, if there is room. Use it for trials that measure nothing. Default: true.
 	// +optional
 	// +kubebuilder:default=true
 	Exclusive *bool `json:"exclusive,omitempty"`
+}
+
+// Spread says how replicas and pods of components share nodes: Preferred; Required.
+// +kubebuilder:validation:Enum=Preferred;Required
+type Spread string
+
+// How pods share nodes.
+const (
+	SpreadPreferred Spread = "Preferred"
+	SpreadRequired  Spread = "Required"
+)
+
+// RegionNodes says which nodes are in which region.
+type RegionNodes struct {
+	// label of the nodes that says their region. Default: topology.kubernetes.io/region, which
+	// clouds set.
+	// +optional
+	// +kubebuilder:default="topology.kubernetes.io/region"
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self != 'assay.dev/pool'",message="assay.dev/pool says the pool of a node; name the label that says its region"
+	Label string `json:"label,omitempty"`
+
+	// values of the label, by region. Several regions may have one value. If there are any, each
+	// region that holds pods must be in the list. Default: a region's value is its name.
+	// +optional
+	// +listType=map
+	// +listMapKey=region
+	// +kubebuilder:validation:MaxItems=32
+	Values []RegionValue `json:"values,omitempty"`
+}
+
+// RegionValue says what nodes of a region have as the value of their label.
+type RegionValue struct {
+	// region, as topology and clients call it.
+	// +kubebuilder:validation:MaxLength=14
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	Region string `json:"region"`
+
+	// value of the label on the region's nodes.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Value string `json:"value"`
+}
+
+// Of is the value of a region, and whether there is one.
+func (r *RegionNodes) Of(region string) (value string, ok bool) {
+	for i := range r.Values {
+		if r.Values[i].Region == region {
+			return r.Values[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// NodeSelector is what nodes for the pods of a pool and a region are labelled with. Either may be
+// empty: any.
+func (p *Placement) NodeSelector(pool, region string) map[string]string {
+	wanted := map[string]string{}
+	if pool != "" {
+		wanted[LabelPool] = pool
+	}
+	if p.ByRegion != nil && region != "" {
+		wanted[p.ByRegion.Label], _ = p.ByRegion.Of(region)
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return wanted
 }
 
 // IsExclusive is exclusive with its default.

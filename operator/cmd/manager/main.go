@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"time"
 
@@ -31,6 +32,7 @@ type options struct {
 	podLabels          map[string]string
 	podAnnotations     map[string]string
 	systemRegistry     string
+	systemCapabilities []string
 	coordinatorAddress string
 	clusterDomain      string
 	namespace          string
@@ -73,6 +75,7 @@ func command() *cobra.Command {
 	f.StringToStringVar(&o.podLabels, "trial-pod-labels", nil, "labels of the pods of trials besides Assay's own, as key=value")
 	f.StringToStringVar(&o.podAnnotations, "trial-pod-annotations", nil, "annotations of the pods of trials besides Assay's own, as key=value")
 	f.StringVar(&o.systemRegistry, "system-image-registry", "", "registry, as HOST[:PORT][/PATH], of the images of Systems that name none. Default: as nodes resolve them")
+	f.StringSliceVar(&o.systemCapabilities, "system-capabilities", nil, "capabilities of the kernel that containers of Systems may have, such as IPC_LOCK. Default: none")
 	f.StringVar(&o.coordinatorAddress, "coordinator-address", "", "host:port that agents dial, best a Service; required")
 	f.StringVar(&o.clusterDomain, "cluster-domain", placement.DefaultClusterDomain, "domain of the cluster's Services, in which the pods of trials have their names")
 	f.StringVar(&o.namespace, "namespace", "", "namespace of the manager, with its lease and its certificates; required")
@@ -102,6 +105,9 @@ func command() *cobra.Command {
 	return cmd
 }
 
+// capability is what one is called.
+var capability = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+
 func (o options) validate() error {
 	switch {
 	case o.agentImage == "":
@@ -110,6 +116,8 @@ func (o options) validate() error {
 		return fmt.Errorf("--agent-pull-policy is %q; it must be IfNotPresent, Always or Never", o.agentPullPolicy)
 	case o.systemRegistry != "" && imageref.CheckRegistry(o.systemRegistry) != nil:
 		return fmt.Errorf("--system-image-registry: %w", imageref.CheckRegistry(o.systemRegistry))
+	case slices.ContainsFunc(o.systemCapabilities, func(name string) bool { return name == "ALL" || !capability.MatchString(name) }):
+		return fmt.Errorf("--system-capabilities is %q; name single capabilities as the kernel has them without CAP_, such as IPC_LOCK", o.systemCapabilities)
 	case o.coordinatorAddress == "":
 		return fmt.Errorf("--coordinator-address is empty; name the host:port that agents dial")
 	case len(validation.IsDNS1123Subdomain(o.clusterDomain)) > 0:

@@ -216,7 +216,7 @@ func addRetention(mgr ctrl.Manager, o options) error {
 func (o options) environment() render.Environment {
 	return render.Environment{
 		AgentImage: o.agentImage, AgentPullPolicy: corev1.PullPolicy(o.agentPullPolicy), ImageRegistry: o.systemRegistry, AgentResources: o.agentResources.ResourceRequirements, ClusterDomain: o.clusterDomain,
-		PodLabels: o.podLabels, PodAnnotations: o.podAnnotations,
+		PodLabels: o.podLabels, PodAnnotations: o.podAnnotations, Capabilities: o.systemCapabilities,
 		CoordinatorAddress: o.coordinatorAddress, Namespace: o.machineNamespace(), WithoutBPF: o.withoutBPF, WithoutSysNice: o.withoutSysNice,
 	}
 }
@@ -275,6 +275,7 @@ var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, UnusedPar
 // addExperiments wires the admission webhooks and the experiment controller.
 func addExperiments(mgr ctrl.Manager, o options, prometheus *monitoring.Installation) error {
 	checks := withMonitoring(checks, prometheus)
+	checks.Capabilities = func(system *v1alpha1.SystemSpec) error { return plan.CheckCapabilities(system, o.systemCapabilities) }
 	checks.Store = o.stores.registry.Check
 	checks.ChaosMesh = (&chaosmesh.Installation{Enabled: o.chaosMesh, Mapper: mgr.GetRESTMapper()}).Check
 	if o.webhookPort != 0 {

@@ -49,6 +49,7 @@ func shareSpec(s *v1alpha1.TrialSpec) {
 	share(&s.Network.Backend)
 	share(&s.Network.Shaping)
 	share(&s.Placement.Replicas, &s.Placement.Clients)
+	share(&s.Placement.Spread)
 	s.Network.Links = links.share(s.Network.Links)
 	for i := range s.Clients.Regions {
 		share(&s.Clients.Regions[i])
@@ -62,6 +63,12 @@ func shareSpec(s *v1alpha1.TrialSpec) {
 	shareTopology(&s.Topology)
 	for i := range s.Placement.Components {
 		share(&s.Placement.Components[i].Name, &s.Placement.Components[i].Pool)
+	}
+	if by := s.Placement.ByRegion; by != nil {
+		share(&by.Label)
+		for i := range by.Values {
+			share(&by.Values[i].Region, &by.Values[i].Value)
+		}
 	}
 	if s.Parameters != nil {
 		parameters := make(map[string]v1alpha1.Value, len(s.Parameters))

@@ -54,6 +54,14 @@ type Set struct {
 	Replicas  int
 }
 
+// ClientSet is the client pods that one Job makes: all of them, or those of a region.
+type ClientSet struct {
+	Name   string // of the Job
+	Region string // empty: pods of all regions
+	// Clients are the numbers of its pods in the layout. The first one has the Job's index 0.
+	Clients []int
+}
+
 // Layout is who takes part in a trial. Addresses are empty until Resolve.
 type Layout struct {
 	Trial     string
@@ -61,8 +69,9 @@ type Layout struct {
 	Sets      []Set
 	// Servers are all replicas, shard by shard, then the pods of the components, in the order of
 	// the System.
-	Servers []Replica
-	Clients []Client
+	Servers    []Replica
+	Clients    []Client
+	ClientSets []ClientSet
 
 	f      int    // faults that each shard tolerates
 	seed   int64  // of what is drawn at random
@@ -82,7 +91,7 @@ func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha
 	for _, c := range system.Components {
 		l.addGroup(c.Name, NoShard, spec.Topology.RegionsOf(c.Name), c.Ports)
 	}
-	l.addClients(int(spec.Clients.Nodes), int(spec.Clients.Count), spec.Clients.Regions)
+	l.addClients(int(spec.Clients.Nodes), int(spec.Clients.Count), spec.Clients.Regions, spec.Placement.ByRegion != nil)
 	return l
 }
 
@@ -133,8 +142,9 @@ func (l *Layout) addGroup(component string, shard int, regions []v1alpha1.Region
 }
 
 // addClients spreads count clients over nodes pods as evenly as whole numbers allow; a pod without
-// a client is not made. The pods are in the given regions in turn.
-func (l *Layout) addClients(nodes, count int, regions []string) {
+// a client is not made. The pods are in the given regions in turn. Where regions choose nodes, each
+// region has a Job of its own, as all pods of a Job have one template.
+func (l *Layout) addClients(nodes, count int, regions []string, apart bool) {
 	nodes = min(nodes, count)
 	first := 0
 	for i := range nodes {
@@ -142,14 +152,39 @@ func (l *Layout) addClients(nodes, count int, regions []string) {
 		if i < count%nodes {
 			n++
 		}
-		name := fmt.Sprintf("%s-%d", l.ClientJob(), i)
 		region := ""
 		if len(regions) > 0 {
 			region = regions[i%len(regions)]
 		}
+		set := l.clientSet(region, apart)
+		name := fmt.Sprintf("%s-%d", set.Name, len(set.Clients))
+		set.Clients = append(set.Clients, i)
 		l.Clients = append(l.Clients, Client{Part: v1alpha1.PartClient, Index: i, First: first, Count: n, Region: region, Name: name, Host: l.host(name)})
 		first += n
 	}
+}
+
+// clientSet is the one that a client of a region belongs to. It is made with the first of them.
+func (l *Layout) clientSet(region string, apart bool) *ClientSet {
+	set := ClientSet{Name: l.Trial + "-c"}
+	if apart {
+		set = ClientSet{Name: shortName(fmt.Sprintf("%s-c-%s", l.Trial, region)), Region: region}
+	}
+	i := slices.IndexFunc(l.ClientSets, func(s ClientSet) bool { return s.Name == set.Name })
+	if i < 0 {
+		i, l.ClientSets = len(l.ClientSets), append(l.ClientSets, set)
+	}
+	return &l.ClientSets[i]
+}
+
+// ClientOf is the client pod that a Job makes for one of its indexes.
+func (l *Layout) ClientOf(job string, index int) (Client, bool) {
+	for _, set := range l.ClientSets {
+		if set.Name == job && index >= 0 && index < len(set.Clients) {
+			return l.Clients[set.Clients[index]], true
+		}
+	}
+	return Client{}, false
 }
 
 // host is fully qualified (with a final dot left out, which some artifacts' parsers do not accept)
@@ -162,9 +197,6 @@ func (l *Layout) host(pod string) string {
 
 // Service is the headless Service that gives every pod its name.
 func (l *Layout) Service() string { return l.Trial }
-
-// ClientJob is the Job of the client pods.
-func (l *Layout) ClientJob() string { return l.Trial + "-c" }
 
 // PrepareJob is the Job of the prepare step.
 func (l *Layout) PrepareJob() string { return l.Trial + "-prepare" }

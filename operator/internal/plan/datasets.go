@@ -25,6 +25,9 @@ func (s *systemCheck) datasets(at *field.Path) {
 	for i, d := range s.spec.Datasets {
 		set := at.Index(i)
 		s.container(set.Child("container"), d.Container)
+		if len(d.Container.Capabilities) > 0 {
+			s.add(field.Forbidden(set.Child("container", "capabilities"), "a recipe can have no capability; remove them"))
+		}
 		s.directory(set.Child("outputPath"), d.OutputPath, map[string]string{})
 		s.duration(set.Child("timeout"), d.Timeout, bounds{time.Second, 72 * time.Hour})
 		if d.Size.Cmp(leastDatasetSize) < 0 || d.Size.Cmp(mostDatasetSize) > 0 {

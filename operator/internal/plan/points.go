@@ -85,6 +85,7 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	trial.Placement.Components = ownPools(s, trial.Placement.Components)
 	if replicas > 0 {
 		e.resolveNetwork(networkPath, &trial)
+		e.resolveNodes(&trial)
 		e.checkFaults(s, &trial)
 	}
 	return Point{Template: trial, Replicas: replicas}

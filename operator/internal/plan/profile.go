@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/fault"
 )
@@ -143,6 +145,10 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Network.Shaping, v1alpha1.ShapingAllowed)
 	if spec.Placement.Exclusive == nil {
 		spec.Placement.Exclusive = new(true)
+	}
+	orDefault(&spec.Placement.Spread, v1alpha1.SpreadPreferred)
+	if spec.Placement.ByRegion != nil {
+		orDefault(&spec.Placement.ByRegion.Label, corev1.LabelTopologyRegion)
 	}
 	orDefault(&spec.Clients.Nodes, 1)
 	orDefault(&spec.Clients.Count, 1)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -114,6 +115,7 @@ func (s *systemCheck) group(at *field.Path, r v1alpha1.ReplicasSpec) {
 	}
 	s.containers(at.Child("containers"), r.Containers)
 	s.directories(at, r.Files, r.Volumes)
+	s.volumes(at.Child("volumes"), r)
 	for i, g := range r.Ready {
 		gate := at.Child("ready").Index(i)
 		s.log(gate.Child("log"), g.Log, r.Containers)
@@ -206,6 +208,9 @@ func (s *systemCheck) container(at *field.Path, c v1alpha1.Container) {
 	if len(c.Resources.Claims) > 0 {
 		s.add(field.Forbidden(at.Child("resources", "claims"), "pods of a trial have no resource claims; ask for CPU, memory or a device plugin's resource under requests and limits"))
 	}
+	if len(c.Capabilities) > 0 && (c.RunAsUser == nil || *c.RunAsUser != 0) { // of a file that was never sent to an API server
+		s.add(field.Invalid(at.Child("capabilities"), strings.Join(c.Capabilities, ", "), "reach processes of root only; set runAsUser: 0, or remove them"))
+	}
 	for i, e := range c.Env {
 		s.template(at.Child("env").Index(i).Child("value"), e.Value)
 	}
@@ -226,6 +231,27 @@ func (s *systemCheck) directories(at *field.Path, files []v1alpha1.FileSet, volu
 	}
 	for i, v := range volumes {
 		s.directory(at.Child("volumes").Index(i).Child("mountPath"), v.MountPath, taken)
+	}
+}
+
+// volumes checks that volumes of huge pages have pages, of one size.
+func (s *systemCheck) volumes(at *field.Path, r v1alpha1.ReplicasSpec) {
+	sizes := map[corev1.ResourceName]bool{}
+	for _, c := range r.Containers {
+		for name := range c.Resources.Limits {
+			if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+				sizes[name] = true
+			}
+		}
+	}
+	for i, v := range r.Volumes {
+		switch {
+		case v.Medium == v1alpha1.VolumeHugePages && len(sizes) != 1:
+			s.add(field.Invalid(at.Index(i).Child("medium"), string(v.Medium), fmt.Sprintf(
+				"the containers' limits name %d sizes of huge pages; want one, such as resources.limits.hugepages-2Mi", len(sizes))))
+		case v.StorageClass != "" && v.Medium != v1alpha1.VolumePersistentVolumeClaim: // of a file that was never sent to an API server
+			s.add(field.Invalid(at.Index(i).Child("storageClass"), v.StorageClass, "is for medium PersistentVolumeClaim only; remove it, or change the medium"))
+		}
 	}
 }
 

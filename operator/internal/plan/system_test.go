@@ -5,6 +5,7 @@ import (
 
 	"text/template"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -21,7 +22,11 @@ func TestValidateSystemAccepts(t *testing.T) {
 	full := builders.System("full").Set(func(s *v1alpha1.SystemSpec) {
 		s.Prepare = &v1alpha1.PrepareStep{Container: s.Replicas.Containers[0], OutputPath: "/keys", Timeout: "1h"}
 		s.Replicas.Files = []v1alpha1.FileSet{{MountPath: "/etc/echo", Files: []v1alpha1.File{{Name: "a", Template: "{{.Self}}"}}}}
-		s.Replicas.Volumes = []v1alpha1.Volume{{Name: "data", MountPath: "/data", Medium: v1alpha1.VolumeMemory}}
+		s.Replicas.Volumes = []v1alpha1.Volume{
+			{Name: "data", MountPath: "/data", Medium: v1alpha1.VolumeMemory}, {Name: "pages", MountPath: "/pages", Medium: v1alpha1.VolumeHugePages},
+			{Name: "disk", MountPath: "/disk", Medium: v1alpha1.VolumePersistentVolumeClaim, StorageClass: "local"},
+		}
+		s.Replicas.Containers[0].Resources.Limits = corev1.ResourceList{"hugepages-2Mi": resource.MustParse("4Mi")}
 		s.Replicas.Ready = append(s.Replicas.Ready, v1alpha1.Gate{Port: "peer"}, v1alpha1.Gate{HTTP: &v1alpha1.HTTPGate{Port: "peer"}})
 		s.Roles = []v1alpha1.Role{{Name: "leader", Log: &v1alpha1.RoleLog{Gained: "leads", Lost: "follows", Container: "replica"}}}
 		s.Steps = []v1alpha1.Step{{Name: "load", Command: []string{"load"}, Timeout: "24h"}}
@@ -91,6 +96,22 @@ func TestValidateSystemErrors(t *testing.T) {
 			s.Replicas.Files = []v1alpha1.FileSet{{MountPath: "/data"}}
 			s.Replicas.Volumes = []v1alpha1.Volume{{MountPath: "/data/"}}
 		}, []string{"spec.replicas.volumes[0].mountPath", `"/data/"`, "spec.replicas.files[0].mountPath is the same directory"}},
+		"huge pages of no size": {func(s *v1alpha1.SystemSpec) {
+			s.Replicas.Volumes = []v1alpha1.Volume{{Name: "pages", MountPath: "/pages", Medium: v1alpha1.VolumeHugePages}}
+		}, []string{"spec.replicas.volumes[0].medium", `"HugePages"`, "name 0 sizes", "such as resources.limits.hugepages-2Mi"}},
+		"huge pages of two sizes": {func(s *v1alpha1.SystemSpec) {
+			s.Replicas.Volumes = []v1alpha1.Volume{{Name: "pages", MountPath: "/pages", Medium: v1alpha1.VolumeHugePages}}
+			s.Replicas.Containers[0].Resources.Limits = corev1.ResourceList{"hugepages-2Mi": resource.MustParse("4Mi"), "hugepages-1Gi": resource.MustParse("1Gi")}
+		}, []string{"spec.replicas.volumes[0].medium", "name 2 sizes"}},
+		"storage class of memory": {func(s *v1alpha1.SystemSpec) {
+			s.Replicas.Volumes = []v1alpha1.Volume{{Name: "data", MountPath: "/data", Medium: v1alpha1.VolumeMemory, StorageClass: "local"}}
+		}, []string{"spec.replicas.volumes[0].storageClass", `"local"`, "PersistentVolumeClaim only"}},
+		"capability without root": {func(s *v1alpha1.SystemSpec) {
+			s.Replicas.Containers[0].Capabilities = []string{"IPC_LOCK"}
+		}, []string{"spec.replicas.containers[0].capabilities", `"IPC_LOCK"`, "set runAsUser: 0"}},
+		"capability of a recipe": {dataset(func(d *v1alpha1.DatasetSource) {
+			d.Container.RunAsUser, d.Container.Capabilities = new(int64), []string{"IPC_LOCK"}
+		}), []string{"spec.datasets[0].container.capabilities", "Forbidden", "a recipe can have no capability"}},
 		"client without results": {func(s *v1alpha1.SystemSpec) { s.Clients.Driver = nil }, []string{"spec.clients.results", "Required", "or set driver"}},
 		"records' pattern": {func(s *v1alpha1.SystemSpec) {
 			s.Clients.Results = withRecords(v1alpha1.FormatRegularExpression, func(r *v1alpha1.ClientRecords) { r.Pattern = "(?=x)" })

@@ -31,6 +31,8 @@ type Checks struct {
 	Prometheus func(systems []v1alpha1.SystemSpec) error
 	// ChaosMesh says why faults that are objects of this kind of Chaos Mesh cannot be had.
 	ChaosMesh func(kind string) error
+	// Capabilities refuses a system that wants capabilities which the installation does not allow.
+	Capabilities func(system *v1alpha1.SystemSpec) error
 	// Store knows the installation's result stores by name.
 	Store func(name string) error
 	// UnusedParameters refuses settings that no template of the systems uses. An experiment that
@@ -46,7 +48,7 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 		return nil, errs
 	}
 	errs = slices.Concat(checkClaims(p, checks), checkTemplates(p, systems, checks), checkStore(exp, checks), checkMeasurements(exp, p, systems, checks),
-		checkChaosMeshInstalled(p, checks))
+		checkChaosMeshInstalled(p, checks), checkCapabilities(p, systems, checks))
 	if checks.UnusedParameters {
 		errs = append(errs, p.unused...)
 	}

@@ -82,6 +82,22 @@ func limited(pods []Pod, cpu string) []Pod {
 	return pods
 }
 
+// offering gives a node so much of what its device plugins and its kernel advertise.
+func offering(n corev1.Node, name corev1.ResourceName, amount string) corev1.Node {
+	n.Status.Allocatable[name] = resource.MustParse(amount)
+	return n
+}
+
+// wanting gives the containers a limit of such a resource.
+func wanting(pods []Pod, name corev1.ResourceName, amount string) []Pod {
+	for i := range pods {
+		spec := pods[i].Spec.DeepCopy()
+		spec.Containers[0].Resources.Limits = corev1.ResourceList{name: resource.MustParse(amount)}
+		pods[i].Spec = spec
+	}
+	return pods
+}
+
 func TestRoom(t *testing.T) {
 	notReady := machine("n", "", "4", "8Gi")
 	notReady.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
@@ -129,6 +145,12 @@ func TestRoom(t *testing.T) {
 			pods: append(awayFrom(alike(1, "client", "", "1", ""), "replica"), alike(3, "replica", "", "1", "")...), want: NeverFits},
 		"a limit is a request": {nodes: []corev1.Node{machine("n", "", "4", "8Gi")}, pods: limited(alike(2, "replica", "", "", ""), "3"), want: NeverFits,
 			message: []string{"1 replica pod finds no node (each asks for cpu 3)"}},
+		"a device for each": {nodes: []corev1.Node{machine("n", "", "4", "8Gi"), offering(machine("m", "", "4", "8Gi"), "rdma/hca", "2")},
+			pods: wanting(alike(2, "replica", "", "", ""), "rdma/hca", "1"), want: Start},
+		"too few devices": {nodes: []corev1.Node{machine("n", "", "4", "8Gi"), offering(machine("m", "", "4", "8Gi"), "rdma/hca", "2")},
+			pods: wanting(alike(3, "replica", "", "", ""), "rdma/hca", "1"), want: NeverFits, message: []string{"1 replica pod finds no node (each asks for rdma/hca 1)", "1 with too little rdma/hca (0 free at most)"}},
+		"huge pages": {nodes: []corev1.Node{offering(machine("n", "", "4", "8Gi"), "hugepages-2Mi", "64Mi")},
+			pods: wanting(alike(2, "replica", "", "", ""), "hugepages-2Mi", "48Mi"), want: NeverFits, message: []string{"1 replica pod finds no node (each asks for hugepages-2Mi"}},
 		"a node that is told of twice": {nodes: []corev1.Node{machine("n", "", "4", "8Gi"), machine("n", "", "4", "8Gi")}, pods: alike(2, "replica", "", "4", ""), want: NeverFits},
 	}
 	for name, tc := range tests {

@@ -20,7 +20,7 @@ func TestPodsHaveTheOwnersLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, pod := range map[string]corev1.PodTemplateSpec{"clients": o.Clients.Spec.Template, "prepare": o.Prepare.Spec.Template, "replicas": o.Servers[0].Spec.Template} {
+	for name, pod := range map[string]corev1.PodTemplateSpec{"clients": o.Clients[0].Spec.Template, "prepare": o.Prepare.Spec.Template, "replicas": o.Servers[0].Spec.Template} {
 		if pod.Labels["cost-center"] != "lab" || pod.Labels[v1alpha1.LabelTrial] != "exp-0a1b-3" {
 			t.Errorf("%s have the labels %v", name, pod.Labels)
 		}

@@ -157,7 +157,7 @@ func (t *Trial) volumes(r placement.Replica) []protocol.Volume {
 	}
 	var out []protocol.Volume
 	for _, v := range t.system.Group(r.Component).Volumes {
-		out = append(out, protocol.Volume{Path: v.MountPath, Memory: v.Medium == v1alpha1.VolumeMemory})
+		out = append(out, protocol.Volume{Path: v.MountPath, Memory: v.Medium == v1alpha1.VolumeMemory || v.Medium == v1alpha1.VolumeHugePages})
 	}
 	return out
 }

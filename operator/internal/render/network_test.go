@@ -125,7 +125,7 @@ func TestCapabilitiesOfAgents(t *testing.T) {
 					got[name] = add
 				}
 			}
-			note("clients", o.Clients.Spec.Template.Spec)
+			note("clients", o.Clients[0].Spec.Template.Spec)
 			note("prepare", o.Prepare.Spec.Template.Spec)
 			for _, set := range o.Servers {
 				if set.Name == "exp-s1-east" || set.Name == "exp-s1-west" {
@@ -163,7 +163,7 @@ func TestWithheldCapabilities(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got[backend] = o.Clients.Spec.Template.Spec.InitContainers[0].SecurityContext.Capabilities.Add
+				got[backend] = o.Clients[0].Spec.Template.Spec.InitContainers[0].SecurityContext.Capabilities.Add
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("capabilities (-want +got):\n%s", diff)

@@ -33,6 +33,8 @@ type Environment struct {
 	// ImageRegistry of the images of systems whose names have none, HOST[:PORT][/PATH]; empty:
 	// their names are as the System has them.
 	ImageRegistry string
+	// Capabilities that containers of Systems may have.
+	Capabilities []string
 	// ClusterDomain is the domain of the cluster's Services; empty is the default.
 	ClusterDomain string
 	// CoordinatorAddress that agents dial, host:port.
@@ -60,7 +62,8 @@ type Objects struct {
 	Prepare *batchv1.Job // nil without a prepare step
 	// Servers are the replicas, then the components.
 	Servers []*appsv1.StatefulSet
-	Clients *batchv1.Job
+	// Clients are one Job, or one for each region where regions choose nodes.
+	Clients []*batchv1.Job
 }
 
 // NewObjects renders the objects of a trial. Images are templates, too, but may not use addresses.
@@ -93,8 +96,12 @@ func NewObjects(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.
 		}
 		o.Servers = append(o.Servers, sts)
 	}
-	if o.Clients, err = b.clients(); err != nil {
-		return nil, err
+	for _, set := range l.ClientSets {
+		job, err := b.clients(set)
+		if err != nil {
+			return nil, err
+		}
+		o.Clients = append(o.Clients, job)
 	}
 	if system.Prepare != nil {
 		if o.Prepare, err = b.prepare(); err != nil {
@@ -164,7 +171,10 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 	}
 	exposeMetrics(pod, rs.Metrics)
 	b.permit(pod, b.podsOf(set))
-	place(pod, b.placement.PoolOf(set.Component))
+	b.place(pod, b.placement.PoolOf(set.Component), set.Region)
+	if b.placement.Spread == v1alpha1.SpreadRequired {
+		pod.Affinity = apart(b.l.Trial)
+	}
 	var claims []corev1.PersistentVolumeClaim
 	for _, v := range rs.Volumes {
 		mount := corev1.VolumeMount{Name: "data-" + v.Name, MountPath: v.MountPath}
@@ -172,15 +182,22 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 			pod.Containers[i].VolumeMounts = append(pod.Containers[i].VolumeMounts, mount)
 		}
 		if v.Medium == v1alpha1.VolumePersistentVolumeClaim {
-			claims = append(claims, corev1.PersistentVolumeClaim{ObjectMeta: b.meta(mount.Name), Spec: corev1.PersistentVolumeClaimSpec{
+			claim := corev1.PersistentVolumeClaim{ObjectMeta: b.meta(mount.Name), Spec: corev1.PersistentVolumeClaimSpec{
 				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: v.Size}},
-			}})
+			}}
+			if v.StorageClass != "" {
+				claim.Spec.StorageClassName = &v.StorageClass
+			}
+			claims = append(claims, claim)
 			continue
 		}
 		dir := &corev1.EmptyDirVolumeSource{SizeLimit: &v.Size}
-		if v.Medium == v1alpha1.VolumeMemory {
+		switch v.Medium {
+		case v1alpha1.VolumeMemory:
 			dir.Medium = corev1.StorageMediumMemory
+		case v1alpha1.VolumeHugePages:
+			dir = &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumHugePages}
 		}
 		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: mount.Name, VolumeSource: corev1.VolumeSource{EmptyDir: dir}})
 	}
@@ -213,18 +230,22 @@ func (b *builder) podsOf(set placement.Set) []string {
 	return pods
 }
 
-func (b *builder) clients() (*batchv1.Job, error) {
+func (b *builder) clients(set placement.ClientSet) (*batchv1.Job, error) {
 	cs := b.system.Clients
 	pod, err := b.pod("spec.clients", v1alpha1.PartClient, cs.Containers, cs.Files)
 	if err != nil {
 		return nil, err
 	}
 	exposeMetrics(pod, cs.Metrics)
-	b.permit(pod, b.l.ClientPods())
+	var pods []string
+	for _, i := range set.Clients {
+		pods = append(pods, b.l.Clients[i].Name)
+	}
+	b.permit(pod, pods)
 	pod.Subdomain = b.l.Service()
 	pod.Affinity = awayFrom(b.actions, b.l.Trial)
-	place(pod, b.placement.Clients)
-	return b.job(b.l.ClientJob(), v1alpha1.PartClient, int32(len(b.l.Clients)), pod), nil
+	b.place(pod, b.placement.Clients, set.Region)
+	return b.job(set.Name, v1alpha1.PartClient, int32(len(set.Clients)), pod), nil
 }
 
 func (b *builder) prepare() (*batchv1.Job, error) {
@@ -233,7 +254,7 @@ func (b *builder) prepare() (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	place(pod, b.placement.Clients) // away from the machines of the replicas, which are measured
+	b.place(pod, b.placement.Clients, "") // away from the machines of the replicas, which are measured
 	return b.job(b.l.PrepareJob(), v1alpha1.PartPrepare, 1, pod), nil
 }
 
@@ -293,7 +314,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 			Resources:                c.Resources,
 			VolumeMounts:             shared,
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-			SecurityContext:          systemSecurity(c.RunAsUser),
+			SecurityContext:          systemSecurity(c.RunAsUser, c.Capabilities...),
 		})
 	}
 	b.datasets(pod, part, containers)

@@ -29,9 +29,12 @@ func (o *Objects) Templates() []Template {
 	if o.Prepare != nil {
 		out = append(out, Template{What: "prepare", Pods: []string{o.Prepare.Name}, Labels: o.Prepare.Spec.Template.Labels, Spec: &o.Prepare.Spec.Template.Spec})
 	}
-	clients := Template{What: "client", Labels: o.Clients.Spec.Template.Labels, Spec: &o.Clients.Spec.Template.Spec}
-	for i := range *o.Clients.Spec.Parallelism {
-		clients.Pods = append(clients.Pods, fmt.Sprintf("%s-%d", o.Clients.Name, i))
+	for _, job := range o.Clients {
+		clients := Template{What: "client", Labels: job.Spec.Template.Labels, Spec: &job.Spec.Template.Spec}
+		for i := range *job.Spec.Parallelism {
+			clients.Pods = append(clients.Pods, fmt.Sprintf("%s-%d", job.Name, i))
+		}
+		out = append(out, clients)
 	}
-	return append(out, clients)
+	return out
 }

@@ -221,7 +221,7 @@ func TestRegistryOfSystems(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, p := range map[string]corev1.PodSpec{
-		"r.example.org/mirror/kv:4": o.Servers[0].Spec.Template.Spec, "r.example.org/mirror/kv:1": o.Prepare.Spec.Template.Spec, "quay.io/kv/driver:1": o.Clients.Spec.Template.Spec,
+		"r.example.org/mirror/kv:4": o.Servers[0].Spec.Template.Spec, "r.example.org/mirror/kv:1": o.Prepare.Spec.Template.Spec, "quay.io/kv/driver:1": o.Clients[0].Spec.Template.Spec,
 	} {
 		if got := p.Containers[0].Image; got != want {
 			t.Errorf("image %s, want %s", got, want)
@@ -241,7 +241,7 @@ func TestPullPolicyOfTheAgentsImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		pods := map[string]corev1.PodSpec{
-			"clients": o.Clients.Spec.Template.Spec, "prepare": o.Prepare.Spec.Template.Spec, "replicas": o.Servers[0].Spec.Template.Spec,
+			"clients": o.Clients[0].Spec.Template.Spec, "prepare": o.Prepare.Spec.Template.Spec, "replicas": o.Servers[0].Spec.Template.Spec,
 			"machine": MachinePod(types.NamespacedName{Namespace: "ns", Name: "exp-0a1b-3"}, "uid", "node", env).Spec,
 		}
 		for name, p := range pods {
@@ -267,7 +267,7 @@ func TestObjectsAreRestricted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods := map[string]corev1.PodSpec{"clients": o.Clients.Spec.Template.Spec, "prepare": o.Prepare.Spec.Template.Spec}
+	pods := map[string]corev1.PodSpec{"clients": o.Clients[0].Spec.Template.Spec, "prepare": o.Prepare.Spec.Template.Spec}
 	for _, set := range o.Servers {
 		pods[set.Name] = set.Spec.Template.Spec
 	}

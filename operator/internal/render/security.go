@@ -2,6 +2,7 @@ package render
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 )
@@ -29,13 +30,17 @@ func agentSecurity() *corev1.SecurityContext {
 
 // systemSecurity of a container of the System. That it says so when its user is not root, is what
 // the restricted profile wants.
-func systemSecurity(user *int64) *corev1.SecurityContext {
+func systemSecurity(user *int64, capabilities ...string) *corev1.SecurityContext {
 	if user == nil {
 		user = ptr(int64(systemUID))
 	}
+	var added []corev1.Capability
+	for _, name := range capabilities {
+		added = append(added, corev1.Capability(name))
+	}
 	return &corev1.SecurityContext{
 		RunAsUser: user, RunAsGroup: ptr(int64(sharedGID)), RunAsNonRoot: ptr(*user != rootUID), AllowPrivilegeEscalation: ptr(false),
-		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: added},
 	}
 }
 
@@ -52,12 +57,25 @@ func secure(pod *corev1.PodSpec, shaping v1alpha1.Shaping) {
 	}
 }
 
-// place puts a pod on the nodes of a pool, which may be tainted to keep others away. No pool: on
-// any node.
-func place(pod *corev1.PodSpec, pool string) {
+// apart keeps a replica, or a pod of a component, off the nodes of all others of its trial.
+func apart(trial string) *corev1.Affinity {
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		TopologyKey: corev1.LabelHostname,
+		LabelSelector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{v1alpha1.LabelTrial: trial},
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: v1alpha1.LabelPart, Operator: metav1.LabelSelectorOpIn, Values: []string{v1alpha1.PartReplica, v1alpha1.PartComponent}},
+			},
+		},
+	}}}}
+}
+
+// place puts a pod on the nodes of a pool, which may be tainted to keep others away, and of a
+// region, where regions choose nodes. Without either: on any node.
+func (b *builder) place(pod *corev1.PodSpec, pool, region string) {
+	pod.NodeSelector = b.placement.NodeSelector(pool, region)
 	if pool == "" {
 		return
 	}
-	pod.NodeSelector = map[string]string{v1alpha1.LabelPool: pool}
 	pod.Tolerations = []corev1.Toleration{{Key: v1alpha1.LabelPool, Operator: corev1.TolerationOpEqual, Value: pool}}
 }

@@ -90,7 +90,7 @@ func TestAgentsKnowWhomToTrust(t *testing.T) {
 	}
 	machine := MachinePod(types.NamespacedName{Namespace: "ns", Name: "exp-0a1b-3"}, "uid", "node", env)
 	pods := map[string]corev1.PodTemplateSpec{
-		"replica": o.Servers[0].Spec.Template, "client": o.Clients.Spec.Template, "prepare": o.Prepare.Spec.Template,
+		"replica": o.Servers[0].Spec.Template, "client": o.Clients[0].Spec.Template, "prepare": o.Prepare.Spec.Template,
 		"machine": {ObjectMeta: machine.ObjectMeta, Spec: machine.Spec},
 	}
 	want := []string{"--coordinator", "c:1", "--ca-file", "/assay/identity/ca.crt", "--token-file", "/assay/identity/token"}

@@ -21,7 +21,7 @@ import (
 // What an author of Systems may try to get at: the node, other namespaces, other people's rights.
 // Most of it has no field to be written in; the refusal says so.
 var attemptsOfSystems = map[string]wrong{
-	"host path as a volume":           {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /data, medium: HostPath, size: 1Mi}]"}}, "spec.replicas.volumes[0].medium", `"HostPath"`, `"Memory", "Disk", "PersistentVolumeClaim"`},
+	"host path as a volume":           {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /data, medium: HostPath, size: 1Mi}]"}}, "spec.replicas.volumes[0].medium", `"HostPath"`, `"Memory", "Disk", "HugePages", "PersistentVolumeClaim"`},
 	"host path beside a medium":       {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /data, medium: Disk, size: 1Mi, hostPath: {path: /}}]"}}, "spec.replicas.volumes[0].hostPath", "", "unknown field"},
 	"volumes of a pod":                {[]edit{{"spec.replicas.containers.0.volumeMounts", "[{name: host, mountPath: /host}]"}}, "spec.replicas.containers[0].volumeMounts", "", "unknown field"},
 	"block devices":                   {[]edit{{"spec.replicas.containers.0.volumeDevices", "[{name: d, devicePath: /dev/sda}]"}}, "spec.replicas.containers[0].volumeDevices", "", "unknown field"},
@@ -29,7 +29,8 @@ var attemptsOfSystems = map[string]wrong{
 	"privileged replica":              {[]edit{{"spec.replicas.containers.0.securityContext", "{privileged: true}"}}, "spec.replicas.containers[0].securityContext", "", "unknown field"},
 	"privileged client":               {[]edit{{"spec.clients.containers.0.securityContext", "{privileged: true}"}}, "spec.clients.containers[0].securityContext", "", "unknown field"},
 	"privileged prepare step":         {[]edit{{"spec.prepare", "{outputPath: /keys, container: {name: p, image: i, command: [c], securityContext: {privileged: true}}}"}}, "spec.prepare.container.securityContext", "", "unknown field"},
-	"capabilities":                    {[]edit{{"spec.replicas.containers.0.capabilities", "{add: [SYS_ADMIN]}"}}, "spec.replicas.containers[0].capabilities", "", "unknown field"},
+	"capabilities of a pod":           {[]edit{{"spec.replicas.containers.0.capabilities", "{add: [SYS_ADMIN]}"}}, "spec.replicas.containers[0].capabilities", "", "must be of type array"},
+	"capabilities of another user":    {[]edit{{"spec.replicas.containers.0.capabilities", "[SYS_ADMIN]"}}, "spec.replicas.containers[0]", "", "capabilities reach processes of root only"},
 	"the host's network":              {[]edit{{"spec.replicas.hostNetwork", "true"}}, "spec.replicas.hostNetwork", "", "unknown field"},
 	"the host's processes":            {[]edit{{"spec.replicas.hostPID", "true"}}, "spec.replicas.hostPID", "", "unknown field"},
 	"the host's shared memory":        {[]edit{{"spec.clients.hostIPC", "true"}}, "spec.clients.hostIPC", "", "unknown field"},

@@ -80,7 +80,7 @@ func newConfined(t *testing.T) *confined {
 			t.Fatal(err)
 		}
 	}
-	for _, o := range chartWith(t, "confined-system", "templates/confinement.yaml", `--set=confinement.namespaceLabels.assay\.dev/experiments=allowed`) {
+	for _, o := range chartWith(t, "confined-system", "templates/confinement.yaml", `--set=confinement.namespaceLabels.assay\.dev/experiments=allowed`, "--set=trialPods.capabilities={IPC_LOCK}") {
 		if err := c.env.Client.Create(t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
 			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
@@ -127,7 +127,10 @@ func workloads(t *testing.T, name, namespace string) []client.Object {
 	for _, set := range o.Servers {
 		all = append(all, set)
 	}
-	all = append(all, o.Clients, o.Service)
+	for _, job := range o.Clients {
+		all = append(all, job)
+	}
+	all = append(all, o.Service)
 	if o.Prepare != nil {
 		all = append(all, o.Prepare)
 	}
@@ -145,6 +148,11 @@ func TestManagerIsConfined(t *testing.T) {
 				t.Errorf("%T of %s: %v", o, name, err)
 			}
 		}
+	}
+	allowed := workloads(t, "system-driver.yaml", "confined-papers")[0].(*appsv1.StatefulSet)
+	allowed.Spec.Template.Spec.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"IPC_LOCK"}
+	if err := c.manager.Create(t.Context(), allowed, client.DryRunAll); err != nil {
+		t.Errorf("a capability that the chart's values allow: %v", err)
 	}
 	for _, namespace := range []string{"confined-others", "confined-refused", "kube-system", "kube-public"} {
 		for _, o := range append(workloads(t, "system-steps.yaml", namespace),
@@ -207,6 +215,9 @@ func TestPodsOfTheManagerAreOfOneShape(t *testing.T) {
 		"capabilities that it keeps": func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.Capabilities.Drop = nil },
 		"NET_ADMIN for a system": func(s *corev1.PodSpec) {
 			s.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
+		},
+		"IPC_LOCK for an agent": func(s *corev1.PodSpec) {
+			s.InitContainers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"IPC_LOCK"}
 		},
 		"SYS_ADMIN for an agent": func(s *corev1.PodSpec) {
 			s.InitContainers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/monitoring"
@@ -26,6 +27,7 @@ var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Measureme
 
 func TestMain(m *testing.M) {
 	os.Exit(testenv.Run(m, testenv.Options{Webhooks: func(mgr ctrl.Manager) error {
+		checks.Capabilities = func(s *v1alpha1.SystemSpec) error { return plan.CheckCapabilities(s, []string{"IPC_LOCK"}) }
 		checks.ChaosMesh = (&chaosmesh.Installation{Enabled: true, Mapper: mgr.GetRESTMapper()}).Check
 		return webhook.Setup(mgr, mgr.GetAPIReader(), checks, render.ParseTemplate)
 	}}))

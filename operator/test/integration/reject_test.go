@@ -93,6 +93,10 @@ var wrongExperiments = map[string]wrong{
 	"profile's endless tolerance":      {[]edit{{"spec.profiles", "[{name: smoke, claims: [{name: c, within: Inf%}]}]"}}, "spec.profiles[0].claims[0].within", `"Inf%"`, "(%|ns|"},
 	"profile's tolerance of NaN":       {[]edit{{"spec.profiles", "[{name: smoke, claims: [{name: c, within: NaN%}]}]"}}, "spec.profiles[0].claims[0].within", `"NaN%"`, "(%|ns|"},
 	"regions that do not add up":       {[]edit{{"spec.topology.regions", "[{name: east, replicas: 2}, {name: west, replicas: 2}]"}}, "spec.topology.regions", `"4 replicas"`, "must add up to 5"},
+	"region without nodes":             {[]edit{{"spec.placement", "{byRegion: {values: [{region: mars, value: m}]}}"}}, "spec.placement.byRegion.values[local]", "Required value", "add {region: local, value: the nodes' value of topology.kubernetes.io/region}"},
+	"regions by the label of pools":    {[]edit{{"spec.placement", "{byRegion: {label: assay.dev/pool}}"}}, "spec.placement.byRegion.label", `"assay.dev/pool"`, "name the label that says its region"},
+	"unknown spread":                   {[]edit{{"spec.placement", "{spread: Always}"}}, "spec.placement.spread", `"Always"`, `"Preferred", "Required"`},
+	"capability that nobody allows":    {[]edit{{"spec.systems", "[{name: kv-admin}]"}}, "spec.systems[0].name", "spec.replicas.containers[0].capabilities[0]: SYS_ADMIN", "it allows IPC_LOCK. The owner of the cluster can add to them"},
 	"open loop without a rate":         {[]edit{{"spec.clients", "{loop: Open}"}}, "spec.clients.rate", "Required value", `add an axis "rate"`},
 	"closed loop with arrivals":        {[]edit{{"spec.clients.arrivals", "Poisson"}}, "spec.clients.arrivals", `"Poisson"`, "remove it or set loop: Open"},
 	"fewer clients than pods":          {[]edit{{"spec.clients.nodes", "11"}}, "spec.clients.nodes", ": 10:", "at least as many clients as pods"},
@@ -140,6 +144,10 @@ var wrongSystems = map[string]wrong{
 	"pattern without its groups":    {[]edit{{"spec.clients.results", "{format: RegularExpression, source: Stdout, records: {pattern: x, latency: {from: l, unit: us}, instant: {from: e, unit: ms}}}"}}, "spec.clients.results.records.pattern", `"x"`, "has no group (?P<l>...)"},
 	"role found in two ways":        {[]edit{{"spec.roles", "[{name: leader, log: {gained: x, lost: z}, command: [x]}]"}}, "spec.roles[0]", "log command is set", "set exactly one of log, http, command"},
 	"volume in Assay's directory":   {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /assay/x, medium: Memory, size: 1Mi}]"}}, "spec.replicas.volumes[0].mountPath", `"/assay/x"`, "such as /data"},
+	"storage class of memory":       {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /v, medium: Memory, size: 1Mi, storageClass: local}]"}}, "spec.replicas.volumes[0]", "medium PersistentVolumeClaim only", "remove it, or change the medium"},
+	"capability without root":       {[]edit{{"spec.replicas.containers.0.capabilities", "[IPC_LOCK]"}}, "spec.replicas.containers[0]", "capabilities reach processes of root only", "set runAsUser: 0"},
+	"capability with its prefix":    {[]edit{{"spec.replicas.containers.0.runAsUser", "0"}, {"spec.replicas.containers.0.capabilities", "[cap_ipc_lock]"}}, "spec.replicas.containers[0].capabilities[0]", `"cap_ipc_lock"`, "^[A-Z]"},
+	"huge pages of no size":         {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /v, medium: HugePages, size: 1Mi}]"}}, "spec.replicas.volumes[0].medium", `"HugePages"`, "such as resources.limits.hugepages-2Mi"},
 	"name too long":                 {[]edit{{"metadata.name", strings.Repeat("a", 41)}}, "metadata.name", strings.Repeat("a", 41), "at most 40 characters"},
 }
 
@@ -162,7 +170,11 @@ func TestWrongExperimentsAreRefused(t *testing.T) {
 	index := sample(t, "system-driver.yaml")
 	index.SetName("kv-index")
 	set(t, index, "spec.replicas.containers.0.command", "['{{(index .Replicas 99).IP}}']")
-	for _, s := range []*unstructured.Unstructured{system, index} {
+	admin := sample(t, "system-driver.yaml")
+	admin.SetName("kv-admin")
+	set(t, admin, "spec.replicas.containers.0.runAsUser", "0")
+	set(t, admin, "spec.replicas.containers.0.capabilities", "[SYS_ADMIN]")
+	for _, s := range []*unstructured.Unstructured{system, index, admin} {
 		s.SetNamespace(ns)
 		if err := env.Client.Create(t.Context(), s); err != nil {
 			t.Fatal(err)

@@ -3,11 +3,13 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/manifest"
@@ -19,7 +21,9 @@ import (
 
 // group is pods that are alike.
 type group struct {
-	what, pool  string
+	what        string
+	where       map[string]string // labels of the nodes
+	apart       bool              // each has a node without others that are apart
 	pods        int
 	cpu, memory resource.Quantity // requests of one pod
 }
@@ -59,13 +63,26 @@ func demandOf(objects *render.Objects) demand {
 	var d demand
 	add := func(what string, pods int32, spec corev1.PodSpec) {
 		cpu, memory := queue.Requests(&spec)
-		d.groups = append(d.groups, group{what: what, pool: spec.NodeSelector[v1alpha1.LabelPool], pods: int(pods), cpu: cpu, memory: memory})
+		d.groups = append(d.groups, group{what: what, where: spec.NodeSelector, apart: isApart(spec.Affinity), pods: int(pods), cpu: cpu, memory: memory})
 	}
 	for _, set := range objects.Servers {
 		add(render.WhatOf(set.Labels), orOne(set.Spec.Replicas), set.Spec.Template.Spec)
 	}
-	add("client", orOne(objects.Clients.Spec.Parallelism), objects.Clients.Spec.Template.Spec)
+	for _, job := range objects.Clients {
+		add("client", orOne(job.Spec.Parallelism), job.Spec.Template.Spec)
+	}
 	return d.merged()
+}
+
+// isApart tells whether pods keep off the nodes of each other. Clients that keep off machines which
+// a fault resets name these pods, and not a part.
+func isApart(a *corev1.Affinity) bool {
+	if a == nil || a.PodAntiAffinity == nil {
+		return false
+	}
+	return slices.ContainsFunc(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, func(t corev1.PodAffinityTerm) bool {
+		return slices.ContainsFunc(t.LabelSelector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == v1alpha1.LabelPart })
+	})
 }
 
 func orOne(n *int32) int32 {
@@ -80,7 +97,7 @@ func (d demand) merged() demand {
 	var out []group
 	for _, g := range d.groups {
 		i := slices.IndexFunc(out, func(o group) bool {
-			return o.what == g.what && o.pool == g.pool && o.cpu.Cmp(g.cpu) == 0 && o.memory.Cmp(g.memory) == 0
+			return o.what == g.what && maps.Equal(o.where, g.where) && o.apart == g.apart && o.cpu.Cmp(g.cpu) == 0 && o.memory.Cmp(g.memory) == 0
 		})
 		if i < 0 {
 			out = append(out, g)
@@ -113,7 +130,7 @@ func (d demand) exceeds(e demand) bool {
 func (d demand) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\nPods of the largest trial (%s)\n\n", d.point)
 	for _, g := range d.groups {
-		fmt.Fprintf(b, "  %-16s each asks for CPU %s, memory %s\n", count(g.pods, g.what+" pod")+inPool(g.pool), asked(g.cpu), asked(g.memory))
+		fmt.Fprintf(b, "  %-16s each asks for CPU %s, memory %s\n", count(g.pods, g.what+" pod")+onNodes(g.where)+alone(g.apart), asked(g.cpu), asked(g.memory))
 	}
 	_, cpu, memory := d.total()
 	fmt.Fprintf(b, "  together: CPU %s, memory %s (trials run one at a time)\n", asked(cpu), asked(memory))

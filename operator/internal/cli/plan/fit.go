@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -24,18 +26,20 @@ type node struct {
 	name        string
 	cpu, memory resource.Quantity
 	pods        int
-	// pool of the node; dedicated: a taint keeps pods of no pool away. imagined: it is one of the
-	// flags', which may be in any pool.
-	pool                string
+	// labels of the node; dedicated: a taint keeps pods of no pool away. imagined: it is one of the
+	// flags', which may be in any pool and region.
+	labels              map[string]string
 	dedicated, imagined bool
+	// apart: it has a pod that is to be apart.
+	apart bool
 }
 
-// takes reports whether a node is for pods of a pool, or of none.
-func (n *node) takes(pool string) bool {
-	if pool == "" {
-		return !n.dedicated
+// takes reports whether a node is for pods that want these labels.
+func (n *node) takes(where map[string]string) bool {
+	if where[v1alpha1.LabelPool] == "" && n.dedicated {
+		return false
 	}
-	return n.imagined || n.pool == pool
+	return n.imagined || labels.SelectorFromSet(where).Matches(labels.Set(n.labels))
 }
 
 // writeFit compares the demand with the nodes of the flags, or of the cluster.
@@ -85,28 +89,43 @@ func place(d demand, nodes []node) (left []string) {
 		missing := 0
 		for range g.pods {
 			i := slices.IndexFunc(nodes, func(n node) bool {
-				return n.takes(g.pool) && n.pods > 0 && n.cpu.Cmp(g.cpu) >= 0 && n.memory.Cmp(g.memory) >= 0
+				return n.takes(g.where) && !(g.apart && n.apart) && n.pods > 0 && n.cpu.Cmp(g.cpu) >= 0 && n.memory.Cmp(g.memory) >= 0
 			})
 			if i < 0 {
 				missing++
 				continue
 			}
 			nodes[i].pods--
+			nodes[i].apart = nodes[i].apart || g.apart
 			nodes[i].cpu.Sub(g.cpu)
 			nodes[i].memory.Sub(g.memory)
 		}
 		if missing > 0 {
-			left = append(left, fmt.Sprintf("%d of %s", missing, count(g.pods, g.what+" pod"))+inPool(g.pool))
+			left = append(left, fmt.Sprintf("%d of %s", missing, count(g.pods, g.what+" pod"))+onNodes(g.where)+alone(g.apart))
 		}
 	}
 	return left
 }
 
-func inPool(pool string) string {
-	if pool == "" {
+// onNodes says on which nodes pods go that want these labels.
+func onNodes(where map[string]string) string {
+	text := ""
+	if pool := where[v1alpha1.LabelPool]; pool != "" {
+		text = " in pool " + pool
+	}
+	for _, label := range slices.Sorted(maps.Keys(where)) {
+		if label != v1alpha1.LabelPool {
+			text += fmt.Sprintf(" on nodes with %s=%s", label, where[label])
+		}
+	}
+	return text
+}
+
+func alone(apart bool) string {
+	if !apart {
 		return ""
 	}
-	return " in pool " + pool
+	return ", one on each node"
 }
 
 // podsPerNode is the kubelet's default.
@@ -154,7 +173,7 @@ func clusterNodes(ctx context.Context, s *session.Session) (nodes []node, note s
 			continue
 		}
 		nodes = append(nodes, node{name: n.Name, cpu: n.Status.Allocatable.Cpu().DeepCopy(), memory: n.Status.Allocatable.Memory().DeepCopy(), pods: int(n.Status.Allocatable.Pods().Value()),
-			pool: pool, dedicated: slices.ContainsFunc(n.Spec.Taints, own)})
+			labels: n.Labels, dedicated: slices.ContainsFunc(n.Spec.Taints, own)})
 	}
 	var pods corev1.PodList
 	if err := cluster.Client.List(ctx, &pods); err != nil {

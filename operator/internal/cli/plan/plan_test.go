@@ -118,6 +118,10 @@ func TestFitsCluster(t *testing.T) {
 		}
 	}
 	pools := []string{"placement={replicas: servers, clients: loaders}"}
+	inRegion := func(region string) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelTopologyRegion: region} }
+	}
+	regions := []string{"sweep=[{axis: clients, values: [2]}]", "topology={f: 1, regions: [{name: east, replicas: 2}, {name: west, replicas: 1}]}", "placement={byRegion: {}}", "claims=[]"}
 	for name, tc := range map[string]struct { // the largest trial asks for 5 x 1.5 + 2 x 1 = 9.5 CPUs
 		objects []client.Object
 		funcs   interceptor.Funcs
@@ -130,6 +134,10 @@ func TestFitsCluster(t *testing.T) {
 		"fits":              {objects: []client.Object{node("a", "12", keep), cordoned, tainted, pod("done", corev1.PodSucceeded), pod("runs", corev1.PodRunning)}, want: "fits on 1 node of the cluster, beside what runs there now"},
 		"too much runs":     {objects: []client.Object{node("a", "11", keep), pod("runs", corev1.PodRunning)}, want: "does not fit on 1 node of the cluster, beside what runs there now: no room for 1 of 2 client pods"},
 		"pods not listable": {objects: []client.Object{node("a", "11", keep), pod("runs", corev1.PodRunning)}, funcs: forbidden, want: "fits on 1 node if nothing else runs there"},
+		"in its regions":    {objects: []client.Object{node("a", "12", inRegion("east")), node("b", "12", inRegion("west"))}, set: regions, want: "fits on 2 nodes"},
+		"one on each node":  {objects: []client.Object{node("a", "12", keep), node("b", "12", keep)}, set: []string{"placement={spread: Required}", "sweep=[{axis: clients, values: [2]}]", "claims=[]"}, want: "no room for 1 of 3 replica pods, one on each node"},
+		"no such region":    {objects: []client.Object{node("a", "12", inRegion("east")), node("b", "12", keep)}, set: regions, want: "no room for 1 of 1 replica pod on nodes with topology.kubernetes.io/region=west"},
+		"where pods go":     {objects: []client.Object{node("a", "12", keep)}, set: regions, want: "2 replica pods on nodes with topology.kubernetes.io/region=east each asks for CPU 1520m"},
 		"no nodes":          {objects: []client.Object{cordoned}, want: "no node takes pods"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,10 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/render"
 )
 
@@ -74,30 +76,34 @@ func (k *Desk) Ask(ctx context.Context, namespace string, spec *v1alpha1.TrialSp
 // nodesFor a data set. A problem with nodes is that there are too many, without that there are none
 // now.
 func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, by v1alpha1.DatasetUsers) (nodes []string, problem string, err error) {
-	var pools []string
+	var wanted []map[string]string // labels of nodes
+	add := func(pool string, regions []string) {
+		if spec.Placement.ByRegion == nil {
+			regions = []string{""}
+		}
+		for _, region := range regions {
+			wanted = append(wanted, spec.Placement.NodeSelector(pool, region))
+		}
+	}
 	if by != v1alpha1.DatasetForClients {
-		pools = append(pools, spec.Placement.Replicas)
+		add(spec.Placement.Replicas, placement.Regions(spec.Topology))
 	}
 	if by == v1alpha1.DatasetForClients || by == v1alpha1.DatasetForAll {
-		pools = append(pools, spec.Placement.Clients)
+		add(spec.Placement.Clients, spec.Clients.Regions)
 	}
-	for _, pool := range pools {
-		var opts []client.ListOption
-		if pool != "" {
-			opts = append(opts, client.MatchingLabels{v1alpha1.LabelPool: pool})
-		}
-		ready, err := readyNodes(ctx, k.Reader, opts...)
+	for _, want := range wanted {
+		ready, err := readyNodes(ctx, k.Reader, client.MatchingLabels(want))
 		if err != nil {
 			return nil, "", err
 		}
 		found := false
 		for name, n := range ready {
-			if bears(n, pool) {
+			if bears(n, want[v1alpha1.LabelPool]) {
 				nodes, found = append(nodes, name), true
 			}
 		}
 		if !found {
-			return nil, fmt.Sprintf("No node of pool %q is ready for its data sets.", pool), nil
+			return nil, fmt.Sprintf("No node%s is ready for its data sets.", labelled(want)), nil
 		}
 	}
 	slices.Sort(nodes)
@@ -106,6 +112,14 @@ func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, by v1alph
 		return nodes, fmt.Sprintf("The pods may run on %d nodes, and a data set is kept on %d at most; name a pool in spec.placement.", len(nodes), maxNodes), nil
 	}
 	return nodes, "", nil
+}
+
+// labelled says which labels nodes must have.
+func labelled(want map[string]string) string {
+	if len(want) == 0 {
+		return ""
+	}
+	return " with the label " + labels.FormatLabels(want)
 }
 
 // bears says whether pods of a pool bear all taints of a node.

@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/placement"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -155,6 +156,9 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 		return nil
 	}
 	env := r.environment()
+	if err := plan.CheckCapabilities(s.system, env.Capabilities); err != nil { // the owner may have changed the list
+		return &renderError{fmt.Errorf("System %s: %w", s.trial.Spec.System.Name, err)}
+	}
 	offsets, err := r.objects().ClockOffsets(ctx, s.trial, s.layout)
 	if err != nil {
 		return err

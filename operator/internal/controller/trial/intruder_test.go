@@ -28,7 +28,7 @@ func TestAPodThatTheTrialHasNotMadeTakesNoPart(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range owners {
-				owners[i].Name = l.ClientJob()
+				owners[i].Name = l.ClientSets[0].Name
 				if owners[i].UID == "" {
 					owners[i].UID = genuine.OwnerReferences[0].UID
 				}

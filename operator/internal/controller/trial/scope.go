@@ -149,7 +149,7 @@ func (r *Reconciler) observe(ctx context.Context, trial *v1alpha1.Trial) (*scope
 		} else if !made {
 			continue // whoever made it, its agent is none of ours
 		}
-		known = append(known, coordinator.Pod{UID: p.UID, Trial: s.key, Name: name, Part: p.Labels[v1alpha1.LabelPart], Index: objects.CompletionIndex(p)})
+		known = append(known, coordinator.Pod{UID: p.UID, Trial: s.key, Name: name, Part: p.Labels[v1alpha1.LabelPart], Index: objects.ClientIndex(s.layout, p)})
 	}
 	r.Coordinator.Register(s.key, known)
 	s.hear(r.Coordinator, machines)

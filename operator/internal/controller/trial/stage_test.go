@@ -310,9 +310,12 @@ func (p *play) schedule() {
 		p.pod(r.Name, i, map[string]string{v1alpha1.LabelPart: r.Part, v1alpha1.LabelComponent: r.Component})
 		p.agents.reports[r.Name] = &protocol.Report{Incarnation: "1"}
 	}
-	for i, c := range l.Clients {
-		p.pod(c.Name+"-x", 100+i, map[string]string{v1alpha1.LabelPart: v1alpha1.PartClient, "batch.kubernetes.io/job-completion-index": fmt.Sprint(c.Index)})
-		p.agents.reports[c.Name] = &protocol.Report{Incarnation: "1"}
+	for _, set := range l.ClientSets {
+		for index, i := range set.Clients {
+			name := l.Clients[i].Name
+			p.pod(name+"-x", 100+i, map[string]string{v1alpha1.LabelPart: v1alpha1.PartClient, "batch.kubernetes.io/job-completion-index": fmt.Sprint(index)})
+			p.agents.reports[name] = &protocol.Report{Incarnation: "1"}
+		}
 	}
 	if p.system.Prepare != nil {
 		p.pod(l.PrepareJob(), 200, map[string]string{v1alpha1.LabelPart: v1alpha1.PartPrepare})
@@ -341,8 +344,10 @@ func (p *play) maker(pod, part string) []metav1.OwnerReference {
 	p.t.Helper()
 	var owner client.Object = &batchv1.Job{}
 	kind, version := "Job", "batch/v1"
-	name := p.layout().ClientJob()
+	name := p.layout().ClientSets[0].Name
 	switch part {
+	case v1alpha1.PartClient:
+		name = pod[:strings.LastIndex(strings.TrimSuffix(pod, "-x"), "-")]
 	case v1alpha1.PartReplica, v1alpha1.PartComponent:
 		owner, kind, version = &appsv1.StatefulSet{}, "StatefulSet", "apps/v1"
 		name = pod[:strings.LastIndex(pod, "-")]

@@ -60,7 +60,10 @@ func (m Maker) CreateAll(ctx context.Context, trial *v1alpha1.Trial, o *render.O
 	for _, set := range o.Servers {
 		all = append(all, set)
 	}
-	for _, obj := range append(all, o.Clients) {
+	for _, job := range o.Clients {
+		all = append(all, job)
+	}
+	for _, obj := range all {
 		if err := m.Create(ctx, trial, obj); err != nil {
 			return err
 		}

@@ -43,8 +43,8 @@ func (m Maker) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev
 		}
 		if p.Labels[v1alpha1.LabelPart] == v1alpha1.PartPrepare {
 			pods[l.PrepareJob()] = p
-		} else if i := CompletionIndex(p); i < len(l.Clients) {
-			pods[l.Clients[i].Name] = p
+		} else if c, ok := clientOf(l, p); ok {
+			pods[c.Name] = p
 		}
 	}
 	return pods, nil
@@ -61,7 +61,7 @@ func (m Maker) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) (bo
 	switch part := p.Labels[v1alpha1.LabelPart]; {
 	case isServer(part) && of.Kind == "StatefulSet" && hasSet(l, of.Name):
 		owner = &appsv1.StatefulSet{}
-	case part == v1alpha1.PartClient && of.Kind == "Job" && of.Name == l.ClientJob(),
+	case part == v1alpha1.PartClient && of.Kind == "Job" && hasClientSet(l, of.Name),
 		part == v1alpha1.PartPrepare && of.Kind == "Job" && of.Name == l.PrepareJob():
 		owner = &batchv1.Job{}
 	default:
@@ -86,13 +86,27 @@ func hasSet(l *placement.Layout, name string) bool {
 	return slices.ContainsFunc(l.Sets, func(set placement.Set) bool { return set.Name == name })
 }
 
-// CompletionIndex of a client's pod is its number in the Job.
-func CompletionIndex(p *corev1.Pod) int {
-	var i int
-	if _, err := fmt.Sscanf(p.Labels["batch.kubernetes.io/job-completion-index"], "%d", &i); err != nil {
-		return 0
+func hasClientSet(l *placement.Layout, name string) bool {
+	return slices.ContainsFunc(l.ClientSets, func(set placement.ClientSet) bool { return set.Name == name })
+}
+
+// clientOf is the client that a pod of a Job of the trial is.
+func clientOf(l *placement.Layout, p *corev1.Pod) (placement.Client, bool) {
+	of := metav1.GetControllerOf(p)
+	if of == nil {
+		return placement.Client{}, false
 	}
-	return i
+	var i int
+	if _, err := fmt.Sscanf(p.Labels[batchv1.JobCompletionIndexAnnotation], "%d", &i); err != nil {
+		i = 0
+	}
+	return l.ClientOf(of.Name, i)
+}
+
+// ClientIndex is the index of a client's pod over all pods of clients; 0 for other pods.
+func ClientIndex(l *placement.Layout, p *corev1.Pod) int {
+	c, _ := clientOf(l, p)
+	return c.Index
 }
 
 // OwnersOfMissing are the names of the StatefulSets and Jobs that have not made all of their pods.
@@ -112,9 +126,11 @@ func OwnersOfMissing(l *placement.Layout, prepares bool, pods map[string]*corev1
 			i++
 		}
 	}
-	for _, c := range l.Clients {
-		if pods[c.Name] == nil {
-			add(l.ClientJob())
+	for _, set := range l.ClientSets {
+		for _, i := range set.Clients {
+			if pods[l.Clients[i].Name] == nil {
+				add(set.Name)
+			}
 		}
 	}
 	if prepares && pods[l.PrepareJob()] == nil {

@@ -167,7 +167,8 @@ const (
 // fields. The word replica means a pod of the component there.
 type ReplicasSpec struct {
 	// count is a CEL expression over f (faults tolerated, an integer) that gives the number of
-	// replicas of one shard, or of pods of the component: "5*f+1", "2*f+1", "1". From 1 to 200.
+	// replicas of one shard, or of pods of the component: "5*f+1", "2*f+1", "1". It may name the
+	// System's parameters of type Integer: "parameters.proxies". From 1 to 200.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Count string `json:"count"`
@@ -342,7 +343,8 @@ type PrepareStep struct {
 }
 
 // StepTarget says where a step runs: EveryReplica (at the same time); FirstReplica (shard 0, index
-// 0); FirstReplicaOfEachShard; EveryClient; FirstClient.
+// 0); FirstReplicaOfEachShard; EveryClient; FirstClient. With a component, EveryReplica and
+// FirstReplica mean its pods.
 // +kubebuilder:validation:Enum=EveryReplica;FirstReplica;FirstReplicaOfEachShard;EveryClient;FirstClient
 type StepTarget string
 
@@ -356,6 +358,7 @@ const (
 )
 
 // Step is a command between the replicas' readiness and the clients' start.
+// +kubebuilder:validation:XValidation:rule="!has(self.component) || self.runsOn in ['EveryReplica', 'FirstReplica']",message="with component, runsOn is EveryReplica (every pod of it) or FirstReplica (its pod 0)"
 type Step struct {
 	// name of the step.
 	// +kubebuilder:validation:MaxLength=40
@@ -364,6 +367,13 @@ type Step struct {
 
 	// runsOn says in which pods the command runs, in the pod's first container.
 	RunsOn StepTarget `json:"runsOn"`
+
+	// component whose pods run the command, instead of replicas. With runsOn: EveryReplica or
+	// FirstReplica. Default: none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=14
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
+	Component string `json:"component,omitempty"`
 
 	// command to run, with all arguments. Template.
 	// +listType=atomic
@@ -386,6 +396,7 @@ type Step struct {
 
 // SafetyCheck is a command that looks at what a run has left behind: a checker of histories that
 // clients wrote, or a comparison of replicas.
+// +kubebuilder:validation:XValidation:rule="!has(self.component) || self.runsOn in ['EveryReplica', 'FirstReplica']",message="with component, runsOn is EveryReplica (every pod of it) or FirstReplica (its pod 0)"
 type SafetyCheck struct {
 	// name of the check.
 	// +kubebuilder:validation:MaxLength=40
@@ -400,6 +411,13 @@ type SafetyCheck struct {
 	// runsOn says in which pods the command runs, in the pod's first container. In several, all of
 	// them must agree that the promise holds. A replica that is down has no verdict.
 	RunsOn StepTarget `json:"runsOn"`
+
+	// component whose pods run the command, instead of replicas. With runsOn: EveryReplica or
+	// FirstReplica. Default: none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=14
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
+	Component string `json:"component,omitempty"`
 
 	// command to run, with all arguments: exit code 0 says that the promise holds, violatedExitCode
 	// that it does not. Any other code, and none in time, says that it is not known. Template.

@@ -25,11 +25,11 @@ func (s *systemCheck) components(at *field.Path) {
 }
 
 // countsOf compiles the counts of components.
-func countsOf(components []v1alpha1.Component) (map[string]*countExpression, error) {
+func countsOf(spec *v1alpha1.SystemSpec) (map[string]*countExpression, error) {
 	counts := map[string]*countExpression{}
-	for i, c := range components {
+	for i, c := range spec.Components {
 		at := fmt.Sprintf("components[%d].count", i)
-		count, err := compileCount(c.Count)
+		count, err := compileCount(c.Count, integers(spec))
 		if err != nil {
 			return nil, fmt.Errorf("%s %q %w", at, c.Count, err)
 		}
@@ -64,11 +64,11 @@ func (e *expansion) checkComponents() {
 
 // resolveComponents says of every component of the system where its pods are. It reports false
 // after an error.
-func (e *expansion) resolveComponents(s system, path *field.Path, topology *v1alpha1.Topology) bool {
+func (e *expansion) resolveComponents(s system, path *field.Path, topology *v1alpha1.Topology, parameters map[string]v1alpha1.Value) bool {
 	written, ok := topology.Components, true
 	topology.Components = nil
 	for _, c := range s.spec.Components {
-		n, err := s.counts[c.Name].replicas(topology.F)
+		n, err := s.counts[c.Name].replicas(topology.F, parameters)
 		if err != nil {
 			e.add(field.Invalid(path.Child("f"), topology.F, fmt.Sprintf("System %q: %v", s.name, err)))
 			return false

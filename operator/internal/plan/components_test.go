@@ -85,3 +85,42 @@ func TestComponentsOfOneOfTwoSystems(t *testing.T) {
 		}
 	}
 }
+
+// A count may follow a parameter, which a sweep may turn. That is a use of it.
+func TestCountsFollowParameters(t *testing.T) {
+	one := builders.Value(1)
+	system := builders.System("echo").Set(withProxies).Set(func(s *v1alpha1.SystemSpec) {
+		s.Parameters = append(s.Parameters, v1alpha1.Parameter{Name: "proxies", Type: v1alpha1.ParameterInteger, Default: &one, Doc: "Proxies."}, v1alpha1.Parameter{Name: "spare", Type: v1alpha1.ParameterInteger, Default: &one, Doc: "Spare replicas."})
+		s.Components[0].Count, s.Replicas.Count = "parameters.proxies * (f + 1)", "2*f + parameters.spare"
+	}).Obj().Spec
+	exp := builders.Experiment("exp").System("echo").Values("proxies", 1, 3).Parameter("spare", 2).Obj()
+	p, errs := plan.Validate(exp, map[string]v1alpha1.SystemSpec{"echo": system}, plan.Checks{UnusedParameters: true})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	for i, want := range []int32{2, 6} {
+		topology := p.Points[i].Template.Topology
+		if got := topology.Components[0].Regions[0].Replicas; got != want || p.Points[i].Replicas != 4 {
+			t.Errorf("with proxies=%s there are %d proxies and %d replicas, want %d and 4", p.Points[i].Template.Point.Coordinates["proxies"], got, p.Points[i].Replicas, want)
+		}
+	}
+	for name, tc := range map[string]struct {
+		count, want string
+		value       any
+	}{
+		"none of them":           {"parameters.proxies", `components[0].count "parameters.proxies" gives 0 replicas for f = 1; 1 to 200 are possible`, 0},
+		"no such parameter":      {"parameters.proxis", "is not a CEL expression over f such as 3*f+1, or over parameters of type Integer (parameters.batch, parameters.proxies, parameters.spare): undeclared reference", 1},
+		"one of another type":    {"parameters.fastPath", "undeclared reference", 1},
+		"a text of some numbers": {"string(parameters.proxies)", "gives a string", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wrong := *system.DeepCopy()
+			wrong.Components[0].Count = tc.count
+			exp := builders.Experiment("exp").System("echo").Parameter("proxies", tc.value).Obj()
+			_, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{"echo": wrong})
+			if err := errs.ToAggregate(); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -153,17 +153,21 @@ func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool 
 		if s.uses, unreadable = usesOf(&spec); unreadable != nil {
 			e.add(field.Invalid(path, ref.Name, unreadable.Error()))
 		}
-		count, err := compileCount(spec.Replicas.Count)
+		count, err := compileCount(spec.Replicas.Count, integers(&spec))
 		if err != nil {
 			e.add(field.Invalid(path, ref.Name, fmt.Sprintf("System %q: replicas.count %q %v", ref.Name, spec.Replicas.Count, err)))
 			complete = false
 			continue
 		}
 		s.count = count
-		if s.counts, err = countsOf(spec.Components); err != nil {
+		if s.counts, err = countsOf(&spec); err != nil {
 			e.add(field.Invalid(path, ref.Name, fmt.Sprintf("System %q: %v", ref.Name, err)))
 			complete = false
 			continue
+		}
+		s.uses.add(s.count.parameters)
+		for _, count := range s.counts {
+			s.uses.add(count.parameters)
 		}
 		e.systems = append(e.systems, s)
 	}

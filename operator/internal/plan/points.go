@@ -81,7 +81,7 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	e.checkLoad(s, trial.Clients)
 	trial.Parameters = e.resolveParameters(which, chosen)
 	trial.Faults = e.resolveFaults(chosen)
-	replicas := e.resolveTopology(which, &trial.Topology)
+	replicas := e.resolveTopology(which, &trial)
 	trial.Placement.Components = ownPools(s, trial.Placement.Components)
 	if replicas > 0 {
 		e.resolveNetwork(networkPath, &trial)
@@ -99,13 +99,13 @@ func override[T any](field, value *T) {
 
 // resolveTopology fills the regions in and returns the number of replicas of a shard, 0 after an
 // error.
-func (e *expansion) resolveTopology(which int, topology *v1alpha1.Topology) int32 {
-	s, path := e.systems[which], e.origin.topology()
+func (e *expansion) resolveTopology(which int, trial *v1alpha1.TrialSpec) int32 {
+	s, path, topology := e.systems[which], e.origin.topology(), &trial.Topology
 	regionsPath := path.Child("regions")
 	if own := e.spec.Systems[which].Regions; len(own) > 0 {
 		topology.Regions, regionsPath = slices.Clone(own), field.NewPath("spec", "systems").Index(which).Child("regions")
 	}
-	n, err := s.count.replicas(topology.F)
+	n, err := s.count.replicas(topology.F, trial.Parameters)
 	if err != nil {
 		e.add(field.Invalid(path.Child("f"), topology.F, fmt.Sprintf("System %q: %v", s.name, err)))
 		return 0
@@ -122,7 +122,7 @@ func (e *expansion) resolveTopology(which int, topology *v1alpha1.Topology) int3
 			"%d shards of %d replicas make %d replicas; at most %d are possible", topology.Shards, n, pods, MaxReplicas)))
 		return 0
 	}
-	if !e.resolveComponents(s, path, topology) {
+	if !e.resolveComponents(s, path, topology, trial.Parameters) {
 		return 0
 	}
 	return n

@@ -2,9 +2,14 @@ package plan
 
 import (
 	"fmt"
-	"sync"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/google/cel-go/cel"
+
+	"assay.dev/assay/operator/api/v1alpha1"
 )
 
 // Bounds of replicas.count. The expression is a line of arithmetic; whatever needs more than this
@@ -21,31 +26,43 @@ type countExpression struct {
 	field   string // that it is of, for messages
 	text    string
 	program cel.Program
+	// parameters that it names.
+	parameters []string
 }
 
-// countEnvironment is made once: it costs a millisecond and holds no state.
-var countEnvironment = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(
-		cel.Variable("f", cel.IntType),
-		cel.ParserExpressionSizeLimit(maxCountLength),
-		cel.ParserRecursionLimit(maxCountDepth),
-		cel.ClearMacros(),
-	)
-})
+// ofParameters is before the name of a parameter.
+const ofParameters = "parameters."
 
-// compileCount compiles a System's replicas.count, an expression over the integer f that gives an
-// integer.
-func compileCount(text string) (*countExpression, error) {
+// integers are the parameters that counts may name.
+func integers(spec *v1alpha1.SystemSpec) []string {
+	var names []string
+	for _, p := range spec.Parameters {
+		if p.Type == v1alpha1.ParameterInteger {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// compileCount compiles a System's replicas.count, or that of a component: an expression over the
+// integer f, and the System's parameters of type Integer, that gives an integer.
+func compileCount(text string, parameters []string) (*countExpression, error) {
 	if len(text) > maxCountLength {
 		return nil, fmt.Errorf("is longer than %d characters", maxCountLength)
 	}
-	env, err := countEnvironment()
+	options := []cel.EnvOption{
+		cel.Variable("f", cel.IntType), cel.ParserExpressionSizeLimit(maxCountLength), cel.ParserRecursionLimit(maxCountDepth), cel.ClearMacros(),
+	}
+	for _, name := range parameters {
+		options = append(options, cel.Variable(ofParameters+name, cel.IntType))
+	}
+	env, err := cel.NewEnv(options...)
 	if err != nil {
 		return nil, fmt.Errorf("prepare CEL: %w", err)
 	}
 	ast, issues := env.Compile(text)
 	if errs := issues.Errors(); len(errs) > 0 {
-		return nil, fmt.Errorf("is not a CEL expression over f such as 3*f+1: %s", errs[0].Message)
+		return nil, fmt.Errorf("is not a CEL expression over f such as 3*f+1%s: %s", orParameters(parameters), errs[0].Message)
 	}
 	if ast.OutputType() != cel.IntType {
 		return nil, fmt.Errorf("gives a %s; a CEL expression over f that gives an integer is wanted, such as 3*f+1", ast.OutputType())
@@ -54,12 +71,35 @@ func compileCount(text string) (*countExpression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot be evaluated: %w", err)
 	}
-	return &countExpression{field: "replicas.count", text: text, program: program}, nil
+	c := &countExpression{field: "replicas.count", text: text, program: program}
+	for reference := range maps.Values(ast.NativeRep().ReferenceMap()) {
+		if name, ok := strings.CutPrefix(reference.Name, ofParameters); ok && !slices.Contains(c.parameters, name) {
+			c.parameters = append(c.parameters, name)
+		}
+	}
+	return c, nil
 }
 
-// replicas evaluates the expression for f. Pods of a component are called replicas, too.
-func (c *countExpression) replicas(f int32) (int32, error) {
-	out, _, err := c.program.Eval(map[string]any{"f": int64(f)})
+// orParameters says which other variables there are.
+func orParameters(parameters []string) string {
+	if len(parameters) == 0 {
+		return ""
+	}
+	return ", or over parameters of type Integer (" + ofParameters + strings.Join(parameters, ", "+ofParameters) + ")"
+}
+
+// replicas evaluates the expression for f and the values of parameters. Pods of a component are
+// called replicas, too.
+func (c *countExpression) replicas(f int32, values map[string]v1alpha1.Value) (int32, error) {
+	variables := map[string]any{"f": int64(f)}
+	for _, name := range c.parameters {
+		n, err := strconv.ParseInt(values[name].String(), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s %q needs the parameter %s, which has no value", c.field, c.text, name)
+		}
+		variables[ofParameters+name] = n
+	}
+	out, _, err := c.program.Eval(variables)
 	if err != nil {
 		return 0, fmt.Errorf("%s %q fails for f = %d: %w", c.field, c.text, f, err)
 	}

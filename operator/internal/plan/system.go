@@ -103,7 +103,7 @@ func (s *systemCheck) parameter(at *field.Path, p v1alpha1.Parameter, taken map[
 
 // group checks what is said of the replicas, or of a component.
 func (s *systemCheck) group(at *field.Path, r v1alpha1.ReplicasSpec) {
-	if _, err := compileCount(r.Count); err != nil {
+	if _, err := compileCount(r.Count, integers(s.spec)); err != nil {
 		s.add(field.Invalid(at.Child("count"), r.Count, err.Error()))
 	}
 	numbers := map[int32]string{}
@@ -153,6 +153,7 @@ func (s *systemCheck) prepare(at *field.Path) {
 func (s *systemCheck) steps(at *field.Path) {
 	for i, step := range s.spec.Steps {
 		s.templates(at.Index(i).Child("command"), step.Command)
+		s.component(at.Index(i), step.Component, step.RunsOn)
 		s.duration(at.Index(i).Child("timeout"), step.Timeout, bounds{time.Second, 24 * time.Hour})
 	}
 }
@@ -160,7 +161,25 @@ func (s *systemCheck) steps(at *field.Path) {
 func (s *systemCheck) checks(at *field.Path) {
 	for i, check := range s.spec.Checks {
 		s.templates(at.Index(i).Child("command"), check.Command)
+		s.component(at.Index(i), check.Component, check.RunsOn)
 		s.duration(at.Index(i).Child("timeout"), check.Timeout, bounds{time.Second, time.Hour})
+	}
+}
+
+// component checks the one whose pods run a step or a check.
+func (s *systemCheck) component(at *field.Path, name string, on v1alpha1.StepTarget) {
+	if name == "" {
+		return
+	}
+	if on != v1alpha1.StepEveryReplica && on != v1alpha1.StepFirstReplica { // of a file that was never sent to an API server
+		s.add(field.Invalid(at.Child("runsOn"), string(on), "with component, it is EveryReplica (every pod of it) or FirstReplica (its pod 0)"))
+	}
+	var names []string
+	for _, c := range s.spec.Components {
+		names = append(names, c.Name)
+	}
+	if !slices.Contains(names, name) {
+		s.add(field.Invalid(at.Child("component"), name, suggest.Unknown("spec.components has none called", name, names)))
 	}
 }
 

@@ -112,6 +112,14 @@ func TestValidateSystemErrors(t *testing.T) {
 		"capability of a recipe": {dataset(func(d *v1alpha1.DatasetSource) {
 			d.Container.RunAsUser, d.Container.Capabilities = new(int64), []string{"IPC_LOCK"}
 		}), []string{"spec.datasets[0].container.capabilities", "Forbidden", "a recipe can have no capability"}},
+		"step of an unknown component": {func(s *v1alpha1.SystemSpec) {
+			withProxies(s)
+			s.Steps = []v1alpha1.Step{{RunsOn: v1alpha1.StepEveryReplica, Component: "prxy"}}
+		}, []string{"spec.steps[0].component", `"prxy"`, `did you mean "proxy"?`}},
+		"check of clients and a component": {func(s *v1alpha1.SystemSpec) {
+			withProxies(s)
+			s.Checks = []v1alpha1.SafetyCheck{{RunsOn: v1alpha1.StepEveryClient, Component: "proxy"}}
+		}, []string{"spec.checks[0].runsOn", `"EveryClient"`, "it is EveryReplica (every pod of it) or FirstReplica (its pod 0)"}},
 		"client without results": {func(s *v1alpha1.SystemSpec) { s.Clients.Driver = nil }, []string{"spec.clients.results", "Required", "or set driver"}},
 		"records' pattern": {func(s *v1alpha1.SystemSpec) {
 			s.Clients.Results = withRecords(v1alpha1.FormatRegularExpression, func(r *v1alpha1.ClientRecords) { r.Pattern = "(?=x)" })

@@ -34,6 +34,13 @@ func usesOf(spec *v1alpha1.SystemSpec) (u uses, err error) {
 	return u, nil
 }
 
+// add names that something other than a template uses.
+func (u *uses) add(names []string) {
+	for _, name := range names {
+		u.names[name] = true
+	}
+}
+
 // in looks for templates in a value of the spec.
 func (u *uses) in(value any) {
 	switch v := value.(type) {

@@ -3,6 +3,7 @@ package render
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -143,5 +144,45 @@ func TestChaosOfComponents(t *testing.T) {
 				t.Errorf("the selector of the %s asks for %s=%s, and its pods have %q", what, key, value, labels[what][key])
 			}
 		}
+	}
+}
+
+// Where steps and checks of replicas and of components run: each in pods of its own group.
+func TestStepsOfComponents(t *testing.T) {
+	spec, system := tiers()
+	system.Steps = []v1alpha1.Step{
+		{Name: "every-replica", RunsOn: v1alpha1.StepEveryReplica, Command: []string{"/r"}},
+		{Name: "every-proxy", RunsOn: v1alpha1.StepEveryReplica, Component: "proxy", Command: []string{"/p", "{{.Self.Index}}"}},
+		{Name: "first-proxy", RunsOn: v1alpha1.StepFirstReplica, Component: "proxy", Command: []string{"/f"}},
+	}
+	system.Checks = []v1alpha1.SafetyCheck{
+		{Name: "replicas", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/c"}}, {Name: "proxies", RunsOn: v1alpha1.StepEveryReplica, Component: "proxy", Command: []string{"/c"}},
+	}
+	l := placement.NewLayout("ns", "t", spec, system)
+	trial, err := NewTrial(spec, system, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range l.Servers {
+		pod, err := trial.Server(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[r.Name] = strings.Join(append(slices.Sorted(maps.Keys(pod.Steps)), slices.Sorted(maps.Keys(pod.Checks))...), " ")
+		if c, ok := pod.Steps["every-proxy"]; ok && strings.Join(c.Command, " ") != "/p "+strconv.Itoa(r.Index) {
+			t.Errorf("%s runs %q", r.Name, c.Command)
+		}
+	}
+	client, err := trial.Client(l.Clients[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(client.Steps) + len(client.Checks); n != 0 {
+		t.Errorf("the client runs %d of them", n)
+	}
+	want := map[string]string{"t-s0-local-0": "every-replica replicas", "t-proxy-local-0": "every-proxy first-proxy proxies", "t-proxy-local-1": "every-proxy proxies"}
+	if !maps.Equal(got, want) {
+		t.Errorf("steps and checks are %v, want %v", got, want)
 	}
 }

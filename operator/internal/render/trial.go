@@ -82,10 +82,10 @@ func (t *Trial) Server(r placement.Replica) (*Pod, error) {
 		return nil, err
 	}
 	pod.Directive.Volumes, pod.Directive.Collect = t.volumes(r), collect(rs.Collect)
-	first, replica := r.Index == 0, r.Component == ""
-	here := func(on v1alpha1.StepTarget) bool {
-		return replica && (on == v1alpha1.StepEveryReplica || on == v1alpha1.StepFirstReplicaOfEachShard && first ||
-			on == v1alpha1.StepFirstReplica && first && r.Shard == 0)
+	first := r.Index == 0
+	here := func(on v1alpha1.StepTarget, component string) bool {
+		return r.Component == component && (on == v1alpha1.StepEveryReplica || on == v1alpha1.StepFirstReplicaOfEachShard && first ||
+			on == v1alpha1.StepFirstReplica && first && r.Shard <= 0)
 	}
 	if err := pod.commands(ctx, t.system, here); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (t *Trial) Client(c placement.Client) (*Pod, error) {
 	if pod.Files, err = ctx.files("spec.clients.files", cs.Files); err != nil {
 		return nil, err
 	}
-	here := func(on v1alpha1.StepTarget) bool {
+	here := func(on v1alpha1.StepTarget, _ string) bool {
 		return on == v1alpha1.StepEveryClient || on == v1alpha1.StepFirstClient && c.Index == 0
 	}
 	if err := pod.commands(ctx, t.system, here); err != nil {
@@ -285,13 +285,13 @@ func logGate(g v1alpha1.LogGate, first string) protocol.Gate {
 }
 
 // commands renders the steps and the checks that run in a pod.
-func (p *Pod) commands(ctx *Context, system *v1alpha1.SystemSpec, here func(v1alpha1.StepTarget) bool) (err error) {
+func (p *Pod) commands(ctx *Context, system *v1alpha1.SystemSpec, here func(v1alpha1.StepTarget, string) bool) (err error) {
 	if p.Steps, err = ctx.steps(system.Steps, here); err != nil {
 		return err
 	}
 	p.Checks = map[string]protocol.Command{}
 	for i, c := range system.Checks {
-		if !here(c.RunsOn) {
+		if !here(c.RunsOn, c.Component) {
 			continue
 		}
 		argv, err := ctx.argv(fmt.Sprintf("spec.checks[%d].command", i), c.Command)
@@ -303,10 +303,10 @@ func (p *Pod) commands(ctx *Context, system *v1alpha1.SystemSpec, here func(v1al
 	return nil
 }
 
-func (c *Context) steps(steps []v1alpha1.Step, here func(v1alpha1.StepTarget) bool) (map[string]protocol.Command, error) {
+func (c *Context) steps(steps []v1alpha1.Step, here func(v1alpha1.StepTarget, string) bool) (map[string]protocol.Command, error) {
 	out := map[string]protocol.Command{}
 	for i, s := range steps {
-		if !here(s.RunsOn) {
+		if !here(s.RunsOn, s.Component) {
 			continue
 		}
 		argv, err := c.argv(fmt.Sprintf("spec.steps[%d].command", i), s.Command)

@@ -147,6 +147,8 @@ var wrongSystems = map[string]wrong{
 	"storage class of memory":       {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /v, medium: Memory, size: 1Mi, storageClass: local}]"}}, "spec.replicas.volumes[0]", "medium PersistentVolumeClaim only", "remove it, or change the medium"},
 	"capability without root":       {[]edit{{"spec.replicas.containers.0.capabilities", "[IPC_LOCK]"}}, "spec.replicas.containers[0]", "capabilities reach processes of root only", "set runAsUser: 0"},
 	"capability with its prefix":    {[]edit{{"spec.replicas.containers.0.runAsUser", "0"}, {"spec.replicas.containers.0.capabilities", "[cap_ipc_lock]"}}, "spec.replicas.containers[0].capabilities[0]", `"cap_ipc_lock"`, "^[A-Z]"},
+	"step of a component's shards":  {[]edit{{"spec.steps", "[{name: s, runsOn: FirstReplicaOfEachShard, component: proxy, command: [c]}]"}}, "spec.steps[0]", "with component", "runsOn is EveryReplica"},
+	"check of a component, unknown": {[]edit{{"spec.checks", "[{name: s, runsOn: EveryReplica, component: proxy, command: [c]}]"}}, "spec.checks[0].component", `"proxy"`, "there are none"},
 	"huge pages of no size":         {[]edit{{"spec.replicas.volumes", "[{name: v, mountPath: /v, medium: HugePages, size: 1Mi}]"}}, "spec.replicas.volumes[0].medium", `"HugePages"`, "such as resources.limits.hugepages-2Mi"},
 	"name too long":                 {[]edit{{"metadata.name", strings.Repeat("a", 41)}}, "metadata.name", strings.Repeat("a", 41), "at most 40 characters"},
 }

@@ -120,3 +120,37 @@ func TestAComponentThatIsNeverReady(t *testing.T) {
 		t.Errorf("the trial ended with %s: %s", c.Reason, c.Message)
 	}
 }
+
+// A step of a component is waited for in its pods, and what its check says is a result.
+func TestStepsAndChecksOfComponents(t *testing.T) {
+	p := newPlayOf(t, func(s *v1alpha1.SystemSpec) {
+		withTiers(s)
+		s.Steps = []v1alpha1.Step{{Name: "warm", RunsOn: v1alpha1.StepEveryReplica, Component: "proxy", Command: []string{"/warm"}, Until: "ExitZero", Timeout: "60s"}}
+		s.Checks = []v1alpha1.SafetyCheck{{Name: "drained", RunsOn: v1alpha1.StepFirstReplica, Component: "coordinator", Command: []string{"/drained"}, ViolatedExitCode: 1, Timeout: "60s"}}
+	}, killsAProxy)
+	p.deployed()
+	proxies := p.layout().GroupPods("proxy")
+	for range 30 {
+		p.reconcile()
+		p.agents.obey()
+		p.agents.reports[proxies[1]].Commands = nil // the second one takes its time
+	}
+	if c := p.condition(v1alpha1.TrialLoaded); c.Reason != v1alpha1.ReasonStepsRunning || !strings.Contains(c.Message, proxies[1]) || strings.Contains(c.Message, proxies[0]) {
+		t.Fatalf("the step of %s is not waited for: %s: %s", proxies[1], c.Reason, c.Message)
+	}
+	for _, r := range p.layout().Servers {
+		if got := len(p.agents.directives[r.Name].Commands); (got == 1) != (r.Component == "proxy") {
+			t.Errorf("%s runs %d steps", r.Name, got)
+		}
+	}
+	p.settle(true)
+	if p.trial().Status.ZeroUnixNanos == 0 {
+		t.Fatalf("the run was not released: %s", p.conditions())
+	}
+	p.measured(100, 0)
+	p.settle(true)
+	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
+	if said := p.trial().Status.Checks; len(said) != 1 || said[0].Verdict != v1alpha1.SafetyHolds {
+		t.Errorf("the check says %+v", said)
+	}
+}

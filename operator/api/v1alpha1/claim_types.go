@@ -1,6 +1,7 @@
 package v1alpha1
 
 // ReportedSeries is one curve or row of a table of the paper.
+// +kubebuilder:validation:XValidation:rule="(self.metric == 'Measurement') == has(self.measurement)",message="measurement goes with metric: Measurement"
 type ReportedSeries struct {
 	// name of the series, unique in the experiment.
 	// +kubebuilder:validation:MaxLength=63
@@ -9,9 +10,15 @@ type ReportedSeries struct {
 
 	// metric that the series reports: Throughput (transactions per second);
 	// ThroughputPerCorrectClient (the same by the number of clients that no fault made behave
-	// otherwise); MeanLatency; P50Latency; P99Latency (ms).
-	// +kubebuilder:validation:Enum=Throughput;ThroughputPerCorrectClient;MeanLatency;P50Latency;P99Latency
+	// otherwise); MeanLatency; P50Latency; P99Latency (ms); Measurement (the one that measurement
+	// names).
+	// +kubebuilder:validation:Enum=Throughput;ThroughputPerCorrectClient;MeanLatency;P50Latency;P99Latency;Measurement
 	Metric string `json:"metric"`
+
+	// measurement of the experiment that the series reports, in its unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	Measurement string `json:"measurement,omitempty"`
 
 	// unit of the values, as the paper gives them: tx/s, ms.
 	// +kubebuilder:validation:MaxLength=32

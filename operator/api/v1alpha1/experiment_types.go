@@ -146,13 +146,20 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Claims []Claim `json:"claims,omitempty"`
 
-	// measurements are numbers of each trial that the installation's Prometheus knows: columns of
-	// the results, and what claims may be about. Default: none.
+	// measurements are numbers of each trial that the installation's Prometheus knows or the clients
+	// count: columns of the results, and what claims and figures may be about. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Measurements []Measurement `json:"measurements,omitempty"`
+
+	// figures of the report, beside those that every experiment has. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Figures []Figure `json:"figures,omitempty"`
 
 	// additionalRepetitions is how many more valid trials each point gets than repetitions asks
 	// for. It may rise at any time: an experiment that is complete then goes on, and its verdicts

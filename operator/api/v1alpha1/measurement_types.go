@@ -38,8 +38,11 @@ const (
 	OverMaximum MeasurementOver = "Maximum"
 )
 
-// Measurement is a number of each trial that the installation's Prometheus knows: a column of the
-// results beside Assay's own.
+// Measurement is a number of each trial: a column of the results beside Assay's own. It has either
+// query, which the installation's Prometheus answers, or counter, which the clients report.
+// +kubebuilder:validation:XValidation:rule="has(self.query) != has(self.counter)",message="must have either query or counter"
+// +kubebuilder:validation:XValidation:rule="has(self.query) == has(self.over)",message="over and query go together: a counter is one number already"
+// +kubebuilder:validation:XValidation:rule="has(self.counter) || !has(self.per)",message="per goes with counter"
 type Measurement struct {
 	// name of the column, in lowerCamelCase, and what claims call it.
 	// +kubebuilder:validation:MaxLength=40
@@ -48,12 +51,28 @@ type Measurement struct {
 
 	// query in PromQL that gives one series or a scalar. Template: docs/guide/prometheus.md lists
 	// what it sees. It reads series of the experiment's own namespace only.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
-	Query string `json:"query"`
+	Query string `json:"query,omitempty"`
 
-	// over says how the window's values become one.
-	Over MeasurementOver `json:"over"`
+	// over says how the window's values of the query become one.
+	// +optional
+	Over MeasurementOver `json:"over,omitempty"`
+
+	// counter is the name of one of the clients' own counters (driver in their reports), added up
+	// over all client pods. A driver counts over the whole run, with warm-up and cool-down.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Counter string `json:"counter,omitempty"`
+
+	// per is another counter that the counter is divided by: microseconds by operations. Default:
+	// none, the count as it is.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Per string `json:"per,omitempty"`
 
 	// unit of the number, as it is shown: s, cores, B/s. Default: none.
 	// +optional
@@ -84,8 +103,8 @@ type MeasuredValue struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// TrialMeasured is True when Prometheus gave every number that measurements ask for, False when it
-// did not (the message says which and why) or is being asked. Trials without measurements do not
+// TrialMeasured is True when every number that measurements ask for is there, False when one is not
+// (the message says which and why) or Prometheus is being asked. Trials without measurements do not
 // have it. The trial controller sets it.
 const TrialMeasured = "Measured"
 

@@ -79,7 +79,7 @@ func shareSpec(s *v1alpha1.TrialSpec) {
 	}
 	for i := range s.Measurements {
 		m := &s.Measurements[i]
-		share(&m.Name, &m.Query, &m.Unit)
+		share(&m.Name, &m.Query, &m.Unit, &m.Counter, &m.Per)
 		share(&m.Over)
 	}
 	for i := range s.Faults {

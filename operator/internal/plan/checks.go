@@ -24,6 +24,7 @@ func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkDebug()
 	e.checkFaultTimes()
 	e.checkReported()
+	e.checkFigures()
 	e.checkClaims()
 }
 
@@ -143,6 +144,7 @@ func (e *expansion) checkReported() {
 				e.add(field.Invalid(path.Child("at").Key(name), r.At[name].String(), suggest.Unknown("the sweep has no axis", name, axes)))
 			}
 		}
+		e.checkMeasured(path, r)
 		for j, v := range r.Values {
 			if _, _, err := parseValue(v1alpha1.ParameterDecimal, v.Y.String()); err != nil {
 				e.add(field.Invalid(path.Child("values").Index(j).Child("value"), v.Y.String(), fmt.Sprintf("must be a number, in %s", r.Unit)))

@@ -281,6 +281,16 @@ func TestExpandErrors(t *testing.T) {
 		"reported at no axis": {func(s *v1alpha1.ExperimentSpec) {
 			s.Reported = []v1alpha1.ReportedSeries{{Name: "r", Axis: "clients", Unit: "ms", At: params("kind", "ideal")}}
 		}, []string{"spec.reported[0].at[kind]", `"ideal"`, "clients, variant"}},
+		"reported measurement that is none": {func(s *v1alpha1.ExperimentSpec) {
+			s.Measurements = []v1alpha1.Measurement{{Name: "disk", Counter: "diskMicros", Unit: "us"}}
+			s.Reported = []v1alpha1.ReportedSeries{{Name: "r", Axis: "clients", Metric: "Measurement", Measurement: "disc", Unit: "us"}}
+		}, []string{"spec.reported[0].measurement", `"disc"`, `did you mean "disk"?`}},
+		"reported measurement in another unit": {func(s *v1alpha1.ExperimentSpec) {
+			s.Measurements = []v1alpha1.Measurement{{Name: "disk", Counter: "diskMicros", Unit: "us"}}
+			s.Reported = []v1alpha1.ReportedSeries{{Name: "r", Axis: "clients", Metric: "Measurement", Measurement: "disk", Unit: "ms"}}
+		}, []string{"spec.reported[0].unit", `"ms"`, `measurement disk, "us"`}},
+		"stack of what is not measured": {stack("disk", "memory"), []string{"spec.figures[0].stack.parts[1]", `"memory"`, "there are: disk, log"}},
+		"stack of two units":            {stack("disk", "log"), []string{"spec.figures[0].stack.parts[1]", `"log"`, `log is in "ms", disk in "us"`}},
 		"reported that is no number": {func(s *v1alpha1.ExperimentSpec) {
 			s.Reported = []v1alpha1.ReportedSeries{{Name: "r", Axis: "clients", Unit: "ms", Values: []v1alpha1.ReportedValue{{X: builders.Value(1), Y: builders.Value("4ms")}}}}
 		}, []string{"spec.reported[0].values[0].value", `"4ms"`, "a number, in ms"}},
@@ -430,6 +440,14 @@ func FuzzExpand(f *testing.F) {
 			t.Fatal("a plan without trials gives no first trial")
 		}
 	})
+}
+
+// stack declares a figure of these parts; disk and log are measured, in two units.
+func stack(parts ...string) func(*v1alpha1.ExperimentSpec) {
+	return func(s *v1alpha1.ExperimentSpec) {
+		s.Measurements = []v1alpha1.Measurement{{Name: "disk", Counter: "diskMicros", Unit: "us"}, {Name: "log", Counter: "logMillis", Unit: "ms"}}
+		s.Figures = []v1alpha1.Figure{{Name: "f", Stack: &v1alpha1.Stack{Parts: parts}}}
+	}
 }
 
 func anyContainsAll(errs field.ErrorList, want []string) bool {

@@ -43,6 +43,22 @@ func TestMeasurementsAreChecked(t *testing.T) {
 	}
 }
 
+// Counters of the clients need no Prometheus.
+func TestCountersAreMeasuredWithoutPrometheus(t *testing.T) {
+	exp := failover().Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Measurements = []v1alpha1.Measurement{{Name: "fast", Counter: "fastPathCommits"}}
+	}).Obj()
+	_, errs := plan.Validate(exp, systems(builders.System("basil")), plan.Checks{
+		Measurement: func(m v1alpha1.Measurement, _ string, _ *v1alpha1.TrialSpec) error {
+			return errors.New("not PromQL: " + m.Name)
+		},
+		Prometheus: func([]v1alpha1.SystemSpec) error { return errors.New("knows no Prometheus") },
+	})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+}
+
 func TestMetricsInterval(t *testing.T) {
 	for interval, good := range map[v1alpha1.Duration]bool{"": true, "1s": true, "1m": true, "100ms": false, "2m": false, "fast": false} {
 		s := builders.System("basil").Obj().Spec

@@ -62,7 +62,8 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 // query may depend on its coordinates.
 func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
 	path := field.NewPath("spec", "measurements")
-	if len(p.Spec.Measurements) > 0 && checks.Prometheus != nil {
+	asks := slices.ContainsFunc(p.Spec.Measurements, func(m v1alpha1.Measurement) bool { return m.Counter == "" })
+	if asks && checks.Prometheus != nil {
 		var used []v1alpha1.SystemSpec
 		for _, ref := range p.Spec.Systems {
 			used = append(used, systems[ref.Name])
@@ -75,7 +76,7 @@ func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1a
 		if slices.Contains(ownColumns, m.Name) {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), m.Name, "is a column of Assay's own; call the measurement otherwise"))
 		}
-		if checks.Measurement == nil {
+		if checks.Measurement == nil || m.Counter != "" {
 			continue
 		}
 		for k := range p.Points {
@@ -88,7 +89,7 @@ func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1a
 	return errs
 }
 
-// ownColumns are names of what is measured without Prometheus.
+// ownColumns are names of what is measured of every experiment.
 var ownColumns = []string{"throughput", "throughputPerCorrectClient", "meanLatency", "p10Latency", "p50Latency", "p90Latency", "p99Latency", "p999Latency", "abortRate", "errorRate",
 	"point", "valid", "invalid", "failed", "n"}
 

@@ -57,8 +57,9 @@ func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialL
 		r.Completed = &done
 	}
 	for _, m := range spec.Measurements {
-		r.Measurements = append(r.Measurements, results.MeasurementColumn{Name: m.Name, Unit: m.Unit, Query: m.Query, Over: string(m.Over)})
+		r.Measurements = append(r.Measurements, MeasurementColumn(m))
 	}
+	r.Figures = FiguresOf(spec)
 	r.Claims = judge(spec, r.Points, lines, r.Capacities)
 	r.Reported, r.LeftOut = reported(spec.Reported)
 	return r
@@ -153,7 +154,7 @@ func judge(spec v1alpha1.ExperimentSpec, points []results.PointResult, lines []r
 // reported turns the paper's curves into numbers. A value that is none is left out and named.
 func reported(series []v1alpha1.ReportedSeries) (out []results.ReportedSeries, leftOut []string) {
 	for _, s := range series {
-		r := results.ReportedSeries{Name: s.Name, Metric: s.Metric, Unit: s.Unit, Axis: s.Axis, Note: s.Note}
+		r := results.ReportedSeries{Name: s.Name, Metric: s.Metric, Unit: s.Unit, Axis: s.Axis, Note: s.Note, Measurement: s.Measurement}
 		if s.Correction != "" {
 			x, err := strconv.ParseFloat(s.Correction, 64)
 			if err != nil || !(x > 0) {

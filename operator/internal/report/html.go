@@ -36,6 +36,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 	}
 	view.Bars, view.BarsNote = htmlBars(e, "bar")
 	view.BarsLegend = barsLegend
+	view.Declared = htmlDeclared(e, "figure")
 	view.OverTime, view.OverTimeNote = overTime(e)
 	view.OverTimeLegend = overTimeLegend
 	view.Distributions, view.DistributionsNote = distributions(e)
@@ -62,6 +63,8 @@ type htmlView struct {
 
 	Bars                 []htmlPlot
 	BarsLegend, BarsNote string
+
+	Declared []htmlFigure
 
 	Warnings []string
 	Network  htmlTable
@@ -124,6 +127,16 @@ type htmlAgain struct{ Command, Note, Spec string }
 type htmlPlot struct {
 	Title string
 	SVG   template.HTML
+	// file is the name of its file, without kind and number. Empty: after the title.
+	file string
+}
+
+// htmlFigure is a figure that the experiment declares.
+type htmlFigure struct {
+	Title, Legend string
+	Plots         []htmlPlot
+	Numbers       htmlTable
+	Notes         []string
 }
 
 type htmlTable struct {
@@ -184,6 +197,12 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <p>{{.BarsLegend}}</p>
 {{template "plots" .Bars}}
 {{- with .BarsNote}}<p>{{.}}</p>
+{{end}}{{end}}
+{{- range .Declared}}<h2>{{.Title}}</h2>
+{{if .Plots}}<p>{{.Legend}}</p>
+{{template "plots" .Plots}}{{end}}
+{{- if .Numbers.Rows}}{{template "table" .Numbers}}{{end}}
+{{- if .Notes}}<ul>{{range .Notes}}<li>{{.}}</li>{{end}}</ul>
 {{end}}{{end}}
 {{- if .Capacity.Rows}}<h2>Capacity</h2>
 <p>{{.CapacityLegend}}</p>

@@ -22,6 +22,9 @@ func LaTeX(w io.Writer, e results.Experiment) error {
 		latexTable(b, e.Name, "verdicts", "Verdicts of "+e.Name+".", t)
 	}
 	latexTable(b, e.Name, "points", "Points of "+e.Name+": "+legend+".", p.points)
+	for _, f := range p.declared {
+		latexTable(b, e.Name, "figure-"+f.name, f.title+".", f.numbers)
+	}
 	latexTable(b, e.Name, "capacity", "Capacity of "+e.Name+".", p.capacity)
 	latexTable(b, e.Name, "knees", "Knees and peaks of "+e.Name+".", p.knees)
 	latexTable(b, e.Name, "recovery", "Recovery in "+e.Name+".", p.recovery)

@@ -22,8 +22,8 @@ type LivePlot struct {
 	SVG   template.HTML
 }
 
-// CurvePlots are the report's plots of curves, or bars of named variants, beside the paper's, of
-// the trials that are done so far.
+// CurvePlots are the report's plots of curves, or bars of named variants, and the figures that the
+// experiment declares, beside the paper's, of the trials that are done so far.
 func CurvePlots(e results.Experiment) []LivePlot {
 	drawn, _ := plots(e)
 	var all []LivePlot
@@ -32,7 +32,12 @@ func CurvePlots(e results.Experiment) []LivePlot {
 	}
 	bars, _ := htmlBars(e, "livebar")
 	for _, p := range bars {
-		all = append(all, LivePlot(p))
+		all = append(all, LivePlot{p.Title, p.SVG})
+	}
+	for i, f := range declaredFigures(e) {
+		for k, p := range f.plots {
+			all = append(all, LivePlot{f.titleOf(p), escaped(p.svg(fmt.Sprintf("livefigure%d-%d", i, k)))})
+		}
 	}
 	return all
 }

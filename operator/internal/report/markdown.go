@@ -66,6 +66,16 @@ func markdownSections(b *strings.Builder, p page) {
 	section("Safety", checksLegend, p.checks)
 	section("Checks that did not hold", "", p.checked)
 	section("Failures", failuresLegend, p.failures)
+	for _, f := range p.declared {
+		fmt.Fprintf(b, "\n## %s\n\n", f.title)
+		if len(f.numbers.rows) > 0 {
+			markdownTable(b, f.numbers)
+		}
+		if len(f.numbers.rows) > 0 && len(f.notes) > 0 {
+			b.WriteString("\n")
+		}
+		list(b, f.notes)
+	}
 	section("Capacity", capacityLegend, p.capacity)
 	section("Knees and peaks", p.kneeNote, p.knees)
 	if len(p.knees.rows) > 0 && len(p.kneeRest) > 0 {

@@ -9,12 +9,20 @@ import (
 )
 
 // measurementLegend says where the numbers of these columns come from.
-const measurementLegend = "Columns that Prometheus fills, over each trial's measurement window. A trial whose number could not be had is not in its column; n is then given in the cell."
+const measurementLegend = "Columns that Prometheus fills, over each trial's measurement window, and the clients' own counters, over their whole run. A trial whose number could not be had is not in its column; n is then given in the cell."
 
-// measurementTable says what the columns are that Prometheus fills.
+// measurementTable says what the measured columns are.
 func measurementTable(e results.Experiment) table {
-	t := table{columns: []column{{"measurement", false}, {"unit", false}, {"over the window", false}, {"query", false}}}
+	t := table{columns: []column{{"measurement", false}, {"unit", false}, {"over the window", false}, {"query or counter", false}}}
 	for _, m := range e.Measurements {
+		if m.Counter != "" {
+			counter := m.Counter
+			if m.Per != "" {
+				counter += " / " + m.Per
+			}
+			t.rows = append(t.rows, []string{m.Name, m.Unit, "-", counter})
+			continue
+		}
 		t.rows = append(t.rows, []string{m.Name, m.Unit, m.Over, strings.Join(strings.Fields(m.Query), " ")})
 	}
 	return t

@@ -40,8 +40,9 @@ type page struct {
 	kept     table // files of pods' own
 	trials   table
 	again    again
-	measured table // what the columns that Prometheus fills are
+	measured table // what the measured columns are
 	lacking  table // trials that lack one
+	declared []declaredFigure
 	gap      string
 	origin   [][2]string
 	leftOut  []string
@@ -67,6 +68,7 @@ func newPage(e results.Experiment) page {
 	p.recovery, p.recNotes = recoveryTable(e), recoveryNotes(e)
 	p.used, p.balance = resourceTable(e), balanceTable(e)
 	p.measured, p.lacking = measurementTable(e), notMeasuredTable(e)
+	p.declared = declaredFigures(e)
 	p.trials, p.again = trialsTable(e), runAgain(e)
 	if t := e.Source["title"]; t != "" {
 		p.title = strings.TrimSuffix(fmt.Sprintf("%s: %s, %s", e.Name, t, e.Source["section"]), ", ")
@@ -169,6 +171,13 @@ func pointsTable(e results.Experiment) table {
 	t.columns = append(t.columns, column{"failed %", true})
 	for _, m := range e.Measurements {
 		t.columns = append(t.columns, column{measurementTitle(m), true})
+		papers[m.Name] = slices.ContainsFunc(e.Points, func(p results.PointResult) bool {
+			_, ok := paperValue(e, m.Name, p.Coordinates)
+			return ok
+		})
+		if papers[m.Name] {
+			t.columns = append(t.columns, column{"paper", true}, column{"ratio", true})
+		}
 	}
 	for _, p := range e.Points {
 		var row []string
@@ -185,6 +194,9 @@ func pointsTable(e results.Experiment) table {
 		row = append(row, failedCell(e, p))
 		for _, m := range e.Measurements {
 			row = append(row, measurementCell(p, m.Name))
+			if papers[m.Name] {
+				row = append(row, paperCells(e, m.Name, p)...)
+			}
 		}
 		t.rows = append(t.rows, row)
 	}

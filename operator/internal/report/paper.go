@@ -20,6 +20,17 @@ var metricOf = map[string]string{
 	"ThroughputPerCorrectClient": stats.PerCorrectClientThroughput,
 }
 
+// metricOfSeries is the metric that a series is about: of a measurement its name.
+func metricOfSeries(s results.ReportedSeries) string {
+	if s.Metric == measurementSeries {
+		return s.Measurement
+	}
+	return metricOf[s.Metric]
+}
+
+// measurementSeries is the metric of series that are about a measurement.
+const measurementSeries = "Measurement"
+
 // factors turn the units that papers use into tx/s and ms.
 var factors = map[string]map[string]float64{
 	stats.Throughput: {
@@ -34,7 +45,7 @@ var factors = map[string]map[string]float64{
 func paperValue(e results.Experiment, metric string, coordinates map[string]string) (float64, bool) {
 	for _, s := range e.Reported {
 		factor, known := factor(s)
-		if !known || metricOf[s.Metric] != metric || !agrees(s.At, coordinates) {
+		if !known || metricOfSeries(s) != metric || !agrees(s.At, coordinates) {
 			continue
 		}
 		for i, x := range s.X {
@@ -55,7 +66,7 @@ func paperBetween(e results.Experiment, metric string, coordinates map[string]st
 	}
 	for _, s := range e.Reported {
 		factor, known := factor(s)
-		if !known || metricOf[s.Metric] != metric || !agrees(s.At, coordinates) {
+		if !known || metricOfSeries(s) != metric || !agrees(s.At, coordinates) {
 			continue
 		}
 		x, err := strconv.ParseFloat(coordinates[s.Axis], 64)
@@ -112,7 +123,8 @@ const (
 	betweenDigits = 3
 )
 
-// factor turns the values of a series into tx/s or ms, corrected.
+// factor turns the values of a series into tx/s or ms, corrected. Those of a measurement are in its
+// unit.
 func factor(s results.ReportedSeries) (float64, bool) {
 	kind := metricOf[s.Metric]
 	switch kind {
@@ -122,6 +134,9 @@ func factor(s results.ReportedSeries) (float64, bool) {
 		kind = stats.MeanLatency
 	}
 	f, ok := factors[kind][strings.ToLower(s.Unit)]
+	if s.Metric == measurementSeries {
+		f, ok = 1, true
+	}
 	if s.Correction > 0 {
 		f *= s.Correction
 	}

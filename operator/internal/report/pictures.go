@@ -30,6 +30,11 @@ func Pictures(e results.Experiment) ([]Picture, error) {
 	for _, p := range bars {
 		named = append(named, namedPlot{"bars", p})
 	}
+	for i, f := range declaredFigures(e) {
+		for k, p := range f.plots {
+			named = append(named, namedPlot{"figure", htmlPlot{Title: f.titleOf(p), SVG: escaped(p.svg(fmt.Sprintf("figure%d-%d", i, k))), file: fileName(f.name + " " + p.of)}})
+		}
+	}
 	overTime, _ := overTime(e)
 	for _, p := range overTime {
 		named = append(named, namedPlot{"time", p})
@@ -46,7 +51,7 @@ func Pictures(e results.Experiment) ([]Picture, error) {
 			return nil, fmt.Errorf("%s: %w", p.Title, err)
 		}
 		numbers[p.kind]++
-		pictures = append(pictures, Picture{Name: fmt.Sprintf("%s-%02d-%s", p.kind, numbers[p.kind], fileName(p.Title)), Title: p.Title, SVG: svg})
+		pictures = append(pictures, Picture{Name: fmt.Sprintf("%s-%02d-%s", p.kind, numbers[p.kind], cmp.Or(p.file, fileName(p.Title))), Title: p.Title, SVG: svg})
 	}
 	return pictures, nil
 }

@@ -226,7 +226,7 @@ func appendCurves(curves []curve, more ...curve) []curve {
 func paperCurve(e results.Experiment, axis, metric string, v variant) [][2]float64 {
 	for _, s := range e.Reported {
 		f, known := factor(s)
-		if !known || s.Axis != axis || metricOf[s.Metric] != metric || len(v.points) == 0 || !agrees(s.At, v.points[0].Coordinates) {
+		if !known || s.Axis != axis || metricOfSeries(s) != metric || len(v.points) == 0 || !agrees(s.At, v.points[0].Coordinates) {
 			continue
 		}
 		var xy [][2]float64

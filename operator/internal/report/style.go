@@ -37,6 +37,7 @@ code { font-size: 0.9em; overflow-wrap: anywhere; } pre { font-size: 0.85em; ove
 svg { width: 100%; min-width: 460px; height: auto; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 svg .grid { stroke: var(--grid); } svg .outside { fill: var(--shade); }
 svg .line { fill: none; stroke: currentColor; stroke-width: 2; } svg .thin { stroke-width: 1.5; } svg .band { fill: currentColor; fill-opacity: 0.2; stroke: currentColor; stroke-opacity: 0.35; }
+svg .part { fill: currentColor; fill-opacity: 0.95; } svg .pale { fill-opacity: 0.45; stroke: currentColor; } svg .gap { stroke: var(--paper); stroke-width: 1.5; } svg .ghost { fill: var(--paper); stroke: currentColor; stroke-width: 1.5; }
 svg .dot { fill: currentColor; stroke: currentColor; } svg .hollow { fill: var(--paper); } svg .trial { fill: currentColor; fill-opacity: 0.55; }
 svg .mark { fill: none; stroke: var(--mark); stroke-width: 1.5; } svg .ends { stroke-dasharray: 5 4; } svg .head { fill: var(--mark); stroke-dasharray: none; } svg .ends.head { fill: var(--paper); }
 svg .heat { fill: var(--c0); }

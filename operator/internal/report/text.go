@@ -46,6 +46,15 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	textSection(b, o.Width, "Safety", p.checks, checksLegend)
 	textSection(b, o.Width, "Checks that did not hold", p.checked)
 	textSection(b, o.Width, "Failures", p.failures, failuresLegend)
+	for _, f := range p.declared {
+		heading(b, f.title)
+		if len(f.numbers.rows) > 0 {
+			textTable(b, f.numbers)
+		}
+		for _, note := range f.notes {
+			wrap(b, o.Width, "", note)
+		}
+	}
 	textSection(b, o.Width, "Capacity", p.capacity, capacityLegend)
 	textSection(b, o.Width, "Knees and peaks", p.knees, append([]string{p.kneeNote}, p.kneeRest...)...)
 	textSection(b, o.Width, "Measurements", p.measured, measurementLegend)

@@ -1,5 +1,7 @@
 package results
 
+import "fmt"
+
 // Measurement is what became of one of an experiment's measurements in a trial.
 type Measurement struct {
 	Name string `json:"name"`
@@ -12,7 +14,37 @@ type Measurement struct {
 type MeasurementColumn struct {
 	Name  string `json:"name"`
 	Unit  string `json:"unit,omitempty"`
-	Query string `json:"query"`
-	// Over says how the window's values became one: Last, Mean, Minimum or Maximum.
-	Over string `json:"over"`
+	Query string `json:"query,omitempty"`
+	// Over says how the window's values of the query became one: Last, Mean, Minimum or Maximum.
+	Over string `json:"over,omitempty"`
+	// Counter of the clients that the numbers are, and Per: the one that it is divided by. Empty:
+	// the numbers are of a query.
+	Counter string `json:"counter,omitempty"`
+	Per     string `json:"per,omitempty"`
+}
+
+// Counted reads a measurement off the counters of the clients' drivers, all of a trial's added up.
+// A counter that is not among them is unknown, and not 0.
+func Counted(name, counter, per string, driver map[string]int64) Measurement {
+	m := Measurement{Name: name}
+	count, known := driver[counter]
+	if !known {
+		m.Reason = fmt.Sprintf("no client reports the counter %s", counter)
+		return m
+	}
+	value := float64(count)
+	if per != "" {
+		by, known := driver[per]
+		switch {
+		case !known:
+			m.Reason = fmt.Sprintf("no client reports the counter %s", per)
+			return m
+		case by == 0:
+			m.Reason = fmt.Sprintf("the counter %s is 0", per)
+			return m
+		}
+		value /= float64(by)
+	}
+	m.Value = &value
+	return m
 }

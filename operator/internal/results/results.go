@@ -295,7 +295,7 @@ type Trial struct {
 	Checks []Check `json:"checks,omitempty"`
 	// Datasets that the pods began with.
 	Datasets []Dataset `json:"datasets,omitempty"`
-	// Measurements that Prometheus was asked for, in the order of the spec.
+	// Measurements of Prometheus and of the clients' counters, in the order of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
 	// Network of the pods, asked and measured. Nil: it was not measured, since the trial was given
 	// up before.
@@ -427,7 +427,7 @@ type TrialLine struct {
 	// these results.
 	ClientTimeShare *float64 `json:"clientTimeShare,omitempty"`
 	ClientBusyShare *float64 `json:"clientBusyShare,omitempty"`
-	// Measurements that Prometheus was asked for, in the order of the spec.
+	// Measurements of Prometheus and of the clients' counters, in the order of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
 	// Recovery from the first times of faults, at most 16. Their cautions and the throughput before
 	// are in the trial's own results.
@@ -505,8 +505,10 @@ type Experiment struct {
 	AdditionalRepetitions int `json:"additionalRepetitions,omitempty"`
 	// Axes in the order of the sweep, with their values in order.
 	Axes []Axis `json:"axes"`
-	// Measurements that the experiment asks Prometheus for, in their order.
+	// Measurements that the experiment asks Prometheus or the clients for, in their order.
 	Measurements []MeasurementColumn `json:"measurements,omitempty"`
+	// Figures that the experiment declares.
+	Figures []Figure `json:"figures,omitempty"`
 
 	Points []PointResult `json:"points"`
 	// Capacities are what searches came to, one for each combination of the other axes.
@@ -571,6 +573,8 @@ type ReportedSeries struct {
 	X      []string          `json:"x"`
 	Y      []float64         `json:"y"`
 	Note   string            `json:"note,omitempty"`
+	// Measurement that the series is of, where Metric is Measurement.
+	Measurement string `json:"measurement,omitempty"`
 	// Correction is by what the values are multiplied before they are compared; 0: by nothing.
 	Correction float64 `json:"correction,omitempty"`
 }

@@ -84,7 +84,7 @@ func somethingMeasured(o *run.Observed) Verdict {
 	return Verdict{}
 }
 
-// measurements judges whether every required number of Prometheus could be had.
+// measurements judges whether every required number could be had.
 func measurements(o *run.Observed) Verdict {
 	for i, m := range o.Measured {
 		if i < len(o.Spec().Measurements) && o.Spec().Measurements[i].Required && m.Value == nil {

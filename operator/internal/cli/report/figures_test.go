@@ -39,6 +39,34 @@ func TestFiguresHaveTheLabelsAndAxesAskedFor(t *testing.T) {
 	}
 }
 
+// Figures may be declared when an experiment is long over: of the evidence of Basil's fast path, which
+// was run before there were figures.
+func TestFiguresOfAFileAreDrawnFromABundle(t *testing.T) {
+	const experiments = "../../../../experiments/basil/"
+	var out bytes.Buffer
+	o := report.Options{File: experiments + "evidence/fast-path.tar.gz", FiguresFile: experiments + "fast-path.yaml", Output: "markdown"}
+	if err := report.Run(t.Context(), &session.Session{Out: &out, Err: &bytes.Buffer{}}, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"## Decisions by path\n\n| workload | fastPath | n | fastCommits decisions | slowCommits decisions | fastAborts decisions | slowAborts decisions | total decisions |",
+		"| rw-u | off | 3 | 0 (0 to 0) | ", "| fastCommits | decisions | - | fastPathCommits |",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report does not say %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out.String())
+	}
+	for file, want := range map[string]string{"nowhere.yaml": "no such file", experiments + "crypto.yaml": "experiment basil-crypto declares no figures (spec.figures)"} {
+		o.FiguresFile = file
+		if err := report.Run(t.Context(), &session.Session{Out: &out, Err: &bytes.Buffer{}}, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--figures %s: got %v, want %s", file, err, want)
+		}
+	}
+}
+
 // trialsWithLatencies are an experiment of two trials and their results: one counts, one does not.
 func trialsWithLatencies(t *testing.T) []client.Object {
 	t.Helper()

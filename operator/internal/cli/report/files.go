@@ -34,10 +34,16 @@ type input struct {
 	drawing    drawing
 	histograms []report.TrialHistogram
 	unreadable error // of the first histogram that cannot be read
+	// drivers are the counters of each trial's clients.
+	drivers map[string]map[string]int64
 }
 
-// take keeps the histogram of a trial.
+// take keeps the histogram and the clients' counters of a trial.
 func (in *input) take(t results.Trial) {
+	if in.drivers == nil {
+		in.drivers = map[string]map[string]int64{}
+	}
+	in.drivers[t.Name] = t.Driver
 	h, ok, err := report.HistogramOf(t)
 	if err != nil && in.unreadable == nil {
 		in.unreadable = err

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/report/archive"
 	"assay.dev/assay/operator/internal/report/bundle"
 	inCluster "assay.dev/assay/operator/internal/report/stored"
@@ -43,6 +46,23 @@ func load(ctx context.Context, s *session.Session, from string, each func(result
 	}
 	addDetails(ctx, cluster, stored.Name, &e, each)
 	return e, nil
+}
+
+// figuresOf reads an Experiment that declares figures, with its profile applied.
+func figuresOf(ctx context.Context, name string) (*v1alpha1.Experiment, error) {
+	set, err := manifest.Read(ctx, []string{name}, nil)
+	if err != nil {
+		return nil, err
+	}
+	p, errs := plan.Expand(set.Experiment, set.Systems)
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("%s: %w", name, errs.ToAggregate())
+	}
+	if len(p.Spec.Figures) == 0 {
+		return nil, fmt.Errorf("%s: experiment %s declares no figures (spec.figures)", name, set.Experiment.Name)
+	}
+	set.Experiment.Spec = p.Spec
+	return set.Experiment, nil
 }
 
 // FromFile reads what report -o json wrote, or a bundle.

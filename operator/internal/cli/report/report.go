@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
@@ -29,6 +30,9 @@ type Options struct {
 	// OutputDir is a folder to write files to, made if need be.
 	OutputDir string
 	File      string
+	// FiguresFile is a file with an Experiment whose figures are drawn in the place of those that
+	// the results declare. Empty: theirs.
+	FiguresFile string
 	// Figures say how -o pdf and -o pgfplots draw. The zero value is that of the flags' defaults.
 	Figures FigureFlags
 }
@@ -47,6 +51,7 @@ func Command(s *session.Session) *cobra.Command {
 			"  kubectl assay report failure-fp --output-dir report\n" +
 			"  kubectl assay report failure-fp -o svg --output-dir figures\n" +
 			"  kubectl assay report failure-fp -o pdf --output-dir figures --width 3.33in --font-size 8pt\n" +
+			"  kubectl assay report failure-fp -o html --figures failure-fp.yaml > report.html\n" +
 			"  kubectl assay report failure-fp -o latex > tables.tex\n" +
 			"  kubectl assay report --file results.json -o markdown\n" +
 			"  kubectl assay report --file failure-fp.tar.gz",
@@ -61,6 +66,7 @@ func Command(s *session.Session) *cobra.Command {
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "text (the default) or another form, see above; or a file whose name ends in .txt, .md, .html, .csv, .tex, .parquet or .json")
 	cmd.Flags().StringVar(&o.OutputDir, "output-dir", "", "a folder to write to, made if it is not there: what -o says, or without -o every form")
 	cmd.Flags().StringVar(&o.File, "file", "", "read results from a file written with -o json, or from a bundle, instead of from the cluster")
+	cmd.Flags().StringVar(&o.FiguresFile, "figures", "", "draw the figures that the Experiment in this file declares, instead of those of the spec that was run")
 	o.Figures.add(cmd.Flags())
 	return cmd
 }
@@ -95,6 +101,12 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		return session.Usage(err)
 	}
 	in := input{drawing: drawing}
+	var figures *v1alpha1.Experiment
+	if o.FiguresFile != "" {
+		if figures, err = figuresOf(ctx, o.FiguresFile); err != nil {
+			return fmt.Errorf("--figures: %w", err)
+		}
+	}
 	switch {
 	case (o.Name == "") == (o.File == ""):
 		return fmt.Errorf("give the NAME of an experiment, or --file with results; see kubectl get experiments")
@@ -106,6 +118,9 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		if in.Experiment, err = load(ctx, s, o.Name, in.take); err != nil {
 			return err
 		}
+	}
+	if figures != nil {
+		report.Redeclare(&in.Experiment, figures.Spec, in.drivers)
 	}
 	report.SortHistograms(in.histograms)
 	if o.OutputDir != "" {

@@ -41,12 +41,12 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 		return false, 0, fmt.Errorf("encode the latencies: %w", err)
 	}
 	t.Recovery = run.Recoveries(t)
-	t.Measurements = s.measured
-	s.showMeasured()
+	t.Measurements = s.measurements(merged.Driver)
+	s.showMeasured(t.Measurements)
 	if err := run.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
 		return false, 0, err
 	}
-	o.Clients, o.Merged, o.Measured, o.Result = clients, merged, s.measured, t
+	o.Clients, o.Merged, o.Measured, o.Result = clients, merged, t.Measurements, t
 	v := verdict.Judge(o)
 	t.Outcome, t.Reason, t.Message = v1alpha1.ReasonSucceeded, "", ""
 	if !v.Counts() {

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func (r *Reconciler) monitor(ctx context.Context, s *scope) error {
 // scraped waits until Prometheus scrapes the pods, if it is to be asked about them. When it does
 // not come to that, the trial goes on: the measurements will say that there is no number.
 func (r *Reconciler) scraped(_ context.Context, s *scope) (bool, time.Duration, error) {
-	if len(s.trial.Spec.Measurements) == 0 || r.Prometheus == nil {
+	if len(queries(&s.trial.Spec)) == 0 || r.Prometheus == nil {
 		return true, 0, nil
 	}
 	count := monitoring.ScrapedPods(s.system, s.layout)
@@ -81,26 +82,48 @@ func (r *Reconciler) scraped(_ context.Context, s *scope) (bool, time.Duration, 
 // measure waits for what Prometheus has to say of the window. It is asked again by a manager that
 // takes over.
 func (r *Reconciler) measure(_ context.Context, s *scope) (bool, time.Duration, error) {
-	spec := &s.trial.Spec
-	if len(spec.Measurements) == 0 || isTrue(s.trial, v1alpha1.TrialCollected) {
+	asked := queries(&s.trial.Spec)
+	if len(asked) == 0 || isTrue(s.trial, v1alpha1.TrialCollected) {
 		return true, 0, nil
 	}
-	if s.measured = r.askPrometheus(s); s.measured == nil {
-		s.set(v1alpha1.TrialMeasured, metav1.ConditionFalse, v1alpha1.ReasonAskingPrometheus, "Prometheus is asked for %d measurements.", len(spec.Measurements))
+	if s.answered = r.askPrometheus(s, asked); s.answered == nil {
+		s.set(v1alpha1.TrialMeasured, metav1.ConditionFalse, v1alpha1.ReasonAskingPrometheus, "Prometheus is asked for %d measurements.", len(asked))
 		return false, measurePoll, nil
 	}
 	return true, 0, nil
 }
 
-func (r *Reconciler) askPrometheus(s *scope) []results.Measurement {
+// queries are the measurements of a trial that Prometheus answers.
+func queries(spec *v1alpha1.TrialSpec) []v1alpha1.Measurement {
+	return slices.DeleteFunc(slices.Clone(spec.Measurements), func(m v1alpha1.Measurement) bool { return m.Counter != "" })
+}
+
+// measurements puts what Prometheus answered and what the clients counted into the order of the
+// spec.
+func (s *scope) measurements(driver map[string]int64) []results.Measurement {
+	answers := s.answered
+	var all []results.Measurement
+	for _, m := range s.trial.Spec.Measurements {
+		if m.Counter != "" {
+			all = append(all, results.Counted(m.Name, m.Counter, m.Per, driver))
+			continue
+		}
+		if len(answers) > 0 {
+			all, answers = append(all, answers[0]), answers[1:]
+		}
+	}
+	return all
+}
+
+func (r *Reconciler) askPrometheus(s *scope, asked []v1alpha1.Measurement) []results.Measurement {
 	spec := &s.trial.Spec
 	if r.Prometheus == nil {
-		return monitoring.Unanswered(spec.Measurements, "the manager knows no Prometheus to ask")
+		return monitoring.Unanswered(asked, "the manager knows no Prometheus to ask")
 	}
 	answer, done := r.Prometheus.Ask(s.trial.UID, func() monitoring.Request {
 		zero := s.zero()
 		return monitoring.Request{
-			Measurements: spec.Measurements, Values: monitoring.ValuesOf(s.key.Namespace, s.key.Name, spec),
+			Measurements: asked, Values: monitoring.ValuesOf(s.key.Namespace, s.key.Name, spec),
 			Window: monitoring.Window{From: zero, To: zero.Add(spec.Schedule.Measure.OrZero())},
 			Asked:  r.Clock.Now(), Interval: monitoring.ScrapeInterval(s.system),
 		}
@@ -112,12 +135,12 @@ func (r *Reconciler) askPrometheus(s *scope) []results.Measurement {
 }
 
 // showMeasured tells in a condition what became of the measurements.
-func (s *scope) showMeasured() {
-	if len(s.measured) == 0 {
+func (s *scope) showMeasured(measured []results.Measurement) {
+	if len(measured) == 0 {
 		return
 	}
 	var lacks []string
-	for _, m := range s.measured {
+	for _, m := range measured {
 		if m.Value == nil {
 			lacks = append(lacks, m.Name+": "+m.Reason)
 		}
@@ -126,5 +149,5 @@ func (s *scope) showMeasured() {
 		s.set(v1alpha1.TrialMeasured, metav1.ConditionFalse, v1alpha1.ReasonNotMeasured, "Not measured: %s.", strings.Join(lacks, "; "))
 		return
 	}
-	s.set(v1alpha1.TrialMeasured, metav1.ConditionTrue, v1alpha1.ReasonMeasured, "Prometheus gave %d measurements.", len(s.measured))
+	s.set(v1alpha1.TrialMeasured, metav1.ConditionTrue, v1alpha1.ReasonMeasured, "There are %d measurements.", len(measured))
 }

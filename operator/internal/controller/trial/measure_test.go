@@ -66,7 +66,7 @@ func TestMeasurements(t *testing.T) {
 	}{
 		"all are there": {
 			[]results.Measurement{{Name: "cpu", Value: &number}, {Name: "memory", Value: &number}}, v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded,
-			metav1.ConditionTrue, "Prometheus gave 2 measurements.", []v1alpha1.MeasuredValue{{Name: "cpu", Value: "12.5"}, {Name: "memory", Value: "12.5"}},
+			metav1.ConditionTrue, "There are 2 measurements.", []v1alpha1.MeasuredValue{{Name: "cpu", Value: "12.5"}, {Name: "memory", Value: "12.5"}},
 		},
 		"one is missing": {
 			[]results.Measurement{{Name: "cpu", Reason: none}, {Name: "memory", Value: &number}}, v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded,
@@ -110,6 +110,38 @@ func TestMeasurements(t *testing.T) {
 				t.Error("what was asked is not forgotten")
 			}
 		})
+	}
+}
+
+// What clients count is measured without Prometheus, between what Prometheus answers.
+func TestCountersOfClientsAreMeasured(t *testing.T) {
+	number := 12.5
+	o := &oracle{answer: []results.Measurement{{Name: "memory", Value: &number}}}
+	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) {
+		s.Measurements = []v1alpha1.Measurement{
+			{Name: "fast", Counter: "fastPathCommits", Required: true}, {Name: "memory", Query: "max(memory)", Over: v1alpha1.OverMaximum},
+			{Name: "slowShare", Counter: "slowPathCommits", Per: "fastPathCommits"}, {Name: "unknown", Counter: "noSuchCounter"},
+		}
+	})
+	p.r.Prometheus = o
+	p.released()
+	p.measured(100, 0)
+	p.settle(true)
+	if len(o.asked.Measurements) != 1 || o.asked.Measurements[0].Name != "memory" {
+		t.Errorf("Prometheus is asked for %v", o.asked.Measurements)
+	}
+	trial := p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
+	fast, slow := float64(trial.Driver["fastPathCommits"]), float64(trial.Driver["slowPathCommits"])
+	if fast == 0 || slow == 0 {
+		t.Fatalf("the clients counted %v", trial.Driver)
+	}
+	share := slow / fast
+	want := []results.Measurement{{Name: "fast", Value: &fast}, {Name: "memory", Value: &number}, {Name: "slowShare", Value: &share}, {Name: "unknown", Reason: "no client reports the counter noSuchCounter"}}
+	if diff := cmp.Diff(want, trial.Measurements); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if c := p.condition(v1alpha1.TrialMeasured); c.Message != "Not measured: unknown: no client reports the counter noSuchCounter." {
+		t.Errorf("Measured says %s", c.Message)
 	}
 }
 

@@ -39,7 +39,7 @@ type scope struct {
 	rendered *rendered // nil before every pod has an address
 	events   []pendingEvent
 	inForce  []timeline.Action     // see actions
-	measured []results.Measurement // by Prometheus, in the order of the spec
+	answered []results.Measurement // by Prometheus, in the order of the spec
 
 	// What faults of Chaos Mesh do to whole pods: see replaced.go. All but chaos are nil unless the
 	// trial has been released and its faults replace pods.

@@ -423,7 +423,7 @@ func (p *play) clientResults(c placement.Client, commits int64, started time.Dur
 	b, err := results.EncodeClient(results.Client{
 		Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count), StartedNanos: started.Nanoseconds(),
 		MeasureNanos: (20 * time.Second).Nanoseconds(), Counters: results.Counters{Offered: commits, Committed: commits}, Latency: latency,
-		Timeline: results.NewTimeline(-5000, 270),
+		Timeline: results.NewTimeline(-5000, 270), Driver: map[string]int64{"fastPathCommits": 90, "slowPathCommits": 10},
 	})
 	if err != nil {
 		p.t.Fatal(err)

@@ -1,21 +1,27 @@
 package v1alpha1
 
-// Figure is a plot that the report has beside those of every experiment. docs/guide/figures.md
-// shows each kind.
+// Figure is a plot that the report has beside those of every experiment. It has one of stack and
+// speedUp. docs/guide/figures.md shows each.
+// +kubebuilder:validation:XValidation:rule="(has(self.stack) ? 1 : 0) + (has(self.speedUp) ? 1 : 0) == 1",message="must have one of stack and speedUp"
 type Figure struct {
 	// name of the figure, and of its files.
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// title above the figure. Default: what it shows, such as its parts.
+	// title above the figure. Default: what it shows, such as "Speed-up over system=etcd".
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Title string `json:"title,omitempty"`
 
 	// stack draws parts of a whole as a stacked bar for each point: the time of an operation by its
 	// steps, storage by tier.
-	Stack *Stack `json:"stack"`
+	// +optional
+	Stack *Stack `json:"stack,omitempty"`
+
+	// speedUp draws every point by a baseline.
+	// +optional
+	SpeedUp *SpeedUp `json:"speedUp,omitempty"`
 }
 
 // Stack is parts that add up.
@@ -27,4 +33,21 @@ type Stack struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=40
 	Parts []string `json:"parts"`
+}
+
+// SpeedUp is the ratio of a metric at each point to its baseline: the point whose values of the
+// axes in over are the baseline's, and whose other values are its own. The interval is that of the
+// function ratio in claims.
+type SpeedUp struct {
+	// of says which metric. Throughput: the point's by the baseline's. MeanLatency, P50Latency,
+	// P99Latency: the baseline's by the point's, so that above 1 is faster. Default: Throughput.
+	// +optional
+	// +kubebuilder:default=Throughput
+	// +kubebuilder:validation:Enum=Throughput;MeanLatency;P50Latency;P99Latency
+	Of string `json:"of,omitempty"`
+
+	// over is the baseline, a value for some axes: {system: etcd}.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=8
+	Over map[string]Value `json:"over"`
 }

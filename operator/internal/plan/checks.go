@@ -24,7 +24,7 @@ func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkDebug()
 	e.checkFaultTimes()
 	e.checkReported()
-	e.checkFigures()
+	e.checkFigures(written)
 	e.checkClaims()
 }
 

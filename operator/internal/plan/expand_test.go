@@ -291,6 +291,12 @@ func TestExpandErrors(t *testing.T) {
 		}, []string{"spec.reported[0].unit", `"ms"`, `measurement disk, "us"`}},
 		"stack of what is not measured": {stack("disk", "memory"), []string{"spec.figures[0].stack.parts[1]", `"memory"`, "there are: disk, log"}},
 		"stack of two units":            {stack("disk", "log"), []string{"spec.figures[0].stack.parts[1]", `"log"`, `log is in "ms", disk in "us"`}},
+		"speed-up over no axis": {func(s *v1alpha1.ExperimentSpec) {
+			s.Figures = []v1alpha1.Figure{{Name: "f", SpeedUp: &v1alpha1.SpeedUp{Over: params("varian", "ideal")}}}
+		}, []string{"spec.figures[0].speedUp.over[varian]", `"ideal"`, `did you mean "variant"?`}},
+		"speed-up over no value": {func(s *v1alpha1.ExperimentSpec) {
+			s.Figures = []v1alpha1.Figure{{Name: "f", SpeedUp: &v1alpha1.SpeedUp{Over: params("clients", "11")}}}
+		}, []string{"spec.figures[0].speedUp.over[clients]", `"11"`, "axis clients has no value"}},
 		"reported that is no number": {func(s *v1alpha1.ExperimentSpec) {
 			s.Reported = []v1alpha1.ReportedSeries{{Name: "r", Axis: "clients", Unit: "ms", Values: []v1alpha1.ReportedValue{{X: builders.Value(1), Y: builders.Value("4ms")}}}}
 		}, []string{"spec.reported[0].values[0].value", `"4ms"`, "a number, in ms"}},

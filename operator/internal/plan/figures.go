@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -10,12 +11,28 @@ import (
 	"assay.dev/assay/operator/internal/suggest"
 )
 
-// checkFigures checks that figures are about measurements that there are.
-func (e *expansion) checkFigures() {
+// checkFigures checks that figures are about measurements and points that there are. A value of an
+// axis may be one of another profile's, which then has nothing to draw.
+func (e *expansion) checkFigures(written *v1alpha1.ExperimentSpec) {
+	values := axisValues(written)
 	for i, f := range e.spec.Figures {
 		path := field.NewPath("spec", "figures").Index(i)
 		if f.Stack != nil {
 			e.checkStack(path.Child("stack", "parts"), f.Stack.Parts)
+		}
+		if f.SpeedUp == nil {
+			continue
+		}
+		over := path.Child("speedUp", "over")
+		for _, axis := range sortedKeys(f.SpeedUp.Over) {
+			value := f.SpeedUp.Over[axis].String()
+			known, ok := values[axis]
+			switch {
+			case !ok:
+				e.add(field.Invalid(over.Key(axis), value, suggest.Unknown("the sweep has no axis", axis, slices.Sorted(maps.Keys(values)))))
+			case known != nil && !slices.Contains(known, value):
+				e.add(field.Invalid(over.Key(axis), value, suggest.Unknown(fmt.Sprintf("axis %s has no value", axis), value, known)))
+			}
 		}
 	}
 }
@@ -31,6 +48,37 @@ func (e *expansion) checkStack(path *field.Path, parts []string) {
 			e.add(field.Invalid(path.Index(k), part, fmt.Sprintf("parts of a stack have one unit: %s is in %q, %s in %q", part, unit(part), parts[0], unit(parts[0]))))
 		}
 	}
+}
+
+// axisValues are the values of each axis, with those that profiles replace them by. Nil: a search
+// finds them.
+func axisValues(written *v1alpha1.ExperimentSpec) map[string][]string {
+	values := map[string][]string{}
+	if len(written.Systems) > 1 {
+		for _, s := range written.Systems {
+			values[systemAxis] = append(values[systemAxis], s.Name)
+		}
+	}
+	sweeps := [][]v1alpha1.Axis{written.Sweep}
+	for _, p := range written.Profiles {
+		sweeps = append(sweeps, p.Sweep)
+	}
+	searched := map[string]bool{}
+	for _, a := range slices.Concat(sweeps...) {
+		searched[a.Axis] = searched[a.Axis] || a.Search != nil
+		for _, v := range a.Values {
+			values[a.Axis] = append(values[a.Axis], v.String())
+		}
+		for _, p := range a.Points {
+			values[a.Axis] = append(values[a.Axis], p.Name)
+		}
+	}
+	for axis := range searched {
+		if searched[axis] {
+			values[axis] = nil
+		}
+	}
+	return values
 }
 
 // checkMeasured checks that a series of a measurement is about one, and in its unit: units of

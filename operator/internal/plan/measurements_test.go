@@ -47,8 +47,11 @@ func TestMeasurementsAreChecked(t *testing.T) {
 func TestCountersAreMeasuredWithoutPrometheus(t *testing.T) {
 	exp := failover().Set(func(s *v1alpha1.ExperimentSpec) {
 		s.Measurements = []v1alpha1.Measurement{{Name: "fast", Counter: "fastPathCommits"}}
+		// A value that only a profile has is a baseline of that profile.
+		s.Profiles = []v1alpha1.Profile{{Name: "small", Sweep: []v1alpha1.Axis{{Axis: "clients", Values: builders.Values(1)}}}}
+		s.Figures = []v1alpha1.Figure{{Name: "f", SpeedUp: &v1alpha1.SpeedUp{Over: map[string]v1alpha1.Value{"clients": builders.Value(1)}}}}
 	}).Obj()
-	_, errs := plan.Validate(exp, systems(builders.System("basil")), plan.Checks{
+	p, errs := plan.Validate(exp, systems(builders.System("basil")), plan.Checks{
 		Measurement: func(m v1alpha1.Measurement, _ string, _ *v1alpha1.TrialSpec) error {
 			return errors.New("not PromQL: " + m.Name)
 		},
@@ -56,6 +59,9 @@ func TestCountersAreMeasuredWithoutPrometheus(t *testing.T) {
 	})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
+	}
+	if of := p.Spec.Figures[0].SpeedUp.Of; of != "Throughput" {
+		t.Errorf("a speed-up is of %q by default", of)
 	}
 }
 

@@ -182,6 +182,11 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 		poisson := v1alpha1.ArrivalsPoisson
 		spec.Clients.Arrivals = &poisson
 	}
+	for _, f := range spec.Figures {
+		if f.SpeedUp != nil {
+			orDefault(&f.SpeedUp.Of, "Throughput")
+		}
+	}
 	fault.SetDefaults(spec.Faults)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,6 +21,8 @@ type barPlot struct {
 	axis string
 	// parts of stacked bars, the first from 0 on. None: bars are whole.
 	parts []string
+	// one is what a bar of length 1 is: the baseline of ratios. Empty: the numbers are no ratios.
+	one string
 	// withN shows the number of trials beside each mean.
 	withN bool
 }
@@ -151,7 +154,7 @@ func (p barPlot) svg(id string) string {
 		right += barNWidth
 	}
 	frame := panel{left: left, top: barsTop, width: plotWidth - left - right, xMax: roundUp(p.extent()), yMax: 1}
-	if axis != "" {
+	if p.one != "" || axis != "" {
 		frame.top += legendLine
 	}
 	frame.height = p.rows()
@@ -176,6 +179,7 @@ func (p barPlot) svg(id string) string {
 		one.draw(b, frame, y, p.withN)
 		y += one.row()
 	}
+	p.drawOne(b, frame)
 	p.drawLegend(b, bottom)
 	b.WriteString("</svg>\n")
 	return b.String()
@@ -184,6 +188,9 @@ func (p barPlot) svg(id string) string {
 // extent is how far the axis must go.
 func (p barPlot) extent() float64 {
 	most, ends := 0.0, 0.0
+	if p.one != "" {
+		most = 1
+	}
 	for _, b := range p.bars {
 		most = max(most, b.mean.y, b.paper)
 		for _, t := range b.mean.trials {
@@ -215,6 +222,20 @@ func (b bar) row() float64 {
 		return barRow + paperBarRow
 	}
 	return barRow
+}
+
+// drawOne marks the baseline of ratios.
+func (p barPlot) drawOne(b *strings.Builder, frame panel) {
+	if p.one == "" {
+		return
+	}
+	x := frame.x(1)
+	anchor := "middle"
+	if x+barLetter*float64(len([]rune(p.one)))/2 > plotWidth {
+		anchor = "end"
+	}
+	fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`+"\n",
+		x, frame.top-2, frame.height+2, x, frame.top-7, anchor, html.EscapeString(shortLegend(p.one)))
 }
 
 // entries of the legend: parts, and what the narrow bars are.
@@ -328,7 +349,7 @@ func (p barPlot) describe() string {
 	for _, b := range p.bars {
 		text := strings.TrimPrefix(b.group+", "+b.name, ", ") + ": " + rounded(b.mean)
 		if b.mean.intervalsToo {
-			text += fmt.Sprintf(", interval %s to %s", rounded(plotPoint{y: b.mean.yLow}), rounded(plotPoint{y: b.mean.yHigh}))
+			text += fmt.Sprintf(", interval %s to %s", boundText(b.mean.yLow), boundText(b.mean.yHigh))
 		}
 		for i, v := range b.parts {
 			text += fmt.Sprintf(", %s %s", p.parts[i], tick3(v))
@@ -339,6 +360,14 @@ func (p barPlot) describe() string {
 		texts = append(texts, text+".")
 	}
 	return cmp.Or(strings.Join(texts, " "), "nothing")
+}
+
+// boundText writes the end of an interval, which a ratio may not have.
+func boundText(y float64) string {
+	if math.IsInf(y, 0) {
+		return "no end"
+	}
+	return rounded(plotPoint{y: y})
 }
 
 // htmlBars are the plots of bars for a page. Their ids begin with id.

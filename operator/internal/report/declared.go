@@ -16,6 +16,12 @@ func FiguresOf(spec v1alpha1.ExperimentSpec) (figures []results.Figure) {
 		if f.Stack != nil {
 			out.Stack = &results.Stack{Parts: f.Stack.Parts}
 		}
+		if f.SpeedUp != nil {
+			out.SpeedUp = &results.SpeedUp{Of: f.SpeedUp.Of, Over: map[string]string{}}
+			for axis, value := range f.SpeedUp.Over {
+				out.SpeedUp.Over[axis] = value.String()
+			}
+		}
 		figures = append(figures, out)
 	}
 	return figures
@@ -68,6 +74,8 @@ func declaredFigures(e results.Experiment) (figures []declaredFigure) {
 		switch {
 		case f.Stack != nil:
 			d = stackFigure(e, *f.Stack)
+		case f.SpeedUp != nil:
+			d = speedUpFigure(e, *f.SpeedUp)
 		default: // of a later version
 			continue
 		}

@@ -22,6 +22,8 @@ import (
 type plot struct {
 	title, xLabel, yLabel string
 	curves                []curve
+	// one is what lies at y = 1: the baseline of ratios. Empty: the numbers are no ratios.
+	one string
 }
 
 type curve struct {
@@ -263,6 +265,9 @@ type scale struct{ xMin, xMax, yMax, xStep, yStep float64 }
 
 func (p plot) scale() scale {
 	var xMin, xMax, yMax float64
+	if p.one != "" {
+		yMax = 1
+	}
 	for _, c := range p.curves {
 		for _, pt := range c.points {
 			xMin, xMax, yMax = min(xMin, pt.x), max(xMax, pt.x), max(yMax, pt.y)
@@ -310,14 +315,26 @@ func (p plot) svg(id string) string {
 	s := p.scale()
 	b := &strings.Builder{}
 	columns := p.legendColumns()
-	rows := float64((len(p.curves) + columns - 1) / columns)
+	entries := len(p.curves)
+	if p.one != "" {
+		entries++
+	}
+	rows := float64((entries + columns - 1) / columns)
 	openSVG(b, id, plotHeight+rows*legendLine, p.title+": "+p.yLabel+" over "+p.xLabel, p.describe())
 	p.frame(b, s)
+	place := func(i int) (x, y float64) {
+		return frameLeft + float64(i%columns)*legendColumn - 20, plotHeight + float64(i/columns)*legendLine
+	}
+	if p.one != "" {
+		x, y := place(len(p.curves))
+		fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,%.1fh%.1fM%.1f,%.1fh26"/><text x="%.1f" y="%.1f">%s</text>`+"\n",
+			frameLeft, s.y(1), frameWidth, x, y, x+32, y+4, html.EscapeString(shortLegend(p.one)))
+	}
 	for _, c := range p.curves {
 		c.draw(b, s)
 	}
 	for i, c := range p.curves {
-		x, y := frameLeft+float64(i%columns)*legendColumn-20, plotHeight+float64(i/columns)*legendLine
+		x, y := place(i)
 		fmt.Fprintf(b, `<g class="c%d"><path class="line" d="M%.1f,%.1fh26"%s/>`, c.style, x, y, dash(c.paper))
 		dot(b, c.style, c.paper, x+13, y, "")
 		fmt.Fprintf(b, `</g><text x="%.1f" y="%.1f">%s</text>`+"\n", x+32, y+4, html.EscapeString(shortLegend(c.legend())))

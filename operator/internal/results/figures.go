@@ -1,13 +1,22 @@
 package results
 
-// Figure is a plot that the experiment declares.
+// Figure is a plot that the experiment declares. It has one of Stack and SpeedUp.
 type Figure struct {
-	Name  string `json:"name"`
-	Title string `json:"title,omitempty"`
-	Stack *Stack `json:"stack,omitempty"`
+	Name        string   `json:"name"`
+	Title       string   `json:"title,omitempty"`
+	Stack       *Stack   `json:"stack,omitempty"`
+	SpeedUp     *SpeedUp `json:"speedUp,omitempty"`
 }
 
 // Stack is measurements of one unit that add up.
 type Stack struct {
 	Parts []string `json:"parts"`
+}
+
+// SpeedUp is a metric of every point by that of a baseline: of a latency the baseline's by the
+// point's.
+type SpeedUp struct {
+	// Of is Throughput, MeanLatency, P50Latency or P99Latency.
+	Of   string            `json:"of"`
+	Over map[string]string `json:"over"`
 }

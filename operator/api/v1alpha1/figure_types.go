@@ -1,8 +1,8 @@
 package v1alpha1
 
-// Figure is a plot that the report has beside those of every experiment. It has one of stack and
-// speedUp. docs/guide/figures.md shows each.
-// +kubebuilder:validation:XValidation:rule="(has(self.stack) ? 1 : 0) + (has(self.speedUp) ? 1 : 0) == 1",message="must have one of stack and speedUp"
+// Figure is a plot that the report has beside those of every experiment. It has one of stack,
+// speedUp and percentiles. docs/guide/figures.md shows each.
+// +kubebuilder:validation:XValidation:rule="(has(self.stack) ? 1 : 0) + (has(self.speedUp) ? 1 : 0) + (has(self.percentiles) ? 1 : 0) == 1",message="must have one of stack, speedUp and percentiles"
 type Figure struct {
 	// name of the figure, and of its files.
 	// +kubebuilder:validation:MaxLength=40
@@ -22,6 +22,11 @@ type Figure struct {
 	// speedUp draws every point by a baseline.
 	// +optional
 	SpeedUp *SpeedUp `json:"speedUp,omitempty"`
+
+	// percentiles draws percentiles of latency as curves over the axis that is a number; bars where
+	// there is none.
+	// +optional
+	Percentiles *Percentiles `json:"percentiles,omitempty"`
 }
 
 // Stack is parts that add up.
@@ -51,3 +56,20 @@ type SpeedUp struct {
 	// +kubebuilder:validation:MaxProperties=8
 	Over map[string]Value `json:"over"`
 }
+
+// Percentiles are curves of some percentiles of latency.
+type Percentiles struct {
+	// of lists them. P95 is read off the trials' own histograms, and so is not on the live page.
+	// Default: P50, P95, P99.
+	// +optional
+	// +listType=set
+	// +kubebuilder:default={P50,P95,P99}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=6
+	Of []Percentile `json:"of,omitempty"`
+}
+
+// Percentile of the latencies of a trial's committed transactions, P999 the 99.9th. A point has the
+// mean of its trials' percentiles.
+// +kubebuilder:validation:Enum=P10;P50;P90;P95;P99;P999
+type Percentile string

@@ -49,7 +49,7 @@ func TestCountersAreMeasuredWithoutPrometheus(t *testing.T) {
 		s.Measurements = []v1alpha1.Measurement{{Name: "fast", Counter: "fastPathCommits"}}
 		// A value that only a profile has is a baseline of that profile.
 		s.Profiles = []v1alpha1.Profile{{Name: "small", Sweep: []v1alpha1.Axis{{Axis: "clients", Values: builders.Values(1)}}}}
-		s.Figures = []v1alpha1.Figure{{Name: "f", SpeedUp: &v1alpha1.SpeedUp{Over: map[string]v1alpha1.Value{"clients": builders.Value(1)}}}}
+		s.Figures = []v1alpha1.Figure{{Name: "f", SpeedUp: &v1alpha1.SpeedUp{Over: map[string]v1alpha1.Value{"clients": builders.Value(1)}}}, {Name: "g", Percentiles: &v1alpha1.Percentiles{}}}
 	}).Obj()
 	p, errs := plan.Validate(exp, systems(builders.System("basil")), plan.Checks{
 		Measurement: func(m v1alpha1.Measurement, _ string, _ *v1alpha1.TrialSpec) error {
@@ -62,6 +62,9 @@ func TestCountersAreMeasuredWithoutPrometheus(t *testing.T) {
 	}
 	if of := p.Spec.Figures[0].SpeedUp.Of; of != "Throughput" {
 		t.Errorf("a speed-up is of %q by default", of)
+	}
+	if of := p.Spec.Figures[1].Percentiles.Of; len(of) != 3 || of[1] != "P95" {
+		t.Errorf("percentiles are %q by default", of)
 	}
 }
 

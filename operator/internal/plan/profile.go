@@ -186,6 +186,9 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 		if f.SpeedUp != nil {
 			orDefault(&f.SpeedUp.Of, "Throughput")
 		}
+		if f.Percentiles != nil && len(f.Percentiles.Of) == 0 {
+			f.Percentiles.Of = []v1alpha1.Percentile{"P50", "P95", "P99"}
+		}
 	}
 	fault.SetDefaults(spec.Faults)
 }

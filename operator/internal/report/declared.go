@@ -22,6 +22,11 @@ func FiguresOf(spec v1alpha1.ExperimentSpec) (figures []results.Figure) {
 				out.SpeedUp.Over[axis] = value.String()
 			}
 		}
+		if f.Percentiles != nil {
+			for _, p := range f.Percentiles.Of {
+				out.Percentiles = append(out.Percentiles, string(p))
+			}
+		}
 		figures = append(figures, out)
 	}
 	return figures
@@ -76,6 +81,8 @@ func declaredFigures(e results.Experiment) (figures []declaredFigure) {
 			d = stackFigure(e, *f.Stack)
 		case f.SpeedUp != nil:
 			d = speedUpFigure(e, *f.SpeedUp)
+		case len(f.Percentiles) > 0:
+			d = percentileFigure(e, f.Percentiles)
 		default: // of a later version
 			continue
 		}

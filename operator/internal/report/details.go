@@ -25,6 +25,7 @@ type Details struct {
 	resources []*resourceSum
 	windows   map[string]results.WindowCheck // by trial
 	lines     map[string]results.TrialLine   // by trial, valid or not
+	p95       map[string]float64             // of latency, in milliseconds, by trial
 	// Why the latencies of valid trials are missing, each after its trial's name.
 	noLatency []string
 	origin    originSum

@@ -23,7 +23,33 @@ type Figure struct {
 	Curves []FigureCurve
 	// Marks are instants at which faults began or ended, in the order of time.
 	Marks []FigureMark
+	// One is what lies at 1 on the Y axis, or on the X axis of bars: the baseline of ratios. Empty:
+	// the numbers are no ratios.
+	One string
+	// Bars from top to bottom, along the X axis; a figure has bars or curves. Their Y axis has a
+	// label, which says what their names are, and no ticks. Parts are what stacked bars are made of, from 0 on; of bars that are whole
+	// there are none.
+	Bars  []FigureBar
+	Parts []FigurePart
 }
+
+// FigureBar is a bar from 0 to a mean, with the mean's 95% interval where Interval says so.
+type FigureBar struct {
+	// Group is written above the first bar that has it. Empty: there is none.
+	Group, Name string
+	Color       string
+	Value       float64
+	Low, High   float64
+	Interval    bool
+	// Paper is the source's value, where HasPaper says that it has one.
+	Paper    float64
+	HasPaper bool
+	// Parts of a stacked bar, and those of the source if it has all.
+	Parts, PaperParts []float64
+}
+
+// FigurePart is a part of stacked bars.
+type FigurePart struct{ Name, Color string }
 
 // FigureAxis is an axis with its bounds, and its ticks in rising order, all of them within the
 // bounds.
@@ -84,10 +110,10 @@ type FigureOptions struct {
 // paperSuffix ends the name of a curve that the source reports.
 const paperSuffix = " (paper)"
 
-// Figures are the curves, the plots over time and the distributions of a report as data, in the
-// report's order. A name among the options that no figure has is an error that lists the names.
+// Figures are the curves and bars, the figures that the experiment declares, the plots over time and
+// the distributions of a report as data, in the report's order. A name among the options that no figure has is an error that lists the names.
 func Figures(e results.Experiment, o FigureOptions) ([]Figure, error) {
-	all := slices.Concat(curveFigures(e), timeFigures(e), distributionFigures(e))
+	all := slices.Concat(curveFigures(e), barFigures(e), declaredAsFigures(e), timeFigures(e), distributionFigures(e))
 	if err := o.check(all); err != nil {
 		return nil, err
 	}
@@ -95,9 +121,12 @@ func Figures(e results.Experiment, o FigureOptions) ([]Figure, error) {
 	var figures []Figure
 	for _, f := range all {
 		f.Curves = slices.DeleteFunc(f.Curves, func(c FigureCurve) bool { return !o.wants(c) })
-		f.X.Log, f.Y.Log = f.X.Log || o.LogX && !overTimeAxis(f.X), o.LogY
+		f.Bars = slices.DeleteFunc(f.Bars, func(b FigureBar) bool { return len(o.Curves) > 0 && !slices.Contains(o.Curves, b.Name) })
+		if len(f.Bars) == 0 { // bars begin at 0
+			f.X.Log, f.Y.Log = f.X.Log || o.LogX && !overTimeAxis(f.X), o.LogY
+		}
 		f.dropForLog()
-		if len(f.Curves) == 0 {
+		if len(f.Curves)+len(f.Bars) == 0 {
 			continue
 		}
 		f.bounds()
@@ -126,13 +155,28 @@ func (o FigureOptions) wants(c FigureCurve) bool {
 func (o FigureOptions) check(figures []Figure) error {
 	curves, labels := map[string]bool{}, map[string]bool{}
 	for _, f := range figures {
-		labels[f.X.Label], labels[f.Y.Label] = true, true
+		labels[f.X.Label] = true
+		if f.Y.Label != "" {
+			labels[f.Y.Label] = true
+		}
 		for _, c := range f.Curves {
 			curves[c.Name], curves[variantOf(c)] = true, true
 			labels[c.Name], labels[variantOf(c)] = true, true
 		}
 		for _, m := range f.Marks {
 			labels[m.Name] = true
+		}
+		for _, b := range f.Bars {
+			curves[b.Name], labels[b.Name] = true, true
+			if b.Group != "" {
+				labels[b.Group] = true
+			}
+		}
+		for _, p := range f.Parts {
+			labels[p.Name] = true
+		}
+		if f.One != "" {
+			labels[f.One] = true
 		}
 	}
 	for _, name := range o.Curves {
@@ -162,6 +206,13 @@ func (o FigureOptions) relabel(f *Figure) {
 	for i, m := range f.Marks {
 		f.Marks[i].Name = label(m.Name)
 	}
+	for i, b := range f.Bars {
+		f.Bars[i].Name, f.Bars[i].Group = label(b.Name), label(b.Group)
+	}
+	for i, p := range f.Parts {
+		f.Parts[i].Name = label(p.Name)
+	}
+	f.One = label(f.One)
 }
 
 // curveFigures are throughput and latency over an axis, and latency against throughput.
@@ -169,11 +220,55 @@ func curveFigures(e results.Experiment) []Figure {
 	drawn, _ := plots(e)
 	var figures []Figure
 	for _, p := range drawn {
-		f := Figure{Name: "curve-" + fileName(p.title), Title: p.title, X: FigureAxis{Label: p.xLabel}, Y: FigureAxis{Label: p.yLabel}}
-		for _, c := range p.curves {
-			f.Curves = append(f.Curves, figureCurve(c))
+		figures = append(figures, p.figure("curve-"+fileName(p.title)))
+	}
+	return figures
+}
+
+func (p plot) figure(name string) Figure {
+	f := Figure{Name: name, Title: p.title, X: FigureAxis{Label: p.xLabel}, Y: FigureAxis{Label: p.yLabel}, One: p.one}
+	for _, c := range p.curves {
+		f.Curves = append(f.Curves, figureCurve(c))
+	}
+	return f
+}
+
+// barFigures are throughput and latencies of named variants.
+func barFigures(e results.Experiment) []Figure {
+	drawn, _ := barPlots(e)
+	var figures []Figure
+	for _, p := range drawn {
+		figures = append(figures, p.figure("bars-"+fileName(p.title)))
+	}
+	return figures
+}
+
+func (p barPlot) figure(name string) Figure {
+	f := Figure{Name: name, Title: p.title, X: FigureAxis{Label: p.xLabel}, Y: FigureAxis{Label: p.axis}, One: p.one}
+	for i, part := range p.parts {
+		f.Parts = append(f.Parts, FigurePart{Name: part, Color: curveColor(i)})
+	}
+	for _, b := range p.bars {
+		f.Bars = append(f.Bars, FigureBar{
+			Group: b.group, Name: b.name, Color: curveColor(b.style), Value: b.mean.y, Low: b.mean.yLow, High: b.mean.yHigh, Interval: b.mean.intervalsToo,
+			Paper: b.paper, HasPaper: b.hasPaper, Parts: b.parts, PaperParts: b.paperParts,
+		})
+	}
+	return f
+}
+
+// declaredAsFigures are the figures that the experiment declares.
+func declaredAsFigures(e results.Experiment) []Figure {
+	var figures []Figure
+	for _, d := range declaredFigures(e) {
+		for _, p := range d.plots {
+			name := "figure-" + fileName(d.name+" "+p.of)
+			if p.curves != nil {
+				figures = append(figures, p.curves.figure(name))
+			} else {
+				figures = append(figures, p.bars.figure(name))
+			}
 		}
-		figures = append(figures, f)
 	}
 	return figures
 }
@@ -291,7 +386,14 @@ func (f *Figure) dropForLog() {
 // time starts and ends with its points. The end of an interval that a logarithmic axis cannot show
 // is cut off there.
 func (f *Figure) bounds() {
+	if len(f.Bars) > 0 {
+		f.barBounds()
+		return
+	}
 	var x, y extent
+	if f.One != "" {
+		y.add(1)
+	}
 	for _, c := range f.Curves {
 		for _, p := range c.Points {
 			x.add(p.X)
@@ -313,6 +415,27 @@ func (f *Figure) bounds() {
 		}
 	}
 	f.Marks = slices.DeleteFunc(f.Marks, func(m FigureMark) bool { return m.X < f.X.Min || m.X > f.X.Max })
+}
+
+// barBounds sets the X axis' bounds and ticks. Ends of intervals beyond are cut off, as on the page.
+func (f *Figure) barBounds() {
+	most, ends := 0.0, 0.0
+	if f.One != "" {
+		most = 1
+	}
+	for _, b := range f.Bars {
+		most = max(most, b.Value, b.Paper)
+	}
+	for _, b := range f.Bars {
+		ends = max(ends, most, min(b.High, widestInterval*most))
+	}
+	var x extent
+	x.add(0)
+	x.add(ends)
+	f.X.fit(x, false)
+	for i, b := range f.Bars {
+		f.Bars[i].Low, f.Bars[i].High = max(b.Low, f.X.Min), min(b.High, f.X.Max)
+	}
 }
 
 // extent of the values on an axis. The zero value has none.

@@ -34,6 +34,10 @@ func (d *Details) addLatency(t results.Trial) {
 	if h.Count() == 0 {
 		return
 	}
+	if d.p95 == nil {
+		d.p95 = map[string]float64{}
+	}
+	d.p95[t.Name] = results.Millis(h.Percentile(95))
 	i := slices.IndexFunc(d.latencies, func(p *pointLatency) bool { return p.Point == t.PointIndex })
 	if i < 0 {
 		d.latencies = append(d.latencies, &pointLatency{PointLatency: results.PointLatency{Point: t.PointIndex, Coordinates: t.Coordinates, Trials: 1}, histogram: h})

@@ -31,7 +31,7 @@ func scaled(clients ...string) results.Experiment {
 				e.Trials = append(e.Trials, results.TrialLine{
 					Name: fmt.Sprintf("t-%d", len(e.Trials)), Number: int32(len(e.Trials)), PointIndex: int32(i*len(clients) + k), Repetition: int32(round), Outcome: stats.Succeeded,
 					Coordinates: map[string]string{"system": system, "clients": c}, Committed: 5000, Throughput: base, MeanMillis: 5000 / base, P10Millis: 2000 / base, P50Millis: 4000 / base,
-					P90Millis: 9000 / base, P99Millis: 20000 / base, P999Millis: 30000 / base,
+					P90Millis: 9000 / base, P95Millis: 12000 / base, P99Millis: 20000 / base, P999Millis: 30000 / base,
 				})
 			}
 		}

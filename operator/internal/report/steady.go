@@ -28,6 +28,7 @@ func (d *Details) intoLines(e *results.Experiment) {
 		if w, read := d.windows[l.Name]; read {
 			e.Trials[i].Window = &w
 		}
+		e.Trials[i].P95Millis = d.p95[l.Name]
 		if own := d.lines[l.Name]; len(own.Recovery) > 0 {
 			e.Trials[i].Recovery = own.Recovery
 		}

@@ -1,11 +1,12 @@
 package results
 
-// Figure is a plot that the experiment declares. It has one of Stack and SpeedUp.
+// Figure is a plot that the experiment declares. It has one of Stack, SpeedUp and Percentiles.
 type Figure struct {
 	Name        string   `json:"name"`
 	Title       string   `json:"title,omitempty"`
 	Stack       *Stack   `json:"stack,omitempty"`
 	SpeedUp     *SpeedUp `json:"speedUp,omitempty"`
+	Percentiles []string `json:"percentiles,omitempty"` // P50, P99, ...
 }
 
 // Stack is measurements of one unit that add up.

@@ -440,6 +440,8 @@ type TrialLine struct {
 	// Window says whether the window was steady. Only a report has it: it is computed from the
 	// trial's timeline. Nil: the trial's own results were not read, or it does not count.
 	Window *WindowCheck `json:"window,omitempty"`
+	// P95Millis is read off the trial's histogram. Only a report has it; 0: it is not known.
+	P95Millis float64 `json:"p95Millis,omitempty"`
 }
 
 // Dataset is a data set that the pods of a trial began with.

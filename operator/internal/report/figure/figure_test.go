@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,7 @@ func figures() map[string]report.Figure {
 	over := report.FigureCurve{Name: "mean of 2 trials", Color: "#0072b2", Line: true, Band: true, Points: []report.FigurePoint{
 		{X: -0.5, Y: 10, YLow: 5, YHigh: 15, Interval: true}, {X: 0.5, Y: 20, YLow: 10, YHigh: 30, Interval: true}, {X: 1.5, Y: 2, YLow: 0, YHigh: 4, Interval: true}}}
 	cdf := report.FigureCurve{Name: "ideal", Style: 1, Color: "#c34f00", Line: true, Points: []report.FigurePoint{{X: 1, Y: 0.01}, {X: 2.5, Y: 0.5}, {X: 9, Y: 0.99}}}
+	thousands := report.FigureAxis{Label: "throughput (tx/s)", Max: 1500, Ticks: []float64{0, 500, 1000, 1500}}
 	share := report.FigureAxis{Label: "share of transactions", Max: 1, Ticks: []float64{0, 0.5, 1}}
 	return map[string]report.Figure{
 		"curves": {
@@ -51,6 +53,30 @@ func figures() map[string]report.Figure {
 			X:      report.FigureAxis{Label: "latency (ms)", Log: true, Min: 1, Max: 10, Ticks: []float64{1, 2, 5, 10}},
 			Y:      share,
 			Curves: []report.FigureCurve{cdf},
+		},
+		"bars": {
+			Name: "bars-01-throughput", Title: "Throughput", X: thousands, Y: report.FigureAxis{Label: "variant"},
+			Bars: []report.FigureBar{
+				{Group: "network=lan", Name: "ideal_case", Color: "#0072b2", Value: 990, Low: 900, High: 1080, Interval: true, Paper: 1100, HasPaper: true},
+				{Group: "network=lan", Name: "no fast path", Color: "#c34f00", Value: 792},
+				{Group: "network=wan", Name: "ideal_case", Color: "#0072b2", Value: 594, Low: 540, High: 648, Interval: true},
+			},
+		},
+		"stack": {
+			Name: "figure-01-steps", Title: "Steps", Y: report.FigureAxis{Label: "scheme"}, X: report.FigureAxis{Label: "total (us)", Max: 400, Ticks: []float64{0, 200, 400}},
+			Parts: []report.FigurePart{{Name: "log", Color: "#0072b2"}, {Name: "memory", Color: "#c34f00"}, {Name: "disk", Color: "#007a59"}},
+			Bars: []report.FigureBar{
+				{Name: "hats", Value: 200, Low: 150, High: 250, Interval: true, Parts: []float64{20, 30, 150}, Paper: 210, HasPaper: true, PaperParts: []float64{20, 40, 150}, Color: "#0072b2"},
+				{Name: "mlsm", Value: 330, Low: 300, High: 360, Interval: true, Parts: []float64{30, 0, 300}, Color: "#c34f00"},
+			},
+		},
+		"speedup": {
+			Name: "figure-02-gain", Title: "Gain", X: report.FigureAxis{Label: "throughput / that of system=old", Max: 2, Ticks: []float64{0, 0.5, 1, 1.5, 2}}, One: "system=old",
+			Bars: []report.FigureBar{{Name: "new", Color: "#c34f00", Value: 1.4, Low: 1.3, High: 1.5, Interval: true, Paper: 1.5, HasPaper: true}},
+		},
+		"speedup-curves": {
+			Name: "figure-03-gain", Title: "Gain", X: report.FigureAxis{Label: "throughput (tx/s)", Max: 8000, Ticks: []float64{0, 4000, 8000}}, Y: report.FigureAxis{Label: "throughput / that of system=old", Max: 4, Ticks: []float64{0, 2, 4}}, One: "system=old",
+			Curves: []report.FigureCurve{measured},
 		},
 	}
 }
@@ -109,6 +135,7 @@ func streams(t *testing.T, pdf []byte) string {
 }
 
 func TestPDFIsAsWideAndItsTextAsHighAsAsked(t *testing.T) {
+	heights := map[string]string{"bars": "130.71", "stack": "78.11", "speedup": "60.57"}
 	for name, f := range figures() {
 		t.Run(name, func(t *testing.T) {
 			pdf, err := figure.PDF(f, column(t))
@@ -118,9 +145,13 @@ func TestPDFIsAsWideAndItsTextAsHighAsAsked(t *testing.T) {
 			if again, err := figure.PDF(f, column(t)); err != nil || !bytes.Equal(pdf, again) {
 				t.Errorf("the same figure gave other bytes (%v)", err)
 			}
+			height, ofBars := heights[name]
+			if !ofBars {
+				height = "148.18"
+			}
 			box := regexp.MustCompile(`/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]`).FindSubmatch(pdf)
-			if len(box) < 3 || string(box[1]) != "239.76" || string(box[2]) != "148.18" { // 3.33 in, and by 1.618
-				t.Errorf("the page is %q, want 239.76 by 148.18 points", box)
+			if len(box) < 3 || string(box[1]) != "239.76" || string(box[2]) != height { // 3.33 in, and by 1.618; of bars as their rows need
+				t.Errorf("the page is %q, want 239.76 by %s points", box, height)
 			}
 			if !bytes.Contains(pdf, []byte("/FontFile2")) || !bytes.Contains(pdf, []byte("LiberationSerif")) {
 				t.Error("the font Liberation Serif is not embedded")
@@ -134,6 +165,24 @@ func TestPDFIsAsWideAndItsTextAsHighAsAsked(t *testing.T) {
 				t.Errorf("text has the sizes %v, want 7.97 only", sizes)
 			}
 		})
+	}
+}
+
+// A height that was asked for is kept, unless the bars would have no room.
+func TestHeightOfBars(t *testing.T) {
+	f := figures()["bars"]
+	for asked, want := range map[figure.Length]string{200: "200.00", 80: "97.20"} {
+		s, err := figure.NewStyle(240, asked, 8, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pdf, err := figure.PDF(f, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if box := regexp.MustCompile(`/MediaBox \[0 0 240.00 ([0-9.]+)\]`).FindSubmatch(pdf); box == nil || string(box[1]) != want {
+			t.Errorf("asked for %v, the page is %q high, want %s", asked, box, want)
+		}
 	}
 }
 
@@ -183,7 +232,7 @@ func TestLaTeXCompilesADocument(t *testing.T) {
 		}
 	}
 	s := column(t)
-	for _, name := range []string{"curves", "time", "cdf"} {
+	for _, name := range slices.Sorted(maps.Keys(figures())) {
 		f := figures()[name]
 		pdf, err := figure.PDF(f, s)
 		write(name+".pdf", pdf, err)

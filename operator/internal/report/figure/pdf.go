@@ -30,12 +30,16 @@ var reproducible = sync.OnceFunc(func() {
 	fpdf.SetDefaultCatalogSort(true)
 })
 
-// PDF draws a figure with embedded fonts, exactly as wide and high as the style says. Text must be
+// PDF draws a figure with embedded fonts, exactly as wide and high as the style says; one of bars is
+// higher where they need it. Text must be
 // of the characters of Windows-1252, which the library embeds.
 func PDF(f report.Figure, s Style) ([]byte, error) {
 	reproducible()
 	if err := writable(f); err != nil {
 		return nil, err
+	}
+	if len(f.Bars) > 0 {
+		return pdfBars(f, s)
 	}
 	p := newPlot(f, s)
 	legend := legendOf(f, s)
@@ -46,6 +50,11 @@ func PDF(f report.Figure, s Style) ([]byte, error) {
 	}
 	if err := addMarks(p, f, legend); err != nil {
 		return nil, err
+	}
+	if f.One != "" {
+		if err := addOne(p, f, legend); err != nil {
+			return nil, err
+		}
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.X.Min, f.X.Max, f.Y.Min, f.Y.Max
 	canvas := vgpdf.New(vg.Length(s.Width), vg.Length(s.Height))
@@ -70,6 +79,13 @@ func writable(f report.Figure) error {
 	for _, m := range f.Marks {
 		texts = append(texts, m.Name)
 	}
+	for _, b := range f.Bars {
+		texts = append(texts, b.Group, b.Name)
+	}
+	for _, p := range f.Parts {
+		texts = append(texts, p.Name)
+	}
+	texts = append(texts, f.One)
 	for _, t := range texts {
 		if _, err := charmap.Windows1252.NewEncoder().String(t); err != nil {
 			return fmt.Errorf("%q %w; give it another label, or use pgfplots", t, ErrCharacters)
@@ -104,6 +120,9 @@ func newPlot(f report.Figure, s Style) *plot.Plot {
 	}
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xe0}, color.Gray{0xe0}
+	if len(f.Bars) > 0 {
+		grid.Horizontal.Color = nil // a line through the middle of each bar says nothing
+	}
 	p.Add(grid)
 	return p
 }
@@ -198,10 +217,13 @@ func addBand(p *plot.Plot, c report.FigureCurve) error {
 }
 
 // light is a colour with three quarters of white: vgpdf darkens colours that are not opaque.
-func light(hex string) color.Color {
+func light(hex string) color.Color { return mixed(hex, 0.25) }
+
+// mixed is a share of a colour, and white.
+func mixed(hex string, share float64) color.Color {
 	r, g, b, _ := rgb(hex).RGBA()
-	quarter := func(v uint32) uint8 { return uint8((v>>8 + 3*0xff) / 4) }
-	return color.RGBA{quarter(r), quarter(g), quarter(b), 0xff}
+	mix := func(v uint32) uint8 { return uint8(float64(v>>8)*share + 0xff*(1-share)) }
+	return color.RGBA{mix(r), mix(g), mix(b), 0xff}
 }
 
 // intervals of points, as the library's bars want them.
@@ -261,6 +283,18 @@ func addMarks(p *plot.Plot, f report.Figure, legend *legend) error {
 	return nil
 }
 
+// addOne marks the baseline of ratios.
+func addOne(p *plot.Plot, f report.Figure, legend *legend) error {
+	line, err := plotter.NewLine(plotter.XYs{{X: f.X.Min, Y: 1}, {X: f.X.Max, Y: 1}})
+	if err != nil {
+		return fmt.Errorf("draw the baseline %s: %w", f.One, err)
+	}
+	line.LineStyle = draw.LineStyle{Color: color.Gray{0x33}, Width: lineWidth, Dashes: dashes[1]}
+	p.Add(line)
+	legend.addMark(f.One, line)
+	return nil
+}
+
 // legendPadding is the room between two lines of a legend, in ems.
 const legendPadding = 0.25
 
@@ -275,18 +309,38 @@ type legend struct {
 }
 
 func legendOf(f report.Figure, s Style) *legend {
-	l := &legend{entries: entriesOf(f), style: plot.NewLegend().TextStyle}
-	l.style.Font = s.font()
+	l := newLegend(f, s)
+	l.entries = entriesOf(f)
 	l.thumbs = make([][]plot.Thumbnailer, len(l.entries))
+	l.fit(s)
+	return l
+}
+
+// newLegend is one without entries.
+func newLegend(f report.Figure, s Style) *legend {
+	l := &legend{style: plot.NewLegend().TextStyle}
+	l.style.Font = s.font()
+	if n := len(f.X.Ticks); n > 0 {
+		l.margin = l.style.Width(number(f.X.Ticks[n-1])) / 2
+	}
+	return l
+}
+
+// fit chooses the number of columns.
+func (l *legend) fit(s Style) {
 	longest := Length(1)
 	for _, e := range l.entries {
 		longest = max(longest, Length(l.style.Width(e.name))+4*s.FontSize)
 	}
 	l.columns = columns(len(l.entries), s.Width, longest)
-	if n := len(f.X.Ticks); n > 0 {
-		l.margin = l.style.Width(number(f.X.Ticks[n-1])) / 2
+}
+
+// rows of the legend.
+func (l *legend) rows() int {
+	if len(l.entries) == 0 {
+		return 0
 	}
-	return l
+	return (len(l.entries) + l.columns - 1) / l.columns
 }
 
 func (l *legend) add(curve int, thumbs ...plot.Thumbnailer) {
@@ -311,7 +365,7 @@ func (l *legend) draw(page draw.Canvas) vg.Length {
 	if len(l.entries) == 0 {
 		return size / 2 // of the topmost tick's label
 	}
-	rows := (len(l.entries) + l.columns - 1) / l.columns
+	rows := l.rows()
 	width := (page.Max.X - page.Min.X) / vg.Length(l.columns)
 	for column := range l.columns {
 		part := plot.NewLegend()

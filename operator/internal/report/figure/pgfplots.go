@@ -65,6 +65,7 @@ x y\\
 << end >><< end >>};
 << if $.Legend >>\addlegendentry{<< tex $c.Name >>}
 << end >><< end >><< range .Marks >>\draw[black!80, thick<< if .Ends >>, dashed<< end >>] (axis cs:<< number .X >>,<< number $.Y.Min >>) -- (axis cs:<< number .X >>,<< number $.Y.Max >>);
+<< end >><< if .One >>\draw[black!80, thick, dashed] (axis cs:<< number .X.Min >>,1) -- (axis cs:<< number .X.Max >>,1);
 << end >><< range .Entries >>\addlegendimage{black!80, thick<< if .Ends >>, dashed<< end >>}
 \addlegendentry{<< tex .Name >>}
 << end >>\end{axis}
@@ -83,6 +84,9 @@ func (e entry) Ends() bool { return e.ends }
 // PGFPlots writes a figure for LaTeX's pgfplots, from version 1.16. The width is that which
 // pgfplots plans for frame and labels; the legend above adds to the height.
 func PGFPlots(f report.Figure, s Style) ([]byte, error) {
+	if len(f.Bars) > 0 {
+		return texOfBars(f, s)
+	}
 	entries := entriesOf(f)
 	longest := Length(1)
 	var marks []entry

@@ -44,7 +44,9 @@ func (l Length) tex() string {
 // Style is the size of a figure and of its text.
 type Style struct {
 	Width, Height Length
-	FontSize      Length
+	// FreeHeight: nobody asked for the height. Figures of bars are then as high as their rows need.
+	FreeHeight bool
+	FontSize   Length
 	// Sans: text without serifs. PDF has Liberation Serif or Sans; TeX takes the document's fonts.
 	Sans bool
 }
@@ -59,7 +61,8 @@ const (
 
 // NewStyle checks lengths. The height is the width by the golden ratio if it is 0.
 func NewStyle(width, height, fontSize Length, sans bool) (Style, error) {
-	if height == 0 {
+	free := height == 0
+	if free {
 		height = width / goldenRatio
 	}
 	for _, side := range []struct {
@@ -76,7 +79,7 @@ func NewStyle(width, height, fontSize Length, sans bool) (Style, error) {
 	if height < 8*fontSize {
 		return Style{}, fmt.Errorf("font size: a figure %.1f inches high has no room for text of %.1f points; choose a size of at most an eighth of the height", float64(height)/72, float64(fontSize))
 	}
-	return Style{Width: width, Height: height, FontSize: fontSize, Sans: sans}, nil
+	return Style{Width: width, Height: height, FreeHeight: free, FontSize: fontSize, Sans: sans}, nil
 }
 
 // entry of a legend: a curve, or a mark's name the first time.
@@ -91,6 +94,9 @@ func entriesOf(f report.Figure) []entry {
 	var entries []entry
 	for i, c := range f.Curves {
 		entries = append(entries, entry{name: c.Name, curve: i})
+	}
+	if f.One != "" {
+		entries = append(entries, entry{name: f.One, curve: -1, ends: true})
 	}
 	seen := map[string]bool{}
 	for _, m := range f.Marks {

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Provides a program that hack/node-image (etcd), hack/s3 (s3), hack/prometheus
 # (prometheus and what begins so), systems/hotstuff (what begins with hotstuff),
-# systems/capnp-rpc (what begins with capnp), systems/bls (bls-driver), systems/postgres
-# (postgres-node, postgres-driver; rootfs, a directory), systems/cassandra (cassandra-driver;
-# cassandra-rootfs, a directory), systems/pequin (artifact, a directory, from the checkout SOURCE),
-# systems/eiger-port or systems/hats (eiger-port, hats, likewise) builds, for an image of ours or a
-# test. It is the one that the cluster and envtest use, built at most once.
+# systems/cometbft (what begins with cometbft), systems/capnp-rpc (what begins with capnp),
+# systems/bls (bls-driver), systems/postgres (postgres-node, postgres-driver; rootfs, a directory),
+# systems/cassandra (cassandra-driver; cassandra-rootfs, a directory), systems/pequin (artifact, a
+# directory, from the checkout SOURCE), systems/eiger-port or systems/hats (eiger-port, hats,
+# likewise) builds, for an image of ours or a test. It is the one that the cluster and envtest use,
+# built at most once.
 #
 # usage: program.sh [--path] NAME     prints the file
 #   --path   say where it is or would be; build nothing
@@ -25,6 +26,9 @@ prometheus | prometheus-*)
 	;;
 hotstuff*)
 	if [[ $build = 1 ]]; then exec "$hack/../systems/hotstuff/build.sh" "$name"; else exec "$hack/../systems/hotstuff/build.sh" --path "$name"; fi
+	;;
+cometbft*)
+	if [[ $build = 1 ]]; then exec "$hack/../systems/cometbft/build.sh" "$name"; else exec "$hack/../systems/cometbft/build.sh" --path "$name"; fi
 	;;
 capnp-*)
 	if [[ $build = 1 ]]; then exec "$hack/../systems/capnp-rpc/build.sh" "$name"; else exec "$hack/../systems/capnp-rpc/build.sh" --path "$name"; fi

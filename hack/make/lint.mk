@@ -6,7 +6,7 @@ golangci_version = $(shell sed -n 's#^.*golangci-lint/v2 \(v[^ ]*\).*#\1#p' hack
 golangci = $(or $(ASSAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/assay)/golangci-lint/$(golangci_version)/golangci-lint
 
 # Modules of their own with code of ours, whose tests are lanes of their names.
-modules = hack/images hack/node-image systems/driver systems/hotstuff systems/capnp-rpc systems/bls systems/postgres systems/cassandra
+modules = hack/images hack/node-image systems/driver systems/hotstuff systems/cometbft systems/capnp-rpc systems/bls systems/postgres systems/cassandra
 
 # Every file of git that begins as a shell script.
 scripts = $(shell git grep -lE '^\#!/.*(bash|sh)$$' | while read -r f; do head -n1 "$$f" | grep -qE '^\#!' && echo "$$f"; done)

@@ -47,7 +47,7 @@ func moduleLane(dir string) lane {
 
 var lanes = []lane{
 	{name: "unit", bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
-	moduleLane("hack/images"), moduleLane("hack/node-image"), moduleLane("systems/driver"), moduleLane("systems/hotstuff"), moduleLane("systems/capnp-rpc"), moduleLane("systems/bls"), moduleLane("systems/postgres"),
+	moduleLane("hack/images"), moduleLane("hack/node-image"), moduleLane("systems/driver"), moduleLane("systems/hotstuff"), moduleLane("systems/cometbft"), moduleLane("systems/capnp-rpc"), moduleLane("systems/bls"), moduleLane("systems/postgres"),
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
 	{name: "api", bound: 40 * time.Minute, flags: oneAtATime, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},

@@ -37,7 +37,7 @@ with_terraform() {
 
 case $1 in
 unit) [[ $(id -u) != 0 ]] || packages cpio=cpio ;;
-images | node-image | driver | hotstuff | capnp-rpc | bls | postgres | fuzz | release) ;;
+images | node-image | driver | hotstuff | cometbft | capnp-rpc | bls | postgres | fuzz | release) ;;
 cassandra)
 	packages mvn=maven
 	"$hack/../systems/cassandra/build.sh" cassandra-rootfs >/dev/null

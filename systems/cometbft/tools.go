@@ -1,0 +1,8 @@
+//go:build tools
+
+// Package cometbft keeps the program of CometBFT that build.sh builds in go.mod and go.sum.
+package cometbft
+
+import (
+	_ "github.com/cometbft/cometbft/cmd/cometbft"
+)

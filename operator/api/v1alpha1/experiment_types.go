@@ -146,8 +146,9 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Claims []Claim `json:"claims,omitempty"`
 
-	// measurements are numbers of each trial that the installation's Prometheus knows or the clients
-	// count: columns of the results, and what claims and figures may be about. Default: none.
+	// measurements are numbers of each trial that the installation's Prometheus knows or the
+	// clients count: columns of the results, and what claims and figures may be about. Default:
+	// none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

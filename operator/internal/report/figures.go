@@ -27,8 +27,8 @@ type Figure struct {
 	// the numbers are no ratios.
 	One string
 	// Bars from top to bottom, along the X axis; a figure has bars or curves. Their Y axis has a
-	// label, which says what their names are, and no ticks. Parts are what stacked bars are made of, from 0 on; of bars that are whole
-	// there are none.
+	// label, which says what their names are, and no ticks. Parts are what stacked bars are made
+	// of, from 0 on; of bars that are whole there are none.
 	Bars  []FigureBar
 	Parts []FigurePart
 }
@@ -110,8 +110,9 @@ type FigureOptions struct {
 // paperSuffix ends the name of a curve that the source reports.
 const paperSuffix = " (paper)"
 
-// Figures are the curves and bars, the figures that the experiment declares, the plots over time and
-// the distributions of a report as data, in the report's order. A name among the options that no figure has is an error that lists the names.
+// Figures are the curves and bars, the figures that the experiment declares, the plots over time
+// and the distributions of a report as data, in the report's order. A name among the options that
+// no figure has is an error that lists the names.
 func Figures(e results.Experiment, o FigureOptions) ([]Figure, error) {
 	all := slices.Concat(curveFigures(e), barFigures(e), declaredAsFigures(e), timeFigures(e), distributionFigures(e))
 	if err := o.check(all); err != nil {
@@ -417,7 +418,8 @@ func (f *Figure) bounds() {
 	f.Marks = slices.DeleteFunc(f.Marks, func(m FigureMark) bool { return m.X < f.X.Min || m.X > f.X.Max })
 }
 
-// barBounds sets the X axis' bounds and ticks. Ends of intervals beyond are cut off, as on the page.
+// barBounds sets the X axis' bounds and ticks. Ends of intervals beyond are cut off, as on the
+// page.
 func (f *Figure) barBounds() {
 	most, ends := 0.0, 0.0
 	if f.One != "" {

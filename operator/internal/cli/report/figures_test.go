@@ -39,8 +39,8 @@ func TestFiguresHaveTheLabelsAndAxesAskedFor(t *testing.T) {
 	}
 }
 
-// Figures may be declared when an experiment is long over: of the evidence of Basil's fast path, which
-// was run before there were figures.
+// Figures may be declared when an experiment is long over: of the evidence of Basil's fast path,
+// which was run before there were figures.
 func TestFiguresOfAFileAreDrawnFromABundle(t *testing.T) {
 	const experiments = "../../../../experiments/basil/"
 	var out bytes.Buffer

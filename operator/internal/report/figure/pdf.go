@@ -30,9 +30,9 @@ var reproducible = sync.OnceFunc(func() {
 	fpdf.SetDefaultCatalogSort(true)
 })
 
-// PDF draws a figure with embedded fonts, exactly as wide and high as the style says; one of bars is
-// higher where they need it. Text must be
-// of the characters of Windows-1252, which the library embeds.
+// PDF draws a figure with embedded fonts, exactly as wide and high as the style says; one of bars
+// is higher where they need it. Text must be of the characters of Windows-1252, which the library
+// embeds.
 func PDF(f report.Figure, s Style) ([]byte, error) {
 	reproducible()
 	if err := writable(f); err != nil {

@@ -3,9 +3,9 @@
 //	cometbft-home make --nodes HOST:PORT,... [flags] DIR
 //	cometbft-home start FROM HOME PROGRAM
 //
-// make fills DIR with node0, node1 and so on. start copies FROM to HOME unless that was done before,
-// and becomes `PROGRAM start --home HOME`. `cometbft-home make --help` lists the flags with unit and
-// default. Wrong usage exits with 2.
+// make fills DIR with node0, node1 and so on. start copies FROM to HOME unless that was done
+// before, and becomes `PROGRAM start --home HOME`. `cometbft-home make --help` lists the flags with
+// unit and default. Wrong usage exits with 2.
 package main
 
 import (

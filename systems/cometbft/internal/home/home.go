@@ -21,7 +21,8 @@ import (
 const (
 	// chainID of every group: none outlives its trial.
 	chainID = "assay"
-	// maxRequest is the largest request that a node takes, in bytes: a transaction of 1 MiB in base64.
+	// maxRequest is the largest request that a node takes, in bytes: a transaction of 1 MiB in
+	// base64.
 	maxRequest = 2 << 20
 	// connections that a node takes from clients at once.
 	connections = 10000
@@ -39,13 +40,13 @@ type Node struct {
 
 // Settings of all nodes. The names of CometBFT's own options are in brackets.
 type Settings struct {
-	// BatchSize is how many transactions a block holds at most (max_gas of the genesis: a transaction
-	// of the application kvstore wants 1).
+	// BatchSize is how many transactions a block holds at most (max_gas of the genesis: a
+	// transaction of the application kvstore wants 1).
 	BatchSize int64
 	// ProposeTimeout is how long a node waits for the proposal of a block (timeout_propose).
 	ProposeTimeout time.Duration
-	// VoteTimeout is how long it waits for more votes where two thirds have voted and not for the same
-	// block (timeout_prevote, timeout_precommit).
+	// VoteTimeout is how long it waits for more votes where two thirds have voted and not for the
+	// same block (timeout_prevote, timeout_precommit).
 	VoteTimeout time.Duration
 	// CommitTimeout is how long it waits for late votes between two blocks (timeout_commit).
 	CommitTimeout time.Duration

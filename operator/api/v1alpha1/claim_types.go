@@ -8,10 +8,10 @@ type ReportedSeries struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
-	// metric that the series reports: Throughput (transactions per second);
-	// ThroughputPerCorrectClient (the same by the number of clients that no fault made behave
-	// otherwise); MeanLatency; P50Latency; P99Latency (ms); Measurement (the one that measurement
-	// names).
+	// metric that the series reports. Throughput is in transactions per second, and
+	// ThroughputPerCorrectClient is that by the number of clients that no fault made behave
+	// otherwise. MeanLatency, P50Latency and P99Latency are in ms, unless unit says otherwise.
+	// Measurement is the one that measurement names.
 	// +kubebuilder:validation:Enum=Throughput;ThroughputPerCorrectClient;MeanLatency;P50Latency;P99Latency;Measurement
 	Metric string `json:"metric"`
 

@@ -40,8 +40,8 @@ type Stack struct {
 	Parts []string `json:"parts"`
 }
 
-// SpeedUp is the ratio of a metric at each point to its baseline: the point whose values of the
-// axes in over are the baseline's, and whose other values are its own. The interval is that of the
+// SpeedUp is the ratio of a metric at each point to its baseline. The baseline is the point with
+// the values that over gives, and otherwise the point's own. The interval is that of the
 // function ratio in claims.
 type SpeedUp struct {
 	// of says which metric. Throughput: the point's by the baseline's. MeanLatency, P50Latency,

@@ -28,15 +28,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	for _, f := range p.facts {
 		wrap(b, o.Width, "", f)
 	}
-	if len(p.verdicts) > 0 {
-		heading(b, "Verdicts")
-		for _, c := range p.verdicts {
-			fmt.Fprintf(b, "%s  %s\n", verdict(c.Verdict, o.Color), c.Name)
-			for _, sentence := range []string{c.Statement, c.Expr, c.Message} {
-				wrap(b, o.Width, strings.Repeat(" ", verdictWidth+2), sentence)
-			}
-		}
-	}
+	textVerdicts(b, o, p)
 	heading(b, "Points")
 	textTable(b, p.points)
 	wrap(b, o.Width, "", "In the table: "+legend+".")
@@ -46,15 +38,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	textSection(b, o.Width, "Safety", p.checks, checksLegend)
 	textSection(b, o.Width, "Checks that did not hold", p.checked)
 	textSection(b, o.Width, "Failures", p.failures, failuresLegend)
-	for _, f := range p.declared {
-		heading(b, f.title)
-		if len(f.numbers.rows) > 0 {
-			textTable(b, f.numbers)
-		}
-		for _, note := range f.notes {
-			wrap(b, o.Width, "", note)
-		}
-	}
+	textDeclared(b, o.Width, p)
 	textSection(b, o.Width, "Capacity", p.capacity, capacityLegend)
 	textSection(b, o.Width, "Knees and peaks", p.knees, append([]string{p.kneeNote}, p.kneeRest...)...)
 	textSection(b, o.Width, "Measurements", p.measured, measurementLegend)
@@ -67,6 +51,40 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	textSection(b, o.Width, "Balance", p.balance, balanceLegend)
 	textSection(b, o.Width, "Excluded trials", p.excluded)
 	textSection(b, o.Width, "Collected files", p.kept, collectedLegend)
+	textOrigin(b, o.Width, p)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+func textVerdicts(b *strings.Builder, o TextOptions, p page) {
+	if len(p.verdicts) == 0 {
+		return
+	}
+	heading(b, "Verdicts")
+	for _, c := range p.verdicts {
+		fmt.Fprintf(b, "%s  %s\n", verdict(c.Verdict, o.Color), c.Name)
+		for _, sentence := range []string{c.Statement, c.Expr, c.Message} {
+			wrap(b, o.Width, strings.Repeat(" ", verdictWidth+2), sentence)
+		}
+	}
+}
+
+// textDeclared writes the numbers of the figures that the experiment declares.
+func textDeclared(b *strings.Builder, width int, p page) {
+	for _, f := range p.declared {
+		heading(b, f.title)
+		if len(f.numbers.rows) > 0 {
+			textTable(b, f.numbers)
+		}
+		for _, note := range f.notes {
+			wrap(b, width, "", note)
+		}
+	}
+}
+
+func textOrigin(b *strings.Builder, width int, p page) {
 	heading(b, "Where this comes from")
 	widest := 11
 	for _, row := range p.origin {
@@ -76,15 +94,11 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 		fmt.Fprintf(b, "%-*s %s\n", widest, row[0], row[1])
 	}
 	if p.gap != "" {
-		wrap(b, o.Width, "", p.gap)
+		wrap(b, width, "", p.gap)
 	}
 	for _, l := range p.leftOut {
-		wrap(b, o.Width, "", "Left out: "+l+".")
+		wrap(b, width, "", "Left out: "+l+".")
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
 }
 
 // textSection writes a table that has rows, and what its reader must know of it.

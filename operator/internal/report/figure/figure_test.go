@@ -180,7 +180,7 @@ func TestHeightOfBars(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if box := regexp.MustCompile(`/MediaBox \[0 0 240.00 ([0-9.]+)\]`).FindSubmatch(pdf); box == nil || string(box[1]) != want {
+		if box := regexp.MustCompile(`/MediaBox \[0 0 240.00 ([0-9.]+)\]`).FindSubmatch(pdf); len(box) != 2 || string(box[1]) != want {
 			t.Errorf("asked for %v, the page is %q high, want %s", asked, box, want)
 		}
 	}

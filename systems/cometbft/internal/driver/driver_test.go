@@ -82,6 +82,7 @@ func start(t *testing.T, n int) *group {
 		})
 		g.processes = append(g.processes, node)
 	}
+	ready(t, g.addresses)
 	return g
 }
 

@@ -17,6 +17,24 @@ func ask(t *testing.T, address string) *rpc.HTTP {
 	return c
 }
 
+// ready waits until all nodes have a block, as the System does before its clients start.
+func ready(t *testing.T, addresses []string) {
+	t.Helper()
+	limit := time.Now().Add(3 * time.Minute)
+	for _, address := range addresses {
+		for {
+			status, err := ask(t, address).Status(t.Context())
+			if err == nil && status.SyncInfo.LatestBlockHeight > 0 && !status.SyncInfo.CatchingUp {
+				break
+			}
+			if time.Now().After(limit) {
+				t.Fatalf("node %s has no block after three minutes: %v", address, err)
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+}
+
 // height of a node's last block.
 func height(t *testing.T, address string) int64 {
 	t.Helper()

@@ -43,7 +43,7 @@ failed() {
 	exit 1
 }
 
-step "a Kubernetes cluster in containers" "10 seconds" "up to half an hour"
+step "a Kubernetes cluster in containers" "10 seconds" "some fifteen minutes"
 make cluster || failed
 eval "$("$hack/cluster/tools.sh" kubectl)" || failed
 KUBECONFIG=$(kubeconfig)
@@ -51,7 +51,7 @@ export KUBECONFIG
 kubectl get nodes >&2 || failed
 done_step
 
-step "Assay's images and its operator on it" "a minute" "some five minutes"
+step "Assay's images and its operator on it" "a minute" "some three minutes"
 # Only what the experiment runs is built. The chart's notes are for who installs it by hand.
 make deploy IMAGES="assay/manager assay/agent assay/basil" 2>&1 | sed -u '/^NOTES:$/,$d' >&2 || failed
 done_step

@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -40,31 +39,17 @@ func run(ctx context.Context, args []string) int {
 	flags.StringVar(&d.Operation, "operation", "sign", "`function` to time: "+strings.Join(function.Names, ", "))
 	flags.IntVar(&d.Signatures, "signatures", 4, "signatures of an aggregate, 1 to 1000")
 	flags.IntVar(&d.Runs, "runs", 1, "runs of the function in a transaction, 1 to 1000000")
-	switch err := flags.Parse(args[1:]); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	if err := check(d, flags.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "bls-driver:", err)
-		return 2
-	}
-	if args[0] == "idle" {
-		<-ctx.Done()
-		return 0
-	}
-	if err := protocol.Serve(ctx, os.Stdin, os.Stdout, protocol.Clients(d)); err != nil {
-		fmt.Fprintln(os.Stderr, "bls-driver:", err)
-		return 1
-	}
-	return 0
+	return protocol.Main(flags, args[1:], func() error { return check(d) }, func() error {
+		if args[0] == "idle" {
+			<-ctx.Done()
+			return nil
+		}
+		return protocol.Serve(ctx, os.Stdin, os.Stdout, protocol.Clients(d))
+	})
 }
 
-func check(d *driver.Driver, rest []string) error {
+func check(d *driver.Driver) error {
 	switch {
-	case len(rest) > 0:
-		return fmt.Errorf("%q: there are no arguments beside flags", rest[0])
 	case !slices.Contains(function.Names, d.Operation):
 		return fmt.Errorf("--operation is %q; want one of %q", d.Operation, function.Names)
 	case d.Signatures < 1 || d.Signatures > function.MaxSignatures:

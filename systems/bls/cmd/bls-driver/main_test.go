@@ -11,18 +11,16 @@ import (
 func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*driver.Driver)
-		rest   []string
 		want   string
 	}{
-		"all is well": {func(*driver.Driver) {}, nil, ""},
-		"operation":   {func(d *driver.Driver) { d.Operation = "encrypt" }, nil, "--operation"},
-		"signatures":  {func(d *driver.Driver) { d.Signatures = 1001 }, nil, "--signatures"},
-		"runs":        {func(d *driver.Driver) { d.Runs = 0 }, nil, "--runs"},
-		"arguments":   {func(*driver.Driver) {}, []string{"x"}, "no arguments"},
+		"all is well": {func(*driver.Driver) {}, ""},
+		"operation":   {func(d *driver.Driver) { d.Operation = "encrypt" }, "--operation"},
+		"signatures":  {func(d *driver.Driver) { d.Signatures = 1001 }, "--signatures"},
+		"runs":        {func(d *driver.Driver) { d.Runs = 0 }, "--runs"},
 	} {
 		d := &driver.Driver{Operation: "aggregate", Signatures: 4, Runs: 1}
 		tc.change(d)
-		switch err := check(d, tc.rest); {
+		switch err := check(d); {
 		case tc.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
 		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):

@@ -35,27 +35,13 @@ func run(args []string) int {
 	flags.IntVar(&d.Connections, "connections", 1, "connections that the clients share, 1 to 64")
 	flags.IntVar(&d.Commands, "commands", 1, "commands of a message, 0 to 10000")
 	flags.IntVar(&d.CommandSize, "command-size", 32, "`bytes` of a command, 0 to 4096")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	if err := check(d, flags.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "capnp-driver:", err)
-		return 2
-	}
-	if err := protocol.Serve(context.Background(), os.Stdin, os.Stdout, protocol.Clients(d)); err != nil {
-		fmt.Fprintln(os.Stderr, "capnp-driver:", err)
-		return 1
-	}
-	return 0
+	return protocol.Main(flags, args, func() error { return check(d) }, func() error {
+		return protocol.Serve(context.Background(), os.Stdin, os.Stdout, protocol.Clients(d))
+	})
 }
 
-func check(d *driver.Driver, rest []string) error {
+func check(d *driver.Driver) error {
 	switch {
-	case len(rest) > 0:
-		return fmt.Errorf("%q: there are no arguments beside flags", rest[0])
 	case d.Server == "":
 		return errors.New("--server is needed: HOST:PORT")
 	case d.Connections < 1 || d.Connections > maxConnections:

@@ -49,34 +49,23 @@ func run(ctx context.Context, args []string) int {
 	flags.StringVar(&o.Compaction, "compaction", "leveled", "unified, leveled or sizeTiered")
 	flags.TextVar(&o.Read, "read-consistency", gocql.One, "ONE, TWO, QUORUM, ALL and so on")
 	flags.TextVar(&o.Write, "write-consistency", gocql.One, "ONE, TWO, QUORUM, ALL and so on")
-	switch err := flags.Parse(args[1:]); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+	d := &driver.Driver{}
+	check := func() error {
+		w, err := workload.New(o)
+		switch {
+		case err != nil:
+			return err
+		case *nodes == "":
+			return errors.New("--nodes is needed: all nodes, separated by commas")
+		case *connections < 1 || *connections > 64:
+			return fmt.Errorf("--connections is %d; want 1 to 64", *connections)
+		case *attempt < time.Millisecond || *attempt > 10*time.Minute:
+			return fmt.Errorf("--attempt-timeout is %v; want 1ms to 10m", *attempt)
+		}
+		*d = driver.Driver{Nodes: strings.Split(*nodes, ","), Port: *port, Connections: *connections, Attempt: *attempt, Workload: w}
+		return nil
 	}
-	w, err := workload.New(o)
-	switch {
-	case err != nil:
-	case *nodes == "":
-		err = errors.New("--nodes is needed: all nodes, separated by commas")
-	case *connections < 1 || *connections > 64:
-		err = fmt.Errorf("--connections is %d; want 1 to 64", *connections)
-	case *attempt < time.Millisecond || *attempt > 10*time.Minute:
-		err = fmt.Errorf("--attempt-timeout is %v; want 1ms to 10m", *attempt)
-	case flags.NArg() > 0:
-		err = fmt.Errorf("%q: there are no arguments beside flags", flags.Arg(0))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cassandra-driver:", err)
-		return 2
-	}
-	d := &driver.Driver{Nodes: strings.Split(*nodes, ","), Port: *port, Connections: *connections, Attempt: *attempt, Workload: w}
-	if err := work(ctx, args[0], d, *timeout); err != nil {
-		fmt.Fprintln(os.Stderr, "cassandra-driver:", err)
-		return 1
-	}
-	return 0
+	return protocol.Main(flags, args[1:], check, func() error { return work(ctx, args[0], d, *timeout) })
 }
 
 // work carries the command out: run, or load within the timeout.

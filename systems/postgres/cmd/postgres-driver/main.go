@@ -46,38 +46,26 @@ func run(ctx context.Context, args []string) int {
 	flags.IntVar(&o.Rows, "rows", 10, "rows: how many a transaction reads, 1 to --records")
 	flags.IntVar(&o.Warehouses, "warehouses", 1, "tpcc: how many, 1 to 10000; each has 100 MB")
 	flags.StringVar(&o.Isolation, "isolation", "serializable", "tpcc: serializable or repeatable-read")
-	switch err := flags.Parse(args[1:]); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+	var w workload.Workload
+	check := func() (err error) {
+		switch w, err = workload.New(*name, o); {
+		case err != nil:
+			return err
+		case *replicas == "":
+			return errors.New("--replicas is needed: HOST:PORT of all replicas, separated by commas")
+		case *attempt < time.Millisecond || *attempt > 10*time.Minute:
+			return fmt.Errorf("--attempt-timeout is %v; want 1ms to 10m", *attempt)
+		}
+		return nil
 	}
-	w, err := workload.New(*name, o)
-	switch {
-	case err != nil:
-	case *replicas == "":
-		err = errors.New("--replicas is needed: HOST:PORT of all replicas, separated by commas")
-	case *attempt < time.Millisecond || *attempt > 10*time.Minute:
-		err = fmt.Errorf("--attempt-timeout is %v; want 1ms to 10m", *attempt)
-	case flags.NArg() > 0:
-		err = fmt.Errorf("%q: there are no arguments beside flags", flags.Arg(0))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "postgres-driver:", err)
-		return 2
-	}
-	to := strings.Split(*replicas, ",")
-	if args[0] == "load" {
-		err = load(ctx, to, w, *timeout)
-	} else {
+	return protocol.Main(flags, args[1:], check, func() error {
+		to := strings.Split(*replicas, ",")
+		if args[0] == "load" {
+			return load(ctx, to, w, *timeout)
+		}
 		d := &driver.Driver{Replicas: to, Workload: w, Attempt: *attempt}
-		err = protocol.Serve(ctx, os.Stdin, os.Stdout, protocol.Clients(d))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "postgres-driver:", err)
-		return 1
-	}
-	return 0
+		return protocol.Serve(ctx, os.Stdin, os.Stdout, protocol.Clients(d))
+	})
 }
 
 func load(ctx context.Context, to []string, w workload.Workload, timeout time.Duration) error {

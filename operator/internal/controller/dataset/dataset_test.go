@@ -476,7 +476,7 @@ func TestWhichNodes(t *testing.T) {
 	spec := s.trial()
 	spec.Placement.Replicas = "nowhere"
 	a, err := s.desk.Ask(t.Context(), s.ns, spec, s.system())
-	if err != nil || a.Ready || a.Failed || !strings.Contains(a.Message, `pool "nowhere"`) {
+	if err != nil || a.Ready || a.Failed || !strings.Contains(a.Message, "assay.dev/pool=nowhere") {
 		t.Errorf("for a pool without nodes the answer is %+v (%v)", a, err)
 	}
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -23,13 +24,14 @@ func byRegion(label string) func(*v1alpha1.ExperimentSpec) {
 // onStage labels the node that all trials of these tests find.
 func (p *play) onStage(labels map[string]string) {
 	p.t.Helper()
+	ctx := context.WithoutCancel(p.t.Context()) // a test's end takes the labels away
 	node := &corev1.Node{}
-	if err := p.env.Client.Get(p.t.Context(), client.ObjectKey{Name: "stage"}, node); err != nil {
+	if err := p.env.Client.Get(ctx, client.ObjectKey{Name: "stage"}, node); err != nil {
 		p.t.Fatal(err)
 	}
 	before := node.DeepCopy()
 	node.Labels = labels
-	if err := p.env.Client.Patch(p.t.Context(), node, client.MergeFrom(before)); err != nil {
+	if err := p.env.Client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -29,7 +29,7 @@ var attemptsOfSystems = map[string]wrong{
 	"privileged replica":              {[]edit{{"spec.replicas.containers.0.securityContext", "{privileged: true}"}}, "spec.replicas.containers[0].securityContext", "", "unknown field"},
 	"privileged client":               {[]edit{{"spec.clients.containers.0.securityContext", "{privileged: true}"}}, "spec.clients.containers[0].securityContext", "", "unknown field"},
 	"privileged prepare step":         {[]edit{{"spec.prepare", "{outputPath: /keys, container: {name: p, image: i, command: [c], securityContext: {privileged: true}}}"}}, "spec.prepare.container.securityContext", "", "unknown field"},
-	"capabilities of a pod":           {[]edit{{"spec.replicas.containers.0.capabilities", "{add: [SYS_ADMIN]}"}}, "spec.replicas.containers[0].capabilities", "", "must be of type array"},
+	"capabilities of a pod":           {[]edit{{"spec.replicas.containers.0.capabilities", "{add: [SYS_ADMIN]}"}}, "spec.replicas.containers[0].capabilities", "", `unknown field "spec.replicas.containers[0].capabilities.add"`},
 	"capabilities of another user":    {[]edit{{"spec.replicas.containers.0.capabilities", "[SYS_ADMIN]"}}, "spec.replicas.containers[0]", "", "capabilities reach processes of root only"},
 	"the host's network":              {[]edit{{"spec.replicas.hostNetwork", "true"}}, "spec.replicas.hostNetwork", "", "unknown field"},
 	"the host's processes":            {[]edit{{"spec.replicas.hostPID", "true"}}, "spec.replicas.hostPID", "", "unknown field"},

@@ -58,7 +58,7 @@ var wrongExperiments = map[string]wrong{
 	"figure of two kinds":          {[]edit{{"spec.figures", "[{name: x, percentiles: {}, speedUp: {over: {variant: ideal}}}]"}}, "spec.figures[0]", "", "must have one of stack, speedUp and percentiles"},
 	"stack of one part":            {[]edit{{"spec.figures", "[{name: x, stack: {parts: [a]}}]"}}, "spec.figures[0].stack.parts", "", "at least 2 items"},
 	"stack of the unmeasured":      {[]edit{{"spec.measurements", "[{name: fast, counter: f}]"}, {"spec.figures", "[{name: x, stack: {parts: [fast, slow]}}]"}}, "spec.figures[0].stack.parts[1]", `"slow"`, "there are: fast"},
-	"speed-up over nothing":        {[]edit{{"spec.figures", "[{name: x, speedUp: {over: {variant: idle}}}]"}}, "spec.figures[0].speedUp.over[variant]", `"idle"`, `did you mean "ideal"?`},
+	"speed-up over nothing":        {[]edit{{"spec.figures", "[{name: x, speedUp: {over: {variant: idle}}}]"}}, "spec.figures[0].speedUp.over[variant]", `"idle"`, `there are: blink, ideal, one-down`},
 	"unknown percentile":           {[]edit{{"spec.figures", "[{name: x, percentiles: {of: [P42]}}]"}}, "spec.figures[0].percentiles.of[0]", `"P42"`, `"P95", "P99", "P999"`},
 	"measurement of nothing":       {[]edit{{"spec.measurements", "[{name: a}]"}}, "spec.measurements[0]", "", "must have either query or counter"},
 	"measurement of two things":    {[]edit{{"spec.measurements", "[{name: a, query: up, over: Last, counter: c}]"}}, "spec.measurements[0]", "", "must have either query or counter"},

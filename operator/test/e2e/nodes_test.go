@@ -121,8 +121,8 @@ func enter(t *testing.T, pod corev1.Pod) *inside {
 	in := &inside{pod: pod.Name, node: pod.Spec.NodeName, ip: pod.Status.PodIP}
 	in.sandbox = strings.TrimSpace(mustNode(t, in.node, "crictl", "pods", "--quiet", "--state", "ready", "--namespace", pod.Namespace, "--name", "^"+pod.Name+"$"))
 	pid := in.pid(t, "inspectp", in.sandbox)
-	// timeout is in the pod's network namespace itself, so that it holds it. Until nsenter is there,
-	// who entered it would be in the node's.
+	// timeout is in the pod's network namespace itself, so that it holds it. Until nsenter is
+	// there, who entered it would be in the node's.
 	in.holder = strings.TrimSpace(mustNode(t, in.node, "sh", "-c",
 		"nsenter -t "+pid+" -n timeout 300 sleep 300 >/dev/null 2>&1 & "+
 			"for i in $(seq 500); do [ \"$(readlink /proc/$!/ns/net)\" = \"$(readlink /proc/"+pid+"/ns/net)\" ] && echo $! && exit; sleep 0.01; done; exit 1"))

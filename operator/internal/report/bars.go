@@ -246,7 +246,7 @@ func (p barPlot) entries() []string {
 	return p.parts
 }
 
-// legendHeight is that of the legend, which is in two columns below the axis.
+// legendHeight is the height of the legend: two columns below the axis.
 func (p barPlot) legendHeight() float64 {
 	return float64((len(p.entries())+1)/2) * legendLine
 }

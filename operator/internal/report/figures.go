@@ -35,7 +35,7 @@ type Figure struct {
 
 // FigureBar is a bar from 0 to a mean, with the mean's 95% interval where Interval says so.
 type FigureBar struct {
-	// Group is written above the first bar that has it. Empty: there is none.
+	// Group stands above its first bar. Empty: the bar has no group.
 	Group, Name string
 	Color       string
 	Value       float64

@@ -71,7 +71,7 @@ func stackFigure(e results.Experiment, f results.Stack) declaredFigure {
 	return d
 }
 
-// addBars adds a plot that has bars, of which there may be too many.
+// addBars adds a plot of bars, and draws the first mostBars of them.
 func (f *declaredFigure) addBars(p *barPlot) {
 	if n := len(p.bars); n > mostBars {
 		f.notes = append(f.notes, fmt.Sprintf("The first %d of %d points are drawn.", mostBars, n))
@@ -124,8 +124,8 @@ func stackTotals(e results.Experiment, p results.PointResult, names []string) (t
 	return totals
 }
 
-// stackOf are the parts of one trial; false where it is none of the point's, does not count, lacks
-// one, or has one below 0, which cannot be stacked.
+// stackOf returns the parts of one trial. It returns false for a trial of another point, one that
+// does not count, one that lacks a part, or one with a part below 0, which cannot be stacked.
 func stackOf(l results.TrialLine, p results.PointResult, names []string) ([]float64, bool) {
 	if l.PointIndex != p.Index || l.Outcome != stats.Succeeded {
 		return nil, false

@@ -23,8 +23,8 @@ import (
 	protocol "assay.dev/assay/systems/driver"
 )
 
-// connectLimit is how long it may take until all nodes tell of their blocks. The protocol allows
-// 60 s for ready.
+// connectLimit is how long all nodes may take to report their first block. The protocol allows 60 s
+// for ready.
 const connectLimit = 45 * time.Second
 
 // letters of a payload. The application allows neither : nor = in a value.

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +55,7 @@ func start(t *testing.T, n int) *group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, ports := t.TempDir(), freePorts(t, 2*n)
+	dir, ports := t.TempDir(), drivertest.FreePorts(t, 2*n)
 	var nodes []home.Node
 	g := &group{}
 	for i := range n {
@@ -93,24 +92,6 @@ func (g *group) kill(t *testing.T, node int) {
 		t.Fatal(err)
 	}
 	_ = g.processes[node].Wait() // of the kill
-}
-
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	var ports []int
-	var open []net.Listener // until all are chosen, so that no two are the same
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		open = append(open, l)
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	for _, l := range open {
-		l.Close()
-	}
-	return ports
 }
 
 // transact carries the transactions of two clients out, one after the other, and wants an outcome.
@@ -191,7 +172,7 @@ func TestBatches(t *testing.T) {
 
 // What keeps a driver from its nodes is said in the error, with the node.
 func TestANodeIsMissing(t *testing.T) {
-	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	address := fmt.Sprintf("127.0.0.1:%d", drivertest.FreePorts(t, 1)[0])
 	n, err := newNode(address, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +28,7 @@ func cluster(t *testing.T, n int) ([]string, []*exec.Cmd) {
 	if out, err := keygen.CombinedOutput(); err != nil {
 		t.Fatalf("make keys: %v\n%s", err, out)
 	}
-	ports := freePorts(t, 2*n)
+	ports := drivertest.FreePorts(t, 2*n)
 	var config strings.Builder
 	config.WriteString("pacemaker = \"fixed\"\nleader-id = 1\n")
 	var addresses []string
@@ -54,24 +53,6 @@ func cluster(t *testing.T, n int) ([]string, []*exec.Cmd) {
 		servers = append(servers, server)
 	}
 	return addresses, servers
-}
-
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	var ports []int
-	var open []net.Listener // until all are chosen, so that no two are the same
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		open = append(open, l)
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	for _, l := range open {
-		l.Close()
-	}
-	return ports
 }
 
 // A follower that dies is not missed; without the leader a command gets no answer, and the driver

@@ -60,7 +60,7 @@ func deploy(t *testing.T, n int) (replicas []string, status []int, nodes []*exec
 			t.Fatal(err)
 		}
 	}
-	ports := freePorts(t, 2*n)
+	ports := drivertest.FreePorts(t, 2*n)
 	for _, port := range ports[:n] {
 		replicas = append(replicas, fmt.Sprint("127.0.0.1:", port))
 	}
@@ -103,23 +103,6 @@ func eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("not within a minute: %s", what)
 		}
 	}
-}
-
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	var open []net.Listener // until all are chosen, so that no two are the same
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		open = append(open, l)
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	for _, l := range open {
-		l.Close()
-	}
-	return ports
 }
 
 // session is one client, number 7, of a deployment.

@@ -181,6 +181,7 @@ kind_config() {
 		  podSubnet: $pod_subnet
 	EOF
 	# This cluster is for tests: etcd does not wait for the disk, and loses data only if the machine dies.
+	# There is one control plane, whose controllers and scheduler need not elect a leader every 2 s.
 	cat <<-EOF
 		kubeadmConfigPatches:
 		- |
@@ -189,6 +190,12 @@ kind_config() {
 		    local:
 		      extraArgs:
 		      - {name: unsafe-no-fsync, value: "true"}
+		  controllerManager:
+		    extraArgs:
+		    - {name: leader-elect, value: "false"}
+		  scheduler:
+		    extraArgs:
+		    - {name: leader-elect, value: "false"}
 	EOF
 	if [[ $(docker info --format '{{.CgroupVersion}}') = 1 ]]; then
 		# The kubelet refuses cgroup v1 unless told otherwise, since 1.35.

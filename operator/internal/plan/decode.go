@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/strict"
 )
 
 // DecodeExperiment reads one Experiment from YAML or JSON as the API server would: unknown fields
@@ -29,7 +30,7 @@ func DecodeExperiment(data []byte) (*v1alpha1.Experiment, error) {
 		return nil, fmt.Errorf("read Experiment: %w", err)
 	}
 	exp := &v1alpha1.Experiment{}
-	if err := yaml.UnmarshalStrict(filled, exp); err != nil {
+	if err := strict.DecodeJSON(filled, data, exp); err != nil {
 		return nil, fmt.Errorf("read Experiment: %w", err)
 	}
 	return exp, nil

@@ -23,6 +23,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/strict"
 )
 
 // Set is what the files hold.
@@ -196,6 +197,9 @@ func (s *Set) decode(assignments []string) error {
 		return fmt.Errorf("write the changed experiment: %w", err)
 	}
 	changed, err := plan.DecodeExperiment(text)
+	if wrong := (*strict.FieldError)(nil); errors.As(err, &wrong) {
+		err = fmt.Errorf("read Experiment: %s: %s", wrong.Path, wrong.Problem) // the line is of a text that nobody has seen
+	}
 	if err != nil && len(assignments) > 0 {
 		return fmt.Errorf("with --set %s: %w", strings.Join(assignments, " --set "), err)
 	}
@@ -229,14 +233,23 @@ func (s *Set) Profiles() []string {
 
 // readDocuments adds what a file holds; in a folder of Systems, only Systems that are missing.
 func (s *Set) readDocuments(data []byte, path string, onlyMissing bool) error {
+	var wrong *strict.FieldError
+	rest, lines := data, 0 // of data, and how many are before it
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for number := 1; ; number++ {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if begin := bytes.Index(rest, document); begin >= 0 {
+			lines += bytes.Count(rest[:begin], []byte("\n"))
+			rest = rest[begin:]
+		}
 		if err == nil {
 			err = s.add(document, path, onlyMissing)
+		}
+		if errors.As(err, &wrong) && wrong.Line > 0 {
+			return fmt.Errorf("%s, line %d: %s: %s", path, lines+wrong.Line, wrong.Path, wrong.Problem)
 		}
 		if err != nil {
 			return fmt.Errorf("%s, document %d: %w", path, number, err)
@@ -286,7 +299,7 @@ func (s *Set) addSystem(u *unstructured.Unstructured, document []byte, path stri
 		return fmt.Errorf("a second System %s; the first is in %s", name, other)
 	}
 	var system v1alpha1.System
-	if err := yaml.UnmarshalStrict(document, &system); err != nil {
+	if err := strict.Decode(document, &system); err != nil {
 		return fmt.Errorf("read System %s: %w", name, err)
 	}
 	s.Systems[name], s.systems[name], s.from[name] = system.Spec, u, path

@@ -112,9 +112,10 @@ func TestReadRefuses(t *testing.T) {
 		"two systems":          {map[string]string{"a.yaml": experiment + "---\n" + system("one") + "---\n" + system("one")}, "document 3: a second System one; the first is in"},
 		"another kind":         {map[string]string{"a.yaml": experiment + "---\n" + other}, `ConfigMap c of "v1" is not Assay's`},
 		"a trial":              {map[string]string{"a.yaml": "apiVersion: assay.dev/v1alpha1\nkind: Trial\n"}, "a Trial; the file may hold"},
-		"an unknown field":     {map[string]string{"a.yaml": experiment + "  sweeep: []\n"}, `unknown field "sweeep"`},
-		"a broken system":      {map[string]string{"a.yaml": experiment + "---\n" + broken}, `unknown field "replica"`},
-		"broken in the folder": {map[string]string{"a.yaml": experiment, "systems/two.yaml": broken}, `unknown field "replica"`},
+		"an unknown field":     {map[string]string{"a.yaml": experiment + "  sweeep: []\n"}, `a.yaml, line 11: spec.sweeep: there is no field "sweeep"; did you mean "sweep"?`},
+		"a field in capitals":  {map[string]string{"a.yaml": "# a comment\n---\n" + experiment + "  Sweep: []\n"}, `a.yaml, line 13: spec.Sweep: there is no field "Sweep"; did you mean "sweep"?`},
+		"a broken system":      {map[string]string{"a.yaml": experiment + "---\n" + broken}, `a.yaml, line 15: spec.replica: there is no field "replica"; did you mean "replicas"?`},
+		"broken in the folder": {map[string]string{"a.yaml": experiment, "systems/two.yaml": broken}, `two.yaml, line 4: spec.replica: there is no field "replica"`},
 		"not YAML":             {map[string]string{"a.yaml": "a: b: c"}, "document 1: read YAML"},
 		"no file":              {map[string]string{}, "read -f"},
 	} {
@@ -166,7 +167,7 @@ func TestChange(t *testing.T) {
 	for assignment, want := range map[string]string{
 		"network.shaping":       "is not a path in spec, =, and a value",
 		"network..shaping=None": "is not a path in spec",
-		"network.shapping=None": `unknown field "shapping"`,
+		"network.shapping=None": `read Experiment: spec.network.shapping: there is no field "shapping"; did you mean "shaping"?`,
 		"order.x=1":             "--set order.x=1",
 		"network={":             "read the value",
 	} {

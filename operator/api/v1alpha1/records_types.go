@@ -3,7 +3,7 @@ package v1alpha1
 // ClientEnd says when a client is over. Several may be set; the first to happen ends it. Exit
 // always does.
 type ClientEnd struct {
-	// log ends the client when it prints a matching line.
+	// log ends the client when it has printed the matching line, or as many as log.lines says.
 	// +optional
 	Log *LogGate `json:"log,omitempty"`
 

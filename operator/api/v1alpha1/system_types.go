@@ -277,9 +277,9 @@ const (
 	StreamAny    OutputStream = "Any"
 )
 
-// LogGate waits for a line of output.
+// LogGate waits for lines of output.
 type LogGate struct {
-	// pattern is a regular expression (RE2) that some line must match.
+	// pattern is a regular expression (RE2) that lines must match.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Pattern string `json:"pattern"`
@@ -293,6 +293,13 @@ type LogGate struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Container string `json:"container,omitempty"`
+
+	// lines that must match, 1 to 1000000: for a program of several processes or rounds, each of
+	// which prints the line once. Default: 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Lines int32 `json:"lines,omitempty"`
 }
 
 // HTTPGate waits for an HTTP answer.

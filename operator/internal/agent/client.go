@@ -67,7 +67,7 @@ func (a *Agent) awaitClientEnd(ctx context.Context, first string) error {
 	client := a.directive().Client
 	if client.EndLog != nil {
 		ways++
-		go func() { ended <- a.awaitLine(ctx, *client.EndLog) }()
+		go func() { ended <- a.awaitLines(ctx, *client.EndLog) }()
 	}
 	if client.EndAfterDrain {
 		ways++

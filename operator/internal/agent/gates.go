@@ -77,7 +77,7 @@ func (a *Agent) readiness(d protocol.Directive) (ready bool, waitingFor string) 
 // awaitGate returns when the gate holds.
 func (a *Agent) awaitGate(ctx context.Context, gate protocol.Gate, index int) error {
 	if gate.Log != "" {
-		return a.awaitLine(ctx, gate)
+		return a.awaitLines(ctx, gate)
 	}
 	wait := gatePause
 	if gate.Command != nil {
@@ -132,8 +132,9 @@ func answers(ctx context.Context, url string) bool {
 	return response.StatusCode >= 200 && response.StatusCode < 400
 }
 
-// awaitLine returns when a line that the container has printed since its first start matches.
-func (a *Agent) awaitLine(ctx context.Context, gate protocol.Gate) error {
+// awaitLines returns when as many of the lines that the container has printed since its first start
+// match as the gate asks for.
+func (a *Agent) awaitLines(ctx context.Context, gate protocol.Gate) error {
 	pattern, err := regexp.Compile(gate.Log)
 	if err != nil {
 		return err
@@ -144,9 +145,10 @@ func (a *Agent) awaitLine(ctx context.Context, gate protocol.Gate) error {
 			f.close()
 		}
 	}()
-	for {
+	for missing := max(int(gate.Lines), 1); ; {
 		for _, f := range followers {
-			if found, err := f.find(pattern); err != nil || found {
+			found, err := f.find(pattern, missing)
+			if missing -= found; err != nil || missing == 0 {
 				return err
 			}
 		}
@@ -191,11 +193,13 @@ func follow(container, stream string, file func(container, stream string) string
 	return followers
 }
 
-// find reports whether one of the whole lines that are new matches.
-func (f *follower) find(pattern *regexp.Regexp) (found bool, err error) {
+// find counts the whole lines that are new and match, and stops when they are enough.
+func (f *follower) find(pattern *regexp.Regexp, enough int) (found int, err error) {
 	err = f.lines(func(line []byte) bool {
-		found = pattern.Match(bytes.TrimSuffix(line, []byte("\r")))
-		return found
+		if pattern.Match(bytes.TrimSuffix(line, []byte("\r"))) {
+			found++
+		}
+		return found == enough
 	})
 	return found, err
 }

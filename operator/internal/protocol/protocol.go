@@ -178,7 +178,8 @@ type Container struct {
 
 // Gate is one thing to wait for; exactly one of Log, Address, URL, Command is set.
 type Gate struct {
-	Log       string   `json:"log,omitempty"`    // regular expression that a line must match
+	Log       string   `json:"log,omitempty"`    // regular expression that lines must match
+	Lines     int32    `json:"lines,omitempty"`  // how many; 0 is 1
 	Stream    string   `json:"stream,omitempty"` // Stdout, Stderr or Any
 	Container string   `json:"container,omitempty"`
 	Address   string   `json:"address,omitempty"` // host:port to connect to
@@ -205,7 +206,7 @@ type Client struct {
 	// WaitReady: the client makes ReadyFile and waits for StartFile. Otherwise it is started at t =
 	// 0 less the warm-up.
 	WaitReady bool `json:"waitReady"`
-	// EndLog ends the client when it prints a matching line.
+	// EndLog ends the client when it has printed the matching lines.
 	EndLog *Gate `json:"endLog,omitempty"`
 	// EndAfterDrain ends the client when the drain is over.
 	EndAfterDrain bool `json:"endAfterDrain,omitempty"`

@@ -45,7 +45,7 @@ func kvSystem() *v1alpha1.SystemSpec {
 				{Name: "wal", MountPath: "/wal", Medium: v1alpha1.VolumeMemory, Size: resource.MustParse("16Mi")},
 				{Name: "db", MountPath: "/db", Medium: v1alpha1.VolumePersistentVolumeClaim, Size: resource.MustParse("1Gi")},
 			},
-			Ready: []v1alpha1.Gate{{Log: &v1alpha1.LogGate{Pattern: "ready", Stream: v1alpha1.StreamAny}}, {Port: "peer"}, {HTTP: &v1alpha1.HTTPGate{Port: "peer", Path: "/ok"}}},
+			Ready: []v1alpha1.Gate{{Log: &v1alpha1.LogGate{Pattern: "ready", Stream: v1alpha1.StreamAny, Lines: 3}}, {Port: "peer"}, {HTTP: &v1alpha1.HTTPGate{Port: "peer", Path: "/ok"}}},
 		},
 		Steps: []v1alpha1.Step{
 			{Name: "create", RunsOn: v1alpha1.StepFirstReplica, Command: []string{"/kv", "create"}, Until: "Retry", Timeout: "5s"},
@@ -142,7 +142,7 @@ func TestReplicaDirective(t *testing.T) {
 	if env := strings.Join(d.Containers[0].Env, " "); !strings.Contains(env, "REGION=west") || !strings.Contains(env, "ASSAY_POD=exp-0a1b-3-s1-west-0") {
 		t.Errorf("environment is %s", env)
 	}
-	wantGates := []protocol.Gate{{Log: "ready", Stream: "Any", Container: "kv"}, {Address: "10.0.0.6:7000"}, {URL: "http://10.0.0.6:7000/ok"}}
+	wantGates := []protocol.Gate{{Log: "ready", Lines: 3, Stream: "Any", Container: "kv"}, {Address: "10.0.0.6:7000"}, {URL: "http://10.0.0.6:7000/ok"}}
 	if diff := cmp.Diff(wantGates, d.Gates); diff != "" {
 		t.Errorf("gates (-want +got):\n%s", diff)
 	}

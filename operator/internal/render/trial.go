@@ -281,7 +281,7 @@ func logGate(g v1alpha1.LogGate, first string) protocol.Gate {
 	if g.Container == "" {
 		g.Container = first
 	}
-	return protocol.Gate{Log: g.Pattern, Stream: string(g.Stream), Container: g.Container}
+	return protocol.Gate{Log: g.Pattern, Lines: g.Lines, Stream: string(g.Stream), Container: g.Container}
 }
 
 // commands renders the steps and the checks that run in a pod.

@@ -24,6 +24,11 @@ const (
 	// trial has needed one yet.
 	ExperimentDataReady = "DataReady"
 
+	// ExperimentImagesReady is True when the images of the next trial are on all nodes that its
+	// pods may run on, False while nodes pull them or when one cannot. Absent: the experiment does
+	// not ask for that (spec.prePull), or no trial has needed one yet.
+	ExperimentImagesReady = "ImagesReady"
+
 	// The conditions of kstatus, by which Flux, kpt and Helm wait for objects of any kind.
 	// ExperimentReady is True when the experiment is complete and every repetition has a valid
 	// trial, whatever its verdicts are.
@@ -59,6 +64,13 @@ const (
 	// ReasonDataFailed: a data set that the next trial needs cannot be prepared. The message says
 	// why, with the last lines of its recipe. No further trial runs until its Dataset is deleted.
 	ReasonDataFailed = "DataFailed"
+	// ReasonPulled: the images of the next trial are on its nodes.
+	ReasonPulled = "Pulled"
+	// ReasonPullingImages: nodes pull the images of the next trial.
+	ReasonPullingImages = "PullingImages"
+	// ReasonImagesFailed: a node did not pull an image of the next trial in time, or cannot run it.
+	// The message says which. No further trial runs until the Job of that node is deleted.
+	ReasonImagesFailed = "ImagesFailed"
 	// ReasonReproduced: every claim that the profile judges is Reproduced.
 	ReasonReproduced = "Reproduced"
 	// ReasonNotReproduced: some claim is NotReproduced.

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -45,6 +46,12 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:Minimum=-1000
 	// +kubebuilder:validation:Maximum=1000
 	Priority int32 `json:"priority,omitempty"`
+
+	// prePull has all nodes that a trial's pods may run on pull the images before the trial is
+	// made. A trial whose pods pull images themselves holds its pools meanwhile. Default: pods pull
+	// their images.
+	// +optional
+	PrePull *PrePull `json:"prePull,omitempty"`
 
 	// workload that the clients run.
 	Workload WorkloadReference `json:"workload"`
@@ -179,6 +186,18 @@ type ExperimentSpec struct {
 	// +optional
 	Debug *Debug `json:"debug,omitempty"`
 }
+
+// PrePull says how nodes pull images before a trial.
+type PrePull struct {
+	// timeout of a node: how long it may take for all images of a trial that it lacks. From 10s to
+	// 24h. Default: 1h.
+	// +optional
+	// +kubebuilder:default="1h"
+	Timeout Duration `json:"timeout,omitempty"`
+}
+
+// TimeoutOrDefault is timeout with its default, which specs lack that no API server has seen.
+func (p *PrePull) TimeoutOrDefault() Duration { return cmp.Or(p.Timeout, "1h") }
 
 // Debug is what helps to find out why trials fail.
 type Debug struct {

@@ -37,6 +37,10 @@ const (
 	// Dataset's name.
 	LabelDataset = "assay.dev/dataset"
 
+	// LabelImages is on every Job, and its pods, that has a node pull images before a trial: the
+	// experiment's name.
+	LabelImages = "assay.dev/images"
+
 	// LabelPool is set on a Node by its owner: the pool that it belongs to. A taint of this key and
 	// the pool's name keeps pods of others away.
 	LabelPool = "assay.dev/pool"

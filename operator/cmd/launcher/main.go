@@ -2,6 +2,7 @@
 // package launcher.
 //
 //	/assay/bin/launcher --name replica
+//	/assay/bin/launcher --version         all that a pod runs which has a node pull its images
 //
 // It runs nothing until the pod's agent says so, and it stays when the process exits, so that the
 // kubelet restarts nothing. Any signal that a container runtime may send to end a container makes
@@ -17,6 +18,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"assay.dev/assay/operator/internal/build"
 	"assay.dev/assay/operator/internal/launcher"
 )
 
@@ -33,7 +35,12 @@ func run() error {
 	flag.StringVar(&options.RunDir, "run-dir", "/assay/run", "directory of the sockets")
 	flag.StringVar(&options.OutDir, "out-dir", "/assay/out", "directory of the kept output")
 	flag.Int64Var(&options.OutputLimit, "output-limit", 64<<20, "most bytes kept of each of stdout and stderr")
+	version := flag.Bool("version", false, "print the version and exit")
 	flag.Parse()
+	if *version {
+		fmt.Println(build.Version())
+		return nil
+	}
 	if options.Name == "" || flag.NArg() > 0 {
 		return errors.New("usage: launcher --name CONTAINER [flags]")
 	}

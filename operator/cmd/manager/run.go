@@ -285,7 +285,7 @@ func addExperiments(mgr ctrl.Manager, o options, prometheus *monitoring.Installa
 	}
 	reconciler := &experiment.Reconciler{
 		Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), o.namespaces...), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Checks: checks,
-		Seed: func() int64 { return 1 + rand.Int64N(1<<53-1) }, Store: o.stores.registry.Resolve, Monitors: prometheus,
+		Seed: func() int64 { return 1 + rand.Int64N(1<<53-1) }, Store: o.stores.registry.Resolve, Monitors: prometheus, Environment: o.environment(),
 	}
 	if err := addDatasets(mgr, o); err != nil {
 		return err

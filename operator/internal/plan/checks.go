@@ -22,6 +22,7 @@ func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkTolerances()
 	e.checkDisturbances()
 	e.checkDebug()
+	e.checkPrePull()
 	e.checkFaultTimes()
 	e.checkReported()
 	e.checkFigures(written)

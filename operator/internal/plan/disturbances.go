@@ -132,6 +132,14 @@ func (e *expansion) checkDebug() {
 	}
 }
 
+// checkPrePull checks the bounds of spec.prePull.
+func (e *expansion) checkPrePull() {
+	if p := e.spec.PrePull; p != nil {
+		_, errs := checkDuration(field.NewPath("spec", "prePull", "timeout"), p.TimeoutOrDefault(), bounds{10 * time.Second, 24 * time.Hour})
+		e.add(errs...)
+	}
+}
+
 // checkDisturbances checks the bounds of spec.disturbances.
 func (e *expansion) checkDisturbances() {
 	path, d := e.origin.disturbances(), e.spec.Disturbances

@@ -210,6 +210,8 @@ func TestDisturbancesOutOfBounds(t *testing.T) {
 		"more than all":     {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietLoad = "101%" }, `spec.disturbances.quietLoad: Invalid value: "101%": must be a percentage from 0% to 100%`},
 		"failed trials kept for two days": {func(s *v1alpha1.ExperimentSpec) { s.Debug = &v1alpha1.Debug{KeepFailed: "48h"} },
 			`spec.debug.keepFailed: Invalid value: "48h": must be from 0s to 24h`},
+		"five seconds for images": {func(s *v1alpha1.ExperimentSpec) { s.PrePull = &v1alpha1.PrePull{Timeout: "5s"} },
+			`spec.prePull.timeout: Invalid value: "5s": must be from 10s to 24h`},
 		"in a profile": {func(s *v1alpha1.ExperimentSpec) {
 			s.Profile, s.Profiles = "small", []v1alpha1.Profile{{Name: "small", Disturbances: &v1alpha1.Disturbances{RetryFor: "no time"}}}
 		}, `spec.profiles[0].disturbances.retryFor: Invalid value: "no time"`},

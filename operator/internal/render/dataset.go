@@ -47,10 +47,6 @@ const (
 	doneVolume     = "dataset-done"
 )
 
-// unscheduledGrace is how much longer than its pods a Job has: for pods that find no node, or are
-// not made at all.
-const unscheduledGrace = 300
-
 // keptJobSeconds is how long a Job is there when it is over: for its logs, and for a manager that
 // has just been replaced.
 const keptJobSeconds = 3600
@@ -231,27 +227,13 @@ func DatasetRemovalJob(d *v1alpha1.Dataset, node string, env Environment) *batch
 	return job
 }
 
-// datasetJob is a Job with one pod on a node, that is not repeated, and ends by itself.
+// datasetJob is a nodeJob that sees the data sets of the node.
 func datasetJob(d *v1alpha1.Dataset, task, node string, env Environment, seconds int64) (*batchv1.Job, *corev1.PodSpec) {
-	b := &builder{env: env}
 	meta := metav1.ObjectMeta{Namespace: d.Namespace, Name: DatasetJobName(d.Name, task, node), Labels: map[string]string{v1alpha1.LabelDataset: d.Name}}
-	job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
-		BackoffLimit: ptr(int32(0)), ActiveDeadlineSeconds: ptr(seconds + unscheduledGrace), TTLSecondsAfterFinished: ptr(int32(keptJobSeconds)),
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: b.podLabels(meta), Annotations: env.PodAnnotations}, Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: ptr(seconds), TerminationGracePeriodSeconds: ptr(int64(2)),
-			AutomountServiceAccountToken: ptr(false), EnableServiceLinks: ptr(false),
-			SecurityContext: &corev1.PodSecurityContext{FSGroup: ptr(int64(sharedGID)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			// Through the scheduler, which knows whether the node has room.
-			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
-					Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
-				}}}},
-			}}},
-			Tolerations: []corev1.Toleration{{Key: v1alpha1.LabelPool, Operator: corev1.TolerationOpExists}},
-			Volumes:     []corev1.Volume{claimVolume(false)},
-		}},
-	}}
-	return job, &job.Spec.Template.Spec
+	job, pod := nodeJob(meta, node, env, seconds)
+	pod.Volumes = []corev1.Volume{claimVolume(false)}
+	job.Spec.TTLSecondsAfterFinished = ptr(int32(keptJobSeconds))
+	return job, pod
 }
 
 // DatasetJobName is the name of the Job for a task on a node.

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -30,7 +32,8 @@ func (e *env) enforce(t *testing.T, profile string) {
 
 // The evaluation that the README promises, where pods may do nothing: each kill is carried out,
 // told of, and said to have been without silence. Where the profile does not admit pods that shape,
-// that is said when the experiment is applied.
+// that is said when the experiment is applied. The nodes pull the images first, by pods that such a
+// namespace admits, too.
 func TestRestricted(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, basilFile, nil)
@@ -46,13 +49,14 @@ func TestRestricted(t *testing.T) {
 	}
 	exp := e.apply(t, failureFile, func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
-		spec.Profile, spec.Network.Shaping = "smoke", v1alpha1.ShapingNone
+		spec.Profile, spec.Network.Shaping, spec.PrePull = "smoke", v1alpha1.ShapingNone, &v1alpha1.PrePull{Timeout: "2m"}
 		spec.Claims, spec.Reported, spec.Profiles[0].Claims = nil, nil, nil
 		spec.Profiles[0].Repetitions = &v1alpha1.Repetitions{Min: 1}
 		// The variant with a kill and the shortest way to a decision; TestFailureFP has the others.
 		spec.Sweep[1].Points = slices.DeleteFunc(spec.Sweep[1].Points, func(p v1alpha1.AxisPoint) bool { return p.Name != "failure-nofp" })
 	})
 	trials := e.complete(t, exp, 4*time.Minute)
+	e.pulled(t, exp)
 	r := lastValid(t, trials)
 	if r.Summary.Committed == 0 {
 		t.Errorf("%s committed nothing", r.Name)
@@ -73,5 +77,26 @@ func TestRestricted(t *testing.T) {
 	}
 	if told == 0 {
 		t.Errorf("none of %d events tells of the kill", len(events.Items))
+	}
+}
+
+// pulled checks that all nodes pulled the images before the trials, and that no Job is left.
+func (e *env) pulled(t *testing.T, exp *v1alpha1.Experiment) {
+	t.Helper()
+	if err := e.Get(t.Context(), client.ObjectKeyFromObject(exp), exp); err != nil {
+		t.Fatal(err)
+	}
+	c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentImagesReady)
+	if c == nil || c.Reason != v1alpha1.ReasonPulled {
+		t.Errorf("condition ImagesReady is %+v, want True Pulled", c)
+	}
+	jobs := &batchv1.JobList{}
+	if err := e.List(t.Context(), jobs, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelImages: exp.Name}); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs.Items {
+		if j.DeletionTimestamp.IsZero() {
+			t.Errorf("Job %s is left", j.Name)
+		}
 	}
 }

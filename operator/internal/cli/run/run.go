@@ -260,8 +260,11 @@ func apply(ctx context.Context, cluster session.Cluster, u *unstructured.Unstruc
 // Outcome turns the end of an experiment into the command's: nil, or a session.Verdict. Claims that
 // the profile skips do not count.
 func Outcome(exp *v1alpha1.Experiment) error {
-	if c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete); c != nil && (c.Reason == v1alpha1.ReasonRetriesExhausted || c.Reason == v1alpha1.ReasonDataFailed) {
-		return &session.Verdict{Code: session.ExitUntrusted, Message: c.Message}
+	if c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete); c != nil {
+		switch c.Reason {
+		case v1alpha1.ReasonRetriesExhausted, v1alpha1.ReasonDataFailed, v1alpha1.ReasonImagesFailed:
+			return &session.Verdict{Code: session.ExitUntrusted, Message: c.Message}
+		}
 	}
 	skipped := plan.SkippedClaims(exp.Spec)
 	if len(exp.Status.Claims) < len(exp.Spec.Claims) {

@@ -196,7 +196,7 @@ func (w *watcher) isOver(exp *v1alpha1.Experiment, now time.Time) (over bool, no
 	if !isTrue(exp, v1alpha1.ExperimentComplete) {
 		return false, "", nil
 	}
-	if c := current(exp, v1alpha1.ExperimentComplete); c.Reason == v1alpha1.ReasonDataFailed && exp.Status.ResultsConfigMap == "" {
+	if c := current(exp, v1alpha1.ExperimentComplete); (c.Reason == v1alpha1.ReasonDataFailed || c.Reason == v1alpha1.ReasonImagesFailed) && exp.Status.ResultsConfigMap == "" {
 		return false, "", &session.Verdict{Code: session.ExitUntrusted, Message: c.Message} // there was no trial
 	}
 	if w.completeSince.IsZero() {

@@ -7,16 +7,15 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/nodes"
 	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -55,18 +54,18 @@ func (k *Desk) Ask(ctx context.Context, namespace string, spec *v1alpha1.TrialSp
 	}
 	a := &Answer{Ready: true}
 	for i := range wanted {
-		nodes, problem, err := k.nodesFor(ctx, spec, system.Datasets[i].UsedBy)
+		names, problem, err := k.nodesFor(ctx, spec, system.Datasets[i].UsedBy)
 		if err != nil {
 			return nil, err
 		}
 		if problem != "" {
-			return &Answer{Failed: len(nodes) > 0, Message: problem}, nil
+			return &Answer{Failed: len(names) > 0, Message: problem}, nil
 		}
-		d, err := k.ensure(ctx, &wanted[i], nodes)
+		d, err := k.ensure(ctx, &wanted[i], names)
 		if err != nil {
 			return nil, err
 		}
-		if err := k.add(ctx, a, d, nodes); err != nil {
+		if err := k.add(ctx, a, d, names); err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +74,7 @@ func (k *Desk) Ask(ctx context.Context, namespace string, spec *v1alpha1.TrialSp
 
 // nodesFor a data set. A problem with nodes is that there are too many, without that there are none
 // now.
-func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, by v1alpha1.DatasetUsers) (nodes []string, problem string, err error) {
+func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, by v1alpha1.DatasetUsers) (names []string, problem string, err error) {
 	var wanted []map[string]string // labels of nodes
 	add := func(pool string, regions []string) {
 		if spec.Placement.ByRegion == nil {
@@ -92,53 +91,30 @@ func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, by v1alph
 		add(spec.Placement.Clients, spec.Clients.Regions)
 	}
 	for _, want := range wanted {
-		ready, err := readyNodes(ctx, k.Reader, client.MatchingLabels(want))
+		found, err := nodes.For(ctx, k.Reader, want)
 		if err != nil {
 			return nil, "", err
 		}
-		found := false
-		for name, n := range ready {
-			if bears(n, want[v1alpha1.LabelPool]) {
-				nodes, found = append(nodes, name), true
-			}
+		if len(found) == 0 {
+			return nil, fmt.Sprintf("No node%s is ready for its data sets.", nodes.Labelled(want)), nil
 		}
-		if !found {
-			return nil, fmt.Sprintf("No node%s is ready for its data sets.", labelled(want)), nil
-		}
+		names = append(names, found...)
 	}
-	slices.Sort(nodes)
-	nodes = slices.Compact(nodes)
-	if len(nodes) > maxNodes {
-		return nodes, fmt.Sprintf("The pods may run on %d nodes, and a data set is kept on %d at most; name a pool in spec.placement.", len(nodes), maxNodes), nil
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > maxNodes {
+		return names, fmt.Sprintf("The pods may run on %d nodes, and a data set is kept on %d at most; name a pool in spec.placement.", len(names), maxNodes), nil
 	}
-	return nodes, "", nil
-}
-
-// labelled says which labels nodes must have.
-func labelled(want map[string]string) string {
-	if len(want) == 0 {
-		return ""
-	}
-	return " with the label " + labels.FormatLabels(want)
-}
-
-// bears says whether pods of a pool bear all taints of a node.
-func bears(n *corev1.Node, pool string) bool {
-	for _, t := range n.Spec.Taints {
-		if t.Effect != corev1.TaintEffectPreferNoSchedule && (t.Key != v1alpha1.LabelPool || pool == "" || t.Value != pool) {
-			return false
-		}
-	}
-	return true
+	return names, "", nil
 }
 
 // ensure that there is a Dataset, that it wants to be on the nodes, and that it has the bounds that
 // the System gives now.
-func (k *Desk) ensure(ctx context.Context, want *v1alpha1.Dataset, nodes []string) (*v1alpha1.Dataset, error) {
+func (k *Desk) ensure(ctx context.Context, want *v1alpha1.Dataset, names []string) (*v1alpha1.Dataset, error) {
 	d := &v1alpha1.Dataset{}
 	err := k.Client.Get(ctx, client.ObjectKeyFromObject(want), d)
 	if apierrors.IsNotFound(err) {
-		want.Spec.Nodes = nodes
+		want.Spec.Nodes = names
 		err = k.Client.Create(ctx, want)
 		if apierrors.IsAlreadyExists(err) { // the cache has not seen it
 			err = k.Reader.Get(ctx, client.ObjectKeyFromObject(want), want)
@@ -149,13 +125,13 @@ func (k *Desk) ensure(ctx context.Context, want *v1alpha1.Dataset, nodes []strin
 		return d, wrap("read a Dataset", err)
 	}
 	before := d.DeepCopy()
-	for _, n := range nodes {
+	for _, n := range names {
 		if !slices.Contains(d.Spec.Nodes, n) {
 			d.Spec.Nodes = append(d.Spec.Nodes, n)
 		}
 	}
 	if len(d.Spec.Nodes) > maxNodes { // nodes that are gone make room
-		d.Spec.Nodes = slices.DeleteFunc(d.Spec.Nodes, func(n string) bool { return !slices.Contains(nodes, n) && !has(d, n) })
+		d.Spec.Nodes = slices.DeleteFunc(d.Spec.Nodes, func(n string) bool { return !slices.Contains(names, n) && !has(d, n) })
 	}
 	d.Spec.Size, d.Spec.Timeout, d.Spec.ImagePullPolicy, d.Spec.Resources = want.Spec.Size, want.Spec.Timeout, want.Spec.ImagePullPolicy, want.Spec.Resources
 	if equality.Semantic.DeepEqual(before.Spec, d.Spec) {
@@ -165,9 +141,9 @@ func (k *Desk) ensure(ctx context.Context, want *v1alpha1.Dataset, nodes []strin
 }
 
 // add what is known of one set to the answer.
-func (k *Desk) add(ctx context.Context, a *Answer, d *v1alpha1.Dataset, nodes []string) error {
+func (k *Desk) add(ctx context.Context, a *Answer, d *v1alpha1.Dataset, names []string) error {
 	c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.DatasetReady)
-	lacking := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return has(d, n) })
+	lacking := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return has(d, n) })
 	switch {
 	case !d.DeletionTimestamp.IsZero():
 		a.say("Dataset %s is being removed, and will then be prepared again.", d.Name)
@@ -186,7 +162,7 @@ func (k *Desk) add(ctx context.Context, a *Answer, d *v1alpha1.Dataset, nodes []
 	}
 	set := v1alpha1.TrialDataset{Name: d.Spec.Recipe.Name, Dataset: d.Name, Digest: d.Status.Digest, Bytes: d.Status.Bytes, Files: d.Status.Files}
 	for _, n := range d.Status.Nodes {
-		if slices.Contains(nodes, n.Name) {
+		if slices.Contains(names, n.Name) {
 			set.PreparedNodes++
 			set.PrepareMilliseconds = max(set.PrepareMilliseconds, n.RecipeSeconds*1000+n.KeepMilliseconds)
 		}

@@ -32,6 +32,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/conditions"
+	"assay.dev/assay/operator/internal/controller/nodes"
 	"assay.dev/assay/operator/internal/render"
 )
 
@@ -81,11 +82,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) advance(ctx context.Context, s *scope) (time.Duration, error) {
-	nodes, err := readyNodes(ctx, r.Reader)
+	ready, err := nodes.Ready(ctx, r.Reader)
 	if err != nil {
 		return 0, err
 	}
-	s.nodes = nodes
+	s.nodes = ready
 	if !s.d.DeletionTimestamp.IsZero() {
 		return r.remove(ctx, s)
 	}
@@ -184,42 +185,6 @@ func (r *Reconciler) create(ctx context.Context, d *v1alpha1.Dataset, job *batch
 		return wrap("create a Job of the data set", err)
 	}
 	return nil
-}
-
-// over says whether a Job has ended, and whether it did what it was to do.
-func over(job *batchv1.Job) (ended, well bool, message string) {
-	for _, c := range job.Status.Conditions {
-		if c.Status != corev1.ConditionTrue {
-			continue
-		}
-		switch c.Type {
-		case batchv1.JobComplete:
-			return true, true, ""
-		case batchv1.JobFailed:
-			return true, false, c.Message
-		}
-	}
-	return false, false, ""
-}
-
-// readyNodes are the nodes that take pods, by name.
-func readyNodes(ctx context.Context, reader client.Reader, opts ...client.ListOption) (map[string]*corev1.Node, error) {
-	list := &corev1.NodeList{}
-	if err := reader.List(ctx, list, opts...); err != nil {
-		return nil, wrap("list nodes", err)
-	}
-	nodes := map[string]*corev1.Node{}
-	for i := range list.Items {
-		n := &list.Items[i]
-		ready := !n.Spec.Unschedulable
-		for _, c := range n.Status.Conditions {
-			ready = ready && (c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue)
-		}
-		if ready {
-			nodes[n.Name] = n
-		}
-	}
-	return nodes, nil
 }
 
 // SetupWithManager registers the controller.

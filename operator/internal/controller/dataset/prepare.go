@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/nodes"
 	datasets "assay.dev/assay/operator/internal/dataset"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/render"
@@ -72,7 +73,7 @@ func (r *Reconciler) clear(ctx context.Context, d *v1alpha1.Dataset) (bool, erro
 	gone := true
 	for i := range list.Items {
 		job := &list.Items[i]
-		if ended, well, _ := over(job); ended && well || !metav1.IsControlledBy(job, d) {
+		if ended, well, _ := nodes.Over(job); ended && well || !metav1.IsControlledBy(job, d) {
 			continue
 		}
 		gone = false
@@ -104,7 +105,7 @@ func (r *Reconciler) onNodes(ctx context.Context, s *scope, missing []string) (t
 			waiting = append(waiting, node)
 			continue
 		}
-		ended, well, message := over(job)
+		ended, well, message := nodes.Over(job)
 		if !ended {
 			waiting = append(waiting, node)
 			continue
@@ -198,27 +199,12 @@ func why(node string, pod *corev1.Pod, message string) (reason, text string) {
 		}
 		return reason, fmt.Sprintf("Node %s: what the recipe made cannot be kept: %s.%s", node, strings.TrimSpace(keep.Message), again)
 	default:
-		text = fmt.Sprintf("Node %s: the pod has not run: %s%s.", node, strings.TrimSuffix(message, "."), held(pod))
+		text = fmt.Sprintf("Node %s: the pod has not run: %s%s.", node, strings.TrimSuffix(message, "."), nodes.Held(pod))
 	}
 	if recipe != nil && recipe.Message != "" {
 		text += " It printed last:\n" + strings.TrimSpace(recipe.Message) + "\n"
 	}
 	return reason, text + again
-}
-
-// held says what a pod has waited for.
-func held(pod *corev1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return ": " + c.Message
-		}
-	}
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if w := c.State.Waiting; w != nil && w.Message != "" {
-			return fmt.Sprintf(": %s: %s", c.Name, w.Message)
-		}
-	}
-	return ""
 }
 
 func nodesText(d *v1alpha1.Dataset) string {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/nodes"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -110,7 +111,7 @@ func (r *Reconciler) idle(ctx context.Context, d *v1alpha1.Dataset) (bool, error
 		if job == nil || !metav1.IsControlledBy(job, d) {
 			continue
 		}
-		if ended, _, _ := over(job); ended {
+		if ended, _, _ := nodes.Over(job); ended {
 			continue
 		}
 		if !leaving {
@@ -143,7 +144,7 @@ func (r *Reconciler) removeFrom(ctx context.Context, s *scope) (waiting []string
 			waiting = append(waiting, node)
 			continue
 		}
-		ended, well, message := over(job)
+		ended, well, message := nodes.Over(job)
 		switch {
 		case leaving || !ended:
 			waiting = append(waiting, node)

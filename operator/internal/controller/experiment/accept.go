@@ -102,6 +102,9 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	if err := r.decide(ctx, s); err != nil {
 		return err
 	}
+	if err := r.images(ctx, s); err != nil {
+		return err
+	}
 	if err := r.data(ctx, s); err != nil {
 		return err
 	}

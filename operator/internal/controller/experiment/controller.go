@@ -4,11 +4,12 @@
 // It creates and deletes Trials, takes snapshots of Systems, and writes one ConfigMap with results;
 // what happens inside of a Trial is the trial controller's. Which trial comes next, and whether one
 // does, is decided in package plan, from the Trials that exist. A reconcile observes once, then
-// goes through four phases:
+// goes through its phases:
 //
 //	accept    the spec fits its Systems -> snapshots of them and the seed are written, and the plan is fixed from then on
-//	advance   plan.Next -> create a Trial, wait for one, or be done
+//	advance   plan.Next -> images and data on the nodes -> create a Trial, wait for one, or be done
 //	unmonitor after the last Trial, delete the PodMonitors that Trials have made
+//	forget    after the last Trial, delete the Jobs that pulled images
 //	store     what the Trials that are done come to -> ConfigMap, verdicts in status
 //
 // The one fact that cannot be observed again, the seed, is written to status before the first Trial
@@ -38,6 +39,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/render"
 )
 
 // fieldOwner of what is applied.
@@ -63,6 +65,8 @@ type Reconciler struct {
 	// Store names the result store of an experiment that asks for this; empty: none. Nil: there are
 	// no stores.
 	Store func(asked *v1alpha1.Results) string
+	// Environment of the pods that pull images.
+	Environment render.Environment
 }
 
 // Reconcile brings one experiment forward.
@@ -92,12 +96,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 			result, err = ctrl.Result{RequeueAfter: conflictDelay}, nil
 		}
 	}()
-	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.unmonitor, r.store} {
+	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.unmonitor, r.forgetImages, r.store} {
 		if err := phase(ctx, s); err != nil || s.plan == nil {
 			return ctrl.Result{}, err
 		}
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{RequeueAfter: s.again}, nil
 }
 
 // SetupWithManager registers the controller.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,7 @@ type scope struct {
 	plan   *plan.Plan      // nil: not accepted
 	errs   field.ErrorList // why not
 	step   plan.Step
+	again  time.Duration // when to look again at what no event tells of; 0: never
 	built  *results.Experiment
 	stored stored
 }

@@ -56,7 +56,7 @@ func newStage(t *testing.T) *stage {
 // use makes the reconciler write through c.
 func (s *stage) use(c client.Client) {
 	s.r = &experiment.Reconciler{Client: c, Reader: s.env.Client, Clock: s.clock, Recorder: s.recorder,
-		Seed: func() int64 { return 42 }, Checks: checks}
+		Seed: func() int64 { return 42 }, Checks: checks, Environment: render.Environment{AgentImage: "agent:1"}}
 }
 
 func (s *stage) create(objs ...client.Object) {

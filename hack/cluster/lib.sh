@@ -96,9 +96,9 @@ apt_get() {
 	flock -o -w 900 "$ASSAY_CACHE/apt.lock" apt-get -o DPkg::Lock::Timeout=900 "$@"
 }
 
-# module_program SYSTEM NAME PACKAGE BUILD: prints the program of a package of the Go module
-# systems/SYSTEM, which is built at most once for the same source. If BUILD is 0, it only says where
-# the program is or would be. What nobody built for two weeks goes.
+# module_program SYSTEM NAME PACKAGE BUILD [FLAG...]: prints the program of a package of the Go module
+# systems/SYSTEM, which is built with the flags, at most once for the same source. If BUILD is 0, it
+# only says where the program is or would be. What nobody built for two weeks goes.
 module_program() (
 	cd "$repo/systems/$1"
 	dir=$ASSAY_CACHE/$1/$(find . ../driver -name '*.go' -o -name 'go.*' | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -c1-12)-$(go env GOARCH)
@@ -106,7 +106,7 @@ module_program() (
 		say "building $2 (two minutes with empty Go caches)"
 		mkdir -p "$dir"
 		prune_builds "$1"
-		CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$dir/$2.new" "$3" >&2
+		CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' "${@:5}" -o "$dir/$2.new" "$3" >&2
 		mv "$dir/$2.new" "$dir/$2"
 	fi
 	echo "$dir/$2"

@@ -13,18 +13,24 @@ import (
 	"assay.dev/assay/systems/driver/drivertest"
 )
 
-// cluster starts n servers of relab/hotstuff on loopback, and returns their client addresses and
-// processes.
-func cluster(t *testing.T, n int) ([]string, []*exec.Cmd) {
+// build makes a program of systems/hotstuff, as its image has it.
+func build(t *testing.T, name string) string {
+	t.Helper()
+	cmd := exec.Command("../../build.sh", name)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("build %s: %v", name, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// cluster starts n servers on loopback, and returns their client addresses and processes. Each is
+// known to the others by the key of the server that comes so many places later.
+func cluster(t *testing.T, program string, n, places int) ([]string, []*exec.Cmd) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"hotstuffserver", "hotstuffkeygen"} {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "github.com/relab/hotstuff/cmd/"+name)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", name, err, out)
-		}
-	}
-	keygen := exec.Command(filepath.Join(dir, "hotstuffkeygen"), "--pattern", "r*", "--num", fmt.Sprint(n), filepath.Join(dir, "keys"))
+	keygen := exec.Command(build(t, "hotstuffkeygen"), "--pattern", "r*", "--num", fmt.Sprint(n), filepath.Join(dir, "keys"))
 	if out, err := keygen.CombinedOutput(); err != nil {
 		t.Fatalf("make keys: %v\n%s", err, out)
 	}
@@ -34,14 +40,15 @@ func cluster(t *testing.T, n int) ([]string, []*exec.Cmd) {
 	var addresses []string
 	for i := range n {
 		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", ports[n+i]))
-		fmt.Fprintf(&config, "[[replicas]]\nid = %d\npeer-address = \"127.0.0.1:%d\"\nclient-address = %q\npubkey = \"keys/r%d.key.pub\"\n", i+1, ports[i], addresses[i], i+1)
+		fmt.Fprintf(&config, "[[replicas]]\nid = %d\npeer-address = \"127.0.0.1:%d\"\nclient-address = %q\npubkey = \"keys/r%d.key.pub\"\n", i+1, ports[i], addresses[i], (i+places)%n+1)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "hotstuff.toml"), []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	path := build(t, program)
 	var servers []*exec.Cmd
 	for i := range n {
-		server := exec.Command(filepath.Join(dir, "hotstuffserver"), "--self-id", fmt.Sprint(i+1), "--privkey", fmt.Sprintf("keys/r%d.key", i+1))
+		server := exec.Command(path, "--self-id", fmt.Sprint(i+1), "--privkey", fmt.Sprintf("keys/r%d.key", i+1))
 		server.Dir, server.Stderr = dir, os.Stderr
 		if err := server.Start(); err != nil {
 			t.Fatal(err)
@@ -58,7 +65,7 @@ func cluster(t *testing.T, n int) ([]string, []*exec.Cmd) {
 // A follower that dies is not missed; without the leader a command gets no answer, and the driver
 // says so in time.
 func TestSession(t *testing.T) {
-	replicas, servers := cluster(t, 4)
+	replicas, servers := cluster(t, "hotstuffserver", 4, 0)
 	s := drivertest.Start(t, &Driver{Replicas: replicas, PayloadSize: 10})
 	s.Hello(protocol.Hello{FirstClient: 40, Clients: 2, Seed: 9, RequestTimeout: 3 * time.Second})
 	execute := func(from, to uint64, want string) {
@@ -80,5 +87,20 @@ func TestSession(t *testing.T) {
 	execute(20, 21, "timeout")
 	if c := s.Bye(); c["executed"] != 20 || c["commands"] != 21 || c["timedOut"] != 1 {
 		t.Errorf("got %v, want 21 commands, 20 executed, 1 timed out", c)
+	}
+}
+
+// Servers that know each other by the wrong keys execute nothing, unless they check no signature.
+func TestSignaturesAreCheckedOrNot(t *testing.T) {
+	for program, want := range map[string]string{"hotstuffserver": "timeout", "hotstuffserver-unsigned": "commit"} {
+		t.Run(program, func(t *testing.T) {
+			replicas, _ := cluster(t, program, 4, 1)
+			s := drivertest.Start(t, &Driver{Replicas: replicas})
+			s.Hello(protocol.Hello{FirstClient: 40, Clients: 1, Seed: 9, RequestTimeout: 3 * time.Second})
+			if l := s.Transact(0, 40, 0); l.Outcome != want {
+				t.Errorf("got %+v, want %s", l, want)
+			}
+			s.Bye()
+		})
 	}
 }

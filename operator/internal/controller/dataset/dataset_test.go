@@ -1,7 +1,6 @@
 package dataset_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -46,14 +45,9 @@ func newStage(t *testing.T, nodes int) *stage {
 	env := testenv.Get(t)
 	s := &stage{t: t, c: env.Client, ns: env.Namespace(t), clock: testclock.NewFakePassiveClock(time.Now().Truncate(time.Second)), told: events.NewFakeRecorder(100)}
 	for i := range nodes {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-node-%d", s.ns, i), Labels: map[string]string{v1alpha1.LabelPool: s.ns}}}
-		s.create(node)
-		node.Spec.Taints = nil // not-ready, by the API server, until a kubelet says otherwise
-		if err := s.c.Update(t.Context(), node); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.c.Delete(context.Background(), node) })
-		s.nodes = append(s.nodes, node.Name)
+		name := fmt.Sprintf("%s-node-%d", s.ns, i)
+		testenv.Node(t, s.c, name, s.ns)
+		s.nodes = append(s.nodes, name)
 	}
 	s.r = &dataset.Reconciler{Client: s.c, Reader: s.c, Clock: s.clock, Recorder: s.told, Environment: render.Environment{AgentImage: "agent:1"}, Keep: 24 * time.Hour}
 	s.desk = &dataset.Desk{Client: s.c, Reader: s.c, Clock: s.clock}
@@ -169,51 +163,17 @@ const kept = `{"digest":"sha256:%s","bytes":1073741824,"files":17,"method":"Copy
 func (s *stage) over(job *batchv1.Job, message string) {
 	s.t.Helper()
 	began := s.clock.Now()
-	s.pod(job, corev1.PodStatus{
+	testenv.PodOf(s.t, s.c, job, corev1.PodStatus{
 		InitContainerStatuses: []corev1.ContainerStatus{{Name: render.DatasetRecipeContainer, State: terminated(0, "", began, began.Add(90*time.Second))}},
 		ContainerStatuses:     []corev1.ContainerStatus{{Name: render.DatasetKeepContainer, State: terminated(0, message, began, began.Add(95*time.Second))}},
 	})
-	s.end(job, batchv1.JobComplete, "")
+	testenv.EndJob(s.t, s.c, job, batchv1.JobComplete, "", s.clock.Now())
 }
 
 func terminated(code int32, message string, began, ended time.Time) corev1.ContainerState {
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		ExitCode: code, Reason: map[bool]string{true: "Completed", false: "Error"}[code == 0], Message: message, StartedAt: metav1.NewTime(began), FinishedAt: metav1.NewTime(ended),
 	}}
-}
-
-func (s *stage) pod(job *batchv1.Job, status corev1.PodStatus) {
-	s.t.Helper()
-	yes := true
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.ns, Name: job.Name + "-x", Labels: map[string]string{batchv1.JobNameLabel: job.Name},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: &yes}},
-	}, Spec: *job.Spec.Template.Spec.DeepCopy()}
-	s.create(pod)
-	pod.Status = status
-	if err := s.c.Status().Update(s.t.Context(), pod); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *stage) end(job *batchv1.Job, how batchv1.JobConditionType, message string) {
-	s.t.Helper()
-	now := metav1.NewTime(s.clock.Now())
-	first := batchv1.JobSuccessCriteriaMet
-	if how == batchv1.JobFailed {
-		first = batchv1.JobFailureTarget
-	} else {
-		job.Status.CompletionTime, job.Status.Succeeded = &now, 1
-	}
-	job.Status.StartTime = &now
-	for _, condition := range []batchv1.JobConditionType{first, how} {
-		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
-			Type: condition, Status: corev1.ConditionTrue, Reason: "Test", Message: message, LastTransitionTime: now, LastProbeTime: now,
-		})
-	}
-	if err := s.c.Status().Update(s.t.Context(), job); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 func (s *stage) expect(status metav1.ConditionStatus, reason string, words ...string) {
@@ -278,10 +238,10 @@ func TestAFailedRecipeIsToldOf(t *testing.T) {
 	s.ask()
 	s.reconcile()
 	job := s.jobs("prepare")[s.nodes[0]]
-	s.pod(job, corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
+	testenv.PodOf(s.t, s.c, job, corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
 		Name: render.DatasetRecipeContainer, State: terminated(3, "loading\nno space left\n", s.clock.Now(), s.clock.Now()),
 	}}})
-	s.end(job, batchv1.JobFailed, "Job has reached the specified backoff limit")
+	testenv.EndJob(s.t, s.c, job, batchv1.JobFailed, "Job has reached the specified backoff limit", s.clock.Now())
 	s.reconcile()
 	s.expect(metav1.ConditionFalse, v1alpha1.ReasonRecipeFailed, "Node "+s.nodes[0], "exit code 3", "loading\nno space left", "when this Dataset is deleted")
 	if a := s.ask(); !a.Failed || !strings.Contains(a.Message, "no space left") {
@@ -342,9 +302,9 @@ func TestWhyPreparationsFail(t *testing.T) {
 			s.reconcile()
 			job := s.jobs("prepare")[s.nodes[0]]
 			if tc.pod {
-				s.pod(job, tc.status)
+				testenv.PodOf(s.t, s.c, job, tc.status)
 			}
-			s.end(job, batchv1.JobFailed, tc.job)
+			testenv.EndJob(s.t, s.c, job, batchv1.JobFailed, tc.job, s.clock.Now())
 			s.reconcile()
 			s.expect(metav1.ConditionFalse, tc.reason, tc.want...)
 		})
@@ -407,10 +367,10 @@ func TestRemoval(t *testing.T) {
 	if len(jobs) != 2 {
 		t.Fatalf("%d Jobs remove the bytes, want 2: a node that failed may have some, too", len(jobs))
 	}
-	s.end(jobs[s.nodes[0]], batchv1.JobComplete, "")
+	testenv.EndJob(s.t, s.c, jobs[s.nodes[0]], batchv1.JobComplete, "", s.clock.Now())
 	s.reconcile()
 	s.expect(metav1.ConditionFalse, v1alpha1.ReasonRemoving, s.nodes[1])
-	s.end(jobs[s.nodes[1]], batchv1.JobFailed, "the node does not answer")
+	testenv.EndJob(s.t, s.c, jobs[s.nodes[1]], batchv1.JobFailed, "the node does not answer", s.clock.Now())
 	s.reconcile()
 	if s.dataset() != nil {
 		t.Error("the Dataset is still there")

@@ -1,11 +1,9 @@
 package experiment_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 const dataReady = v1alpha1.ExperimentDataReady
@@ -21,15 +20,7 @@ const dataReady = v1alpha1.ExperimentDataReady
 func withData(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-of-" + s.ns, Labels: map[string]string{v1alpha1.LabelPool: s.ns}}}
-	if err := s.c.Create(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.c.Delete(context.Background(), node) })
-	node.Spec.Taints = nil
-	if err := s.c.Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Node(t, s.c, "node-of-"+s.ns, s.ns)
 	s.create(builders.System("basil").Set(func(spec *v1alpha1.SystemSpec) {
 		spec.Datasets = []v1alpha1.DatasetSource{{
 			Name: "rows", OutputPath: "/made", MountPath: "/rows", Size: resource.MustParse("1Gi"),

@@ -1,7 +1,6 @@
 package experiment_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
 const imagesReady = v1alpha1.ExperimentImagesReady
@@ -21,15 +21,7 @@ func withImages(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t)
 	for _, name := range []string{"a", "b"} {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name + "-of-" + s.ns, Labels: map[string]string{v1alpha1.LabelPool: s.ns}}}
-		if err := s.c.Create(t.Context(), node); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.c.Delete(context.Background(), node) })
-		node.Spec.Taints = nil
-		if err := s.c.Update(t.Context(), node); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Node(t, s.c, name+"-of-"+s.ns, s.ns)
 	}
 	s.create(builders.System("basil").Obj(), two().Set(func(e *v1alpha1.ExperimentSpec) {
 		e.Placement.Replicas, e.Placement.Clients, e.PrePull = s.ns, s.ns, &v1alpha1.PrePull{Timeout: "90s"}
@@ -53,43 +45,6 @@ func (s *stage) pulls() map[string]*batchv1.Job {
 	return found
 }
 
-// end plays Kubernetes' controller of Jobs.
-func (s *stage) end(job *batchv1.Job, how batchv1.JobConditionType, message string) {
-	s.t.Helper()
-	now := metav1.NewTime(s.clock.Now())
-	first := batchv1.JobSuccessCriteriaMet
-	if how == batchv1.JobFailed {
-		first = batchv1.JobFailureTarget
-	} else {
-		job.Status.CompletionTime, job.Status.Succeeded = &now, 1
-	}
-	job.Status.StartTime = &now
-	for _, condition := range []batchv1.JobConditionType{first, how} {
-		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
-			Type: condition, Status: corev1.ConditionTrue, Reason: "Test", Message: message, LastTransitionTime: now, LastProbeTime: now,
-		})
-	}
-	if err := s.c.Status().Update(s.t.Context(), job); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// podOf plays the pod of a Job, as the kubelet reports it.
-func (s *stage) podOf(job *batchv1.Job, status corev1.PodStatus) *corev1.Pod {
-	s.t.Helper()
-	yes := true
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.ns, Name: job.Name + "-x", Labels: job.Spec.Template.Labels,
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: &yes}},
-	}, Spec: *job.Spec.Template.Spec.DeepCopy()}
-	s.create(pod)
-	pod.Status = status
-	if err := s.c.Status().Update(s.t.Context(), pod); err != nil {
-		s.t.Fatal(err)
-	}
-	return pod
-}
-
 // No trial is made, and so none holds a pool, before all nodes have its images. The next trial with
 // the same images waits for nothing, and in the end no Job is left.
 func TestATrialWaitsForItsImages(t *testing.T) {
@@ -105,13 +60,13 @@ func TestATrialWaitsForItsImages(t *testing.T) {
 	if seconds := jobs["a"].Spec.Template.Spec.ActiveDeadlineSeconds; seconds == nil || *seconds != 90 {
 		t.Errorf("a pod has %v seconds, want 90", seconds)
 	}
-	s.podOf(jobs["b"], corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+	testenv.PodOf(t, s.c, jobs["b"], corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "image-0", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: `Back-off pulling image "basil:1"`}},
 	}}})
-	s.end(jobs["a"], batchv1.JobComplete, "")
+	testenv.EndJob(t, s.c, jobs["a"], batchv1.JobComplete, "", s.clock.Now())
 	exp = s.settle()
 	s.expect(exp, complete, "False PullingImages", "1 of 2 nodes", "Missing on b-of-"+s.ns, "image-0: Back-off pulling image")
-	s.end(jobs["b"], batchv1.JobComplete, "")
+	testenv.EndJob(t, s.c, jobs["b"], batchv1.JobComplete, "", s.clock.Now())
 	exp = s.settle()
 	s.expect(exp, imagesReady, "True Pulled", "all 2 nodes")
 	s.expect(exp, complete, "False TrialsRunning")
@@ -136,8 +91,8 @@ func TestImagesThatCannotBePulledEndTheExperiment(t *testing.T) {
 	s := withImages(t)
 	s.settle()
 	jobs := s.pulls()
-	s.end(jobs["a"], batchv1.JobComplete, "")
-	pod := s.podOf(jobs["b"], corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+	testenv.EndJob(t, s.c, jobs["a"], batchv1.JobComplete, "", s.clock.Now())
+	pod := testenv.PodOf(t, s.c, jobs["b"], corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "image-0", Image: "basil:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such host"}},
 	}}})
 	s.settle()
@@ -147,7 +102,7 @@ func TestImagesThatCannotBePulledEndTheExperiment(t *testing.T) {
 	if err := s.c.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	s.end(jobs["b"], batchv1.JobFailed, "Job has reached the specified backoff limit")
+	testenv.EndJob(t, s.c, jobs["b"], batchv1.JobFailed, "Job has reached the specified backoff limit", s.clock.Now())
 	exp := s.settle()
 	s.expect(exp, complete, "True ImagesFailed", "Node b-of-"+s.ns, "longer than the specified deadline", "basil:1 cannot run: StartError exec format error", "a pod waited: image-0: no such host", "when Job "+jobs["b"].Name+" is deleted")
 	s.expect(exp, imagesReady, "False ImagesFailed")
@@ -159,7 +114,7 @@ func TestImagesThatCannotBePulledEndTheExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect(s.settle(), complete, "False PullingImages", "1 of 2 nodes")
-	s.end(s.pulls()["b"], batchv1.JobComplete, "")
+	testenv.EndJob(t, s.c, s.pulls()["b"], batchv1.JobComplete, "", s.clock.Now())
 	s.settle()
 	if n := len(s.trials()); n != 1 {
 		t.Errorf("%d trials, want 1", n)

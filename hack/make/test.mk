@@ -61,8 +61,10 @@ test-libvirt: ## One real virtual machine by infra/modules/libvirt-nodes, up to 
 	@$(run_tests) libvirt
 # The page is opened from disk with the network off. SCREENSHOTS=DIR keeps what it looked like,
 # REPORT=FILE looks at another page than the one that the test makes.
+test-report: export ASSAY_REPORT = $(if $(REPORT),$(abspath $(REPORT)))
+test-report: export ASSAY_SCREENSHOTS = $(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS)))
 test-report: ## The report's page in a real browser: wide, narrow, light, dark, printed.
-	ASSAY_REPORT='$(if $(REPORT),$(abspath $(REPORT)))' ASSAY_SCREENSHOTS='$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS)))' $(run_tests) browser
+	@$(run_tests) browser
 
 .PHONY: test-mutants
 test-mutants: ## Break a copy of the tree in a dozen places, one by one: tests must notice each. MUTANTS='a b': only these.

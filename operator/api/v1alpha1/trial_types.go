@@ -62,6 +62,14 @@ type TrialSpec struct {
 	// clients with every default filled in.
 	Clients Clients `json:"clients"`
 
+	// misbehavingClients is how many clients of each client pod the client program itself makes
+	// misbehave, in the order of the pods (clients.misbehaving of the System). Empty: none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:Minimum=0
+	MisbehavingClients []int32 `json:"misbehavingClients,omitempty"`
+
 	// schedule of the trial.
 	Schedule Schedule `json:"schedule"`
 

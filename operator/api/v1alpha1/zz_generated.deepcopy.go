@@ -2659,6 +2659,11 @@ func (in *TrialSpec) DeepCopyInto(out *TrialSpec) {
 	in.Network.DeepCopyInto(&out.Network)
 	in.Placement.DeepCopyInto(&out.Placement)
 	in.Clients.DeepCopyInto(&out.Clients)
+	if in.MisbehavingClients != nil {
+		in, out := &in.MisbehavingClients, &out.MisbehavingClients
+		*out = make([]int32, len(*in))
+		copy(*out, *in)
+	}
 	out.Schedule = in.Schedule
 	if in.Faults != nil {
 		in, out := &in.Faults, &out.Faults

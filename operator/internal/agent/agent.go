@@ -85,6 +85,7 @@ type ReportFacts struct {
 	ZeroMonotonicNanos, ZeroUnixNanos int64
 	Windows                           timeline.Windows
 	Index, FirstClient, Clients       int32
+	Misbehaving                       int32
 	Records                           *results.Records
 	Summary                           []results.SummaryNumber
 	Arrivals                          io.Reader

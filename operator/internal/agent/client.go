@@ -230,7 +230,8 @@ func (a *Agent) parseReport(ctx context.Context, first, path string, client prot
 	monotonic, wall := a.zero(run)
 	return a.config.Parse(client.Format, file, ReportFacts{
 		ZeroMonotonicNanos: monotonic, ZeroUnixNanos: wall, Windows: run.Windows,
-		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients, Records: client.Records, Summary: client.Summary, Arrivals: arrivals,
+		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients, Misbehaving: client.Misbehaving,
+		Records: client.Records, Summary: client.Summary, Arrivals: arrivals,
 	})
 }
 

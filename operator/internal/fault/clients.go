@@ -43,7 +43,7 @@ func (e *checker) checkClientBehavior(path *field.Path, b *v1alpha1.ClientBehavi
 	trial := e.Trial
 	if d := e.Spec.Clients.Driver; d == nil || d.Protocol == "Echo" {
 		e.add(field.Invalid(path, b.Share, fmt.Sprintf(
-			"System %q has clients without a driver process: what some of them do cannot be told from what the others do, nor left out of the results", e.System)))
+			"System %q has clients without a driver process: what some of them do cannot be told from what the others do, nor left out of the results; where the program itself makes some misbehave, turn its parameters, and say which in clients.misbehaving of the System", e.System)))
 		return
 	}
 	share, err := network.Share(b.Share)

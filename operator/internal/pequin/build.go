@@ -234,11 +234,35 @@ func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 	s.Spec.Clients = v1alpha1.ClientsTemplate{
 		Containers: []v1alpha1.Container{{Name: "client", Image: image, Env: environment, Command: append([]string{"/bin/sh", "-c", i.clientScript(threads), "client"},
 			slices.Concat(common, i.arguments(i.programs.protocol.client, i.programs.top.client))...)}},
-		Files:   files,
+		Files:       files,
+		Misbehaving: i.misbehaving(),
 		End:     &v1alpha1.ClientEnd{AfterDrain: true, Stop: &v1alpha1.StopSpec{Signal: "SIGKILL"}},
 		Results: &v1alpha1.ClientResults{Format: v1alpha1.FormatTransactionLines, Source: "Stdout"},
 	}
 	return s
+}
+
+// misbehaving says which clients the client program makes faulty. It goes through the processes
+// first, then through their threads (src/store/benchmark/async/benchmark.cc, line 1443). It does so
+// for two protocols only. Such a client prints no transaction.
+func (i *importer) misbehaving() string {
+	const share = "inject_failure_proportion"
+	name, ok := i.parameter(share, true)
+	if protocol := i.value("replication_protocol"); !ok || protocol != "indicus" && protocol != "pequin" || !i.integer(name) {
+		return ""
+	}
+	faulty := "clients * parameters." + name + " / 100"
+	threads, ok := i.parameter("client_threads_per_process", false)
+	if !ok {
+		return "client < " + faulty
+	}
+	threads = "parameters." + threads
+	return fmt.Sprintf("client %% %[1]s * (clients / %[1]s) + client / %[1]s < %[2]s", threads, faulty)
+}
+
+// integer reports whether a parameter is of type Integer.
+func (i *importer) integer(name string) bool {
+	return slices.ContainsFunc(i.out.parameters, func(p parameter) bool { return p.Name == name && p.Type == v1alpha1.ParameterInteger })
 }
 
 // environment preloads the artifact's allocator, and the library of systems/pequin for machines

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
 )
 
 // minimal is a configuration with two series, as combined ones of the artifact are: they differ in
@@ -326,6 +327,37 @@ func TestWhatAProgramTakesIsKept(t *testing.T) {
 				t.Errorf("%s, %s: the report does not list what no program takes:\n%s", protocol, benchmark, report)
 			}
 		}
+	}
+}
+
+// Two of four faulty clients counted as correct. The artifact's client program makes thread k of
+// process i of P faulty if P*k + i is below the share of all clients.
+func TestFaultyClientsOfTheArtifact(t *testing.T) {
+	config := func(protocol, share, threads string) string {
+		return fmt.Sprintf(`{"replication_protocol": %q, "benchmark_name": "rw", "fault_tolerance": 1, "client_total": 3, "client_experiment_length": 30,
+			"client_processes_per_client_node": 2, "replication_protocol_settings": {"inject_failure_proportion": %s} %s}`, protocol, share, threads)
+	}
+	const two = `, "client_threads_per_process": 2`
+	for name, tc := range map[string]struct {
+		text string
+		want []int32
+	}{
+		"none":                         {config("indicus", "0", two), nil},
+		"60% of 6":                     {config("indicus", "60", two), []int32{3}},
+		"one thread":                   {config("pequin", "67", ""), []int32{2}},
+		"a protocol that injects none": {config("hotstuff", "60", two), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := importText(t, tc.text, Options{})
+			p, errs := plan.Expand(&i.Experiment, map[string]v1alpha1.SystemSpec{i.System.Name: i.System.Spec})
+			if len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			got, clients := p.Points[0].Template.MisbehavingClients, p.Points[0].Template.Clients
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("of %d clients in %d pods, by pod (-want +got):\n%s", clients.Count, clients.Nodes, diff)
+			}
+		})
 	}
 }
 

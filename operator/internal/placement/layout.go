@@ -141,17 +141,24 @@ func (l *Layout) addGroup(component string, shard int, regions []v1alpha1.Region
 	}
 }
 
-// addClients spreads count clients over nodes pods as evenly as whole numbers allow; a pod without
-// a client is not made. The pods are in the given regions in turn. Where regions choose nodes, each
-// region has a Job of its own, as all pods of a Job have one template.
-func (l *Layout) addClients(nodes, count int, regions []string, apart bool) {
-	nodes = min(nodes, count)
-	first := 0
-	for i := range nodes {
-		n := count / nodes
-		if i < count%nodes {
-			n++
+// Spread is how many clients each client pod runs: count clients over nodes pods, as evenly as
+// whole numbers allow. A pod without a client is not made.
+func Spread(nodes, count int) []int {
+	spread := make([]int, min(nodes, count))
+	for i := range spread {
+		spread[i] = count / len(spread)
+		if i < count%len(spread) {
+			spread[i]++
 		}
+	}
+	return spread
+}
+
+// addClients spreads clients over pods. The pods are in the given regions in turn. Where regions
+// choose nodes, each region has a Job of its own, as all pods of a Job have one template.
+func (l *Layout) addClients(nodes, count int, regions []string, apart bool) {
+	first := 0
+	for i, n := range Spread(nodes, count) {
 		region := ""
 		if len(regions) > 0 {
 			region = regions[i%len(regions)]

@@ -114,6 +114,8 @@ type system struct {
 	uses     uses
 	count    *countExpression
 	counts   map[string]*countExpression // of components, by name
+	// misbehaving is clients.misbehaving; nil: the program makes no client misbehave.
+	misbehaving *arithmetic
 }
 
 // add records errors, each once: several points give the same one.
@@ -168,6 +170,14 @@ func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool 
 		s.uses.add(s.count.parameters)
 		for _, count := range s.counts {
 			s.uses.add(count.parameters)
+		}
+		if text := spec.Clients.Misbehaving; text != "" {
+			if s.misbehaving, err = compileMisbehaving(text, integers(&spec)); err != nil {
+				e.add(field.Invalid(path, ref.Name, fmt.Sprintf("System %q: clients.misbehaving %q %v", ref.Name, text, err)))
+				complete = false
+				continue
+			}
+			s.uses.add(s.misbehaving.parameters)
 		}
 		e.systems = append(e.systems, s)
 	}

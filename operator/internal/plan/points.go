@@ -80,6 +80,7 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	trial.System.Name = s.name
 	e.checkLoad(s, trial.Clients)
 	trial.Parameters = e.resolveParameters(which, chosen)
+	trial.MisbehavingClients = e.resolveMisbehaving(s, &trial)
 	trial.Faults = e.resolveFaults(chosen)
 	replicas := e.resolveTopology(which, &trial)
 	trial.Placement.Components = ownPools(s, trial.Placement.Components)

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Bounds of replicas.count. The expression is a line of arithmetic; whatever needs more than this
+// Bounds of the expressions in Systems. Each is a line of arithmetic; whatever needs more than this
 // is a mistake or an attack.
 const (
 	maxCountLength   = 128
@@ -23,11 +23,10 @@ const (
 
 // countExpression is a compiled replicas.count, or count of a component.
 type countExpression struct {
-	field   string // that it is of, for messages
-	text    string
-	program cel.Program
-	// parameters that it names.
-	parameters []string
+	*arithmetic
+
+	field string // that it is of, for messages
+	text  string
 }
 
 // ofParameters is before the name of a parameter.
@@ -44,14 +43,22 @@ func integers(spec *v1alpha1.SystemSpec) []string {
 	return names
 }
 
-// compileCount compiles a System's replicas.count, or that of a component: an expression over the
-// integer f, and the System's parameters of type Integer, that gives an integer.
-func compileCount(text string, parameters []string) (*countExpression, error) {
-	if len(text) > maxCountLength {
-		return nil, fmt.Errorf("is longer than %d characters", maxCountLength)
+// arithmetic is a compiled expression of a System over integers.
+type arithmetic struct {
+	program cel.Program
+	// parameters that it names.
+	parameters []string
+}
+
+// compileArithmetic compiles an expression of at most longest characters over variables and
+// parameters, all of them integers.
+func compileArithmetic(text string, longest int, gives *cel.Type, example string, variables, parameters []string) (*arithmetic, error) {
+	if len(text) > longest {
+		return nil, fmt.Errorf("is longer than %d characters", longest)
 	}
-	options := []cel.EnvOption{
-		cel.Variable("f", cel.IntType), cel.ParserExpressionSizeLimit(maxCountLength), cel.ParserRecursionLimit(maxCountDepth), cel.ClearMacros(),
+	options := []cel.EnvOption{cel.ParserExpressionSizeLimit(longest), cel.ParserRecursionLimit(maxCountDepth), cel.ClearMacros()}
+	for _, name := range variables {
+		options = append(options, cel.Variable(name, cel.IntType))
 	}
 	for _, name := range parameters {
 		options = append(options, cel.Variable(ofParameters+name, cel.IntType))
@@ -60,24 +67,48 @@ func compileCount(text string, parameters []string) (*countExpression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare CEL: %w", err)
 	}
+	over := strings.Join(variables, ", ")
 	ast, issues := env.Compile(text)
 	if errs := issues.Errors(); len(errs) > 0 {
-		return nil, fmt.Errorf("is not a CEL expression over f such as 3*f+1%s: %s", orParameters(parameters), errs[0].Message)
+		return nil, fmt.Errorf("is not a CEL expression over %s such as %s%s: %s", over, example, orParameters(parameters), errs[0].Message)
 	}
-	if ast.OutputType() != cel.IntType {
-		return nil, fmt.Errorf("gives a %s; a CEL expression over f that gives an integer is wanted, such as 3*f+1", ast.OutputType())
+	if !ast.OutputType().IsExactType(gives) {
+		return nil, fmt.Errorf("gives a %s; a CEL expression over %s that gives a %s is wanted, such as %s", ast.OutputType(), over, gives, example)
 	}
 	program, err := env.Program(ast, cel.CostLimit(maxCountCost))
 	if err != nil {
 		return nil, fmt.Errorf("cannot be evaluated: %w", err)
 	}
-	c := &countExpression{field: "replicas.count", text: text, program: program}
+	a := &arithmetic{program: program}
 	for reference := range maps.Values(ast.NativeRep().ReferenceMap()) {
-		if name, ok := strings.CutPrefix(reference.Name, ofParameters); ok && !slices.Contains(c.parameters, name) {
-			c.parameters = append(c.parameters, name)
+		if name, ok := strings.CutPrefix(reference.Name, ofParameters); ok && !slices.Contains(a.parameters, name) {
+			a.parameters = append(a.parameters, name)
 		}
 	}
-	return c, nil
+	return a, nil
+}
+
+// values of the parameters that the expression names, as its variables.
+func (a *arithmetic) values(of map[string]v1alpha1.Value) (map[string]any, error) {
+	variables := map[string]any{}
+	for _, name := range a.parameters {
+		n, err := strconv.ParseInt(of[name].String(), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("needs the parameter %s, which has no value", name)
+		}
+		variables[ofParameters+name] = n
+	}
+	return variables, nil
+}
+
+// compileCount compiles a System's replicas.count, or that of a component: an expression over the
+// integer f, and the System's parameters of type Integer, that gives an integer.
+func compileCount(text string, parameters []string) (*countExpression, error) {
+	a, err := compileArithmetic(text, maxCountLength, cel.IntType, "3*f+1", []string{"f"}, parameters)
+	if err != nil {
+		return nil, err
+	}
+	return &countExpression{field: "replicas.count", text: text, arithmetic: a}, nil
 }
 
 // orParameters says which other variables there are.
@@ -91,14 +122,11 @@ func orParameters(parameters []string) string {
 // replicas evaluates the expression for f and the values of parameters. Pods of a component are
 // called replicas, too.
 func (c *countExpression) replicas(f int32, values map[string]v1alpha1.Value) (int32, error) {
-	variables := map[string]any{"f": int64(f)}
-	for _, name := range c.parameters {
-		n, err := strconv.ParseInt(values[name].String(), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s %q needs the parameter %s, which has no value", c.field, c.text, name)
-		}
-		variables[ofParameters+name] = n
+	variables, err := c.values(values)
+	if err != nil {
+		return 0, fmt.Errorf("%s %q %w", c.field, c.text, err)
 	}
+	variables["f"] = int64(f)
 	out, _, err := c.program.Eval(variables)
 	if err != nil {
 		return 0, fmt.Errorf("%s %q fails for f = %d: %w", c.field, c.text, f, err)

@@ -192,6 +192,7 @@ func (s *systemCheck) clients(at *field.Path) {
 		s.stop(at.Child("end", "stop"), c.End.Stop)
 	}
 	s.metrics(at.Child("metrics"), c.Metrics)
+	s.checkMisbehaving(at.Child("misbehaving"), c)
 	if c.Results != nil && strings.Contains(c.Results.Path, "..") {
 		s.add(field.Invalid(at.Child("results", "path"), c.Results.Path, "must not contain \"..\""))
 	}

@@ -71,6 +71,13 @@ func TestValidateSystemErrors(t *testing.T) {
 		"bounds the wrong way":             {first(func(p *v1alpha1.Parameter) { *p.Minimum = builders.Value(65) }), []string{"spec.parameters[2].minimum", `"65"`, "at most maximum, 64"}},
 		"bound of a string":                {first(func(p *v1alpha1.Parameter) { p.Type = v1alpha1.ParameterString }), []string{"spec.parameters[2].minimum", `"1"`, "a String has no minimum"}},
 		"count":                            {func(s *v1alpha1.SystemSpec) { s.Replicas.Count = "5f+1" }, []string{"spec.replicas.count", `"5f+1"`, "such as 3*f+1"}},
+		"misbehaving clients that are no condition": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.Driver, s.Clients.Misbehaving = nil, "client + 1"
+			s.Clients.Results = &v1alpha1.ClientResults{Format: v1alpha1.FormatTransactionLines, Source: "Stdout"}
+		}, []string{"spec.clients.misbehaving", `"client + 1"`, "gives a int"}},
+		"misbehaving clients of a driver": {func(s *v1alpha1.SystemSpec) {
+			s.Clients.Driver, s.Clients.Misbehaving = &v1alpha1.DriverSpec{}, "client < 1"
+		}, []string{"spec.clients.misbehaving", "a fault makes clients misbehave (clientBehavior)"}},
 		"two ports of one number": {func(s *v1alpha1.SystemSpec) {
 			s.Replicas.Ports = append(s.Replicas.Ports, v1alpha1.Port{Name: "x", Port: 7000})
 		}, []string{"spec.replicas.ports[1].port", ": 7000:", `port "peer"`}},

@@ -222,6 +222,8 @@ type Client struct {
 	Index       int32 `json:"index"`
 	FirstClient int32 `json:"firstClient"`
 	Clients     int32 `json:"clients"`
+	// Misbehaving of them are made to misbehave by their program, and are not in its report.
+	Misbehaving int32 `json:"misbehaving,omitempty"`
 }
 
 // ByArrival reports whether the lines of the client's report have no instants but those at which

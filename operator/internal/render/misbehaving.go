@@ -12,6 +12,19 @@ import (
 	"assay.dev/assay/operator/internal/placement"
 )
 
+// MisbehavingClients is how many clients of a client pod misbehave on purpose: a fault makes them,
+// or their program does.
+func MisbehavingClients(spec *v1alpha1.TrialSpec, c placement.Client) (int, error) {
+	if n := spec.MisbehavingClients; len(n) > 0 {
+		if c.Index >= len(n) {
+			return 0, fmt.Errorf("spec.misbehavingClients has %d pods; there is a pod %d", len(n), c.Index)
+		}
+		return int(n[c.Index]), nil
+	}
+	behaveSo, err := Misbehaving(spec, c.First, c.Count)
+	return len(behaveSo), err
+}
+
 // Misbehaving lists the clients, by their index over all pods from first to before first + count,
 // that a fault makes behave otherwise. They are spread evenly over all clients of the trial: of the
 // share s, client k is one of them if floor((k+1)s) > floor(ks), so that the first n clients have

@@ -113,6 +113,13 @@ func (t *Trial) Client(c placement.Client) (*Pod, error) {
 		return nil, err
 	}
 	pod.Directive.Client, pod.Directive.Collect = t.clientOf(c), collect(cs.Collect)
+	if cs.Driver == nil {
+		misbehaving, err := MisbehavingClients(t.spec, c)
+		if err != nil {
+			return nil, err
+		}
+		pod.Directive.Client.Misbehaving = int32(misbehaving)
+	}
 	if cs.End != nil {
 		pod.Directive.Stop = stop(cs.End.Stop)
 	} else {

@@ -27,6 +27,9 @@ func (o *Observed) Describe() *results.Trial {
 	if misbehaving, err := render.Misbehaving(spec, 0, int(spec.Clients.Count)); err == nil { // it was rendered by the same rule, without an error
 		t.CorrectClients -= int32(len(misbehaving))
 	}
+	for _, n := range spec.MisbehavingClients {
+		t.CorrectClients -= n
+	}
 	if c := spec.Clients; c.Loop == v1alpha1.LoopClosed {
 		t.ClosedLoop = &results.ClosedLoop{ThinkMillis: results.Millis(c.ThinkTime.OrZero()), TimeoutMillis: results.Millis(c.Timeout.OrZero())}
 	}

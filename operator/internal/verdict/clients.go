@@ -135,15 +135,15 @@ func judgeClients(spec *v1alpha1.TrialSpec, l *placement.Layout, clients []resul
 	}
 	correct := int32(0)
 	for _, want := range l.Clients {
-		misbehaving, err := render.Misbehaving(spec, want.First, want.Count)
+		misbehaving, err := render.MisbehavingClients(spec, want)
 		if err != nil {
 			return Verdict{v1alpha1.ReasonClientsMiscounted, err.Error()}
 		}
-		correct += int32(want.Count - len(misbehaving))
+		correct += int32(want.Count - misbehaving)
 		got, ok := reported[int32(want.Index)]
-		if !ok || int(got.FirstClient) != want.First || int(got.Clients) != want.Count || int(got.MisbehavingClients) != len(misbehaving) {
+		if !ok || int(got.FirstClient) != want.First || int(got.Clients) != want.Count || int(got.MisbehavingClients) != misbehaving {
 			return refuse(v1alpha1.ReasonClientsMiscounted, "%s reported of %d clients from %d on, of which %d misbehaved; it has %d from %d on, of which %d shall.",
-				want.Name, got.Clients, got.FirstClient, got.MisbehavingClients, want.Count, want.First, len(misbehaving))
+				want.Name, got.Clients, got.FirstClient, got.MisbehavingClients, want.Count, want.First, misbehaving)
 		}
 	}
 	if len(reported) != len(l.Clients) || merged.CorrectClients != correct {

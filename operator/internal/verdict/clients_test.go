@@ -46,6 +46,20 @@ func TestJudgeClients(t *testing.T) {
 	}
 }
 
+// The program itself makes two of six and none of four clients misbehave.
+func TestJudgeClientsThatTheirProgramMakesMisbehave(t *testing.T) {
+	l := &placement.Layout{Clients: []placement.Client{{Index: 0, First: 0, Count: 6, Name: "c-0"}, {Index: 1, First: 6, Count: 4, Name: "c-1"}}}
+	spec := &v1alpha1.TrialSpec{Tolerances: tolerances, MisbehavingClients: []int32{2, 0}}
+	reports := []results.Client{{Index: 0, Clients: 6, MisbehavingClients: 2}, {Index: 1, FirstClient: 6, Clients: 4}}
+	if v := judgeClients(spec, l, reports, results.Merged{CorrectClients: 8}); !v.Counts() {
+		t.Errorf("%s: %s", v.Reason, v.Message)
+	}
+	reports[0].MisbehavingClients = 0
+	if v := judgeClients(spec, l, reports, results.Merged{CorrectClients: 10}); v.Reason != v1alpha1.ReasonClientsMiscounted || !strings.Contains(v.Message, "of which 2 shall") {
+		t.Errorf("%s: %s", v.Reason, v.Message)
+	}
+}
+
 // A generator is judged by its own lag; that of one pod does not vanish among those of many.
 func TestJudgeGenerators(t *testing.T) {
 	lag := func(late time.Duration) string {

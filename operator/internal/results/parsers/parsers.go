@@ -113,6 +113,8 @@ type Options struct {
 	Windows timeline.Windows
 	// Index of the client pod and the clients that it runs.
 	Index, FirstClient, Clients int32
+	// Misbehaving of them are made to misbehave by their program, which says nothing of them.
+	Misbehaving int32
 	// Records of the formats RegularExpression and CSV.
 	Records *results.Records
 	// Summary says where the format Summary has its numbers.
@@ -129,7 +131,11 @@ func Parse(format string, r io.Reader, o Options) (results.Client, error) {
 	for _, f := range formats {
 		switch {
 		case f.Name == format && f.client != nil:
-			return f.client(r, o)
+			c, err := f.client(r, o)
+			if c.MisbehavingClients == 0 {
+				c.MisbehavingClients = o.Misbehaving
+			}
+			return c, err
 		case f.client != nil:
 			names = append(names, f.Name)
 		case f.Name == format:

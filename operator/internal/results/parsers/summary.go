@@ -112,6 +112,9 @@ func wholeOf(readers []numberReader, o Options) (results.Client, error) {
 	}
 	var runMillis float64
 	said := false
+	if o.Misbehaving > 0 && o.Misbehaving == o.Clients { // there is nothing to print
+		return c, nil
+	}
 	for i := range readers {
 		n := &readers[i]
 		count, counted := counts[n.Name]

@@ -49,6 +49,23 @@ func summary(t *testing.T, text string, numbers []results.SummaryNumber) (result
 	return c, err
 }
 
+// A pod whose clients all misbehave prints no number.
+func TestSummaryOfMisbehavingClients(t *testing.T) {
+	o := parsers.Options{Windows: timeline.Windows{Measure: time.Second}, Clients: 4, Misbehaving: 4, Summary: ycsbNumbers}
+	c, err := parsers.Parse(parsers.FormatSummary, strings.NewReader("stalled\n"), o)
+	if err != nil || c.Counters.Committed != 0 || c.MisbehavingClients != 4 || c.Clients != 4 {
+		t.Errorf("%+v (%v)", c, err)
+	}
+	o.Misbehaving = 3
+	if _, err := parsers.Parse(parsers.FormatSummary, strings.NewReader("stalled\n"), o); err == nil {
+		t.Error("a pod with a correct client may print nothing")
+	}
+	c, err = parsers.Parse(parsers.FormatSummary, strings.NewReader(ycsbText), o)
+	if err != nil || c.MisbehavingClients != 3 || c.Counters.Committed != 9214 {
+		t.Errorf("%+v (%v)", c, err)
+	}
+}
+
 func TestSummaryOfAWholeRun(t *testing.T) {
 	c, err := summary(t, ycsbText, ycsbNumbers)
 	if err != nil {

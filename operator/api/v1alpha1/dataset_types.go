@@ -6,8 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DatasetUsers says which pods of a trial get a copy: Replicas; Clients; All.
-// +kubebuilder:validation:Enum=Replicas;Clients;All
+// DatasetUsers says which pods of a trial get a copy: Replicas; Clients; All, both of these;
+// Components, only those of the listed components.
+// +kubebuilder:validation:Enum=Replicas;Clients;All;Components
 type DatasetUsers string
 
 // The pods that may get a copy.
@@ -15,6 +16,8 @@ const (
 	DatasetForReplicas DatasetUsers = "Replicas"
 	DatasetForClients  DatasetUsers = "Clients"
 	DatasetForAll      DatasetUsers = "All"
+	// DatasetForComponents is for pods of the listed components only.
+	DatasetForComponents DatasetUsers = "Components"
 )
 
 // DatasetCheck says how a copy is compared with what was prepared. Sizes: names, kinds, modes,
@@ -31,6 +34,7 @@ const (
 
 // DatasetSource is a directory of data that a System's pods begin with. A recipe fills it once on
 // each node; every pod of every trial gets a copy of its own.
+// +kubebuilder:validation:XValidation:rule="!has(self.usedBy) || self.usedBy != 'Components' || (has(self.components) && size(self.components) > 0)",fieldPath=".components",message="is empty, and usedBy is Components: name the components whose pods get a copy"
 type DatasetSource struct {
 	// name of the data set, unique in the system. At most 20 characters.
 	// +kubebuilder:validation:MaxLength=20
@@ -74,10 +78,28 @@ type DatasetSource struct {
 	// +kubebuilder:default=Replicas
 	UsedBy DatasetUsers `json:"usedBy,omitempty"`
 
+	// components whose pods get a copy, besides those of usedBy. With usedBy: Components there is
+	// one at least. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=14
+	Components []string `json:"components,omitempty"`
+
 	// check says how each copy is compared with what was prepared. Default: Sizes.
 	// +optional
 	// +kubebuilder:default=Sizes
 	Check DatasetCheck `json:"check,omitempty"`
+}
+
+// ForReplicas reports whether replicas get a copy.
+func (d *DatasetSource) ForReplicas() bool {
+	return d.UsedBy != DatasetForClients && d.UsedBy != DatasetForComponents
+}
+
+// ForClients reports whether client pods get a copy.
+func (d *DatasetSource) ForClients() bool {
+	return d.UsedBy == DatasetForClients || d.UsedBy == DatasetForAll
 }
 
 // DatasetRecipe is a recipe with its templates rendered.

@@ -9,6 +9,13 @@ type Role struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 
+	// component whose pods may have the role, instead of replicas. A pod of it counts as a replica
+	// below. Default: none, replicas have it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=14
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
+	Component string `json:"component,omitempty"`
+
 	// command exits with 0 in the replica that has the role. Template.
 	// +optional
 	// +listType=atomic

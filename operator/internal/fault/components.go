@@ -20,8 +20,8 @@ func (e *checker) checkComponent(c targetCheck, t v1alpha1.Target) (map[placemen
 	case t.Component == "":
 		e.add(field.Invalid(c.path.Child("pods"), fmt.Sprint(t.Pods), "are those of a component: name it by component, or choose replicas by replicas"))
 		return nil, false
-	case len(t.Replicas) > 0 || len(t.Shards) > 0 || t.Role != "":
-		e.add(field.Invalid(c.path.Child("component"), t.Component, "replicas, shards and role choose replicas, not pods of a component: choose those by pods, regions, pick"))
+	case len(t.Replicas) > 0 || len(t.Shards) > 0:
+		e.add(field.Invalid(c.path.Child("component"), t.Component, "replicas and shards choose replicas, not pods of a component: choose those by pods, regions, role, pick"))
 		return nil, false
 	case e.Spec.Group(t.Component) == nil:
 		e.add(field.Invalid(c.path.Child("component"), t.Component, fmt.Sprintf("System %q ", e.System)+suggest.Unknown("has no component", t.Component, names)))
@@ -29,6 +29,9 @@ func (e *checker) checkComponent(c targetCheck, t v1alpha1.Target) (map[placemen
 	}
 	n := placement.Size(c.topology, t.Component)
 	ok := e.checkRegions(c, t, fmt.Sprintf("component %s is in no region", t.Component))
+	if t.Role != "" {
+		ok = e.checkRole(c, t) && ok
+	}
 	for j, i := range t.Pods {
 		if i < 0 || i >= n {
 			ok = false
@@ -50,6 +53,14 @@ func (e *checker) checkComponent(c targetCheck, t v1alpha1.Target) (map[placemen
 func things(t v1alpha1.Target) string {
 	if t.Component != "" {
 		return "pods"
+	}
+	return "replicas"
+}
+
+// group is whom a target chooses from.
+func group(t v1alpha1.Target) string {
+	if t.Component != "" {
+		return "component " + t.Component
 	}
 	return "replicas"
 }

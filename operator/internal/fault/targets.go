@@ -31,7 +31,7 @@ func (e *checker) checkTarget(c targetCheck, t v1alpha1.Target) (map[placement.P
 	}
 	ok := e.checkTargetNames(c, t)
 	if t.Role != "" {
-		ok = e.checkRole(c, t.Role) && ok
+		ok = e.checkRole(c, t) && ok
 	}
 	if len(t.Replicas) == 0 && len(t.Regions) == 0 && t.Role == "" && t.Pick == nil {
 		e.add(field.Invalid(c.path, describeTarget(t), "none of replicas, regions, role, pick, component is set; name at least one"))
@@ -82,18 +82,21 @@ func (e *checker) checkRegions(c targetCheck, t v1alpha1.Target, unknown string)
 	return ok
 }
 
-func (e *checker) checkRole(c targetCheck, role string) bool {
-	path := c.path.Child("role")
+// checkRole checks that the target's group has the role: the replicas, or a component.
+func (e *checker) checkRole(c targetCheck, t v1alpha1.Target) bool {
+	path, role := c.path.Child("role"), t.Role
 	if !c.roles {
 		e.add(field.Invalid(path, role, "who has a role is known to that replica alone: a role can be the target of nodeKill, pause and partition.isolate only"))
 		return false
 	}
-	names := make([]string, len(e.Spec.Roles))
-	for i, r := range e.Spec.Roles {
-		names[i] = r.Name
+	var names []string
+	for _, r := range e.Spec.Roles {
+		if r.Component == t.Component {
+			names = append(names, r.Name)
+		}
 	}
 	if !slices.Contains(names, role) {
-		e.add(field.Invalid(path, role, fmt.Sprintf("System %q ", e.System)+suggest.Unknown("declares no role", role, names)))
+		e.add(field.Invalid(path, role, fmt.Sprintf("System %q ", e.System)+suggest.Unknown("declares no role of "+group(t), role, names)))
 		return false
 	}
 	return true

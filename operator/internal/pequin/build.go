@@ -236,8 +236,8 @@ func (i *importer) system(name, protocol, workload string) v1alpha1.System {
 			slices.Concat(common, i.arguments(i.programs.protocol.client, i.programs.top.client))...)}},
 		Files:       files,
 		Misbehaving: i.misbehaving(),
-		End:     &v1alpha1.ClientEnd{AfterDrain: true, Stop: &v1alpha1.StopSpec{Signal: "SIGKILL"}},
-		Results: &v1alpha1.ClientResults{Format: v1alpha1.FormatTransactionLines, Source: "Stdout"},
+		End:         &v1alpha1.ClientEnd{AfterDrain: true, Stop: &v1alpha1.StopSpec{Signal: "SIGKILL"}},
+		Results:     &v1alpha1.ClientResults{Format: v1alpha1.FormatTransactionLines, Source: "Stdout"},
 	}
 	return s
 }

@@ -115,7 +115,12 @@ func Directions(from, to Ends) []network.Direction {
 }
 
 // Regions lists the regions that hold replicas.
-func Regions(t v1alpha1.Topology) []string { return inUse(nil, t.Regions) }
+func Regions(t v1alpha1.Topology) []string { return RegionsOf(t, "") }
+
+// RegionsOf lists the regions that hold replicas, or pods of the component of that name.
+func RegionsOf(t v1alpha1.Topology, component string) []string {
+	return inUse(nil, t.RegionsOf(component))
+}
 
 // ServerRegions lists the regions that hold replicas, then those that hold pods of components only.
 func ServerRegions(t v1alpha1.Topology) []string {

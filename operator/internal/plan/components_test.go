@@ -124,3 +124,34 @@ func TestCountsFollowParameters(t *testing.T) {
 		})
 	}
 }
+
+// A role is that of replicas or of a component, and a target of the other group cannot have it.
+func TestRolesOfComponents(t *testing.T) {
+	system := builders.System("echo").Set(withProxies).Set(func(s *v1alpha1.SystemSpec) {
+		s.Roles = []v1alpha1.Role{{Name: "leader", Command: []string{"leads"}}, {Name: "active", Component: "proxy", Command: []string{"active"}}}
+	}).Obj().Spec
+	for name, tc := range map[string]struct {
+		target     v1alpha1.Target
+		field, err string
+	}{
+		"of a component":           {target: v1alpha1.Target{Component: "proxy", Role: "active"}},
+		"of a component, in pods":  {target: v1alpha1.Target{Component: "proxy", Role: "active", Pods: []int32{0, 1}}},
+		"of replicas":              {target: v1alpha1.Target{Role: "leader"}},
+		"of replicas, a component": {v1alpha1.Target{Component: "proxy", Role: "leader"}, "spec.faults[0].pause.target.role", `declares no role of component proxy "leader"; there are: active`},
+		"of a component, replicas": {v1alpha1.Target{Role: "active"}, "spec.faults[0].pause.target.role", `declares no role of replicas "active"; there are: leader`},
+		"with shards":              {v1alpha1.Target{Component: "proxy", Role: "active", Shards: []int32{0}}, "spec.faults[0].pause.target.component", "choose those by pods, regions, role, pick"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp := builders.Experiment("exp").System("echo").Set(func(s *v1alpha1.ExperimentSpec) {
+				s.Faults = []v1alpha1.Fault{{Name: "f", At: "1s", EveryPoint: true, Pause: &v1alpha1.Pause{Target: tc.target}}}
+			}).Obj()
+			_, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{"echo": system})
+			switch {
+			case tc.err == "" && len(errs) > 0:
+				t.Error(errs.ToAggregate())
+			case tc.err != "" && (len(errs) != 1 || errs[0].Field != tc.field || !strings.Contains(errs[0].Error(), tc.err)):
+				t.Errorf("got %v, want %q at %s", errs.ToAggregate(), tc.err, tc.field)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // Bounds of a data set's size.
@@ -21,7 +23,12 @@ var (
 
 // datasets checks the recipes, the sizes, and where recipes and pods see the data.
 func (s *systemCheck) datasets(at *field.Path) {
-	replicas, clients := s.directoriesOf(v1alpha1.PartReplica), s.directoriesOf(v1alpha1.PartClient)
+	replicas := s.directoriesOf("spec.replicas", s.spec.Replicas.Files, s.spec.Replicas.Volumes)
+	clients := s.directoriesOf("spec.clients", s.spec.Clients.Files, nil)
+	components := map[string]map[string]string{}
+	for i, c := range s.spec.Components {
+		components[c.Name] = s.directoriesOf(fmt.Sprintf("spec.components[%d]", i), c.Files, c.Volumes)
+	}
 	for i, d := range s.spec.Datasets {
 		set := at.Index(i)
 		s.container(set.Child("container"), d.Container)
@@ -34,11 +41,21 @@ func (s *systemCheck) datasets(at *field.Path) {
 			s.add(field.Invalid(set.Child("size"), d.Size.String(), "must be from 1Mi to 16Ti: the most that the recipe may make"))
 		}
 		var parts []map[string]string
-		if d.UsedBy != v1alpha1.DatasetForClients {
+		if d.ForReplicas() {
 			parts = append(parts, replicas)
 		}
-		if d.UsedBy == v1alpha1.DatasetForClients || d.UsedBy == v1alpha1.DatasetForAll {
+		if d.ForClients() {
 			parts = append(parts, clients)
+		}
+		for _, name := range d.Components {
+			if components[name] == nil {
+				s.add(field.Invalid(set.Child("components"), name, suggest.Unknown("spec.components has none called", name, slices.Sorted(maps.Keys(components)))))
+				continue
+			}
+			parts = append(parts, components[name])
+		}
+		if len(d.Components) == 0 && d.UsedBy == v1alpha1.DatasetForComponents { // of a file that was never sent to an API server
+			s.add(field.Required(set.Child("components"), "usedBy is Components: name the components whose pods get a copy"))
 		}
 		before := len(s.errs)
 		for _, taken := range parts {
@@ -52,19 +69,14 @@ func (s *systemCheck) datasets(at *field.Path) {
 	}
 }
 
-// directoriesOf a part's pods, by path: what the field is that has it.
-func (s *systemCheck) directoriesOf(part string) map[string]string {
+// directoriesOf a group's pods, by path: what the field is that has it. At is the group's path.
+func (s *systemCheck) directoriesOf(at string, files []v1alpha1.FileSet, volumes []v1alpha1.Volume) map[string]string {
 	taken := map[string]string{}
 	if s.spec.Prepare != nil {
 		taken[path.Clean(s.spec.Prepare.OutputPath)] = "spec.prepare.outputPath"
 	}
-	files, at := s.spec.Replicas.Files, "spec.replicas"
-	if part == v1alpha1.PartClient {
-		files, at = s.spec.Clients.Files, "spec.clients"
-	} else {
-		for _, v := range s.spec.Replicas.Volumes {
-			taken[path.Clean(v.MountPath)] = at + ".volumes"
-		}
+	for _, v := range volumes {
+		taken[path.Clean(v.MountPath)] = at + ".volumes"
 	}
 	for _, set := range files {
 		taken[path.Clean(set.MountPath)] = at + ".files"

@@ -174,13 +174,17 @@ func (s *systemCheck) component(at *field.Path, name string, on v1alpha1.StepTar
 	if on != v1alpha1.StepEveryReplica && on != v1alpha1.StepFirstReplica { // of a file that was never sent to an API server
 		s.add(field.Invalid(at.Child("runsOn"), string(on), "with component, it is EveryReplica (every pod of it) or FirstReplica (its pod 0)"))
 	}
+	if s.spec.Group(name) == nil {
+		s.unknownComponent(at, name)
+	}
+}
+
+func (s *systemCheck) unknownComponent(at *field.Path, name string) {
 	var names []string
 	for _, c := range s.spec.Components {
 		names = append(names, c.Name)
 	}
-	if !slices.Contains(names, name) {
-		s.add(field.Invalid(at.Child("component"), name, suggest.Unknown("spec.components has none called", name, names)))
-	}
+	s.add(field.Invalid(at.Child("component"), name, suggest.Unknown("spec.components has none called", name, names)))
 }
 
 func (s *systemCheck) clients(at *field.Path) {
@@ -208,9 +212,17 @@ func (s *systemCheck) clients(at *field.Path) {
 
 func (s *systemCheck) roles(at *field.Path) {
 	for i, role := range s.spec.Roles {
-		s.roleLog(at.Index(i).Child("log"), role.Log)
+		group, path := s.spec.Group(role.Component), field.NewPath("spec", "replicas")
+		if group == nil {
+			s.unknownComponent(at.Index(i), role.Component)
+			continue
+		}
+		if role.Component != "" {
+			path = field.NewPath("spec", "components").Key(role.Component)
+		}
+		s.roleLog(at.Index(i).Child("log"), role.Log, group.Containers)
 		if role.HTTP != nil {
-			s.port(at.Index(i).Child("http", "port"), role.HTTP.Port, field.NewPath("spec", "replicas"), s.spec.Replicas.Ports)
+			s.port(at.Index(i).Child("http", "port"), role.HTTP.Port, path, group.Ports)
 		}
 		s.templates(at.Index(i).Child("command"), role.Command)
 	}
@@ -306,11 +318,10 @@ func (s *systemCheck) log(at *field.Path, g *v1alpha1.LogGate, containers []v1al
 	}
 }
 
-func (s *systemCheck) roleLog(at *field.Path, l *v1alpha1.RoleLog) {
+func (s *systemCheck) roleLog(at *field.Path, l *v1alpha1.RoleLog, containers []v1alpha1.Container) {
 	if l == nil {
 		return
 	}
-	containers := s.spec.Replicas.Containers
 	s.log(at, &v1alpha1.LogGate{Pattern: ".", Container: l.Container}, containers)
 	for _, part := range []struct{ name, pattern string }{{"gained", l.Gained}, {"lost", l.Lost}} {
 		if _, err := regexp.Compile(part.pattern); err != nil {

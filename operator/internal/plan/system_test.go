@@ -123,6 +123,24 @@ func TestValidateSystemErrors(t *testing.T) {
 			withProxies(s)
 			s.Steps = []v1alpha1.Step{{RunsOn: v1alpha1.StepEveryReplica, Component: "prxy"}}
 		}, []string{"spec.steps[0].component", `"prxy"`, `did you mean "proxy"?`}},
+		"role of an unknown component": {func(s *v1alpha1.SystemSpec) {
+			withProxies(s)
+			s.Roles = []v1alpha1.Role{{Name: "active", Component: "prxy", Command: []string{"/active"}}}
+		}, []string{"spec.roles[0].component", `"prxy"`, `did you mean "proxy"?`}},
+		"role of a component on an undeclared port": {func(s *v1alpha1.SystemSpec) {
+			withProxies(s)
+			s.Components[0].Ports = []v1alpha1.Port{{Name: "front", Port: 80}}
+			s.Roles = []v1alpha1.Role{{Name: "active", Component: "proxy", HTTP: &v1alpha1.HTTPGate{Port: "peer"}}}
+		}, []string{"spec.roles[0].http.port", `"peer"`, "spec.components[proxy].ports declares no port", "there are: front"}},
+		"data set of an unknown component": {dataset(func(d *v1alpha1.DatasetSource) { d.Components = []string{"prxy"} }), []string{"spec.datasets[0].components", `"prxy"`, "has none called"}},
+		"data set of no component":         {dataset(func(d *v1alpha1.DatasetSource) { d.UsedBy = v1alpha1.DatasetForComponents }), []string{"spec.datasets[0].components", "Required", "name the components"}},
+		"data set in a component's volume": {func(s *v1alpha1.SystemSpec) {
+			withProxies(s)
+			dataset(func(d *v1alpha1.DatasetSource) {
+				d.UsedBy, d.Components, d.MountPath = v1alpha1.DatasetForComponents, []string{"proxy"}, "/cold/rows"
+			})(s)
+			s.Components[0].Volumes = []v1alpha1.Volume{{Name: "cold", MountPath: "/cold"}}
+		}, []string{"spec.datasets[0].mountPath", `"/cold/rows"`, "spec.components[0].volumes"}},
 		"check of clients and a component": {func(s *v1alpha1.SystemSpec) {
 			withProxies(s)
 			s.Checks = []v1alpha1.SafetyCheck{{RunsOn: v1alpha1.StepEveryClient, Component: "proxy"}}

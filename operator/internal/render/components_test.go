@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/placement"
+	"assay.dev/assay/operator/internal/protocol"
 )
 
 // tiers is a System of one replica behind two proxies.
@@ -143,6 +145,63 @@ func TestChaosOfComponents(t *testing.T) {
 			if labels[what][key] != value {
 				t.Errorf("the selector of the %s asks for %s=%s, and its pods have %q", what, key, value, labels[what][key])
 			}
+		}
+	}
+}
+
+// A role of a component is looked for in its pods only, in its own first container.
+func TestRolesOfComponents(t *testing.T) {
+	spec, system := tiers()
+	system.Components[0].Containers[0].Name = "front"
+	system.Roles = []v1alpha1.Role{
+		{Name: "leader", Command: []string{"/kv", "leads"}},
+		{Name: "active", Component: "proxy", Command: []string{"/proxy", "active", "{{.Self.Index}}"}},
+	}
+	spec.Faults = []v1alpha1.Fault{
+		{Name: "proxy-crash", At: "1s", NodeKill: &v1alpha1.NodeKill{Target: v1alpha1.Target{Component: "proxy", Role: "active"}}},
+		{Name: "pause", At: "2s", Pause: &v1alpha1.Pause{Target: v1alpha1.Target{Role: "leader"}}},
+	}
+	trial := resolved(t, spec, system)
+	got := map[string][]protocol.RoleProbe{}
+	for _, r := range trial.Layout.Servers {
+		pod, err := trial.Server(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[r.Name] = pod.Directive.Roles
+	}
+	probe := func(role, container string, command ...string) []protocol.RoleProbe {
+		return []protocol.RoleProbe{{Role: role, Gate: &protocol.Gate{Command: command, Container: container}}}
+	}
+	replica, proxies := trial.Layout.Group(""), trial.Layout.Group("proxy")
+	want := map[string][]protocol.RoleProbe{
+		replica[0].Name: probe("leader", "main", "/kv", "leads"),
+		proxies[0].Name: probe("active", "front", "/proxy", "active", "0"),
+		proxies[1].Name: probe("active", "front", "/proxy", "active", "1"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("roles (-want +got):\n%s", diff)
+	}
+}
+
+// A data set of a component is copied into its pods, and into no replica unless they use it too.
+func TestDatasetsOfComponents(t *testing.T) {
+	for by, parts := range map[v1alpha1.DatasetUsers]string{v1alpha1.DatasetForComponents: "proxy", "": "proxy replica", v1alpha1.DatasetForClients: "client proxy"} {
+		spec, system := tiers()
+		system.Datasets = []v1alpha1.DatasetSource{{Name: "rows", MountPath: "/rows", UsedBy: by, Components: []string{"proxy"}}}
+		o, err := NewObjects(placement.NewLayout("ns", "t", spec, system), withData(spec), system, Environment{AgentImage: "agent"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var with []string
+		for _, template := range o.Templates() {
+			if template.Spec.InitContainers[0].Name == DatasetCopyPrefix+"rows" {
+				with = append(with, template.What)
+			}
+		}
+		slices.Sort(with)
+		if got := strings.Join(with, " "); got != parts {
+			t.Errorf("usedBy %q: copies are in pods of %s, want %s", by, got, parts)
 		}
 	}
 }

@@ -124,13 +124,14 @@ func userOf(user *int64) int64 {
 	return *user
 }
 
-// datasets gives the pods of a part their copies, by init containers that run before the agent
-// does: a pod whose agent has reported has them all, so no copy is made while anything is measured.
-// A copy belongs to the user of the part's first container.
-func (b *builder) datasets(pod *corev1.PodSpec, part string, containers []v1alpha1.Container) {
+// datasets gives pods their copies, by init containers that run before the agent does: a pod whose
+// agent has reported has them all, so no copy is made while anything is measured. A copy belongs to
+// the user of the first of the containers.
+func (b *builder) datasets(pod *corev1.PodSpec, containers []v1alpha1.Container, used func(*v1alpha1.DatasetSource) bool) {
 	var copies []corev1.Container
-	for _, source := range b.system.Datasets {
-		if !usedBy(source.UsedBy, part) {
+	for i := range b.system.Datasets {
+		source := &b.system.Datasets[i]
+		if !used(source) {
 			continue
 		}
 		var set v1alpha1.TrialDataset // a dry run has none
@@ -156,18 +157,6 @@ func (b *builder) datasets(pod *corev1.PodSpec, part string, containers []v1alph
 	}
 	pod.Volumes = append(pod.Volumes, claimVolume(true), emptyDir(doneVolume, ""))
 	pod.InitContainers = append(copies, pod.InitContainers...)
-}
-
-// usedBy says whether a part's pods get a copy.
-func usedBy(by v1alpha1.DatasetUsers, part string) bool {
-	switch part {
-	case v1alpha1.PartReplica:
-		return by != v1alpha1.DatasetForClients
-	case v1alpha1.PartClient:
-		return by == v1alpha1.DatasetForClients || by == v1alpha1.DatasetForAll
-	default:
-		return false
-	}
 }
 
 func claimVolume(readOnly bool) corev1.Volume {

@@ -122,10 +122,10 @@ func (t *Trial) roles(ctx *Context, r placement.Replica) ([]protocol.RoleProbe, 
 			needed[a.Role] = true
 		}
 	}
-	first := t.system.Replicas.Containers[0].Name
+	first := t.system.Group(r.Component).Containers[0].Name
 	var out []protocol.RoleProbe
 	for i, role := range t.system.Roles {
-		if !needed[role.Name] {
+		if !needed[role.Name] || role.Component != r.Component {
 			continue
 		}
 		delete(needed, role.Name)

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -169,6 +170,9 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.datasets(pod, rs.Containers, func(d *v1alpha1.DatasetSource) bool {
+		return set.Component == "" && d.ForReplicas() || slices.Contains(d.Components, set.Component)
+	})
 	exposeMetrics(pod, rs.Metrics)
 	b.permit(pod, b.podsOf(set))
 	b.place(pod, b.placement.PoolOf(set.Component), set.Region)
@@ -236,6 +240,7 @@ func (b *builder) clients(set placement.ClientSet) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.datasets(pod, cs.Containers, (*v1alpha1.DatasetSource).ForClients)
 	exposeMetrics(pod, cs.Metrics)
 	var pods []string
 	for _, i := range set.Clients {
@@ -317,7 +322,6 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 			SecurityContext:          systemSecurity(c.RunAsUser, c.Capabilities...),
 		})
 	}
-	b.datasets(pod, part, containers)
 	return pod, nil
 }
 

@@ -1,11 +1,13 @@
 package verdict
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/few"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
@@ -147,12 +149,16 @@ func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float
 		}
 	}
 	for _, p := range order {
+		one, several := fmt.Sprintf("replica of shard %d", p.shard), fmt.Sprintf("replicas of shard %d", p.shard)
+		if p.shard == placement.NoShard {
+			one, several = "pod of the component", "pods of the component"
+		}
 		switch n := len(acted[p]); {
 		case n == 0:
-			return refuse(v1alpha1.ReasonRoleNotFound, "No replica of shard %d that fault %s is for had the role %s when it began (time %d).", p.shard, p.fault, roles[p], p.time)
+			return refuse(v1alpha1.ReasonRoleNotFound, "No %s that fault %s is for had the role %s when it began (time %d).", one, p.fault, roles[p], p.time)
 		case n > 1:
-			return refuse(v1alpha1.ReasonRoleAmbiguous, "%d replicas of shard %d had the role %s when fault %s began (time %d): %s.",
-				n, p.shard, roles[p], p.fault, p.time, few.Names(acted[p]))
+			return refuse(v1alpha1.ReasonRoleAmbiguous, "%d %s had the role %s when fault %s began (time %d): %s.",
+				n, several, roles[p], p.fault, p.time, few.Names(acted[p]))
 		}
 	}
 	return Verdict{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/timeline"
 )
@@ -69,15 +70,20 @@ func TestJudgeFaults(t *testing.T) {
 		"a shard without a leader": {reason: v1alpha1.ReasonRoleNotFound, faults: []results.FaultRecord{
 			record(timeline.Kill, "a0", follows), record(timeline.Kill, "a1", led), record(timeline.Kill, "b0", follows), record(timeline.Kill, "b1", follows),
 		}},
+		"a component whose leader is hit": {faults: []results.FaultRecord{record(timeline.Kill, "p0", follows), record(timeline.Kill, "p1", led)}},
+		"a component without a leader":    {reason: v1alpha1.ReasonRoleNotFound, faults: []results.FaultRecord{record(timeline.Kill, "p0", follows), record(timeline.Kill, "p1", follows)}},
 		"a shard with two": {reason: v1alpha1.ReasonRoleAmbiguous, faults: []results.FaultRecord{
 			record(timeline.Pause, "a0", follows), record(timeline.Pause, "a1", led), record(timeline.Pause, "b0", led), record(timeline.Pause, "b1", led),
 		}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			v := judgeFaults(spec, tc.faults, map[string]int{"a0": 0, "a1": 0, "b0": 1, "b1": 1})
+			v := judgeFaults(spec, tc.faults, map[string]int{"a0": 0, "a1": 0, "b0": 1, "b1": 1, "p0": placement.NoShard, "p1": placement.NoShard})
 			if v.Reason != tc.reason {
 				t.Errorf("reason %q (%s), want %q", v.Reason, v.Message, tc.reason)
+			}
+			if strings.Contains(v.Message, "shard -1") {
+				t.Errorf("a component is called a shard: %s", v.Message)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func (k *Desk) Ask(ctx context.Context, namespace string, spec *v1alpha1.TrialSp
 	}
 	a := &Answer{Ready: true}
 	for i := range wanted {
-		names, problem, err := k.nodesFor(ctx, spec, system.Datasets[i].UsedBy)
+		names, problem, err := k.nodesFor(ctx, spec, &system.Datasets[i])
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (k *Desk) Ask(ctx context.Context, namespace string, spec *v1alpha1.TrialSp
 
 // nodesFor a data set. A problem with nodes is that there are too many, without that there are none
 // now.
-func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, by v1alpha1.DatasetUsers) (names []string, problem string, err error) {
+func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, set *v1alpha1.DatasetSource) (names []string, problem string, err error) {
 	var wanted []map[string]string // labels of nodes
 	add := func(pool string, regions []string) {
 		if spec.Placement.ByRegion == nil {
@@ -84,10 +84,13 @@ func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, by v1alph
 			wanted = append(wanted, spec.Placement.NodeSelector(pool, region))
 		}
 	}
-	if by != v1alpha1.DatasetForClients {
+	if set.ForReplicas() {
 		add(spec.Placement.Replicas, placement.Regions(spec.Topology))
 	}
-	if by == v1alpha1.DatasetForClients || by == v1alpha1.DatasetForAll {
+	for _, c := range set.Components {
+		add(spec.Placement.PoolOf(c), placement.RegionsOf(spec.Topology, c))
+	}
+	if set.ForClients() {
 		add(spec.Placement.Clients, spec.Clients.Regions)
 	}
 	for _, want := range wanted {

@@ -441,6 +441,21 @@ func TestWhichNodes(t *testing.T) {
 	}
 }
 
+// Data of a component is made on the nodes of the component's pool.
+func TestNodesOfAComponent(t *testing.T) {
+	s := newStage(t, 1).claim()
+	spec, system := s.trial(), s.system()
+	spec.Placement = v1alpha1.Placement{Replicas: "nowhere", Components: []v1alpha1.ComponentPool{{Name: "cold", Pool: s.ns}}}
+	spec.Topology.Components = []v1alpha1.ComponentRegions{{Name: "cold", Regions: []v1alpha1.Region{{Name: "local", Replicas: 1}}}}
+	system.Datasets[0].UsedBy, system.Datasets[0].Components = v1alpha1.DatasetForComponents, []string{"cold"}
+	if _, err := s.desk.Ask(t.Context(), s.ns, spec, system); err != nil {
+		t.Fatal(err)
+	}
+	if d := s.dataset(); d == nil || strings.Join(d.Spec.Nodes, " ") != s.nodes[0] {
+		t.Errorf("the data set is %+v, want it on %s", d, s.nodes[0])
+	}
+}
+
 // The recipe of a Dataset decides its name: it never changes.
 func TestRecipesAreImmutable(t *testing.T) {
 	s := newStage(t, 1)

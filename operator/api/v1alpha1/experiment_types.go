@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -207,6 +208,14 @@ type Debug struct {
 	// ends the wait early. From 0s (they go at once) to 24h. Default: 0s.
 	// +optional
 	KeepFailed Duration `json:"keepFailed,omitempty"`
+
+	// keepLogs is how much of the end of each stream of each container is kept with the results of
+	// every later trial, also of those that count. From 1Ki to 16Mi. Logs and collected files of a
+	// trial share 900 KiB, packed: what finds no room is left out, and listed. With a store,
+	// complete logs are there anyway, and this has no effect. Default: 64Ki of trials that are
+	// Invalid or Failed, nothing of others.
+	// +optional
+	KeepLogs *resource.Quantity `json:"keepLogs,omitempty"`
 }
 
 // KeepFailed is debug.keepFailed with its default.

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -100,6 +101,11 @@ type TrialSpec struct {
 	// as there. Default: 0%.
 	// +optional
 	QuietLoad Percentage `json:"quietLoad,omitempty"`
+
+	// keepLogs is how much of the end of each stream of each container is kept, as in the
+	// experiment's debug. Default: 64Ki if the trial does not count, else nothing.
+	// +optional
+	KeepLogs *resource.Quantity `json:"keepLogs,omitempty"`
 
 	// resultsStore is the store that the trial's files are put in; empty: none, its results are in
 	// the cluster only.

@@ -51,8 +51,10 @@ func collect(out *os.Root, d *protocol.Directive, file string) (some bool, err e
 	c.pack = tar.NewWriter(zip)
 	tails := streams(d)
 	if d.Collect.LogTail > 0 {
-		for _, name := range slices.Sorted(maps.Keys(tails)) {
-			if err := c.add(name, protocol.LogsFolder+name, d.Collect.LogTail); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		names := slices.Sorted(maps.Keys(tails))
+		for i, name := range names {
+			err := c.addEnd(name, protocol.LogsFolder+name, d.Collect.LogTail, c.left/int64(len(names)-i))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				c.leave(name, err)
 			} else if err == nil {
 				some = true
@@ -64,7 +66,7 @@ func collect(out *os.Root, d *protocol.Directive, file string) (some bool, err e
 		if i >= mostCollected {
 			err = fmt.Errorf("%d files of a pod are collected at most", mostCollected)
 		} else {
-			err = c.add(name, protocol.CollectedFolder+name, 0)
+			err = c.add(name, protocol.CollectedFolder+name, 0, c.left)
 		}
 		if err != nil {
 			c.leave(name, err)
@@ -107,8 +109,33 @@ func (c *collection) matching(patterns []string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// add packs a file, or its last bytes, if the pack has room for it.
-func (c *collection) add(name, as string, last int64) error {
+// leastEnd of a stream is kept if anything is.
+const leastEnd = 4 << 10
+
+// addEnd packs the last bytes of a file, or half of them, and so on, until they fit into room.
+func (c *collection) addEnd(name, as string, last, room int64) error {
+	for wanted := last; ; last /= 2 {
+		err := c.add(name, as, last, room)
+		if errors.As(err, new(noRoom)) && last/2 >= leastEnd {
+			continue
+		}
+		if err == nil && last < wanted {
+			c.leave(name, fmt.Errorf("only its last %d bytes find room", last))
+		}
+		return err
+	}
+}
+
+// noRoom says that a file does not fit.
+type noRoom struct{ packed, room int64 }
+
+// Error implements error.
+func (e noRoom) Error() string {
+	return fmt.Sprintf("it takes about %d bytes packed, and %d are left of those that a pod may have", e.packed, max(0, e.room))
+}
+
+// add packs a file, or its last bytes, if they fit into room.
+func (c *collection) add(name, as string, last, room int64) error {
 	file, err := c.out.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
@@ -134,8 +161,8 @@ func (c *collection) add(name, as string, last int64) error {
 	if err != nil {
 		return err
 	}
-	if packed += collectedEntry; packed > c.left {
-		return fmt.Errorf("it takes about %d bytes packed, and %d are left of those that a pod may have", packed, max(0, c.left))
+	if packed += collectedEntry; packed > room {
+		return noRoom{packed, room}
 	}
 	c.left -= packed
 	if err := c.pack.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: as, Mode: 0o644, Size: size}); err != nil {

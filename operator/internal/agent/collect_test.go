@@ -100,6 +100,18 @@ func TestTheEndsOfLogsAreCollected(t *testing.T) {
 	}
 }
 
+// Of a stream that does not fit, what fits of its end is there, and leaves room for the others.
+func TestTheEndsOfLogsShareTheRoom(t *testing.T) {
+	script := `head -c 300000 /dev/urandom | base64 -w 99; echo end; echo done >&2; exec sleep 1000`
+	got := collected(t, newArchive(t), protocol.Collect{LogTail: 1 << 20, Limit: 160 << 10}, false, script) // base64 packs to three quarters
+	if out := got["logs/replica.stdout"]; len(out) != 128<<10 || !strings.HasSuffix(out, "end\n") || got["logs/replica.stderr"] != "done\n" {
+		t.Errorf("of stdout %d bytes are collected, want 131072; stderr is %q", len(out), got["logs/replica.stderr"])
+	}
+	if left := got["left-out.txt"]; left != "replica.stdout: only its last 131072 bytes find room\n" {
+		t.Errorf("left out are %q", left)
+	}
+}
+
 // What does not fit is left out, and the rest is there.
 func TestCollectedFilesAreBounded(t *testing.T) {
 	script := `cd "$OUT"; head -c 200000 /dev/urandom >large.bin; for i in $(seq 70); do echo $i >small$i.txt; done; echo done >&2; exec sleep 1000`

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -124,11 +125,20 @@ func several(n int32, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Bounds of spec.debug.keepLogs.
+var (
+	leastKeptLogs = resource.MustParse("1Ki")
+	mostKeptLogs  = resource.MustParse("16Mi")
+)
+
 // checkDebug checks the bounds of spec.debug.
 func (e *expansion) checkDebug() {
 	if d := e.spec.Debug; d != nil {
 		_, errs := checkDuration(field.NewPath("spec", "debug", "keepFailed"), d.KeepFailed, bounds{0, 24 * time.Hour})
 		e.add(errs...)
+		if q := d.KeepLogs; q != nil && (q.Cmp(leastKeptLogs) < 0 || q.Cmp(mostKeptLogs) > 0) {
+			e.add(field.Invalid(field.NewPath("spec", "debug", "keepLogs"), q.String(), "must be from 1Ki to 16Mi: the end of each stream of each container"))
+		}
 	}
 }
 

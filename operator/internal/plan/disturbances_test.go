@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/testkit/builders"
@@ -208,6 +210,9 @@ func TestDisturbancesOutOfBounds(t *testing.T) {
 		"longer than a day": {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.RetryFor = "25h" }, `spec.disturbances.retryFor: Invalid value: "25h": must be from 0s to 24h`},
 		"a wait of an hour": {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietWait = "1h" }, `spec.disturbances.quietWait: Invalid value: "1h": must be from 0s to 10m`},
 		"more than all":     {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietLoad = "101%" }, `spec.disturbances.quietLoad: Invalid value: "101%": must be a percentage from 0% to 100%`},
+		"logs of a gigabyte": {func(s *v1alpha1.ExperimentSpec) {
+			s.Debug = &v1alpha1.Debug{KeepLogs: ptr(resource.MustParse("1Gi"))}
+		}, "spec.debug.keepLogs"},
 		"failed trials kept for two days": {func(s *v1alpha1.ExperimentSpec) { s.Debug = &v1alpha1.Debug{KeepFailed: "48h"} },
 			`spec.debug.keepFailed: Invalid value: "48h": must be from 0s to 24h`},
 		"five seconds for images": {func(s *v1alpha1.ExperimentSpec) { s.PrePull = &v1alpha1.PrePull{Timeout: "5s"} },

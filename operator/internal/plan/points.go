@@ -47,6 +47,9 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 
 		Measurements: e.spec.Measurements,
 	}
+	if d := e.spec.Debug; d != nil {
+		trial.KeepLogs = d.KeepLogs
+	}
 	clientsPath, networkPath := e.origin.nodes(), e.origin.network()
 	for i, c := range chosen {
 		if trial.Point.Coordinates == nil {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -96,6 +97,31 @@ func TestLogsOfFailedTrialsAreKept(t *testing.T) {
 	p.settle(false)
 	p.wantEnd(v1alpha1.ReasonInvalid, v1alpha1.ReasonReplicaExited)
 	if kept := p.collected(); kept == nil || len(kept.BinaryData) != 1 || string(kept.BinaryData[first+".tar.gz"]) != "its logs" {
+		t.Errorf("kept is %+v", kept)
+	}
+}
+
+// An experiment may ask for the ends of all logs, also of trials that count.
+func TestLogsAreKeptWhenAskedFor(t *testing.T) {
+	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) {
+		size := resource.MustParse("1Mi")
+		s.Debug = &v1alpha1.Debug{KeepLogs: &size}
+	})
+	p.released()
+	p.measured(100, 0)
+	for _, r := range p.agents.reports {
+		r.Finished = true
+	}
+	p.settle(false)
+	for pod := range p.agents.directives {
+		if got := p.asked(pod); got == nil || got.LogTail != 1<<20 {
+			t.Errorf("%s is asked for %+v, want the last MiB of its logs", pod, got)
+		}
+		p.send(pod, "logs of "+pod)
+	}
+	p.settle(false)
+	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
+	if kept := p.collected(); kept == nil || len(kept.BinaryData) != len(p.agents.directives) {
 		t.Errorf("kept is %+v", kept)
 	}
 }

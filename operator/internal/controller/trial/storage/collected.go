@@ -32,7 +32,7 @@ const (
 
 // Collect says what a pod is asked for when its processes are to end, one of so many: asked is what
 // its System wants, nil: nothing. Without a store, that is also the end of its logs, if the trial
-// does not count.
+// does not count or its experiment asks for logs.
 func Collect(trial *v1alpha1.Trial, asked *protocol.Collect, pods int) *protocol.Collect {
 	c := protocol.Collect{Limit: protocol.UploadLimit}
 	if asked != nil {
@@ -40,7 +40,10 @@ func Collect(trial *v1alpha1.Trial, asked *protocol.Collect, pods int) *protocol
 	}
 	if trial.Spec.ResultsStore == "" {
 		c.Limit = max(leastCollected, protocol.CollectedLimit/int64(max(1, pods)))
-		if meta.IsStatusConditionFalse(trial.Status.Conditions, v1alpha1.TrialValid) {
+		switch {
+		case trial.Spec.KeepLogs != nil:
+			c.LogTail = trial.Spec.KeepLogs.Value()
+		case meta.IsStatusConditionFalse(trial.Status.Conditions, v1alpha1.TrialValid):
 			c.LogTail = logTail
 		}
 	}

@@ -43,8 +43,12 @@ const registry = "docker.io/"
 // builtPrefixes mark a program of another module, which that module builds.
 var builtPrefixes = []string{"hack/node-image:", "hack/s3:", "hack/prometheus:", "systems/hotstuff:", "systems/cometbft:", "systems/capnp-rpc:", "systems/bls:", "systems/postgres:", "systems/cassandra:", "systems/pequin:", "systems/eiger-port:", "systems/hats:"}
 
-// binary is one line of the list: pkg is a package, or one of builtPrefixes and a name.
+// binary is one line of the list: pkg is a package, or one of builtPrefixes and a name, or an
+// absolute path of a file or directory that is there already.
 type binary struct{ image, dst, pkg string }
+
+// ready reports whether there is nothing to build.
+func (b binary) ready() bool { return filepath.IsAbs(b.pkg) }
 
 // built is the name of the program, or empty for a package.
 func (b binary) built() string {
@@ -118,12 +122,12 @@ func parse(r io.Reader) ([]binary, error) {
 			return nil, fmt.Errorf("line %d: want IMAGE /PATH ./PACKAGE", n)
 		}
 		b := binary{fields[0], fields[1], fields[2]}
-		if b.built() != "" {
+		if b.built() != "" || b.ready() {
 			all = append(all, b)
 			continue
 		}
 		if !strings.HasPrefix(b.pkg, "./") {
-			return nil, fmt.Errorf("line %d: %s is neither ./PACKAGE nor a PROGRAM of %s", n, b.pkg, strings.Join(builtPrefixes, " or "))
+			return nil, fmt.Errorf("line %d: %s is neither ./PACKAGE, nor /FILE, nor a PROGRAM of %s", n, b.pkg, strings.Join(builtPrefixes, " or "))
 		}
 		if other, ok := base[path.Base(b.pkg)]; ok && other != b.pkg {
 			return nil, fmt.Errorf("line %d: %s and %s have the same base name", n, b.pkg, other)
@@ -148,7 +152,7 @@ func present(root string, all []binary, only []string) []binary {
 		files, _ := filepath.Glob(filepath.Join(root, b.pkg, "*.go"))
 		switch {
 		case noEntrypoint[b.image]:
-		case len(files) > 0 || b.built() != "":
+		case len(files) > 0 || b.built() != "" || b.ready():
 			got = append(got, b)
 		case first:
 			noEntrypoint[b.image] = true
@@ -174,7 +178,7 @@ func names(bs []binary) []string {
 // packages in parallel. The flags are those of the whole repository
 // (hack/make/cluster.mk), because other flags would be another build cache.
 func compile(root, bin, arch, version string, bs []binary) error {
-	bs = slices.DeleteFunc(slices.Clone(bs), func(b binary) bool { return b.built() != "" })
+	bs = slices.DeleteFunc(slices.Clone(bs), func(b binary) bool { return b.built() != "" || b.ready() })
 	if len(bs) == 0 {
 		return nil
 	}
@@ -211,6 +215,10 @@ func linkerFlags(version string) string {
 func locate(root, bin, arch string, bs []binary) (map[string]string, error) {
 	files := map[string]string{}
 	for _, b := range bs {
+		if b.ready() {
+			files[b.pkg] = b.pkg
+			continue
+		}
 		if b.built() == "" {
 			files[b.pkg] = filepath.Join(bin, path.Base(b.pkg))
 			continue

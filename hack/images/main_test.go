@@ -13,6 +13,7 @@ func TestParse(t *testing.T) {
 		"two fields":                {"a/b /x\n", "line 1"},
 		"relative path":             {"\na/b x ./cmd/x\n", "line 2"},
 		"built for the cluster":     {"a/b /etcd hack/node-image:etcd\n", ""},
+		"a file of the machine":     {"a/b / /srv/kv\n", ""},
 		"neither":                   {"a/b /etcd node-image:etcd\n", "neither"},
 		"no program":                {"a/b /etcd hack/node-image:\n", "neither"},
 		"same base":                 {"a/b /x ./one/x\na/c /x ./two/x\n", "same base name"},

@@ -25,7 +25,7 @@ cluster-status: ## Show the nodes of the cluster; fails unless all are Ready.
 cluster-purge: ## cluster-down, and remove node images, caches and the docker daemon started here.
 	@$(CLUSTER_MK_ROOT)/hack/cluster/cluster.sh purge
 
-.PHONY: images images-load images-docker
+.PHONY: images images-load images-docker image
 images: ## Build the container images into .work/images; VERSION=v0.2.0 is what their programs say they are.
 	@mkdir -p $(CLUSTER_MK_ROOT)/.work/images
 	@test -e $(CLUSTER_MK_ROOT)/.work/.gitignore || echo '*' > $(CLUSTER_MK_ROOT)/.work/.gitignore
@@ -37,6 +37,9 @@ images-load: images ## Build the images and load what changed into every node.
 
 images-docker: images ## Build the images and load them into the local docker.
 	@$(CLUSTER_MK_ROOT)/hack/images/load.sh docker
+
+image: ## Make an image of FILES="build/server build/client", programs that you have built, with their libraries; NAME=lab/kv; load it into every node.
+	@$(CLUSTER_MK_ROOT)/hack/images/own.sh "$(NAME)" $(FILES)
 
 .PHONY: prometheus prometheus-down
 prometheus: ## Put a small Prometheus with its operator on the cluster, to try Assay with it; ten minutes the first time.

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Makes a container image of programs that you have built, with the shared libraries that they need,
+# and loads it into every node of the kind cluster. It needs no docker build and no registry.
+#
+# usage: own.sh [--only-build] NAME FILE...
+#   NAME   of the image, without a tag, such as lab/kv; its tag is dev
+#   FILE   a program, which goes to /usr/local/bin in the image; or a directory, whose content goes
+#          to the root of the image
+#   --only-build   write the archive; load it nowhere
+# The image has the shell /bin/sh, no certificates, and the user 65532.
+# Inputs:  CLUSTER; the libraries that ldd finds here.
+# Changes: .work/own/NAME; images in the nodes' containerd.
+. "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+
+load=1
+if [[ ${1:-} = --only-build ]]; then
+	load=0
+	shift
+fi
+(($# >= 2)) || die "usage: own.sh [--only-build] NAME FILE... (make image NAME=lab/kv FILES=\"build/server build/client\")"
+name=$1
+shift
+[[ $name =~ ^[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+([._-][a-z0-9]+)*)+$ ]] ||
+	die "NAME is \"$name\"; it must be the name of an image without a tag, in lower case, with a slash: lab/kv"
+[[ $name != assay/* ]] || die "NAME is \"$name\"; the names assay/... are those of this repository's images: use another, such as lab/${name#assay/}"
+for file; do
+	[[ -e $file ]] || die "FILE \"$file\" does not exist"
+	[[ -d $file || -x $file ]] || die "FILE \"$file\" is neither a directory nor a program: chmod +x it, or put it into a directory"
+done
+
+make_work
+out=$work/own/$name
+root=$out/root
+rm -rf "$root"
+mkdir -p "$root"/{bin,etc,usr/local/bin}
+cp "$(readlink -f /bin/sh)" "$root/bin/sh"
+echo "hosts: files dns" >"$root/etc/nsswitch.conf"
+for file; do
+	if [[ -d $file ]]; then cp -a "$file/." "$root/"; else cp -L "$file" "$root/usr/local/bin/"; fi
+done
+
+# Libraries that the programs and libraries below the root need and that are not there.
+missing=() found=("$(readlink -f /bin/sh)")
+while read -r library; do
+	if [[ $library = /* ]]; then
+		[[ -e $root$library ]] || install -D "$library" "$root$library"
+		found+=("$(readlink -f "$library")")
+	else
+		missing+=("$library")
+	fi
+done < <(find "$root" -type f \( -perm -u+x -o -name '*.so*' \) -exec ldd {} + 2>/dev/null |
+	awk '$2 == "=>" && $3 ~ /^\// {print $3} $2 == "=>" && $3 == "not" {print $1} $1 ~ /^\/.*ld-/ {print $1}' | sort -u)
+((${#missing[@]} == 0)) || die "these libraries are not on this machine: ${missing[*]}. Install them, set LD_LIBRARY_PATH, or put them into a directory FILE"
+# The packages that they are from go into the list of what is in the image.
+install -d "$root/usr/share/assay"
+for file in "${found[@]}"; do
+	# A merged /usr has two names for a file, of which the package manager knows one.
+	dpkg-query -S "$file" "${file#/usr}" 2>/dev/null | cut -d: -f1 || true
+done | sort -u | while read -r package; do
+	dpkg-query -W -f '${Package}=${Version}\n' "$package" | sort -u
+done >"$root/usr/share/assay/packages" || true
+chmod -R u+rwX,go+rX "$root"
+
+echo "$name / $root" >"$out/images.txt"
+(cd "$hack/images" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go run -trimpath . -list "$out/images.txt" -root "$repo" -out "$out")
+if ((load)); then "$hack/images/load.sh" cluster "$out"; fi
+say "image: $name:dev, with $(find "$root/usr/local/bin" -type f | wc -l) programs in /usr/local/bin"

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// own runs own.sh with a repository's .work of its own: what it writes goes below the repository.
+func own(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command("./own.sh", append([]string{"--only-build"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// An image of a program that is linked with the machine's libraries holds all of them: the program
+// runs with the image as its root.
+func TestAnImageOfOwnPrograms(t *testing.T) {
+	for _, tool := range []string{"ldd", "bash"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("%s is not there: %v", tool, err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "etc/kv"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "etc/kv/kv.conf"), []byte("port 7000\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const name = "assaytest/own"
+	folder := filepath.Join("..", "..", ".work", "own", name)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if out, err := own(t, name, "/bin/ls", dir); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	root := filepath.Join(folder, "root")
+	for _, file := range []string{"bin/sh", "usr/local/bin/ls", "etc/kv/kv.conf", "etc/nsswitch.conf"} {
+		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+			t.Error(err)
+		}
+	}
+	if os.Getuid() == 0 {
+		out, err := exec.Command("chroot", root, "/bin/sh", "-c", "/usr/local/bin/ls /etc/kv").CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != "kv.conf" {
+			t.Errorf("ls in the image: %v: %s", err, out)
+		}
+	}
+	archive, err := os.Open(filepath.Join(folder, "assaytest-own.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	index := false
+	for r := tar.NewReader(archive); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		index = index || h.Name == "index.json"
+	}
+	if !index {
+		t.Error("the archive has no index.json, which container runtimes read")
+	}
+}
+
+func TestWrongOwnImagesAreRefused(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "kv.conf")
+	if err := os.WriteFile(plain, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no file":            {[]string{"lab/kv"}, "usage: own.sh"},
+		"a tag":              {[]string{"lab/kv:1", "/bin/ls"}, `NAME is "lab/kv:1"; it must be the name of an image without a tag`},
+		"no slash":           {[]string{"kv", "/bin/ls"}, "with a slash: lab/kv"},
+		"the repository's":   {[]string{"assay/agent", "/bin/ls"}, "use another, such as lab/agent"},
+		"a file not there":   {[]string{"lab/kv", "/nowhere/kv"}, `FILE "/nowhere/kv" does not exist`},
+		"a file, no program": {[]string{"lab/kv", plain}, "is neither a directory nor a program"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, err := own(t, tc.args...); err == nil || !strings.Contains(out, tc.want) {
+				t.Errorf("%v: %s; want %q", err, out, tc.want)
+			}
+		})
+	}
+}

@@ -45,6 +45,16 @@ type Container struct {
 	// +kubebuilder:validation:MaxLength=512
 	WorkingDir string `json:"workingDir,omitempty"`
 
+	// processors is how many processors the command may run on. That is also how many it sees:
+	// nproc, Java, Go and C++'s hardware_concurrency count these. Template that renders to a whole
+	// number from 0 to 4096, or to nothing. The launcher binds the command to so many of those that
+	// the container has. Containers of a trial on one node get different ones, as far as there are
+	// enough. A trial fails where the container has fewer. A program that binds its own threads
+	// undoes this. Not for recipes of data sets. Default: 0, all that the container has.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Processors string `json:"processors,omitempty"`
+
 	// resources asked for and limited, as in a Pod.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`

@@ -242,7 +242,11 @@ func (l *Launcher) launchProcess() error {
 		return err
 	}
 	defer unix.Close(errWrite)
-	pid, err := spawn(l.spec.Command, environment(l.spec.Env), l.spec.Dir, outWrite, errWrite)
+	var pid int
+	err = bound(l.spec.Processors, func() (err error) {
+		pid, err = spawn(l.spec.Command, environment(l.spec.Env), l.spec.Dir, outWrite, errWrite)
+		return err
+	})
 	if err != nil {
 		outRead.Close()
 		errRead.Close()

@@ -52,8 +52,17 @@ type Start struct {
 	// AtMonotonicNanos is when to start, on CLOCK_MONOTONIC; the past means now. The answer does
 	// not wait for it.
 	AtMonotonicNanos int64 `json:"atMonotonicNanos,omitempty"`
+	// Processors that the process may run on; nil: all that the container has.
+	Processors *Processors `json:"processors,omitempty"`
 	// Arrivals of the process's output are kept beside the output itself: see ArrivalsSuffix.
 	Arrivals bool `json:"arrivals,omitempty"`
+}
+
+// Processors are some of those that a container has, in the order of their numbers: Count of them
+// after the first After ones. After the last one the first comes again.
+type Processors struct {
+	Count int `json:"count"`
+	After int `json:"after,omitempty"`
 }
 
 // ArrivalsSuffix is added to the name of a file of output, for the file that says when the output

@@ -35,6 +35,9 @@ func (s *systemCheck) datasets(at *field.Path) {
 		if len(d.Container.Capabilities) > 0 {
 			s.add(field.Forbidden(set.Child("container", "capabilities"), "a recipe can have no capability; remove them"))
 		}
+		if d.Container.Processors != "" {
+			s.add(field.Forbidden(set.Child("container", "processors"), "a recipe runs on all processors of its container; remove it"))
+		}
 		s.directory(set.Child("outputPath"), d.OutputPath, map[string]string{})
 		s.duration(set.Child("timeout"), d.Timeout, bounds{time.Second, 72 * time.Hour})
 		if d.Size.Cmp(leastDatasetSize) < 0 || d.Size.Cmp(mostDatasetSize) > 0 {

@@ -237,6 +237,7 @@ func (s *systemCheck) containers(at *field.Path, containers []v1alpha1.Container
 func (s *systemCheck) container(at *field.Path, c v1alpha1.Container) {
 	s.template(at.Child("image"), c.Image)
 	s.templates(at.Child("command"), c.Command)
+	s.template(at.Child("processors"), c.Processors)
 	if len(c.Resources.Claims) > 0 {
 		s.add(field.Forbidden(at.Child("resources", "claims"), "pods of a trial have no resource claims; ask for CPU, memory or a device plugin's resource under requests and limits"))
 	}

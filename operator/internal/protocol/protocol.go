@@ -174,6 +174,15 @@ type Container struct {
 	Command []string `json:"command"`
 	Env     []string `json:"env,omitempty"` // NAME=value, added to the image's
 	Dir     string   `json:"dir,omitempty"`
+	// Processors that the command may run on; nil: all.
+	Processors *Processors `json:"processors,omitempty"`
+}
+
+// Processors are Count of those that a container has, in the order of their numbers, after the
+// first After ones. After the last one the first comes again.
+type Processors struct {
+	Count int `json:"count"`
+	After int `json:"after,omitempty"`
 }
 
 // Gate is one thing to wait for; exactly one of Log, Address, URL, Command is set.

@@ -229,7 +229,11 @@ func (t *Trial) containers(ctx *Context, field string, cs []v1alpha1.Container, 
 			}
 			env = append(env, e.Name+"="+v)
 		}
-		out = append(out, protocol.Container{Name: c.Name, Command: argv, Env: env, Dir: c.WorkingDir})
+		processors, err := ctx.processors(at+".processors", c.Processors)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, protocol.Container{Name: c.Name, Command: argv, Env: env, Dir: c.WorkingDir, Processors: processors})
 	}
 	return out, nil
 }

@@ -314,6 +314,12 @@ func (r *Reconciler) renderAll(s *scope, resolved *placement.Layout, prepared []
 			return nil, err
 		}
 	}
+	render.AssignProcessors(out.pods, func(pod string) string {
+		if p := s.pods[pod]; p != nil {
+			return p.Spec.NodeName
+		}
+		return ""
+	})
 	key := render.ProbeKey(s.trial.UID)
 	for name, p := range out.pods {
 		p.WithPrepared(prepared)

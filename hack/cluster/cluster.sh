@@ -45,18 +45,17 @@ wait_ready() {
 	done
 }
 
-# stale: the nodes that have not reported since they started, the controllers that have not, and the
-# pods with a container that is said to run since before its node started. After a restart the API server shows the last state
-# before the stop, in which every node and pod is Ready, though a pod has another address by now.
-# "everything" if the API server does not answer.
+# stale: the nodes that have not reported since they started, and the pods with a container that is
+# said to run since before its node started; the controllers are such pods, too. After a restart the
+# API server shows the last state before the stop, in which every node and pod is Ready, though a pod
+# has another address by now. "everything" if the API server does not answer.
 stale() {
-	local leases controllers pods
+	local leases pods
 	if leases=$(kube -n kube-node-lease get leases -o jsonpath='{range .items[*]}{.metadata.name}{" node "}{.spec.renewTime}{"\n"}{end}' 2>/dev/null) &&
-		controllers=$(kube -n kube-system get leases kube-controller-manager kube-scheduler -o jsonpath="{range .items[*]}$CLUSTER-control-plane{\" \"}{.metadata.name}{\" \"}{.spec.renewTime}{\"\n\"}{end}" 2>/dev/null) &&
 		pods=$(kube get pods -A -o jsonpath='{range .items[?(@.spec.nodeName)]}{.spec.nodeName}{" "}{.metadata.namespace}/{.metadata.name}{range .status.containerStatuses[*]}{" "}{.state.running.startedAt}{end}{"\n"}{end}' 2>/dev/null); then
 		awk 'FNR == NR { started[substr($1, 2)] = $2; next }
 			{ for (i = 3; i <= NF; i++) if ($i < started[$1]) { print $2 (($2 == "node") ? "/" $1 : ""); break } }' \
-			<(containers | xargs docker inspect -f '{{.Name}} {{.State.StartedAt}}') - <<<"$leases"$'\n'"$controllers"$'\n'"$pods"
+			<(containers | xargs docker inspect -f '{{.Name}} {{.State.StartedAt}}') - <<<"$leases"$'\n'"$pods"
 	else
 		echo everything
 	fi

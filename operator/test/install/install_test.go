@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,34 @@ func TestHelmTest(t *testing.T) {
 	o := newOwner(t)
 	if out := o.run(t, "helm", "test", release, "-n", namespace, helmPatience); !strings.Contains(out, "Succeeded") {
 		t.Errorf("helm test printed\n%s", out)
+	}
+}
+
+// "make cluster" took a healthy cluster for a broken one, and replaced it with all that was on it:
+// it waited for leases that the controllers no longer had.
+func TestAHealthyClusterIsLeftAlone(t *testing.T) {
+	if other := os.Getenv(kubeconfigVariable); other != "" {
+		t.Skipf("these tests use another cluster (%s=%s)", kubeconfigVariable, other)
+	}
+	o := newOwner(t)
+	nodes := func() string {
+		out, err := o.try("docker", "ps", "--all", "--no-trunc", "--filter", "label=io.x-k8s.kind.cluster", "--format", "{{.Names}} {{.ID}} {{.State}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	before := nodes()
+	if before == "" {
+		t.Fatal("docker has no node of a kind cluster")
+	}
+	began := time.Now()
+	if out, err := o.try(filepath.Join(root, "hack", "cluster", "cluster.sh"), "up"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("looking at a healthy cluster took %v", time.Since(began).Round(time.Second))
+	if diff := cmp.Diff(before, nodes()); diff != "" {
+		t.Errorf("the nodes of the cluster (-before +after):\n%s", diff)
 	}
 }
 

@@ -62,7 +62,13 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 	if err := r.createOrGiveUp(ctx, s); err != nil || s.outcomeKnown() {
 		return false, 0, err
 	}
-	if missing := s.unreported(); len(missing) > 0 {
+	missing := s.unreported()
+	// The step runs while the other pods come up: it needs their names only.
+	prepared, err := r.prepare(ctx, s, len(missing) == 0)
+	if err != nil || s.outcomeKnown() {
+		return false, 0, err
+	}
+	if len(missing) > 0 {
 		if pod, why := copies.Refused(&s.trial.Spec, s.pods); pod != "" {
 			s.giveUp(v1alpha1.ReasonDatasetDiffers, "Pod %s on node %s cannot have its data: %s", pod, s.pods[pod].Spec.NodeName, why)
 			return false, 0, nil
@@ -81,10 +87,7 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 		s.giveUp(v1alpha1.ReasonFailed, "%s", failed)
 		return false, 0, nil
 	}
-	if prepared, err := r.prepare(ctx, s); err != nil || !prepared {
-		if err != nil || s.outcomeKnown() {
-			return false, 0, err
-		}
+	if !prepared {
 		return s.waitDeployed(v1alpha1.ReasonPreparing, "waiting for the prepare step")
 	}
 	if err := r.render(ctx, s); err != nil || s.outcomeKnown() {
@@ -202,13 +205,31 @@ func (s *scope) agentFailure() (pod, message string) {
 	return "", ""
 }
 
-// prepare runs the prepare step and returns true when its output is stored.
-func (r *Reconciler) prepare(ctx context.Context, s *scope) (bool, error) {
+// prepare runs the prepare step and returns true when its output is stored. Unless it must know, it
+// looks for the output only when the step's agent says that it has been sent: this is called at
+// every news of a pod.
+func (r *Reconciler) prepare(ctx context.Context, s *scope, mustKnow bool) (bool, error) {
 	if s.system.Prepare == nil {
 		return true, nil
 	}
-	if _, ok, err := r.preparedFiles(ctx, s); err != nil || ok {
-		return ok, err
+	name := s.layout.PrepareJob()
+	rep := s.report(name)
+	if mustKnow || rep != nil && rep.Sent {
+		if _, ok, err := r.preparedFiles(ctx, s); err != nil || ok || s.outcomeKnown() {
+			return ok, err
+		}
+	}
+	if rep != nil && rep.Failure != "" {
+		tail := ""
+		if len(rep.Containers) > 0 {
+			tail = rep.Containers[0].Tail
+		}
+		s.giveUp(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s. It printed: %s", rep.Failure, tail)
+		return false, nil
+	}
+	asked := false
+	if r.remember(s.trial, func(m *memo) { asked = m.preparing }); asked || rep == nil {
+		return false, nil // the coordinator ignores directives for a pod that it does not know
 	}
 	t, err := render.NewTrial(&s.trial.Spec, s.system, s.layout)
 	if err != nil {
@@ -220,17 +241,10 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (bool, error) {
 		s.giveUp(v1alpha1.ReasonRenderFailed, "%s", err)
 		return false, nil
 	}
-	name := s.layout.PrepareJob()
 	d := pod.Directive
 	d.Start = true
 	r.Coordinator.Direct(s.key, name, d, nil)
-	if rep := s.report(name); rep != nil && rep.Failure != "" {
-		tail := ""
-		if len(rep.Containers) > 0 {
-			tail = rep.Containers[0].Tail
-		}
-		s.giveUp(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s. It printed: %s", rep.Failure, tail)
-	}
+	r.remember(s.trial, func(m *memo) { m.preparing = true })
 	return false, nil
 }
 

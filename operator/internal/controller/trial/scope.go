@@ -72,9 +72,11 @@ type memo struct {
 	system   *v1alpha1.SystemSpec
 	created  bool            // its objects exist
 	prepared []protocol.File // not nil once the prepare step's output has been read
-	told     map[string]bool // actions of faults that events have told of, by their ID
-	progress time.Time       // when it was last published
-	leaving  time.Time       // when the API server was last asked what is left of it
+
+	preparing bool            // the prepare step's agent has its directive
+	told      map[string]bool // actions of faults that events have told of, by their ID
+	progress  time.Time       // when it was last published
+	leaving   time.Time       // when the API server was last asked what is left of it
 
 	line       succession.Memory         // who has had which pod's name
 	successors map[types.UID]*render.Pod // what pods that replaced others get, by pod

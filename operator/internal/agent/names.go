@@ -9,9 +9,14 @@ import (
 )
 
 const (
-	namePause   = 250 * time.Millisecond
-	nameTimeout = 3 * time.Second
-	nameLookups = 8 // at the same time
+	// Between attempts at a name, the agent waits for namePause for each name that it asks for, but
+	// at least leastNamePause and at most mostNamePause, and longer with each attempt: all agents
+	// of a trial ask for the names of all its pods.
+	namePause      = 5 * time.Millisecond
+	leastNamePause = 50 * time.Millisecond
+	mostNamePause  = 250 * time.Millisecond
+	nameTimeout    = 3 * time.Second
+	nameLookups    = 8 // at the same time
 )
 
 // doNames waits until the directive's names resolve.
@@ -24,13 +29,14 @@ func (a *Agent) doNames(ctx context.Context) {
 		}) != nil {
 			return
 		}
+		wait := min(max(leastNamePause, time.Duration(len(names))*namePause), mostNamePause)
 		var lookups sync.WaitGroup
 		slots := make(chan struct{}, nameLookups)
 		for _, name := range names {
 			lookups.Go(func() {
 				slots <- struct{}{}
 				defer func() { <-slots }()
-				a.resolve(ctx, name)
+				a.resolve(ctx, name, wait)
 			})
 		}
 		lookups.Wait()
@@ -55,13 +61,13 @@ func (a *Agent) unresolved() []string {
 // and CD, which mean nothing to a cluster's names, so the first questions carry them: they neither
 // see nor leave the answer to the plain question, which is asked when the name is known to exist,
 // twice, as there may be several servers.
-func (a *Agent) resolve(ctx context.Context, name string) {
+func (a *Agent) resolve(ctx context.Context, name string, wait time.Duration) {
 	questions := []question{{checkingDisabled: true}, {dnssecOK: true}, {checkingDisabled: true, dnssecOK: true}, {}}
 	for attempt := 0; ; attempt++ {
 		if questions[attempt%len(questions)].resolves(ctx, name) {
 			break
 		}
-		if !pause(ctx, min(time.Duration(attempt+1)*namePause, 2*time.Second)) {
+		if !pause(ctx, min(time.Duration(attempt+1)*wait, 2*time.Second)) {
 			return
 		}
 	}
@@ -71,7 +77,7 @@ func (a *Agent) resolve(ctx context.Context, name string) {
 			continue
 		}
 		confirmed = 0
-		if !pause(ctx, namePause) {
+		if !pause(ctx, wait) {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,13 +19,18 @@ import (
 // system.
 func TestComponents(t *testing.T) {
 	e := newEnv(t)
-	e.apply(t, filepath.Join(root, "experiments", "systems", "etcd-proxy.yaml"), nil)
+	e.apply(t, filepath.Join(root, "experiments", "systems", "etcd-proxy.yaml"), func(o client.Object) {
+		spec := &o.(*v1alpha1.System).Spec
+		spec.Roles = append(spec.Roles, v1alpha1.Role{Name: "first", Component: "proxy", Command: []string{"/etcd", "{{if eq .Self.Index 0}}--version{{else}}--no-such-flag{{end}}"}})
+	})
 	exp := e.apply(t, filepath.Join(root, "experiments", "etcd", "proxies.yaml"), func(o client.Object) {
 		spec := &o.(*v1alpha1.Experiment).Spec
 		spec.Profile = "smoke"
 		spec.Claims, profile(spec, "smoke").Claims = nil, nil
 		profile(spec, "smoke").Repetitions = &v1alpha1.Repetitions{Min: 1}
 		spec.Sweep[0].Points = spec.Sweep[0].Points[1:] // those with a fault
+		killed := slices.IndexFunc(spec.Faults, func(f v1alpha1.Fault) bool { return f.Name == "proxy-crash" })
+		spec.Faults[killed].NodeKill.Target = v1alpha1.Target{Component: "proxy", Role: "first"} // instead of by its index
 	})
 	trials := map[string]results.Trial{}
 	for _, r := range valid(t, e.complete(t, exp, 8*time.Minute)) {
@@ -57,10 +63,14 @@ func TestComponents(t *testing.T) {
 // and that they went on with the other one.
 func proxyKilled(t *testing.T, r results.Trial) {
 	t.Helper()
-	if len(r.Faults) != 1 {
-		t.Fatalf("records %+v, want one", r.Faults)
+	all := r.Faults
+	if len(all) != 2 || all[0].Skipped == all[1].Skipped {
+		t.Fatalf("records %+v, want one of each proxy, of which one had the role", all)
 	}
-	f := r.Faults[0]
+	f := all[0]
+	if f.Skipped {
+		f = all[1]
+	}
 	if f.Kind != "Kill" || f.Error != "" || !strings.HasSuffix(f.Pod, "-proxy-local-0") {
 		t.Errorf("record %+v, want a kill of the first proxy", f)
 	}

@@ -226,6 +226,14 @@ func (s *ExperimentSpec) KeepFailed() time.Duration {
 	return s.Debug.KeepFailed.OrZero()
 }
 
+// KeepLogs is debug.keepLogs; nil: the default.
+func (s *ExperimentSpec) KeepLogs() *resource.Quantity {
+	if s.Debug == nil {
+		return nil
+	}
+	return s.Debug.KeepLogs
+}
+
 // Source is where an evaluation was published.
 type Source struct {
 	// title of the paper.

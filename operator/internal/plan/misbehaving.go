@@ -62,7 +62,7 @@ func (e *expansion) resolveMisbehaving(s system, trial *v1alpha1.TrialSpec) []in
 			if err != nil {
 				return refuse("fails for client %d of pod %d: %v", index, pod, err)
 			}
-			if out.Value() == true {
+			if yes, ok := out.Value().(bool); ok && yes {
 				counts[pod]++
 				total++
 			}

@@ -44,11 +44,9 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 		Tolerances: e.spec.Tolerances,
 		QuietWait:  e.spec.Disturbances.QuietWait,
 		QuietLoad:  e.spec.Disturbances.QuietLoad,
+		KeepLogs:   e.spec.KeepLogs(),
 
 		Measurements: e.spec.Measurements,
-	}
-	if d := e.spec.Debug; d != nil {
-		trial.KeepLogs = d.KeepLogs
 	}
 	clientsPath, networkPath := e.origin.nodes(), e.origin.network()
 	for i, c := range chosen {

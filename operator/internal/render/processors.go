@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -33,11 +35,15 @@ func (c *Context) processors(field, text string) (*protocol.Processors, error) {
 }
 
 // AssignProcessors gives containers on one node processors that none of them shares, as long as
-// there are enough: each after those of the ones before it, in the order of the pods' names.
-func AssignProcessors(pods map[string]*Pod, nodeOf func(pod string) string) {
+// there are enough: each after those of the ones before it, in the order of the pods' names. There
+// are the pods of the cluster with the same names, which say where each runs.
+func AssignProcessors(pods map[string]*Pod, there map[string]*corev1.Pod) {
 	given := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
-		node := nodeOf(name)
+		node := ""
+		if p := there[name]; p != nil {
+			node = p.Spec.NodeName
+		}
 		containers := pods[name].Directive.Containers
 		for i := range containers {
 			if p := containers[i].Processors; p != nil {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
 )
@@ -52,8 +54,11 @@ func TestProcessorsAreAssignedByNode(t *testing.T) {
 		return p
 	}
 	pods := map[string]*Pod{"r-0": pod(4, 0, 1), "r-1": pod(4), "r-2": pod(2), "c-0": pod(3)}
-	nodes := map[string]string{"r-0": "a", "r-1": "b", "r-2": "a", "c-0": "a"}
-	AssignProcessors(pods, func(name string) string { return nodes[name] })
+	there := map[string]*corev1.Pod{}
+	for name, node := range map[string]string{"r-0": "a", "r-1": "b", "r-2": "a", "c-0": "a"} {
+		there[name] = &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}
+	}
+	AssignProcessors(pods, there)
 	for name, want := range map[string]int{"c-0": 0, "r-0": 3, "r-1": 0, "r-2": 8} {
 		if got := pods[name].Directive.Containers[0].Processors.After; got != want {
 			t.Errorf("the first container of %s has processors after %d, want %d", name, got, want)

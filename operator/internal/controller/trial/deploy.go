@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/verdict"
 )
 
 // deployTimeout is how long pods may take to be scheduled, to pull their images and to report.
@@ -206,25 +207,19 @@ func (s *scope) agentFailure() (pod, message string) {
 }
 
 // prepare runs the prepare step and returns true when its output is stored. Unless it must know, it
-// looks for the output only when the step's agent says that it has been sent: this is called at
-// every news of a pod.
+// looks for the output only when the agent has sent it: it is called at every news of a pod.
 func (r *Reconciler) prepare(ctx context.Context, s *scope, mustKnow bool) (bool, error) {
 	if s.system.Prepare == nil {
 		return true, nil
 	}
-	name := s.layout.PrepareJob()
-	rep := s.report(name)
+	rep := s.report(s.layout.PrepareJob())
 	if mustKnow || rep != nil && rep.Sent {
 		if _, ok, err := r.preparedFiles(ctx, s); err != nil || ok || s.outcomeKnown() {
 			return ok, err
 		}
 	}
 	if rep != nil && rep.Failure != "" {
-		tail := ""
-		if len(rep.Containers) > 0 {
-			tail = rep.Containers[0].Tail
-		}
-		s.giveUp(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s. It printed: %s", rep.Failure, tail)
+		s.giveUp(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s. %s", rep.Failure, verdict.LastOutput(rep))
 		return false, nil
 	}
 	asked := false
@@ -232,18 +227,16 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope, mustKnow bool) (bool
 		return false, nil // the coordinator ignores directives for a pod that it does not know
 	}
 	t, err := render.NewTrial(&s.trial.Spec, s.system, s.layout)
+	var pod *render.Pod
+	if err == nil {
+		pod, err = t.Prepare()
+	}
 	if err != nil {
 		s.giveUp(v1alpha1.ReasonRenderFailed, "%s", err)
 		return false, nil
 	}
-	pod, err := t.Prepare()
-	if err != nil {
-		s.giveUp(v1alpha1.ReasonRenderFailed, "%s", err)
-		return false, nil
-	}
-	d := pod.Directive
-	d.Start = true
-	r.Coordinator.Direct(s.key, name, d, nil)
+	pod.Directive.Start = true
+	r.Coordinator.Direct(s.key, s.layout.PrepareJob(), pod.Directive, nil)
 	r.remember(s.trial, func(m *memo) { m.preparing = true })
 	return false, nil
 }
@@ -328,12 +321,7 @@ func (r *Reconciler) renderAll(s *scope, resolved *placement.Layout, prepared []
 			return nil, err
 		}
 	}
-	render.AssignProcessors(out.pods, func(pod string) string {
-		if p := s.pods[pod]; p != nil {
-			return p.Spec.NodeName
-		}
-		return ""
-	})
+	render.AssignProcessors(out.pods, s.pods)
 	key := render.ProbeKey(s.trial.UID)
 	for name, p := range out.pods {
 		p.WithPrepared(prepared)

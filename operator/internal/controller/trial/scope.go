@@ -67,12 +67,11 @@ type memory struct {
 
 // memo is what is kept of one trial.
 type memo struct {
-	key      types.NamespacedName
-	rendered *rendered
-	system   *v1alpha1.SystemSpec
-	created  bool            // its objects exist
-	prepared []protocol.File // not nil once the prepare step's output has been read
-
+	key       types.NamespacedName
+	rendered  *rendered
+	system    *v1alpha1.SystemSpec
+	created   bool            // its objects exist
+	prepared  []protocol.File // not nil once the prepare step's output has been read
 	preparing bool            // the prepare step's agent has its directive
 	told      map[string]bool // actions of faults that events have told of, by their ID
 	progress  time.Time       // when it was last published

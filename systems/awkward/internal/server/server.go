@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -110,6 +111,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	r.loaded.Store(true)
+	fmt.Fprintf(r.Stderr, "It sees %d processors\n", runtime.NumCPU())
 	fmt.Fprintln(r.Stderr, ReadyLine)
 	if err := r.report(ctx); err != nil {
 		return err

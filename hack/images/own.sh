@@ -51,7 +51,8 @@ while read -r library; do
 done < <(find "$root" -type f \( -perm -u+x -o -name '*.so*' \) -exec ldd {} + 2>/dev/null |
 	awk '$2 == "=>" && $3 ~ /^\// {print $3} $2 == "=>" && $3 == "not" {print $1} $1 ~ /^\/.*ld-/ {print $1}' | sort -u)
 ((${#missing[@]} == 0)) || die "these libraries are not on this machine: ${missing[*]}. Install them, set LD_LIBRARY_PATH, or put them into a directory FILE"
-# The packages that they are from go into the list of what is in the image.
+# The packages that they are from go into the list of what is in the image. It lacks files of no
+# package, and is empty where there is no dpkg: the image is the same.
 install -d "$root/usr/share/assay"
 for file in "${found[@]}"; do
 	# A merged /usr has two names for a file, of which the package manager knows one.

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// own runs own.sh with a repository's .work of its own: what it writes goes below the repository.
+// own runs own.sh, which writes below .work of this repository, and loads nothing.
 func own(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("./own.sh", append([]string{"--only-build"}, args...)...)

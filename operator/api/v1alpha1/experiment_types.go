@@ -3,9 +3,7 @@ package v1alpha1
 import (
 	"cmp"
 	"slices"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -199,40 +197,6 @@ type PrePull struct {
 
 // TimeoutOrDefault is timeout with its default, which specs lack that no API server has seen.
 func (p *PrePull) TimeoutOrDefault() Duration { return cmp.Or(p.Timeout, "1h") }
-
-// Debug is what helps to find out why trials fail.
-type Debug struct {
-	// keepFailed is how long the pods of a trial that is Invalid or Failed stay for inspection,
-	// from when the trial is judged. Their processes are not ended, and links stay shaped. The
-	// trial holds its pools meanwhile, and no other trial of the experiment starts. A lower value
-	// ends the wait early. From 0s (they go at once) to 24h. Default: 0s.
-	// +optional
-	KeepFailed Duration `json:"keepFailed,omitempty"`
-
-	// keepLogs is how much of the end of each stream of each container is kept with the results of
-	// every later trial, also of those that count. From 1Ki to 16Mi. Logs and collected files of a
-	// trial share 900 KiB, packed: what finds no room is left out, and listed. With a store,
-	// complete logs are there anyway, and this has no effect. Default: 64Ki of trials that are
-	// Invalid or Failed, nothing of others.
-	// +optional
-	KeepLogs *resource.Quantity `json:"keepLogs,omitempty"`
-}
-
-// KeepFailed is debug.keepFailed with its default.
-func (s *ExperimentSpec) KeepFailed() time.Duration {
-	if s.Debug == nil {
-		return 0
-	}
-	return s.Debug.KeepFailed.OrZero()
-}
-
-// KeepLogs is debug.keepLogs; nil: the default.
-func (s *ExperimentSpec) KeepLogs() *resource.Quantity {
-	if s.Debug == nil {
-		return nil
-	}
-	return s.Debug.KeepLogs
-}
 
 // Source is where an evaluation was published.
 type Source struct {

@@ -1,15 +1,11 @@
 package agent_test
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/testkit/testpack"
 )
 
 // collected runs a replica, ends it, and returns the pack of its files.
@@ -43,33 +39,7 @@ func collected(t *testing.T, a *archive, what protocol.Collect, handOver bool, s
 	if int64(len(packed)) > what.Limit {
 		t.Errorf("the pack has %d bytes; %d are allowed", len(packed), what.Limit)
 	}
-	return untar(t, packed)
-}
-
-func untar(t *testing.T, packed []byte) map[string]string {
-	t.Helper()
-	if len(packed) == 0 {
-		return nil
-	}
-	zip, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for r := tar.NewReader(zip); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[h.Name] = string(content)
-	}
+	return testpack.Files(t, packed)
 }
 
 // leaves writes a file when it is asked to end, as many programs do with their statistics.

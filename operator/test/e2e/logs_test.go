@@ -1,11 +1,6 @@
 package e2e
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"errors"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/testkit/testpack"
 )
 
 // Without a store, an experiment may have the logs of a trial that counts. They say here what a
@@ -39,7 +35,7 @@ func TestLogsOfATrialThatCounts(t *testing.T) {
 	}
 	servers, clients := 0, 0
 	for _, p := range r.Pods {
-		files := unpacked(t, kept.BinaryData[p.Name+".tar.gz"])
+		files := testpack.Files(t, kept.BinaryData[p.Name+".tar.gz"])
 		switch p.Part {
 		case v1alpha1.PartReplica:
 			servers++
@@ -55,29 +51,5 @@ func TestLogsOfATrialThatCounts(t *testing.T) {
 	}
 	if servers != 4 || clients != 2 {
 		t.Errorf("there are logs of %d servers and %d clients, want 4 and 2", servers, clients)
-	}
-}
-
-// unpacked are the files of a pod, by their names.
-func unpacked(t *testing.T, packed []byte) map[string]string {
-	t.Helper()
-	zip, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatalf("%d bytes: %v", len(packed), err)
-	}
-	files := map[string]string{}
-	for r := tar.NewReader(zip); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[h.Name] = string(content)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -167,28 +168,46 @@ func (r *runner) record() {
 // results is the file that holds the events of a lane.
 func results(l lane) string { return ".work/test/" + l.name + ".json" }
 
-// lane prepares and runs one lane, and ends all its processes at its bound.
+// preparing bounds what a lane waits for before its tests begin: what other lanes prepare, and its
+// own tools, images and cluster, on a machine that has none of them.
+const preparing = 90 * time.Minute
+
+// lane prepares one lane and runs its tests, which have its bound from then on.
 func (r *runner) lane(ctx context.Context, l lane) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.bound, fmt.Errorf("did not end within %v", l.bound))
-	defer cancel()
-	// sed puts the lane's name before each line, since lanes run beside each other.
-	const prepared = `set -o pipefail; { env=$(hack/test/prepare.sh "$0") && eval "$env" && "$@"; } 2>&1 | sed -u "s/^/$(printf '%-10s' "$0") | /"`
-	cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", prepared, l.name}, l.command(r.packages[l.name], r.rules, r.flags)...)...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	// A lane is one process group, so that nothing that hangs in it outlives it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 10 * time.Second
 	_ = os.Remove(results(l)) // of an earlier run
+	var env strings.Builder
 	began := time.Now()
-	err, word := cmd.Run(), "ok"
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+	cpu, err := group(ctx, preparing, &env, `hack/test/prepare.sh "$0" 2> >(`+naming+` >&2)`, l.name)
+	prepared, word := time.Since(began), "ok"
+	if err == nil {
+		const tests = `set -o pipefail; { eval "$1" && "${@:2}"; } 2>&1 | ` + naming
+		var used time.Duration
+		used, err = group(ctx, l.bound, os.Stdout, tests, slices.Concat([]string{l.name, env.String()}, l.command(r.packages[l.name], r.rules, r.flags))...)
+		cpu += used
 	}
 	if err != nil {
 		word = "FAILED"
 	}
-	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	fmt.Printf("== %s: %s, %.0f s, %.0f processor-seconds\n", l.name, word, time.Since(began).Seconds(), cpu.Seconds())
+	fmt.Printf("== %s: %s, %.0f s, prepared after %.0f s, %.0f processor-seconds\n", l.name, word, time.Since(began).Seconds(), prepared.Seconds(), cpu.Seconds())
 	return err
+}
+
+// naming puts the lane's name before each line, since lanes run beside each other.
+const naming = `sed -u "s/^/$(printf '%-10s' "$0") | /"`
+
+// group runs a script as one process group, so that nothing that hangs in it outlives it, and ends
+// it at its bound. It returns the processor time.
+func group(ctx context.Context, bound time.Duration, out io.Writer, script string, args ...string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("did not end within %v", bound))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", script}, args...)...)
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	err := cmd.Run()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), err
 }

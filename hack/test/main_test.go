@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -170,5 +171,21 @@ func TestRecordsAreOfTheInputs(t *testing.T) {
 	l.inputs = append(l.inputs, "README.md")
 	if other, err := keyOf(t.Context(), l, nil); err != nil || other == key {
 		t.Errorf("another input, the same key %v (%v)", other, err)
+	}
+}
+
+// A script that hangs ends at its bound, with what it started.
+func TestGroupEndsAtItsBound(t *testing.T) {
+	began := time.Now()
+	var out strings.Builder
+	_, err := group(t.Context(), 300*time.Millisecond, &out, `echo "$0 $1"; sleep 60 & wait`, "a", "b")
+	if err == nil || err.Error() != "did not end within 300ms" || out.String() != "a b\n" {
+		t.Errorf("error %v, output %q", err, out.String())
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it ended after %v", took)
+	}
+	if _, err := group(t.Context(), time.Minute, &out, "exit 3"); err == nil || err.Error() != "exit status 3" {
+		t.Errorf("error %v, want that of the script", err)
 	}
 }

@@ -77,6 +77,31 @@ func kernelThreads(proc string) (time.Duration, error) {
 	return sum, nil
 }
 
+// processorTimes are those of all processors together since the machine started: the whole time, and
+// what the hypervisor gave to other machines while this one had work to do.
+func processorTimes(proc string) (all, stolen time.Duration, err error) {
+	text, err := os.ReadFile(filepath.Join(proc, "stat"))
+	if err != nil {
+		return 0, 0, err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	fields := strings.Fields(line) // cpu, user, nice, system, idle, iowait, irq, softirq, steal, and guests, which are in user
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return 0, 0, fmt.Errorf("%s/stat begins with %q, want the times of all processors", proc, line)
+	}
+	for i, field := range fields[1:9] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, 0, fmt.Errorf("%s/stat: %w", proc, err)
+		}
+		all += time.Duration(n) * tick
+		if i == 7 {
+			stolen = time.Duration(n) * tick
+		}
+	}
+	return all, stolen, nil
+}
+
 // launchers is the processor time of Assay's launchers in a container's cgroup, by process ID.
 func launchers(proc, dir string) (map[int]time.Duration, error) {
 	all, err := processes(proc, dir)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -66,5 +68,35 @@ func TestServicesOfANode(t *testing.T) {
 	got, err := services(dir+"/proc", dir+"/node")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("services (%v) (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestProcessorTimes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stat        string
+		all, stolen time.Duration
+		wrong       string
+	}{
+		"with guests":         {stat: "cpu  100 20 30 400 5 6 7 32 90 9\ncpu0 1 2 3\n", all: 6 * time.Second, stolen: 320 * time.Millisecond},
+		"without guests":      {stat: "cpu 0 0 0 10 0 0 0 0\n", all: 100 * time.Millisecond},
+		"of an old kernel":    {stat: "cpu 1 2 3 4\n", wrong: "want the times of all processors"},
+		"of no kernel at all": {stat: "cpu 1 2 3 4 5 6 7 eight\n", wrong: "eight"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "stat"), []byte(tc.stat), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			all, stolen, err := processorTimes(dir)
+			if tc.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
+					t.Fatalf("error %v, want one with %q", err, tc.wrong)
+				}
+				return
+			}
+			if err != nil || all != tc.all || stolen != tc.stolen {
+				t.Errorf("%v, of which %v stolen, %v; want %v and %v", all, stolen, err, tc.all, tc.stolen)
+			}
+		})
 	}
 }

@@ -56,6 +56,7 @@ type spent struct {
 	wall   time.Duration
 	rows   map[string]time.Duration
 	kernel time.Duration // by threads of the kernel, of the whole machine
+	stolen float64       // share of the processors' time that other machines took
 }
 
 // measure what the nodes use while something is done.
@@ -67,6 +68,10 @@ func (m *machine) measure(ctx context.Context, o *owners, do func(context.Contex
 	}
 	a.begun = true
 	before, err := kernelThreads(m.proc)
+	if err != nil {
+		return spent{}, err
+	}
+	allBefore, stolenBefore, err := processorTimes(m.proc)
 	if err != nil {
 		return spent{}, err
 	}
@@ -85,8 +90,12 @@ func (m *machine) measure(ctx context.Context, o *owners, do func(context.Contex
 		return spent{}, err
 	}
 	wall := time.Since(begun)
+	all, stolen, err := processorTimes(m.proc)
+	if err != nil {
+		return spent{}, err
+	}
 	after, err := kernelThreads(m.proc)
-	return spent{wall: wall, rows: a.breakdown(o.of), kernel: after - before}, err
+	return spent{wall: wall, rows: a.breakdown(o.of), kernel: after - before, stolen: float64(stolen-stolenBefore) / float64(all-allBefore)}, err
 }
 
 func (m *machine) keepSampling(ctx context.Context, a *account, o *owners) error {

@@ -7,7 +7,7 @@ type PrepareStep struct {
 
 	// outputPath is the directory that the command fills, absolute. All of it, at most 768 KiB
 	// packed, is put into every replica and client at the same path. Only their user can read it.
-	// It is kept in a Secret that goes with the trial.
+	// It is kept in a Secret that goes with the trial, or with the experiment: see reuse.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^/.+`
 	OutputPath string `json:"outputPath"`
@@ -16,7 +16,25 @@ type PrepareStep struct {
 	// +optional
 	// +kubebuilder:default="60s"
 	Timeout Duration `json:"timeout,omitempty"`
+
+	// reuse of what the step has made: Never (the step runs in every trial); WithinExperiment (a
+	// trial gets the files of an earlier trial of its experiment whose step had the same image,
+	// command and environment, and the step does not run). WithinExperiment is for keys and the
+	// like; repetitions must differ where the files decide what is measured. Default: Never.
+	// +optional
+	// +kubebuilder:default=Never
+	// +kubebuilder:validation:Enum=Never;WithinExperiment
+	Reuse PrepareReuse `json:"reuse,omitempty"`
 }
+
+// PrepareReuse says which trials get what a prepare step has made.
+type PrepareReuse string
+
+// Which trials get what a prepare step has made.
+const (
+	PrepareReuseNever            PrepareReuse = "Never"
+	PrepareReuseWithinExperiment PrepareReuse = "WithinExperiment"
+)
 
 // StepTarget says where a step runs: EveryReplica (at the same time); FirstReplica (shard 0, index
 // 0); FirstReplicaOfEachShard; EveryClient; FirstClient. With a component, EveryReplica and

@@ -4,9 +4,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path"
+	"slices"
 
 	"assay.dev/assay/operator/internal/protocol"
 )
@@ -41,4 +46,30 @@ func UnpackOutput(dir string, packed []byte) ([]protocol.File, error) {
 		// Clean with a leading slash cannot leave the directory.
 		files = append(files, protocol.File{Path: path.Join(dir, path.Clean("/"+h.Name)), Mode: uint32(h.Mode & 0o777), Content: content})
 	}
+}
+
+// PrepareDigest is the same for prepare steps that run the same: of one System, with one image,
+// command and environment. The variables that name the trial and its pod are not counted.
+func (t *Trial) PrepareDigest() (string, error) {
+	p, err := t.Prepare()
+	if err != nil {
+		return "", err
+	}
+	image, err := t.ctx.text("spec.prepare.container.image", t.system.Prepare.Container.Image)
+	if err != nil {
+		return "", err
+	}
+	containers := slices.Clone(p.Directive.Containers)
+	for i := range containers {
+		containers[i].Env = containers[i].Env[ownVariables:]
+	}
+	content, err := json.Marshal(struct {
+		Revision, Image, Output string
+		Containers              []protocol.Container
+	}{t.spec.System.Revision, image, p.Directive.Prepare.OutputPath, containers})
+	if err != nil {
+		return "", fmt.Errorf("describe the prepare step: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8]), nil
 }

@@ -210,6 +210,9 @@ func (t *Trial) clientHosts() []string {
 	return out
 }
 
+// ownVariables is how many variables of a container differ between trials: they come first.
+const ownVariables = 2
+
 func (t *Trial) containers(ctx *Context, field string, cs []v1alpha1.Container, pod string) ([]protocol.Container, error) {
 	var out []protocol.Container
 	for i, c := range cs {
@@ -218,7 +221,7 @@ func (t *Trial) containers(ctx *Context, field string, cs []v1alpha1.Container, 
 		if err != nil {
 			return nil, err
 		}
-		env := []string{
+		env := []string{ // of which the first ones, ownVariables, differ between trials
 			"ASSAY_TRIAL=" + t.Layout.Trial, "ASSAY_POD=" + pod,
 			"ASSAY_READY_FILE=" + protocol.ReadyFile, "ASSAY_START_FILE=" + protocol.StartFile,
 		}

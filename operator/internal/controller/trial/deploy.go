@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/copies"
 	"assay.dev/assay/operator/internal/controller/trial/objects"
-	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/controller/trial/prepared"
 	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/placement"
@@ -26,8 +24,8 @@ import (
 // deployTimeout is how long pods may take to be scheduled, to pull their images and to report.
 const deployTimeout = 5 * time.Minute
 
-// deployPoll is how soon what failed is tried again: nothing tells that a quota has room, or that
-// an object that was in the way is gone.
+// deployPoll is how soon what failed is tried again, and whether missing pods were refused is looked
+// at: nothing tells that a quota has room, that an object in the way is gone, or of a refusal.
 const deployPoll = 2 * time.Second
 
 // deploy makes the objects of the trial, runs the prepare step, and hands every pod its files once
@@ -175,6 +173,9 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if err := r.objects().CheckPodSecurity(ctx, s.key.Namespace, o); err != nil {
 		return err
 	}
+	if err := r.desk(s).Take(ctx, o); err != nil {
+		return err
+	}
 	if err := r.objects().CreateAll(ctx, s.trial, o); err != nil {
 		return err
 	}
@@ -241,20 +242,23 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope, mustKnow bool) (bool
 	return false, nil
 }
 
+func (r *Reconciler) desk(s *scope) prepared.Desk {
+	return prepared.Desk{Objects: r.objects(), Trial: s.trial, System: s.system, Layout: s.layout}
+}
+
 // preparedFiles reads the prepare step's output once it is stored.
 func (r *Reconciler) preparedFiles(ctx context.Context, s *scope) (files []protocol.File, ok bool, err error) {
 	if s.system.Prepare == nil {
 		return nil, true, nil
 	}
-	r.remember(s.trial, func(m *memo) { files = m.prepared })
-	if files != nil {
+	if r.remember(s.trial, func(m *memo) { files = m.prepared }); files != nil {
 		return files, true, nil
 	}
-	secret := &corev1.Secret{}
-	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: s.layout.PreparedSecret()}, secret); err != nil {
-		return nil, false, client.IgnoreNotFound(err)
+	packed, err := r.desk(s).Read(ctx)
+	if err != nil || packed == nil {
+		return nil, false, err
 	}
-	if files, err = render.UnpackOutput(s.system.Prepare.OutputPath, secret.Data[storage.PreparedKey]); err != nil {
+	if files, err = render.UnpackOutput(s.system.Prepare.OutputPath, packed); err != nil {
 		s.giveUp(v1alpha1.ReasonPrepareFailed, "The prepare step's output cannot be read: %s", err)
 		return nil, false, nil
 	}
@@ -333,10 +337,6 @@ func (r *Reconciler) renderAll(s *scope, resolved *placement.Layout, prepared []
 	return out, nil
 }
 
-// refusalPoll is how often it is looked whether pods that do not exist yet have been refused:
-// nothing wakes us up for that.
-const refusalPoll = 2 * time.Second
-
 // forbidden gives the trial up when pods of it are refused, and else says how soon to look again.
 func (r *Reconciler) forbidden(ctx context.Context, s *scope) (time.Duration, error) {
 	owners := objects.OwnersOfMissing(s.layout, s.system.Prepare != nil, s.pods)
@@ -350,5 +350,5 @@ func (r *Reconciler) forbidden(ctx context.Context, s *scope) (time.Duration, er
 	if why != "" {
 		s.giveUp(v1alpha1.ReasonPodsForbidden, "The cluster refuses pods of the trial: %s", why)
 	}
-	return refusalPoll, nil
+	return deployPoll, nil
 }

@@ -77,8 +77,8 @@ func kernelThreads(proc string) (time.Duration, error) {
 	return sum, nil
 }
 
-// processorTimes are those of all processors together since the machine started: the whole time, and
-// what the hypervisor gave to other machines while this one had work to do.
+// processorTimes are those of all processors together since the machine started: the whole time,
+// and what the hypervisor gave to other machines while this one had work to do.
 func processorTimes(proc string) (all, stolen time.Duration, err error) {
 	text, err := os.ReadFile(filepath.Join(proc, "stat"))
 	if err != nil {

@@ -17,10 +17,10 @@ type PrepareStep struct {
 	// +kubebuilder:default="60s"
 	Timeout Duration `json:"timeout,omitempty"`
 
-	// reuse of what the step has made: Never (the step runs in every trial); WithinExperiment (a
-	// trial gets the files of an earlier trial of its experiment whose step had the same image,
-	// command and environment, and the step does not run). WithinExperiment is for keys and the
-	// like; repetitions must differ where the files decide what is measured. Default: Never.
+	// reuse of what the step has made. Never: the step runs in every trial. WithinExperiment: a
+	// trial gets the files of an earlier trial of its experiment, and the step does not run. That
+	// trial's step had the same image, command and environment. WithinExperiment is for keys and
+	// the like; repetitions must differ where the files decide what is measured. Default: Never.
 	// +optional
 	// +kubebuilder:default=Never
 	// +kubebuilder:validation:Enum=Never;WithinExperiment

@@ -220,6 +220,9 @@ func (l *Layout) ChaosConfigMap() string { return l.Trial + "-chaos" }
 // PreparedSecret holds the prepare step's output.
 func (l *Layout) PreparedSecret() string { return l.Trial + "-prepared" }
 
+// PreparedKey of that Secret holds a gzipped tar.
+const PreparedKey = "output.tar.gz"
+
 // ClientResultConfigMap holds one client's report until the trial's results are stored.
 func (l *Layout) ClientResultConfigMap(index int) string {
 	return fmt.Sprintf("%s-client-%d", l.Trial, index)

@@ -24,8 +24,8 @@ import (
 // deployTimeout is how long pods may take to be scheduled, to pull their images and to report.
 const deployTimeout = 5 * time.Minute
 
-// deployPoll is how soon what failed is tried again, and whether missing pods were refused is looked
-// at: nothing tells that a quota has room, that an object in the way is gone, or of a refusal.
+// deployPoll is how soon what failed is tried again, and missing pods are looked after: nothing
+// tells that a quota has room, that an object in the way is gone, or that pods are refused.
 const deployPoll = 2 * time.Second
 
 // deploy makes the objects of the trial, runs the prepare step, and hands every pod its files once
@@ -173,7 +173,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if err := r.objects().CheckPodSecurity(ctx, s.key.Namespace, o); err != nil {
 		return err
 	}
-	if err := r.desk(s).Take(ctx, o); err != nil {
+	if err := deskOf(r, s).Take(ctx, o); err != nil {
 		return err
 	}
 	if err := r.objects().CreateAll(ctx, s.trial, o); err != nil {
@@ -242,7 +242,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope, mustKnow bool) (bool
 	return false, nil
 }
 
-func (r *Reconciler) desk(s *scope) prepared.Desk {
+func deskOf(r *Reconciler, s *scope) prepared.Desk {
 	return prepared.Desk{Objects: r.objects(), Trial: s.trial, System: s.system, Layout: s.layout}
 }
 
@@ -254,7 +254,7 @@ func (r *Reconciler) preparedFiles(ctx context.Context, s *scope) (files []proto
 	if r.remember(s.trial, func(m *memo) { files = m.prepared }); files != nil {
 		return files, true, nil
 	}
-	packed, err := r.desk(s).Read(ctx)
+	packed, err := deskOf(r, s).Read(ctx)
 	if err != nil || packed == nil {
 		return nil, false, err
 	}

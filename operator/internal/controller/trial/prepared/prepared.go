@@ -17,7 +17,6 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/objects"
-	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -70,7 +69,7 @@ func (d Desk) Read(ctx context.Context) (packed []byte, err error) {
 			return nil, err
 		}
 	}
-	return secret.Data[storage.PreparedKey], nil
+	return secret.Data[placement.PreparedKey], nil
 }
 
 // keep the output. Of trials that run beside each other the first one keeps its own.

@@ -20,12 +20,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-const (
-	// PreparedKey of the prepared Secret holds a gzipped tar.
-	PreparedKey = "output.tar.gz"
-	// ClientKey of a client's ConfigMap holds a gzipped results.Client.
-	ClientKey = "client.json.gz"
-)
+// ClientKey of a client's ConfigMap holds a gzipped results.Client.
+const ClientKey = "client.json.gz"
 
 // Store keeps what agents send in objects of the trial, which go with it.
 type Store struct {
@@ -39,7 +35,7 @@ var _ coordinator.Store = (*Store)(nil)
 // StorePrepared keeps the prepare step's output in a Secret, since it may hold keys.
 func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed []byte) error {
 	l := placement.Layout{Trial: pod.Trial.Name}
-	return st.create(ctx, pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: l.PreparedSecret()}, Data: map[string][]byte{PreparedKey: packed}})
+	return st.create(ctx, pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: l.PreparedSecret()}, Data: map[string][]byte{placement.PreparedKey: packed}})
 }
 
 // StoreResults keeps one client's results until they are merged. What cannot be read then is

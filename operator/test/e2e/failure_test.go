@@ -15,9 +15,6 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// timeoutMillis is the fast path's timeout in experiments/failure-fp.yaml.
-const timeoutMillis = 4.0
-
 var (
 	basilFile   = filepath.Join(root, "experiments", "systems", "basil.yaml")
 	failureFile = filepath.Join(root, "experiments", "failure-fp.yaml")
@@ -67,7 +64,9 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 	if len(measured) != int(3*repetitions) {
 		t.Fatalf("%d of %d trials succeeded, want %d", len(measured), len(trials), 3*repetitions)
 	}
-	// A delay of the machine only adds to latencies: of each variant the least counts.
+	// Latencies are logged only: other programs on the processors add more to them than the timeout.
+	// That the client waits for exactly the timeout is tested in virtual time, in
+	// systems/basil/internal/client.
 	least, punctual := map[string]float64{}, mostLate+1
 	for _, r := range measured {
 		variant := r.Coordinates["variant"]
@@ -75,16 +74,11 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 			least[variant] = low(t, r)
 		}
 		punctual = min(punctual, checkCrash(t, r))
+		checkPath(t, r)
 	}
 	t.Logf("low latencies: %v ms; a kill was %.2f ms late", least, punctual)
 	if punctual > mostLate {
 		t.Errorf("the most punctual kill was %.1f ms late or more, want %v at most", punctual, mostLate)
-	}
-	if !(least["ideal"] > 0 && least["ideal"] < least["failure-nofp"] && least["failure-nofp"] < least["failure-fp"]) {
-		t.Errorf("low latencies of two clients are %v ms; want ideal < failure-nofp < failure-fp", least)
-	}
-	if cost := least["failure-fp"] - least["failure-nofp"]; cost < 0.75*timeoutMillis || cost > 1.5*timeoutMillis {
-		t.Errorf("a failed fast path costs %.2f ms, want 0.75 to 1.5 timeouts of %v ms", cost, timeoutMillis)
 	}
 	checkExperiment(t, e, exp, len(trials), want)
 	return trials
@@ -127,6 +121,30 @@ func checkCrash(t *testing.T, r results.Trial) (late float64) {
 		}
 	}
 	return late
+}
+
+// checkPath checks by the clients' counters which path the transactions of a trial of failure-fp
+// took. The counters include the warm-up, so a few transactions may precede the crash.
+func checkPath(t *testing.T, r results.Trial) {
+	t.Helper()
+	n := r.Driver
+	fast, slow, timeouts := n["fastPathCommits"], n["slowPathCommits"], n["fastPathTimeouts"]
+	t.Logf("%s: %d commits on the fast path, %d on the slow path, %d timeouts of the fast path", r.Name, fast, slow, timeouts)
+	var ok bool
+	var want string
+	switch variant := r.Coordinates["variant"]; variant {
+	case "ideal":
+		ok, want = fast > slow, "most on the fast path"
+	case "failure-nofp":
+		ok, want = fast == 0 && slow > 0 && timeouts == 0, "all on the slow path, without a timeout"
+	case "failure-fp":
+		ok, want = slow > 0 && 10*fast <= slow && 10*timeouts >= 9*slow, "nine of ten on the slow path, after a timeout"
+	default:
+		t.Fatalf("%s: unknown variant %q", r.Name, variant)
+	}
+	if !ok {
+		t.Errorf("%s: %d commits on the fast path, %d on the slow path, %d timeouts; want %s", r.Name, fast, slow, timeouts, want)
+	}
 }
 
 // checkExperiment checks what an experiment leaves: results, verdicts, a report, and nothing else.

@@ -7,7 +7,8 @@ type PrepareStep struct {
 
 	// outputPath is the directory that the command fills, absolute. All of it, at most 768 KiB
 	// packed, is put into every replica and client at the same path. Only their user can read it.
-	// It is kept in a Secret that goes with the trial, or with the experiment: see reuse.
+	// It is kept in a Secret until the trial is over; with reuse, until the last trial of the
+	// experiment is over.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^/.+`
 	OutputPath string `json:"outputPath"`
@@ -18,9 +19,10 @@ type PrepareStep struct {
 	Timeout Duration `json:"timeout,omitempty"`
 
 	// reuse of what the step has made. Never: the step runs in every trial. WithinExperiment: a
-	// trial gets the files of an earlier trial of its experiment, and the step does not run. That
-	// trial's step had the same image, command and environment. WithinExperiment is for keys and
-	// the like; repetitions must differ where the files decide what is measured. Default: Never.
+	// trial gets the files that the experiment's first trial of this System has made, and the step
+	// does not run. A trial whose image, command or environment of the step differs runs it.
+	// WithinExperiment is for keys and the like; repetitions must differ where the files decide
+	// what is measured. Default: Never.
 	// +optional
 	// +kubebuilder:default=Never
 	// +kubebuilder:validation:Enum=Never;WithinExperiment

@@ -48,6 +48,10 @@ func UnpackOutput(dir string, packed []byte) ([]protocol.File, error) {
 	}
 }
 
+// SharedPrepared names the Secret that hands what a prepare step has made on to later trials of its
+// experiment: there is one for each snapshot of a System.
+func SharedPrepared(revision string) string { return revision + "-prepared" }
+
 // PrepareDigest is the same for prepare steps that run the same: of one System, with one image,
 // command and environment. The variables that name the trial and its pod are not counted.
 func (t *Trial) PrepareDigest() (string, error) {

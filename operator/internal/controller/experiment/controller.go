@@ -9,7 +9,7 @@
 //	accept    the spec fits its Systems -> snapshots of them and the seed are written, and the plan is fixed from then on
 //	advance   plan.Next -> images and data on the nodes -> create a Trial, wait for one, or be done
 //	unmonitor after the last Trial, delete the PodMonitors that Trials have made
-//	forget    after the last Trial, delete the Jobs that pulled images
+//	forget    after the last Trial, delete the Jobs that pulled images, and the Secrets that Trials have shared
 //	store     what the Trials that are done come to -> ConfigMap, verdicts in status
 //
 // The one fact that cannot be observed again, the seed, is written to status before the first Trial
@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 			result, err = ctrl.Result{RequeueAfter: conflictDelay}, nil
 		}
 	}()
-	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.unmonitor, r.forgetImages, r.store} {
+	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.unmonitor, r.forgetImages, r.forgetPrepared, r.store} {
 		if err := phase(ctx, s); err != nil || s.plan == nil {
 			return ctrl.Result{}, err
 		}

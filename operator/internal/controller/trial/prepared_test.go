@@ -115,7 +115,7 @@ func (p *play) onlyTheExperimentKeepsIt() {
 	}
 	kept := secrets.Items[0]
 	owner := metav1.GetControllerOf(&kept)
-	if owner == nil || owner.Kind != "Experiment" || owner.UID != "experiment" || !strings.HasPrefix(kept.Name, "exp-prepared-") || kept.Labels[v1alpha1.LabelTrial] != "" {
+	if owner == nil || owner.Kind != "Experiment" || owner.UID != "experiment" || !strings.HasSuffix(kept.Name, "-prepared") || kept.Labels[v1alpha1.LabelTrial] != "" {
 		p.t.Errorf("Secret %s with labels %v belongs to %v; want it to go with the experiment", kept.Name, kept.Labels, owner)
 	}
 }

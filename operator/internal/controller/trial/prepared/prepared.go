@@ -2,7 +2,9 @@
 // the experiment whose step would be the same.
 //
 // A trial's output lies in a Secret of the trial, wherever it came from: who needs it looks there
-// only. What is handed on lies in another Secret, which goes with the experiment.
+// only. What is handed on lies in another Secret, one for each System of an experiment: it holds
+// what the first of the experiment's trials has made. The experiment controller deletes it after
+// the last trial.
 package prepared
 
 import (
@@ -21,8 +23,12 @@ import (
 	"assay.dev/assay/operator/internal/render"
 )
 
-// annotationTrial of a Secret names the trial whose step made its content, if that is another one.
-const annotationTrial = "assay.dev/prepared-by"
+const (
+	// annotationTrial of a Secret names the trial whose step made its content, if that is another one.
+	annotationTrial = "assay.dev/prepared-by"
+	// annotationDigest of a shared Secret says what the step was: see render.Trial.PrepareDigest.
+	annotationDigest = "assay.dev/prepare-digest"
+)
 
 // Desk hands outputs on. All fields are needed.
 type Desk struct {
@@ -35,15 +41,16 @@ type Desk struct {
 // Take gives the trial the output of an earlier trial, if its System wants that and there is one.
 // The trial then needs no Job. One that has its Job already keeps it, since that has begun perhaps.
 func (d Desk) Take(ctx context.Context, o *render.Objects) error {
-	owner, name := d.shared()
-	if name == "" || o.Prepare == nil {
+	owner, digest := d.shared()
+	if digest == "" || o.Prepare == nil {
 		return nil
 	}
 	if found, err := d.get(ctx, o.Prepare.Name, &batchv1.Job{}); err != nil || found {
 		return err
 	}
 	from := &corev1.Secret{}
-	if found, err := d.get(ctx, name, from); err != nil || !found || !controlledBy(from, owner) {
+	found, err := d.get(ctx, render.SharedPrepared(d.Trial.Spec.System.Revision), from)
+	if err != nil || !found || !controlledBy(from, owner) || from.Annotations[annotationDigest] != digest {
 		return err
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
@@ -72,14 +79,16 @@ func (d Desk) Read(ctx context.Context) (packed []byte, err error) {
 	return secret.Data[placement.PreparedKey], nil
 }
 
-// keep the output. Of trials that run beside each other the first one keeps its own.
+// keep the output, if none is kept yet. Of trials that run beside each other the first one keeps its
+// own.
 func (d Desk) keep(ctx context.Context, data map[string][]byte) error {
-	owner, name := d.shared()
-	if name == "" {
+	owner, digest := d.shared()
+	if digest == "" {
 		return nil
 	}
+	name := render.SharedPrepared(d.Trial.Spec.System.Revision)
 	err := d.Objects.Client.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: d.Trial.Namespace, Name: name, Annotations: map[string]string{annotationTrial: d.Trial.Name},
+		Namespace: d.Trial.Namespace, Name: name, Annotations: map[string]string{annotationTrial: d.Trial.Name, annotationDigest: digest},
 		Labels:          map[string]string{v1alpha1.LabelExperiment: d.Trial.Spec.Experiment},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: owner.Controller}},
 	}, Data: data})
@@ -89,9 +98,9 @@ func (d Desk) keep(ctx context.Context, data map[string][]byte) error {
 	return nil
 }
 
-// shared names the Secret of the experiment for outputs like the trial's; "": there is none. A step
-// that cannot be rendered is told of when it is to run.
-func (d Desk) shared() (experiment *metav1.OwnerReference, name string) {
+// shared returns the experiment whose trials share outputs, and the digest of this trial's step; "":
+// nothing is shared. A step that cannot be rendered is told of when it is to run.
+func (d Desk) shared() (experiment *metav1.OwnerReference, digest string) {
 	experiment = metav1.GetControllerOf(d.Trial)
 	if experiment == nil || d.System.Prepare == nil || d.System.Prepare.Reuse != v1alpha1.PrepareReuseWithinExperiment {
 		return nil, ""
@@ -100,11 +109,10 @@ func (d Desk) shared() (experiment *metav1.OwnerReference, name string) {
 	if err != nil {
 		return nil, ""
 	}
-	digest, err := t.PrepareDigest()
-	if err != nil {
+	if digest, err = t.PrepareDigest(); err != nil {
 		return nil, ""
 	}
-	return experiment, experiment.Name + "-prepared-" + digest
+	return experiment, digest
 }
 
 func (d Desk) get(ctx context.Context, name string, obj client.Object) (found bool, err error) {

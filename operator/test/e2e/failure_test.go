@@ -64,8 +64,8 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 	if len(measured) != int(3*repetitions) {
 		t.Fatalf("%d of %d trials succeeded, want %d", len(measured), len(trials), 3*repetitions)
 	}
-	// Latencies are logged only: other programs on the processors add more to them than the timeout.
-	// That the client waits for exactly the timeout is tested in virtual time, in
+	// Latencies are logged only: other programs on the processors add more to them than the
+	// timeout. That the client waits for exactly the timeout is tested in virtual time, in
 	// systems/basil/internal/client.
 	least, punctual := map[string]float64{}, mostLate+1
 	for _, r := range measured {

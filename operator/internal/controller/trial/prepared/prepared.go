@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// annotationTrial of a Secret names the trial whose step made its content, if that is another one.
+	// annotationTrial of a Secret names the trial whose step made its content, if that is another.
 	annotationTrial = "assay.dev/prepared-by"
 	// annotationDigest of a shared Secret says what the step was: see render.Trial.PrepareDigest.
 	annotationDigest = "assay.dev/prepare-digest"
@@ -79,8 +79,8 @@ func (d Desk) Read(ctx context.Context) (packed []byte, err error) {
 	return secret.Data[placement.PreparedKey], nil
 }
 
-// keep the output, if none is kept yet. Of trials that run beside each other the first one keeps its
-// own.
+// keep the output, if none is kept yet. Of trials that run beside each other the first one keeps
+// its own.
 func (d Desk) keep(ctx context.Context, data map[string][]byte) error {
 	owner, digest := d.shared()
 	if digest == "" {
@@ -98,8 +98,8 @@ func (d Desk) keep(ctx context.Context, data map[string][]byte) error {
 	return nil
 }
 
-// shared returns the experiment whose trials share outputs, and the digest of this trial's step; "":
-// nothing is shared. A step that cannot be rendered is told of when it is to run.
+// shared returns the experiment whose trials share outputs, and the digest of this trial's step;
+// "": nothing is shared. A step that cannot be rendered is told of when it is to run.
 func (d Desk) shared() (experiment *metav1.OwnerReference, digest string) {
 	experiment = metav1.GetControllerOf(d.Trial)
 	if experiment == nil || d.System.Prepare == nil || d.System.Prepare.Reuse != v1alpha1.PrepareReuseWithinExperiment {

@@ -101,6 +101,12 @@ func TestSum(t *testing.T) {
 				"skipped p TestB: needs netem\n3 passed, 1 failed, 1 skipped\n"},
 		"a test that never ended": {events: `{"Action":"run","Package":"assay.dev/assay/p","Test":"TestA"}`, lenient: true,
 			want: "FAIL api: p TestA\n0 passed, 1 failed, 0 skipped\n"},
+		"a test that fails": {lenient: true, want: "FAIL api: p TestA: want 1, got 2\n0 passed, 1 failed, 0 skipped\n", events: `
+{"Action":"run","Package":"assay.dev/assay/p","Test":"TestA"}
+{"Action":"output","Package":"assay.dev/assay/p","Test":"TestA","Output":"    a_test.go:9: want 1, got 2\n"}
+{"Action":"output","Package":"assay.dev/assay/p","Test":"TestA","Output":"--- FAIL: TestA (0.01s)\n"}
+{"Action":"fail","Package":"assay.dev/assay/p","Test":"TestA"}
+`},
 		"a package that does not build": {events: `{"Action":"fail","Package":"assay.dev/assay/p"}`, lenient: true,
 			want: "FAIL api: p\n0 passed, 1 failed, 0 skipped\n"},
 		"nothing": {want: "FAIL api: no test passed\n0 passed, 1 failed, 0 skipped\n"},

@@ -159,7 +159,7 @@ func (s *sum) judge(r rules) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(ls.ended)) {
 			if ls.ended[name] == "skip" && !passed[name] && !r.allow(name, ls.reason(name)) {
-				ls.wrong = append(ls.wrong, fmt.Sprintf("hack/test/skips.txt does not allow to skip %s: %s", name, ls.reason(name)))
+				ls.wrong = append(ls.wrong, fmt.Sprintf("hack/test/skips.txt does not allow to skip %s%s", name, ls.reason(name)))
 			}
 		}
 	}
@@ -167,14 +167,14 @@ func (s *sum) judge(r rules) {
 
 var location = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
 
-// reason is what a skipped test logged last.
+// reason is what a test logged last: why it skipped itself or failed.
 func (ls *laneSum) reason(name string) string {
 	for _, line := range slices.Backward(ls.output[name]) {
 		if location.MatchString(line) {
-			return strings.TrimSpace(location.ReplaceAllString(line, ""))
+			return ": " + strings.TrimSpace(location.ReplaceAllString(line, ""))
 		}
 	}
-	return "no reason given"
+	return ""
 }
 
 func (ls *laneSum) failed() int {
@@ -209,7 +209,8 @@ func (s *sum) print(w io.Writer) {
 			case "skip":
 				skipped[name] = ls.reason(name)
 			case "fail":
-				fmt.Fprintf(w, "FAIL %s: %s\n", ls.name, name)
+				// Of a run elsewhere, its last lines may be all that is kept.
+				fmt.Fprintf(w, "FAIL %s: %s%s\n", ls.name, name, ls.reason(name))
 			}
 		}
 		for _, p := range ls.wrong {
@@ -218,7 +219,7 @@ func (s *sum) print(w io.Writer) {
 	}
 	maps.DeleteFunc(skipped, func(name, _ string) bool { return passed[name] })
 	for _, name := range slices.Sorted(maps.Keys(skipped)) {
-		fmt.Fprintf(w, "skipped %s: %s\n", name, skipped[name])
+		fmt.Fprintf(w, "skipped %s%s\n", name, skipped[name])
 	}
 	for _, n := range s.notRun {
 		fmt.Fprintln(w, "lane", n)

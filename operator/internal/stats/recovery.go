@@ -50,9 +50,9 @@ type Recovery struct {
 	// DetectMillis until throughput fell: how long the system kept serving as if there were no
 	// fault.
 	DetectMillis float64
-	// Depth of the dip: 1 - (throughput of DipBins bins at its bottom)/Before, to 1 (nothing was
-	// served). Where the bottom is, and how deep, is read from different bins, so that noise does
-	// not make it deeper.
+	// Depth of the dip: 1 - (throughput of DipBins bins at its bottom)/Before, from 0 to 1 (nothing
+	// was served). Where the bottom is, and how deep, is read from different bins, so that noise
+	// does not make it deeper. A burst beside a short dip may hide it in these bins: then it is 0.
 	Depth float64
 	// Recovered: throughput came back.
 	Recovered bool
@@ -251,7 +251,7 @@ func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since fun
 		end = len(after)
 	}
 	r.RecoverMillis = since(end)
-	r.Depth = 1 - bottom(after, dip, end, rule.DipBins)/r.Before
+	r.Depth = math.Max(0, 1-bottom(after, dip, end, rule.DipBins)/r.Before)
 	for _, x := range after[dip:end] {
 		r.Lost += (r.Before - x) * seconds
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -84,47 +87,49 @@ const speed = "^(TestHostileResultsTakeLittleMemory|TestLargeStatsAreReadInBound
 
 // racing are the packages with goroutines of their own that import little: cgo means a second build
 // of all they import.
-var racing = []string{"operator/internal/launcher", "operator/internal/loadgen", "operator/internal/results", "systems/"}
+var racing = []string{"operator/internal/launcher/...", "operator/internal/loadgen/...", "operator/internal/results/...", "systems/..."}
+
+// places are lanes of packages by where these lie; the first that fits decides. Of all others,
+// those that import a server are in api, and the rest is in unit.
+var places = []struct{ pattern, lanes string }{
+	{"operator/test/e2e", ""}, {"operator/test/install", ""}, // lanes.txt says
+	{"operator/internal/agent/...", "kernel"}, {"operator/internal/netem/...", "kernel"},
+	{"charts/...", "chart"},
+	{"infra/test/baremetal", "machines"}, {"infra/test/kind", "machines"}, {"infra/test/libvirt", "libvirt"}, {"infra/...", "terraform"},
+	{"operator/internal/report", "unit,browser"}, {"operator/internal/cli/ui", "unit,browser"}, {"operator/test/site", "unit,browser"},
+}
+
+// servers are packages whose importers need programs that the lane api provides.
+var servers = []string{"sigs.k8s.io/controller-runtime/pkg/envtest", module + "operator/internal/testkit/testenv",
+	module + "operator/internal/testkit/tests3", module + "systems/etcd/internal/testetcd"}
 
 // lanesOfPackage are the lanes that test a package, by where it lies and by what its tests import.
 func lanesOfPackage(pkg string, testImports []string) []string {
 	below := strings.TrimPrefix(pkg, module)
-	under := func(dirs ...string) bool {
-		return slices.ContainsFunc(dirs, func(d string) bool { return strings.HasPrefix(below+"/", strings.TrimSuffix(d, "/")+"/") })
+	fits := func(pattern string) bool {
+		dir, tree := strings.CutSuffix(pattern, "/...")
+		return below == dir || tree && strings.HasPrefix(below, dir+"/")
 	}
-	var found []string
-	if under(racing...) {
-		found = append(found, "race")
+	found := "unit"
+	if slices.ContainsFunc(testImports, func(i string) bool { return slices.Contains(servers, i) }) {
+		found = "api"
 	}
-	switch {
-	case under("operator/test/e2e", "operator/test/install"):
-		return nil // lanes.txt says
-	case under("operator/internal/agent", "operator/internal/netem"):
-		return append(found, "kernel")
-	case slices.ContainsFunc(testImports, func(i string) bool {
-		return i == "sigs.k8s.io/controller-runtime/pkg/envtest" || i == module+"operator/internal/testkit/testenv" ||
-			i == module+"operator/internal/testkit/tests3" || i == module+"systems/etcd/internal/testetcd"
-	}):
-		return append(found, "api")
-	case under("charts"):
-		return append(found, "chart")
-	case under("infra/test/baremetal", "infra/test/kind"):
-		return append(found, "machines")
-	case under("infra/test/libvirt"):
-		return append(found, "libvirt")
-	case under("infra"):
-		return append(found, "terraform")
-	case below == "operator/internal/report", below == "operator/internal/cli/ui", below == "operator/test/site":
-		return append(found, "unit", "browser")
+	for _, p := range slices.Backward(places) {
+		if fits(p.pattern) {
+			found = p.lanes
+		}
 	}
-	return append(found, "unit")
+	if slices.ContainsFunc(racing, fits) {
+		found += ",race"
+	}
+	return strings.FieldsFunc(found, func(r rune) bool { return r == ',' })
 }
 
 // packages sorts the packages that have tests into lanes. Packages that do not load are kept: go
 // test says why.
 func packages(ctx context.Context, r rules) (map[string][]string, error) {
 	const format = `{{if or .TestGoFiles .XTestGoFiles .Error}}{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}`
-	out, err := goList(ctx, "-e", "-f", format, "./...")
+	out, err := output(ctx, "go", "list", "-e", "-f", format, "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -147,43 +152,96 @@ func packages(ctx context.Context, r rules) (map[string][]string, error) {
 	return found, nil
 }
 
-func goList(ctx context.Context, args ...string) (string, error) {
+// output of a program that tells of the repository.
+func output(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("go list: %w", err)
+		err = fmt.Errorf("%s %s: %w", program, args[0], err)
 	}
-	return string(out), nil
+	return string(out), err
 }
 
-// command is what runs the lane's tests, once prepare.sh has provided what they need.
-func (l lane) command(pkgs []string, r rules, more []string) []string {
+// command is what runs the lane's tests from the repository's root, once prepare.sh has provided
+// what they need.
+func (l lane) command(root string, pkgs []string, r rules, more []string) []string {
 	if l.plain != nil {
 		return l.plain
 	}
-	format := l.format
-	if format == "" {
-		format = "pkgname-and-test-fails"
-	}
-	work, err := os.Getwd()
-	if err != nil {
-		panic(err) // the directory that everything runs in
-	}
-	sum := []string{work + "/.work/bin/gotestsum", "--format=" + format, "--format-hide-empty-pkg", "--hide-summary=skipped",
-		"--jsonfile=" + work + "/.work/test/" + l.name + ".json"}
+	sum := []string{"env", "-C", root + "/" + l.dir, root + "/.work/bin/gotestsum", "--format=" + cmp.Or(l.format, "pkgname-and-test-fails"), "--format-hide-empty-pkg",
+		"--hide-summary=skipped", "--jsonfile=" + root + "/" + results(l)}
 	if l.raw != nil {
 		return slices.Concat(sum, []string{"--raw-command", "--ignore-non-json-output-lines", "--"}, l.raw)
 	}
 	sum = append(sum, "--rerun-fails=1", "--rerun-fails-max-failures=3", "--packages="+strings.Join(pkgs, " "), "--", "-timeout="+l.bound.String())
-	if l.dir != "" {
-		sum = append([]string{"env", "-C", l.dir}, sum...)
-	}
 	if l.listed {
 		_, names := r.tests(l.name)
 		sum = append(sum, "-run=^("+strings.Join(names, "|")+")$")
 	}
 	return slices.Concat(sum, l.flags, more)
+}
+
+// passKey names a pass of a lane by what the lane is built from.
+type passKey struct{ lane, hash string }
+
+const recordsLast = 7 * 24 * time.Hour
+
+// keyOf hashes the files that git knows in the directories of the lane's packages and of all that
+// these import from the repository, and its other inputs.
+func keyOf(ctx context.Context, l lane, pkgs []string) (*passKey, error) {
+	dirs := append([]string{"go.mod", "go.sum", "hack/test/prepare.sh"}, l.inputs...)
+	if args := append(slices.Clone(l.builds), pkgs...); l.dir == "" && len(args) > 0 {
+		format := `{{if and .Module .Module.Main}}{{.Dir}}{{end}}`
+		out, err := output(ctx, "go", slices.Concat([]string{"list", "-e", "-deps", "-test", "-f", format}, args)...)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, strings.Fields(out)...)
+	}
+	slices.Sort(dirs)
+	out, err := output(ctx, "git", slices.Concat([]string{"ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, slices.Compact(dirs))...)
+	if err != nil {
+		return nil, err
+	}
+	files := strings.Fields(out)
+	slices.Sort(files)
+	h := sha256.New()
+	fmt.Fprintln(h, l.name, l.flags, l.plain, l.raw)
+	for _, f := range slices.Compact(files) {
+		content, err := os.ReadFile(f)
+		if os.IsNotExist(err) {
+			continue // deleted, and not yet committed
+		}
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(h, "%s %x\n", f, sha256.Sum256(content))
+	}
+	return &passKey{l.name, fmt.Sprintf("%.10x", h.Sum(nil))}, nil
+}
+
+func (k passKey) file() string {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		base = os.TempDir()
+	}
+	return filepath.Join(cmp.Or(os.Getenv("ASSAY_CACHE"), base+"/assay"), "passed", k.lane+"-"+k.hash)
+}
+
+func (k passKey) recorded(now time.Time) (time.Time, bool) {
+	info, err := os.Stat(k.file())
+	if err != nil || now.Sub(info.ModTime()) > recordsLast {
+		return time.Time{}, false
+	}
+	return info.ModTime(), true
+}
+
+func (k passKey) record(now time.Time) error {
+	if err := os.MkdirAll(filepath.Dir(k.file()), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(k.file(), []byte(now.Format(time.RFC3339)+"\n"), 0o644)
 }

@@ -25,6 +25,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -65,7 +66,8 @@ type options struct {
 }
 
 func run(ctx context.Context, o options, stages []string) (failed bool, err error) {
-	if err := os.MkdirAll(".work/test", 0o755); err != nil {
+	root, err := os.Getwd()
+	if err := errors.Join(err, os.MkdirAll(".work/test", 0o755)); err != nil {
 		return false, err
 	}
 	rules, err := readRules("hack/test")
@@ -76,93 +78,64 @@ func run(ctx context.Context, o options, stages []string) (failed bool, err erro
 	if err != nil {
 		return false, err
 	}
-	r := &runner{options: o, rules: rules, packages: pkgs, began: time.Now(), sum: &sum{}}
+	r := &runner{options: o, root: root, rules: rules, packages: pkgs, began: time.Now(), sum: &sum{}}
 	for _, stage := range stages {
-		lanes, err := lanesOf(stage)
-		if err != nil {
-			return false, err
-		}
-		if err := r.stage(ctx, lanes); err != nil {
+		if err := r.stage(ctx, stage); err != nil {
 			return false, err
 		}
 	}
 	if o.strict {
 		r.sum.judge(rules)
 	}
-	r.record()
+	r.sum.record()
 	r.sum.print(os.Stdout)
 	return r.sum.failed() > 0, ctx.Err()
 }
 
 type runner struct {
 	options
+	root     string
 	rules    rules
 	packages map[string][]string // by lane
 	began    time.Time
 	sum      *sum
-	keys     []passKey // of the lanes that ran
 }
 
 // stage runs lanes beside each other.
-func (r *runner) stage(ctx context.Context, lanes []lane) error {
-	var due []lane
-	for _, l := range lanes {
-		why, err := r.keep(ctx, l)
-		if err != nil {
-			return err
-		}
-		if why == "" {
-			due = append(due, l)
-		} else {
-			r.sum.notRun = append(r.sum.notRun, l.name+": "+why)
-		}
-	}
-	ends := make([]error, len(due))
+func (r *runner) stage(ctx context.Context, names string) error {
+	found, err := lanesOf(names)
 	var running sync.WaitGroup
-	for i, l := range due {
-		running.Go(func() { ends[i] = r.lane(ctx, l) })
+	for _, l := range found {
+		key, why, wrong := r.due(ctx, l)
+		switch {
+		case wrong != nil:
+			err = errors.Join(err, wrong)
+		case why != "":
+			r.sum.notRun = append(r.sum.notRun, l.name+": "+why)
+		default:
+			ls := r.sum.lane(l.name, key)
+			running.Go(func() { ls.add(l, r.lane(ctx, l), results(l)) })
+		}
 	}
 	running.Wait()
-	for i, l := range due {
-		r.sum.add(l, ends[i], results(l))
-	}
-	return nil
+	return err
 }
 
-// keep says why a lane does not run; "" if it does.
-func (r *runner) keep(ctx context.Context, l lane) (string, error) {
+// due says why a lane does not run, or returns the key under which its pass is recorded, if it is.
+func (r *runner) due(ctx context.Context, l lane) (key *passKey, why string, err error) {
 	if !r.strict || len(r.flags) > 0 {
-		return "", nil
+		return nil, "", nil
 	}
-	key, err := keyOf(ctx, l, r.packages[l.name])
-	if err != nil {
-		return "", err
-	}
-	if !r.further {
-		r.keys = append(r.keys, key)
-		return "", nil
+	if key, err = keyOf(ctx, l, r.packages[l.name]); err != nil || !r.further {
+		return key, "", err
 	}
 	if at, ok := key.recorded(time.Now()); ok {
-		return "passed with the same inputs on " + at.Format("2006-01-02 15:04") + ", not repeated", nil
+		return nil, "passed with the same inputs on " + at.Format("2006-01-02 15:04") + ", not repeated", nil
 	}
 	if left := r.within - time.Since(r.began); r.within > 0 && left < l.takes {
-		return fmt.Sprintf("NOT RUN: it may take %v, and %v are left", l.takes, left.Round(time.Second)), nil
+		return nil, fmt.Sprintf("NOT RUN: it may take %v, and %v are left", l.takes, left.Round(time.Second)), nil
 	}
-	r.keys = append(r.keys, key)
-	return "", nil
-}
-
-// record keeps the passes of lanes for later runs.
-func (r *runner) record() {
-	for _, ls := range r.sum.lanes {
-		i := slices.IndexFunc(r.keys, func(k passKey) bool { return k.lane == ls.name })
-		if i < 0 || ls.failed() > 0 {
-			continue
-		}
-		if err := r.keys[i].record(time.Now()); err != nil {
-			fmt.Fprintln(os.Stderr, "test: the pass of", ls.name, "is not recorded:", err)
-		}
-	}
+	return key, "", nil
 }
 
 // results is the file that holds the events of a lane.
@@ -182,7 +155,7 @@ func (r *runner) lane(ctx context.Context, l lane) error {
 	if err == nil {
 		const tests = `set -o pipefail; { eval "$1" && "${@:2}"; } 2>&1 | ` + naming
 		var used time.Duration
-		used, err = group(ctx, l.bound, os.Stdout, tests, slices.Concat([]string{l.name, env.String()}, l.command(r.packages[l.name], r.rules, r.flags))...)
+		used, err = group(ctx, l.bound, os.Stdout, tests, slices.Concat([]string{l.name, env.String()}, l.command(r.root, r.packages[l.name], r.rules, r.flags))...)
 		cpu += used
 	}
 	if err != nil {

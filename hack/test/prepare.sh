@@ -27,6 +27,13 @@ on_cluster() {
 	printf 'export KUBECONFIG=%q ASSAY_E2E_KUBECONFIG=%q\n' "$(kubeconfig)" "$(kubeconfig)"
 }
 
+# api_server: kube-apiserver and etcd for tests.
+api_server() {
+	local assets
+	assets=$("$hack/cluster/envtest.sh")
+	printf 'export KUBEBUILDER_ASSETS=%q\n' "$assets"
+}
+
 with_terraform() {
 	tools helm kubectl
 	"$hack/infra/packages.sh" >&2
@@ -47,8 +54,7 @@ api)
 	tools helm
 	"$hack/s3/build.sh" >/dev/null
 	"$hack/prometheus/fetch.sh" >/dev/null
-	assets=$("$hack/cluster/envtest.sh")
-	printf 'export KUBEBUILDER_ASSETS=%q\n' "$assets"
+	api_server
 	;;
 kernel) packages ip=iproute2 nft=nftables python3=python3 ;;
 vm) "$hack/vm/kernel.sh" >/dev/null ;;
@@ -75,8 +81,7 @@ race)
 browser)
 	packages chromium=chromium python3=python3
 	python3 -c 'import ensurepip' 2>/dev/null || packages missing-venv=python3-venv
-	assets=$("$hack/cluster/envtest.sh")
-	printf 'export KUBEBUILDER_ASSETS=%q\n' "$assets"
+	api_server
 	;;
 *) die "there is no lane $1" ;;
 esac

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // rules are what a strict run demands.
@@ -21,33 +23,23 @@ type rules struct {
 
 func readRules(dir string) (rules, error) {
 	r := rules{required: map[string][]string{}}
-	err := readTable(dir+"/lanes.txt", func(f [3]string) { r.required[f[0]] = append(r.required[f[0]], f[1]+" "+f[2]) })
-	if err != nil {
-		return r, err
-	}
-	return r, readTable(dir+"/skips.txt", func(f [3]string) { r.skips = append(r.skips, [2]string{f[0] + " " + f[1], f[2]}) })
+	return r, errors.Join(
+		readTable(dir+"/lanes.txt", func(f [3]string) { r.required[f[0]] = append(r.required[f[0]], f[1]+" "+f[2]) }),
+		readTable(dir+"/skips.txt", func(f [3]string) { r.skips = append(r.skips, [2]string{f[0] + " " + f[1], f[2]}) }))
 }
 
-var row = regexp.MustCompile(`^(\S+)\s+(\S+)\s+(\S.*)$`)
-
 // readTable reads lines of three fields, of which the last may hold spaces. # begins a comment.
-func readTable(file string, add func([3]string)) error {
+func readTable(file string, add func(f [3]string)) error {
 	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
 	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
+		line, _, _ = strings.Cut(line, "#")
+		if f := strings.Fields(line); len(f) > 2 {
+			add([3]string{f[0], f[1], strings.Join(f[2:], " ")})
+		} else if len(f) > 0 {
+			err = errors.Join(err, fmt.Errorf("%s: %q has no three fields", file, line))
 		}
-		f := row.FindStringSubmatch(line)
-		if f == nil {
-			return fmt.Errorf("%s: %q has no three fields", file, line)
-		}
-		add([3]string(f[1:]))
 	}
-	return nil
+	return err
 }
 
 // tests are the packages and names of the tests that a lane runs.
@@ -77,6 +69,7 @@ type sum struct {
 // outside of tests.
 type laneSum struct {
 	name   string
+	key    *passKey          // under which a pass is recorded; nil: it is not
 	ended  map[string]string // name -> pass, fail or skip
 	output map[string][]string
 	flaky  map[string]bool // failed first
@@ -86,10 +79,15 @@ type laneSum struct {
 // event is one line of go test's JSON, see go doc test2json.
 type event struct{ Action, Package, Test, Output string }
 
-// add reads the events of a lane.
-func (s *sum) add(l lane, end error, file string) {
-	ls := &laneSum{name: l.name, ended: map[string]string{}, output: map[string][]string{}, flaky: map[string]bool{}}
+// lane adds a lane to the sum.
+func (s *sum) lane(name string, key *passKey) *laneSum {
+	ls := &laneSum{name: name, key: key, ended: map[string]string{}, output: map[string][]string{}, flaky: map[string]bool{}}
 	s.lanes = append(s.lanes, ls)
+	return ls
+}
+
+// add reads the events of the lane, which ended with an error or without.
+func (ls *laneSum) add(l lane, end error, file string) {
 	if l.plain != nil {
 		if ls.ended[l.name] = "pass"; end != nil {
 			ls.ended[l.name] = "fail"
@@ -101,11 +99,16 @@ func (s *sum) add(l lane, end error, file string) {
 		defer f.Close()
 		err = ls.read(f)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		ls.wrong = append(ls.wrong, "no results: "+err.Error())
-	} else if end != nil && !slices.Contains(slices.Collect(maps.Values(ls.ended)), "fail") {
+	case end != nil && !ls.has("fail"):
 		ls.wrong = append(ls.wrong, end.Error())
 	}
+}
+
+func (ls *laneSum) has(end string) bool {
+	return slices.Contains(slices.Collect(maps.Values(ls.ended)), end)
 }
 
 func (ls *laneSum) read(r io.Reader) error {
@@ -140,16 +143,24 @@ func (ls *laneSum) read(r io.Reader) error {
 	return lines.Err()
 }
 
-// judge finds what a strict run does not accept.
-func (s *sum) judge(r rules) {
+// passed are the tests that some lane passed.
+func (s *sum) passed() map[string]bool {
 	passed := map[string]bool{}
 	for _, ls := range s.lanes {
 		for name, end := range ls.ended {
-			passed[name] = passed[name] || end == "pass"
+			if end == "pass" {
+				passed[name] = true
+			}
 		}
 	}
+	return passed
+}
+
+// judge finds what a strict run does not accept.
+func (s *sum) judge(r rules) {
+	passed := s.passed()
 	for _, ls := range s.lanes {
-		if !slices.Contains(slices.Collect(maps.Values(ls.ended)), "pass") {
+		if !ls.has("pass") {
 			ls.wrong = append(ls.wrong, "no test passed")
 		}
 		for _, name := range r.required[ls.name] {
@@ -187,6 +198,18 @@ func (ls *laneSum) failed() int {
 	return n
 }
 
+// record keeps the passes of lanes for later runs.
+func (s *sum) record() {
+	for _, ls := range s.lanes {
+		if ls.key == nil || ls.failed() > 0 {
+			continue
+		}
+		if err := ls.key.record(time.Now()); err != nil {
+			fmt.Fprintln(os.Stderr, "test: the pass of", ls.name, "is not recorded:", err)
+		}
+	}
+}
+
 func (s *sum) failed() (n int) {
 	for _, ls := range s.lanes {
 		n += ls.failed()
@@ -197,19 +220,15 @@ func (s *sum) failed() (n int) {
 // print lists what is not a plain pass, and ends with the sum. A test that one lane skipped and
 // another passed has passed.
 func (s *sum) print(w io.Writer) {
-	passed, skipped := map[string]bool{}, map[string]string{}
+	passed, skipped := s.passed(), map[string]string{}
 	for _, ls := range s.lanes {
 		for _, name := range slices.Sorted(maps.Keys(ls.ended)) {
-			switch ls.ended[name] {
-			case "pass":
-				passed[name] = true
-				if ls.flaky[name] {
-					fmt.Fprintf(w, "passed at the second attempt: %s\n", name)
-				}
-			case "skip":
+			switch end := ls.ended[name]; {
+			case end == "pass" && ls.flaky[name]:
+				fmt.Fprintf(w, "passed at the second attempt: %s\n", name)
+			case end == "skip" && !passed[name]:
 				skipped[name] = ls.reason(name)
-			case "fail":
-				// Of a run elsewhere, its last lines may be all that is kept.
+			case end == "fail": // of a run elsewhere, its last lines may be all that is kept
 				fmt.Fprintf(w, "FAIL %s: %s%s\n", ls.name, name, ls.reason(name))
 			}
 		}
@@ -217,7 +236,6 @@ func (s *sum) print(w io.Writer) {
 			fmt.Fprintf(w, "FAIL %s: %s\n", ls.name, p)
 		}
 	}
-	maps.DeleteFunc(skipped, func(name, _ string) bool { return passed[name] })
 	for _, name := range slices.Sorted(maps.Keys(skipped)) {
 		fmt.Fprintf(w, "skipped %s%s\n", name, skipped[name])
 	}

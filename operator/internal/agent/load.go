@@ -15,10 +15,10 @@ import (
 
 const (
 	// loadSpacing is how often the load is read.
-	loadSpacing = 500 * time.Millisecond
+	loadSpacing = 250 * time.Millisecond
 	// loadReadings are kept: the load is the average from the first to the last of them, over a
 	// second.
-	loadReadings = 3
+	loadReadings = 5
 )
 
 // doLoad reads, from when it is asked for until the run begins, how busy the machine is and what
@@ -42,7 +42,7 @@ func (a *Agent) doLoad(ctx context.Context) {
 			load := loadBetween(readings[0], readings[len(readings)-1])
 			load.Machine = machine
 			note := a.noteQuietly
-			if !said { // the trial waits for it
+			if !said || a.directive().AwaitsQuiet {
 				note, said = a.note, true
 			}
 			note(func() { a.seen.load = &load })

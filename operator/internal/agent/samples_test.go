@@ -74,6 +74,21 @@ func TestTheLoadIsReportedUntilTheRun(t *testing.T) {
 		t.Errorf("load %+v", first)
 	}
 	c.await("says what its container uses", func(r protocol.Report) bool { return r.Load != nil && *r.Load != *first && r.Load.OwnCores > 0.01 })
+	fourLoads := func() time.Duration {
+		began, last, changes := time.Now(), protocol.Load{}, 0
+		c.await("says four loads", func(r protocol.Report) bool {
+			if r.Load != nil && *r.Load != last {
+				last, changes = *r.Load, changes+1
+			}
+			return changes == 4
+		})
+		return time.Since(began)
+	}
+	quietly := fourLoads()
+	c.direct(func(d *protocol.Directive) { d.AwaitsQuiet = true })
+	if awaited := fourLoads(); awaited > quietly*3/4 {
+		t.Errorf("four loads took %v, and %v while the trial waits for them; want each reading then", quietly, awaited)
+	}
 	c.direct(func(d *protocol.Directive) {
 		d.Run = &protocol.Run{ZeroUnixNanos: time.Now().Add(time.Second).UnixNano(), Windows: timeline.Windows{Measure: time.Second}}
 	})

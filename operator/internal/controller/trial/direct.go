@@ -14,8 +14,8 @@ type stage struct {
 	started map[string]bool
 	// steps that may run, the first so many of the System's.
 	steps int
-	// load: everything is ready, and the trial asks how busy the machines are.
-	load bool
+	// load: the trial asks how busy the machines are. awaitsQuiet: nothing else is missing.
+	load, awaitsQuiet bool
 	// zero is t = 0 in Unix nanoseconds; 0 before it is agreed.
 	zero int64
 	// checks: the clients are over, and the System's checks shall run.
@@ -36,6 +36,7 @@ func (r *Reconciler) direct(s *scope, st stage) {
 		d.Network = s.network(d.Network)
 		d.Start = st.started[name]
 		d.SampleLoad = st.load && s.trial.Spec.QuietWait.OrZero() > 0
+		d.AwaitsQuiet = d.SampleLoad && st.awaitsQuiet
 		for _, step := range s.system.Steps[:st.steps] {
 			if c, ok := pod.Steps[step.Name]; ok {
 				d.Commands = append(d.Commands, c)

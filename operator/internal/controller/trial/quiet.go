@@ -9,8 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/controller/trial/quiet"
 )
 
-// quietPoll is how often the agents' loads are looked at: they are reported once a second, and such
-// a report wakes nobody up.
+// quietPoll is how often the agents' loads are looked at though no report wakes the trial up.
 const quietPoll = 500 * time.Millisecond
 
 // quiet decides whether the trial, which is ready at the barrier, may start: when the machines are

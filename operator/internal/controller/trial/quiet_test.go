@@ -41,8 +41,8 @@ func TestATrialWaitsForAQuietMoment(t *testing.T) {
 			p.settle(true)
 			p.wantRunning(v1alpha1.ReasonWaitingForQuiet, "for 20s at most")
 			barrier := p.trial().Status.Times.Barrier
-			if barrier == nil || !p.agents.directives[p.layout().Clients[0].Name].SampleLoad {
-				t.Fatalf("at the barrier since %v; the agents must be asked for their load", barrier)
+			if d := p.agents.directives[p.layout().Clients[0].Name]; barrier == nil || !d.SampleLoad || !d.AwaitsQuiet {
+				t.Fatalf("at the barrier since %v, with %+v; the agents must be asked for each reading of their load", barrier, d)
 			}
 			for waited := time.Second; p.trial().Status.ZeroUnixNanos == 0; waited += time.Second {
 				if waited > time.Minute {
@@ -65,7 +65,7 @@ func TestATrialWaitsForAQuietMoment(t *testing.T) {
 				t.Errorf("%+v, want %+v", status.Quiet, tc.want)
 			}
 			p.wantRunning(v1alpha1.ReasonReleased, tc.message)
-			if d := p.agents.directives[p.layout().Clients[0].Name]; d.SampleLoad || d.Run == nil {
+			if d := p.agents.directives[p.layout().Clients[0].Name]; d.SampleLoad || d.AwaitsQuiet || d.Run == nil {
 				t.Errorf("released, the agents must not be asked for their load any more: %+v", d)
 			}
 		})

@@ -25,9 +25,6 @@ import (
 const (
 	// barrierTimeout is how long clients may take to be ready for the start.
 	barrierTimeout = 2 * time.Minute
-	// releaseLead is how long before the load begins the run is sent to the agents: long enough for
-	// a slow answer and a retry.
-	releaseLead = time.Second
 	// resultsGrace is how long after the drain the results may take to arrive.
 	resultsGrace = time.Minute
 	// storeGrace is how long after that it may take to read them, and to write what they come to.
@@ -49,7 +46,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	if s.lost() {
 		return false, 0, nil
 	}
-	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true})
+	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true, awaitsQuiet: s.trial.Status.Times.Barrier != nil})
 	if reason, why := r.trouble(s); why != "" {
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil
@@ -92,14 +89,14 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	// Other servers were asked since the reconcile began, for seconds perhaps, and nobody refuses
 	// clients that all start late: the lead is counted from here.
 	s.now = r.Clock.Now()
-	w := timeline.FromSchedule(s.trial.Spec.Schedule)
+	w, lead := timeline.FromSchedule(s.trial.Spec.Schedule), quiet.Lead(s.trial.Status.Quiet)
 	trials := &v1alpha1.TrialList{}
 	if err := r.Client.List(ctx, trials, client.UnsafeDisableDeepCopy); err != nil {
 		return false, 0, fmt.Errorf("list trials: %w", err)
 	}
-	s.trial.Status.GapMilliseconds = queue.Gap(trials.Items, s.trial, s.now.Add(releaseLead)).Milliseconds()
+	s.trial.Status.GapMilliseconds = queue.Gap(trials.Items, s.trial, s.now.Add(lead)).Milliseconds()
 	s.trial.Status.PodsDigest = s.podsDigest() // written when the trial was deployed, but by managers of before
-	s.trial.Status.ZeroUnixNanos = s.now.Add(releaseLead + w.WarmUp).UnixNano()
+	s.trial.Status.ZeroUnixNanos = s.now.Add(lead + w.WarmUp).UnixNano()
 	s.done(v1alpha1.TrialRunning, v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released."+quiet.InVain(s.trial.Status.Quiet), &s.trial.Status.Times.Released)
 	return false, time.Millisecond, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"assay.dev/assay/operator/internal/controller/trial/quiet"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -30,8 +31,8 @@ func TestTheLeadIsCountedFromTheRelease(t *testing.T) {
 	}
 	status := c.trial().Status
 	begins := time.Unix(0, status.ZeroUnixNanos).Add(-timeline.FromSchedule(c.trial().Spec.Schedule).WarmUp)
-	if lead := begins.Sub(c.clock.Now()); lead != releaseLead {
-		t.Errorf("the load begins %v after the release; want %v", lead, releaseLead)
+	if lead, want := begins.Sub(c.clock.Now()), quiet.Lead(status.Quiet); lead != want {
+		t.Errorf("the load begins %v after the release; want %v", lead, want)
 	}
 	if since := c.clock.Since(status.Times.Released.Time); since >= time.Millisecond {
 		t.Errorf("the release is dated %v too early", since)

@@ -56,6 +56,19 @@ func Disturbance(loads []Load, steal, others float64) string {
 	return ""
 }
 
+// lead is how long before the load begins the run is sent to the agents: long enough for a slow
+// answer and a retry.
+const lead = time.Second
+
+// Lead is that of a trial whose wait ended so; nil: it was not to wait. Agents of machines that are
+// quiet at this moment are not slow, and half of it is enough.
+func Lead(q *v1alpha1.QuietMoment) time.Duration {
+	if q != nil && q.Found {
+		return lead / 2
+	}
+	return lead
+}
+
 // InVain says how the wait for a quiet moment ended, where that is worth a sentence.
 func InVain(q *v1alpha1.QuietMoment) string {
 	if q == nil || q.Found {

@@ -3,7 +3,9 @@ package quiet
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -44,5 +46,20 @@ func TestDisturbance(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestLead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		moment *v1alpha1.QuietMoment
+		want   time.Duration
+	}{
+		"not to wait": {nil, time.Second},
+		"quiet":       {&v1alpha1.QuietMoment{Found: true}, 500 * time.Millisecond},
+		"never quiet": {&v1alpha1.QuietMoment{WaitedMilliseconds: 60000}, time.Second},
+	} {
+		if got := Lead(tc.moment); got != tc.want {
+			t.Errorf("%s: the run is sent %v before the load begins, want %v", name, got, tc.want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -97,20 +98,29 @@ func (t tests) all() []string {
 // verdict is a line of -test.v=test2json. What a test logs of another one's output has no mark.
 var verdict = regexp.MustCompile(`^\x16--- (PASS|FAIL|SKIP): (\S+)`)
 
+// outcomes of tests by name.
+func outcomes(output string) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(output) {
+		if m := verdict.FindStringSubmatch(line); m != nil {
+			found[m[2]] = m[1]
+		}
+	}
+	return found
+}
+
 // wrong says what the output of these tests lacks: each must have passed, and no part of them may
 // be skipped. The machine has whatever they need.
 func (t tests) wrong(output string) []string {
-	outcome := map[string]string{}
+	found := outcomes(output)
 	var wrong []string
-	for line := range strings.Lines(output) {
-		if m := verdict.FindStringSubmatch(line); m != nil {
-			if outcome[m[2]] = m[1]; m[1] == "SKIP" {
-				wrong = append(wrong, fmt.Sprintf("%s %s was skipped", t.pkg, m[2]))
-			}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if found[name] == "SKIP" {
+			wrong = append(wrong, fmt.Sprintf("%s %s was skipped", t.pkg, name))
 		}
 	}
 	for _, name := range t.all() {
-		switch outcome[name] {
+		switch found[name] {
 		case "PASS", "SKIP":
 		case "FAIL":
 			wrong = append(wrong, fmt.Sprintf("%s %s failed", t.pkg, name))
@@ -121,12 +131,24 @@ func (t tests) wrong(output string) []string {
 	return wrong
 }
 
-// ran reports whether any test did.
-func ran(output string) bool {
-	for line := range strings.Lines(output) {
-		if verdict.MatchString(line) {
-			return true
+// failed are those of the tests, or of the one test's parts, that ran and failed.
+func (t tests) failed(output string) (list []tests) {
+	found := outcomes(output)
+	for _, name := range t.all() {
+		if found[name] == "FAIL" && (t.parts == nil || name != t.names[0]) {
+			list = add(list, t.pkg, name)
 		}
 	}
-	return false
+	return list
 }
+
+// count is how many tests, or parts of tests, there are.
+func count(list []tests) (n int) {
+	for _, t := range list {
+		n += max(len(t.parts), len(t.names))
+	}
+	return n
+}
+
+// ran reports whether any test did.
+func ran(output string) bool { return len(outcomes(output)) > 0 }

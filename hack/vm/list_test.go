@@ -65,6 +65,34 @@ func TestWrong(t *testing.T) {
 	}
 }
 
+// What runs once more is what failed: a whole test, or the parts that did.
+func TestFailed(t *testing.T) {
+	parts := tests{pkg: "p", names: []string{"TestX"}, parts: []string{"EDT", "Netem", "NFQueue"}}
+	for name, tc := range map[string]struct {
+		tests  tests
+		output string
+		want   []tests
+		count  int
+	}{
+		"nothing": {tests{pkg: "p", names: []string{"TestX"}}, "\x16--- PASS: TestX (0.00s)\n", nil, 0},
+		"one of two, with a part": {tests{pkg: "p", names: []string{"TestX", "TestY"}},
+			"\x16--- FAIL: TestX/EDT (0.00s)\n\x16--- FAIL: TestX (0.00s)\n\x16--- PASS: TestY (0.00s)\n", []tests{{pkg: "p", names: []string{"TestX"}}}, 1},
+		"two parts": {parts, "\x16--- FAIL: TestX/EDT (0.00s)\n\x16--- PASS: TestX/Netem (0.00s)\n\x16--- FAIL: TestX/NFQueue (0.00s)\n\x16--- FAIL: TestX (0.00s)\n",
+			[]tests{{pkg: "p", names: []string{"TestX"}, parts: []string{"EDT", "NFQueue"}}}, 2},
+		"what did not run": {tests{pkg: "p", names: []string{"TestX"}}, "PASS\n", nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tc.tests.failed(tc.output)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(tests{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if n := count(got); n != tc.count {
+				t.Errorf("%d tests, want %d", n, tc.count)
+			}
+		})
+	}
+}
+
 // Every test of the list exists, which is known without a boot.
 func TestListedTestsExist(t *testing.T) {
 	text, err := os.ReadFile("tests.txt")

@@ -13,6 +13,12 @@
 // know nothing of the host's: what a program measures in it does not depend on what else the host
 // does, and is nearly the same in each run. The tests find ASSAY_VM=1 in their environment.
 //
+// Nearly: two runs print the same figures to the last digit until qemu's two threads meet, after a
+// minute or three; from there on the last digits differ. On a busy host a timer of the machine may
+// then end 4 ms late, or a second, and a test that judges instants fails, once in many runs. So at
+// most three tests that failed run once more. On one processor of the host the threads meet, too;
+// with SCHED_FIFO qemu hangs.
+//
 //	vm  --+-- qemu -- kernel -- /init: this program again, as process 1 -- each test binary in turn
 //	      |              |          |
 //	      |              +-- ttyS0: the kernel's messages, shown when the machine ends early

@@ -91,7 +91,7 @@ func timingOf(t *v1alpha1.Trial) (timing, error) {
 		at   *metav1.MicroTime
 	}{
 		{"pods run, files written, names resolve", times.Deployed}, {"network proven", times.Proven}, {"replicas ready", times.Started},
-		{"steps done", times.Loaded}, {"clients released", times.Released}, {"run, with its schedule", times.Drained},
+		{"steps done", times.Loaded}, {"clients ready", times.Barrier}, {"a quiet moment", times.Released}, {"run, with its schedule", times.Drained},
 		{"results collected", times.Collected}, {"everything gone", times.Done},
 	} {
 		if p.at != nil {

@@ -24,7 +24,7 @@ func trialAt(begun time.Time, run time.Duration) *v1alpha1.Trial {
 	t := &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	t.Status.Times = v1alpha1.TrialTimes{
 		Admitted: next(0), Deployed: next(time.Second), Proven: next(time.Second), Started: next(time.Second), Loaded: next(time.Second),
-		Released: next(time.Second), Drained: next(run), Collected: next(time.Second), Done: next(time.Second),
+		Barrier: next(time.Second), Released: next(time.Second), Drained: next(run), Collected: next(time.Second), Done: next(time.Second),
 	}
 	t.Status.Conditions = []metav1.Condition{{Type: v1alpha1.TrialValid, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded}}
 	return t
@@ -43,14 +43,14 @@ func TestTimings(t *testing.T) {
 		}
 		got.trials = append(got.trials, one)
 	}
-	if diff := cmp.Diff([]time.Duration{8 * time.Second, 7 * time.Second}, got.beyond()); diff != "" {
+	if diff := cmp.Diff([]time.Duration{9 * time.Second, 8 * time.Second}, got.beyond()); diff != "" {
 		t.Errorf("beyond the schedule (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]time.Duration{2 * time.Second}, got.between()); diff != "" {
+	if diff := cmp.Diff([]time.Duration{time.Second}, got.between()); diff != "" {
 		t.Errorf("between trials (-want +got):\n%s", diff)
 	}
 	names, took := got.phases()
-	if len(names) != 8 || names[0] != "pods run, files written, names resolve" || took["run, with its schedule"][0] != 16*time.Second || len(took[names[7]]) != 2 {
+	if len(names) != 9 || names[0] != "pods run, files written, names resolve" || took["run, with its schedule"][0] != 16*time.Second || len(took[names[8]]) != 2 {
 		t.Errorf("phases %v: %v", names, took)
 	}
 	unfinished := trialAt(begun, time.Second)
@@ -77,7 +77,7 @@ func TestTheTable(t *testing.T) {
 	text := regexp.MustCompile(` +`).ReplaceAllString(out.String(), " ")
 	for _, want := range []string{
 		"etcd 10.00 3.00 2.00\n", "total 20.00 6.00 4.00\n", "threads of the kernel, whole machine 0.50 0.00 0.00\n",
-		"a trial beyond its schedule 8.00 8.00 8.00\n", "between two trials 7.00 7.00 7.00\n", "floor: every pod runs 2.50 2.00 3.00\n",
+		"a trial beyond its schedule 9.00 9.00 9.00\n", "between two trials 6.00 6.00 6.00\n", "floor: every pod runs 2.50 2.00 3.00\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, out.String())

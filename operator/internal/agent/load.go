@@ -73,15 +73,18 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// agentItself is no name that a container may have.
+const agentItself = ""
+
 // loadReading is what is read at one time.
 type loadReading struct {
 	at   int64 // on the monotonic clock
 	node results.PodReading
-	own  map[string]time.Duration // processor time of each container, as far as its launcher told
+	own  map[string]time.Duration // processor time of this agent, and of each container whose launcher told it
 }
 
 func (a *Agent) readLoad(ctx context.Context) (loadReading, error) {
-	r := loadReading{at: launcher.Monotonic(), own: map[string]time.Duration{}}
+	r := loadReading{at: launcher.Monotonic(), own: map[string]time.Duration{agentItself: processorTime()}}
 	var err error
 	if r.node, err = readPod("/proc"); err != nil {
 		return r, err

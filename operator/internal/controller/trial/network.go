@@ -38,7 +38,7 @@ func (r *Reconciler) prove(_ context.Context, s *scope) (bool, time.Duration, er
 	if s.lost() {
 		return false, 0, nil
 	}
-	r.direct(s, stage{})
+	r.direct(s, stage{load: s.loadsEarly()})
 	if reason, why := r.trouble(s); why != "" {
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil

@@ -10,7 +10,10 @@ import (
 )
 
 // quietPoll is how often the agents' loads are looked at though no report wakes the trial up.
-const quietPoll = 500 * time.Millisecond
+const quietPoll = 250 * time.Millisecond
+
+// loadsEarly: without steps the clients are ready soon, and the agents read the load beforehand.
+func (s *scope) loadsEarly() bool { return len(s.system.Steps) == 0 }
 
 // quiet decides whether the trial, which is ready at the barrier, may start: when the machines are
 // quiet, or when it has waited for long enough. It writes how the wait ended into the status.

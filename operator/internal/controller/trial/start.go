@@ -23,8 +23,7 @@ func (r *Reconciler) start(_ context.Context, s *scope) (bool, time.Duration, er
 	}
 	order := startup.OrderOf(s.system, s.layout.GroupPods)
 	started, waiting := order.Started(s.report)
-	// Agents that read the load from now on have a whole second of it when the clients are ready.
-	r.direct(s, stage{started: started, load: len(s.system.Steps) == 0})
+	r.direct(s, stage{started: started, load: s.loadsEarly()})
 	if reason, why := r.trouble(s); why != "" {
 		s.giveUp(reason, "%s", why)
 		return false, 0, nil

@@ -72,6 +72,29 @@ func TestATrialWaitsForAQuietMoment(t *testing.T) {
 	}
 }
 
+// The agents' first second of readings must not begin when all else is ready: each trial waited for
+// it. Steps may take hours, and nobody needs to know the load of these.
+func TestTheLoadIsReadBeforeTheClientsAreReady(t *testing.T) {
+	warm := v1alpha1.Step{Name: "warm", RunsOn: v1alpha1.StepEveryReplica, Command: []string{"/warm"}, Until: "ExitZero", Timeout: "60s"}
+	for name, tc := range map[string]struct {
+		steps []v1alpha1.Step
+		want  bool
+	}{"no steps": {nil, true}, "steps": {[]v1alpha1.Step{warm}, false}} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlayOf(t, func(s *v1alpha1.SystemSpec) { s.Steps = tc.steps }, func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietWait = "20s" })
+			p.starting()
+			d := p.agents.directives[p.layout().Clients[0].Name]
+			if d.SampleLoad != tc.want || d.AwaitsQuiet || d.Run != nil {
+				t.Errorf("while replicas start the client's agent is told %+v; want SampleLoad %v, and no more", d, tc.want)
+			}
+			p.settle(true)
+			if p.trial().Status.ZeroUnixNanos == 0 {
+				t.Errorf("not released: %s", p.conditions())
+			}
+		})
+	}
+}
+
 func TestATrialThatIsNotToWait(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietWait = "0s" })
 	p.settle(true)

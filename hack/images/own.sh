@@ -39,11 +39,19 @@ for file; do
 	if [[ -d $file ]]; then cp -a "$file/." "$root/"; else cp -L "$file" "$root/usr/local/bin/"; fi
 done
 
+# link_library FILE: the image looks for libraries in /usr/lib, whatever is set where it runs.
+link_library() {
+	mkdir -p "$root/usr/lib"
+	ln -sf "$1" "$root/usr/lib/$(basename "$1")"
+}
+
 # Libraries that the programs and libraries below the root need and that are not there.
 missing=() found=("$(readlink -f /bin/sh)")
 while read -r library; do
 	if [[ $library = /* ]]; then
 		[[ -e $root$library ]] || install -D "$library" "$root$library"
+		# Others were found by LD_LIBRARY_PATH, or by a path in the program.
+		[[ $library = @(/lib|/lib64|/usr/lib)/?(*-linux-gnu/)+([^/]) ]] || link_library "$library"
 		found+=("$(readlink -f "$library")")
 	else
 		missing+=("$library")

@@ -73,6 +73,42 @@ func TestAnImageOfOwnPrograms(t *testing.T) {
 	}
 }
 
+// A library that is found by LD_LIBRARY_PATH only is found in the image, where that is not set.
+func TestALibraryFromElsewhereIsFoundInTheImage(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("chroot needs root")
+	}
+	out, err := exec.Command("ldd", "/bin/ls").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, moved := t.TempDir(), ""
+	for _, field := range strings.Fields(string(out)) {
+		if strings.HasPrefix(field, "/") && strings.Contains(field, "/libselinux.so") {
+			moved = field
+		}
+	}
+	content, err := os.ReadFile(moved)
+	if err != nil {
+		t.Fatalf("ls has another library than on Debian: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(elsewhere, filepath.Base(moved)), content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const name = "assaytest/elsewhere"
+	folder := filepath.Join("..", "..", ".work", "own", name)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	t.Setenv("LD_LIBRARY_PATH", elsewhere)
+	if out, err := own(t, name, "/bin/ls"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run := exec.Command("chroot", filepath.Join(folder, "root"), "/usr/local/bin/ls", "/usr/local/bin")
+	run.Env = []string{}
+	if out, err := run.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "ls" {
+		t.Errorf("ls in the image: %v: %s", err, out)
+	}
+}
+
 func TestWrongOwnImagesAreRefused(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "kv.conf")
 	if err := os.WriteFile(plain, nil, 0o644); err != nil {

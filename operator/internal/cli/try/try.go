@@ -41,6 +41,7 @@ type Options struct {
 	Point   []string
 	NoWait  bool
 	Timeout time.Duration
+	Force   bool
 }
 
 // Command is the verb.
@@ -63,6 +64,7 @@ func Command(s *session.Session) *cobra.Command {
 	f.StringArrayVar(&o.Point, "point", nil, "AXIS=VALUE of each axis that has several values, with commas between them; may be repeated")
 	f.BoolVar(&o.NoWait, "no-wait", false, "end when it is applied")
 	f.DurationVar(&o.Timeout, "timeout", 0, "stop waiting after so long, with exit code 6; the trial goes on; 0: never")
+	f.BoolVar(&o.Force, "force-conflicts", false, "take over fields that another tool has set")
 	_ = cmd.RegisterFlagCompletionFunc("point", o.completePoint)
 	return cmd
 }
@@ -118,7 +120,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if err := run.Check(ctx, set, cluster); err != nil {
 		return err
 	}
-	if err := run.Apply(ctx, s, cluster, set, false); err != nil {
+	if err := run.Apply(ctx, s, cluster, set, o.Force); err != nil {
 		return err
 	}
 	if o.NoWait {

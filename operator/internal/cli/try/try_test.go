@@ -3,14 +3,17 @@ package try_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/run"
@@ -26,7 +29,7 @@ const (
 
 // newSession has a cluster in which the controllers carry out the one trial while the command
 // sleeps.
-func newSession(t *testing.T, outcome string) (*session.Session, client.Client) {
+func newSession(t *testing.T, outcome string) (*session.Session, client.WithWatch) {
 	t.Helper()
 	scheme, err := session.NewScheme()
 	if err != nil {
@@ -83,6 +86,30 @@ func carryOut(t *testing.T, c client.Client, outcome string) {
 	}
 	if err := c.Status().Update(t.Context(), e); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A System that kubectl apply had made could not be tried: the error named a flag of run that try
+// lacked.
+func TestTakesFieldsOver(t *testing.T) {
+	s, c := newSession(t, v1alpha1.ReasonSucceeded)
+	var forced []bool
+	s.Connect = func() (session.Cluster, error) {
+		watched := interceptor.NewClient(c, interceptor.Funcs{Apply: func(ctx context.Context, real client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			applied := client.ApplyOptions{}
+			applied.ApplyOptions(options)
+			forced = append(forced, applied.Force != nil && *applied.Force)
+			return real.Apply(ctx, o, options...)
+		}})
+		return session.Cluster{Client: watched, Namespace: "lab"}, nil
+	}
+	cmd := try.Command(s)
+	cmd.SetArgs([]string{"-f", pingpong, "--point", "clients=8,f=2", "--timeout", "1m", "--force-conflicts"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(forced) < 2 || slices.Contains(forced, false) {
+		t.Errorf("System and Experiment are applied with force %v", forced)
 	}
 }
 

@@ -181,6 +181,30 @@ func TestRecordsAreOfTheInputs(t *testing.T) {
 	}
 }
 
+// The harness was 2,700 lines once, which nobody read.
+func TestTheRunnerIsSmall(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); !strings.HasSuffix(f, "_test.go") && line != "" && !strings.HasPrefix(line, "//") {
+				lines++
+			}
+		}
+	}
+	if lines < 100 || lines > 600 {
+		t.Errorf("%d lines of code without tests and comments; want at most 600", lines)
+	}
+	t.Logf("%d lines", lines)
+}
+
 // A script that hangs ends at its bound, with what it started.
 func TestGroupEndsAtItsBound(t *testing.T) {
 	began := time.Now()

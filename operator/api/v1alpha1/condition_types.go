@@ -112,7 +112,7 @@ const (
 	TrialCollected = "Collected"
 	// TrialValid: True when the results can be trusted, False with the reason when not.
 	TrialValid = "Valid"
-	// TrialCleanedUp: everything that the trial made is confirmed gone.
+	// TrialCleanedUp: everything that the trial made is deleted, and its containers have stopped.
 	TrialCleanedUp = "CleanedUp"
 	// TrialComplete: True when nothing more happens; the reason is Succeeded, Invalid or Failed.
 	TrialComplete = "Complete"
@@ -161,7 +161,8 @@ const (
 	ReasonKept = "Kept"
 	// ReasonDeleting: objects of the trial still exist.
 	ReasonDeleting = "Deleting"
-	// ReasonGone: nothing of the trial exists any more.
+	// ReasonGone: nothing of the trial runs any more, and its objects are deleted. Kubernetes may
+	// still remove pods that have ended.
 	ReasonGone = "Gone"
 	// ReasonSucceeded: the trial ran and its results can be trusted.
 	ReasonSucceeded = "Succeeded"

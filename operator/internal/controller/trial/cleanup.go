@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,9 +14,9 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/chaos"
+	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/controller/trial/startup"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
-	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 )
@@ -80,7 +79,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration
 		s.set(v1alpha1.TrialCleanedUp, metav1.ConditionFalse, v1alpha1.ReasonDeleting, "Still there: %s.", remains)
 		return false, deletionPoll, nil
 	}
-	gone, err := r.gone(ctx, s)
+	gone, err := r.objects().Gone(ctx, s.key)
 	if err != nil {
 		return false, 0, err
 	}
@@ -95,10 +94,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *scope) (bool, time.Duration
 // go last, and each of their changes wakes the trial up: while the cache shows pods that end, eight
 // lists for each change would tell nothing new.
 func (r *Reconciler) leaving(s *scope) (wait time.Duration) {
-	ending := len(s.pods) > 0
-	for _, pod := range s.pods {
-		ending = ending && pod.DeletionTimestamp != nil
-	}
+	ending := objects.Ending(s.pods)
 	r.remember(s.trial, func(m *memo) {
 		if next := m.leaving.Add(leavingPoll); ending && s.now.Before(next) {
 			wait = next.Sub(s.now)
@@ -197,22 +193,6 @@ func (r *Reconciler) deleteAll(ctx context.Context, key types.NamespacedName) (s
 		return "", err
 	}
 	return r.objects().DeleteAll(ctx, key, machines)
-}
-
-// gone says what is left of a trial that is cleaned up.
-func (r *Reconciler) gone(ctx context.Context, s *scope) (string, error) {
-	pods := &corev1.PodList{}
-	if len(s.pods) > 0 {
-		if err := r.Reader.List(ctx, pods, client.InNamespace(s.key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: s.key.Name}); err != nil {
-			return "", fmt.Errorf("list the pods of the trial: %w", err)
-		}
-	}
-	forsaken, err := r.objects().Forsaken(ctx, pods.Items)
-	if err != nil || len(forsaken) == 0 {
-		return "Nothing of the trial is left but its results.", err
-	}
-	return fmt.Sprintf("Nothing of the trial is left but its results, and pods on nodes that do not answer: %s. They go when their node is back, or is deleted.",
-		few.Names(forsaken)), nil
 }
 
 // finalize cleans up after a trial that is being deleted. It does not wait for processes to end by

@@ -66,3 +66,45 @@ func TestADeadNodeHoldsNoTrial(t *testing.T) {
 		})
 	}
 }
+
+// Kubernetes takes a moment to remove a pod whose containers have stopped. A trial that waited for
+// it held its pools for no use.
+func TestAnEndedPodHoldsNoTrial(t *testing.T) {
+	for name, tc := range map[string]struct {
+		phase   corev1.PodPhase
+		deleted bool // before deleteAll
+		left    string
+	}{
+		"runs, and is being deleted": {corev1.PodRunning, true, "1 of kind Pod"},
+		"has ended well":             {corev1.PodSucceeded, true, ""},
+		"has failed":                 {corev1.PodFailed, true, ""},
+		"ended, and nobody deletes it: deleteAll does": {corev1.PodSucceeded, false, "1 of kind Pod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, nil)
+			grace := int64(30)
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "ends", Labels: map[string]string{v1alpha1.LabelTrial: p.key.Name}},
+				Spec:       corev1.PodSpec{NodeName: "n-" + p.ns, Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: &grace},
+			}
+			if err := p.env.Client.Create(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+			if tc.deleted {
+				if err := p.env.Client.Delete(t.Context(), pod); err != nil {
+					t.Fatal(err)
+				}
+				if err := p.env.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pod.Status.Phase = tc.phase
+			if err := p.env.Client.Status().Update(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+			if left, err := p.r.deleteAll(t.Context(), p.key); err != nil || left != tc.left {
+				t.Errorf("left over: %q, %v; want %q", left, err, tc.left)
+			}
+		})
+	}
+}

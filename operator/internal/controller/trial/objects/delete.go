@@ -16,7 +16,8 @@ import (
 )
 
 // DeleteAll deletes every object of a trial but its results, and the pods that reset machines for
-// it. It says what is still there.
+// it. It says what is still there. Pods that have ended do not count: it takes Kubernetes a moment
+// to remove them, in which the pods of the next trial can start.
 func (m Maker) DeleteAll(ctx context.Context, key types.NamespacedName, machines *corev1.PodList) (string, error) {
 	in := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}}
 	left, dead := "", false
@@ -44,6 +45,11 @@ func (m Maker) DeleteAll(ctx context.Context, key types.NamespacedName, machines
 			forsaken, err := m.Forsaken(ctx, l.Items)
 			if err != nil {
 				return "", err
+			}
+			for i := range l.Items {
+				if Ended(&l.Items[i]) {
+					n--
+				}
 			}
 			n, dead = n-len(forsaken), len(forsaken) > 0
 		case *corev1.PersistentVolumeClaimList:

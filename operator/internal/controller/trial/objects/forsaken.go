@@ -8,12 +8,48 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/few"
 )
 
 // DeadNodeGrace is how long after the time that a pod has to end the trial waits for a node that
 // does not answer. Kubernetes itself gives pods there up after five minutes.
 const DeadNodeGrace = 5 * time.Minute
+
+// Ended reports whether a pod is being deleted and no container of it runs: a kubelet reports such
+// phases of a pod only when all of its containers have stopped for good (KEP-3329).
+func Ended(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed)
+}
+
+// Ending reports whether all of a trial's pods are being deleted, and some have not ended yet.
+func Ending(pods map[string]*corev1.Pod) bool {
+	ending := false
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil {
+			return false
+		}
+		ending = ending || !Ended(p)
+	}
+	return ending
+}
+
+// Gone says what is left of a trial that is cleaned up.
+func (m Maker) Gone(ctx context.Context, key types.NamespacedName) (string, error) {
+	pods := &corev1.PodList{}
+	if err := m.Reader.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}); err != nil {
+		return "", fmt.Errorf("list the pods of the trial: %w", err)
+	}
+	forsaken, err := m.Forsaken(ctx, pods.Items)
+	if err != nil || len(forsaken) == 0 {
+		return "Nothing of the trial runs any more, and only its results are left.", err
+	}
+	return fmt.Sprintf("Nothing of the trial is left but its results, and pods on nodes that do not answer: %s. They go when their node is back, or is deleted.",
+		few.Names(forsaken)), nil
+}
 
 // Forsaken are those of a trial's pods that are being deleted on nodes that do not answer, for
 // longer than DeadNodeGrace: the kubelet there deletes them when it is back, and nobody else may,
@@ -24,7 +60,7 @@ func (m Maker) Forsaken(ctx context.Context, pods []corev1.Pod) ([]string, error
 	answers := map[string]bool{}
 	for i := range pods {
 		p := &pods[i]
-		if p.DeletionTimestamp == nil || p.Spec.NodeName == "" || m.Clock.Since(p.DeletionTimestamp.Time) < DeadNodeGrace {
+		if p.DeletionTimestamp == nil || p.Spec.NodeName == "" || Ended(p) || m.Clock.Since(p.DeletionTimestamp.Time) < DeadNodeGrace {
 			continue
 		}
 		ready, known := answers[p.Spec.NodeName]

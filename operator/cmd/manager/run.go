@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -184,6 +185,7 @@ func addTrials(mgr ctrl.Manager, o options, logger logr.Logger, keeper *certs.Ke
 	reconciler := &trial.Reconciler{
 		Client: mgr.GetClient(), Reader: reader, Clock: clk, Recorder: recorder, Coordinator: coord, Environment: environment,
 		Trusted: keeper.Trusted, Prometheus: prometheus, Software: newSoftware(mgr, o.namespace).describe,
+		MessageSpacing: time.Second,
 	}
 	if err := reconciler.SetupWithManager(mgr, changed); err != nil {
 		return fmt.Errorf("add the trial controller: %w", err)

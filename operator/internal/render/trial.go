@@ -14,6 +14,8 @@ import (
 	"sort"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/network"
 	"assay.dev/assay/operator/internal/placement"
@@ -32,6 +34,36 @@ type Trial struct {
 	ctx    *Context
 	links  network.Matrix
 	shapes bool
+}
+
+// All renders every replica and client of a trial whose layout has addresses, by name. prepared are
+// the files of its prepare step. There are its pods, which say where each runs.
+func All(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec, l *placement.Layout, prepared []protocol.File, there map[string]*corev1.Pod) (*Trial, map[string]*Pod, error) {
+	t, err := NewTrial(&trial.Spec, system, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	pods := map[string]*Pod{}
+	for _, p := range l.Servers {
+		if pods[p.Name], err = t.Server(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, p := range l.Clients {
+		if pods[p.Name], err = t.Client(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	AssignProcessors(pods, there)
+	key := ProbeKey(trial.UID)
+	for name, p := range pods {
+		p.WithPrepared(prepared)
+		if p.Directive.Network, err = t.Network(name); err != nil {
+			return nil, nil, err
+		}
+		p.Directive.Network.ProbeKey = key
+	}
+	return t, pods, nil
 }
 
 // NewTrial prepares rendering for a resolved layout.

@@ -1,7 +1,12 @@
 // Package conditions writes the messages of status conditions.
 package conditions
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // MaxMessage is the most bytes that the message of a condition may take. What is longer is in the
 // results.
@@ -19,6 +24,14 @@ func Truncate(text string, most int) string {
 	kept := most - len(ellipsis)
 	begin := kept / 3
 	return strings.ToValidUTF8(text[:begin], "") + ellipsis + strings.ToValidUTF8(text[len(text)-(kept-begin):], "")
+}
+
+// SameButMessages reports whether conditions differ in nothing but their messages.
+func SameButMessages(before, after []metav1.Condition) bool {
+	return slices.EqualFunc(before, after, func(b, a metav1.Condition) bool {
+		b.Message = a.Message
+		return b == a
+	})
 }
 
 // Sentence makes a sentence of an error's text.

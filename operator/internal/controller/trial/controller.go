@@ -69,6 +69,9 @@ type Reconciler struct {
 	Software func(ctx context.Context) *results.Software
 	// Prometheus of the cluster. Nil: it has none.
 	Prometheus Prometheus
+	// MessageSpacing is the least time between two writes of a status in which only messages of
+	// conditions differ. 0: every message is written.
+	MessageSpacing time.Duration
 
 	memory memory
 }
@@ -111,8 +114,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		return ctrl.Result{}, err
 	}
 	defer func() {
-		patchErr := r.patchStatus(ctx, s)
+		hold, patchErr := r.patchStatus(ctx, s)
 		switch {
+		case hold > 0 && err == nil && (result.RequeueAfter == 0 || result.RequeueAfter > hold):
+			result.RequeueAfter = hold
 		case patchErr == nil || err != nil:
 		case apierrors.IsConflict(patchErr):
 			// We acted on a trial that was read before our own last write reached the cache.

@@ -182,7 +182,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if err := r.monitor(ctx, s); err != nil {
 		return err
 	}
-	r.remember(s.trial, func(m *memo) { m.created = true })
+	r.remember(s.trial, func(m *memo) { m.created, m.asked = true, s.now })
 	return nil
 }
 
@@ -307,34 +307,12 @@ func (r *Reconciler) render(ctx context.Context, s *scope) error {
 	return nil
 }
 
-func (r *Reconciler) renderAll(s *scope, resolved *placement.Layout, prepared []protocol.File) (*rendered, error) {
+func (r *Reconciler) renderAll(s *scope, resolved *placement.Layout, prepared []protocol.File) (out *rendered, err error) {
 	r.memory.heavy.Lock()
 	defer r.memory.heavy.Unlock()
-	t, err := render.NewTrial(&s.trial.Spec, s.system, resolved)
-	if err != nil {
-		return nil, err
-	}
-	out := &rendered{trial: t, pods: map[string]*render.Pod{}}
-	for _, p := range resolved.Servers {
-		if out.pods[p.Name], err = t.Server(p); err != nil {
-			return nil, err
-		}
-	}
-	for _, p := range resolved.Clients {
-		if out.pods[p.Name], err = t.Client(p); err != nil {
-			return nil, err
-		}
-	}
-	render.AssignProcessors(out.pods, s.pods)
-	key := render.ProbeKey(s.trial.UID)
-	for name, p := range out.pods {
-		p.WithPrepared(prepared)
-		if p.Directive.Network, err = t.Network(name); err != nil {
-			return nil, err
-		}
-		p.Directive.Network.ProbeKey = key
-	}
-	return out, nil
+	out = &rendered{}
+	out.trial, out.pods, err = render.All(s.trial, s.system, resolved, prepared, s.pods)
+	return out, err
 }
 
 // forbidden gives the trial up when pods of it are refused, and else says how soon to look again.
@@ -343,10 +321,15 @@ func (r *Reconciler) forbidden(ctx context.Context, s *scope) (time.Duration, er
 	if len(owners) == 0 {
 		return 0, nil
 	}
+	var next time.Time
+	if r.remember(s.trial, func(m *memo) { next = m.asked.Add(deployPoll) }); s.now.Before(next) {
+		return next.Sub(s.now), nil
+	}
 	why, err := r.objects().RefusedPods(ctx, s.key.Namespace, owners)
 	if err != nil {
 		return 0, err
 	}
+	r.remember(s.trial, func(m *memo) { m.asked = s.now })
 	if why != "" {
 		s.giveUp(v1alpha1.ReasonPodsForbidden, "The cluster refuses pods of the trial: %s", why)
 	}

@@ -32,7 +32,7 @@ func TestADeposedManagerOverwritesNothing(t *testing.T) {
 	if _, err := deposed.publishProgress(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if err := deposed.patchStatus(t.Context(), s); !apierrors.IsConflict(err) {
+	if _, err := deposed.patchStatus(t.Context(), s); !apierrors.IsConflict(err) {
 		t.Errorf("the deposed manager writes its status: %v", err)
 	}
 	s.giveUp(v1alpha1.ReasonRunLost, "The pods are gone.")

@@ -75,7 +75,9 @@ type memo struct {
 	preparing bool            // the prepare step's agent has its directive
 	told      map[string]bool // actions of faults that events have told of, by their ID
 	progress  time.Time       // when it was last published
+	asked     time.Time       // when events were last asked for refusals of its pods
 	leaving   time.Time       // when the API server was last asked what is left of it
+	written   time.Time       // when its status was last written
 
 	line       succession.Memory         // who has had which pod's name
 	successors map[types.UID]*render.Pod // what pods that replaced others get, by pod

@@ -50,17 +50,35 @@ func (s *scope) wait(condition, reason, message string, since *metav1.MicroTime,
 	return false, left + time.Millisecond, nil
 }
 
-// patchStatus writes the status if it changed, then sends the events of what changed.
-func (r *Reconciler) patchStatus(ctx context.Context, s *scope) error {
+// patchStatus writes the status if it changed, then sends the events of what changed. Where only
+// messages changed, it may hold them back, and says for how long.
+func (r *Reconciler) patchStatus(ctx context.Context, s *scope) (hold time.Duration, err error) {
 	if equality.Semantic.DeepEqual(s.before.Status, s.trial.Status) {
-		return nil
+		return 0, nil
+	}
+	if hold := r.holdMessages(s); hold > 0 {
+		return hold, nil
 	}
 	// With the optimistic lock, a manager that has lost the lead, or has read an old trial, cannot
 	// overwrite an instant or an outcome.
 	patch := client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Status().Patch(ctx, s.trial, patch); err != nil {
-		return fmt.Errorf("write the trial's status: %w", err)
+		return 0, fmt.Errorf("write the trial's status: %w", err)
 	}
 	s.sendEvents(r.Recorder)
-	return nil
+	return 0, nil
+}
+
+// holdMessages says for how long a change of nothing but messages is held back. A trial that waits
+// for many pods has a new message for each of them, and every write wakes up all who watch trials.
+func (r *Reconciler) holdMessages(s *scope) (hold time.Duration) {
+	rest := s.trial.Status
+	rest.Conditions = s.before.Status.Conditions
+	same := conditions.SameButMessages(s.before.Status.Conditions, s.trial.Status.Conditions) && equality.Semantic.DeepEqual(s.before.Status, rest)
+	r.remember(s.trial, func(m *memo) {
+		if hold = m.written.Add(r.MessageSpacing).Sub(s.now); !same || hold <= 0 {
+			hold, m.written = 0, s.now
+		}
+	})
+	return hold
 }

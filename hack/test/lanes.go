@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,16 +70,11 @@ var lanes = []lane{
 	{name: "libvirt", takes: 25 * time.Minute, bound: 40 * time.Minute, plain: []string{"hack/infra/libvirt/test.sh", "-v"}, inputs: []string{"infra", "hack/infra"}},
 }
 
-func lanesOf(stage string) ([]lane, error) {
-	var found []lane
-	for name := range strings.SplitSeq(stage, ",") {
-		i := slices.IndexFunc(lanes, func(l lane) bool { return l.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("there is no lane %q", name)
-		}
-		found = append(found, lanes[i])
+func laneNamed(name string) (lane, error) {
+	if i := slices.IndexFunc(lanes, func(l lane) bool { return l.name == name }); i >= 0 {
+		return lanes[i], nil
 	}
-	return found, nil
+	return lane{}, fmt.Errorf("there is no lane %q", name)
 }
 
 // speed are tests that bound the speed or memory of programs. The race detector takes more of both.
@@ -184,27 +180,27 @@ func (l lane) command(root string, pkgs []string, r rules, more []string) []stri
 	return slices.Concat(sum, l.flags, more)
 }
 
-// passKey names a pass of a lane by what the lane is built from.
-type passKey struct{ lane, hash string }
+// pass is the file that records that a lane passed. Its name holds what the lane is built from.
+type pass string
 
-const recordsLast = 7 * 24 * time.Hour
+const passesLast = 7 * 24 * time.Hour
 
-// keyOf hashes the files that git knows in the directories of the lane's packages and of all that
+// passOf hashes the files that git knows in the directories of the lane's packages and of all that
 // these import from the repository, and its other inputs.
-func keyOf(ctx context.Context, l lane, pkgs []string) (*passKey, error) {
+func passOf(ctx context.Context, l lane, pkgs []string) (pass, error) {
 	dirs := append([]string{"go.mod", "go.sum", "hack/test/prepare.sh"}, l.inputs...)
 	if args := append(slices.Clone(l.builds), pkgs...); l.dir == "" && len(args) > 0 {
 		format := `{{if and .Module .Module.Main}}{{.Dir}}{{end}}`
 		out, err := output(ctx, "go", slices.Concat([]string{"list", "-e", "-deps", "-test", "-f", format}, args)...)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		dirs = append(dirs, strings.Fields(out)...)
 	}
 	slices.Sort(dirs)
 	out, err := output(ctx, "git", slices.Concat([]string{"ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, slices.Compact(dirs))...)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	files := strings.Fields(out)
 	slices.Sort(files)
@@ -216,32 +212,23 @@ func keyOf(ctx context.Context, l lane, pkgs []string) (*passKey, error) {
 			continue // deleted, and not yet committed
 		}
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		fmt.Fprintf(h, "%s %x\n", f, sha256.Sum256(content))
 	}
-	return &passKey{l.name, fmt.Sprintf("%.10x", h.Sum(nil))}, nil
+	base, _ := os.UserCacheDir()
+	return pass(fmt.Sprintf("%s/passed/%s-%.10x", cmp.Or(os.Getenv("ASSAY_CACHE"), base+"/assay"), l.name, h.Sum(nil))), nil
 }
 
-func (k passKey) file() string {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		base = os.TempDir()
-	}
-	return filepath.Join(cmp.Or(os.Getenv("ASSAY_CACHE"), base+"/assay"), "passed", k.lane+"-"+k.hash)
-}
-
-func (k passKey) recorded(now time.Time) (time.Time, bool) {
-	info, err := os.Stat(k.file())
-	if err != nil || now.Sub(info.ModTime()) > recordsLast {
-		return time.Time{}, false
+// recorded says when the lane passed, if that was within passesLast.
+func (p pass) recorded(now time.Time) (at time.Time, ok bool) {
+	info, err := os.Stat(string(p))
+	if err != nil || now.Sub(info.ModTime()) > passesLast {
+		return at, false
 	}
 	return info.ModTime(), true
 }
 
-func (k passKey) record(now time.Time) error {
-	if err := os.MkdirAll(filepath.Dir(k.file()), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(k.file(), []byte(now.Format(time.RFC3339)+"\n"), 0o644)
+func (p pass) record() error {
+	return errors.Join(os.MkdirAll(filepath.Dir(string(p)), 0o755), os.WriteFile(string(p), []byte("passed\n"), 0o644))
 }

@@ -40,17 +40,17 @@ import (
 )
 
 func main() {
-	var o options
-	flag.BoolVar(&o.strict, "strict", false, "fail on skips that are not allowed and on required tests that did not pass")
-	flag.BoolVar(&o.further, "further", false, "only lanes without a recorded pass; implies -strict")
-	flag.DurationVar(&o.within, "within", 0, "with -further: begin no lane that may end later; 0 is no limit")
+	r := &runner{began: time.Now(), sum: &sum{}}
+	flag.BoolVar(&r.strict, "strict", false, "fail on skips that are not allowed and on required tests that did not pass")
+	flag.BoolVar(&r.further, "further", false, "only lanes without a recorded pass; implies -strict")
+	flag.DurationVar(&r.within, "within", 0, "with -further: begin no lane that may end later; 0 is no limit")
 	flags := flag.String("flags", "", "further flags of go test, separated by spaces")
 	flag.Parse()
-	o.flags = strings.Fields(*flags)
-	o.strict = o.strict || o.further
+	r.flags = strings.Fields(*flags)
+	r.strict = r.strict || r.further
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends this program at once
-	failed, err := run(ctx, o, flag.Args())
+	failed, err := r.run(ctx, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test:", err)
 	}
@@ -59,61 +59,54 @@ func main() {
 	}
 }
 
-type options struct {
+// runner is one run. Its flags are those of the program.
+type runner struct {
 	strict, further bool
 	within          time.Duration
 	flags           []string
+	root            string
+	rules           rules
+	packages        map[string][]string // by lane
+	began           time.Time
+	sum             *sum
 }
 
-func run(ctx context.Context, o options, stages []string) (failed bool, err error) {
-	root, err := os.Getwd()
+func (r *runner) run(ctx context.Context, stages []string) (failed bool, err error) {
+	r.root, err = os.Getwd()
 	if err := errors.Join(err, os.MkdirAll(".work/test", 0o755)); err != nil {
 		return false, err
 	}
-	rules, err := readRules("hack/test")
-	if err != nil {
+	if r.rules, err = readRules("hack/test"); err != nil {
 		return false, err
 	}
-	pkgs, err := packages(ctx, rules)
-	if err != nil {
+	if r.packages, err = packages(ctx, r.rules); err != nil {
 		return false, err
 	}
-	r := &runner{options: o, root: root, rules: rules, packages: pkgs, began: time.Now(), sum: &sum{}}
 	for _, stage := range stages {
 		if err := r.stage(ctx, stage); err != nil {
 			return false, err
 		}
 	}
-	if o.strict {
-		r.sum.judge(rules)
+	if r.strict {
+		r.sum.judge(r.rules)
 	}
 	r.sum.record()
-	r.sum.print(os.Stdout)
-	return r.sum.failed() > 0, ctx.Err()
-}
-
-type runner struct {
-	options
-	root     string
-	rules    rules
-	packages map[string][]string // by lane
-	began    time.Time
-	sum      *sum
+	return r.sum.print(os.Stdout) > 0, ctx.Err()
 }
 
 // stage runs lanes beside each other.
-func (r *runner) stage(ctx context.Context, names string) error {
-	found, err := lanesOf(names)
+func (r *runner) stage(ctx context.Context, names string) (err error) {
 	var running sync.WaitGroup
-	for _, l := range found {
-		key, why, wrong := r.due(ctx, l)
-		switch {
+	for name := range strings.SplitSeq(names, ",") {
+		l, wrong := laneNamed(name)
+		to, why, undecided := r.due(ctx, l)
+		switch wrong = errors.Join(wrong, undecided); {
 		case wrong != nil:
 			err = errors.Join(err, wrong)
 		case why != "":
 			r.sum.notRun = append(r.sum.notRun, l.name+": "+why)
 		default:
-			ls := r.sum.lane(l.name, key)
+			ls := r.sum.lane(l.name, to)
 			running.Go(func() { ls.add(l, r.lane(ctx, l), results(l)) })
 		}
 	}
@@ -121,21 +114,21 @@ func (r *runner) stage(ctx context.Context, names string) error {
 	return err
 }
 
-// due says why a lane does not run, or returns the key under which its pass is recorded, if it is.
-func (r *runner) due(ctx context.Context, l lane) (key *passKey, why string, err error) {
+// due says why a lane does not run, or returns where its pass is recorded, if it is.
+func (r *runner) due(ctx context.Context, l lane) (to pass, why string, err error) {
 	if !r.strict || len(r.flags) > 0 {
-		return nil, "", nil
+		return "", "", nil
 	}
-	if key, err = keyOf(ctx, l, r.packages[l.name]); err != nil || !r.further {
-		return key, "", err
+	if to, err = passOf(ctx, l, r.packages[l.name]); err != nil || !r.further {
+		return to, "", err
 	}
-	if at, ok := key.recorded(time.Now()); ok {
-		return nil, "passed with the same inputs on " + at.Format("2006-01-02 15:04") + ", not repeated", nil
+	if at, ok := to.recorded(time.Now()); ok {
+		return "", "passed with the same inputs on " + at.Format("2006-01-02 15:04") + ", not repeated", nil
 	}
 	if left := r.within - time.Since(r.began); r.within > 0 && left < l.takes {
-		return nil, fmt.Sprintf("NOT RUN: it may take %v, and %v are left", l.takes, left.Round(time.Second)), nil
+		return "", fmt.Sprintf("NOT RUN: it may take %v, and %v are left", l.takes, left.Round(time.Second)), nil
 	}
-	return key, "", nil
+	return to, "", nil
 }
 
 // results is the file that holds the events of a lane.

@@ -23,8 +23,14 @@ tools() {
 on_cluster() {
 	make deploy >&2
 	tools kubectl helm
-	"$hack/cluster/clear.sh" >&2
+	run cluster/clear
 	printf 'export KUBECONFIG=%q ASSAY_E2E_KUBECONFIG=%q\n' "$(kubeconfig)" "$(kubeconfig)"
+}
+
+# run SCRIPT...: scripts of hack that print nothing that the tests need.
+run() {
+	local script
+	for script; do "$hack/$script.sh" >&2; done
 }
 
 # api_server: kube-apiserver and etcd for tests.
@@ -36,34 +42,28 @@ api_server() {
 
 with_terraform() {
 	tools helm kubectl
-	"$hack/infra/packages.sh" >&2
-	"$hack/infra/tflint.sh" >&2
-	"$hack/infra/terraform.sh" >&2
+	run infra/packages infra/tflint infra/terraform
 	"$hack/infra/providers.sh"
 }
 
 case $1 in
 unit) [[ $(id -u) != 0 ]] || packages cpio=cpio ;;
 images | node-image | driver | hotstuff | cometbft | capnp-rpc | bls | postgres | fuzz | release) ;;
-cassandra)
-	packages mvn=maven
-	"$hack/../systems/cassandra/build.sh" cassandra-rootfs >/dev/null
-	;;
+cassandra) packages mvn=maven && "$repo/systems/cassandra/build.sh" cassandra-rootfs >&2 ;;
 chart) tools helm ;;
 api)
 	tools helm
-	"$hack/s3/build.sh" >/dev/null
-	"$hack/prometheus/fetch.sh" >/dev/null
+	run s3/build prometheus/fetch
 	api_server
 	;;
 kernel) packages ip=iproute2 nft=nftables python3=python3 ;;
-vm) "$hack/vm/kernel.sh" >/dev/null ;;
+vm) run vm/kernel ;;
 terraform) with_terraform ;;
 machines)
 	with_terraform
 	make images >&2
 	;;
-libvirt) "$hack/infra/terraform.sh" >&2 ;;
+libvirt) run infra/terraform ;;
 kind) on_cluster ;;
 long)
 	packages chromium=chromium
@@ -71,11 +71,10 @@ long)
 	;;
 owner)
 	on_cluster
-	for part in s3 prometheus chaos-mesh; do "$hack/$part/load.sh" >&2; done
+	run s3/load prometheus/load chaos-mesh/load
 	;;
 race)
-	packages gcc=gcc
-	[[ -e /usr/include/stdlib.h ]] || packages missing-libc=libc6-dev
+	packages g++=g++ # with gcc and the C library's headers
 	echo 'export CGO_ENABLED=1'
 	;;
 browser)

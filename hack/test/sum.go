@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // rules are what a strict run demands.
@@ -69,7 +68,7 @@ type sum struct {
 // outside of tests.
 type laneSum struct {
 	name   string
-	key    *passKey          // under which a pass is recorded; nil: it is not
+	to     pass              // records a pass; empty: nothing does
 	ended  map[string]string // name -> pass, fail or skip
 	output map[string][]string
 	flaky  map[string]bool // failed first
@@ -80,8 +79,8 @@ type laneSum struct {
 type event struct{ Action, Package, Test, Output string }
 
 // lane adds a lane to the sum.
-func (s *sum) lane(name string, key *passKey) *laneSum {
-	ls := &laneSum{name: name, key: key, ended: map[string]string{}, output: map[string][]string{}, flaky: map[string]bool{}}
+func (s *sum) lane(name string, to pass) *laneSum {
+	ls := &laneSum{name: name, to: to, ended: map[string]string{}, output: map[string][]string{}, flaky: map[string]bool{}}
 	s.lanes = append(s.lanes, ls)
 	return ls
 }
@@ -201,27 +200,20 @@ func (ls *laneSum) failed() int {
 // record keeps the passes of lanes for later runs.
 func (s *sum) record() {
 	for _, ls := range s.lanes {
-		if ls.key == nil || ls.failed() > 0 {
-			continue
-		}
-		if err := ls.key.record(time.Now()); err != nil {
-			fmt.Fprintln(os.Stderr, "test: the pass of", ls.name, "is not recorded:", err)
+		if ls.to != "" && ls.failed() == 0 {
+			if err := ls.to.record(); err != nil {
+				fmt.Fprintln(os.Stderr, "test: the pass of", ls.name, "is not recorded:", err)
+			}
 		}
 	}
 }
 
-func (s *sum) failed() (n int) {
-	for _, ls := range s.lanes {
-		n += ls.failed()
-	}
-	return n
-}
-
-// print lists what is not a plain pass, and ends with the sum. A test that one lane skipped and
-// another passed has passed.
-func (s *sum) print(w io.Writer) {
+// print lists what is not a plain pass, ends with the sum, and returns how much failed. A test that
+// one lane skipped and another passed has passed.
+func (s *sum) print(w io.Writer) (failed int) {
 	passed, skipped := s.passed(), map[string]string{}
 	for _, ls := range s.lanes {
+		failed += ls.failed()
 		for _, name := range slices.Sorted(maps.Keys(ls.ended)) {
 			switch end := ls.ended[name]; {
 			case end == "pass" && ls.flaky[name]:
@@ -242,5 +234,6 @@ func (s *sum) print(w io.Writer) {
 	for _, n := range s.notRun {
 		fmt.Fprintln(w, "lane", n)
 	}
-	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", len(passed), s.failed(), len(skipped))
+	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", len(passed), failed, len(skipped))
+	return failed
 }

@@ -72,6 +72,9 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope) (hold time.Durat
 // holdMessages says for how long a change of nothing but messages is held back. A trial that waits
 // for many pods has a new message for each of them, and every write wakes up all who watch trials.
 func (r *Reconciler) holdMessages(s *scope) (hold time.Duration) {
+	if isTrue(s.trial, v1alpha1.TrialComplete) {
+		return 0 // and nothing is remembered of it any more
+	}
 	rest := s.trial.Status
 	rest.Conditions = s.before.Status.Conditions
 	same := conditions.SameButMessages(s.before.Status.Conditions, s.trial.Status.Conditions) && equality.Semantic.DeepEqual(s.before.Status, rest)

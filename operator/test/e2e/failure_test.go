@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -177,18 +179,33 @@ func checkExperiment(t *testing.T, e *env, exp *v1alpha1.Experiment, trials int,
 			t.Errorf("the report does not mention %q:\n%s", s, page.String())
 		}
 	}
-	for _, o := range e.mustLeft(t, exp) {
-		if strings.HasPrefix(o, "Pod ") || strings.HasPrefix(o, "Secret ") || strings.HasPrefix(o, "StatefulSet ") || strings.HasPrefix(o, "Job ") {
-			t.Errorf("%s is left though all trials are over", o)
-		}
-	}
+	e.wantNothingRuns(t, exp)
 }
 
-func (e *env) mustLeft(t *testing.T, exp *v1alpha1.Experiment) []string {
+// wantNothingRuns fails if a pod of the experiment runs, or what makes pods is there, though all
+// trials are over. Kubernetes may take a moment to remove pods that have ended.
+func (e *env) wantNothingRuns(t *testing.T, exp *v1alpha1.Experiment) {
 	t.Helper()
+	pods, of := &corev1.PodList{}, []client.ListOption{client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}}
+	if err := e.List(t.Context(), pods, of...); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp == nil || p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			t.Errorf("Pod %s is %s though all trials are over", p.Name, p.Status.Phase)
+		}
+	}
 	left, err := e.left(t.Context(), exp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return left
+	for _, o := range left {
+		if strings.HasPrefix(o, "Secret ") || strings.HasPrefix(o, "StatefulSet ") || strings.HasPrefix(o, "Job ") {
+			t.Errorf("%s is left though all trials are over", o)
+		}
+	}
+	e.eventually(t, 30*time.Second, "pods that have ended are removed", func(ctx context.Context) (bool, error) {
+		err := e.List(ctx, pods, of...)
+		return err == nil && len(pods.Items) == 0, err
+	})
 }

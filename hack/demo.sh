@@ -61,7 +61,7 @@ mkdir -p bin
 go build -o bin/ ./operator/cmd/kubectl-assay || failed
 done_step
 
-step "$file, profile $profile, in namespace $namespace" "some four minutes in the profile smoke" "no longer"
+step "$file, profile $profile, in namespace $namespace" "some five minutes in the profile smoke" "no longer"
 kubectl create namespace "$namespace" --dry-run=client -o yaml | kubectl apply -f - >/dev/null || failed
 kubectl label namespace "$namespace" --overwrite pod-security.kubernetes.io/enforce=privileged >/dev/null || failed
 if kubectl -n "$namespace" get experiment "$experiment" >/dev/null 2>&1; then

@@ -134,7 +134,7 @@ func complete(t *testing.T, c client.Client, exp *v1alpha1.Experiment) {
 // changes the images of Systems.
 func TestCommandLineRunsAgain(t *testing.T) {
 	s, cluster, file := cli(t)
-	in := run.Input{Files: []string{file}, Profile: "smoke", Set: []string{"repetitions={min: 5}"}}
+	in := run.Input{Files: []string{file}, Profile: "smoke", Set: []string{"repetitions={min: 4}"}}
 	if err := run.Run(t.Context(), s, nil, run.Options{Input: in}); err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +143,8 @@ func TestCommandLineRunsAgain(t *testing.T) {
 	if err := cluster.Client.Get(t.Context(), key, &first); err != nil {
 		t.Fatal(err)
 	}
-	if got := plan.ApplyProfile(first.Spec).Repetitions.Min; got != 5 {
-		t.Errorf("--set repetitions={min: 5} with a profile makes %d repetitions", got)
+	if got := plan.ApplyProfile(first.Spec).Repetitions.Min; got != 4 {
+		t.Errorf("--set repetitions={min: 4} with a profile makes %d repetitions", got)
 	}
 	complete(t, cluster.Client, &first)
 	err := run.Run(t.Context(), s, nil, run.Options{Input: in})

@@ -175,17 +175,25 @@ node_image() {
 # what lives. Collections take a sixth of the API server's processor time with Go's default of 100.
 gogc=400
 
-# node_files writes what every node mounts: the environment of its containerd and its kubelet. The
-# cache keeps it, since a node that is started again looks for it.
+# node_files writes what nodes mount: the environment of their containerd and kubelet, and patches
+# of the control plane's pods. The cache keeps it, since a node that is started again looks for it.
 node_files() {
-	mkdir -p "$ASSAY_CACHE/nodes"
-	printf '[Service]\nEnvironment=GOGC=%s\n' "$gogc" >"$ASSAY_CACHE/nodes/gogc.conf"
+	local files=$ASSAY_CACHE/nodes pod
+	mkdir -p "$files/patches"
+	printf '[Service]\nEnvironment=GOGC=%s\n' "$gogc" >"$files/gogc.conf"
+	# kubeadm has the kubelet ask each of these pods every second whether it is ready, two of them by
+	# a TLS handshake.
+	for pod in etcd kube-apiserver kube-scheduler; do
+		printf 'spec: {containers: [{name: %s, readinessProbe: {periodSeconds: 10}}]}\n' "$pod" >"$files/patches/$pod+strategic.yaml"
+	done
 }
 
 # node ROLE: one node of the configuration.
 node() {
+	local files=$ASSAY_CACHE/nodes
 	printf -- '- role: %s\n  extraMounts:\n' "$1"
-	printf -- "  - {hostPath: '$ASSAY_CACHE/nodes/gogc.conf', containerPath: /etc/systemd/system/%s.service.d/gogc.conf, readOnly: true}\n" containerd kubelet
+	printf -- "  - {hostPath: '$files/gogc.conf', containerPath: /etc/systemd/system/%s.service.d/gogc.conf, readOnly: true}\n" containerd kubelet
+	[[ $1 != control-plane ]] || echo "  - {hostPath: '$files/patches', containerPath: /kind/patches, readOnly: true}"
 }
 
 kind_config() {
@@ -198,8 +206,17 @@ kind_config() {
 	EOF
 	# This cluster is for tests: etcd does not wait for the disk, and loses data only if the machine dies.
 	# There is one control plane, whose controllers and scheduler need not elect a leader every 2 s.
+	# containerd would ask every shim once a second what its containers used, which the kubelet finds
+	# out itself.
 	cat <<-EOF
+		containerdConfigPatches:
+		- |
+		  [plugins."io.containerd.cri.v1.runtime"]
+		    stats_collect_period = "1m"
 		kubeadmConfigPatches:
+		- |
+		  kind: InitConfiguration
+		  patches: {directory: /kind/patches}
 		- |
 		  kind: ClusterConfiguration
 		  etcd:

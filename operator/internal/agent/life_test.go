@@ -198,13 +198,6 @@ func sentResults(t *testing.T, c *fakeCoordinator) results.Client {
 }
 
 func TestAClientHeldByItsLauncherRunsFromTheReleaseToItsLastLine(t *testing.T) {
-	if err := heldClient(t); err != nil {
-		t.Error(err)
-	}
-}
-
-func heldClient(t *testing.T) error {
-	t.Helper()
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	c.refusals = 2
 	p := newPod(t, c)
@@ -224,7 +217,7 @@ func heldClient(t *testing.T) error {
 	c.await("is at the barrier with the client not started", func(r protocol.Report) bool {
 		return r.AtBarrier && r.Containers[0].State == protocol.StateWaiting
 	})
-	runSoon(c, 300*time.Millisecond)
+	run := runSoon(c, 300*time.Millisecond)
 	over := c.await("is over", func(r protocol.Report) bool { return r.Over })
 	if state := over.Containers[0]; state.State != protocol.StateExited || !state.Expected || state.ExitCode != 137 {
 		t.Errorf("the client is %+v, want it killed as expected", state)
@@ -245,20 +238,16 @@ func heldClient(t *testing.T) error {
 	if started < -10*time.Millisecond {
 		t.Errorf("the first request was %v before the release", -started)
 	}
-	if started > 2*time.Second || client.Counters.Committed < 1 {
-		return fmt.Errorf("the first request was %v after the release, want soon after; %d transactions were committed in the window", started, client.Counters.Committed)
+	if started > 2*time.Second {
+		t.Errorf("the first request was %v after the release, want soon after", started)
 	}
-	return nil
+	// On a machine that others share it may start when most of the window is over.
+	if inWindow := run.WarmUp + run.Measure - started; inWindow > 100*time.Millisecond && client.Counters.Committed < 1 {
+		t.Errorf("no transaction was committed in the window, of which %v were left", inWindow)
+	}
 }
 
 func TestAClientAtTheBarrierIsToldWhenToStartOnAClockTwoSecondsOff(t *testing.T) {
-	if err := clientTwoSecondsOff(t); err != nil {
-		t.Error(err)
-	}
-}
-
-func clientTwoSecondsOff(t *testing.T) error {
-	t.Helper()
 	c := newFakeCoordinator(t, "127.0.0.1:0")
 	p := newPod(t, c)
 	p.offset = "2s"
@@ -288,10 +277,9 @@ func clientTwoSecondsOff(t *testing.T) error {
 	}
 	// The client compared t = 0 on the pod's wall clock with the real one.
 	if skew := client.Driver["skewMillis"]; off.Abs() > 500*time.Millisecond || started > 2*time.Second || skew > -1500 || skew < -2500 {
-		return fmt.Errorf("the clock's offset is reported as %v, want about -2s; the client began %v after the release; t = 0 on the pod's own wall clock is told %d ms off "+
+		t.Errorf("the clock's offset is reported as %v, want about -2s; the client began %v after the release; t = 0 on the pod's own wall clock is told %d ms off "+
 			"the true clock, want -2000", at.ClockOffset, started, skew)
 	}
-	return nil
 }
 
 func TestAClientThatEndsBeforeTheStartIsOverWithoutResults(t *testing.T) {

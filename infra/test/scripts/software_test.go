@@ -60,7 +60,7 @@ done
 grep -qx kubeadm "$ROOT/installed" && echo v1.36.3
 `,
 	"kubelet":    "#!/bin/sh\necho Kubernetes v1.36.3\n",
-	"containerd": "#!/bin/sh\nprintf 'version = 3\\nSystemdCgroup = false\\n'\n",
+	"containerd": "#!/bin/sh\nprintf \"version = 4\\nstats_collect_period = 10\\nstats_collect_period = ''\\nSystemdCgroup = false\\n\"\n",
 	"curl":       "#!/bin/sh\nfor f; do :; done\necho key >\"$f\"\n",
 	"apt-mark":   "#!/bin/sh\n",
 	"systemctl":  "#!/bin/sh\necho \"$*\" >>\"$ROOT/services\"\n",
@@ -183,6 +183,8 @@ func TestSoftwareAndRelease(t *testing.T) {
 			}
 			if c := m.everything(t)[configuration]; strings.Contains(c, "disabled_plugins") || c == "" {
 				t.Errorf("containerd's part for Kubernetes is switched off: %q", c)
+			} else if want := "version = 4\nstats_collect_period = 10\nstats_collect_period = '1m'\nSystemdCgroup = true\n"; c != want && strings.TrimSpace(c) != tc.files[configuration] {
+				t.Errorf("the configuration of containerd is %q, want %q", c, want)
 			}
 			// Once more, as for another version of Kubernetes: what was noted first is the
 			// machine's own.

@@ -89,7 +89,9 @@ install_by_apt() {
 	# The packaged configuration switches off the part that the kubelet speaks to.
 	if grep -qs '^disabled_plugins.*cri' "$root$config" || [[ ! -s $root$config ]]; then
 		mkdir -p "$root${config%/*}"
-		containerd config default | sed 's/SystemdCgroup = false/SystemdCgroup = true/' >"$root$config"
+		# containerd 2.4 asks the shims of all containers once a second what they used. The
+		# kubelet reads that itself, and the processors are for what is measured.
+		containerd config default | sed -e 's/SystemdCgroup = false/SystemdCgroup = true/' -e "s/stats_collect_period = ''/stats_collect_period = '1m'/" >"$root$config"
 		systemctl restart containerd
 	fi
 	systemctl enable --now --quiet containerd

@@ -53,7 +53,7 @@ var lanes = []lane{
 	{name: "unit", bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
 	moduleLane("hack/images"), moduleLane("hack/node-image"), moduleLane("systems/driver"), moduleLane("systems/hotstuff"), moduleLane("systems/cometbft"), moduleLane("systems/capnp-rpc"), moduleLane("systems/bls"), moduleLane("systems/postgres"),
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
-	{name: "api", bound: 40 * time.Minute, flags: oneAtATime, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
+	{name: "api", bound: 40 * time.Minute, flags: []string{"-count=1", "-p=2"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
 	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/agent", "./operator/internal/netem/..."}},
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},

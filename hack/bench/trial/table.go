@@ -20,8 +20,11 @@ func (b *bench) show(out io.Writer, idle, floor, trials spent, floors []floorTim
 	fmt.Fprintf(out, "%-54s %9.2f %9.2f %9.2f\n", "total", total(trials.rows).Seconds()/n, resting(total(idle.rows)), total(floor.rows).Seconds()/float64(len(floors)))
 	fmt.Fprintf(out, "%-54s %9.2f %9.2f %9.2f\n", "beside it: threads of the kernel, whole machine", trials.kernel.Seconds()/n, resting(idle.kernel), floor.kernel.Seconds()/float64(len(floors)))
 	fmt.Fprintf(out, "%-54s %8.0f%% %8.0f%% %8.0f%%\n", "taken by other machines, of the processors' time", 100*trials.stolen, 100*idle.stolen, 100*floor.stolen)
+	own := total(trials.rows) - trials.rows[rowSystem] - trials.rows[rowPrepare] - trials.rows[rowClients]
+	net, least := own.Seconds()/n-resting(total(idle.rows)), total(floor.rows).Seconds()/float64(len(floors))
+	fmt.Fprintf(out, "%-54s %9.2f %9s %9.2f  ratio %.2f\n", "without the system, its clients and the idle cluster", net, "", least, net/least)
 	fmt.Fprintf(out, "idle: the cluster without any trial, for the %.1f s that a trial takes. floor: a StatefulSet of %d and a Job of %d, two containers\n"+
-		"that do nothing in each pod, up and down.\n", perTrial, floorReplicas, floorClients)
+		"that do nothing in each pod, up and down. Neighbours slow processors down: compare runs by the ratio.\n", perTrial, floorReplicas, floorClients)
 
 	fmt.Fprintf(out, "\n%-54s %9s %9s %9s\n", "wall time, s", "median", "least", "most")
 	line := func(name string, all []time.Duration) {

@@ -70,13 +70,15 @@ func TestTheTable(t *testing.T) {
 	row := func(d time.Duration) map[string]time.Duration {
 		return map[string]time.Duration{rowRuntime: d, rowEtcd: d}
 	}
+	used := row(20 * time.Second)
+	used[rowSystem] = 8 * time.Second
 	var out bytes.Buffer
 	(&bench{}).show(&out, spent{wall: 10 * time.Second, rows: row(time.Second)}, spent{rows: row(4 * time.Second)},
-		spent{wall: 60 * time.Second, rows: row(20 * time.Second), kernel: time.Second},
+		spent{wall: 60 * time.Second, rows: used, kernel: time.Second},
 		[]floorTimes{{2 * time.Second, time.Second}, {3 * time.Second, time.Second}}, timings{schedule: 15 * time.Second, trials: []timing{one, two}})
 	text := regexp.MustCompile(` +`).ReplaceAllString(out.String(), " ")
 	for _, want := range []string{
-		"etcd 10.00 3.00 2.00\n", "total 20.00 6.00 4.00\n", "threads of the kernel, whole machine 0.50 0.00 0.00\n",
+		"etcd 10.00 3.00 2.00\n", "total 24.00 6.00 4.00\n", "the idle cluster 14.00 4.00 ratio 3.50\n", "threads of the kernel, whole machine 0.50 0.00 0.00\n",
 		"a trial beyond its schedule 9.00 9.00 9.00\n", "between two trials 6.00 6.00 6.00\n", "floor: every pod runs 2.50 2.00 3.00\n",
 	} {
 		if !strings.Contains(text, want) {

@@ -466,9 +466,9 @@ func removeRules(t *testing.T, n *node) {
 	}
 }
 
-// proveSabotage breaks a network that is right. The gate must find the pair wrong, and must name what
-// is wrong. Only the machine of hack/vm judges the name: on one that others share, a processor that
-// is away for 0.5 ms turns swapped directions into two delays that are wrong.
+// proveSabotage breaks a network that is right. The gate must find the pair, and must name what is
+// wrong. Only the machine of hack/vm judges the name. On a machine that others share, a processor
+// that is away for 0.5 ms turns swapped directions into two wrong delays.
 func (m *mesh) proveSabotage(sabotage func(*testing.T, *node), only bool, want Reason, message string) {
 	t := m.t
 	t.Helper()

@@ -30,10 +30,10 @@ var damaged = map[string]struct{ format, in, want string }{
 
 	"Eiger cut":            {FormatEigerGraph, eigerSample + "4 2", "file:2: the last line"},
 	"Eiger columns":        {FormatEigerGraph, eigerSample + "4 2 3\n", "file:2: there are 3 columns; combined.graph has 11"},
-	"Eiger NaN":            {FormatEigerGraph, strings.Replace(eigerSample, "1.565", "nan", 1), "file:1: column 11"},
-	"Eiger negative":       {FormatEigerGraph, strings.Replace(eigerSample, "24823", "-24823", 1), "file:1: column 2: -24823 is negative"},
-	"Eiger ratio":          {FormatEigerGraph, strings.Replace(eigerSample, "1.565", "2", 1), "24823 / 15861 is 1.565"},
-	"Eiger other threads":  {FormatEigerGraph, strings.Replace(eigerSample, "4\t15861", "8\t15861", 1), "Eiger with 8"},
+	"Eiger NaN":            {FormatEigerGraph, strings.Replace(eigerSample, "1.25", "nan", 1), "file:1: column 11"},
+	"Eiger negative":       {FormatEigerGraph, strings.Replace(eigerSample, "30000", "-30000", 1), "file:1: column 2: -30000 is negative"},
+	"Eiger ratio":          {FormatEigerGraph, strings.Replace(eigerSample, "1.25", "2", 1), "30000 / 24000 is 1.250"},
+	"Eiger other threads":  {FormatEigerGraph, strings.Replace(eigerSample, "8\t24000", "9\t24000", 1), "Eiger with 9"},
 	"Eiger divide by zero": {FormatEigerGraph, "4 0 0 0 0 4 0 0 0 0 0\n", "file:1: the ratio"},
 	"Eiger empty":          {FormatEigerGraph, "", "file:0: the file has no line"},
 
@@ -43,7 +43,7 @@ var damaged = map[string]struct{ format, in, want string }{
 	"HATS columns: one missing":  {FormatHATSTable, damagedHATS + "hats  a\n", "file:4: the line has 2 columns, its header 3"},
 	"HATS columns: one too many": {FormatHATSTable, damagedHATS + "hats a 1 2\n", "file:4: "},
 	"HATS NaN":                   {FormatHATSTable, damagedHATS + "hats a NaN\n", "file:4: column Throughput(ops/s)"},
-	"HATS negative":              {FormatHATSTable, damagedHATS + "hats a -598\n", "file:4: column Throughput(ops/s): -598 is negative"},
+	"HATS negative":              {FormatHATSTable, damagedHATS + "hats a -41\n", "file:4: column Throughput(ops/s): -41 is negative"},
 
 	"DMTree cut":      {FormatDMTreeTable, "Index,Workload,Total,Node1\na,b,1,1", "file:2: the last line"},
 	"DMTree no rows":  {FormatDMTreeTable, "Index,Workload,Total,Node1\n", "file:1: the file ends without"},

@@ -2,14 +2,13 @@ package parsers
 
 import (
 	"bytes"
-	"compress/gzip"
-	"io"
+	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const ycsbSample = `Command line: -db site.ycsb.db.CassandraCQLClient -s -P workloada
@@ -28,8 +27,6 @@ const ycsbSample = `Command line: -db site.ycsb.db.CassandraCQLClient -s -P work
 [READ-FAILED], Operations, 3
 `
 
-const eigerSample = "4\t24823\t124119\t620601\t79436159\t4\t15861\t79309\t396547\t50758186\t1.565\n"
-
 func table(t *testing.T, format, in string, spec Spec) *Table {
 	t.Helper()
 	got, err := ReadTable(format, "file", strings.NewReader(in), spec)
@@ -37,34 +34,6 @@ func table(t *testing.T, format, in string, spec Spec) *Table {
 		t.Fatal(err)
 	}
 	return got
-}
-
-func file(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-// unpacked is a stats.json of a real run of the Pequin artifact.
-func unpacked(t testing.TB, name string) []byte {
-	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "pequin", "testdata", name, "stats.json.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 func want(t *testing.T, r Row, name, unit string, number float64) {
@@ -91,10 +60,10 @@ func TestYCSB(t *testing.T) {
 func TestEigerGraph(t *testing.T) {
 	got := table(t, FormatEigerGraph, eigerSample, Spec{})
 	wantRows := []Row{
-		{Line: 1, Labels: map[string]string{"system": "Eiger-PORT", "threads": "4"}, Values: []Value{{"throughput", "tx/s", 24823},
-			{"keys", "keys/s", 124119}, {"columns", "columns/s", 620601}, {"bytes", "bytes/s", 79436159}, {"ratio", "", 1.565}}},
-		{Line: 1, Labels: map[string]string{"system": "Eiger", "threads": "4"}, Values: []Value{{"throughput", "tx/s", 15861},
-			{"keys", "keys/s", 79309}, {"columns", "columns/s", 396547}, {"bytes", "bytes/s", 50758186}}},
+		{Line: 1, Labels: map[string]string{"system": "Eiger-PORT", "threads": "8"}, Values: []Value{{"throughput", "tx/s", 30000},
+			{"keys", "keys/s", 150000}, {"columns", "columns/s", 300000}, {"bytes", "bytes/s", 19200000}, {"ratio", "", 1.25}}},
+		{Line: 1, Labels: map[string]string{"system": "Eiger", "threads": "8"}, Values: []Value{{"throughput", "tx/s", 24000},
+			{"keys", "keys/s", 120000}, {"columns", "columns/s", 240000}, {"bytes", "bytes/s", 15360000}}},
 	}
 	if diff := cmp.Diff(wantRows, got.Rows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -103,57 +72,59 @@ func TestEigerGraph(t *testing.T) {
 
 func TestHATSTable(t *testing.T) {
 	tests := map[string]struct {
+		in             string
 		rows, warnings int
 		title          string
 	}{
-		"hats-exp1.txt": {12, 0, "Exp#1 (Effectiveness of each technique)"},
-		"hats-exp2.txt": {4 + 12 + 8 + 12, 1, "Exp#2 (YCSB synthetic workload performance)"}, // with Exp#4, Exp#6, Exp#7
-		"hats-exp5.txt": {4, 0, "Exp#5 (Latency distribution at the highest-latency node)"},
-		"hats-exp9.txt": {12, 0, "Exp#9 (Different read consistency levels)"},
+		"latencies":   {hatsLatencies, 3 * 2, 0, "Made-up#1 (Latencies)"},
+		"many tables": {hatsManyTables, 4 * 3 * 2, 1, "Made-up#1 (Latencies)"},
+		"one blank":   {hatsOneBlank, 3, 0, "Made-up#5 (Columns with one blank between them)"},
+		"levels":      {hatsLevels, 3 * 3, 0, "Made-up#6 (Levels)"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := table(t, FormatHATSTable, file(t, name), Spec{})
+			got := table(t, FormatHATSTable, tc.in, Spec{})
 			if len(got.Rows) != tc.rows || len(got.Warnings) != tc.warnings || got.Rows[0].Labels["experiment"] != tc.title {
 				t.Errorf("%d rows of %q, %d warnings; want %d of %q, %d", len(got.Rows), got.Rows[0].Labels["experiment"], len(got.Warnings), tc.rows, tc.title, tc.warnings)
 			}
 		})
 	}
-	exp2 := table(t, FormatHATSTable, file(t, "hats-exp2.txt"), Spec{})
-	want(t, exp2.Rows[4], "Avg CoV", "", .30)
-	want(t, exp2.Rows[4], "Latency Standard Deviation", "us", 264.70)
-	want(t, exp2.Rows[23], "Selection", "us", -598)
-	want(t, exp2.Rows[24], "Memory", "GiB", 5.13)
-	exp5 := table(t, FormatHATSTable, file(t, "hats-exp5.txt"), Spec{})
-	want(t, exp5.Rows[3], "Out-of-Range", "%", 97.33)
-	exp9 := table(t, FormatHATSTable, file(t, "hats-exp9.txt"), Spec{})
-	if diff := cmp.Diff(map[string]string{"experiment": "Exp#9 (Different read consistency levels)", "scheme": "hats", "consistency": "TWO"}, exp9.Rows[1].Labels); diff != "" {
+	// A table has 3 schemes with 2 workloads each: rows 0 to 5 are of the first one.
+	many := table(t, FormatHATSTable, hatsManyTables, Spec{})
+	want(t, many.Rows[3], "P99", "us", 2000+200+20.5)
+	want(t, many.Rows[6], "Avg CoV", "", .12) // two digits are printed
+	want(t, many.Rows[9], "Latency Standard Deviation", "us", 15)
+	want(t, many.Rows[17], "Selection", "us", -41)
+	want(t, many.Rows[18], "Memory", "GiB", 1000+100+30.75)
+	want(t, table(t, FormatHATSTable, hatsOneBlank, Spec{}).Rows[2], "Out-of-Range", "%", 37.5)
+	levels := table(t, FormatHATSTable, hatsLevels, Spec{})
+	if diff := cmp.Diff(map[string]string{"experiment": "Made-up#6 (Levels)", "scheme": "hats", "consistency": "HALF"}, levels.Rows[1].Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }
 
 func TestDMTreeTable(t *testing.T) {
-	got := table(t, FormatDMTreeTable, file(t, "dmtree.csv"), Spec{})
-	if len(got.Rows) != 4 || got.Skipped["missing runs"] != 24 {
-		t.Fatalf("%d rows, %v skipped; want 4, and 24 missing runs", len(got.Rows), got.Skipped)
+	got := table(t, FormatDMTreeTable, dmtreeSample, Spec{})
+	if len(got.Rows) != 3 || got.Skipped["missing runs"] != 2 {
+		t.Fatalf("%d rows, %v skipped; want 3, and 2 missing runs", len(got.Rows), got.Skipped)
 	}
-	want(t, got.Rows[0], "Total", "Mops/s", 52.27219999999999)
-	want(t, got.Rows[3], "Node7", "Mops/s", 0.566689)
+	want(t, got.Rows[1], "Total", "Mops/s", 0.30000000000000004)
+	want(t, got.Rows[2], "Node3", "Mops/s", 3.25)
 }
 
 func TestELECTSummary(t *testing.T) {
-	got := table(t, FormatELECTSummary, file(t, "elect.txt"), Spec{})
-	if len(got.Rows) != 7 {
-		t.Fatalf("%d rows, want 7", len(got.Rows))
+	got := table(t, FormatELECTSummary, electSample, Spec{})
+	if len(got.Rows) != 6 {
+		t.Fatalf("%d rows, want 6", len(got.Rows))
 	}
-	want(t, got.Rows[0], "Throughput", "op/s", 9992.38)
-	want(t, got.Rows[1], "[READ] 99th percentile latency max", "us", 1943)
-	want(t, got.Rows[2], "Total storage overhead", "GiB", 185.90)
-	want(t, got.Rows[3], "Migration", "ms/MiB", 17.72)
-	want(t, got.Rows[4], "Recovery time cost for decode SSTables average", "s", 3211)
-	want(t, got.Rows[6], "95%-percentile CPU Usage", "%", 1.19)
-	if got.Rows[0].Labels["workload"] != "Write" || got.Rows[6].Labels["info"] != "Resource usage with degraded operations" {
-		t.Errorf("labels are %v and %v", got.Rows[0].Labels, got.Rows[6].Labels)
+	want(t, got.Rows[0], "Throughput", "op/s", 812.25)
+	want(t, got.Rows[1], "[READ] 99th percentile latency max", "us", 1000)
+	want(t, got.Rows[2], "Total storage overhead", "GiB", 12.75)
+	want(t, got.Rows[3], "Migration", "ms/MiB", 2.125)
+	want(t, got.Rows[4], "Recovery time cost for decode SSTables average", "s", 44)
+	want(t, got.Rows[5], "95%-percentile CPU Usage", "%", 61.5)
+	if got.Rows[0].Labels["workload"] != "Filling" || got.Rows[5].Labels["info"] != "Resource usage with lost nodes" {
+		t.Errorf("labels are %v and %v", got.Rows[0].Labels, got.Rows[5].Labels)
 	}
 }
 
@@ -206,28 +177,44 @@ func TestPequinClient(t *testing.T) {
 	}
 }
 
+// The expected statistics are those of n evenly spaced latencies first, first+step, ...: the mean is
+// first + step*(n-1)/2, the variance step^2*(n^2-1)/12, and percentile q first + q/100*(n-1)*step.
 func TestPequinStats(t *testing.T) {
-	s, err := ReadPequinStats("stats.json", bytes.NewReader(unpacked(t, "TPCC/2024-10-21-17-04-33")))
+	s, err := ReadPequinStats("stats.json", bytes.NewReader(statsPoint.Stats()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Aggregate) != 6 || len(s.Runs) != 1 || s.CDFPoints != 6*2*(99+359) {
-		t.Errorf("%d operations, %d runs, %d points of distributions", len(s.Aggregate), len(s.Runs), s.CDFPoints)
+	if len(s.Aggregate) != 7 || len(s.Runs) != 1 || s.CDFPoints != statsPoint.CDFPoints() {
+		t.Errorf("%d operations, %d runs, %d points of distributions; want 7, 1, %d", len(s.Aggregate), len(s.Runs), s.CDFPoints, statsPoint.CDFPoints())
 	}
-	wantCombined := PequinOperation{Ops: 53528, Time: 30, Tput: 1784.2666666666667, NewTput: 1725.6276776920931, TputHonest: 59.47555555555555,
-		Mean: 17.311395202193243, Min: 3.152641, Max: 341.389961, Stddev: 9.497440805825926, Var: 90.20138186016743,
-		P50: 15.320336000000001, P75: 20.234479, P90: 26.98384960000001, P95: 33.2513085, P99: 51.95845363999987, P999: 94.65792145300283}
-	if diff := cmp.Diff(wantCombined, s.Aggregate[Combined]); diff != "" {
+	const n, first, step, seconds, clients = 1200, 3.25, 1. / 32, 32, 24
+	percentile := func(q float64) float64 { return first + q/100*(n-1)*step }
+	wantCombined := PequinOperation{Ops: n, Time: seconds, Tput: 37.5, NewTput: 37.5 / 1.02, TputHonest: 37.5 / clients,
+		Mean: first + step*(n-1)/2, Min: first, Max: first + step*(n-1), Stddev: step * math.Sqrt((n*n-1)/12.), Var: step * step * (n*n - 1) / 12,
+		P50: percentile(50), P75: percentile(75), P90: percentile(90), P95: percentile(95), P99: percentile(99), P999: percentile(99.9)}
+	near := cmpopts.EquateApprox(1e-12, 0)
+	if diff := cmp.Diff(wantCombined, s.Aggregate[Combined], near); diff != "" {
 		t.Errorf("aggregate (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(wantCombined, s.Runs[0].Combined); diff != "" {
+	if diff := cmp.Diff(wantCombined, s.Runs[0].Combined, near); diff != "" {
 		t.Errorf("run (-want +got):\n%s", diff)
 	}
-	if got := s.RunStats[Combined].Tput; got != (Spread{Mean: 1784.2666666666667, Min: 1784.2666666666667, Max: 1784.2666666666667}) {
+	if got := s.Aggregate["pay"]; got.Ops != 200 || got.Min != 3.25+3./32 || got.Time != 0 {
+		t.Errorf("operation pay: %+v", got)
+	}
+	if got := s.RunStats[Combined].Tput; got != (Spread{Mean: 37.5, Min: 37.5, Max: 37.5}) {
 		t.Errorf("throughput over runs %+v", got)
 	}
-	if s.Runs[0].Counters["attempts"] != 120028 || s.Runs[0].Counters["committed"] != 100378 {
+	if s.Runs[0].Counters["attempts"] != 2750 || s.Runs[0].Counters["committed"] != 2400 {
 		t.Errorf("counters %v", s.Runs[0].Counters)
+	}
+}
+
+// A number arrives with all digits that are written.
+func TestPequinStatsKeepDigits(t *testing.T) {
+	s, err := ReadPequinStats("stats.json", strings.NewReader(`{"aggregate": {"combined": {"tput": 271.8281828459045, "mean": 3.1415926535897936}}, "run_stats": {"combined": {}}}`))
+	if got := s.Aggregate[Combined]; err != nil || got.Tput != 271.8281828459045 || got.Mean != 3.1415926535897936 {
+		t.Errorf("error %v, %+v", err, got)
 	}
 }
 

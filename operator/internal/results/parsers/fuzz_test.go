@@ -43,10 +43,10 @@ func fuzzTable(f *testing.F, format string, spec Spec, seeds ...string) {
 func FuzzYCSB(f *testing.F)       { fuzzTable(f, FormatYCSB, Spec{}, ycsbSample) }
 func FuzzEigerGraph(f *testing.F) { fuzzTable(f, FormatEigerGraph, Spec{}, eigerSample) }
 func FuzzHATSTable(f *testing.F) {
-	fuzzTable(f, FormatHATSTable, Spec{}, file(f, "hats-exp2.txt"), file(f, "hats-exp5.txt"))
+	fuzzTable(f, FormatHATSTable, Spec{}, hatsManyTables, hatsOneBlank)
 }
-func FuzzDMTreeTable(f *testing.F)  { fuzzTable(f, FormatDMTreeTable, Spec{}, file(f, "dmtree.csv")) }
-func FuzzELECTSummary(f *testing.F) { fuzzTable(f, FormatELECTSummary, Spec{}, file(f, "elect.txt")) }
+func FuzzDMTreeTable(f *testing.F)  { fuzzTable(f, FormatDMTreeTable, Spec{}, dmtreeSample) }
+func FuzzELECTSummary(f *testing.F) { fuzzTable(f, FormatELECTSummary, Spec{}, electSample) }
 func FuzzPequinClient(f *testing.F) {
 	fuzzTable(f, FormatPequinClient, Spec{}, printed, "#start,1,2\nrw,1,2,3\n#end,1,2,3\n")
 }

@@ -81,12 +81,29 @@ type Claim struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Expr string `json:"expr"`
 
-	// reported is the value that the paper gives: a number, or a duration for latencies (4.1ms).
+	// basis says whose statement this is. Source: the source makes it. Own: the experiment's authors
+	// do, and the source says nothing of it. Default: Source where the experiment has a source and
+	// the claim has no expected; Own otherwise.
+	// +optional
+	Basis ClaimBasis `json:"basis,omitempty"`
+
+	// reported is the value that the source prints, or the quotient or difference of such values: a
+	// number, or a duration for latencies (4.1ms). What nobody printed is expected instead.
 	// +optional
 	Reported *Value `json:"reported,omitempty"`
 
-	// within is how far from it still counts as reproduced: a percentage of it (25%), or an amount
-	// in its unit (0.5ms, 100).
+	// reportedIn says where the source prints it: figure, table and row. Required with reported.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ReportedIn string `json:"reportedIn,omitempty"`
+
+	// expected is a value that the experiment's authors expect, and the source does not print. A
+	// claim has reported or expected, or compares.
+	// +optional
+	Expected *Value `json:"expected,omitempty"`
+
+	// within is how far from reported or expected the quantity may be: a percentage of it (25%), or
+	// an amount in its unit (0.5ms, 100). Less than 100% of a value that is no duration or rate of 0.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%|ns|us|ms|s|m|h)?$`
@@ -113,18 +130,55 @@ type ReportedBy struct {
 	Deviation string `json:"deviation"`
 }
 
-// Verdict of a claim: Reproduced; NotReproduced; Inconclusive (the interval straddles the bound);
-// NotEvaluated (no data, or skipped by the profile).
-// +kubebuilder:validation:Enum=Reproduced;NotReproduced;Inconclusive;NotEvaluated
+// ClaimBasis says whose statement a claim is: Source; Own.
+// +kubebuilder:validation:Enum=Source;Own
+type ClaimBasis string
+
+// Whose statement a claim is.
+const (
+	BasisSource ClaimBasis = "Source"
+	BasisOwn    ClaimBasis = "Own"
+)
+
+// Verdict of a claim, in ACM's words for artifacts. Reproduced, NotReproduced: the source's own
+// program was judged at full size. Replicated, NotReplicated: a re-implementation of it was, at full
+// size. Consistent, Contradicted: another program, or a reduced size. Holds, Fails: the claim is not
+// of a source. Inconclusive: the interval straddles the bound. NotEvaluated: there is no data, or
+// the profile skips the claim.
+// +kubebuilder:validation:Enum=Reproduced;NotReproduced;Replicated;NotReplicated;Consistent;Contradicted;Holds;Fails;Inconclusive;NotEvaluated
 type Verdict string
 
 // The verdicts.
 const (
 	VerdictReproduced    Verdict = "Reproduced"
 	VerdictNotReproduced Verdict = "NotReproduced"
+	VerdictReplicated    Verdict = "Replicated"
+	VerdictNotReplicated Verdict = "NotReplicated"
+	VerdictConsistent    Verdict = "Consistent"
+	VerdictContradicted  Verdict = "Contradicted"
+	VerdictHolds         Verdict = "Holds"
+	VerdictFails         Verdict = "Fails"
 	VerdictInconclusive  Verdict = "Inconclusive"
 	VerdictNotEvaluated  Verdict = "NotEvaluated"
 )
+
+// Supports reports whether the trials support the claim, in whatever word.
+func (v Verdict) Supports() bool {
+	switch v {
+	case VerdictReproduced, VerdictReplicated, VerdictConsistent, VerdictHolds:
+		return true
+	}
+	return false
+}
+
+// Refutes reports whether the trials refute the claim, in whatever word.
+func (v Verdict) Refutes() bool {
+	switch v {
+	case VerdictNotReproduced, VerdictNotReplicated, VerdictContradicted, VerdictFails:
+		return true
+	}
+	return false
+}
 
 // ClaimStatus is the verdict of one claim.
 type ClaimStatus struct {

@@ -213,6 +213,30 @@ type Source struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	URL string `json:"url,omitempty"`
+
+	// systems are the programs that the source measured in this section, as it names them. What ran
+	// is an Original if its System's program has one of these names. It is a Reimplementation if the
+	// program re-implements one of them, and a StandIn otherwise. Default: not known; then nothing
+	// that ran counts as an Original.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Systems []SourceSystem `json:"systems,omitempty"`
+}
+
+// SourceSystem is a program that the source of an evaluation measured.
+type SourceSystem struct {
+	// name of the program, as its authors call it: Basil.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+
+	// version that the source measured. Another version of the same program is named beside each
+	// verdict. Default: not known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
 }
 
 // SystemReference names a System in the experiment's namespace.

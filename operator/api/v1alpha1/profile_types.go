@@ -76,7 +76,7 @@ type Profile struct {
 	Claims []ProfileClaim `json:"claims,omitempty"`
 }
 
-// ProfileClaim changes a claim for a profile: at least one of skip, expr, reported, within is set
+// ProfileClaim changes a claim for a profile: at least one of skip, statement, expr, reported, expected, within is set
 // beside its name.
 // +kubebuilder:validation:MinProperties=2
 type ProfileClaim struct {
@@ -90,6 +90,19 @@ type ProfileClaim struct {
 	// +kubebuilder:validation:MaxLength=512
 	Skip string `json:"skip,omitempty"`
 
+	// statement says in a sentence what is judged in this profile. It is required where expr,
+	// reported, expected or within changes, or where the profile changes the points that the claim
+	// reads.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Statement string `json:"statement,omitempty"`
+
+	// widerBecause says why the tolerance may be wider than that of the full evaluation. It is
+	// required where it is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	WiderBecause string `json:"widerBecause,omitempty"`
+
 	// expr replaces the expression.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
@@ -98,6 +111,10 @@ type ProfileClaim struct {
 	// reported replaces the value.
 	// +optional
 	Reported *Value `json:"reported,omitempty"`
+
+	// expected replaces the expected value.
+	// +optional
+	Expected *Value `json:"expected,omitempty"`
 
 	// within replaces the tolerance.
 	// +optional

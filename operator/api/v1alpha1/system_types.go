@@ -15,6 +15,11 @@ type SystemSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
 
+	// program says which program the images hold, so that a verdict can say whether it is the one
+	// that a paper measured. Default: not known; it then counts as a stand-in for any other.
+	// +optional
+	Program *Program `json:"program,omitempty"`
+
 	// parameters are the knobs that an Experiment may turn. Setting one that is not declared here
 	// is refused.
 	// +optional
@@ -81,6 +86,30 @@ type SystemSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Roles []Role `json:"roles,omitempty"`
+}
+
+// Program is the program under test.
+type Program struct {
+	// name of the program, as its authors call it: etcd.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+
+	// version of the program in the images. Default: not known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// reimplements names the program whose published protocol this one implements anew: Basil, for
+	// a Basil that others wrote. Default: none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reimplements string `json:"reimplements,omitempty"`
+
+	// url of the program's source or of its authors' page. Default: not known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	URL string `json:"url,omitempty"`
 }
 
 // ParameterType is the type of a declared parameter: String; Integer (64-bit); Decimal; Boolean

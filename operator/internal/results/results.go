@@ -362,7 +362,8 @@ type PointResult struct {
 	Metrics map[string]Aggregate `json:"metrics"`
 }
 
-// ClaimResult is a claim and its verdict.
+// ClaimResult is a claim and its verdict. Results of before the verdict was data lack all fields
+// from Basis on.
 type ClaimResult struct {
 	Name      string `json:"name"`
 	Statement string `json:"statement"`
@@ -377,6 +378,101 @@ type ClaimResult struct {
 	Reported string   `json:"reported,omitempty"`
 	Within   string   `json:"within,omitempty"`
 	Message  string   `json:"message"`
+
+	// Basis is Source or Own: whose statement it is. ReportedIn is where the source prints the
+	// value; Expected is one that no source prints.
+	Basis      string `json:"basis,omitempty"`
+	ReportedIn string `json:"reportedIn,omitempty"`
+	Expected   string `json:"expected,omitempty"`
+	// Full is what the claim says in the full evaluation, where the profile judges something else.
+	Full *ClaimText `json:"full,omitempty"`
+	// Distance says in words how far what was judged is from what the source measured: "Cassandra 5
+	// in place of HATS, profile smoke".
+	Distance string `json:"distance,omitempty"`
+	// Weak says why the bound shows little: it also holds where there is no effect, for instance.
+	Weak string `json:"weak,omitempty"`
+	// BoundLow and BoundHigh are what Measured is compared with: reported or expected, and within.
+	BoundLow  *float64 `json:"boundLow,omitempty"`
+	BoundHigh *float64 `json:"boundHigh,omitempty"`
+	// Terms are the comparisons that the verdict is made of, in the order of the expression.
+	Terms []ClaimTerm `json:"terms,omitempty"`
+	// N is the least number of trials of a point that was read, and NMost the greatest.
+	N     int `json:"n,omitempty"`
+	NMost int `json:"nMost,omitempty"`
+	// P of the evidence against the claim, adjusted for the claims of the experiment; absent where
+	// no test was made.
+	P *float64 `json:"p,omitempty"`
+	// Caveats are what a reader must know of the verdict, each with the points that it is about.
+	Caveats []Caveat `json:"caveats,omitempty"`
+}
+
+// ClaimText is the text of a claim.
+type ClaimText struct {
+	Statement string `json:"statement"`
+	Expr      string `json:"expr"`
+	Reported  string `json:"reported,omitempty"`
+	Expected  string `json:"expected,omitempty"`
+	Within    string `json:"within,omitempty"`
+	// WiderBecause is the profile's reason for a wider tolerance.
+	WiderBecause string `json:"widerBecause,omitempty"`
+}
+
+// ClaimTerm is one comparison of a claim: left relation right.
+type ClaimTerm struct {
+	// Text of the comparison, as in the expression.
+	Text     string `json:"text"`
+	Relation string `json:"relation"` // <, <=, >, >=, or the name of a test
+	// Outcome is True, False or Undecided.
+	Outcome string   `json:"outcome"`
+	Left    Interval `json:"left"`
+	Right   Interval `json:"right"`
+	// Difference is right less left. Ratio is left by right, where it has an interval.
+	Difference *Interval `json:"difference,omitempty"`
+	Ratio      *Interval `json:"ratio,omitempty"`
+	Unit       string    `json:"unit,omitempty"`
+	P          *float64  `json:"p,omitempty"`
+}
+
+// Interval is an estimate with its 95% interval. Low and High are absent where there is none, as
+// for a constant.
+type Interval struct {
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low,omitempty"`
+	High  *float64 `json:"high,omitempty"`
+}
+
+// Caveat is something that a reader must know of a verdict.
+type Caveat struct {
+	// Kind groups caveats, in UpperCamelCase: NotInterleaved, SaturatedClients, UnsteadyWindow.
+	Kind string `json:"kind"`
+	// Points by their coordinates, as in clients=10; none: the claim as a whole.
+	Points []string `json:"points,omitempty"`
+	Text   string   `json:"text"`
+}
+
+// Fidelity says what ran, relative to what the source of an experiment measured.
+type Fidelity struct {
+	// Systems of the experiment, in its order.
+	Systems []SystemFidelity `json:"systems"`
+	// Class of the system that is furthest from the source: Original, Reimplementation, StandIn.
+	// Empty: the experiment has no source.
+	Class string `json:"class,omitempty"`
+	// Size is Full or Reduced: what the profile changed decides.
+	Size string `json:"size"`
+	// Changes of the profile to points, load, network, durations and faults, in words.
+	Changes []string `json:"changes,omitempty"`
+}
+
+// SystemFidelity is one System and what it is to the source.
+type SystemFidelity struct {
+	System  string `json:"system"`
+	Program string `json:"program,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Class as in Fidelity. InPlaceOf is the program of the source that it is in place of.
+	Class     string `json:"class,omitempty"`
+	InPlaceOf string `json:"inPlaceOf,omitempty"`
+	// SourceVersion is the version that the source measured, where it is another one.
+	SourceVersion string `json:"sourceVersion,omitempty"`
 }
 
 // TrialLine is one trial in an experiment's results: enough to aggregate again. The rest is in the
@@ -495,8 +591,10 @@ type Experiment struct {
 	Seed       int64             `json:"seed"`
 	SpecSHA256 string            `json:"specSHA256"`
 	Source     map[string]string `json:"source,omitempty"` // title, section, url
-	Started    time.Time         `json:"started"`
-	Completed  *time.Time        `json:"completed,omitempty"`
+	// Fidelity says what ran, relative to the source. Older results lack it.
+	Fidelity  *Fidelity  `json:"fidelity,omitempty"`
+	Started   time.Time  `json:"started"`
+	Completed *time.Time `json:"completed,omitempty"`
 	// Written is when these results were put together: they are about the trials that were done by
 	// then.
 	Written time.Time `json:"written"`

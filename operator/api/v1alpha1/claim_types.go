@@ -88,7 +88,8 @@ type Claim struct {
 	Basis ClaimBasis `json:"basis,omitempty"`
 
 	// reported is the value that the source prints, or the quotient or difference of such values: a
-	// number, or a duration for latencies (4.1ms). What nobody printed is expected instead.
+	// number, or a duration for latencies (4.1ms). Give a value that the source does not print as
+	// expected.
 	// +optional
 	Reported *Value `json:"reported,omitempty"`
 

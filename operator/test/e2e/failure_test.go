@@ -28,7 +28,7 @@ var (
 func TestFailureFP(t *testing.T) {
 	holds := []v1alpha1.Verdict{v1alpha1.VerdictReproduced, v1alpha1.VerdictInconclusive}
 	failureFP(t, 2, map[string][]v1alpha1.Verdict{
-		"order-at-low-load": holds, "one-timeout": holds, "one-timeout-as-reported": holds,
+		"order-at-low-load": holds, "one-timeout": holds,
 		"too-good": {v1alpha1.VerdictNotReproduced, v1alpha1.VerdictInconclusive}, "within-a-minute": holds,
 	})
 }
@@ -38,7 +38,7 @@ func TestFailureFP(t *testing.T) {
 func TestFailureFPThreeTimes(t *testing.T) {
 	holds := []v1alpha1.Verdict{v1alpha1.VerdictReproduced, v1alpha1.VerdictInconclusive} // three trials have a wide interval
 	trials := failureFP(t, 3, map[string][]v1alpha1.Verdict{
-		"order-at-low-load": holds, "one-timeout": holds, "one-timeout-as-reported": holds,
+		"order-at-low-load": holds, "one-timeout": holds,
 		"too-good": {v1alpha1.VerdictNotReproduced}, "within-a-minute": {v1alpha1.VerdictReproduced},
 	})
 	checkGaps(t, trials)

@@ -166,9 +166,6 @@ func TestExperimentsHaveTheProfiles(t *testing.T) {
 	for _, file := range experimentFiles(t) {
 		exp := readExperiment(t, file)
 		for _, want := range []string{"smoke", "testbed"} {
-			if file == "failure-fp.yaml" && want == "testbed" {
-				continue // placed by --set in infra/bare-metal
-			}
 			if !slices.ContainsFunc(exp.Spec.Profiles, func(p v1alpha1.Profile) bool { return p.Name == want }) {
 				t.Errorf("%s: no profile %s", file, want)
 			}

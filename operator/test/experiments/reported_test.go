@@ -1,0 +1,251 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/reported"
+)
+
+// Nobody may put a number into a source's mouth. What a claim calls reported follows from numbers
+// under experiments/reported, and reportedIn ends with which:
+//
+//	Failure, tables U-FP and U-Ideal; pesto-failure u-fp/Throughput/max / u-ideal/Throughput/max
+//
+// That is a file, and one number or the quotient (/) or difference (-) of two. A number is
+// curve/metric/x; max and min stand for the curve's greatest and least.
+func TestReportedValuesOfClaims(t *testing.T) {
+	files := reportedFiles(t)
+	found := 0
+	for _, file := range experimentFiles(t) {
+		exp := readExperiment(t, file)
+		compare := func(claim string, value v1alpha1.Value, where string) {
+			found++
+			if err := derives(files, value.String(), where); err != nil {
+				t.Errorf("%s: claim %s: %v", file, claim, err)
+			}
+		}
+		for _, c := range exp.Spec.Claims {
+			if c.Reported != nil {
+				compare(c.Name, *c.Reported, c.ReportedIn)
+			}
+		}
+		for _, p := range exp.Spec.Profiles {
+			for _, c := range p.Claims {
+				if c.Reported != nil {
+					compare(p.Name+"/"+c.Name, *c.Reported, c.ReportedIn)
+				}
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d claims compare with a reported value; more are expected", found)
+	}
+}
+
+func TestDerives(t *testing.T) {
+	files := reportedFiles(t)
+	for name, tc := range map[string]struct{ value, where, want string }{
+		"a number":               {"7008", "Failure; pesto-failure u-ideal/Throughput/30", ""},
+		"the greatest":           {"7008", "Failure; pesto-failure u-ideal/Throughput/max", ""},
+		"a quotient":             {"0.86", "Failure; pesto-failure u-nofp/Throughput/max / u-ideal/Throughput/max", ""},
+		"a difference":           {"3.2ms", "Failure; pesto-failure u-fp/MeanLatency/25 - u-nofp/MeanLatency/25", ""},
+		"one that nobody prints": {"0.87", "Failure; pesto-failure u-nofp/Throughput/max / u-ideal/Throughput/max", "is 0.86"},
+		"nowhere":                {"7008", "", "reportedIn does not end"},
+		"no file":                {"7008", "Failure; pesto u-ideal/Throughput/30", "no file pesto"},
+		"no curve":               {"7008", "Failure; pesto-failure ideal/Throughput/30", "no curve ideal"},
+		"no such point":          {"7008", "Failure; pesto-failure u-ideal/Throughput/31", "nothing at 31"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := derives(files, tc.value, tc.where)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("derives: %v; want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func reportedFiles(t *testing.T) map[string]reported.File {
+	t.Helper()
+	list, err := reported.Load(os.DirFS(experimentsDir + "/reported"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]reported.File{}
+	for _, f := range list {
+		files[f.Name] = f
+	}
+	return files
+}
+
+// derives checks that a claim's value is the number that the end of where stands for, rounded as
+// the value is.
+func derives(files map[string]reported.File, value, where string) error {
+	end := where[strings.LastIndex(where, "; ")+1:]
+	words := strings.Fields(end)
+	if len(words) != 2 && len(words) != 4 {
+		return fmt.Errorf("reportedIn does not end with \"; FILE CURVE/METRIC/X\", or two of these with / or - between: %q", where)
+	}
+	f, ok := files[words[0]]
+	if !ok {
+		return fmt.Errorf("there is no file %s in experiments/reported", words[0])
+	}
+	number, unit, err := numberOf(f, words[1])
+	if err != nil {
+		return err
+	}
+	if len(words) == 4 {
+		other, _, err := numberOf(f, words[3])
+		switch {
+		case err != nil:
+			return err
+		case words[2] == "/":
+			number, unit = number/other, "ratio"
+		case words[2] == "-":
+			number -= other
+		default:
+			return fmt.Errorf("%q is neither / nor -", words[2])
+		}
+	}
+	return sameNumber(value, number, unit)
+}
+
+// numberOf finds curve/metric/x. A curve's name and an x have no slash.
+func numberOf(f reported.File, term string) (number float64, unit string, err error) {
+	parts := strings.SplitN(term, "/", 3)
+	if len(parts) != 3 {
+		return 0, "", fmt.Errorf("%q is not CURVE/METRIC/X", term)
+	}
+	i := slices.IndexFunc(f.Curves, func(c reported.Curve) bool { return c.Name == parts[0] })
+	if i < 0 {
+		return 0, "", fmt.Errorf("%s has no curve %s", f.Name, parts[0])
+	}
+	column := f.Curves[i].Column(parts[1])
+	if column == nil {
+		return 0, "", fmt.Errorf("curve %s has no %s", parts[0], parts[1])
+	}
+	var all []float64
+	for k, n := range column.Numbers {
+		if n == nil {
+			continue
+		}
+		if f.Curves[i].X[k].String() == parts[2] {
+			return *n, column.Unit, nil
+		}
+		all = append(all, *n)
+	}
+	switch {
+	case parts[2] == "max":
+		return slices.Max(all), column.Unit, nil
+	case parts[2] == "min":
+		return slices.Min(all), column.Unit, nil
+	}
+	return 0, "", fmt.Errorf("curve %s has nothing at %s", parts[0], parts[2])
+}
+
+// sameNumber compares to the last digit of the value, in ms where it is a duration.
+func sameNumber(value string, number float64, unit string) error {
+	text := value
+	if d, err := time.ParseDuration(value); err == nil && value != "0" {
+		text = strings.TrimRight(value, "nuµmsh")
+		number *= float64(map[string]time.Duration{"us": time.Microsecond, "ms": time.Millisecond, "s": time.Second}[unit]) / float64(d)
+		written, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return err
+		}
+		number *= written
+	}
+	written, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("%q is not a number", value)
+	}
+	digits := 0
+	if _, after, ok := strings.Cut(text, "."); ok {
+		digits = len(after)
+	}
+	if step := math.Pow10(-digits); math.Abs(written-number) > 0.5000001*step {
+		return fmt.Errorf("the claim says %s; by reportedIn it is %s", value, strconv.FormatFloat(number, 'f', digits, 64))
+	}
+	return nil
+}
+
+// A series of an Experiment is a curve under experiments/reported, or a part of one. Its axis may
+// have other names for the points: clients for threads on each client.
+func TestReportedSeriesAreOfTheSources(t *testing.T) {
+	var curves []v1alpha1.ReportedSeries
+	for _, f := range reportedFiles(t) {
+		for _, c := range f.Curves {
+			series, _ := c.Series(nil)
+			curves = append(curves, series...)
+		}
+	}
+	found := 0
+	for _, file := range experimentFiles(t) {
+		for _, s := range readExperiment(t, file).Spec.Reported {
+			found++
+			if !slices.ContainsFunc(curves, func(c v1alpha1.ReportedSeries) bool { return partOf(s, c) }) {
+				t.Errorf("%s: the series %s is no part of a curve of experiments/reported", file, s.Name)
+			}
+		}
+	}
+	if found < 60 {
+		t.Errorf("%d series found; more are expected", found)
+	}
+}
+
+// partOf reports whether each value of s is one of c, in c's order, at the same x where both have
+// that x.
+func partOf(s, c v1alpha1.ReportedSeries) bool {
+	if s.Metric != c.Metric || s.Unit != c.Unit {
+		return false
+	}
+	at := map[string]string{}
+	for _, v := range c.Values {
+		at[v.X.String()] = v.Y.String()
+	}
+	next := 0
+	for _, v := range s.Values {
+		if y, ok := at[v.X.String()]; ok && y != v.Y.String() {
+			return false
+		}
+		i := slices.IndexFunc(c.Values[next:], func(w v1alpha1.ReportedValue) bool { return w.Y.Equal(v.Y) })
+		if i < 0 {
+			return false
+		}
+		next += i + 1
+	}
+	return true
+}
+
+func TestPartOf(t *testing.T) {
+	series := func(pairs ...string) v1alpha1.ReportedSeries {
+		s := v1alpha1.ReportedSeries{Metric: "Throughput", Unit: "tx/s"}
+		for i := 0; i < len(pairs); i += 2 {
+			s.Values = append(s.Values, v1alpha1.ReportedValue{X: v1alpha1.NewValue(pairs[i]), Y: v1alpha1.NewValue(pairs[i+1])})
+		}
+		return s
+	}
+	curve := series("1", "10", "2", "20", "3", "20")
+	for name, tc := range map[string]struct {
+		s    v1alpha1.ReportedSeries
+		want bool
+	}{
+		"all":              {series("1", "10", "2", "20", "3", "20"), true},
+		"a part":           {series("2", "20"), true},
+		"other names":      {series("four", "10"), true},
+		"another number":   {series("1", "11"), false},
+		"at another point": {series("2", "10"), false},
+		"another order":    {series("four", "20", "five", "10"), false},
+	} {
+		if got := partOf(tc.s, curve); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

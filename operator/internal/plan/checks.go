@@ -169,8 +169,8 @@ func (e *expansion) checkClaims() {
 		return
 	}
 	for k, c := range e.origin.profile.Claims {
-		if c.Skip == "" && c.Expr == "" && c.Reported == nil && c.Within == "" {
-			e.add(field.Required(e.origin.path.Child("claims").Index(k), fmt.Sprintf("claim %q is not changed: set skip, expr, reported or within", c.Name)))
+		if c.Skip == "" && c.Statement == "" && c.Expr == "" && c.Reported == nil && c.Expected == nil && c.Within == "" {
+			e.add(field.Required(e.origin.path.Child("claims").Index(k), fmt.Sprintf("claim %q is not changed: set skip, statement, expr, reported, expected or within", c.Name)))
 		}
 	}
 }

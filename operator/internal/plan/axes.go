@@ -230,6 +230,9 @@ func (e *expansion) checkSize() {
 		}
 	}
 	measured := points
+	if e.search != nil && len(e.errs) > 0 {
+		return // its axis may be missing
+	}
 	if e.search != nil {
 		measured = min(points, e.search.MaxTrials*points/len(e.axes[e.search.axis].choices))
 	}

@@ -66,8 +66,9 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 		e.add(field.Invalid(field.NewPath("metadata", "name"), exp.Name,
 			"must be 1 to 24 lower-case letters, digits and dashes, starting with a letter, since names of pods begin with it"))
 	}
+	sound := e.checkSizes()
 	e.checkWithoutSystems(&exp.Spec)
-	if !e.resolveSystems(systems) {
+	if !e.resolveSystems(systems) || !sound {
 		return nil, e.errs
 	}
 	e.checkParameters()
@@ -132,6 +133,9 @@ func (e *expansion) add(errs ...*field.Error) {
 // them can be made.
 func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool {
 	complete := true
+	if len(e.spec.Systems) == 0 { // of a file that was never sent to an API server
+		e.add(field.Required(field.NewPath("spec", "systems"), "name one System at least"))
+	}
 	for i, ref := range e.spec.Systems {
 		path := field.NewPath("spec", "systems").Index(i).Child("name")
 		spec, ok := systems[ref.Name]
@@ -139,6 +143,11 @@ func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool 
 			err := field.NotFound(path, ref.Name)
 			err.Detail = "no System of that name is in the namespace; apply it, or name one that exists"
 			e.add(err)
+			complete = false
+			continue
+		}
+		if len(spec.Replicas.Containers) == 0 || len(spec.Clients.Containers) == 0 { // of a file that was never sent to an API server
+			e.add(field.Invalid(path, ref.Name, fmt.Sprintf("System %q has no container for its replicas or its clients", ref.Name)))
 			complete = false
 			continue
 		}

@@ -229,6 +229,9 @@ func (s *systemCheck) roles(at *field.Path) {
 }
 
 func (s *systemCheck) containers(at *field.Path, containers []v1alpha1.Container) {
+	if len(containers) == 0 { // of a file that was never sent to an API server
+		s.add(field.Required(at, "a pod has one container at least"))
+	}
 	for i, c := range containers {
 		s.container(at.Index(i), c)
 	}

@@ -93,11 +93,11 @@ func commandsOf(t *testing.T, config string) map[string]map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := check([]byte(yaml))
+	p, err := check(t.Context(), []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := manifest.Decode(bytes.NewReader([]byte(yaml)))
+	set, err := manifest.Decode(t.Context(), bytes.NewReader([]byte(yaml)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func newRun(t *testing.T, config string, old results.Experiment) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := check([]byte(yaml))
+	p, err := check(t.Context(), []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package importer
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,13 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/pequin"
 	planner "assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/render"
 )
 
 // maxFile is the largest configuration that is read.
@@ -54,9 +52,9 @@ func pequinCommand(s *session.Session) *cobra.Command {
 		Example: "  kubectl assay import pequin Pequin-TPCC-SQL-20wh.json -O tpcc.yaml && kubectl assay plan -f tpcc.yaml\n" +
 			"  kubectl assay import pequin combined.json --series 2 --name reads-f1",
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File = args[0]
-			return Pequin(s, o)
+			return Pequin(cmd.Context(), s, o)
 		},
 	}
 	f := cmd.Flags()
@@ -68,7 +66,7 @@ func pequinCommand(s *session.Session) *cobra.Command {
 }
 
 // Pequin imports a configuration, checks it as admission would, and writes it.
-func Pequin(s *session.Session, o PequinOptions) error {
+func Pequin(ctx context.Context, s *session.Session, o PequinOptions) error {
 	data, err := readFile(o.File)
 	if err != nil {
 		return err
@@ -81,7 +79,7 @@ func Pequin(s *session.Session, o PequinOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := check(text)
+	p, err := check(ctx, text)
 	if err != nil {
 		return fmt.Errorf("%s makes an Experiment that would be refused: %w", o.File, err)
 	}
@@ -105,16 +103,12 @@ func Pequin(s *session.Session, o PequinOptions) error {
 }
 
 // check reads the YAML back and plans it, so that what is written is what was checked.
-func check(text []byte) (*planner.Plan, error) {
-	set, err := manifest.Decode(bytes.NewReader(text))
+func check(ctx context.Context, text []byte) (*planner.Plan, error) {
+	set, err := manifest.Decode(ctx, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check, UnusedParameters: true})
-	if len(errs) > 0 {
-		return nil, errs.ToAggregate()
-	}
-	return p, nil
+	return set.Plan(ctx, "")
 }
 
 // readFile reads a small file.

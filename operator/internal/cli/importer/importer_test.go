@@ -20,7 +20,7 @@ const configs = "../../pequin/testdata/configs"
 func run(t *testing.T, o PequinOptions) (yaml, said string, err error) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	err = Pequin(&session.Session{Out: &out, Err: &errs}, o)
+	err = Pequin(t.Context(), &session.Session{Out: &out, Err: &errs}, o)
 	return out.String(), errs.String(), err
 }
 
@@ -100,7 +100,7 @@ func TestEveryConfigurationPlans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := check([]byte(yaml))
+			p, err := check(t.Context(), []byte(yaml))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +213,7 @@ func TestValuesArriveAsWritten(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 			continue
 		}
-		p, err := check([]byte(yaml))
+		p, err := check(t.Context(), []byte(yaml))
 		if err != nil {
 			t.Errorf("%s: %v", in, err)
 			continue

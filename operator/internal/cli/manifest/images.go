@@ -51,7 +51,7 @@ func (s *Set) UseImages(o Images) error {
 	}
 	for _, ref := range s.Experiment.Spec.Systems {
 		w.system = ref.Name
-		if err := w.walk(s.systems[ref.Name].Object["spec"]); err != nil {
+		if err := w.walk(s.systems[ref.Name].Object.Object["spec"]); err != nil {
 			return err
 		}
 		if err := s.decodeSystem(ref.Name); err != nil {
@@ -62,7 +62,7 @@ func (s *Set) UseImages(o Images) error {
 }
 
 func (s *Set) decodeSystem(name string) error {
-	text, err := yaml.Marshal(s.systems[name].Object)
+	text, err := yaml.Marshal(s.systems[name].Object.Object)
 	if err != nil {
 		return fmt.Errorf("write System %s: %w", name, err)
 	}

@@ -144,7 +144,7 @@ func TestReadURL(t *testing.T) {
 		t.Errorf("a System that is not beside it is missing, and may be in the cluster: %v", err)
 	}
 	for path, want := range map[string]string{
-		"/nothing.yaml": "404 Not Found", "/busy.yaml": "answers 503", "/broken.yaml": "document 1", "/long.yaml": "larger than",
+		"/nothing.yaml": "404 Not Found", "/busy.yaml": "answers 503", "/broken.yaml": "broken.yaml:1:1: ", "/long.yaml": "larger than",
 	} {
 		if _, err := manifest.Read(t.Context(), []string{server.URL + path}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want: %s", path, err, want)

@@ -108,19 +108,24 @@ func TestReadRefuses(t *testing.T) {
 		want  string
 	}{
 		"no experiment":        {map[string]string{"a.yaml": system("one")}, "no Experiment in it"},
-		"two experiments":      {map[string]string{"a.yaml": experiment + "---\n" + experiment}, "document 2: a second Experiment"},
-		"two systems":          {map[string]string{"a.yaml": experiment + "---\n" + system("one") + "---\n" + system("one")}, "document 3: a second System one; the first is in"},
-		"another kind":         {map[string]string{"a.yaml": experiment + "---\n" + other}, `ConfigMap c of "v1" is not Assay's`},
-		"a trial":              {map[string]string{"a.yaml": "apiVersion: assay.dev/v1alpha1\nkind: Trial\n"}, "a Trial; the file may hold"},
-		"an unknown field":     {map[string]string{"a.yaml": experiment + "  sweeep: []\n"}, `a.yaml, line 11: spec.sweeep: there is no field "sweeep"; did you mean "sweep"?`},
-		"a field in capitals":  {map[string]string{"a.yaml": "# a comment\n---\n" + experiment + "  Sweep: []\n"}, `a.yaml, line 13: spec.Sweep: there is no field "Sweep"; did you mean "sweep"?`},
-		"a broken system":      {map[string]string{"a.yaml": experiment + "---\n" + broken}, `a.yaml, line 15: spec.replica: there is no field "replica"; did you mean "replicas"?`},
-		"broken in the folder": {map[string]string{"a.yaml": experiment, "systems/two.yaml": broken}, `two.yaml, line 4: spec.replica: there is no field "replica"`},
-		"not YAML":             {map[string]string{"a.yaml": "a: b: c"}, "document 1: read YAML"},
+		"two experiments":      {map[string]string{"a.yaml": experiment + "---\n" + experiment}, "a.yaml:14:18: Experiment e: metadata.name: a second Experiment; the first is e in"},
+		"two systems":          {map[string]string{"a.yaml": experiment + "---\n" + system("one") + "---\n" + system("one")}, "a.yaml:19:18: System one: metadata.name: a second System one; the first is in"},
+		"another kind":         {map[string]string{"a.yaml": experiment + "---\n" + other}, `a.yaml:12:13: ConfigMap c: apiVersion: "v1" is not Assay's`},
+		"a misspelt kind":      {map[string]string{"a.yaml": experiment + "---\napiVersion: assay.dev/v1alpha1\nkind: Experimant\n"}, `kind: there is no kind "Experimant"; did you mean "Experiment"?`},
+		"no kind":              {map[string]string{"a.yaml": experiment + "---\nx: 1\n"}, `a.yaml:12:1: apiVersion: "" is not Assay's; write assay.dev/v1alpha1`},
+		"an unknown field":     {map[string]string{"a.yaml": experiment + "  sweeep: []\n"}, `a.yaml:11:11: Experiment e: spec.sweeep: there is no field "sweeep"; did you mean "sweep"?`},
+		"a field in capitals":  {map[string]string{"a.yaml": "# a comment\n---\n" + experiment + "  Sweep: []\n"}, `a.yaml:13:10: Experiment e: spec.Sweep: there is no field "Sweep"; did you mean "sweep"?`},
+		"a wrong type":         {map[string]string{"a.yaml": strings.Replace(experiment, "1s", "10", 1)}, `a.yaml:9:23: Experiment e: spec.schedule.measure: must be text, and is the number 10; write it with its unit, such as 10s`},
+		"a broken system":      {map[string]string{"a.yaml": experiment + "---\n" + broken}, `a.yaml:15:17: System two: spec.replica: there is no field "replica"; did you mean "replicas"?`},
+		"broken in the folder": {map[string]string{"a.yaml": experiment, "systems/two.yaml": broken}, `two.yaml:4:17: System two: spec.replica: there is no field "replica"`},
+		"not YAML":             {map[string]string{"a.yaml": "a: b: c"}, `a.yaml:1:1: a value with a colon and a space needs quotes: "b: c"`},
 		"no file":              {map[string]string{}, "read -f"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := manifest.Read(t.Context(), []string{filepath.Join(write(t, tc.files), "a.yaml")}, nil)
+			set, err := manifest.Read(t.Context(), []string{filepath.Join(write(t, tc.files), "a.yaml")}, nil)
+			if err == nil {
+				_, err = set.Plan(t.Context(), "")
+			}
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want it to say: %s", err, tc.want)
 			}

@@ -49,7 +49,7 @@ var (
 // overrideProfile makes what was set win over the profile in use: the profile in the object that is
 // applied says the same, or nothing about it any more.
 func (s *Set) overrideProfile(changes []assignment) error {
-	profiles, _, err := unstructured.NestedSlice(s.experiment.Object, "spec", "profiles")
+	profiles, _, err := unstructured.NestedSlice(s.experiment.Object.Object, "spec", "profiles")
 	if err != nil {
 		return fmt.Errorf("read the profiles: %w", err)
 	}
@@ -64,7 +64,7 @@ func (s *Set) overrideProfile(changes []assignment) error {
 			}
 		}
 	}
-	return unstructured.SetNestedSlice(s.experiment.Object, profiles, "spec", "profiles")
+	return unstructured.SetNestedSlice(s.experiment.Object.Object, profiles, "spec", "profiles")
 }
 
 // override makes a profile agree with what was set.

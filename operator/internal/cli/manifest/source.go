@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"assay.dev/assay/operator/internal/admit"
 )
 
 const (
@@ -28,16 +30,22 @@ func isURL(path string) bool {
 	return strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://")
 }
 
+// source is one file to read; inFolder: its folder was named.
+type source struct {
+	path     string
+	inFolder bool
+}
+
 // expand puts the files of folders in the place of the folders. A path that is named twice counts
 // once: shells' completion parses flags twice.
-func expand(paths []string) ([]string, error) {
-	var files []string
+func expand(paths []string) ([]source, error) {
+	var files []source
 	for i, path := range paths {
 		if slices.Contains(paths[:i], path) {
 			continue
 		}
 		if path == "-" || isURL(path) {
-			files = append(files, path)
+			files = append(files, source{path: path})
 			continue
 		}
 		info, err := os.Stat(path)
@@ -45,7 +53,7 @@ func expand(paths []string) ([]string, error) {
 			return nil, fmt.Errorf("read -f %s: %w", path, err)
 		}
 		if !info.IsDir() {
-			files = append(files, path)
+			files = append(files, source{path: path})
 			continue
 		}
 		inside, err := filesOf(path)
@@ -55,7 +63,9 @@ func expand(paths []string) ([]string, error) {
 		if len(inside) == 0 {
 			return nil, fmt.Errorf("read -f %s: the folder has no file that ends in .yaml, .yml or .json", path)
 		}
-		files = append(files, inside...)
+		for _, file := range inside {
+			files = append(files, source{path: file, inFolder: true})
+		}
 	}
 	return files, nil
 }
@@ -130,6 +140,7 @@ func (s *Set) readBesideURL(ctx context.Context, experiment string) error {
 		return fmt.Errorf("read -f %s: %w", experiment, err)
 	}
 	for _, folder := range []string{"systems/", "../systems/"} {
+		s.looked = append(s.looked, base.ResolveReference(&url.URL{Path: folder}).String())
 		for _, name := range s.Missing() {
 			address := base.ResolveReference(&url.URL{Path: folder + name + ".yaml", RawQuery: base.RawQuery}).String()
 			data, err := fetch(ctx, address)
@@ -139,8 +150,10 @@ func (s *Set) readBesideURL(ctx context.Context, experiment string) error {
 			if err != nil {
 				return fmt.Errorf("look for System %s beside the Experiment, at %s: %w", name, address, err)
 			}
-			if err := s.readDocuments(data, address, true); err != nil {
-				return err
+			documents, problems := admit.Documents(data, address)
+			s.problems = append(s.problems, problems...)
+			for _, d := range documents {
+				s.addMissing(ctx, d)
 			}
 		}
 	}

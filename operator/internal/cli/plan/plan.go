@@ -5,6 +5,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,12 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/monitoring"
 	planner "assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/render"
 )
 
 // Options of the verb.
@@ -46,8 +44,8 @@ func Command(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Show what an experiment would do: points, trials, order, time, and what its pods need",
-		Long: "Show what an experiment would do: points, trials, order, time, and what its pods need. The checks are those of the operator's admission.\n" +
-			"No cluster is needed; with one, the pods are compared with what its nodes have free.",
+		Long: "Show what an experiment would do: points, trials, order, time, and what its pods need. The checks are those of the API server and of Assay's webhooks.\n" +
+			"Without an Experiment, it checks Systems, Datasets and Trials alone. No cluster is needed; with one, the pods are compared with what its nodes have free.",
 		Example: "  kubectl assay plan -f experiments/failure-fp.yaml --profile smoke\n" +
 			"  kubectl assay plan -f experiments/failure-fp.yaml --nodes 6x8x32Gi --nodes 2x16x64Gi",
 		Args: cobra.NoArgs,
@@ -71,15 +69,19 @@ func Command(s *session.Session) *cobra.Command {
 // Run plans and prints.
 func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) error {
 	set, err := manifest.Read(ctx, o.Files, stdin)
+	if errors.Is(err, manifest.ErrNoExperiment) {
+		return lint(s, set, err)
+	}
 	if err != nil {
 		return err
 	}
+	skipped(s, set)
 	if err := set.Adapt("", o.Profile, o.Set); err != nil {
-		return err
+		return session.Usage(err)
 	}
-	p, errs := planner.Validate(set.Experiment, set.Systems, planner.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check, UnusedParameters: true})
-	if len(errs) > 0 {
-		return fmt.Errorf("experiment %s would be refused:\n%w", set.Experiment.Name, listed(errs.ToAggregate().Errors()))
+	p, err := set.Plan(ctx, "")
+	if err != nil {
+		return err
 	}
 	b := &strings.Builder{}
 	writeSize(b, set.Experiment, p)
@@ -104,13 +106,27 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	return nil
 }
 
-// listed joins errors, a line each.
-func listed(errs []error) error {
-	lines := make([]string, len(errs))
-	for i, err := range errs {
-		lines[i] = "  " + err.Error()
+// lint says whether files without an Experiment are right.
+func lint(s *session.Session, set *manifest.Set, none error) error {
+	skipped(s, set)
+	right, err := set.Lint()
+	switch {
+	case errors.Is(err, manifest.ErrNoExperiment):
+		return none
+	case err != nil:
+		return err
 	}
-	return fmt.Errorf("%s", strings.Join(lines, "\n"))
+	if _, err := fmt.Fprintf(s.Out, "%s; there is no Experiment to plan.\n", right); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}
+
+// skipped notes what of a folder was not read.
+func skipped(s *session.Session, set *manifest.Set) {
+	for _, what := range set.Skipped {
+		fmt.Fprintf(s.Err, "Note: skipped %s\n", what)
+	}
 }
 
 func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {

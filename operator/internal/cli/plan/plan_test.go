@@ -177,7 +177,7 @@ func TestRefuses(t *testing.T) {
 	if err == nil {
 		t.Fatal("claims that cannot be judged are accepted")
 	}
-	for _, want := range []string{"experiment pingpong would be refused", "spec.claims[0].expr", "1:45, at client: there is no axis client; did you mean clients?", "spec.claims[1]", "expr is a comparison"} {
+	for _, want := range []string{"2 problems, for which a cluster would refuse this", "spec.claims[0].expr", "1:45, at client: there is no axis client; did you mean clients?", "spec.claims[1]", "expr is a comparison"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, err)
 		}

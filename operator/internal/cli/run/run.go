@@ -17,14 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/watch"
-	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/render"
 )
 
 // fieldOwner of what the command applies.
@@ -81,6 +78,9 @@ func (in *Input) completeProfile(cmd *cobra.Command, _ []string, _ string) ([]co
 func (in *Input) Load(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
 	set, err := manifest.Read(ctx, in.Files, stdin)
 	if err != nil {
+		return nil, err
+	}
+	if err := set.OnlyToApply(); err != nil {
 		return nil, err
 	}
 	if err := set.Adapt(in.Name, in.Profile, in.Set); err != nil {
@@ -153,7 +153,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if cluster.Namespace, err = namespace(set, cluster); err != nil {
 		return session.Usage(err)
 	}
-	if err := Check(ctx, set, cluster); err != nil {
+	if _, err := Check(ctx, set, cluster); err != nil {
 		return err
 	}
 	if err := makeRoom(ctx, s, cluster, set.Experiment.Name, o); err != nil {
@@ -216,27 +216,23 @@ func namespace(set *manifest.Set, cluster session.Cluster) (string, error) {
 
 // Check makes the checks of admission here, where all problems can be listed at once. Systems that
 // no file holds are read from the cluster.
-func Check(ctx context.Context, set *manifest.Set, cluster session.Cluster) error {
+func Check(ctx context.Context, set *manifest.Set, cluster session.Cluster) (*plan.Plan, error) {
 	for _, name := range set.Missing() {
 		var system v1alpha1.System
 		err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, &system)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("system %s is in none of the files, not in the folder systems beside them, and not in namespace %s; name its file with -f", name, cluster.Namespace)
+			continue // Plan says so, with all else that is wrong
 		case err != nil:
-			return fmt.Errorf("get System %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
+			return nil, fmt.Errorf("get System %s in namespace %s: %w", name, cluster.Namespace, session.Explain(err))
 		}
 		set.Systems[name] = system.Spec
 	}
-	_, errs := plan.Validate(set.Experiment, set.Systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check, UnusedParameters: true})
-	if len(errs) == 0 {
-		return nil
+	p, err := set.Plan(ctx, "in namespace "+cluster.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("experiment %s is not applied: %w", set.Experiment.Name, err)
 	}
-	lines := make([]string, len(errs))
-	for i, err := range errs {
-		lines[i] = "  " + err.Error()
-	}
-	return fmt.Errorf("experiment %s is not applied:\n%s", set.Experiment.Name, strings.Join(lines, "\n"))
+	return p, nil
 }
 
 func apply(ctx context.Context, cluster session.Cluster, u *unstructured.Unstructured, force bool) error {

@@ -26,7 +26,7 @@ func TestSkeletonPlans(t *testing.T) {
 				if err := scaffold.Run(s, o); err != nil {
 					t.Fatal(err)
 				}
-				set, err := manifest.Decode(s.Out.(*bytes.Buffer))
+				set, err := manifest.Decode(t.Context(), s.Out.(*bytes.Buffer))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -42,7 +42,7 @@ func TestSkeletonPlans(t *testing.T) {
 					if err := scaffold.Run(whole, scaffold.Options{Name: o.System}); err != nil {
 						t.Fatal(err)
 					}
-					both, err := manifest.Decode(whole.Out.(*bytes.Buffer))
+					both, err := manifest.Decode(t.Context(), whole.Out.(*bytes.Buffer))
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -17,15 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/cli/logs"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/run"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/watch"
-	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/render"
 )
 
 const (
@@ -107,17 +104,18 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if written := set.Experiment.Namespace; written != "" && !cluster.NamespaceGiven {
 		cluster.Namespace = written
 	}
-	if err := run.Check(ctx, set, cluster); err != nil {
+	p, err := run.Check(ctx, set, cluster)
+	if err != nil {
 		return err
 	}
 	of := set.Experiment.Name
 	if name == "" {
 		name = nameOf(of, s.Now())
 	}
-	if err := reduce(set, name, point); err != nil {
+	if err := reduce(p, set, name, point); err != nil {
 		return err
 	}
-	if err := run.Check(ctx, set, cluster); err != nil {
+	if _, err := run.Check(ctx, set, cluster); err != nil {
 		return err
 	}
 	if err := run.Apply(ctx, s, cluster, set, o.Force); err != nil {
@@ -142,11 +140,7 @@ func nameOf(experiment string, now time.Time) string {
 }
 
 // reduce the experiment to one point.
-func reduce(set *manifest.Set, name string, point map[string]string) error {
-	p, errs := plan.Validate(set.Experiment, set.Systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check, UnusedParameters: true})
-	if len(errs) > 0 {
-		return errs.ToAggregate()
-	}
+func reduce(p *plan.Plan, set *manifest.Set, name string, point map[string]string) error {
 	chosen, err := choose(p.Axes, point)
 	if err != nil {
 		return session.Usage(err)

@@ -1,0 +1,10 @@
+// Package crd holds the CustomResourceDefinitions that "make generate" writes from the Go types, so
+// that programs that check files without a cluster have the schemas that clusters have.
+package crd
+
+import "embed"
+
+// Bases has one file for each kind, bases/assay.dev_PLURAL.yaml.
+//
+//go:embed bases/*.yaml
+var Bases embed.FS

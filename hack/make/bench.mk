@@ -35,6 +35,10 @@ bench-trial: ## Measure processor-seconds and wall time of a trial on the cluste
 	@go build -o .work/bench/bench-trial ./hack/bench/trial
 	@.work/bench/bench-trial $(BENCH_FLAGS)
 
+.PHONY: bench-statistics
+bench-statistics: ## Measure how often verdicts and intervals are wrong in simulated worlds, or in ONLY="trends capacity", beside what a review measured; takes some minutes.
+	@go run ./operator/test/statistics $(BENCH_FLAGS) $(ONLY)
+
 .PHONY: bench-demo
 bench-demo: ## Run make demo RUNS times (5) beside BUSY programs (1) that want a processor each: exit code, minutes and verdicts of each run; half an hour.
 	@hack/bench/demo.sh

@@ -12,7 +12,7 @@
 //
 //	quantity, with reported ± within     interval inside the bound -> Reproduced, disjoint -> NotReproduced, else Inconclusive
 //	comparison a < b                     interval of b - a above 0 -> true, below 0 -> false, else undecided
-//	increasing, significantly_different  by a test at 5%, as a comparison by its interval
+//	increasing, significantly_different  by a test at 5% within rounds, as a comparison by its interval
 //	&&, ||, !                            Kleene's logic; true -> Reproduced, false -> NotReproduced, undecided -> Inconclusive
 //
 // Nothing is decided without an interval: one trial for a point leaves every claim about it
@@ -201,9 +201,7 @@ func (r *run) missingData() error {
 // sampleNote says on how many trials a verdict rests, and what its reader must know of them.
 func (r *run) sampleNote() string {
 	note := ""
-	if slices.ContainsFunc(r.read, func(p int32) bool { return !interleaved(r.samples[r.read[0]], r.samples[p]) }) {
-		r.remarks = append(r.remarks, notInterleaved)
-	}
+	r.remarks = append(r.remarks, r.orderRemarks()...)
 	if survivors := r.survivors(); survivors != "" {
 		note += "; " + survivors
 	}

@@ -157,9 +157,42 @@ func (r *run) decide(call celast.CallExpr, id int64) judged {
 
 // trend decides whether a metric rises or falls along an axis.
 func (r *run) trend(a arguments, direction string) judged {
-	s := r.series(r.curve(a.at, a.along, 3), a.along, a.metric)
+	points := r.curve(a.at, a.along, 3)
+	s := r.series(points, a.along, a.metric)
 	if len(r.missing) > 0 {
 		return undecided
+	}
+	t, how, err := r.findTrend(points, s, a.metric)
+	if err != nil {
+		r.missing = append(r.missing, err.Error())
+		return undecided
+	}
+	verdict := judged{truth: unsettled, favour: noEvidence, against: evidence{p: t.P, tests: 1}}
+	if t.P < trendLevel {
+		verdict.truth = fails
+	}
+	if (t.Statistic > 0) == (direction == "increasing") {
+		verdict = verdict.not()
+	}
+	note := fmt.Sprintf("%s along %s %s: Kendall's tau %.2f, P %.2g %s, median slope %.3g", direction, a.along, verdict.truth, t.Statistic, t.P, how, t.Slope)
+	note += r.turn(s, a, verdict.truth == holds, direction)
+	if verdict.truth == unsettled && math.Abs(t.Statistic) == 1 {
+		note += "; no order of so few trials decides a trend: it takes three rounds of three points, or two of four, or one of five"
+	}
+	r.notes = append(r.notes, note)
+	return verdict
+}
+
+// findTrend tests for a trend within rounds where trials ran in turn, and over all trials where they
+// did not. It says how.
+func (r *run) findTrend(points []results.PointResult, s stats.Series, m metric) (t stats.Trend, how string, err error) {
+	trials := 0
+	for _, xs := range s.Samples {
+		trials += len(xs)
+	}
+	if rounds := r.trendRounds(points, s.X, m); len(rounds) > 0 {
+		t, err = stats.FindTrendWithin(rounds)
+		return t, fmt.Sprintf("within rounds, %d trials in %d", trials, len(rounds)), err
 	}
 	var x, y []float64
 	for i, xs := range s.Samples {
@@ -173,25 +206,80 @@ func (r *run) trend(a arguments, direction string) judged {
 			x, y = append(x, s.X[i]), append(y, stats.Aggregate(xs).Mean)
 		}
 	}
-	t, err := stats.FindTrend(x, y)
-	if err != nil {
-		r.missing = append(r.missing, err.Error())
-		return undecided
+	t, err = stats.FindTrend(x, y)
+	return t, fmt.Sprintf("over %d trials, not by rounds", len(x)), err
+}
+
+// trendRounds are the rounds in which two points or more have a trial; none where the trials did not
+// run in turn, or some give bounds in place of numbers.
+func (r *run) trendRounds(points []results.PointResult, xs []float64, m metric) []stats.TrendRound {
+	byRound := make([]map[int32]float64, len(points))
+	var common []int32
+	rounds := map[int32]bool{}
+	var lines []results.TrialLine
+	for i, p := range points {
+		values, ok := r.byRound(mean{point: p.Index, metric: m})
+		if !ok {
+			return nil
+		}
+		byRound[i] = values
+		lines = append(lines, r.samples[p.Index]...)
+		for k := range values {
+			rounds[k] = true
+		}
+		if i == 0 {
+			common = sortedKeys(values)
+		}
+		common = slices.DeleteFunc(common, func(k int32) bool { _, ok := values[k]; return !ok })
 	}
-	verdict := judged{truth: unsettled, favour: noEvidence, against: evidence{p: t.P, tests: 1}}
-	if t.P < trendLevel {
-		verdict.truth = fails
+	if !inTurn(lines) {
+		return nil
 	}
-	if (t.Statistic > 0) == (direction == "increasing") {
-		verdict = verdict.not()
+	deviations := r.deviations(points, m, common)
+	var out []stats.TrendRound
+	for _, k := range sortedKeys(rounds) {
+		round := stats.TrendRound{}
+		known := true
+		for i, p := range points {
+			y, ok := byRound[i][k]
+			if !ok {
+				continue
+			}
+			round.X, round.Y = append(round.X, xs[i]), append(round.Y, y)
+			deviation, ok := deviations[p.Index]
+			if known = known && ok; known {
+				round.Deviations = append(round.Deviations, deviation)
+			}
+		}
+		if !known {
+			round.Deviations = nil
+		}
+		if len(round.X) > 1 {
+			out = append(out, round)
+		}
 	}
-	note := fmt.Sprintf("%s along %s %s: Kendall's tau %.2f, P %.2g over %d trials, median slope %.3g", direction, a.along, verdict.truth, t.Statistic, t.P, len(x), t.Slope)
-	note += r.turn(s, a, verdict.truth == holds, direction)
-	if len(x) < 5 {
-		note += "; a trend needs five trials, since four in perfect order have P 0.083"
+	return out
+}
+
+// deviations are by how much trials of each point deviate, relative to its mean: those of the model
+// of all points, else, from leastRounds rounds on, each point's own. None: too little is known, and
+// points are taken to deviate alike.
+func (r *run) deviations(points []results.PointResult, m metric, common []int32) map[int32]float64 {
+	found := map[int32]float64{}
+	model := r.model(m, common)
+	for _, p := range points {
+		place, in := model.place[p.Index]
+		switch {
+		case model.known && in:
+			found[p.Index] = model.Deviation(place)
+		case !model.known && len(common) >= leastRounds:
+			xs, _ := r.values(mean{point: p.Index, metric: m})
+			if a := stats.Aggregate(xs); a.Mean != 0 {
+				found[p.Index] = a.StdDev / math.Abs(a.Mean)
+			}
+		}
 	}
-	r.notes = append(r.notes, note)
-	return verdict
+	return found
 }
 
 // turn says where a curve that rises on the whole falls after its best point, or the other way

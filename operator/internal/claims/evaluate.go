@@ -60,7 +60,6 @@ type run struct {
 	ofTrial []remark // the same of single trials
 	counts  []int    // trials of the points that were read
 	unknown bool     // some comparison had no interval
-	read    []int32  // points whose means are in the result
 	looked  []int32  // points whose trials were looked at
 	latency []int32  // those of them whose mean latency was
 
@@ -314,9 +313,6 @@ func (r *run) meanAt(p results.PointResult, m metric, u unit) quantity {
 	xs := r.valuesAt(p, m)
 	if len(xs) == 0 {
 		return quantity{}
-	}
-	if !slices.Contains(r.read, p.Index) {
-		r.read = append(r.read, p.Index)
 	}
 	input := mean{point: p.Index, metric: m}
 	if slices.Contains(r.inGroups(m), p.Index) {

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,57 @@ func (r *run) pairOf(a arguments) two {
 
 // notInterleaved is what must be known of a comparison of trials that ran one after the other.
 const notInterleaved = "the trials of the points that are compared did not run in turn, so that a drift of the machines counts as a difference"
+
+// sameOrder is what must be known where rounds are no help against a drift.
+const sameOrder = "in every round the points ran in the same order, so that a drift of the machines within rounds counts as a difference"
+
+// unlikelyOrder is below which probability an order that all rounds have was not drawn at random.
+const unlikelyOrder = 0.01
+
+// orderRemarks are what must be known of the order in which the trials ran that a claim looked at,
+// whatever kind of claim it is: chosen as the best of several points, or along an axis, they are
+// compared, too.
+func (r *run) orderRemarks() []string {
+	var all []results.TrialLine
+	for _, p := range r.looked {
+		if !interleaved(r.samples[r.looked[0]], r.samples[p]) {
+			return []string{notInterleaved}
+		}
+		all = append(all, r.samples[p]...)
+	}
+	if inOneOrder(all, len(r.looked)) {
+		return []string{sameOrder}
+	}
+	return nil
+}
+
+// inOneOrder reports whether the points have the same order in each round, and so often that no
+// random order is the reason.
+func inOneOrder(lines []results.TrialLine, points int) bool {
+	rounds := map[int32][]results.TrialLine{}
+	for _, l := range lines {
+		rounds[l.Repetition] = append(rounds[l.Repetition], l)
+	}
+	var first []int32
+	chance := 1.0
+	for i, k := range sortedKeys(rounds) {
+		trials := slices.SortedFunc(slices.Values(rounds[k]), func(a, b results.TrialLine) int { return cmp.Compare(a.Number, b.Number) })
+		var order []int32
+		for _, l := range trials {
+			order = append(order, l.PointIndex)
+		}
+		if i == 0 {
+			first = order
+		}
+		if !slices.Equal(first, order) {
+			return false
+		}
+		for f := 2; f <= points && i > 0; f++ {
+			chance /= float64(f)
+		}
+	}
+	return chance < unlikelyOrder
+}
 
 // interleaved reports whether the trials of two points ran in rounds: all of one repetition before
 // those of the next. A repetition that one of them lacks is left out. Of an order that puts all

@@ -95,7 +95,7 @@ func TestOneTrialDecidesNothing(t *testing.T) {
 	} {
 		got := judge(t, ls, expr, "", "")
 		expect(t, got, v1alpha1.VerdictInconclusive)
-		if !strings.Contains(got.Message, "one trial") && !strings.Contains(got.Message, "a trend needs five trials") {
+		if !strings.Contains(got.Message, "one trial") && !strings.Contains(got.Message, "no order of so few trials decides a trend") {
 			t.Errorf("%s: %q does not say that it is for too few trials", expr, got.Message)
 		}
 	}
@@ -113,7 +113,7 @@ func TestCurves(t *testing.T) {
 		"max_throughput(variant='a') < 1700":                                      "Reproduced: ",
 		"peak_latency(variant='a') > 20ms":                                        "Reproduced: 25",
 		"min_latency() < 11ms":                                                    "Reproduced: 10",
-		"increasing(of='throughput', along='clients', variant='a')":               "Reproduced: increasing along clients holds: Kendall's tau 0.89, P 4.5e-07 over 20 trials",
+		"increasing(of='throughput', along='clients', variant='a')":               "Reproduced: increasing along clients holds: Kendall's tau 1.00, P 2.5e-07 within rounds, 20 trials in 5",
 		"decreasing(of='throughput', along='clients', variant='a')":               "NotReproduced: does not hold",
 		"!decreasing(of='throughput', along='clients', variant='a')":              "Reproduced: ",
 		"crossover(of='throughput', along='clients', variant=['a', 'b']) < 35":    "Reproduced: difference",
@@ -142,12 +142,12 @@ func TestCurves(t *testing.T) {
 		"n=1 to 5, some points have one trial: there is no interval, so that nothing is decided")
 	// The trend of few trials cannot be shown, and the message says so.
 	few := series(0, "a", clients, times(1, 100, 200, 300, 400), times(1, 10, 11, 13, 25))
-	expect(t, judge(t, few, "increasing(of='throughput', along='clients')", "", ""), v1alpha1.VerdictInconclusive, "a trend needs five trials")
-	// Of very many trials the means of points are taken.
+	expect(t, judge(t, few, "increasing(of='throughput', along='clients')", "", ""), v1alpha1.VerdictInconclusive, "no order of so few trials decides a trend")
+	// Of very many trials that did not run in turn the means of points are taken.
 	var many []results.TrialLine
 	for i := range 12 {
 		for k := range 60 {
-			many = append(many, results.TrialLine{PointIndex: int32(i), Coordinates: map[string]string{"clients": fmt.Sprint(i)}, Repetition: int32(k), Outcome: stats.Succeeded,
+			many = append(many, results.TrialLine{Number: int32(len(many)), PointIndex: int32(i), Coordinates: map[string]string{"clients": fmt.Sprint(i)}, Repetition: int32(k), Outcome: stats.Succeeded,
 				Throughput: float64(100*i + k%7)})
 		}
 	}

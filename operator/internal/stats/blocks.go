@@ -152,6 +152,9 @@ func (b *Blocks) unlike(own float64) bool {
 	return distuv.ChiSquared{K: points - 1}.Survival(statistic) < unlikeLevel
 }
 
+// Deviation of a trial of a point, relative to its mean and without that of its round.
+func (b Blocks) Deviation(point int) float64 { return math.Sqrt(b.variance[point]) }
+
 // Estimate gives value, a function of the means of points, its first-order interval. Terms whose
 // changes add up to 0, such as those of a ratio, have none of the variation of rounds in it.
 func (b Blocks) Estimate(value float64, terms []BlockTerm) Estimate {

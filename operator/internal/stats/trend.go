@@ -78,6 +78,102 @@ func FindTrend(x, y []float64) (Trend, error) {
 	return t, nil
 }
 
+// TrendRound is one round of trials: at most one of each point.
+type TrendRound struct {
+	// X are the values of the axis, each different, and Y those of the metric.
+	X, Y []float64
+	// Deviations of the trials of each point, in any unit that all have; nil: they deviate alike.
+	Deviations []float64
+}
+
+// FindTrendWithin is FindTrend with rounds as blocks: only trials of one round are compared, so that
+// a drift from round to round is in no comparison. S adds up C - D over the rounds (the seasonal
+// test of Hirsch, Slack and Smith, Water Resour. Res. 18, 1982, with rounds as seasons), and tau is
+// S by the greatest S there can be. Without ties P is exact: that all orders of each round are
+// equally likely.
+//
+// They are not where points deviate by different amounts: a first point that deviates more makes
+// the pairs with it agree. With normal deviations s_i the signs of x_i - x_j and x_i - x_k have the
+// covariance (Sheppard, Phil. Trans. R. Soc. A 192, 1899)
+//
+//	2/pi asin(s_i^2 / sqrt((s_i^2 + s_j^2) (s_i^2 + s_k^2)))
+//
+// which is 1/3 where all are alike. Where the variance of S is greater for it, S counts for less by
+// the square root.
+//
+// It fails for no round with two trials, values that are not finite, and a value of the axis that a
+// round has twice.
+func FindTrendWithin(rounds []TrendRound) (Trend, error) {
+	var net, pairs, tied, alike, unlike float64
+	var slopes []float64
+	sizes, exact := []int{}, true
+	for _, round := range rounds {
+		if err := checkPairs("the axis", round.X, "the metric", round.Y); err != nil {
+			return Trend{}, err
+		}
+		n := len(round.X)
+		if tiesOf(round.X).pairs > 0 || round.Deviations != nil && len(round.Deviations) != n {
+			return Trend{}, fmt.Errorf("trend: a round of %d trials has a value of the axis twice, or %d deviations", n, len(round.Deviations))
+		}
+		for i := range n {
+			for j := range i {
+				net += sign(round.X[i]-round.X[j]) * sign(round.Y[i]-round.Y[j])
+				if slope := (round.Y[i] - round.Y[j]) / (round.X[i] - round.X[j]); !math.IsInf(slope, 0) {
+					slopes = append(slopes, slope)
+				}
+			}
+		}
+		ys := tiesOf(round.Y)
+		m := float64(n) * float64(n-1)
+		pairs, tied, exact = pairs+m/2, tied+ys.pairs, exact && ys.pairs == 0
+		null := (m*(2*float64(n)+5) - ys.cubic) / 18
+		alike, unlike = alike+null, unlike+math.Max(null, varianceOfSigns(round))
+		sizes = append(sizes, n)
+	}
+	switch {
+	case pairs == 0:
+		return Trend{}, fmt.Errorf("trend: no round has two trials")
+	case tied == pairs:
+		return Trend{Test: Test{P: 1}}, nil
+	}
+	t := Trend{Test: Test{Statistic: net / math.Sqrt(pairs*(pairs-tied)), Exact: exact}}
+	if len(slopes) > 0 {
+		t.Slope = medianOf(slopes).Value
+	}
+	net = math.Abs(net) * math.Sqrt(alike/unlike)
+	if exact {
+		t.P = inversionsTail(sizes, int(math.Floor((pairs-net)/2+1e-9)))
+		return t, nil
+	}
+	t.P = math.Min(1, 2*normalTail(net/math.Sqrt(alike)))
+	return t, nil
+}
+
+// varianceOfSigns is that of C - D in a round of points that deviate as they do.
+func varianceOfSigns(round TrendRound) float64 {
+	n := len(round.Deviations)
+	if n < 2 {
+		return 0
+	}
+	variance := float64(n) * float64(n-1) / 2
+	for i := range n {
+		for j := range n {
+			for k := range j {
+				if j == i || k == i {
+					continue
+				}
+				si, sj, sk := square(round.Deviations[i]), square(round.Deviations[j]), square(round.Deviations[k])
+				if si == 0 {
+					continue
+				}
+				side := sign(round.X[i]-round.X[j]) * sign(round.X[i]-round.X[k])
+				variance += 2 * side * 2 / math.Pi * math.Asin(si/math.Sqrt((si+sj)*(si+sk)))
+			}
+		}
+	}
+	return variance
+}
+
 // tieSums are sums over groups of t equal values.
 type tieSums struct {
 	pairs   float64 // t(t-1)/2
@@ -104,18 +200,26 @@ func tiesOf(values []float64) tieSums {
 
 // kendallTail is the two-sided p-value of d pairs in the rarer order, of all orders of n different
 // values: twice the share of permutations with d inversions or fewer.
-func kendallTail(n, d int) float64 {
-	// share[k]: of the permutations of i values, the share with k inversions.
+func kendallTail(n, d int) float64 { return inversionsTail([]int{n}, d) }
+
+// inversionsTail is the same of several sets of so many values, each with an order of its own.
+func inversionsTail(sizes []int, d int) float64 {
+	// share[k]: of the permutations of the values so far, the share with k inversions.
 	share := make([]float64, d+1)
 	share[0] = 1
-	for i := 2; i <= n; i++ {
-		next := make([]float64, d+1)
-		for k := range next {
-			for j := max(0, k-i+1); j <= k; j++ {
-				next[k] += share[j] / float64(i)
+	for _, n := range sizes {
+		for i := 2; i <= n; i++ {
+			next := make([]float64, d+1)
+			var last float64 // sum of the last i of share
+			for k := range next {
+				last += share[k]
+				if k >= i {
+					last -= share[k-i]
+				}
+				next[k] = math.Max(0, last) / float64(i)
 			}
+			share = next
 		}
-		share = next
 	}
 	var sum float64
 	for _, p := range share {

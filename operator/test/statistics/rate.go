@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// simulation is one table. run draws the same experiments each time, so many more or fewer by scale.
+type simulation struct {
+	name, title string
+	run         func(scale float64) []rate
+}
+
+var simulations = []simulation{
+	{"trends", "Trends of equal points (findings 7 and 17)", trends},
+	{"sequential", "Messages that say that drift counts, with order: Sequential and a drift of 10% (finding 7)", sequential},
+}
+
+// rate is how often something happened in simulated experiments.
+type rate struct {
+	what string
+	// review is what the review measured, in percent; empty: nothing.
+	review   string
+	hits, of int
+	// least and most bound it, in percent; a bound of 0 on most asks for nothing.
+	least, most float64
+}
+
+// experiments is how many to simulate.
+func experiments(scale float64, n int) int { return max(50, int(scale*float64(n))) }
+
+func (r *rate) see(hit bool) {
+	r.of++
+	if hit {
+		r.hits++
+	}
+}
+
+// percent and its standard error, which is that of one more hit and one more miss so that it is never
+// 0.
+func (r rate) percent() (value, standardError float64) {
+	if r.of == 0 {
+		return math.NaN(), math.NaN()
+	}
+	p := (float64(r.hits) + 1) / (float64(r.of) + 2)
+	return 100 * float64(r.hits) / float64(r.of), 100 * math.Sqrt(p*(1-p)/float64(r.of))
+}
+
+// beyond reports whether the rate lies beyond a bound by more than two standard errors.
+func (r rate) beyond() bool {
+	value, off := r.percent()
+	return math.IsNaN(value) || value < r.least-2*off || r.most > 0 && value > r.most+2*off
+}
+
+func (r rate) bound() string {
+	switch {
+	case r.least > 0:
+		return fmt.Sprintf("at least %g", r.least)
+	case r.most > 0:
+		return fmt.Sprintf("at most %g", r.most)
+	}
+	return ""
+}
+
+// table writes rates as Markdown.
+func table(s simulation, rates []rate) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s: %s\n\n| what | review, %% | today, %% | of | bound | |\n|---|---|---|---|---|---|\n", s.name, s.title)
+	for _, r := range rates {
+		value, off := r.percent()
+		mark := ""
+		if r.beyond() {
+			mark = "beyond"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %.1f ± %.1f | %d | %s | %s |\n", r.what, r.review, value, off, r.of, r.bound(), mark)
+	}
+	return b.String() + "\n"
+}

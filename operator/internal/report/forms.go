@@ -18,6 +18,7 @@ var Forms = map[string]Form{
 	"markdown":      {"report.md", Markdown},
 	"html":          {"report.html", HTML},
 	"csv":           {"points.csv", CSV},
+	"claims-csv":    {"claims.csv", ClaimCSV},
 	"network-csv":   {"network.csv", NetworkCSV},
 	"recovery-csv":  {"recovery.csv", RecoveryCSV},
 	"resources-csv": {"resources.csv", ResourceCSV},

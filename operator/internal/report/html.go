@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"assay.dev/assay/operator/internal/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -14,9 +15,13 @@ import (
 func HTML(w io.Writer, e results.Experiment) error {
 	p := newPage(e)
 	view := htmlView{
-		Title: p.title, Facts: p.facts, Verdicts: p.verdicts, Legend: legend, Points: htmlTableOf(p.points), Warnings: p.warnings,
+		Title: p.title, Facts: p.facts, Legend: legend, Points: htmlTableOf(p.points), Warnings: p.warnings,
 		Network: htmlTableOf(p.network), NetNote: p.netNote, Faults: htmlTableOf(p.faults), FaultsLegend: faultsLegend,
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
+	}
+	var err error
+	if view.Strip, err = strip.HTML(e.Claims, e.Completed != nil, "claim"); err != nil {
+		return err
 	}
 	view.Checks, view.Checked, view.ChecksLegend = htmlTableOf(p.checks), htmlTableOf(p.checked), checksLegend
 	view.Datasets, view.DatasetsLegend = htmlTableOf(p.datasets), datasetsLegend
@@ -52,12 +57,12 @@ func escaped(svg string) template.HTML { return template.HTML(svg) } // #nosec G
 
 // htmlView is what the page's template sees.
 type htmlView struct {
-	Title    string
-	Facts    []string
-	Verdicts []results.ClaimResult
-	Legend   string
-	Points   htmlTable
-	Plots    []htmlPlot
+	Title  string
+	Facts  []string
+	Strip  template.HTML
+	Legend string
+	Points htmlTable
+	Plots  []htmlPlot
 	// PlotsNote says which curves are not drawn, and BarsNote which bars.
 	PlotsNote string
 
@@ -182,12 +187,8 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <h1>{{.Title}}</h1>
 {{range .Facts}}<p>{{.}}</p>
 {{end}}
-{{- if .Verdicts}}<h2>Verdicts</h2>
-<div class="scroll"><table class="verdicts">
-<tr><th scope="col">verdict</th><th scope="col">claim</th><th scope="col">measured</th></tr>
-{{range .Verdicts}}<tr><td class="verdict {{.Verdict}}">{{.Verdict}}</td><td><b>{{.Name}}</b><br>{{.Statement}}<br><code>{{.Expr}}</code></td><td>{{.Message}}</td></tr>
-{{end}}</table></div>
-{{end}}
+{{- if .Strip}}<h2>Verdicts</h2>
+{{.Strip}}{{end}}
 {{- if .Plots}}<h2>Curves</h2>
 <p>Large dots are means, small ones trials. Bands and whiskers are the 95% interval of the mean, cut off at the frame. Dashed with hollow dots: the paper.</p>
 {{template "plots" .Plots}}
@@ -282,8 +283,8 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{range .}}<figure><figcaption>{{.Title}}</figcaption>
 {{.SVG}}</figure>
 {{end}}</div>
-{{end}}{{define "table"}}<div class="scroll"><table>
-<tr>{{range .Columns}}<th scope="col"{{if .Numeric}} class="number"{{end}}>{{.Text}}</th>{{end}}</tr>
+{{end}}{{define "table"}}<div class="scroll" tabindex="0"><table>
+<thead><tr>{{range .Columns}}<th scope="col"{{if .Numeric}} class="number"{{end}}>{{.Text}}</th>{{end}}</tr></thead>
 {{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{else if .Name}} class="name"{{end}}>{{.Text}}{{with .Beside}} <span class="beside">{{.}}</span>{{end}}</td>{{end}}</tr>
 {{end}}</table></div>
 {{end}}`))

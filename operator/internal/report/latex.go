@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"assay.dev/assay/operator/internal/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -15,9 +16,13 @@ func LaTeX(w io.Writer, e results.Experiment) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%% %s\n%% %s\n%% \\usepackage{booktabs}\n", strings.Join(strings.Fields(p.title), " "), strings.Join(p.facts, " "))
 	if len(p.verdicts) > 0 {
-		t := table{columns: []column{{"claim", false}, {"statement", false}, {"verdict", false}}}
+		t := table{columns: []column{{"claim", false}, {"statement", false}, {"verdict", false}, {"result", false}}}
 		for _, c := range p.verdicts {
-			t.rows = append(t.rows, []string{c.Name, c.Statement, spaced(c.Verdict)})
+			word := spaced(c.Verdict)
+			if c.Distance != "" {
+				word += ": " + c.Distance
+			}
+			t.rows = append(t.rows, []string{c.Name, c.Statement, word, strip.Sentence(c)})
 		}
 		latexTable(b, e.Name, "verdicts", "Verdicts of "+e.Name+".", t)
 	}
@@ -46,6 +51,15 @@ func spaced(verdict string) string {
 	return strings.ToLower(b.String())
 }
 
+const (
+	// longestTeXCell is the most characters of a column that is no paragraph.
+	longestTeXCell = 30
+	// paragraphs is the share of the line that columns of sentences have together, and
+	// widestParagraph that of one.
+	paragraphs      = 0.66
+	widestParagraph = 0.45
+)
+
 // latexTable writes a float; nothing for a table without rows. A column of sentences is a
 // paragraph.
 func latexTable(b *strings.Builder, experiment, kind, caption string, t table) {
@@ -60,12 +74,18 @@ func latexTable(b *strings.Builder, experiment, kind, caption string, t table) {
 		fmt.Fprintf(b, "    %s \\\\\n", strings.Join(escaped, " & "))
 	}
 	var columns strings.Builder
+	sentences := 0
+	for i, c := range t.columns {
+		if !c.numeric && longestCell(t, i) > longestTeXCell {
+			sentences++
+		}
+	}
 	for i, c := range t.columns {
 		switch {
 		case c.numeric:
 			columns.WriteByte('r')
-		case longestCell(t, i) > 30:
-			columns.WriteString("p{0.45\\linewidth}")
+		case longestCell(t, i) > longestTeXCell:
+			fmt.Fprintf(&columns, `p{%.2f\linewidth}`, min(widestParagraph, paragraphs/float64(sentences)))
 		default:
 			columns.WriteByte('l')
 		}

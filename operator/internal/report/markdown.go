@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"assay.dev/assay/operator/internal/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -15,11 +16,11 @@ func Markdown(w io.Writer, e results.Experiment) error {
 	fmt.Fprintf(b, "# %s\n\n%s\n", p.title, strings.Join(p.facts, "\n"))
 	if len(p.verdicts) > 0 {
 		b.WriteString("\n## Verdicts\n\n")
-		t := table{columns: []column{{"verdict", false}, {"claim", false}, {"statement", false}, {"expression", false}, {"measured", false}}}
-		for _, c := range p.verdicts {
-			t.rows = append(t.rows, []string{"**" + c.Verdict + "**", c.Name, c.Statement, "`" + c.Expr + "`", c.Message})
+		if p.preliminary {
+			b.WriteString(preliminary + "\n\n")
 		}
-		markdownTable(b, t)
+		markdownTable(b, verdictTable(p.verdicts))
+		markdownDetails(b, p.verdicts)
 	}
 	b.WriteString("\n## Points\n\nIn the table: " + legend + ".\n\n")
 	markdownTable(b, p.points)
@@ -49,6 +50,36 @@ func Markdown(w io.Writer, e results.Experiment) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
+}
+
+// verdictTable has one line for each claim.
+func verdictTable(claims []results.ClaimResult) table {
+	t := table{columns: []column{{"verdict", false}, {"claim", false}, {"statement", false}, {"result", false}}}
+	for _, c := range claims {
+		word := "**" + c.Verdict + "**"
+		if c.Distance != "" {
+			word += ": " + c.Distance
+		}
+		t.rows = append(t.rows, []string{word, c.Name, c.Statement, strip.Sentence(c)})
+	}
+	return t
+}
+
+// markdownDetails folds away what the lines of the claims leave out.
+func markdownDetails(b *strings.Builder, claims []results.ClaimResult) {
+	b.WriteString("\n<details><summary>Expressions and caveats</summary>\n\n")
+	for _, c := range claims {
+		fmt.Fprintf(b, "- %s\n", c.Name)
+		for _, row := range strip.Details(c) {
+			fmt.Fprintf(b, "  - %s: `%s`\n", row[0], row[1])
+		}
+		for _, g := range strip.Caveats(c) {
+			for _, note := range g.Notes {
+				fmt.Fprintf(b, "  - %s: %s\n", g.Title, note)
+			}
+		}
+	}
+	b.WriteString("\n</details>\n")
 }
 
 // markdownSections writes the tables after that of the points, each if it has rows.

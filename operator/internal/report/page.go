@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/operator/internal/report/strip"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
 )
@@ -19,33 +20,35 @@ type page struct {
 	title    string
 	facts    []string
 	verdicts []results.ClaimResult
-	points   table
-	warnings []string // about the table of points
-	failures table
-	capacity table
-	knees    table
-	kneeNote string // how to read it
-	kneeRest []string
-	network  table
-	netNote  string
-	faults   table
-	recovery table
-	recNotes []string
-	used     table
-	balance  table
-	excluded table
-	checks   table // how often each check said what
-	checked  table // trials in which one did not hold
-	datasets table
-	kept     table // files of pods' own
-	trials   table
-	again    again
-	measured table // what the measured columns are
-	lacking  table // trials that lack one
-	declared []declaredFigure
-	gap      string
-	origin   [][2]string
-	leftOut  []string
+	// preliminary: the experiment still runs.
+	preliminary bool
+	points      table
+	warnings    []string // about the table of points
+	failures    table
+	capacity    table
+	knees       table
+	kneeNote    string // how to read it
+	kneeRest    []string
+	network     table
+	netNote     string
+	faults      table
+	recovery    table
+	recNotes    []string
+	used        table
+	balance     table
+	excluded    table
+	checks      table // how often each check said what
+	checked     table // trials in which one did not hold
+	datasets    table
+	kept        table // files of pods' own
+	trials      table
+	again       again
+	measured    table // what the measured columns are
+	lacking     table // trials that lack one
+	declared    []declaredFigure
+	gap         string
+	origin      [][2]string
+	leftOut     []string
 }
 
 type table struct {
@@ -61,7 +64,7 @@ type column struct {
 
 // newPage says everything about an experiment that a report shows.
 func newPage(e results.Experiment) page {
-	p := page{title: e.Name, verdicts: e.Claims, points: pointsTable(e), excluded: excludedTable(e), gap: gap(e.Trials), origin: origin(e), leftOut: e.LeftOut}
+	p := page{title: titleOf(e), verdicts: e.Claims, preliminary: e.Completed == nil, points: pointsTable(e), excluded: excludedTable(e), gap: gap(e.Trials), origin: origin(e), leftOut: e.LeftOut}
 	p.capacity = capacityTable(e)
 	p.knees, p.kneeNote, p.kneeRest = kneeTable(e), kneeLegendOf(e), kneeNotes(e)
 	p.network, p.netNote, p.faults = networkTable(e), networkNote(e), faultsTable(e)
@@ -70,9 +73,8 @@ func newPage(e results.Experiment) page {
 	p.measured, p.lacking = measurementTable(e), notMeasuredTable(e)
 	p.declared = declaredFigures(e)
 	p.trials, p.again = trialsTable(e), runAgain(e)
-	if t := e.Source["title"]; t != "" {
-		p.title = strings.TrimSuffix(fmt.Sprintf("%s: %s, %s", e.Name, t, e.Source["section"]), ", ")
-	}
+	p.facts = append(p.facts, whatRan(e)...)
+	p.facts = append(p.facts, compared(e)...)
 	p.facts = append(p.facts, progress(e))
 	if len(e.Claims) > 0 {
 		p.facts = append(p.facts, tally(e.Claims))
@@ -120,9 +122,9 @@ func tally(claims []results.ClaimResult) string {
 		counts[c.Verdict]++
 	}
 	var parts []string
-	for _, v := range []string{"Reproduced", "NotReproduced", "Inconclusive", "NotEvaluated"} {
-		if counts[v] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[v], v))
+	for _, v := range strip.Words {
+		if n := counts[string(v)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v))
 		}
 	}
 	return fmt.Sprintf("%s: %s.", count(len(claims), "claim"), strings.Join(parts, ", "))

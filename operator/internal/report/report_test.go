@@ -186,6 +186,7 @@ func TestGolden(t *testing.T) {
 		"report.md":   report.Markdown,
 		"report.tex":  report.LaTeX,
 		"report.csv":  report.CSV,
+		"claims.csv":  report.ClaimCSV,
 		"report.html": report.HTML,
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -380,7 +381,7 @@ func TestPlots(t *testing.T) {
 	if err := report.HTML(&page, build()); err != nil {
 		t.Fatal(err)
 	}
-	svgs := regexp.MustCompile(`(?s)<svg .*?</svg>`).FindAllString(page.String(), -1)
+	svgs := regexp.MustCompile(`(?s)<svg viewBox.*?</svg>`).FindAllString(page.String(), -1)
 	if len(svgs) != 3 {
 		t.Fatalf("%d plots, want 3", len(svgs))
 	}
@@ -411,7 +412,7 @@ func TestPlots(t *testing.T) {
 	if err := report.HTML(&page, report.Build(experiment(), oneLoad, nil, start)); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(page.String(), "<svg") {
+	if strings.Contains(page.String(), "<svg viewBox") {
 		t.Error("a plot over an axis that is no number")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"assay.dev/assay/operator/internal/report/strip"
 )
 
 // pageStyle is how a page and the pictures in it look: in light, in dark and in print. A rule for
@@ -13,13 +15,13 @@ import (
 // on a light page (Pictures), so that they are written as single classes (svg .dot), and in the
 // order in which they override each other.
 const pageStyle = `:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #555; --rule: #ddd; --grid: #e5e5e5; --shade: #00000012; --mark: #333;
-  --good: #00664a; --bad: #a40000; --open: #8a5a00;
+  --good: #005a9c; --bad: #b03a00; --open: #5f5f5f; --band: #dcdcdc;
   --c0: #0072b2; --c1: #c34f00; --c2: #007a59; --c3: #b0538a; --c4: #a06a00; --c5: #2b7fb0; --c6: #000; --c7: #6f5600; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #16181b; --soft: #aaa; --rule: #3a3d42; --grid: #303338; --shade: #ffffff14; --mark: #ddd;
-  --good: #4fd1a5; --bad: #ff8a80; --open: #f0b94d;
+  --good: #6cb6ff; --bad: #ff9a5c; --open: #b8b8b8; --band: #3d4147;
   --c0: #5ab4f0; --c1: #ff9e5e; --c2: #3ecf9f; --c3: #eaa3cd; --c4: #f2bd4b; --c5: #8cd0f5; --c6: #fff; --c7: #d6bd5c; } }
 @media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #444; --rule: #bbb; --grid: #ddd; --shade: #00000012; --mark: #000;
-  --good: #000; --bad: #000; --open: #000;
+  --good: #005a9c; --bad: #b03a00; --open: #444; --band: #dcdcdc;
   --c0: #0072b2; --c1: #c34f00; --c2: #007a59; --c3: #b0538a; --c4: #a06a00; --c5: #2b7fb0; --c6: #000; --c7: #6f5600; } figure { break-inside: avoid; } }
 body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1100px; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
@@ -29,10 +31,6 @@ th, td { padding: 0.2em 0.7em; text-align: left; vertical-align: top; border-bot
 td:first-child:not(.number) { min-width: 8em; }
 .number { text-align: right; white-space: nowrap; } .name { white-space: nowrap; } .beside { display: block; font-size: 0.87em; color: var(--soft); }
 code { font-size: 0.9em; overflow-wrap: anywhere; } pre { font-size: 0.85em; overflow-x: auto; border: 1px solid var(--rule); padding: 0.7em; }
-.verdict { font-weight: 600; min-width: 0; white-space: nowrap; }
-.Reproduced { color: var(--good); } .NotReproduced { color: var(--bad); } .Inconclusive { color: var(--open); } .NotEvaluated { color: var(--soft); }
-@media screen and (max-width: 640px) { .verdicts tr:first-child { display: none; } .verdicts tr, .verdicts td { display: block; border-bottom: 0; padding: 0.1em 0; }
-  .verdicts tr { border-bottom: 1px solid var(--rule); padding: 0.6em 0; } }
 .plots { display: flex; flex-wrap: wrap; gap: 1.5em; } figure { margin: 0; flex: 1 1 460px; min-width: 0; max-width: 640px; overflow-x: auto; } figcaption { font-weight: 600; }
 svg { width: 100%; min-width: 460px; height: auto; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 svg .grid { stroke: var(--grid); } svg .outside { fill: var(--shade); }
@@ -44,7 +42,7 @@ svg .heat { fill: var(--c0); }
 svg .spread { fill: var(--mark); fill-opacity: 0.15; }
 .c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); } .c3 { color: var(--c3); } .c4 { color: var(--c4); } .c5 { color: var(--c5); } .c6 { color: var(--c6); } .c7 { color: var(--c7); }
 dt { float: left; clear: left; width: 9em; color: var(--soft); } dd { margin-left: 9.5em; overflow-wrap: anywhere; }
-`
+` + strip.Style
 
 // lightStyle is what the rules for pictures come to on a light page.
 var lightStyle = sync.OnceValue(func() pictureStyle { return newPictureStyle(pageStyle) })

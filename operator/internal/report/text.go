@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"assay.dev/assay/operator/internal/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -63,10 +64,22 @@ func textVerdicts(b *strings.Builder, o TextOptions, p page) {
 		return
 	}
 	heading(b, "Verdicts")
+	indent := strings.Repeat(" ", verdictWidth+2)
+	if p.preliminary {
+		wrap(b, o.Width, "", preliminary)
+	}
 	for _, c := range p.verdicts {
 		fmt.Fprintf(b, "%s  %s\n", verdict(c.Verdict, o.Color), c.Name)
-		for _, sentence := range []string{c.Statement, c.Expr, c.Message} {
-			wrap(b, o.Width, strings.Repeat(" ", verdictWidth+2), sentence)
+		for _, sentence := range []string{c.Statement, c.Distance, strip.Sentence(c)} {
+			wrap(b, o.Width, indent, sentence)
+		}
+		for _, row := range strip.Details(c) {
+			wrap(b, o.Width, indent, row[0]+": "+row[1])
+		}
+		for _, g := range strip.Caveats(c) {
+			for _, note := range g.Notes {
+				wrap(b, o.Width, indent, g.Title+": "+note.String())
+			}
 		}
 	}
 }
@@ -121,17 +134,17 @@ const legend = "mean over n valid trials (of all that ran, where some are exclud
 // verdictWidth is the length of the longest verdict.
 const verdictWidth = len("NotReproduced")
 
-// verdict pads a verdict and colours it: green, red, yellow, or grey for one that was not
-// evaluated.
+// preliminary stands above the verdicts of an experiment that still runs.
+const preliminary = "Preliminary: the experiment still runs, and each verdict may change."
+
+// verdict pads a verdict and colours it: green where it supports the claim, red where it refutes
+// it, yellow where nothing is decided, or grey for one that was not evaluated.
 func verdict(v string, color bool) string {
 	padded := fmt.Sprintf("%-*s", verdictWidth, v)
 	if !color {
 		return padded
 	}
-	code := map[string]string{"Reproduced": "32", "NotReproduced": "31", "Inconclusive": "33"}[v]
-	if code == "" {
-		code = "90"
-	}
+	code := map[strip.State]string{strip.Supported: "32", strip.Refuted: "31", strip.Open: "33", strip.NotJudged: "90"}[strip.StateOf(v)]
 	return "\x1b[" + code + "m" + padded + "\x1b[0m"
 }
 

@@ -77,6 +77,7 @@ const formsHelp = `Forms of -o:
     text, markdown, html      the whole report; html has plots
     json                      everything, with a line for each trial
     csv                       a line for each point
+    claims-csv                a line for each comparison of each claim
     trials-csv                a line for each trial
     network-csv               a line for each pair of regions
     recovery-csv              a line for each fault in each trial

@@ -287,11 +287,11 @@ func TestRefuses(t *testing.T) {
 	}{
 		"no name":           {report.Options{Output: "text"}, "give the NAME of an experiment"},
 		"name and file":     {report.Options{Output: "text", Name: "e", File: "f"}, "give the NAME of an experiment, or --file"},
-		"an unknown form":   {report.Options{Output: "eps", Name: "e"}, "-o eps: choose one of csv, histograms-csv, html, json, latex, markdown, network-csv, parquet, recovery-csv, resources-csv, text, trials-csv, svg, png, pdf, pgfplots, or a file whose name ends in .csv, "},
+		"an unknown form":   {report.Options{Output: "eps", Name: "e"}, "-o eps: choose one of claims-csv, csv, histograms-csv, html, json, latex, markdown, network-csv, parquet, recovery-csv, resources-csv, text, trials-csv, svg, png, pdf, pgfplots, or a file whose name ends in .csv, "},
 		"plots on stdout":   {report.Options{Output: "svg", Name: "e"}, "-o svg: a report has a file for each plot; say where they go with --output-dir"},
 		"plots in one file": {report.Options{Output: "e.png", Name: "e"}, "-o e.png: a report has a file for each plot"},
 		"no ending":         {report.Options{Output: "out", Name: "e"}, "-o out: choose one of"},
-		"file and folder":   {report.Options{Output: "r.html", OutputDir: "d", Name: "e"}, "-o r.html: with --output-dir, choose one of csv, histograms-csv, html, json, "},
+		"file and folder":   {report.Options{Output: "r.html", OutputDir: "d", Name: "e"}, "-o r.html: with --output-dir, choose one of claims-csv, csv, histograms-csv, html, json, "},
 		"figures on stdout": {report.Options{Output: "pdf", Name: "e"}, "-o pdf: a report has a file for each plot"},
 		"no width":          {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Width: "3"}}, "--width: \"3\" is no length; write a number above 0 and in, cm, mm, pt or bp"},
 		"no font":           {report.Options{File: plotted(t), OutputDir: t.TempDir(), Figures: report.FigureFlags{Font: "comic"}}, "--font comic: choose serif or sans"},

@@ -27,6 +27,8 @@ import (
 	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/report"
 	inCluster "assay.dev/assay/operator/internal/report/stored"
+	"assay.dev/assay/operator/internal/report/strip"
+	"assay.dev/assay/operator/internal/results"
 )
 
 // view is a page: parts that change on their own.
@@ -128,7 +130,7 @@ func newRow(e *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Time) row 
 			continue
 		}
 		r.Judged++
-		if c.Verdict == v1alpha1.VerdictReproduced {
+		if c.Verdict.Supports() {
 			r.Good++
 		}
 	}
@@ -253,12 +255,32 @@ func (s *Page) experiment(r *http.Request) (view, bool, error) {
 	p.add("state", "", "trouble", s.Copy.state())
 	p.add("head", "", "head", newRow(&e, trials, now))
 	p.add("running", "", "running", s.running(trials, now))
-	p.add("claims", "", "claims", e.Status.Claims)
-	p.add("curves", "", "curves", s.curves.of(ctx, s.Cluster, &e))
+	shown := s.curves.of(ctx, s.Cluster, &e)
+	verdicts, err := strip.HTML(claimsOf(&e, shown.claims), meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete), "claim")
+	if err != nil {
+		return view{}, false, fmt.Errorf("show the verdicts: %w", err)
+	}
+	p.add("claims", "", "claims", verdicts)
+	p.add("curves", "", "curves", shown.plots)
 	for i := range trials {
 		p.add("trial-"+trials[i].Name, "trials", "trial", newTrialRow(&trials[i], now))
 	}
 	return p.view, true, p.err
+}
+
+// claimsOf are the claims of an experiment as its results have them; those of its status, which
+// have no numbers, where the results do not say the same yet.
+func claimsOf(e *v1alpha1.Experiment, stored []results.ClaimResult) []results.ClaimResult {
+	same := len(stored) == len(e.Status.Claims)
+	var all []results.ClaimResult
+	for i, c := range e.Status.Claims {
+		same = same && stored[i].Name == c.Name && stored[i].Verdict == string(c.Verdict)
+		all = append(all, results.ClaimResult{Name: c.Name, Verdict: string(c.Verdict), Message: c.Message})
+	}
+	if same {
+		return stored
+	}
+	return all
 }
 
 func logPath(t *v1alpha1.Trial) string { return "/trials/" + t.Namespace + "/" + t.Name + "/log" }
@@ -304,45 +326,47 @@ func newTrialRow(t *v1alpha1.Trial, now time.Time) trialRow {
 	return r
 }
 
-// curves of experiments as they are drawn last: drawn again when the counts of trials have changed.
+// curves of experiments as they are drawn last, with their claims: drawn again when the counts of
+// trials or the verdicts have changed.
 type curves struct {
 	mu   sync.Mutex
 	last map[string]drawn
 }
 
 type drawn struct {
-	counts string
+	seen   string
 	plots  []report.LivePlot
+	claims []results.ClaimResult
 }
 
 // mostDrawn experiments' curves are kept.
 const mostDrawn = 50
 
-// of draws what the experiment's results have so far. What cannot be read leaves the curves as they
-// were: the next look may read it.
-func (c *curves) of(ctx context.Context, cluster session.Cluster, e *v1alpha1.Experiment) []report.LivePlot {
+// of draws what the experiment's results have so far. What cannot be read leaves all as it was: the
+// next look may read it.
+func (c *curves) of(ctx context.Context, cluster session.Cluster, e *v1alpha1.Experiment) drawn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	counts, err := json.Marshal(e.Status.Trials)
+	seen, err := json.Marshal([]any{e.Status.Trials, e.Status.Claims})
 	kept := c.last[string(e.UID)]
-	if err != nil || kept.counts == string(counts) || e.Status.ResultsConfigMap == "" {
-		return kept.plots
+	if err != nil || kept.seen == string(seen) || e.Status.ResultsConfigMap == "" {
+		return kept
 	}
 	ctx, cancel := context.WithTimeout(ctx, pulseEvery)
 	defer cancel()
 	cluster.Namespace = e.Namespace
 	stored, err := inCluster.Find(ctx, cluster.Client, cluster.Namespace, e.Name)
 	if err != nil {
-		return kept.plots
+		return kept
 	}
-	results, err := inCluster.Decode(stored)
+	r, err := inCluster.Decode(stored)
 	if err != nil {
-		return kept.plots
+		return kept
 	}
 	if c.last == nil || len(c.last) >= mostDrawn {
 		c.last = map[string]drawn{}
 	}
-	kept = drawn{string(counts), report.CurvePlots(results)}
+	kept = drawn{string(seen), report.CurvePlots(r), r.Claims}
 	c.last[string(e.UID)] = kept
-	return kept.plots
+	return kept
 }

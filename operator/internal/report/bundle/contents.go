@@ -261,7 +261,7 @@ func (r *run) writeReports(_ context.Context, bundle *archive.Writer) error {
 	shown := r.results
 	r.details.Into(&shown)
 	files := []file{{ResultsFile, []byte(r.stored.Data[ResultsFile])}}
-	for _, name := range []string{"html", "markdown", "csv", "recovery-csv", "network-csv", "resources-csv", "trials-csv"} {
+	for _, name := range []string{"html", "markdown", "csv", "claims-csv", "recovery-csv", "network-csv", "resources-csv", "trials-csv"} {
 		form := report.Forms[name]
 		var b bytes.Buffer
 		if err := form.Write(&b, shown); err != nil {

@@ -211,7 +211,7 @@ func plotted(t *testing.T) string {
 func TestWritesFolders(t *testing.T) {
 	const plots = "plots/curve-01-throughput.X plots/curve-02-mean-latency.X plots/curve-03-latency-against-throughput.X"
 	for output, want := range map[string]string{
-		"": "network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " " + strings.ReplaceAll(plots, "X", "pdf") + " " + strings.ReplaceAll(plots, "X", "tex") +
+		"": "claims.csv network.csv " + strings.ReplaceAll(plots, "X", "png") + " " + strings.ReplaceAll(plots, "X", "svg") + " " + strings.ReplaceAll(plots, "X", "pdf") + " " + strings.ReplaceAll(plots, "X", "tex") +
 			" points.csv recovery.csv report.html report.md report.txt resources.csv results.json tables.tex trials.csv",
 		"pdf": strings.ReplaceAll(plots, "X", "pdf"), "pgfplots": strings.ReplaceAll(plots, "X", "tex"), "latex": "tables.tex",
 		"svg": strings.ReplaceAll(plots, "X", "svg"), "png": strings.ReplaceAll(plots, "X", "png"), "markdown": "report.md",

@@ -323,7 +323,7 @@ const readme = `# Results of the experiment %s
 | plots/*.svg, plots/*.png | the plots of the report, each by itself |
 | experiment.yaml, systems/ | what was run, as it can be applied again: ` + "`kubectl apply -f systems/ -f experiment.yaml`" + ` |
 | results.json | the experiment's results, with a line for each trial |
-| points.csv, trials.csv, recovery.csv, network.csv, resources.csv | the numbers of the report, not rounded |
+| claims.csv, points.csv, trials.csv, recovery.csv, network.csv, resources.csv | the numbers of the report, not rounded |
 | trials/*/trial.json | the results of a trial, valid or not: counters, faults, network, provenance |
 | trials/*/timeline.csv | what was committed in each 100 ms |
 | trials/*/latency.hdr.base64 | the latencies: HdrHistogram V2, compressed, base64, in microseconds |

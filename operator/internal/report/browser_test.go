@@ -10,11 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -43,7 +46,7 @@ type view struct {
 var views = []view{
 	{"wide-light", 1440, "light", "screen"}, {"wide-dark", 1440, "dark", "screen"},
 	{"narrow-light", 390, "light", "screen"}, {"narrow-dark", 390, "dark", "screen"},
-	{"print", 794, "light", "print"}, // A4 at 96 dots an inch
+	{"print", 1123, "light", "print"}, // A4 across at 96 dots an inch, as wide tables are printed
 }
 
 // flaws looks for what a reader would dislike, and names it: a page wider than its window, pictures
@@ -70,10 +73,24 @@ const flaws = `(() => {
     const points = box.width / svg.viewBox.baseVal.width * 13;
     if (points < 9) found.push(name + ': its labels are ' + points.toFixed(1) + ' pixels high');
   });
+  for (const e of document.querySelectorAll('.strip *')) {
+    const r = e.getBoundingClientRect();
+    if (r.width && !e.closest('svg svg') && (r.left < -0.5 || r.right > window.innerWidth + 0.5)) found.push('the strip is clipped: ' + e.outerHTML.slice(0, 80));
+  }
   return found.slice(0, 40);
 })()`
 
 func TestPageInABrowser(t *testing.T) {
+	path := pageFile(t)
+	browser := startBrowser(t)
+	for _, v := range views {
+		t.Run(v.name, func(t *testing.T) { look(browser, t, "file://"+path, v) })
+	}
+}
+
+// pageFile is the page that is looked at.
+func pageFile(t *testing.T) string {
+	t.Helper()
 	path := os.Getenv("ASSAY_REPORT")
 	if path == "" {
 		var html bytes.Buffer
@@ -89,25 +106,25 @@ func TestPageInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	browser := startBrowser(t)
-	for _, v := range views {
-		t.Run(v.name, func(t *testing.T) { look(browser, t, "file://"+path, v) })
+	return path
+}
+
+// chromiumPath is where Chromium is.
+func chromiumPath(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			return p
+		}
 	}
+	t.Skip("there is no Chromium or Chrome on the PATH (Debian: apt-get install chromium)")
+	return ""
 }
 
 // startBrowser starts a Chromium that reaches no network and ends with the test.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
-	var found string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if p, err := exec.LookPath(name); err == nil {
-			found = p
-			break
-		}
-	}
-	if found == "" {
-		t.Skip("there is no Chromium or Chrome on the PATH (Debian: apt-get install chromium)")
-	}
+	found := chromiumPath(t)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(found), chromedp.DisableGPU,
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"), chromedp.Flag("proxy-server", "127.0.0.1:9"))
 	if os.Geteuid() == 0 {
@@ -179,6 +196,101 @@ func look(browser context.Context, t *testing.T, url string, v view) {
 	if folder := os.Getenv("ASSAY_SCREENSHOTS"); folder != "" {
 		keepPicture(ctx, t, v, filepath.Join(folder, strings.TrimSuffix(filepath.Base(url), ".html")+"-"+v.name+".png"))
 	}
+}
+
+// What Chromium prints lacks no column: the header of every table is in the text of the PDF, and so
+// is each cell of its last column. It has the folded text of the claims, too.
+func TestPrintedPageLosesNothing(t *testing.T) {
+	if _, err := exec.LookPath("pdftotext"); err != nil {
+		t.Skip("there is no pdftotext on the PATH (Debian: apt-get install poppler-utils)")
+	}
+	path, folder := pageFile(t), t.TempDir()
+	pdf := filepath.Join(folder, "report.pdf")
+	print := exec.CommandContext(t.Context(), chromiumPath(t), "--headless", "--disable-gpu", "--no-sandbox", "--no-pdf-header-footer", "--user-data-dir="+folder, "--print-to-pdf="+pdf, "file://"+path)
+	if out, err := print.CombinedOutput(); err != nil {
+		t.Fatalf("print: %v\n%s", err, out)
+	}
+	if keep := os.Getenv("ASSAY_SCREENSHOTS"); keep != "" {
+		data, err := os.ReadFile(pdf)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(keep, "report.pdf"), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	boxes, err := exec.CommandContext(t.Context(), "pdftotext", "-bbox", pdf, "-").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range beyondThePaper(t, string(boxes)) {
+		t.Errorf("this is beyond the paper's edge: %s", w)
+	}
+	out, err := exec.CommandContext(t.Context(), "pdftotext", "-raw", pdf, "-").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := squeezed(string(out))
+	browser := startBrowser(t)
+	ctx, cancel := chromedp.NewContext(browser)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Navigate("file://"+path)); err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](`[...document.querySelectorAll('th, td:last-child, .claim dd, .claim li')].map(e => e.textContent)`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(wanted) < 50 {
+		t.Fatalf("the page has %d headers and cells", len(wanted))
+	}
+	for _, w := range wanted {
+		if !strings.Contains(printed, squeezed(w)) {
+			t.Errorf("the printed page lacks %q", w)
+		}
+	}
+}
+
+var (
+	paperSize = regexp.MustCompile(`<page width="([0-9.]+)"`)
+	wordBox   = regexp.MustCompile(`<word xMin="(-?[0-9.]+)" yMin="[0-9.-]+" xMax="([0-9.]+)" yMax="[0-9.]+">(.*?)</word>`)
+)
+
+// beyondThePaper are the words of which a part is left or right of their page.
+func beyondThePaper(t *testing.T, boxes string) (words []string) {
+	t.Helper()
+	pages := strings.Split(boxes, "<page ")[1:]
+	if len(pages) == 0 {
+		t.Fatal("pdftotext finds no page")
+	}
+	for i, page := range pages {
+		size := paperSize.FindStringSubmatch("<page " + page)
+		if size == nil {
+			t.Fatalf("page %d has no size", i+1)
+		}
+		width, err := strconv.ParseFloat(size[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range wordBox.FindAllStringSubmatch(page, -1) {
+			left, errLeft := strconv.ParseFloat(m[1], 64)
+			right, errRight := strconv.ParseFloat(m[2], 64)
+			if errLeft != nil || errRight != nil || left < 0 || right > width {
+				words = append(words, fmt.Sprintf("page %d: %s", i+1, m[3]))
+			}
+		}
+	}
+	return words
+}
+
+// squeezed leaves out white space and hyphens: where a line is broken does not matter.
+func squeezed(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || r == '-' || r == '\u00ad' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // keepPicture keeps what the page looks like; what is printed, as a printer without colours shows

@@ -149,6 +149,18 @@ type htmlTable struct {
 	Rows    [][]htmlCell
 }
 
+// How many columns a printed page takes: in its common type, and upright.
+const (
+	mostInCommonType = 10
+	mostUpright      = 15
+)
+
+// Many columns are printed in smaller type.
+func (t htmlTable) Many() bool { return len(t.Columns) > mostInCommonType }
+
+// Wide tables are printed on pages across.
+func (t htmlTable) Wide() bool { return len(t.Columns) > mostUpright }
+
 type htmlCell struct {
 	Text    string
 	Beside  string // in brackets after a number; below it on a page, where columns of both would be too wide
@@ -283,7 +295,7 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{range .}}<figure><figcaption>{{.Title}}</figcaption>
 {{.SVG}}</figure>
 {{end}}</div>
-{{end}}{{define "table"}}<div class="scroll" tabindex="0"><table>
+{{end}}{{define "table"}}<div class="scroll{{if .Many}} many{{end}}{{if .Wide}} wide{{end}}" tabindex="0"><table>
 <thead><tr>{{range .Columns}}<th scope="col"{{if .Numeric}} class="number"{{end}}>{{.Text}}</th>{{end}}</tr></thead>
 {{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{else if .Name}} class="name"{{end}}>{{.Text}}{{with .Beside}} <span class="beside">{{.}}</span>{{end}}</td>{{end}}</tr>
 {{end}}</table></div>

@@ -15,24 +15,31 @@ import (
 // on a light page (Pictures), so that they are written as single classes (svg .dot), and in the
 // order in which they override each other.
 const pageStyle = `:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #555; --rule: #ddd; --grid: #e5e5e5; --shade: #00000012; --mark: #333;
-  --good: #005a9c; --bad: #b03a00; --open: #5f5f5f; --band: #dcdcdc;
+  --good: #005a9c; --bad: #b03a00; --open: #5f5f5f; --band: #dcdcdc; --fade: #00000038;
   --c0: #0072b2; --c1: #c34f00; --c2: #007a59; --c3: #b0538a; --c4: #a06a00; --c5: #2b7fb0; --c6: #000; --c7: #6f5600; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #16181b; --soft: #aaa; --rule: #3a3d42; --grid: #303338; --shade: #ffffff14; --mark: #ddd;
-  --good: #6cb6ff; --bad: #ff9a5c; --open: #b8b8b8; --band: #3d4147;
+  --good: #6cb6ff; --bad: #ff9a5c; --open: #b8b8b8; --band: #3d4147; --fade: #ffffff40;
   --c0: #5ab4f0; --c1: #ff9e5e; --c2: #3ecf9f; --c3: #eaa3cd; --c4: #f2bd4b; --c5: #8cd0f5; --c6: #fff; --c7: #d6bd5c; } }
 @media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #444; --rule: #bbb; --grid: #ddd; --shade: #00000012; --mark: #000;
-  --good: #005a9c; --bad: #b03a00; --open: #444; --band: #dcdcdc;
+  --good: #005a9c; --bad: #b03a00; --open: #444; --band: #dcdcdc; --fade: #00000038;
   --c0: #0072b2; --c1: #c34f00; --c2: #007a59; --c3: #b0538a; --c4: #a06a00; --c5: #2b7fb0; --c6: #000; --c7: #6f5600; } figure { break-inside: avoid; } }
 body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1100px; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; background: linear-gradient(to left, var(--paper) 40%, transparent) right / 3em 100% no-repeat local, linear-gradient(to left, var(--fade), transparent) right / 1.4em 100% no-repeat scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.2em 0.7em; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
 td:first-child:not(.number) { min-width: 8em; }
 .number { text-align: right; white-space: nowrap; } .name { white-space: nowrap; } .beside { display: block; font-size: 0.87em; color: var(--soft); }
 code { font-size: 0.9em; overflow-wrap: anywhere; } pre { font-size: 0.85em; overflow-x: auto; border: 1px solid var(--rule); padding: 0.7em; }
-.plots { display: flex; flex-wrap: wrap; gap: 1.5em; } figure { margin: 0; flex: 1 1 460px; min-width: 0; max-width: 640px; overflow-x: auto; } figcaption { font-weight: 600; }
-svg { width: 100%; min-width: 460px; height: auto; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
+thead { display: table-header-group; } tr { break-inside: avoid; }
+@media screen and (max-width: 820px) { .scroll th:first-child, .scroll td:first-child { position: sticky; left: 0; background: var(--paper); border-right: 1px solid var(--rule); min-width: 4em; max-width: 40vw; overflow-wrap: break-word; white-space: normal; } }
+@media screen and (max-width: 492px) { .plots svg { min-width: 460px; } .plots figure { overflow-x: auto; } .plots figcaption { position: sticky; left: 0; } .plots figcaption::after { content: " (scroll to the right)"; font-weight: 400; color: var(--soft); } }
+@media print { body { max-width: none; margin: 0; font-size: 10pt; } .scroll { overflow: visible; background: none; } table { font-size: 8pt; } th, td { padding: 0.15em 0.4em; } td, .name, td.number { white-space: normal; } td:first-child:not(.number) { min-width: 0; }
+  .many table { font-size: 6.5pt; } .many th, .many td { padding: 0.1em 0.25em; } .wide { page: wide; } pre { overflow: visible; white-space: pre-wrap; } figure { overflow: visible; } }
+@page { size: A4; margin: 14mm; }
+@page wide { size: A4 landscape; }
+.plots { display: flex; flex-wrap: wrap; gap: 1.5em; } figure { margin: 0; flex: 1 1 460px; min-width: 0; max-width: 640px; } figcaption { font-weight: 600; }
+svg { width: 100%; height: auto; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 svg .grid { stroke: var(--grid); } svg .outside { fill: var(--shade); }
 svg .line { fill: none; stroke: currentColor; stroke-width: 2; } svg .thin { stroke-width: 1.5; } svg .band { fill: currentColor; fill-opacity: 0.2; stroke: currentColor; stroke-opacity: 0.35; }
 svg .part { fill: currentColor; fill-opacity: 0.95; } svg .pale { fill-opacity: 0.45; stroke: currentColor; } svg .gap { stroke: var(--paper); stroke-width: 1.5; } svg .ghost { fill: var(--paper); stroke: currentColor; stroke-width: 1.5; }

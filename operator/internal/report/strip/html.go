@@ -144,13 +144,13 @@ const Style = `.good { color: var(--good); }
 .claim { display: grid; grid-template-columns: 11em minmax(0, 1fr) 320px; column-gap: 1.2em; align-items: start; border-top: 1px solid var(--rule); padding: 0.6em 0; break-inside: avoid; }
 .claim .word { grid-row: 1 / span 3; } .claim .says { grid-column: 2; } .claim .picture { grid-column: 3; grid-row: 1 / span 2; } .claim .line1 { grid-column: 2; font-variant-numeric: tabular-nums; margin-top: 0.3em; }
 .claim details { grid-column: 2 / span 2; font-size: 0.93em; } .claim summary { color: var(--soft); cursor: pointer; } .claim .note { color: var(--soft); }
-.claim dl { margin: 0.4em 0; overflow: hidden; } .claim dd { font-family: ui-monospace, monospace; font-size: 0.93em; } .claim ul, .claim ol { margin: 0.2em 0; }
+.claim dl { margin: 0.4em 0; display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.1em 1em; } .claim dt { float: none; width: auto; } .claim dd { margin: 0; overflow-wrap: anywhere; font-family: ui-monospace, monospace; font-size: 0.93em; } .claim ul, .claim ol { margin: 0.2em 0; }
 .claim.rest { display: block; }
 .strip svg.track { width: 320px; max-width: 100%; min-width: 0; display: block; } .strip svg.legend { width: 31px; min-width: 0; height: 10px; vertical-align: middle; }
 svg .allowed { fill: var(--band); }
 svg .weak { fill-opacity: 0.5; stroke: var(--mark); stroke-dasharray: 3 3; }
 svg .edge { fill: none; stroke: var(--mark); stroke-width: 1.5; }
 svg .bar { stroke-width: 3; }
-@media screen and (max-width: 820px) { .claim { grid-template-columns: minmax(0, 1fr); row-gap: 0.3em; } .claim > * { grid-column: 1 !important; grid-row: auto !important; } .claim .picture { order: 0; } .claim dt { float: none; width: auto; } .claim dd { margin-left: 0; } }
-@media print { .claim { grid-template-columns: 8em minmax(0, 1fr) 300px; } .claim details::details-content { content-visibility: visible; height: auto; display: block; } .claim summary { list-style: none; } }
+@media screen and (max-width: 820px) { .claim { grid-template-columns: minmax(0, 1fr); row-gap: 0.3em; } .claim > * { grid-column: 1 !important; grid-row: auto !important; } .claim .picture { order: 0; } .claim dl { display: block; } }
+@media print { .claim { grid-template-columns: 9em minmax(0, 1fr) 240px; } .claim details::details-content, details.claim::details-content { content-visibility: visible; height: auto; display: block; } .claim summary { list-style: none; } }
 `

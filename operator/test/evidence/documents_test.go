@@ -1,0 +1,139 @@
+package evidence
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	shown "assay.dev/assay/operator/internal/cli/report"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/report"
+)
+
+var update = flag.Bool("update", false, "write the reports and pictures that documents show")
+
+// The reports and pictures that documents show are those of committed bundles. Renew them by
+//
+//	go test ./operator/test/evidence -run TestDocumentsShowEvidence -update
+func TestDocumentsShowEvidence(t *testing.T) {
+	const experiments, pictures = "../../../experiments/", "../../../docs/pictures/"
+	for file, tc := range map[string]struct {
+		bundle string
+		make   func(t *testing.T, bundle string) []byte
+	}{
+		experiments + "pesto/evidence/failure-fp.txt": {"pesto/evidence/failure-fp.tar.gz", reportOf},
+		"../../../README.md":                          {"pesto/evidence/failure-fp.tar.gz", readmeOf},
+		pictures + "verdicts.svg":                     {"pesto/evidence/failure-fp.tar.gz", stripOf},
+		pictures + "fault-over-time.svg":              {"postgres/evidence/tpcc-crash.tar.gz", plotOf("time-01-variant-primary-killed")},
+	} {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			got := tc.make(t, experiments+tc.bundle)
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil { // #nosec G306 -- a document
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatalf("%v; run the test with -update", err)
+			}
+			if !bytes.Equal(want, got) {
+				t.Errorf("%s is not what %s shows; run the test with -update", file, tc.bundle)
+			}
+		})
+	}
+}
+
+func reportOf(t *testing.T, bundle string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := shown.Run(t.Context(), &session.Session{Out: &out, Err: &out}, shown.Options{File: bundle, Output: "text"}); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+var excerpt = regexp.MustCompile("(?s)(\n<!-- excerpt: experiments/pesto/evidence/failure-fp.txt -->\n```\n)(.*?)(```\n)")
+
+// mostClaims are in the excerpt.
+const mostClaims = 3
+
+// readmeOf is the README with the excerpt that the report gives: what ran, and the first claims
+// without their expressions and caveats.
+func readmeOf(t *testing.T, bundle string) []byte {
+	t.Helper()
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !excerpt.Match(readme) {
+		t.Fatal("README.md has no excerpt of the report")
+	}
+	var kept []string
+	claims, folded, verdicts := 0, false, false
+	for line := range strings.Lines(string(reportOf(t, bundle))) {
+		switch {
+		case strings.HasPrefix(line, "Verdicts"):
+			verdicts = true
+			continue
+		case verdicts && strings.TrimSpace(line) == "":
+			if claims > 0 {
+				verdicts = false
+				claims = mostClaims + 1
+			}
+			continue
+		case verdicts && !strings.HasPrefix(line, " "):
+			claims++
+			folded = false
+		case strings.HasPrefix(line, strings.Repeat(" ", 15)+"judged: "):
+			folded = true
+		}
+		if claims > mostClaims {
+			break
+		}
+		if !folded {
+			kept = append(kept, line)
+		}
+	}
+	return excerpt.ReplaceAll(readme, []byte("${1}"+strings.ReplaceAll(strings.Join(kept, ""), "$", "$$")+"${3}"))
+}
+
+func stripOf(t *testing.T, bundle string) []byte {
+	t.Helper()
+	e, err := shown.Load(t.Context(), &session.Session{}, bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, drawn, err := report.VerdictPicture(e)
+	if err != nil || !drawn {
+		t.Fatalf("%s has no verdicts to draw (%v)", bundle, err)
+	}
+	return picture.SVG
+}
+
+func plotOf(name string) func(t *testing.T, bundle string) []byte {
+	return func(t *testing.T, bundle string) []byte {
+		t.Helper()
+		e, err := shown.Load(t.Context(), &session.Session{}, bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := report.Pictures(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, p := range all {
+			if p.Name == name {
+				return p.SVG
+			}
+			names = append(names, p.Name)
+		}
+		t.Fatalf("%s has no plot %s, but %s", bundle, name, strings.Join(names, ", "))
+		return nil
+	}
+}

@@ -46,3 +46,7 @@ bench-demo: ## Run make demo RUNS times (5) beside BUSY programs (1) that want a
 .PHONY: evidence
 evidence: ## Run the smoke profiles of FILES="hotstuff/rpc basil/reads" on the cluster of make deploy, and keep bundles and reports under experiments/.
 	@hack/evidence.sh $(FILES)
+
+.PHONY: evidence-judge
+evidence-judge: ## Judge the committed bundles anew, each by its file in experiments/ as it is today, and make their reports again; BUNDLES="experiments/basil/evidence/reads.tar.gz": these alone. No cluster.
+	@hack/evidence-judge.sh $(BUNDLES)

@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/fetch"
 	"assay.dev/assay/operator/internal/cli/hosts"
 	"assay.dev/assay/operator/internal/cli/importer"
+	"assay.dev/assay/operator/internal/cli/judge"
 	"assay.dev/assay/operator/internal/cli/list"
 	"assay.dev/assay/operator/internal/cli/logs"
 	"assay.dev/assay/operator/internal/cli/plan"
@@ -117,7 +118,7 @@ func command(s *session.Session) *cobra.Command {
 	}
 	add("run", scaffold.Command(s), plan.Command(s), try.Command(s), run.Command(s))
 	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), queue.Command(s), ui.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
-	add("results", report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), fetch.Command(s, os.Getenv))
+	add("results", report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), judge.Command(s), fetch.Command(s, os.Getenv))
 	add("other", importer.Command(s), hosts.Command(s), version.Command(s), options(s))
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")

@@ -17,10 +17,11 @@ const (
 
 // LacksLines reports whether lines of trials did not fit into the results.
 func LacksLines(e results.Experiment) bool {
-	return slices.ContainsFunc(e.LeftOut, saysOfLines)
+	return slices.ContainsFunc(e.LeftOut, SaysOfLines)
 }
 
-func saysOfLines(leftOut string) bool { return leftOut == withoutSucceeded || leftOut == withoutLines }
+// SaysOfLines reports whether what was left out of results are lines of trials.
+func SaysOfLines(leftOut string) bool { return leftOut == withoutSucceeded || leftOut == withoutLines }
 
 // addLine keeps what a trial's line in the experiment's results would be.
 func (d *Details) addLine(t results.Trial) {
@@ -84,7 +85,7 @@ func (d *Details) restoreLines(e *results.Experiment) {
 	slices.SortFunc(e.Trials, func(a, b results.TrialLine) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
 	})
-	e.LeftOut = slices.DeleteFunc(slices.Clone(e.LeftOut), saysOfLines)
+	e.LeftOut = slices.DeleteFunc(slices.Clone(e.LeftOut), SaysOfLines)
 	if n := trialsDone(*e) - len(e.Trials); n > 0 {
 		e.LeftOut = append(e.LeftOut, fmt.Sprintf("the lines of %s, which did not fit, and whose own results were not read", count(n, "trial")))
 	}

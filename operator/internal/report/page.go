@@ -79,6 +79,7 @@ func newPage(e results.Experiment) page {
 	if len(e.Claims) > 0 {
 		p.facts = append(p.facts, tally(e.Claims))
 	}
+	p.facts = append(p.facts, judgedAnew(e)...)
 	if e.AdditionalRepetitions > 0 {
 		p.facts = append(p.facts, continued(e))
 	}
@@ -375,6 +376,7 @@ func origin(e results.Experiment) [][2]string {
 	if !e.Written.IsZero() {
 		add("results of", e.Written.Format(time.RFC3339))
 	}
+	rows = append(rows, judgedRows(e)...)
 	if v := e.Provenance; v != nil {
 		for _, part := range slices.Sorted(maps.Keys(v.Images)) {
 			add("image of "+part, strings.Join(v.Images[part], ", "))

@@ -598,6 +598,8 @@ type Experiment struct {
 	// Written is when these results were put together: they are about the trials that were done by
 	// then.
 	Written time.Time `json:"written"`
+	// Judged says that all but the trials was made anew after the run. Nil: it was not.
+	Judged *Judged `json:"judged,omitempty"`
 	// Planned is the number of valid trials that the experiment wants.
 	Planned int `json:"planned,omitempty"`
 	// AdditionalRepetitions of each point were asked for when the experiment was complete: after a

@@ -32,6 +32,8 @@ type Set struct {
 	// Experiment as it is written, with the defaults that a zero value could not be told from. Nil if
 	// the files hold none.
 	Experiment *v1alpha1.Experiment
+	// File that has the Experiment: a path, a URL, or - for stdin.
+	File string
 	// Systems by name: all that were found.
 	Systems map[string]v1alpha1.SystemSpec
 	// Skipped are documents of folders that are not Assay's, in words for a note.
@@ -70,7 +72,7 @@ func Read(ctx context.Context, paths []string, stdin io.Reader) (*Set, error) {
 		}
 		s.add(ctx, data, f.path, f.inFolder)
 		if !had && s.Experiment != nil {
-			beside = f.path
+			beside, s.File = f.path, f.path
 		}
 	}
 	if s.Experiment == nil {

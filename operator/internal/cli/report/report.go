@@ -90,11 +90,7 @@ const formsHelp = `Forms of -o:
 
 // Run reads the results and prints them.
 func Run(ctx context.Context, s *session.Session, o Options) error {
-	write, path, err := writer(s, o.Output)
-	if o.OutputDir != "" {
-		err = checkFolderForm(o.Output)
-	}
-	if err != nil {
+	if err := o.check(s); err != nil {
 		return err
 	}
 	drawing, err := o.Figures.drawing()
@@ -123,9 +119,27 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	if figures != nil {
 		report.Redeclare(&in.Experiment, figures.Spec, in.drivers)
 	}
+	return in.show(s, o)
+}
+
+// check refuses forms that there are not, before anything is read.
+func (o Options) check(s *session.Session) error {
+	_, _, err := writer(s, o.Output)
+	if o.OutputDir != "" {
+		err = checkFolderForm(o.Output)
+	}
+	return err
+}
+
+// show prints what Options say, or writes it to files.
+func (in input) show(s *session.Session, o Options) error {
 	report.SortHistograms(in.histograms)
 	if o.OutputDir != "" {
 		return writeFolder(s, in, o)
+	}
+	write, path, err := writer(s, o.Output)
+	if err != nil {
+		return err
 	}
 	if path == "" {
 		return write(s.Out, in)
@@ -139,6 +153,23 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	}
 	fmt.Fprintf(s.Err, "Report of experiment %s written to %s\n", in.Name, path)
 	return nil
+}
+
+// Show prints results that were made elsewhere, as Options say, with all that the trials' own results
+// add to them.
+func Show(s *session.Session, e results.Experiment, trials []results.Trial, o Options) error {
+	drawing, err := o.Figures.drawing()
+	if err != nil {
+		return session.Usage(err)
+	}
+	in := input{Experiment: e, drawing: drawing}
+	var details report.Details
+	for _, t := range trials {
+		details.Add(t)
+		in.take(t)
+	}
+	details.Into(&in.Experiment)
+	return in.show(s, o)
 }
 
 // extensions of files, and the forms that they mean.

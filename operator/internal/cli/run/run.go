@@ -266,22 +266,11 @@ func Outcome(exp *v1alpha1.Experiment) error {
 	if len(exp.Status.Claims) < len(exp.Spec.Claims) {
 		return errors.New("the experiment's status does not have a verdict for each claim; read its report with kubectl assay report")
 	}
-	var contradicted, undecided []string
+	var judged []session.Judged
 	for _, c := range exp.Status.Claims {
-		_, skip := skipped[c.Name]
-		switch {
-		case skip || c.Verdict == v1alpha1.VerdictReproduced:
-		case c.Verdict == v1alpha1.VerdictNotReproduced:
-			contradicted = append(contradicted, c.Name)
-		default:
-			undecided = append(undecided, c.Name)
+		if _, skip := skipped[c.Name]; !skip {
+			judged = append(judged, session.Judged{Claim: c.Name, Verdict: c.Verdict})
 		}
 	}
-	switch {
-	case len(contradicted) > 0:
-		return &session.Verdict{Code: session.ExitNotReproduced, Message: "not reproduced: " + strings.Join(contradicted, ", ")}
-	case len(undecided) > 0:
-		return &session.Verdict{Code: session.ExitUndecided, Message: "inconclusive or not evaluated: " + strings.Join(undecided, ", ")}
-	}
-	return nil
+	return session.OfVerdicts(judged)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
 )
 
 // Exit codes of every verb. docs/reference/cli.md lists them for users.
@@ -60,6 +62,33 @@ type Verdict struct {
 }
 
 func (v *Verdict) Error() string { return v.Message }
+
+// Judged is a claim and its verdict.
+type Judged struct {
+	Claim   string
+	Verdict v1alpha1.Verdict
+}
+
+// OfVerdicts turns verdicts into the end of a command: nil where the trials support every claim.
+func OfVerdicts(judged []Judged) error {
+	var refuted, undecided []string
+	for _, j := range judged {
+		switch {
+		case j.Verdict.Supports():
+		case j.Verdict.Refutes():
+			refuted = append(refuted, j.Claim)
+		default:
+			undecided = append(undecided, j.Claim)
+		}
+	}
+	switch {
+	case len(refuted) > 0:
+		return &Verdict{Code: ExitNotReproduced, Message: "not reproduced: " + strings.Join(refuted, ", ")}
+	case len(undecided) > 0:
+		return &Verdict{Code: ExitUndecided, Message: "inconclusive or not evaluated: " + strings.Join(undecided, ", ")}
+	}
+	return nil
+}
 
 // usage is an error in the command line.
 type usage struct{ error }

@@ -37,6 +37,10 @@ const (
 	PodsFolder     = "pods"
 )
 
+// AsRunFolder of a bundle whose claims were judged anew holds its spec and its results as they were
+// before.
+const AsRunFolder = "as-run/"
+
 // Made says what a bundle holds.
 type Made struct {
 	Experiment string
@@ -52,20 +56,30 @@ func Write(ctx context.Context, from client.Reader, configMap corev1.ConfigMap, 
 	if err != nil {
 		return Made{}, fmt.Errorf("results in ConfigMap %s: %w", configMap.Name, err)
 	}
-	r := &run{cluster: from, results: e, stored: configMap, license: license}
-	err = r.write(ctx, w)
+	r := &run{cluster: from, results: e, encoded: []byte(configMap.Data[ResultsFile]), stored: configMap, license: license}
+	if spec, ok := configMap.Data[stored.SpecKey]; ok {
+		r.spec = []byte(spec)
+	}
+	err = r.write(w, []step{
+		r.writeSpec,
+		func(bundle *archive.Writer) error { return r.writeSystems(ctx, bundle) },
+		func(bundle *archive.Writer) error { return r.writeTrials(ctx, bundle) },
+	})
 	return Made{Experiment: e.Name, Trials: r.trials, LeftOut: r.leftOut}, err
 }
 
-// write writes all files. What needs the trials comes after them.
-func (r *run) write(ctx context.Context, w io.Writer) error {
+// step writes some of a bundle's files.
+type step func(*archive.Writer) error
+
+// write writes what the steps do, and then all that is made of the trials.
+func (r *run) write(w io.Writer, steps []step) error {
 	written := r.results.Written
 	if r.results.Completed != nil {
 		written = *r.results.Completed
 	}
 	bundle := archive.NewWriter(w, r.results.Name, written)
-	for _, step := range []func(context.Context, *archive.Writer) error{r.writeSpec, r.writeSystems, r.writeTrials, r.writeReports, r.writeVersions, r.writeReadme, r.writeCrate} {
-		if err := step(ctx, bundle); err != nil {
+	for _, step := range append(steps, r.writeReports, r.writeVersions, r.writeReadme, r.writeCrate) {
+		if err := step(bundle); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,9 @@ const trialPage = 20
 type run struct {
 	cluster client.Reader
 	results results.Experiment
+	// encoded results, and the spec as JSON; nil: it is not there.
+	encoded, spec []byte
+	// stored is where they came from, in the cluster.
 	stored  corev1.ConfigMap
 	details report.Details
 	trials  int
@@ -43,13 +46,12 @@ type run struct {
 }
 
 // writeSpec writes the Experiment as it could be applied again.
-func (r *run) writeSpec(_ context.Context, bundle *archive.Writer) error {
-	spec, ok := r.stored.Data[inCluster.SpecKey]
-	if !ok {
+func (r *run) writeSpec(bundle *archive.Writer) error {
+	if r.spec == nil {
 		r.leftOut = append(r.leftOut, "the spec, which is not with the results")
 		return nil
 	}
-	seeded, err := report.WithSeed([]byte(spec), r.results.Seed)
+	seeded, err := report.WithSeed(r.spec, r.results.Seed)
 	if err != nil {
 		return fmt.Errorf("bundle: %w", err)
 	}
@@ -257,10 +259,10 @@ func (r *run) ofPods(ctx context.Context, trial, stored string) ([]file, error) 
 const maxUnpacked = 256 << 20
 
 // writeReports writes the results as they are stored, and the report made of them.
-func (r *run) writeReports(_ context.Context, bundle *archive.Writer) error {
+func (r *run) writeReports(bundle *archive.Writer) error {
 	shown := r.results
 	r.details.Into(&shown)
-	files := []file{{ResultsFile, []byte(r.stored.Data[ResultsFile])}}
+	files := []file{{ResultsFile, r.encoded}}
 	for _, name := range []string{"html", "markdown", "csv", "claims-csv", "recovery-csv", "network-csv", "resources-csv", "trials-csv"} {
 		form := report.Forms[name]
 		var b bytes.Buffer
@@ -292,7 +294,7 @@ type versions struct {
 	Provenance *results.Provenance `json:"ranOn,omitempty"`
 }
 
-func (r *run) writeVersions(_ context.Context, bundle *archive.Writer) error {
+func (r *run) writeVersions(bundle *archive.Writer) error {
 	shown := r.results
 	r.details.Into(&shown)
 	v := versions{Assay: build.Version(), Go: runtime.Version(), Formats: []string{results.ExperimentFormat, results.TrialFormat}, Provenance: shown.Provenance}
@@ -303,11 +305,14 @@ func (r *run) writeVersions(_ context.Context, bundle *archive.Writer) error {
 	return bundle.Add(VersionsFile, append(b, '\n'))
 }
 
-func (r *run) writeReadme(_ context.Context, bundle *archive.Writer) error {
+func (r *run) writeReadme(bundle *archive.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, readme, r.results.Name, r.results.Name)
 	if r.results.Completed == nil {
 		b.WriteString("\nThe experiment was not complete when this was made.\n")
+	}
+	if r.results.Judged != nil {
+		b.WriteString("\nClaims were judged anew after the run: " + AsRunFolder + " holds the specification that was run and the results as they were then.\n")
 	}
 	for _, l := range r.leftOut {
 		fmt.Fprintf(&b, "\nLeft out: %s.\n", l)

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -49,7 +48,7 @@ func ParseLicense(given string) (License, error) {
 
 // writeCrate describes the bundle by a graph of entities: the bundle, its files, and the run that
 // made them.
-func (r *run) writeCrate(_ context.Context, bundle *archive.Writer) error {
+func (r *run) writeCrate(bundle *archive.Writer) error {
 	c := &crate{run: r, entries: bundle.Entries()}
 	graph := slices.Concat([]entity{c.descriptor(), c.root()}, c.data(), c.context())
 	b, err := json.MarshalIndent(map[string]any{"@context": crateSpec + "/context", "@graph": graph}, "", "  ")

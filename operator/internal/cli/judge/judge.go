@@ -1,0 +1,193 @@
+// Package judge is "kubectl assay judge": verdicts and reports of trials that are over, by a file of
+// today. It needs no cluster.
+package judge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/manifest"
+	"assay.dev/assay/operator/internal/cli/report"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/judge"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Options of the verb.
+type Options struct {
+	// Files with the Experiment and its Systems.
+	Files []string
+	// Bundle with the trials.
+	Bundle string
+	// Output is the bundle to write, or a form of the report, or a file of such a form.
+	Output string
+}
+
+// Command is the verb.
+func Command(s *session.Session) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "judge -f EXPERIMENT.yaml --bundle BUNDLE.tar.gz",
+		Short: "Judge trials that are over by the claims of a file, without a cluster",
+		Long: "Judge the trials of a bundle by the claims that a file makes today. The trials' own results stay as they are. Points, verdicts and reports are made anew by this version of Assay.\n\n" +
+			"Results and reports then say when that was, by which file, and in which fields the spec that the trials ran under differs from it. Only what is said of trials may differ: source, claims, reported values, figures and measurements. " +
+			"How often, where and under which tolerances they ran may differ, too: that stays as it was in the run. If anything else differs, the trials are not of this experiment, and the command names the fields.\n\n" +
+			"With -o NEW.tar.gz the command writes a bundle. as-run/ in it holds the spec and the results of before. If nothing changes by judging anew, a bundle that is to be written over stays as it is.\n\n" + session.ExitHelp(),
+		Example: "  kubectl assay judge -f experiments/basil/reads.yaml --bundle experiments/basil/evidence/reads.tar.gz\n" +
+			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.gz -o reads.html\n" +
+			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.gz -o judged.tar.gz",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, cmd.InOrStdin(), o) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVarP(&o.Files, "filename", "f", nil, "file, folder or URL with the Experiment, and those with its Systems; Systems in the folder systems beside the Experiment are found; -: stdin")
+	f.StringVar(&o.Bundle, "bundle", "", "bundle with the trials, as kubectl assay bundle writes it")
+	f.StringVarP(&o.Output, "output", "o", "text", "a form of the report, as for the verb report; or a file to write: a bundle (.tar.gz, .tgz), or a form by its ending")
+	for _, name := range []string{"filename", "bundle"} {
+		_ = cmd.MarkFlagRequired(name) // fails only for a flag that is not there
+	}
+	return cmd
+}
+
+// Run judges and reports. Its error carries the exit code.
+func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) error {
+	if !toBundle(o.Output) {
+		if err := report.CheckOutput(o.Output); err != nil {
+			return session.Usage(err)
+		}
+	}
+	data, err := os.ReadFile(o.Bundle)
+	if err != nil {
+		return fmt.Errorf("--bundle %s: %w", o.Bundle, err)
+	}
+	kept, err := bundle.Open(data)
+	if err != nil {
+		return fmt.Errorf("--bundle %s: %w", o.Bundle, err)
+	}
+	set, err := manifest.Read(ctx, o.Files, stdin)
+	if err != nil {
+		return err
+	}
+	if err := set.Adapt("", kept.Results.Profile, nil); err != nil {
+		return fmt.Errorf("%s: the trials of %s are of a profile: %w", set.File, o.Bundle, err)
+	}
+	today := judge.Today{Experiment: set.Experiment, File: filepath.Base(set.File)}
+	judged, err := again(kept, today, s.Now())
+	if err != nil {
+		return fmt.Errorf("--bundle %s: %w", o.Bundle, err)
+	}
+	if toBundle(o.Output) {
+		err = write(s, o, data, kept, today, judged)
+	} else {
+		shown := judged.Results
+		shown.Spec = judged.Spec
+		err = report.Show(s, shown, judged.Trials, report.Options{Output: o.Output})
+	}
+	return errors.Join(err, outcome(judged))
+}
+
+func toBundle(output string) bool {
+	return strings.HasSuffix(output, ".tar.gz") || strings.HasSuffix(output, ".tgz")
+}
+
+// again judges what a bundle consists of anew. What was judged before is judged from what it was as
+// run.
+func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, error) {
+	ran := judge.Ran{Results: kept.Results, Trials: kept.Trials}
+	spec := kept.Spec
+	if asRun, ok := kept.Files[bundle.AsRunFolder+bundle.ResultsFile]; ok {
+		var err error
+		if ran.Results, err = results.DecodeExperiment(asRun); err != nil {
+			return bundle.Kept{}, fmt.Errorf("%s: %w", bundle.AsRunFolder+bundle.ResultsFile, err)
+		}
+		spec = kept.Files[bundle.AsRunFolder+specFile]
+	}
+	if spec == nil {
+		return bundle.Kept{}, errors.New("it has no spec, so that nobody can know what the trials are of")
+	}
+	if err := json.Unmarshal(spec, &ran.Spec); err != nil {
+		return bundle.Kept{}, fmt.Errorf("read its spec: %w", err)
+	}
+	judged, newSpec, err := judge.Again(ran, today, now)
+	if err != nil {
+		return bundle.Kept{}, err
+	}
+	out := kept
+	out.Results = judged
+	if out.Spec, err = json.Marshal(newSpec); err != nil {
+		return bundle.Kept{}, fmt.Errorf("write the spec: %w", err)
+	}
+	if out.Files[bundle.AsRunFolder+bundle.ResultsFile] == nil {
+		encoded, err := results.EncodeExperiment(kept.Results)
+		if err != nil {
+			return bundle.Kept{}, err
+		}
+		out.Files[bundle.AsRunFolder+bundle.ResultsFile] = encoded
+		out.Files[bundle.AsRunFolder+specFile] = kept.Spec
+	}
+	return out, nil
+}
+
+// specFile of AsRunFolder is the spec as JSON.
+const specFile = "spec.json"
+
+// write writes the new bundle, unless it says nothing but another time than the one that is there.
+func write(s *session.Session, o Options, data []byte, kept bundle.Kept, today judge.Today, judged bundle.Kept) error {
+	if before := kept.Results.Judged; before != nil && o.Output == o.Bundle {
+		same, err := again(kept, today, before.At)
+		if err != nil {
+			return err
+		}
+		var b bytes.Buffer
+		if _, err := bundle.WriteKept(same, &b); err != nil {
+			return err
+		}
+		if bytes.Equal(b.Bytes(), data) {
+			fmt.Fprintf(s.Err, "%s is judged by this file already and stays as it is\n", o.Output)
+			return nil
+		}
+	}
+	var b bytes.Buffer
+	made, err := bundle.WriteKept(judged, &b)
+	if err != nil {
+		return err
+	}
+	part := o.Output + ".part"
+	if err := os.WriteFile(part, b.Bytes(), 0o644); err != nil { // #nosec G306 -- a bundle is for others to read
+		return fmt.Errorf("write -o %s: %w", o.Output, err)
+	}
+	if err := os.Rename(part, o.Output); err != nil {
+		return fmt.Errorf("write -o %s: %w", o.Output, err)
+	}
+	fmt.Fprintf(s.Err, "Bundle of experiment %s with %d trials, judged anew, written to %s\n", made.Experiment, made.Trials, o.Output)
+	return nil
+}
+
+// outcome is the command's end by the verdicts. Claims that the profile skips do not count.
+func outcome(judged bundle.Kept) error {
+	var spec v1alpha1.ExperimentSpec
+	if err := json.Unmarshal(judged.Spec, &spec); err != nil {
+		return fmt.Errorf("read the spec back: %w", err)
+	}
+	skipped := plan.SkippedClaims(spec)
+	var all []session.Judged
+	for _, c := range judged.Results.Claims {
+		if _, skip := skipped[c.Name]; !skip {
+			all = append(all, session.Judged{Claim: c.Name, Verdict: v1alpha1.Verdict(c.Verdict)})
+		}
+	}
+	return session.OfVerdicts(all)
+}

@@ -113,29 +113,3 @@ module_program() (
 )
 
 prune_builds() { find "$ASSAY_CACHE/$1" -mindepth 1 -maxdepth 1 -type d -mtime +14 -exec rm -rf {} +; }
-
-# need_packages FILE: fails unless the Debian packages that FILE lists are installed.
-need_packages() {
-	local missing=() package
-	has dpkg-query || die "no Debian: there is no dpkg-query"
-	while read -r package; do
-		[[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) = installed ]] || missing+=("$package")
-	done < <(grep -v '^#' "$1")
-	[[ ${#missing[@]} = 0 ]] || die "the compiler needs Debian packages; run: apt-get install --no-install-recommends ${missing[*]}"
-}
-
-# run_system SYSTEM NAMESPACE: the cluster with the images of systems/SYSTEM and Assay as it is now
-# (DEPLOY=0: as it is installed), and a namespace for its experiments. KUBECONFIG and kubectl are
-# those of the cluster afterwards.
-run_system() {
-	make cluster
-	"systems/$1/load.sh"
-	[[ ${DEPLOY:-1} = 0 ]] || make deploy
-	eval "$("$hack/cluster/tools.sh" kubectl)"
-	KUBECONFIG=$(kubeconfig)
-	export KUBECONFIG
-	mkdir -p bin
-	go build -o bin/ ./operator/cmd/kubectl-assay
-	kubectl create namespace "$2" --dry-run=client -o yaml | kubectl apply -f - >/dev/null
-	kubectl label namespace "$2" --overwrite pod-security.kubernetes.io/enforce=privileged >/dev/null
-}

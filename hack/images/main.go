@@ -41,7 +41,7 @@ import (
 const registry = "docker.io/"
 
 // builtPrefixes mark a program of another module, which that module builds.
-var builtPrefixes = []string{"hack/node-image:", "hack/s3:", "hack/prometheus:", "systems/hotstuff:", "systems/cometbft:", "systems/capnp-rpc:", "systems/bls:", "systems/postgres:", "systems/cassandra:", "systems/pequin:", "systems/eiger-port:", "systems/hats:"}
+var builtPrefixes = []string{"hack/node-image:", "hack/s3:", "hack/prometheus:", "systems/hotstuff:", "systems/cometbft:", "systems/capnp-rpc:", "systems/bls:", "systems/postgres:", "systems/cassandra:"}
 
 // binary is one line of the list: pkg is a package, or one of builtPrefixes and a name, or an
 // absolute path of a file or directory that is there already.

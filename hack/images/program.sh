@@ -3,14 +3,12 @@
 # (prometheus and what begins so), systems/hotstuff (what begins with hotstuff),
 # systems/cometbft (what begins with cometbft), systems/capnp-rpc (what begins with capnp),
 # systems/bls (bls-driver), systems/postgres (postgres-node, postgres-driver; rootfs, a directory),
-# systems/cassandra (cassandra-driver; cassandra-rootfs, a directory), systems/pequin (artifact, a
-# directory, from the checkout SOURCE), systems/eiger-port or systems/hats (eiger-port, hats,
-# likewise) builds, for an image of ours or a test. It is the one that the cluster and envtest use,
-# built at most once.
+# or systems/cassandra (cassandra-driver; cassandra-rootfs, a directory) builds, for an image of ours
+# or a test. It is the one that the cluster and envtest use, built at most once.
 #
 # usage: program.sh [--path] NAME     prints the file
 #   --path   say where it is or would be; build nothing
-# Inputs: ASSAY_CACHE, GOARCH, SOURCE.
+# Inputs: ASSAY_CACHE, GOARCH.
 # Output: ASSAY_CACHE. Changes nothing else on the machine.
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 
@@ -41,21 +39,6 @@ postgres-node | postgres-driver | rootfs)
 	;;
 cassandra-*)
 	if [[ $build = 1 ]]; then exec "$hack/../systems/cassandra/build.sh" "$name"; else exec "$hack/../systems/cassandra/build.sh" --path "$name"; fi
-	;;
-artifact)
-	if [[ $build = 1 ]]; then exec "$hack/../systems/pequin/build.sh" "${SOURCE:-}"; fi
-	echo "$ASSAY_CACHE/pequin/tree"
-	exit
-	;;
-eiger-port)
-	if [[ $build = 1 ]]; then exec "$hack/../systems/eiger-port/build.sh" "${SOURCE:-}"; fi
-	echo "$ASSAY_CACHE/eiger-port/tree"
-	exit
-	;;
-hats)
-	if [[ $build = 1 ]]; then exec "$hack/../systems/hats/build.sh" "${SOURCE:-}"; fi
-	echo "$ASSAY_CACHE/hats/tree"
-	exit
 	;;
 esac
 if [[ $name = s3 ]]; then

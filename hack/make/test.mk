@@ -69,3 +69,8 @@ test-report: ## The report's page in a real browser: wide, narrow, light, dark, 
 .PHONY: test-mutants
 test-mutants: ## Break a copy of the tree in a dozen places, one by one: tests must notice each. MUTANTS='a b': only these.
 	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants $(MUTANTS)
+
+.PHONY: artifact
+artifact: ## Check a clone of the Pequin artifact, SOURCE=CLONE: no file of it is here, and its configurations and results are read as its own scripts read them.
+	@go run ./hack/provenance "$(or $(SOURCE),$(error SOURCE names a clone of the Pequin artifact))"
+	@ASSAY_ARTIFACT="$(abspath $(SOURCE))" go test -count=1 -v -tags=artifact -run OfAClone ./operator/internal/cli/importer ./operator/internal/pequin | sed -u '/^ *=== /d'

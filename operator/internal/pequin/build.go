@@ -265,9 +265,9 @@ func (i *importer) integer(name string) bool {
 	return slices.ContainsFunc(i.out.parameters, func(p parameter) bool { return p.Name == name && p.Type == v1alpha1.ParameterInteger })
 }
 
-// environment preloads the artifact's allocator, and the library of systems/pequin for machines
-// with few processors. It also writes output by the line, so that lines of several processes do not
-// mix.
+// environment preloads the artifact's allocator, and the library that systems/pequin describes for
+// machines with few processors. It also writes output by the line, so that lines of several
+// processes do not mix.
 var environment = []v1alpha1.EnvVar{{Name: "LD_PRELOAD", Value: "/usr/lib/pequin/processors.so /usr/lib/pequin/libjemalloc.so.2"}}
 
 // clientScript starts the client processes of a pod, each with its number.

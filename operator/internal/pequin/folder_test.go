@@ -2,58 +2,22 @@ package pequin
 
 import (
 	"bytes"
-	"compress/gzip"
-	"io"
-	"os"
-	"path/filepath"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/parsers"
 	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/testkit/testpequin"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-// folder returns a folder of results of testdata with its stats.json unpacked.
-func folder(t *testing.T, name string) fstest.MapFS {
-	t.Helper()
-	root := filepath.Join("testdata", name)
-	out := fstest.MapFS{}
-	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(root, p)
-		if err != nil {
-			return err
-		}
-		b, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		if name, packed := strings.CutSuffix(rel, ".gz"); packed {
-			z, err := gzip.NewReader(strings.NewReader(string(b)))
-			if err != nil {
-				return err
-			}
-			if b, err = io.ReadAll(z); err != nil {
-				return err
-			}
-			rel = name
-		}
-		out[filepath.ToSlash(rel)] = &fstest.MapFile{Data: b}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 // row is what the artifact's CSV files say of a point.
 type row struct {
@@ -69,26 +33,42 @@ func rows(e results.Experiment) []row {
 	return got
 }
 
-// TestArtifactsOwnNumbers: the numbers are those of the artifact's lat-tput.csv and
-// tput-clients.csv, to all digits that are printed there, also where they come from stats.json:
-// without the CSV files they are the same.
-func TestArtifactsOwnNumbers(t *testing.T) {
-	tests := map[string]struct{ all, fromStats []row }{
-		"TPCC": {
-			all: []row{{"15", 1310.5666666666666, 11.771777716204186}, {"20", 1605.4666666666667, 12.820031009841376}, {"30", 1784.2666666666667, 17.311395202193243},
-				{"35", 1768.2333333333333, 20.395508472317}, {"40", 1741.6666666666667, 23.673802742870816}, {"45", 1705.1666666666667, 27.221747489434073}},
-			fromStats: []row{{"30", 1784.2666666666667, 17.311395202193243}},
+// The numbers are those of lat-tput.csv and tput-clients.csv, to all digits that stand there, also
+// where they come from stats.json: without the CSV files they are the same. Throughputs are
+// transactions by seconds; the means follow from the evenly spaced latencies of each operation.
+func TestNumbersOfAFolder(t *testing.T) {
+	// n latencies from first in equal steps add up to n*first + step*n*(n-1)/2.
+	sum := func(o testpequin.Operation) float64 {
+		n := float64(o.Count)
+		return n*o.First + o.Step*n*(n-1)/2
+	}
+	orders := 0.
+	for _, o := range testpequin.Orders.Points[0].Operations {
+		orders += sum(o)
+	}
+	atOrders := row{"24", 8250. / 30, orders / 8250}
+	scans := testpequin.Ranges.Points
+	first, second := row{"18", 4321. / 20, sum(scans[0].Operations[0]) / 4321}, row{"25", 7654. / 20, sum(scans[1].Operations[0]) / 7654}
+	tests := map[string]struct {
+		evaluation     testpequin.Evaluation
+		all, fromStats []row
+	}{
+		"one stats.json": {
+			evaluation: testpequin.Orders,
+			all: []row{{"12", 171.36666666666667, 11.017894736842105}, {"16", 209.9, 14.333333333333334}, atOrders,
+				{"28", 274.03333333333336, 19.571428571428573}, {"32", 272.7666666666667, 23.09090909090909}, {"36", 265.1, 27.714285714285715}},
+			fromStats: []row{atOrders},
 		},
-		"Uniform-Failure-2": {
-			all: []row{{"12", 1308.1333333333334, 9.45160767411579}, {"16", 1866.8333333333333, 8.829114255316489}, {"20", 2435.266666666667, 8.458979149278655},
-				{"25", 3138.866666666667, 8.203125417560479}, {"30", 3800.766666666667, 8.129580194311675}, {"35", 4351.133333333333, 8.285170670438353},
-				{"40", 4871.266666666666, 8.457651446482094}, {"45", 5245.966666666666, 8.836086401209819}},
-			fromStats: []row{{"12", 1308.1333333333334, 9.45160767411579}, {"20", 2435.266666666667, 8.458979149278655}},
+		"two, with clients that are not correct": {
+			evaluation: testpequin.Ranges,
+			all: []row{{"14", 166.15, 5.857142857142857}, first, {"24", 300.65, 5.230769230769231}, second,
+				{"36", 431.9, 5.6923076923076925}, {"42", 466.35, 6.363636363636363}},
+			fromStats: []row{first, second},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := folder(t, name)
+			f := testpequin.Folder(tc.evaluation)
 			e, err := ReadFolder(f, "old", now)
 			if err != nil {
 				t.Fatal(err)
@@ -122,12 +102,12 @@ func TestPointsOfEqualThroughput(t *testing.T) {
 	}
 	// A saturated system: the point beside that of a stats.json has its throughput to the last
 	// digit.
-	f := folder(t, "TPCC")
-	f[latency], f[clients] = file("1784.2666666666667,25.5\n1784.2666666666667,17.311395202193243\n"), file("45,1784.2666666666667\n30,1784.2666666666667\n")
+	f, mean := testpequin.Folder(testpequin.Orders), meanOfOrders(t)
+	f[latency], f[clients] = file(fmt.Sprintf("275,55.5\n275,%v\n", mean)), file("45,275\n24,275\n")
 	if e, err = ReadFolder(f, "old", now); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]row{{"30", 1784.2666666666667, 17.311395202193243}, {"45", 1784.2666666666667, 25.5}}, rows(e)); diff != "" {
+	if diff := cmp.Diff([]row{{"24", 275, mean}, {"45", 275, 55.5}}, rows(e)); diff != "" {
 		t.Errorf("beside a stats.json (-want +got):\n%s", diff)
 	}
 }
@@ -135,7 +115,7 @@ func TestPointsOfEqualThroughput(t *testing.T) {
 // A stats.json without runs left a value of the axis without a point, and a run without combined
 // became a trial that succeeded with 0 tx/s; neither was said.
 func TestRunsWithoutNumbersAreLeftOut(t *testing.T) {
-	const csv, at = "100,20\n300,10\n", "2024-10-21-17-04-33/stats.json"
+	const csv, at = "100,20\n300,10\n", "2023-02-03-04-05-06/stats.json"
 	const combined = `"combined":{"ops":3000,"tput":100,"mean":20}`
 	none := "left out: " + at + ", which has no run with a throughput and a latency (combined)"
 	for name, tc := range map[string]struct {
@@ -175,24 +155,37 @@ func TestRunsWithoutNumbersAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestFolderAsAnExperiment(t *testing.T) {
-	e, err := ReadFolder(folder(t, "TPCC"), "old", now)
+// meanOfOrders is the mean latency of the stats.json of Orders.
+func meanOfOrders(t *testing.T) float64 {
+	t.Helper()
+	s, err := parsers.ReadPequinStats("stats.json", bytes.NewReader(testpequin.Orders.Points[0].Stats()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := results.TrialLine{Name: "old-2", Number: 2, PointIndex: 2, Coordinates: map[string]string{"clients": "30"}, Outcome: "Succeeded",
-		Message: "of 2024-10-21-17-04-33/stats.json", Committed: 53528, Aborted: 10479, Throughput: 1784.2666666666667,
-		MeanMillis: 17.311395202193243, P50Millis: 15.320336000000001, P99Millis: 51.95845363999987}
-	if diff := cmp.Diff(want, e.Trials[2]); diff != "" {
+	return s.Aggregate[parsers.Combined].Mean
+}
+
+func TestFolderAsAnExperiment(t *testing.T) {
+	// One operation of 2001 latencies, 4 ms to 24 ms in steps of 0.01 ms, in 30 s. Of all that was
+	// tried an eighth was aborted: 2001 / 7.
+	point := testpequin.Orders.Points[0]
+	point.Operations = []testpequin.Operation{{Name: "buy", Count: 2001, First: 4, Step: 0.01}}
+	e, err := ReadFolder(testpequin.Folder(testpequin.Evaluation{Points: []testpequin.Point{point}, Others: testpequin.Orders.Others}), "old", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := results.TrialLine{Name: "old-2", Number: 2, PointIndex: 2, Coordinates: map[string]string{"clients": "24"}, Outcome: "Succeeded",
+		Message: "of 2023-02-03-04-05-06/stats.json", Committed: 2001, Aborted: 286, Throughput: 66.7, MeanMillis: 14, P50Millis: 14, P99Millis: 23.8}
+	if diff := cmp.Diff(want, e.Trials[2], cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Errorf("trial (-want +got):\n%s", diff)
 	}
-	if got := e.Points[2].Metrics[stats.AbortRate].Mean; got < 0.1637 || got > 0.1638 {
-		t.Errorf("abort rate %v; the artifact has 0.16371", got)
+	if got := e.Points[2].Metrics[stats.AbortRate].Mean; got < 0.12505 || got > 0.12506 { // 286 / (2001 + 286)
+		t.Errorf("abort rate %v; the run has 0.125", got)
 	}
 	if _, has := e.Points[0].Metrics[stats.P99Latency]; has {
 		t.Error("a point of the CSV file has a 99th percentile")
 	}
-	if !e.Started.Equal(time.Date(2024, 10, 21, 17, 4, 33, 0, time.UTC)) || len(e.LeftOut) != 3 {
+	if !e.Started.Equal(time.Date(2023, 2, 3, 4, 5, 6, 0, time.UTC)) || len(e.LeftOut) != 3 {
 		t.Errorf("started %v, left out %q", e.Started, e.LeftOut)
 	}
 	b, err := results.EncodeExperiment(e)
@@ -211,22 +204,22 @@ func TestFolderDamage(t *testing.T) {
 		want   string
 	}{
 		"another latency": {func(f fstest.MapFS) {
-			f["lat-tput.csv"] = &fstest.MapFile{Data: []byte("1784.2666666666667,17.3\r\n")}
-			f["tput-clients.csv"] = &fstest.MapFile{Data: []byte("30,1784.2666666666667\r\n")}
-		}, "lat-tput.csv:1: the mean latency is 17.3 ms, in 2024-10-21-17-04-33/stats.json it is 17.311395202193243 ms"},
+			f["lat-tput.csv"] = &fstest.MapFile{Data: []byte("275,17.3\r\n")}
+			f["tput-clients.csv"] = &fstest.MapFile{Data: []byte("24,275\r\n")}
+		}, fmt.Sprintf("lat-tput.csv:1: the mean latency is 17.3 ms, in 2023-02-03-04-05-06/stats.json it is %v ms", meanOfOrders(t))},
 		"other points": {func(f fstest.MapFS) {
-			f["tput-clients.csv"].Data = bytes.Replace(f["tput-clients.csv"].Data, []byte("1605.4666666666667"), []byte("1605"), 1)
-		}, "tput-clients.csv:2: the throughput is 1605 tx/s, in lat-tput.csv:2 it is 1605.4666666666667"},
+			f["tput-clients.csv"].Data = bytes.Replace(f["tput-clients.csv"].Data, []byte("209.9"), []byte("209"), 1)
+		}, "tput-clients.csv:2: the throughput is 209 tx/s, in lat-tput.csv:2 it is 209.9"},
 		"fewer points": {func(f fstest.MapFS) {
-			f["tput-clients.csv"] = &fstest.MapFile{Data: []byte("15,1310.5666666666666\n")}
+			f["tput-clients.csv"] = &fstest.MapFile{Data: []byte("12,171.36666666666667\n")}
 		}, "tput-clients.csv has 1 lines and lat-tput.csv 6; they are to be about the same points"},
 		"a cut CSV":     {func(f fstest.MapFS) { f["lat-tput.csv"] = &fstest.MapFile{Data: []byte("1,2\n1784.2,1")} }, "lat-tput.csv:2: the last line"},
 		"NaN":           {func(f fstest.MapFS) { f["lat-tput.csv"] = &fstest.MapFile{Data: []byte("NaN,2\n")} }, "lat-tput.csv:1: x: "},
 		"three columns": {func(f fstest.MapFS) { f["lat-tput.csv"] = &fstest.MapFile{Data: []byte("1,2\n1,2,3\n")} }, "1 lines are not two numbers"},
-		"no clients":    {func(f fstest.MapFS) { delete(f, "tput-clients.csv") }, "lat-tput.csv: the number of clients of the point with 1310.56"},
+		"no clients":    {func(f fstest.MapFS) { delete(f, "tput-clients.csv") }, "lat-tput.csv: the number of clients of the point with 171.36"},
 		"a cut stats.json": {func(f fstest.MapFS) {
-			f["2024-10-21-17-04-33/stats.json"].Data = f["2024-10-21-17-04-33/stats.json"].Data[:100_000]
-		}, "2024-10-21-17-04-33/stats.json:"},
+			f["2023-02-03-04-05-06/stats.json"].Data = f["2023-02-03-04-05-06/stats.json"].Data[:100_000]
+		}, "2023-02-03-04-05-06/stats.json:"},
 		"two evaluations": {func(f fstest.MapFS) {
 			f["a/lat-tput.csv"], f["b/lat-tput.csv"] = f["lat-tput.csv"], f["lat-tput.csv"]
 			delete(f, "lat-tput.csv")
@@ -243,7 +236,7 @@ func TestFolderDamage(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := folder(t, "TPCC")
+			f := testpequin.Folder(testpequin.Orders)
 			tc.change(f)
 			_, err := ReadFolder(f, "old", now)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {

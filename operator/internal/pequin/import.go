@@ -18,7 +18,7 @@ type Options struct {
 	Name string
 	// Series to import, from 1: the rounds of the configuration's outer loop. 0: all.
 	Series int
-	// Image of the System. Default: assay/pequin:dev, which systems/pequin builds.
+	// Image of the System. Default: DefaultImage.
 	Image string
 }
 
@@ -40,7 +40,7 @@ type Imported struct {
 	parameters []parameter
 }
 
-// DefaultImage is built by systems/pequin from the artifact.
+// DefaultImage has the artifact's programs: systems/pequin/README.md says what it must contain.
 const DefaultImage = "assay/pequin:dev"
 
 // Import reads a configuration of the artifact. file is its name.

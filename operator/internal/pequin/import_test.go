@@ -2,7 +2,6 @@ package pequin
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/testkit/testpequin"
 )
 
 // minimal is a configuration with two series, as combined ones of the artifact are: they differ in
@@ -395,11 +395,9 @@ func TestParameterNames(t *testing.T) {
 func FuzzImport(f *testing.F) {
 	f.Add(minimal)
 	f.Add(minimal[:500])
-	b, err := os.ReadFile("testdata/configs/PG-TPCC.json")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(string(b))
+	f.Add(testpequin.Config{Protocol: "pg", Benchmark: "tpcc-sql", SQL: true, F: 1, Shards: 1, Servers: []string{"north-0"}, Clients: []int{2, 6}, Processes: []int{2, 6},
+		Threads: []int{1, 2}, Length: 60, RampUp: 10, RampDown: 10, Runs: 2, Protocols: []testpequin.Setting{{Name: "signature_type", Value: "3"}, {Name: "key_path", Value: `"/x"`}, {Name: "sig_batch", Value: "3"}},
+		Top: []testpequin.Setting{{Name: "tpcc_num_warehouses", Value: "4"}}}.JSON())
 	f.Fuzz(func(t *testing.T, in string) {
 		i, err := Import("x.json", []byte(in), Options{})
 		if err != nil {

@@ -19,7 +19,7 @@ func (i *Imported) YAML(file string) ([]byte, error) {
 	for _, line := range i.Report() {
 		writeComment(&b, line)
 	}
-	b.WriteString("#\n# systems/pequin of Assay builds the System's image from the artifact. The programs get each setting by the flag that the artifact's scripts use for it.\n")
+	b.WriteString("#\n# The System's image is not part of Assay: its systems/pequin/README.md says what the image must contain. The programs get each setting by the flag that the artifact's scripts use for it.\n")
 	system, err := prune(i.System)
 	if err != nil {
 		return nil, err

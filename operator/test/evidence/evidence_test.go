@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// folders is a pattern of where evidence is, unless EVIDENCE names another folder:
-// systems/pequin/run.sh has its own looked at before it is kept.
+// folders is a pattern of where evidence is, unless EVIDENCE names another folder, whose
+// bundles are looked at before they are kept.
 func folders() string {
 	if dir := os.Getenv("EVIDENCE"); dir != "" {
 		return dir

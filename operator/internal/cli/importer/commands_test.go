@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,70 +23,69 @@ var otherwise = map[string]string{
 	"indicus_total_processes": "0 and 1 are the defaults: a pod has one server",
 }
 
-// TestCommandsAreThoseOfTheArtifact compares what the programs get with what the artifact's own
-// scripts give them: testdata/commands.txt, which systems/pequin/commands.py has written.
+// structure are flags that follow from the configuration's topology and clients: replica 0 of group
+// 0, client 0, and the first point. The numbers of hosts and threads are client_total, or what the
+// machines have room for, and client_threads_per_process.
+func structure(c configuration, hosts int) (server, client map[string]string) {
+	shards, threads := fmt.Sprint(c.Shards), fmt.Sprint(c.Threads[0])
+	both := func(own map[string]string) map[string]string {
+		maps.Copy(own, map[string]string{"--num_shards": shards, "--num_groups": shards, "--num_client_hosts": fmt.Sprint(hosts), "--num_client_threads": threads,
+			"--sql_bench": fmt.Sprint(c.SQL), "--store_mode": fmt.Sprint(c.SQL), "--indicus_key_type": "4"})
+		return own
+	}
+	mode := c.Client
+	if mode == "" {
+		mode = c.Protocol
+	}
+	return both(map[string]string{"--replica_idx": "0", "--group_idx": "0", "--protocol": c.Protocol}),
+		both(map[string]string{"--client_id": "0", "--benchmark": c.Benchmark, "--protocol_mode": mode})
+}
+
+// TestCommandsAreThoseOfTheArtifact compares what the programs get with what the tables say that
+// the artifact's own scripts give them. make artifact asks the scripts themselves.
 func TestCommandsAreThoseOfTheArtifact(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(configs, "../commands.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]map[string]string{} // by configuration and program: flags
-	for line := range strings.Lines(string(data)) {
-		f := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
-		name, value, _ := strings.Cut(f[2], "=")
-		key := f[0] + " " + f[1]
-		if want[key] == nil {
-			want[key] = map[string]string{}
-		}
-		want[key][name] = value
-	}
-	if len(want) != 2*9 {
-		t.Fatalf("%d commands, want those of two programs in 9 configurations", len(want))
-	}
-	for _, key := range slices.Sorted(maps.Keys(want)) {
-		t.Run(key, func(t *testing.T) {
-			config, program, _ := strings.Cut(key, " ")
-			got := commandsOf(t, config)[program]
-			same := func(flags map[string]string) map[string]string {
-				maps.DeleteFunc(flags, func(name, _ string) bool { return otherwise[strings.TrimPrefix(name, "--")] != "" })
-				return flags
-			}
-			// rw-sql's server makes the file, and the artifact's path is on the authors' machines.
-			if strings.HasPrefix(config, "Uniform") {
-				want[key]["--data_file_path"] = "/assay/out/rw-sql.json"
-			}
-			// The scripts leave out a flag with the programs' own default, and a skew that no
-			// uniform choice reads.
-			for name, value := range map[string]string{"--indicus_key_type": "4", "--debug_stats": "false", "--rw_or_retwis": "true", "--zipf_coefficient": got["--zipf_coefficient"]} {
-				if _, said := want[key][name]; !said && got[name] == value && (name != "--zipf_coefficient" || got["--key_selector"] == "uniform") {
-					delete(got, name)
+	for config, tc := range map[string]struct {
+		hosts          int // client processes of the first point
+		server, client map[string]string
+	}{
+		"tapir-bank.json":   {66, nil, nil},
+		"basil-runs.json":   {119, map[string]string{"--rw_or_retwis": "true"}, nil},
+		"basil-full.json":   {18 * 5, map[string]string{"--rw_or_retwis": "true"}, nil},
+		"peloton-tpcc.json": {8, nil, map[string]string{"--tpcc_w_id": "1"}},
+		tpccConfig:          {12, nil, map[string]string{"--tpcc_w_id": "1"}},
+		// The server writes the data file of rw-sql.
+		"pesto-saved.json": {26, map[string]string{"--data_file_path": "/assay/out/rw-sql.json"}, map[string]string{"--data_file_path": "/assay/out/rw-sql.json"}},
+		rangeConfig:        {18, map[string]string{"--data_file_path": "/assay/out/rw-sql.json"}, map[string]string{"--data_file_path": "/assay/out/rw-sql.json"}},
+		"pesto-wan.json":   {48, nil, map[string]string{"--tpcc_w_id": "1", "--ping_replicas": "true"}},
+	} {
+		t.Run(config, func(t *testing.T) {
+			c := configurations[config]
+			server, client := structure(c, tc.hosts)
+			for _, r := range tableRows(c.protocol, c.benchmark, clientTable) {
+				for flag, into := range map[string]map[string]string{"s " + r.server: server, "c " + r.client: client} {
+					if name := flag[2:]; name != "-" {
+						into["--"+name] = r.value
+					}
 				}
 			}
-			for name, value := range want[key] {
-				want[key][name] = number(value)
-			}
-			if diff := cmp.Diff(same(want[key]), same(got)); diff != "" {
-				t.Errorf("flags (-the artifact's +ours):\n%s", diff)
+			maps.Copy(server, tc.server)
+			maps.Copy(client, tc.client)
+			got := commandsOf(t, configFile(t, config))
+			for program, want := range map[string]map[string]string{"server": server, "client": client} {
+				same := maps.Clone(got[program])
+				maps.DeleteFunc(same, func(name, _ string) bool { return otherwise[strings.TrimPrefix(name, "--")] != "" })
+				if diff := cmp.Diff(want, same); diff != "" {
+					t.Errorf("flags of the %s (-the artifact's +ours):\n%s", program, diff)
+				}
 			}
 		})
 	}
 }
 
-var decimals = regexp.MustCompile(`^(\d+\.\d*?)0+$`)
-
-// number is a value as a configuration writes it: the scripts write 0.9 as 0.900000, and one
-// boolean as Python does.
-func number(s string) string {
-	if s == "False" || s == "True" {
-		return strings.ToLower(s)
-	}
-	return strings.TrimSuffix(decimals.ReplaceAllString(s, "$1"), ".")
-}
-
 // commandsOf renders the first replica's and the first client's flags at the first point.
-func commandsOf(t *testing.T, config string) map[string]map[string]string {
+func commandsOf(t *testing.T, file string) map[string]map[string]string {
 	t.Helper()
-	yaml, _, err := run(t, PequinOptions{File: filepath.Join(configs, config)})
+	yaml, _, err := run(t, PequinOptions{File: file})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"bytes"
-	"compress/gzip"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,38 +15,14 @@ import (
 	"assay.dev/assay/operator/internal/pequin"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/testkit/testpequin"
 )
 
-// oldRun imports a folder of the artifact's results of testdata, and returns the file and what it
-// holds.
-func oldRun(t *testing.T, name string) (string, results.Experiment) {
+// oldRun imports a folder of results, and returns the file and what it holds.
+func oldRun(t *testing.T, evaluation testpequin.Evaluation) (string, results.Experiment) {
 	t.Helper()
 	root := t.TempDir()
-	from := filepath.Join("../../pequin/testdata", name)
-	err := filepath.WalkDir(from, func(p string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(root, strings.TrimSuffix(strings.TrimPrefix(p, from), ".gz"))
-		if strings.HasSuffix(p, ".gz") {
-			z, err := gzip.NewReader(bytes.NewReader(b))
-			if err != nil {
-				return err
-			}
-			if b, err = io.ReadAll(z); err != nil {
-				return err
-			}
-		}
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(to, b, 0o600)
-	})
-	if err != nil {
+	if err := os.CopyFS(root, testpequin.Folder(evaluation)); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(root, "old.json")
@@ -70,7 +45,7 @@ func oldRun(t *testing.T, name string) (string, results.Experiment) {
 // three trials, by 2% around what the old run has with as many clients.
 func newRun(t *testing.T, config string, old results.Experiment) string {
 	t.Helper()
-	yaml, _, err := run(t, PequinOptions{File: filepath.Join(configs, config), Options: pequin.Options{Name: "new"}})
+	yaml, _, err := run(t, PequinOptions{File: configFile(t, config), Options: pequin.Options{Name: "new"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,17 +83,18 @@ func newRun(t *testing.T, config string, old results.Experiment) string {
 // names, so that no point of the one was a point of the other.
 func TestOldAndNewRunAreCompared(t *testing.T) {
 	tests := map[string]struct {
-		folder, config string
-		both, onlyNew  []string
+		evaluation    testpequin.Evaluation
+		config        string
+		both, onlyNew []string
 	}{
-		"TPCC": {"TPCC", "Pequin-TPCC-SQL-20wh.json", []string{"15", "20", "30", "35", "40", "45"}, []string{"10"}},
-		// The folder is of an evaluation with fewer clients than the configuration that has its
-		// name.
-		"replica failures": {"Uniform-Failure-2", "Uniform-Failure-2.json", []string{"20", "25", "30", "35", "40", "45"}, []string{"50", "60"}},
+		"orders": {testpequin.Orders, tpccConfig, []string{"12", "16", "24", "28", "32", "36"}, []string{"44"}},
+		// The folder is of an evaluation with fewer clients than the configuration. That with 30
+		// processes had 25 correct clients.
+		"ranges": {testpequin.Ranges, rangeConfig, []string{"18", "24", "36", "42"}, []string{"30", "54", "66"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			file, old := oldRun(t, tc.folder)
+			file, old := oldRun(t, tc.evaluation)
 			var out bytes.Buffer
 			s := &session.Session{Out: &out, Err: io.Discard, Width: 200}
 			err := compare.Run(t.Context(), s, compare.Options{A: file, B: newRun(t, tc.config, old), Output: "csv"})

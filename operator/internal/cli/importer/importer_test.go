@@ -14,8 +14,6 @@ import (
 	"assay.dev/assay/operator/internal/pequin"
 )
 
-const configs = "../../pequin/testdata/configs"
-
 // run imports a configuration and returns the YAML and what was said.
 func run(t *testing.T, o PequinOptions) (yaml, said string, err error) {
 	t.Helper()
@@ -40,62 +38,51 @@ type planned struct {
 //	min(client_total, num_servers x client_nodes_per_server x client_processes_per_client_node) x client_threads_per_process
 //
 // The instructions write max where the comment writes min. It is min: they call client_total "the
-// upper limit", and the artifact's own results say so. Uniform-Failure-2 ran with client_total 12
-// to 45 on 6 servers with 8 processes for each, 48; at client_total 12 it has 1308 tx/s at 9.45 ms,
+// upper limit", and the artifact's own results say so. A folder of them ran with client_total 12 to
+// 45 on 6 servers with 8 processes for each, 48; at client_total 12 it has 1308 tx/s at 9.45 ms,
 // which are 12.4 clients and not 48.
 //
 // num_servers is the number of server_names. Trials are points times num_experiment_runs, the
 // window is client_experiment_length less both ramps.
 var byHand = map[string]planned{
-	// 9 names x 8 = 72 processes; min(71, 72) x 2 threads. Tapir: 2f+1.
-	"Tapir-Smallbank.json": {[]int32{142}, 1, 3, 24, "5s 20s 5s", 0},
-	// 18 names x 7 = 126; min(115, 126) x 3. Basil: 5f+1.
-	"Indicus-30-3.json": {[]int32{345}, 3, 6, 3, "15s 40s 15s", 0},
-	"Indicus-90-2.json": {[]int32{345}, 1, 6, 3, "5s 20s 5s", 0},
-	// 18 x 8 = 144; min(140, 144) x 3.
-	"f+1.json": {[]int32{420}, 1, 6, 3, "5s 30s 5s", 0},
-	// min(110, 144) x 3.
-	"3-Indicus-RW-U.json": {[]int32{330}, 1, 6, 3, "10s 25s 10s", 0},
-	// min(140, 144) x 3, and 18 x 7 = 126: min(115, 126) x 4.
-	"Indicus_16_FP_OFF.json": {[]int32{420}, 1, 6, 3, "5s 30s 5s", 0},
-	"Indicus_16_FP_ON.json":  {[]int32{460}, 1, 6, 3, "5s 30s 5s", 0},
-	// 18 x 6 = 108; min(108, 108) x 1. The ramps differ: 45 - 10 - 5.
-	"Indicus_4.json": {[]int32{108}, 1, 6, 3, "10s 30s 5s", 0},
-	// 5 x 40 = 200 processes. fault_tolerance 5 is the number of nodes.
-	"CRDB-TPCC-SQL-5s.json": {[]int32{30, 40, 50, 60, 70, 80, 90}, 7, 5, 1, "20s 95s 5s", 0},
-	// 4 x 8 = 32; threads 1 1 1 1 2 2 3 3 4 of 5 10 15 30 20 30 24 30 25 processes.
-	"Peloton-BFTSMART-Seats.json": {[]int32{5, 10, 15, 30, 40, 60, 72, 90, 100}, 9, 4, 1, "15s 30s 15s", 0},
-	// threads 1 1 1 2 2 2 3 of 10 20 30 20 25 30 24.
-	"Peloton-HS-TPCC-20wh.json": {[]int32{10, 20, 30, 40, 50, 60, 72}, 7, 4, 1, "15s 30s 15s", 0},
-	// 6 x 8 = 48: min(60, 48). Three regions, so three links.
-	"Pequin-TPCC-SQL-CON-20wh.json": {[]int32{48}, 1, 6, 1, "15s 30s 15s", 3},
+	// 9 names x 8 = 72 processes; min(66, 72) x 2 threads. Tapir: 2f+1. 25 - 4 - 6.
+	"tapir-bank.json": {[]int32{132}, 1, 3, 12, "4s 15s 6s", 0},
+	// 18 names x 7 = 126; min(119, 126) x 3. Basil: 5f+1. 64 - 9 - 11, four runs.
+	"basil-runs.json": {[]int32{357}, 4, 6, 3, "9s 44s 11s", 0},
+	// 18 x 8 = 144; min(96, 144) x 4.
+	"basil-reads.json": {[]int32{384}, 1, 6, 3, "10s 30s 5s", 0},
+	// 18 x 5 = 90: min(200, 90) x 1.
+	"basil-full.json": {[]int32{90}, 1, 6, 3, "6s 30s 4s", 0},
+	// 5 x 25 = 125 processes. fault_tolerance 5 is the number of nodes.
+	"nodes.json": {[]int32{12, 24, 36, 48}, 4, 5, 1, "12s 80s 8s", 0},
+	// 4 x 8 = 32; threads 1 1 1 2 2 3 of 4 12 28 18 27 21 processes. 3f+1.
+	"peloton-seats.json": {[]int32{4, 12, 28, 36, 54, 63}, 6, 4, 1, "10s 30s 10s", 0},
+	// threads 1 1 3 of 8 16 13.
+	"peloton-tpcc.json": {[]int32{8, 16, 39}, 3, 4, 1, "10s 30s 10s", 0},
+	// 6 x 8 = 48: min(70, 48). Three regions, so three links.
+	"pesto-wan.json": {[]int32{48}, 1, 6, 1, "10s 35s 10s", 3},
+	// min(49, 48) and min(53, 48).
+	"pesto-wan-series.json": {[]int32{2, 24, 48, 48, 48}, 5, 6, 1, "10s 35s 10s", 3},
 	// 12 x 8 = 96.
-	"Pequin-TPCC-SQL-20wh-2s.json": {[]int32{1, 10, 20, 30, 40, 45, 50, 55, 60}, 9, 6, 2, "15s 30s 15s", 0},
-	"Pequin-TPCC-SQL-20wh.json":    {[]int32{10, 15, 20, 30, 35, 40, 45}, 7, 6, 1, "15s 30s 15s", 0},
-	// min(50, 48) and min(55, 48).
-	"Pequin-TPCC-SQL-REG-20wh.json": {[]int32{1, 10, 20, 30, 35, 40, 45, 48, 48}, 9, 6, 1, "15s 30s 15s", 3},
-	// Saved by the artifact beside its results, with the outer loop resolved. 20 - 5 - 5.
-	"Uniform-Eager-0.json": {[]int32{30}, 1, 6, 1, "5s 10s 5s", 0},
-	// 20 25 30 35 40 45 processes of one thread, 25 and 30 of two. 30 - 5 - 5.
-	"Uniform-Failure-2.json": {[]int32{20, 25, 30, 35, 40, 45, 50, 60}, 8, 6, 1, "5s 20s 5s", 0},
-	"Uniform-NoFP.json":      {[]int32{5, 10, 15, 20, 25, 30, 40, 45}, 8, 6, 1, "15s 30s 15s", 0},
-	"Zipf-Failure-0.json":    {[]int32{5, 8, 12, 16, 20, 25, 30}, 7, 6, 1, "15s 30s 15s", 0},
-	// One name, as many processes as clients.
-	"PG-TPCC.json": {[]int32{1, 5, 10, 20, 30, 40, 50, 60, 70}, 9, 1, 1, "15s 30s 15s", 0},
-	// 1 3 5 8 6 8 8 7 8 processes of 1 1 1 1 2 2 3 4 4 threads.
-	"Postgres-TPCC-20wh.json": {[]int32{1, 3, 5, 8, 12, 16, 24, 28, 32}, 9, 1, 1, "15s 30s 15s", 0},
+	"pesto-shards.json": {[]int32{2, 22, 52, 62}, 4, 6, 2, "10s 35s 10s", 0},
+	"pesto-tpcc.json":   {[]int32{12, 16, 24, 28, 32, 36, 44}, 7, 6, 1, "10s 50s 10s", 0},
+	// With the outer loop resolved. 24 - 5 - 4.
+	"pesto-saved.json": {[]int32{26}, 1, 6, 1, "5s 15s 4s", 0},
+	// 18 24 30 36 42 processes of one thread, 27 and 33 of two. 34 - 6 - 4.
+	"Pesto-Ranges.json": {[]int32{18, 24, 30, 36, 42, 54, 66}, 7, 6, 1, "6s 24s 4s", 0},
+	// One name, as many processes as clients. 60 - 14 - 16.
+	"postgres.json": {[]int32{2, 6, 14, 26}, 4, 1, 1, "14s 30s 16s", 0},
+	// 2 4 7 7 8 processes of 1 1 2 3 4 threads.
+	"postgres-threads.json": {[]int32{2, 4, 14, 21, 32}, 5, 1, 1, "15s 30s 15s", 0},
 }
 
 func TestEveryConfigurationPlans(t *testing.T) {
-	files, err := filepath.Glob(configs + "/*.json")
-	if err != nil {
-		t.Fatal(err)
+	if len(configurations) != len(byHand) {
+		t.Errorf("%d configurations, %d in the table", len(configurations), len(byHand))
 	}
-	if len(files) != len(byHand) {
-		t.Errorf("%d configurations, %d in the table", len(files), len(byHand))
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+	for name := range configurations {
+		t.Run(name, func(t *testing.T) {
+			file := configFile(t, name)
 			yaml, said, err := run(t, PequinOptions{File: file})
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +97,7 @@ func TestEveryConfigurationPlans(t *testing.T) {
 			for _, point := range p.Points {
 				got.Clients = append(got.Clients, point.Template.Clients.Count)
 			}
-			if diff := cmp.Diff(byHand[filepath.Base(file)], got); diff != "" {
+			if diff := cmp.Diff(byHand[name], got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if !strings.Contains(said, "Not carried over: settings of the artifact's own scripts") {
@@ -191,7 +178,7 @@ func TestImportSaysWhy(t *testing.T) {
 	if _, _, err := run(t, PequinOptions{File: filepath.Join(folder, "none.json")}); err == nil {
 		t.Error("a file that does not exist is read")
 	}
-	_, _, err := run(t, PequinOptions{File: configs + "/PG-TPCC.json", Options: pequin.Options{Name: "Not-A-Name"}})
+	_, _, err := run(t, PequinOptions{File: configFile(t, onlyConfig), Options: pequin.Options{Name: "Not-A-Name"}})
 	if err == nil || !strings.Contains(err.Error(), "would be refused") {
 		t.Errorf("error = %v, want a refusal of the name", err)
 	}
@@ -226,7 +213,7 @@ func TestValuesArriveAsWritten(t *testing.T) {
 
 func TestOutputFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.yaml")
-	out, said, err := run(t, PequinOptions{File: configs + "/PG-TPCC.json", Output: file, Options: pequin.Options{Name: "pg", Image: "mine:1"}})
+	out, said, err := run(t, PequinOptions{File: configFile(t, onlyConfig), Output: file, Options: pequin.Options{Name: "pg", Image: "mine:1"}})
 	if err != nil || out != "" || !strings.Contains(said, "Written to "+file) {
 		t.Fatalf("error %v, stdout %q, said:\n%s", err, out, said)
 	}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,33 +12,25 @@ import (
 	planner "assay.dev/assay/operator/internal/plan"
 )
 
-// Configurations that are not among those of testdata: others of the artifact, and what people make
-// of them by hand.
+// Configurations in other shapes: others of the artifact, and what people make of them by hand.
 
 // keys of a configuration.
 type keys = map[string]any
 
-// changed writes a configuration of testdata with changes.
-func changed(t *testing.T, config string, change func(c keys)) string {
+// changed writes the configuration of TPC-C with changes.
+func changed(t *testing.T, change func(c keys)) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(configs, config))
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := keys{}
-	if err := json.Unmarshal(b, &c); err != nil {
+	if err := json.Unmarshal([]byte(configurations[tpccConfig].text()), &c); err != nil {
 		t.Fatal(err)
 	}
 	maps.DeleteFunc(c, func(name string, _ any) bool { return strings.HasPrefix(name, "_") })
 	change(c)
-	if b, err = json.MarshalIndent(c, "", " "); err != nil {
+	b, err := json.MarshalIndent(c, "", " ")
+	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), config)
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return written(t, tpccConfig, string(b))
 }
 
 // settings are those of the protocol, of the first series.
@@ -72,7 +62,7 @@ func TestOtherConfigurationsOfTheArtifact(t *testing.T) {
 		window, workload, said string
 	}{
 		"as it is": {change: func(keys) {}},
-		"PBFT":     {change: func(c keys) { c["replication_protocol"], c["client_protocol_mode"] = []any{"pbft"}, []any{"pbft"} }, replicas: 4, regions: "us-east-1 3, eu-west-1 1"},
+		"PBFT":     {change: func(c keys) { c["replication_protocol"], c["client_protocol_mode"] = []any{"pbft"}, []any{"pbft"} }, replicas: 4, regions: "north 3, south 1"},
 		// Of protocols without a rule of their own the scripts take 2f+1.
 		"Morty":              {change: func(c keys) { c["replication_protocol"] = []any{"morty"} }, replicas: 3},
 		"no protocol known":  {change: func(c keys) { c["replication_protocol"] = []any{"janus"} }, replicas: 3, said: `replication_protocol "janus" has no number of replicas of its own in the artifact's scripts; as there, a shard has 2*f+1 = 3`},
@@ -89,7 +79,7 @@ func TestOtherConfigurationsOfTheArtifact(t *testing.T) {
 				c[name] = c[name].([]any)[0]
 			}
 			c["client_processes_per_client_node"], c["client_threads_per_process"] = 8, 1
-		}, window: "0s 60s 0s"},
+		}, window: "0s 70s 0s"},
 		"without client_total": {change: func(c keys) {
 			delete(c, "client_total")
 			c["experiment_independent_vars"] = []any{}
@@ -125,7 +115,7 @@ func TestOtherConfigurationsOfTheArtifact(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, _, said := fits(t, PequinOptions{File: changed(t, "Pequin-TPCC-SQL-20wh.json", tc.change)})
+			p, _, said := fits(t, PequinOptions{File: changed(t, tc.change)})
 			if want := stdcmp.Or(tc.replicas, 6); p.Points[0].Replicas != want {
 				t.Errorf("%d replicas, want %d", p.Points[0].Replicas, want)
 			}
@@ -173,7 +163,7 @@ func TestBenchmarks(t *testing.T) {
 		"auctionmark-sql": {"scale_factor": 1}, "seats-sql": {"scale_factor": 2}, "toy": {}, "YCSB_A/zipfian": {"ycsb_record_count": 7}, // of which no program knows anything
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := changed(t, "Pequin-TPCC-SQL-20wh.json", func(c keys) {
+			file := changed(t, func(c keys) {
 				maps.DeleteFunc(c, func(name string, _ any) bool { return strings.HasPrefix(name, "tpcc_") })
 				c["benchmark_name"] = name
 				maps.Copy(c, own)

@@ -177,8 +177,9 @@ func TestPequinClient(t *testing.T) {
 	}
 }
 
-// The expected statistics are those of n evenly spaced latencies first, first+step, ...: the mean is
-// first + step*(n-1)/2, the variance step^2*(n^2-1)/12, and percentile q first + q/100*(n-1)*step.
+// The expected statistics are those of n evenly spaced latencies first, first+step, ...: the mean
+// is first + step*(n-1)/2, the variance step^2*(n^2-1)/12, and percentile q is first +
+// q/100*(n-1)*step.
 func TestPequinStats(t *testing.T) {
 	s, err := ReadPequinStats("stats.json", bytes.NewReader(statsPoint.Stats()))
 	if err != nil {

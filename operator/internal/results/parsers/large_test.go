@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// manyRuns is a stats.json of about the given size, made as it is read: that of statsPoint, with its
-// only run over and over.
+// manyRuns is a stats.json of about the given size, made as it is read: that of statsPoint, with
+// its only run over and over.
 func manyRuns(size int) (r io.Reader, runs int) {
 	b := statsPoint.Stats()
 	open := bytes.Index(b, []byte("\"runs\": [")) + len("\"runs\": [")

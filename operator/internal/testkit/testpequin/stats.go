@@ -134,10 +134,10 @@ type Line struct {
 
 // Folder is a folder of results: a stats.json of each point, beside what a process leaves, and the
 // two CSV files, whose lines are about the points and the others, by number of processes.
-func Folder(points []Point, others []Line) fstest.MapFS {
+func Folder(e Evaluation) fstest.MapFS {
 	out := fstest.MapFS{}
-	lines := slices.Clone(others)
-	for _, p := range points {
+	lines := slices.Clone(e.Others)
+	for _, p := range e.Points {
 		out[p.Folder+"/stats.json"] = &fstest.MapFile{Data: p.Stats()}
 		out[p.Folder+"/shard.config"] = &fstest.MapFile{Data: []byte("f 1\ngroup\nreplica north-0:7301\n")}
 		var all []float64

@@ -7,8 +7,8 @@
 #   experiments/ that keeps the evidence (the file's own).
 # Outputs: experiments/FOLDER/evidence/NAME.tar.gz, the bundle, and NAME.txt, the report. Those of
 #   another profile than smoke are called NAME-PROFILE. The verdicts do not matter. What does not
-#   end in time, or has a bundle that does not verify, leaves nothing. The row of
-#   experiments/catalogue.yaml is yours to edit.
+#   end in time, or has a bundle that does not verify, leaves nothing. make generate writes the rows of
+#   experiments/README.md.
 # Changes on the cluster: the namespace evidence, whose experiments are deleted in the end.
 # Status: 0 when each experiment has left its evidence.
 . "$(dirname "${BASH_SOURCE[0]}")/cluster/lib.sh"

@@ -11,6 +11,7 @@ generate: manifests tables ## Write everything that is generated: deep copies, m
 	$(tool) controller-gen object paths=./operator/api/...
 	hack/docs/reference.sh
 	go test -count=1 ./operator/cmd/kubectl-assay -run "^TestReferenceIsCurrent$$" -args -update >/dev/null
+	go test -count=1 ./operator/test/experiments -run "^TestReadmesAreCurrent$$" -args -update >/dev/null
 
 .PHONY: manifests
 manifests: ## Write CRDs and RBAC rules from the markers in the Go types, and copy them into the chart.

@@ -1,7 +1,7 @@
 # Beside this file: hosts.auto.tfvars.json, which Terraform reads by itself. It is written by
 #
 #   kubectl assay hosts --cloudlab manifest.xml --user YOU --control-plane california \
-#     --pool clients='client-*' --pool servers='*' -o hosts.auto.tfvars.json
+#     --pool clients='client-*' --pool replicas='*' -o hosts.auto.tfvars.json
 #
 # and has hosts, pools and regions. Here is the rest.
 

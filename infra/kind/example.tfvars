@@ -1,14 +1,14 @@
 # Two regions, as the smoke profile of experiments/failure-fp.yaml can be played with: replicas on two nodes, clients on a third.
 
 pools = {
-  servers = {}
-  clients = {}
+  replicas = {}
+  clients  = {}
 }
 
 regions = ["us-east-1", "eu-west-1"]
 
 workers = [
-  { pool = "servers", region = "us-east-1" },
-  { pool = "servers", region = "eu-west-1" },
+  { pool = "replicas", region = "us-east-1" },
+  { pool = "replicas", region = "eu-west-1" },
   { pool = "clients", region = "us-east-1" },
 ]

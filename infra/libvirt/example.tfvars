@@ -1,4 +1,4 @@
-# One host with 16 cores: a control plane, three servers in two regions, two clients.
+# One host with 16 cores: a control plane, three machines for replicas in two regions, two clients.
 
 uri   = "qemu:///system"
 image = "https://cloud.debian.org/images/cloud/bookworm/latest/debian-12-genericcloud-amd64.qcow2"
@@ -12,8 +12,8 @@ network = {
 }
 
 pools = {
-  servers = {}
-  clients = {}
+  replicas = {}
+  clients  = {}
 }
 
 regions = ["us-east-1", "eu-west-1"]
@@ -21,9 +21,9 @@ regions = ["us-east-1", "eu-west-1"]
 machines = {
   control = { role = "control-plane", region = "us-east-1", address = "10.17.3.10" }
 
-  us-east-1-0 = { pool = "servers", region = "us-east-1", address = "10.17.3.11", vcpus = 4, memory_mib = 8192 }
-  us-east-1-1 = { pool = "servers", region = "us-east-1", address = "10.17.3.12", vcpus = 4, memory_mib = 8192 }
-  eu-west-1-0 = { pool = "servers", region = "eu-west-1", address = "10.17.3.13", vcpus = 4, memory_mib = 8192 }
+  us-east-1-0 = { pool = "replicas", region = "us-east-1", address = "10.17.3.11", vcpus = 4, memory_mib = 8192 }
+  us-east-1-1 = { pool = "replicas", region = "us-east-1", address = "10.17.3.12", vcpus = 4, memory_mib = 8192 }
+  eu-west-1-0 = { pool = "replicas", region = "eu-west-1", address = "10.17.3.13", vcpus = 4, memory_mib = 8192 }
 
   client-0 = { pool = "clients", region = "us-east-1", address = "10.17.3.21" }
   client-1 = { pool = "clients", region = "eu-west-1", address = "10.17.3.22" }

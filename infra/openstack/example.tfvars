@@ -12,8 +12,8 @@ network = {
 }
 
 pools = {
-  servers = { labels = { "example.org/hardware" = "bare-metal" } }
-  clients = {}
+  replicas = { labels = { "example.org/hardware" = "bare-metal" } }
+  clients  = {}
 }
 
 regions = ["us-east-1", "eu-west-1"]
@@ -21,9 +21,9 @@ regions = ["us-east-1", "eu-west-1"]
 machines = {
   control = { role = "control-plane", region = "us-east-1", flavor = "m1.large", volume_gib = 40 }
 
-  us-east-1-0 = { pool = "servers", region = "us-east-1", flavor = "baremetal.general", bare_metal = true }
-  us-east-1-1 = { pool = "servers", region = "us-east-1", flavor = "baremetal.general", bare_metal = true }
-  eu-west-1-0 = { pool = "servers", region = "eu-west-1", flavor = "baremetal.general", bare_metal = true }
+  us-east-1-0 = { pool = "replicas", region = "us-east-1", flavor = "baremetal.general", bare_metal = true }
+  us-east-1-1 = { pool = "replicas", region = "us-east-1", flavor = "baremetal.general", bare_metal = true }
+  eu-west-1-0 = { pool = "replicas", region = "eu-west-1", flavor = "baremetal.general", bare_metal = true }
 
   client-0 = { pool = "clients", region = "us-east-1", flavor = "m1.large" }
   client-1 = { pool = "clients", region = "eu-west-1", flavor = "m1.large" }

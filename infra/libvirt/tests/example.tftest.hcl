@@ -5,7 +5,7 @@ run "example" {
   command = plan
 
   assert {
-    condition     = output.pools["servers"].nodes == tolist(["eu-west-1-0", "us-east-1-0", "us-east-1-1"]) && output.pools["clients"].nodes == tolist(["client-0", "client-1"])
+    condition     = output.pools["replicas"].nodes == tolist(["eu-west-1-0", "us-east-1-0", "us-east-1-1"]) && output.pools["clients"].nodes == tolist(["client-0", "client-1"])
     error_message = "pools: ${jsonencode(output.pools)}"
   }
   assert {

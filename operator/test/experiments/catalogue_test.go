@@ -1,11 +1,8 @@
 package experiments
 
 import (
-	"bytes"
-	"cmp"
-	"flag"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -21,75 +17,233 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-var update = flag.Bool("update", false, "write experiments/README.md")
-
 const (
 	experimentsDir = "../../../experiments"
-	// figures is how many figures and tables the five evaluations have.
-	figures = 25
 	// overhead of a trial beside its schedule: what kubectl assay plan assumes, too.
 	overhead = 15 * time.Second
 )
 
-// runs says in the README's words what kind of system a row has.
-var runs = map[string]string{"Original": "original", "StandIn": "stand-in", "Ours": "ours"}
+// How near to its source a line of the catalogue runs, from the nearest. These follow from
+// System.program, and nobody asserts them.
+const (
+	original = iota
+	reimplementation
+	standIn
+	none
+)
 
-// row is one figure of experiments/catalogue.yaml, which says what the fields mean.
-type row struct {
-	Paper    string   `json:"paper"`
-	Figure   string   `json:"figure"`
-	Files    []string `json:"files,omitempty"`
-	Runs     string   `json:"runs,omitempty"`
-	System   string   `json:"system,omitempty"`
-	Ran      string   `json:"ran,omitempty"`
-	Evidence string   `json:"evidence,omitempty"`
-	Missing  string   `json:"missing,omitempty"`
+var classes = []string{"original", "re-implementation", "stand-in", "-"}
+
+// item is one figure, table or numbered experiment; experiments/catalogue.yaml says what the fields
+// mean.
+type item struct {
+	ID      string   `json:"id"`
+	Source  string   `json:"source"`
+	Item    string   `json:"item"`
+	Prints  string   `json:"prints,omitempty"`
+	Note    string   `json:"note,omitempty"`
+	Related []string `json:"related,omitempty"`
+	Lines   []line   `json:"lines"`
 }
 
-func (r row) check() error {
+type line struct {
+	Line    string  `json:"line"`
+	Program string  `json:"program"`
+	By      []cover `json:"by,omitempty"`
+}
+
+// cover is a file that covers a line.
+type cover struct {
+	File string                    `json:"file"`
+	At   map[string]v1alpha1.Value `json:"at,omitempty"`
+	But  string                    `json:"but,omitempty"`
+
+	class   int
+	program string // what runs
+	here    bool   // this repository makes its images
+	runs    []run  // in which the line has valid trials
+}
+
+// class of the item, by its lines.
+func (it item) class() string {
+	best, all := none, true
+	for _, l := range it.Lines {
+		c := l.class()
+		best = min(best, c)
+		all = all && c == original
+	}
 	switch {
-	case r.Paper == "" || r.Figure == "":
-		return fmt.Errorf("a row has a paper and a figure: %+v", r)
-	case (len(r.Files) > 0) == (r.Missing != ""):
-		return fmt.Errorf("%s, %s: give either files or why they are missing", r.Paper, r.Figure)
-	case len(r.Files) > 0 && (runs[r.Runs] == "" || r.System == ""):
-		return fmt.Errorf("%s, %s: runs is %q, not Original, StandIn or Ours, or there is no system", r.Paper, r.Figure, r.Runs)
-	case r.Missing != "" && (r.Runs+r.System+r.Ran+r.Evidence != ""):
-		return fmt.Errorf("%s, %s: nothing runs without a file", r.Paper, r.Figure)
-	case strings.Contains(r.Figure+r.System+r.Ran+r.Missing, "|"):
-		return fmt.Errorf("%s, %s: a bar would end the table's cell", r.Paper, r.Figure)
+	case best == original && all:
+		return "the source's own program, every line"
+	case best == original:
+		return "the source's own program, a part of the lines"
+	case best == reimplementation:
+		return "a re-implementation of it"
+	case best == standIn:
+		return "a stand-in"
+	}
+	return noFile
+}
+
+const noFile = "nothing: there is no file"
+
+// itemClasses in the order of a table.
+var itemClasses = []string{
+	"the source's own program, every line", "the source's own program, a part of the lines", "a re-implementation of it", "a stand-in", noFile,
+}
+
+func (l line) class() int {
+	best := none
+	for _, c := range l.By {
+		best = min(best, c.class)
+	}
+	return best
+}
+
+// ran reports whether valid trials of the line exist, of the class.
+func (l line) ran(class int) bool {
+	return slices.ContainsFunc(l.By, func(c cover) bool { return c.class == class && len(c.runs) > 0 })
+}
+
+// catalogue is experiments/ with all that follows from it.
+type catalogue struct {
+	dir         string
+	items       []item
+	systems     map[string]v1alpha1.SystemSpec
+	experiments map[string]*v1alpha1.Experiment // by file
+	plans       map[string]*plan.Plan           // full, by file
+	runs        map[string][]run                // by name of the experiment
+	built       map[string]bool                 // images that this repository makes
+}
+
+// readCatalogue reads a folder as experiments/ is, and computes.
+func readCatalogue(dir string) (*catalogue, error) {
+	c := &catalogue{dir: dir, experiments: map[string]*v1alpha1.Experiment{}, plans: map[string]*plan.Plan{}}
+	var err error
+	if c.systems, err = readSystems(dir); err != nil {
+		return nil, err
+	}
+	if c.runs, err = readRuns(dir); err != nil {
+		return nil, err
+	}
+	if c.built, err = images(rootDir); err != nil {
+		return nil, err
+	}
+	for _, file := range filesIn(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return nil, err
+		}
+		exp, err := plan.DecodeExperiment(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		p, errs := plan.Validate(exp.DeepCopy(), c.systems, plan.Checks{})
+		if len(errs) > 0 {
+			return nil, fmt.Errorf("%s: %w", file, errs.ToAggregate())
+		}
+		c.experiments[file], c.plans[file] = exp, p
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "catalogue.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Items []item `json:"items"`
+	}
+	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		return nil, err
+	}
+	c.items = file.Items
+	return c, c.compute()
+}
+
+// compute checks the items, and finds the class and the runs of each line.
+func (c *catalogue) compute() error {
+	seen := map[string]bool{}
+	for _, it := range c.items {
+		if it.ID == "" || it.Source == "" || it.Item == "" || len(it.Lines) == 0 || seen[it.ID] {
+			return fmt.Errorf("item %q: an item has an id of its own, a source, a name and lines", it.ID)
+		}
+		seen[it.ID] = true
+		for _, file := range it.Related {
+			if c.experiments[file] == nil {
+				return fmt.Errorf("%s: there is no file %s", it.ID, file)
+			}
+		}
+		for i := range it.Lines {
+			for k := range it.Lines[i].By {
+				if err := c.cover(it.Lines[i].Program, &it.Lines[i].By[k]); err != nil {
+					return fmt.Errorf("%s, %s: %w", it.ID, it.Lines[i].Line, err)
+				}
+			}
+		}
 	}
 	return nil
 }
 
-// catalogue returns the figures of the evaluations, and the rows of our own.
-func catalogue(t *testing.T) (rows, others []row) {
-	t.Helper()
-	text, err := os.ReadFile(experimentsDir + "/catalogue.yaml")
-	if err != nil {
-		t.Fatal(err)
+func (c *catalogue) cover(measured string, v *cover) error {
+	exp := c.experiments[v.File]
+	switch {
+	case exp == nil:
+		return fmt.Errorf("there is no file %s", v.File)
+	case exp.Spec.Source == nil || !slices.ContainsFunc(exp.Spec.Source.Systems, func(s v1alpha1.SourceSystem) bool { return s.Name == measured }):
+		return fmt.Errorf("%s does not say in source.systems that its source measured %s", v.File, measured)
 	}
-	var c struct {
-		Rows   []row `json:"rows"`
-		Others []row `json:"others"`
+	systems := map[string]bool{}
+	for _, p := range c.plans[v.File].Points {
+		if selects(v.At, p.Template.Point.Coordinates) {
+			systems[p.Template.System.Name] = true
+		}
 	}
-	if err := yaml.UnmarshalStrict(text, &c); err != nil {
-		t.Fatal(err)
+	if len(systems) == 0 {
+		return fmt.Errorf("%s has no point at %v", v.File, v.At)
 	}
-	return c.Rows, c.Others
+	v.here = true
+	for name := range systems {
+		v.here = v.here && c.makes(c.systems[name])
+		class, program := classOf(c.systems[name].Program, measured)
+		if class >= v.class {
+			v.class, v.program = class, program
+		}
+	}
+	for _, r := range c.runs[exp.Name] {
+		if r.valid(v.At) {
+			v.runs = append(v.runs, r)
+		}
+	}
+	return nil
 }
 
-// experimentFiles are the Experiments under experiments/, relative to it.
-func experimentFiles(t *testing.T) []string {
-	t.Helper()
+func selects(at map[string]v1alpha1.Value, coordinates map[string]string) bool {
+	for axis, want := range at {
+		if got, ok := coordinates[axis]; !ok || got != want.String() {
+			return false
+		}
+	}
+	return true
+}
+
+// classOf says what a System's program is to the one that the source measured.
+func classOf(p *v1alpha1.Program, measured string) (class int, program string) {
+	switch {
+	case p == nil:
+		return standIn, "an unnamed program"
+	case p.Reimplements == "" && p.Name == measured:
+		return original, p.Name
+	case p.Reimplements == measured:
+		return reimplementation, p.Name
+	}
+	return standIn, p.Name
+}
+
+// filesIn are the Experiments in a folder as experiments/ is, relative to it.
+func filesIn(dir string) []string {
 	var files []string
 	for _, pattern := range []string{"*.yaml", "*/*.yaml"} {
-		found, err := filepath.Glob(experimentsDir + "/" + pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are well-formed
 		for _, file := range found {
-			name, _ := filepath.Rel(experimentsDir, file)
+			name, _ := filepath.Rel(dir, file)
 			if name != "catalogue.yaml" && !strings.HasPrefix(name, "reported/") && !strings.HasPrefix(name, "systems/") {
 				files = append(files, name)
 			}
@@ -98,66 +252,173 @@ func experimentFiles(t *testing.T) []string {
 	return files
 }
 
-func TestCatalogueRows(t *testing.T) {
-	rows, others := catalogue(t)
-	if len(rows) != figures {
-		t.Errorf("%d rows; the evaluations have %d figures and tables", len(rows), figures)
+func readSystems(dir string) (map[string]v1alpha1.SystemSpec, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "systems", "*.yaml"))
+	if err != nil {
+		return nil, err
 	}
-	for _, r := range rows {
-		if r.Missing != "" {
-			t.Errorf("%s, %s has no file: every figure has one, if only a stand-in", r.Paper, r.Figure)
+	systems := map[string]v1alpha1.SystemSpec{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var s v1alpha1.System
+		if err := yaml.UnmarshalStrict(text, &s); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		systems[s.Name] = s.Spec
+	}
+	return systems, nil
+}
+
+// count is a row of the table by class of item.
+type count struct{ items, lines, here, ran, further int }
+
+// counts of items by class, and of their lines: all, those whose nearest file needs no image from
+// elsewhere, those that ran as their files define them, and
+// those that ran only as something further from the source.
+func (c *catalogue) counts() map[string]count {
+	all := map[string]count{}
+	for _, it := range c.items {
+		n := all[it.class()]
+		n.items++
+		n.lines += len(it.Lines)
+		for _, l := range it.Lines {
+			if i := slices.IndexFunc(l.By, func(v cover) bool { return v.class == l.class() }); i >= 0 && l.By[i].here {
+				n.here++
+			}
+			switch best := l.class(); {
+			case l.ran(best):
+				n.ran++
+			case l.ran(reimplementation) || l.ran(standIn):
+				n.further++
+			}
+		}
+		all[it.class()] = n
+	}
+	return all
+}
+
+// extent is how large an experiment is.
+type extent struct{ machines, time string }
+
+func (c *catalogue) size(file, profile string) (extent, error) {
+	p := c.plans[file]
+	if profile != "" {
+		exp := c.experiments[file].DeepCopy()
+		exp.Spec.Profile = profile
+		var errs error
+		if planned, list := plan.Validate(exp, c.systems, plan.Checks{}); len(list) > 0 {
+			errs = list.ToAggregate()
+		} else {
+			p = planned
+		}
+		if errs != nil {
+			return extent{}, fmt.Errorf("%s, profile %q: %w", file, profile, errs)
 		}
 	}
-	of := map[string]string{}
-	for _, r := range slices.Concat(rows, others) {
-		if err := r.check(); err != nil {
-			t.Error(err)
+	most := 0
+	var machines string
+	for i := range p.Points {
+		spec := p.Points[i].Template
+		system := c.systems[spec.System.Name]
+		layout := placement.NewLayout("n", "t", &spec, &system)
+		if n := len(layout.Servers) + len(layout.Clients); n > most {
+			most, machines = n, fmt.Sprintf("%d + %d", len(layout.Servers), len(layout.Clients))
 		}
-		for _, file := range r.Files {
-			if of[file] != "" {
-				t.Errorf("%s is the file of %s and of %s", file, of[file], r.Figure)
-			}
-			of[file] = r.Figure
-			if _, err := os.Stat(experimentsDir + "/" + file); err != nil {
-				t.Errorf("%s, %s: %v", r.Paper, r.Figure, err)
-			}
+	}
+	s := p.Spec.Schedule
+	trial := s.WarmUp.OrZero() + s.Measure.OrZero() + s.CoolDown.OrZero() + s.Drain.OrZero() + overhead
+	return extent{machines: machines, time: rounded(time.Duration(p.Trials()) * trial)}, nil
+}
+
+// rounded is a duration as people say it: 4 min, 1 h 20 min.
+func rounded(d time.Duration) string {
+	minutes := int(max(d.Round(time.Minute), time.Minute).Minutes())
+	if minutes < 60 {
+		return fmt.Sprintf("%d min", minutes)
+	}
+	return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
+}
+
+// Every file is the file of a line, is about an item, or asks a question of our own.
+func TestCatalogueHasAllFiles(t *testing.T) {
+	c, err := readCatalogue(experimentsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, it := range c.items {
+		for _, file := range it.Related {
+			named[file] = true
 		}
-		if strings.ContainsAny(r.Ran, "[]") {
-			t.Errorf("%s, %s: ran has brackets, which end the link to the evidence", r.Paper, r.Figure)
-		}
-		if r.Evidence != "" {
-			if entries, err := os.ReadDir(experimentsDir + "/" + r.Evidence); err != nil || len(entries) == 0 {
-				t.Errorf("%s, %s: no evidence in %s: %v", r.Paper, r.Figure, r.Evidence, err)
+		for _, l := range it.Lines {
+			for _, v := range l.By {
+				named[v.File] = true
 			}
 		}
 	}
-	for _, file := range experimentFiles(t) {
-		if of[file] == "" {
-			t.Errorf("experiments/%s is in no row of experiments/catalogue.yaml", file)
+	for _, file := range slices.Sorted(maps.Keys(c.experiments)) {
+		if !named[file] && c.experiments[file].Spec.Source != nil {
+			t.Errorf("experiments/%s has a source, and is in no item of experiments/catalogue.yaml", file)
 		}
 	}
 }
 
-// An incomplete row must not get into the README as if it were one with a file.
-func TestCatalogueRefuses(t *testing.T) {
-	good := row{Paper: "P", Figure: "1", Files: []string{"a.yaml"}, Runs: "Ours", System: "S"}
-	if err := good.check(); err != nil {
+// What the catalogue says follows from the files: a System that holds another program, and a file
+// that is gone, change it.
+func TestCatalogueFollowsFromFiles(t *testing.T) {
+	before, err := readCatalogue(experimentsDir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(*row){
-		"no figure":         func(r *row) { r.Figure = "" },
-		"no file":           func(r *row) { r.Files = nil },
-		"both":              func(r *row) { r.Missing = "x" },
-		"no system":         func(r *row) { r.System = "" },
-		"unknown kind":      func(r *row) { r.Runs = "Copy" },
-		"run without file":  func(r *row) { r.Files, r.Missing = nil, "x" },
-		"a bar in the cell": func(r *row) { r.Figure = "a|b" },
+	for name, tc := range map[string]struct {
+		file, old, new string
+		from, to       string // classes of items, of which one or more move
+		fails          string
+	}{
+		"the authors' own program in place of ours": {file: "systems/basil.yaml", old: "{name: Basil in Go, reimplements: Basil}", new: "{name: Basil}",
+			from: "a re-implementation of it", to: "the source's own program, every line"},
+		"another program under the name of a baseline": {file: "systems/cockroachdb.yaml", old: "name: CockroachDB,", new: "name: Another,",
+			from: "the source's own program, every line", to: "a stand-in"},
+		"an axis loses a value": {file: "pesto/wan.yaml", old: "values: [lan, regional, continental]", new: "values: [lan, regional]", fails: "has no point at"},
+		"the source is another": {file: "pesto/wan.yaml", old: "systems: [{name: Pesto}]", new: "systems: [{name: Basil}]", fails: "does not say"},
 	} {
-		bad := good
-		change(&bad)
-		if bad.check() == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, withoutEvidence{os.DirFS(experimentsDir)}); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, tc.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := strings.Replace(string(text), tc.old, tc.new, 1)
+			if changed == string(text) {
+				t.Fatalf("%s does not say %q any more", tc.file, tc.old)
+			}
+			if err := os.WriteFile(filepath.Join(dir, tc.file), []byte(changed), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			after, err := readCatalogue(dir)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) {
+					t.Fatalf("got %v, want an error with %q", err, tc.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, is := before.counts(), after.counts()
+			if moved := was[tc.from].items - is[tc.from].items; moved < 1 || is[tc.to].items-was[tc.to].items != moved {
+				t.Errorf("items by class were %v, and are %v; want some of %q among %q", was, is, tc.from, tc.to)
+			}
+			if n := is[tc.to]; n.ran > 0 || n.further > 0 {
+				t.Errorf("without evidence nothing ran, but of %q %d lines did", tc.to, n.ran+n.further)
+			}
+		})
 	}
 }
 
@@ -173,137 +434,18 @@ func TestExperimentsHaveTheProfiles(t *testing.T) {
 	}
 }
 
-func TestReadmeIsCurrent(t *testing.T) {
-	rows, others := catalogue(t)
-	want := readme(t, rows, others)
-	path := experimentsDir + "/README.md"
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("experiments/README.md is stale; go test ./operator/test/experiments -run Readme -update writes it (-want +got):\n%s", diff)
-	}
-}
-
-const readmeHead = `<!-- Generated by go test ./operator/test/experiments -run Readme -update; edit catalogue.yaml instead. -->
-
-# Experiments
-
-The figures and tables of five evaluations, and the file that runs each: %d of %d have one.
-
-    kubectl assay plan -f experiments/basil/crypto.yaml                        # what it would do
-    kubectl assay run -f experiments/basil/crypto.yaml --profile smoke --wait  # on a laptop
-
-- **Runs** says which system. *Original* is the paper's own, or a baseline's, as it was published.
-  *Stand-in* is another system of the same kind. *Ours* was written for Assay after the paper.
-- **Machines** are replicas + client pods of the largest trial, one machine each in the full evaluation.
-- **Time** is that of all trials as ` + "`kubectl assay plan`" + ` reckons it: the full evaluation, then the
-  profile ` + "`smoke`" + `, which is for kind on two cores. The profile ` + "`testbed`" + ` is the full evaluation,
-  placed on machines that are labelled for replicas and for clients.
-- **Run by us** says what we ran and where the results are. Nothing else was run.
-
-| figure | file | runs | machines | time | run by us |
-|---|---|---|---|---|---|
-`
-
-const readmeOwn = `
-## Of our own
-
-| what | file | runs | machines | time | run by us |
-|---|---|---|---|---|---|
-`
-
-const readmeTail = `
-## Without a file
-
-| figure | why |
-|---|---|
-`
-
-func readme(t *testing.T, rows, others []row) string {
+func experimentFiles(t *testing.T) []string {
 	t.Helper()
-	systems := systemSpecs(t)
-	b, own, tail := &bytes.Buffer{}, &bytes.Buffer{}, &bytes.Buffer{}
-	with := 0
-	for _, r := range others {
-		writeRow(t, own, r, systems)
+	files := filesIn(experimentsDir)
+	if len(files) < 60 {
+		t.Fatalf("%d experiments found", len(files))
 	}
-	for _, r := range rows {
-		if r.Missing != "" {
-			fmt.Fprintf(tail, "| %s: %s | %s |\n", r.Paper, r.Figure, r.Missing)
-			continue
-		}
-		with++
-		writeRow(t, b, r, systems)
-	}
-	text := fmt.Sprintf(readmeHead, with, len(rows)) + b.String() + readmeOwn + own.String()
-	if tail.Len() > 0 {
-		text += readmeTail + tail.String()
-	}
-	return text
-}
-
-func writeRow(t *testing.T, b *bytes.Buffer, r row, systems map[string]v1alpha1.SystemSpec) {
-	t.Helper()
-	ran := cmp.Or(r.Ran, "never")
-	if r.Evidence != "" {
-		ran = fmt.Sprintf("[%s](%s)", ran, r.Evidence)
-	}
-	var files, machines, times []string
-	for _, file := range r.Files {
-		full, smoke := size(t, file, "", systems), size(t, file, "smoke", systems)
-		files = append(files, fmt.Sprintf("[%s](%s)", file, file))
-		machines = append(machines, full.machines)
-		times = append(times, full.time+"; "+smoke.time)
-	}
-	fmt.Fprintf(b, "| %s: %s | %s | %s: %s | %s | %s | %s |\n", r.Paper, r.Figure, strings.Join(files, "<br>"),
-		runs[r.Runs], r.System, strings.Join(machines, "<br>"), strings.Join(times, "<br>"), ran)
-}
-
-// extent is how large an experiment is.
-type extent struct{ machines, time string }
-
-func size(t *testing.T, file, profile string, systems map[string]v1alpha1.SystemSpec) extent {
-	t.Helper()
-	exp := readExperiment(t, file)
-	exp.Spec.Profile = profile
-	p, errs := plan.Validate(exp, systems, plan.Checks{})
-	if len(errs) > 0 {
-		t.Fatalf("%s, profile %q: %v", file, profile, errs.ToAggregate())
-	}
-	most := 0
-	var machines string
-	for i := range p.Points {
-		spec := p.Points[i].Template
-		system := systems[spec.System.Name]
-		layout := placement.NewLayout("n", "t", &spec, &system)
-		if n := len(layout.Servers) + len(layout.Clients); n > most {
-			most, machines = n, fmt.Sprintf("%d + %d", len(layout.Servers), len(layout.Clients))
-		}
-	}
-	s := p.Spec.Schedule
-	trial := s.WarmUp.OrZero() + s.Measure.OrZero() + s.CoolDown.OrZero() + s.Drain.OrZero() + overhead
-	return extent{machines: machines, time: rounded(time.Duration(p.Trials()) * trial)}
-}
-
-// rounded is a duration as people say it: 4 min, 1 h 20 min.
-func rounded(d time.Duration) string {
-	minutes := int(max(d.Round(time.Minute), time.Minute).Minutes())
-	if minutes < 60 {
-		return fmt.Sprintf("%d min", minutes)
-	}
-	return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
+	return files
 }
 
 func readExperiment(t *testing.T, file string) *v1alpha1.Experiment {
 	t.Helper()
-	text, err := fs.ReadFile(os.DirFS(experimentsDir), file)
+	text, err := os.ReadFile(filepath.Join(experimentsDir, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,13 +458,9 @@ func readExperiment(t *testing.T, file string) *v1alpha1.Experiment {
 
 func systemSpecs(t *testing.T) map[string]v1alpha1.SystemSpec {
 	t.Helper()
-	systems := map[string]v1alpha1.SystemSpec{}
-	for _, d := range documents(t, experimentsDir+"/systems/*.yaml") {
-		var s v1alpha1.System
-		if err := yaml.UnmarshalStrict(d.text, &s); err != nil {
-			t.Fatalf("%s: %v", d.file, err)
-		}
-		systems[s.Name] = s.Spec
+	systems, err := readSystems(experimentsDir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return systems
 }

@@ -17,7 +17,7 @@ variables {
   network             = { cidr = "10.17.4.0/24", external_network = "public" }
   machines = {
     control     = { role = "control-plane", region = "us-east-1", flavor = "m1.large", volume_gib = 40 }
-    us-east-1-0 = { pool = "servers", region = "us-east-1", flavor = "baremetal.general", bare_metal = true, labels = { "example.org/rack" = "a" } }
+    us-east-1-0 = { pool = "replicas", region = "us-east-1", flavor = "baremetal.general", bare_metal = true, labels = { "example.org/rack" = "a" } }
   }
 }
 
@@ -70,7 +70,7 @@ run "ironic_flavor" {
     error_message = "user data: ${module.cloud_init["us-east-1-0"].user_data}"
   }
   assert {
-    condition     = output.hosts["us-east-1-0"].pool == "servers" && output.hosts["us-east-1-0"].labels == tomap({ "example.org/rack" = "a" })
+    condition     = output.hosts["us-east-1-0"].pool == "replicas" && output.hosts["us-east-1-0"].labels == tomap({ "example.org/rack" = "a" })
     error_message = "hosts: ${jsonencode(output.hosts)}"
   }
 }
@@ -79,7 +79,7 @@ run "a_network_that_exists" {
   variables {
     network      = { cidr = "10.0.0.0/20", network_id = "5a1c0de5-0000-4000-8000-000000000001", subnet_id = "5a1c0de5-0000-4000-8000-000000000002" }
     floating_ips = false
-    machines     = { us-east-1-0 = { pool = "servers", region = "us-east-1", flavor = "baremetal.general", bare_metal = true } }
+    machines     = { us-east-1-0 = { pool = "replicas", region = "us-east-1", flavor = "baremetal.general", bare_metal = true } }
   }
   assert {
     condition     = length(openstack_networking_network_v2.this) + length(openstack_networking_subnet_v2.this) + length(openstack_networking_router_v2.this) + length(openstack_networking_floatingip_v2.this) == 0
@@ -106,7 +106,7 @@ run "refuses_a_wrong_range" {
 run "refuses_bare_metal_on_a_volume" {
   command = plan
   variables {
-    machines = { us-east-1-0 = { pool = "servers", region = "us-east-1", flavor = "baremetal.general", bare_metal = true, volume_gib = 40 } }
+    machines = { us-east-1-0 = { pool = "replicas", region = "us-east-1", flavor = "baremetal.general", bare_metal = true, volume_gib = 40 } }
   }
   expect_failures = [var.machines]
 }

@@ -39,7 +39,7 @@ func Command(s *session.Session) *cobra.Command {
 			"Every machine but the control plane is in a pool. Its region is its site, unless a --region matches: several regions at one site are played.\n" +
 			"Patterns are matched with the names that you gave to the machines; the first that matches counts.",
 		Example: "  kubectl assay hosts --cloudlab manifest.xml --user YOU --control-plane california \\\n" +
-			"    --pool clients='client-*' --pool servers='*' --region us-east-1='us-east-1-*' --region eu-west-1='eu-west-1-*' \\\n" +
+			"    --pool clients='client-*' --pool replicas='*' --region us-east-1='us-east-1-*' --region eu-west-1='eu-west-1-*' \\\n" +
 			"    -O infra/bare-metal/hosts.auto.tfvars.json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(s, cmd.InOrStdin(), o) },

@@ -99,7 +99,7 @@ type workloadFlags struct {
 
 func (w *workloadFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&w.name, "workload", "ycsb-t", `what transactions do: "ycsb-t" scans consecutive rows of a table and updates them all; "read-only" scans them`)
+	f.StringVar(&w.name, "workload", "ycsb-t", `what transactions do: "ycsb-t" scans consecutive rows of a table and updates them all; "read-only" scans them; "rw" and "rw-read-only" do so with rows drawn one by one`)
 	f.Uint64Var(&w.y.Tables, "tables", 10, "number of tables, 1 to 1048576")
 	f.Uint64Var(&w.y.KeysPerTable, "keys-per-table", 1_000_000, "rows in each table, 1 to 2^40; rows take no memory before they are written")
 	f.Uint64Var(&w.y.RangeSize, "range-size", 10, "rows of a transaction, 1 to 1000")
@@ -113,8 +113,12 @@ func (w *workloadFlags) config() (*workload.YCSBT, error) {
 	case "ycsb-t":
 	case "read-only":
 		w.y.ReadOnly = true
+	case "rw":
+		w.y.Apart = true
+	case "rw-read-only":
+		w.y.Apart, w.y.ReadOnly = true, true
 	default:
-		return nil, fmt.Errorf(`--workload is %q, must be "ycsb-t" or "read-only"`, w.name)
+		return nil, fmt.Errorf(`--workload is %q, must be "ycsb-t", "read-only", "rw" or "rw-read-only"`, w.name)
 	}
 	switch w.distribution {
 	case "uniform":

@@ -145,6 +145,8 @@ func TestLocal(t *testing.T) {
 		"one replica":   {"--f", "0", "--crypto=false"},
 		"two shards":    {"--shards", "2", "--clients", "2"},
 		"read-only":     {"--workload", "read-only", "--range-size", "24"},
+		"rw":            {"--workload", "rw", "--range-size", "2"},
+		"rw-read-only":  {"--workload", "rw-read-only", "--range-size", "24"},
 		"one is silent": {"--kill-replica", "3", "--distribution", "zipfian", "--batch-size", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -72,6 +72,53 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// The rows of "rw" are drawn one by one: they are different, and any row may stand beside any other.
+func TestKeysApart(t *testing.T) {
+	for name, zipfian := range map[string]bool{"uniform": false, "zipfian": true} {
+		t.Run(name, func(t *testing.T) {
+			y := &YCSBT{Tables: 1, KeysPerTable: 1000, RangeSize: 2, Theta: 0.9, Zipfian: zipfian, ValueSize: 16, Seed: 4, Apart: true}
+			if err := y.Init(); err != nil {
+				t.Fatal(err)
+			}
+			const transactions = 2000
+			neighbours, last, second := 0, false, [10]int{}
+			for seq := range uint64(transactions) {
+				keys := y.Keys(3, seq)
+				if !slices.Equal(keys, y.Keys(3, seq)) {
+					t.Fatal("the same transaction has other keys the second time")
+				}
+				if len(keys) != 2 || keys[0] == keys[1] || keys[0] >= 1000 || keys[1] >= 1000 {
+					t.Fatalf("keys %v", keys)
+				}
+				if keys[1] == keys[0]+1 {
+					neighbours++
+				}
+				last = last || keys[0] == 999
+				second[keys[1]/100]++
+			}
+			if neighbours > transactions/20 {
+				t.Errorf("%d of %d transactions have neighbours", neighbours, transactions)
+			}
+			if !zipfian && (!last || slices.Min(second[:]) < transactions/20) {
+				t.Errorf("the last row was first: %v; tenths of the rows were second %v times", last, second)
+			}
+		})
+	}
+}
+
+// A transaction of all rows must come to its end, however unlike they are in popularity.
+func TestKeysApartOfAllRows(t *testing.T) {
+	y := &YCSBT{Tables: 1, KeysPerTable: 50, RangeSize: 50, Theta: 5, Zipfian: true, ValueSize: 16, Apart: true}
+	if err := y.Init(); err != nil {
+		t.Fatal(err)
+	}
+	keys := y.Keys(1, 1)
+	slices.Sort(keys)
+	if len(slices.Compact(keys)) != 50 {
+		t.Errorf("keys %v", keys)
+	}
+}
+
 func TestIncrement(t *testing.T) {
 	y := valid()
 	v := y.Genesis(1)

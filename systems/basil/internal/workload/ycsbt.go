@@ -1,13 +1,16 @@
 // Package workload generates the transactions of the evaluation.
 //
 // YCSB-T, as the Pesto artifact's failure experiment runs it: a transaction
-// scans RangeSize consecutive rows of one table and updates all of them.
+// scans RangeSize consecutive rows of one table and updates all of them. With
+// Apart it is the benchmark "rw" of the Basil artifact: the rows are drawn one
+// by one.
 package workload
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"assay.dev/assay/systems/basil/internal/wire"
 )
@@ -20,6 +23,9 @@ type YCSBT struct {
 	Zipfian      bool // else uniform; chooses the first row of the range
 	Theta        float64
 	ValueSize    int
+	// Apart draws each row by itself, and again where a transaction has it already;
+	// else a transaction's rows are neighbours.
+	Apart bool
 	// ReadOnly transactions scan and update nothing.
 	ReadOnly bool
 	Seed     uint64
@@ -42,7 +48,7 @@ func (y *YCSBT) Init() error {
 		return fmt.Errorf("zipf-theta is %g, must be above 0 and at most 5", y.Theta)
 	}
 	if y.Zipfian {
-		y.zipf = newZipf(y.KeysPerTable-y.RangeSize+1, y.Theta)
+		y.zipf = newZipf(y.starts(), y.Theta)
 	}
 	return nil
 }
@@ -52,15 +58,47 @@ func (y *YCSBT) Init() error {
 func (y *YCSBT) Keys(client uint32, sequence uint64) []wire.Key {
 	rng := rand.New(rand.NewPCG(y.Seed, uint64(client)<<40^sequence))
 	table := rng.Uint64N(y.Tables)
-	var start uint64
-	if y.Zipfian {
-		start = y.zipf.draw(rng)
-	} else {
-		start = rng.Uint64N(y.KeysPerTable - y.RangeSize + 1)
+	if y.Apart {
+		return y.apart(table, rng)
 	}
+	start := y.draw(rng)
 	keys := make([]wire.Key, y.RangeSize)
 	for i := range keys {
 		keys[i] = wire.TableKey(table, start+uint64(i))
+	}
+	return keys
+}
+
+// starts is how many rows may be a transaction's first.
+func (y *YCSBT) starts() uint64 {
+	if y.Apart {
+		return y.KeysPerTable
+	}
+	return y.KeysPerTable - y.RangeSize + 1
+}
+
+func (y *YCSBT) draw(rng *rand.Rand) uint64 {
+	if y.Zipfian {
+		return y.zipf.draw(rng)
+	}
+	return rng.Uint64N(y.starts())
+}
+
+// apart draws RangeSize different rows. Where the most popular ones are all taken, drawing them
+// again could last: after as many draws in vain, it takes the next row that is free.
+func (y *YCSBT) apart(table uint64, rng *rand.Rand) []wire.Key {
+	const draws = 100
+	keys := make([]wire.Key, 0, y.RangeSize)
+	for uint64(len(keys)) < y.RangeSize {
+		row := y.draw(rng)
+		for i := 0; slices.Contains(keys, wire.TableKey(table, row)); i++ {
+			if i < draws {
+				row = y.draw(rng)
+			} else {
+				row = (row + 1) % y.KeysPerTable
+			}
+		}
+		keys = append(keys, wire.TableKey(table, row))
 	}
 	return keys
 }

@@ -22,7 +22,7 @@ module "vms" {
   ssh_authorized_keys = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEXAMPLEexampleEXAMPLEexampleEXAMPLEexample1 me@example.org"]
   machines = {
     control = { address = "10.17.3.10", role = "control-plane", region = "local" }
-    one     = { address = "10.17.3.11", pool = "servers", region = "local" }
+    one     = { address = "10.17.3.11", pool = "replicas", region = "local" }
     two     = { address = "10.17.3.12", pool = "clients", region = "local" }
   }
 }

@@ -23,7 +23,7 @@ module "instances" {
   ssh_authorized_keys = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEXAMPLEexampleEXAMPLEexampleEXAMPLEexample1 me@example.org"]
   machines = {
     control = { flavor = "m1.medium", role = "control-plane", region = "local" }
-    one     = { flavor = "m1.large", pool = "servers", region = "local" }
+    one     = { flavor = "m1.large", pool = "replicas", region = "local" }
     two     = { flavor = "m1.large", pool = "clients", region = "local" }
   }
 }

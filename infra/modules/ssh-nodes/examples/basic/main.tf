@@ -9,12 +9,12 @@ module "inventory" {
 
   hosts = {
     control = { address = "192.0.2.10", role = "control-plane", region = "local" }
-    one     = { address = "192.0.2.11", pool = "servers", region = "local" }
+    one     = { address = "192.0.2.11", pool = "replicas", region = "local" }
     two     = { address = "192.0.2.12", pool = "clients", region = "local" }
   }
   pools = {
-    servers = {}
-    clients = {}
+    replicas = {}
+    clients  = {}
   }
 }
 

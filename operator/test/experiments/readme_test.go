@@ -160,7 +160,7 @@ func (c *catalogue) readme() (string, error) {
 func (c *catalogue) writeItem(b *strings.Builder, it item) {
 	title := fmt.Sprintf("**%s** %s", it.ID, it.Item)
 	if it.Prints != "" {
-		title += fmt.Sprintf("<br>prints: %s", it.Prints)
+		title += fmt.Sprintf(".<br>Prints %s.", it.Prints)
 	}
 	for _, extra := range []string{it.Note, related(it.Related)} {
 		if extra != "" {
@@ -187,7 +187,7 @@ func related(files []string) string {
 	for _, f := range files {
 		links = append(links, fmt.Sprintf("[%s](%s)", f, f))
 	}
-	return "see also: " + strings.Join(links, ", ")
+	return "See also " + strings.Join(links, ", ")
 }
 
 // lineCells are class, files and runs of a line.

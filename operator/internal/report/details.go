@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
@@ -46,7 +47,7 @@ func (d *Details) Add(t results.Trial) {
 	}
 	if t.Network != nil {
 		for _, r := range t.Network.Regions {
-			d.addRegions(t.Name, t.Network.Backend, r)
+			d.addRegions(t.Name, t.PointIndex, t.Network.Backend, r)
 		}
 	}
 	d.addTimes(t)
@@ -91,16 +92,19 @@ func (d *Details) fault(name, kind string) *faultSum {
 	return s
 }
 
-func (d *Details) addRegions(trial, backend string, r results.RegionLinks) {
+func (d *Details) addRegions(trial string, point int32, backend string, r results.RegionLinks) {
 	i := slices.IndexFunc(d.networks, func(n results.NetworkLine) bool {
 		return n.Backend == backend && n.From == r.From && n.To == r.To && n.Out == r.Out && n.In == r.In
 	})
 	if i < 0 {
-		d.networks = append(d.networks, results.NetworkLine{Backend: backend, Trials: 1, WorstTrial: trial, RegionLinks: r})
+		d.networks = append(d.networks, results.NetworkLine{Backend: backend, Trials: 1, WorstTrial: trial, Points: []int32{point}, RegionLinks: r})
 		return
 	}
 	n := &d.networks[i]
 	n.Trials++
+	if !slices.Contains(n.Points, point) {
+		n.Points = append(n.Points, point)
+	}
 	n.Pairs, n.Undirected = max(n.Pairs, r.Pairs), max(n.Undirected, r.Undirected)
 	n.Add(r.Canary)
 	if r.WorstPair == "" {
@@ -148,8 +152,48 @@ func (d *Details) Into(e *results.Experiment) {
 	}
 }
 
-// networkTable has a row for each pair of regions of which the same was asked.
+// networkTable has a row for each pair of regions of which the same was asked. Where not all points
+// asked the same, each row says which did.
 func networkTable(e results.Experiment) table {
+	places := make([]string, len(e.Networks))
+	for i, n := range e.Networks {
+		places[i] = placeOf(e, n.Points)
+	}
+	t := networkRows(e)
+	if !slices.ContainsFunc(places, func(place string) bool { return place != "" }) {
+		return t
+	}
+	t.columns = slices.Insert(t.columns, 0, column{"at", false})
+	for i := range t.rows {
+		t.rows[i] = slices.Insert(t.rows[i], 0, cmp.Or(places[i], "all points"))
+	}
+	return t
+}
+
+// placeOf names points by the axes of which they do not have all values. Empty: they have all, or
+// are not known.
+func placeOf(e results.Experiment, points []int32) string {
+	if len(points) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, a := range e.Axes {
+		var values []string
+		for _, v := range a.Values {
+			if slices.ContainsFunc(e.Points, func(p results.PointResult) bool {
+				return p.Coordinates[a.Name] == v && slices.Contains(points, p.Index)
+			}) {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 0 && len(values) < len(a.Values) {
+			parts = append(parts, a.Name+"="+strings.Join(values, " or "))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func networkRows(e results.Experiment) table {
 	t := table{columns: []column{
 		{"regions", false}, {"asked there", true}, {"asked back", true}, {"expected RTT ms", true}, {"measured RTT ms", true}, {"worst error ms", true},
 		{"canary p50 ms", true}, {"canaries lost", true}, {"pairs", true}, {"trials", true}, {"by", false},
@@ -263,7 +307,7 @@ func NetworkCSV(w io.Writer, e results.Experiment) error {
 	_ = out.Write([]string{ // kept: out.Error below
 		"from", "to", "backend", "trials", "pairs", "delay_out_ms", "jitter_out_ms", "loss_out", "rate_out_bit_s", "delay_in_ms", "jitter_in_ms", "loss_in", "rate_in_bit_s",
 		"expected_rtt_min_ms", "expected_rtt_max_ms", "measured_rtt_min_ms", "measured_rtt_max_ms", "worst_error_ms", "worst_pair", "worst_trial",
-		"canary_sent", "canary_lost", "canary_min_ms", "canary_median_ms", "canary_max_ms", "undirected_pairs",
+		"canary_sent", "canary_lost", "canary_min_ms", "canary_median_ms", "canary_max_ms", "undirected_pairs", "at",
 	})
 	number := func(x float64) string { return exact(x, true) }
 	for _, n := range e.Networks {
@@ -274,7 +318,7 @@ func NetworkCSV(w io.Writer, e results.Experiment) error {
 			number(n.In.DelayMillis), number(n.In.JitterMillis), number(n.In.Loss), strconv.FormatUint(n.In.RateBits, 10),
 			exact(n.ExpectedMinMillis, measured), exact(n.ExpectedMaxMillis, measured), exact(n.MeasuredMinMillis, measured), exact(n.MeasuredMaxMillis, measured),
 			exact(n.WorstErrorMillis, measured), n.WorstPair, n.WorstTrial,
-			strconv.Itoa(n.CanarySent), strconv.Itoa(n.CanaryLost), exact(n.CanaryMinMillis, answered), exact(n.CanaryMedianMillis, answered), exact(n.CanaryMaxMillis, answered), strconv.Itoa(n.Undirected),
+			strconv.Itoa(n.CanarySent), strconv.Itoa(n.CanaryLost), exact(n.CanaryMinMillis, answered), exact(n.CanaryMedianMillis, answered), exact(n.CanaryMaxMillis, answered), strconv.Itoa(n.Undirected), placeOf(e, n.Points),
 		})
 	}
 	out.Flush()

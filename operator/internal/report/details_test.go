@@ -2,6 +2,8 @@ package report_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -77,8 +79,35 @@ func TestNetworksAndFaultsOfAnExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[1], "us,eu,EDT,2,4,36.5,1,0,0,36.5,0,0.001,100000000,73.2,73.3,73.25,73.5,-0.4,r0 <-> r3,t-1,160,2,") || !strings.HasSuffix(lines[1], ",80,2") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[1], "us,eu,EDT,2,4,36.5,1,0,0,36.5,0,0.001,100000000,73.2,73.3,73.25,73.5,-0.4,r0 <-> r3,t-1,160,2,") || !strings.HasSuffix(lines[1], ",80,2,") {
 		t.Errorf("CSV:\n%s", b.String())
+	}
+}
+
+// Each pair of regions stood in the table once for each network of an axis, and nothing said which
+// row was of which.
+func TestNetworksSayWhichPoints(t *testing.T) {
+	axes := []results.Axis{{Name: "network", Values: []string{"lan", "regional", "continental"}}, {Name: "clients", Values: []string{"1", "2"}}}
+	e := results.Experiment{Name: "wan", Axes: axes}
+	var d report.Details
+	for i := range 6 {
+		place := i / 2 // lan and regional ask the same here
+		e.Points = append(e.Points, results.PointResult{Index: int32(i), Coordinates: map[string]string{"network": axes[0].Values[place], "clients": axes[1].Values[i%2]}})
+		r := results.RegionLinks{From: "us", To: "eu", Pairs: 1, Out: results.LinkAsked{DelayMillis: float64(20 * (place / 2))}}
+		d.Add(results.Trial{Name: fmt.Sprint("t-", i), Outcome: "Succeeded", PointIndex: int32(i), Network: &results.Network{Backend: "EDT", Regions: []results.RegionLinks{r}}})
+	}
+	d.Into(&e)
+	var text, csv bytes.Buffer
+	if err := errors.Join(report.Text(&text, e, report.TextOptions{Width: 200}), report.NetworkCSV(&csv, e)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"network=lan or regional  us - eu", "network=continental      us - eu"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the table of networks does not say %q:\n%s", want, text.String())
+		}
+	}
+	if !strings.Contains(csv.String(), ",network=lan or regional\n") {
+		t.Errorf("CSV:\n%s", csv.String())
 	}
 }
 

@@ -118,6 +118,8 @@ type NetworkLine struct {
 	// Trials, and the one that WorstPair is of.
 	Trials     int    `json:"trials"`
 	WorstTrial string `json:"worstTrial,omitempty"`
+	// Points of these trials, by index.
+	Points []int32 `json:"points,omitempty"`
 	// RegionLinks over all of them. Pairs is that of one trial, the most.
 	RegionLinks
 }

@@ -40,7 +40,7 @@ type bar struct {
 }
 
 const (
-	barsLegend = "Each bar goes from 0 to the mean. The line through its end is the 95% interval of the mean, cut off at the frame. Small dots are trials, hollow dots the paper."
+	barsLegend = "Each bar goes from 0 to the mean. The line through its end is the 95% interval of the mean, cut off at the frame. Small dots are trials, hollow dots the paper. Where the paper's values are more than ten times as large or as small, they have a plot of their own."
 
 	barRow, barGroupRow = 24.0, 22.0
 	paperBarRow         = 14.0 // of the paper's stack below a bar
@@ -76,10 +76,41 @@ func barPlots(e results.Experiment) (all []barPlot, note string) {
 			}
 		}
 		if len(p.bars) > 1 {
-			all = append(all, p)
+			all = append(all, p.besideOrApart()...)
 		}
 	}
 	return all, note
+}
+
+// mostTimes is how many times longer the paper's bars may be than the measured ones, or shorter:
+// beyond, one of the two would be too short to be seen.
+const mostTimes = 10
+
+// besideOrApart draws the paper's values in a plot of their own where they are of another order
+// than what was measured, as on other machines.
+func (p barPlot) besideOrApart() []barPlot {
+	measured, paper := 0.0, 0.0
+	for _, b := range p.bars {
+		measured = max(measured, b.mean.y)
+		if b.hasPaper {
+			paper = max(paper, b.paper)
+		}
+	}
+	if measured == 0 || paper == 0 || paper <= mostTimes*measured && measured <= mostTimes*paper {
+		return []barPlot{p}
+	}
+	own, theirs := p, p
+	own.bars, theirs.bars = slices.Clone(p.bars), nil
+	theirs.title += " in the paper"
+	for i, b := range p.bars {
+		own.bars[i].hasPaper, own.bars[i].paper = false, 0
+		if b.hasPaper {
+			b.mean = plotPoint{y: b.paper, yLow: b.paper, yHigh: b.paper}
+			b.hasPaper, b.paper = false, 0
+			theirs.bars = append(theirs.bars, b)
+		}
+	}
+	return []barPlot{own, theirs}
 }
 
 // barOf is the bar of a point for one metric.
@@ -128,7 +159,8 @@ func cutName(name string) string {
 }
 
 func barMean(a results.Aggregate) plotPoint {
-	return plotPoint{y: a.Mean, yLow: a.Low, yHigh: a.High, intervalsToo: a.N > 1}
+	low, high := spread(a)
+	return plotPoint{y: a.Mean, yLow: a.Low, yHigh: a.High, intervalsToo: a.N > 1, half: (high - low) / 2}
 }
 
 // severalValues are the axes that tell points apart.

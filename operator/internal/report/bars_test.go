@@ -91,6 +91,54 @@ func TestBarsOfNamedVariants(t *testing.T) {
 
 // Curves show an axis of numbers; bars beside them would say the same twice. Of very many points
 // the first are drawn, and the page says so.
+// Bars of 150 tx/s beside the paper's 21,919 could not be seen.
+func TestPaperOfAnotherOrderHasItsOwnBars(t *testing.T) {
+	for name, tc := range map[string]struct {
+		paper float64 // ktx/s; 1 is measured
+		apart bool
+	}{"a hundred times as much": {100, true}, "a hundredth": {0.01, true}, "five times as much": {5, false}} {
+		t.Run(name, func(t *testing.T) {
+			e := variants()
+			e.Reported[0].Y = []float64{tc.paper, 0.9 * tc.paper}
+			pictures, err := report.Pictures(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if apart := pictures[1].Name == "bars-02-throughput-in-the-paper"; apart != tc.apart {
+				t.Fatalf("the second plot is %s", pictures[1].Name)
+			}
+			if beside := strings.Contains(string(pictures[0].SVG), "the paper&#39;s"); beside == tc.apart {
+				t.Errorf("the measured bars have the paper's beside them: %t", beside)
+			}
+			if want := fmt.Sprintf(", ideal: %g", 1000*tc.paper); tc.apart && !strings.Contains(string(pictures[1].SVG), want) {
+				t.Errorf("the paper's bars do not say %q: %s", want, pictures[1].SVG)
+			}
+		})
+	}
+}
+
+// Bars said 75 where the table below said 75.2.
+func TestBarsAndTablesRoundAlike(t *testing.T) {
+	e := results.Experiment{Name: "e", Axes: []results.Axis{{Name: "variant", Values: []string{"a", "b"}}}}
+	for i, trials := range [][]float64{{70, 75.2, 80.4}, {9.3, 9.8, 10.3}} {
+		at := map[string]string{"variant": e.Axes[0].Values[i]}
+		e.Points = append(e.Points, results.PointResult{Index: int32(i), Coordinates: at, Valid: 3, Metrics: map[string]results.Aggregate{stats.Throughput: stats.Aggregate(trials)}})
+	}
+	pictures, err := report.Pictures(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := report.Text(&text, e, report.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"75.2", "9.80"} {
+		if !strings.Contains(text.String(), want+" (") || !strings.Contains(string(pictures[0].SVG), ">"+want+"<") {
+			t.Errorf("the table or the bars do not say %s:\n%s", want, text.String())
+		}
+	}
+}
+
 func TestWhereBarsAreDrawn(t *testing.T) {
 	for _, p := range must(report.Pictures(withEverything())) {
 		if strings.HasPrefix(p.Name, "bars") {

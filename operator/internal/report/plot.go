@@ -44,6 +44,8 @@ type plotPoint struct {
 	knee         bool
 	trials       [][2]float64
 	load         countedLoad
+	// half of what stands beside the mean in tables, by which both are rounded. 0: of the interval.
+	half float64
 }
 
 // mostCurveGroups is how many times a page has the three plots of curves, each time of other
@@ -159,7 +161,8 @@ func overAxis(e results.Experiment, axis string, variants []variant, metric stri
 		for _, p := range v.points {
 			a, ok := p.Metrics[metric]
 			if x, err := strconv.ParseFloat(p.Coordinates[axis], 64); ok && err == nil {
-				pt := plotPoint{x: x, xLow: x, xHigh: x, y: a.Mean, yLow: a.Low, yHigh: a.High, intervalsToo: a.N > 1}
+				pt := barMean(a)
+				pt.x, pt.xLow, pt.xHigh = x, x, x
 				for _, y := range samplesOf(e, p, metric) {
 					pt.trials = append(pt.trials, [2]float64{x, y})
 				}
@@ -184,7 +187,8 @@ func against(e results.Experiment, axis string, variants []variant) []curve {
 			x, okX := p.Metrics[stats.Throughput]
 			y, okY := p.Metrics[stats.MeanLatency]
 			if okX && okY {
-				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: x.Low, xHigh: x.High, y: y.Mean, yLow: y.Low, yHigh: y.High,
+				low, high := spread(y)
+				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: x.Low, xHigh: x.High, y: y.Mean, yLow: y.Low, yHigh: y.High, half: (high - low) / 2,
 					intervalsToo: x.N > 1, at: p.Coordinates[axis], trials: latencyOverThroughput(e, p), load: loadOf(e, p)})
 			}
 		}
@@ -376,8 +380,14 @@ func (p plot) describe() string {
 	return strings.Join(parts, " ")
 }
 
-// rounded writes a point's value with the decimals that its interval supports.
-func rounded(p plotPoint) string { return fixed(p.y, stats.Decimals(p.y, (p.yHigh-p.yLow)/2)) }
+// rounded writes a point's value with as many decimals as the tables do (meanCell).
+func rounded(p plotPoint) string {
+	half := p.half
+	if half == 0 {
+		half = (p.yHigh - p.yLow) / 2
+	}
+	return fixed(p.y, stats.Decimals(p.y, half))
+}
 
 // tick3 writes a place on an axis, with decimals where it is measured and not chosen.
 func tick3(v float64) string { return fixed(v, stats.Decimals(v, 0)) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -20,6 +21,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
@@ -115,6 +117,46 @@ func TestTextIsEscaped(t *testing.T) {
 }
 
 // A page of a thousand trials is whole, and after a change the stream carries that change alone.
+// While trials are to run, verdicts are called preliminary. Their rows have a picture once the
+// results say the same as the status.
+func TestVerdictsOfARunningExperiment(t *testing.T) {
+	s, c := serving(t, 1)
+	var e v1alpha1.Experiment
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "e"}, &e); err != nil {
+		t.Fatal(err)
+	}
+	say := func(complete bool, verdict v1alpha1.Verdict) string {
+		t.Helper()
+		e.Status.Claims = []v1alpha1.ClaimStatus{{Name: "order", Verdict: verdict, Message: "1 ms < 2 ms holds: difference 1 ms"}}
+		status := metav1.ConditionFalse
+		if complete {
+			status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&e.Status.Conditions, metav1.Condition{Type: v1alpha1.ExperimentComplete, Status: status, Reason: "AsTold"})
+		if err := c.Status().Update(t.Context(), &e); err != nil {
+			t.Fatal(err)
+		}
+		return ask(s, "/experiments/ns/e", nil).Body.String()
+	}
+	if page := say(false, v1alpha1.VerdictConsistent); !strings.Contains(page, "Preliminary") || !strings.Contains(page, "Consistent") {
+		t.Errorf("the page of an experiment that runs does not call its verdicts preliminary:\n%s", page)
+	}
+	if page := say(true, v1alpha1.VerdictContradicted); strings.Contains(page, "Preliminary") || !strings.Contains(page, `<b class="bad">`) {
+		t.Errorf("the page of a complete experiment calls its verdicts preliminary, or does not show them:\n%s", page)
+	}
+	low, high := 1.0, 3.0
+	stored := []results.ClaimResult{{Name: "order", Verdict: "Contradicted", Measured: &high, Low: &low, High: &high, Reported: "9", Within: "10%"}}
+	for name, tc := range map[string]struct {
+		verdict v1alpha1.Verdict
+		picture bool
+	}{"as in the results": {v1alpha1.VerdictContradicted, true}, "newer than the results": {v1alpha1.VerdictConsistent, false}} {
+		e.Status.Claims[0].Verdict = tc.verdict
+		if got := claimsOf(&e, stored)[0]; (got.Measured != nil) != tc.picture || got.Verdict != string(tc.verdict) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
 func TestThousandTrials(t *testing.T) {
 	s, c := serving(t, 1000)
 	if page := ask(s, "/experiments/ns/e", nil).Body.String(); strings.Count(page, `<tr id="trial-e-`) != 1000 {

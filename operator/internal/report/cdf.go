@@ -105,8 +105,8 @@ func latencyTexts(l results.PointLatency, name string) []string {
 	return texts
 }
 
-// longestLegend is how many characters fit beside a plot's dot.
-const longestLegend = 82
+// longestLegend is how many characters fit beside a plot's dot, in the widest font that is common.
+const longestLegend = 73
 
 // shortLegend is the first of the texts that fits, or the last one cut off; the whole is in the
 // plot's description.

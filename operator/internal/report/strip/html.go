@@ -113,12 +113,12 @@ var stripTemplate = template.Must(template.New("strip").Funcs(template.FuncMap{"
 <span class="open"><svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><path class="line bar" d="M1,10H61"/><path class="ghost" transform="translate(31,10)" d="` + diamond + `"/></svg></span> not decided
 <svg class="legend" viewBox="0 0 62 20" aria-hidden="true"><path class="mark ends" d="M31,0v20"/></svg> reported, expected, or no effect</p>
 {{end}}
-{{- range .Claims}}<article class="claim">
+{{- range .Claims}}<article class="claim{{if not .Picture}} plain{{end}}">
 <p class="word"><b class="{{.State}}"><span aria-hidden="true">{{.Sign}}</span> {{.Verdict}}</b>{{with .Distance}}<span class="beside">{{.}}</span>{{end}}</p>
 <div class="says"><b>{{.Name}}</b><br>{{.Statement}}
 {{- with .Weak}}<br><span class="note">Weak: {{.}}</span>{{end}}</div>
-<div class="picture">{{.Picture}}</div>
-<p class="line1">{{.Sentence}}.</p>
+{{with .Picture}}<div class="picture">{{.}}</div>
+{{end}}<p class="line1">{{.Sentence}}.</p>
 <details><summary>{{.Fold}}</summary>
 <dl>{{range details .ClaimResult}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>
 {{end}}</dl>
@@ -143,6 +143,7 @@ const Style = `.good { color: var(--good); }
 .strip { margin: 1em 0; } .strip p { margin: 0; } .strip .key { font-size: 0.87em; color: var(--soft); margin-bottom: 0.6em; } .strip .preliminary { margin-bottom: 0.6em; }
 .claim { display: grid; grid-template-columns: 11em minmax(0, 1fr) 320px; column-gap: 1.2em; align-items: start; border-top: 1px solid var(--rule); padding: 0.6em 0; break-inside: avoid; }
 .claim .word { grid-row: 1 / span 3; } .claim .says { grid-column: 2; } .claim .picture { grid-column: 3; grid-row: 1 / span 2; } .claim .line1 { grid-column: 2; font-variant-numeric: tabular-nums; margin-top: 0.3em; }
+.claim.plain .says, .claim.plain .line1 { grid-column: 2 / span 2; }
 .claim details { grid-column: 2 / span 2; font-size: 0.93em; } .claim summary { color: var(--soft); cursor: pointer; } .claim .note { color: var(--soft); }
 .claim dl { margin: 0.4em 0; display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.1em 1em; } .claim dt { float: none; width: auto; } .claim dd { margin: 0; overflow-wrap: anywhere; font-family: ui-monospace, monospace; font-size: 0.93em; } .claim ul, .claim ol { margin: 0.2em 0; }
 .claim.rest { display: block; }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"assay.dev/assay/operator/internal/cli/bundle"
+	"assay.dev/assay/operator/internal/cli/checkimage"
 	"assay.dev/assay/operator/internal/cli/compare"
 	"assay.dev/assay/operator/internal/cli/fetch"
 	"assay.dev/assay/operator/internal/cli/hosts"
@@ -119,7 +120,7 @@ func command(s *session.Session) *cobra.Command {
 	add("run", scaffold.Command(s), plan.Command(s), try.Command(s), run.Command(s))
 	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), queue.Command(s), ui.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
 	add("results", report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), judge.Command(s), fetch.Command(s, os.Getenv))
-	add("other", importer.Command(s), hosts.Command(s), version.Command(s), options(s))
+	add("other", checkimage.Command(s), importer.Command(s), hosts.Command(s), version.Command(s), options(s))
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
 	eachVerb(root, func(verb *cobra.Command) { verb.Long = wrap(verb.Long) })

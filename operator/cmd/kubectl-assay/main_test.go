@@ -58,6 +58,8 @@ func TestCommandLines(t *testing.T) {
 		"a file that there is not":    {args: []string{"run", "-f", "nowhere.yaml"}, code: 1, stderr: "read -f nowhere.yaml"},
 		"options":                     {args: []string{"options"}, stdout: "--as-group stringArray"},
 		"hidden options":              {args: []string{"wait", "--as", "bob", "--request-timeout", "1s", "e"}, code: 1, stderr: "no cluster here"},
+		"check-image, no image":       {args: []string{"check-image", "experiments/systems/hats.yaml"}, code: 2, stderr: "accepts 2 arg(s), received 1"},
+		"check-image, no such image":  {args: []string{"check-image", "experiments/systems/hats.yaml", "./none.tar"}, code: 1, stderr: "image ./none.tar: there is no such file"},
 		"new":                         {args: []string{"new", "e"}, stdout: "kind: Experiment\nmetadata:\n  name: e\n"},
 		"completion of a profile":     {args: []string{"__complete", "run", "-f", "experiments/failure-fp.yaml", "--profile", ""}, stdout: "smoke\n"},
 		"completion of a point":       {args: []string{"__complete", "try", "-f", "experiments/failure-fp.yaml", "--point", ""}, stdout: "clients=50\nvariant=ideal\n"},

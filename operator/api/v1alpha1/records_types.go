@@ -73,47 +73,78 @@ type ClientResults struct {
 	Summary *ClientSummary `json:"summary,omitempty"`
 }
 
-// ClientSummary says where the numbers are that a client prints of its whole run. Committed is
-// needed, and Throughput or RunTime.
+// ClientSummary says where the numbers are that a client prints of its whole run. It must have a
+// rate (Throughput, EndedRate), or a count (Committed, Ended) and RunTime. Assay computes what is
+// not there:
+//
+//   - Ended = Committed + failures, which are Aborted, Errors and Timeouts as far as they are there
+//   - Committed = Throughput * RunTime, Ended = EndedRate * RunTime
+//   - Throughput = EndedRate * Committed / Ended
+//
+// Without a count and RunTime, the time of the load by the schedule stands for RunTime, and results
+// say so. Numbers that differ by more than 2% from what the others give, beyond what rounding
+// explains, make the report unreadable. So do percentiles that fall by as much.
 type ClientSummary struct {
-	// numbers that the client prints.
+	// numbers that the client prints. All have a pattern, or all have a path.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=32
 	Numbers []SummaryNumber `json:"numbers"`
 }
 
 // SummaryNumberName says what a number of a summary is. Committed counts transactions, Aborted
-// attempts. Errors and Timeouts count requests. Throughput is committed transactions per second.
-// RunTime is how long the client ran. Without Throughput, it is Committed by RunTime. MeanLatency,
-// P10Latency, P50Latency, P90Latency, P99Latency, P999Latency and MaxLatency are of committed
-// transactions.
-// +kubebuilder:validation:Enum=Committed;Aborted;Errors;Timeouts;Throughput;RunTime;MeanLatency;P10Latency;P50Latency;P90Latency;P99Latency;P999Latency;MaxLatency
+// attempts. Errors and Timeouts count requests. Ended counts all attempts, also those that failed.
+// Throughput is committed transactions per second, EndedRate all attempts per second. RunTime is
+// how long the client ran. MeanLatency, MaxLatency and percentiles are of committed transactions:
+// P50Latency, P95Latency, P999Latency (99.9%), P99999Latency (99.999%). A name that begins with a
+// small letter is a number of the client's own: hitRate. Measurements of an Experiment read it by
+// counter, if there is one client pod.
+// +kubebuilder:validation:MaxLength=40
+// +kubebuilder:validation:XValidation:rule="self in ['Committed', 'Aborted', 'Errors', 'Timeouts', 'Ended', 'Throughput', 'EndedRate', 'RunTime', 'MeanLatency', 'MaxLatency'] || self.matches('^P([1-9][0-9]|9[0-9]{2,4})Latency$') || self.matches('^[a-z][a-zA-Z0-9]*$')",message="must be Committed, Aborted, Errors, Timeouts, Ended, Throughput, EndedRate, RunTime, MeanLatency, MaxLatency, a percentile such as P95Latency or P9999Latency, or a name of the client's own such as hitRate",messageExpression="self + ' is no number of a summary; it must be Committed, Aborted, Errors, Timeouts, Ended, Throughput, EndedRate, RunTime, MeanLatency, MaxLatency, a percentile such as P95Latency or P9999Latency, or a name of the client\\'s own such as hitRate'"
 type SummaryNumberName string
 
 // SummaryNumber is one number of a summary.
-// +kubebuilder:validation:XValidation:rule="(self.name == 'RunTime' || self.name.endsWith('Latency')) == has(self.unit)",message="unit is needed for RunTime and latencies, and only for those",messageExpression="self.name + ': unit is needed for RunTime and latencies, and only for those'"
+// +kubebuilder:validation:XValidation:rule="has(self.pattern) != has(self.path)",message="must have either pattern or path"
 type SummaryNumber struct {
 	// name says what the number is.
 	Name SummaryNumberName `json:"name"`
 
 	// pattern that the number's line matches, a regular expression (RE2) with the group value:
-	// ^Committed: (?P<value>[0-9]+)$. Where no line matches, Aborted, Errors and Timeouts are 0,
-	// and any other number makes the report unreadable.
+	// ^Committed: (?P<value>[0-9]+)$. A group unit has the unit, where it changes from line to
+	// line: (?P<value>[0-9.]+)(?P<unit>us|ms|s). A carriage return ends a line, too. The value may
+	// have thousands separators (28,744), and a count or a rate one of the suffixes k, M and G.
+	// Where no line matches, Aborted, Errors and Timeouts are 0, and any other number makes the
+	// report unreadable.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	Pattern string `json:"pattern"`
+	Pattern string `json:"pattern,omitempty"`
 
-	// unit of RunTime or a latency.
+	// path of the number in each JSON document of the output, as RFC 9535 has paths:
+	// $.latency.p99. The output is one document, a document in each line, or a document after other
+	// lines. Each node that the path selects counts as a line that matches.
 	// +optional
-	Unit RecordUnit `json:"unit,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Path string `json:"path,omitempty"`
 
-	// of several lines that match: Last (the last one counts); Sum (all are added up, for counts by
-	// kind of operation). Default: Last.
+	// unit of the number. Of a time: ns, us, ms, s, min or h. Without one, and without the group
+	// unit, a time is a duration as Go writes them: 402us, 1m24.17s. Of a rate: /s, /min or /h,
+	// with k, M or G before it or without: k/s, M/min. Default: /s. Of a count: k, M or G. Default:
+	// none.
 	// +optional
-	// +kubebuilder:default=Last
-	// +kubebuilder:validation:Enum=Last;Sum
+	// +kubebuilder:validation:MaxLength=8
+	Unit string `json:"unit,omitempty"`
+
+	// of several lines that match: Only (more than one is an error, unless they have the same
+	// number); Last (the last one counts, for numbers that grow until the end); Sum (all are added
+	// up, for counts by kind of operation); Mean (of all, for rates of intervals); LastOfEach (the
+	// sum of the last ones of each text of the group each, for numbers that grow and are printed by
+	// kind of operation). Times are not added up, and percentiles have no Mean. Default: Only.
+	// +optional
+	// +kubebuilder:default=Only
+	// +kubebuilder:validation:Enum=Only;Last;Sum;Mean;LastOfEach
 	Of string `json:"of,omitempty"`
 }
 
@@ -134,7 +165,7 @@ type ClientRecords struct {
 	// +kubebuilder:validation:Pattern=`^[,;|\t ]$`
 	Separator string `json:"separator,omitempty"`
 
-	// latency of the operation.
+	// latency of the operation: its own number, or the time since it began.
 	Latency RecordLatency `json:"latency"`
 
 	// instant at which the operation began or ended.
@@ -143,6 +174,13 @@ type ClientRecords struct {
 	// outcome of the operation. Default: every line is a committed transaction.
 	// +optional
 	Outcome *RecordOutcome `json:"outcome,omitempty"`
+
+	// operation is the name of a group of the pattern, or of a column, that says which kind of
+	// operation it was. The results then have counts and latencies by kind, of at most 32 kinds.
+	// Default: none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Operation string `json:"operation,omitempty"`
 }
 
 // RecordUnit is the unit of a number in a report.
@@ -150,7 +188,29 @@ type ClientRecords struct {
 type RecordUnit string
 
 // RecordLatency is where a line says how long its operation took.
+// +kubebuilder:validation:XValidation:rule="has(self.from) != has(self.since) && has(self.from) == has(self.unit)",message="must have either from and unit, or since"
 type RecordLatency struct {
+	// from is the name of a group of the pattern, or of a column.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	From string `json:"from,omitempty"`
+
+	// unit of the number.
+	// +optional
+	Unit RecordUnit `json:"unit,omitempty"`
+
+	// since is the name of a group of the pattern, or of a column, with the instant at which the
+	// operation began, in the form that instant has. The latency is the time from there to instant,
+	// which must be of End.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Since string `json:"since,omitempty"`
+}
+
+// RecordFraction is what another group or column adds to an instant.
+type RecordFraction struct {
 	// from is the name of a group of the pattern, or of a column.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -161,7 +221,7 @@ type RecordLatency struct {
 }
 
 // RecordInstant is where a line says when its operation was.
-// +kubebuilder:validation:XValidation:rule="(self.from != 'Arrival') == has(self.unit)",message="unit is needed, unless from is Arrival",messageExpression="'from is ' + self.from + '; unit is needed, unless from is Arrival'"
+// +kubebuilder:validation:XValidation:rule="(self.from != 'Arrival' && !has(self.layout)) == has(self.unit)",message="unit is needed, unless from is Arrival or layout is set",messageExpression="'from is ' + self.from + '; unit is needed, unless from is Arrival or layout is set'"
 type RecordInstant struct {
 	// from is the name of a group of the pattern, or of a column; or Arrival: the operation ended
 	// when its line came, on Stdout or Stderr. Such an instant is late by what the pipe and Assay's
@@ -171,15 +231,34 @@ type RecordInstant struct {
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from"`
 
-	// unit of the number. Unset for Arrival.
+	// unit of the number. Unset for Arrival and with layout.
 	// +optional
 	Unit RecordUnit `json:"unit,omitempty"`
 
-	// clock that was read: Wall (time since 1970); Monotonic (CLOCK_MONOTONIC, as System.nanoTime
-	// and std::chrono::steady_clock read it). Times since the client's own start cannot be used: t
-	// = 0 is not on them. Default: Wall.
+	// layout of an instant that is a date: RFC3339 for 2023-11-14T22:13:22.123Z; or the instant
+	// 2006-01-02 15:04:05 as the client would print it, as Go's package time has layouts. A
+	// fraction of the second may follow in the line without being in the layout. Of a layout
+	// without a date, the day is the one that is nearest to t = 0.
 	// +optional
-	// +kubebuilder:validation:Enum=Wall;Monotonic
+	// +kubebuilder:validation:MaxLength=64
+	Layout string `json:"layout,omitempty"`
+
+	// zone of a date that does not say one itself: +01:00. Default: UTC.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[-+][0-9]{2}:[0-9]{2}$`
+	Zone string `json:"zone,omitempty"`
+
+	// fraction is another group or column that is added to the instant: microseconds beside
+	// seconds. Default: none.
+	// +optional
+	Fraction *RecordFraction `json:"fraction,omitempty"`
+
+	// clock that was read: Wall (time since 1970, or a date); Monotonic (CLOCK_MONOTONIC, as
+	// System.nanoTime and std::chrono::steady_clock read it); SinceStart (time since the client's
+	// process was started, which Assay's launcher knows to a millisecond; a client that counts from
+	// later, after it has connected, is off by as much). Default: Wall.
+	// +optional
+	// +kubebuilder:validation:Enum=Wall;Monotonic;SinceStart
 	// +kubebuilder:default=Wall
 	Clock string `json:"clock,omitempty"`
 
@@ -190,20 +269,20 @@ type RecordInstant struct {
 	Of string `json:"of,omitempty"`
 }
 
-// RecordOutcome is where a line says how its operation ended. A text that is in none of the lists
-// makes the report unreadable.
+// RecordOutcome is where a line says how its operation ended.
 type RecordOutcome struct {
 	// from is the name of a group of the pattern, or of a column.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from"`
 
-	// committed are the texts of operations that took effect: [OK].
+	// committed are the texts of operations that took effect: [OK]. Needed, unless others is
+	// Committed. Where from is that of latency, every number is one, too: 8333, or failed.
+	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=64
-	Committed []string `json:"committed"`
+	Committed []string `json:"committed,omitempty"`
 
 	// aborted are the texts of attempts that aborted.
 	// +optional
@@ -225,4 +304,11 @@ type RecordOutcome struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=64
 	Timeouts []string `json:"timeouts,omitempty"`
+
+	// others says what a text is that no list has: Errors, Aborted, Timeouts, Committed, or Skipped
+	// (no operation at all). The results count such texts by name. Default: Errors.
+	// +optional
+	// +kubebuilder:validation:Enum=Errors;Aborted;Timeouts;Committed;Skipped
+	// +kubebuilder:default=Errors
+	Others string `json:"others,omitempty"`
 }

@@ -153,5 +153,9 @@ func fileRoots(flagged string) ([]string, error) {
 }
 
 func parse(format string, report io.Reader, about agent.ReportFacts) (results.Client, error) {
-	return parsers.Parse(format, report, parsers.Options(about))
+	return parsers.Parse(format, report, parsers.Options{
+		ZeroMonotonicNanos: about.ZeroMonotonicNanos, ZeroUnixNanos: about.ZeroUnixNanos, StartNanos: about.StartNanos, Windows: about.Windows,
+		Index: about.Index, FirstClient: about.FirstClient, Clients: about.Clients, Misbehaving: about.Misbehaving,
+		Records: about.Records, Summary: about.Summary, Whole: about.Whole, Arrivals: about.Arrivals,
+	})
 }

@@ -83,12 +83,16 @@ type Config struct {
 // ReportFacts are what a parser must know about the client whose report it reads.
 type ReportFacts struct {
 	ZeroMonotonicNanos, ZeroUnixNanos int64
-	Windows                           timeline.Windows
-	Index, FirstClient, Clients       int32
-	Misbehaving                       int32
-	Records                           *results.Records
-	Summary                           []results.SummaryNumber
-	Arrivals                          io.Reader
+	// StartNanos is when the client's process was started, relative to t = 0.
+	StartNanos                  int64
+	Windows                     timeline.Windows
+	Index, FirstClient, Clients int32
+	Misbehaving                 int32
+	Records                     *results.Records
+	Summary                     []results.SummaryNumber
+	// Whole: the client ended by itself with exit code 0.
+	Whole    bool
+	Arrivals io.Reader
 }
 
 // Agent of one pod.

@@ -228,10 +228,13 @@ func (a *Agent) parseReport(ctx context.Context, first, path string, client prot
 		arrivals = f
 	}
 	monotonic, wall := a.zero(run)
+	a.mu.Lock()
+	process := a.process(first)
+	a.mu.Unlock()
 	return a.config.Parse(client.Format, file, ReportFacts{
-		ZeroMonotonicNanos: monotonic, ZeroUnixNanos: wall, Windows: run.Windows,
+		ZeroMonotonicNanos: monotonic, ZeroUnixNanos: wall, StartNanos: process.StartedAt - monotonic, Windows: run.Windows,
 		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients, Misbehaving: client.Misbehaving,
-		Records: client.Records, Summary: client.Summary, Arrivals: arrivals,
+		Records: client.Records, Summary: client.Summary, Whole: process.ExitedAt != 0 && process.ExitCode == 0 && !process.Asked, Arrivals: arrivals,
 	})
 }
 

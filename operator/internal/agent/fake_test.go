@@ -107,7 +107,11 @@ func playAgent() {
 		RunDir: os.Getenv("RUN"), OutDir: os.Getenv("OUT"), FileRoots: []string{os.Getenv("RUN"), os.Getenv("OUT"), os.Getenv("CONFIG")},
 		Wall: func() time.Time { return time.Now().Add(offset) },
 		Parse: func(format string, report io.Reader, about agent.ReportFacts) (results.Client, error) {
-			return parsers.Parse(format, report, parsers.Options(about))
+			return parsers.Parse(format, report, parsers.Options{
+				ZeroMonotonicNanos: about.ZeroMonotonicNanos, ZeroUnixNanos: about.ZeroUnixNanos, StartNanos: about.StartNanos, Windows: about.Windows,
+				Index: about.Index, FirstClient: about.FirstClient, Clients: about.Clients, Misbehaving: about.Misbehaving,
+				Records: about.Records, Summary: about.Summary, Whole: about.Whole, Arrivals: about.Arrivals,
+			})
 		},
 		Random: mathrand.New(mathrand.NewPCG(1, 2)),
 		Log:    log,

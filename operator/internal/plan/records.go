@@ -19,8 +19,13 @@ func (s *systemCheck) summary(at *field.Path, r *v1alpha1.ClientResults) {
 		s.add(field.Invalid(at.Child("numbers"), "", err.Error()))
 	}
 	for i, n := range numbers {
-		if _, _, err := n.Compile(); err != nil {
-			s.add(field.Invalid(at.Child("numbers").Index(i).Child("pattern"), n.Pattern, err.Error()))
+		at := at.Child("numbers").Index(i)
+		if n.Path != "" {
+			if _, err := n.CompilePath(); err != nil {
+				s.add(field.Invalid(at.Child("path"), n.Path, err.Error()))
+			}
+		} else if _, err := n.Compile(); err != nil {
+			s.add(field.Invalid(at.Child("pattern"), n.Pattern, err.Error()))
 		}
 	}
 }
@@ -32,7 +37,7 @@ func Summary(c *v1alpha1.ClientSummary) []results.SummaryNumber {
 	}
 	var out []results.SummaryNumber
 	for _, n := range c.Numbers {
-		out = append(out, results.SummaryNumber{Name: string(n.Name), Pattern: n.Pattern, Unit: string(n.Unit), Sum: n.Of == "Sum"})
+		out = append(out, results.SummaryNumber{Name: string(n.Name), Pattern: n.Pattern, Path: n.Path, Unit: n.Unit, Of: cmp.Or(n.Of, results.OfOnly)})
 	}
 	return out
 }
@@ -66,16 +71,21 @@ func Records(r *v1alpha1.ClientRecords) *results.Records {
 	if r == nil {
 		return nil
 	}
+	i := r.Instant
 	out := &results.Records{
-		Pattern: r.Pattern, Separator: r.Separator,
-		Latency: results.RecordLatency{From: r.Latency.From, Unit: string(r.Latency.Unit)},
+		Pattern: r.Pattern, Separator: r.Separator, Operation: r.Operation,
+		Latency: results.RecordLatency{From: r.Latency.From, Unit: string(r.Latency.Unit), Since: r.Latency.Since},
 		Instant: results.RecordInstant{
-			From: r.Instant.From, Unit: string(r.Instant.Unit),
-			Clock: cmp.Or(r.Instant.Clock, results.ClockWall), Of: cmp.Or(r.Instant.Of, results.OfEnd),
+			From: i.From, Unit: string(i.Unit), Layout: i.Layout, Zone: i.Zone,
+			Clock: cmp.Or(i.Clock, results.ClockWall), Of: cmp.Or(i.Of, results.OfEnd),
 		},
 	}
+	if i.Fraction != nil {
+		out.Instant.Fraction = &results.RecordLatency{From: i.Fraction.From, Unit: string(i.Fraction.Unit)}
+	}
 	if o := r.Outcome; o != nil {
-		out.Outcome = &results.RecordOutcome{From: o.From, Committed: o.Committed, Aborted: o.Aborted, Errors: o.Errors, Timeouts: o.Timeouts}
+		out.Outcome = &results.RecordOutcome{From: o.From, Committed: o.Committed, Aborted: o.Aborted, Errors: o.Errors, Timeouts: o.Timeouts,
+			Others: cmp.Or(o.Others, results.OthersErrors)}
 	}
 	return out
 }

@@ -114,6 +114,9 @@ func (h *histogramSum) addIfAny(s string) (int64, error) {
 	return h.add(s)
 }
 
+// morePercentiles of a histogram are those of Summary.Percentiles.
+var morePercentiles = map[string]float64{"P75": 75, "P95": 95, "P9999": 99.99, "P99999": 99.999}
+
 // Summarize turns the counters and the latencies of a window into its numbers.
 func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
 	s := Summary{
@@ -125,6 +128,12 @@ func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
 		P99Millis:  Millis(latency.Percentile(99)),
 		P999Millis: Millis(latency.Percentile(99.9)),
 		MaxMillis:  Millis(latency.Max()),
+	}
+	if latency.Count() > 0 {
+		s.Percentiles = map[string]float64{}
+		for name, p := range morePercentiles {
+			s.Percentiles[name] = Millis(latency.Percentile(p))
+		}
 	}
 	if window > 0 {
 		s.Throughput = float64(c.Committed) / window.Seconds()

@@ -21,12 +21,16 @@ type Records struct {
 	Instant   RecordInstant `json:"instant"`
 	// Outcome is nil where every line is a committed transaction.
 	Outcome *RecordOutcome `json:"outcome,omitempty"`
+	// Operation is a group or column with the kind of operation; empty: there is none.
+	Operation string `json:"operation,omitempty"`
 }
 
-// RecordLatency is a group or column with a latency.
+// RecordLatency is a group or column with a latency, or, as Since, with the instant at which the
+// operation began.
 type RecordLatency struct {
-	From string `json:"from"`
-	Unit string `json:"unit"` // ns, us, ms or s
+	From  string `json:"from,omitempty"`
+	Unit  string `json:"unit,omitempty"` // ns, us, ms or s; empty with Since
+	Since string `json:"since,omitempty"`
 }
 
 // FromArrival is where a line's instant is from that has none: when it came.
@@ -34,27 +38,65 @@ const FromArrival = "Arrival"
 
 // RecordInstant is a group or column with an instant, or FromArrival.
 type RecordInstant struct {
-	From  string `json:"from"`
-	Unit  string `json:"unit"`  // ns, us, ms or s; empty for FromArrival
-	Clock string `json:"clock"` // Monotonic or Wall
-	Of    string `json:"of"`    // Begin or End
+	From string `json:"from"`
+	Unit string `json:"unit,omitempty"` // ns, us, ms or s; empty for FromArrival and with Layout
+	// Layout of a date, as Go's package time has them, or LayoutRFC3339.
+	Layout string `json:"layout,omitempty"`
+	// Zone of a date without one: +01:00; empty is UTC.
+	Zone string `json:"zone,omitempty"`
+	// Fraction is what is to be added from another group or column.
+	Fraction *RecordLatency `json:"fraction,omitempty"`
+	Clock    string         `json:"clock"` // Monotonic, Wall or SinceStart
+	Of       string         `json:"of"`    // Begin or End
 }
 
 // The clocks and the instants of records.
 const (
-	ClockMonotonic = "Monotonic"
-	ClockWall      = "Wall"
-	OfBegin        = "Begin"
-	OfEnd          = "End"
+	ClockMonotonic  = "Monotonic"
+	ClockWall       = "Wall"
+	ClockSinceStart = "SinceStart"
+	OfBegin         = "Begin"
+	OfEnd           = "End"
+)
+
+// LayoutRFC3339 is the layout of dates such as 2023-11-14T22:13:22.123Z.
+const LayoutRFC3339 = "RFC3339"
+
+// What becomes of outcomes that no list has.
+const (
+	OthersErrors    = "Errors"
+	OthersAborted   = "Aborted"
+	OthersTimeouts  = "Timeouts"
+	OthersCommitted = "Committed"
+	OthersSkipped   = "Skipped"
 )
 
 // RecordOutcome is a group or column that says how an operation ended, and what its texts mean.
+// Where it is that of the latency, a number is a committed transaction.
 type RecordOutcome struct {
 	From      string   `json:"from"`
-	Committed []string `json:"committed"`
+	Committed []string `json:"committed,omitempty"`
 	Aborted   []string `json:"aborted,omitempty"`
 	Errors    []string `json:"errors,omitempty"`
 	Timeouts  []string `json:"timeouts,omitempty"`
+	// Others are the texts of no list; empty is OthersErrors.
+	Others string `json:"others,omitempty"`
+}
+
+// Reads reports whether an ending that makes the counter of that name is told from others.
+func (o *RecordOutcome) Reads(counter string) bool {
+	if o == nil {
+		return false
+	}
+	switch counter {
+	case CounterAborted:
+		return len(o.Aborted) > 0 || o.Others == OthersAborted
+	case CounterTimeouts:
+		return len(o.Timeouts) > 0 || o.Others == OthersTimeouts
+	case CounterErrors:
+		return len(o.Errors) > 0 || o.Others == OthersErrors || o.Others == ""
+	}
+	return false
 }
 
 // RecordUnits are the units of latencies and instants.
@@ -63,15 +105,23 @@ var RecordUnits = map[string]time.Duration{"ns": time.Nanosecond, "us": time.Mic
 // ByArrival reports whether a line's instant is that of its arrival.
 func (r Records) ByArrival() bool { return r.Instant.From == FromArrival }
 
-// Fields are the groups or columns that are read: of the latency, of the instant unless it is that
-// of arrival, and of the outcome if there is one.
+// Fields are the groups or columns that are read, each once.
 func (r Records) Fields() []string {
-	fields := []string{r.Latency.From}
+	all := []string{r.Latency.From, r.Latency.Since, r.Operation}
 	if !r.ByArrival() {
-		fields = append(fields, r.Instant.From)
+		all = append(all, r.Instant.From)
+	}
+	if r.Instant.Fraction != nil {
+		all = append(all, r.Instant.Fraction.From)
 	}
 	if r.Outcome != nil {
-		fields = append(fields, r.Outcome.From)
+		all = append(all, r.Outcome.From)
+	}
+	var fields []string
+	for _, name := range all {
+		if name != "" && !slices.Contains(fields, name) {
+			fields = append(fields, name)
+		}
 	}
 	return fields
 }
@@ -92,29 +142,79 @@ func (r Records) CompilePattern() (*regexp.Regexp, error) {
 
 // Check refuses records that cannot be read, except for a pattern (CompilePattern).
 func (r Records) Check() error {
-	units := map[string]string{"latency": r.Latency.Unit}
-	if !r.ByArrival() {
+	if err := r.checkUnits(); err != nil {
+		return err
+	}
+	i := r.Instant
+	switch {
+	case r.ByArrival() && i.Of != OfEnd:
+		return errors.New("a line comes when its operation is over: instant must be of End")
+	case i.From == "" || r.Outcome != nil && r.Outcome.From == "" || i.Fraction != nil && i.Fraction.From == "":
+		return errors.New("latency, instant and outcome must each say where they are from")
+	case (r.Latency.From == "") == (r.Latency.Since == ""):
+		return errors.New("latency must have either from and unit, or since")
+	case r.Latency.Since != "" && (r.ByArrival() || i.Of != OfEnd || i.Fraction != nil):
+		return errors.New("latency is since an instant: instant must be of End, and neither Arrival nor in two parts")
+	case !slices.Contains([]string{ClockMonotonic, ClockWall, ClockSinceStart}, i.Clock):
+		return fmt.Errorf("the clock of instant is %q; it must be %s, %s or %s", i.Clock, ClockMonotonic, ClockWall, ClockSinceStart)
+	case i.Layout != "" && i.Clock != ClockWall:
+		return fmt.Errorf("instant has a layout, and so is a date: its clock must be %s", ClockWall)
+	case i.Layout == "" && i.Zone != "":
+		return errors.New("zone of instant is for dates, and instant has no layout")
+	case i.Of != OfBegin && i.Of != OfEnd:
+		return fmt.Errorf("instant is of %q; it must be of %s or %s", i.Of, OfBegin, OfEnd)
+	}
+	if _, err := i.Location(); err != nil {
+		return err
+	}
+	return r.checkOutcome()
+}
+
+func (r Records) checkUnits() error {
+	units := map[string]string{}
+	if r.Latency.Since == "" {
+		units["latency"] = r.Latency.Unit
+	}
+	if !r.ByArrival() && r.Instant.Layout == "" {
 		units["instant"] = r.Instant.Unit
+	}
+	if r.Instant.Fraction != nil {
+		units["fraction"] = r.Instant.Fraction.Unit
 	}
 	for what, unit := range units {
 		if RecordUnits[unit] == 0 {
 			return fmt.Errorf("the unit of %s is %q; it must be ns, us, ms or s", what, unit)
 		}
 	}
-	switch {
-	case r.ByArrival() && r.Instant.Of != OfEnd:
-		return errors.New("a line comes when its operation is over: instant must be of End")
-	case slices.Contains(r.Fields(), ""):
-		return errors.New("latency, instant and outcome must each say where they are from")
-	case r.Instant.Clock != ClockMonotonic && r.Instant.Clock != ClockWall:
-		return fmt.Errorf("the clock of instant is %q; it must be %s or %s", r.Instant.Clock, ClockMonotonic, ClockWall)
-	case r.Instant.Of != OfBegin && r.Instant.Of != OfEnd:
-		return fmt.Errorf("instant is of %q; it must be of %s or %s", r.Instant.Of, OfBegin, OfEnd)
-	case r.Outcome == nil:
+	return nil
+}
+
+// Location of dates without a zone.
+func (i RecordInstant) Location() (*time.Location, error) {
+	if i.Zone == "" {
+		return time.UTC, nil
+	}
+	at, err := time.Parse("-07:00", i.Zone)
+	if err != nil {
+		return nil, fmt.Errorf("the zone of instant is %q; it must be such as +01:00", i.Zone)
+	}
+	_, seconds := at.Zone()
+	return time.FixedZone(i.Zone, seconds), nil
+}
+
+func (r Records) checkOutcome() error {
+	o := r.Outcome
+	if o == nil {
 		return nil
 	}
+	if !slices.Contains([]string{"", OthersErrors, OthersAborted, OthersTimeouts, OthersCommitted, OthersSkipped}, o.Others) {
+		return fmt.Errorf("others of outcome is %q; it must be Errors, Aborted, Timeouts, Committed or Skipped", o.Others)
+	}
+	if len(o.Committed) == 0 && o.Others != OthersCommitted && o.From != r.Latency.From {
+		return errors.New("committed of outcome is missing: it may be only where the outcome stands in the latency's place, or others is Committed")
+	}
 	seen := map[string]bool{}
-	for _, text := range slices.Concat(r.Outcome.Committed, r.Outcome.Aborted, r.Outcome.Errors, r.Outcome.Timeouts) {
+	for _, text := range slices.Concat(o.Committed, o.Aborted, o.Errors, o.Timeouts) {
 		if seen[text] {
 			return fmt.Errorf("the outcome %q has two meanings", text)
 		}

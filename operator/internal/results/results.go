@@ -128,6 +128,14 @@ type Summary struct {
 	P99Millis  float64 `json:"p99Millis"`
 	P999Millis float64 `json:"p999Millis"`
 	MaxMillis  float64 `json:"maxMillis"`
+	// Percentiles are those that have no member of their own, in milliseconds, by their names (P75,
+	// P95, P9999). Absent in results of before they were kept here, and not known of several
+	// clients' summaries.
+	Percentiles map[string]float64 `json:"percentiles,omitempty"`
+	// Numbers are a client's own, by the names that its System gives them, of its whole run.
+	Numbers map[string]float64 `json:"numbers,omitempty"`
+	// Remarks say what a reader must know of these numbers: what was computed, and from what.
+	Remarks []string `json:"remarks,omitempty"`
 	// SendLagP99Millis is how late requests were sent (open loop).
 	SendLagP99Millis float64 `json:"sendLagP99Millis,omitempty"`
 	// GeneratorLagP99Millis is how late those were sent for which a client was free in time (open

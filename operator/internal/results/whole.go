@@ -3,79 +3,16 @@ package results
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// The numbers of a client's summary, named as v1alpha1.SummaryNumberName names them.
-const (
-	NumberCommitted  = "Committed"
-	NumberAborted    = "Aborted"
-	NumberErrors     = "Errors"
-	NumberTimeouts   = "Timeouts"
-	NumberThroughput = "Throughput"
-	NumberRunTime    = "RunTime"
-	NumberMean       = "MeanLatency"
-	NumberP10        = "P10Latency"
-	NumberP50        = "P50Latency"
-	NumberP90        = "P90Latency"
-	NumberP99        = "P99Latency"
-	NumberP999       = "P999Latency"
-	NumberMax        = "MaxLatency"
-)
-
-// SummaryNumber says where a client's summary has a number. As v1alpha1.SummaryNumber, with its
-// defaults in place.
-type SummaryNumber struct {
-	Name    string `json:"name"`
-	Pattern string `json:"pattern"`
-	Unit    string `json:"unit,omitempty"` // of RunTime and latencies: ns, us, ms or s
-	Sum     bool   `json:"sum,omitempty"`  // of all lines that match; otherwise the last one counts
-}
-
-// summaryValue is the group of a pattern that holds the number.
-const summaryValue = "value"
-
-// Compile compiles the pattern, and refuses one without the group value.
-func (n SummaryNumber) Compile() (pattern *regexp.Regexp, group int, err error) {
-	if pattern, err = regexp.Compile(n.Pattern); err != nil {
-		return nil, 0, fmt.Errorf("must be a regular expression as RE2 has them (no look-around, no back-references): %w", err)
-	}
-	if group = pattern.SubexpIndex(summaryValue); group < 0 {
-		return nil, 0, fmt.Errorf("has no group (?P<%s>...)", summaryValue)
-	}
-	return pattern, group, nil
-}
-
-// Timed reports whether the number is a time, which has a unit.
-func (n SummaryNumber) Timed() bool {
-	return n.Name == NumberRunTime || strings.HasSuffix(n.Name, "Latency")
-}
-
-// CheckSummary refuses numbers that do not make a summary.
-func CheckSummary(numbers []SummaryNumber) error {
-	has := func(name string) bool {
-		return slices.ContainsFunc(numbers, func(n SummaryNumber) bool { return n.Name == name })
-	}
-	for _, n := range numbers {
-		if n.Timed() && RecordUnits[n.Unit] == 0 {
-			return fmt.Errorf("the unit of %s is %q; it must be ns, us, ms or s", n.Name, n.Unit)
-		}
-	}
-	switch {
-	case !has(NumberCommitted):
-		return errors.New("Committed is missing: without it nothing says that the client did anything")
-	case !has(NumberThroughput) && !has(NumberRunTime):
-		return errors.New("Throughput is missing, and so is RunTime, from which it can be computed")
-	}
-	return nil
-}
-
 // Whole is what a client says of its whole run in a summary, as it computed it itself. Nothing in
 // it is cut to the window. Latencies are in milliseconds; nil: the client did not say.
 type Whole struct {
+	// Throughput is committed transactions per second of the run.
 	Throughput float64  `json:"throughput"`
 	MeanMillis *float64 `json:"meanMillis,omitempty"`
 	P10Millis  *float64 `json:"p10Millis,omitempty"`
@@ -84,7 +21,17 @@ type Whole struct {
 	P99Millis  *float64 `json:"p99Millis,omitempty"`
 	P999Millis *float64 `json:"p999Millis,omitempty"`
 	MaxMillis  *float64 `json:"maxMillis,omitempty"`
+	// Percentiles are those that have no member of their own, in milliseconds, by their names: P95,
+	// P9999.
+	Percentiles map[string]float64 `json:"percentiles,omitempty"`
+	// Numbers are the client's own, by the names that its System gives them.
+	Numbers map[string]float64 `json:"numbers,omitempty"`
+	// Remarks say what a reader must know of the numbers: what was computed, and from what.
+	Remarks []string `json:"remarks,omitempty"`
 }
+
+// maxWholeNames bounds what a client may say in names of its own.
+const maxWholeNames = 64
 
 // Latency is where a latency of the name is kept; nil for other names.
 func (w *Whole) Latency(name string) **float64 {
@@ -92,6 +39,26 @@ func (w *Whole) Latency(name string) **float64 {
 		NumberMean: &w.MeanMillis, NumberP10: &w.P10Millis, NumberP50: &w.P50Millis, NumberP90: &w.P90Millis,
 		NumberP99: &w.P99Millis, NumberP999: &w.P999Millis, NumberMax: &w.MaxMillis,
 	}[name]
+}
+
+// SetLatency keeps a latency of the name, in milliseconds.
+func (w *Whole) SetLatency(name string, millis float64) {
+	if to := w.Latency(name); to != nil {
+		*to = &millis
+		return
+	}
+	if w.Percentiles == nil {
+		w.Percentiles = map[string]float64{}
+	}
+	w.Percentiles[strings.TrimSuffix(name, latencySuffix)] = millis
+}
+
+// SetNumber keeps a number of the client's own.
+func (w *Whole) SetNumber(name string, value float64) {
+	if w.Numbers == nil {
+		w.Numbers = map[string]float64{}
+	}
+	w.Numbers[name] = value
 }
 
 // check refuses what is no number of a run.
@@ -102,7 +69,20 @@ func (w *Whole) check(c Client) error {
 			numbers = append(numbers, *latency)
 		}
 	}
-	for _, x := range numbers {
+	if max(len(w.Percentiles), len(w.Numbers), len(w.Remarks)) > maxWholeNames {
+		return fmt.Errorf("the summary of the whole run has more than %d percentiles, own numbers or remarks", maxWholeNames)
+	}
+	for name := range w.Percentiles {
+		if Percentile(name+latencySuffix) == 0 {
+			return fmt.Errorf("the summary of the whole run has a percentile %q; its name must be such as P95", name)
+		}
+	}
+	for _, x := range w.Numbers {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("the summary of the whole run has %g, which is no number", x)
+		}
+	}
+	for _, x := range slices.Concat(numbers, slices.Collect(maps.Values(w.Percentiles))) {
 		if x < 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("the summary of the whole run has %g; its numbers must be 0 or more", x)
 		}
@@ -139,7 +119,9 @@ func summarizeWhole(counters Counters, clients []Client) Summary {
 		w := clients[0].Whole
 		s.P10Millis, s.P50Millis, s.P90Millis = valueOf(w.P10Millis), valueOf(w.P50Millis), valueOf(w.P90Millis)
 		s.P99Millis, s.P999Millis = valueOf(w.P99Millis), valueOf(w.P999Millis)
+		s.Percentiles, s.Numbers = w.Percentiles, w.Numbers
 	}
+	s.Remarks = remarksOf(clients)
 	return s
 }
 
@@ -148,4 +130,20 @@ func valueOf(x *float64) float64 {
 		return 0
 	}
 	return *x
+}
+
+// remarksOf are the clients' remarks, each once.
+func remarksOf(clients []Client) []string {
+	var all []string
+	for _, c := range clients {
+		if c.Whole == nil {
+			continue
+		}
+		for _, remark := range c.Whole.Remarks {
+			if !slices.Contains(all, remark) && len(all) < maxWholeNames {
+				all = append(all, remark)
+			}
+		}
+	}
+	return all
 }

@@ -32,7 +32,7 @@ _elapsed_______tpmC____efc__avg(ms)__p50(ms)__p90(ms)__p95(ms)__p99(ms)_pMax(ms)
 `
 	var numbers []results.SummaryNumber
 	for _, n := range systemSpecs(t)["cockroachdb"].Clients.Results.Summary.Numbers {
-		numbers = append(numbers, results.SummaryNumber{Name: string(n.Name), Pattern: n.Pattern, Unit: string(n.Unit)})
+		numbers = append(numbers, results.SummaryNumber{Name: string(n.Name), Pattern: n.Pattern, Unit: n.Unit, Of: n.Of})
 	}
 	c, err := parsers.Parse(parsers.FormatSummary, strings.NewReader(text), parsers.Options{
 		Windows: timeline.Windows{WarmUp: time.Second, Measure: 30 * time.Second}, Clients: 1, Summary: numbers,

@@ -70,7 +70,7 @@ func FuzzSummary(f *testing.F) {
 	f.Add("committed 12\nseconds 3.5\np99 4\n")
 	f.Add("committed 9e15\ncommitted 9e15\nseconds 1e-300\n")
 	o := Options{Clients: 1, Windows: timeline.Windows{Measure: time.Second}, Summary: []results.SummaryNumber{
-		{Name: results.NumberCommitted, Pattern: "^committed (?P<value>.*)$", Sum: true},
+		{Name: results.NumberCommitted, Pattern: "^committed (?P<value>.*)$", Of: "Sum"},
 		{Name: results.NumberRunTime, Pattern: "^seconds (?P<value>.*)$", Unit: "s"},
 		{Name: results.NumberAborted, Pattern: "^aborted (?P<value>.*)$"},
 		{Name: results.NumberP99, Pattern: "^p99 (?P<value>.*)$", Unit: "us"},

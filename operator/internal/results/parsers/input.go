@@ -1,7 +1,6 @@
 package parsers
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -23,35 +22,127 @@ var errCutOff = errors.New("has no newline, so the file may be cut off")
 // lines reads a text file line by line. Every error names the file and the line.
 type lines struct {
 	file   string
-	in     *bufio.Reader
-	number int // of the line that next returned last, from 1
+	r      io.Reader
+	buf    []byte // of maxLine
+	at     int    // where the next line begins in buf, which is filled up to fill
+	fill   int
+	err    error // of the last read
+	number int   // of the line that next returned last, from 1
 	// begin and end of that line in the file, its newline included.
 	begin, end int64
+	// carriageReturns end lines, too: a progress bar is lines.
+	carriageReturns bool
+	// skipLong skips lines that are too long, and long counts them.
+	skipLong bool
+	long     int
+	// last is a last line without its newline, once next has returned errCutOff.
+	last []byte
 }
 
 func newLines(file string, r io.Reader) *lines {
-	return &lines{file: file, in: bufio.NewReaderSize(r, maxLine)}
+	return &lines{file: file, r: r, buf: make([]byte, maxLine)}
 }
 
 // next returns the next line without its end, valid until the next call. At the end of the file the
 // error is io.EOF itself. A last line without its newline is refused: what was cut off may be
 // digits of its last number.
 func (l *lines) next() ([]byte, error) {
-	line, err := l.in.ReadSlice('\n')
-	if err != nil && errors.Is(err, io.EOF) && len(line) == 0 {
-		return nil, io.EOF
+	searched := 0 // of what is there, without an end of a line
+	for {
+		text := l.buf[l.at:l.fill]
+		if end := l.endOf(text, searched); end > 0 {
+			return l.take(text[:end]), nil
+		}
+		switch {
+		case errors.Is(l.err, io.EOF) && len(text) == 0:
+			return nil, io.EOF
+		case errors.Is(l.err, io.EOF):
+			l.last = l.take(text)
+			return nil, l.errorf("the last line, %q, %w; add the newline if it is whole", short(text), errCutOff)
+		case l.err != nil:
+			l.number++
+			return nil, fmt.Errorf("%s:%d: read: %w", l.file, l.number, l.err)
+		case len(text) == len(l.buf) && !l.skipLong:
+			l.number++
+			return nil, l.errorf("the line is longer than %d bytes", maxLine)
+		case len(text) == len(l.buf):
+			l.skip()
+			searched = 0
+			continue
+		}
+		searched = max(0, len(text)-1) // a carriage return at its end is looked at again
+		l.read()
 	}
-	l.number++
-	l.begin, l.end = l.end, l.end+int64(len(line))
+}
+
+// endOf is where the line at the beginning of a text ends, its end included; 0 where there is none
+// yet.
+func (l *lines) endOf(text []byte, from int) int {
+	end := bytes.IndexByte(text[from:], '\n') + from + 1
+	if end == from {
+		end = 0
+	}
+	if !l.carriageReturns {
+		return end
+	}
+	within := text[from:]
+	if end > 0 {
+		within = text[from:end]
+	}
+	at := bytes.IndexByte(within, '\r') + from
 	switch {
-	case err == nil:
-		return bytes.TrimRight(line, "\r\n"), nil
-	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, l.errorf("the line is longer than %d bytes", maxLine)
-	case errors.Is(err, io.EOF):
-		return nil, l.errorf("the last line, %q, %w; add the newline if it is whole", short(line), errCutOff)
+	case at < from, end > 0 && at+2 == end, at+1 == len(text) && l.err == nil:
+		return end // none, one before the newline, or what follows is not read yet
 	}
-	return nil, fmt.Errorf("%s:%d: read: %w", l.file, l.number, err)
+	return at + 1
+}
+
+// read more into the buffer.
+func (l *lines) read() {
+	if l.at > 0 {
+		l.fill = copy(l.buf, l.buf[l.at:l.fill])
+		l.at = 0
+	}
+	for range 100 { // as bufio does
+		n, err := l.r.Read(l.buf[l.fill:])
+		l.fill += n
+		l.err = err
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	l.err = io.ErrNoProgress
+}
+
+// take gives out a line.
+func (l *lines) take(text []byte) []byte {
+	l.number++
+	l.begin, l.end = l.end, l.end+int64(len(text))
+	l.at += len(text)
+	return bytes.TrimRight(text, "\r\n")
+}
+
+// skip reads over the rest of a line that is too long.
+func (l *lines) skip() {
+	l.number++
+	l.long++
+	for {
+		text := l.buf[l.at:l.fill]
+		end := l.endOf(text, 0)
+		if end == 0 {
+			end = len(text)
+		} else {
+			l.end += int64(end)
+			l.at += end
+			return
+		}
+		l.end += int64(end)
+		l.at, l.fill = 0, 0
+		if l.err != nil {
+			return
+		}
+		l.read()
+	}
 }
 
 // errorf makes an error at the current line.

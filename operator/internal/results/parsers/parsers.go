@@ -109,6 +109,8 @@ type Options struct {
 	// ZeroMonotonicNanos is t = 0 on the CLOCK_MONOTONIC of the client's node, ZeroUnixNanos on the
 	// pod's wall clock.
 	ZeroMonotonicNanos, ZeroUnixNanos int64
+	// StartNanos is when the client's process was started, relative to t = 0.
+	StartNanos int64
 	// Windows of the run.
 	Windows timeline.Windows
 	// Index of the client pod and the clients that it runs.
@@ -119,9 +121,14 @@ type Options struct {
 	Records *results.Records
 	// Summary says where the format Summary has its numbers.
 	Summary []results.SummaryNumber
+	// Whole: the client ended by itself with exit code 0, so that a last line without its newline is
+	// whole.
+	Whole bool
 	// Arrivals says when each part of the report came, as launchers keep it. For records whose
 	// instants are those of arrival.
 	Arrivals io.Reader
+	// Other is called with each line that no pattern matches, if it is not nil.
+	Other func(line []byte)
 }
 
 // Parse reads the whole report of a client of a trial in the named format.

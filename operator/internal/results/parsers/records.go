@@ -49,8 +49,8 @@ func matchFields(pattern *regexp.Regexp, groups []int, line string) []string {
 	return texts
 }
 
-// parseCSVRecords reads a report with a header and a line for each operation under it. Every line
-// must be whole.
+// parseCSVRecords reads a report with a header and a record for each operation under it. A field in
+// quotation marks may have newlines (RFC 4180). Every record must be whole.
 func parseCSVRecords(r io.Reader, o Options) (results.Client, error) {
 	if o.Records == nil {
 		return results.Client{}, errors.New("the format CSV needs records")
@@ -65,11 +65,14 @@ func parseCSVRecords(r io.Reader, o Options) (results.Client, error) {
 	}
 	var columns []int
 	names := 0
-	return readRecords(r, o, func(line string) ([]string, error) {
-		record, err := csvRecord(line, comma)
-		switch {
-		case err != nil:
+	var record []string // plain records are split into the same memory again and again
+	return readRecords(r, o, func(line string) (_ []string, err error) {
+		if strings.IndexByte(line, '"') < 0 {
+			record = appendSplit(record[:0], line, byte(comma))
+		} else if record, err = csvRecord(line, comma); err != nil {
 			return nil, err
+		}
+		switch {
 		case columns == nil:
 			columns, err = findColumns(record, spec)
 			names = len(record)
@@ -85,57 +88,133 @@ func parseCSVRecords(r io.Reader, o Options) (results.Client, error) {
 	})
 }
 
-// readRecords reads a report line by line. split gives the texts of latency, instant and outcome;
-// nil for a line that is about no operation.
+// appendSplit appends the parts of a text between separators.
+func appendSplit(to []string, text string, separator byte) []string {
+	for {
+		at := strings.IndexByte(text, separator)
+		if at < 0 {
+			return append(to, text)
+		}
+		to, text = append(to, text[:at]), text[at+1:]
+	}
+}
+
+// readRecords reads a report line by line. split gives the texts of the fields; nil for a line that
+// is about no operation.
 //
 // As with transaction lines, a last line without its newline is what a killed client leaves: it is
-// dropped and counted, since its numbers may be cut.
+// dropped and counted, since its numbers may be cut. It counts if the client ended by itself with
+// exit code 0.
 func readRecords(r io.Reader, o Options, split func(line string) ([]string, error)) (results.Client, error) {
-	if err := o.Records.Check(); err != nil {
+	p, err := newRecordParser(o)
+	if err != nil {
 		return results.Client{}, err
 	}
-	p := recordParser{lineParser: newLineParser(o), records: *o.Records}
-	if o.Records.ByArrival() {
-		if o.Arrivals == nil {
-			return results.Client{}, errors.New("nothing says when the lines arrived")
-		}
-		p.arrivals = newArrivals(o.Arrivals, o.ZeroMonotonicNanos-int64(o.Windows.WarmUp))
-	}
 	in := newLines("the client's output", r)
+	in.carriageReturns, in.skipLong = o.Records.Pattern != "", o.Records.Pattern != ""
 	for {
 		line, err := in.next()
+		if errors.Is(err, errCutOff) && o.Whole {
+			line, err = in.last, nil
+		}
+		begin, number := in.begin, in.number
+		text := string(line)
+		if err == nil && o.Records.Pattern == "" {
+			text, err = wholeRecord(in, text)
+		}
 		switch {
 		case errors.Is(err, errCutOff):
 			p.driver[counterCut]++
-			return p.end()
+			return p.end(in)
 		case errors.Is(err, io.EOF):
-			return p.end()
+			return p.end(in)
 		case err != nil:
 			return results.Client{}, err
-		case len(line) == 0:
+		case text == "":
 			continue
 		}
-		texts, err := split(string(line))
+		texts, err := split(text)
 		if err == nil && texts != nil {
-			err = p.operation(texts, in)
+			err = p.operation(texts, begin, in.end)
 		}
 		if err != nil {
-			return results.Client{}, in.errorf("%q: %v", short(line), err)
+			return results.Client{}, fmt.Errorf("%s:%d: %q: %w", in.file, number, short([]byte(text)), err)
 		}
 		if texts == nil && o.Records.Pattern != "" {
 			p.driver[counterOther]++
+			if o.Other != nil {
+				o.Other([]byte(text))
+			}
 		}
 	}
+}
+
+// wholeRecord joins the lines of a record, as long as a quotation mark is open: a quoted one is two.
+func wholeRecord(in *lines, text string) (string, error) {
+	for number := in.number; strings.Count(text, `"`)%2 == 1; {
+		next, err := in.next()
+		switch {
+		case errors.Is(err, errCutOff):
+			return "", err
+		case errors.Is(err, io.EOF), err == nil && len(text)+len(next) > maxLine:
+			return "", fmt.Errorf("%s:%d: %q: a quotation mark is not closed in this record, or the record is longer than %d bytes", in.file, number, short([]byte(text)), maxLine)
+		case err != nil:
+			return "", err
+		}
+		text += "\n" + string(next)
+	}
+	return text, nil
 }
 
 type recordParser struct {
 	*lineParser
 	records  results.Records
 	arrivals *arrivals // nil: lines have their own instants
+	layout   string
+	location *time.Location
+	// Where the fields are in the texts of a line; -1: there is none.
+	latency, since, instant, fraction, outcome, kind int
+	unlisted                                         map[string]int64
+}
+
+func newRecordParser(o Options) (*recordParser, error) {
+	if err := o.Records.Check(); err != nil {
+		return nil, err
+	}
+	p := &recordParser{lineParser: newLineParser(o), records: *o.Records, unlisted: map[string]int64{}}
+	if o.Records.ByArrival() {
+		if o.Arrivals == nil {
+			return nil, errors.New("nothing says when the lines arrived")
+		}
+		p.arrivals = newArrivals(o.Arrivals, o.ZeroMonotonicNanos-int64(o.Windows.WarmUp))
+	}
+	if p.layout = o.Records.Instant.Layout; p.layout == results.LayoutRFC3339 {
+		p.layout = time.RFC3339
+	}
+	var err error
+	if p.location, err = o.Records.Instant.Location(); err != nil {
+		return nil, err
+	}
+	fields := o.Records.Fields()
+	at := func(name string) int {
+		if name == "" {
+			return -1
+		}
+		return slices.Index(fields, name)
+	}
+	p.latency, p.since, p.kind = at(o.Records.Latency.From), at(o.Records.Latency.Since), at(o.Records.Operation)
+	p.instant, p.fraction, p.outcome = at(o.Records.Instant.From), -1, -1
+	if f := o.Records.Instant.Fraction; f != nil {
+		p.fraction = at(f.From)
+	}
+	if o.Records.Outcome != nil {
+		p.outcome = at(o.Records.Outcome.From)
+	}
+	return p, nil
 }
 
 // end finishes the report, unless its lines came in bursts.
-func (p *recordParser) end() (results.Client, error) {
+func (p *recordParser) end(in *lines) (results.Client, error) {
 	if p.arrivals != nil {
 		late, err := p.arrivals.bursts()
 		if err != nil {
@@ -145,51 +224,166 @@ func (p *recordParser) end() (results.Client, error) {
 			p.driver[counterBurst] = late
 		}
 	}
+	if in.long > 0 {
+		p.driver[counterLong] = int64(in.long)
+	}
+	for text, n := range p.unlisted {
+		p.driver[counterUnlisted+text] = n
+	}
 	return p.finish()
 }
 
-// instant at which the operation of a line began or ended, relative to t = 0.
-func (p *recordParser) instant(texts []string, in *lines) (time.Duration, error) {
+// ended is the instant of a line, relative to t = 0: when its operation ended, or began.
+func (p *recordParser) ended(texts []string, begin, end int64) (time.Duration, error) {
 	if p.arrivals != nil {
-		at, err := p.arrivals.of(in.begin, in.end)
+		at, err := p.arrivals.of(begin, end)
 		return time.Duration(at - p.zero), err
 	}
-	instant, err := nanos(texts[1], results.RecordUnits[p.records.Instant.Unit])
-	zero := p.zero
-	if p.records.Instant.Clock == results.ClockWall {
-		zero = p.opts.ZeroUnixNanos
+	at, err := p.at(texts[p.instant])
+	if err == nil && p.fraction >= 0 {
+		var fraction int64
+		fraction, err = nanos(texts[p.fraction], results.RecordUnits[p.records.Instant.Fraction.Unit])
+		at += time.Duration(fraction)
 	}
-	return time.Duration(instant - zero), err
+	return at, err
 }
 
-// operation takes in one line.
-func (p *recordParser) operation(texts []string, in *lines) error {
-	outcome, how := p.records.Outcome, texts[len(texts)-1] // the outcome's, if there is one
-	latency, err := nanos(texts[0], results.RecordUnits[p.records.Latency.Unit])
-	if err != nil {
-		return fmt.Errorf("latency: %w", err)
+// at is an instant of a text, relative to t = 0.
+func (p *recordParser) at(text string) (time.Duration, error) {
+	if p.layout != "" {
+		return p.date(text)
 	}
-	end, err := p.instant(texts, in)
+	instant, err := nanos(text, results.RecordUnits[p.records.Instant.Unit])
+	switch p.records.Instant.Clock {
+	case results.ClockWall:
+		instant -= p.opts.ZeroUnixNanos
+	case results.ClockSinceStart:
+		instant += p.opts.StartNanos
+	default:
+		instant -= p.zero
+	}
+	return time.Duration(instant), err
+}
+
+// date is the instant of a date, relative to t = 0. Without a year it is a time of day, of the day
+// with which it is nearest to t = 0.
+func (p *recordParser) date(text string) (time.Duration, error) {
+	at, err := time.ParseInLocation(p.layout, text, p.location)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no date of the form %s: %w", text[:min(len(text), 120)], p.layout, err)
+	}
+	zero := time.Unix(0, p.opts.ZeroUnixNanos)
+	if at.Year() == 0 {
+		year, month, day := zero.In(p.location).Date()
+		at = time.Date(year, month, day, at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), at.Location())
+		switch after := at.Sub(zero); {
+		case after > 12*time.Hour:
+			at = at.AddDate(0, 0, -1)
+		case after < -12*time.Hour:
+			at = at.AddDate(0, 0, 1)
+		}
+	}
+	// Sub saturates at 292 years, and what is computed from it must not overflow.
+	return max(min(at.Sub(zero), mostNanos), -mostNanos), nil
+}
+
+// ending is how an operation ended.
+type ending int
+
+const (
+	committed ending = iota
+	aborted
+	failed
+	timedOut
+	skipped
+)
+
+// ending of an operation whose line has the text how. inPlace: it stands where the latency would
+// be.
+func (p *recordParser) ending(how string, inPlace bool) ending {
+	o := p.records.Outcome
+	switch {
+	case o == nil || slices.Contains(o.Committed, how):
+		return committed
+	case slices.Contains(o.Aborted, how):
+		return aborted
+	case slices.Contains(o.Errors, how):
+		return failed
+	case slices.Contains(o.Timeouts, how):
+		return timedOut
+	}
+	if inPlace {
+		if _, err := parseCountable(how); err == nil {
+			return committed
+		}
+	}
+	name := how[:min(len(how), 64)]
+	if _, known := p.unlisted[name]; !known && len(p.unlisted) >= mostUnlisted {
+		name = "..."
+	}
+	p.unlisted[name]++
+	switch o.Others {
+	case results.OthersCommitted:
+		return committed
+	case results.OthersAborted:
+		return aborted
+	case results.OthersTimeouts:
+		return timedOut
+	case results.OthersSkipped:
+		return skipped
+	}
+	return failed
+}
+
+// mostUnlisted bounds the outcomes that are counted by name.
+const mostUnlisted = 16
+
+// operation takes in one line.
+func (p *recordParser) operation(texts []string, begin, lineEnd int64) error {
+	how := committed
+	if p.outcome >= 0 {
+		how = p.ending(texts[p.outcome], p.outcome == p.latency)
+	}
+	end, err := p.ended(texts, begin, lineEnd)
 	if err != nil {
 		return fmt.Errorf("instant: %w", err)
 	}
-	if p.records.Instant.Of == results.OfBegin {
-		end += time.Duration(latency)
+	if how == skipped {
+		return nil
 	}
-	p.began(end - time.Duration(latency)) // clients that start among conflicts do not commit first
-	switch {
-	case outcome == nil || slices.Contains(outcome.Committed, how):
-		p.transaction(time.Duration(latency), end)
-	case slices.Contains(outcome.Aborted, how):
+	latency, err := p.took(texts, end, how)
+	if err != nil {
+		return fmt.Errorf("latency: %w", err)
+	}
+	if p.records.Instant.Of == results.OfBegin {
+		end += latency
+	}
+	p.began(end - latency) // clients that start among conflicts do not commit first
+	switch how {
+	case committed:
+		p.transaction(latency, end)
+	case aborted:
 		p.rec.Abort(end, false)
-	case slices.Contains(outcome.Errors, how):
-		p.rec.Fail(end, false)
-	case slices.Contains(outcome.Timeouts, how):
-		p.rec.Fail(end, true)
-	default:
-		return fmt.Errorf("the outcome %q is none of those that records.outcome lists", how)
+	case failed, timedOut:
+		p.rec.Fail(end, how == timedOut)
 	}
 	return nil
+}
+
+// took is how long an operation took. What did not commit need not say it.
+func (p *recordParser) took(texts []string, end time.Duration, how ending) (time.Duration, error) {
+	if p.since >= 0 {
+		begin, err := p.at(texts[p.since])
+		if err == nil && begin > end {
+			err = fmt.Errorf("the operation began at %s, after its end, %s", texts[p.since], texts[p.instant])
+		}
+		return end - begin, err
+	}
+	if p.latency == p.outcome && how != committed {
+		return 0, nil
+	}
+	latency, err := nanos(texts[p.latency], results.RecordUnits[p.records.Latency.Unit])
+	return time.Duration(latency), err
 }
 
 // mostNanos is half of what 64 bits hold, so that sums of two stay in them: 146 years, or until

@@ -1,149 +1,220 @@
 package parsers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"regexp"
-	"slices"
+	"regexp/syntax"
 
 	"assay.dev/assay/operator/internal/results"
 )
 
 // parseSummary reads what a client prints of its whole run: one number in each line that a pattern
-// matches. A line may have several numbers. A last line without its newline is what a killed client
-// leaves: it is dropped and counted.
+// matches, or each node of its JSON that a path selects. A line may have several numbers. A
+// carriage return ends a line, as progress bars have it, and a line that is too long is skipped.
 //
-// A pattern that matches no line makes the report unreadable, unless it is of a count of what went
-// wrong, which many programs print only when it is not 0.
+// A last line without its newline counts if the client ended by itself, with 0. Otherwise it is
+// what a killed client leaves: it is dropped and counted.
+//
+// A number that is nowhere makes the report unreadable, unless it is of a count of what went wrong,
+// which many programs print only when it is not 0.
 func parseSummary(r io.Reader, o Options) (results.Client, error) {
-	if err := results.CheckSummary(o.Summary); err != nil {
-		return results.Client{}, fmt.Errorf("the summary: %w", err)
+	s, err := readSummary(r, o)
+	if err != nil {
+		return results.Client{}, err
 	}
-	readers := make([]numberReader, len(o.Summary))
-	for i, n := range o.Summary {
-		pattern, group, err := n.Compile()
-		if err != nil {
-			return results.Client{}, fmt.Errorf("the pattern of %s %w", n.Name, err)
-		}
-		readers[i] = numberReader{SummaryNumber: n, pattern: pattern, group: group}
-	}
-	cut := false
-	in := newLines("the client's output", r)
-	for {
-		line, err := in.next()
-		if errors.Is(err, errCutOff) {
-			cut = true
-			break
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return results.Client{}, err
-		}
-		for i := range readers {
-			if err := readers[i].read(line); err != nil {
-				return results.Client{}, in.errorf("%q: %s: %v", short(line), readers[i].Name, err)
-			}
-		}
-	}
-	c, err := wholeOf(readers, o)
-	if err == nil && cut {
+	c, err := s.client(o)
+	if err == nil && s.cut != nil {
 		c.Driver = map[string]int64{counterCut: 1}
 	}
 	return c, err
 }
 
+// summaryText is what was read of a summary.
+type summaryText struct {
+	readers []numberReader
+	cut     []byte // the last line, if it was dropped
+	long    int    // lines that were too long
+	// other is called with each line in which there is no number, if it is not nil.
+	other func(line []byte)
+}
+
+// readSummary collects the numbers.
+func readSummary(r io.Reader, o Options) (*summaryText, error) {
+	if err := results.CheckSummary(o.Summary); err != nil {
+		return nil, fmt.Errorf("the summary: %w", err)
+	}
+	s := &summaryText{readers: make([]numberReader, len(o.Summary)), other: o.Other}
+	for i, n := range o.Summary {
+		s.readers[i] = numberReader{SummaryNumber: n}
+		if err := s.readers[i].compile(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Summary[0].Path != "" {
+		return s, s.readJSON(r)
+	}
+	return s, s.readLines(r, o)
+}
+
+func (s *summaryText) readLines(r io.Reader, o Options) error {
+	in := newLines("the client's output", r)
+	in.carriageReturns, in.skipLong = true, true
+	for {
+		line, err := in.next()
+		if errors.Is(err, errCutOff) {
+			if !o.Whole {
+				s.cut = bytes.Clone(in.last)
+				return nil
+			}
+			line, err = in.last, nil
+		}
+		if errors.Is(err, io.EOF) {
+			s.long = in.long
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		matched := false
+		for i := range s.readers {
+			found, err := s.readers[i].read(line, in.number)
+			if err != nil {
+				return in.errorf("%q: %s: %v", short(line), s.readers[i].Name, err)
+			}
+			matched = matched || found
+		}
+		if !matched {
+			s.skipped(line)
+		}
+	}
+}
+
+func (s *summaryText) skipped(line []byte) {
+	if s.other != nil && len(bytes.TrimSpace(line)) > 0 {
+		s.other(line)
+	}
+}
+
 // numberReader collects one number.
 type numberReader struct {
 	results.SummaryNumber
-	pattern *regexp.Regexp
-	group   int
-	lines   int
-	value   float64
+	pattern results.SummaryPattern
+	// literal must be in each line that matches. A search for it is much faster than the pattern.
+	literal []byte
+	path    jsonPath
+
+	times  int // that it was there
+	line   int // of the last time
+	value  float64
+	step   float64
+	latest map[string]quantity // by the text of the group each
 }
 
-func (n *numberReader) read(line []byte) error {
-	match := n.pattern.FindSubmatchIndex(line)
-	if len(match) <= 2*n.group || match[2*n.group] < 0 {
+func (n *numberReader) compile() (err error) {
+	if n.Path != "" {
+		if n.path, err = n.CompilePath(); err != nil {
+			return fmt.Errorf("the path of %s %w", n.Name, err)
+		}
 		return nil
 	}
-	x, err := parseCountable(string(line[match[2*n.group]:match[2*n.group+1]]))
-	if err != nil {
-		return err
+	if n.pattern, err = n.Compile(); err != nil {
+		return fmt.Errorf("the pattern of %s %w", n.Name, err)
 	}
-	if n.lines++; n.Sum {
-		x += n.value
-	}
-	if x > mostSummed {
-		return fmt.Errorf("%g is too large", x)
-	}
-	n.value = x
+	n.literal = literalOf(n.Pattern)
 	return nil
+}
+
+// literalOf is the longest text that each match of a pattern contains, as far as the pattern has it
+// at its top; nil without one.
+func literalOf(pattern string) []byte {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	parsed = parsed.Simplify()
+	parts := []*syntax.Regexp{parsed}
+	if parsed.Op == syntax.OpConcat {
+		parts = parsed.Sub
+	}
+	longest := ""
+	for _, part := range parts {
+		if part.Op == syntax.OpLiteral && part.Flags&syntax.FoldCase == 0 && len(string(part.Rune)) > len(longest) {
+			longest = string(part.Rune)
+		}
+	}
+	if longest == "" {
+		return nil
+	}
+	return []byte(longest)
+}
+
+// read looks for the number in a line, and reports whether it is there.
+func (n *numberReader) read(line []byte, number int) (bool, error) {
+	if n.literal != nil && !bytes.Contains(line, n.literal) {
+		return false, nil
+	}
+	match := n.pattern.FindSubmatchIndex(line)
+	group := func(i int) string {
+		if i < 0 || match[2*i] < 0 {
+			return ""
+		}
+		return string(line[match[2*i]:match[2*i+1]])
+	}
+	if match == nil || match[2*n.pattern.Value] < 0 {
+		return false, nil
+	}
+	q, err := parseQuantity(n.SummaryNumber, group(n.pattern.Value), group(n.pattern.Unit))
+	if err == nil {
+		err = n.take(q, group(n.pattern.Each), number)
+	}
+	return true, err
 }
 
 // mostSummed is the greatest number of a summary: a float64 holds whole ones up to it exactly.
 const mostSummed = 1 << 53
 
-// millis of a time.
-func (n *numberReader) millis() float64 {
-	return n.value * float64(results.RecordUnits[n.Unit]) / 1e6
+// mostEach bounds the kinds of lines of LastOfEach.
+const mostEach = 4096
+
+// take adds one number to those before, in its line, or its document.
+func (n *numberReader) take(q quantity, each string, line int) error {
+	n.times++
+	switch n.Of {
+	case results.OfSum, results.OfMean:
+		n.value, n.step = n.value+q.value, n.step+q.step
+	case results.OfLast:
+		n.value, n.step = q.value, q.step
+	case results.OfLastOfEach:
+		if n.latest == nil {
+			n.latest = map[string]quantity{}
+		}
+		before, known := n.latest[each]
+		if !known && len(n.latest) >= mostEach {
+			return fmt.Errorf("the group each has more than %d texts", mostEach)
+		}
+		n.latest[each] = q
+		n.value, n.step = n.value+q.value-before.value, n.step+q.step-before.step
+	default:
+		if n.times > 1 && q.value != n.value {
+			return fmt.Errorf("it is %g here, and was %g at %d: say by the pattern which of them it is, or by of: %s, %s, %s or %s what they are together",
+				q.value, n.value, n.line, results.OfLast, results.OfSum, results.OfMean, results.OfLastOfEach)
+		}
+		n.value, n.step = q.value, q.step
+	}
+	n.line = line
+	if math.Abs(n.value) > mostSummed {
+		return fmt.Errorf("%g is too large", n.value)
+	}
+	return nil
 }
 
-// wholeOf makes a report of what was read.
-func wholeOf(readers []numberReader, o Options) (results.Client, error) {
-	c := results.Client{
-		Format: results.ClientFormat, Index: o.Index, FirstClient: o.FirstClient, Clients: o.Clients, MeasureNanos: int64(o.Windows.Measure),
-		NothingSent: true, // a summary does not say when the first request was sent
-		Timeline:    results.NewTimeline(0, 0), Whole: &results.Whole{},
-		Unreported: []string{
-			results.CounterAborted, results.CounterErrors, results.CounterGivenUp, results.CounterLateSends, results.CounterOffered,
-			results.CounterRetries, results.CounterTimeouts, results.CounterUnsent,
-		},
+// number that all its lines come to.
+func (n *numberReader) number() quantity {
+	if n.Of == results.OfMean && n.times > 0 {
+		return quantity{n.value / float64(n.times), n.step / float64(n.times)}
 	}
-	counts := map[string]struct {
-		to      *int64
-		counter string
-	}{
-		results.NumberCommitted: {&c.Counters.Committed, ""}, results.NumberAborted: {&c.Counters.Aborted, results.CounterAborted},
-		results.NumberErrors: {&c.Counters.Errors, results.CounterErrors}, results.NumberTimeouts: {&c.Counters.Timeouts, results.CounterTimeouts},
-	}
-	var runMillis float64
-	said := false
-	if o.Misbehaving > 0 && o.Misbehaving == o.Clients { // there is nothing to print
-		return c, nil
-	}
-	for i := range readers {
-		n := &readers[i]
-		count, counted := counts[n.Name]
-		if n.lines == 0 && count.counter == "" {
-			return c, fmt.Errorf("no line of the client's output matches the pattern of %s, %s", n.Name, n.Pattern)
-		}
-		switch {
-		case counted && n.value != math.Trunc(n.value):
-			return c, fmt.Errorf("%s is %g, which is no count", n.Name, n.value)
-		case counted:
-			*count.to = int64(n.value)
-			c.Unreported = slices.DeleteFunc(c.Unreported, func(name string) bool { return name == count.counter })
-		case n.Name == results.NumberThroughput:
-			c.Whole.Throughput, said = n.value, true
-		case n.Name == results.NumberRunTime:
-			runMillis = n.millis()
-		default:
-			to, millis := c.Whole.Latency(n.Name), n.millis()
-			if to == nil {
-				return c, fmt.Errorf("a summary has no number %s", n.Name)
-			}
-			*to = &millis
-		}
-	}
-	if !said {
-		if runMillis < 1e-6 {
-			return c, errors.New("the client says that it ran for no time at all")
-		}
-		c.Whole.Throughput = float64(c.Counters.Committed) / (runMillis / 1000)
-	}
-	return c, nil
+	return quantity{n.value, n.step}
 }

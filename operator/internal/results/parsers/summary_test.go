@@ -15,8 +15,8 @@ import (
 
 // ycsbNumbers read what YCSB prints, as experiments/systems do.
 var ycsbNumbers = []results.SummaryNumber{
-	{Name: "Committed", Pattern: `^\[(READ|UPDATE)\], Operations, (?P<value>[0-9]+)$`, Sum: true},
-	{Name: "Errors", Pattern: `^\[(READ|UPDATE)-FAILED\], Operations, (?P<value>[0-9]+)$`, Sum: true},
+	{Name: "Committed", Pattern: `^\[(READ|UPDATE)\], Operations, (?P<value>[0-9]+)$`, Of: "Sum"},
+	{Name: "Errors", Pattern: `^\[(READ|UPDATE)-FAILED\], Operations, (?P<value>[0-9]+)$`, Of: "Sum"},
 	{Name: "RunTime", Pattern: `^\[OVERALL\], RunTime\(ms\), (?P<value>[0-9]+)$`, Unit: "ms"},
 	{Name: "Throughput", Pattern: `^\[OVERALL\], Throughput\(ops/sec\), (?P<value>[0-9.E]+)$`},
 	{Name: "P99Latency", Pattern: `^\[READ\], 99thPercentileLatency\(us\), (?P<value>[0-9.]+)$`, Unit: "us"},
@@ -104,8 +104,8 @@ func TestSummaryOfTheLastLine(t *testing.T) {
 3508,1754,8770,43850,5612800,0.0041,7
 `
 	numbers := []results.SummaryNumber{
-		{Name: "Committed", Pattern: `^(?P<value>[0-9]+)(,[0-9]+){4},[0-9.]+,[0-9]+$`},
-		{Name: "RunTime", Pattern: `^[0-9]+(,[0-9]+){4},[0-9.]+,(?P<value>[0-9]+)$`, Unit: "s"},
+		{Name: "Committed", Pattern: `^(?P<value>[0-9]+)(,[0-9]+){4},[0-9.]+,[0-9]+$`, Of: "Last"},
+		{Name: "RunTime", Pattern: `^[0-9]+(,[0-9]+){4},[0-9.]+,(?P<value>[0-9]+)$`, Unit: "s", Of: "Last"},
 	}
 	c, err := summary(t, lines+"9999,1,1,1,1,0.1", numbers)
 	if err != nil || c.Counters.Committed != 3508 || math.Abs(c.Whole.Throughput-3508.0/7) > 1e-9 || c.Driver["cutLines"] != 1 {
@@ -124,8 +124,8 @@ Read Latencies (usecs): 50=82823, 75=433537, 90=1177938, 95=1512912, 99=2486462,
 `
 	const line = `^[0-9]+(,[0-9]+){4},[^,]+,`
 	c, err := summary(t, text, []results.SummaryNumber{
-		{Name: "Committed", Pattern: `^(?P<value>[0-9]+)(,[0-9]+){4},[^,]+,[0-9]+$`},
-		{Name: "RunTime", Pattern: line + `(?P<value>[0-9]+)$`, Unit: "s"},
+		{Name: "Committed", Pattern: `^(?P<value>[0-9]+)(,[0-9]+){4},[^,]+,[0-9]+$`, Of: "Last"},
+		{Name: "RunTime", Pattern: line + `(?P<value>[0-9]+)$`, Unit: "s", Of: "Last"},
 		{Name: "P50Latency", Pattern: `^Overall Latencies \(usecs\): 50=(?P<value>[0-9]+),`, Unit: "us"},
 		{Name: "P999Latency", Pattern: `^Overall Latencies \(usecs\):.* 99\.9=(?P<value>[0-9]+)$`, Unit: "us"},
 	})

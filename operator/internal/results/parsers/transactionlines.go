@@ -31,6 +31,11 @@ const (
 	// counterBurst counts operations whose line came in a burst, more than burstError after the
 	// output before it.
 	counterBurst = "burstLines"
+	// counterLong counts lines that were skipped since they are longer than maxLine.
+	counterLong = "longLines"
+	// counterUnlisted, with an outcome's text behind it, counts operations whose outcome no list
+	// has.
+	counterUnlisted = "unlistedOutcome:"
 )
 
 // parseTransactionLines reads one line for each committed transaction,
@@ -168,15 +173,12 @@ func (p *lineParser) unreported() []string {
 	never := []string{
 		results.CounterGivenUp, results.CounterRetries, results.CounterLateSends, results.CounterUnsent,
 	}
-	outcome := results.RecordOutcome{}
-	if p.opts.Records != nil && p.opts.Records.Outcome != nil {
-		outcome = *p.opts.Records.Outcome
+	var outcome *results.RecordOutcome
+	if p.opts.Records != nil {
+		outcome = p.opts.Records.Outcome
 	}
-	for name, texts := range map[string][]string{
-		results.CounterAborted: outcome.Aborted, results.CounterErrors: outcome.Errors,
-		results.CounterTimeouts: outcome.Timeouts,
-	} {
-		if len(texts) == 0 {
+	for _, name := range []string{results.CounterAborted, results.CounterErrors, results.CounterTimeouts} {
+		if !outcome.Reads(name) {
 			never = append(never, name)
 		}
 	}

@@ -1,0 +1,232 @@
+package parsers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// tolerated is by how much numbers of one run that are computed from each other may differ, besides
+// what rounding explains.
+const tolerated = 0.02
+
+// partOfRun is the least part of the time of the load that the numbers may be about without a
+// remark.
+const partOfRun = 0.8
+
+// failures are the counts of attempts that did not commit.
+var failures = []string{results.NumberAborted, results.NumberErrors, results.NumberTimeouts}
+
+// determination computes what a summary does not say from what it says. With C committed, F failed
+// and E ended attempts, X and R the rates of committed and ended ones, and T the run time:
+//
+//	E = C + F      C = X T      E = R T      X = R C / E
+//
+// Numbers that are there and contradict each other are an error that names them.
+type determination struct {
+	said    map[string]quantity
+	load    time.Duration // that clients were to send for; 0: not known
+	failed  float64
+	remarks []string
+}
+
+func (d *determination) has(name string) bool { _, ok := d.said[name]; return ok }
+
+func (d *determination) remark(format string, args ...any) {
+	d.remarks = append(d.remarks, fmt.Sprintf(format, args...))
+}
+
+// seconds of the run: as they are said, as a count and a rate give them, or those of the load.
+func (d *determination) seconds() float64 {
+	runTime := d.said[results.NumberRunTime]
+	for _, of := range [][2]string{{results.NumberCommitted, results.NumberThroughput}, {results.NumberEnded, results.NumberEndedRate}} {
+		if count, rate := d.said[of[0]], d.said[of[1]]; !d.has(results.NumberRunTime) && d.has(of[0]) && rate.value > 0 {
+			return count.value / rate.value
+		}
+	}
+	if d.has(results.NumberRunTime) {
+		return runTime.value / 1000
+	}
+	if d.load > 0 && !d.has(results.NumberCommitted) && !d.has(results.NumberEnded) {
+		d.remark("the client says neither a count nor a run time: counts are its rate in %v, the time of the load", d.load)
+	}
+	return d.load.Seconds()
+}
+
+// numbers are the committed transactions, their rate, and the seconds of the run.
+func (d *determination) numbers() (committed, throughput, seconds float64, err error) {
+	for _, name := range failures {
+		d.failed += d.said[name].value
+	}
+	seconds = d.seconds()
+	ended := d.said[results.NumberEnded].value
+	if !d.has(results.NumberEnded) && d.has(results.NumberEndedRate) {
+		ended = math.Round(d.said[results.NumberEndedRate].value * seconds)
+	}
+	switch {
+	case d.has(results.NumberCommitted):
+		committed = d.said[results.NumberCommitted].value
+	case ended > 0 || d.has(results.NumberEnded) || d.has(results.NumberEndedRate):
+		committed = ended - d.failed
+	default:
+		committed = math.Round(d.said[results.NumberThroughput].value * seconds)
+	}
+	if committed < 0 {
+		return 0, 0, 0, fmt.Errorf("%g attempts ended, and %g of them failed: the failures are more than all", ended, d.failed)
+	}
+	switch {
+	case d.has(results.NumberThroughput):
+		throughput = d.said[results.NumberThroughput].value
+	case committed == 0:
+	case seconds < 1e-9:
+		return 0, 0, 0, errors.New("the client says that it ran for no time at all")
+	default:
+		throughput = committed / seconds
+	}
+	return committed, throughput, seconds, d.agree()
+}
+
+// agree refuses numbers that contradict each other.
+func (d *determination) agree() error {
+	committed, ended := d.said[results.NumberCommitted], d.said[results.NumberEnded]
+	for _, of := range [][2]string{{results.NumberCommitted, results.NumberThroughput}, {results.NumberEnded, results.NumberEndedRate}} {
+		count, rate, run := d.said[of[0]], d.said[of[1]], d.said[results.NumberRunTime]
+		if !d.has(of[0]) || !d.has(of[1]) || !d.has(results.NumberRunTime) {
+			continue
+		}
+		product := rate.value * run.value / 1000
+		rounding := count.step + (rate.step*run.value+rate.value*run.step)/1000
+		if far(count.value, product, rounding) {
+			return fmt.Errorf("%s %g per second in %s %g s are %g, and %s is %g: they differ by %.3g%%. A rate that counts failures, too, is %s",
+				of[1], rate.value, results.NumberRunTime, run.value/1000, product, of[0], count.value, apart(count.value, product), results.NumberEndedRate)
+		}
+	}
+	if d.has(results.NumberCommitted) && d.has(results.NumberEnded) && committed.value+d.failed > ended.value*(1+tolerated)+committed.step {
+		return fmt.Errorf("%s %g and %g failures are more than %s %g", results.NumberCommitted, committed.value, d.failed, results.NumberEnded, ended.value)
+	}
+	if x, r := d.said[results.NumberThroughput], d.said[results.NumberEndedRate]; d.has(results.NumberEndedRate) && x.value > r.value*(1+tolerated)+r.step+x.step {
+		return fmt.Errorf("%s %g per second is more than %s, %g", results.NumberThroughput, x.value, results.NumberEndedRate, r.value)
+	}
+	return d.latenciesRise()
+}
+
+// far reports whether two numbers differ by more than is tolerated.
+func far(a, b, rounding float64) bool {
+	return math.Abs(a-b) > tolerated*max(a, b)+rounding
+}
+
+// apart is by how many percent of the smaller two numbers differ.
+func apart(a, b float64) float64 {
+	return 100 * math.Abs(a-b) / max(min(a, b), math.SmallestNonzeroFloat64)
+}
+
+// latenciesRise refuses percentiles that do not rise, and a mean above the maximum: their units are
+// wrong, or they are not of the same transactions.
+func (d *determination) latenciesRise() error {
+	type ranked struct {
+		name string
+		rank float64
+	}
+	var all []ranked
+	for name := range d.said {
+		if rank := results.Percentile(name); rank > 0 {
+			all = append(all, ranked{name, rank})
+		}
+	}
+	if d.has(results.NumberMax) {
+		all = append(all, ranked{results.NumberMax, 100})
+		if mean := d.said[results.NumberMean]; far2(mean, d.said[results.NumberMax]) {
+			return fmt.Errorf("%s is %g ms, more than %s, %g ms: look at their units", results.NumberMean, mean.value, results.NumberMax, d.said[results.NumberMax].value)
+		}
+	}
+	slices.SortFunc(all, func(a, b ranked) int { return int(1000 * (a.rank - b.rank)) })
+	for i := range max(0, len(all)-1) {
+		low, high := d.said[all[i].name], d.said[all[i+1].name]
+		if far2(low, high) {
+			return fmt.Errorf("%s is %g ms, more than %s, %g ms: look at their units, and whether they are of the same transactions",
+				all[i].name, low.value, all[i+1].name, high.value)
+		}
+	}
+	return nil
+}
+
+// far2 reports whether the first is greater by more than is tolerated.
+func far2(low, high quantity) bool {
+	return low.value > high.value && far(low.value, high.value, low.step+high.step)
+}
+
+// client makes a report of what was read.
+func (s *summaryText) client(o Options) (results.Client, error) {
+	c := results.Client{
+		Format: results.ClientFormat, Index: o.Index, FirstClient: o.FirstClient, Clients: o.Clients, MeasureNanos: int64(o.Windows.Measure),
+		NothingSent: true, // a summary does not say when the first request was sent
+		Timeline:    results.NewTimeline(0, 0), Whole: &results.Whole{},
+		Unreported: []string{
+			results.CounterAborted, results.CounterErrors, results.CounterGivenUp, results.CounterLateSends, results.CounterOffered,
+			results.CounterRetries, results.CounterTimeouts, results.CounterUnsent,
+		},
+	}
+	if o.Misbehaving > 0 && o.Misbehaving == o.Clients { // there is nothing to print
+		return c, nil
+	}
+	d := determination{said: map[string]quantity{}, load: o.Windows.WarmUp + o.Windows.LastRequest()}
+	for i := range s.readers {
+		if err := s.put(&s.readers[i], &c, &d); err != nil {
+			return c, err
+		}
+	}
+	committed, throughput, seconds, err := d.numbers()
+	if err != nil {
+		return c, err
+	}
+	c.Counters.Committed, c.Whole.Throughput = int64(math.Round(committed)), throughput
+	if d.load > 0 && seconds < partOfRun*d.load.Seconds() {
+		d.remark("the numbers account for %.3g s of the %.3g s that clients were to send for: the client ended early, or its count or rate is of a part only", seconds, d.load.Seconds())
+	}
+	c.Whole.Remarks = d.remarks
+	return c, nil
+}
+
+// put takes in one number.
+func (s *summaryText) put(n *numberReader, c *results.Client, d *determination) error {
+	counter, failed := map[string]string{
+		results.NumberAborted: results.CounterAborted, results.NumberErrors: results.CounterErrors, results.NumberTimeouts: results.CounterTimeouts,
+	}[n.Name]
+	if n.times == 0 && !failed {
+		return s.missing(n)
+	}
+	q := n.number()
+	d.said[n.Name] = q
+	switch {
+	case failed:
+		*map[string]*int64{
+			results.NumberAborted: &c.Counters.Aborted, results.NumberErrors: &c.Counters.Errors, results.NumberTimeouts: &c.Counters.Timeouts,
+		}[n.Name] = int64(q.value)
+		c.Unreported = slices.DeleteFunc(c.Unreported, func(name string) bool { return name == counter })
+	case n.IsLatency():
+		c.Whole.SetLatency(n.Name, q.value)
+	case n.Kind() == results.NumberOwn:
+		c.Whole.SetNumber(n.Name, q.value)
+	}
+	return nil
+}
+
+// missing says that a number is nowhere, and what may be why.
+func (s *summaryText) missing(n *numberReader) error {
+	what := "no line of the client's output matches the pattern of " + n.Name + ", " + n.Pattern
+	if n.Path != "" {
+		what = "no JSON document of the client's output has the path of " + n.Name + ", " + n.Path
+	}
+	if s.cut != nil {
+		what += "; its last line, " + strconv.Quote(string(short(s.cut))) + ", has no newline and was dropped, since the client did not end by itself with exit code 0"
+	}
+	if s.long > 0 {
+		what += fmt.Sprintf("; %d lines are longer than %d bytes and were skipped", s.long, maxLine)
+	}
+	return errors.New(what)
+}

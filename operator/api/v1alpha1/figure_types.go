@@ -69,7 +69,7 @@ type Percentiles struct {
 	Of []Percentile `json:"of,omitempty"`
 }
 
-// Percentile of the latencies of a trial's committed transactions, P999 the 99.9th. A point has the
-// mean of its trials' percentiles.
-// +kubebuilder:validation:Enum=P10;P50;P90;P95;P99;P999
+// Percentile of the latencies of a trial's committed transactions, P999 the 99.9th, P99999
+// the 99.999th. A point has the mean of its trials' percentiles.
+// +kubebuilder:validation:Enum=P10;P50;P75;P90;P95;P99;P999;P9999;P99999
 type Percentile string

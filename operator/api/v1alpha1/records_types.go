@@ -74,10 +74,12 @@ type ClientResults struct {
 }
 
 // ClientSummary says where the numbers are that a client prints of its whole run. It must have a
-// rate (Throughput, EndedRate), or a count (Committed, Ended) and RunTime. Assay computes what is
-// not there:
+// rate (Throughput, EndedRate), or a count (Committed, Ended, Answered) and RunTime. Assay computes
+// what is not there:
 //
 //   - Ended = Committed + failures, which are Aborted, Errors and Timeouts as far as they are there
+//   - Ended = Answered + Timeouts
+//   - Errors = Ended - Committed, where nothing else says what failed
 //   - Committed = Throughput * RunTime, Ended = EndedRate * RunTime
 //   - Throughput = EndedRate * Committed / Ended
 //
@@ -95,13 +97,14 @@ type ClientSummary struct {
 
 // SummaryNumberName says what a number of a summary is. Committed counts transactions, Aborted
 // attempts. Errors and Timeouts count requests. Ended counts all attempts, also those that failed.
+// Answered counts those that had an answer: all but Timeouts.
 // Throughput is committed transactions per second, EndedRate all attempts per second. RunTime is
 // how long the client ran. MeanLatency, MaxLatency and percentiles are of committed transactions:
 // P50Latency, P95Latency, P999Latency (99.9%), P99999Latency (99.999%). A name that begins with a
 // small letter is a number of the client's own: hitRate. Measurements of an Experiment read it by
 // counter, if there is one client pod.
 // +kubebuilder:validation:MaxLength=40
-// +kubebuilder:validation:XValidation:rule="self in ['Committed', 'Aborted', 'Errors', 'Timeouts', 'Ended', 'Throughput', 'EndedRate', 'RunTime', 'MeanLatency', 'MaxLatency'] || self.matches('^P([1-9][0-9]|9[0-9]{2,4})Latency$') || self.matches('^[a-z][a-zA-Z0-9]*$')",message="must be Committed, Aborted, Errors, Timeouts, Ended, Throughput, EndedRate, RunTime, MeanLatency, MaxLatency, a percentile such as P95Latency or P9999Latency, or a name of the client's own such as hitRate",messageExpression="self + ' is no number of a summary; it must be Committed, Aborted, Errors, Timeouts, Ended, Throughput, EndedRate, RunTime, MeanLatency, MaxLatency, a percentile such as P95Latency or P9999Latency, or a name of the client\\'s own such as hitRate'"
+// +kubebuilder:validation:XValidation:rule="self in ['Committed', 'Aborted', 'Errors', 'Timeouts', 'Ended', 'Answered', 'Throughput', 'EndedRate', 'RunTime', 'MeanLatency', 'MaxLatency'] || self.matches('^P([1-9][0-9]|9[0-9]{2,4})Latency$') || self.matches('^[a-z][a-zA-Z0-9]*$')",message="must be Committed, Aborted, Errors, Timeouts, Ended, Answered, Throughput, EndedRate, RunTime, MeanLatency, MaxLatency, a percentile such as P95Latency or P9999Latency, or a name of the client's own such as hitRate",messageExpression="self + ' is no number of a summary; it must be Committed, Aborted, Errors, Timeouts, Ended, Answered, Throughput, EndedRate, RunTime, MeanLatency, MaxLatency, a percentile such as P95Latency or P9999Latency, or a name of the client\\'s own such as hitRate'"
 type SummaryNumberName string
 
 // SummaryNumber is one number of a summary.

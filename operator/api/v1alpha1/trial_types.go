@@ -338,6 +338,12 @@ type Headline struct {
 	// p999LatencyMicroseconds is their 99.9th percentile. 0 in trials of before it was kept here.
 	// +optional
 	P999LatencyMicroseconds int64 `json:"p999LatencyMicroseconds,omitempty"`
+	// percentiles of their latency besides these.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Percentiles []HeadlinePercentile `json:"percentiles,omitempty"`
 	// correctClients are those that no fault made behave otherwise. 0 in trials of before it was
 	// kept here.
 	// +optional
@@ -459,4 +465,14 @@ type TrialList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Trial `json:"items"`
+}
+
+// HeadlinePercentile is a percentile of the latency of a trial's committed transactions.
+type HeadlinePercentile struct {
+	// name of the percentile: P95 is the 95th, P9999 the 99.99th.
+	// +kubebuilder:validation:MaxLength=8
+	Name string `json:"name"`
+
+	// microseconds that it is.
+	Microseconds int64 `json:"microseconds"`
 }

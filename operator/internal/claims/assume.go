@@ -30,6 +30,7 @@ var assumable = map[string]struct {
 	p10Latency:        {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P10Millis }},
 	stats.P50Latency:  {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P50Millis }},
 	p90Latency:        {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P90Millis }},
+	p95Latency:        {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P95Millis }},
 	stats.P99Latency:  {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P99Millis }},
 	p999Latency:       {assumedLatencyMillis, func(l *results.TrialLine) *float64 { return &l.P999Millis }},
 }

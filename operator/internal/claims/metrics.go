@@ -26,7 +26,11 @@ type metric struct {
 const (
 	p10Latency       = "p10Latency"
 	p90Latency       = "p90Latency"
+	p75Latency       = "p75Latency"
+	p95Latency       = "p95Latency"
 	p999Latency      = "p999Latency"
+	p9999Latency     = "p9999Latency"
+	p99999Latency    = "p99999Latency"
 	errorRate        = "errorRate"
 	perCorrectClient = "perCorrectClient"
 	timeToDetect     = "timeToDetect"
@@ -59,7 +63,7 @@ func exactly(value float64) sample { return sample{value: value, low: value, hig
 // of reads a metric of a trial, or says why the trial does not have it.
 func (m metric) of(line results.TrialLine) (sample, error) {
 	switch m.name {
-	case stats.MeanLatency, p10Latency, stats.P50Latency, p90Latency, stats.P99Latency, p999Latency:
+	case stats.MeanLatency, p10Latency, stats.P50Latency, p75Latency, p90Latency, p95Latency, stats.P99Latency, p999Latency, p9999Latency, p99999Latency:
 		return m.latency(line)
 	case stats.AbortRate, errorRate:
 		return m.rate(line)
@@ -77,19 +81,27 @@ func (m metric) of(line results.TrialLine) (sample, error) {
 	return exactly(stats.Of(line, m.name)), nil
 }
 
-// latencies are the percentiles of latency: their names, and how many of 1000 transactions are
-// slower.
+// latencies are the percentiles of latency: their names, and how many of perMany transactions
+// are slower.
 var latencies = map[string]struct {
 	which  string
 	slower int64
 	of     func(results.TrialLine) float64
 }{
-	p10Latency:       {"10th", 900, func(l results.TrialLine) float64 { return l.P10Millis }},
-	stats.P50Latency: {"50th", 500, func(l results.TrialLine) float64 { return l.P50Millis }},
-	p90Latency:       {"90th", 100, func(l results.TrialLine) float64 { return l.P90Millis }},
-	stats.P99Latency: {"99th", 10, func(l results.TrialLine) float64 { return l.P99Millis }},
-	p999Latency:      {"99.9th", 1, func(l results.TrialLine) float64 { return l.P999Millis }},
+	p10Latency:       {"10th", 90_000, func(l results.TrialLine) float64 { return l.P10Millis }},
+	stats.P50Latency: {"50th", 50_000, func(l results.TrialLine) float64 { return l.P50Millis }},
+	p90Latency:       {"90th", 10_000, func(l results.TrialLine) float64 { return l.P90Millis }},
+	stats.P99Latency: {"99th", 1000, func(l results.TrialLine) float64 { return l.P99Millis }},
+	p999Latency:      {"99.9th", 100, func(l results.TrialLine) float64 { return l.P999Millis }},
+
+	p75Latency:    {"75th", 25_000, func(l results.TrialLine) float64 { return l.Percentiles["P75"] }},
+	p95Latency:    {"95th", 5000, func(l results.TrialLine) float64 { return l.P95Millis }},
+	p9999Latency:  {"99.99th", 10, func(l results.TrialLine) float64 { return l.Percentiles["P9999"] }},
+	p99999Latency: {"99.999th", 1, func(l results.TrialLine) float64 { return l.Percentiles["P99999"] }},
 }
+
+// perMany is what the shares of latencies are of.
+const perMany = 100_000
 
 // slowerSamples is how many transactions must be slower than a percentile. With fewer, it is that
 // of another percentile: of n transactions the one of rank pn has a share of pn/(n+1) below it, so
@@ -109,9 +121,9 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 		}
 		return exactly(stats.Of(line, m.name)), nil
 	}
-	millis, needs := percentile.of(line), slowerSamples*1000/min(percentile.slower, 1000-percentile.slower)
+	millis, needs := percentile.of(line), slowerSamples*perMany/min(percentile.slower, perMany-percentile.slower)
 	few, other := "slower", "lower"
-	if percentile.slower > 500 {
+	if percentile.slower > perMany/2 {
 		few, other = "faster", "higher"
 	}
 	switch {
@@ -131,7 +143,7 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 // percentile of all requests lies among them, what is measured is a lower bound.
 func (m metric) censored(line results.TrialLine, s sample, which string, slower int64) sample {
 	failed := line.Errors + line.Timeouts + line.Unsent
-	if failed == 0 || failed*1000 <= (line.Committed+failed)*slower {
+	if failed == 0 || failed*perMany <= (line.Committed+failed)*slower {
 		return s
 	}
 	s.high = math.Inf(1)

@@ -102,7 +102,7 @@ func newSimulation(points []results.PointResult, paper Paper, deviation float64)
 			PointIndex: p.Index, Coordinates: p.Coordinates, Outcome: stats.Succeeded, Committed: manyCommitted,
 			Unreported: []string{results.CounterAborted, results.CounterErrors, results.CounterTimeouts},
 			Throughput: value(stats.Throughput), MeanMillis: value(stats.MeanLatency), P50Millis: value(stats.P50Latency), P99Millis: value(stats.P99Latency),
-			P10Millis: unsaid, P90Millis: unsaid, P999Millis: unsaid,
+			P10Millis: unsaid, P90Millis: unsaid, P95Millis: unsaid, P999Millis: unsaid,
 		}
 		s.all, s.lines = append(s.all, p), append(s.lines, line)
 		if some {
@@ -121,7 +121,7 @@ func (s simulation) experiment(rng *rand.Rand, n int) []results.TrialLine {
 			line.Number, line.Repetition = int32(len(lines)), int32(k)
 			line.Throughput *= 1 + by
 			line.MeanMillis, line.P50Millis, line.P99Millis = line.MeanMillis*(1-by), line.P50Millis*(1-by), line.P99Millis*(1-by)
-			line.P10Millis, line.P90Millis, line.P999Millis = line.P10Millis*(1-by), line.P90Millis*(1-by), line.P999Millis*(1-by)
+			line.P10Millis, line.P90Millis, line.P95Millis, line.P999Millis = line.P10Millis*(1-by), line.P90Millis*(1-by), line.P95Millis*(1-by), line.P999Millis*(1-by)
 			lines = append(lines, line)
 		}
 	}

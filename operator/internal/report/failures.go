@@ -199,6 +199,7 @@ func failureNotes(e results.Experiment) []string {
 		notes = append(notes, "The clients report summaries, so that numbers are of their whole run, not cut to the window. "+
 			"Throughputs of several client pods are added up, means weighted by transactions; percentiles of several pods are not known.")
 	}
+	notes = append(notes, remarkNotes(e)...)
 	if len(percentiles) > 0 {
 		notes = append(notes, "More than 1% of requests failed, so that p99 of all of them is that of the table or more (≥): "+strings.Join(percentiles, "; ")+".")
 	}
@@ -272,4 +273,33 @@ func triedCell(p results.PointResult) string {
 		return fmt.Sprintf("%d of %d", p.Valid, p.Valid+left)
 	}
 	return strconv.Itoa(p.Valid)
+}
+
+// mostRemarks is how many different remarks of clients a report shows.
+const mostRemarks = 8
+
+// remarkNotes are what must be known of the numbers that clients print of their whole run, each
+// with the first of its trials.
+func remarkNotes(e results.Experiment) []string {
+	first, times := map[string]string{}, map[string]int{}
+	var order, notes []string
+	for _, l := range e.Trials {
+		for _, remark := range l.Remarks {
+			if times[remark]++; times[remark] == 1 {
+				first[remark] = l.Name
+				order = append(order, remark)
+			}
+		}
+	}
+	for _, remark := range order[:min(len(order), mostRemarks)] {
+		where := "trial " + first[remark]
+		if n := times[remark] - 1; n > 0 {
+			where += fmt.Sprintf(" and %d more", n)
+		}
+		notes = append(notes, fmt.Sprintf("Of %s, %s.", where, remark))
+	}
+	if more := len(order) - mostRemarks; more > 0 {
+		notes = append(notes, fmt.Sprintf("%d more remarks are in the trials' own results (summary.remarks).", more))
+	}
+	return notes
 }

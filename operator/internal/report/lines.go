@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"assay.dev/assay/operator/internal/results"
@@ -40,6 +41,7 @@ func LineOf(t results.Trial) results.TrialLine {
 		Offered: t.Summary.Offered, GivenUp: t.Summary.GivenUp, Unsent: t.Summary.Unsent, Unreported: t.Summary.Unreported, WholeRun: t.Summary.WholeRun,
 		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P10Millis: t.Summary.P10Millis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,
 		P99Millis: t.Summary.P99Millis, P999Millis: t.Summary.P999Millis,
+		P95Millis: t.Summary.Percentiles["P95"], Percentiles: withoutP95(t.Summary.Percentiles), Remarks: t.Summary.Remarks,
 		CorrectClients: t.CorrectClients, Measurements: t.Measurements, Recovery: t.Recovery,
 		ClientTimeShare: stats.ClientTime(t), ClientBusyShare: stats.ClientBusy(t),
 	}
@@ -57,6 +59,16 @@ func LineOf(t results.Trial) results.TrialLine {
 		}
 	}
 	return l
+}
+
+// withoutP95 are the percentiles without the one that a line has for itself.
+func withoutP95(percentiles map[string]float64) map[string]float64 {
+	rest := maps.Clone(percentiles)
+	delete(rest, "P95")
+	if len(rest) == 0 {
+		return nil
+	}
+	return rest
 }
 
 func worse(old *float64, share float64) *float64 {

@@ -24,10 +24,14 @@ type ownPercentile struct {
 var ownPercentiles = map[string]ownPercentile{
 	"P10":  {0.9, func(l results.TrialLine) float64 { return l.P10Millis }, ""},
 	"P50":  {0.5, func(l results.TrialLine) float64 { return l.P50Millis }, stats.P50Latency},
+	"P75":  {0.25, func(l results.TrialLine) float64 { return l.Percentiles["P75"] }, ""},
 	"P90":  {0.1, func(l results.TrialLine) float64 { return l.P90Millis }, ""},
 	"P95":  {0.05, func(l results.TrialLine) float64 { return l.P95Millis }, ""},
 	"P99":  {0.01, func(l results.TrialLine) float64 { return l.P99Millis }, stats.P99Latency},
 	"P999": {0.001, func(l results.TrialLine) float64 { return l.P999Millis }, ""},
+
+	"P9999":  {0.0001, func(l results.TrialLine) float64 { return l.Percentiles["P9999"] }, ""},
+	"P99999": {0.00001, func(l results.TrialLine) float64 { return l.Percentiles["P99999"] }, ""},
 }
 
 // leastBeyond is how many transactions must lie beyond a percentile, as claims ask for.
@@ -174,8 +178,8 @@ func percentileBars(e results.Experiment, names []string) *barPlot {
 
 // percentileText writes P999 as p99.9.
 func percentileText(name string) string {
-	if name == "P999" {
-		return "p99.9"
+	if digits, long := strings.CutPrefix(name, "P99"); long && digits != "" {
+		return "p99." + digits
 	}
 	return strings.ToLower(name)
 }

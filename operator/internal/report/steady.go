@@ -28,7 +28,10 @@ func (d *Details) intoLines(e *results.Experiment) {
 		if w, read := d.windows[l.Name]; read {
 			e.Trials[i].Window = &w
 		}
-		e.Trials[i].P95Millis = d.p95[l.Name]
+		if p95, read := d.p95[l.Name]; read {
+			e.Trials[i].P95Millis = p95
+		}
+		e.Trials[i].Remarks = d.lines[l.Name].Remarks
 		if own := d.lines[l.Name]; len(own.Recovery) > 0 {
 			e.Trials[i].Recovery = own.Recovery
 		}

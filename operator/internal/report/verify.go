@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -107,6 +108,11 @@ func (v *Verified) trial(t results.Trial) {
 	} {
 		if !near(n.said, n.has, 1e-9, 0) {
 			v.differs("trial %s: its %s is said to be %g, its histogram and counters give %g", t.Name, n.what, n.said, n.has)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Summary.Percentiles)) {
+		if said, has := t.Summary.Percentiles[name], want.Percentiles[name]; !near(said, has, 1e-9, 0) {
+			v.differs("trial %s: its %s is said to be %g, its histogram gives %g", t.Name, name, said, has)
 		}
 	}
 	if t.Timeline != nil {

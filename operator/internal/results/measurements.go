@@ -1,6 +1,9 @@
 package results
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+)
 
 // Measurement is what became of one of an experiment's measurements in a trial.
 type Measurement struct {
@@ -23,16 +26,27 @@ type MeasurementColumn struct {
 	Per     string `json:"per,omitempty"`
 }
 
-// Counted reads a measurement off the counters of the clients' drivers, all of a trial's added up.
-// A counter that is not among them is unknown, and not 0.
-func Counted(name, counter, per string, driver map[string]int64) Measurement {
+// OwnNumbers are the counters of a trial's clients and the numbers of their own, by name. The
+// numbers stand first: a System names them.
+func OwnNumbers(driver map[string]int64, numbers map[string]float64) map[string]float64 {
+	own := make(map[string]float64, len(driver)+len(numbers))
+	for name, n := range driver {
+		own[name] = float64(n)
+	}
+	maps.Copy(own, numbers)
+	return own
+}
+
+// Counted reads a measurement off the counters and own numbers of the clients (OwnNumbers), counters
+// of all of a trial's added up. A counter that is not among them is unknown, and not 0.
+func Counted(name, counter, per string, driver map[string]float64) Measurement {
 	m := Measurement{Name: name}
 	count, known := driver[counter]
 	if !known {
 		m.Reason = fmt.Sprintf("no client reports the counter %s", counter)
 		return m
 	}
-	value := float64(count)
+	value := count
 	if per != "" {
 		by, known := driver[per]
 		switch {
@@ -43,7 +57,7 @@ func Counted(name, counter, per string, driver map[string]int64) Measurement {
 			m.Reason = fmt.Sprintf("the counter %s is 0", per)
 			return m
 		}
-		value /= float64(by)
+		value /= by
 	}
 	m.Value = &value
 	return m

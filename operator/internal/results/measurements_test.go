@@ -7,7 +7,7 @@ import (
 )
 
 func TestCounted(t *testing.T) {
-	driver := map[string]int64{"micros": 900, "operations": 300, "none": 0}
+	driver := map[string]float64{"micros": 900, "operations": 300, "none": 0}
 	for name, tc := range map[string]struct {
 		counter, per string
 		want         float64

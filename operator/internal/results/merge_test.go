@@ -49,7 +49,8 @@ func TestMerge(t *testing.T) {
 	}
 	want := Summary{
 		Counters:   Counters{Offered: 1000, Committed: 1000, Aborted: 7},
-		Throughput: 500, MeanMillis: 19, P10Millis: 10, P50Millis: 10, P90Millis: 10, P99Millis: 100, P999Millis: 100, MaxMillis: 100, SendLagP99Millis: 3,
+		Throughput: 500, MeanMillis: 19, P10Millis: 10, P50Millis: 10, P90Millis: 10, P99Millis: 100, P999Millis: 100, MaxMillis: 100,
+		Percentiles: map[string]float64{"P75": 10, "P95": 100, "P9999": 100, "P99999": 100}, SendLagP99Millis: 3,
 	}
 	within := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= 0.001*math.Abs(x+y)/2 })
 	if diff := cmp.Diff(want, m.Summary, within); diff != "" {

@@ -544,8 +544,13 @@ type TrialLine struct {
 	// Window says whether the window was steady. Only a report has it: it is computed from the
 	// trial's timeline. Nil: the trial's own results were not read, or it does not count.
 	Window *WindowCheck `json:"window,omitempty"`
-	// P95Millis is read off the trial's histogram. Only a report has it; 0: it is not known.
+	// P95Millis is 0 in results of before it was kept here, and where it is not known. A report
+	// reads it off the trial's histogram then.
 	P95Millis float64 `json:"p95Millis,omitempty"`
+	// Percentiles are as in Summary.
+	Percentiles map[string]float64 `json:"percentiles,omitempty"`
+	// Remarks are as in Summary. Only a report has them.
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 // Dataset is a data set that the pods of a trial began with.

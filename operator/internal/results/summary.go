@@ -12,13 +12,15 @@ import (
 )
 
 // The numbers of a client's summary, named as v1alpha1.SummaryNumberName names them. Ended and
-// EndedRate are of all attempts, however they ended.
+// EndedRate are of all attempts, however they ended, Answered of those that had an answer: all but
+// Timeouts.
 const (
 	NumberCommitted  = "Committed"
 	NumberAborted    = "Aborted"
 	NumberErrors     = "Errors"
 	NumberTimeouts   = "Timeouts"
 	NumberEnded      = "Ended"
+	NumberAnswered   = "Answered"
 	NumberThroughput = "Throughput"
 	NumberEndedRate  = "EndedRate"
 	NumberRunTime    = "RunTime"
@@ -75,7 +77,7 @@ const latencySuffix = "Latency"
 // Kind of the number.
 func (n SummaryNumber) Kind() NumberKind {
 	switch n.Name {
-	case NumberCommitted, NumberAborted, NumberErrors, NumberTimeouts, NumberEnded:
+	case NumberCommitted, NumberAborted, NumberErrors, NumberTimeouts, NumberEnded, NumberAnswered:
 		return NumberCount
 	case NumberThroughput, NumberEndedRate:
 		return NumberRate
@@ -197,6 +199,7 @@ func CheckSummary(numbers []SummaryNumber) error {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(numbers, func(n SummaryNumber) bool { return slices.Contains(names, n.Name) })
 	}
+	counts := []string{NumberCommitted, NumberEnded, NumberAnswered}
 	paths := 0
 	for _, n := range numbers {
 		if err := n.check(); err != nil {
@@ -209,9 +212,9 @@ func CheckSummary(numbers []SummaryNumber) error {
 	switch {
 	case paths > 0 && paths < len(numbers):
 		return errors.New("some numbers have a path and some a pattern; a report is either JSON or lines")
-	case has(NumberThroughput, NumberEndedRate), has(NumberCommitted, NumberEnded) && has(NumberRunTime):
+	case has(NumberThroughput, NumberEndedRate), has(counts...) && has(NumberRunTime):
 		return nil
-	case has(NumberCommitted, NumberEnded):
+	case has(counts...):
 		return errors.New("Throughput is missing, and so is RunTime, from which it can be computed")
 	}
 	return errors.New("Throughput is missing, and so are Committed and RunTime, from which it can be computed: nothing says that the client did anything")

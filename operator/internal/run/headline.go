@@ -2,7 +2,9 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -21,6 +23,9 @@ func Headline(t *results.Trial) *v1alpha1.Headline {
 		P50LatencyMicroseconds: thousandths(s.P50Millis), P90LatencyMicroseconds: thousandths(s.P90Millis),
 		P99LatencyMicroseconds: thousandths(s.P99Millis), P999LatencyMicroseconds: thousandths(s.P999Millis),
 		CorrectClients: t.CorrectClients, Recoveries: headlineRecoveries(t.Recovery), Measurements: headlineMeasurements(t.Measurements),
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Percentiles)) {
+		h.Percentiles = append(h.Percentiles, v1alpha1.HeadlinePercentile{Name: name, Microseconds: thousandths(s.Percentiles[name])})
 	}
 	h.ThrottledPerMillion, h.StealPerMillion = worstShares(t.Pods)
 	h.ContendedPerMillion = worstContention(t.Machines)

@@ -35,15 +35,15 @@ type input struct {
 	histograms []report.TrialHistogram
 	unreadable error // of the first histogram that cannot be read
 	// drivers are the counters of each trial's clients.
-	drivers map[string]map[string]int64
+	drivers map[string]map[string]float64
 }
 
 // take keeps the histogram and the clients' counters of a trial.
 func (in *input) take(t results.Trial) {
 	if in.drivers == nil {
-		in.drivers = map[string]map[string]int64{}
+		in.drivers = map[string]map[string]float64{}
 	}
-	in.drivers[t.Name] = t.Driver
+	in.drivers[t.Name] = results.OwnNumbers(t.Driver, t.Summary.Numbers)
 	h, ok, err := report.HistogramOf(t)
 	if err != nil && in.unreadable == nil {
 		in.unreadable = err

@@ -187,6 +187,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 			line.P90Millis = float64(h.P90LatencyMicroseconds) / 1000
 			line.P99Millis = float64(h.P99LatencyMicroseconds) / 1000
 			line.P999Millis = float64(h.P999LatencyMicroseconds) / 1000
+			line.P95Millis, line.Percentiles = linePercentiles(h.Percentiles)
 			line.CorrectClients, line.Recovery, line.Measurements = h.CorrectClients, lineRecoveries(h.Recoveries), lineMeasurements(h.Measurements)
 			line.ThrottledShare, line.StealShare, line.ContendedShare = share(h.ThrottledPerMillion), share(h.StealPerMillion), share(h.ContendedPerMillion)
 			line.ClientTimeShare, line.ClientBusyShare = share(h.ClientTimePerMillion), share(h.ClientBusyPerMillion)
@@ -194,6 +195,21 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// linePercentiles takes percentiles out of the integers of a status, the 95th for itself.
+func linePercentiles(kept []v1alpha1.HeadlinePercentile) (p95 float64, others map[string]float64) {
+	for _, p := range kept {
+		switch {
+		case p.Name == "P95":
+			p95 = float64(p.Microseconds) / 1000
+		case others == nil:
+			others = map[string]float64{p.Name: float64(p.Microseconds) / 1000}
+		default:
+			others[p.Name] = float64(p.Microseconds) / 1000
+		}
+	}
+	return p95, others
 }
 
 // share takes a share out of the integers of a status, if it is there.

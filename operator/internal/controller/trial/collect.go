@@ -41,7 +41,7 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 		return false, 0, fmt.Errorf("encode the latencies: %w", err)
 	}
 	t.Recovery = run.Recoveries(t)
-	t.Measurements = s.measurements(merged.Driver)
+	t.Measurements = s.measurements(results.OwnNumbers(merged.Driver, merged.Summary.Numbers))
 	s.showMeasured(t.Measurements)
 	if err := run.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
 		return false, 0, err

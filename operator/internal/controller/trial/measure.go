@@ -100,7 +100,7 @@ func queries(spec *v1alpha1.TrialSpec) []v1alpha1.Measurement {
 
 // measurements puts what Prometheus answered and what the clients counted into the order of the
 // spec.
-func (s *scope) measurements(driver map[string]int64) []results.Measurement {
+func (s *scope) measurements(driver map[string]float64) []results.Measurement {
 	answers := s.answered
 	var all []results.Measurement
 	for _, m := range s.trial.Spec.Measurements {

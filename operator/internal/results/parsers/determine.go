@@ -22,10 +22,11 @@ const partOfRun = 0.8
 // failures are the counts of attempts that did not commit.
 var failures = []string{results.NumberAborted, results.NumberErrors, results.NumberTimeouts}
 
-// determination computes what a summary does not say from what it says. With C committed, F failed
-// and E ended attempts, X and R the rates of committed and ended ones, and T the run time:
+// determination computes what a summary does not say from what it says. With C committed, F failed,
+// W timed-out, E ended and A answered attempts, X and R the rates of committed and ended ones, and T
+// the run time:
 //
-//	E = C + F      C = X T      E = R T      X = R C / E
+//	E = C + F      A = E - W      C = X T      E = R T      X = R C / E
 //
 // Numbers that are there and contradict each other are an error that names them.
 type determination struct {
@@ -33,6 +34,8 @@ type determination struct {
 	load    time.Duration // that clients were to send for; 0: not known
 	failed  float64
 	remarks []string
+	// errors that are not said and follow from the rest; nil: they do not.
+	errors *float64
 }
 
 func (d *determination) has(name string) bool { _, ok := d.said[name]; return ok }
@@ -43,45 +46,74 @@ func (d *determination) remark(format string, args ...any) {
 
 // seconds of the run: as they are said, as a count and a rate give them, or those of the load.
 func (d *determination) seconds() float64 {
-	runTime := d.said[results.NumberRunTime]
+	if d.has(results.NumberRunTime) {
+		return d.said[results.NumberRunTime].value / 1000
+	}
 	for _, of := range [][2]string{{results.NumberCommitted, results.NumberThroughput}, {results.NumberEnded, results.NumberEndedRate}} {
-		if count, rate := d.said[of[0]], d.said[of[1]]; !d.has(results.NumberRunTime) && d.has(of[0]) && rate.value > 0 {
+		if count, rate := d.said[of[0]], d.said[of[1]]; d.has(of[0]) && rate.value > 0 {
 			return count.value / rate.value
 		}
 	}
-	if d.has(results.NumberRunTime) {
-		return runTime.value / 1000
-	}
-	if d.load > 0 && !d.has(results.NumberCommitted) && !d.has(results.NumberEnded) {
+	switch {
+	case d.has(results.NumberCommitted), d.has(results.NumberEnded), d.has(results.NumberAnswered):
+		// A rate of one kind of attempts, and a count of the other.
+		for _, rate := range []string{results.NumberThroughput, results.NumberEndedRate} {
+			if d.said[rate].value > 0 {
+				return d.ended().value / d.said[rate].value
+			}
+		}
+	case d.load > 0:
 		d.remark("the client says neither a count nor a run time: counts are its rate in %v, the time of the load", d.load)
+	default:
+		d.remark("the client says neither a count nor a run time: in a trial, counts are its rate in the time of the load")
 	}
 	return d.load.Seconds()
 }
 
+// ended is how many attempts ended, as far as counts say it.
+func (d *determination) ended() quantity {
+	switch {
+	case d.has(results.NumberEnded):
+		return d.said[results.NumberEnded]
+	case d.has(results.NumberAnswered):
+		a := d.said[results.NumberAnswered]
+		return quantity{a.value + d.said[results.NumberTimeouts].value, a.step}
+	}
+	return quantity{d.said[results.NumberCommitted].value + d.failed, 1}
+}
+
 // numbers are the committed transactions, their rate, and the seconds of the run.
 func (d *determination) numbers() (committed, throughput, seconds float64, err error) {
+	said := false // that some attempts failed, or none
 	for _, name := range failures {
 		d.failed += d.said[name].value
+		said = said || d.has(name)
 	}
 	seconds = d.seconds()
-	ended := d.said[results.NumberEnded].value
-	if !d.has(results.NumberEnded) && d.has(results.NumberEndedRate) {
-		ended = math.Round(d.said[results.NumberEndedRate].value * seconds)
+	ended, counted := d.ended(), d.has(results.NumberEnded) || d.has(results.NumberAnswered)
+	if !counted && d.has(results.NumberEndedRate) && !d.has(results.NumberCommitted) {
+		ended, counted = quantity{math.Round(d.said[results.NumberEndedRate].value * seconds), 1}, true
 	}
+	throughput = d.said[results.NumberThroughput].value
 	switch {
 	case d.has(results.NumberCommitted):
 		committed = d.said[results.NumberCommitted].value
-	case ended > 0 || d.has(results.NumberEnded) || d.has(results.NumberEndedRate):
-		committed = ended - d.failed
+	case counted && d.has(results.NumberThroughput) && !said:
+		committed = d.fromRate(seconds, ended)
+	case counted:
+		committed = ended.value - d.failed
 	default:
-		committed = math.Round(d.said[results.NumberThroughput].value * seconds)
+		committed = math.Round(throughput * seconds)
 	}
 	if committed < 0 {
-		return 0, 0, 0, fmt.Errorf("%g attempts ended, and %g of them failed: the failures are more than all", ended, d.failed)
+		return 0, 0, 0, fmt.Errorf("%g attempts ended, and %g of them failed: the failures are more than all", ended.value, d.failed)
+	}
+	if rest := ended.value - committed - d.failed; counted && rest >= 0 && !d.has(results.NumberErrors) && (rest > 0 || !said) {
+		d.errors = &rest
+		d.failed += rest
 	}
 	switch {
 	case d.has(results.NumberThroughput):
-		throughput = d.said[results.NumberThroughput].value
 	case committed == 0:
 	case seconds < 1e-9:
 		return 0, 0, 0, errors.New("the client says that it ran for no time at all")
@@ -89,6 +121,17 @@ func (d *determination) numbers() (committed, throughput, seconds float64, err e
 		throughput = committed / seconds
 	}
 	return committed, throughput, seconds, d.agree()
+}
+
+// fromRate is how many transactions committed, where the rate of these and the count of all attempts
+// are said: all, if they differ by no more than rounding explains.
+func (d *determination) fromRate(seconds float64, ended quantity) float64 {
+	rate, run := d.said[results.NumberThroughput], d.said[results.NumberRunTime]
+	committed := math.Round(rate.value * seconds)
+	if math.Abs(ended.value-committed) <= 1+rate.step*seconds+rate.value*run.step/1000 {
+		return ended.value
+	}
+	return committed
 }
 
 // agree refuses numbers that contradict each other.
@@ -108,6 +151,9 @@ func (d *determination) agree() error {
 	}
 	if d.has(results.NumberCommitted) && d.has(results.NumberEnded) && committed.value+d.failed > ended.value*(1+tolerated)+committed.step {
 		return fmt.Errorf("%s %g and %g failures are more than %s %g", results.NumberCommitted, committed.value, d.failed, results.NumberEnded, ended.value)
+	}
+	if a := d.said[results.NumberAnswered]; d.has(results.NumberAnswered) && d.has(results.NumberEnded) && a.value > ended.value {
+		return fmt.Errorf("%s %g is more than %s, %g", results.NumberAnswered, a.value, results.NumberEnded, ended.value)
 	}
 	if x, r := d.said[results.NumberThroughput], d.said[results.NumberEndedRate]; d.has(results.NumberEndedRate) && x.value > r.value*(1+tolerated)+r.step+x.step {
 		return fmt.Errorf("%s %g per second is more than %s, %g", results.NumberThroughput, x.value, results.NumberEndedRate, r.value)
@@ -183,6 +229,10 @@ func (s *summaryText) client(o Options) (results.Client, error) {
 	committed, throughput, seconds, err := d.numbers()
 	if err != nil {
 		return c, err
+	}
+	if d.errors != nil {
+		c.Counters.Errors = int64(math.Round(*d.errors))
+		c.Unreported = slices.DeleteFunc(c.Unreported, func(name string) bool { return name == results.CounterErrors })
 	}
 	c.Counters.Committed, c.Whole.Throughput = int64(math.Round(committed)), throughput
 	if d.load > 0 && seconds < partOfRun*d.load.Seconds() {

@@ -1,6 +1,7 @@
 package parsers
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -100,8 +101,29 @@ func withoutSeparators(text string) (string, error) {
 	return strings.ReplaceAll(text, ",", ""), nil
 }
 
-// parseDuration reads a duration with its unit, in milliseconds.
+// parseClock reads hours, minutes and seconds between colons: 00:01:24.
+func parseClock(text string) (quantity, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return quantity{}, errors.New("there are no three parts")
+	}
+	sum := quantity{step: 1000}
+	for i, factor := range []float64{3600e3, 60e3, 1e3} {
+		q, err := parseDecimal(parts[i])
+		if err != nil || q.value < 0 {
+			return quantity{}, fmt.Errorf("%q is no time", text)
+		}
+		sum.value += q.value * factor
+		sum.step = q.step * factor // of the seconds in the end
+	}
+	return sum, nil
+}
+
+// parseDuration reads a duration with its unit, in milliseconds: as Go writes it, or as 00:01:24.
 func parseDuration(text string) (quantity, error) {
+	if clock, err := parseClock(text); err == nil {
+		return clock, nil
+	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
 		return quantity{}, fmt.Errorf("%q is no duration such as 402us or 1m24.17s; give the number a unit, or its pattern the group unit", text[:min(len(text), 120)])

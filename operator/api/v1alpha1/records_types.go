@@ -27,12 +27,13 @@ type ClientEnd struct {
 // print. It holds the name, the latency in ns, CLOCK_MONOTONIC in ns and the client id, separated
 // by commas. RegularExpression: one line for each operation, read by the pattern of records; other
 // lines are skipped. CSV: a line that names the columns, and under it one line for each operation.
-// Reckon: the JSON messages that clients of reckon write, each after its length. These five hold
-// every transaction, so that the trial's window can be cut out and percentiles are those of all
+// Reckon: the JSON messages that clients of reckon write, each after its length. HdrHistogram: a
+// log with a histogram for each interval (.hlog), as HdrHistogram's own writers write it. These six
+// hold every transaction, so that the trial's window can be cut out and percentiles are those of all
 // clients together. Summary: what a client prints of its whole run at its end, read by the patterns
 // of summary. It is not cut to the window, and percentiles are not merged.
 // +kubebuilder:validation:MaxLength=40
-// +kubebuilder:validation:XValidation:rule="self in ['Assay', 'TransactionLines', 'RegularExpression', 'CSV', 'Reckon', 'Summary']",message="must be Assay, TransactionLines, RegularExpression, CSV, Reckon or Summary",messageExpression="self + ' is not a format of a trial. Assay, TransactionLines, RegularExpression, CSV and Reckon hold every transaction: have the client write a line for each operation (YCSB: -p measurementtype=raw). Summary takes what it prints at its end, which can neither be cut to the window nor merged over clients'"
+// +kubebuilder:validation:XValidation:rule="self in ['Assay', 'TransactionLines', 'RegularExpression', 'CSV', 'Reckon', 'HdrHistogram', 'Summary']",message="must be Assay, TransactionLines, RegularExpression, CSV, Reckon, HdrHistogram or Summary",messageExpression="self + ' is not a format of a trial. Assay, TransactionLines, RegularExpression, CSV, Reckon and HdrHistogram hold every transaction: have the client write a line for each operation (YCSB: -p measurementtype=raw). Summary takes what it prints at its end, which can neither be cut to the window nor merged over clients'"
 type ResultsFormat string
 
 // The formats of results.
@@ -43,6 +44,7 @@ const (
 	FormatCSV               ResultsFormat = "CSV"
 	FormatSummary           ResultsFormat = "Summary"
 	FormatReckon            ResultsFormat = "Reckon"
+	FormatHdrHistogram      ResultsFormat = "HdrHistogram"
 )
 
 // ClientResults say what a client reports and where.
@@ -50,6 +52,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="(self.format in ['RegularExpression', 'CSV']) == has(self.records)",message="records are needed for RegularExpression and CSV, and only for those",messageExpression="'format is ' + self.format + '; records are needed for RegularExpression and CSV, and only for those'"
 // +kubebuilder:validation:XValidation:rule="self.source != 'File' || !has(self.records) || self.records.instant.from != 'Arrival'",message="records.instant: the arrival of lines is known on Stdout and Stderr only, and source is File"
 // +kubebuilder:validation:XValidation:rule="(self.format == 'Summary') == has(self.summary)",message="summary is needed for the format Summary, and only for that",messageExpression="'format is ' + self.format + '; summary is needed for the format Summary, and only for that'"
+// +kubebuilder:validation:XValidation:rule="(self.format == 'HdrHistogram') == has(self.histograms)",message="histograms are needed for the format HdrHistogram, and only for that",messageExpression="'format is ' + self.format + '; histograms are needed for the format HdrHistogram, and only for that'"
 type ClientResults struct {
 	// format of the report.
 	Format ResultsFormat `json:"format"`
@@ -68,9 +71,36 @@ type ClientResults struct {
 	// +optional
 	Records *ClientRecords `json:"records,omitempty"`
 
+	// histograms say what a log in the format HdrHistogram has.
+	// +optional
+	Histograms *ClientHistograms `json:"histograms,omitempty"`
+
 	// summary says where a report in the format Summary has its numbers.
 	// +optional
 	Summary *ClientSummary `json:"summary,omitempty"`
+}
+
+// ClientHistograms say how a log of HdrHistograms is read. The log has the instant of each interval
+// on the wall clock of the client's node. An interval belongs to the window if its middle does, as
+// a whole: with intervals of a second, the window's ends are exact to half a second.
+type ClientHistograms struct {
+	// unit of the latencies.
+	Unit RecordUnit `json:"unit"`
+
+	// tags of the histograms of committed transactions. Default: all but those of errors.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	Tags []string `json:"tags,omitempty"`
+
+	// errors are the tags of the histograms of operations that failed. Default: none, and errors
+	// are unknown.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	Errors []string `json:"errors,omitempty"`
 }
 
 // ClientSummary says where the numbers are that a client prints of its whole run. It must have a

@@ -156,6 +156,6 @@ func parse(format string, report io.Reader, about agent.ReportFacts) (results.Cl
 	return parsers.Parse(format, report, parsers.Options{
 		ZeroMonotonicNanos: about.ZeroMonotonicNanos, ZeroUnixNanos: about.ZeroUnixNanos, StartNanos: about.StartNanos, Windows: about.Windows,
 		Index: about.Index, FirstClient: about.FirstClient, Clients: about.Clients, Misbehaving: about.Misbehaving,
-		Records: about.Records, Summary: about.Summary, Whole: about.Whole, Arrivals: about.Arrivals,
+		Records: about.Records, Histograms: about.Histograms, Summary: about.Summary, Whole: about.Whole, Arrivals: about.Arrivals,
 	})
 }

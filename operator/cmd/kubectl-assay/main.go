@@ -26,6 +26,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/judge"
 	"assay.dev/assay/operator/internal/cli/list"
 	"assay.dev/assay/operator/internal/cli/logs"
+	"assay.dev/assay/operator/internal/cli/parse"
 	"assay.dev/assay/operator/internal/cli/plan"
 	"assay.dev/assay/operator/internal/cli/queue"
 	"assay.dev/assay/operator/internal/cli/report"
@@ -117,7 +118,7 @@ func command(s *session.Session) *cobra.Command {
 		}
 		root.AddCommand(verbs...)
 	}
-	add("run", scaffold.Command(s), plan.Command(s), try.Command(s), run.Command(s))
+	add("run", scaffold.Command(s), parse.Command(s), plan.Command(s), try.Command(s), run.Command(s))
 	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), queue.Command(s), ui.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
 	add("results", report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), judge.Command(s), fetch.Command(s, os.Getenv))
 	add("other", checkimage.Command(s), importer.Command(s), hosts.Command(s), version.Command(s), options(s))

@@ -89,6 +89,7 @@ type ReportFacts struct {
 	Index, FirstClient, Clients int32
 	Misbehaving                 int32
 	Records                     *results.Records
+	Histograms                  *results.Histograms
 	Summary                     []results.SummaryNumber
 	// Whole: the client ended by itself with exit code 0.
 	Whole    bool

@@ -234,7 +234,7 @@ func (a *Agent) parseReport(ctx context.Context, first, path string, client prot
 	return a.config.Parse(client.Format, file, ReportFacts{
 		ZeroMonotonicNanos: monotonic, ZeroUnixNanos: wall, StartNanos: process.StartedAt - monotonic, Windows: run.Windows,
 		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients, Misbehaving: client.Misbehaving,
-		Records: client.Records, Summary: client.Summary, Whole: process.ExitedAt != 0 && process.ExitCode == 0 && !process.Asked, Arrivals: arrivals,
+		Records: client.Records, Histograms: client.Histograms, Summary: client.Summary, Whole: process.ExitedAt != 0 && process.ExitCode == 0 && !process.Asked, Arrivals: arrivals,
 	})
 }
 

@@ -9,6 +9,16 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
+// CheckResults refuses results of a client that cannot be read, as admission of a System does. What
+// the schema of a System refuses is not looked for.
+func CheckResults(r *v1alpha1.ClientResults) field.ErrorList {
+	var s systemCheck
+	s.records(field.NewPath("results", "records"), r)
+	s.summary(field.NewPath("results", "summary"), r)
+	s.histograms(field.NewPath("results", "histograms"), r)
+	return s.errs
+}
+
 // summary checks what a client's summary is said to hold.
 func (s *systemCheck) summary(at *field.Path, r *v1alpha1.ClientResults) {
 	if r.Summary == nil {
@@ -40,6 +50,24 @@ func Summary(c *v1alpha1.ClientSummary) []results.SummaryNumber {
 		out = append(out, results.SummaryNumber{Name: string(n.Name), Pattern: n.Pattern, Path: n.Path, Unit: n.Unit, Of: cmp.Or(n.Of, results.OfOnly)})
 	}
 	return out
+}
+
+// Histograms are what the agent reads a log of histograms by. Nil without.
+func Histograms(h *v1alpha1.ClientHistograms) *results.Histograms {
+	if h == nil {
+		return nil
+	}
+	return &results.Histograms{Unit: string(h.Unit), Tags: h.Tags, Errors: h.Errors}
+}
+
+// histograms checks how a log of histograms is said to be read.
+func (s *systemCheck) histograms(at *field.Path, r *v1alpha1.ClientResults) {
+	if r.Histograms == nil {
+		return // needed or not, the schema says
+	}
+	if err := Histograms(r.Histograms).Check(); err != nil {
+		s.add(field.Invalid(at, "", err.Error()))
+	}
 }
 
 // records checks what the lines of a client's report are said to hold.

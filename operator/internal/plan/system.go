@@ -207,6 +207,7 @@ func (s *systemCheck) clients(at *field.Path) {
 	if c.Results != nil {
 		s.records(at.Child("results", "records"), c.Results)
 		s.summary(at.Child("results", "summary"), c.Results)
+		s.histograms(at.Child("results", "histograms"), c.Results)
 	}
 }
 

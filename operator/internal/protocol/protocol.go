@@ -228,6 +228,8 @@ type Client struct {
 	Path   string `json:"path,omitempty"`
 	// Records of the formats that have a line for each operation and say here what is in it.
 	Records *results.Records `json:"records,omitempty"`
+	// Histograms of the format HdrHistogram.
+	Histograms *results.Histograms `json:"histograms,omitempty"`
 	// Summary says where a report in the format Summary has its numbers.
 	Summary []results.SummaryNumber `json:"summary,omitempty"`
 	// Index of the client pod and the clients that it runs.

@@ -194,6 +194,7 @@ func (t *Trial) clientOf(c placement.Client) *protocol.Client {
 	out.WaitReady = cs.Barrier == v1alpha1.BarrierReady
 	if cs.Results != nil {
 		out.Format, out.Source, out.Path = string(cs.Results.Format), cs.Results.Source, cs.Results.Path
+		out.Histograms = plan.Histograms(cs.Results.Histograms)
 		out.Records, out.Summary = plan.Records(cs.Results.Records), plan.Summary(cs.Results.Summary)
 	}
 	if cs.End != nil {

@@ -40,6 +40,14 @@ func (h *Histogram) Record(d time.Duration) {
 	}
 }
 
+// RecordTimes adds a duration as often as said.
+func (h *Histogram) RecordTimes(d time.Duration, n int64) {
+	micros := max(int64(d.Round(time.Microsecond)/time.Microsecond), HistogramLowestMicros)
+	if micros > HistogramHighestMicros || h.h.RecordValues(micros, n) != nil {
+		h.outOfRange += n
+	}
+}
+
 // Merge adds all of another histogram; what is dropped counts as out of range.
 func (h *Histogram) Merge(o *Histogram) {
 	h.outOfRange += o.outOfRange + h.h.Merge(o.h)

@@ -73,6 +73,45 @@ func (r *Recorder) Fail(at time.Duration, timeout bool) {
 	}
 }
 
+// CommitEvenly records n transactions of a latency that were committed somewhere from one instant
+// to another, which both lie on one side of each end of the window. In the timeline they are spread
+// evenly; shift says at which bin the rest begins that cannot be.
+func (r *Recorder) CommitEvenly(from, to time.Duration, shift, n int64, latency time.Duration) {
+	micros := int64(latency / time.Microsecond)
+	r.Committed += n
+	r.LatencySumMicros += micros * n
+	if r.InWindow(from) {
+		r.Counters.Committed += n
+		r.latency.RecordTimes(latency, n)
+	}
+	r.spread(from, to, shift, n, func(i int, n int64) {
+		r.bins.Committed[i] += n
+		r.bins.LatencySumMicros[i] += micros * n
+	})
+}
+
+// FailEvenly records n requests that failed, as CommitEvenly does transactions.
+func (r *Recorder) FailEvenly(from, to time.Duration, shift, n int64) {
+	if r.InWindow(from) {
+		r.Counters.Errors += n
+	}
+	r.spread(from, to, shift, n, func(i int, n int64) { r.bins.Failed[i] += n })
+}
+
+// spread calls add for each bin from one instant to another with its part of n.
+func (r *Recorder) spread(from, to time.Duration, shift, n int64, add func(bin int, n int64)) {
+	bins := max(1, int64((to-from+TimelineInterval-1)/TimelineInterval))
+	for k := range bins {
+		part := n / bins
+		if (k+bins-shift%bins)%bins < n%bins {
+			part++
+		}
+		if i := r.bin(from + time.Duration(k)*TimelineInterval); i >= 0 && part > 0 {
+			add(i, part)
+		}
+	}
+}
+
 // bin returns the index of the bin that an instant lies in, and makes it if need be; -1 outside of
 // warm-up, window and cool-down.
 func (r *Recorder) bin(at time.Duration) int {

@@ -99,6 +99,29 @@ func (o *RecordOutcome) Reads(counter string) bool {
 	return false
 }
 
+// Histograms say how a log of HdrHistograms is read. As v1alpha1.ClientHistograms.
+type Histograms struct {
+	// Unit of the latencies: ns, us, ms or s.
+	Unit string `json:"unit"`
+	// Tags of the histograms of committed transactions; none: all that Errors does not list. Errors
+	// are the tags of those of operations that failed.
+	Tags   []string `json:"tags,omitempty"`
+	Errors []string `json:"errors,omitempty"`
+}
+
+// Check refuses what cannot be read.
+func (h Histograms) Check() error {
+	if RecordUnits[h.Unit] == 0 {
+		return fmt.Errorf("the unit of histograms is %q; it must be ns, us, ms or s", h.Unit)
+	}
+	for _, tag := range h.Errors {
+		if slices.Contains(h.Tags, tag) {
+			return fmt.Errorf("the tag %q has two meanings", tag)
+		}
+	}
+	return nil
+}
+
 // RecordUnits are the units of latencies and instants.
 var RecordUnits = map[string]time.Duration{"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond, "s": time.Second}
 

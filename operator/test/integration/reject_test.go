@@ -138,6 +138,7 @@ var wrongSystems = map[string]wrong{
 	"client without results":        {[]edit{{"spec.clients.driver", ""}}, "spec.clients.results", "Required value", "or set driver"},
 	"file without a path":           {[]edit{{"spec.clients.results", "{format: Assay, source: File}"}}, "spec.clients.results", "source is File", "path is needed when source is File"},
 	"summary as a format":           {[]edit{{"spec.clients.results", "{format: YCSB, source: Stdout}"}}, "spec.clients.results.format", "YCSB is not a format of a trial", "can neither be cut to the window nor merged over clients"},
+	"histograms that are not said":  {[]edit{{"spec.clients.results", "{format: HdrHistogram, source: Stdout}"}}, "spec.clients.results", "format is HdrHistogram", "histograms are needed for the format HdrHistogram"},
 	"summary that is not said":      {[]edit{{"spec.clients.results", "{format: Summary, source: Stdout}"}}, "spec.clients.results", "format is Summary", "summary is needed for the format Summary"},
 	"summary of no use":             {[]edit{{"spec.clients.results", "{format: Assay, source: Stdout, summary: {numbers: [{name: Committed, pattern: x}]}}"}}, "spec.clients.results", "format is Assay", "and only for that"},
 	"summary without a throughput":  {[]edit{{"spec.clients.results", "{format: Summary, source: Stdout, summary: {numbers: [{name: Committed, pattern: '(?P<value>x)'}]}}"}}, "spec.clients.results.summary.numbers", "", "Throughput is missing, and so is RunTime"},

@@ -3,21 +3,27 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"text/template"
 
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/operator/internal/benchmarks"
 	"assay.dev/assay/operator/internal/cli/session"
 )
 
 // Options of the verb.
 type Options struct {
-	Name       string
-	System     string
+	Name   string
+	System string
+	// Client is a benchmark program that the System's clients run; empty: one of the user's own.
+	Client     string
 	OutputFile string
 }
 
@@ -41,6 +47,10 @@ func Command(s *session.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.System, "system", "", "name of a System that exists; default: write one")
+	cmd.Flags().StringVar(&o.Client, "client", "", "benchmark program that the clients run, so that its results are written: "+strings.Join(benchmarks.Names(), ", "))
+	if err := cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(benchmarks.Names(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is defined above
+	}
 	session.BindOutputFile(cmd.Flags(), &o.OutputFile)
 	return cmd
 }
@@ -51,6 +61,18 @@ var (
 	systemName     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,38}[a-z0-9])?$`)
 )
 
+// skeletonData is what the skeleton is made of.
+type skeletonData struct {
+	Options
+	// Results of the client, as they stand in a System.
+	Results string
+}
+
+// indent moves a document to where results are in a System.
+func indent(text string) string {
+	return strings.TrimRight("    "+strings.ReplaceAll(text, "\n", "\n    "), " \n")
+}
+
 // Run writes the skeleton.
 func Run(s *session.Session, o Options) error {
 	switch {
@@ -59,12 +81,19 @@ func Run(s *session.Session, o Options) error {
 	case o.System != "" && !systemName.MatchString(o.System):
 		return session.Usage(fmt.Errorf("--system %q cannot be the name of a System: at most 40 lower-case letters, digits, dashes and dots, with a letter or digit at both ends", o.System))
 	}
+	results, known := benchmarks.Results(cmp.Or(o.Client, benchmarks.Names()[0]))
+	switch {
+	case !known:
+		return session.Usage(fmt.Errorf("--client %s is no benchmark program that is known; there are %s", o.Client, strings.Join(benchmarks.Names(), ", ")))
+	case o.Client != "" && o.System != "":
+		return session.Usage(errors.New("--client is of the System that is written, and --system names one that exists: give one of them"))
+	}
 	t, err := template.New("skeleton").Delims("<<", ">>").Option("missingkey=error").Parse(skeleton)
 	if err != nil {
 		return fmt.Errorf("read the skeleton: %w", err)
 	}
 	var text bytes.Buffer
-	if err := t.Execute(&text, o); err != nil {
+	if err := t.Execute(&text, skeletonData{o, indent(results)}); err != nil {
 		return fmt.Errorf("write the skeleton: %w", err)
 	}
 	if o.OutputFile == "" {

@@ -19,7 +19,7 @@ import (
 // What new writes passes the checks of admission, in both sizes, and so does the Experiment alone
 // with the System that new would have written.
 func TestSkeletonPlans(t *testing.T) {
-	for name, o := range map[string]scaffold.Options{"both": {Name: "my-exp"}, "alone": {Name: "other", System: "my-exp"}} {
+	for name, o := range map[string]scaffold.Options{"both": {Name: "my-exp"}, "alone": {Name: "other", System: "my-exp"}, "of wrk": {Name: "my-exp", Client: "wrk"}} {
 		for _, profile := range []string{"", "smoke"} {
 			t.Run(name+profile, func(t *testing.T) {
 				s := &session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}

@@ -10,6 +10,7 @@
 //	PequinClient       the same lines in an artifact's folder, where t = 0 is not known: all lines count
 //	RegularExpression  in a trial: a line that matches is an operation (results.Records)
 //	CSV                in a trial: a line under the header is an operation (results.Records)
+//	HdrHistogram       a log with a histogram for each interval
 //	Reckon             the JSON messages of reckon's clients, each after its length
 //
 // One holds what a client of a trial computed itself, of its whole run:
@@ -99,6 +100,7 @@ var formats = []Format{
 	{Name: FormatJSONPath, table: parseJSONPath},
 	{Name: FormatSummary, client: parseSummary},
 	{Name: FormatReckon, Histograms: true, client: parseReckon},
+	{Name: FormatHdrHistogram, Histograms: true, client: parseHdrHistogram},
 }
 
 // Formats lists all formats that can be read.
@@ -119,6 +121,8 @@ type Options struct {
 	Misbehaving int32
 	// Records of the formats RegularExpression and CSV.
 	Records *results.Records
+	// Histograms of the format HdrHistogram.
+	Histograms *results.Histograms
 	// Summary says where the format Summary has its numbers.
 	Summary []results.SummaryNumber
 	// Whole: the client ended by itself with exit code 0, so that a last line without its newline is
@@ -127,8 +131,17 @@ type Options struct {
 	// Arrivals says when each part of the report came, as launchers keep it. For records whose
 	// instants are those of arrival.
 	Arrivals io.Reader
+	// Seen is told of the operations of the report, whether they lie in the window or not, if it is
+	// not nil.
+	Seen *Seen
 	// Other is called with each line that no pattern matches, if it is not nil.
 	Other func(line []byte)
+}
+
+// Seen are the operations of a report: how many, and when the first began and the last ended.
+type Seen struct {
+	Operations  int64
+	First, Last time.Duration
 }
 
 // Parse reads the whole report of a client of a trial in the named format.

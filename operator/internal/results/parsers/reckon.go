@@ -110,7 +110,7 @@ func (p *lineParser) reckon(m reckonResult) error {
 	}
 	zero := time.Duration(p.opts.ZeroUnixNanos)
 	if m.Outcome != reckonSuccess {
-		p.began(begin - zero)
+		p.operation(begin-zero, end-zero)
 		if issue := begin - zero; issue >= 0 && issue < p.measure {
 			p.rec.Counters.Offered++
 		}

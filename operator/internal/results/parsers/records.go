@@ -358,10 +358,10 @@ func (p *recordParser) operation(texts []string, begin, lineEnd int64) error {
 	if p.records.Instant.Of == results.OfBegin {
 		end += latency
 	}
-	p.began(end - latency) // clients that start among conflicts do not commit first
+	p.lineParser.operation(end-latency, end) // clients that start among conflicts do not commit first
 	switch how {
 	case committed:
-		p.transaction(latency, end)
+		p.commit(latency, end)
 	case aborted:
 		p.rec.Abort(end, false)
 	case failed, timedOut:

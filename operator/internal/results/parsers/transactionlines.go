@@ -152,16 +152,30 @@ func parseTransaction(b []byte) (t transaction, isTransaction bool, err error) {
 	return transaction{name: name, latency: numbers[0], end: numbers[1], client: numbers[2]}, true, nil
 }
 
-// began notes when an operation was issued.
-func (p *lineParser) began(issue time.Duration) {
+// operation notes when an operation was issued and when it ended.
+func (p *lineParser) operation(issue, end time.Duration) {
+	if s := p.opts.Seen; s != nil {
+		if s.Operations == 0 || issue < s.First {
+			s.First = issue
+		}
+		if s.Operations == 0 || end > s.Last {
+			s.Last = end
+		}
+		s.Operations++
+	}
 	if !p.seen || issue < p.first {
 		p.seen, p.first = true, issue
 	}
 }
 
 func (p *lineParser) transaction(latency, end time.Duration) {
+	p.operation(end-latency, end)
+	p.commit(latency, end)
+}
+
+// commit takes in a transaction whose operation is noted.
+func (p *lineParser) commit(latency, end time.Duration) {
 	issue := end - latency
-	p.began(issue)
 	if issue >= 0 && issue < p.measure {
 		p.rec.Counters.Offered++
 	}

@@ -1,0 +1,112 @@
+package parse_test
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/benchmarks"
+	"assay.dev/assay/operator/internal/cli/parse"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+const samples = "../../benchmarks/testdata"
+
+// wanted are the numbers of a .want file: committed 3, P99 4.1.
+func wanted(t *testing.T, file string) map[string]float64 {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{}
+	names := map[string]string{"committed": "Committed", "aborted": "Aborted", "errors": "Errors", "timeouts": "Timeouts",
+		"throughput": "Throughput", "mean": "MeanLatency", "max": "MaxLatency"}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if own, known := names[name]; known {
+			name = own
+		} else if regexp.MustCompile(`^P[0-9]+$`).MatchString(name) {
+			name += "Latency"
+		}
+		want[name] = x
+	}
+	return want
+}
+
+// compare says which numbers differ from those that are wanted, by more than a share.
+func compare(t *testing.T, got parse.Reading, want map[string]float64, share float64) {
+	t.Helper()
+	read := map[string]float64{}
+	for _, n := range got.Numbers {
+		read[n.Name] = n.Value
+	}
+	for name, x := range want {
+		if y, there := read[name]; !there || math.Abs(x-y) > share*math.Abs(x) {
+			t.Errorf("%s is %v (there: %v), want %v", name, y, there, x)
+		}
+	}
+}
+
+// TestTheCookbookReadsEachProgram: every block of the page reads an output in the program's shape,
+// every number of the block is among those that are compared, and the page has the block that
+// kubectl assay new writes.
+func TestTheCookbookReadsEachProgram(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/guide/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?m)^`--client ([a-z0-9-]+)`\\.(?s:.*?)```yaml\\n(?s:(.*?))```$").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != len(benchmarks.Names()) || len(blocks) < 24 {
+		t.Errorf("the page has %d blocks, there are %d programs, and 24 are promised", len(blocks), len(benchmarks.Names()))
+	}
+	for _, block := range blocks {
+		t.Run(block[1], func(t *testing.T) {
+			if recipe, _ := benchmarks.Results(block[1]); recipe != block[2] {
+				t.Errorf("kubectl assay new writes another block:\n%s", recipe)
+			}
+			of, err := parse.Decode([]byte(block[2]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if errs := plan.CheckResults(of); len(errs) > 0 {
+				t.Fatalf("it would be refused: %v", errs)
+			}
+			output, err := os.ReadFile(filepath.Join(samples, block[1]+".out"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := parse.Read(of, bytes.NewReader(output), 20*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := wanted(t, filepath.Join(samples, block[1]+".want"))
+			share := 1e-6
+			if of.Format != v1alpha1.FormatSummary {
+				share = 1e-3 // of a histogram
+			}
+			compare(t, got, want, share)
+			if of.Summary == nil {
+				return
+			}
+			for _, n := range of.Summary.Numbers {
+				name := string(n.Name)
+				_, compared := want[name]
+				if !compared && name != "RunTime" && name != "Ended" && name != "EndedRate" && name != "Answered" {
+					t.Errorf("%s of the block is not compared", name)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,214 @@
+// Package parse is "kubectl assay parse": what a trial would read from what a client printed.
+package parse
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/benchmarks"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/strict"
+)
+
+// Options of the verb.
+type Options struct {
+	// File with the System; empty: Client is a benchmark program.
+	File string
+	// Client is the name of one of several Systems, or of a benchmark program.
+	Client string
+	// Load is how long clients are to send for; 0: it is not known.
+	Load time.Duration
+	// Output is empty for lines, or json or yaml.
+	Output string
+}
+
+// Command is the verb.
+func Command(s *session.Session) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:   "parse {-f FILE | --client NAME} [OUTPUT]",
+		Short: "Say what a trial would read from what a client printed",
+		Long: "Read a client's output, from a file or stdin, by the results of a System (spec.clients.results), as a trial does. It says the counts, rates, latencies and instants, which numbers were computed and from what, and the first lines that match nothing. It needs no cluster.\n" +
+			"Without -f, --client is one of the benchmark programs of docs/guide/benchmarks.md.\n" +
+			"The exit code is 1 if a trial would refuse the output.",
+		Example: "  kubectl assay parse -f system.yaml < output.txt\n" +
+			"  wrk --latency -d 10s http://localhost:8080/ | kubectl assay parse --client wrk --load 10s",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return Run(s, o, cmd.InOrStdin(), args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.File, "filename", "f", "", "file with the System, or with results: alone")
+	flags.StringVar(&o.Client, "client", "", "which System of the file, or, without -f, a benchmark program: "+strings.Join(benchmarks.Names(), ", "))
+	flags.DurationVar(&o.Load, "load", 0, "how long the client was to send for; numbers that account for much less are marked. Default: not known")
+	flags.StringVarP(&o.Output, "output", "o", "", "form of the output: json or yaml; default: lines")
+	for flag, complete := range map[string]cobra.CompletionFunc{"output": session.CompleteForms("json", "yaml"), "client": cobra.FixedCompletions(benchmarks.Names(), cobra.ShellCompDirectiveNoFileComp)} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return cmd
+}
+
+// Run reads the output and says what is in it.
+func Run(s *session.Session, o Options, stdin io.Reader, args []string) error {
+	of, err := find(o)
+	if err != nil {
+		return err
+	}
+	if errs := plan.CheckResults(of); len(errs) > 0 {
+		return fmt.Errorf("the results of the System would be refused: %w", errs.ToAggregate())
+	}
+	output, err := open(stdin, args)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	reading, refused := Read(of, output, o.Load)
+	if o.Output != "" {
+		if err := session.Print(s.Out, o.Output, reading); err != nil {
+			return err
+		}
+	} else {
+		reading.write(s.Out)
+	}
+	if refused != nil {
+		return fmt.Errorf("a trial would refuse this output: %w", refused)
+	}
+	return nil
+}
+
+// output that can be read twice. One that is not a file is kept in one until it is closed.
+type output struct {
+	*os.File
+	kept bool
+}
+
+func (o output) Close() error {
+	err := o.File.Close()
+	if o.kept {
+		err = errors.Join(err, os.Remove(o.File.Name()))
+	}
+	return err
+}
+
+func open(stdin io.Reader, args []string) (output, error) {
+	if len(args) == 1 && args[0] != "-" {
+		file, err := os.Open(args[0])
+		if err != nil {
+			return output{}, fmt.Errorf("read the client's output: %w", err)
+		}
+		return output{file, false}, nil
+	}
+	file, err := os.CreateTemp("", "assay-parse-")
+	if err != nil {
+		return output{}, fmt.Errorf("keep the client's output: %w", err)
+	}
+	kept := output{file, true}
+	_, err = io.Copy(file, stdin)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return output{}, errors.Join(fmt.Errorf("keep the client's output: %w", err), kept.Close())
+	}
+	return kept, nil
+}
+
+// document of a file: a System, or results alone.
+type document struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+}
+
+// find is what says how the output is read.
+func find(o Options) (*v1alpha1.ClientResults, error) {
+	if o.File == "" {
+		text, known := benchmarks.Results(o.Client)
+		switch {
+		case o.Client == "":
+			return nil, session.Usage(errors.New("name the System's file with -f, or a benchmark program with --client"))
+		case !known:
+			return nil, session.Usage(fmt.Errorf("--client %s is no benchmark program that is known; there are %s", o.Client, strings.Join(benchmarks.Names(), ", ")))
+		}
+		return Decode([]byte(text))
+	}
+	data, err := os.ReadFile(o.File)
+	if err != nil {
+		return nil, fmt.Errorf("read -f: %w", err)
+	}
+	var found *v1alpha1.ClientResults
+	var names []string
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		text, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.File, err)
+		}
+		var d document
+		if err := sigsyaml.Unmarshal(text, &d); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.File, err)
+		}
+		if d.Kind != "" && d.Kind != "System" || len(bytes.TrimSpace(text)) == 0 || d.Kind == "System" && o.Client != "" && d.Metadata.Name != o.Client {
+			continue
+		}
+		of, err := Decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.File, err)
+		}
+		if of != nil {
+			found = of
+			names = append(names, d.Metadata.Name)
+		}
+	}
+	switch {
+	case found == nil && o.Client != "":
+		return nil, fmt.Errorf("%s: no System %s with spec.clients.results in it", o.File, o.Client)
+	case found == nil:
+		return nil, fmt.Errorf("%s: no System with spec.clients.results in it", o.File)
+	case len(names) > 1:
+		return nil, session.Usage(fmt.Errorf("%s: there are several Systems, %s: name one with --client", o.File, strings.Join(names, ", ")))
+	}
+	return found, nil
+}
+
+// Decode takes results out of a System, or out of a document whose only member is results. Nil: the
+// System's clients have none, since a driver is measured.
+func Decode(text []byte) (*v1alpha1.ClientResults, error) {
+	var d document
+	if err := sigsyaml.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	if d.Kind != "" {
+		var system v1alpha1.System
+		if err := strict.Decode(text, &system); err != nil {
+			return nil, err
+		}
+		return system.Spec.Clients.Results, nil
+	}
+	var alone struct {
+		Results *v1alpha1.ClientResults `json:"results"`
+	}
+	if err := strict.Decode(text, &alone); err != nil {
+		return nil, err
+	}
+	return alone.Results, nil
+}

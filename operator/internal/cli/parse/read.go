@@ -1,0 +1,216 @@
+package parse
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/parsers"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// Reading is what Assay reads from a client's output.
+type Reading struct {
+	Format string `json:"format"`
+	// Numbers in their order.
+	Numbers []Number `json:"numbers"`
+	// Operations of a report with a line for each, and the instants of the first begin and the last
+	// end.
+	Operations int64  `json:"operations,omitempty"`
+	First      string `json:"first,omitempty"`
+	Last       string `json:"last,omitempty"`
+	// Counters of what else was in the report: otherLines, cutLines, unlistedOutcome.
+	Counters map[string]int64 `json:"counters,omitempty"`
+	// Unreported are the counters that the report does not know.
+	Unreported []string `json:"unreported,omitempty"`
+	Remarks    []string `json:"remarks,omitempty"`
+	// Unmatched lines, and the first of them.
+	Unmatched      int64    `json:"unmatched,omitempty"`
+	FirstUnmatched []string `json:"firstUnmatched,omitempty"`
+
+	// Summary as the results of a trial have it.
+	Summary results.Summary `json:"-"`
+}
+
+// Number with its unit; empty: it has none.
+type Number struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
+}
+
+// mostShown is how many lines are shown that nothing matches.
+const mostShown = 5
+
+// longest is the longest run that a trial can have.
+const longest = 26 * time.Hour
+
+// Read reads a client's output as a trial would. load is how long clients are to send for; 0: it is
+// not known. The Reading has what is known even if there is an error.
+func Read(of *v1alpha1.ClientResults, output io.ReadSeeker, load time.Duration) (Reading, error) {
+	r := Reading{Format: string(of.Format)}
+	o := parsers.Options{
+		Clients: 1, Records: plan.Records(of.Records), Histograms: plan.Histograms(of.Histograms), Summary: plan.Summary(of.Summary), Whole: true, Windows: timeline.Windows{Measure: load},
+		Other: func(line []byte) {
+			if r.Unmatched++; len(r.FirstUnmatched) < mostShown {
+				r.FirstUnmatched = append(r.FirstUnmatched, string(line[:min(len(line), 160)]))
+			}
+		},
+	}
+	if of.Format == v1alpha1.FormatSummary {
+		c, err := parsers.Parse(string(of.Format), output, o)
+		if err != nil {
+			return r, err
+		}
+		return r, r.take(c, 0)
+	}
+	return r, r.operations(of, output, o)
+}
+
+// operations reads a report with a line for each. Nothing says when t = 0 is, so it is the first
+// begin, and the window is all of the report: both are looked for before.
+func (r *Reading) operations(of *v1alpha1.ClientResults, output io.ReadSeeker, o parsers.Options) error {
+	seen := &parsers.Seen{}
+	first := o
+	first.Other, first.Seen, first.Windows = nil, seen, timeline.Windows{}
+	if o.Records != nil && o.Records.ByArrival() {
+		first.Arrivals, o.Arrivals = atOnce(), atOnce()
+	}
+	c, err := parsers.Parse(string(of.Format), output, first)
+	if _, again := output.Seek(0, io.SeekStart); again != nil {
+		return fmt.Errorf("read the output again: %w", again)
+	}
+	if err != nil {
+		return err
+	}
+	r.Operations = seen.Operations
+	if seen.Operations == 0 {
+		r.Counters = c.Driver
+		_, err := parsers.Parse(string(of.Format), output, o) // for the lines that nothing matches
+		return errors.Join(err, errors.New("no line is an operation: the trial would end with NothingMeasured"))
+	}
+	r.First, r.Last = instantText(of.Format, o.Records, seen.First), instantText(of.Format, o.Records, seen.Last)
+	span := seen.Last - seen.First
+	if span > longest {
+		return fmt.Errorf("the operations are from %s to %s, which is longer than any trial: look at the unit and the clock of instant", r.First, r.Last)
+	}
+	o.ZeroMonotonicNanos, o.ZeroUnixNanos, o.StartNanos = int64(seen.First), int64(seen.First), -int64(seen.First)
+	o.Windows.Measure = span + 1
+	if c, err = parsers.Parse(string(of.Format), output, o); err != nil {
+		return err
+	}
+	return r.take(c, span)
+}
+
+// atOnce are the arrivals of an output that came at once: nothing says when it did.
+func atOnce() io.Reader {
+	return bytes.NewReader(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, math.MaxInt64), 0))
+}
+
+// instantText writes an instant of a clock.
+func instantText(format v1alpha1.ResultsFormat, records *results.Records, at time.Duration) string {
+	if format == v1alpha1.FormatHdrHistogram || records != nil && records.Instant.Clock == results.ClockWall && !records.ByArrival() {
+		return time.Unix(0, int64(at)).UTC().Format(time.RFC3339Nano)
+	}
+	return at.String()
+}
+
+// take keeps the numbers of a report.
+func (r *Reading) take(c results.Client, span time.Duration) error {
+	c.MeasureNanos = max(1, int64(span))
+	merged, err := results.Merge([]results.Client{c})
+	if err != nil {
+		return err
+	}
+	s := merged.Summary
+	r.Summary, r.Counters, r.Unreported, r.Remarks = s, merged.Driver, s.Unreported, s.Remarks
+	for _, n := range []struct {
+		name, counter string
+		value         int64
+	}{
+		{"Committed", "", s.Committed}, {"Aborted", results.CounterAborted, s.Aborted},
+		{"Errors", results.CounterErrors, s.Errors}, {"Timeouts", results.CounterTimeouts, s.Timeouts},
+	} {
+		if !slices.Contains(s.Unreported, n.counter) {
+			r.Numbers = append(r.Numbers, Number{n.name, float64(n.value), ""})
+		}
+	}
+	r.Numbers = append(r.Numbers, Number{"Throughput", s.Throughput, "/s"})
+	latencies := map[string]float64{"MeanLatency": s.MeanMillis, "MaxLatency": s.MaxMillis, "P10Latency": s.P10Millis, "P50Latency": s.P50Millis,
+		"P90Latency": s.P90Millis, "P99Latency": s.P99Millis, "P999Latency": s.P999Millis}
+	for name, millis := range s.Percentiles {
+		latencies[name+"Latency"] = millis
+	}
+	for _, name := range byRank(latencies) {
+		if latencies[name] > 0 {
+			r.Numbers = append(r.Numbers, Number{name, latencies[name], "ms"})
+		}
+	}
+	for _, name := range sortedKeys(s.Numbers) {
+		r.Numbers = append(r.Numbers, Number{name, s.Numbers[name], ""})
+	}
+	if s.Committed == 0 {
+		return errors.New("no transaction committed: the trial would end with NothingMeasured")
+	}
+	return nil
+}
+
+// byRank are latencies in their order: the mean, percentiles, the longest.
+func byRank(latencies map[string]float64) []string {
+	rank := func(name string) float64 {
+		switch {
+		case name == results.NumberMax:
+			return 100
+		case name == results.NumberMean:
+			return 0
+		}
+		return results.Percentile(name)
+	}
+	names := sortedKeys(latencies)
+	slices.SortStableFunc(names, func(a, b string) int { return int(1000 * (rank(a) - rank(b))) })
+	return names
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// write says it to people.
+func (r *Reading) write(w io.Writer) {
+	fmt.Fprintf(w, "format %s\n", r.Format)
+	if r.Operations > 0 {
+		fmt.Fprintf(w, "%d operations, from %s to %s\n", r.Operations, r.First, r.Last)
+	}
+	for _, n := range r.Numbers {
+		fmt.Fprintf(w, "  %-16s %.10g %s\n", n.Name, n.Value, n.Unit)
+	}
+	if len(r.Unreported) > 0 {
+		fmt.Fprintf(w, "not known: %s\n", strings.Join(r.Unreported, ", "))
+	}
+	for _, name := range sortedKeys(r.Counters) {
+		fmt.Fprintf(w, "%s: %d\n", name, r.Counters[name])
+	}
+	for _, remark := range r.Remarks {
+		fmt.Fprintf(w, "remark: %s\n", remark)
+	}
+	if r.Unmatched > 0 {
+		fmt.Fprintf(w, "%d lines match nothing; the first of them:\n", r.Unmatched)
+		for _, line := range r.FirstUnmatched {
+			fmt.Fprintf(w, "  | %s\n", strings.TrimRight(line, "\r\n"))
+		}
+	}
+}

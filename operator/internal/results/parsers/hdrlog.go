@@ -1,0 +1,265 @@
+package parsers
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// FormatHdrHistogram is a log of histograms, one for each interval, as HdrHistogram's writers for
+// Java, C, Rust and Go write it (versions 1.2 and 1.3):
+//
+//	#[StartTime: 1795161600.000 (seconds since epoch), ...]
+//	"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
+//	Tag=READ,0.127,1.007,2.769,HISTFAAAA...
+//
+// An interval belongs to the window if its middle does: its transactions are in it as a whole, so
+// that the window is exact to one interval at each end. In the timeline they are spread evenly over
+// the bins of the interval.
+const FormatHdrHistogram = "HdrHistogram"
+
+// counterCutIntervals counts intervals that lie across an end of the window.
+const counterCutIntervals = "intervalsAcrossTheWindow"
+
+const (
+	// maxInflated is the most that a histogram may take unpacked, and maxDigits its precision: they
+	// bound the memory of what a client wrote.
+	maxInflated = 4 << 20
+	maxDigits   = 5
+	// yearSeconds: instants that are earlier than this before the start are relative to it, as
+	// HdrHistogram's own reader has it.
+	yearSeconds = 365 * 24 * 3600
+)
+
+type hdrLog struct {
+	o     Options
+	of    results.Histograms
+	rec   *results.Recorder
+	start float64 // seconds since 1970
+	base  float64
+	based bool
+	// first interval's begin, relative to t = 0.
+	first  time.Duration
+	driver map[string]int64
+}
+
+func parseHdrHistogram(r io.Reader, o Options) (results.Client, error) {
+	if o.Histograms == nil {
+		return results.Client{}, errors.New("the format HdrHistogram needs histograms")
+	}
+	if err := o.Histograms.Check(); err != nil {
+		return results.Client{}, err
+	}
+	l := hdrLog{o: o, of: *o.Histograms, rec: results.NewRecorder(o.Windows), driver: map[string]int64{}}
+	seen := false
+	in := newLines("the client's log", r)
+	for {
+		line, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if errors.Is(err, errCutOff) {
+			if !o.Whole {
+				l.driver[counterCut]++
+				break
+			}
+			line, err = in.last, nil
+		}
+		if err != nil {
+			return results.Client{}, err
+		}
+		used, err := l.line(string(line), !seen)
+		if err != nil {
+			return results.Client{}, in.errorf("%q: %v", short(line), err)
+		}
+		seen = seen || used
+	}
+	c := results.Client{
+		Index: o.Index, FirstClient: o.FirstClient, Clients: o.Clients, NothingSent: !seen, MeasureNanos: int64(o.Windows.Measure), Driver: l.driver,
+		Unreported: []string{
+			results.CounterAborted, results.CounterErrors, results.CounterGivenUp, results.CounterLateSends, results.CounterOffered,
+			results.CounterRetries, results.CounterTimeouts, results.CounterUnsent,
+		},
+	}
+	if len(l.of.Errors) > 0 {
+		c.Unreported = slices.DeleteFunc(c.Unreported, func(name string) bool { return name == results.CounterErrors })
+	}
+	if seen {
+		c.StartedNanos = int64(l.first + o.Windows.WarmUp)
+	} else {
+		l.driver[counterSilent]++
+	}
+	return c, l.rec.Fill(&c)
+}
+
+// line takes in a line, and reports whether it is an interval that counts.
+func (l *hdrLog) line(text string, first bool) (bool, error) {
+	switch {
+	case text == "", strings.HasPrefix(text, `"`):
+		return false, nil
+	case text[0] == '#':
+		return false, l.comment(text)
+	}
+	tag := ""
+	if rest, tagged := strings.CutPrefix(text, "Tag="); tagged {
+		var more bool
+		if tag, text, more = strings.Cut(rest, ","); !more {
+			return false, errors.New("there is nothing after the tag")
+		}
+	}
+	fields := strings.Split(text, ",")
+	if len(fields) != 4 {
+		return false, fmt.Errorf("an interval has 4 fields after its tag: its start, its length, its greatest value and a histogram; this one has %d", len(fields))
+	}
+	failed := slices.Contains(l.of.Errors, tag)
+	if !failed && len(l.of.Tags) > 0 && !slices.Contains(l.of.Tags, tag) {
+		l.driver[counterOther]++
+		return false, nil
+	}
+	begin, err := parseCountable(fields[0])
+	if err != nil {
+		return false, fmt.Errorf("the start of the interval: %w", err)
+	}
+	length, err := parseCountable(fields[1])
+	if err != nil || length > 24*3600 {
+		return false, fmt.Errorf("the length of the interval, %q, must be a number of seconds", fields[1])
+	}
+	h, err := decodeForeign(fields[3])
+	if err != nil {
+		return false, err
+	}
+	if h.TotalCount() == 0 {
+		return false, nil
+	}
+	from := l.relative(begin)
+	l.interval(h, from, from+time.Duration(length*1e9), failed)
+	if first || from < l.first {
+		l.first = from
+	}
+	return true, nil
+}
+
+// comment reads a start or a base time.
+func (l *hdrLog) comment(text string) error {
+	for prefix, to := range map[string]*float64{"#[StartTime: ": &l.start, "#[BaseTime: ": &l.base} {
+		rest, found := strings.CutPrefix(text, prefix)
+		if !found {
+			continue
+		}
+		number, _, _ := strings.Cut(rest, " ")
+		x, err := strconv.ParseFloat(strings.TrimRight(number, "]"), 64)
+		if err != nil || !(x >= 0 && x < mostNanos/1e9) {
+			return fmt.Errorf("%q is no number of seconds since 1970", number)
+		}
+		*to = x
+		l.based = l.based || prefix == "#[BaseTime: "
+	}
+	return nil
+}
+
+// relative makes an instant of the log relative to t = 0.
+func (l *hdrLog) relative(seconds float64) time.Duration {
+	switch {
+	case l.based:
+		seconds += l.base
+	case seconds < l.start-yearSeconds:
+		seconds += l.start
+	}
+	whole := int64(min(seconds, mostNanos/1e9))
+	nanos := whole*1e9 + int64((seconds-float64(whole))*1e9)
+	return time.Duration(nanos - l.o.ZeroUnixNanos)
+}
+
+// interval takes in the transactions of an interval.
+func (l *hdrLog) interval(h *hdr.Histogram, from, to time.Duration, failed bool) {
+	if s := l.o.Seen; s != nil {
+		if s.Operations == 0 || from < s.First {
+			s.First = from
+		}
+		if s.Operations == 0 || to > s.Last {
+			s.Last = to
+		}
+		s.Operations += h.TotalCount()
+	}
+	end := l.o.Windows.Measure
+	for _, edge := range []time.Duration{0, end} {
+		if from < edge && to > edge && end > 0 {
+			l.driver[counterCutIntervals]++
+		}
+	}
+	// The part of the interval on the side of the window's ends on which its middle is.
+	middle := from + (to-from)/2
+	switch {
+	case middle < 0:
+		to = min(to, 0)
+	case middle < end:
+		from, to = max(from, 0), min(to, end)
+	default:
+		from = max(from, end)
+	}
+	unit := results.RecordUnits[l.of.Unit]
+	done := int64(0)
+	for _, bar := range h.Distribution() {
+		if bar.Count == 0 {
+			continue
+		}
+		latency := time.Duration((float64(bar.From) + float64(bar.To)) / 2 * float64(unit))
+		if failed {
+			l.rec.FailEvenly(from, to, done, bar.Count)
+		} else {
+			l.rec.CommitEvenly(from, to, done, bar.Count, latency)
+		}
+		done += bar.Count
+	}
+}
+
+// decodeForeign reads a histogram of any range, as another program wrote it. The library trusts its
+// input, so that what it must not be given is refused before.
+func decodeForeign(text string) (h *hdr.Histogram, err error) {
+	packed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("the histogram is not in base64: %w", err)
+	}
+	if len(packed) < 8 || int32(binary.BigEndian.Uint32(packed))&^0xf0 != hdr.V2CompressedEncodingCookieBase&^0xf0 {
+		return nil, errors.New("the histogram is not in HdrHistogram's compressed encoding, version 2")
+	}
+	z, err := zlib.NewReader(bytes.NewReader(packed[8:]))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the histogram: %w", err)
+	}
+	plain, err := io.ReadAll(io.LimitReader(z, maxInflated+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("unpack the histogram: %w", err)
+	case len(plain) > maxInflated, len(plain) < hdr.ENCODING_HEADER_SIZE:
+		return nil, fmt.Errorf("the histogram has %d bytes unpacked; it must have from %d to %d", len(plain), hdr.ENCODING_HEADER_SIZE, maxInflated)
+	}
+	digits, lowest, highest := int32(binary.BigEndian.Uint32(plain[12:])), int64(binary.BigEndian.Uint64(plain[16:])), int64(binary.BigEndian.Uint64(plain[24:]))
+	if digits < 1 || digits > maxDigits || lowest < 1 || highest < 2*lowest {
+		return nil, fmt.Errorf("the histogram is of %d digits from %d to %d, which is none", digits, lowest, highest)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			h, err = nil, fmt.Errorf("the histogram is damaged: %v", p)
+		}
+	}()
+	if h, err = hdr.Decode([]byte(text)); err != nil {
+		return nil, fmt.Errorf("the histogram is damaged: %w", err)
+	}
+	if n := h.TotalCount(); n < 0 || n > mostSummed {
+		return nil, fmt.Errorf("the histogram has %d values, which is no count", n)
+	}
+	return h, nil
+}

@@ -61,8 +61,9 @@ type Measurement struct {
 	Over MeasurementOver `json:"over,omitempty"`
 
 	// counter is the name of one of the clients' own counters (driver in their reports), added up
-	// over all client pods, or of an own number of a summary (spec.clients.results.summary of the
-	// System), of one client pod. Both are of the whole run, with warm-up and cool-down.
+	// over all client pods. It may also be an own number of a summary
+	// (spec.clients.results.summary of the System), if there is one client pod. Both are of the
+	// whole run, with warm-up and cool-down.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128

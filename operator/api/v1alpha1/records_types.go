@@ -170,11 +170,11 @@ type SummaryNumber struct {
 	// +kubebuilder:validation:MaxLength=8
 	Unit string `json:"unit,omitempty"`
 
-	// of several lines that match: Only (more than one is an error, unless they have the same
-	// number); Last (the last one counts, for numbers that grow until the end); Sum (all are added
-	// up, for counts by kind of operation); Mean (of all, for rates of intervals); LastOfEach (the
-	// sum of the last ones of each text of the group each, for numbers that grow and are printed by
-	// kind of operation). Times are not added up, and percentiles have no Mean. Default: Only.
+	// of several lines that match. Only: different numbers are an error. Last: the last one counts,
+	// for numbers that grow until the end. Sum: all are added up, for counts by kind of operation.
+	// Mean: that of all, for rates of intervals. LastOfEach: the sum of the last ones of each text
+	// of the group each, for numbers that grow and are printed by kind of operation. Times are not
+	// added up, and percentiles have no Mean. Default: Only.
 	// +optional
 	// +kubebuilder:default=Only
 	// +kubebuilder:validation:Enum=Only;Last;Sum;Mean;LastOfEach
@@ -287,9 +287,9 @@ type RecordInstant struct {
 	Fraction *RecordFraction `json:"fraction,omitempty"`
 
 	// clock that was read: Wall (time since 1970, or a date); Monotonic (CLOCK_MONOTONIC, as
-	// System.nanoTime and std::chrono::steady_clock read it); SinceStart (time since the client's
-	// process was started, which Assay's launcher knows to a millisecond; a client that counts from
-	// later, after it has connected, is off by as much). Default: Wall.
+	// System.nanoTime and std::chrono::steady_clock read it); SinceStart (time since Assay's
+	// launcher started the client's process). A client that counts from later, when it has
+	// connected, is off by as much. Default: Wall.
 	// +optional
 	// +kubebuilder:validation:Enum=Wall;Monotonic;SinceStart
 	// +kubebuilder:default=Wall

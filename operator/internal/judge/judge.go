@@ -162,7 +162,7 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 			line.ConfigMap, line.Checks, line.Datasets = l.ConfigMap, l.Checks, l.Datasets
 			delete(said, t.Name)
 		}
-		line.Measurements = measurements(ran.Spec, spec, line.Measurements, t.Driver)
+		line.Measurements = measurements(ran.Spec, spec, line.Measurements, results.OwnNumbers(t.Driver, t.Summary.Numbers))
 		lines = append(lines, line)
 	}
 	for _, name := range slices.Sorted(maps.Keys(said)) {
@@ -178,7 +178,7 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 
 // measurements of a trial are those that today's spec asks for: as they were measured, or read off
 // the counters of the trial's clients. What Prometheus was not asked in the run stays unknown.
-func measurements(ran, today v1alpha1.ExperimentSpec, measured []results.Measurement, driver map[string]int64) []results.Measurement {
+func measurements(ran, today v1alpha1.ExperimentSpec, measured []results.Measurement, driver map[string]float64) []results.Measurement {
 	var out []results.Measurement
 	for _, m := range plan.ApplyProfile(today).Measurements {
 		i := slices.IndexFunc(measured, func(r results.Measurement) bool { return r.Name == m.Name })

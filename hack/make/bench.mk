@@ -29,6 +29,15 @@ bench-netem: ## Measure how exact the shapers are, what they do to TCP and what 
 	@hack/vm/test.sh -v ./operator/internal/netem/accuracy | $(tables)
 	@ASSAY_MESH=100 go test ./operator/internal/netem/probe -count=1 -v -run '^TestAMeshIsAppliedAndProven$$' | $(tables)
 
+.PHONY: bench-parsers
+bench-parsers: ## Measure how fast reports of clients are read, in MB/s, and with how much memory; takes a minute.
+	@go test ./operator/internal/results/parsers -run '^$$' -bench '^BenchmarkFormats$$' -count=1
+
+.PHONY: test-benchmarks
+test-benchmarks: ## Run benchmark programs of Debian and Go for 2 s each against servers on this machine, and compare what Assay reads with what they say; as root, with the network.
+	@hack/bench/programs.sh .work/bench/programs
+	@BENCHMARK_OUTPUTS=$(CURDIR)/.work/bench/programs go test -tags benchmarks ./operator/internal/cli/parse -run '^TestRealPrograms$$' -count=1 -v
+
 .PHONY: bench-trial
 bench-trial: ## Measure processor-seconds and wall time of a trial on the cluster of make deploy, beside what Kubernetes itself needs; takes some three minutes.
 	@mkdir -p .work/bench

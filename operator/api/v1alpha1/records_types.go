@@ -209,8 +209,9 @@ type ClientRecords struct {
 	Outcome *RecordOutcome `json:"outcome,omitempty"`
 
 	// operation is the name of a group of the pattern, or of a column, that says which kind of
-	// operation it was. The results then have counts and latencies by kind, of at most 32 kinds.
-	// Default: none.
+	// operation it was. The clients' counters then have operation:KIND, the committed operations of
+	// the window, and operationMicros:KIND, the sum of their latencies in microseconds, of at most
+	// 32 kinds. A measurement with per makes the mean latency of a kind of them. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Operation string `json:"operation,omitempty"`

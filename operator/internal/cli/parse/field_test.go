@@ -44,7 +44,7 @@ var fieldCases = map[string]fieldCase{
 		output: "READ latency raw data: op, timestamp(ms), latency(us)\nREAD,1795161601000,500\nREAD,1795161601100,700\nREAD-FAILED,1795161601200,10000321\n" +
 			"UPDATE,1795161601300,1500\nUPDATE-FAILED,1795161601400,20\nUPDATE-NOT_FOUND,1795161601450,25\nCLEANUP,1795161603000,2900\n",
 		want:     map[string]float64{"Committed": 3, "Errors": 3, "MaxLatency": 1.5},
-		counters: map[string]int64{"otherLines": 2, "unlistedOutcome:-NOT_FOUND": 1},
+		counters: map[string]int64{"otherLines": 2, "unlistedOutcome:-NOT_FOUND": 1, "operation:READ": 2, "operationMicros:READ": 1200, "operation:UPDATE": 1, "operationMicros:UPDATE": 1500},
 		first:    "2026-11-20T07:59:51.199679Z", last: "2026-11-20T08:00:01.45Z",
 	},
 	"ycsb-throughput-of-failures": {

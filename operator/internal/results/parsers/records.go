@@ -175,13 +175,15 @@ type recordParser struct {
 	// Where the fields are in the texts of a line; -1: there is none.
 	latency, since, instant, fraction, outcome, kind int
 	unlisted                                         map[string]int64
+	// kinds are how many operations of a kind committed in the window, micros their latencies.
+	kinds, micros map[string]int64
 }
 
 func newRecordParser(o Options) (*recordParser, error) {
 	if err := o.Records.Check(); err != nil {
 		return nil, err
 	}
-	p := &recordParser{lineParser: newLineParser(o), records: *o.Records, unlisted: map[string]int64{}}
+	p := &recordParser{lineParser: newLineParser(o), records: *o.Records, unlisted: map[string]int64{}, kinds: map[string]int64{}, micros: map[string]int64{}}
 	if o.Records.ByArrival() {
 		if o.Arrivals == nil {
 			return nil, errors.New("nothing says when the lines arrived")
@@ -230,7 +232,26 @@ func (p *recordParser) end(in *lines) (results.Client, error) {
 	for text, n := range p.unlisted {
 		p.driver[counterUnlisted+text] = n
 	}
+	for kind, n := range p.kinds {
+		p.driver[counterOperation+kind], p.driver[counterOperationMicros+kind] = n, p.micros[kind]
+	}
 	return p.finish()
+}
+
+// mostKinds bounds the kinds of operations that are counted by name.
+const mostKinds = 32
+
+// ofKind counts a committed operation of the window by its kind.
+func (p *recordParser) ofKind(kind string, latency, end time.Duration) {
+	if !p.rec.InWindow(end) {
+		return
+	}
+	kind = kind[:min(len(kind), 64)]
+	if _, known := p.kinds[kind]; !known && len(p.kinds) >= mostKinds {
+		kind = "..."
+	}
+	p.kinds[kind]++
+	p.micros[kind] += latency.Microseconds()
 }
 
 // ended is the instant of a line, relative to t = 0: when its operation ended, or began.
@@ -362,6 +383,9 @@ func (p *recordParser) operation(texts []string, begin, lineEnd int64) error {
 	switch how {
 	case committed:
 		p.commit(latency, end)
+		if p.kind >= 0 {
+			p.ofKind(texts[p.kind], latency, end)
+		}
 	case aborted:
 		p.rec.Abort(end, false)
 	case failed, timedOut:

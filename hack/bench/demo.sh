@@ -8,8 +8,8 @@
 #   and those of hack/demo.sh.
 # Prints for each run its exit code, its verdicts, and how long it took; what it
 # printed is in .work/bench/demo-N.log. The exit status is 0 when every run ended
-# with 0, and of at least four fifths of them every claim that is judged is
-# Reproduced.
+# with 0, and of at least four fifths of them every claim that is judged
+# is supported.
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 
 runs=${RUNS:-5}
@@ -37,11 +37,11 @@ for ((run = 1; run <= runs; run++)); do
 	read -r stolen total < <(steal)
 	hack/demo.sh >"$log" 2>&1 || status=$?
 	read -r stolen2 total2 < <(steal)
-	verdicts=$(awk '/^Verdicts on /, /^10th percentile /' "$log" | awk '$1 ~ /^(Reproduced|NotReproduced|Inconclusive|NotEvaluated)$/ { printf "%s%s %s", sep, $2, $1; sep = ", " }')
+	verdicts=$(awk '/^Verdicts on /, /^10th percentile /' "$log" | awk '$1 ~ /^([A-Z][A-Za-z]+)$/ { printf "%s%s %s", sep, $2, $1; sep = ", " }')
 	printf '%-4d  %-4d  %-7s  %-6s  %s\n' "$run" "$status" "$(awk -v s=$((SECONDS - began)) 'BEGIN { printf "%.1f", s / 60 }')" \
 		"$(awk -v s=$((stolen2 - stolen)) -v t=$((total2 - total)) 'BEGIN { printf "%.0f%%", 100 * s / t }')" "${verdicts:-none, see $log}"
 	[[ $status != 0 ]] || ended=$((ended + 1))
-	[[ -z $verdicts || $verdicts =~ (NotReproduced|Inconclusive|NotEvaluated) ]] || decided=$((decided + 1))
+	[[ -z $verdicts || $verdicts =~ (NotReproduced|NotReplicated|Contradicted|Fails|Inconclusive|NotEvaluated) ]] || decided=$((decided + 1))
 done
-echo "$ended of $runs runs ended with 0; in $decided every claim is Reproduced, with $busy busy program(s) beside them"
+echo "$ended of $runs runs ended with 0; in $decided the trials support every claim, with $busy busy program(s) beside them"
 ((ended == runs && decided * 5 >= runs * 4))

@@ -163,6 +163,14 @@ const (
 	VerdictNotEvaluated  Verdict = "NotEvaluated"
 )
 
+// Verdicts are all verdicts, in the order in which they are listed: what supports a claim, what
+// refutes it, and what leaves it open.
+var Verdicts = []Verdict{
+	VerdictReproduced, VerdictReplicated, VerdictConsistent, VerdictHolds,
+	VerdictNotReproduced, VerdictNotReplicated, VerdictContradicted, VerdictFails,
+	VerdictInconclusive, VerdictNotEvaluated,
+}
+
 // Supports reports whether the trials support the claim, in whatever word.
 func (v Verdict) Supports() bool {
 	switch v {
@@ -185,9 +193,16 @@ func (v Verdict) Refutes() bool {
 type ClaimStatus struct {
 	// name of the claim.
 	Name string `json:"name"`
-	// verdict of the claim.
+	// verdict of the claim. It is preliminary until the condition Complete is True.
 	Verdict Verdict `json:"verdict"`
-	// message says what was measured and what was wanted.
+	// distance says how far what was judged is from what the source measured: another program,
+	// another version of it, a reduced size. Empty: it is as near as can be, or the claim is the
+	// experiment's own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Distance string `json:"distance,omitempty"`
+	// message says what was measured and what was wanted, at most 1024 characters of it: the whole
+	// is in the results.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

@@ -14,10 +14,10 @@ const (
 	// results ConfigMap.
 	ExperimentResultsStored = "ResultsStored"
 
-	// ExperimentReproduced is True when every claim that the profile judges is Reproduced, and
-	// False when one of them is NotReproduced. It is Unknown while trials are to run, and
-	// afterwards when a claim is undecided or none is judged. Its reason says which.
-	ExperimentReproduced = "Reproduced"
+	// ExperimentSupported is True when the trials support every claim that the profile judges, and
+	// False when they refute one, in whatever words the verdicts are. It is Unknown while trials are
+	// to run, and afterwards when a claim is undecided or none is judged. Its reason says which.
+	ExperimentSupported = "Supported"
 
 	// ExperimentDataReady is True when the data sets that the next trial needs are on the nodes,
 	// False while they are prepared or when they cannot be. Absent: no System has data sets, or no
@@ -71,11 +71,11 @@ const (
 	// ReasonImagesFailed: a node did not pull an image of the next trial in time, or cannot run it.
 	// The message says which. No further trial runs until the Job of that node is deleted.
 	ReasonImagesFailed = "ImagesFailed"
-	// ReasonReproduced: every claim that the profile judges is Reproduced.
-	ReasonReproduced = "Reproduced"
-	// ReasonNotReproduced: some claim is NotReproduced.
-	ReasonNotReproduced = "NotReproduced"
-	// ReasonUndecided: no claim is NotReproduced, and some is Inconclusive or NotEvaluated.
+	// ReasonSupported: the trials support every claim that the profile judges.
+	ReasonSupported = "Supported"
+	// ReasonRefuted: the trials refute some claim.
+	ReasonRefuted = "Refuted"
+	// ReasonUndecided: no claim is refuted, and some is Inconclusive or NotEvaluated.
 	ReasonUndecided = "Undecided"
 	// ReasonNoClaims: the experiment has no claim, or its profile judges none.
 	ReasonNoClaims = "NoClaims"

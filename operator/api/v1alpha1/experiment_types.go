@@ -463,7 +463,7 @@ type ExperimentStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Accepted, Complete, ResultsStored, Reproduced, and for tools that know no kind of
+	// conditions: Accepted, Complete, ResultsStored, Supported, and for tools that know no kind of
 	// ours (kstatus) Ready, Reconciling and Stalled.
 	// +optional
 	// +listType=map
@@ -534,8 +534,8 @@ type Progress struct {
 	// +kubebuilder:validation:MaxLength=32
 	Trials string `json:"trials,omitempty"`
 
-	// claims that are Reproduced, of those that the profile judges, as "4/6". Empty: it judges
-	// none.
+	// claims that the trials support, of those that the profile judges, as "4/6", or "4/6 so far"
+	// while trials are to run. Empty: it judges none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Claims string `json:"claims,omitempty"`
@@ -571,7 +571,7 @@ type TrialCounts struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=assay,shortName=aexp
 // +kubebuilder:printcolumn:name="Trials",type=string,JSONPath=`.status.progress.trials`
-// +kubebuilder:printcolumn:name="Reproduced",type=string,JSONPath=`.status.progress.claims`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.progress.claims`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].reason`
 // +kubebuilder:printcolumn:name="Invalid",type=integer,JSONPath=`.status.trials.invalid`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.trials.failed`

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,6 +11,25 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/stats"
 )
+
+// target is the value that a quantity is compared with: what the source reports, or what the authors
+// of the experiment expect. Nil: the claim compares.
+func target(c v1alpha1.Claim) *v1alpha1.Value {
+	if c.Reported != nil {
+		return c.Reported
+	}
+	return c.Expected
+}
+
+// boundOf is newBound for a claim with a target. Its errors name the field that the claim has.
+func boundOf(c v1alpha1.Claim, u unit) (bound, error) {
+	b, err := newBound(*target(c), c.Within, u)
+	var inField *FieldError
+	if c.Reported == nil && errors.As(err, &inField) && inField.Field == "reported" {
+		return b, wrong("expected", "%s", inField.Detail)
+	}
+	return b, err
+}
 
 // newBound is reported ± within, for an expression of unit u.
 func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
@@ -30,7 +50,7 @@ func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
 	if tolerance <= 0 {
 		return bound{}, wrong("within", "leaves no tolerance around %s; no measurement could lie in it", reported)
 	}
-	b := bound{low: value - tolerance, high: value + tolerance}
+	b := bound{value: value, low: value - tolerance, high: value + tolerance}
 	if !isFinite(b.low) || !isFinite(b.high) {
 		return bound{}, wrong("within", "%s around %s is more than a number can hold", within, reported)
 	}

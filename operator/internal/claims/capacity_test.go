@@ -33,13 +33,13 @@ func TestCapacityIsJudged(t *testing.T) {
 		{Axis: "rate", At: map[string]string{"variant": "b"}, From: 100, To: 300, Outcome: string(v1alpha1.CapacityAboveHighest), Trials: 4, Low: load(290)},
 	}
 	for expr, want := range map[string]v1alpha1.Verdict{
-		"capacity(variant='a') > 180":                                v1alpha1.VerdictReproduced,
+		"capacity(variant='a') > 180":                                v1alpha1.VerdictHolds,
 		"capacity(variant='a') > 205":                                v1alpha1.VerdictInconclusive,
-		"capacity(variant='a') > 220":                                v1alpha1.VerdictNotReproduced,
-		"capacity(variant='b') > 280":                                v1alpha1.VerdictReproduced,
+		"capacity(variant='a') > 220":                                v1alpha1.VerdictFails,
+		"capacity(variant='b') > 280":                                v1alpha1.VerdictHolds,
 		"capacity(variant='b') > 500":                                v1alpha1.VerdictInconclusive,
-		"capacity(variant='b') < 280":                                v1alpha1.VerdictNotReproduced,
-		"capacity(variant='a') < 220 && capacity(variant='b') > 220": v1alpha1.VerdictReproduced,
+		"capacity(variant='b') < 280":                                v1alpha1.VerdictFails,
+		"capacity(variant='a') < 220 && capacity(variant='b') > 220": v1alpha1.VerdictHolds,
 		"capacity(variant='c') > 1":                                  v1alpha1.VerdictNotEvaluated,
 	} {
 		got := EvaluateWith([]v1alpha1.Claim{{Name: "c", Expr: expr}}, nil, nil, capacities)[0]
@@ -49,7 +49,7 @@ func TestCapacityIsJudged(t *testing.T) {
 	}
 	reported := v1alpha1.NewValue("195")
 	got := EvaluateWith([]v1alpha1.Claim{{Name: "c", Expr: "capacity(variant='a')", Reported: &reported, Within: "10%"}}, nil, nil, capacities)[0]
-	if got.Verdict != string(v1alpha1.VerdictReproduced) || got.Measured == nil || *got.Low != 190 || !strings.Contains(got.Message, "Found after 9 trials") {
+	if got.Verdict != string(v1alpha1.VerdictHolds) || got.Measured == nil || *got.Low != 190 || !strings.Contains(got.Message, "Found after 9 trials") {
 		t.Errorf("%+v", got)
 	}
 	capacities[0] = results.Capacity{Axis: "rate", At: map[string]string{"variant": "a"}, Outcome: string(v1alpha1.CapacityNotJudged), Trials: 1, Message: "trial 0 cannot be judged"}

@@ -27,8 +27,7 @@ func (c *cautionAt) see(x float64, worse bool) {
 // cautions name the points at which the numbers may be those of the clients, or leave out what went
 // badly. Of each point that the claim looked at: whether client pods were full, whether the
 // clients' time is in the numbers (Little's law), and for latencies whether requests failed.
-func (r *run) cautions() []string {
-	var notes []string
+func (r *run) cautions() {
 	for _, p := range r.points {
 		if !slices.Contains(r.looked, p.Index) {
 			continue
@@ -46,18 +45,18 @@ func (r *run) cautions() []string {
 				failed.see(share, share > failed.worst)
 			}
 		}
-		note := func(c cautionAt, format string, args ...any) {
+		note := func(kind string, c cautionAt, format string, args ...any) {
 			if c.trials > 0 {
-				notes = append(notes, fmt.Sprintf("at %s in %d of %d trials ", showPoint(p.Coordinates), c.trials, len(lines))+fmt.Sprintf(format, args...))
+				where := showPoint(p.Coordinates)
+				r.caveat(kind, fmt.Sprintf("at %s in %d of %d trials ", where, c.trials, len(lines))+fmt.Sprintf(format, args...), where)
 			}
 		}
-		note(full, "client pods or their nodes were %.0f%% busy or more, and may be what limits throughput and delays latency", 100*stats.FullClients)
-		note(outside, "the numbers account for %.0f%% of the clients' time, and by Little's law for all of it: %s", 100*outside.worst, whyOutside(outside.worst))
+		note(CaveatSaturatedClients, full, "client pods or their nodes were %.0f%% busy or more, and may be what limits throughput and delays latency", 100*stats.FullClients)
+		note(CaveatClientTime, outside, "the numbers account for %.0f%% of the clients' time, and by Little's law for all of it: %s", 100*outside.worst, whyOutside(outside.worst))
 		if slices.Contains(r.latency, p.Index) {
-			note(failed, "up to %.2g%% of requests failed; latencies leave them out", 100*failed.worst)
+			note(CaveatFailedRequests, failed, "up to %.2g%% of requests failed; latencies leave them out", 100*failed.worst)
 		}
 	}
-	return notes
 }
 
 // farther reports whether a share of the clients' time is farther from all of it than another.

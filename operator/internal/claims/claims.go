@@ -10,17 +10,17 @@
 // decided. CEL would stop at the first side of && that settles it, and a verdict must show every
 // comparison with its numbers.
 //
-//	quantity, with reported ± within     interval inside the bound -> Reproduced, disjoint -> NotReproduced, else Inconclusive
+//	quantity, with a value ± within      interval inside the bound -> Holds, disjoint -> Fails, else Inconclusive
 //	comparison a < b                     interval of b - a above 0 -> true, below 0 -> false, else undecided
 //	increasing, significantly_different  by a test at 5% within rounds, as a comparison by its interval
-//	&&, ||, !                            Kleene's logic; true -> Reproduced, false -> NotReproduced, undecided -> Inconclusive
+//	&&, ||, !                            Kleene's logic; true -> Holds, false -> Fails, undecided -> Inconclusive
 //
 // Nothing is decided without an interval: one trial for a point leaves every claim about it
 // Inconclusive, but for a trend, whose test is over all trials of the curve and needs five of them.
 //
-// A conjunction is Reproduced only if each of its parts is, at its own 95%; so the chance to call
-// it reproduced wrongly is not greater than that of a single part, and no correction for several
-// comparisons is due. NotReproduced is another matter: it takes one of the parts, of one of the
+// A conjunction holds only if each of its parts does, at its own 95%; so the chance that it holds
+// wrongly is not greater than that of a single part, and no correction for several comparisons is
+// due. That it fails is another matter: it takes one of the parts, of one of the
 // claims. So it must survive Holm's adjustment for all of them (evidence.go), or the claim is
 // Inconclusive.
 package claims
@@ -38,9 +38,6 @@ import (
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
 )
-
-// maxMessage is the most characters that the message of a claim's status can hold.
-const maxMessage = 1024
 
 // Check reports what is wrong with a claim of an experiment that has these axes, faults and
 // measurements, or nil.
@@ -65,12 +62,14 @@ func Check(claim v1alpha1.Claim, axes []results.Axis, faults []string, measureme
 		return bad
 	case p.isComparison() && claim.Reported != nil:
 		return wrong("reported", "expr is a comparison and has no value to compare with it; remove reported and within, or give a quantity")
+	case p.isComparison() && claim.Expected != nil:
+		return wrong("expected", "expr is a comparison and has no value to compare with it; remove expected and within, or give a quantity")
 	case p.isComparison():
 		return nil
-	case claim.Reported == nil:
-		return wrong("expr", "gives a quantity; add reported and within, or compare it with <, <=, > or >=")
+	case target(claim) == nil:
+		return wrong("expr", "gives a quantity; add reported and within, or expected and within, or compare it with <, <=, > or >=")
 	}
-	_, err = newBound(*claim.Reported, claim.Within, unitOfType(p.result))
+	_, err = boundOf(claim, unitOfType(p.result))
 	return err
 }
 
@@ -98,78 +97,108 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 // EvaluateWith judges claims by the trials of the points, and by what searches came to. Points
 // without trials may be among points. A claim that Check refuses is NotEvaluated, with what Check
 // says where that shows without axes and faults.
+//
+// Its verdicts are Holds, Fails, Inconclusive and NotEvaluated: whether the trials support the
+// claim. What that says of the source of a claim depends on what ran, and is package fidelity's to
+// say.
 func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
 	judged := make([]results.ClaimResult, 0, len(claims))
 	against := make([]evidence, 0, len(claims))
 	for _, c := range claims {
-		r := results.ClaimResult{Name: c.Name, Statement: c.Statement, Expr: c.Expr, Within: c.Within}
-		if c.Reported != nil {
-			r.Reported = c.Reported.String()
-		}
-		beside, found := "", noEvidence
+		r := TextOf(c)
+		r.Weak = Weak(c)
+		found := noEvidence
 		p, err := compile(c.Expr)
 		if err == nil {
 			var looked []int32
-			looked, found, err = evaluate(&r, c, p, points, lines, capacities)
+			looked, found, err = evaluate(&r, c, p, points, lines, capacities, true)
 			if err != nil {
-				r.Verdict = string(v1alpha1.VerdictNotEvaluated)
+				r.Verdict, r.Message = string(v1alpha1.VerdictNotEvaluated), err.Error()
 			}
-			beside = sensitivity(r, c, p, points, lines, looked)
+			if beside := sensitivity(r, c, p, points, lines, looked); beside != "" {
+				r.Caveats = append(r.Caveats, results.Caveat{Kind: CaveatSpoiledBySystem, Text: beside})
+				r.Message += "; " + beside
+			}
 		}
-		if err != nil {
+		if err != nil && r.Verdict == "" {
 			r.Verdict, r.Message = string(v1alpha1.VerdictNotEvaluated), err.Error()
 		}
-		r.Message = shorten(r.Message, maxMessage-len([]rune(beside))) + beside
 		judged, against = append(judged, r), append(against, found)
 	}
 	adjust(judged, against)
 	return judged
 }
 
-// evaluate judges a claim and says which points it looked at, and what contradicts it.
-func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) (
+// TextOf is a claim as results have it, without a verdict.
+func TextOf(c v1alpha1.Claim) results.ClaimResult {
+	r := results.ClaimResult{Name: c.Name, Statement: c.Statement, Expr: c.Expr, Within: c.Within, ReportedIn: c.ReportedIn}
+	if c.Reported != nil {
+		r.Reported = c.Reported.String()
+	}
+	if c.Expected != nil {
+		r.Expected = c.Expected.String()
+	}
+	return r
+}
+
+// evaluate judges a claim and says which points it looked at, and what contradicts it. detailed: the
+// comparisons are kept as data, which takes as long again.
+func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, detailed bool) (
 	looked []int32, against evidence, err error,
 ) {
 	e := newRun(p, points, lines)
-	e.capacities = capacities
+	e.capacities, e.detailed = capacities, detailed
 	if p.isComparison() {
 		t := e.truth(p.ast.Expr())
 		if len(e.missing) > 0 {
 			return e.looked, noEvidence, e.missingData()
 		}
-		r.Verdict = string(verdictOf(t.truth))
-		r.Message = strings.Join(e.notes, "; ")
 		if t.truth == unsettled {
-			r.Message += e.moreNote()
+			e.moreCaveat()
 		}
-		r.Message += e.sampleNote()
+		e.write(r, verdictOf(t.truth), e.notes)
 		return e.looked, t.against, nil
 	}
-	if c.Reported == nil {
-		return nil, noEvidence, fmt.Errorf("expr gives a quantity and nothing is reported to compare it with")
+	if target(c) == nil {
+		return nil, noEvidence, fmt.Errorf("expr gives a quantity and nothing is reported or expected to compare it with")
 	}
 	q := e.quantity(p.ast.Expr())
 	if len(e.missing) > 0 {
 		return e.looked, noEvidence, e.missingData()
 	}
-	b, err := newBound(*c.Reported, c.Within, unitOfType(p.result))
+	b, err := boundOf(c, unitOfType(p.result))
 	if err != nil {
 		return e.looked, noEvidence, err
 	}
 	return e.looked, e.judge(r, c, q, b), nil
 }
 
-// judge compares a quantity with what is reported, and says how sure it is that they differ.
+// write keeps a verdict with what it is made of, and puts that into words.
+func (r *run) write(result *results.ClaimResult, verdict v1alpha1.Verdict, compared []string) {
+	caveats, basis := r.sampleCaveats()
+	result.Verdict, result.Terms, result.Caveats = string(verdict), r.terms, caveats
+	if len(r.counts) > 0 {
+		result.N, result.NMost = slices.Min(r.counts), slices.Max(r.counts)
+	}
+	result.Message = message(compared, caveats, basis)
+}
+
+// judge compares a quantity with what is reported or expected, and says how sure it is that they
+// differ.
 func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b bound) evidence {
-	wanted := fmt.Sprintf("reported %s within %s: from %s to %s", c.Reported, c.Within, showBound(b.low, q.unit), showBound(b.high, q.unit))
-	result.Unit = string(q.unit)
+	what := "reported"
+	if c.Reported == nil {
+		what = "expected"
+	}
+	wanted := fmt.Sprintf("%s %s within %s: from %s to %s", what, target(c), c.Within, showBound(b.low, q.unit), showBound(b.high, q.unit))
+	result.Unit, result.BoundLow, result.BoundHigh = string(q.unit), &b.low, &b.high
 	if q.absent != "" {
-		result.Verdict, result.Message = string(v1alpha1.VerdictInconclusive), q.absent+"; "+wanted+r.sampleNote()
+		verdict, against := v1alpha1.VerdictInconclusive, noEvidence
 		if q.contradicted {
-			result.Verdict = string(v1alpha1.VerdictNotReproduced)
-			return evidence{tests: 1} // each of several points shows it
+			verdict, against = v1alpha1.VerdictFails, evidence{tests: 1} // each of several points shows it
 		}
-		return noEvidence
+		r.write(result, verdict, []string{q.absent, wanted})
+		return against
 	}
 	estimate, counts := r.estimate(q)
 	r.counts, r.unknown = append(r.counts, counts...), r.unknown || !estimate.Known
@@ -177,72 +206,67 @@ func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b
 	if estimate.Known {
 		t = b.judge(estimate)
 	}
-	result.Verdict = string(verdictOf(t))
 	bounded := !math.IsInf(estimate.Low, 0) && !math.IsInf(estimate.High, 0)
 	if bounded { // JSON has no infinity; the message says it
 		result.Measured, result.Low, result.High = &estimate.Value, &estimate.Low, &estimate.High
 	}
-	result.Message = fmt.Sprintf("measured %s; %s", show(estimate, q.unit), wanted)
+	compared := []string{"measured " + show(estimate, q.unit), wanted}
 	if t == unsettled && estimate.Known && bounded {
 		r.more(estimate, counts, b.low, b.high)
-		result.Message += "; the interval straddles the bound" + r.moreNote()
+		compared = append(compared, "the interval straddles the bound")
+		r.moreCaveat()
 	}
 	if estimate.Known && bounded {
-		result.Message += replication(c, q.unit, estimate, counts)
+		if said := replication(c, q.unit, estimate, counts); said != "" {
+			r.caveat(CaveatReportedDeviation, said)
+		}
 	}
-	result.Message += r.sampleNote()
-	return b.outside(estimate)
+	if result.Weak != "" {
+		r.caveat(CaveatWeak, "the bound is weak: "+result.Weak)
+	}
+	against := b.outside(estimate)
+	r.quantityTerm(q, estimate, b, t, against)
+	r.write(result, verdictOf(t), compared)
+	return against
+}
+
+// quantityTerm keeps a quantity and its bound as data.
+func (r *run) quantityTerm(q quantity, e stats.Estimate, b bound, decided truth, against evidence) {
+	if !r.detailed {
+		return
+	}
+	t := results.ClaimTerm{Text: oneLine(tokens(r.source.author)), Relation: "within", Outcome: outcomeOf(decided), Left: interval(e), Unit: string(q.unit), P: against.of(),
+		Right: results.Interval{Value: b.value, Low: &b.low, High: &b.high}}
+	if b.value != 0 && e.Known && !math.IsInf(e.Low, 0) && !math.IsInf(e.High, 0) {
+		low, high := e.Low/b.value, e.High/b.value
+		t.Ratio = &results.Interval{Value: e.Value / b.value, Low: new(math.Min(low, high)), High: new(math.Max(low, high))}
+	}
+	r.terms = append(r.terms, t)
+}
+
+// moreCaveat says about how many repetitions would decide, where that can be said.
+func (r *run) moreCaveat() {
+	if note := r.moreNote(); note != "" {
+		r.caveat(CaveatFewRepetitions, note)
+	}
 }
 
 func (r *run) missingData() error {
 	return fmt.Errorf("missing: %s", strings.Join(compact(r.missing), "; "))
 }
 
-// sampleNote says on how many trials a verdict rests, and what its reader must know of them.
-func (r *run) sampleNote() string {
-	note := ""
-	r.remarks = append(r.remarks, r.orderRemarks()...)
-	if survivors := r.survivors(); survivors != "" {
-		note += "; " + survivors
-	}
-	for _, caution := range r.cautions() {
-		note += "; " + caution
-	}
-	for _, remark := range compact(r.remarks) {
-		note += "; " + remark
-	}
-	for _, remark := range r.ofTrial {
-		note += "; " + remark.String()
-	}
-	switch {
-	case len(r.counts) == 0:
-	case r.unknown && slices.Max(r.counts) == 1:
-		note += "; one trial for each point: there is no interval, so that nothing is decided; it takes two repetitions or more"
-	case r.unknown && slices.Min(r.counts) == 1:
-		note += fmt.Sprintf("; %s, some points have one trial: there is no interval, so that nothing is decided; it takes two repetitions or more", showCounts(r.counts))
-	case r.unknown:
-		note += fmt.Sprintf("; %s, and no interval", showCounts(r.counts))
-	default:
-		note += fmt.Sprintf("; 95%% intervals, %s", showCounts(r.counts))
-		if how := r.how(); how != "" {
-			note += ", " + how
-		}
-	}
-	return note
-}
-
 func verdictOf(t truth) v1alpha1.Verdict {
 	switch t {
 	case holds:
-		return v1alpha1.VerdictReproduced
+		return v1alpha1.VerdictHolds
 	case fails:
-		return v1alpha1.VerdictNotReproduced
+		return v1alpha1.VerdictFails
 	}
 	return v1alpha1.VerdictInconclusive
 }
 
-// bound is what still counts as reproduced.
-type bound struct{ low, high float64 }
+// bound is what still agrees with a value that is reported or expected.
+type bound struct{ value, low, high float64 }
 
 func (b bound) judge(e stats.Estimate) truth {
 	switch {
@@ -252,13 +276,4 @@ func (b bound) judge(e stats.Estimate) truth {
 		return fails
 	}
 	return unsettled
-}
-
-// shorten cuts a message to what a status can hold; the API server counts characters.
-func shorten(message string, limit int) string {
-	runes := []rune(message)
-	if len(runes) <= limit {
-		return message
-	}
-	return string(runes[:limit-3]) + "..."
 }

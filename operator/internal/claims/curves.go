@@ -56,9 +56,9 @@ func (r *run) knee(a arguments, u unit) quantity {
 		return quantity{}
 	}
 	at := points[k.Index]
-	r.remarks = append(r.remarks, "the knee is at "+showPoint(at.Coordinates))
+	r.caveat(CaveatChosenPoint, "the knee is at "+showPoint(at.Coordinates), showPoint(at.Coordinates))
 	if slices.Contains(k.Cautions, stats.Unsaturated) {
-		r.remarks = append(r.remarks, stats.Unsaturated.Text())
+		r.caveat(CaveatUnsaturated, stats.Unsaturated.Text())
 	}
 	byLatency := func(p, q stats.CurvePoint) int { return cmp.Compare(p.Latency, q.Latency) }
 	least, slowest := slices.Index(curve, slices.MinFunc(curve, byLatency)), slices.Index(curve, slices.MaxFunc(curve, byLatency))
@@ -108,7 +108,7 @@ func (r *run) crossover(a arguments) quantity {
 	}
 	for _, caution := range c.Cautions {
 		if caution == stats.ManyCrossings || caution == stats.FewSamples {
-			r.remarks = append(r.remarks, caution.Text())
+			r.caveat(CaveatCrossing, caution.Text())
 		}
 	}
 	switch {
@@ -117,7 +117,7 @@ func (r *run) crossover(a arguments) quantity {
 		r.unknown = r.unknown || slices.Min(q.counts) < 2
 		return quantity{absent: stats.NoCrossing.Text(), contradicted: apart(curves[0], curves[1])}
 	case !c.Known && slices.Min(q.counts) > 1:
-		r.remarks = append(r.remarks, "the trials do not show that the curves change places between the first point and the last: whether they do is open")
+		r.caveat(CaveatCrossing, "the trials do not show that the curves change places between the first point and the last: whether they do is open")
 	}
 	q.value, q.own = c.Value, &c.Estimate
 	return q
@@ -150,13 +150,13 @@ func (r *run) decide(call celast.CallExpr, id int64) judged {
 		return undecided
 	}
 	if functions[call.FunctionName()].points == ofTwoVariants {
-		return r.different(a)
+		return r.different(a, id)
 	}
-	return r.trend(a, call.FunctionName())
+	return r.trend(a, call.FunctionName(), id)
 }
 
 // trend decides whether a metric rises or falls along an axis.
-func (r *run) trend(a arguments, direction string) judged {
+func (r *run) trend(a arguments, direction string, id int64) judged {
 	points := r.curve(a.at, a.along, 3)
 	s := r.series(points, a.along, a.metric)
 	if len(r.missing) > 0 {
@@ -180,6 +180,7 @@ func (r *run) trend(a arguments, direction string) judged {
 		note += "; no order of so few trials decides a trend: it takes three rounds of three points, or two of four, or one of five"
 	}
 	r.notes = append(r.notes, note)
+	r.trendTerm(id, direction, t, verdict.truth)
 	return verdict
 }
 

@@ -23,22 +23,22 @@ const equality = 0.025
 // comparison, or its expression or bound is wrong.
 func Weak(c v1alpha1.Claim) string {
 	p, err := compile(c.Expr)
-	if err != nil || p.isComparison() || c.Reported == nil {
+	if err != nil || p.isComparison() || target(c) == nil {
 		return ""
 	}
-	b, err := newBound(*c.Reported, c.Within, unitOfType(p.result))
+	b, err := newBound(*target(c), c.Within, unitOfType(p.result))
 	if err != nil {
 		return ""
 	}
 	u := unitOfType(p.result)
-	reported, err := amount(c.Reported.String(), u)
+	reported, err := amount(target(c).String(), u)
 	if err != nil {
 		return ""
 	}
 	none, known := p.noEffect(p.ast.Expr())
 	switch {
 	case known && b.low <= none && none <= b.high && !isEquality(reported, none):
-		return fmt.Sprintf("the bound from %s to %s holds %s, which is no effect, and the reported value is one", showBound(b.low, u), showBound(b.high, u), showBound(none, u))
+		return fmt.Sprintf("the bound from %s to %s holds %s, which is no effect, and the value that is wanted is one", showBound(b.low, u), showBound(b.high, u), showBound(none, u))
 	case b.low <= 0 && reported > 0 && !p.signed(p.ast.Expr()):
 		return fmt.Sprintf("the bound from %s to %s holds 0: no measurement is too small", showBound(b.low, u), showBound(b.high, u))
 	}

@@ -4,7 +4,7 @@ import "fmt"
 
 // FieldError is what is wrong with one field of a claim.
 type FieldError struct {
-	// Field is "expr", "reported" or "within".
+	// Field is "expr", "reported", "expected" or "within".
 	Field string
 	// Detail is what would be right.
 	Detail string

@@ -56,12 +56,17 @@ type run struct {
 
 	missing []string // what was needed and is not there
 	notes   []string // what was compared, in the order of the expression
-	remarks []string // what a reader of the numbers must know
-	ofTrial []remark // the same of single trials
-	counts  []int    // trials of the points that were read
-	unknown bool     // some comparison had no interval
-	looked  []int32  // points whose trials were looked at
-	latency []int32  // those of them whose mean latency was
+	// terms are the comparisons as data, if detailed is set.
+	terms    []results.ClaimTerm
+	detailed bool
+	caveats  []results.Caveat // what a reader of the numbers must know
+	ofTrial  []remark         // the same of single trials
+	// metricsAt are the metrics that were read at a point.
+	metricsAt map[int32][]metric
+	counts    []int   // trials of the points that were read
+	unknown   bool    // some comparison had no interval
+	looked    []int32 // points whose trials were looked at
+	latency   []int32 // those of them whose mean latency was
 
 	kept   map[mean][]float64
 	groups map[metric][]int32 // points whose trials lie in groups
@@ -84,7 +89,7 @@ func newRun(p *program, points []results.PointResult, lines []results.TrialLine)
 			return cmp.Or(cmp.Compare(a.Repetition, b.Repetition), cmp.Compare(a.Number, b.Number))
 		})
 	}
-	return &run{program: p, points: points, samples: s, lines: lines, made: map[string]model{}, kept: map[mean][]float64{}, groups: map[metric][]int32{}}
+	return &run{program: p, points: points, samples: s, lines: lines, made: map[string]model{}, metricsAt: map[int32][]metric{}, kept: map[mean][]float64{}, groups: map[metric][]int32{}}
 }
 
 // truth evaluates an expression of type bool. Both sides of && and || are evaluated, so that the
@@ -112,11 +117,11 @@ func (r *run) truth(e celast.Expr) judged {
 	if _, ok := functions[call.FunctionName()]; ok {
 		return r.decide(call, e.ID())
 	}
-	return r.compare(call)
+	return r.compare(call, e.ID())
 }
 
 // compare decides a < b by the interval of b - a.
-func (r *run) compare(call celast.CallExpr) judged {
+func (r *run) compare(call celast.CallExpr, id int64) judged {
 	left, right := r.quantity(call.Args()[0]), r.quantity(call.Args()[1])
 	if len(r.missing) > 0 {
 		return undecided
@@ -147,7 +152,9 @@ func (r *run) compare(call celast.CallExpr) judged {
 	a, _ := r.estimate(left)
 	b, _ := r.estimate(right)
 	r.notes = append(r.notes, fmt.Sprintf("%s %s %s %s: difference %s", show(a, left.unit), symbol, show(b, right.unit), verdict, show(d, unitOf(left, right))))
-	return sign(d, verdict)
+	j := sign(d, verdict)
+	r.term(id, symbol, left, right, verdict, j.favour.least(j.against))
+	return j
 }
 
 // unitOf is the unit of a comparison: a plain number beside a throughput is one too.
@@ -215,7 +222,7 @@ func (r *run) over(a, b quantity) quantity {
 	}
 	if e, _ := r.estimate(b); e.Known && e.Low <= 0 && e.High >= 0 {
 		q.unbounded = true
-		r.remarks = append(r.remarks, stats.DenominatorNearZero.Text())
+		r.caveat(CaveatNearZero, stats.DenominatorNearZero.Text())
 	}
 	return q
 }
@@ -314,9 +321,12 @@ func (r *run) meanAt(p results.PointResult, m metric, u unit) quantity {
 	if len(xs) == 0 {
 		return quantity{}
 	}
+	if !slices.Contains(r.metricsAt[p.Index], m) {
+		r.metricsAt[p.Index] = append(r.metricsAt[p.Index], m)
+	}
 	input := mean{point: p.Index, metric: m}
 	if slices.Contains(r.inGroups(m), p.Index) {
-		r.remarks = append(r.remarks, fmt.Sprintf("at %s %s", showPoint(p.Coordinates), stats.ApartTrials.Text()))
+		r.caveat(CaveatTrialsInGroups, fmt.Sprintf("at %s %s", showPoint(p.Coordinates), stats.ApartTrials.Text()), showPoint(p.Coordinates))
 	}
 	return quantity{value: stats.Aggregate(xs).Mean, unit: u, gradient: map[mean]float64{input: 1}, signed: m.signed(), multiple: true}
 }

@@ -16,6 +16,8 @@ import (
 type evidence struct {
 	p     float64
 	tests int
+	// untested: the numbers did not vary, so that there was nothing to test with. P is 0 then.
+	untested bool
 }
 
 // noEvidence is that of what no test contradicts.
@@ -25,12 +27,20 @@ func (e evidence) adjusted() float64 { return math.Min(1, e.p*float64(e.tests)) 
 
 // any is the evidence for one of two.
 func (e evidence) any(f evidence) evidence {
-	return evidence{p: math.Min(e.p, f.p), tests: e.tests + f.tests}
+	return evidence{p: math.Min(e.p, f.p), tests: e.tests + f.tests, untested: e.least(f).untested}
+}
+
+// least is the stronger of two, which are of one test.
+func (e evidence) least(f evidence) evidence {
+	if f.p < e.p {
+		return f
+	}
+	return e
 }
 
 // both is the evidence for two at once: the weaker one, by intersection and union.
 func (e evidence) both(f evidence) evidence {
-	return evidence{p: math.Max(e.adjusted(), f.adjusted()), tests: 1}
+	return evidence{p: math.Max(e.adjusted(), f.adjusted()), tests: 1, untested: e.untested && f.untested}
 }
 
 // judged is a truth with the evidence for it and against it: below 5% where it is decided by one
@@ -62,7 +72,7 @@ func beyond(e stats.Estimate, bound float64) evidence {
 	case !e.Known || distance == 0 || math.IsInf(half, 0):
 		return noEvidence
 	case half <= 0:
-		return evidence{p: 0, tests: 1}
+		return evidence{p: 0, tests: 1, untested: true}
 	case e.Freedom <= 0:
 		return evidence{p: math.Erfc(stats.NormalQuantile * distance / half / math.Sqrt2), tests: 1}
 	}
@@ -93,10 +103,10 @@ func (b bound) outside(e stats.Estimate) evidence {
 	return noEvidence
 }
 
-// adjust leaves a claim NotReproduced only where that survives Holm's adjustment for all claims of
+// adjust lets a claim fail only where that survives Holm's adjustment for all claims of
 // the experiment: of ten claims that are all right, some would be contradicted by chance in up to
-// 40% of experiments. A conjunction counts with each of its parts. Reproduced needs no adjustment:
-// each claim answers for itself, and a false one is Reproduced in 2.5%.
+// 40% of experiments. A conjunction counts with each of its parts. A claim that holds needs no
+// adjustment: each answers for itself, and a false one holds in 2.5%.
 func adjust(verdicts []results.ClaimResult, against []evidence) {
 	var of []int
 	var ps []float64
@@ -107,10 +117,15 @@ func adjust(verdicts []results.ClaimResult, against []evidence) {
 	}
 	for k, p := range stats.Holm(ps) {
 		i := of[k]
-		if v := &verdicts[i]; v.Verdict == string(v1alpha1.VerdictNotReproduced) && p >= trendLevel {
+		v := &verdicts[i]
+		if !against[i].untested {
+			v.P = &p
+		}
+		if v.Verdict == string(v1alpha1.VerdictFails) && p >= trendLevel {
 			v.Verdict = string(v1alpha1.VerdictInconclusive)
-			note := fmt.Sprintf("contradicted with P %.2g, which may be chance: adjusted for %d claims and their parts P is %.2g; ", against[i].p, len(ps), p)
-			v.Message = shorten(note+v.Message, maxMessage)
+			note := fmt.Sprintf("contradicted with P %.2g, which may be chance: adjusted for %d claims and their parts P is %.2g", against[i].p, len(ps), p)
+			v.Caveats = append([]results.Caveat{{Kind: CaveatSeveralClaims, Text: note}}, v.Caveats...)
+			v.Message = note + "; " + v.Message
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// With ten claims at their bounds, some claim was NotReproduced by chance in 20% of experiments or
+// With ten claims at their bounds, some claim was Fails by chance in 20% of experiments or
 // more, and so was a conjunction of five comparisons of equals in 12%. At most 5% of experiments
 // may have one (6%, with the error of 1,000 draws).
 func TestClaimsThatAreRightAreSeldomContradicted(t *testing.T) {
@@ -39,7 +39,7 @@ func TestClaimsThatAreRightAreSeldomContradicted(t *testing.T) {
 				}
 			}
 			for _, c := range claims.Evaluate(family, stats.Points(ls), ls) {
-				if c.Verdict == string(v1alpha1.VerdictNotReproduced) {
+				if c.Verdict == string(v1alpha1.VerdictFails) {
 					wrong++
 					break
 				}
@@ -52,7 +52,7 @@ func TestClaimsThatAreRightAreSeldomContradicted(t *testing.T) {
 	}
 }
 
-// What one comparison contradicts clearly stays NotReproduced among many claims, and what it barely
+// What one comparison contradicts clearly stays Fails among many claims, and what it barely
 // contradicts does not. Alone, both are.
 func TestAdjustedForAllClaims(t *testing.T) {
 	ls := append(series(0, "a", []int{1, 10}, times(5, 100, 800), times(5, 10, 12)), series(2, "b", []int{1, 10}, times(5, 97.2, 600), times(5, 10, 15))...)
@@ -60,10 +60,10 @@ func TestAdjustedForAllClaims(t *testing.T) {
 	holds := claim("throughput(variant='a', clients=10) > 500", "", "")
 	family := []v1alpha1.Claim{clear, barely, holds, holds, holds, holds, holds, holds, holds, holds}
 	for _, alone := range []v1alpha1.Claim{clear, barely} {
-		expect(t, judge(t, ls, alone.Expr, "", ""), v1alpha1.VerdictNotReproduced, "does not hold")
+		expect(t, judge(t, ls, alone.Expr, "", ""), v1alpha1.VerdictFails, "does not hold")
 	}
 	got := claims.Evaluate(family, stats.Points(ls), ls)
-	expect(t, got[0], v1alpha1.VerdictNotReproduced, "does not hold")
+	expect(t, got[0], v1alpha1.VerdictFails, "does not hold")
 	expect(t, got[1], v1alpha1.VerdictInconclusive, "which may be chance: adjusted for 10 claims", "does not hold")
-	expect(t, got[2], v1alpha1.VerdictReproduced)
+	expect(t, got[2], v1alpha1.VerdictHolds)
 }

@@ -52,19 +52,18 @@ func excludedAt(point int32, lines []results.TrialLine) excluded {
 	return x
 }
 
-// survivors says which points that a claim reads lack attempts, so that their numbers may be those
+// survivors notes which points that a claim reads lack attempts, so that their numbers may be those
 // of the trials that went well; empty: none.
-func (r *run) survivors() string {
-	var notes []string
+func (r *run) survivors() {
 	for _, p := range r.points {
 		if !slices.Contains(r.looked, p.Index) {
 			continue
 		}
 		if x := excludedAt(p.Index, r.lines); x.bySystem || float64(x.left) > mostExcluded*float64(x.attempts) {
-			notes = append(notes, fmt.Sprintf("%s: %d of %d attempts do not count (%s)", showPoint(p.Coordinates), x.left, x.attempts, x.why))
+			where := showPoint(p.Coordinates)
+			r.caveat(CaveatExcludedTrials, fmt.Sprintf("%s: %d of %d attempts do not count (%s)", where, x.left, x.attempts, x.why), where)
 		}
 	}
-	return strings.Join(notes, "; ")
 }
 
 // counted are the lines with those taken for valid that the system spoiled and that have numbers:
@@ -89,15 +88,19 @@ func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []r
 		return ""
 	}
 	with := results.ClaimResult{Expr: c.Expr}
-	if _, _, err := evaluate(&with, c, p, points, all, nil); err != nil {
+	if _, _, err := evaluate(&with, c, p, points, all, nil, false); err != nil {
 		with.Verdict = string(v1alpha1.VerdictNotEvaluated)
 	}
 	what := "the trial that the system spoiled itself"
 	if n > 1 {
 		what = fmt.Sprintf("the %d trials that the system spoiled itself", n)
 	}
+	does := map[string][2]string{
+		string(v1alpha1.VerdictHolds): {"holds", "would hold"}, string(v1alpha1.VerdictFails): {"fails", "would fail"},
+		string(v1alpha1.VerdictInconclusive): {"is Inconclusive", "would be Inconclusive"}, string(v1alpha1.VerdictNotEvaluated): {"is NotEvaluated", "would be NotEvaluated"},
+	}[with.Verdict]
 	if with.Verdict == r.Verdict {
-		return fmt.Sprintf("; with %s counted it is %s, too", what, r.Verdict)
+		return fmt.Sprintf("with %s counted it %s, too", what, does[0])
 	}
-	return fmt.Sprintf("; with %s counted it would be %s", what, with.Verdict)
+	return fmt.Sprintf("with %s counted it %s", what, does[1])
 }

@@ -21,15 +21,15 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	}
 	const claimed = "throughput() > 90"
 	stalled := judge(t, trials(v1alpha1.ReasonNothingMeasured, 0, 0), claimed, "", "")
-	expect(t, stalled, v1alpha1.VerdictReproduced, "clients=5, variant=a: 2 of 5 attempts do not count (2 Invalid NothingMeasured)",
+	expect(t, stalled, v1alpha1.VerdictHolds, "clients=5, variant=a: 2 of 5 attempts do not count (2 Invalid NothingMeasured)",
 		"with the 2 trials that the system spoiled itself counted it would be Inconclusive")
-	expect(t, judge(t, trials(v1alpha1.ReasonCPUThrottled, 1000, 99), claimed, "", ""), v1alpha1.VerdictReproduced,
-		"2 Invalid CPUThrottled", "counted it is Reproduced, too")
+	expect(t, judge(t, trials(v1alpha1.ReasonCPUThrottled, 1000, 99), claimed, "", ""), v1alpha1.VerdictHolds,
+		"2 Invalid CPUThrottled", "counted it holds, too")
 	// A replica that exits leaves no numbers.
 	exited := judge(t, trials(v1alpha1.ReasonReplicaExited, 0, 0), claimed, "", "")
-	expect(t, exited, v1alpha1.VerdictReproduced, "2 Invalid ReplicaExited")
+	expect(t, exited, v1alpha1.VerdictHolds, "2 Invalid ReplicaExited")
 	// What the environment does is a matter of how much is left.
-	expect(t, judge(t, trials(v1alpha1.ReasonClocksApart, 1000, 1), claimed, "", ""), v1alpha1.VerdictReproduced, "2 of 5 attempts do not count (2 Invalid ClocksApart)")
+	expect(t, judge(t, trials(v1alpha1.ReasonClocksApart, 1000, 1), claimed, "", ""), v1alpha1.VerdictHolds, "2 of 5 attempts do not count (2 Invalid ClocksApart)")
 	many := append(trials(v1alpha1.ReasonClocksApart, 1000, 1), trials("", 0, 0)[2:]...)
 	many = append(many, many[2:]...)
 	for _, r := range []results.ClaimResult{exited, judge(t, many, claimed, "", "")} {
@@ -45,5 +45,5 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	for i := range always {
 		always[i].Outcome, always[i].Reason, always[i].Committed, always[i].Throughput = stats.Invalid, v1alpha1.ReasonNothingMeasured, 0, 0
 	}
-	expect(t, judge(t, always, claimed, "", ""), v1alpha1.VerdictNotEvaluated, "has no valid trial (5 Invalid NothingMeasured)", "counted it would be NotReproduced")
+	expect(t, judge(t, always, claimed, "", ""), v1alpha1.VerdictNotEvaluated, "has no valid trial (5 Invalid NothingMeasured)", "counted it would fail")
 }

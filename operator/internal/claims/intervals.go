@@ -296,7 +296,7 @@ func (r *run) fieller(q quantity) stats.Estimate {
 		return unknown
 	}
 	if slices.Contains(e.Cautions, stats.DenominatorNearZero) {
-		r.remarks = append(r.remarks, stats.DenominatorNearZero.Text())
+		r.caveat(CaveatNearZero, stats.DenominatorNearZero.Text())
 		return unknown
 	}
 	factor := q.value / e.Value

@@ -24,7 +24,7 @@ func (r *run) moreNote() string {
 	case len(r.wanting) == 0:
 		return ""
 	case slices.Contains(r.wanting, 0):
-		return fmt.Sprintf("; at these means and deviations, %d repetitions would still not decide", stats.MostRepetitions)
+		return fmt.Sprintf("at these means and deviations, %d repetitions would still not decide", stats.MostRepetitions)
 	}
-	return fmt.Sprintf("; about %d repetitions would decide with a probability of 80%%, if means and deviations stay as they are", slices.Max(r.wanting))
+	return fmt.Sprintf("about %d repetitions would decide with a probability of 80%%, if means and deviations stay as they are", slices.Max(r.wanting))
 }

@@ -12,7 +12,7 @@ import (
 // Paper says what a paper reports of a metric at a point, in tx/s or ms; false: nothing.
 type Paper func(metric string, coordinates map[string]string) (float64, bool)
 
-// Power is the probability of Reproduced if the paper is right.
+// Power is the probability of Holds if the paper is right.
 type Power struct {
 	Claim string
 	// Known: the paper's curves have what the claim reads, or it is Assumed.
@@ -144,10 +144,10 @@ func (s simulation) share(c v1alpha1.Claim, p *program, n int, enough func(share
 	for i := 1; ; i++ {
 		lines := s.experiment(rng, n)
 		var r results.ClaimResult
-		if _, _, err := evaluate(&r, c, p, s.points, lines, nil); err != nil {
+		if _, _, err := evaluate(&r, c, p, s.points, lines, nil, false); err != nil {
 			return 0, false
 		}
-		if r.Verdict == string(v1alpha1.VerdictReproduced) {
+		if r.Verdict == string(v1alpha1.VerdictHolds) {
 			reproduced++
 		}
 		draws := float64(i)

@@ -32,7 +32,7 @@ type Ratio struct {
 // error says what is missing.
 func (s *Ratios) Of(name string, a, b results.PointResult) (Ratio, error) {
 	r := s.run
-	r.missing, r.remarks, r.models, r.rounds = nil, nil, 0, false
+	r.missing, r.caveats, r.models, r.rounds = nil, nil, 0, false
 	m := metric{name: name}
 	above, below := r.meanAt(a, m, unitOfMetric(m)), r.meanAt(b, m, unitOfMetric(m))
 	switch {

@@ -34,6 +34,6 @@ func replication(c v1alpha1.Claim, u unit, e stats.Estimate, counts []int) strin
 	if c.ReportedBy.Runs > 1 {
 		of = fmt.Sprintf("%d runs", c.ReportedBy.Runs)
 	}
-	return fmt.Sprintf("; of %s that deviate by %s, a replication's mean should lie from %s to %s: it %s", of, c.ReportedBy.Deviation,
+	return fmt.Sprintf("of %s that deviate by %s, a replication's mean should lie from %s to %s: it %s", of, c.ReportedBy.Deviation,
 		showBound(reported-half, u), showBound(reported+half, u), where)
 }

@@ -40,11 +40,11 @@ func TestReplicationsLieWhereTheyShould(t *testing.T) {
 			case !strings.Contains(got.Message, ": it does not;"):
 				t.Fatalf("%s says nothing of replications", got.Message)
 			}
-			if got.Verdict == string(v1alpha1.VerdictReproduced) {
+			if got.Verdict == string(v1alpha1.VerdictHolds) {
 				within++
 			}
 		}
-		t.Logf("of %d runs: %.1f%% lie in the interval, %.1f%% are Reproduced", runs, 100*float64(lies)/experiments, 100*float64(within)/experiments)
+		t.Logf("of %d runs: %.1f%% lie in the interval, %.1f%% are Holds", runs, 100*float64(lies)/experiments, 100*float64(within)/experiments)
 		if share := float64(lies) / experiments; share < 0.94 || share > 0.98 {
 			t.Errorf("of %d runs: %.1f%% lie in the interval", runs, 100*share)
 		}

@@ -74,7 +74,7 @@ func (r *run) choose(best results.PointResult, tied []results.PointResult, what 
 		}
 	}
 	if len(names) > 0 {
-		r.remarks = append(r.remarks, fmt.Sprintf("%s may also be at %s, whose intervals are in that which is shown", what, strings.Join(names, " or at ")))
+		r.caveat(CaveatChosenPoint, fmt.Sprintf("%s may also be at %s, whose intervals are in that which is shown", what, strings.Join(names, " or at ")), names...)
 	}
 	return q
 }

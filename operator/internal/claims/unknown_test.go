@@ -29,7 +29,7 @@ func TestUnreportedCountersAreNotZero(t *testing.T) {
 	} {
 		expect(t, judge(t, ls, expr, "", ""), v1alpha1.VerdictNotEvaluated, want)
 	}
-	expect(t, judge(t, ls, "throughput(clients=1) > 50", "", ""), v1alpha1.VerdictReproduced)
+	expect(t, judge(t, ls, "throughput(clients=1) > 50", "", ""), v1alpha1.VerdictHolds)
 	if _, ok := stats.Points(ls)[0].Metrics[stats.AbortRate]; ok {
 		t.Error("a point has an abort rate that no trial reports")
 	}
@@ -49,19 +49,19 @@ func TestFailuresCount(t *testing.T) {
 	for i := range ls {
 		ls[i].Committed, ls[i].P50Millis = 2000, 10
 	}
-	expect(t, judge(t, ls, "error_rate() < 0.01", "", ""), v1alpha1.VerdictReproduced)
-	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictReproduced)
+	expect(t, judge(t, ls, "error_rate() < 0.01", "", ""), v1alpha1.VerdictHolds)
+	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictHolds)
 	for i := range ls {
 		ls[i].Unsent = 1000 + int64(i)
 	}
-	expect(t, judge(t, ls, "error_rate()", "0.333", "1%"), v1alpha1.VerdictReproduced)
+	expect(t, judge(t, ls, "error_rate()", "0.333", "1%"), v1alpha1.VerdictHolds)
 	for i := range ls {
 		ls[i].Unsent, ls[i].Timeouts = 0, 40
 	}
 	const words = "2% of 2040 requests failed, so that the 99th percentile of all requests is this or more"
 	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictInconclusive, words)
-	expect(t, judge(t, ls, "p99_latency() > 20ms", "", ""), v1alpha1.VerdictReproduced, words)
-	expect(t, judge(t, ls, "p50_latency() < 20ms", "", ""), v1alpha1.VerdictReproduced)
+	expect(t, judge(t, ls, "p99_latency() > 20ms", "", ""), v1alpha1.VerdictHolds, words)
+	expect(t, judge(t, ls, "p50_latency() < 20ms", "", ""), v1alpha1.VerdictHolds)
 }
 
 // A percentile of few transactions is another one.
@@ -80,8 +80,8 @@ func TestPercentileNeedsTransactions(t *testing.T) {
 	for i := range ls {
 		ls[i].Committed = 1000
 	}
-	expect(t, judge(t, ls, "p10_latency() < 6ms", "", ""), v1alpha1.VerdictReproduced)
-	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictReproduced)
+	expect(t, judge(t, ls, "p10_latency() < 6ms", "", ""), v1alpha1.VerdictHolds)
+	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictHolds)
 }
 
 // Trials that ran one after the other were compared "by rounds", which no round was.
@@ -89,15 +89,15 @@ func TestNoPairingWithoutInterleaving(t *testing.T) {
 	ls := append(series(0, "a", []int{1}, times(5, 100), times(5, 10)), series(1, "b", []int{1}, times(5, 110), times(5, 9))...)
 	const different, less = "significantly_different(of='throughput', variant=['a', 'b'])", "throughput(variant='a') < throughput(variant='b')"
 	const drift = "did not run in turn, so that a drift of the machines counts as a difference"
-	expect(t, judge(t, ls, different, "", ""), v1alpha1.VerdictReproduced, "n=5, by rounds")
+	expect(t, judge(t, ls, different, "", ""), v1alpha1.VerdictHolds, "n=5, by rounds")
 	for i := range ls { // a's trials, then b's
 		ls[i].Number = int32(i)
 	}
 	for _, expr := range []string{different, less, "ratio(of='throughput', variant=['a', 'b']) < 1"} {
-		expect(t, judge(t, ls, expr, "", ""), v1alpha1.VerdictReproduced, drift)
+		expect(t, judge(t, ls, expr, "", ""), v1alpha1.VerdictHolds, drift)
 	}
-	expect(t, judge(t, ls, different, "", ""), v1alpha1.VerdictReproduced, "not by rounds, since the variants did not run in turn")
-	expect(t, judge(t, ls, "throughput(variant='a') > 50", "", ""), v1alpha1.VerdictReproduced)
+	expect(t, judge(t, ls, different, "", ""), v1alpha1.VerdictHolds, "not by rounds, since the variants did not run in turn")
+	expect(t, judge(t, ls, "throughput(variant='a') > 50", "", ""), v1alpha1.VerdictHolds)
 }
 
 // poisson is a timeline of 40 s with so many transactions a second that come at random; from 10 s
@@ -115,7 +115,7 @@ func poisson(rng *rand.Rand, perSecond, depth, seconds float64) results.Timeline
 }
 
 // Three trials of an outage that random arrivals hide were three trials that recovered in 0 ms,
-// with certainty: up to 92% of false claims of a fast recovery were Reproduced. At most 5% may be,
+// with certainty: up to 92% of false claims of a fast recovery were Holds. At most 5% may be,
 // of each kind of outage; with 60 experiments of each, 8 are allowed, which 5% exceed in 0.3% of
 // all draws.
 func TestFalseClaimsOfRecovery(t *testing.T) {
@@ -135,7 +135,7 @@ func TestFalseClaimsOfRecovery(t *testing.T) {
 						{Expr: "time_to_90(fault='crash') < " + map[float64]string{1: "500ms", 3: "1500ms", 5: "2500ms"}[seconds]},
 						{Expr: "dip(fault='crash') > " + map[float64]string{0.2: "0.35", 0.3: "0.5", 0.5: "0.7"}[depth]},
 					}, points, ls) {
-						if r.Verdict == string(v1alpha1.VerdictReproduced) {
+						if r.Verdict == string(v1alpha1.VerdictHolds) {
 							fast, deep = fast+1-i, deep+i
 						}
 					}
@@ -162,7 +162,7 @@ func outage(t *testing.T, number int32, timeline results.Timeline) results.Trial
 }
 
 // Three trials without an error do not vary, which was taken for certainty: with a rate of 1e-4,
-// 55% of experiments had none among 3 x 2,000 requests, and any claim of fewer was Reproduced. Now
+// 55% of experiments had none among 3 x 2,000 requests, and any claim of fewer was Holds. Now
 // at most 2.5% are, with what the error of 4,000 draws adds to that.
 func TestNoErrorIsNotNever(t *testing.T) {
 	const experiments, requests, rate = 4000, 2000, 1e-4
@@ -178,20 +178,20 @@ func TestNoErrorIsNotNever(t *testing.T) {
 		if all == 0 {
 			none++
 		}
-		if judge(t, ls, "error_rate() < 0.00009", "", "").Verdict == string(v1alpha1.VerdictReproduced) {
+		if judge(t, ls, "error_rate() < 0.00009", "", "").Verdict == string(v1alpha1.VerdictHolds) {
 			reproduced++
 		}
 	}
 	t.Logf("%.1f%% have no error, %.1f%% Reproduce a rate below the true one", 100*float64(none)/experiments, 100*float64(reproduced)/experiments)
 	if share := float64(reproduced) / experiments; share > 0.03 || none < experiments/2 {
-		t.Errorf("a rate below the true one is Reproduced in %.1f%% of experiments", 100*share)
+		t.Errorf("a rate below the true one is Holds in %.1f%% of experiments", 100*share)
 	}
 	ls := series(0, "a", []int{1}, times(3, 100), times(3, 10))
 	for i := range ls {
 		ls[i].Committed = 2000
 	}
-	expect(t, judge(t, ls, "error_rate() < 0.001", "", ""), v1alpha1.VerdictReproduced)
+	expect(t, judge(t, ls, "error_rate() < 0.001", "", ""), v1alpha1.VerdictHolds)
 	expect(t, judge(t, ls, "error_rate() < 0.0005", "", ""), v1alpha1.VerdictInconclusive)
-	expect(t, judge(t, ls, "1 - abort_rate() > 0.999", "", ""), v1alpha1.VerdictReproduced)
+	expect(t, judge(t, ls, "1 - abort_rate() > 0.999", "", ""), v1alpha1.VerdictHolds)
 	expect(t, judge(t, ls, "1 - abort_rate() > 0.9999", "", ""), v1alpha1.VerdictInconclusive)
 }

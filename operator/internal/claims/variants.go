@@ -42,21 +42,21 @@ const sameOrder = "in every round the points ran in the same order, so that a dr
 // unlikelyOrder is below which probability an order that all rounds have was not drawn at random.
 const unlikelyOrder = 0.01
 
-// orderRemarks are what must be known of the order in which the trials ran that a claim looked at,
+// orderCaveats note what must be known of the order in which the trials ran that a claim looked at,
 // whatever kind of claim it is: chosen as the best of several points, or along an axis, they are
 // compared, too.
-func (r *run) orderRemarks() []string {
+func (r *run) orderCaveats() {
 	var all []results.TrialLine
 	for _, p := range r.looked {
 		if !interleaved(r.samples[r.looked[0]], r.samples[p]) {
-			return []string{notInterleaved}
+			r.caveat(CaveatNotInterleaved, notInterleaved, r.pointNames(r.looked)...)
+			return
 		}
 		all = append(all, r.samples[p]...)
 	}
 	if inOneOrder(all, len(r.looked)) {
-		return []string{sameOrder}
+		r.caveat(CaveatOneOrder, sameOrder, r.pointNames(r.looked)...)
 	}
-	return nil
 }
 
 // inOneOrder reports whether the points have the same order in each round, and so often that no
@@ -145,7 +145,7 @@ func (r *run) method(t two) string {
 
 // different decides whether two variants differ. An interval of the difference that holds 0 leaves
 // it open: it does not show that they are equal.
-func (r *run) different(a arguments) judged {
+func (r *run) different(a arguments, id int64) judged {
 	t := r.pairOf(a)
 	if len(r.missing) > 0 {
 		return undecided
@@ -161,6 +161,7 @@ func (r *run) different(a arguments) judged {
 	}
 	r.notes = append(r.notes, fmt.Sprintf("%s=%s and %s %s: difference %s%s", a.pair[0].axis, a.pair[0].value, a.pair[1].value,
 		map[truth]string{holds: "differ", unsettled: "cannot be told apart"}[verdict], show(d, unitOfMetric(a.metric)), r.method(t)))
+	r.term(id, "significantly_different", t.a, t.b, verdict, beyond(d, 0))
 	return judged{truth: verdict, favour: beyond(d, 0), against: noEvidence}
 }
 
@@ -177,7 +178,7 @@ func (r *run) ratioOf(a arguments) quantity {
 	q := r.over(t.a, t.b)
 	e, counts := r.estimate(q)
 	if why := r.method(t); why != "" {
-		r.remarks = append(r.remarks, strings.TrimPrefix(why, ", "))
+		r.caveat(CaveatNotByRounds, strings.TrimPrefix(why, ", "))
 	}
 	return quantity{value: e.Value, own: &e, counts: counts}
 }

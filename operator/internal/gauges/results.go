@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -30,7 +31,7 @@ var (
 	measurementDesc = prometheus.NewDesc("assay_result_measurement", "A measurement that Prometheus was asked for: mean over the valid trials of a point that have it.",
 		append(slices.Clone(pointLabels), "measurement"), nil)
 	outcomesDesc = prometheus.NewDesc("assay_result_trials", "Trials of a point that are over, by outcome.", append(slices.Clone(pointLabels), "outcome"), nil)
-	verdictDesc  = prometheus.NewDesc("assay_claim_verdict", "1 for the verdict that a claim has.", []string{"experiment_namespace", "experiment", "claim", "verdict"}, nil)
+	verdictDesc  = prometheus.NewDesc("assay_claim_verdict", "1 for the verdict that a claim has; preliminary is true until the experiment is complete.", []string{"experiment_namespace", "experiment", "claim", "verdict", "preliminary"}, nil)
 	leftOutDesc  = prometheus.NewDesc("assay_results_left_out", "Experiments and points whose results are not exported, since there are too many.", []string{"what"}, nil)
 )
 
@@ -82,8 +83,9 @@ func (r *Results) Collect(ch chan<- prometheus.Metric) {
 	points := 0
 	for i := range latest {
 		e := &latest[i]
+		preliminary := strconv.FormatBool(!meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete))
 		for _, c := range e.Status.Claims {
-			ch <- prometheus.MustNewConstMetric(verdictDesc, prometheus.GaugeValue, 1, e.Namespace, e.Name, c.Name, string(c.Verdict))
+			ch <- prometheus.MustNewConstMetric(verdictDesc, prometheus.GaugeValue, 1, e.Namespace, e.Name, c.Name, string(c.Verdict), preliminary)
 		}
 		points += collectPoints(ch, e, byExperiment[[2]string{e.Namespace, e.Name}])
 	}

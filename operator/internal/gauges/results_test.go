@@ -43,7 +43,7 @@ func gatherResults(t *testing.T, leads bool, objects ...client.Object) map[strin
 
 func demo(name string, age time.Duration) *v1alpha1.Experiment {
 	e := &v1alpha1.Experiment{ObjectMeta: metav1.ObjectMeta{Namespace: "papers", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}}
-	e.Status.Claims = []v1alpha1.ClaimStatus{{Name: "faster", Verdict: v1alpha1.VerdictReproduced}}
+	e.Status.Claims = []v1alpha1.ClaimStatus{{Name: "faster", Verdict: v1alpha1.VerdictConsistent}}
 	return e
 }
 
@@ -54,7 +54,7 @@ func TestResults(t *testing.T) {
 	want := map[string]float64{
 		"assay_result_throughput" + point + " 0 fp": 150, "assay_result_measurement clients=10,variant=fp demo papers cpu 0 fp": 1.5,
 		"assay_result_trials clients=10,variant=fp demo papers Succeeded 0 fp": 2, "assay_result_trials clients=10,variant=fp demo papers Invalid 0 fp": 1,
-		"assay_claim_verdict faster demo papers Reproduced": 1, "assay_results_left_out experiments": 0, "assay_results_left_out points": 1,
+		"assay_claim_verdict faster demo papers true Consistent": 1, "assay_results_left_out experiments": 0, "assay_results_left_out points": 1,
 	}
 	for statistic, seconds := range map[string]float64{"mean": 0.002, "p50": 0.001, "p90": 0.003, "p99": 0.004, "p999": 0.005} {
 		want["assay_result_latency_seconds"+point+" 0 "+statistic+" fp"] = seconds
@@ -74,10 +74,10 @@ func TestResultsAreBounded(t *testing.T) {
 		objects = append(objects, demo(fmt.Sprintf("e%d", i), time.Duration(i)*time.Hour))
 	}
 	got := gatherResults(t, true, objects...)
-	if got["assay_results_left_out experiments"] != 3 || got["assay_claim_verdict faster e0 papers Reproduced"] != 1 {
+	if got["assay_results_left_out experiments"] != 3 || got["assay_claim_verdict faster e0 papers true Consistent"] != 1 {
 		t.Errorf("got %v", got)
 	}
-	if _, there := got[fmt.Sprintf("assay_claim_verdict faster e%d papers Reproduced", maxExperiments)]; there {
+	if _, there := got[fmt.Sprintf("assay_claim_verdict faster e%d papers true Consistent", maxExperiments)]; there {
 		t.Error("the oldest is exported")
 	}
 }

@@ -32,6 +32,8 @@ type Ran struct {
 type Today struct {
 	// Experiment with the profile of the run.
 	Experiment *v1alpha1.Experiment
+	// Systems that it runs, by name, with the programs that they hold.
+	Systems map[string]v1alpha1.SystemSpec
 	// File that it was read from, for the reader of a report.
 	File string
 }
@@ -65,7 +67,7 @@ func Again(ran Ran, today Today, now time.Time) (results.Experiment, v1alpha1.Ex
 	}
 	spec := merge(ran.Spec, exp.Spec)
 	lines, notes := linesOf(ran, spec)
-	e := report.Build(object(ran.Results, spec), ran.Results.Axes, lines, now)
+	e := report.Build(object(ran.Results, spec), today.Systems, ran.Results.Axes, lines, now)
 	keep(&e, ran.Results)
 	e.Judged = &results.Judged{
 		At: now.UTC(), By: build.Version(), File: today.File, SpecSHA256: report.SpecSHA256(exp.Spec), Differences: d.Said, Notes: notes,
@@ -104,7 +106,29 @@ func keep(e *results.Experiment, ran results.Experiment) {
 }
 
 // merge is the spec that trials ran under with the fields of another that verdicts are made from.
+//
+// A bundle of before specs were kept as they are written has the profile applied, and so does not
+// know what the full evaluation is. Then today's file says it, and the profile has all that ran: it
+// is applied to the same trials, and what it changes shows.
 func merge(ran, today v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {
+	out := mergeAsRan(ran, today)
+	i := slices.IndexFunc(today.Profiles, func(p v1alpha1.Profile) bool { return p.Name == ran.Profile })
+	if ran.Profile == "" || i < 0 {
+		return out
+	}
+	whole := *today.DeepCopy()
+	whole.Seed, whole.Suspend, whole.Priority, whole.Debug, whole.AdditionalRepetitions = ran.Seed, ran.Suspend, ran.Priority, ran.Debug, ran.AdditionalRepetitions
+	whole.Profile = ran.Profile
+	applied := plan.ApplyProfile(ran)
+	p := &whole.Profiles[i]
+	p.Sweep, p.Schedule, p.Repetitions, p.Topology, p.Network = applied.Sweep, &applied.Schedule, &applied.Repetitions, &applied.Topology, &applied.Network
+	p.Placement, p.Faults, p.Tolerances, p.Disturbances = &applied.Placement, applied.Faults, &applied.Tolerances, &applied.Disturbances
+	p.Nodes, p.ThinkTime, p.Parameters = &applied.Clients.Nodes, &applied.Clients.ThinkTime, applied.Parameters
+	return whole
+}
+
+// mergeAsRan is the spec of the run with today's claims.
+func mergeAsRan(ran, today v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {
 	out := *ran.DeepCopy()
 	from := today.DeepCopy()
 	out.Source, out.Claims, out.Reported, out.Figures, out.Measurements = from.Source, from.Claims, from.Reported, from.Figures, from.Measurements

@@ -159,10 +159,14 @@ func (e *expansion) checkClaims() {
 	for i, c := range e.spec.Claims {
 		path := field.NewPath("spec", "claims").Index(i)
 		switch {
+		case c.Reported != nil && c.Expected != nil:
+			e.add(field.Invalid(path.Child("expected"), c.Expected.String(), fmt.Sprintf("claim %q has reported, which the source prints, and expected, which it does not; keep one", c.Name)))
 		case c.Reported != nil && c.Within == "":
-			e.add(field.Required(path.Child("within"), fmt.Sprintf("claim %q reports %s; say within what of it counts as reproduced, such as 25%%", c.Name, c.Reported)))
-		case c.Reported == nil && c.Within != "":
-			e.add(field.Required(path.Child("reported"), fmt.Sprintf("claim %q has the tolerance %s; say of which value, such as 4.1ms", c.Name, c.Within)))
+			e.add(field.Required(path.Child("within"), fmt.Sprintf("claim %q reports %s; say within what of it still agrees, such as 25%%", c.Name, c.Reported)))
+		case c.Expected != nil && c.Within == "":
+			e.add(field.Required(path.Child("within"), fmt.Sprintf("claim %q expects %s; say within what of it still agrees, such as 25%%", c.Name, c.Expected)))
+		case c.Reported == nil && c.Expected == nil && c.Within != "":
+			e.add(field.Required(path.Child("reported"), fmt.Sprintf("claim %q has the tolerance %s; say of which value, such as 4.1ms: reported if the source prints it, else expected", c.Name, c.Within)))
 		}
 	}
 	if e.origin.profile == nil {

@@ -109,11 +109,17 @@ func applyClaims(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 			continue
 		}
 		c := &spec.Claims[i]
+		if change.Statement != "" {
+			c.Statement = change.Statement
+		}
 		if change.Expr != "" {
 			c.Expr = change.Expr
 		}
 		if change.Reported != nil {
 			c.Reported = change.Reported
+		}
+		if change.Expected != nil {
+			c.Expected = change.Expected
 		}
 		if change.Within != "" {
 			c.Within = change.Within

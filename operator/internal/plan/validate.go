@@ -131,8 +131,8 @@ func checkClaims(p *Plan, checks Checks) (errs field.ErrorList) {
 	return errs
 }
 
-// inField is an error that knows the field of a claim that it is in: "expr", "reported" or
-// "within".
+// inField is an error that knows the field of a claim that it is in: "expr", "reported",
+// "expected" or "within".
 type inField interface {
 	error
 	Where() (field, detail string)
@@ -146,6 +146,8 @@ func claimError(path *field.Path, c v1alpha1.Claim, err error) *field.Error {
 	switch {
 	case name == "reported" && c.Reported != nil:
 		return field.Invalid(path.Child(name), c.Reported.String(), detail)
+	case name == "expected" && c.Expected != nil:
+		return field.Invalid(path.Child(name), c.Expected.String(), detail)
 	case name == "within":
 		return field.Invalid(path.Child(name), c.Within, detail)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/fidelity"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
@@ -25,8 +26,9 @@ import (
 
 // Build puts together what an experiment comes to by now: the trials that are done (lines, in any
 // order), their aggregates at every point of the axes, and the verdicts, with the experiment's
-// profile applied. exp is the object as it is in the cluster.
-func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialLine, now time.Time) results.Experiment {
+// profile applied. exp is the object as it is in the cluster; systems are those that it runs, by
+// name.
+func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axes []results.Axis, lines []results.TrialLine, now time.Time) results.Experiment {
 	spec := plan.ApplyProfile(exp.Spec)
 	lines = slices.Clone(lines)
 	slices.SortFunc(lines, func(a, b results.TrialLine) int { return int(a.Number) - int(b.Number) })
@@ -60,7 +62,8 @@ func Build(exp *v1alpha1.Experiment, axes []results.Axis, lines []results.TrialL
 		r.Measurements = append(r.Measurements, MeasurementColumn(m))
 	}
 	r.Figures = FiguresOf(spec)
-	r.Claims = judge(spec, r.Points, lines, r.Capacities)
+	r.Fidelity = fidelity.Of(exp.Spec, systems)
+	r.Claims = Judge(exp.Spec, r.Fidelity, r.Points, lines, r.Capacities)
 	r.Reported, r.LeftOut = reported(spec.Reported)
 	return r
 }
@@ -133,21 +136,11 @@ func triedAlone(axes []results.Axis, searched string, points []results.PointResu
 	return axes, points
 }
 
-// judge evaluates the claims, in the order of the spec; those that the profile skips get its reason
-// instead.
-func judge(spec v1alpha1.ExperimentSpec, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
-	judged := claims.EvaluateWith(spec.Claims, points, lines, capacities)
-	skipped := plan.SkippedClaims(spec)
-	for i, r := range judged {
-		why, ok := skipped[r.Name]
-		if !ok {
-			continue
-		}
-		judged[i] = results.ClaimResult{
-			Name: r.Name, Statement: r.Statement, Expr: r.Expr, Reported: r.Reported, Within: r.Within,
-			Verdict: string(v1alpha1.VerdictNotEvaluated), Message: fmt.Sprintf("profile %s skips it: %s", spec.Profile, why),
-		}
-	}
+// Judge evaluates the claims of a spec as it is written, with the profile that it uses, in the order
+// of the spec. Those that the profile skips get its reason instead. f says what ran.
+func Judge(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
+	judged := claims.EvaluateWith(plan.ApplyProfile(spec).Claims, points, lines, capacities)
+	fidelity.Say(spec, f, judged)
 	return judged
 }
 

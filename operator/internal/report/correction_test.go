@@ -19,7 +19,7 @@ func TestCorrectedSeries(t *testing.T) {
 			exp.Spec.Reported[i].Correction = "0.5"
 		}
 	}
-	plain, corrected := build(), report.Build(exp, axes, lines(), start.Add(time.Hour))
+	plain, corrected := build(), report.Build(exp, nil, axes, lines(), start.Add(time.Hour))
 	of := func(e results.Experiment) string {
 		var page bytes.Buffer
 		if err := report.Markdown(&page, e); err != nil {
@@ -31,7 +31,7 @@ func TestCorrectedSeries(t *testing.T) {
 		t.Errorf("corrected:\n%s", of(corrected))
 	}
 	exp.Spec.Reported = []v1alpha1.ReportedSeries{{Name: "s", Metric: "Throughput", Unit: "tx/s", Correction: "-1"}}
-	if got := report.Build(exp, axes, lines(), start); len(got.Reported) > 0 || len(got.LeftOut) != 1 {
+	if got := report.Build(exp, nil, axes, lines(), start); len(got.Reported) > 0 || len(got.LeftOut) != 1 {
 		t.Errorf("a correction of -1: %+v, %q", got.Reported, got.LeftOut)
 	}
 }

@@ -31,7 +31,7 @@ func TestMeasurementColumns(t *testing.T) {
 		return results.TrialLine{Name: "t", Number: n, PointIndex: point, Coordinates: map[string]string{"variant": axes[0].Values[point]}, Outcome: "Succeeded",
 			Committed: 1, Throughput: 1, MeanMillis: 1, Measurements: []results.Measurement{m, {Name: "memory", Value: &x}}}
 	}
-	e := Build(exp, axes, []results.TrialLine{line(0, 0, &x), line(1, 0, &y), line(2, 1, &x), line(3, 1, nil), line(4, 2, nil), line(5, 2, nil)}, time.Unix(0, 0))
+	e := Build(exp, nil, axes, []results.TrialLine{line(0, 0, &x), line(1, 0, &y), line(2, 1, &x), line(3, 1, nil), line(4, 2, nil), line(5, 2, nil)}, time.Unix(0, 0))
 
 	table := pointsTable(e)
 	last := len(table.columns) - 2

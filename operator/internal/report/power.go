@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Power says of each claim that is judged how probable it is that it is reproduced in n repetitions
+// Power says of each claim that is judged how probable it is that n repetitions support it
 // if the paper's curves hold, and trials deviate by a share of their mean. Where the curves do not
 // have what a claim reads, it holds by a share, effect. The spec has its profile applied.
 func Power(spec v1alpha1.ExperimentSpec, axes []results.Axis, n int, deviation, effect float64) []claims.Power {

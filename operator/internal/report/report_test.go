@@ -49,7 +49,7 @@ func experiment() *v1alpha1.Experiment {
 	return &v1alpha1.Experiment{
 		ObjectMeta: metav1.ObjectMeta{Name: "failure-fp", Namespace: "default", UID: "5d3c"},
 		Spec: v1alpha1.ExperimentSpec{
-			Source:      &v1alpha1.Source{Title: "Pesto (SOSP'25)", Section: "5 Failure", URL: "https://example.org/pesto"},
+			Source:      &v1alpha1.Source{Title: "Pesto (SOSP'25)", Section: "5 Failure", URL: "https://example.org/pesto", Systems: []v1alpha1.SourceSystem{{Name: "Basil"}}},
 			Systems:     []v1alpha1.SystemReference{{Name: "basil"}},
 			Repetitions: v1alpha1.Repetitions{Min: 3},
 			Profile:     "smoke",
@@ -119,8 +119,11 @@ func lines() []results.TrialLine {
 	return ls
 }
 
+// systems that the experiment runs: another Basil than its authors'.
+var systems = map[string]v1alpha1.SystemSpec{"basil": {Program: &v1alpha1.Program{Name: "Basil in Go", Version: "1", Reimplements: "Basil"}}}
+
 func build() results.Experiment {
-	return report.Build(experiment(), axes, lines(), start.Add(time.Hour+time.Second))
+	return report.Build(experiment(), systems, axes, lines(), start.Add(time.Hour+time.Second))
 }
 
 func TestBuild(t *testing.T) {
@@ -132,7 +135,7 @@ func TestBuild(t *testing.T) {
 	for _, c := range e.Claims {
 		verdicts = append(verdicts, c.Name+" "+c.Verdict)
 	}
-	want := []string{"order-at-low-load Reproduced", "one-timeout Reproduced", "peaks NotEvaluated", "peak-order Inconclusive"}
+	want := []string{"order-at-low-load Replicated", "one-timeout Consistent", "peaks NotEvaluated", "peak-order Inconclusive"}
 	if diff := cmp.Diff(want, verdicts); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
@@ -148,7 +151,7 @@ func TestBuild(t *testing.T) {
 func TestBuildWithoutTrials(t *testing.T) {
 	exp := experiment()
 	exp.Status = v1alpha1.ExperimentStatus{}
-	e := report.Build(exp, axes, nil, start)
+	e := report.Build(exp, nil, axes, nil, start)
 	if len(e.Points) != 6 || e.Points[4].Coordinates["clients"] != "50" || e.Points[4].Coordinates["variant"] != "failure-nofp" {
 		t.Errorf("points: %+v", e.Points)
 	}
@@ -364,7 +367,7 @@ func TestHTMLEscapes(t *testing.T) {
 		}
 	}
 	var page bytes.Buffer
-	if err := report.HTML(&page, report.Build(exp, hostile, ls, start)); err != nil {
+	if err := report.HTML(&page, report.Build(exp, nil, hostile, ls, start)); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(page.String(), "<script") {
@@ -409,7 +412,7 @@ func TestPlots(t *testing.T) {
 	}
 	oneLoad := []results.Axis{{Name: "variant", Values: []string{"ideal"}}}
 	page.Reset()
-	if err := report.HTML(&page, report.Build(experiment(), oneLoad, nil, start)); err != nil {
+	if err := report.HTML(&page, report.Build(experiment(), nil, oneLoad, nil, start)); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(page.String(), "<svg viewBox") {

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fidelity"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
@@ -33,9 +36,10 @@ const rounding = 0.000_501
 
 // Verify computes an experiment's results again, from its trials' own results on: the numbers of
 // each trial from its histogram, counters and timeline; its line in the results; the points from
-// the lines; the verdicts from points, lines and the spec with its profile applied. Trials that are
-// not given are taken from their lines, which Notes say.
-func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.ExperimentSpec) Verified {
+// the lines; what ran from the spec and its Systems, by name; the verdicts from points, lines, what
+// ran, and the spec with its profile applied. Trials that are not given are taken from their lines,
+// which Notes say.
+func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) Verified {
 	v := Verified{Points: len(e.Points), Claims: len(e.Claims)}
 	lines := slices.Clone(e.Trials)
 	byName := map[string]int{}
@@ -69,7 +73,7 @@ func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.Experime
 	}
 	slices.SortStableFunc(lines, func(a, b results.TrialLine) int { return int(a.Number) - int(b.Number) })
 	v.points(e, lines, lacking)
-	v.claims(e, spec, lines)
+	v.claims(e, spec, systems, lines)
 	return v
 }
 
@@ -233,20 +237,20 @@ func intervalText(a results.Aggregate) string {
 }
 
 // claims judges again.
-func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, lines []results.TrialLine) {
+func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec, lines []results.TrialLine) {
 	if len(spec.Claims) == 0 && len(e.Claims) > 0 {
 		v.differs("there are %s with verdicts, and the spec has none", count(len(e.Claims), "claim"))
 		return
 	}
 	want := map[string]results.ClaimResult{}
-	spec = plan.ApplyProfile(spec)
-	capacities := plan.Capacities(spec, e.Axes, lines)
+	capacities := plan.Capacities(plan.ApplyProfile(spec), e.Axes, lines)
 	v.capacities(e, capacities)
 	points := everyPoint(e.Axes, stats.Points(lines))
 	if len(capacities) > 0 {
 		points = stats.Points(lines)
 	}
-	for _, r := range judge(spec, points, lines, capacities) {
+	ran := v.ran(e, spec, systems)
+	for _, r := range Judge(spec, ran, points, lines, capacities) {
 		want[r.Name] = r
 	}
 	for _, said := range e.Claims {
@@ -257,8 +261,12 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, li
 			v.differs("claim %s has a verdict and is not in the spec", said.Name)
 		case said.Expr != w.Expr || said.Reported != w.Reported || said.Within != w.Within:
 			v.differs("claim %s: its expression, reported value or tolerance is not that of the spec", said.Name)
-		case said.Verdict != w.Verdict:
-			v.differs("claim %s: %s is said, the trials give %s: %s", said.Name, said.Verdict, w.Verdict, w.Message)
+		case said.Expected != w.Expected || e.Fidelity != nil && (said.Statement != w.Statement || said.Basis != w.Basis):
+			v.differs("claim %s: its statement, basis or expected value is not that of the spec", said.Name)
+		case e.Fidelity == nil && !sameOutcome(said.Verdict, w.Verdict), e.Fidelity != nil && said.Verdict != w.Verdict:
+			v.differs("claim %s: %s is said, the trials and what ran give %s: %s", said.Name, said.Verdict, w.Verdict, w.Message)
+		case e.Fidelity != nil && said.Distance != w.Distance:
+			v.differs("claim %s: it is said to be judged by %q, and is by %q", said.Name, said.Distance, w.Distance)
 		case !same64(said.Measured, w.Measured) || !same64(said.Low, w.Low) || !same64(said.High, w.High):
 			v.differs("claim %s: what was measured is said to be other than the trials give: %s", said.Name, w.Message)
 		}
@@ -266,6 +274,30 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, li
 	for name := range want {
 		v.differs("claim %s is in the spec and has no verdict", name)
 	}
+}
+
+// ran compares what is said to have run with what the spec and its Systems say, and gives the latter.
+// Where the Systems are not there, what is said is believed. Results of before verdicts said what
+// ran have the word Reproduced for whatever supports a claim, which Notes say.
+func (v *Verified) ran(e results.Experiment, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
+	want := fidelity.Of(spec, systems)
+	switch {
+	case e.Fidelity == nil && len(e.Claims) > 0:
+		v.Notes = append(v.Notes, "the verdicts are of a version that did not say what ran: its Reproduced says that the trials support the claim, and not on which program or at which size")
+	case e.Fidelity == nil:
+	case len(systems) == 0:
+		v.Notes = append(v.Notes, "the Systems are not there: what is said to have run is believed")
+		return e.Fidelity
+	case !equality.Semantic.DeepEqual(want, e.Fidelity):
+		v.differs("it is said that this ran: %s; spec and Systems give: %s", fidelity.Summary(e.Fidelity), fidelity.Summary(want))
+	}
+	return want
+}
+
+// sameOutcome reports whether two verdicts say the same of the trials, in whatever words.
+func sameOutcome(a, b string) bool {
+	x, y := v1alpha1.Verdict(a), v1alpha1.Verdict(b)
+	return x == y || x.Supports() && y.Supports() || x.Refutes() && y.Refutes()
 }
 
 // capacities compares what searches are said to have come to with what the trials give. Of a search

@@ -34,7 +34,7 @@ func TestVerifyComparesWhatCautionsRestOn(t *testing.T) {
 		line := report.LineOf(tc.trial)
 		line.ClientTimeShare, line.ClientBusyShare = tc.time, tc.busy
 		e := results.Experiment{Name: "e", Trials: []results.TrialLine{line}, Points: stats.Points([]results.TrialLine{line})}
-		differences := strings.Join(report.Verify(e, []results.Trial{tc.trial}, v1alpha1.ExperimentSpec{}).Differences, "\n")
+		differences := strings.Join(report.Verify(e, []results.Trial{tc.trial}, v1alpha1.ExperimentSpec{}, nil).Differences, "\n")
 		if (differences != "") != (tc.want != "") || !strings.Contains(differences, tc.want) {
 			t.Errorf("%s: %q, want %q", name, differences, tc.want)
 		}

@@ -392,10 +392,12 @@ type ClaimResult struct {
 	Basis      string `json:"basis,omitempty"`
 	ReportedIn string `json:"reportedIn,omitempty"`
 	Expected   string `json:"expected,omitempty"`
+	// Skipped is why the profile does not judge the claim; empty: it does.
+	Skipped string `json:"skipped,omitempty"`
 	// Full is what the claim says in the full evaluation, where the profile judges something else.
 	Full *ClaimText `json:"full,omitempty"`
 	// Distance says in words how far what was judged is from what the source measured: "Cassandra 5
-	// in place of HATS, profile smoke".
+	// in place of HATS; reduced size (profile smoke)".
 	Distance string `json:"distance,omitempty"`
 	// Weak says why the bound shows little: it also holds where there is no effect, for instance.
 	Weak string `json:"weak,omitempty"`

@@ -26,20 +26,20 @@ var (
 // machine that others slow down, one trial of a variant may have no undisturbed transaction. Two
 // trials have an interval so wide that a claim may stay undecided, and none that is false may hold.
 func TestFailureFP(t *testing.T) {
-	holds := []v1alpha1.Verdict{v1alpha1.VerdictReproduced, v1alpha1.VerdictInconclusive}
+	holds := []v1alpha1.Verdict{v1alpha1.VerdictConsistent, v1alpha1.VerdictInconclusive}
 	failureFP(t, 2, map[string][]v1alpha1.Verdict{
 		"order-at-low-load": holds, "one-timeout": holds,
-		"too-good": {v1alpha1.VerdictNotReproduced, v1alpha1.VerdictInconclusive}, "within-a-minute": holds,
+		"too-good": {v1alpha1.VerdictContradicted, v1alpha1.VerdictInconclusive}, "within-a-minute": holds,
 	})
 }
 
-// The same three times over, as the profile has it: what is plainly true is Reproduced, what is
-// plainly false is NotReproduced, and trials follow each other closely.
+// The same three times over, as the profile has it: what is plainly true is Consistent, what is
+// plainly false is Contradicted, and trials follow each other closely.
 func TestFailureFPThreeTimes(t *testing.T) {
-	holds := []v1alpha1.Verdict{v1alpha1.VerdictReproduced, v1alpha1.VerdictInconclusive} // three trials have a wide interval
+	holds := []v1alpha1.Verdict{v1alpha1.VerdictConsistent, v1alpha1.VerdictInconclusive} // three trials have a wide interval
 	trials := failureFP(t, 3, map[string][]v1alpha1.Verdict{
 		"order-at-low-load": holds, "one-timeout": holds,
-		"too-good": {v1alpha1.VerdictNotReproduced}, "within-a-minute": {v1alpha1.VerdictReproduced},
+		"too-good": {v1alpha1.VerdictContradicted}, "within-a-minute": {v1alpha1.VerdictConsistent},
 	})
 	checkGaps(t, trials)
 }

@@ -80,5 +80,5 @@ func (e experiment) judge(c v1alpha1.Claim, lines []results.TrialLine) results.C
 	return claims.Evaluate([]v1alpha1.Claim{c}, e.points, lines)[0]
 }
 
-func reproduced(r results.ClaimResult) bool { return r.Verdict == string(v1alpha1.VerdictReproduced) }
-func refuted(r results.ClaimResult) bool    { return r.Verdict == string(v1alpha1.VerdictNotReproduced) }
+func reproduced(r results.ClaimResult) bool { return r.Verdict == string(v1alpha1.VerdictHolds) }
+func refuted(r results.ClaimResult) bool    { return r.Verdict == string(v1alpha1.VerdictFails) }

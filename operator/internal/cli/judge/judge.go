@@ -3,6 +3,11 @@
 package judge
 
 import (
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -84,7 +89,7 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if err := set.Adapt("", kept.Results.Profile, nil); err != nil {
 		return fmt.Errorf("%s: the trials of %s are of a profile: %w", set.File, o.Bundle, err)
 	}
-	today := judge.Today{Experiment: set.Experiment, File: filepath.Base(set.File)}
+	today := judge.Today{Experiment: set.Experiment, Systems: set.Systems, File: filepath.Base(set.File)}
 	judged, err := again(kept, today, s.Now())
 	if err != nil {
 		return fmt.Errorf("--bundle %s: %w", o.Bundle, err)
@@ -121,6 +126,11 @@ func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, err
 	if err := json.Unmarshal(spec, &ran.Spec); err != nil {
 		return bundle.Kept{}, fmt.Errorf("read its spec: %w", err)
 	}
+	kept.Files = maps.Clone(kept.Files)
+	var err error
+	if today.Systems, err = named(kept, today.Systems); err != nil {
+		return bundle.Kept{}, err
+	}
 	judged, newSpec, err := judge.Again(ran, today, now)
 	if err != nil {
 		return bundle.Kept{}, err
@@ -139,6 +149,44 @@ func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, err
 		out.Files[bundle.AsRunFolder+specFile] = kept.Spec
 	}
 	return out, nil
+}
+
+// named are the Systems of a bundle with the programs that today's say they hold, which older Systems
+// did not say. The bundle gets them, and keeps those of the run beside them.
+func named(kept bundle.Kept, today map[string]v1alpha1.SystemSpec) (map[string]v1alpha1.SystemSpec, error) {
+	all := map[string]v1alpha1.SystemSpec{}
+	for name, s := range today {
+		all[name] = v1alpha1.SystemSpec{Program: s.Program}
+	}
+	for _, file := range slices.Sorted(maps.Keys(kept.Files)) {
+		name, ok := strings.CutPrefix(file, bundle.SystemsFolder)
+		if !ok {
+			continue
+		}
+		name = strings.TrimSuffix(name, ".yaml")
+		var object struct {
+			APIVersion string              `json:"apiVersion"`
+			Kind       string              `json:"kind"`
+			Metadata   map[string]string   `json:"metadata"`
+			Spec       v1alpha1.SystemSpec `json:"spec"`
+		}
+		if err := yaml.Unmarshal(kept.Files[file], &object); err != nil {
+			return nil, fmt.Errorf("read its %s: %w", file, err)
+		}
+		if p := today[name].Program; p != nil && (object.Spec.Program == nil || *object.Spec.Program != *p) {
+			if kept.Files[bundle.AsRunFolder+file] == nil {
+				kept.Files[bundle.AsRunFolder+file] = kept.Files[file]
+			}
+			object.Spec.Program = p
+			text, err := yaml.Marshal(object)
+			if err != nil {
+				return nil, fmt.Errorf("write its %s: %w", file, err)
+			}
+			kept.Files[file] = text
+		}
+		all[name] = object.Spec
+	}
+	return all, nil
 }
 
 // specFile of AsRunFolder is the spec as JSON.
@@ -189,5 +237,5 @@ func outcome(judged bundle.Kept) error {
 			all = append(all, session.Judged{Claim: c.Name, Verdict: v1alpha1.Verdict(c.Verdict)})
 		}
 	}
-	return session.OfVerdicts(all)
+	return session.OfVerdicts(all, len(skipped))
 }

@@ -104,7 +104,7 @@ func TestJudgesAnew(t *testing.T) {
 	judged := filepath.Join(t.TempDir(), "judged.tar.gz")
 	_, stderr, err := run(t, judge.Options{Files: []string{fileOf(t, committed, reversed)}, Bundle: committed, Output: judged}, 2)
 	var verdict *session.Verdict
-	if !errors.As(err, &verdict) || verdict.Code != session.ExitNotReproduced {
+	if !errors.As(err, &verdict) || verdict.Code != session.ExitRefuted {
 		t.Fatalf("got %v, want a claim that is refuted\n%s", err, stderr)
 	}
 	was, is := files(t, committed), files(t, judged)

@@ -43,7 +43,7 @@ func Command(s *session.Session) *cobra.Command {
 		Long: "List the experiments of a namespace, the newest last.\n\n" +
 			"    TRIALS      valid trials of those that are planned\n" +
 			"    STATUS      Running, Complete, or the reason why it is neither\n" +
-			"    REPRODUCED  claims that are Reproduced of those that the profile judges\n" +
+			"    SUPPORTED   claims that the trials support, of those that the profile judges; so far, while trials are to run\n" +
 			"    LEFT        time until the end, by the trials so far",
 		Example: "  kubectl assay list\n  kubectl assay list -A -o wide",
 		Args:    cobra.NoArgs,
@@ -109,7 +109,7 @@ func nothing(o Options, namespace string) string {
 
 func write(out io.Writer, experiments []v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Time, o Options) error {
 	t := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	head := []string{"NAME", "TRIALS", "STATUS", "REPRODUCED", "LEFT", "AGE"}
+	head := []string{"NAME", "TRIALS", "STATUS", "SUPPORTED", "LEFT", "AGE"}
 	if o.AllNamespaces {
 		head = slices.Insert(head, 0, "NAMESPACE")
 	}
@@ -120,7 +120,7 @@ func write(out io.Writer, experiments []v1alpha1.Experiment, trials []v1alpha1.T
 	for i := range experiments {
 		e := &experiments[i]
 		own := slices.DeleteFunc(slices.Clone(trials), func(t v1alpha1.Trial) bool { return !metav1.IsControlledBy(&t, e) })
-		row := []string{e.Name, fmt.Sprintf("%d/%d", e.Status.Trials.Succeeded, e.Status.Trials.Planned), Status(e), reproduced(e), left(e, own, now), age(e, now)}
+		row := []string{e.Name, fmt.Sprintf("%d/%d", e.Status.Trials.Succeeded, e.Status.Trials.Planned), Status(e), supported(e), left(e, own, now), age(e, now)}
 		if o.AllNamespaces {
 			row = slices.Insert(row, 0, e.Namespace)
 		}
@@ -168,8 +168,8 @@ func Message(e *v1alpha1.Experiment) string {
 	return "-"
 }
 
-// reproduced counts the claims that the profile judges.
-func reproduced(e *v1alpha1.Experiment) string {
+// supported counts the claims that the trials support, of those that the profile judges.
+func supported(e *v1alpha1.Experiment) string {
 	skipped := plan.SkippedClaims(e.Spec)
 	judged, good := 0, 0
 	for _, c := range e.Status.Claims {
@@ -177,12 +177,15 @@ func reproduced(e *v1alpha1.Experiment) string {
 			continue
 		}
 		judged++
-		if c.Verdict == v1alpha1.VerdictReproduced {
+		if c.Verdict.Supports() {
 			good++
 		}
 	}
 	if judged == 0 {
 		return "-"
+	}
+	if !meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete) {
+		return fmt.Sprintf("%d/%d so far", good, judged)
 	}
 	return fmt.Sprintf("%d/%d", good, judged)
 }

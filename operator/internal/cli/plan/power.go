@@ -27,7 +27,7 @@ func shareOf(flag, text string) (float64, error) {
 	return percent / 100, nil
 }
 
-// writePower says of each claim how probable it is that it is reproduced if the paper is right.
+// writePower says of each claim how probable it is that the trials support it if the paper is right.
 func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 	text, difference := cmp.Or(o.Deviation, assumedDeviation), cmp.Or(o.Effect, assumedEffect)
 	deviation, err := shareOf("deviation", text)
@@ -53,7 +53,7 @@ func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 			assumed++
 		}
 	}
-	fmt.Fprintf(b, "\nPower\n\n  how probable Reproduced is with n=%d if the paper's curves hold, and trials of a point deviate by %s of their mean (--deviation)\n", n, text)
+	fmt.Fprintf(b, "\nPower\n\n  how probable it is that the trials support a claim with n=%d if the paper's curves hold, and trials of a point deviate by %s of their mean (--deviation)\n", n, text)
 	for _, w := range powers {
 		mark := ""
 		if w.Assumed {

@@ -57,7 +57,7 @@ func TestFinishedExperimentIsNotReportedAsIfItHadJustRun(t *testing.T) {
 func TestRunsAgain(t *testing.T) {
 	s, c := newSession(t, finish(t, "AllTrialsValid", v1alpha1.VerdictNotReproduced, v1alpha1.VerdictReproduced), before(nil))
 	err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}, Rerun: true, Wait: true, Timeout: time.Hour, Output: "text"})
-	if session.ExitCode(err) != session.ExitNotReproduced {
+	if session.ExitCode(err) != session.ExitRefuted {
 		t.Errorf("got %v, want the verdicts of the new run", err)
 	}
 	var e v1alpha1.Experiment

@@ -272,5 +272,5 @@ func Outcome(exp *v1alpha1.Experiment) error {
 			judged = append(judged, session.Judged{Claim: c.Name, Verdict: c.Verdict})
 		}
 	}
-	return session.OfVerdicts(judged)
+	return session.OfVerdicts(judged, len(skipped))
 }

@@ -79,7 +79,7 @@ func TestExitCodes(t *testing.T) {
 		message  string
 	}{
 		"all reproduced":          {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, yes}},
-		"one contradicted":        {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{open, no}, code: 3, message: "not reproduced: peak"},
+		"one contradicted":        {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{open, no}, code: 3, message: "refuted: peak"},
 		"one undecided":           {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, open}, code: 4, message: "inconclusive or not evaluated: peak"},
 		"one without data":        {reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{none, yes}, code: 4, message: "inconclusive or not evaluated: scales"},
 		"skipped by the profile":  {profile: "smoke", reason: "AllTrialsValid", verdicts: []v1alpha1.Verdict{yes, none}},
@@ -129,8 +129,8 @@ func TestReportsThoughTheStoreIsDown(t *testing.T) {
 		}
 	})
 	err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{file}}, Wait: true, Timeout: time.Hour, Output: "text"})
-	if code := session.ExitCode(err); code != session.ExitNotReproduced {
-		t.Errorf("exit code %d (%v), want that of the verdicts, %d", code, err, session.ExitNotReproduced)
+	if code := session.ExitCode(err); code != session.ExitRefuted {
+		t.Errorf("exit code %d (%v), want that of the verdicts, %d", code, err, session.ExitRefuted)
 	}
 	if out := s.Out.(*bytes.Buffer).String(); !strings.HasPrefix(out, "pingpong\n") {
 		t.Errorf("stdout must hold the report and nothing else:\n%s", out)

@@ -15,12 +15,12 @@ const (
 	ExitError = 1
 	// ExitUsage: the command line is wrong; nothing was done.
 	ExitUsage = 2
-	// ExitNotReproduced: some claim is NotReproduced.
-	ExitNotReproduced = 3
+	// ExitRefuted: the trials refute some claim.
+	ExitRefuted = 3
 	// ExitDifferent, of compare: some difference is significant.
 	ExitDifferent = 3
-	// ExitUndecided: no claim is NotReproduced, and some is Inconclusive or NotEvaluated; of
-	// compare, nothing could be tested.
+	// ExitUndecided: no claim is refuted, and some is Inconclusive or NotEvaluated; of compare,
+	// nothing could be tested.
 	ExitUndecided = 4
 	// ExitUntrusted: some repetition has no valid trial, and its retries are used up.
 	ExitUntrusted = 5
@@ -35,11 +35,11 @@ var Codes = []struct {
 	Code    int
 	Meaning string
 }{
-	{0, "success; with verdicts, every claim that the profile judges is Reproduced"},
+	{0, "success; with verdicts, the trials support every claim that the profile judges"},
 	{ExitError, "something went wrong, or the answer is not known"},
 	{ExitUsage, "the command line is wrong; nothing was done"},
-	{ExitNotReproduced, "some claim is NotReproduced; of compare, some difference is significant; of verify, something differs"},
-	{ExitUndecided, "no claim is NotReproduced, and some is Inconclusive or NotEvaluated; of compare, nothing could be tested"},
+	{ExitRefuted, "the trials refute some claim (NotReproduced, NotReplicated, Contradicted, Fails); of compare, some difference is significant; of verify, something differs"},
+	{ExitUndecided, "no claim is refuted, and some is Inconclusive or NotEvaluated; of compare, nothing could be tested"},
 	{ExitUntrusted, "some repetition has no valid trial, and its retries are used up; of try, the trial is not valid"},
 	{ExitTimeout, "the wait was longer than --timeout; the experiment goes on"},
 	{ExitInterrupted, "interrupted by Ctrl-C or SIGTERM; the experiment goes on"},
@@ -70,7 +70,8 @@ type Judged struct {
 }
 
 // OfVerdicts turns verdicts into the end of a command: nil where the trials support every claim.
-func OfVerdicts(judged []Judged) error {
+// skipped claims are counted in its message.
+func OfVerdicts(judged []Judged, skipped int) error {
 	var refuted, undecided []string
 	for _, j := range judged {
 		switch {
@@ -83,11 +84,22 @@ func OfVerdicts(judged []Judged) error {
 	}
 	switch {
 	case len(refuted) > 0:
-		return &Verdict{Code: ExitNotReproduced, Message: "not reproduced: " + strings.Join(refuted, ", ")}
+		return &Verdict{Code: ExitRefuted, Message: "refuted: " + strings.Join(refuted, ", ") + skippedNote(skipped)}
 	case len(undecided) > 0:
-		return &Verdict{Code: ExitUndecided, Message: "inconclusive or not evaluated: " + strings.Join(undecided, ", ")}
+		return &Verdict{Code: ExitUndecided, Message: "inconclusive or not evaluated: " + strings.Join(undecided, ", ") + skippedNote(skipped)}
 	}
 	return nil
+}
+
+// skippedNote says how many claims the profile does not judge.
+func skippedNote(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "; the profile skips 1 claim"
+	}
+	return fmt.Sprintf("; the profile skips %d claims", n)
 }
 
 // usage is an error in the command line.

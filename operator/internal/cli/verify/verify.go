@@ -40,7 +40,8 @@ func Command(s *session.Session) *cobra.Command {
 			"  - these, from the reports of its clients; and the rendered files, from their checksum in the trial's results;\n" +
 			"  - versions.json, from the trials; the seed of experiment.yaml; ro-crate-metadata.json, from the files;\n" +
 			"  - the mean and interval of each point, from the trials;\n" +
-			"  - each verdict, from the trials and the claims of experiment.yaml.\n\n" +
+			"  - what ran, from experiment.yaml and systems/;\n" +
+			"  - each verdict, from the trials, what ran, and the claims of experiment.yaml.\n\n" +
 			"report.html and report.md are not compared: make them again with \"kubectl assay report --file BUNDLE.tar.gz\". A bundle of another version of Assay\n" +
 			"may differ where that version computed differently; versions.json in it names the version.\n\n" +
 			"Exit codes:\n" +
@@ -63,7 +64,7 @@ func Run(s *session.Session, o Options) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Bundle, err)
 	}
-	v := report.Verify(b.results, b.trials, b.spec)
+	v := report.Verify(b.results, b.trials, b.spec, b.systems)
 	b.files(&v)
 	if damage != nil {
 		v.Differences = append([]string{damage.Error()}, v.Differences...)
@@ -82,7 +83,8 @@ type contents struct {
 	results results.Experiment
 	trials  []results.Trial
 	spec    v1alpha1.ExperimentSpec
-	folders map[string]*folder // by trial
+	systems map[string]v1alpha1.SystemSpec // by name
+	folders map[string]*folder             // by trial
 	// sums are the checksums of all files, by name.
 	sums            map[string]string
 	versions, crate []byte // nil: the bundle has none
@@ -90,7 +92,7 @@ type contents struct {
 
 // read takes a bundle apart. damage: all its files are there, and one is not as its checksum says.
 func read(data []byte) (b contents, damage, err error) {
-	b.folders, b.sums = map[string]*folder{}, map[string]string{}
+	b.folders, b.sums, b.systems = map[string]*folder{}, map[string]string{}, map[string]v1alpha1.SystemSpec{}
 	var unreadable error
 	err = archive.Read(bytes.NewReader(data), func(string) bool { return true }, func(name string, data []byte) error {
 		sum := sha256.Sum256(data)
@@ -113,6 +115,15 @@ func read(data []byte) (b contents, damage, err error) {
 	return b, damage, nil
 }
 
+func (b *contents) addSystem(name string, data []byte) error {
+	var kept struct {
+		Spec v1alpha1.SystemSpec `json:"spec"`
+	}
+	err := yaml.Unmarshal(data, &kept)
+	b.systems[name] = kept.Spec
+	return err
+}
+
 func (b *contents) add(name string, data []byte) error {
 	switch name {
 	case bundle.ResultsFile:
@@ -131,6 +142,9 @@ func (b *contents) add(name string, data []byte) error {
 		b.versions = data
 	case bundle.CrateFile:
 		b.crate = data
+	}
+	if system, ok := strings.CutPrefix(name, bundle.SystemsFolder); ok {
+		return b.addSystem(strings.TrimSuffix(system, ".yaml"), data)
 	}
 	inTrials, ok := strings.CutPrefix(name, "trials/")
 	if !ok {

@@ -47,7 +47,11 @@ func TestVerify(t *testing.T) {
 		"changed-line.tar.gz": {session.ExitDifferent, []string{
 			"trial e-3: its mean latency in results.json: 1, in its own results:", "point 1 (clients=20): meanLatency is said to be"}},
 		"changed-point.tar.gz":   {session.ExitDifferent, []string{"point 0 (clients=10): throughput is said to be 5000"}},
-		"changed-verdict.tar.gz": {session.ExitDifferent, []string{"claim scales: Reproduced is said, the trials give NotReproduced: "}},
+		"changed-verdict.tar.gz": {session.ExitDifferent, []string{"claim scales: Reproduced is said, the trials and what ran give NotReproduced: "}},
+		"changed-word.tar.gz":    {session.ExitDifferent, []string{"claim fast: Replicated is said, the trials and what ran give Reproduced: "}},
+		"changed-system.tar.gz":  {session.ExitDifferent, []string{"it is said that this ran: Ring 2, size Full; spec and Systems give: Chain 2 in place of Ring, size Full"}},
+		"without-systems.tar.gz": {0, []string{"note: the Systems are not there: what is said to have run is believed"}},
+		"before-what-ran.tar.gz": {0, []string{"note: the verdicts are of a version that did not say what ran: its Reproduced says"}},
 		"changed-claim.tar.gz":   {session.ExitDifferent, []string{"claim fast: its expression, reported value or tolerance is not that of the spec"}},
 		"changed-report.tar.gz": {session.ExitDifferent, []string{
 			"trial e-3: the clients' reports are not those that its results describe: 1 files", "trial e-3: its clients reported",
@@ -192,6 +196,10 @@ func writeBundles(t *testing.T) {
 		"changed-line.tar.gz":      whole.with(t, "results.json", fmt.Sprintf(`"meanMillis":%v`, e.Trials[3].MeanMillis), `"meanMillis":1`).bundle(t),
 		"changed-point.tar.gz":     whole.with(t, "results.json", fmt.Sprintf(`"throughput":{"n":3,"mean":%v`, e.Points[0].Metrics["throughput"].Mean), `"throughput":{"n":3,"mean":5000`).bundle(t),
 		"changed-verdict.tar.gz":   whole.with(t, "results.json", `"verdict":"NotReproduced"`, `"verdict":"Reproduced"`).bundle(t),
+		"changed-word.tar.gz":      whole.with(t, "results.json", `"verdict":"Reproduced"`, `"verdict":"Replicated"`).bundle(t),
+		"changed-system.tar.gz":    whole.with(t, "systems/ring.yaml", `"Ring"`, `"Chain"`).bundle(t),
+		"without-systems.tar.gz":   whole.without("systems/ring.yaml").bundle(t),
+		"before-what-ran.tar.gz":   beforeWhatRan(t, whole).bundle(t),
 		"changed-claim.tar.gz":     whole.with(t, "experiment.yaml", `u003c 1s`, `u003c 2s`).bundle(t),
 		"missing-trial.tar.gz":     withoutTrial(whole, "trials/e-3/").bundle(t),
 		"changed-report.tar.gz":    whole.replaced("trials/e-3/reports/e-3-c-0.json.gz", whole.data["trials/e-2/reports/e-2-c-0.json.gz"]).bundle(t),
@@ -210,6 +218,25 @@ func writeBundles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// beforeWhatRan is a bundle of a version that called whatever supports a claim Reproduced.
+func beforeWhatRan(t *testing.T, f files) files {
+	t.Helper()
+	e, err := results.DecodeExperiment(f.data["results.json"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Fidelity = nil
+	for i, c := range e.Claims {
+		e.Claims[i] = results.ClaimResult{Name: c.Name, Statement: c.Statement, Expr: c.Expr, Verdict: c.Verdict, Message: c.Message}
+	}
+	b, err := results.EncodeExperiment(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := f.without("systems/ring.yaml").replaced("results.json", b)
+	return before.with(t, "ro-crate-metadata.json", sumOf(f.data["results.json"]), sumOf(b)).with(t, "experiment.yaml", `,"systems":[{"name":"Ring","version":"2"}]`, "")
 }
 
 // sumsOf is the file with the checksums of a bundle.
@@ -267,7 +294,9 @@ func experiment(t *testing.T) files {
 	t.Helper()
 	axes := []results.Axis{{Name: "clients", Values: []string{"10", "20"}}}
 	seed := int64(7)
-	spec := v1alpha1.ExperimentSpec{Seed: &seed, Claims: []v1alpha1.Claim{
+	systems := map[string]v1alpha1.SystemSpec{"ring": {Program: &v1alpha1.Program{Name: "Ring", Version: "2"}}}
+	source := &v1alpha1.Source{Title: "A ring of replicas", Section: "Figure 1", Systems: []v1alpha1.SourceSystem{{Name: "Ring", Version: "2"}}}
+	spec := v1alpha1.ExperimentSpec{Seed: &seed, Source: source, Systems: []v1alpha1.SystemReference{{Name: "ring"}}, Claims: []v1alpha1.Claim{
 		{Name: "fast", Statement: "It is fast.", Expr: "mean_latency(clients=10) < 1s"},
 		{Name: "scales", Statement: "It gets slower with more clients.", Expr: "throughput(clients=20) < throughput(clients=10)"},
 	}}
@@ -282,7 +311,7 @@ func experiment(t *testing.T) files {
 	}
 	object := &v1alpha1.Experiment{Spec: spec}
 	object.Name, object.Status.Seed = "e", *spec.Seed
-	e := report.Build(object, axes, lines, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	e := report.Build(object, systems, axes, lines, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	b, err := results.EncodeExperiment(e)
 	if err != nil {
 		t.Fatal(err)
@@ -293,6 +322,11 @@ func experiment(t *testing.T) files {
 		t.Fatal(err)
 	}
 	f.add("experiment.yaml", applied) // JSON is YAML
+	kept, err := json.Marshal(map[string]any{"kind": "System", "spec": systems["ring"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.add("systems/ring.yaml", kept)
 	details.Into(&e)
 	versions, err := json.Marshal(map[string]any{"assay": "v0.3.0", "ranOn": e.Provenance})
 	if err != nil {

@@ -15,7 +15,7 @@ func TestProgressAndConditions(t *testing.T) {
 	s.expect(exp, v1alpha1.ExperimentStalled, "True SystemNotFound")
 	s.expect(exp, v1alpha1.ExperimentReconciling, "False SystemNotFound")
 	s.expect(exp, v1alpha1.ExperimentReady, "False SystemNotFound")
-	s.expect(exp, v1alpha1.ExperimentReproduced, "Unknown TrialsRunning")
+	s.expect(exp, v1alpha1.ExperimentSupported, "Unknown TrialsRunning")
 
 	s.create(builders.System("basil").Obj())
 	exp = s.settle()
@@ -35,7 +35,7 @@ func TestProgressAndConditions(t *testing.T) {
 	s.expect(exp, v1alpha1.ExperimentReady, "True AllTrialsValid")
 	s.expect(exp, v1alpha1.ExperimentReconciling, "False AllTrialsValid")
 	s.expect(exp, v1alpha1.ExperimentStalled, "False AllTrialsValid")
-	s.expect(exp, v1alpha1.ExperimentReproduced, "Unknown NoClaims")
+	s.expect(exp, v1alpha1.ExperimentSupported, "Unknown NoClaims")
 	if p := exp.Status.Progress; p.Trials != "2/2" || p.Percent != 100 || p.EstimatedCompletion != nil {
 		t.Errorf("progress at the end: %+v", p)
 	}

@@ -12,47 +12,60 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// judged are the claims that the profile judges, and how many of them have a verdict.
-func judged(s *scope) (all []v1alpha1.ClaimStatus, reproduced int) {
+// judged are the claims that the profile judges, and how many of them the trials support.
+func judged(s *scope) (all []v1alpha1.ClaimStatus, supported int) {
 	skipped := plan.SkippedClaims(s.exp.Spec)
 	for _, c := range s.exp.Status.Claims {
 		if _, skip := skipped[c.Name]; skip {
 			continue
 		}
 		all = append(all, c)
-		if c.Verdict == v1alpha1.VerdictReproduced {
-			reproduced++
+		if c.Verdict.Supports() {
+			supported++
 		}
 	}
-	return all, reproduced
+	return all, supported
 }
 
-// setReproduced sums the verdicts up, as exit codes do, for those who wait by kubectl alone.
-func setReproduced(s *scope) {
-	claims, reproduced := judged(s)
+// setSupported sums the verdicts up, as exit codes do, for those who wait by kubectl alone.
+func setSupported(s *scope) {
+	claims, supported := judged(s)
 	status, reason, message := metav1.ConditionUnknown, v1alpha1.ReasonTrialsRunning, "Trials are to run."
 	var against, open []string
 	for _, c := range claims {
-		switch c.Verdict {
-		case v1alpha1.VerdictReproduced:
-		case v1alpha1.VerdictNotReproduced:
+		switch {
+		case c.Verdict.Supports():
+		case c.Verdict.Refutes():
 			against = append(against, c.Name)
 		default:
 			open = append(open, c.Name)
 		}
 	}
+	skipped := skippedNote(len(s.exp.Status.Claims) - len(claims))
 	switch {
 	case !meta.IsStatusConditionTrue(s.exp.Status.Conditions, v1alpha1.ExperimentComplete):
 	case len(claims) == 0:
-		reason, message = v1alpha1.ReasonNoClaims, "No claim is judged."
+		reason, message = v1alpha1.ReasonNoClaims, "No claim is judged."+skipped
 	case len(against) > 0:
-		status, reason, message = metav1.ConditionFalse, v1alpha1.ReasonNotReproduced, "Not reproduced: "+strings.Join(against, ", ")+"."
+		status, reason, message = metav1.ConditionFalse, v1alpha1.ReasonRefuted, "Refuted: "+strings.Join(against, ", ")+"."+skipped
 	case len(open) > 0:
-		reason, message = v1alpha1.ReasonUndecided, "Undecided: "+strings.Join(open, ", ")+"."
+		reason, message = v1alpha1.ReasonUndecided, "Undecided: "+strings.Join(open, ", ")+"."+skipped
 	default:
-		status, reason, message = metav1.ConditionTrue, v1alpha1.ReasonReproduced, fmt.Sprintf("All %d claims are reproduced.", reproduced)
+		status, reason, message = metav1.ConditionTrue, v1alpha1.ReasonSupported, fmt.Sprintf("The trials support all %d claims that are judged.%s", supported, skipped)
 	}
-	s.set(v1alpha1.ExperimentReproduced, status, reason, message)
+	s.set(v1alpha1.ExperimentSupported, status, reason, message)
+}
+
+// skippedNote says how many claims the profile does not judge, so that nobody takes the others for
+// all.
+func skippedNote(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " The profile skips 1 claim."
+	}
+	return fmt.Sprintf(" The profile skips %d claims.", n)
 }
 
 // setKstatus repeats what Accepted and Complete say in the words of kstatus.
@@ -80,10 +93,13 @@ func setProgress(s *scope) {
 		p.Percent = min(100, counts.Succeeded*100/counts.Planned)
 	}
 	p.Claims = ""
-	if all, reproduced := judged(s); len(all) > 0 {
-		p.Claims = fmt.Sprintf("%d/%d", reproduced, len(all))
-	}
 	complete := meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentComplete)
+	if all, supported := judged(s); len(all) > 0 {
+		p.Claims = fmt.Sprintf("%d/%d", supported, len(all))
+		if complete.Status != metav1.ConditionTrue {
+			p.Claims += " so far"
+		}
+	}
 	switch {
 	case complete.Status == metav1.ConditionTrue, complete.Reason != v1alpha1.ReasonTrialsRunning:
 		p.EstimatedCompletion = nil

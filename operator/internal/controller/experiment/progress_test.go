@@ -12,17 +12,17 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-func TestReproducedSumsTheVerdictsUp(t *testing.T) {
-	yes, no, open := v1alpha1.VerdictReproduced, v1alpha1.VerdictNotReproduced, v1alpha1.VerdictInconclusive
+func TestSupportedSumsTheVerdictsUp(t *testing.T) {
+	yes, no, open := v1alpha1.VerdictReplicated, v1alpha1.VerdictContradicted, v1alpha1.VerdictInconclusive
 	for name, tc := range map[string]struct {
 		running  bool
 		verdicts map[string]v1alpha1.Verdict
 		want     string
 	}{
-		"all":                 {verdicts: map[string]v1alpha1.Verdict{"a": yes, "b": yes}, want: "True Reproduced: All 2 claims are reproduced."},
-		"one is not":          {verdicts: map[string]v1alpha1.Verdict{"a": yes, "b": no, "c": open}, want: "False NotReproduced: Not reproduced: b."},
+		"all":                 {verdicts: map[string]v1alpha1.Verdict{"a": yes, "b": yes}, want: "True Supported: The trials support all 2 claims that are judged."},
+		"one is not":          {verdicts: map[string]v1alpha1.Verdict{"a": yes, "b": no, "c": open}, want: "False Refuted: Refuted: b."},
 		"one is open":         {verdicts: map[string]v1alpha1.Verdict{"a": yes, "c": open}, want: "Unknown Undecided: Undecided: c."},
-		"the profile skips b": {verdicts: map[string]v1alpha1.Verdict{"a": yes, "skipped": no}, want: "True Reproduced: All 1 claims are reproduced."},
+		"the profile skips b": {verdicts: map[string]v1alpha1.Verdict{"a": yes, "skipped": no}, want: "True Supported: The trials support all 1 claims that are judged. The profile skips 1 claim."},
 		"none":                {want: "Unknown NoClaims: No claim is judged."},
 		"still running":       {running: true, verdicts: map[string]v1alpha1.Verdict{"a": yes}, want: "Unknown TrialsRunning: Trials are to run."},
 	} {
@@ -41,8 +41,8 @@ func TestReproducedSumsTheVerdictsUp(t *testing.T) {
 				status = metav1.ConditionFalse
 			}
 			s.set(v1alpha1.ExperimentComplete, status, v1alpha1.ReasonAllTrialsValid, "So it is.")
-			setReproduced(s)
-			c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentReproduced)
+			setSupported(s)
+			c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentSupported)
 			if got := fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message); got != tc.want {
 				t.Errorf("the condition is %q, want %q", got, tc.want)
 			}

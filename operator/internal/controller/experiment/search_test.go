@@ -94,12 +94,12 @@ func TestSearchForACapacity(t *testing.T) {
 	if tried != int(c.Trials) || len(e.Axes[0].Values) != len(e.Points) || len(e.Capacities) != 1 || len(e.Trials) != tried {
 		t.Errorf("results of %d trials at %d points, %d values on the axis, %d capacities", tried, len(e.Points), len(e.Axes[0].Values), len(e.Capacities))
 	}
-	if v := report.Verify(*e, nil, exp.Spec); len(v.Differences) > 0 {
+	if v := report.Verify(*e, nil, exp.Spec, nil); len(v.Differences) > 0 {
 		t.Errorf("computed again: %v", v.Differences)
 	}
 	*e.Capacities[0].Capacity *= 1.01
 	e.Trials = append([]results.TrialLine(nil), e.Trials...)
-	if v := report.Verify(*e, nil, exp.Spec); len(v.Differences) != 1 {
+	if v := report.Verify(*e, nil, exp.Spec, nil); len(v.Differences) != 1 {
 		t.Errorf("a capacity that was changed by 1%%: %v", v.Differences)
 	}
 }

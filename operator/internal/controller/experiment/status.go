@@ -36,7 +36,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	setResultsStored(s)
 	setCapacities(s)
 	setClaims(s)
-	setReproduced(s)
+	setSupported(s)
 	setKstatus(s)
 	setProgress(s)
 	if equality.Semantic.DeepEqual(s.before.Status, *status) {
@@ -163,8 +163,24 @@ func setClaims(s *scope) {
 	s.exp.Status.Claims = nil
 	for _, c := range s.built.Claims {
 		s.exp.Status.Claims = append(s.exp.Status.Claims, v1alpha1.ClaimStatus{
-			Name: c.Name, Verdict: v1alpha1.Verdict(c.Verdict), Message: conditions.Truncate(c.Message, conditions.MaxMessage)})
+			Name: c.Name, Verdict: v1alpha1.Verdict(c.Verdict), Distance: cutAtPart(c.Distance), Message: cutAtPart(c.Message)})
 	}
+}
+
+// theRest ends what is cut.
+const theRest = "; the rest is in the report"
+
+// cutAtPart returns at most conditions.MaxMessage bytes of a text whose parts end with a semicolon:
+// as many whole parts as fit, and where the others are. Results have all of it.
+func cutAtPart(text string) string {
+	if len(text) <= conditions.MaxMessage {
+		return text
+	}
+	kept := text[:conditions.MaxMessage-len(theRest)]
+	if end := strings.LastIndex(kept, "; "); end > 0 {
+		return kept[:end] + theRest
+	}
+	return strings.ToValidUTF8(kept, "") + theRest
 }
 
 func (s *scope) set(condition string, status metav1.ConditionStatus, reason, message string) {

@@ -44,7 +44,7 @@ var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 // what is stored. The ConfigMap has no owner: results outlive their experiment.
 func (r *Reconciler) store(ctx context.Context, s *scope) error {
 	lines := trialLines(s.trials)
-	built := report.Build(s.exp, s.plan.Axes, lines, time.Time{})
+	built := report.Build(s.exp, s.systems, s.plan.Axes, lines, time.Time{})
 	built.Planned = int(s.step.Counts.Planned) // repetitions may have no fixed number
 	for i := range built.Capacities {
 		if c := &built.Capacities[i]; s.step.Done && c.Outcome == string(v1alpha1.CapacitySearching) {
@@ -107,7 +107,7 @@ func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
 // too large to be plain are packed. The spec always stays, then the aggregates, then the lines of
 // the trials, then the CSV, which anybody can make again.
 func encode(s *scope) (data map[string]string, packed map[string][]byte, leftOut []string, err error) {
-	spec, err := json.Marshal(s.plan.Spec)
+	spec, err := json.Marshal(s.exp.Spec)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("encode the spec: %w", err)
 	}

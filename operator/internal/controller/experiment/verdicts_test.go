@@ -69,27 +69,27 @@ func TestVerdictsAndExitCodes(t *testing.T) {
 			claims: map[string]string{"twice": twice, "correct": "throughput_per_correct_client(clients=1) > 100", "tail": "p999_latency(clients=1) / p90_latency(clients=1) > 4",
 				"back": "time_to_90(fault='crash', clients=1) < 3s && goodput_lost(fault='crash', clients=1) < 701 && dip(fault='crash', clients=2) > 0.5",
 				"calm": "time_to_detect(fault='crash', clients=1) < 350ms && dip(fault='crash', time=3, clients=1) < 0.1"},
-			want: map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictReproduced, "correct": v1alpha1.VerdictReproduced, "tail": v1alpha1.VerdictReproduced,
-				"back": v1alpha1.VerdictReproduced, "calm": v1alpha1.VerdictReproduced},
+			want: map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictHolds, "correct": v1alpha1.VerdictHolds, "tail": v1alpha1.VerdictHolds,
+				"back": v1alpha1.VerdictHolds, "calm": v1alpha1.VerdictHolds},
 		},
 		"false": {
 			claims: map[string]string{"twice": twice, "half": "mean_latency(clients=2) < 5ms", "again": "time_to_90(fault='crash', time=2, clients=1) < 3s"},
-			want:   map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictReproduced, "half": v1alpha1.VerdictNotReproduced, "again": v1alpha1.VerdictNotReproduced},
-			code:   session.ExitNotReproduced,
+			want:   map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictHolds, "half": v1alpha1.VerdictFails, "again": v1alpha1.VerdictFails},
+			code:   session.ExitRefuted,
 		},
 		"straddling": {
 			claims: map[string]string{"twice": twice, "ten": "mean_latency(clients=1) < 10.05ms"},
-			want:   map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictReproduced, "ten": v1alpha1.VerdictInconclusive},
+			want:   map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictHolds, "ten": v1alpha1.VerdictInconclusive},
 			code:   session.ExitUndecided,
 		},
 		"not measured, though the trials are valid": {
 			claims: map[string]string{"twice": twice, "edge": "dip(fault='crash', time=4, clients=1) < 0.5"},
-			want:   map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictReproduced, "edge": v1alpha1.VerdictNotEvaluated},
+			want:   map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictHolds, "edge": v1alpha1.VerdictNotEvaluated},
 			code:   session.ExitUndecided,
 		},
 		"invalid": {
 			claims: map[string]string{"twice": twice, "ten": "mean_latency(clients=1) < 12ms", "half": "mean_latency(clients=1) < 5ms"}, invalid: true,
-			want: map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictNotEvaluated, "ten": v1alpha1.VerdictReproduced, "half": v1alpha1.VerdictNotReproduced},
+			want: map[string]v1alpha1.Verdict{"twice": v1alpha1.VerdictNotEvaluated, "ten": v1alpha1.VerdictHolds, "half": v1alpha1.VerdictFails},
 			code: session.ExitUntrusted,
 		},
 	} {
@@ -203,7 +203,7 @@ func TestContinuesWithAdditionalRepetitions(t *testing.T) {
 	if len(s.trials()) != 20 || len(old) > 0 {
 		t.Errorf("%d trials, and of the old ones %d are gone", len(s.trials()), len(old))
 	}
-	if c := exp.Status.Claims[0]; c.Verdict != v1alpha1.VerdictNotReproduced || !strings.Contains(c.Message, "n=10") || !strings.Contains(c.Message, "10.35 ms") {
+	if c := exp.Status.Claims[0]; c.Verdict != v1alpha1.VerdictFails || !strings.Contains(c.Message, "n=10") || !strings.Contains(c.Message, "10.35 ms") {
 		t.Errorf("%s: %s", c.Verdict, c.Message)
 	}
 	if c := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentComplete); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "All 20 trials") {

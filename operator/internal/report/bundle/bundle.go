@@ -22,6 +22,7 @@ import (
 const (
 	ResultsFile    = results.ExperimentKey
 	ExperimentFile = "experiment.yaml"
+	SystemsFolder  = "systems/"
 	TrialFile      = "trial.json"
 )
 

@@ -81,7 +81,7 @@ func (r *run) writeSystems(ctx context.Context, bundle *archive.Writer) error {
 	})
 	for _, c := range ofThis {
 		system := c.Labels[v1alpha1.LabelSystem]
-		if err := addYAML(bundle, "systems/"+system+".yaml", "System", system, c.Data.Raw); err != nil {
+		if err := addYAML(bundle, SystemsFolder+system+".yaml", "System", system, c.Data.Raw); err != nil {
 			return err
 		}
 	}

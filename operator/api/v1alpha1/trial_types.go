@@ -290,6 +290,26 @@ type TrialTimes struct {
 	Done *metav1.MicroTime `json:"done,omitempty"`
 }
 
+// PercentilesOfAll are percentiles of latency, of committed and failed requests together. A request
+// that failed counts as slower than any that committed, so that 0 is a percentile among these.
+type PercentilesOfAll struct {
+	// p10Microseconds is the 10th percentile.
+	// +optional
+	P10Microseconds int64 `json:"p10Microseconds,omitempty"`
+	// p50Microseconds is the median.
+	// +optional
+	P50Microseconds int64 `json:"p50Microseconds,omitempty"`
+	// p90Microseconds is the 90th percentile.
+	// +optional
+	P90Microseconds int64 `json:"p90Microseconds,omitempty"`
+	// p99Microseconds is the 99th percentile.
+	// +optional
+	P99Microseconds int64 `json:"p99Microseconds,omitempty"`
+	// p999Microseconds is the 99.9th percentile.
+	// +optional
+	P999Microseconds int64 `json:"p999Microseconds,omitempty"`
+}
+
 // Headline numbers of a trial's measurement window. The full results are in its ConfigMap.
 type Headline struct {
 	// committed transactions.
@@ -344,6 +364,10 @@ type Headline struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Percentiles []HeadlinePercentile `json:"percentiles,omitempty"`
+	// ofAll are percentiles of committed and failed requests together. Absent: none failed, or the
+	// trial is of before they were kept here.
+	// +optional
+	OfAll *PercentilesOfAll `json:"ofAll,omitempty"`
 	// correctClients are those that no fault made behave otherwise. 0 in trials of before it was
 	// kept here.
 	// +optional

@@ -8,8 +8,9 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// fewFailures is the share of requests that may fail without a word at a verdict about latency.
-const fewFailures = 0.01
+// fewFailures is the share of requests that may fail without a word at a verdict about mean latency:
+// a timeout of a thousand mean latencies would double the mean.
+const fewFailures = 0.001
 
 // cautionAt is what must be known of the trials of a point whose numbers a verdict reads: how many
 // trials it is about, and the worst of them.
@@ -71,7 +72,7 @@ func whyOutside(share float64) string {
 }
 
 // isLatency reports whether a metric is one of committed transactions alone, so that failed
-// requests are not in it. Percentiles take them into account (censored).
+// requests are not in it. Percentiles take them into account (ofAll).
 func (m metric) isLatency() bool { return m.name == stats.MeanLatency }
 
 // noteLatency keeps a point at which a latency is read.

@@ -87,18 +87,22 @@ var latencies = map[string]struct {
 	which  string
 	slower int64
 	of     func(results.TrialLine) float64
+	all    func(*results.Percentiles) float64
 }{
-	p10Latency:       {"10th", 90_000, func(l results.TrialLine) float64 { return l.P10Millis }},
-	stats.P50Latency: {"50th", 50_000, func(l results.TrialLine) float64 { return l.P50Millis }},
-	p90Latency:       {"90th", 10_000, func(l results.TrialLine) float64 { return l.P90Millis }},
-	stats.P99Latency: {"99th", 1000, func(l results.TrialLine) float64 { return l.P99Millis }},
-	p999Latency:      {"99.9th", 100, func(l results.TrialLine) float64 { return l.P999Millis }},
+	p10Latency:       {"10th", 90_000, func(l results.TrialLine) float64 { return l.P10Millis }, func(p *results.Percentiles) float64 { return p.P10Millis }},
+	stats.P50Latency: {"50th", 50_000, func(l results.TrialLine) float64 { return l.P50Millis }, func(p *results.Percentiles) float64 { return p.P50Millis }},
+	p90Latency:       {"90th", 10_000, func(l results.TrialLine) float64 { return l.P90Millis }, func(p *results.Percentiles) float64 { return p.P90Millis }},
+	stats.P99Latency: {"99th", 1000, func(l results.TrialLine) float64 { return l.P99Millis }, func(p *results.Percentiles) float64 { return p.P99Millis }},
+	p999Latency:      {"99.9th", 100, func(l results.TrialLine) float64 { return l.P999Millis }, func(p *results.Percentiles) float64 { return p.P999Millis }},
 
-	p75Latency:    {"75th", 25_000, func(l results.TrialLine) float64 { return l.Percentiles["P75"] }},
-	p95Latency:    {"95th", 5000, func(l results.TrialLine) float64 { return l.P95Millis }},
-	p9999Latency:  {"99.99th", 10, func(l results.TrialLine) float64 { return l.Percentiles["P9999"] }},
-	p99999Latency: {"99.999th", 1, func(l results.TrialLine) float64 { return l.Percentiles["P99999"] }},
+	p75Latency:    {"75th", 25_000, func(l results.TrialLine) float64 { return l.Percentiles["P75"] }, notKept},
+	p95Latency:    {"95th", 5000, func(l results.TrialLine) float64 { return l.P95Millis }, notKept},
+	p9999Latency:  {"99.99th", 10, func(l results.TrialLine) float64 { return l.Percentiles["P9999"] }, notKept},
+	p99999Latency: {"99.999th", 1, func(l results.TrialLine) float64 { return l.Percentiles["P99999"] }, notKept},
 }
+
+// notKept is a percentile of all requests that trials do not keep.
+func notKept(*results.Percentiles) float64 { return 0 }
 
 // perMany is what the shares of latencies are of.
 const perMany = 100_000
@@ -135,20 +139,39 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 		return sample{}, fmt.Errorf("trial %d committed %d transactions; the %s percentile needs %d, so that %d are %s: "+
 			"measure for longer, or claim a %s percentile", line.Number, line.Committed, percentile.which, needs, slowerSamples, few, other)
 	}
-	return m.censored(line, exactly(millis), percentile.which, percentile.slower), nil
+	return m.ofAll(line, millis), nil
 }
 
-// censored takes the requests into account that had no answer in time or an error: they are in no
-// histogram, and were slower than all that are, or are not known. Where so many failed that the
-// percentile of all requests lies among them, what is measured is a lower bound.
-func (m metric) censored(line results.TrialLine, s sample, which string, slower int64) sample {
-	failed := line.Errors + line.Timeouts + line.Unsent
-	if failed == 0 || failed*perMany <= (line.Committed+failed)*slower {
+// ofAll takes the requests into account that had no answer in time, an error, or were never sent:
+// they are in no histogram, and were slower than all that are, or are not known. Of C committed and
+// F failed requests the p-th percentile of all is the p (C+F)/C-th of the committed. Where that lies
+// among those that failed, what is measured is a lower bound. Results of before it was kept say
+// between which percentiles of the committed it lies.
+func (m metric) ofAll(line results.TrialLine, millis float64) sample {
+	failed, all := line.Errors+line.Timeouts+line.Unsent, line.Committed+line.Errors+line.Timeouts+line.Unsent
+	percentile := latencies[m.name]
+	s := exactly(millis)
+	switch {
+	case failed == 0:
 		return s
+	case failed*perMany > all*percentile.slower:
+		s.low, s.high = max(millis, line.P999Millis), math.Inf(1)
+		s.value = s.low
+		s.remark = fmt.Sprintf("%s of %d requests failed, so that the %s percentile of all requests is this or more",
+			percent(failed, all), all, percentile.which)
+		return s
+	case line.OfAll != nil && percentile.all(line.OfAll) > 0:
+		return exactly(percentile.all(line.OfAll))
 	}
 	s.high = math.Inf(1)
-	s.remark = fmt.Sprintf("%s of %d requests failed, so that the %s percentile of all requests is this or more",
-		percent(failed, line.Committed+failed), line.Committed+failed, which)
+	for _, name := range []string{stats.P50Latency, p75Latency, p90Latency, p95Latency, stats.P99Latency, p999Latency} {
+		// so many of perMany requests are slower than the percentile of all, and so many committed than the known one
+		if k := latencies[name]; k.of(line) > 0 && all*percentile.slower-perMany*failed >= line.Committed*k.slower {
+			s.high = max(millis, k.of(line))
+			break
+		}
+	}
+	s.remark = fmt.Sprintf("%s of %d requests failed, and these results do not have the %s percentile of all requests: it is this or more", percent(failed, all), all, percentile.which)
 	return s
 }
 

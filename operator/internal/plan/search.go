@@ -235,6 +235,7 @@ func measuredOf(h *v1alpha1.Headline) capacity.Measured {
 	}
 	micros := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	return capacity.Measured{
+		OfAll:     ofAllOf(h.OfAll),
 		Committed: h.Committed, Failed: h.Errors + h.Timeouts + h.Unsent, Offered: h.Offered, Mean: micros(h.MeanLatencyMicroseconds), P50: micros(h.P50LatencyMicroseconds),
 		P90: micros(h.P90LatencyMicroseconds), P99: micros(h.P99LatencyMicroseconds), P999: micros(h.P999LatencyMicroseconds),
 	}
@@ -242,13 +243,32 @@ func measuredOf(h *v1alpha1.Headline) capacity.Measured {
 
 // measuredBy reads a trial's line, which has what its headline has.
 func measuredBy(l results.TrialLine) capacity.Measured {
-	millis := func(x float64) time.Duration {
-		return time.Duration(x * float64(time.Millisecond)).Round(time.Microsecond)
-	}
 	return capacity.Measured{
+		OfAll:     ofAllBy(l.OfAll),
 		Committed: l.Committed, Failed: l.Errors + l.Timeouts + l.Unsent, Offered: l.Offered, Mean: millis(l.MeanMillis), P50: millis(l.P50Millis),
 		P90: millis(l.P90Millis), P99: millis(l.P99Millis), P999: millis(l.P999Millis),
 	}
+}
+
+// millis is a time in a line, which is a whole number of microseconds.
+func millis(x float64) time.Duration {
+	return time.Duration(x * float64(time.Millisecond)).Round(time.Microsecond)
+}
+
+// ofAllOf and ofAllBy read percentiles of all requests, if they are there.
+func ofAllOf(p *v1alpha1.PercentilesOfAll) *capacity.Percentiles {
+	if p == nil {
+		return nil
+	}
+	micros := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+	return &capacity.Percentiles{P50: micros(p.P50Microseconds), P90: micros(p.P90Microseconds), P99: micros(p.P99Microseconds), P999: micros(p.P999Microseconds)}
+}
+
+func ofAllBy(p *results.Percentiles) *capacity.Percentiles {
+	if p == nil {
+		return nil
+	}
+	return &capacity.Percentiles{P50: millis(p.P50Millis), P90: millis(p.P90Millis), P99: millis(p.P99Millis), P999: millis(p.P999Millis)}
 }
 
 // progressOfSearch is how far one is.

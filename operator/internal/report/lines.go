@@ -42,6 +42,7 @@ func LineOf(t results.Trial) results.TrialLine {
 		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P10Millis: t.Summary.P10Millis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,
 		P99Millis: t.Summary.P99Millis, P999Millis: t.Summary.P999Millis,
 		P95Millis: t.Summary.Percentiles["P95"], Percentiles: withoutP95(t.Summary.Percentiles), Remarks: t.Summary.Remarks,
+		OfAll:          ofAll(t),
 		CorrectClients: t.CorrectClients, Measurements: t.Measurements, Recovery: t.Recovery,
 		ClientTimeShare: stats.ClientTime(t), ClientBusyShare: stats.ClientBusy(t),
 	}
@@ -69,6 +70,19 @@ func withoutP95(percentiles map[string]float64) map[string]float64 {
 		return nil
 	}
 	return rest
+}
+
+// ofAll are the percentiles of committed and failed requests: of results of before they were kept,
+// from the trial's histogram.
+func ofAll(t results.Trial) *results.Percentiles {
+	if t.Summary.OfAll != nil || t.Summary.WholeRun || t.Latency == "" {
+		return t.Summary.OfAll
+	}
+	h, err := results.DecodeHistogram(t.Latency)
+	if err != nil { // Verify says so
+		return nil
+	}
+	return results.Summarize(t.Summary.Counters, h, 0).OfAll
 }
 
 func worse(old *float64, share float64) *float64 {

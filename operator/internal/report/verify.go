@@ -55,7 +55,11 @@ func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.Experime
 		i, there := byName[t.Name]
 		switch {
 		case there:
-			v.line(t.Name, lines[i], LineOf(t))
+			own := LineOf(t)
+			v.line(t.Name, lines[i], own)
+			if lines[i].OfAll == nil {
+				lines[i].OfAll = own.OfAll // lines of before they were kept lack them
+			}
 		case lacking:
 			lines = append(lines, LineOf(t))
 		default:
@@ -179,7 +183,7 @@ func (v *Verified) line(name string, said, own results.TrialLine) {
 		{"committed transactions", float64(said.Committed), float64(own.Committed)}, {"aborts", float64(said.Aborted), float64(own.Aborted)},
 		{"errors", float64(said.Errors), float64(own.Errors)}, {"timeouts", float64(said.Timeouts), float64(own.Timeouts)},
 		{"throughput", said.Throughput, own.Throughput}, {"mean latency", said.MeanMillis, own.MeanMillis}, {"p50", said.P50Millis, own.P50Millis},
-		{"p99", said.P99Millis, own.P99Millis},
+		{"p99", said.P99Millis, own.P99Millis}, {"p99 of all requests", ofAllP99(said, own), ofAllP99(own, own)},
 	} {
 		if !near(n.said, n.own, 0, rounding) {
 			v.differs("trial %s: its %s in %s: %g, in its own results: %g", name, n.what, resultsName, n.said, n.own)
@@ -198,6 +202,18 @@ func (v *Verified) line(name string, said, own results.TrialLine) {
 			v.differs("trial %s: its %s in %s is not that of its own results", name, n.what, resultsName)
 		}
 	}
+}
+
+// ofAllP99 is the 99th percentile of all requests in a line, or in another where the line is of
+// before it was kept.
+func ofAllP99(l, otherwise results.TrialLine) float64 {
+	switch {
+	case l.OfAll != nil:
+		return l.OfAll.P99Millis
+	case otherwise.OfAll != nil:
+		return otherwise.OfAll.P99Millis
+	}
+	return 0
 }
 
 // points aggregates the lines again.

@@ -273,6 +273,9 @@ func (c *Counters) all() []namedCounter {
 	}
 }
 
+// Failed are the requests that had no answer in time, an error, or were never sent.
+func (c Counters) Failed() int64 { return c.Errors + c.Timeouts + c.Unsent }
+
 // Add adds another client's counters.
 func (c *Counters) Add(o Counters) {
 	other := o.all()

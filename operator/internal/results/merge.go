@@ -135,10 +135,21 @@ func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
 			s.Percentiles[name] = Millis(latency.Percentile(p))
 		}
 	}
+	s.OfAll = percentilesOfAll(latency, c.Failed())
 	if window > 0 {
 		s.Throughput = float64(c.Committed) / window.Seconds()
 	}
 	return s
+}
+
+// percentilesOfAll are those of committed and failed requests; nil where none failed, so that they are
+// those of the committed ones.
+func percentilesOfAll(latency *Histogram, failed int64) *Percentiles {
+	if failed == 0 || latency.Count() == 0 {
+		return nil
+	}
+	of := func(p float64) float64 { return Millis(latency.PercentileOfAll(p, failed)) }
+	return &Percentiles{P10Millis: of(10), P50Millis: of(50), P90Millis: of(90), P99Millis: of(99), P999Millis: of(99.9)}
 }
 
 // Millis are the milliseconds of a duration.

@@ -136,11 +136,24 @@ type Summary struct {
 	Numbers map[string]float64 `json:"numbers,omitempty"`
 	// Remarks say what a reader must know of these numbers: what was computed, and from what.
 	Remarks []string `json:"remarks,omitempty"`
+	// OfAll are percentiles of committed and failed requests. Nil: none failed, or these are results
+	// of before they were kept, or the clients say of their whole run what is here.
+	OfAll *Percentiles `json:"ofAll,omitempty"`
 	// SendLagP99Millis is how late requests were sent (open loop).
 	SendLagP99Millis float64 `json:"sendLagP99Millis,omitempty"`
 	// GeneratorLagP99Millis is how late those were sent for which a client was free in time (open
 	// loop).
 	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
+}
+
+// Percentiles of latency, of committed and failed requests together, in milliseconds. A request that
+// failed counts as slower than any that committed. A percentile of 0 lies among those that failed.
+type Percentiles struct {
+	P10Millis  float64 `json:"p10Millis,omitempty"`
+	P50Millis  float64 `json:"p50Millis,omitempty"`
+	P90Millis  float64 `json:"p90Millis,omitempty"`
+	P99Millis  float64 `json:"p99Millis,omitempty"`
+	P999Millis float64 `json:"p999Millis,omitempty"`
 }
 
 // ClosedLoop is how the clients of a closed loop wait.
@@ -521,6 +534,8 @@ type TrialLine struct {
 	P90Millis      float64 `json:"p90Millis,omitempty"`
 	P999Millis     float64 `json:"p999Millis,omitempty"`
 	CorrectClients int32   `json:"correctClients,omitempty"`
+	// OfAll is as in Summary.
+	OfAll *Percentiles `json:"ofAll,omitempty"`
 	// ThrottledShare of the container, and StealShare of the node, that had most of it. Nil: not
 	// measured.
 	ThrottledShare *float64 `json:"throttledShare,omitempty"`

@@ -27,6 +27,10 @@ func Headline(t *results.Trial) *v1alpha1.Headline {
 	for _, name := range slices.Sorted(maps.Keys(s.Percentiles)) {
 		h.Percentiles = append(h.Percentiles, v1alpha1.HeadlinePercentile{Name: name, Microseconds: thousandths(s.Percentiles[name])})
 	}
+	if p := s.OfAll; p != nil {
+		h.OfAll = &v1alpha1.PercentilesOfAll{P10Microseconds: thousandths(p.P10Millis), P50Microseconds: thousandths(p.P50Millis), P90Microseconds: thousandths(p.P90Millis),
+			P99Microseconds: thousandths(p.P99Millis), P999Microseconds: thousandths(p.P999Millis)}
+	}
 	h.ThrottledPerMillion, h.StealPerMillion = worstShares(t.Pods)
 	h.ContendedPerMillion = worstContention(t.Machines)
 	h.ClientTimePerMillion, h.ClientBusyPerMillion = perMillion(stats.ClientTime(*t)), perMillion(stats.ClientBusy(*t))

@@ -15,6 +15,7 @@ type simulation struct {
 var simulations = []simulation{
 	{"trends", "Trends of equal points (findings 7 and 17)", trends},
 	{"sequential", "Messages that say that drift counts, with order: Sequential and a drift of 10% (finding 7)", sequential},
+	{"percentiles", "Percentiles of survivors (findings 4 and 5)", percentiles},
 }
 
 // rate is how often something happened in simulated experiments.

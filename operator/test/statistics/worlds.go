@@ -70,7 +70,12 @@ func (e experiment) lines(slots []slot, factor func(slot) float64) []results.Tri
 	return lines
 }
 
-// comparison is a claim.
+// quantity and comparison are claims.
+func quantity(expr string, reported float64, within string) v1alpha1.Claim {
+	v := v1alpha1.NewValue(strconv.FormatFloat(reported, 'g', -1, 64))
+	return v1alpha1.Claim{Name: "c", Statement: "s", Expr: expr, Reported: &v, Within: within}
+}
+
 func comparison(expr string) v1alpha1.Claim {
 	return v1alpha1.Claim{Name: "c", Statement: "s", Expr: expr}
 }
@@ -82,3 +87,8 @@ func (e experiment) judge(c v1alpha1.Claim, lines []results.TrialLine) results.C
 
 func reproduced(r results.ClaimResult) bool { return r.Verdict == string(v1alpha1.VerdictHolds) }
 func refuted(r results.ClaimResult) bool    { return r.Verdict == string(v1alpha1.VerdictFails) }
+
+// covers reports whether a claim's interval holds a value.
+func covers(r results.ClaimResult, value float64) bool {
+	return r.Low != nil && *r.Low <= value && value <= *r.High
+}

@@ -188,6 +188,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 			line.P99Millis = float64(h.P99LatencyMicroseconds) / 1000
 			line.P999Millis = float64(h.P999LatencyMicroseconds) / 1000
 			line.P95Millis, line.Percentiles = linePercentiles(h.Percentiles)
+			line.OfAll = percentilesOfAll(h.OfAll)
 			line.CorrectClients, line.Recovery, line.Measurements = h.CorrectClients, lineRecoveries(h.Recoveries), lineMeasurements(h.Measurements)
 			line.ThrottledShare, line.StealShare, line.ContendedShare = share(h.ThrottledPerMillion), share(h.StealPerMillion), share(h.ContendedPerMillion)
 			line.ClientTimeShare, line.ClientBusyShare = share(h.ClientTimePerMillion), share(h.ClientBusyPerMillion)
@@ -210,6 +211,17 @@ func linePercentiles(kept []v1alpha1.HeadlinePercentile) (p95 float64, others ma
 		}
 	}
 	return p95, others
+}
+
+// percentilesOfAll takes percentiles of all requests out of the integers of a status, if they are
+// there.
+func percentilesOfAll(p *v1alpha1.PercentilesOfAll) *results.Percentiles {
+	if p == nil {
+		return nil
+	}
+	millis := func(micros int64) float64 { return float64(micros) / 1000 }
+	return &results.Percentiles{P10Millis: millis(p.P10Microseconds), P50Millis: millis(p.P50Microseconds), P90Millis: millis(p.P90Microseconds),
+		P99Millis: millis(p.P99Microseconds), P999Millis: millis(p.P999Microseconds)}
 }
 
 // share takes a share out of the integers of a status, if it is there.

@@ -2,15 +2,16 @@
 // latency under a bound. It is pure: trials go in, the next load or the answer comes out.
 //
 // Trials of one load differ, so the search cannot be plain bisection: one unlucky trial would send
-// it to the wrong half for good. It keeps a probability for each capacity c and each deviation s,
-// and weighs both by Bayes' rule with every trial:
+// it to the wrong half for good. It keeps a probability for each capacity c, each deviation s and
+// each lapse rate l, and weighs all by Bayes' rule with every trial:
 //
-//	P(a trial of load x meets the objective) = Phi(ln(c/x) / s)
+//	P(a trial of load x meets the objective) = (1-l) Phi(ln(c/x) / s)
 //
-// So the capacity is the load that half of the trials carry, and s is by how much the capacity of a
-// single trial deviates, 0.03 being 3%. Before the first trial all capacities between the bounds
-// are alike on a logarithmic scale, as are all deviations of the list; one time in ten the capacity
-// lies beyond a bound. The next load is the median of what is left ("probabilistic bisection",
+// So the capacity is the load that half of the trials carry which do not lapse. A trial that lapses
+// fails whatever its load, as the lapse rate of psychometric functions (Wichmann and Hill, Percept.
+// Psychophys. 63, 2001). s is by how much the capacity of a single trial deviates, 0.03 being 3%.
+// Before the first trial all capacities between the bounds are alike on a logarithmic scale, as are
+// all deviations of the list; one time in ten the capacity lies beyond a bound. The next load is the median of what is left ("probabilistic bisection",
 // Waeber, Frazier and Henderson, SIAM J. Control Optim. 51(3), 2013). The interval holds 95% of the
 // probability. That it may stop at any time does not spoil it: the rule weighs what was seen, and
 // not why no more was asked for.
@@ -40,8 +41,19 @@ const (
 	mostPoints = 10_000
 )
 
-// deviations of a trial's capacity that are possible.
-var deviations = []float64{0.005, 0.01, 0.02, 0.04, 0.08}
+// deviations of a trial's capacity that are possible. The list once ended at 0.08, and the interval
+// then held 76% at that deviation, and 53% at 0.15.
+var deviations = []float64{0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64}
+
+// lapses are the shares of trials that may fail whatever their load, with their probabilities before
+// the first trial.
+var lapses = []struct{ rate, prior float64 }{{0, 0.4}, {0.05, 0.25}, {0.1, 0.2}, {0.2, 0.15}}
+
+// leastTrials is how many trials an answer takes: fewer say too little of how much trials deviate.
+const leastTrials = 8
+
+// disorder is by how many deviations a met load may lie above a failed one without a word.
+const disorder = 3
 
 // Search is what is looked for.
 type Search struct {
@@ -138,6 +150,12 @@ type State struct {
 	// capacity may lie below the lowest load, and To is infinite where it may lie above the
 	// highest.
 	Capacity, From, To float64
+	// Deviation of a trial's capacity that is most probable, as a share.
+	Deviation float64
+	// Disordered: a load was met that lies above a failed one by more than three deviations. The
+	// trials differ by more than their loads say: some fail for other reasons, or the machines
+	// changed.
+	Disordered bool
 }
 
 // Next weighs all trials, in any order. It fails for a Search that is not valid, and for loads that
@@ -151,26 +169,66 @@ func (s Search) Next(trials []Trial) (State, error) {
 			return State{}, fmt.Errorf("a trial has load %g; want more than 0", t.Load)
 		}
 	}
-	e := s.start()
+	p := s.begin()
 	for _, t := range trials {
-		e.add(t)
+		p.add(t)
 	}
-	return s.judge(e, len(trials)), nil
+	return p.State(), nil
 }
 
-// judge says how a search stands after so many trials.
-func (s Search) judge(e *evidence, trials int) State {
-	b := e.belief()
+// Progress is a search with the trials that it has so far.
+type Progress struct {
+	search Search
+	*evidence
+	trials []Trial
+}
+
+// Begin is a search without a trial. It fails for a Search that is not valid.
+func (s Search) Begin() (*Progress, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s.begin(), nil
+}
+
+func (s Search) begin() *Progress { return &Progress{search: s, evidence: s.start()} }
+
+// Add weighs one more trial, whose load is above 0.
+func (p *Progress) Add(t Trial) State {
+	p.add(t)
+	return p.State()
+}
+
+func (p *Progress) add(t Trial) {
+	p.evidence.add(t)
+	p.trials = append(p.trials, t)
+}
+
+// State says how the search stands.
+func (p *Progress) State() State {
+	b, s := p.belief(), p.search
 	tail := (1 - confidence) / 2
-	state := State{Capacity: b.quantile(0.5), From: b.quantile(tail), To: b.quantile(1 - tail)}
+	state := State{Capacity: b.quantile(0.5), From: b.quantile(tail), To: b.quantile(1 - tail), Deviation: p.deviation()}
+	met, failed := 0.0, math.Inf(1)
+	inside := [2]bool{}
+	for _, t := range p.trials {
+		within := state.From <= t.Load && t.Load <= state.To
+		if t.Met {
+			met, inside[0] = max(met, t.Load), inside[0] || within
+		} else {
+			failed, inside[1] = min(failed, t.Load), inside[1] || within
+		}
+	}
+	state.Disordered = met > 0 && math.Log(met/failed) > disorder*state.Deviation
+	narrow := state.From > 0 && !math.IsInf(state.To, 1) && state.To-state.From <= s.Precision*(state.To+state.From)
 	switch {
 	case b.above >= confidence:
 		state.Outcome = AboveHigh
 	case b.below >= confidence:
 		state.Outcome = BelowLow
-	case state.From > 0 && !math.IsInf(state.To, 1) && state.To-state.From <= s.Precision*(state.To+state.From):
+	case narrow && len(p.trials) >= leastTrials && inside[0] && inside[1]:
 		state.Outcome = Found
-	case trials >= s.MaxTrials:
+	case len(p.trials) >= s.MaxTrials:
 		state.Outcome = OutOfTrials
 	default:
 		state.Next = nearest(s.Loads(), min(max(state.Capacity, s.Low), s.High))
@@ -185,23 +243,26 @@ type belief struct {
 	below, above float64
 }
 
-// evidence has the logarithm of the probability, up to a factor, of each deviation with each point
-// of the grid, with what lies below it and what lies above.
+// evidence has the probability, up to a factor, of each deviation and lapse rate with each point of
+// the grid, with what lies below it and what lies above.
 type evidence struct {
 	low, step float64
-	logs      [][]float64
+	weights   [][][]float64 // by deviation, lapse rate, point
 }
 
 func (s Search) start() *evidence {
 	width := math.Log(s.High / s.Low)
 	n := int(math.Ceil(steps * width / s.Precision))
-	e := &evidence{low: math.Log(s.Low), step: width / float64(n), logs: make([][]float64, len(deviations))}
-	for k := range e.logs {
-		e.logs[k] = make([]float64, n+2)
-		for i := range e.logs[k] {
-			e.logs[k][i] = math.Log((1 - 2*beyond) / float64(n))
+	e := &evidence{low: math.Log(s.Low), step: width / float64(n), weights: make([][][]float64, len(deviations))}
+	for k := range e.weights {
+		for _, lapse := range lapses {
+			points := make([]float64, n+2)
+			for i := range points {
+				points[i] = lapse.prior * (1 - 2*beyond) / float64(n)
+			}
+			points[0], points[n+1] = lapse.prior*beyond, lapse.prior*beyond
+			e.weights[k] = append(e.weights[k], points)
 		}
-		e.logs[k][0], e.logs[k][n+1] = math.Log(beyond), math.Log(beyond)
 	}
 	return e
 }
@@ -209,7 +270,7 @@ func (s Search) start() *evidence {
 // capacity that an element stands for, as a logarithm. What lies beyond the grid stands for one of
 // two deviations further.
 func (e *evidence) capacity(k, i int) float64 {
-	last := len(e.logs[k]) - 1
+	last := len(e.weights[k][0]) - 1
 	switch i {
 	case 0:
 		return e.low - 2*deviations[k]
@@ -219,32 +280,44 @@ func (e *evidence) capacity(k, i int) float64 {
 	return e.low + (float64(i)-0.5)*e.step
 }
 
+// add multiplies by the probability of what the trial came to. The weights are then scaled: they
+// would become too small for a float.
 func (e *evidence) add(t Trial) {
 	load := math.Log(t.Load)
+	var greatest float64
 	for k, deviation := range deviations {
-		for i := range e.logs[k] {
-			z := (e.capacity(k, i) - load) / deviation
-			if !t.Met {
-				z = -z
+		for i := range e.weights[k][0] {
+			carries := math.Erfc(-(e.capacity(k, i)-load)/deviation/math.Sqrt2) / 2
+			fails := math.Erfc((e.capacity(k, i)-load)/deviation/math.Sqrt2) / 2
+			for j, lapse := range lapses {
+				if t.Met {
+					e.weights[k][j][i] *= (1 - lapse.rate) * carries
+				} else {
+					e.weights[k][j][i] *= fails + lapse.rate*carries
+				}
+				greatest = max(greatest, e.weights[k][j][i])
 			}
-			e.logs[k][i] += logPhi(z)
+		}
+	}
+	for k := range e.weights {
+		for j := range e.weights[k] {
+			for i := range e.weights[k][j] {
+				e.weights[k][j][i] /= greatest
+			}
 		}
 	}
 }
 
-// belief adds up the deviations.
+// belief adds up deviations and lapse rates.
 func (e *evidence) belief() belief {
-	greatest := math.Inf(-1)
-	for _, logs := range e.logs {
-		greatest = max(greatest, slices.Max(logs))
-	}
-	weights := make([]float64, len(e.logs[0]))
+	weights := make([]float64, len(e.weights[0][0]))
 	var total float64
-	for _, logs := range e.logs {
-		for i, l := range logs {
-			w := math.Exp(l - greatest)
-			weights[i] += w
-			total += w
+	for k := range e.weights {
+		for j := range e.weights[k] {
+			for i, w := range e.weights[k][j] {
+				weights[i] += w
+				total += w
+			}
 		}
 	}
 	for i := range weights {
@@ -252,6 +325,23 @@ func (e *evidence) belief() belief {
 	}
 	last := len(weights) - 1
 	return belief{low: e.low, step: e.step, points: weights[1:last], below: weights[0], above: weights[last]}
+}
+
+// deviation is the one that is most probable.
+func (e *evidence) deviation() float64 {
+	best, most := 0.0, -1.0
+	for k := range e.weights {
+		var sum float64
+		for j := range e.weights[k] {
+			for _, w := range e.weights[k][j] {
+				sum += w
+			}
+		}
+		if sum > most {
+			best, most = deviations[k], sum
+		}
+	}
+	return best
 }
 
 // quantile is the capacity below which a share of the probability lies: 0 when that share lies
@@ -268,16 +358,4 @@ func (b belief) quantile(share float64) float64 {
 		sum += p
 	}
 	return math.Inf(1)
-}
-
-// logPhi is the logarithm of the standard normal distribution function. Far below zero the function
-// is too small for a float. There logPhi takes the logarithm of the first terms of its tail.
-func logPhi(z float64) float64 {
-	switch {
-	case z > 8:
-		return 0
-	case z < -30:
-		return -z*z/2 - math.Log(-z) - math.Log(2*math.Pi)/2
-	}
-	return math.Log(math.Erfc(-z/math.Sqrt2) / 2)
 }

@@ -39,23 +39,20 @@ func grid(s Search) int {
 
 func run(t *testing.T, s Search, meets func(load float64) bool) (State, []Trial) {
 	t.Helper()
-	if err := s.Validate(); err != nil {
+	p, err := s.Begin()
+	if err != nil {
 		t.Fatal(err)
 	}
-	var trials []Trial
-	for e := s.start(); ; {
-		state := s.judge(e, len(trials)) // as Next, which would weigh all trials anew each time
+	loads := s.Loads()
+	for state := p.State(); ; {
 		if state.Outcome != Searching {
-			return state, trials
+			return state, p.trials
 		}
-		loads := s.Loads()
 		if state.Next < 0 || state.Next >= len(loads) {
-			t.Fatalf("after %v the next load is number %d of %d", trials, state.Next, len(loads))
+			t.Fatalf("after %v the next load is number %d of %d", p.trials, state.Next, len(loads))
 		}
 		load := float64(loads[state.Next])
-		trial := Trial{load, meets(load)}
-		trials = append(trials, trial)
-		e.add(trial)
+		state = p.Add(Trial{load, meets(load)})
 	}
 }
 

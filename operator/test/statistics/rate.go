@@ -16,6 +16,7 @@ var simulations = []simulation{
 	{"trends", "Trends of equal points (findings 7 and 17)", trends},
 	{"sequential", "Messages that say that drift counts, with order: Sequential and a drift of 10% (finding 7)", sequential},
 	{"percentiles", "Percentiles of survivors (findings 4 and 5)", percentiles},
+	{"capacity", "Coverage of the 95% interval of a search (finding 3)", capacities},
 }
 
 // rate is how often something happened in simulated experiments.

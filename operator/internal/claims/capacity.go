@@ -47,6 +47,9 @@ func (r *run) capacity(a arguments) quantity {
 		r.missing = append(r.missing, "the search has no capacity: "+why)
 		return quantity{}
 	}
+	if c.Message != "" {
+		r.caveat(CaveatSearch, c.Message)
+	}
 	r.caveat(CaveatSearch, fmt.Sprintf("the search is %s after %d trials; its interval holds 95%% of the probability", c.Outcome, c.Trials))
 	return quantity{value: e.Value, unit: plain, own: &e}
 }

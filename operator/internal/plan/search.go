@@ -407,6 +407,9 @@ func Capacities(spec v1alpha1.ExperimentSpec, axes []results.Axis, lines []resul
 			c.Outcome = string(v1alpha1.CapacityNotJudged)
 		} else if len(trials) > 0 {
 			c.Capacity, c.Low, c.High = finite(state.Capacity), finite(state.From), finite(state.To)
+			if state.Disordered {
+				c.Message = fmt.Sprintf("a load was met that lies above a failed one by more than three times the precision: trials deviate by more (some %.2g%%), fail for other reasons than their load, or the machines changed", 100*state.Deviation)
+			}
 		}
 		out = append(out, c)
 	}

@@ -683,7 +683,7 @@ type Capacity struct {
 	Capacity *float64 `json:"capacity,omitempty"`
 	Low      *float64 `json:"low,omitempty"`
 	High     *float64 `json:"high,omitempty"`
-	// Message says why the search is NotJudged.
+	// Message says why the search is NotJudged, or what must be known of its answer.
 	Message string `json:"message,omitempty"`
 }
 

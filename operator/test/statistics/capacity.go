@@ -13,7 +13,9 @@ import (
 type trialWorld func(rng *rand.Rand, state *float64, load, c float64, i int) bool
 
 func deviating(s float64) trialWorld {
-	return func(rng *rand.Rand, _ *float64, load, c float64, _ int) bool { return math.Log(c/load)+s*rng.NormFloat64() > 0 }
+	return func(rng *rand.Rand, _ *float64, load, c float64, _ int) bool {
+		return math.Log(c/load)+s*rng.NormFloat64() > 0
+	}
 }
 
 func lapsing(share float64) trialWorld {

@@ -62,11 +62,7 @@ func (r *run) knee(a arguments, u unit) quantity {
 	}
 	byLatency := func(p, q stats.CurvePoint) int { return cmp.Compare(p.Latency, q.Latency) }
 	least, slowest := slices.Index(curve, slices.MinFunc(curve, byLatency)), slices.Index(curve, slices.MaxFunc(curve, byLatency))
-	tied := []results.PointResult{at}
-	if a.metric.name != stats.Throughput {
-		tied = r.atKneeOrTied(points, points[least])
-	}
-	return r.choose(at, tied, "the knee", func(p results.PointResult) quantity {
+	return r.choose(at, r.atKneeOrTied(points, points[least]), "the knee", func(p results.PointResult) quantity {
 		q := r.meanAt(p, a.metric, u)
 		if p.Index == points[slowest].Index { // the curve ends before its knee
 			q = q.atLeast()

@@ -272,10 +272,15 @@ func (r *run) readCall(call celast.CallExpr, id int64) quantity {
 		return quantity{}
 	}
 	at := func(p results.PointResult) quantity { return r.meanAt(p, a.metric, unitOfType(f.result)) }
-	if f.points != atPeak {
-		return at(best)
+	switch f.points {
+	case atPeak:
+		return r.choose(best, r.bestOrTied(found, by, false), "the peak", at)
+	case greatestMean:
+		return r.choose(best, r.bestOrTied(found, by, false), "the greatest mean", at)
+	case leastMean:
+		return r.choose(best, r.bestOrTied(found, by, true), "the least mean", at)
 	}
-	return r.choose(best, r.atPeakOrTied(found), "the peak", at)
+	return at(best)
 }
 
 // find lists the points with these coordinates.

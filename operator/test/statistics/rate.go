@@ -17,6 +17,7 @@ var simulations = []simulation{
 	{"sequential", "Messages that say that drift counts, with order: Sequential and a drift of 10% (finding 7)", sequential},
 	{"percentiles", "Percentiles of survivors (findings 4 and 5)", percentiles},
 	{"capacity", "Coverage of the 95% interval of a search (finding 3)", capacities},
+	{"selection", "The best of several points (finding 8)", selection},
 }
 
 // rate is how often something happened in simulated experiments.

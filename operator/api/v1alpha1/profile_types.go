@@ -119,6 +119,6 @@ type ProfileClaim struct {
 	// within replaces the tolerance.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%|ns|us|ms|s|m|h)?$`
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%( of the effect)?|ns|us|ms|s|m|h)?$`
 	Within string `json:"within,omitempty"`
 }

@@ -69,8 +69,10 @@ func Check(claim v1alpha1.Claim, axes []results.Axis, faults []string, measureme
 	case target(claim) == nil:
 		return wrong("expr", "gives a quantity; add reported and within, or expected and within, or compare it with <, <=, > or >=")
 	}
-	_, err = boundOf(claim, unitOfType(p.result))
-	return err
+	if _, err = boundOf(claim, unitOfType(p.result)); err != nil {
+		return err
+	}
+	return p.checkEffect(claim.Within)
 }
 
 func (p *program) isComparison() bool { return p.result.IsExactType(cel.BoolType) }
@@ -211,6 +213,9 @@ func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b
 		result.Measured, result.Low, result.High = &estimate.Value, &estimate.Low, &estimate.High
 	}
 	compared := []string{"measured " + show(estimate, q.unit), wanted}
+	if strings.HasSuffix(c.Within, ofTheEffect) && bounded {
+		compared = append(compared, shareOfEffect(c, q.unit, estimate))
+	}
 	if t == unsettled && estimate.Known && bounded {
 		r.more(estimate, counts, b.low, b.high)
 		compared = append(compared, "the interval straddles the bound")

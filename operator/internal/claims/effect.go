@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/stats"
 )
 
 // equality is how far from "no effect" a reported value may lie, by its logarithm or as a share, to
@@ -43,6 +45,42 @@ func Weak(c v1alpha1.Claim) string {
 		return fmt.Sprintf("the bound from %s to %s holds 0: no measurement is too small", showBound(b.low, u), showBound(b.high, u))
 	}
 	return ""
+}
+
+// checkEffect refuses a tolerance of the effect for an expression that has none, or another one than
+// newBound takes it to have: 1 is no effect of a plain number, and 0 of a latency or a throughput.
+func (p *program) checkEffect(within string) error {
+	if !strings.HasSuffix(within, ofTheEffect) {
+		return nil
+	}
+	want := 0.0
+	if unitOfType(p.result) == plain {
+		want = 1
+	}
+	if none, known := p.noEffect(p.ast.Expr()); !known || math.Abs(none-want) > 1e-9 {
+		return wrong("within", "the expression has no effect of which a share could be: compare two like things by a quotient, as in a / b, or by a difference of latencies or throughputs")
+	}
+	return nil
+}
+
+// shareOfEffect says what share of the reported effect was measured.
+func shareOfEffect(c v1alpha1.Claim, u unit, e stats.Estimate) string {
+	reported, err := amount(target(c).String(), u)
+	if err != nil {
+		return "its share of the effect is not known"
+	}
+	share := func(x float64) float64 {
+		switch {
+		case u != plain:
+			return x / reported
+		case x <= 0:
+			return math.Inf(-1) * math.Log(reported)
+		}
+		return math.Log(x) / math.Log(reported)
+	}
+	low, high := share(e.Low), share(e.High)
+	of := stats.Estimate{Value: share(e.Value), Low: math.Min(low, high), High: math.Max(low, high), Known: e.Known}
+	return show(of, plain) + " of that effect"
 }
 
 // isEquality reports whether a reported value says that there is no effect.

@@ -1,10 +1,12 @@
 package claims
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
 )
 
 func TestWeak(t *testing.T) {
@@ -53,6 +55,47 @@ func TestWeak(t *testing.T) {
 			got := Weak(c)
 			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("Weak is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestBoundOfTheEffect(t *testing.T) {
+	for name, tc := range map[string]struct {
+		expr, reported, within string
+		low, high              float64
+		wrong                  string
+	}{
+		"quotient below 1": {expr: "throughput(x=1) / throughput(x=2)", reported: "0.8", within: "50% of the effect", low: 0.715542, high: 0.894427},
+		"quotient above 1": {expr: "throughput(x=1) / throughput(x=2)", reported: "1.25", within: "20% of the effect", low: 1.195441, high: 1.307049},
+		"difference":       {expr: "mean_latency(x=1) - mean_latency(x=2)", reported: "4ms", within: "25% of the effect", low: 3, high: 5},
+		"negative":         {expr: "throughput(x=1) - throughput(x=2)", reported: "-100", within: "25% of the effect", low: -125, high: -75},
+		"all of it":        {expr: "throughput(x=1) / throughput(x=2)", reported: "0.8", within: "100% of the effect", wrong: "less than 100%"},
+		"none of it":       {expr: "throughput(x=1) / throughput(x=2)", reported: "0.8", within: "0% of the effect", wrong: "more than 0%"},
+		"equality":         {expr: "throughput(x=1) / throughput(x=2)", reported: "1", within: "50% of the effect", wrong: "there is no effect"},
+		"one mean":         {expr: "throughput(x=1)", reported: "1000", within: "50% of the effect", wrong: "has no effect"},
+		"share of a whole": {expr: "(throughput(x=1) - throughput(x=2)) / throughput(x=2)", reported: "0.1", within: "50% of the effect", wrong: "has no effect"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := v1alpha1.NewValue(tc.reported)
+			c := v1alpha1.Claim{Expr: tc.expr, Reported: &v, Within: tc.within}
+			axes := []results.Axis{{Name: "x", Values: []string{"1", "2"}}}
+			if err := Check(c, axes, nil); (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) {
+				t.Fatalf("Check says %v, want %q", err, tc.wrong)
+			}
+			if tc.wrong != "" {
+				return
+			}
+			p, err := compile(tc.expr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := newBound(v, tc.within, unitOfType(p.result))
+			if err != nil || math.Abs(b.low-tc.low) > 1e-6 || math.Abs(b.high-tc.high) > 1e-6 {
+				t.Errorf("from %.6f to %.6f, %v; want from %.6f to %.6f", b.low, b.high, err, tc.low, tc.high)
+			}
+			if why := Weak(c); why != "" {
+				t.Errorf("it is weak: %s", why)
 			}
 		})
 	}

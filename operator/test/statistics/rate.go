@@ -18,6 +18,7 @@ var simulations = []simulation{
 	{"percentiles", "Percentiles of survivors (findings 4 and 5)", percentiles},
 	{"capacity", "Coverage of the 95% interval of a search (finding 3)", capacities},
 	{"selection", "The best of several points (finding 8)", selection},
+	{"effects", "Tolerances that hold no effect (finding 6)", effects},
 }
 
 // rate is how often something happened in simulated experiments.

@@ -36,7 +36,7 @@ func TestCautionsAtTheVerdict(t *testing.T) {
 			"account for 120% of the clients' time, and by Little's law for all of it: latencies hang over the start of the window"},
 		"requests fail":                 {func(l *results.TrialLine) { l.Errors = 50 }, latency, "up to 4.8% of requests failed; latencies leave them out"},
 		"requests fail, for throughput": {func(l *results.TrialLine) { l.Errors = 50 }, throughput, ""},
-		"few requests fail":             {func(l *results.TrialLine) { l.Errors = 5 }, latency, ""},
+		"few requests fail":             {func(l *results.TrialLine) { l.Errors = 1 }, latency, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plain := judge(t, trials(func(*results.TrialLine) {}), tc.expr, "", "")

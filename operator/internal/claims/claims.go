@@ -39,6 +39,15 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
+// Method is the version of the statistics that judge: of claims, and of searches. It grows with a
+// change after which the same trials may give another interval or verdict.
+//
+//	0, not kept  trends over all trials, percentiles of committed transactions, the best of several
+//	             points with its own interval, searches with deviations up to 8%
+//	1            trends within rounds, percentiles of all requests, the union over points that tie,
+//	             searches with lapses and wide deviations
+const Method = 1
+
 // Check reports what is wrong with a claim of an experiment that has these axes, faults and
 // measurements, or nil.
 func Check(claim v1alpha1.Claim, axes []results.Axis, faults []string, measurements ...string) error {

@@ -103,7 +103,9 @@ func docTrials(t *testing.T, page string) []results.TrialLine {
 		for i := range throughput {
 			lines = append(lines, results.TrialLine{PointIndex: int32(point), Coordinates: map[string]string{"clients": row[1], "variant": row[2]},
 				Outcome: stats.Succeeded, Repetition: int32(i), Number: int32(9*i + point), Throughput: throughput[i], MeanMillis: mean[i], P10Millis: mean[i] / 2, P50Millis: mean[i], P90Millis: 2 * mean[i],
-				P99Millis: p99[i], P999Millis: 2 * p99[i], Committed: 20000, Aborted: 200, Errors: 9, Timeouts: 6, CorrectClients: int32(numbers(t, row[1])[0] * 4 / 5)})
+				P99Millis: p99[i], P999Millis: 2 * p99[i], Committed: 20000, Aborted: 200, Errors: 9, Timeouts: 6,
+				OfAll:          &results.Percentiles{P10Millis: mean[i] / 2, P50Millis: mean[i], P90Millis: 2 * mean[i], P99Millis: p99[i], P999Millis: 2 * p99[i]},
+				CorrectClients: int32(numbers(t, row[1])[0] * 4 / 5)})
 		}
 	}
 	return lines

@@ -61,7 +61,32 @@ func TestFailuresCount(t *testing.T) {
 	const words = "2% of 2040 requests failed, so that the 99th percentile of all requests is this or more"
 	expect(t, judge(t, ls, "p99_latency() < 100ms", "", ""), v1alpha1.VerdictInconclusive, words)
 	expect(t, judge(t, ls, "p99_latency() > 20ms", "", ""), v1alpha1.VerdictHolds, words)
-	expect(t, judge(t, ls, "p50_latency() < 20ms", "", ""), v1alpha1.VerdictHolds)
+	// Results that do not have the percentile of all requests say between which of the committed it
+	// lies: that of 51% at the 90th, which is not known to be below the bound.
+	for i := range ls {
+		ls[i].P90Millis = 30
+	}
+	const bounded = "these results do not have the 50th percentile of all requests: it is this or more"
+	expect(t, judge(t, ls, "p50_latency() < 20ms", "", ""), v1alpha1.VerdictInconclusive, bounded)
+	expect(t, judge(t, ls, "p50_latency() < 40ms", "", ""), v1alpha1.VerdictHolds, bounded)
+	for i := range ls {
+		ls[i].OfAll = &results.Percentiles{P50Millis: 12}
+	}
+	expect(t, judge(t, ls, "p50_latency() < 20ms", "", ""), v1alpha1.VerdictHolds, "12")
+}
+
+// Of requests of which 0.9% time out the p99 is the 99.9th percentile of the others, and that of the
+// committed shows nothing.
+func TestTimeoutsAreNotFast(t *testing.T) {
+	ls := series(0, "a", []int{1}, times(3, 1000), times(3, 5))
+	for i := range ls {
+		ls[i].Committed, ls[i].Timeouts, ls[i].P99Millis, ls[i].P999Millis = 99_100, 900, 51+0.1*float64(i), 110
+	}
+	expect(t, judge(t, ls, "p99_latency() < 60ms", "", ""), v1alpha1.VerdictInconclusive, "0.9% of 100000 requests failed")
+	for i := range ls {
+		ls[i].OfAll = &results.Percentiles{P99Millis: 109 + float64(i)}
+	}
+	expect(t, judge(t, ls, "p99_latency() < 60ms", "", ""), v1alpha1.VerdictFails, "110")
 }
 
 // A percentile of few transactions is another one.

@@ -41,6 +41,7 @@ func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axe
 		SpecSHA256: SpecSHA256(exp.Spec),
 		Source:     source(exp.Spec.Source),
 		Written:    now.UTC(),
+		Method:     claims.Method,
 		Axes:       axes,
 		Points:     everyPoint(axes, stats.Points(lines)),
 		Capacities: plan.Capacities(spec, axes, lines),

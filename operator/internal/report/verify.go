@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/claims"
 	"assay.dev/assay/operator/internal/fidelity"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/results"
@@ -77,8 +78,21 @@ func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.Experime
 	}
 	slices.SortStableFunc(lines, func(a, b results.TrialLine) int { return int(a.Number) - int(b.Number) })
 	v.points(e, lines, lacking)
+	asJudged := len(v.Differences)
 	v.claims(e, spec, systems, lines)
+	v.byOlderMethod(e.Method, asJudged)
 	return v
+}
+
+// byOlderMethod makes notes of differences from so many on, if claims were judged by an older method:
+// today's gives the same trials another interval, and maybe another verdict.
+func (v *Verified) byOlderMethod(method, from int) {
+	if method >= claims.Method || from == len(v.Differences) {
+		return
+	}
+	v.Notes = append(v.Notes, fmt.Sprintf("claims and searches were judged by method %d, and today's is %d: what follows is what it gives; kubectl assay judge writes it down", method, claims.Method))
+	v.Notes = append(v.Notes, v.Differences[from:]...)
+	v.Differences = v.Differences[:from]
 }
 
 // resultsName is the file that the results of an experiment are in.

@@ -630,6 +630,9 @@ type Experiment struct {
 	Written time.Time `json:"written"`
 	// Judged says that all but the trials was made anew after the run. Nil: it was not.
 	Judged *Judged `json:"judged,omitempty"`
+	// Method is the version of the statistics by which claims and searches were judged. 0: one of
+	// before it was kept.
+	Method int `json:"method,omitempty"`
 	// Planned is the number of valid trials that the experiment wants.
 	Planned int `json:"planned,omitempty"`
 	// AdditionalRepetitions of each point were asked for when the experiment was complete: after a

@@ -253,7 +253,7 @@ func (m metric) shallow(r results.Recovery, s sample) sample {
 	s.remark = stats.ShallowDip.Text()
 	switch m.name {
 	case dip:
-		s.low, s.high = 0, r.LeastDip
+		s.low, s.high = 0, math.Min(1, r.LeastDip)
 	case timeTo90, goodputLost:
 		s.low, s.high = math.Min(0, s.value), math.Inf(1)
 	}

@@ -42,7 +42,8 @@ type Recovery struct {
 	Dipped bool
 	// LeastDip is the depth, from 1 - Share to 1, from which on a dip is told from noise in 97.7%
 	// of trials. It is that of DipBins, or, of a dip that was found, that of the looks that found
-	// it. A dip that is shallower (ShallowDip) says only that there was none deeper than this.
+	// it. A dip that is shallower (ShallowDip) says only that there was none deeper than this. It is
+	// just above 1 where those looks find a dip before the fault, too.
 	LeastDip float64
 	// ResolvedMillis is how long throughput must be below Share of what it was, so that noise does
 	// not hide it. 0: no look at the data after the fault is long enough.
@@ -136,14 +137,16 @@ func Recover(t results.Timeline, confirmedMillis float64, rule RecoveryRule) (Re
 		return Recovery{}, fmt.Errorf("recovery: the timeline's bins are %d ms wide; they must have a width", t.IntervalMillis)
 	}
 	width := float64(t.IntervalMillis)
-	var before, after []float64
-	firstAfter := 0.0 // start of the first bin after
+	var before, after, earlier []float64 // earlier: all bins before the fault
+	firstAfter := 0.0                    // start of the first bin after
 	for i, committed := range t.Committed {
 		start := float64(t.FirstMillis) + width*float64(i)
 		switch end := start + width; {
 		case committed < 0:
 			return Recovery{}, fmt.Errorf("recovery: bin %d has %d committed transactions", i+1, committed)
 		case start < rule.FromMillis || end > rule.ToMillis:
+		case end <= confirmedMillis && start < confirmedMillis-rule.BeforeMillis:
+			earlier = append(earlier, float64(committed)/width*1000)
 		case end <= confirmedMillis && start >= confirmedMillis-rule.BeforeMillis:
 			before = append(before, float64(committed)/width*1000)
 		case end > confirmedMillis:
@@ -165,7 +168,7 @@ func Recover(t results.Timeline, confirmedMillis float64, rule RecoveryRule) (Re
 		r.Cautions = append(r.Cautions, ShortBaseline)
 	}
 	since := func(bin int) float64 { return math.Max(0, firstAfter+width*float64(bin)-confirmedMillis) }
-	r.measure(before, after, rule, since, width/1000)
+	r.measure(before, append(earlier, before...), after, rule, since, width/1000)
 	return r, nil
 }
 
@@ -175,6 +178,10 @@ const dipDeviations = 4
 
 // surely is how many deviations more make a dip that is found in 97.7% of trials.
 const surely = 2
+
+// noDepth is the least dip where every look that found the dip finds one before the fault, too: no
+// depth tells a pause that comes by itself, as of a compaction, from the fault.
+const noDepth = 1.000_001
 
 // backDeviations is how far below Share of the throughput before, in deviations of the mean of
 // BackBins bins, the bottom of a dip must be so that noise does not pass for the recovery.
@@ -208,9 +215,9 @@ func (l look) least(noise float64) float64 {
 	return (l.deviations + surely) / math.Sqrt(float64(l.bins)) * noise
 }
 
-// measure finds the dip and the recovery. since is the time from the fault to the start of a bin
-// after it; seconds is the length of a bin.
-func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since func(int) float64, seconds float64) {
+// measure finds the dip and the recovery. whole has all bins before the fault. since is the time from
+// the fault to the start of a bin after it; seconds is the length of a bin.
+func (r *Recovery) measure(before, whole, after []float64, rule RecoveryRule, since func(int) float64, seconds float64) {
 	floor := rule.Share * r.Before
 	noise := 0.0
 	if len(before) > 1 {
@@ -232,7 +239,8 @@ func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since fun
 	back := func(bins []float64) bool { return bins[0] >= floor && capped(bins) >= rule.Share*usual }
 
 	looks := rule.looks(len(after))
-	if firstWindow(before, 0, looks[0].bins, dips(looks[0])) >= 0 {
+	dipsBefore := func(l look) bool { return firstWindow(whole, 0, l.bins, dips(l)) >= 0 }
+	if dipsBefore(looks[0]) {
 		r.Cautions = append(r.Cautions, NoisyBaseline)
 	}
 	r.resolve(looks, rule, noise/r.Before, seconds)
@@ -255,9 +263,9 @@ func (r *Recovery) measure(before, after []float64, rule RecoveryRule, since fun
 	for _, x := range after[dip:end] {
 		r.Lost += (r.Before - x) * seconds
 	}
-	r.LeastDip = 1
+	r.LeastDip = noDepth
 	for _, l := range looks { // the longest that are low from the dip on say most
-		if dip+l.bins <= len(after) && dips(l)(after[dip:dip+l.bins]) {
+		if dip+l.bins <= len(after) && dips(l)(after[dip:dip+l.bins]) && !dipsBefore(l) {
 			r.LeastDip = math.Min(r.LeastDip, rule.told(l, noise/r.Before))
 		}
 	}

@@ -19,6 +19,7 @@ var simulations = []simulation{
 	{"capacity", "Coverage of the 95% interval of a search (finding 3)", capacities},
 	{"selection", "The best of several points (finding 8)", selection},
 	{"effects", "Tolerances that hold no effect (finding 6)", effects},
+	{"recoveries", "Dips that no fault made (finding 11)", recoveries},
 }
 
 // rate is how often something happened in simulated experiments.

@@ -130,6 +130,10 @@ func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines [
 				r.Caveats = append(r.Caveats, results.Caveat{Kind: CaveatSpoiledBySystem, Text: beside})
 				r.Message += "; " + beside
 			}
+			if beside := lopsided(&r, c, p, points, lines, looked); beside != "" {
+				r.Caveats = append(r.Caveats, results.Caveat{Kind: CaveatExcluded, Text: beside})
+				r.Message += "; " + beside
+			}
 		}
 		if err != nil && r.Verdict == "" {
 			r.Verdict, r.Message = string(v1alpha1.VerdictNotEvaluated), err.Error()

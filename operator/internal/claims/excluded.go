@@ -104,3 +104,85 @@ func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []r
 	}
 	return fmt.Sprintf("with %s counted it %s", what, does[1])
 }
+
+// lopsidedBy is by how much the shares of attempts that were left out for a disturbance may differ
+// between points without a second look.
+const lopsidedBy = 0.1
+
+// lopsided judges a claim once more by the first attempt of each trial, if disturbances left out more
+// attempts of one point than of another. A variant that shows a disturbance sooner loses its slow
+// trials, and is faster for it. A verdict that the first attempts do not give is Inconclusive.
+func lopsided(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
+	if !isDecided(r.Verdict) || !differsByExclusion(lines, looked) {
+		return ""
+	}
+	first := results.ClaimResult{Expr: c.Expr}
+	if _, _, err := evaluate(&first, c, p, points, firstAttempts(lines, looked), nil, false); err != nil {
+		return ""
+	}
+	const because = "disturbances left out more attempts of one point than of another"
+	if first.Verdict == r.Verdict {
+		return because + fmt.Sprintf(": by the first attempts it is %s, too", r.Verdict)
+	}
+	note := because + fmt.Sprintf(": it is %s, and by the first attempts %s", r.Verdict, first.Verdict)
+	r.Verdict = string(v1alpha1.VerdictInconclusive)
+	return note
+}
+
+func isDecided(verdict string) bool {
+	v := v1alpha1.Verdict(verdict)
+	return v.Supports() || v.Refutes()
+}
+
+// disturbed reports whether an attempt has numbers and does not count for a reason that is not the
+// system's.
+func disturbed(l results.TrialLine) bool {
+	return l.Outcome != stats.Succeeded && !bySystem(l) && l.Committed > 0
+}
+
+// differsByExclusion compares the shares of attempts that disturbances left out.
+func differsByExclusion(lines []results.TrialLine, looked []int32) bool {
+	least, most := 1.0, 0.0
+	for _, point := range looked {
+		left, all := 0, 0
+		for _, l := range lines {
+			if l.PointIndex != point {
+				continue
+			}
+			all++
+			if disturbed(l) {
+				left++
+			}
+		}
+		if all > 0 {
+			share := float64(left) / float64(all)
+			least, most = min(least, share), max(most, share)
+		}
+	}
+	return most-least > lopsidedBy
+}
+
+// firstAttempts are the lines with the first attempt of each trial of these points that has numbers,
+// whether it counts or not, in place of the one that counts.
+func firstAttempts(lines []results.TrialLine, looked []int32) []results.TrialLine {
+	type slot struct{ point, repetition int32 }
+	first := map[slot]int{}
+	for i, l := range lines {
+		at := slot{l.PointIndex, l.Repetition}
+		has := l.Outcome == stats.Succeeded || disturbed(l)
+		if j, there := first[at]; has && slices.Contains(looked, l.PointIndex) && (!there || l.Attempt < lines[j].Attempt) {
+			first[at] = i
+		}
+	}
+	all := slices.Clone(lines)
+	for i, l := range lines {
+		j, there := first[slot{l.PointIndex, l.Repetition}]
+		switch {
+		case there && i == j:
+			all[i].Outcome = stats.Succeeded
+		case there && l.Outcome == stats.Succeeded:
+			all[i].Outcome = stats.Invalid
+		}
+	}
+	return all
+}

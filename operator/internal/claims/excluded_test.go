@@ -47,3 +47,32 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	}
 	expect(t, judge(t, always, claimed, "", ""), v1alpha1.VerdictNotEvaluated, "has no valid trial (5 Invalid NothingMeasured)", "counted it would fail")
 }
+
+// Two equal variants, of which disturbances leave out the slow trials of one: by those that count it
+// is faster, and by the first attempts it is not.
+func TestDisturbancesOfOneSide(t *testing.T) {
+	var lines []results.TrialLine
+	for round := range 5 {
+		for point, variant := range []string{"a", "b"} {
+			line := results.TrialLine{Number: int32(len(lines)), PointIndex: int32(point), Coordinates: map[string]string{"variant": variant}, Repetition: int32(round),
+				Outcome: stats.Succeeded, Committed: 1000, MeanMillis: 1, Throughput: 900 + float64(round*(1+point))}
+			if variant == "a" {
+				slow := line
+				slow.Outcome, slow.Reason = stats.Invalid, v1alpha1.ReasonProcessorContended
+				lines = append(lines, slow)
+				line.Number, line.Attempt, line.Throughput = int32(len(lines)), 1, 1000+float64(round)
+			}
+			lines = append(lines, line)
+		}
+	}
+	got := judge(t, lines, "throughput(variant='a') > throughput(variant='b')", "", "")
+	expect(t, got, v1alpha1.VerdictInconclusive, "disturbances left out more attempts of one point than of another: it is Reproduced, and by the first attempts NotReproduced")
+	// Where the first attempts agree, the verdict stays.
+	for i := range lines {
+		if lines[i].Coordinates["variant"] == "a" && lines[i].Attempt == 0 {
+			lines[i].Throughput = 990 + float64(lines[i].Repetition)
+		}
+	}
+	got = judge(t, lines, "throughput(variant='a') > throughput(variant='b')", "", "")
+	expect(t, got, v1alpha1.VerdictReproduced, "by the first attempts it is Reproduced, too")
+}

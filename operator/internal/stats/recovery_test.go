@@ -138,6 +138,22 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// A pause that comes by itself before the fault and after it says nothing of the fault: no depth of
+// the dip is one. It once made dip > 0.1 Reproduced in 99.5% of experiments. An outage that lasts is
+// told from it, since no stretch of its length is as low before.
+func TestPausesBeforeTheFault(t *testing.T) {
+	pauses := served([2]float64{3000, 1000}, [2]float64{300, 0}, [2]float64{9700, 1000}, [2]float64{300, 0}, [2]float64{8700, 1000})
+	got, err := stats.Recover(pauses, 10_000, stats.RecoveryRule{ToMillis: 20_000})
+	if err != nil || !got.Dipped || got.Sure() || got.LeastDip <= 1 {
+		t.Errorf("a pause as before: %+v, %v", got, err)
+	}
+	outage := served([2]float64{3000, 1000}, [2]float64{300, 0}, [2]float64{9700, 1000}, [2]float64{6000, 300}, [2]float64{6000, 1000})
+	got, err = stats.Recover(outage, 10_000, stats.RecoveryRule{ToMillis: 20_000})
+	if err != nil || !got.Sure() || got.Depth < 0.6 {
+		t.Errorf("an outage of 6 s: %+v, %v", got, err)
+	}
+}
+
 // On a noisy but steady timeline, the rule finds no fault that did nothing: 100 transactions in a
 // bin, give or take 10. An outage of 24 s is a dip, also where the bins before it are so noisy that
 // a whole second below all noise cannot be: the machine of this system was held back, then reset.

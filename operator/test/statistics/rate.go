@@ -20,6 +20,7 @@ var simulations = []simulation{
 	{"selection", "The best of several points (finding 8)", selection},
 	{"effects", "Tolerances that hold no effect (finding 6)", effects},
 	{"recoveries", "Dips that no fault made (finding 11)", recoveries},
+	{"exclusions", "Disturbances that hit one side more (finding 13)", exclusions},
 }
 
 // rate is how often something happened in simulated experiments.
@@ -33,7 +34,7 @@ type rate struct {
 }
 
 // experiments is how many to simulate.
-func experiments(scale float64, n int) int { return max(50, int(scale*float64(n))) }
+func experiments(scale float64, n int) int { return max(20, int(scale*float64(n))) }
 
 func (r *rate) see(hit bool) {
 	r.of++

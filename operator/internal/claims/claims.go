@@ -131,7 +131,7 @@ func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines [
 				r.Message += "; " + beside
 			}
 			if beside := lopsided(&r, c, p, points, lines, looked); beside != "" {
-				r.Caveats = append(r.Caveats, results.Caveat{Kind: CaveatExcluded, Text: beside})
+				r.Caveats = append(r.Caveats, results.Caveat{Kind: CaveatExcludedTrials, Text: beside})
 				r.Message += "; " + beside
 			}
 		}

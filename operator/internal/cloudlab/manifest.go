@@ -22,6 +22,7 @@ package cloudlab
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -117,14 +118,34 @@ type address struct {
 	Type    string `xml:"type,attr"`
 }
 
-// Read reads one manifest. Its errors name the node, and say what a manifest has there.
+// Read reads a stream of manifests, one after the other, as cat gives those of several sites. Its
+// errors name the node, and say what a manifest has there.
 func Read(r io.Reader) (Manifest, error) {
-	var doc rspec
-	if err := xml.NewDecoder(r).Decode(&doc); err != nil {
-		return Manifest{}, fmt.Errorf("not a manifest (an XML file whose first element is rspec): %w", err)
+	var m Manifest
+	decoder := xml.NewDecoder(r)
+	for number := 1; ; number++ {
+		var doc rspec
+		err := decoder.Decode(&doc)
+		switch {
+		case errors.Is(err, io.EOF) && number > 1:
+			return m, nil
+		case err != nil && number > 1:
+			return Manifest{}, fmt.Errorf("after manifest %d comes something that is none: %w", number-1, err)
+		case err != nil:
+			return Manifest{}, fmt.Errorf("not a manifest (an XML file whose first element is rspec): %w", err)
+		}
+		if err := m.add(&doc); err != nil && number > 1 {
+			return Manifest{}, fmt.Errorf("manifest %d: %w", number, err)
+		} else if err != nil {
+			return Manifest{}, err
+		}
 	}
+}
+
+// add takes in the nodes of one manifest. Names of interfaces and links are its own.
+func (m *Manifest) add(doc *rspec) error {
 	if len(doc.Nodes) == 0 {
-		return Manifest{}, fmt.Errorf("the manifest has no node")
+		return errors.New("the manifest has no node")
 	}
 	links := map[string]string{} // of an interface's name
 	for _, l := range doc.Links {
@@ -132,7 +153,6 @@ func Read(r io.Reader) (Manifest, error) {
 			links[i.ClientID] = l.ClientID
 		}
 	}
-	var m Manifest
 	for i := range doc.Nodes {
 		n := &doc.Nodes[i]
 		if why := n.leaveOut(); why != "" {
@@ -141,11 +161,11 @@ func Read(r io.Reader) (Manifest, error) {
 		}
 		machine, err := n.machine(links)
 		if err != nil {
-			return Manifest{}, fmt.Errorf("node %s: %w", n.ClientID, err)
+			return fmt.Errorf("node %s: %w", n.ClientID, err)
 		}
 		m.Machines = append(m.Machines, machine)
 	}
-	return m, nil
+	return nil
 }
 
 // leaveOut says why a node is no machine; empty if it is one. Nobody runs a program on a dataset or

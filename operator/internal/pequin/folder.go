@@ -42,6 +42,15 @@ func ReadFolder(folder fs.FS, name string, now time.Time) (results.Experiment, e
 	return r.experiment(name, now), nil
 }
 
+// IsFolder reports whether a folder holds files of such results, whether they can be read or not.
+func IsFolder(folder fs.FS) bool {
+	_, err := findFiles(folder)
+	return !errors.Is(err, errNoFolder)
+}
+
+// errNoFolder is the error of a folder that has nothing to do with the artifact.
+var errNoFolder = errors.New("the folder holds no stats.json and no lat-tput.csv; it is no folder of results of the Pequin artifact")
+
 // folderFiles are the files of a folder that matter.
 type folderFiles struct {
 	stats                  []string
@@ -81,7 +90,7 @@ func findFiles(folder fs.FS) (f folderFiles, err error) {
 		return f, err
 	}
 	if len(f.stats) == 0 && f.latencyCSV == "" {
-		return f, errors.New("the folder holds no stats.json and no lat-tput.csv; it is no folder of results of the Pequin artifact")
+		return f, errNoFolder
 	}
 	return f, nil
 }
@@ -306,6 +315,7 @@ func (r *folderReader) experiment(name string, now time.Time) results.Experiment
 		for _, line := range m.lines() {
 			line.Number, line.PointIndex, line.Repetition = int32(len(e.Trials)), int32(index), repetitions[index]
 			line.Name = fmt.Sprintf("%s-%d", name, line.Number)
+			line.Imported = &results.Imported{Format: parsers.FormatPequinStats, File: m.from}
 			line.Coordinates = map[string]string{axis.Name: label}
 			repetitions[index]++
 			e.Trials = append(e.Trials, line)

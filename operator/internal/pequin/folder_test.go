@@ -175,7 +175,7 @@ func TestFolderAsAnExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := results.TrialLine{Name: "old-2", Number: 2, PointIndex: 2, Coordinates: map[string]string{"clients": "24"}, Outcome: "Succeeded",
-		Message: "of 2023-02-03-04-05-06/stats.json", Committed: 2001, Aborted: 286, Throughput: 66.7, MeanMillis: 14, P50Millis: 14, P99Millis: 23.8}
+		Message: "of 2023-02-03-04-05-06/stats.json", Imported: &results.Imported{Format: "PequinStats", File: "2023-02-03-04-05-06/stats.json"}, Committed: 2001, Aborted: 286, Throughput: 66.7, MeanMillis: 14, P50Millis: 14, P99Millis: 23.8}
 	if diff := cmp.Diff(want, e.Trials[2], cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Errorf("trial (-want +got):\n%s", diff)
 	}

@@ -18,6 +18,9 @@ const maxValueLength = 1024
 // parameters.
 var builtinAxes = []string{"clients", "f", "network", "rate", "shards"}
 
+// BuiltinAxes are the axes with values that set something else than a parameter.
+func BuiltinAxes() []string { return slices.Clone(builtinAxes) }
+
 // systemAxis is the axis that several systems make.
 const systemAxis = "system"
 

@@ -88,7 +88,7 @@ func trialsTable(e results.Experiment) table {
 		for _, a := range e.Axes {
 			row = append(row, l.Coordinates[a.Name])
 		}
-		row = append(row, strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), strings.TrimSuffix(l.Outcome+": "+l.Reason, ": "))
+		row = append(row, strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), outcomeCell(l))
 		if l.Outcome != stats.Succeeded {
 			t.rows = append(t.rows, append(row, "-", "-", "-", "-", "-", shareCell(l.ThrottledShare), shareCell(l.StealShare), shareCell(l.ContendedShare)))
 			continue

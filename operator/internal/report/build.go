@@ -142,6 +142,7 @@ func triedAlone(axes []results.Axis, searched string, points []results.PointResu
 func Judge(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
 	judged := claims.EvaluateWith(plan.ApplyProfile(spec).Claims, points, lines, capacities)
 	fidelity.Say(spec, f, judged)
+	caveatImported(judged, lines)
 	return judged
 }
 

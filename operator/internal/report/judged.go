@@ -10,7 +10,7 @@ import (
 // judgedAnew says that the verdicts are not those of the run, and whose they are.
 func judgedAnew(e results.Experiment) []string {
 	j := e.Judged
-	if j == nil {
+	if j == nil || Imported(e) {
 		return nil
 	}
 	fact := fmt.Sprintf("Judged anew on %s by the claims of %s. The trials are those of the run, as they were.", j.At.Format(time.DateOnly), j.File)
@@ -27,14 +27,14 @@ func judgedRows(e results.Experiment) [][2]string {
 		return nil
 	}
 	rows := [][2]string{
-		{"judged anew", j.At.Format(time.RFC3339) + ", by Assay " + j.By},
+		{"judged", j.At.Format(time.RFC3339) + ", by Assay " + j.By},
 		{"claims of", j.File + ", spec sha256:" + j.SpecSHA256},
 	}
 	for _, d := range j.Differences {
 		rows = append(rows, [2]string{"since the run", d})
 	}
 	for _, n := range j.Notes {
-		rows = append(rows, [2]string{"judged", n})
+		rows = append(rows, [2]string{"note", n})
 	}
 	return rows
 }

@@ -92,6 +92,9 @@ func newPage(e results.Experiment) page {
 
 // progress says how far the experiment is.
 func progress(e results.Experiment) string {
+	if Imported(e) {
+		return importedProgress(e)
+	}
 	valid, invalid, failed := 0, 0, 0
 	for _, p := range e.Points {
 		valid, invalid, failed = valid+p.Valid, invalid+p.Invalid, failed+p.Failed
@@ -357,7 +360,7 @@ func gap(lines []results.TrialLine) string {
 
 // origin is where the numbers come from.
 func origin(e results.Experiment) [][2]string {
-	rows := [][2]string{{"experiment", e.Name + ", UID " + e.UID}}
+	rows := [][2]string{{"experiment", strings.TrimSuffix(e.Name+", UID "+e.UID, ", UID ")}}
 	add := func(name, value string) {
 		if value != "" {
 			rows = append(rows, [2]string{name, value})
@@ -365,8 +368,13 @@ func origin(e results.Experiment) [][2]string {
 	}
 	add("paper", e.Source["url"])
 	add("profile", cmp.Or(e.Profile, "none: the full evaluation"))
-	add("seed", strconv.FormatInt(e.Seed, 10))
-	add("spec", "sha256:"+e.SpecSHA256)
+	if e.Seed != 0 {
+		add("seed", strconv.FormatInt(e.Seed, 10))
+	}
+	if e.SpecSHA256 != "" {
+		add("spec", "sha256:"+e.SpecSHA256)
+	}
+	add("imported", importedFrom(e))
 	if !e.Started.IsZero() {
 		add("started", e.Started.Format(time.RFC3339))
 	}

@@ -284,6 +284,8 @@ type Trial struct {
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Imported says where the numbers are from. Nil: Assay ran the trial.
+	Imported *Imported `json:"imported,omitempty"`
 	// ZeroUnixNanos is t = 0 on the manager's clock.
 	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
 	MeasureNanos  int64 `json:"measureNanos"`
@@ -510,11 +512,13 @@ type TrialLine struct {
 	Outcome     string            `json:"outcome"`
 	Reason      string            `json:"reason,omitempty"`
 	Message     string            `json:"message,omitempty"`
-	GapSeconds  float64           `json:"gapSeconds,omitempty"`
-	Committed   int64             `json:"committed"`
-	Aborted     int64             `json:"aborted"`
-	Errors      int64             `json:"errors"`
-	Timeouts    int64             `json:"timeouts"`
+	// Imported is as in Trial.
+	Imported   *Imported `json:"imported,omitempty"`
+	GapSeconds float64   `json:"gapSeconds,omitempty"`
+	Committed  int64     `json:"committed"`
+	Aborted    int64     `json:"aborted"`
+	Errors     int64     `json:"errors"`
+	Timeouts   int64     `json:"timeouts"`
 	// Offered, GivenUp and Unsent are as in Counters; 0 in results of before they were kept here.
 	Offered int64 `json:"offered,omitempty"`
 	GivenUp int64 `json:"givenUp,omitempty"`

@@ -65,6 +65,8 @@ func Has(line results.TrialLine, metric string) bool {
 		return Ended(line) > 0 && Reports(line, results.CounterAborted)
 	case PerCorrectClientThroughput:
 		return line.CorrectClients > 0
+	case Throughput:
+		return line.Imported == nil || line.Throughput > 0 // others may have measured latencies alone
 	}
 	return true
 }

@@ -27,7 +27,7 @@ func oldRun(t *testing.T, evaluation testpequin.Evaluation) (string, results.Exp
 	}
 	file := filepath.Join(root, "old.json")
 	s := &session.Session{Out: io.Discard, Err: io.Discard, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
-	if err := Results(s, ResultsOptions{Folder: root, Name: "old", Output: file}); err != nil {
+	if err := Results(t.Context(), s, ResultsOptions{Folders: []string{root}, Name: "old", Output: file}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(file)

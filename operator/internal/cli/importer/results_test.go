@@ -23,7 +23,7 @@ func TestImportedResultsAreReported(t *testing.T) {
 	var out, errs bytes.Buffer
 	s := &session.Session{Out: &out, Err: &errs, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
 	file := filepath.Join(folder, "old.json")
-	if err := Results(s, ResultsOptions{Folder: folder, Name: "old", Output: file}); err != nil {
+	if err := Results(t.Context(), s, ResultsOptions{Folders: []string{folder}, Name: "old", Output: file}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(errs.String(), "Results old: 2 points, 2 trials.") {
@@ -38,7 +38,7 @@ func TestImportedResultsAreReported(t *testing.T) {
 			t.Errorf("the report as %s lacks the throughput:\n%s", form, out.String()[:min(out.Len(), 800)])
 		}
 	}
-	if err := Results(s, ResultsOptions{Folder: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no folder of results") {
+	if err := Results(t.Context(), s, ResultsOptions{Folders: []string{t.TempDir()}}); err == nil || !strings.Contains(err.Error(), "no file's name tells the format") {
 		t.Errorf("error = %v, want that an empty folder is none", err)
 	}
 }

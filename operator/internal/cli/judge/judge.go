@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/importer"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
@@ -35,8 +36,13 @@ import (
 type Options struct {
 	// Files with the Experiment and its Systems.
 	Files []string
-	// Bundle with the trials.
-	Bundle string
+	// Bundle with the trials, or Results: folders and files of trials that were measured elsewhere.
+	Bundle  string
+	Results []string
+	// Elsewhere says how Results are read.
+	Elsewhere importer.Elsewhere
+	// Profile of the Experiment, for Results. A bundle has its own.
+	Profile string
 	// Output is the bundle to write, or a form of the report, or a file of such a form.
 	Output string
 }
@@ -45,24 +51,35 @@ type Options struct {
 func Command(s *session.Session) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:   "judge -f EXPERIMENT.yaml --bundle BUNDLE.tar.gz",
+		Use:   "judge -f EXPERIMENT.yaml (--bundle BUNDLE.tar.gz | --results FOLDER)",
 		Short: "Judge trials that are over by the claims of a file, without a cluster",
-		Long: "Judge the trials of a bundle by the claims that a file makes today. The trials' own results stay as they are. Points, verdicts and reports are made anew by this version of Assay.\n\n" +
+		Long: "Judge trials by the claims that a file makes, without a cluster: those of a bundle, or those that somebody measured elsewhere.\n\n" +
+			"--results names files of benchmark programs or a CSV with a column for each axis; see \"kubectl assay import results --help\" for formats. Names of files and labels in them give the point of each result. " +
+			"What cannot be known of such trials is said in the report and at each verdict: whether they are valid, faults, clocks, disturbances, machines, order. The Systems need not be there.\n\n" +
+			"--bundle judges the trials of a bundle by the claims that a file makes today. The trials' own results stay as they are. Points, verdicts and reports are made anew by this version of Assay.\n\n" +
 			"Results and reports then say when that was, by which file, and in which fields the spec that the trials ran under differs from it. Only what is said of trials may differ: source, claims, reported values, figures and measurements. " +
 			"How often, where and under which tolerances they ran may differ, too: that stays as it was in the run. If anything else differs, the trials are not of this experiment, and the command names the fields.\n\n" +
 			"With -o NEW.tar.gz the command writes a bundle. as-run/ in it holds the spec and the results of before. If nothing changes by judging anew, a bundle that is to be written over stays as it is.\n\n" + session.ExitHelp(),
 		Example: "  kubectl assay judge -f experiments/basil/reads.yaml --bundle experiments/basil/evidence/reads.tar.gz\n" +
 			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.gz -o reads.html\n" +
-			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.gz -o judged.tar.gz",
+			"  kubectl assay judge -f experiments/basil/reads.yaml --bundle reads.tar.gz -o judged.tar.gz\n" +
+			"  kubectl assay judge -f mine.yaml --results runs.csv -o report.html\n" +
+			"  kubectl assay judge -f mine.yaml --results ycsb/ --format YCSB --point '{system}/{clients}c/run{repetition}.txt'",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, cmd.InOrStdin(), o) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.Files, "filename", "f", nil, "file, folder or URL with the Experiment, and those with its Systems; Systems in the folder systems beside the Experiment are found; -: stdin")
+	f.StringSliceVar(&o.Results, "results", nil, "folder or file of results that were measured elsewhere; may be repeated")
+	o.Elsewhere.Bind(f)
+	f.StringVar(&o.Profile, "profile", "", "with --results: profile of the experiment to use")
 	f.StringVar(&o.Bundle, "bundle", "", "bundle with the trials, as kubectl assay bundle writes it")
 	f.StringVarP(&o.Output, "output", "o", "text", "a form of the report, as for the verb report; or a file to write: a bundle (.tar.gz, .tgz), or a form by its ending")
-	for _, name := range []string{"filename", "bundle"} {
-		_ = cmd.MarkFlagRequired(name) // fails only for a flag that is not there
+	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that is not there
+	cmd.MarkFlagsOneRequired("bundle", "results")
+	cmd.MarkFlagsMutuallyExclusive("bundle", "results")
+	for _, name := range []string{"format", "point", "rename", "at", "profile"} {
+		cmd.MarkFlagsMutuallyExclusive("bundle", name)
 	}
 	return cmd
 }
@@ -73,6 +90,9 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 		if err := report.CheckOutput(o.Output); err != nil {
 			return session.Usage(err)
 		}
+	}
+	if o.Bundle == "" {
+		return runElsewhere(ctx, s, stdin, o)
 	}
 	data, err := os.ReadFile(o.Bundle)
 	if err != nil {
@@ -89,13 +109,16 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if err := set.Adapt("", kept.Results.Profile, nil); err != nil {
 		return fmt.Errorf("%s: the trials of %s are of a profile: %w", set.File, o.Bundle, err)
 	}
+	if err := check(ctx, set); err != nil {
+		return err
+	}
 	today := judge.Today{Experiment: set.Experiment, Systems: set.Systems, File: filepath.Base(set.File)}
 	judged, err := again(kept, today, s.Now())
 	if err != nil {
 		return fmt.Errorf("--bundle %s: %w", o.Bundle, err)
 	}
 	if toBundle(o.Output) {
-		err = write(s, o, data, kept, today, judged)
+		err = rewrite(s, o, data, kept, today, judged)
 	} else {
 		shown := judged.Results
 		shown.Spec = judged.Spec
@@ -192,8 +215,8 @@ func named(kept bundle.Kept, today map[string]v1alpha1.SystemSpec) (map[string]v
 // specFile of AsRunFolder is the spec as JSON.
 const specFile = "spec.json"
 
-// write writes the new bundle, unless it says nothing but another time than the one that is there.
-func write(s *session.Session, o Options, data []byte, kept bundle.Kept, today judge.Today, judged bundle.Kept) error {
+// rewrite writes the new bundle, unless it says nothing but another time than the one that is there.
+func rewrite(s *session.Session, o Options, data []byte, kept bundle.Kept, today judge.Today, judged bundle.Kept) error {
 	if before := kept.Results.Judged; before != nil && o.Output == o.Bundle {
 		same, err := again(kept, today, before.At)
 		if err != nil {
@@ -208,6 +231,10 @@ func write(s *session.Session, o Options, data []byte, kept bundle.Kept, today j
 			return nil
 		}
 	}
+	return write(s, o, judged)
+}
+
+func write(s *session.Session, o Options, judged bundle.Kept) error {
 	var b bytes.Buffer
 	made, err := bundle.WriteKept(judged, &b)
 	if err != nil {
@@ -220,7 +247,7 @@ func write(s *session.Session, o Options, data []byte, kept bundle.Kept, today j
 	if err := os.Rename(part, o.Output); err != nil {
 		return fmt.Errorf("write -o %s: %w", o.Output, err)
 	}
-	fmt.Fprintf(s.Err, "Bundle of experiment %s with %d trials, judged anew, written to %s\n", made.Experiment, made.Trials, o.Output)
+	fmt.Fprintf(s.Err, "Bundle of experiment %s with %d trials, judged, written to %s\n", made.Experiment, made.Trials, o.Output)
 	return nil
 }
 

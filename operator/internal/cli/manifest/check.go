@@ -50,6 +50,10 @@ func (s *Set) Plan(ctx context.Context, elsewhere string) (*plan.Plan, error) {
 	return p, nil
 }
 
+// Readable refuses files whose objects cannot be read or are not as the schema wants them, whether
+// all Systems are there or not.
+func (s *Set) Readable() error { return refused(s.problems) }
+
 // Lint checks files without an Experiment, and says what is right.
 func (s *Set) Lint() (string, error) {
 	if err := refused(s.problems); err != nil {

@@ -308,7 +308,7 @@ func (r *run) writeVersions(bundle *archive.Writer) error {
 func (r *run) writeReadme(bundle *archive.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, readme, r.results.Name, r.results.Name)
-	if r.results.Completed == nil {
+	if r.results.Completed == nil && !report.Imported(r.results) {
 		b.WriteString("\nThe experiment was not complete when this was made.\n")
 	}
 	if r.results.Judged != nil {

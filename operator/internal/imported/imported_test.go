@@ -1,0 +1,200 @@
+package imported
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+func folder(files map[string]string) fstest.MapFS {
+	f := fstest.MapFS{}
+	for name, text := range files {
+		f[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return f
+}
+
+// ycsb is what YCSB prints, in its shape, of one kind of operation.
+func ycsb(rate float64, reads, failed int) string {
+	text := fmt.Sprintf("YCSB Client 0.17\n[OVERALL], RunTime(ms), 10000\n[OVERALL], Throughput(ops/sec), %g\n[TOTAL_GCS], Count, 3\n[READ], Operations, %d\n"+
+		"[READ], AverageLatency(us), 1250.5\n[READ], 95thPercentileLatency(us), 3000\n[READ], 99thPercentileLatency(us), 5200\n", rate, reads)
+	if failed > 0 {
+		text += fmt.Sprintf("[READ-FAILED], Operations, %d\n[READ-FAILED], AverageLatency(us), 9000\n", failed)
+	}
+	return text
+}
+
+const bench = ` SUMMARY:
+ + CONFIG:
+ Faults: 1 node(s)
+ Committee size: 4 node(s)
+ Input rate: %s tx/s
+ + RESULTS:
+ Consensus TPS: 9,100 tx/s
+ End-to-end TPS: %s tx/s
+ End-to-end latency: 1,802 ms
+`
+
+// shown is a result as a line: point, then numbers.
+func shown(r Result) string {
+	text := r.String() + " " + labelsText(r.Labels) + ":"
+	for _, n := range []struct {
+		name string
+		x    *float64
+	}{{"tput", r.Throughput}, {"mean", r.Mean}, {"p50", r.P50}, {"p99", r.P99}, {"committed", r.Committed}, {"errors", r.Errors}} {
+		if n.x != nil {
+			text += fmt.Sprintf(" %s=%g", n.name, *n.x)
+		}
+	}
+	return text
+}
+
+func TestRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files   map[string]string
+		o       Options
+		want    []string
+		skipped []string // parts of what is named
+	}{
+		"YCSB, points by names": {
+			files:   map[string]string{"hats/4c/run1.txt": ycsb(200, 2000, 0), "hats/8c/run1.txt": ycsb(400, 4000, 0), "notes.md": "x\n"},
+			o:       Options{Format: "YCSB", Point: "{system}/{clients}c/run{repetition}.txt"},
+			want:    []string{"hats/4c/run1.txt clients=4, repetition=1, system=hats: tput=200 mean=1.2505 p99=5.2 committed=2000 errors=0", "hats/8c/run1.txt clients=8, repetition=1, system=hats: tput=400 mean=1.2505 p99=5.2 committed=4000 errors=0"},
+			skipped: []string{"1 file, whose names do not match --point", "notes.md", "[TOTAL_GCS]", "95thPercentileLatency"},
+		},
+		"YCSB, whose rate counts what failed": {
+			files: map[string]string{"a.txt": ycsb(400, 2500, 1500)}, o: Options{Format: "YCSB"},
+			want: []string{"a.txt no label: tput=250 mean=1.2505 p99=5.2 committed=2500 errors=1500"},
+		},
+		"YCSB, whose counts are not all": {
+			files: map[string]string{"a.txt": ycsb(400, 1000, 0)}, o: Options{Format: "YCSB", At: map[string]string{"clients": "4"}},
+			want: []string{"a.txt clients=4: tput=400 mean=1.2505 p99=5.2"}, skipped: []string{"its counts of operations, 1000, since throughput and run time give 4000"},
+		},
+		"CSV with units": {
+			files: map[string]string{"r.csv": "scheme,clients,throughput(kops/s),p50 [us],p99_ms,outcome\nours,4,1.5,900,2,Succeeded\nours,8,2,,3,Invalid\n"},
+			o:     Options{Format: "CSV", Rename: map[string]string{"system": "scheme", "system:ours": "basil"}},
+			want:  []string{"r.csv:2 clients=4, outcome=Succeeded, system=basil: tput=1500 p50=0.9 p99=2"}, skipped: []string{"of r.csv: 1 line whose outcome is not Succeeded"},
+		},
+		"HotStuff, several runs in a file": {
+			files:   map[string]string{"bench-0-4.txt": fmt.Sprintf(bench, "10,000", "9,012") + fmt.Sprintf(bench, "10,000", "8,988")},
+			o:       Options{Format: "HotStuffBench"},
+			want:    []string{"bench-0-4.txt:1 faults=1, nodes=4, rate=10000: tput=9012 mean=1802", "bench-0-4.txt:10 faults=1, nodes=4, rate=10000: tput=8988 mean=1802"},
+			skipped: []string{"1 other number, which clients do not see"},
+		},
+		"Eiger-PORT's graph": {
+			files: map[string]string{"combined.graph": "4 150 750 3750 480000 4 100 500 2500 320000 1.5\n"}, o: Options{Format: "EigerGraph"},
+			want:    []string{"combined.graph:1 system=Eiger-PORT, threads=4: tput=150", "combined.graph:1 system=Eiger, threads=4: tput=100"},
+			skipped: []string{"the numbers bytes, columns, keys, ratio"},
+		},
+		"DMTree's table": {
+			files: map[string]string{"simple_results.csv": "Index,Workload,Total,Node1,Node2\nmine,ycsb-a,3,1,2\nother,ycsb-a,0,0,0\n"}, o: Options{Format: "DMTreeTable"},
+			want: []string{"simple_results.csv:2 index=mine, workload=ycsb-a: tput=3e+06"}, skipped: []string{"1 missing runs", "Node1"},
+		},
+		"HATS, two tables of one run": {
+			files: map[string]string{"exp1_summary.txt": "###\n# Exp 1\n###\nScheme  Workload  Throughput(ops/s)\n---\nhats  workloada  1200\n\nScheme  Workload  P50(us)  P99(us)\n---\nhats  workloada  500  2500\n"}, o: Options{Format: "HATSTable"},
+			want: []string{"exp1_summary.txt:6 scheme=hats, workload=workloada: tput=1200 p50=0.5 p99=2.5"},
+		},
+		"ELECT's log": {
+			files: map[string]string{"Exp#1.log": "[Exp info] scheme: elect, workload: Read, KVNumber: 600\nThroughput (unit: op/s):\nAverage: 950.5, Min: 900, Max: 1001\n"}, o: Options{Format: "ELECTSummary"},
+			want: []string{"Exp#1.log:1 KVNumber=600, info=Exp info, scheme=elect, workload=Read: tput=950.5"}, skipped: []string{"Throughput max, Throughput min"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Read(folder(tc.files), tc.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, r := range s.Results {
+				got = append(got, shown(r))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for _, want := range tc.skipped {
+				if !strings.Contains(strings.Join(s.Skipped, "\n"), want) {
+					t.Errorf("nobody says %q: %s", want, s.Skipped)
+				}
+			}
+		})
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	csv := func(text string) map[string]string { return map[string]string{"r.csv": text} }
+	for name, tc := range map[string]struct {
+		files map[string]string
+		o     Options
+		want  string
+	}{
+		"no unit":             {csv("clients,p99\n4,2\n"), Options{Format: "CSV"}, `r.csv:2: p99 has the unit ""; a time has one of ns, us, ms, s`},
+		"mixed units":         {csv("clients,p50_ms,p99_us\n4,2,3\n"), Options{Format: "CSV"}, "r.csv:2: p50 is 2 ms and p99 is 0.003 ms: percentiles rise"},
+		"no number":           {csv("clients,note\n4,x\n"), Options{Format: "CSV"}, "r.csv:2: there is neither a throughput nor a latency"},
+		"text for a number":   {csv("clients,throughput\n4,fast\n"), Options{Format: "CSV"}, `r.csv:2: column throughput: "fast" is no number`},
+		"a contradiction":     {csv("committed,runtime_s,throughput\n4000,10,900\n"), Options{Format: "CSV"}, "r.csv:2: 4000 operations in 10 s are 400.0 per second, and the throughput is said to be 900.0"},
+		"cut off":             {map[string]string{"a.txt": "[READ], Operations, 5\n"}, Options{Format: "YCSB"}, "a.txt:1: the file ends without a line"},
+		"no file of the name": {map[string]string{"a.txt": ""}, Options{Format: "YCSB", Point: "{clients}.log"}, "no file has a result"},
+		"no pattern":          {csv(""), Options{Format: "CSV", Point: "{clients"}, "stands in braces"},
+		"an axis twice":       {csv(""), Options{Format: "CSV", Point: "{a}/{a}"}, "names {a} twice"},
+		"an empty folder":     {nil, Options{Format: "CSV"}, "the folder has no file"},
+	} {
+		if _, err := Read(folder(tc.files), tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want: %s", name, err, tc.want)
+		}
+	}
+}
+
+func TestTrials(t *testing.T) {
+	axes := []results.Axis{{Name: "system", Values: []string{"a", "b"}}, {Name: "clients", Values: []string{"4", "8"}}}
+	for name, tc := range map[string]struct {
+		csv  string
+		want []string // name, point, repetition of each trial
+		note string
+		err  string
+	}{
+		"repetitions in turn": {
+			csv:  "system,clients,throughput\na,4,10\na,4.0,11\nb,8,20\n",
+			want: []string{"e-0 0 0", "e-1 3 0", "e-2 0 1"}, note: "results of 2 points: system=a, clients=8; system=b, clients=4",
+		},
+		"columns of no axis":     {csv: "system,clients,host,throughput\na,4,n1,10\n", want: []string{"e-0 0 0"}, note: "what is no axis: host"},
+		"an unknown value":       {csv: "system,clients,throughput\nc,4,10\n", err: "r.csv:2: the experiment has no point with system=c; its values are a, b. Another spelling of a value is --rename system:c=VALUE"},
+		"an axis that is absent": {csv: "clients,throughput\n4,10\n", err: "r.csv:2: nothing says its system; it has clients=4"},
+		"a point twice":          {csv: "system,clients,repetition,throughput\na,4,1,10\na,4,1,11\n", err: "r.csv:2 and r.csv:3 are both repetition 1 of the same point"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Read(folder(map[string]string{"r.csv": tc.csv}), Options{Format: "CSV"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			trials, notes, err := s.Trials("e", axes)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("got %v, want: %s", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, tr := range trials {
+				got = append(got, fmt.Sprintf("%s %d %d", tr.Name, tr.PointIndex, tr.Repetition))
+				if tr.Imported == nil || tr.Imported.SHA256 == "" || !tr.Summary.WholeRun || !slices.Contains(tr.Summary.Unreported, results.CounterErrors) {
+					t.Errorf("%s does not say that it was imported, or of what it knows nothing: %+v", tr.Name, tr)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !strings.Contains(strings.Join(notes, "\n"), tc.note) {
+				t.Errorf("nobody says %q: %s", tc.note, notes)
+			}
+		})
+	}
+}

@@ -53,9 +53,9 @@ func Command(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge -f EXPERIMENT.yaml (--bundle BUNDLE.tar.gz | --results FOLDER)",
 		Short: "Judge trials that are over by the claims of a file, without a cluster",
-		Long: "Judge trials by the claims that a file makes, without a cluster: those of a bundle, or those that somebody measured elsewhere.\n\n" +
+		Long: "Judge trials by the claims that a file makes, without a cluster: those of a bundle, or results that were measured elsewhere.\n\n" +
 			"--results names files of benchmark programs or a CSV with a column for each axis; see \"kubectl assay import results --help\" for formats. Names of files and labels in them give the point of each result. " +
-			"What cannot be known of such trials is said in the report and at each verdict: whether they are valid, faults, clocks, disturbances, machines, order. The Systems need not be there.\n\n" +
+			"The report and each verdict say what is not known of such trials: whether they are valid, faults, clocks, disturbances, machines, order. The Systems need not be there.\n\n" +
 			"--bundle judges the trials of a bundle by the claims that a file makes today. The trials' own results stay as they are. Points, verdicts and reports are made anew by this version of Assay.\n\n" +
 			"Results and reports then say when that was, by which file, and in which fields the spec that the trials ran under differs from it. Only what is said of trials may differ: source, claims, reported values, figures and measurements. " +
 			"How often, where and under which tolerances they ran may differ, too: that stays as it was in the run. If anything else differs, the trials are not of this experiment, and the command names the fields.\n\n" +

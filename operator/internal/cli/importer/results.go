@@ -46,7 +46,7 @@ func resultsCommand(s *session.Session) *cobra.Command {
 		Long: "Turn files of results that were measured elsewhere into results that can be reported, compared and judged like one's own. Each trial is marked as imported: Assay did not run it, and did not judge whether it is valid.\n\n" +
 			"Formats:\n\n" + about + "\n" +
 			"Without --format, a folder with a stats.json is one of the Pequin artifact. Throughput and mean latency are the artifact's then, to all digits.\n\n" +
-			"--axes names the labels of which points are made. Labels are parts of the names of files (--point), columns of a CSV, and what else a format calls its settings. stderr and the results name all that was not read.",
+			"--axes names the labels of which points are made. Labels are parts of the names of files (--point), columns of a CSV, and what else a format calls its settings. The command names all that it did not read on stderr and in the results.",
 		Example: "  kubectl assay import results --format YCSB --point 'a-{clients}threads.txt' ycsb/ -O ycsb.json && kubectl assay report --file ycsb.json\n" +
 			"  kubectl assay import results --axes clients,variant runs.csv -O runs.json\n" +
 			"  kubectl assay import results output/2024-10-21-17-00-00 -O old.json",

@@ -29,7 +29,7 @@ func TestQuickLookOfTheReadme(t *testing.T) {
 	began := time.Now()
 	_, stderr, err := run(t, judge.Options{Files: []string{root + found[1]}, Results: []string{root + found[2]}, Output: page}, 2)
 	var verdict *session.Verdict
-	if !errors.As(err, &verdict) || verdict.Code != session.ExitNotReproduced {
+	if !errors.As(err, &verdict) || verdict.Code != session.ExitRefuted {
 		t.Fatalf("got %v, want verdicts of which one refutes its claim\n%s", err, stderr)
 	}
 	if took := time.Since(began); took > 10*time.Second {

@@ -2,6 +2,9 @@
 # Judges the trials of committed bundles anew, each by its file in experiments/ as it is today, and
 # makes its report again. `make evidence-judge`. It needs no cluster and no network.
 #
+# Where today's file runs other trials, because its workload changed for instance, the file beside the
+# bundle judges it: NAME.as-run.yaml beside NAME.tar.gz.
+#
 # usage: evidence-judge.sh [BUNDLE...]    default: every bundle in experiments/*/evidence
 # Outputs: each BUNDLE, in its place, and the report beside it (.txt). What was judged by the same
 #   file with the same outcome stays as it is, so that a second call changes nothing. The rows of
@@ -33,13 +36,15 @@ file_of() {
 failed=0
 for bundle in "${bundles[@]}"; do
 	name=$(tar tzf "$bundle" 2>/dev/null | sed -n '1s,/.*,,p') # the folder in it is called after the experiment
-	if ! file=$(file_of "$name"); then
+	if [[ -e ${bundle%.tar.gz}.as-run.yaml ]]; then
+		file=${bundle%.tar.gz}.as-run.yaml
+	elif ! file=$(file_of "$name"); then
 		echo "$bundle: no file of experiments/ has an Experiment $name" >&2
 		failed=$((failed + 1))
 		continue
 	fi
 	status=0
-	bin/kubectl-assay judge -f "$file" --bundle "$bundle" -o "$bundle" || status=$?
+	bin/kubectl-assay judge -f "$file" -f experiments/systems --bundle "$bundle" -o "$bundle" || status=$?
 	case $status in
 	0 | 3 | 4) ;;
 	*)

@@ -108,22 +108,26 @@ func applyClaims(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
 		if i < 0 {
 			continue
 		}
-		c := &spec.Claims[i]
-		if change.Statement != "" {
-			c.Statement = change.Statement
-		}
-		if change.Expr != "" {
-			c.Expr = change.Expr
-		}
-		if change.Reported != nil {
-			c.Reported = change.Reported
-		}
-		if change.Expected != nil {
-			c.Expected = change.Expected
-		}
-		if change.Within != "" {
-			c.Within = change.Within
-		}
+		replaceClaim(&spec.Claims[i], change)
+	}
+}
+
+// replaceClaim puts what a profile sets of a claim in place.
+func replaceClaim(c *v1alpha1.Claim, change v1alpha1.ProfileClaim) {
+	if change.Statement != "" {
+		c.Statement = change.Statement
+	}
+	if change.Expr != "" {
+		c.Expr = change.Expr
+	}
+	if change.Reported != nil {
+		c.Reported = change.Reported
+	}
+	if change.Expected != nil {
+		c.Expected = change.Expected
+	}
+	if change.Within != "" {
+		c.Within = change.Within
 	}
 }
 

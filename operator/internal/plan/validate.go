@@ -25,6 +25,8 @@ type Checks struct {
 	Templates func(v1alpha1.SystemSpec, v1alpha1.TrialSpec) (work int, err error)
 	// Claim parses a claim and looks up the axes, values and faults that it names.
 	Claim func(c v1alpha1.Claim, axes []results.Axis, faults []string, measurements ...string) error
+	// Reads says which values of an axis an expression names, and whether it reads every one.
+	Reads func(expr, axis string) (named []string, every bool)
 	// Measurement checks a measurement's query for a trial in a namespace.
 	Measurement func(m v1alpha1.Measurement, namespace string, trial *v1alpha1.TrialSpec) error
 	// Prometheus says why the installation cannot make measurements of these systems.
@@ -47,7 +49,7 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	errs = slices.Concat(checkClaims(p, checks), checkTemplates(p, systems, checks), checkStore(exp, checks), checkMeasurements(exp, p, systems, checks),
+	errs = slices.Concat(checkClaims(p, checks), checkStatements(exp, checks), checkTemplates(p, systems, checks), checkStore(exp, checks), checkMeasurements(exp, p, systems, checks),
 		checkChaosMeshInstalled(p, checks), checkCapabilities(p, systems, checks))
 	if checks.UnusedParameters {
 		errs = append(errs, p.unused...)

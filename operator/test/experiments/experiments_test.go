@@ -93,7 +93,7 @@ func TestFiles(t *testing.T) {
 
 func check(t *testing.T, exp *v1alpha1.Experiment, profile string, systems map[string]v1alpha1.SystemSpec) {
 	exp.Spec.Profile = profile
-	p, errs := plan.Validate(exp, systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check, UnusedParameters: true})
+	p, errs := plan.Validate(exp, systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Measurement: monitoring.Check, UnusedParameters: true})
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}

@@ -160,7 +160,7 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := strings.NewReplacer("{name: ping}\n  clients", "{name: pong}\n  clients", "throughput(clients=2, f=1)", "throughput(client=2, f=1)", "max_throughput(), reported", "max_throughput() > 1, reported").Replace(string(text))
+	changed := strings.NewReplacer("{name: ping}\n  clients", "{name: pong}\n  clients", "throughput(clients=2, f=1)", "throughput(client=2, f=1)", "max_throughput(), expected", "max_throughput() > 1, expected").Replace(string(text))
 	path := filepath.Join(t.TempDir(), "e.yaml")
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)

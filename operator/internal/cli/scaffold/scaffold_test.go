@@ -48,7 +48,7 @@ func TestSkeletonPlans(t *testing.T) {
 					}
 					systems = both.Systems
 				}
-				p, errs := plan.Validate(set.Experiment, systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check})
+				p, errs := plan.Validate(set.Experiment, systems, plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Measurement: monitoring.Check})
 				if len(errs) > 0 || len(p.Warnings) > 0 {
 					t.Fatalf("%v", errs.ToAggregate())
 				}

@@ -50,9 +50,9 @@ func TestSearchForACapacity(t *testing.T) {
 		Search("rate", v1alpha1.CapacitySearch{From: 100, To: 10_000, Objective: v1alpha1.LoadObjective{P99Latency: "20ms", Goodput: "95%"}}).
 		Set(func(e *v1alpha1.ExperimentSpec) {
 			e.Clients.Loop, e.Clients.Count = v1alpha1.LoopOpen, 100
-			reported := v1alpha1.NewValue("2800")
+			expected := v1alpha1.NewValue("2800")
 			e.Claims = []v1alpha1.Claim{
-				{Name: "capacity", Statement: "It carries 2,800 requests per second.", Expr: "capacity()", Reported: &reported, Within: "15%"},
+				{Name: "capacity", Statement: "It carries 2,800 requests per second.", Expr: "capacity()", Expected: &expected, Within: "15%"},
 				{Name: "more", Statement: "It carries 5,000.", Expr: "capacity() >= 5000"},
 			}
 		}).Obj()

@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
 
-var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Measurement: monitoring.Check}
+var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Measurement: monitoring.Check}
 
 // stage is one experiment in a namespace of its own. The test plays the user and the trial
 // controller, and calls Reconcile itself.

@@ -28,6 +28,7 @@ package claims
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,6 +48,16 @@ import (
 //	1            trends within rounds, percentiles of all requests, the union over points that tie,
 //	             searches with lapses and wide deviations
 const Method = 1
+
+// changedByMethod1 are the functions whose intervals or tests method 1 changed.
+var changedByMethod1 = regexp.MustCompile(`\b(capacity|increasing|decreasing|max_throughput|min_latency|peak_latency|knee_throughput|knee_latency|p[0-9]+_latency|dip|time_to_90|time_to_detect|goodput_lost)\b`)
+
+// ByOlderMethod reports whether results that were judged by an older method may differ from what
+// today's gives a claim: those of a plain mean, difference or quotient may not, but where today's
+// looks at first attempts.
+func ByOlderMethod(method int, today results.ClaimResult) bool {
+	return method < Method && (changedByMethod1.MatchString(today.Expr) || strings.Contains(today.Message, unlikeExclusions))
+}
 
 // Check reports what is wrong with a claim of an experiment that has these axes, faults and
 // measurements, or nil.

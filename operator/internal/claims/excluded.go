@@ -109,6 +109,9 @@ func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []r
 // between points without a second look.
 const lopsidedBy = 0.1
 
+// unlikeExclusions is what a verdict says where they do.
+const unlikeExclusions = "disturbances left out more attempts of one point than of another"
+
 // lopsided judges a claim once more by the first attempt of each trial, if disturbances left out more
 // attempts of one point than of another. A variant that shows a disturbance sooner loses its slow
 // trials, and is faster for it. A verdict that the first attempts do not give is Inconclusive.
@@ -120,11 +123,10 @@ func lopsided(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []res
 	if _, _, err := evaluate(&first, c, p, points, firstAttempts(lines, looked), nil, false); err != nil {
 		return ""
 	}
-	const because = "disturbances left out more attempts of one point than of another"
 	if first.Verdict == r.Verdict {
-		return because + fmt.Sprintf(": by the first attempts it is %s, too", r.Verdict)
+		return unlikeExclusions + fmt.Sprintf(": by the first attempts it is %s, too", r.Verdict)
 	}
-	note := because + fmt.Sprintf(": it is %s, and by the first attempts %s", r.Verdict, first.Verdict)
+	note := unlikeExclusions + fmt.Sprintf(": it is %s, and by the first attempts %s", r.Verdict, first.Verdict)
 	r.Verdict = string(v1alpha1.VerdictInconclusive)
 	return note
 }

@@ -78,21 +78,17 @@ func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.Experime
 	}
 	slices.SortStableFunc(lines, func(a, b results.TrialLine) int { return int(a.Number) - int(b.Number) })
 	v.points(e, lines, lacking)
-	asJudged := len(v.Differences)
 	v.claims(e, spec, systems, lines)
-	v.byOlderMethod(e.Method, asJudged)
 	return v
 }
 
-// byOlderMethod makes notes of differences from so many on, if claims were judged by an older method:
-// today's gives the same trials another interval, and maybe another verdict.
-func (v *Verified) byOlderMethod(method, from int) {
-	if method >= claims.Method || from == len(v.Differences) {
+// judged notes a difference that an older method of judging explains, and counts any other.
+func (v *Verified) judged(older bool, format string, args ...any) {
+	if !older {
+		v.differs(format, args...)
 		return
 	}
-	v.Notes = append(v.Notes, fmt.Sprintf("claims and searches were judged by method %d, and today's is %d: what follows is what it gives; kubectl assay judge writes it down", method, claims.Method))
-	v.Notes = append(v.Notes, v.Differences[from:]...)
-	v.Differences = v.Differences[:from]
+	v.Notes = append(v.Notes, "by an older method of judging: "+fmt.Sprintf(format, args...))
 }
 
 // resultsName is the file that the results of an experiment are in.
@@ -294,11 +290,11 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, sy
 		case said.Expected != w.Expected || e.Fidelity != nil && (said.Statement != w.Statement || said.Basis != w.Basis):
 			v.differs("claim %s: its statement, basis or expected value is not that of the spec", said.Name)
 		case e.Fidelity == nil && !sameOutcome(said.Verdict, w.Verdict), e.Fidelity != nil && said.Verdict != w.Verdict:
-			v.differs("claim %s: %s is said, the trials and what ran give %s: %s", said.Name, said.Verdict, w.Verdict, w.Message)
+			v.judged(claims.ByOlderMethod(e.Method, w), "claim %s: %s is said, the trials and what ran give %s: %s", said.Name, said.Verdict, w.Verdict, w.Message)
 		case e.Fidelity != nil && said.Distance != w.Distance:
 			v.differs("claim %s: it is said to be judged by %q, and is by %q", said.Name, said.Distance, w.Distance)
 		case !same64(said.Measured, w.Measured) || !same64(said.Low, w.Low) || !same64(said.High, w.High):
-			v.differs("claim %s: what was measured is said to be other than the trials give: %s", said.Name, w.Message)
+			v.judged(claims.ByOlderMethod(e.Method, w), "claim %s: what was measured is said to be other than the trials give: %s", said.Name, w.Message)
 		}
 	}
 	for name := range want {
@@ -345,9 +341,9 @@ func (v *Verified) capacities(e results.Experiment, want []results.Capacity) {
 		givenUp := said.Outcome == string(v1alpha1.CapacityGivenUp) && w.Outcome == string(v1alpha1.CapacitySearching)
 		switch {
 		case said.Trials != w.Trials || said.Objective != w.Objective || said.Outcome != w.Outcome && !givenUp:
-			v.differs("%s: %s after %s is said, the trials give %s after %s", name, said.Outcome, count(said.Trials, "trial"), w.Outcome, count(w.Trials, "trial"))
+			v.judged(e.Method < claims.Method, "%s: %s after %s is said, the trials give %s after %s", name, said.Outcome, count(said.Trials, "trial"), w.Outcome, count(w.Trials, "trial"))
 		case !same64(said.Capacity, w.Capacity) || !same64(said.Low, w.Low) || !same64(said.High, w.High):
-			v.differs("%s is said to be %s, the trials give %s", name, capacityText(said), capacityText(w))
+			v.judged(e.Method < claims.Method, "%s is said to be %s, the trials give %s", name, capacityText(said), capacityText(w))
 		}
 	}
 }

@@ -1,0 +1,28 @@
+package claims
+
+import (
+	"testing"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// An older method explains no other verdict of a plain mean: someone changed it.
+func TestByOlderMethod(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method        int
+		expr, message string
+		want          bool
+	}{
+		"a plain comparison":   {0, "throughput(x=1) > throughput(x=2)", "", false},
+		"a trend":              {0, "increasing(of='throughput', along='x')", "", true},
+		"a percentile":         {0, "p99_latency(x=1) < 5ms", "", true},
+		"the best of several":  {0, "max_throughput() > 5", "", true},
+		"by first attempts":    {0, "throughput(x=1) > throughput(x=2)", unlikeExclusions + ": ...", true},
+		"by today's method":    {Method, "max_throughput() > 5", "", false},
+		"an axis of that name": {0, "throughput(dips=1) > 5", "", false},
+	} {
+		if got := ByOlderMethod(tc.method, results.ClaimResult{Expr: tc.expr, Message: tc.message}); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}

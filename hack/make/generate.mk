@@ -10,6 +10,7 @@ terraform_folders := $(sort $(dir $(wildcard infra/*/variables.tf infra/modules/
 generate: manifests tables ## Write everything that is generated: deep copies, manifests, references, tables.
 	$(tool) controller-gen object paths=./operator/api/...
 	hack/docs/reference.sh
+	go test -count=1 ./operator/internal/cli/schema -run "^TestSchemasAreCurrent$$" -args -update >/dev/null
 	go test -count=1 ./operator/cmd/kubectl-assay -run "^TestReferenceIsCurrent$$" -args -update >/dev/null
 	go test -count=1 ./operator/test/experiments -run "^TestReadmesAreCurrent$$" -args -update >/dev/null
 

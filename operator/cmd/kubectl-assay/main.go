@@ -32,6 +32,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/run"
 	"assay.dev/assay/operator/internal/cli/scaffold"
+	"assay.dev/assay/operator/internal/cli/schema"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/steer"
 	"assay.dev/assay/operator/internal/cli/try"
@@ -72,7 +73,7 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetArgs(args)
-	verb, err := root.ExecuteContextC(ctx)
+	verb, err := untilInterrupted(ctx, root)
 	if err != nil && !started {
 		err = session.Usage(err) // cobra's own: a flag, an argument or a verb that there is not
 	}
@@ -83,6 +84,45 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 		fmt.Fprintf(s.Err, "See %s --help.\n", verb.CommandPath())
 	}
 	return session.ExitCode(err)
+}
+
+// interruptGrace is how long a verb may take to end after Ctrl-C, to say what goes on in the
+// cluster. A call to a server that does not answer cannot always be broken off.
+const interruptGrace = 700 * time.Millisecond
+
+// untilInterrupted runs a verb. After Ctrl-C it waits for the verb no longer than interruptGrace,
+// and what the verb could not finish is no other error than the interruption.
+func untilInterrupted(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
+	type end struct {
+		verb *cobra.Command
+		err  error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		verb, err := root.ExecuteContextC(ctx)
+		ended <- end{verb, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.verb, interruption(ctx, e.err)
+	case <-ctx.Done():
+	}
+	select {
+	case e := <-ended:
+		return e.verb, interruption(ctx, e.err)
+	case <-time.After(interruptGrace):
+		return root, errInterrupted
+	}
+}
+
+var errInterrupted = fmt.Errorf("interrupted: %w", context.Canceled)
+
+// interruption is the error of a verb, or that it was interrupted, if that is why it failed.
+func interruption(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && session.ExitCode(err) == session.ExitError {
+		return errInterrupted
+	}
+	return err
 }
 
 // eachVerb goes through all verbs that do something.
@@ -118,7 +158,7 @@ func command(s *session.Session) *cobra.Command {
 		}
 		root.AddCommand(verbs...)
 	}
-	add("run", scaffold.Command(s), parse.Command(s), plan.Command(s), try.Command(s), run.Command(s))
+	add("run", scaffold.Command(s), schema.Command(s), parse.Command(s), plan.Command(s), try.Command(s), run.Command(s))
 	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), queue.Command(s), ui.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
 	add("results", report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), judge.Command(s), fetch.Command(s, os.Getenv))
 	add("other", checkimage.Command(s), importer.Command(s), hosts.Command(s), version.Command(s), options(s))

@@ -55,7 +55,7 @@ func TestCommandLines(t *testing.T) {
 		"too many arguments":          {args: []string{"watch", "e", "f"}, code: 2, stderr: "accepts 1 arg(s), received 2"},
 		"a value that there is not":   {args: []string{"list", "-o", "table"}, code: 2, stderr: "-o table: choose wide, name, json, yaml, or leave it out for a table\nSee kubectl assay list --help."},
 		"a profile that there is not": {args: []string{"run", "-f", "experiments/failure-fp.yaml", "--profile", "smoek"}, code: 2, stderr: `no profile "smoek"`},
-		"a file that there is not":    {args: []string{"run", "-f", "nowhere.yaml"}, code: 1, stderr: "read -f nowhere.yaml"},
+		"a file that there is not":    {args: []string{"run", "-f", "nowhere.yaml"}, code: 2, stderr: "read -f nowhere.yaml"},
 		"options":                     {args: []string{"options"}, stdout: "--as-group stringArray"},
 		"hidden options":              {args: []string{"wait", "--as", "bob", "--request-timeout", "1s", "e"}, code: 1, stderr: "no cluster here"},
 		"check-image, no image":       {args: []string{"check-image", "experiments/systems/hats.yaml"}, code: 2, stderr: "accepts 2 arg(s), received 1"},

@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ import (
 )
 
 // Checks are those of an experiment that need no cluster.
-var Checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Measurement: monitoring.Check, UnusedParameters: true}
+var Checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Functions: claims.FunctionsOf, Measurement: monitoring.Check, UnusedParameters: true}
 
 // System checks a document that holds a System. The System is nil if it cannot be read at all.
 func System(ctx context.Context, d *Document) (*v1alpha1.System, Problems) {
@@ -137,6 +138,9 @@ func (d *Document) prepared(ctx context.Context, kind string) (map[string]any, P
 	}
 	before := slices.Clone(problems)
 	for _, err := range s.Refusals(ctx, object) {
+		if m := unplaced.FindStringSubmatch(err.Detail); m != nil { // the only message that has its field in its words
+			err = field.Invalid(fieldPath(m[2]), valueAt(object, m[2]), "must be a whole number of "+m[1]+" bits")
+		}
 		if len(d.near(before, err.Field)) == 0 {
 			problems = append(problems, d.Problem(err.Field, s.words(err, object)+d.asRead(err.Field)))
 		}
@@ -146,6 +150,8 @@ func (d *Document) prepared(ctx context.Context, kind string) (map[string]any, P
 	}
 	return object, problems
 }
+
+var unplaced = regexp.MustCompile(`^Checked value must be of type integer with format int(32|64) in (\S+)$`)
 
 // located gives the errors of a validator their places. Those of a field that has a problem
 // already, or that surrounds one, are left out: they mostly follow from it.

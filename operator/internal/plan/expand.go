@@ -133,9 +133,6 @@ func (e *expansion) add(errs ...*field.Error) {
 // them can be made.
 func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool {
 	complete := true
-	if len(e.spec.Systems) == 0 { // of a file that was never sent to an API server
-		e.add(field.Required(field.NewPath("spec", "systems"), "name one System at least"))
-	}
 	for i, ref := range e.spec.Systems {
 		path := field.NewPath("spec", "systems").Index(i).Child("name")
 		spec, ok := systems[ref.Name]
@@ -146,8 +143,7 @@ func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool 
 			complete = false
 			continue
 		}
-		if len(spec.Replicas.Containers) == 0 || len(spec.Clients.Containers) == 0 { // of a file that was never sent to an API server
-			e.add(field.Invalid(path, ref.Name, fmt.Sprintf("System %q has no container for its replicas or its clients", ref.Name)))
+		if !e.hasContainers(path, ref.Name, &spec) {
 			complete = false
 			continue
 		}

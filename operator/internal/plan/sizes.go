@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/api/v1alpha1"
 )
 
 // checkSizes checks the numbers that the rest of the expansion makes lists of. The API server has
@@ -33,5 +35,17 @@ func (e *expansion) checkSizes() bool {
 			e.add(field.Invalid(spec.Child("topology", "regions").Index(i).Child("replicas"), region.Replicas, fmt.Sprintf("must be from 0 to %d", MaxReplicas)))
 		}
 	}
+	if len(s.Systems) == 0 {
+		e.add(field.Required(spec.Child("systems"), "name one System at least"))
+	}
 	return len(e.errs) == before
+}
+
+// hasContainers refuses a System without containers, which no API server has seen either.
+func (e *expansion) hasContainers(path *field.Path, name string, system *v1alpha1.SystemSpec) bool {
+	if len(system.Replicas.Containers) > 0 && len(system.Clients.Containers) > 0 {
+		return true
+	}
+	e.add(field.Invalid(path, name, fmt.Sprintf("System %q has no container for its replicas or its clients", name)))
+	return false
 }

@@ -27,6 +27,9 @@ type Checks struct {
 	Claim func(c v1alpha1.Claim, axes []results.Axis, faults []string, measurements ...string) error
 	// Reads says which values of an axis an expression names, and whether it reads every one.
 	Reads func(expr, axis string) (named []string, every bool)
+	// Functions are those that read numbers of trials in a claim's expression, by the system whose
+	// points they read; an empty system stands for all.
+	Functions func(expr string) map[string][]string
 	// Measurement checks a measurement's query for a trial in a namespace.
 	Measurement func(m v1alpha1.Measurement, namespace string, trial *v1alpha1.TrialSpec) error
 	// Prometheus says why the installation cannot make measurements of these systems.
@@ -57,6 +60,7 @@ func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, 
 	if len(errs) > 0 {
 		return nil, errs
 	}
+	p.Warnings = append(p.Warnings, neverEvaluated(p, systems, checks)...)
 	return p, nil
 }
 

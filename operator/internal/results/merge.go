@@ -60,6 +60,11 @@ func Merge(clients []Client) (Merged, error) {
 	m.StartSpread = startSpread(clients)
 	m.Latency = latency.histogram()
 	counters.OutOfRange = m.Latency.OutOfRange()
+	if clients[0].Whole == nil { // the timeline of one, and none of another
+		if err := Agree(counters, m.Latency.Count(), m.Timeline, time.Duration(m.MeasureNanos)); err != nil {
+			return Merged{}, fmt.Errorf("merge the clients' results: %w; either all clients have a timeline, or none", err)
+		}
+	}
 	unreported := m.Summary.Unreported
 	m.Summary = Summarize(counters, m.Latency, time.Duration(m.MeasureNanos))
 	if clients[0].Whole != nil {
@@ -85,9 +90,10 @@ func (m *Merged) add(c Client, counters *Counters, latency, lag *histogramSum) e
 	if err != nil {
 		return fmt.Errorf("latency: %w", err)
 	}
-	if c.Whole == nil && n+c.Counters.OutOfRange != c.Counters.Committed {
-		return fmt.Errorf("%d latencies in the histogram and %d out of range do not make %d committed transactions",
-			n, c.Counters.OutOfRange, c.Counters.Committed)
+	if c.Whole == nil {
+		if err := Agree(c.Counters, n, c.Timeline, time.Duration(c.MeasureNanos)); err != nil {
+			return err
+		}
 	}
 	if _, err := lag.addIfAny(c.SendLag); err != nil {
 		return fmt.Errorf("sendLag: %w", err)

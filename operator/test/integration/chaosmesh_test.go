@@ -17,7 +17,7 @@ func TestChaosMeshIsAskedWhenAnExperimentIsApplied(t *testing.T) {
 	env := testenv.Get(t)
 	env.ChaosMesh(t)
 	ns := env.Namespace(t)
-	system := sample(t, "system-driver.yaml")
+	system := sample(t, "systems/driver.yaml")
 	system.SetNamespace(ns)
 	if err := env.Client.Create(t.Context(), system); err != nil {
 		t.Fatal(err)

@@ -254,7 +254,7 @@ func TestCommandLineTriesAndScaffolds(t *testing.T) {
 	}
 
 	path := filepath.Join(t.TempDir(), "new.yaml")
-	if err := scaffold.Run(s, scaffold.Options{Name: "mine", OutputFile: path}); err != nil {
+	if err := scaffold.Run(t.Context(), s, scaffold.Options{Name: "mine", OutputFile: path}); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Run(t.Context(), s, nil, run.Options{Input: run.Input{Files: []string{path}, Profile: "smoke"}}); err != nil {

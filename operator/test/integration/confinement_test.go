@@ -91,7 +91,7 @@ func newConfined(t *testing.T) *confined {
 	if c.manager, err = client.New(cfg, client.Options{Scheme: c.env.Scheme}); err != nil {
 		t.Fatal(err)
 	}
-	pod := workloads(t, "system-driver.yaml", "kube-system")[0]
+	pod := workloads(t, "systems/driver.yaml", "kube-system")[0]
 	gomega.NewWithT(t).Eventually(func() bool {
 		return apierrors.IsForbidden(c.manager.Create(t.Context(), pod.DeepCopyObject().(client.Object), client.DryRunAll))
 	}, time.Minute, 200*time.Millisecond).Should(gomega.BeTrue(), "the policy does not come into force")
@@ -142,20 +142,20 @@ func workloads(t *testing.T, name, namespace string) []client.Object {
 // else.
 func TestManagerIsConfined(t *testing.T) {
 	c := newConfined(t)
-	for _, name := range []string{"system-client.yaml", "system-driver.yaml", "system-metrics.yaml", "system-records.yaml", "system-steps.yaml"} {
+	for _, name := range []string{"systems/client.yaml", "systems/driver.yaml", "systems/metrics.yaml", "systems/records.yaml", "systems/steps.yaml"} {
 		for _, o := range workloads(t, name, "confined-papers") {
 			if err := c.manager.Create(t.Context(), o, client.DryRunAll); err != nil {
 				t.Errorf("%T of %s: %v", o, name, err)
 			}
 		}
 	}
-	allowed := workloads(t, "system-driver.yaml", "confined-papers")[0].(*appsv1.StatefulSet)
+	allowed := workloads(t, "systems/driver.yaml", "confined-papers")[0].(*appsv1.StatefulSet)
 	allowed.Spec.Template.Spec.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"IPC_LOCK"}
 	if err := c.manager.Create(t.Context(), allowed, client.DryRunAll); err != nil {
 		t.Errorf("a capability that the chart's values allow: %v", err)
 	}
 	for _, namespace := range []string{"confined-others", "confined-refused", "kube-system", "kube-public"} {
-		for _, o := range append(workloads(t, "system-steps.yaml", namespace),
+		for _, o := range append(workloads(t, "systems/steps.yaml", namespace),
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s"}}) {
 			err := c.manager.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
 			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "Assay runs") {
@@ -233,7 +233,7 @@ func TestPodsOfTheManagerAreOfOneShape(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := workloads(t, "system-driver.yaml", "confined-papers")[0].(*appsv1.StatefulSet)
+			set := workloads(t, "systems/driver.yaml", "confined-papers")[0].(*appsv1.StatefulSet)
 			set.Spec.Template.Spec.AutomountServiceAccountToken = &no
 			change(&set.Spec.Template.Spec)
 			if err := c.manager.Create(t.Context(), set.DeepCopy(), client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "of trials") {

@@ -190,7 +190,7 @@ func TestTrialSpecIsImmutable(t *testing.T) {
 
 func kv(t testing.TB) v1alpha1.SystemSpec {
 	t.Helper()
-	return decodeSystem(t, sample(t, "system-driver.yaml"))
+	return decodeSystem(t, sample(t, "systems/driver.yaml"))
 }
 
 func decodeSystem(t testing.TB, obj *unstructured.Unstructured) v1alpha1.SystemSpec {

@@ -12,7 +12,7 @@ import (
 func TestMeasurementsAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
-	system := sample(t, "system-driver.yaml")
+	system := sample(t, "systems/driver.yaml")
 	system.SetNamespace(ns)
 	if err := apply(t, env, system); err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func BenchmarkManagerMemory(b *testing.B) {
 
 func create(b *testing.B, env *testenv.Env, ns string) {
 	b.Helper()
-	system := sample(b, "system-driver.yaml")
+	system := sample(b, "systems/driver.yaml")
 	system.SetNamespace(ns)
 	if err := env.Client.Create(b.Context(), system); err != nil {
 		b.Fatal(err)

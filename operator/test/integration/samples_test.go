@@ -19,14 +19,18 @@ func TestSamplesAreAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"system", "experiment"} {
-		files, err := filepath.Glob(filepath.Join(root, "config", "samples", kind+"-*.yaml"))
+	for _, pattern := range []string{"systems/*.yaml", "experiment-*.yaml"} { // Systems first
+		files, err := filepath.Glob(filepath.Join(root, "config", "samples", pattern))
 		if err != nil || len(files) == 0 {
-			t.Fatalf("no samples of kind %s: %v", kind, err)
+			t.Fatalf("no samples %s: %v", pattern, err)
 		}
 		for _, file := range files {
 			t.Run(filepath.Base(file), func(t *testing.T) {
-				obj := sample(t, filepath.Base(file))
+				name, err := filepath.Rel(filepath.Join(root, "config", "samples"), file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				obj := sample(t, name)
 				obj.SetNamespace(ns)
 				if err := env.Client.Create(t.Context(), obj); err != nil {
 					t.Fatal(err)
@@ -43,8 +47,8 @@ func TestSamplesAreAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), "system-") && !strings.HasPrefix(e.Name(), "experiment-") {
-			t.Errorf("config/samples/%s: the name begins with neither system- nor experiment-, so nothing tests it", e.Name())
+		if e.Name() != "systems" && !strings.HasPrefix(e.Name(), "experiment-") {
+			t.Errorf("config/samples/%s: it is neither the folder systems nor does its name begin with experiment-, so nothing tests it", e.Name())
 		}
 	}
 }
@@ -53,7 +57,7 @@ func TestSamplesAreAccepted(t *testing.T) {
 func TestLongestNamesAreAccepted(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
-	for file, length := range map[string]int{"system-driver.yaml": 40, "experiment-minimal.yaml": 24} {
+	for file, length := range map[string]int{"systems/driver.yaml": 40, "experiment-minimal.yaml": 24} {
 		for extra := range 2 {
 			obj := sample(t, file)
 			obj.SetNamespace(ns)

@@ -2,6 +2,7 @@ package compare_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -87,21 +88,22 @@ func TestRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o    compare.Options
 		want string
+		code int // zero: that of an error
 	}{
-		"an unknown form":      {compare.Options{A: "e", B: "e", Output: "pdf"}, "-o pdf: choose text, markdown or csv"},
-		"the same run twice":   {compare.Options{A: "e~1,e~1", B: "e", Output: "text"}, "e~1 and e~1 are the same run, UID u1"},
-		"no percentage":        {compare.Options{A: "e~1", B: "e", Output: "text", BetweenRuns: "0.01"}, "--between-runs 0.01: must be a percentage"},
-		"stated and shown":     {compare.Options{A: "e~1,e", B: "e", Output: "text", BetweenRuns: "1%"}, "is for one run on each side"},
-		"no run so long ago":   {compare.Options{A: "e~2", B: "e", Output: "text"}, "has the results of 2 runs of e, so that the earliest is e~1"},
-		"no number after ~":    {compare.Options{A: "e~last", B: "e", Output: "text"}, "after ~ comes how many runs to go back"},
-		"no such experiment":   {compare.Options{A: "f", B: "e", Output: "text"}, "experiment f is not in namespace ns"},
-		"no such file":         {compare.Options{A: "./f", B: "e", Output: "text"}, "read ./f"},
-		"a file that is wrong": {compare.Options{A: "compare_test.go.json", B: "e", Output: "text"}, "read compare_test.go.json"},
+		"an unknown form":      {compare.Options{A: "e", B: "e", Output: "pdf"}, "-o pdf: choose text, markdown or csv", 0},
+		"the same run twice":   {compare.Options{A: "e~1,e~1", B: "e", Output: "text"}, "e~1 and e~1 are the same run, UID u1", 0},
+		"no percentage":        {compare.Options{A: "e~1", B: "e", Output: "text", BetweenRuns: "0.01"}, "--between-runs 0.01: must be a percentage", 0},
+		"stated and shown":     {compare.Options{A: "e~1,e", B: "e", Output: "text", BetweenRuns: "1%"}, "is for one run on each side", 0},
+		"no run so long ago":   {compare.Options{A: "e~2", B: "e", Output: "text"}, "has the results of 2 runs of e, so that the earliest is e~1", 0},
+		"no number after ~":    {compare.Options{A: "e~last", B: "e", Output: "text"}, "after ~ comes how many runs to go back", 0},
+		"no such experiment":   {compare.Options{A: "f", B: "e", Output: "text"}, "experiment f is not in namespace ns", 0},
+		"no such file":         {compare.Options{A: "./f", B: "e", Output: "text"}, "read ./f", session.ExitUsage},
+		"a file that is wrong": {compare.Options{A: "compare_test.go.json", B: "e", Output: "text"}, "read compare_test.go.json", session.ExitUsage},
 	} {
 		s, _ := runs(t, of(t, "u1", 1, 2), of(t, "u2", 1, 2))
 		err := compare.Run(t.Context(), s, tc.o)
-		if err == nil || !strings.Contains(err.Error(), tc.want) || session.ExitCode(err) != session.ExitError {
-			t.Errorf("%s: got %v, want: %s", name, err, tc.want)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || session.ExitCode(err) != cmp.Or(tc.code, session.ExitError) {
+			t.Errorf("%s: exit code %d, %v, want: %s", name, session.ExitCode(err), err, tc.want)
 		}
 	}
 }

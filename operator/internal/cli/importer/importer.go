@@ -115,7 +115,7 @@ func check(ctx context.Context, text []byte) (*planner.Plan, error) {
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
+		return nil, session.NamedFile(fmt.Errorf("read the configuration: %w", err))
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))

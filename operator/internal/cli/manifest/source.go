@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/admit"
+	"assay.dev/assay/operator/internal/cli/session"
 )
 
 const (
@@ -50,7 +51,7 @@ func expand(paths []string) ([]source, error) {
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fmt.Errorf("read -f %s: %w", path, err)
+			return nil, session.NamedFile(fmt.Errorf("read -f %s: %w%s", path, err, scheme(path)))
 		}
 		if !info.IsDir() {
 			files = append(files, source{path: path})
@@ -68,6 +69,14 @@ func expand(paths []string) ([]source, error) {
 		}
 	}
 	return files, nil
+}
+
+// scheme says of a path that looks like a URL which of them can be read.
+func scheme(path string) string {
+	if strings.Contains(path, "://") {
+		return "; of URLs, http and https can be read"
+	}
+	return ""
 }
 
 // filesOf a folder that may hold objects, in the order of their names.

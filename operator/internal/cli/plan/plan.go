@@ -94,6 +94,9 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	}
 	demand.write(b)
 	writeFit(ctx, b, s, demand, o)
+	if err := ctx.Err(); err != nil { // Ctrl-C while the cluster was asked
+		return err
+	}
 	if err := writePower(b, p, o); err != nil {
 		return err
 	}

@@ -183,3 +183,53 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Whoever copies a sample, as the guide says, plans it as it is: its Systems are where plan looks.
+func TestSamplesPlanAsTheyAre(t *testing.T) {
+	files, err := filepath.Glob("../../../../config/samples/experiment-*.yaml")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d samples: %v", len(files), err)
+	}
+	for _, file := range files {
+		if _, err := run(t, noCluster, plan.Options{Files: []string{file}, Offline: true}); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// Files without an Experiment are checked, and what of a folder is not Assay's is skipped by name.
+func TestSystemsAlone(t *testing.T) {
+	dir := t.TempDir()
+	system, err := os.ReadFile("../../../../config/samples/systems/driver.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"a.yaml": string(system), "b.yaml": "figures: [1]\n", "c.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, said bytes.Buffer
+	s := &session.Session{Out: &out, Err: &said, Connect: noCluster}
+	if err := plan.Run(t.Context(), s, nil, plan.Options{Files: []string{dir}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1 System is right; there is no Experiment to plan.\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+	for _, want := range []string{"Note: skipped " + filepath.Join(dir, "b.yaml") + ":1: no object", "c.yaml:1: ConfigMap c of v1"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("the notes have no %q:\n%s", want, said.String())
+		}
+	}
+	wrong := filepath.Join(dir, "wrong.yaml")
+	if err := os.WriteFile(wrong, []byte(strings.Replace(string(system), "type: Integer", "type: Int", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Run(t.Context(), s, nil, plan.Options{Files: []string{wrong}}); err == nil || !strings.Contains(err.Error(), "problems, for which a cluster would refuse this") {
+		t.Errorf("a wrong System: %v", err)
+	}
+	if err := plan.Run(t.Context(), s, nil, plan.Options{Files: []string{filepath.Join(dir, "c.yaml")}}); err == nil || !strings.Contains(err.Error(), `ConfigMap c: apiVersion: "v1" is not Assay's`) {
+		t.Errorf("a file of another kind, named itself: %v", err)
+	}
+}

@@ -73,7 +73,7 @@ func FromFile(name string) (results.Experiment, error) {
 func fromFile(name string, each func(results.Trial)) (results.Experiment, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return results.Experiment{}, fmt.Errorf("read %s: %w", name, err)
+		return results.Experiment{}, session.NamedFile(fmt.Errorf("read %s: %w", name, err))
 	}
 	var e results.Experiment
 	if archive.Is(data) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -106,7 +107,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	}
 	switch {
 	case (o.Name == "") == (o.File == ""):
-		return fmt.Errorf("give the NAME of an experiment, or --file with results; see kubectl get experiments")
+		return session.Usage(errors.New("give the NAME of an experiment, or --file with results; see kubectl get experiments"))
 	case o.File != "":
 		if in.Experiment, err = fromFile(o.File, in.take); err != nil {
 			return fmt.Errorf("--file: %w", err)
@@ -128,7 +129,7 @@ func (o Options) check(s *session.Session) error {
 	if o.OutputDir != "" {
 		err = checkFolderForm(o.Output)
 	}
-	return err
+	return session.Usage(err)
 }
 
 // show prints what Options say, or writes it to files.

@@ -4,18 +4,24 @@ package scaffold
 import (
 	"bytes"
 	"cmp"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/benchmarks"
+	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/suggest"
 )
 
 // Options of the verb.
@@ -25,7 +31,12 @@ type Options struct {
 	// Client is a benchmark program that the System's clients run; empty: one of the user's own.
 	Client     string
 	OutputFile string
+	// Files and folders in which the System is; empty: those of systems, where plan looks, too.
+	Files []string
 }
+
+// folders in which a System is looked for.
+var folders = []string{"systems", filepath.Join("..", "systems"), filepath.Join("experiments", "systems")}
 
 //go:embed skeleton.yaml.tmpl
 var skeleton string
@@ -37,13 +48,14 @@ func Command(s *session.Session) *cobra.Command {
 		Use:   "new NAME",
 		Short: "Write a first Experiment, and a System for it, to be edited",
 		Long: "Write a first Experiment, and a System for it, to stdout. Both are complete: kubectl assay plan takes them as they are. Edit what the comments name, above all image and commands.\n" +
-			"With --system, the Experiment is for a System that exists, and no System is written.",
+			"With --system, the Experiment is for a System that exists, and no System is written. The command reads it from --filename, or from the folders systems, ../systems and\n" +
+			"experiments/systems, and takes its first workload.",
 		Example: "  kubectl assay new my-experiment > my-experiment.yaml && kubectl assay plan -f my-experiment.yaml\n" +
 			"  kubectl assay new latency --system basil",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
-			return Run(s, o)
+			return Run(cmd.Context(), s, o)
 		},
 	}
 	cmd.Flags().StringVar(&o.System, "system", "", "name of a System that exists; default: write one")
@@ -51,6 +63,7 @@ func Command(s *session.Session) *cobra.Command {
 	if err := cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(benchmarks.Names(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is defined above
 	}
+	cmd.Flags().StringSliceVarP(&o.Files, "filename", "f", nil, "file or folder with the System of --system")
 	session.BindOutputFile(cmd.Flags(), &o.OutputFile)
 	return cmd
 }
@@ -66,6 +79,8 @@ type skeletonData struct {
 	Options
 	// Results of the client, as they stand in a System.
 	Results string
+	// Workload of the System that the Experiment sets.
+	Workload string
 }
 
 // indent moves a document to where results are in a System.
@@ -74,7 +89,7 @@ func indent(text string) string {
 }
 
 // Run writes the skeleton.
-func Run(s *session.Session, o Options) error {
+func Run(ctx context.Context, s *session.Session, o Options) error {
 	switch {
 	case !experimentName.MatchString(o.Name):
 		return session.Usage(fmt.Errorf("%q cannot be the name of an Experiment: at most 24 lower-case letters, digits and dashes, with a letter first and no dash last", o.Name))
@@ -92,8 +107,14 @@ func Run(s *session.Session, o Options) error {
 	if err != nil {
 		return fmt.Errorf("read the skeleton: %w", err)
 	}
+	workload := "read-write" // of the System that is written
+	if o.System != "" {
+		if workload, err = workloadOf(ctx, s, o); err != nil {
+			return err
+		}
+	}
 	var text bytes.Buffer
-	if err := t.Execute(&text, skeletonData{o, indent(results)}); err != nil {
+	if err := t.Execute(&text, skeletonData{o, indent(results), workload}); err != nil {
 		return fmt.Errorf("write the skeleton: %w", err)
 	}
 	if o.OutputFile == "" {
@@ -110,4 +131,33 @@ func Run(s *session.Session, o Options) error {
 	}
 	fmt.Fprintf(s.Err, "Written to %s\n", o.OutputFile)
 	return file.Close()
+}
+
+// workloadOf the System: its first one. Without the System it is a guess, which is said.
+func workloadOf(ctx context.Context, s *session.Session, o Options) (string, error) {
+	files := o.Files
+	if len(files) == 0 {
+		for _, folder := range folders {
+			if found, err := filepath.Glob(filepath.Join(folder, "*.yaml")); err == nil && len(found) > 0 {
+				files = append(files, folder)
+			}
+		}
+	}
+	var known []string
+	if len(files) > 0 {
+		set, err := manifest.Read(ctx, files, nil)
+		if err != nil && (set == nil || !errors.Is(err, manifest.ErrNoExperiment)) {
+			return "", err
+		}
+		if system, ok := set.Systems[o.System]; ok && len(system.Workloads) > 0 {
+			return system.Workloads[0].Name, nil
+		}
+		known = slices.Sorted(maps.Keys(set.Systems))
+	}
+	if len(o.Files) > 0 {
+		return "", fmt.Errorf("%s: %s", strings.Join(o.Files, ", "), suggest.Unknown("there is no System", o.System, known))
+	}
+	const guess = "read-write"
+	fmt.Fprintf(s.Err, "%s in %s; workload %s is a guess, and -f names the System's file\n", suggest.Unknown("There is no System", o.System, known), strings.Join(folders, ", "), guess)
+	return guess, nil
 }

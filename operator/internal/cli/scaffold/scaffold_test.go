@@ -23,7 +23,7 @@ func TestSkeletonPlans(t *testing.T) {
 		for _, profile := range []string{"", "smoke"} {
 			t.Run(name+profile, func(t *testing.T) {
 				s := &session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
-				if err := scaffold.Run(s, o); err != nil {
+				if err := scaffold.Run(t.Context(), s, o); err != nil {
 					t.Fatal(err)
 				}
 				set, err := manifest.Decode(t.Context(), s.Out.(*bytes.Buffer))
@@ -39,7 +39,7 @@ func TestSkeletonPlans(t *testing.T) {
 						t.Errorf("a System was written all the same: %v", systems)
 					}
 					whole := &session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
-					if err := scaffold.Run(whole, scaffold.Options{Name: o.System}); err != nil {
+					if err := scaffold.Run(t.Context(), whole, scaffold.Options{Name: o.System}); err != nil {
 						t.Fatal(err)
 					}
 					both, err := manifest.Decode(t.Context(), whole.Out.(*bytes.Buffer))
@@ -63,19 +63,41 @@ func TestSkeletonPlans(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	s := &session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
 	for _, o := range []scaffold.Options{{Name: "My"}, {Name: "a-name-of-twenty-five-char"}, {Name: "-a"}, {Name: "1a"}, {Name: "a."}, {Name: "a", System: "B"}} {
-		if err := scaffold.Run(s, o); session.ExitCode(err) != session.ExitUsage {
+		if err := scaffold.Run(t.Context(), s, o); session.ExitCode(err) != session.ExitUsage {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "e.yaml")
-	if err := scaffold.Run(s, scaffold.Options{Name: "a", OutputFile: path}); err != nil {
+	if err := scaffold.Run(t.Context(), s, scaffold.Options{Name: "a", OutputFile: path}); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(before), "kind: Experiment") {
 		t.Errorf("%v: %s", err, before)
 	}
-	if err := scaffold.Run(s, scaffold.Options{Name: "b", OutputFile: path}); err == nil || !strings.Contains(err.Error(), "exists") {
+	if err := scaffold.Run(t.Context(), s, scaffold.Options{Name: "b", OutputFile: path}); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("a file that is there must not be overwritten: %v", err)
+	}
+}
+
+// With a System that exists, the Experiment plans as it is: the help's own example did not.
+func TestNewForASystemThatExists(t *testing.T) {
+	systems := filepath.Join("..", "..", "..", "..", "experiments", "systems")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "latency.yaml")
+	s := &session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	if err := scaffold.Run(t.Context(), s, scaffold.Options{Name: "latency", System: "basil", Files: []string{systems}, OutputFile: file}); err != nil {
+		t.Fatal(err)
+	}
+	set, err := manifest.Read(t.Context(), []string{file, filepath.Join(systems, "basil.yaml")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set.Plan(t.Context(), ""); err != nil {
+		t.Error(err)
+	}
+	err = scaffold.Run(t.Context(), s, scaffold.Options{Name: "latency", System: "bazil", Files: []string{systems}})
+	if err == nil || !strings.Contains(err.Error(), `there is no System "bazil"; did you mean "basil"?`) {
+		t.Error(err)
 	}
 }

@@ -2,14 +2,18 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,10 +50,16 @@ func (f *Flags) Connect() (Cluster, error) {
 	rules.ExplicitPath = f.kubeconfig
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
 	namespace, _, err := config.Namespace()
+	if clientcmd.IsEmptyConfig(err) {
+		return Cluster{}, errNoKubeconfig
+	}
 	if err != nil {
 		return Cluster{}, fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
 	}
 	rest, err := config.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return Cluster{}, errNoKubeconfig
+	}
 	if err != nil {
 		return Cluster{}, fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
 	}
@@ -58,7 +68,7 @@ func (f *Flags) Connect() (Cluster, error) {
 	if err != nil {
 		return Cluster{}, err
 	}
-	c, err := client.New(rest, client.Options{Scheme: scheme})
+	c, err := client.New(rest, client.Options{Scheme: scheme, Mapper: mapper(scheme)})
 	if err != nil {
 		return Cluster{}, fmt.Errorf("connect to the cluster at %s: %w", rest.Host, err)
 	}
@@ -72,10 +82,47 @@ func (f *Flags) Connect() (Cluster, error) {
 	return Cluster{Client: c, Config: rest, Logs: logs, Namespace: namespace, NamespaceGiven: f.overrides.Context.Namespace != ""}, nil
 }
 
+// errNoKubeconfig is said in other words than client-go's, which name an environment variable that
+// nobody has.
+var errNoKubeconfig = errors.New("there is no kubeconfig, so no cluster is known; name one with --kubeconfig or in $KUBECONFIG")
+
+// mapper knows the resources of the command's kinds. One that asks the API server does so without a
+// context: Ctrl-C and time limits would wait for its answer.
+func mapper(scheme *runtime.Scheme) meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	for kind := range scheme.AllKnownTypes() {
+		scope := meta.RESTScope(meta.RESTScopeNamespace)
+		if kind.Group == "" && slices.Contains([]string{"Node", "Namespace", "PersistentVolume"}, kind.Kind) {
+			scope = meta.RESTScopeRoot
+		}
+		m.Add(kind, scope)
+	}
+	return m
+}
+
+// unreachable says in kubectl's words that there is no answer; nil: there is one.
+func unreachable(err error) error {
+	var asked *url.Error
+	if !errors.As(err, &asked) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	server := asked.URL
+	if u, err := url.Parse(asked.URL); err == nil {
+		server = u.Host
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("the connection to the server %s was refused - did you specify the right host or port? (--kubeconfig, --context, --server)", server)
+	}
+	return fmt.Errorf("unable to connect to the server %s: %w", server, asked.Err)
+}
+
 // Explain adds what to do about an answer of the API server that its own words leave open.
 func Explain(err error) error {
+	if silent := unreachable(err); silent != nil {
+		return silent
+	}
 	switch {
-	case meta.IsNoMatchError(err):
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource"):
 		return fmt.Errorf("the cluster does not know Assay's kinds; its owner installs Assay with helm install assay CHART -n assay-system --create-namespace: %w", err)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot"): // RBAC's words; admission refuses with the same reason and words of its own
 		return fmt.Errorf("%w; ask the owner of the cluster for the role edit in the namespace, or view to look only", err)

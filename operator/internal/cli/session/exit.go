@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -114,6 +115,15 @@ func Usage(err error) error {
 		return nil
 	}
 	return usage{err}
+}
+
+// NamedFile marks that a file which the command line names does not exist. Other errors stay as
+// they are.
+func NamedFile(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return Usage(err)
+	}
+	return err
 }
 
 // IsUsage reports whether an error is one in the command line.

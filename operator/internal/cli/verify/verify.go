@@ -58,7 +58,7 @@ func Command(s *session.Session) *cobra.Command {
 func Run(s *session.Session, o Options) error {
 	data, err := os.ReadFile(o.Bundle)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", o.Bundle, err)
+		return session.NamedFile(fmt.Errorf("read %s: %w", o.Bundle, err))
 	}
 	b, damage, err := read(data)
 	if err != nil {

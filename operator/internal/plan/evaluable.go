@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// neverEvaluated warns of claims that no trial can decide, since the clients of a system never
+// report what they read. Such a claim ends as NotEvaluated when all trials are done.
+func neverEvaluated(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (warnings []string) {
+	if checks.Functions == nil {
+		return nil
+	}
+	skipped := SkippedClaims(p.Spec)
+	for i, c := range p.Spec.Claims {
+		if _, skip := skipped[c.Name]; skip {
+			continue
+		}
+		reads := checks.Functions(c.Expr)
+		for _, ref := range p.Spec.Systems {
+			spec := systems[ref.Name]
+			for _, name := range slices.Concat(reads[""], reads[ref.Name]) {
+				if why := unreported(&spec, name, p.Spec.Clients.Nodes); why != "" {
+					warnings = append(warnings, fmt.Sprintf("spec.claims[%d].expr: claim %q can never be evaluated: it reads %s, and System %q %s", i, c.Name, name, ref.Name, why))
+				}
+			}
+		}
+	}
+	return warnings
+}
+
+// unreported says why the clients of a system never report what a function of claims reads; empty:
+// they do, as far as the System says.
+func unreported(system *v1alpha1.SystemSpec, function string, nodes int32) string {
+	r := system.Clients.Results
+	if system.Clients.Driver != nil || r == nil {
+		return ""
+	}
+	if r.Format == v1alpha1.FormatSummary {
+		return notInSummary(r.Summary, function, nodes)
+	}
+	counters := map[string][]string{"abort_rate": {results.CounterAborted}, "error_rate": {results.CounterErrors, results.CounterTimeouts}}[function]
+	if counters == nil {
+		return ""
+	}
+	switch r.Format {
+	case v1alpha1.FormatTransactionLines:
+		return "reports in the format TransactionLines, which has no aborts, errors and timeouts"
+	case v1alpha1.FormatHdrHistogram:
+		return notInHistograms(r.Histograms, function)
+	case v1alpha1.FormatRegularExpression, v1alpha1.FormatCSV:
+		records := Records(r.Records)
+		if records != nil && slices.ContainsFunc(counters, records.Outcome.Reads) {
+			return ""
+		}
+		return fmt.Sprintf("says of no outcome that it is one of %s: name some in spec.clients.results.records.outcome", strings.Join(counters, " and "))
+	}
+	return ""
+}
+
+// notInHistograms says what a log of histograms does not tell of failures.
+func notInHistograms(h *v1alpha1.ClientHistograms, function string) string {
+	switch {
+	case function == "abort_rate":
+		return "reports in the format HdrHistogram, which has no aborts"
+	case h == nil || len(h.Errors) == 0:
+		return "says of no histogram that it is one of errors: name their tags in spec.clients.results.histograms.errors"
+	}
+	return ""
+}
+
+// notInSummary says which number a summary would have to have.
+func notInSummary(s *v1alpha1.ClientSummary, function string, nodes int32) string {
+	has := func(name string) bool {
+		return s != nil && slices.ContainsFunc(s.Numbers, func(n v1alpha1.SummaryNumber) bool { return string(n.Name) == name })
+	}
+	percentile := strings.HasPrefix(function, "p") && strings.HasSuffix(function, "_latency") && function != "peak_latency"
+	var needs []string
+	switch function {
+	case "abort_rate":
+		needs = []string{results.NumberAborted}
+	case "error_rate":
+		// Assay computes the errors from all attempts, too, where these do not follow from the failures.
+		needs = []string{results.NumberErrors, results.NumberTimeouts, results.NumberEnded, results.NumberAnswered}
+		if !has(results.NumberCommitted) {
+			needs = append(needs, results.NumberEndedRate)
+		}
+	case "mean_latency", "min_latency", "peak_latency", "knee_latency":
+		needs = []string{results.NumberMean}
+	case "time_to_detect", "dip", "time_to_90", "goodput_lost":
+		return "reports in the format Summary, which has no instants: a client that prints a line for each operation can show a recovery"
+	}
+	if percentile {
+		needs = []string{"P" + strings.TrimSuffix(function[1:], "_latency") + "Latency"}
+	}
+	switch {
+	case len(needs) == 0:
+		return ""
+	case !slices.ContainsFunc(needs, has):
+		return fmt.Sprintf("has no %s in spec.clients.results.summary.numbers; add it, or claim what there is", strings.Join(needs, " or "))
+	case percentile && nodes > 1:
+		return fmt.Sprintf("has the format Summary with %d client pods, whose percentiles cannot be put together: set spec.clients.nodes: 1", nodes)
+	}
+	return ""
+}

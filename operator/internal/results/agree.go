@@ -1,0 +1,32 @@
+package results
+
+import (
+	"fmt"
+	"time"
+)
+
+// Agree reports how the parts of results contradict each other: the committed transactions of the
+// counters, those of the histogram with those out of its range, and those of the timeline within the
+// window. It is what the manager asks of clients' reports when it collects them, and "kubectl assay
+// verify" of a bundle, so that what the one accepts the other does.
+//
+// latencies are how many the histogram has. A timeline without bins says nothing, and a window that
+// is no multiple of TimelineInterval ends within a bin: neither is compared.
+func Agree(c Counters, latencies int64, t Timeline, window time.Duration) error {
+	if n := latencies + c.OutOfRange; n != c.Committed {
+		return fmt.Errorf("%d transactions are said to be committed, its histogram has %d (%d of them out of its range)", c.Committed, n, c.OutOfRange)
+	}
+	if len(t.Committed) == 0 || window%TimelineInterval != 0 {
+		return nil
+	}
+	sum := int64(0)
+	for i, n := range t.Committed {
+		if at := t.FirstMillis + t.IntervalMillis*int64(i); at >= 0 && at < window.Milliseconds() {
+			sum += n
+		}
+	}
+	if sum != c.Committed {
+		return fmt.Errorf("%d transactions are said to be committed, its timeline has %d", c.Committed, sum)
+	}
+	return nil
+}

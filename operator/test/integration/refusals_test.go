@@ -1,0 +1,175 @@
+package integration
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/admit"
+	"assay.dev/assay/operator/internal/testkit/refusals"
+	"assay.dev/assay/operator/internal/testkit/testenv"
+)
+
+// What plan says of a file is what a cluster says of it: every bound and rule of the schemas, at
+// every place that has it, and every case of the webhooks, is fed to both. They must agree on the
+// verdict, and plan must name every field that the cluster names. Package admit's test of the same
+// cases runs without a cluster.
+func TestPlanAndClusterRefuseTheSame(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	systems := map[string]v1alpha1.SystemSpec{}
+	objects := refusals.Systems(sample(t, "systems/driver.yaml").Object)
+	components := sample(t, "systems/components.yaml").Object
+	slip := []refusals.Edit{{Path: "metadata.name", Value: "kv-slip"}, {Path: "spec.clients.containers.0.command", Value: "['{{.Components.proxi.Count}}']"}}
+	objects = append(objects, components, refusals.Wrong{Edits: slip}.Apply(components))
+	for _, object := range objects {
+		u := &unstructured.Unstructured{Object: object}
+		u.SetNamespace(ns)
+		system, problems := admit.System(t.Context(), admit.Of(u, ""))
+		if err := problems.OrNil(); err != nil {
+			t.Fatal(err)
+		}
+		systems[u.GetName()] = system.Spec
+		if err := env.Client.Create(t.Context(), u.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := allCases(t)
+	var wait sync.WaitGroup
+	next := make(chan refusals.Case)
+	for range 4 { // requests are mostly waited for
+		wait.Go(func() {
+			for tc := range next {
+				compare(t, env, ns, tc, systems)
+			}
+		})
+	}
+	for _, tc := range cases {
+		next <- tc
+	}
+	close(next)
+	wait.Wait()
+	t.Logf("%d objects were offered to an API server with webhooks and to plan", len(cases))
+}
+
+// allCases are those of the schemas and the written ones, and the samples that they were made of.
+func allCases(t *testing.T) (cases []refusals.Case) {
+	t.Helper()
+	for _, kind := range admit.Kinds {
+		schema, err := admit.SchemaOf(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		generated, err := refusals.Generate(kind, schema.Props)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, generated...)
+	}
+	for _, written := range []struct {
+		kind, file string
+		tables     []map[string]refusals.Wrong
+	}{
+		{"Experiment", "experiment-faults.yaml", []map[string]refusals.Wrong{refusals.WrongExperiments, refusals.AttemptsOfExperiments}},
+		{"System", "systems/driver.yaml", []map[string]refusals.Wrong{refusals.WrongSystems, refusals.AttemptsOfSystems}},
+		{"Experiment", "experiment-components.yaml", []map[string]refusals.Wrong{refusals.WrongFaultsOfComponents}},
+		{"System", "systems/components.yaml", []map[string]refusals.Wrong{refusals.WrongComponents}},
+	} {
+		valid := sample(t, written.file).Object
+		for _, table := range written.tables {
+			for _, name := range slices.Sorted(maps.Keys(table)) {
+				if !refusals.NeedCluster[name] {
+					cases = append(cases, refusals.Case{Name: written.file + ": " + name, Kind: written.kind, Object: table[name].Apply(valid)})
+				}
+			}
+		}
+	}
+	return cases
+}
+
+// compare offers one object to both.
+func compare(t *testing.T, env *testenv.Env, ns string, tc refusals.Case, systems map[string]v1alpha1.SystemSpec) {
+	u := (&unstructured.Unstructured{Object: tc.Object}).DeepCopy()
+	u.SetNamespace(ns)
+	problems := planned(t, admit.Of(u, ""), systems)
+	err := env.Client.Create(t.Context(), u.DeepCopy(), client.DryRunAll, &client.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	switch {
+	case err == nil && len(problems) == 0:
+		t.Errorf("%s: both accept it", tc.Name)
+	case err == nil:
+		t.Errorf("%s: the cluster accepts it, and plan says:\n%s", tc.Name, problems.Error())
+	case len(problems) == 0:
+		t.Errorf("%s: plan accepts it, and the cluster says:\n%v", tc.Name, err)
+	default:
+		for _, field := range fieldsOf(err) {
+			if !slices.ContainsFunc(problems, func(p *admit.Problem) bool { return p.Field == field }) {
+				t.Errorf("%s: the cluster names %s:\n%v\nplan does not:\n%s", tc.Name, field, err, problems.Error())
+			}
+		}
+	}
+}
+
+// planned is what plan says of a document.
+func planned(t *testing.T, d *admit.Document, systems map[string]v1alpha1.SystemSpec) (problems admit.Problems) {
+	switch d.Object.GetKind() {
+	case "System":
+		_, problems = admit.System(t.Context(), d)
+	case "Experiment":
+		_, problems = admit.Experiment(t.Context(), d, systems)
+	default:
+		problems = d.Schema(t.Context())
+	}
+	return problems
+}
+
+// fieldsOf a refusal. That an API server asks no rules of an object is of no field, nor is a number
+// that does not fit.
+func fieldsOf(err error) (fields []string) {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field != "" && cause.Field != "<nil>" && !strings.HasPrefix(cause.Field, "metadata.managedFields") {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
+
+// What may never change of an object is refused by both, with the same words.
+func TestChangesAreRefused(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	for kind, change := range map[string]refusals.Edit{
+		"Dataset": {Path: "spec.recipe.image", Value: "another"},
+		"Trial":   {Path: "spec.number", Value: "7"},
+	} {
+		schema, err := admit.SchemaOf(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{Object: refusals.Least(kind, schema.Props)}
+		u.SetNamespace(ns)
+		if err := env.Client.Create(t.Context(), u); err != nil {
+			t.Fatalf("the least %s: %v", kind, err)
+		}
+		changed := &unstructured.Unstructured{Object: refusals.Wrong{Edits: []refusals.Edit{change}}.Apply(u.Object)}
+		errs := schema.Changes(t.Context(), u.Object, changed.Object)
+		if len(errs) != 1 {
+			t.Fatalf("%s: plan's library says %v", kind, errs)
+		}
+		if err := env.Client.Update(t.Context(), changed); err == nil || !strings.Contains(err.Error(), errs[0].Detail) {
+			t.Errorf("%s: the cluster says %v, and the library %v", kind, err, errs)
+		}
+	}
+}

@@ -81,9 +81,9 @@ type Claim struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Expr string `json:"expr"`
 
-	// basis says whose statement this is. Source: the source makes it. Own: the experiment's authors
-	// do, and the source says nothing of it. Default: Source where the experiment has a source and
-	// the claim has no expected; Own otherwise.
+	// basis says whose statement this is. Source: the source makes it. Own: the experiment's
+	// authors do, and the source says nothing of it. Default: Source where the experiment has a
+	// source and the claim has no expected; Own otherwise.
 	// +optional
 	Basis ClaimBasis `json:"basis,omitempty"`
 
@@ -105,8 +105,8 @@ type Claim struct {
 
 	// within is how far from reported or expected the quantity may be: a percentage of it (25%), or
 	// an amount in its unit (0.5ms, 100). Of 50% of the effect, a quotient may have from 0.5 to 1.5
-	// times the reported logarithm. A difference may be from 0.5 to 1.5 times the reported one. So no
-	// effect is never within. Less than 100% of a value that is no duration or rate of 0.
+	// times the reported logarithm. A difference may be from 0.5 to 1.5 times the reported one. So
+	// no effect is never within. Less than 100% of a value that is no duration or rate of 0.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%( of the effect)?|ns|us|ms|s|m|h)?$`
@@ -144,10 +144,10 @@ const (
 )
 
 // Verdict of a claim, in ACM's words for artifacts. Reproduced, NotReproduced: the source's own
-// program was judged at full size. Replicated, NotReplicated: a re-implementation of it was, at full
-// size. Consistent, Contradicted: another program, or a reduced size. Holds, Fails: the claim is not
-// of a source. Inconclusive: the interval straddles the bound. NotEvaluated: there is no data, or
-// the profile skips the claim.
+// program was judged at full size. Replicated, NotReplicated: a re-implementation of it was, at
+// full size. Consistent, Contradicted: another program, or a reduced size. Holds, Fails: the claim
+// is not of a source. Inconclusive: the interval straddles the bound. NotEvaluated: there is no
+// data, or the profile skips the claim.
 // +kubebuilder:validation:Enum=Reproduced;NotReproduced;Replicated;NotReplicated;Consistent;Contradicted;Holds;Fails;Inconclusive;NotEvaluated
 type Verdict string
 

@@ -15,8 +15,9 @@ const (
 	ExperimentResultsStored = "ResultsStored"
 
 	// ExperimentSupported is True when the trials support every claim that the profile judges, and
-	// False when they refute one, in whatever words the verdicts are. It is Unknown while trials are
-	// to run, and afterwards when a claim is undecided or none is judged. Its reason says which.
+	// False when they refute one, in whatever words the verdicts are. It is Unknown while trials
+	// are to run, and afterwards when a claim is undecided or none is judged. Its reason says
+	// which.
 	ExperimentSupported = "Supported"
 
 	// ExperimentDataReady is True when the data sets that the next trial needs are on the nodes,

@@ -215,9 +215,9 @@ type Source struct {
 	URL string `json:"url,omitempty"`
 
 	// systems are the programs that the source measured in this section, as it names them. What ran
-	// is an Original if its System's program has one of these names. It is a Reimplementation if the
-	// program re-implements one of them, and a StandIn otherwise. Default: not known; then nothing
-	// that ran counts as an Original.
+	// is an Original if its System's program has one of these names. It is a Reimplementation if
+	// the program re-implements one of them, and a StandIn otherwise. Default: not known; then
+	// nothing that ran counts as an Original.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -76,8 +76,8 @@ type Profile struct {
 	Claims []ProfileClaim `json:"claims,omitempty"`
 }
 
-// ProfileClaim changes a claim for a profile: at least one of skip, statement, expr, reported, expected, within is set
-// beside its name.
+// ProfileClaim changes a claim for a profile: at least one of skip, statement, expr, reported,
+// expected, within is set beside its name.
 // +kubebuilder:validation:MinProperties=2
 type ProfileClaim struct {
 	// name of the claim that is changed.

@@ -29,9 +29,9 @@ type ClientEnd struct {
 // lines are skipped. CSV: a line that names the columns, and under it one line for each operation.
 // Reckon: the JSON messages that clients of reckon write, each after its length. HdrHistogram: a
 // log with a histogram for each interval (.hlog), as HdrHistogram's own writers write it. These six
-// hold every transaction, so that the trial's window can be cut out and percentiles are those of all
-// clients together. Summary: what a client prints of its whole run at its end, read by the patterns
-// of summary. It is not cut to the window, and percentiles are not merged.
+// hold every transaction, so that the trial's window can be cut out and percentiles are those of
+// all clients together. Summary: what a client prints of its whole run at its end, read by the
+// patterns of summary. It is not cut to the window, and percentiles are not merged.
 // +kubebuilder:validation:MaxLength=40
 // +kubebuilder:validation:XValidation:rule="self in ['Assay', 'TransactionLines', 'RegularExpression', 'CSV', 'Reckon', 'HdrHistogram', 'Summary']",message="must be Assay, TransactionLines, RegularExpression, CSV, Reckon, HdrHistogram or Summary",messageExpression="self + ' is not a format of a trial. Assay, TransactionLines, RegularExpression, CSV, Reckon and HdrHistogram hold every transaction: have the client write a line for each operation (YCSB: -p measurementtype=raw). Summary takes what it prints at its end, which can neither be cut to the window nor merged over clients'"
 type ResultsFormat string

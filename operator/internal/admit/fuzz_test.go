@@ -49,8 +49,8 @@ var (
 	strangeTexts   = []any{"", "-1s", "0s", "9999999h", "0%", "-5%", "1e309%", "f", "2*f+1/0", "2*f - 99", "f*999999999", "{{", "{{.Parameters.x}}", "clients", "system", "a\x00", "(?P<value>", "NaN", "0", "-7", "99999999999"}
 )
 
-// FuzzValidators alters samples as a schema would refuse, or not, and asks the validators of package
-// plan without the schema: they must say what is wrong, and not panic or take forever.
+// FuzzValidators alters samples as a schema would refuse, or not, and asks the validators of
+// package plan without the schema: they must say what is wrong, and not panic or take forever.
 func FuzzValidators(f *testing.F) {
 	documents := samples(f)
 	systems := map[string]v1alpha1.SystemSpec{}

@@ -14,8 +14,8 @@ import (
 const draft = "http://json-schema.org/draft-07/schema#"
 
 // JSONSchema is a kind's schema for editors: what an API server refuses by types, names and bounds,
-// they underline. Rules in CEL and the webhooks' checks are kubectl assay plan's. The status is left
-// out, and fields that the API server fills in are not required.
+// they underline. Rules in CEL and the webhooks' checks are kubectl assay plan's. The status is
+// left out, and fields that the API server fills in are not required.
 func JSONSchema(kind string) ([]byte, error) {
 	schema, err := jsonSchema(kind)
 	if err != nil {

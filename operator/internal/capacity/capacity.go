@@ -11,12 +11,13 @@
 // fails whatever its load, as the lapse rate of psychometric functions (Wichmann and Hill, Percept.
 // Psychophys. 63, 2001). s is by how much the capacity of a single trial deviates, 0.03 being 3%.
 // Before the first trial all capacities between the bounds are alike on a logarithmic scale, as are
-// all deviations of the list; one time in ten the capacity lies beyond a bound. The next load is the median of what is left ("probabilistic bisection",
-// Waeber, Frazier and Henderson, SIAM J. Control Optim. 51(3), 2013), until a trial met the objective
-// and another did not. From then on loads lie below the median and above it in turn, since those at
-// the median say nothing of the deviation. An answer takes eight trials, with both outcomes inside of
-// the interval. make bench-statistics measures how often the interval holds the capacity, at fixed
-// deviations and in worlds that are not as the model says.
+// all deviations of the list; one time in ten the capacity lies beyond a bound. The next load is
+// the median of what is left ("probabilistic bisection", Waeber, Frazier and Henderson, SIAM J.
+// Control Optim. 51(3), 2013), until a trial met the objective and another did not. From then on
+// loads lie below the median and above it in turn, since those at the median say nothing of the
+// deviation. An answer takes eight trials, with both outcomes inside of the interval. make
+// bench-statistics measures how often the interval holds the capacity, at fixed deviations and in
+// worlds that are not as the model says.
 //
 // Loads are whole numbers, and of them only some are tried (Loads): a ladder whose steps are half
 // of the precision. So every point of a search can be listed beforehand.
@@ -50,8 +51,8 @@ const (
 // then held 76% at that deviation, and 53% at 0.15.
 var deviations = []float64{0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64}
 
-// lapses are the shares of trials that may fail whatever their load, with their probabilities before
-// the first trial.
+// lapses are the shares of trials that may fail whatever their load, with their probabilities
+// before the first trial.
 var lapses = []struct{ rate, prior float64 }{{0, 0.4}, {0.05, 0.25}, {0.1, 0.2}, {0.2, 0.15}}
 
 // leastTrials is how many trials an answer takes: fewer say too little of how much trials deviate.
@@ -157,9 +158,9 @@ type State struct {
 	Capacity, From, To float64
 	// Deviation of a trial's capacity that is most probable, as a share.
 	Deviation float64
-	// Disordered: a load was met that lies above a failed one by more than three times the precision.
-	// The trials deviate by more than is asked for, some fail for other reasons than their load, or
-	// the machines changed.
+	// Disordered: a load was met that lies above a failed one by more than three times the
+	// precision. The trials deviate by more than is asked for, some fail for other reasons than
+	// their load, or the machines changed.
 	Disordered bool
 }
 
@@ -242,8 +243,8 @@ func (p *Progress) State() State {
 }
 
 // aim is the quantile of the capacity that the next load is at. As long as all trials came to the
-// same, it is the median. After that trials take turns below and above it: half of the trials at the
-// median meet the objective whatever their deviation is, so that they say nothing of it.
+// same, it is the median. After that trials take turns below and above it: half of the trials at
+// the median meet the objective whatever their deviation is, so that they say nothing of it.
 func (p *Progress) aim() float64 {
 	differ := slices.ContainsFunc(p.trials, func(t Trial) bool { return t.Met != p.trials[0].Met })
 	switch {

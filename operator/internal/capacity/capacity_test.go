@@ -56,9 +56,9 @@ func run(t *testing.T, s Search, meets func(load float64) bool) (State, []Trial)
 	}
 }
 
-// The interval holds the capacity of 93% of queues at least, at each deviation by itself: a mean over
-// deviations hides that it once held 76% at 8%. It takes at most a third of a grid's trials where
-// trials deviate by 2%.
+// The interval holds the capacity of 93% of queues at least, at each deviation by itself: a mean
+// over deviations hides that it once held 76% at 8%. It takes at most a third of a grid's trials
+// where trials deviate by 2%.
 func TestCurvesByDeviation(t *testing.T) {
 	const curves = 60
 	s := search()

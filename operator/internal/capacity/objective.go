@@ -11,8 +11,8 @@ import (
 // others must hold.
 type Objective struct {
 	// Mean, P50, P90, P99 and P999 are the most that the mean and these percentiles of the latency
-	// may be: the mean of committed transactions, of which at least 99% of the requests must be, and
-	// the percentiles of all requests.
+	// may be: the mean of committed transactions, of which at least 99% of the requests must be,
+	// and the percentiles of all requests.
 	Mean, P50, P90, P99, P999 time.Duration
 	// Goodput is the least share of the offered requests that must commit in the window, from 0 to
 	// 1.
@@ -68,7 +68,8 @@ func (m Measured) atMost() Percentiles {
 	}{{500, m.P50}, {100, m.P90}, {10, m.P99}, {1, m.P999}}
 	next := func(slower int64) time.Duration {
 		for _, k := range known {
-			// so many are slower than the percentile of all, and k.slower of 1000 committed than the known one
+			// so many are slower than the percentile of all, and k.slower of 1000 committed than
+			// the known one
 			if (m.Committed+m.Failed)*slower-1000*m.Failed >= m.Committed*k.slower && k.seen > 0 {
 				return k.seen
 			}
@@ -78,8 +79,8 @@ func (m Measured) atMost() Percentiles {
 	return Percentiles{P50: next(500), P90: next(100), P99: next(10), P999: next(1)}
 }
 
-// mostFailed is the share of requests, of 1000, that may fail where the mean latency of the others is
-// bounded.
+// mostFailed is the share of requests, of 1000, that may fail where the mean latency of the others
+// is bounded.
 const mostFailed = 10
 
 // slowerSamples is how many transactions must be slower than a percentile for it to be known, as in
@@ -94,12 +95,12 @@ func (l latency) enough(committed int64) bool {
 // ErrUnknown is what Met gives for a trial that did not measure what the objective asks for.
 var ErrUnknown = errors.New("not known")
 
-// Met says whether a trial met the objective. One that committed nothing did not. Percentiles are of
-// all requests: one that failed was slower than all that committed, or never ended. Where a trial
-// knows only those of committed transactions, and not that the one of all is within the bound, it
-// did not meet it. A mean is that of committed transactions, so that of all requests at most 1% may
-// fail. It fails where the trial does not know what is asked: a percentile takes ten transactions
-// that are slower, and ten that are not.
+// Met says whether a trial met the objective. One that committed nothing did not. Percentiles are
+// of all requests: one that failed was slower than all that committed, or never ended. Where a
+// trial knows only those of committed transactions, and not that the one of all is within the
+// bound, it did not meet it. A mean is that of committed transactions, so that of all requests at
+// most 1% may fail. It fails where the trial does not know what is asked: a percentile takes ten
+// transactions that are slower, and ten that are not.
 func (o Objective) Met(m Measured) (bool, error) {
 	if m.Committed == 0 {
 		return false, nil

@@ -15,8 +15,8 @@ import (
 // ofTheEffect marks a tolerance that is a share of the effect.
 const ofTheEffect = "% of the effect"
 
-// target is the value that a quantity is compared with: what the source reports, or what the authors
-// of the experiment expect. Nil: the claim compares.
+// target is the value that a quantity is compared with: what the source reports, or what the
+// authors of the experiment expect. Nil: the claim compares.
 func target(c v1alpha1.Claim) *v1alpha1.Value {
 	if c.Reported != nil {
 		return c.Reported
@@ -34,10 +34,10 @@ func boundOf(c v1alpha1.Claim, u unit) (bound, error) {
 	return b, err
 }
 
-// newBound is reported ± within, for an expression of unit u. Of a tolerance of the effect it is from
-// 1-w to 1+w of the effect: by the logarithm for a plain number, whose effect is how far it is from 1,
-// and by the difference for others, whose effect is how far they are from 0. So it never holds "no
-// effect".
+// newBound is reported ± within, for an expression of unit u. Of a tolerance of the effect it is
+// from 1-w to 1+w of the effect: by the logarithm for a plain number, whose effect is how far it is
+// from 1, and by the difference for others, whose effect is how far they are from 0. So it never
+// holds "no effect".
 func newBound(reported v1alpha1.Value, within string, u unit) (bound, error) {
 	value, err := amount(reported.String(), u)
 	if err != nil {

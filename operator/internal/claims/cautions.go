@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// fewFailures is the share of requests that may fail without a word at a verdict about mean latency:
-// a timeout of a thousand mean latencies would double the mean.
+// fewFailures is the share of requests that may fail without a word at a verdict about mean
+// latency: a timeout of a thousand mean latencies would double the mean.
 const fewFailures = 0.001
 
 // cautionAt is what must be known of the trials of a point whose numbers a verdict reads: how many

@@ -96,8 +96,8 @@ func (r *run) equalTrials() {
 	}
 }
 
-// mayBeNone reports whether that value in every trial is nothing to warn of: no attempt was aborted,
-// or no request failed.
+// mayBeNone reports whether that value in every trial is nothing to warn of: no attempt was
+// aborted, or no request failed.
 func (m metric) mayBeNone(x float64) bool {
 	return x == 0 && (m.name == stats.AbortRate || m.name == errorRate)
 }

@@ -167,8 +167,8 @@ func TextOf(c v1alpha1.Claim) results.ClaimResult {
 	return r
 }
 
-// evaluate judges a claim and says which points it looked at, and what contradicts it. detailed: the
-// comparisons are kept as data, which takes as long again.
+// evaluate judges a claim and says which points it looked at, and what contradicts it. detailed:
+// the comparisons are kept as data, which takes as long again.
 func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, detailed bool) (
 	looked []int32, against evidence, err error,
 ) {

@@ -180,8 +180,8 @@ func (r *run) trend(a arguments, direction string, id int64) judged {
 	return verdict
 }
 
-// findTrend tests for a trend within rounds where trials ran in turn, and over all trials where they
-// did not. It says how.
+// findTrend tests for a trend within rounds where trials ran in turn, and over all trials where
+// they did not. It says how.
 func (r *run) findTrend(points []results.PointResult, s stats.Series, m metric) (t stats.Trend, how string, err error) {
 	trials := 0
 	for _, xs := range s.Samples {
@@ -207,8 +207,8 @@ func (r *run) findTrend(points []results.PointResult, s stats.Series, m metric) 
 	return t, fmt.Sprintf("over %d trials, not by rounds", len(x)), err
 }
 
-// trendRounds are the rounds in which two points or more have a trial; none where the trials did not
-// run in turn, or some give bounds in place of numbers.
+// trendRounds are the rounds in which two points or more have a trial; none where the trials did
+// not run in turn, or some give bounds in place of numbers.
 func (r *run) trendRounds(points []results.PointResult, xs []float64, m metric) []stats.TrendRound {
 	byRound := make([]map[int32]float64, len(points))
 	var common []int32

@@ -112,9 +112,9 @@ const lopsidedBy = 0.1
 // unlikeExclusions is what a verdict says where they do.
 const unlikeExclusions = "disturbances left out more attempts of one point than of another"
 
-// lopsided judges a claim once more by the first attempt of each trial, if disturbances left out more
-// attempts of one point than of another. A variant that shows a disturbance sooner loses its slow
-// trials, and is faster for it. A verdict that the first attempts do not give is Inconclusive.
+// lopsided judges a claim once more by the first attempt of each trial, if disturbances left out
+// more attempts of one point than of another. A variant that shows a disturbance sooner loses its
+// slow trials, and is faster for it. A verdict that the first attempts do not give is Inconclusive.
 func lopsided(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
 	if !isDecided(r.Verdict) || !differsByExclusion(lines, looked) {
 		return ""
@@ -164,8 +164,8 @@ func differsByExclusion(lines []results.TrialLine, looked []int32) bool {
 	return most-least > lopsidedBy
 }
 
-// firstAttempts are the lines with the first attempt of each trial of these points that has numbers,
-// whether it counts or not, in place of the one that counts.
+// firstAttempts are the lines with the first attempt of each trial of these points that has
+// numbers, whether it counts or not, in place of the one that counts.
 func firstAttempts(lines []results.TrialLine, looked []int32) []results.TrialLine {
 	type slot struct{ point, repetition int32 }
 	first := map[slot]int{}

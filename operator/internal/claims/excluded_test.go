@@ -48,8 +48,8 @@ func TestVerdictsOfSurvivorsSaySo(t *testing.T) {
 	expect(t, judge(t, always, claimed, "", ""), v1alpha1.VerdictNotEvaluated, "has no valid trial (5 Invalid NothingMeasured)", "counted it would fail")
 }
 
-// Two equal variants, of which disturbances leave out the slow trials of one: by those that count it
-// is faster, and by the first attempts it is not.
+// Two equal variants, of which disturbances leave out the slow trials of one: by those that count
+// it is faster, and by the first attempts it is not.
 func TestDisturbancesOfOneSide(t *testing.T) {
 	var lines []results.TrialLine
 	for round := range 5 {

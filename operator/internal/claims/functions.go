@@ -6,9 +6,9 @@ import (
 	celast "github.com/google/cel-go/common/ast"
 )
 
-// FunctionsOf are the functions that read numbers of trials in an expression, by the system whose points
-// they read; an empty system stands for all. A function of another one, as in ratio(of='p50_latency',
-// ...), reads that one's numbers. Nil for what is no expression.
+// FunctionsOf are the functions that read numbers of trials in an expression, by the system whose
+// points they read; an empty system stands for all. A function of another one, as in
+// ratio(of='p50_latency', ...), reads that one's numbers. Nil for what is no expression.
 func FunctionsOf(expr string) map[string][]string {
 	p, err := compile(expr)
 	if err != nil {

@@ -144,9 +144,9 @@ func (m metric) latency(line results.TrialLine) (sample, error) {
 
 // ofAll takes the requests into account that had no answer in time, an error, or were never sent:
 // they are in no histogram, and were slower than all that are, or are not known. Of C committed and
-// F failed requests the p-th percentile of all is the p (C+F)/C-th of the committed. Where that lies
-// among those that failed, what is measured is a lower bound. Results of before it was kept say
-// between which percentiles of the committed it lies.
+// F failed requests the p-th percentile of all is the p (C+F)/C-th of the committed. Where that
+// lies among those that failed, what is measured is a lower bound. Results of before it was kept
+// say between which percentiles of the committed it lies.
 func (m metric) ofAll(line results.TrialLine, millis float64) sample {
 	failed, all := line.Errors+line.Timeouts+line.Unsent, line.Committed+line.Errors+line.Timeouts+line.Unsent
 	percentile := latencies[m.name]
@@ -165,7 +165,8 @@ func (m metric) ofAll(line results.TrialLine, millis float64) sample {
 	}
 	s.high = math.Inf(1)
 	for _, name := range []string{stats.P50Latency, p75Latency, p90Latency, p95Latency, stats.P99Latency, p999Latency} {
-		// so many of perMany requests are slower than the percentile of all, and so many committed than the known one
+		// so many of perMany requests are slower than the percentile of all, and so many committed
+		// than the known one
 		if k := latencies[name]; k.of(line) > 0 && all*percentile.slower-perMany*failed >= line.Committed*k.slower {
 			s.high = max(millis, k.of(line))
 			break

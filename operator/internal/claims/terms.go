@@ -32,7 +32,8 @@ func interval(e stats.Estimate) results.Interval {
 }
 
 // term keeps a comparison of two quantities as data. Its difference and its ratio are computed
-// beside the verdict, and what computing them notes is forgotten: the verdict does not rest on them.
+// beside the verdict, and what computing them notes is forgotten: the verdict does not rest on
+// them.
 func (r *run) term(id int64, relation string, left, right quantity, decided truth, p evidence) {
 	if !r.detailed {
 		return

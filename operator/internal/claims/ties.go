@@ -47,10 +47,10 @@ func (r *run) meanOf(p results.PointResult, m metric) float64 {
 	return stats.Aggregate(xs).Mean
 }
 
-// bestOrTied are the points of which the trials do not show that another has a greater mean (a lesser
-// one, if least): the best is one of them (Hsu, Multiple Comparisons, 1996, chapter 4, with each
-// comparison at 97.5%). The interval of the best is the union over them. That of the point which
-// happens to look best holds the best mean of eight equal points in 79 to 86%.
+// bestOrTied are the points of which the trials do not show that another has a greater mean (a
+// lesser one, if least): the best is one of them (Hsu, Multiple Comparisons, 1996, chapter 4, with
+// each comparison at 97.5%). The interval of the best is the union over them. That of the point
+// which happens to look best holds the best mean of eight equal points in 79 to 86%.
 func (r *run) bestOrTied(points []results.PointResult, m metric, least bool) []results.PointResult {
 	best := r.byMean(points, m)
 	if least {

@@ -75,8 +75,8 @@ func TestFailuresCount(t *testing.T) {
 	expect(t, judge(t, ls, "p50_latency() < 20ms", "", ""), v1alpha1.VerdictHolds, "12")
 }
 
-// Of requests of which 0.9% time out the p99 is the 99.9th percentile of the others, and that of the
-// committed shows nothing.
+// Of requests of which 0.9% time out the p99 is the 99.9th percentile of the others, and that of
+// the committed shows nothing.
 func TestTimeoutsAreNotFast(t *testing.T) {
 	ls := series(0, "a", []int{1}, times(3, 1000), times(3, 5))
 	for i := range ls {

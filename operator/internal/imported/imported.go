@@ -33,8 +33,9 @@ const (
 type Options struct {
 	// Format of the files: one of Formats.
 	Format string
-	// Point is a pattern of the names of files, relative to the folder: {system}/{clients}c/run{repetition}.txt.
-	// Empty: all files are read, and their names say nothing.
+	// Point is a pattern of the names of files, relative to the folder:
+	// {system}/{clients}c/run{repetition}.txt. Empty: all files are read, and their names say
+	// nothing.
 	Point string
 	// Rename axes: the label that a file has, by the name of the axis. Also the values of labels:
 	// system:Eiger-PORT=eiger-port.

@@ -27,8 +27,8 @@ const (
 	duration
 )
 
-// place finds the number that a column or a line of a file is about, by its name. Latencies and rates
-// have units.
+// place finds the number that a column or a line of a file is about, by its name. Latencies and
+// rates have units.
 func (n *Numbers) place(name string) (**float64, quantity) {
 	switch simple(name) {
 	case "throughput", "tput", "goodput", "tps", "qps", "txs", "opss", "opssec":

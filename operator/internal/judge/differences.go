@@ -15,12 +15,14 @@ import (
 type use int
 
 const (
-	// ofTrials fields decide what a trial is. Where they differ, the trials are not of the experiment.
+	// ofTrials fields decide what a trial is. Where they differ, the trials are not of the
+	// experiment.
 	ofTrials use = iota
 	// ofRun fields decide how many trials there are, where and when they run, and which are valid.
 	// What was run stays; the difference is said.
 	ofRun
-	// ofVerdicts fields are what trials are judged by. Those of today are used; the difference is said.
+	// ofVerdicts fields are what trials are judged by. Those of today are used; the difference is
+	// said.
 	ofVerdicts
 	// ofNothing fields are not of the results at all.
 	ofNothing
@@ -36,9 +38,9 @@ var uses = map[string]use{
 	"additionalRepetitions": ofNothing, "profiles": ofNothing, "profile": ofNothing,
 }
 
-// Differences are what two specs of an experiment differ in, with their profiles applied: fields and
-// their values, in words. Refused are those because of which trials of the one are not trials of the
-// other.
+// Differences are what two specs of an experiment differ in, with their profiles applied: fields
+// and their values, in words. Refused are those because of which trials of the one are not trials
+// of the other.
 type Differences struct {
 	Refused, Said []string
 }

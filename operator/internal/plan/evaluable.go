@@ -84,7 +84,8 @@ func notInSummary(s *v1alpha1.ClientSummary, function string, nodes int32) strin
 	case "abort_rate":
 		needs = []string{results.NumberAborted}
 	case "error_rate":
-		// Assay computes the errors from all attempts, too, where these do not follow from the failures.
+		// Assay computes the errors from all attempts, too, where these do not follow from the
+		// failures.
 		needs = []string{results.NumberErrors, results.NumberTimeouts, results.NumberEnded, results.NumberAnswered}
 		if !has(results.NumberCommitted) {
 			needs = append(needs, results.NumberEndedRate)

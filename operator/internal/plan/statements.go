@@ -46,8 +46,8 @@ func checkReportedIn(path *field.Path, spec *v1alpha1.ExperimentSpec, c v1alpha1
 	return nil
 }
 
-// checkProfileClaims asks for a sentence of what a profile judges in place of the claim, and for the
-// reason of a wider bound.
+// checkProfileClaims asks for a sentence of what a profile judges in place of the claim, and for
+// the reason of a wider bound.
 func checkProfileClaims(path *field.Path, spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) (errs field.ErrorList) {
 	for k, change := range p.Claims {
 		full := findClaim(spec, change.Name)
@@ -105,8 +105,8 @@ func changedFields(full v1alpha1.Claim, change v1alpha1.ProfileClaim) (names []s
 	return names
 }
 
-// relativeBound is a tolerance as a share of the value. False: there is none, the value is 0, or one
-// of the two cannot be read.
+// relativeBound is a tolerance as a share of the value. False: there is none, the value is 0, or
+// one of the two cannot be read.
 func relativeBound(reported, expected *v1alpha1.Value, within string) (float64, bool) {
 	value := reported
 	if value == nil {
@@ -141,7 +141,8 @@ func percentage(share float64) string {
 }
 
 // checkPointsRead asks for a sentence for each claim that reads other points in a profile: one that
-// names a value which the profile's axis lacks or sets otherwise, and one that reads the whole axis.
+// names a value which the profile's axis lacks or sets otherwise, and one that reads the whole
+// axis.
 func checkPointsRead(path *field.Path, spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile, reads func(expr, axis string) ([]string, bool)) (errs field.ErrorList) {
 	if reads == nil {
 		return nil

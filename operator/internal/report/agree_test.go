@@ -52,7 +52,7 @@ func TestTheClusterAndVerifyAcceptTheSame(t *testing.T) {
 				}
 			}
 			lines := []results.TrialLine{report.LineOf(trial)}
-			v := report.Verify(results.Experiment{Trials: lines, Points: stats.Points(lines)}, []results.Trial{trial}, v1alpha1.ExperimentSpec{})
+			v := report.Verify(results.Experiment{Trials: lines, Points: stats.Points(lines)}, []results.Trial{trial}, v1alpha1.ExperimentSpec{}, nil)
 			if (len(v.Differences) > 0) != tc.refused {
 				t.Errorf("verify says %v", v.Differences)
 			}

@@ -137,8 +137,8 @@ func triedAlone(axes []results.Axis, searched string, points []results.PointResu
 	return axes, points
 }
 
-// Judge evaluates the claims of a spec as it is written, with the profile that it uses, in the order
-// of the spec. Those that the profile skips get its reason instead. f says what ran.
+// Judge evaluates the claims of a spec as it is written, with the profile that it uses, in the
+// order of the spec. Those that the profile skips get its reason instead. f says what ran.
 func Judge(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
 	judged := claims.EvaluateWith(plan.ApplyProfile(spec).Claims, points, lines, capacities)
 	fidelity.Say(spec, f, judged)

@@ -300,9 +300,9 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, sy
 	}
 }
 
-// ran compares what is said to have run with what the spec and its Systems say, and gives the latter.
-// Where the Systems are not there, what is said is believed. Results of before verdicts said what
-// ran have the word Reproduced for whatever supports a claim, which Notes say.
+// ran compares what is said to have run with what the spec and its Systems say, and gives the
+// latter. Where the Systems are not there, what is said is believed. Results of before verdicts
+// said what ran have the word Reproduced for whatever supports a claim, which Notes say.
 func (v *Verified) ran(e results.Experiment, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
 	want := fidelity.Of(spec, systems)
 	switch {

@@ -74,10 +74,10 @@ func (h *Histogram) Percentile(p float64) time.Duration {
 	return time.Duration(h.h.ValueAtPercentile(100*float64(rank)/float64(n))) * time.Microsecond
 }
 
-// PercentileOfAll is Percentile of the recorded durations together with so many requests that failed,
-// each of which counts as slower than any duration: of C durations and F failures the p-th of all
-// has the rank p (C+F) among the durations, which is their percentile p (C+F)/C. 0: it lies among
-// the failures, or among the durations out of range.
+// PercentileOfAll is Percentile of the recorded durations together with so many requests that
+// failed, each of which counts as slower than any duration: of C durations and F failures the p-th
+// of all has the rank p (C+F) among the durations, which is their percentile p (C+F)/C. 0: it lies
+// among the failures, or among the durations out of range.
 func (h *Histogram) PercentileOfAll(p float64, failed int64) time.Duration {
 	n := h.Count()
 	rank := nearestRank(p, n+h.outOfRange+failed)

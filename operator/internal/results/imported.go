@@ -1,7 +1,7 @@
 package results
 
-// Imported says that a trial was measured elsewhere: Assay did not run it, and did not judge whether
-// it is valid.
+// Imported says that a trial was measured elsewhere: Assay did not run it, and did not judge
+// whether it is valid.
 type Imported struct {
 	// Format that the numbers were read in.
 	Format string `json:"format"`

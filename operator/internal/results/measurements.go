@@ -37,8 +37,8 @@ func OwnNumbers(driver map[string]int64, numbers map[string]float64) map[string]
 	return own
 }
 
-// Counted reads a measurement off the counters and own numbers of the clients (OwnNumbers), counters
-// of all of a trial's added up. A counter that is not among them is unknown, and not 0.
+// Counted reads a measurement off the counters and own numbers of the clients (OwnNumbers),
+// counters of all of a trial's added up. A counter that is not among them is unknown, and not 0.
 func Counted(name, counter, per string, driver map[string]float64) Measurement {
 	m := Measurement{Name: name}
 	count, known := driver[counter]

@@ -148,8 +148,8 @@ func Summarize(c Counters, latency *Histogram, window time.Duration) Summary {
 	return s
 }
 
-// percentilesOfAll are those of committed and failed requests; nil where none failed, so that they are
-// those of the committed ones.
+// percentilesOfAll are those of committed and failed requests; nil where none failed, so that they
+// are those of the committed ones.
 func percentilesOfAll(latency *Histogram, failed int64) *Percentiles {
 	if failed == 0 || latency.Count() == 0 {
 		return nil

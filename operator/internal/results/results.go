@@ -136,8 +136,8 @@ type Summary struct {
 	Numbers map[string]float64 `json:"numbers,omitempty"`
 	// Remarks say what a reader must know of these numbers: what was computed, and from what.
 	Remarks []string `json:"remarks,omitempty"`
-	// OfAll are percentiles of committed and failed requests. Nil: none failed, or these are results
-	// of before they were kept, or the clients say of their whole run what is here.
+	// OfAll are percentiles of committed and failed requests. Nil: none failed, or these are
+	// results of before they were kept, or the clients say of their whole run what is here.
 	OfAll *Percentiles `json:"ofAll,omitempty"`
 	// SendLagP99Millis is how late requests were sent (open loop).
 	SendLagP99Millis float64 `json:"sendLagP99Millis,omitempty"`
@@ -146,8 +146,9 @@ type Summary struct {
 	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
 }
 
-// Percentiles of latency, of committed and failed requests together, in milliseconds. A request that
-// failed counts as slower than any that committed. A percentile of 0 lies among those that failed.
+// Percentiles of latency, of committed and failed requests together, in milliseconds. A request
+// that failed counts as slower than any that committed. A percentile of 0 lies among those that
+// failed.
 type Percentiles struct {
 	P10Millis  float64 `json:"p10Millis,omitempty"`
 	P50Millis  float64 `json:"p50Millis,omitempty"`

@@ -42,8 +42,8 @@ type Recovery struct {
 	Dipped bool
 	// LeastDip is the depth, from 1 - Share to 1, from which on a dip is told from noise in 97.7%
 	// of trials. It is that of DipBins, or, of a dip that was found, that of the looks that found
-	// it. A dip that is shallower (ShallowDip) says only that there was none deeper than this. It is
-	// just above 1 where those looks find a dip before the fault, too.
+	// it. A dip that is shallower (ShallowDip) says only that there was none deeper than this. It
+	// is just above 1 where those looks find a dip before the fault, too.
 	LeastDip float64
 	// ResolvedMillis is how long throughput must be below Share of what it was, so that noise does
 	// not hide it. 0: no look at the data after the fault is long enough.
@@ -215,8 +215,8 @@ func (l look) least(noise float64) float64 {
 	return (l.deviations + surely) / math.Sqrt(float64(l.bins)) * noise
 }
 
-// measure finds the dip and the recovery. whole has all bins before the fault. since is the time from
-// the fault to the start of a bin after it; seconds is the length of a bin.
+// measure finds the dip and the recovery. whole has all bins before the fault. since is the time
+// from the fault to the start of a bin after it; seconds is the length of a bin.
 func (r *Recovery) measure(before, whole, after []float64, rule RecoveryRule, since func(int) float64, seconds float64) {
 	floor := rule.Share * r.Before
 	noise := 0.0

@@ -139,8 +139,8 @@ func TestRecover(t *testing.T) {
 }
 
 // A pause that comes by itself before the fault and after it says nothing of the fault: no depth of
-// the dip is one. It once made dip > 0.1 Reproduced in 99.5% of experiments. An outage that lasts is
-// told from it, since no stretch of its length is as low before.
+// the dip is one. It once made dip > 0.1 Reproduced in 99.5% of experiments. An outage that lasts
+// is told from it, since no stretch of its length is as low before.
 func TestPausesBeforeTheFault(t *testing.T) {
 	pauses := served([2]float64{3000, 1000}, [2]float64{300, 0}, [2]float64{9700, 1000}, [2]float64{300, 0}, [2]float64{8700, 1000})
 	got, err := stats.Recover(pauses, 10_000, stats.RecoveryRule{ToMillis: 20_000})

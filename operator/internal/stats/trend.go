@@ -86,11 +86,11 @@ type TrendRound struct {
 	Deviations []float64
 }
 
-// FindTrendWithin is FindTrend with rounds as blocks: only trials of one round are compared, so that
-// a drift from round to round is in no comparison. S adds up C - D over the rounds (the seasonal
-// test of Hirsch, Slack and Smith, Water Resour. Res. 18, 1982, with rounds as seasons), and tau is
-// S by the greatest S there can be. Without ties P is exact: that all orders of each round are
-// equally likely.
+// FindTrendWithin is FindTrend with rounds as blocks: only trials of one round are compared, so
+// that a drift from round to round is in no comparison. S adds up C - D over the rounds (the
+// seasonal test of Hirsch, Slack and Smith, Water Resour. Res. 18, 1982, with rounds as seasons),
+// and tau is S by the greatest S there can be. Without ties P is exact: that all orders of each
+// round are equally likely.
 //
 // They are not where points deviate by different amounts: a first point that deviates more makes
 // the pairs with it agree. With normal deviations s_i the signs of x_i - x_j and x_i - x_k have the

@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// No committed verdict may say more than was judged. With -v the test prints each decided verdict with
-// its word, distance, sentence and expression, and how often each word occurs:
+// No committed verdict may say more than was judged. With -v the test prints each decided verdict
+// with its word, distance, sentence and expression, and how often each word occurs:
 //
 //	go test ./operator/test/evidence -run TestNoVerdictSaysMoreThanWasJudged -v
 func TestNoVerdictSaysMoreThanWasJudged(t *testing.T) {

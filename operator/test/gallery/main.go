@@ -4,8 +4,8 @@
 //
 //	go run ./operator/test/gallery EXPERIMENTS OUT
 //
-// Inputs are the bundles EXPERIMENTS/*/evidence/*.tar.gz. Outputs are OUT/gallery.md and pictures in
-// OUT/gallery/. Nothing in the page is written by hand but the names of the evaluations.
+// Inputs are the bundles EXPERIMENTS/*/evidence/*.tar.gz. Outputs are OUT/gallery.md and pictures
+// in OUT/gallery/. Nothing in the page is written by hand but the names of the evaluations.
 package main
 
 import (

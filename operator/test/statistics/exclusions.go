@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// exclusions: two equal variants whose trials are slower by a disturbance, and do not count beyond a
-// tolerance that hits them unlike. An attempt that does not count is repeated.
+// exclusions: two equal variants whose trials are slower by a disturbance, and do not count beyond
+// a tolerance that hits them unlike. An attempt that does not count is repeated.
 func exclusions(scale float64) (rates []rate) {
 	e := grid([]int{5, 20, 50}, "a", "b")
 	for _, world := range []struct {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// simulation is one table. run draws the same experiments each time, so many more or fewer by scale.
+// simulation is one table. run draws the same experiments each time, so many more or fewer by
+// scale.
 type simulation struct {
 	name, title string
 	run         func(scale float64) []rate
@@ -43,8 +44,8 @@ func (r *rate) see(hit bool) {
 	}
 }
 
-// percent and its standard error, which is that of one more hit and one more miss so that it is never
-// 0.
+// percent and its standard error, which is that of one more hit and one more miss so that it is
+// never 0.
 func (r rate) percent() (value, standardError float64) {
 	if r.of == 0 {
 		return math.NaN(), math.NaN()

@@ -8,8 +8,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// selection: how often the interval of the best of eight points holds its mean, and how often a false
-// claim at its edge is Reproduced.
+// selection: how often the interval of the best of eight points holds its mean, and how often a
+// false claim at its edge is Reproduced.
 func selection(scale float64) (rates []rate) {
 	clients := []int{1, 2, 4, 8, 16, 24, 32, 48}
 	for _, curve := range []struct {

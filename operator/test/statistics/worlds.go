@@ -39,7 +39,8 @@ type experiment struct {
 	means  []float64
 }
 
-// grid is an experiment with so many numbers of clients and variants, all with a throughput of 1000.
+// grid is an experiment with so many numbers of clients and variants, all with a throughput of
+// 1000.
 func grid(clients []int, variants ...string) experiment {
 	var e experiment
 	for _, c := range clients {

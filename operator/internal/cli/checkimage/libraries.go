@@ -221,8 +221,8 @@ func cached(cache string) map[string][]string {
 	return out
 }
 
-// findLibrary looks where the loader looks, in its order. A file of another architecture or class is
-// passed over, as the loader does.
+// findLibrary looks where the loader looks, in its order. A file of another architecture or class
+// is passed over, as the loader does.
 func (c *checker) findLibrary(from *library, need string, where loaderPaths) *library {
 	if strings.Contains(need, "/") {
 		return c.candidate(need, from)

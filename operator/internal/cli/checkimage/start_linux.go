@@ -93,8 +93,8 @@ func loadProgram(ctx context.Context, root string, t *tree, f *finding) {
 	}
 }
 
-// unpack writes the image's files below a directory, and nothing outside of it. Devices and set-user
-// bits are left out.
+// unpack writes the image's files below a directory, and nothing outside of it. Devices and
+// set-user bits are left out.
 func (t *tree) unpack(to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil { //nolint:gosec // G301: the System's user enters it
 		return err

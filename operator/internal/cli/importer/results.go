@@ -26,7 +26,7 @@ import (
 type ResultsOptions struct {
 	Elsewhere
 	Folders []string
-	// Axes are the labels that make points, in their order. Empty: those of --point.
+	// Axes are the labels that points are made of, in their order. Empty: those of --point.
 	Axes []string
 	// Systems is a file with the System whose clients print what the format Summary reads.
 	Systems []string
@@ -59,7 +59,7 @@ func resultsCommand(s *session.Session) *cobra.Command {
 	f := cmd.Flags()
 	session.BindOutputFile(f, &o.Output)
 	o.Bind(f)
-	f.StringSliceVar(&o.Axes, "axes", nil, "labels that make points, in the order of the axes; default: those of --point, or all that a table has")
+	f.StringSliceVar(&o.Axes, "axes", nil, "labels that points are made of, in the order of the axes; default: those of --point, or all that a table has")
 	f.StringSliceVarP(&o.Systems, "filename", "f", nil, "with --format Summary: file with the System whose clients print this")
 	f.StringVar(&o.Name, "name", "", "name of the results; default: that of the folder")
 	return cmd

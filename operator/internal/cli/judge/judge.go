@@ -1,5 +1,5 @@
-// Package judge is "kubectl assay judge": verdicts and reports of trials that are over, by a file of
-// today. It needs no cluster.
+// Package judge is "kubectl assay judge": verdicts and reports of trials that are over, by a file
+// of today. It needs no cluster.
 package judge
 
 import (
@@ -174,8 +174,8 @@ func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, err
 	return out, nil
 }
 
-// named are the Systems of a bundle with the programs that today's say they hold, which older Systems
-// did not say. The bundle gets them, and keeps those of the run beside them.
+// named are the Systems of a bundle with the programs that today's say they hold, which older
+// Systems did not say. The bundle gets them, and keeps those of the run beside them.
 func named(kept bundle.Kept, today map[string]v1alpha1.SystemSpec) (map[string]v1alpha1.SystemSpec, error) {
 	all := map[string]v1alpha1.SystemSpec{}
 	for name, s := range today {
@@ -215,7 +215,8 @@ func named(kept bundle.Kept, today map[string]v1alpha1.SystemSpec) (map[string]v
 // specFile of AsRunFolder is the spec as JSON.
 const specFile = "spec.json"
 
-// rewrite writes the new bundle, unless it says nothing but another time than the one that is there.
+// rewrite writes the new bundle, unless it says nothing but another time than the one that is
+// there.
 func rewrite(s *session.Session, o Options, data []byte, kept bundle.Kept, today judge.Today, judged bundle.Kept) error {
 	if before := kept.Results.Judged; before != nil && o.Output == o.Bundle {
 		same, err := again(kept, today, before.At)

@@ -29,8 +29,8 @@ var ErrNoExperiment = errors.New("no Experiment in it; name its file with -f")
 
 // Set is what the files hold.
 type Set struct {
-	// Experiment as it is written, with the defaults that a zero value could not be told from. Nil if
-	// the files hold none.
+	// Experiment as it is written, with the defaults that a zero value could not be told from. Nil
+	// if the files hold none.
 	Experiment *v1alpha1.Experiment
 	// File that has the Experiment: a path, a URL, or - for stdin.
 	File string
@@ -52,11 +52,11 @@ type Set struct {
 // not those in folders below it), an http or https URL, or - for stdin. Systems that the Experiment
 // names and these do not hold are looked for in the folder "systems" beside the Experiment's file,
 // then in the one beside that file's folder: experiments/PAPER/FIGURE.yaml finds
-// experiments/systems. Beside a URL they are systems/NAME.yaml or ../systems/NAME.yaml. Documents in
-// folders that are not Assay's are skipped.
+// experiments/systems. Beside a URL they are systems/NAME.yaml or ../systems/NAME.yaml. Documents
+// in folders that are not Assay's are skipped.
 //
-// The error has all problems of the text of the files, and wraps ErrNoExperiment if that is the only
-// one. Those of the objects are found by Plan and Lint.
+// The error has all problems of the text of the files, and wraps ErrNoExperiment if that is the
+// only one. Those of the objects are found by Plan and Lint.
 func Read(ctx context.Context, paths []string, stdin io.Reader) (*Set, error) {
 	s := newSet()
 	files, err := expand(paths)
@@ -222,8 +222,8 @@ func (s *Set) Adapt(name, profile string, assignments []string) error {
 	return s.decode(assignments)
 }
 
-// decode reads the Experiment again after it was changed as an object. What else is wrong with it is
-// left to Plan, which finds all of it.
+// decode reads the Experiment again after it was changed as an object. What else is wrong with it
+// is left to Plan, which finds all of it.
 func (s *Set) decode(assignments []string) error {
 	text, err := yaml.Marshal(s.experiment.Object.Object)
 	if err != nil {

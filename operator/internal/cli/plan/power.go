@@ -27,7 +27,8 @@ func shareOf(flag, text string) (float64, error) {
 	return percent / 100, nil
 }
 
-// writePower says of each claim how probable it is that the trials support it if the paper is right.
+// writePower says of each claim how probable it is that the trials support it if the paper is
+// right.
 func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 	text, difference := cmp.Or(o.Deviation, assumedDeviation), cmp.Or(o.Effect, assumedEffect)
 	deviation, err := shareOf("deviation", text)

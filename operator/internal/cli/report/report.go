@@ -5,8 +5,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -156,8 +156,8 @@ func (in input) show(s *session.Session, o Options) error {
 	return nil
 }
 
-// Show prints results that were made elsewhere, as Options say, with all that the trials' own results
-// add to them.
+// Show prints results that were made elsewhere, as Options say, with all that the trials' own
+// results add to them.
 func Show(s *session.Session, e results.Experiment, trials []results.Trial, o Options) error {
 	drawing, err := o.Figures.drawing()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// SpecKey of an experiment's ConfigMap holds its spec as JSON, as it is in the cluster: its profile is not applied, so
-// that a reader sees what the full evaluation is.
+// SpecKey of an experiment's ConfigMap holds its spec as JSON, as it is in the cluster: its profile
+// is not applied, so that a reader sees what the full evaluation is.
 const SpecKey = "spec.json"
 
 // Decode reads an experiment's ConfigMap: its results, and its spec if that is there.

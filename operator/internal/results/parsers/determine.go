@@ -23,8 +23,8 @@ const partOfRun = 0.8
 var failures = []string{results.NumberAborted, results.NumberErrors, results.NumberTimeouts}
 
 // determination computes what a summary does not say from what it says. With C committed, F failed,
-// W timed-out, E ended and A answered attempts, X and R the rates of committed and ended ones, and T
-// the run time:
+// W timed-out, E ended and A answered attempts, X and R the rates of committed and ended ones, and
+// T the run time:
 //
 //	E = C + F      A = E - W      C = X T      E = R T      X = R C / E
 //
@@ -123,8 +123,8 @@ func (d *determination) numbers() (committed, throughput, seconds float64, err e
 	return committed, throughput, seconds, d.agree()
 }
 
-// fromRate is how many transactions committed, where the rate of these and the count of all attempts
-// are said: all, if they differ by no more than rounding explains.
+// fromRate is how many transactions committed, where the rate of these and the count of all
+// attempts are said: all, if they differ by no more than rounding explains.
 func (d *determination) fromRate(seconds float64, ended quantity) float64 {
 	rate, run := d.said[results.NumberThroughput], d.said[results.NumberRunTime]
 	committed := math.Round(rate.value * seconds)

@@ -77,7 +77,8 @@ func TestHdrHistogramLogsAreCutAndMerged(t *testing.T) {
 	}
 }
 
-// An interval across the window's end belongs to the side of its middle, as a whole, and is counted.
+// An interval across the window's end belongs to the side of its middle, as a whole, and is
+// counted.
 func TestHdrHistogramIntervalsAcrossTheWindow(t *testing.T) {
 	o := hdrOptions(0)
 	o.ZeroUnixNanos += 300e6

@@ -14,8 +14,8 @@ import (
 
 type jsonPath = *jsonpath.Path
 
-// readJSON collects the numbers of each JSON document of the output: of one that fills it, of one in
-// each line, or of one after other output. Lines outside of documents are skipped.
+// readJSON collects the numbers of each JSON document of the output: of one that fills it, of one
+// in each line, or of one after other output. Lines outside of documents are skipped.
 func (s *summaryText) readJSON(r io.Reader) error {
 	docs := jsonDocuments{in: bufio.NewReaderSize(r, maxLine), skipped: s.skipped}
 	for number := 1; ; number++ {

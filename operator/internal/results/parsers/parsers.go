@@ -125,8 +125,8 @@ type Options struct {
 	Histograms *results.Histograms
 	// Summary says where the format Summary has its numbers.
 	Summary []results.SummaryNumber
-	// Whole: the client ended by itself with exit code 0, so that a last line without its newline is
-	// whole.
+	// Whole: the client ended by itself with exit code 0, so that a last line without its newline
+	// is whole.
 	Whole bool
 	// Arrivals says when each part of the report came, as launchers keep it. For records whose
 	// instants are those of arrival.

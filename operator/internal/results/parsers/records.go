@@ -149,7 +149,8 @@ func readRecords(r io.Reader, o Options, split func(line string) ([]string, erro
 	}
 }
 
-// wholeRecord joins the lines of a record, as long as a quotation mark is open: a quoted one is two.
+// wholeRecord joins the lines of a record, as long as a quotation mark is open: a quoted one is
+// two.
 func wholeRecord(in *lines, text string) (string, error) {
 	for number := in.number; strings.Count(text, `"`)%2 == 1; {
 		next, err := in.next()

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Edit puts a value, written as YAML, at a path such as spec.sweep.0.values; "-" as the last element
-// appends to a list, and an empty value removes a field.
+// Edit puts a value, written as YAML, at a path such as spec.sweep.0.values; "-" as the last
+// element appends to a list, and an empty value removes a field.
 type Edit struct{ Path, Value string }
 
 // Wrong is a specification that cannot work: a valid one with edits. The refusal of a cluster must

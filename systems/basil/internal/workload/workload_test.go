@@ -72,7 +72,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// The rows of "rw" are drawn one by one: they are different, and any row may stand beside any other.
+// The rows of "rw" are drawn one by one: they are different, and any row may stand beside any
+// other.
 func TestKeysApart(t *testing.T) {
 	for name, zipfian := range map[string]bool{"uniform": false, "zipfian": true} {
 		t.Run(name, func(t *testing.T) {

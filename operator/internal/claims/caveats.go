@@ -102,7 +102,7 @@ func (m metric) mayBeNone(x float64) bool {
 	return x == 0 && (m.name == stats.AbortRate || m.name == errorRate)
 }
 
-func (r *run) pointNames(indexes []int32) []string {
+func (r *readings) pointNames(indexes []int32) []string {
 	var names []string
 	for _, p := range r.points {
 		if slices.Contains(indexes, p.Index) {

@@ -48,9 +48,7 @@ func (t truth) and(u truth) truth {
 // run evaluates one program over results.
 type run struct {
 	*program
-	points  []results.PointResult
-	samples samples
-	lines   []results.TrialLine
+	*readings
 	// capacities are what searches came to.
 	capacities []results.Capacity
 
@@ -68,13 +66,20 @@ type run struct {
 	looked    []int32 // points whose trials were looked at
 	latency   []int32 // those of them whose mean latency was
 
-	kept   map[mean][]float64
 	groups map[metric][]int32 // points whose trials lie in groups
 	made   map[string]model   // of all points, by metric and rounds
 	models int                // points of the greatest model that an interval is of
 	rounds bool               // some interval is that of the differences of rounds
 
 	wanting []int // repetitions that would settle what is unsettled; 0: more than there can be
+}
+
+// readings are what the trials say of points, whatever is asked of them. They note nothing.
+type readings struct {
+	points  []results.PointResult
+	samples samples // the trials that count, by point
+	lines   []results.TrialLine
+	kept    map[mean][]float64 // values that were read once
 }
 
 func newRun(p *program, points []results.PointResult, lines []results.TrialLine) *run {
@@ -89,7 +94,10 @@ func newRun(p *program, points []results.PointResult, lines []results.TrialLine)
 			return cmp.Or(cmp.Compare(a.Repetition, b.Repetition), cmp.Compare(a.Number, b.Number))
 		})
 	}
-	return &run{program: p, points: points, samples: s, lines: lines, made: map[string]model{}, metricsAt: map[int32][]metric{}, kept: map[mean][]float64{}, groups: map[metric][]int32{}}
+	return &run{
+		program: p, readings: &readings{points: points, samples: s, lines: lines, kept: map[mean][]float64{}},
+		made: map[string]model{}, metricsAt: map[int32][]metric{}, groups: map[metric][]int32{},
+	}
 }
 
 // truth evaluates an expression of type bool. Both sides of && and || are evaluated, so that the
@@ -284,7 +292,7 @@ func (r *run) readCall(call celast.CallExpr, id int64) quantity {
 }
 
 // find lists the points with these coordinates.
-func (r *run) find(at []coordinate) []results.PointResult {
+func (r *readings) find(at []coordinate) []results.PointResult {
 	var found []results.PointResult
 	for _, p := range r.points {
 		if matches(p, at) {
@@ -355,7 +363,7 @@ func (r *run) inGroups(m metric) []int32 {
 }
 
 // whyEmpty says why a point has no valid trial.
-func (r *run) whyEmpty(p results.PointResult) string {
+func (r *readings) whyEmpty(p results.PointResult) string {
 	text := showPoint(p.Coordinates) + " has no valid trial"
 	if x := excludedAt(p.Index, r.lines); x.left > 0 {
 		return text + " (" + x.why + ")"

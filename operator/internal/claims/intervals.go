@@ -76,7 +76,7 @@ func (r *run) difference(a, b quantity) (stats.Estimate, []int) {
 }
 
 // exact reports whether every trial that q reads gives a number, and not only bounds.
-func (r *run) exact(q quantity) bool {
+func (r *readings) exact(q quantity) bool {
 	for m := range q.gradient {
 		if _, ok := r.values(m); !ok {
 			return false
@@ -86,7 +86,7 @@ func (r *run) exact(q quantity) bool {
 }
 
 // values are those of the trials of a point; false where some trial gives bounds, or has none.
-func (r *run) values(of mean) ([]float64, bool) {
+func (r *readings) values(of mean) ([]float64, bool) {
 	of.atLeast = false
 	if xs, ok := r.kept[of]; ok {
 		return xs, len(xs) > 0
@@ -96,7 +96,7 @@ func (r *run) values(of mean) ([]float64, bool) {
 	return xs, len(xs) > 0
 }
 
-func (r *run) readValues(of mean) (xs []float64) {
+func (r *readings) readValues(of mean) (xs []float64) {
 	for _, line := range r.samples[of.point] {
 		x, err := of.metric.of(line)
 		if err != nil || x.low != x.high {
@@ -108,7 +108,7 @@ func (r *run) readValues(of mean) (xs []float64) {
 }
 
 // byRound are the values of a point by round; false, too, where a round is there twice.
-func (r *run) byRound(of mean) (map[int32]float64, bool) {
+func (r *readings) byRound(of mean) (map[int32]float64, bool) {
 	xs, ok := r.values(of)
 	rounds := roundsOf(r.samples[of.point])
 	if !ok || len(rounds) != len(xs) {
@@ -123,7 +123,7 @@ func (r *run) byRound(of mean) (map[int32]float64, bool) {
 
 // commonRounds are the rounds in which all points that q reads have a trial, in order, if their
 // trials ran in turn.
-func (r *run) commonRounds(q quantity) []int32 {
+func (r *readings) commonRounds(q quantity) []int32 {
 	var rounds []int32
 	var first []results.TrialLine
 	for i, m := range slices.SortedFunc(maps.Keys(q.gradient), mean.compare) {
@@ -272,7 +272,7 @@ func (r *run) byRounds(q quantity) (stats.Estimate, bool) {
 }
 
 // meanIn is the mean of a point in some rounds; nil: in all.
-func (r *run) meanIn(m mean, rounds []int32) float64 {
+func (r *readings) meanIn(m mean, rounds []int32) float64 {
 	xs, _ := r.byRound(m)
 	some := map[int32]float64{}
 	for k, x := range xs {

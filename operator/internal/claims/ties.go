@@ -37,12 +37,12 @@ func (r *run) belowAny(p results.PointResult, others []results.PointResult) bool
 }
 
 // byMean are the points with the greatest mean first, since those show most.
-func (r *run) byMean(points []results.PointResult, m metric) []results.PointResult {
+func (r *readings) byMean(points []results.PointResult, m metric) []results.PointResult {
 	return slices.SortedFunc(slices.Values(points), func(p, q results.PointResult) int { return cmp.Compare(r.meanOf(q, m), r.meanOf(p, m)) })
 }
 
 // meanOf is the mean of all trials of a point.
-func (r *run) meanOf(p results.PointResult, m metric) float64 {
+func (r *readings) meanOf(p results.PointResult, m metric) float64 {
 	xs, _ := r.values(mean{point: p.Index, metric: m})
 	return stats.Aggregate(xs).Mean
 }

@@ -90,7 +90,7 @@ func (n SummaryNumber) Kind() NumberKind {
 	return NumberOwn
 }
 
-// IsLatency: the number is a latency.
+// IsLatency reports whether the number is a latency.
 func (n SummaryNumber) IsLatency() bool { return strings.HasSuffix(n.Name, latencySuffix) }
 
 // Percentile of a latency's name: 95 of P95Latency, 99.99 of P9999Latency. 0: it is none.

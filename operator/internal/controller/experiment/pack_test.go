@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
@@ -45,7 +46,7 @@ func TestTheLargestResultsFit(t *testing.T) {
 		"as many trials as allow": {plan.MaxTrials, 0, "lines of trials that succeeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{plan: &plan.Plan{}, built: largest(tc.trials), now: metav1.Now()}
+			s := &scope{exp: &v1alpha1.Experiment{}, plan: &plan.Plan{}, built: largest(tc.trials), now: metav1.Now()}
 			data, packed, leftOut, err := encode(s)
 			if err != nil {
 				t.Fatal(err)

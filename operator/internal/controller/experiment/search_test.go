@@ -61,7 +61,7 @@ func TestSearchForACapacity(t *testing.T) {
 	if c := exp.Spec.Sweep[0].Search; c.Precision != "5%" || c.Trials != 60 {
 		t.Errorf("the API server's defaults: %s, %d trials", c.Precision, c.Trials)
 	}
-	s.expect(exp, v1alpha1.ExperimentAccepted, "True Valid", "1 search for the highest rate from 100 to 10000 with p99 latency at most 20ms and goodput at least 95%: 12 to 60 valid trials each")
+	s.expect(exp, v1alpha1.ExperimentAccepted, "True Valid", "1 search for the highest rate from 100 to 10000 with p99 latency at most 20ms and goodput at least 95%: 20 to 60 valid trials each")
 	for n := 0; exp.Status.CompletionTime == nil; n++ {
 		if got := len(s.trials()); got != n+1 || exp.Status.Capacities[0].Outcome != v1alpha1.CapacitySearching {
 			t.Fatalf("%d trials after %d are done, %+v", got, n, exp.Status.Capacities)

@@ -420,10 +420,16 @@ func (p *play) clientResults(c placement.Client, commits int64, started time.Dur
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	line := results.NewTimeline(-5000, 270)
+	for i := range commits { // evenly over the 200 bins of the window
+		bin := 50 + i%200
+		line.Committed[bin]++
+		line.LatencySumMicros[bin] += 5000
+	}
 	b, err := results.EncodeClient(results.Client{
 		Index: int32(c.Index), FirstClient: int32(c.First), Clients: int32(c.Count), StartedNanos: started.Nanoseconds(),
 		MeasureNanos: (20 * time.Second).Nanoseconds(), Counters: results.Counters{Offered: commits, Committed: commits}, Latency: latency,
-		Timeline: results.NewTimeline(-5000, 270), Driver: map[string]int64{"fastPathCommits": 90, "slowPathCommits": 10},
+		Timeline: line, Driver: map[string]int64{"fastPathCommits": 90, "slowPathCommits": 10},
 	})
 	if err != nil {
 		p.t.Fatal(err)

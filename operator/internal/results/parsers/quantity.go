@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"assay.dev/assay/operator/internal/results"
 )
@@ -132,8 +133,11 @@ func parseDuration(text string) (quantity, error) {
 	q := quantity{value: float64(d) / 1e6, step: 1e-6}
 	number := strings.TrimRight(text, "nuµμmsh")
 	unit := text[len(number):]
-	number = number[strings.LastIndexAny(number, "nuµμmsh")+1:]
-	if last, err := parseDecimal(strings.TrimLeft(number, "\xb5\xbc")); err == nil {
+	if i := strings.LastIndexAny(number, "nuµμmsh"); i >= 0 {
+		_, size := utf8.DecodeRuneInString(number[i:])
+		number = number[i+size:]
+	}
+	if last, err := parseDecimal(number); err == nil {
 		q.step = max(q.step, last.step*results.NumberUnits[results.NumberTime][unit])
 	}
 	return q, nil

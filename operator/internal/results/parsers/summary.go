@@ -163,7 +163,7 @@ func (n *numberReader) read(line []byte, number int) (bool, error) {
 		}
 		return string(line[match[2*i]:match[2*i+1]])
 	}
-	if match == nil || match[2*n.pattern.Value] < 0 {
+	if len(match) == 0 || match[2*n.pattern.Value] < 0 {
 		return false, nil
 	}
 	q, err := parseQuantity(n.SummaryNumber, group(n.pattern.Value), group(n.pattern.Unit))

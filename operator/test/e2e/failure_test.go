@@ -26,20 +26,20 @@ var (
 // machine that others slow down, one trial of a variant may have no undisturbed transaction. Two
 // trials have an interval so wide that a claim may stay undecided, and none that is false may hold.
 func TestFailureFP(t *testing.T) {
-	holds := []v1alpha1.Verdict{v1alpha1.VerdictConsistent, v1alpha1.VerdictInconclusive}
+	holds := []v1alpha1.Verdict{v1alpha1.VerdictHolds, v1alpha1.VerdictInconclusive}
 	failureFP(t, 2, map[string][]v1alpha1.Verdict{
-		"order-at-low-load": holds, "one-timeout": holds,
-		"too-good": {v1alpha1.VerdictContradicted, v1alpha1.VerdictInconclusive}, "within-a-minute": holds,
+		"order-at-low-load": {v1alpha1.VerdictConsistent, v1alpha1.VerdictInconclusive}, "one-timeout": holds,
+		"too-good": {v1alpha1.VerdictFails, v1alpha1.VerdictInconclusive}, "within-a-minute": holds,
 	})
 }
 
-// The same three times over, as the profile has it: what is plainly true is Consistent, what is
-// plainly false is Contradicted, and trials follow each other closely.
+// The same three times over: what is plainly true holds, what is plainly false fails, and trials
+// follow each other closely.
 func TestFailureFPThreeTimes(t *testing.T) {
-	holds := []v1alpha1.Verdict{v1alpha1.VerdictConsistent, v1alpha1.VerdictInconclusive} // three trials have a wide interval
-	trials := failureFP(t, 3, map[string][]v1alpha1.Verdict{
-		"order-at-low-load": holds, "one-timeout": holds,
-		"too-good": {v1alpha1.VerdictContradicted}, "within-a-minute": {v1alpha1.VerdictConsistent},
+	trials := failureFP(t, 3, map[string][]v1alpha1.Verdict{ // three trials have a wide interval
+		"order-at-low-load": {v1alpha1.VerdictConsistent, v1alpha1.VerdictInconclusive},
+		"one-timeout":       {v1alpha1.VerdictHolds, v1alpha1.VerdictInconclusive},
+		"too-good":          {v1alpha1.VerdictFails}, "within-a-minute": {v1alpha1.VerdictHolds},
 	})
 	checkGaps(t, trials)
 }
@@ -55,11 +55,16 @@ func failureFP(t *testing.T, repetitions int32, want map[string][]v1alpha1.Verdi
 		spec.Profile = "smoke"
 		profile(spec, "smoke").Sweep[0].Values = []v1alpha1.Value{v1alpha1.NewValue("2")}
 		profile(spec, "smoke").Repetitions = &v1alpha1.Repetitions{Min: repetitions}
-		spec.Claims = append(spec.Claims, v1alpha1.Claim{
-			Name: "too-good", Statement: "Two clients commit a million transactions in a second.", Expr: "throughput(variant='ideal', clients=2) > 1000000",
-		}, v1alpha1.Claim{
-			Name: "within-a-minute", Statement: "A transaction takes less than a minute.", Expr: "p50_latency(variant='ideal', clients=2) < 60000ms",
-		})
+		for _, c := range []v1alpha1.Claim{
+			{Name: "too-good", Statement: "Two clients commit a million transactions in a second.", Expr: "throughput(variant='ideal', clients=2) > 1000000"},
+			{Name: "within-a-minute", Statement: "A transaction takes less than a minute.", Expr: "p50_latency(variant='ideal', clients=2) < 60000ms"},
+		} {
+			c.Basis = v1alpha1.BasisOwn
+			spec.Claims = append(spec.Claims, c)
+			// The profile has other points, so that it says anew what is judged there.
+			smoke := profile(spec, "smoke")
+			smoke.Claims = append(smoke.Claims, v1alpha1.ProfileClaim{Name: c.Name, Statement: "At smoke size: " + c.Statement})
+		}
 	})
 	trials := e.complete(t, exp, 5*time.Minute+time.Duration(repetitions)*2*time.Minute)
 	measured := valid(t, trials)

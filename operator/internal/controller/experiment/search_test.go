@@ -83,7 +83,7 @@ func TestSearchForACapacity(t *testing.T) {
 		verdicts[c.Name] = c.Verdict
 		t.Logf("%s: %s", c.Name, c.Message)
 	}
-	if verdicts["capacity"] != v1alpha1.VerdictReproduced || verdicts["more"] != v1alpha1.VerdictNotReproduced {
+	if verdicts["capacity"] != v1alpha1.VerdictHolds || verdicts["more"] != v1alpha1.VerdictFails {
 		t.Errorf("verdicts %v", verdicts)
 	}
 	e := s.results(exp.Status.ResultsConfigMap)

@@ -33,10 +33,12 @@ const (
 	StandIn          = "StandIn"
 )
 
-// Sizes of what ran.
+// Sizes of what ran. That of trials which were measured elsewhere is Unknown: Assay did not plan
+// them.
 const (
 	Full    = "Full"
 	Reduced = "Reduced"
+	Unknown = "Unknown"
 )
 
 // distances order the classes.
@@ -132,7 +134,7 @@ type Facts struct {
 	Basis v1alpha1.ClaimBasis
 	// Class of the system, of those that the claim reads, that is furthest from the source.
 	Class string
-	// Size is Full or Reduced.
+	// Size is Full, Reduced or Unknown.
 	Size string
 	// Rewritten: the profile judges another statement than the full evaluation.
 	Rewritten bool
@@ -210,6 +212,8 @@ func Distance(f *results.Fidelity, read []string, profile string, rewritten bool
 	switch {
 	case f.Size == Reduced && f.Class != "":
 		parts = append(parts, "reduced size (profile "+profile+")")
+	case f.Size == Unknown && f.Class != "":
+		parts = append(parts, "measured elsewhere, at a size that Assay does not know")
 	case rewritten:
 		parts = append(parts, "a statement of profile "+profile)
 	}

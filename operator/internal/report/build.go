@@ -63,7 +63,7 @@ func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axe
 		r.Measurements = append(r.Measurements, MeasurementColumn(m))
 	}
 	r.Figures = FiguresOf(spec)
-	r.Fidelity = fidelity.Of(exp.Spec, systems)
+	r.Fidelity = whatRanOf(exp.Spec, systems, lines)
 	r.Claims = Judge(exp.Spec, r.Fidelity, r.Points, lines, r.Capacities)
 	r.Reported, r.LeftOut = reported(spec.Reported)
 	return r

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fidelity"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -17,6 +18,16 @@ func Imported(e results.Experiment) bool {
 
 // unjudged is what nobody knows of trials that were measured elsewhere.
 const unjudged = "the trials were measured elsewhere: whether they are valid was not judged, and their faults, clocks, disturbances, machines and order are not known"
+
+// whatRanOf is what ran, relative to the source. Nobody knows the size of what was measured
+// elsewhere, so its verdicts are neither Reproduced nor Replicated.
+func whatRanOf(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec, lines []results.TrialLine) *results.Fidelity {
+	f := fidelity.Of(spec, systems)
+	if Imported(results.Experiment{Trials: lines}) {
+		f.Size, f.Changes = fidelity.Unknown, nil
+	}
+	return f
+}
 
 // caveatImported says so at each verdict.
 func caveatImported(judged []results.ClaimResult, lines []results.TrialLine) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fidelity"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -49,8 +50,11 @@ func whatRan(e results.Experiment) []string {
 		}
 	}
 	size := "at full size"
-	if f.Size != "" && f.Size != "Full" {
+	switch f.Size {
+	case fidelity.Reduced:
 		size = "at reduced size"
+	case fidelity.Unknown:
+		size = "at a size that Assay does not know"
 	}
 	if e.Profile != "" {
 		size = "profile " + e.Profile + ", " + size

@@ -304,7 +304,7 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, sy
 // latter. Where the Systems are not there, what is said is believed. Results of before verdicts
 // said what ran have the word Reproduced for whatever supports a claim, which Notes say.
 func (v *Verified) ran(e results.Experiment, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *results.Fidelity {
-	want := fidelity.Of(spec, systems)
+	want := whatRanOf(spec, systems, e.Trials)
 	switch {
 	case e.Fidelity == nil && len(e.Claims) > 0:
 		v.Notes = append(v.Notes, "the verdicts are of a version that did not say what ran: its Reproduced says that the trials support the claim, and not on which program or at which size")

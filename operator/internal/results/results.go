@@ -483,7 +483,7 @@ type Fidelity struct {
 	// Class of the system that is furthest from the source: Original, Reimplementation, StandIn.
 	// Empty: the experiment has no source.
 	Class string `json:"class,omitempty"`
-	// Size is Full or Reduced: what the profile changed decides.
+	// Size is Full or Reduced: what the profile changed decides. Imported trials have Unknown.
 	Size string `json:"size"`
 	// Changes of the profile to points, load, network, durations and faults, in words.
 	Changes []string `json:"changes,omitempty"`

@@ -10,9 +10,9 @@ var mutants = []mutant{
 	},
 	{
 		name: "late-faults-count", doc: "a fault may be late by any time", lane: "unit",
-		file: "operator/internal/verdict/faults.go",
+		file: "operator/internal/validity/faults.go",
 		old:  "late > results.Millis(tolerated) || late <", new: "late <",
-		pkg: "operator/internal/verdict", run: "TestJudgeFaults",
+		pkg: "operator/internal/validity", run: "TestJudgeFaults",
 	},
 	{
 		name: "forged-bundles-pass", doc: "kubectl assay verify finds no difference", lane: "unit",

@@ -1,7 +1,7 @@
 // Package run is what is known of one run of a trial, as one value: what was asked, what every
 // agent said, what became of every fault, and what the clients reported. The trial controller
 // builds an Observed when the clients are over; it is written down as a results.Trial (Describe)
-// and judged by package verdict. It is pure: nothing here asks a server or reads a clock.
+// and judged by package validity. It is pure: nothing here asks a server or reads a clock.
 package run
 
 import (

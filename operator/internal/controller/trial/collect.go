@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/verdict"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // collect merges the clients' results, judges the trial and stores the results.
@@ -47,7 +47,7 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 		return false, 0, err
 	}
 	o.Clients, o.Merged, o.Measured, o.Result = clients, merged, t.Measurements, t
-	v := verdict.Judge(o)
+	v := validity.Judge(o)
 	t.Outcome, t.Reason, t.Message = v1alpha1.ReasonSucceeded, "", ""
 	if !v.Counts() {
 		t.Outcome, t.Reason, t.Message = v1alpha1.ReasonInvalid, v.Reason, v.Message

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
-	"assay.dev/assay/operator/internal/verdict"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // deployTimeout is how long pods may take to be scheduled, to pull their images and to report.
@@ -220,7 +220,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope, mustKnow bool) (bool
 		}
 	}
 	if rep != nil && rep.Failure != "" {
-		s.giveUp(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s. %s", rep.Failure, verdict.LastOutput(rep))
+		s.giveUp(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s. %s", rep.Failure, validity.LastOutput(rep))
 		return false, nil
 	}
 	asked := false

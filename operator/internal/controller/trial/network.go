@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/verdict"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // proveTimeout is how long measuring, shaping and measuring again may take, beside the packets' own
@@ -79,7 +79,7 @@ func (r *Reconciler) prove(_ context.Context, s *scope) (bool, time.Duration, er
 	if s.trial.Status.Network.Backend == "" {
 		tolerance = anyPath
 	}
-	if wrong := verdict.CheckLinks(s.pairs(), tolerance); len(wrong) > 0 {
+	if wrong := validity.CheckLinks(s.pairs(), tolerance); len(wrong) > 0 {
 		s.giveUp(v1alpha1.ReasonNetworkWrong, "%s", few.Of(wrong, "; "))
 		return false, 0, nil
 	}

@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/queue"
 	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/verdict"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 const (
@@ -65,7 +65,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	for _, name := range s.clientNames() {
 		rep := s.report(name)
 		if rep != nil && rep.Over {
-			s.giveUp(v1alpha1.ReasonClientFailed, "Client %s ended before the start. %s", name, verdict.LastOutput(rep))
+			s.giveUp(v1alpha1.ReasonClientFailed, "Client %s ended before the start. %s", name, validity.LastOutput(rep))
 			return false, 0, nil
 		}
 		if rep == nil || !rep.AtBarrier {

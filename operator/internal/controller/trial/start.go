@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/controller/trial/startup"
 	"assay.dev/assay/operator/internal/few"
-	"assay.dev/assay/operator/internal/verdict"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // start starts the components and the replicas, in their order, and waits until all are ready.
@@ -102,24 +102,24 @@ func (r *Reconciler) trouble(s *scope) (reason, message string) {
 // replicaEnded judges whether a process of a replica or component ended though no fault killed it.
 // Whether an exit after the window matters depends on when the clients ended, which is not known
 // yet.
-func (s *scope) replicaEnded(name string) verdict.Verdict {
+func (s *scope) replicaEnded(name string) validity.Verdict {
 	if rep := s.report(name); rep != nil && !s.line.Leaving[name] {
-		return verdict.ReplicaExit(name, rep, s.trial.Spec.Schedule.Measure.OrZero())
+		return validity.ReplicaExit(name, rep, s.trial.Spec.Schedule.Measure.OrZero())
 	}
-	return verdict.Verdict{}
+	return validity.Verdict{}
 }
 
 // endedEarly says which replica or client of some pods ended by itself in the run. That is an
 // outcome: the run goes on and is judged with its numbers, unless these cannot be had.
-func (s *scope) endedEarly(pods ...string) verdict.Verdict {
+func (s *scope) endedEarly(pods ...string) validity.Verdict {
 	spec, clients := s.judgedSpec(), map[string]bool{}
 	for _, name := range s.clientNames() {
 		clients[name] = true
 	}
 	for _, name := range pods {
-		v := verdict.Verdict{}
+		v := validity.Verdict{}
 		if clients[name] {
-			v = verdict.ClientEnd(spec, name, s.report(name))
+			v = validity.ClientEnd(spec, name, s.report(name))
 		} else {
 			v = s.replicaEnded(name)
 		}
@@ -127,7 +127,7 @@ func (s *scope) endedEarly(pods ...string) verdict.Verdict {
 			return v
 		}
 	}
-	return verdict.Verdict{}
+	return validity.Verdict{}
 }
 
 // disorder looks for what ends a trial at any time: a container that the kubelet restarted, an
@@ -151,7 +151,7 @@ func (r *Reconciler) disorder(s *scope) (reason, message string) {
 	}
 	for _, name := range s.everyName() {
 		if n := s.networkOf(name); n != nil && n.Lost != "" {
-			return v1alpha1.ReasonNetworkLost, verdict.LinksLost(name, n)
+			return v1alpha1.ReasonNetworkLost, validity.LinksLost(name, n)
 		}
 	}
 	return "", ""

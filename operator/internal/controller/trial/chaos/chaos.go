@@ -34,14 +34,14 @@ import (
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/verdict"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 const (
 	// missed is how much later than planned an object may be made, or its deletion asked for, which
 	// are the manager's own doing. What it missed by more, because there was none, is not made up
 	// for.
-	missed = verdict.RecoverLateness
+	missed = validity.RecoverLateness
 	// Recovery is how long it may take to undo it: until the object is gone.
 	Recovery = 30 * time.Second
 	// Poll is how soon to look again for what it says, and SlowPoll if it has had patience to say

@@ -1,10 +1,10 @@
-// Package verdict decides whether the numbers of a run count. It is pure: it reads a run.Observed
+// Package validity decides whether the numbers of a run count. It is pure: it reads a run.Observed
 // and nothing else, so that every rule is tested without a cluster. A run counts only when nothing
 // speaks against it: what is not known, speaks against it.
 //
 // The checks are an ordered list. The first that refuses gives the trial its reason: what others
 // rest on (the clocks) comes first, what the system itself did comes last.
-package verdict
+package validity
 
 import (
 	"fmt"

@@ -8,7 +8,6 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/run"
 )
 
 // The numbers are about exactly the clients that were to be correct: ten over two pods, of which
@@ -51,7 +50,7 @@ func TestJudgeClientsThatTheirProgramMakesMisbehave(t *testing.T) {
 	l := &placement.Layout{Clients: []placement.Client{{Index: 0, First: 0, Count: 6, Name: "c-0"}, {Index: 1, First: 6, Count: 4, Name: "c-1"}}}
 	spec := &v1alpha1.TrialSpec{Tolerances: tolerances, MisbehavingClients: []int32{2, 0}}
 	reports := []results.Client{{Index: 0, Clients: 6, MisbehavingClients: 2}, {Index: 1, FirstClient: 6, Clients: 4}}
-	if v := judgeClients(spec, l, reports, results.Merged{CorrectClients: 8}); !v.Counts() {
+	if v := judgeClients(spec, l, reports, results.Merged{CorrectClients: 8}); !v.OK() {
 		t.Errorf("%s: %s", v.Reason, v.Message)
 	}
 	reports[0].MisbehavingClients = 0
@@ -76,19 +75,19 @@ func TestJudgeGenerators(t *testing.T) {
 	l := &placement.Layout{Clients: []placement.Client{{Index: 0, Name: "c-0"}, {Index: 1, Name: "c-1"}, {Index: 2, Name: "c-2"}}}
 	pods := []results.Pod{{Name: "r-0"}, {Name: "c-0"}, {Name: "c-1"}, {Name: "c-2"}}
 	spec := &v1alpha1.TrialSpec{Tolerances: tolerances}
-	if err := run.SetGeneratorLags(pods, l, []results.Client{{Index: 1, GeneratorLag: lag(9 * time.Millisecond)}, {Index: 0, GeneratorLag: lag(time.Millisecond)}, {Index: 2}}); err != nil {
+	if err := SetGeneratorLags(pods, l, []results.Client{{Index: 1, GeneratorLag: lag(9 * time.Millisecond)}, {Index: 0, GeneratorLag: lag(time.Millisecond)}, {Index: 2}}); err != nil {
 		t.Fatal(err)
 	}
-	if v := judgeGenerators(spec, pods); !v.Counts() || pods[2].GeneratorLagP99Millis < 8 || pods[1].GeneratorLagP99Millis > 1 {
+	if v := judgeGenerators(spec, pods); !v.OK() || pods[2].GeneratorLagP99Millis < 8 || pods[1].GeneratorLagP99Millis > 1 {
 		t.Errorf("%s %s of %+v, want nothing", v.Reason, v.Message, pods)
 	}
-	if err := run.SetGeneratorLags(pods, l, []results.Client{{Index: 2, GeneratorLag: lag(20 * time.Millisecond)}}); err != nil {
+	if err := SetGeneratorLags(pods, l, []results.Client{{Index: 2, GeneratorLag: lag(20 * time.Millisecond)}}); err != nil {
 		t.Fatal(err)
 	}
 	if v := judgeGenerators(spec, pods); v.Reason != v1alpha1.ReasonGeneratorLate || !strings.Contains(v.Message, "of c-2 sent requests 19.") || !strings.Contains(v.Message, "tolerances.generatorLag is 10ms") {
 		t.Errorf("%s: %s", v.Reason, v.Message)
 	}
-	if err := run.SetGeneratorLags(pods, l, []results.Client{{Index: 0, GeneratorLag: "x"}}); err == nil {
+	if err := SetGeneratorLags(pods, l, []results.Client{{Index: 0, GeneratorLag: "x"}}); err == nil {
 		t.Error("a histogram that is none is accepted")
 	}
 }
@@ -96,14 +95,14 @@ func TestJudgeGenerators(t *testing.T) {
 // A summary does not say when its client began, which is not the same as having done nothing.
 func TestSilenceOfSummaries(t *testing.T) {
 	layout := &placement.Layout{Clients: []placement.Client{{Name: "c0"}, {Name: "c1"}}}
-	of := func(committed ...int64) *run.Observed {
-		o := &run.Observed{Layout: layout}
+	of := func(committed ...int64) *Observation {
+		o := &Observation{Layout: layout}
 		for i, n := range committed {
 			o.Clients = append(o.Clients, results.Client{Index: int32(i), Clients: 1, NothingSent: true, Whole: &results.Whole{}, Counters: results.Counters{Committed: n}})
 		}
 		return o
 	}
-	if v := silence(of(3, 4)); !v.Counts() {
+	if v := silence(of(3, 4)); !v.OK() {
 		t.Errorf("both committed: %+v", v)
 	}
 	if v := silence(of(3, 0)); v.Reason != v1alpha1.ReasonClientSilent {

@@ -6,54 +6,53 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/run"
 )
 
 // clocks judges whether every pod's clock was known well enough. It comes before all that is read
 // off these clocks. An agent whose machine was reset has measured its clock anew, for less long.
-func clocks(o *run.Observed) Verdict {
-	if v := judgeBase(o); !v.Counts() {
+func clocks(o *Observation) Failure {
+	if v := judgeBase(o); !v.OK() {
 		return v
 	}
 	return judgeClocks(o.Spec(), o.Result.Pods, func(pod string) bool { return o.Pod(pod).AgentInterrupted })
 }
 
-func judgeClocks(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod string) bool) Verdict {
+func judgeClocks(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod string) bool) Failure {
 	tolerated, apart := spec.Tolerances.ClockError.OrZero(), spec.Tolerances.ClockOffset.OrZero()
 	pods = slices.DeleteFunc(slices.Clone(pods), func(p results.Pod) bool { return excused(p.Name) })
 	for i, p := range pods {
 		if p.ClockErrorMillis > results.Millis(tolerated) {
-			return refuse(v1alpha1.ReasonClockUncertain, "The clock of %s is known to within %.3f ms only; tolerances.clockError is %v.", p.Name, p.ClockErrorMillis, tolerated)
+			return fail(v1alpha1.ReasonClockUncertain, "The clock of %s is known to within %.3f ms only; tolerances.clockError is %v.", p.Name, p.ClockErrorMillis, tolerated)
 		}
 		for _, q := range pods[:i] {
 			by := math.Abs(p.ClockOffsetMillis-q.ClockOffsetMillis) + p.ClockErrorMillis + q.ClockErrorMillis
 			if apart > 0 && by > results.Millis(apart) {
-				return refuse(v1alpha1.ReasonClocksApart, "The wall clocks of %s and %s may be %.3f ms apart; tolerances.clockOffset is %v.", q.Name, p.Name, by, apart)
+				return fail(v1alpha1.ReasonClocksApart, "The wall clocks of %s and %s may be %.3f ms apart; tolerances.clockOffset is %v.", q.Name, p.Name, by, apart)
 			}
 		}
 	}
-	return Verdict{}
+	return Failure{}
 }
 
 // judgeBase judges whether all agents went by one clock, which nobody set.
-func judgeBase(o *run.Observed) Verdict {
+func judgeBase(o *Observation) Failure {
 	tolerated := o.Spec().Tolerances.ClockError.OrZero()
-	var first *run.Pod
+	var first *Pod
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		if p.Report == nil || p.AgentInterrupted {
 			continue
 		}
 		if p.Report.ClockStepped > tolerated {
-			return refuse(v1alpha1.ReasonClockStepped, "The agent of %s saw that the manager's clock, which all instants are given in, changed by %v in the run: "+
+			return fail(v1alpha1.ReasonClockStepped, "The agent of %s saw that the manager's clock, which all instants are given in, changed by %v in the run: "+
 				"it was set, or another manager with another clock took over; tolerances.clockError is %v.", p.Name, p.Report.ClockStepped, tolerated)
 		}
 		if first == nil {
 			first = p
 		}
 		if p.Report.ClockManager != first.Report.ClockManager {
-			return refuse(v1alpha1.ReasonClockStepped, "The agents of %s and %s began the run by the clocks of different managers.", first.Name, p.Name)
+			return fail(v1alpha1.ReasonClockStepped, "The agents of %s and %s began the run by the clocks of different managers.", first.Name, p.Name)
 		}
 	}
-	return Verdict{}
+	return Failure{}
 }

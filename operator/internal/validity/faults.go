@@ -9,7 +9,6 @@ import (
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -19,7 +18,7 @@ const RecoverLateness = 2 * time.Second
 
 // faults judges whether every fault happened as planned. What is planned for after the last request
 // changes nothing that is measured.
-func faults(o *run.Observed) Verdict {
+func faults(o *Observation) Failure {
 	shardOf := map[string]int{}
 	for i := range o.Pods {
 		shardOf[o.Pods[i].Name] = o.Pods[i].Shard
@@ -30,12 +29,12 @@ func faults(o *run.Observed) Verdict {
 // outlived reports whether an action was planned for a pod whose process had ended by itself by
 // then: it could not be carried out, and the exit, not the fault, is what the trial does not count
 // for.
-func outlived(o *run.Observed, f results.FaultRecord) bool {
+func outlived(o *Observation, f results.FaultRecord) bool {
 	p := o.Pod(f.Pod)
-	return p != nil && p.Client == nil && p.Report != nil && !ReplicaExit(p.Name, p.Report, time.Duration(f.PlannedMillis*float64(time.Millisecond))).Counts()
+	return p != nil && p.Client == nil && p.Report != nil && !ReplicaExit(p.Name, p.Report, time.Duration(f.PlannedMillis*float64(time.Millisecond))).OK()
 }
 
-func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf map[string]int) Verdict {
+func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf map[string]int) Failure {
 	last := results.Millis(timeline.FromSchedule(spec.Schedule).LastRequest())
 	tolerances := spec.Tolerances
 	began := map[string]results.FaultRecord{}
@@ -51,7 +50,7 @@ func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf
 		case timeline.Recover: // to ask for it is the manager's part
 			tolerated = min(RecoverLateness, tolerances.ChaosMeshLateness.OrZero())
 		}
-		if v := judgeFault(f, began[f.Ends], tolerated); !v.Counts() {
+		if v := judgeFault(f, began[f.Ends], tolerated); !v.OK() {
 			return v
 		}
 	}
@@ -59,7 +58,7 @@ func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf
 }
 
 // judgeFault looks at one action; begin is what it ends, if it ends anything.
-func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Verdict {
+func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Failure {
 	ends := timeline.Kind(f.Kind).Ends()
 	switch {
 	case ends && (f.Error != "" || f.Skipped && !begin.Skipped):
@@ -67,12 +66,12 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Verdict {
 		if why == "" {
 			why = "the pod did not do it, though it had done what this ends"
 		}
-		return refuse(v1alpha1.ReasonFaultNotEnded, "The end of fault %s (%s of %s) was not confirmed, so that it may have lasted longer than planned: %s.",
+		return fail(v1alpha1.ReasonFaultNotEnded, "The end of fault %s (%s of %s) was not confirmed, so that it may have lasted longer than planned: %s.",
 			f.Fault, f.Kind, f.Pod, why)
 	case f.Error != "":
-		return refuse(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was not confirmed: %s.", f.Fault, f.Kind, f.Pod, f.Error)
+		return fail(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was not confirmed: %s.", f.Fault, f.Kind, f.Pod, f.Error)
 	case f.Skipped:
-		return Verdict{}
+		return Failure{}
 	}
 	// A revived replica needs its time to start, a link to be changed, a machine to come back: of
 	// what ends a fault, and of a reset, the beginning must be punctual.
@@ -81,10 +80,10 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Verdict {
 		seen, what = f.StartedMillis, "begun"
 	}
 	if late := seen - f.PlannedMillis; late > results.Millis(tolerated) || late < -results.Millis(tolerated) {
-		return refuse(v1alpha1.ReasonFaultLate, "Fault %s (%s of %s) was %s %.3f ms after its planned instant; %v are tolerated.",
+		return fail(v1alpha1.ReasonFaultLate, "Fault %s (%s of %s) was %s %.3f ms after its planned instant; %v are tolerated.",
 			f.Fault, f.Kind, f.Pod, what, late, tolerated)
 	}
-	return Verdict{}
+	return Failure{}
 }
 
 // probedCut is how long a cut must last in the window for probes to have been sent into it: every
@@ -95,11 +94,11 @@ const probedCut = 3 * canaryEvery
 // were there does not say that packets met them. A cut of what arrives alone may lose nothing: the
 // other end drops it before. Neither may that of a pod that was silenced, since its probes do not
 // come that far, nor one without an end, whose packets are not counted.
-func cuts(o *run.Observed) Verdict {
+func cuts(o *Observation) Failure {
 	return judgeCuts(o.Actions, o.Result.Faults, o.Windows().Measure)
 }
 
-func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure time.Duration) Verdict {
+func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure time.Duration) Failure {
 	records, silent := map[string]results.FaultRecord{}, map[string]bool{}
 	for _, f := range faults {
 		records[f.ID] = f
@@ -118,16 +117,16 @@ func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure 
 			if heal.Ends != a.ID || heal.Error != "" || heal.Packets > 0 || lasted < results.Millis(probedCut) {
 				continue
 			}
-			return refuse(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was in force for %.1f s of the window and lost no packet, though the pod sends probes to every other one each second.",
+			return fail(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was in force for %.1f s of the window and lost no packet, though the pod sends probes to every other one each second.",
 				cut.Fault, cut.Kind, cut.Pod, lasted/1000)
 		}
 	}
-	return Verdict{}
+	return Failure{}
 }
 
 // judgeRoles checks that each time of a fault that is for a role hit exactly one replica of each
 // shard that it could hit.
-func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) Verdict {
+func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) Failure {
 	type place struct {
 		fault string
 		time  int
@@ -155,11 +154,11 @@ func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float
 		}
 		switch n := len(acted[p]); {
 		case n == 0:
-			return refuse(v1alpha1.ReasonRoleNotFound, "No %s that fault %s is for had the role %s when it began (time %d).", one, p.fault, roles[p], p.time)
+			return fail(v1alpha1.ReasonRoleNotFound, "No %s that fault %s is for had the role %s when it began (time %d).", one, p.fault, roles[p], p.time)
 		case n > 1:
-			return refuse(v1alpha1.ReasonRoleAmbiguous, "%d %s had the role %s when fault %s began (time %d): %s.",
+			return fail(v1alpha1.ReasonRoleAmbiguous, "%d %s had the role %s when fault %s began (time %d): %s.",
 				n, several, roles[p], p.fault, p.time, few.Names(acted[p]))
 		}
 	}
-	return Verdict{}
+	return Failure{}
 }

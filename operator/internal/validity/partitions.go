@@ -5,7 +5,6 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/chaosmesh"
-	"assay.dev/assay/operator/internal/run"
 )
 
 const (
@@ -22,7 +21,7 @@ const (
 // partitions judges whether the trial's own probes passed a partition that Chaos Mesh says was in
 // force. Every pod probes every other one each second of the window, whatever its network, and a
 // probe is lost whichever way is cut.
-func partitions(o *run.Observed) Verdict {
+func partitions(o *Observation) Failure {
 	for i := range o.Injections {
 		t := &o.Injections[i]
 		expected := probesInto(t, o.Windows().Measure)
@@ -35,19 +34,19 @@ func partitions(o *run.Observed) Verdict {
 			}
 			for _, v := range p.Views() {
 				if v.Said != nil && v.Said.CanarySent > 0 && 2*v.Said.CanaryLost < expected {
-					return refuse(v1alpha1.ReasonFaultNotConfirmed,
+					return fail(v1alpha1.ReasonFaultNotConfirmed,
 						"Chaos Mesh said that fault %s (%s, time %d) was in force, and of %d probes that %s sent to %s in that time or more, %d were lost in all.",
 						t.Fault.Name, chaosmesh.Describe(t.Fault), t.Time, expected, v.From, v.To, v.Said.CanaryLost)
 				}
 			}
 		}
 	}
-	return Verdict{}
+	return Failure{}
 }
 
 // probesInto is how many probes of a pair were sent at least while a fault was in force within the
 // window.
-func probesInto(t *run.Injection, measure time.Duration) int {
+func probesInto(t *Injection, measure time.Duration) int {
 	if t.Confirmed == nil || t.Ended == nil {
 		return 0
 	}

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"assay.dev/assay/operator/internal/run"
 )
 
 // early is how much shorter than asked a packet may be under way: backends round, and clocks tick.
 const early = 50 * time.Microsecond
 
 // CheckLinks compares every measurement of both ends with what was asked, and says what is wrong.
-func CheckLinks(pairs []run.Pair, tolerance time.Duration) []string {
+func CheckLinks(pairs []Pair, tolerance time.Duration) []string {
 	var wrong []string
 	for _, p := range pairs {
 		for _, v := range p.Views() {
@@ -27,7 +25,7 @@ func CheckLinks(pairs []run.Pair, tolerance time.Duration) []string {
 
 // checkView says what is wrong with what one end measured before t = 0, or nothing. It may be late
 // by the tolerance: each way where that is known, else the round trip.
-func checkView(v run.View, tolerance time.Duration) string {
+func checkView(v View, tolerance time.Duration) string {
 	switch {
 	case v.Said == nil:
 		return fmt.Sprintf("%s has not measured its links with %s", v.From, v.To)

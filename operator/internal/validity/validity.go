@@ -1,39 +1,38 @@
-// Package validity decides whether the numbers of a run count. It is pure: it reads a run.Observed
-// and nothing else, so that every rule is tested without a cluster. A run counts only when nothing
-// speaks against it: what is not known, speaks against it.
+// Package validity decides whether the numbers of a trial count. It is pure: it reads one
+// Observation and nothing else, so that every rule is tested without a cluster. A trial counts only
+// when nothing speaks against it: what is not known, speaks against it.
 //
-// The checks are an ordered list. The first that refuses gives the trial its reason: what others
-// rest on (the clocks) comes first, what the system itself did comes last.
+// The checks are ordered lists. The first that fails gives the trial its reason: what others rest
+// on (the clocks) comes first, what the system itself did comes last.
 package validity
 
 import (
 	"fmt"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/run"
 )
 
-// Verdict says why the results of a trial do not count; the zero Verdict says that they do.
-type Verdict struct {
+// Failure is why a trial does not count. The zero Failure is none.
+type Failure struct {
 	// Reason is one of the reasons of the condition Valid. Message is a sentence for users.
 	Reason, Message string
 }
 
-// Counts reports whether nothing speaks against the results.
-func (v Verdict) Counts() bool { return v.Reason == "" }
+// OK reports whether there is no failure.
+func (f Failure) OK() bool { return f.Reason == "" }
 
-func refuse(reason, format string, args ...any) Verdict {
-	return Verdict{Reason: reason, Message: fmt.Sprintf(format, args...)}
+func fail(reason, format string, args ...any) Failure {
+	return Failure{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // Check judges one concern.
 type Check struct {
 	Name  string
-	Judge func(*run.Observed) Verdict
+	Judge func(*Observation) Failure
 }
 
-// Checks in the order in which they are asked.
-var Checks = []Check{
+// AfterRun are the checks of a run that is over, in the order in which they are asked.
+var AfterRun = []Check{
 	{"clients counted", clientsCounted},
 	{"clocks", clocks},
 	{"faults", faults},
@@ -54,42 +53,42 @@ var Checks = []Check{
 	{"measurements", measurements},
 }
 
-// Judge asks every check in order and returns the first refusal.
-func Judge(o *run.Observed) Verdict {
-	for _, c := range Checks {
-		if v := c.Judge(o); !v.Counts() {
+// Judge asks every check of AfterRun in order and returns the first failure.
+func Judge(o *Observation) Failure {
+	for _, c := range AfterRun {
+		if v := c.Judge(o); !v.OK() {
 			return v
 		}
 	}
-	return Verdict{}
+	return Failure{}
 }
 
 // histogram judges whether every latency could be counted.
-func histogram(o *run.Observed) Verdict {
+func histogram(o *Observation) Failure {
 	tolerated := o.Spec().Tolerances.OutOfRange
 	if out, of := o.Result.Summary.OutOfRange, o.Result.Summary.Committed; float64(out) > tolerated.OrZero()*float64(of) {
-		return refuse(v1alpha1.ReasonHistogramOverflow, "%d of %d latencies lay outside the histogram's range; tolerances.outOfRange is %s.", out, of, tolerated)
+		return fail(v1alpha1.ReasonHistogramOverflow, "%d of %d latencies lay outside the histogram's range; tolerances.outOfRange is %s.", out, of, tolerated)
 	}
-	return Verdict{}
+	return Failure{}
 }
 
-func somethingMeasured(o *run.Observed) Verdict {
+func somethingMeasured(o *Observation) Failure {
 	s := &o.Result.Summary
 	switch {
 	case s.Committed == 0 && s.WholeRun:
-		return refuse(v1alpha1.ReasonNothingMeasured, "No client committed a transaction in its whole run.")
+		return fail(v1alpha1.ReasonNothingMeasured, "No client committed a transaction in its whole run.")
 	case s.Committed == 0:
-		return refuse(v1alpha1.ReasonNothingMeasured, "No transaction was committed in the window: %d errors, %d timeouts, %d aborts.", s.Errors, s.Timeouts, s.Aborted)
+		return fail(v1alpha1.ReasonNothingMeasured, "No transaction was committed in the window: %d errors, %d timeouts, %d aborts.", s.Errors, s.Timeouts, s.Aborted)
 	}
-	return Verdict{}
+	return Failure{}
 }
 
 // measurements judges whether every required number could be had.
-func measurements(o *run.Observed) Verdict {
+func measurements(o *Observation) Failure {
 	for i, m := range o.Measured {
 		if i < len(o.Spec().Measurements) && o.Spec().Measurements[i].Required && m.Value == nil {
-			return refuse(v1alpha1.ReasonNotMeasured, "The measurement %s is required and could not be had: %s.", m.Name, m.Reason)
+			return fail(v1alpha1.ReasonNotMeasured, "The measurement %s is required and could not be had: %s.", m.Name, m.Reason)
 		}
 	}
-	return Verdict{}
+	return Failure{}
 }

@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/run"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 const (
@@ -175,7 +175,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		if valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid); valid != nil && outcome != v1alpha1.ReasonSucceeded {
 			line.Reason, line.Message = valid.Reason, conditions.Truncate(valid.Message, 256)
 		}
-		line.Checks, line.Datasets = run.Checks(t.Status.Checks), run.Datasets(t)
+		line.Checks, line.Datasets = validity.SafetyChecks(t.Status.Checks), validity.Datasets(t)
 		if h := t.Status.Headline; h != nil {
 			line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
 			line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported

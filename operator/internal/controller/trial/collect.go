@@ -12,7 +12,6 @@ import (
 	"assay.dev/assay/operator/internal/controller/trial/safety"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 	"assay.dev/assay/operator/internal/validity"
 )
@@ -40,31 +39,31 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 	} else if t.Latency, err = merged.Latency.Encode(); err != nil {
 		return false, 0, fmt.Errorf("encode the latencies: %w", err)
 	}
-	t.Recovery = run.Recoveries(t)
+	t.Recovery = validity.Recoveries(t)
 	t.Measurements = s.measurements(results.OwnNumbers(merged.Driver, merged.Summary.Numbers))
 	s.showMeasured(t.Measurements)
-	if err := run.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
+	if err := validity.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
 		return false, 0, err
 	}
 	o.Clients, o.Merged, o.Measured, o.Result = clients, merged, t.Measurements, t
 	v := validity.Judge(o)
 	t.Outcome, t.Reason, t.Message = v1alpha1.ReasonSucceeded, "", ""
-	if !v.Counts() {
+	if !v.OK() {
 		t.Outcome, t.Reason, t.Message = v1alpha1.ReasonInvalid, v.Reason, v.Message
 		o.KeepLogs(t)
 	}
 	if err := r.storeTrial(ctx, s, t, reports); err != nil {
 		return s.tryAgain(v1alpha1.ReasonResultsNotStored, err)
 	}
-	s.trial.Status.Headline = run.Headline(t)
+	s.trial.Status.Headline = validity.Headline(t)
 	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
 	s.done(v1alpha1.TrialCollected, v1alpha1.ReasonStored, "The results of every client are stored.", &s.trial.Status.Times.Collected)
-	if !v.Counts() {
+	if !v.OK() {
 		s.giveUp(v.Reason, "%s", v.Message)
 		return true, 0, nil
 	}
 	s.set(v1alpha1.TrialValid, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
-		"%d transactions committed %s%s.", t.Summary.Committed, where, run.MeanText(t.Summary))
+		"%d transactions committed %s%s.", t.Summary.Committed, where, validity.MeanText(t.Summary))
 	return true, 0, nil
 }
 

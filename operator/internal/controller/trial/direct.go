@@ -3,8 +3,8 @@ package trial
 import (
 	"assay.dev/assay/operator/internal/controller/trial/safety"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // stage is how far a trial is; a directive follows from the rendered pod and the stage alone, so
@@ -45,7 +45,7 @@ func (r *Reconciler) direct(s *scope, st stage) {
 		if st.zero != 0 {
 			d.Run = &protocol.Run{
 				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule),
-				Actions: run.AgentActions(s.actions(), name), Restarts: s.line.AgentRestartTimes(name),
+				Actions: validity.AgentActions(s.actions(), name), Restarts: s.line.AgentRestartTimes(name),
 			}
 			if s.onResetMachine(name) || s.line.Replaced(name) {
 				d.Commands = nil // they are done: who comes back starts its processes, and loads no data again

@@ -6,14 +6,14 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
-	"assay.dev/assay/operator/internal/run"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // observed puts together all that this reconcile knows of the run, to be written down and judged.
-func (s *scope) observed() *run.Observed {
+func (s *scope) observed() *validity.Observation {
 	trial := s.trial.DeepCopy()
 	trial.Spec = *s.judgedSpec()
-	o := &run.Observed{Trial: trial, Layout: s.layout, Records: map[string]protocol.ActionRecord{}}
+	o := &validity.Observation{Trial: trial, Layout: s.layout, Records: map[string]protocol.ActionRecord{}}
 	if s.layout == nil {
 		return o
 	}
@@ -40,22 +40,22 @@ func (s *scope) judgedSpec() *v1alpha1.TrialSpec {
 	return spec
 }
 
-func (s *scope) observedPods() []run.Pod {
-	var pods []run.Pod
+func (s *scope) observedPods() []validity.Pod {
+	var pods []validity.Pod
 	for _, r := range s.layout.Servers {
-		pods = append(pods, s.observedPod(run.Pod{Name: r.Name, Region: r.Region, Shard: r.Shard}))
+		pods = append(pods, s.observedPod(validity.Pod{Name: r.Name, Region: r.Region, Shard: r.Shard}))
 	}
 	for i := range s.layout.Clients {
 		c := &s.layout.Clients[i]
-		pods = append(pods, s.observedPod(run.Pod{Name: c.Name, Region: c.Region, Client: c}))
+		pods = append(pods, s.observedPod(validity.Pod{Name: c.Name, Region: c.Region, Client: c}))
 	}
 	return pods
 }
 
-func (s *scope) observedPod(o run.Pod) run.Pod {
-	o.Report, o.Heard = s.heard[o.Name].report, s.heard[o.Name].at
+func (s *scope) observedPod(o validity.Pod) validity.Pod {
+	o.Report, o.ReportedAt = s.heard[o.Name].report, s.heard[o.Name].at
 	o.AgentInterrupted, o.Interrupted = s.agentInterrupted(o.Name), s.interrupted(o.Name)
-	o.Leaving, o.Line = s.line.Leaving[o.Name], s.line.Lines[o.Name]
+	o.Leaving, o.Incarnations = s.line.Leaving[o.Name], s.line.Lines[o.Name]
 	p := s.pods[o.Name]
 	if p == nil {
 		return o
@@ -67,8 +67,8 @@ func (s *scope) observedPod(o run.Pod) run.Pod {
 }
 
 // pairs joins what was asked of every two pods with what their agents have measured.
-func (s *scope) pairs() []run.Pair { return s.pairsOf(s.observedPods()) }
+func (s *scope) pairs() []validity.Pair { return s.pairsOf(s.observedPods()) }
 
-func (s *scope) pairsOf(pods []run.Pod) []run.Pair {
-	return run.PairsOf(pods, func(name string) []protocol.NetworkPeer { return s.rendered.pods[name].Directive.Network.Peers })
+func (s *scope) pairsOf(pods []validity.Pod) []validity.Pair {
+	return validity.PairsOf(pods, func(name string) []protocol.NetworkPeer { return s.rendered.pods[name].Directive.Network.Peers })
 }

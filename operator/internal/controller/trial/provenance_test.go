@@ -8,7 +8,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/succession"
-	"assay.dev/assay/operator/internal/run"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 func TestResultsNameImages(t *testing.T) {
@@ -19,7 +19,7 @@ func TestResultsNameImages(t *testing.T) {
 			ContainerStatuses:     []corev1.ContainerStatus{{Name: "a", ImageID: "a@sha256:2"}, {Name: "b", ImageID: "b@sha256:3"}},
 		},
 	}
-	got := (&scope{trial: &v1alpha1.Trial{}, line: &succession.Run{}, pods: map[string]*corev1.Pod{"p": pod}}).observedPod(run.Pod{Name: "p"})
+	got := (&scope{trial: &v1alpha1.Trial{}, line: &succession.Run{}, pods: map[string]*corev1.Pod{"p": pod}}).observedPod(validity.Pod{Name: "p"})
 	if want := "a@sha256:2,b@sha256:3"; got.Images != want {
 		t.Errorf("the pod's images are %q, want %q", got.Images, want)
 	}

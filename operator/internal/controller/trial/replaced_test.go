@@ -22,7 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/chaosmesh"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/run"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // killAt is when pods are deleted by the fault that plans it.
@@ -480,7 +480,7 @@ func TestRecoveryBeginsWhenChaosMeshIsAsked(t *testing.T) {
 			line.Committed[i] = 0
 		}
 	}
-	got := run.Recoveries(&results.Trial{MeasureNanos: (20 * time.Second).Nanoseconds(), Timeline: &line, Faults: []results.FaultRecord{
+	got := validity.Recoveries(&results.Trial{MeasureNanos: (20 * time.Second).Nanoseconds(), Timeline: &line, Faults: []results.FaultRecord{
 		{ID: "gone/1/inject/a", Fault: "gone", Kind: "Inject", Object: "PodChaos container-kill", PlannedMillis: 5000, StartedMillis: 5001, ConfirmedMillis: 6000},
 	}})
 	if len(got) != 1 || got[0].ConfirmedMillis != 5001 || got[0].ThroughputBefore != 1000 || !got[0].Dipped || !got[0].Recovered || got[0].RecoverMillis != 899 {

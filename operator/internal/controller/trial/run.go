@@ -17,7 +17,6 @@ import (
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/queue"
-	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 	"assay.dev/assay/operator/internal/validity"
 )
@@ -155,7 +154,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 	}
 	s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "The clients run, or their results are on the way.")
 	if left <= 0 {
-		if v := s.endedEarly(s.everyName()...); !v.Counts() {
+		if v := s.endedEarly(s.everyName()...); !v.OK() {
 			s.giveUp(v.Reason, "%s", v.Message)
 			return false, 0, nil
 		}
@@ -235,7 +234,7 @@ func (s *scope) liveFaults() []protocol.LiveFault {
 	if s.rendered == nil {
 		return nil
 	}
-	return run.LiveFaults(s.actions(), s.recordOf)
+	return validity.LiveFaults(s.actions(), s.recordOf)
 }
 
 // publishProgress writes the clients' progress to an annotation now and then, and says when it is

@@ -92,7 +92,7 @@ func (s *scope) lost() bool {
 // ends it at any time.
 func (r *Reconciler) trouble(s *scope) (reason, message string) {
 	for _, name := range s.serverNames() {
-		if v := s.replicaEnded(name); !v.Counts() {
+		if v := s.replicaEnded(name); !v.OK() {
 			return v.Reason, v.Message
 		}
 	}
@@ -102,32 +102,32 @@ func (r *Reconciler) trouble(s *scope) (reason, message string) {
 // replicaEnded judges whether a process of a replica or component ended though no fault killed it.
 // Whether an exit after the window matters depends on when the clients ended, which is not known
 // yet.
-func (s *scope) replicaEnded(name string) validity.Verdict {
+func (s *scope) replicaEnded(name string) validity.Failure {
 	if rep := s.report(name); rep != nil && !s.line.Leaving[name] {
 		return validity.ReplicaExit(name, rep, s.trial.Spec.Schedule.Measure.OrZero())
 	}
-	return validity.Verdict{}
+	return validity.Failure{}
 }
 
 // endedEarly says which replica or client of some pods ended by itself in the run. That is an
 // outcome: the run goes on and is judged with its numbers, unless these cannot be had.
-func (s *scope) endedEarly(pods ...string) validity.Verdict {
+func (s *scope) endedEarly(pods ...string) validity.Failure {
 	spec, clients := s.judgedSpec(), map[string]bool{}
 	for _, name := range s.clientNames() {
 		clients[name] = true
 	}
 	for _, name := range pods {
-		v := validity.Verdict{}
+		v := validity.Failure{}
 		if clients[name] {
 			v = validity.ClientEnd(spec, name, s.report(name))
 		} else {
 			v = s.replicaEnded(name)
 		}
-		if !v.Counts() {
+		if !v.OK() {
 			return v
 		}
 	}
-	return validity.Verdict{}
+	return validity.Failure{}
 }
 
 // disorder looks for what ends a trial at any time: a container that the kubelet restarted, an
@@ -144,7 +144,7 @@ func (r *Reconciler) disorder(s *scope) (reason, message string) {
 		}
 	}
 	if name, failed := s.agentFailure(); failed != "" {
-		if v := s.endedEarly(name); !v.Counts() { // its process left nothing that it could read
+		if v := s.endedEarly(name); !v.OK() { // its process left nothing that it could read
 			return v.Reason, v.Message
 		}
 		return v1alpha1.ReasonFailed, failed

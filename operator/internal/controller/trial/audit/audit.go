@@ -13,8 +13,8 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // Reasons of the events that tell of faults.
@@ -74,7 +74,7 @@ func (t Teller) Tell(ctx context.Context, r Run) {
 			return
 		}
 		kind, reason := corev1.EventTypeNormal, faultCarriedOut
-		ok, note := run.Note(r.Trial.Name, a, done)
+		ok, note := validity.Note(r.Trial.Name, a, done)
 		if !ok {
 			kind, reason = corev1.EventTypeWarning, faultFailed
 		}

@@ -32,7 +32,6 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
-	"assay.dev/assay/operator/internal/run"
 	"assay.dev/assay/operator/internal/timeline"
 	"assay.dev/assay/operator/internal/validity"
 )
@@ -418,8 +417,8 @@ func (r *Run) Record(a timeline.Action) *protocol.ActionRecord {
 }
 
 // Injection is what is known of one time of a fault.
-func (r *Run) Injection(o *fault.Occurrence) run.Injection {
-	i := run.Injection{Fault: o.Fault, Time: o.Time, Pods: o.Pods, Peers: o.Peers}
+func (r *Run) Injection(o *fault.Occurrence) validity.Injection {
+	i := validity.Injection{Fault: o.Fault, Time: o.Time, Pods: o.Pods, Peers: o.Peers}
 	since := func(nanos int64) *time.Duration {
 		if nanos == 0 {
 			return nil

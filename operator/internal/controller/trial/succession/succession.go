@@ -30,7 +30,7 @@ import (
 	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/run"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // linesKey of a trial's addresses ConfigMap holds, as JSON, the line of each pod.
@@ -60,14 +60,14 @@ type Run struct {
 	Now         time.Time
 	Memory      *Memory
 
-	Lines   map[string][]run.Member // who has had a pod's name
-	Leaving map[string]bool         // replicas whose pod goes or is gone, as planned, and whose successor is not there
-	Refused map[string]string       // why a pod has no place in the trial
+	Lines   map[string][]validity.Incarnation // who has had a pod's name
+	Leaving map[string]bool                   // replicas whose pod goes or is gone, as planned, and whose successor is not there
+	Refused map[string]string                 // why a pod has no place in the trial
 }
 
 // Memory is what is kept of one trial from one reconcile to the next. All of it can be made again.
 type Memory struct {
-	lines map[string][]run.Member
+	lines map[string][]validity.Incarnation
 }
 
 func (r *Run) zero() time.Time { return time.Unix(0, r.Trial.Status.ZeroUnixNanos) }
@@ -174,8 +174,8 @@ func (k Keeper) succeedOne(ctx context.Context, r *Run, name string) (changed bo
 	current := &line[len(line)-1]
 	if p != nil && p.UID == current.UID {
 		r.Leaving[name] = !p.DeletionTimestamp.IsZero() && len(line)-1 < due
-		if rep := r.Reports(name); len(line) > 1 && current.Ready == 0 && rep != nil && rep.Ready {
-			current.Ready, current.Node, changed = r.sinceZero(), p.Spec.NodeName, true
+		if rep := r.Reports(name); len(line) > 1 && current.ReadyAt == 0 && rep != nil && rep.Ready {
+			current.ReadyAt, current.Node, changed = r.sinceZero(), p.Spec.NodeName, true
 		}
 		return changed, nil
 	}
@@ -186,8 +186,8 @@ func (k Keeper) succeedOne(ctx context.Context, r *Run, name string) (changed bo
 		}
 		return false, nil // a pod that is just gone ends the run
 	}
-	if current.Gone == 0 {
-		current.Gone, current.Last, changed = r.sinceZero(), finalReport(r.Reports(name)), true
+	if current.DeletedAt == 0 {
+		current.DeletedAt, current.Last, changed = r.sinceZero(), finalReport(r.Reports(name)), true
 	}
 	r.Leaving[name] = true
 	if p == nil {
@@ -203,7 +203,7 @@ func (k Keeper) succeedOne(ctx context.Context, r *Run, name string) (changed bo
 		return changed, nil
 	}
 	r.Leaving[name] = !p.DeletionTimestamp.IsZero()
-	r.Lines[name] = append(line, run.Member{UID: p.UID, Came: r.sinceZero()})
+	r.Lines[name] = append(line, validity.Incarnation{UID: p.UID, CreatedAt: r.sinceZero()})
 	return true, nil
 }
 
@@ -250,18 +250,18 @@ func finalReport(rep *protocol.Report) *protocol.Report {
 }
 
 // firstLines are the lines of the pods that a run is released with.
-func (r *Run) firstLines() map[string][]run.Member {
-	lines := map[string][]run.Member{}
+func (r *Run) firstLines() map[string][]validity.Incarnation {
+	lines := map[string][]validity.Incarnation{}
 	for _, name := range r.Names {
 		if p := r.Pods[name]; p != nil {
-			lines[name] = []run.Member{{UID: p.UID, Node: p.Spec.NodeName}}
+			lines[name] = []validity.Incarnation{{UID: p.UID, Node: p.Spec.NodeName}}
 		}
 	}
 	return lines
 }
 
 // encodeLines leaves out the tails of what predecessors printed where they would take too much.
-func encodeLines(lines map[string][]run.Member) (string, error) {
+func encodeLines(lines map[string][]validity.Incarnation) (string, error) {
 	content, err := json.Marshal(lines)
 	if err == nil && len(content) > linesLimit {
 		for _, line := range lines {
@@ -283,7 +283,7 @@ func encodeLines(lines map[string][]run.Member) (string, error) {
 }
 
 // linesOf returns the lines as they were written last, to be changed.
-func (k Keeper) linesOf(ctx context.Context, r *Run) (map[string][]run.Member, error) {
+func (k Keeper) linesOf(ctx context.Context, r *Run) (map[string][]validity.Incarnation, error) {
 	lines := r.Memory.lines
 	if lines == nil {
 		kept, err := k.keptAddresses(ctx, r)

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/run"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 func TestLinesAreCutToFit(t *testing.T) {
-	line := func() []run.Member {
-		return []run.Member{{UID: "a", Last: &protocol.Report{TCPResets: 1, Containers: []protocol.ContainerState{{Name: "c", Tail: strings.Repeat("x", protocol.TailLimit)}}}}, {UID: "b"}}
+	line := func() []validity.Incarnation {
+		return []validity.Incarnation{{UID: "a", Last: &protocol.Report{TCPResets: 1, Containers: []protocol.ContainerState{{Name: "c", Tail: strings.Repeat("x", protocol.TailLimit)}}}}, {UID: "b"}}
 	}
-	lines := map[string][]run.Member{}
+	lines := map[string][]validity.Incarnation{}
 	for i := range 400 {
 		lines[fmt.Sprint("r-", i)] = line()
 	}
@@ -22,7 +22,7 @@ func TestLinesAreCutToFit(t *testing.T) {
 	if err != nil || len(content) > linesLimit {
 		t.Fatalf("%d bytes, %v; want at most %d", len(content), err, linesLimit)
 	}
-	var back map[string][]run.Member
+	var back map[string][]validity.Incarnation
 	if err := json.Unmarshal([]byte(content), &back); err != nil || len(back) != 400 || back["r-7"][0].Last.TCPResets != 1 {
 		t.Errorf("what is left of the lines: %d, %v", len(back), err)
 	}

@@ -1,4 +1,4 @@
-package run
+package validity
 
 import (
 	"assay.dev/assay/operator/api/v1alpha1"

@@ -1,4 +1,4 @@
-package run
+package validity
 
 import (
 	"time"

@@ -1,8 +1,4 @@
-// Package run is what is known of one run of a trial, as one value: what was asked, what every
-// agent said, what became of every fault, and what the clients reported. The trial controller
-// builds an Observed when the clients are over; it is written down as a results.Trial (Describe)
-// and judged by package validity. It is pure: nothing here asks a server or reads a clock.
-package run
+package validity
 
 import (
 	"slices"
@@ -17,8 +13,10 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// Observed is all that is known of a run. Nobody changes it once it is built.
-type Observed struct {
+// Observation is all that is known of a trial at one moment, as one value: what was asked, what
+// every agent has reported, what became of every fault, and, once they are over, what the clients
+// reported. It is written down as a results.Trial (Describe). Nobody changes it once it is built.
+type Observation struct {
 	// Trial as read, with every tolerance set.
 	Trial *v1alpha1.Trial
 	// Layout says who is where. Nil: the trial was given up before anything was made, and there are
@@ -58,20 +56,21 @@ type Pod struct {
 	// OutOfMemory is a container that the kernel killed last since it exceeded its memory limit;
 	// empty: none.
 	OutOfMemory string
-	// Report is what its agent said last, at the instant Heard; nil: nothing.
-	Report *protocol.Report
-	Heard  time.Time
+	// Report is the last one of its agent, received at the instant ReportedAt; nil: none.
+	Report     *protocol.Report
+	ReportedAt time.Time
 	// AgentInterrupted: by plan the agent does not live through the run, and what it alone knew is
 	// lost. Interrupted: the same of any container, so that what the pod used is not known for all
 	// of the window.
 	AgentInterrupted, Interrupted bool
 	// Leaving: the pod goes or is gone, as planned, and its successor is not there.
 	Leaving bool
-	// Line is who has had the pod's name since t = 0. Empty unless faults replace pods.
-	Line []Member
+	// Incarnations are the pods that have had this name since t = 0. Empty unless faults replace
+	// pods.
+	Incarnations []Incarnation
 }
 
-// Network is what the pod's agent said last of its links, or nil.
+// Network is what the pod's agent reported last of its links, or nil.
 func (p *Pod) Network() *protocol.NetworkReport {
 	if p.Report == nil {
 		return nil
@@ -79,26 +78,26 @@ func (p *Pod) Network() *protocol.NetworkReport {
 	return p.Report.Network
 }
 
-// Member of a line: one of the pods that have had the name. Times are relative to t = 0, as the
-// manager's clock says; 0: not yet.
-type Member struct {
+// Incarnation is one of the pods that have had a name. Times are relative to t = 0, by the
+// manager's clock; 0: not yet.
+type Incarnation struct {
 	UID types.UID `json:"uid"`
-	// Came and Ready are when the manager first saw a pod that replaced another, and when that
-	// pod's agent first said that its replica was ready.
-	Came  time.Duration `json:"came,omitempty"`
-	Ready time.Duration `json:"ready,omitempty"`
-	// Gone is when the manager saw that the pod was gone.
-	Gone time.Duration `json:"gone,omitempty"`
+	// CreatedAt and ReadyAt are when the manager first saw a pod that replaced another, and when
+	// that pod's agent first reported that its replica was ready.
+	CreatedAt time.Duration `json:"came,omitempty"`
+	ReadyAt   time.Duration `json:"ready,omitempty"`
+	// DeletedAt is when the manager saw that the pod was gone.
+	DeletedAt time.Duration `json:"gone,omitempty"`
 	// Node that it was on, and what its agent said last, once it is gone. Last is nil if it said
 	// nothing to the manager that saw it go.
 	Node string           `json:"node,omitempty"`
 	Last *protocol.Report `json:"last,omitempty"`
 }
 
-// LastGone is when the last pod of the line that is gone was seen to be.
-func (p *Pod) LastGone() (gone time.Duration) {
-	for _, m := range p.Line {
-		gone = max(gone, m.Gone)
+// LastDeleted is when the last predecessor was seen to be gone.
+func (p *Pod) LastDeleted() (gone time.Duration) {
+	for _, m := range p.Incarnations {
+		gone = max(gone, m.DeletedAt)
 	}
 	return gone
 }
@@ -123,18 +122,18 @@ func (i *Injection) Separates(a, b string) bool {
 }
 
 // Spec of the trial, with every tolerance set.
-func (o *Observed) Spec() *v1alpha1.TrialSpec { return &o.Trial.Spec }
+func (o *Observation) Spec() *v1alpha1.TrialSpec { return &o.Trial.Spec }
 
 // Windows of the run.
-func (o *Observed) Windows() timeline.Windows { return timeline.FromSchedule(o.Trial.Spec.Schedule) }
+func (o *Observation) Windows() timeline.Windows { return timeline.FromSchedule(o.Trial.Spec.Schedule) }
 
 // Shaped reports whether a backend shapes the trial's links.
-func (o *Observed) Shaped() bool {
+func (o *Observation) Shaped() bool {
 	return o.Trial.Status.Network != nil && o.Trial.Status.Network.Backend != "" && len(o.Pairs) > 0
 }
 
 // Pod of a name, or nil.
-func (o *Observed) Pod(name string) *Pod {
+func (o *Observation) Pod(name string) *Pod {
 	for i := range o.Pods {
 		if o.Pods[i].Name == name {
 			return &o.Pods[i]
@@ -144,7 +143,7 @@ func (o *Observed) Pod(name string) *Pod {
 }
 
 // LongestRoundTrip that is asked of any pair.
-func (o *Observed) LongestRoundTrip() time.Duration { return LongestRoundTrip(o.Pairs) }
+func (o *Observation) LongestRoundTrip() time.Duration { return LongestRoundTrip(o.Pairs) }
 
 // LongestRoundTrip that is asked of any of the pairs, jitter included.
 func LongestRoundTrip(pairs []Pair) time.Duration {
@@ -165,7 +164,7 @@ func AgentActions(actions []timeline.Action, pod string) []timeline.Action {
 
 // AgentActs reports whether the pod's own agent carries out a fault: what its probes see then is
 // counted apart.
-func (o *Observed) AgentActs(pod string) bool { return len(AgentActions(o.Actions, pod)) > 0 }
+func (o *Observation) AgentActs(pod string) bool { return len(AgentActions(o.Actions, pod)) > 0 }
 
 // Faulted are the pods that a fault stopped or killed, and the pairs whose links one changed.
 type Faulted struct {
@@ -180,7 +179,7 @@ func (f Faulted) Pair(a, b string) bool {
 
 // Faulted looks at what was done, not at when: each agent leaves out of its canaries what its own
 // faults touch, but does not know those of others.
-func (o *Observed) Faulted() Faulted {
+func (o *Observation) Faulted() Faulted {
 	f := Faulted{map[string]bool{}, map[[2]string]bool{}}
 	for _, a := range o.Actions {
 		if o.Records[a.ID].Skipped {

@@ -1,4 +1,4 @@
-package run
+package validity
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 // A client that was ended as planned and had printed nothing that could be read left no line
 // behind.
 func TestLogsOfTrialsThatDoNotCount(t *testing.T) {
-	o := &Observed{Trial: &v1alpha1.Trial{}, Pods: []Pod{{Name: "silent"}, {Name: "client", Report: &protocol.Report{Containers: []protocol.ContainerState{
+	o := &Observation{Trial: &v1alpha1.Trial{}, Pods: []Pod{{Name: "silent"}, {Name: "client", Report: &protocol.Report{Containers: []protocol.ContainerState{
 		{Name: "ended", State: protocol.StateExited, Expected: true, Tail: "usage: client --keys N"},
 		{Name: "quiet", State: protocol.StateExited, Expected: true},
 	}}}}}

@@ -1,4 +1,4 @@
-package run
+package validity
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 // network tells what was asked of the trial's links and what was measured of them. Nil: they have
 // not been measured.
-func (o *Observed) network() *results.Network {
+func (o *Observation) network() *results.Network {
 	if len(o.Pairs) == 0 || o.Trial.Status.Network == nil {
 		return nil
 	}

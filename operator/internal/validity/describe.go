@@ -1,4 +1,4 @@
-package run
+package validity
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // Describe writes down all of a run but its measurements.
-func (o *Observed) Describe() *results.Trial {
+func (o *Observation) Describe() *results.Trial {
 	spec, status := &o.Trial.Spec, &o.Trial.Status
 	t := &results.Trial{
 		Format: results.TrialFormat, Name: o.Trial.Name, Experiment: spec.Experiment, Number: spec.Number, Repetition: spec.Repetition,
@@ -57,14 +57,14 @@ func (o *Observed) Describe() *results.Trial {
 		}
 		t.Faults = append(t.Faults, faultRecord(a, &record))
 	}
-	t.Machines, t.Checks = results.Machines(t.Pods), Checks(status.Checks)
+	t.Machines, t.Checks = results.Machines(t.Pods), SafetyChecks(status.Checks)
 	t.Network, t.Datasets = o.network(), Datasets(o.Trial)
 	return t
 }
 
 // KeepLogs adds what every process printed last: of a trial that does not count, the one that went
 // wrong is often one that ran and ended as planned.
-func (o *Observed) KeepLogs(t *results.Trial) {
+func (o *Observation) KeepLogs(t *results.Trial) {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Report != nil {
 			for _, c := range p.Report.Containers {
@@ -93,17 +93,17 @@ func (p *Pod) describe() results.Pod {
 // describePredecessors tells of the pods that had a pod's name before it, what their agents said
 // last under their UIDs, and what their processes printed last.
 func (p *Pod) describePredecessors(pod *results.Pod, logs map[string]string) {
-	line := p.Line
-	if len(line) == 0 || len(line) == 1 && line[0].Gone == 0 {
+	line := p.Incarnations
+	if len(line) == 0 || len(line) == 1 && line[0].DeletedAt == 0 {
 		return
 	}
 	for i, m := range line {
-		if m.Gone == 0 {
-			pod.UID, pod.CameMillis, pod.ReadyMillis = string(m.UID), results.Millis(m.Came), results.Millis(m.Ready)
+		if m.DeletedAt == 0 {
+			pod.UID, pod.CameMillis, pod.ReadyMillis = string(m.UID), results.Millis(m.CreatedAt), results.Millis(m.ReadyAt)
 			continue
 		}
 		before := results.Predecessor{
-			UID: string(m.UID), Node: m.Node, CameMillis: results.Millis(m.Came), ReadyMillis: results.Millis(m.Ready), GoneMillis: results.Millis(m.Gone),
+			UID: string(m.UID), Node: m.Node, CameMillis: results.Millis(m.CreatedAt), ReadyMillis: results.Millis(m.ReadyAt), GoneMillis: results.Millis(m.DeletedAt),
 		}
 		if i == 0 {
 			before.CameMillis, before.ReadyMillis = 0, 0

@@ -50,7 +50,7 @@ keep() {
 		bin/kubectl-assay -n "$namespace" report "$name" >"$made.txt" || return
 	mkdir -p "$folder"
 	mv "$made.tar.gz" "$made.txt" "$folder/"
-	say "$file: $(sed -n 2p "$folder/$(basename "$made").txt") ($((SECONDS - began)) s)"
+	say "$file: $(grep -m 2 -E '^(Complete|Incomplete|[0-9]+ claims?):' "$folder/$(basename "$made").txt" | paste -sd ' ') ($((SECONDS - began)) s)"
 }
 
 packages jq=jq

@@ -250,6 +250,12 @@ func checkPlainHeader(b []byte) error {
 
 // addCounts adds the counts of a payload and returns their sum.
 func addCounts(counts []int64, payload []byte) (sum int64, err error) {
+	return EachCount(payload, len(counts), func(at int, n int64) { counts[at] += n })
+}
+
+// EachCount calls add for each count above 0 of an encoded histogram's payload, with its place, and
+// returns their sum. length is how many counts a histogram of its range has.
+func EachCount(payload []byte, length int, add func(at int, n int64)) (sum int64, err error) {
 	var at int64
 	for len(payload) > 0 {
 		v, n := zigZag(payload)
@@ -258,18 +264,19 @@ func addCounts(counts []int64, payload []byte) (sum int64, err error) {
 		}
 		payload = payload[n:]
 		switch {
-		case v == math.MinInt64 || at-min(v, 0) > int64(len(counts)):
+		case v == math.MinInt64 || at-min(v, 0) > int64(length):
 			return 0, errors.New("it has more counts than its range allows")
 		case v < 0:
 			at -= v
 			continue
-		case at >= int64(len(counts)):
+		case at >= int64(length):
 			return 0, errors.New("it has more counts than its range allows")
 		case v > maxCount-sum:
 			return 0, errors.New("its counts are too large")
+		case v > 0:
+			add(int(at), v)
+			sum += v
 		}
-		counts[at] += v
-		sum += v
 		at++
 	}
 	return sum, nil

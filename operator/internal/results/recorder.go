@@ -101,14 +101,19 @@ func (r *Recorder) FailEvenly(from, to time.Duration, shift, n int64) {
 // spread calls add for each bin from one instant to another with its part of n.
 func (r *Recorder) spread(from, to time.Duration, shift, n int64, add func(bin int, n int64)) {
 	bins := max(1, int64((to-from+TimelineInterval-1)/TimelineInterval))
-	for k := range bins {
-		part := n / bins
-		if (k+bins-shift%bins)%bins < n%bins {
-			part++
+	each, rest := n/bins, n%bins
+	put := func(k, n int64) {
+		if i := r.bin(from + time.Duration(k)*TimelineInterval); i >= 0 {
+			add(i, n)
 		}
-		if i := r.bin(from + time.Duration(k)*TimelineInterval); i >= 0 && part > 0 {
-			add(i, part)
+	}
+	if each > 0 {
+		for k := range bins {
+			put(k, each)
 		}
+	}
+	for k := range rest {
+		put((shift+k)%bins, 1)
 	}
 }
 

@@ -3,52 +3,152 @@ package parsers
 import (
 	"fmt"
 	"io"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// BenchmarkFormats reads 1 MB of each format of a client, made as they are read, so that what a
-// report takes in memory is the reader's own. make bench-parsers prints MB/s and bytes.
-func BenchmarkFormats(b *testing.B) {
-	const size = 1 << 20
+// formatOfABench is a format with reports of any size in it.
+type formatOfABench struct {
+	format, header, line, end string
+	options                   Options
+}
+
+func formatsOfABench(tb testing.TB) map[string]formatOfABench {
 	base := Options{Clients: 1, ZeroUnixNanos: hdrStart * 1e9, ZeroMonotonicNanos: 7548e9, Windows: timeline.Windows{Measure: 10 * time.Second}, Whole: true}
-	number := func(n results.SummaryNumber) []results.SummaryNumber { return []results.SummaryNumber{n} }
-	records := func(pattern string) *results.Records {
-		return &results.Records{Pattern: pattern, Latency: results.RecordLatency{From: "latency", Unit: "us"},
+	records := func(pattern string) Options {
+		o := base
+		o.Records = &results.Records{Pattern: pattern, Latency: results.RecordLatency{From: "latency", Unit: "us"}, Operation: "operation",
 			Instant: results.RecordInstant{From: "end", Unit: "ms", Clock: results.ClockWall, Of: results.OfEnd}}
+		return o
 	}
-	for _, bc := range []struct {
-		format, header, line, end string
-		change                    func(*Options)
-	}{
-		{format: FormatTransactionLines, line: "rw,3703921,7548133599816,0\n"},
-		{format: FormatRegularExpression, line: "READ,1795161601000,412\n", change: func(o *Options) {
-			o.Records = records(`^(?P<operation>READ|UPDATE),(?P<end>[0-9]+),(?P<latency>[0-9]+)$`)
-		}},
-		{format: FormatCSV, header: "op,end,latency\n", line: "READ,1795161601000,412\n", change: func(o *Options) { o.Records = records("") }},
-		{format: FormatSummary, line: "12:00:04.001 [main] INFO Generator - 1000 operations, all is well\n", end: "Throughput: 12\n", change: func(o *Options) {
-			o.Summary = number(results.SummaryNumber{Name: results.NumberThroughput, Pattern: `^Throughput: (?P<value>[0-9.]+)$`})
-		}},
-		{format: FormatHdrHistogram, line: lastLine(hdrSeconds(b, hdrStart, "READ", 1000)), change: func(o *Options) { o.Histograms = &results.Histograms{Unit: "us"} }},
-	} {
-		b.Run(bc.format, func(b *testing.B) {
-			o := base
-			if bc.change != nil {
-				bc.change(&o)
-			}
-			b.SetBytes(size)
-			b.ReportAllocs()
+	summary, logs := base, base
+	summary.Summary = []results.SummaryNumber{{Name: results.NumberThroughput, Pattern: `^Throughput: (?P<value>[0-9.]+)$`}}
+	logs.Histograms = &results.Histograms{Unit: "us"}
+	return map[string]formatOfABench{
+		"TransactionLines": {format: FormatTransactionLines, line: "rw,3703921,7548133599816,0\n", options: base},
+		"RegularExpression": {format: FormatRegularExpression, line: "READ,1795161601000,412\n",
+			options: records(`^(?P<operation>READ|UPDATE),(?P<end>[0-9]+),(?P<latency>[0-9]+)$`)},
+		"RegularExpression/anywhere": {format: FormatRegularExpression, line: "12:00:04.001 INFO op=READ end=1795161601000 took=412us\n",
+			options: records(`op=(?P<operation>[A-Z]+) end=(?P<end>[0-9]+) took=(?P<latency>[0-9]+)us`)},
+		"RegularExpression/mostlyOtherLines": {format: FormatRegularExpression,
+			line:    strings.Repeat("12:00:04.001 INFO Generator - 1000 operations, all is well\n", 19) + "op=READ; end=1795161601000; took=412us\n",
+			options: records(`^.*op=(?P<operation>[A-Z]+);.*end=(?P<end>[0-9]+);.*took=(?P<latency>[0-9]+)us`)},
+		"RegularExpression/ambiguous": {format: FormatRegularExpression, line: "12:00:04.001 INFO op=READ end=1795161601000 took=412us\n",
+			options: records(`^.* op=(?P<operation>[A-Z]+) .*end=(?P<end>[0-9]+) .*took=(?P<latency>[0-9]+)us`)},
+		"CSV": {format: FormatCSV, header: "operation,end,latency\n", line: "READ,1795161601000,412\n", options: records("")},
+		"Summary": {format: FormatSummary, line: "12:00:04.001 [main] INFO Generator - 1000 operations, all is well\n", end: "Throughput: 12\n",
+			options: summary},
+		"HdrHistogram": {format: FormatHdrHistogram, line: lastLine(hdrSpread(tb)), options: logs},
+	}
+}
+
+// hdrSpread is a log with one interval of 1000 values from 0.1 to 100 ms.
+func hdrSpread(tb testing.TB) string {
+	tb.Helper()
+	h := hdr.New(1, 60_000_000, 3)
+	for i := range 1000 {
+		if err := h.RecordValue(int64(100 * math.Pow(1000, float64(i)/999))); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	text, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return fmt.Sprintf("Tag=READ,%d.000,1.000,100.000,%s\n", hdrStart, text)
+}
+
+// report of about a size, made as it is read: its lines are in a block of 256 kB that is copied.
+func (f formatOfABench) report(size int) (io.Reader, int) {
+	block := strings.Repeat(f.line, max(1, 256<<10/len(f.line)))
+	blocks := max(1, size/len(block))
+	all := []io.Reader{strings.NewReader(f.header)}
+	for range blocks {
+		all = append(all, strings.NewReader(block))
+	}
+	return io.MultiReader(append(all, strings.NewReader(f.end))...), blocks * len(block)
+}
+
+// BenchmarkFormats reads 4 MB of each format of a client. make bench-parsers prints MB and lines for
+// each second of a processor, which other programs on the machine change less than the clock.
+func BenchmarkFormats(b *testing.B) {
+	formats := formatsOfABench(b)
+	for _, name := range slices.Sorted(maps.Keys(formats)) {
+		b.Run(name, func(b *testing.B) {
+			f := formats[name]
+			bytes, began := 0, processorTime(b)
 			for b.Loop() {
-				body := io.LimitReader(&repeat{line: bc.line}, size/int64(len(bc.line))*int64(len(bc.line)))
-				if _, err := Parse(bc.format, io.MultiReader(strings.NewReader(bc.header), body, strings.NewReader(bc.end)), o); err != nil {
+				r, n := f.report(4 << 20)
+				if _, err := Parse(f.format, r, f.options); err != nil {
 					b.Fatal(err)
 				}
+				bytes += n
 			}
+			seconds := (processorTime(b) - began).Seconds()
+			lines := float64(bytes) / float64(len(f.line)) * float64(strings.Count(f.line, "\n"))
+			b.ReportMetric(float64(bytes)/1e6/seconds, "MB/s")
+			b.ReportMetric(lines/seconds, "lines/s")
+			b.ReportMetric(0, "ns/op")
 		})
+	}
+}
+
+// liveHeap says what is live while a report is read: the garbage is collected every few MB.
+type liveHeap struct {
+	r           io.Reader
+	every, read int
+	bytes       uint64
+}
+
+func (l *liveHeap) Read(b []byte) (int, error) {
+	n, err := l.r.Read(b)
+	if l.read += n; l.read >= l.every {
+		l.read = 0
+		l.bytes = max(l.bytes, live())
+	}
+	return n, err
+}
+
+func live() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestLiveMemoryIsIndependentOfTheSize: of ten times the report, what is live at its peak is the same
+// but for 256 kB. ASSAY_BENCH_PARSERS reads 10 and 100 MB in the place of 1 and 10.
+func TestLiveMemoryIsIndependentOfTheSize(t *testing.T) {
+	size := 1 << 20
+	if os.Getenv("ASSAY_BENCH_PARSERS") != "" {
+		size = 10 << 20
+	}
+	for name, f := range formatsOfABench(t) {
+		var peak [2]uint64
+		for i, size := range []int{size, 10 * size} {
+			r, _ := f.report(size)
+			before := live()
+			l := liveHeap{r: r, every: size / 8}
+			if _, err := Parse(f.format, &l, f.options); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			peak[i] = l.bytes - min(before, l.bytes)
+		}
+		t.Logf("%-36s %5d kB live at most while %3d MB are read, %5d kB while %3d MB", name, peak[0]>>10, size>>20, peak[1]>>10, 10*size>>20)
+		if peak[1] > peak[0]+256<<10 {
+			t.Errorf("%s: %d bytes are live while %d MB are read, and %d while ten times as much", name, peak[0], size>>20, peak[1])
+		}
 	}
 }
 

@@ -1,10 +1,6 @@
 package parsers
 
 import (
-	"bytes"
-	"compress/zlib"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"assay.dev/assay/operator/internal/results"
 )
@@ -33,15 +27,9 @@ const FormatHdrHistogram = "HdrHistogram"
 // counterCutIntervals counts intervals that lie across an end of the window.
 const counterCutIntervals = "intervalsAcrossTheWindow"
 
-const (
-	// maxInflated is the most that a histogram may take unpacked, and maxDigits its precision: they
-	// bound the memory of what a client wrote.
-	maxInflated = 4 << 20
-	maxDigits   = 5
-	// yearSeconds: instants that are earlier than this before the start are relative to it, as
-	// HdrHistogram's own reader has it.
-	yearSeconds = 365 * 24 * 3600
-)
+// yearSeconds: instants that are earlier than this before the start are relative to it, as
+// HdrHistogram's own reader has it.
+const yearSeconds = 365 * 24 * 3600
 
 type hdrLog struct {
 	o     Options
@@ -51,8 +39,9 @@ type hdrLog struct {
 	base  float64
 	based bool
 	// first interval's begin, relative to t = 0.
-	first  time.Duration
-	driver map[string]int64
+	first   time.Duration
+	driver  map[string]int64
+	decoder hdrDecoder
 }
 
 func parseHdrHistogram(r io.Reader, o Options) (results.Client, error) {
@@ -136,15 +125,11 @@ func (l *hdrLog) line(text string, first bool) (bool, error) {
 	if err != nil || length > 24*3600 {
 		return false, fmt.Errorf("the length of the interval, %q, must be a number of seconds", fields[1])
 	}
-	h, err := decodeForeign(fields[3])
-	if err != nil {
+	if err := l.decoder.decode(fields[3]); err != nil || l.decoder.total == 0 {
 		return false, err
 	}
-	if h.TotalCount() == 0 {
-		return false, nil
-	}
 	from := l.relative(begin)
-	l.interval(h, from, from+time.Duration(length*1e9), failed)
+	l.interval(from, from+time.Duration(length*1e9), failed)
 	if first || from < l.first {
 		l.first = from
 	}
@@ -183,7 +168,7 @@ func (l *hdrLog) relative(seconds float64) time.Duration {
 }
 
 // interval takes in the transactions of an interval.
-func (l *hdrLog) interval(h *hdr.Histogram, from, to time.Duration, failed bool) {
+func (l *hdrLog) interval(from, to time.Duration, failed bool) {
 	if s := l.o.Seen; s != nil {
 		if s.Operations == 0 || from < s.First {
 			s.First = from
@@ -191,7 +176,7 @@ func (l *hdrLog) interval(h *hdr.Histogram, from, to time.Duration, failed bool)
 		if s.Operations == 0 || to > s.Last {
 			s.Last = to
 		}
-		s.Operations += h.TotalCount()
+		s.Operations += l.decoder.total
 	}
 	end := l.o.Windows.Measure
 	for _, edge := range []time.Duration{0, end} {
@@ -211,10 +196,7 @@ func (l *hdrLog) interval(h *hdr.Histogram, from, to time.Duration, failed bool)
 	}
 	unit := results.RecordUnits[l.of.Unit]
 	done := int64(0)
-	for _, bar := range h.Distribution() {
-		if bar.Count == 0 {
-			continue
-		}
+	for _, bar := range l.decoder.bars {
 		latency := time.Duration((float64(bar.From) + float64(bar.To)) / 2 * float64(unit))
 		if failed {
 			l.rec.FailEvenly(from, to, done, bar.Count)
@@ -223,43 +205,4 @@ func (l *hdrLog) interval(h *hdr.Histogram, from, to time.Duration, failed bool)
 		}
 		done += bar.Count
 	}
-}
-
-// decodeForeign reads a histogram of any range, as another program wrote it. The library trusts its
-// input, so that what it must not be given is refused before.
-func decodeForeign(text string) (h *hdr.Histogram, err error) {
-	packed, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil, fmt.Errorf("the histogram is not in base64: %w", err)
-	}
-	if len(packed) < 8 || int32(binary.BigEndian.Uint32(packed))&^0xf0 != hdr.V2CompressedEncodingCookieBase&^0xf0 {
-		return nil, errors.New("the histogram is not in HdrHistogram's compressed encoding, version 2")
-	}
-	z, err := zlib.NewReader(bytes.NewReader(packed[8:]))
-	if err != nil {
-		return nil, fmt.Errorf("unpack the histogram: %w", err)
-	}
-	plain, err := io.ReadAll(io.LimitReader(z, maxInflated+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("unpack the histogram: %w", err)
-	case len(plain) > maxInflated, len(plain) < hdr.ENCODING_HEADER_SIZE:
-		return nil, fmt.Errorf("the histogram has %d bytes unpacked; it must have from %d to %d", len(plain), hdr.ENCODING_HEADER_SIZE, maxInflated)
-	}
-	digits, lowest, highest := int32(binary.BigEndian.Uint32(plain[12:])), int64(binary.BigEndian.Uint64(plain[16:])), int64(binary.BigEndian.Uint64(plain[24:]))
-	if digits < 1 || digits > maxDigits || lowest < 1 || highest < 2*lowest {
-		return nil, fmt.Errorf("the histogram is of %d digits from %d to %d, which is none", digits, lowest, highest)
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			h, err = nil, fmt.Errorf("the histogram is damaged: %v", p)
-		}
-	}()
-	if h, err = hdr.Decode([]byte(text)); err != nil {
-		return nil, fmt.Errorf("the histogram is damaged: %w", err)
-	}
-	if n := h.TotalCount(); n < 0 || n > mostSummed {
-		return nil, fmt.Errorf("the histogram has %d values, which is no count", n)
-	}
-	return h, nil
 }

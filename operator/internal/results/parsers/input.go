@@ -119,7 +119,10 @@ func (l *lines) take(text []byte) []byte {
 	l.number++
 	l.begin, l.end = l.end, l.end+int64(len(text))
 	l.at += len(text)
-	return bytes.TrimRight(text, "\r\n")
+	for len(text) > 0 && (text[len(text)-1] == '\n' || text[len(text)-1] == '\r') {
+		text = text[:len(text)-1]
+	}
+	return text
 }
 
 // skip reads over the rest of a line that is too long.

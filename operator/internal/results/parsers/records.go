@@ -1,11 +1,11 @@
 package parsers
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,27 +26,11 @@ func parsePatternRecords(r io.Reader, o Options) (results.Client, error) {
 	if err != nil {
 		return results.Client{}, fmt.Errorf("the pattern %w", err)
 	}
-	fields := o.Records.Fields()
-	groups := make([]int, len(fields))
-	for i, name := range fields {
-		groups[i] = pattern.SubexpIndex(name)
-	}
-	return readRecords(r, o, func(line string) ([]string, error) { return matchFields(pattern, groups, line), nil })
-}
-
-// matchFields are the groups' texts; nil when the line does not match.
-func matchFields(pattern *regexp.Regexp, groups []int, line string) []string {
-	match := pattern.FindStringSubmatchIndex(line)
-	if match == nil {
-		return nil
-	}
-	texts := make([]string, len(groups))
-	for i, g := range groups {
-		if match[2*g] >= 0 {
-			texts[i] = line[match[2*g]:match[2*g+1]]
-		}
-	}
-	return texts
+	m := newLineMatcher(pattern, o.Records.Fields())
+	return readRecords(r, o, func(line []byte) ([]string, error) {
+		texts, _ := m.match(line)
+		return texts, nil
+	})
 }
 
 // parseCSVRecords reads a report with a header and a record for each operation under it. A field in
@@ -66,10 +50,12 @@ func parseCSVRecords(r io.Reader, o Options) (results.Client, error) {
 	var columns []int
 	names := 0
 	var record []string // plain records are split into the same memory again and again
-	return readRecords(r, o, func(line string) (_ []string, err error) {
-		if strings.IndexByte(line, '"') < 0 {
-			record = appendSplit(record[:0], line, byte(comma))
-		} else if record, err = csvRecord(line, comma); err != nil {
+	texts := make([]string, len(spec.Fields))
+	return readRecords(r, o, func(line []byte) (_ []string, err error) {
+		text := string(line)
+		if strings.IndexByte(text, '"') < 0 {
+			record = appendSplit(record[:0], text, byte(comma))
+		} else if record, err = csvRecord(text, comma); err != nil {
 			return nil, err
 		}
 		switch {
@@ -80,7 +66,6 @@ func parseCSVRecords(r io.Reader, o Options) (results.Client, error) {
 		case len(record) != names:
 			return nil, fmt.Errorf("the line has %d columns, the header %d", len(record), names)
 		}
-		texts := make([]string, len(columns))
 		for i, c := range columns {
 			texts[i] = strings.TrimSpace(record[c])
 		}
@@ -105,7 +90,7 @@ func appendSplit(to []string, text string, separator byte) []string {
 // As with transaction lines, a last line without its newline is what a killed client leaves: it is
 // dropped and counted, since its numbers may be cut. It counts if the client ended by itself with
 // exit code 0.
-func readRecords(r io.Reader, o Options, split func(line string) ([]string, error)) (results.Client, error) {
+func readRecords(r io.Reader, o Options, split func(line []byte) ([]string, error)) (results.Client, error) {
 	p, err := newRecordParser(o)
 	if err != nil {
 		return results.Client{}, err
@@ -118,9 +103,8 @@ func readRecords(r io.Reader, o Options, split func(line string) ([]string, erro
 			line, err = in.last, nil
 		}
 		begin, number := in.begin, in.number
-		text := string(line)
 		if err == nil && o.Records.Pattern == "" {
-			text, err = wholeRecord(in, text)
+			line, err = wholeRecord(in, line)
 		}
 		switch {
 		case errors.Is(err, errCutOff):
@@ -130,20 +114,20 @@ func readRecords(r io.Reader, o Options, split func(line string) ([]string, erro
 			return p.end(in)
 		case err != nil:
 			return results.Client{}, err
-		case text == "":
+		case len(line) == 0:
 			continue
 		}
-		texts, err := split(text)
+		texts, err := split(line)
 		if err == nil && texts != nil {
 			err = p.operation(texts, begin, in.end)
 		}
 		if err != nil {
-			return results.Client{}, fmt.Errorf("%s:%d: %q: %w", in.file, number, short([]byte(text)), err)
+			return results.Client{}, fmt.Errorf("%s:%d: %q: %w", in.file, number, short(line), err)
 		}
 		if texts == nil && o.Records.Pattern != "" {
-			p.driver[counterOther]++
+			p.others++
 			if o.Other != nil {
-				o.Other([]byte(text))
+				o.Other(line)
 			}
 		}
 	}
@@ -151,20 +135,24 @@ func readRecords(r io.Reader, o Options, split func(line string) ([]string, erro
 
 // wholeRecord joins the lines of a record, as long as a quotation mark is open: a quoted one is
 // two.
-func wholeRecord(in *lines, text string) (string, error) {
-	for number := in.number; strings.Count(text, `"`)%2 == 1; {
+func wholeRecord(in *lines, line []byte) ([]byte, error) {
+	if bytes.Count(line, []byte{'"'})%2 == 0 {
+		return line, nil
+	}
+	line = bytes.Clone(line) // the next line takes its place
+	for number := in.number; bytes.Count(line, []byte{'"'})%2 == 1; {
 		next, err := in.next()
 		switch {
 		case errors.Is(err, errCutOff):
-			return "", err
-		case errors.Is(err, io.EOF), err == nil && len(text)+len(next) > maxLine:
-			return "", fmt.Errorf("%s:%d: %q: a quotation mark is not closed in this record, or the record is longer than %d bytes", in.file, number, short([]byte(text)), maxLine)
+			return nil, err
+		case errors.Is(err, io.EOF), err == nil && len(line)+len(next) > maxLine:
+			return nil, fmt.Errorf("%s:%d: %q: a quotation mark is not closed in this record, or the record is longer than %d bytes", in.file, number, short(line), maxLine)
 		case err != nil:
-			return "", err
+			return nil, err
 		}
-		text += "\n" + string(next)
+		line = append(append(line, '\n'), next...)
 	}
-	return text, nil
+	return line, nil
 }
 
 type recordParser struct {
@@ -173,18 +161,29 @@ type recordParser struct {
 	arrivals *arrivals // nil: lines have their own instants
 	layout   string
 	location *time.Location
+	// Units of the latency, the instant and its fraction.
+	latencyUnit, instantUnit, fractionUnit time.Duration
+	// others counts the lines that the pattern does not match.
+	others int64
 	// Where the fields are in the texts of a line; -1: there is none.
 	latency, since, instant, fraction, outcome, kind int
 	unlisted                                         map[string]int64
-	// kinds are how many operations of a kind committed in the window, micros their latencies.
-	kinds, micros map[string]int64
+	// kinds of operations that committed in the window, and the last one of them.
+	kinds map[string]*ofKind
+	last  *ofKind
+}
+
+// ofKind are the committed operations of a kind: how many, and what they took in all.
+type ofKind struct {
+	name          string
+	count, micros int64
 }
 
 func newRecordParser(o Options) (*recordParser, error) {
 	if err := o.Records.Check(); err != nil {
 		return nil, err
 	}
-	p := &recordParser{lineParser: newLineParser(o), records: *o.Records, unlisted: map[string]int64{}, kinds: map[string]int64{}, micros: map[string]int64{}}
+	p := &recordParser{lineParser: newLineParser(o), records: *o.Records, unlisted: map[string]int64{}, kinds: map[string]*ofKind{}, last: &ofKind{}}
 	if o.Records.ByArrival() {
 		if o.Arrivals == nil {
 			return nil, errors.New("nothing says when the lines arrived")
@@ -207,8 +206,9 @@ func newRecordParser(o Options) (*recordParser, error) {
 	}
 	p.latency, p.since, p.kind = at(o.Records.Latency.From), at(o.Records.Latency.Since), at(o.Records.Operation)
 	p.instant, p.fraction, p.outcome = at(o.Records.Instant.From), -1, -1
+	p.latencyUnit, p.instantUnit = results.RecordUnits[o.Records.Latency.Unit], results.RecordUnits[o.Records.Instant.Unit]
 	if f := o.Records.Instant.Fraction; f != nil {
-		p.fraction = at(f.From)
+		p.fraction, p.fractionUnit = at(f.From), results.RecordUnits[f.Unit]
 	}
 	if o.Records.Outcome != nil {
 		p.outcome = at(o.Records.Outcome.From)
@@ -227,14 +227,17 @@ func (p *recordParser) end(in *lines) (results.Client, error) {
 			p.driver[counterBurst] = late
 		}
 	}
+	if p.others > 0 {
+		p.driver[counterOther] = p.others
+	}
 	if in.long > 0 {
 		p.driver[counterLong] = int64(in.long)
 	}
 	for text, n := range p.unlisted {
 		p.driver[counterUnlisted+text] = n
 	}
-	for kind, n := range p.kinds {
-		p.driver[counterOperation+kind], p.driver[counterOperationMicros+kind] = n, p.micros[kind]
+	for name, kind := range p.kinds {
+		p.driver[counterOperation+name], p.driver[counterOperationMicros+name] = kind.count, kind.micros
 	}
 	return p.finish()
 }
@@ -242,17 +245,33 @@ func (p *recordParser) end(in *lines) (results.Client, error) {
 // mostKinds bounds the kinds of operations that are counted by name.
 const mostKinds = 32
 
-// ofKind counts a committed operation of the window by its kind.
-func (p *recordParser) ofKind(kind string, latency, end time.Duration) {
+// countKind counts a committed operation of the window by its kind.
+func (p *recordParser) countKind(name string, latency, end time.Duration) {
 	if !p.rec.InWindow(end) {
 		return
 	}
-	kind = kind[:min(len(kind), 64)]
-	if _, known := p.kinds[kind]; !known && len(p.kinds) >= mostKinds {
-		kind = "..."
+	name = name[:min(len(name), 64)]
+	if name != p.last.name || p.last.count == 0 {
+		p.last = p.kindOf(name)
 	}
-	p.kinds[kind]++
-	p.micros[kind] += latency.Microseconds()
+	p.last.count++
+	p.last.micros += latency.Microseconds()
+}
+
+// kindOf is a kind by its name; beyond mostKinds, all others are one.
+func (p *recordParser) kindOf(name string) *ofKind {
+	if kind := p.kinds[name]; kind != nil {
+		return kind
+	}
+	if len(p.kinds) >= mostKinds {
+		name = "..."
+	}
+	kind := p.kinds[name]
+	if kind == nil {
+		kind = &ofKind{name: name}
+		p.kinds[name] = kind
+	}
+	return kind
 }
 
 // ended is the instant of a line, relative to t = 0: when its operation ended, or began.
@@ -264,7 +283,7 @@ func (p *recordParser) ended(texts []string, begin, end int64) (time.Duration, e
 	at, err := p.at(texts[p.instant])
 	if err == nil && p.fraction >= 0 {
 		var fraction int64
-		fraction, err = nanos(texts[p.fraction], results.RecordUnits[p.records.Instant.Fraction.Unit])
+		fraction, err = nanos(texts[p.fraction], p.fractionUnit)
 		at += time.Duration(fraction)
 	}
 	return at, err
@@ -275,7 +294,7 @@ func (p *recordParser) at(text string) (time.Duration, error) {
 	if p.layout != "" {
 		return p.date(text)
 	}
-	instant, err := nanos(text, results.RecordUnits[p.records.Instant.Unit])
+	instant, err := nanos(text, p.instantUnit)
 	switch p.records.Instant.Clock {
 	case results.ClockWall:
 		instant -= p.opts.ZeroUnixNanos
@@ -385,7 +404,7 @@ func (p *recordParser) operation(texts []string, begin, lineEnd int64) error {
 	case committed:
 		p.commit(latency, end)
 		if p.kind >= 0 {
-			p.ofKind(texts[p.kind], latency, end)
+			p.countKind(texts[p.kind], latency, end)
 		}
 	case aborted:
 		p.rec.Abort(end, false)
@@ -407,7 +426,7 @@ func (p *recordParser) took(texts []string, end time.Duration, how ending) (time
 	if p.latency == p.outcome && how != committed {
 		return 0, nil
 	}
-	latency, err := nanos(texts[p.latency], results.RecordUnits[p.records.Latency.Unit])
+	latency, err := nanos(texts[p.latency], p.latencyUnit)
 	return time.Duration(latency), err
 }
 

@@ -80,8 +80,8 @@ func (f formatOfABench) report(size int) (io.Reader, int) {
 	return io.MultiReader(append(all, strings.NewReader(f.end))...), blocks * len(block)
 }
 
-// BenchmarkFormats reads 4 MB of each format of a client. make bench-parsers prints MB and lines for
-// each second of a processor, which other programs on the machine change less than the clock.
+// BenchmarkFormats reads 4 MB of each format of a client. make bench-parsers prints MB and lines
+// for each second of a processor, which other programs on the machine change less than the clock.
 func BenchmarkFormats(b *testing.B) {
 	formats := formatsOfABench(b)
 	for _, name := range slices.Sorted(maps.Keys(formats)) {
@@ -127,8 +127,8 @@ func live() uint64 {
 	return m.HeapAlloc
 }
 
-// TestLiveMemoryIsIndependentOfTheSize: of ten times the report, what is live at its peak is the same
-// but for 256 kB. ASSAY_BENCH_PARSERS reads 10 and 100 MB in the place of 1 and 10.
+// TestLiveMemoryIsIndependentOfTheSize: of ten times the report, what is live at its peak is the
+// same but for 256 kB. ASSAY_BENCH_PARSERS reads 10 and 100 MB in the place of 1 and 10.
 func TestLiveMemoryIsIndependentOfTheSize(t *testing.T) {
 	size := 1 << 20
 	if os.Getenv("ASSAY_BENCH_PARSERS") != "" {

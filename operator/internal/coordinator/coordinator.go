@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -55,6 +56,8 @@ type Store interface {
 type Identifier interface {
 	// Claimed reads the pod's UID out of a token without asking anybody whether the token is good.
 	Claimed(token string) (uid types.UID, ok bool)
+	// Known returns the pod of a token that was found good a moment ago, without asking anybody.
+	Known(token string) (uid types.UID, ok bool)
 	// Identify asks.
 	Identify(ctx context.Context, token string) (types.UID, error)
 }
@@ -80,6 +83,8 @@ type Coordinator struct {
 	Options
 
 	refusals refusals
+	// decoding bounds the memory that reading what agents send takes, in bytes.
+	decoding *semaphore.Weighted
 
 	mu       sync.Mutex
 	sessions map[types.UID]*session
@@ -96,11 +101,13 @@ type session struct {
 	report    *protocol.Report
 	reported  time.Time
 	tickets   int // that were given for files
+	// reporting and delivering let in one request each.
+	reporting, delivering *semaphore.Weighted
 }
 
 // New returns a coordinator that knows no pod.
 func New(o Options) *Coordinator {
-	return &Coordinator{Options: o, sessions: map[types.UID]*session{}, trials: map[types.NamespacedName]map[string]*session{}}
+	return &Coordinator{Options: o, decoding: semaphore.NewWeighted(maxDecoded), sessions: map[types.UID]*session{}, trials: map[types.NamespacedName]map[string]*session{}}
 }
 
 // Register makes pods known. Those of the trial that are registered already keep their directives
@@ -113,7 +120,7 @@ func (c *Coordinator) Register(trial types.NamespacedName, pods []Pod) {
 	for _, p := range pods {
 		s := old[p.Name]
 		if s == nil || s.pod.UID != p.UID {
-			s = &session{pod: p, changed: make(chan struct{})}
+			s = &session{pod: p, changed: make(chan struct{}), reporting: semaphore.NewWeighted(1), delivering: semaphore.NewWeighted(1)}
 			setVersion(&s.directive)
 		}
 		now[p.Name] = s
@@ -160,6 +167,18 @@ func (c *Coordinator) Report(trial types.NamespacedName, name string) (*protocol
 		return nil, time.Time{}
 	}
 	return s.report, s.reported
+}
+
+// reader returns what a pod's reports wait for, and the number of pods of its trial. Nil: the pod
+// belongs to no trial.
+func (c *Coordinator) reader(uid types.UID) (slot *semaphore.Weighted, pods int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.sessions[uid]
+	if s == nil {
+		return nil, 0
+	}
+	return s.reporting, len(c.trials[s.pod.Trial])
 }
 
 // setVersion names the directive by its content, so that the same directive has the same version in

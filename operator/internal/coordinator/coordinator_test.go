@@ -33,6 +33,8 @@ func (t tokens) Claimed(token string) (types.UID, bool) {
 	return types.UID(token), true
 }
 
+func (t tokens) Known(string) (types.UID, bool) { return "", false }
+
 func (t tokens) Identify(_ context.Context, token string) (types.UID, error) {
 	if token == "stranger" {
 		return "", &DeniedError{Reason: "unknown"}
@@ -345,15 +347,39 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	var r refusals
 	now := time.Unix(1000, 0)
 	for range refusedBurst {
-		if !r.allow("10.0.0.1:99", now) {
+		if !r.allow("10.0.0.1:99", "u1", now) {
 			t.Fatal("refused before the burst is over")
 		}
-		r.note("10.0.0.1:99", now)
+		r.note("10.0.0.1:99", "u1", now)
 	}
-	if r.allow("10.0.0.1:17", now) || !r.allow("10.0.0.2:17", now) {
-		t.Error("the address, and only that, must wait")
+	if r.allow("10.0.0.1:17", "u1", now) {
+		t.Error("the sender need not wait")
 	}
-	if !r.allow("10.0.0.1:17", now.Add(refusedEvery)) {
-		t.Error("the address must wait for one interval only")
+	if !r.allow("10.0.0.2:17", "u1", now) || !r.allow("10.0.0.1:17", "u2", now) {
+		t.Error("another address, or another pod behind the same one, must wait")
+	}
+	if !r.allow("10.0.0.1:17", "u1", now.Add(refusedEvery)) {
+		t.Error("the sender must wait for more than one interval")
+	}
+}
+
+func TestSendersByAddress(t *testing.T) {
+	for name, tc := range map[string]struct {
+		a, b string
+		same bool
+	}{
+		"another port":           {"10.0.0.1:1", "10.0.0.1:2", true},
+		"IPv4":                   {"10.0.0.1:1", "10.0.0.2:1", false},
+		"IPv4 in IPv6":           {"10.0.0.1:1", "[::ffff:10.0.0.1]:1", true},
+		"IPv6 of one machine":    {"[fd00:1:2:3::1]:1", "[fd00:1:2:3:9::2]:1", true},
+		"IPv6 of another":        {"[fd00:1:2:3::1]:1", "[fd00:1:2:4::1]:1", false},
+		"IPv6 with a zone":       {"[fe80::1%eth0]:1", "[fe80::2%eth1]:1", true},
+		"what is not an address": {"somewhere", "elsewhere", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := senderOf(tc.a, "u") == senderOf(tc.b, "u"); got != tc.same {
+				t.Errorf("%s and %s are one sender: %v, want %v", tc.a, tc.b, got, tc.same)
+			}
+		})
 	}
 }

@@ -82,14 +82,19 @@ func (t *TokenReviewer) Claimed(token string) (types.UID, bool) {
 	return claims.Kubernetes.Pod.UID, true
 }
 
+// Known returns the UID of the pod of a token that the API server has accepted within the last
+// minute.
+func (t *TokenReviewer) Known(token string) (types.UID, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found, ok := t.known[sha256.Sum256([]byte(token))]
+	return found.uid, ok && t.clock.Now().Before(found.until)
+}
+
 // Identify returns the UID of the pod that the token was made for.
 func (t *TokenReviewer) Identify(ctx context.Context, token string) (types.UID, error) {
-	key, now := sha256.Sum256([]byte(token)), t.clock.Now()
-	t.mu.Lock()
-	found, ok := t.known[key]
-	t.mu.Unlock()
-	if ok && now.Before(found.until) {
-		return found.uid, nil
+	if uid, ok := t.Known(token); ok {
+		return uid, nil
 	}
 	// The answer serves the agent's next request, too, should it hang up on this one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
@@ -109,6 +114,7 @@ func (t *TokenReviewer) Identify(ctx context.Context, token string) (types.UID, 
 	if len(uids) != 1 {
 		return "", &DeniedError{Reason: "it was not made for a pod"}
 	}
+	key, now := sha256.Sum256([]byte(token)), t.clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, v := range t.known {

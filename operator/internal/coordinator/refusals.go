@@ -1,63 +1,79 @@
 package coordinator
 
 import (
-	"net"
+	"net/netip"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
-	// refusedBurst is how many tokens of an address may be refused before it must wait, and
-	// refusedEvery how long it waits for one more: each refusal costs the API server a TokenReview,
-	// of which real agents need one each minute.
+	// refusedBurst is how many tokens for one pod from one address may be refused before others
+	// must wait, and refusedEvery how long they wait for one more: each refusal costs the API
+	// server a TokenReview, of which real agents need one each minute.
 	refusedBurst = 5
 	refusedEvery = 10 * time.Second
-	// refusedAddresses bounds how many addresses are remembered.
-	refusedAddresses = 4096
+	// refusedSenders bounds how many senders are remembered.
+	refusedSenders = 4096
 )
 
-// refusals bound the TokenReviews that an address can cause with tokens that are not accepted.
+// sender is whom refusals are counted for. Pods may share an address, where a gateway or a mesh
+// stands between them and the manager: what is sent in the name of one pod does not hold up others.
+type sender struct {
+	network netip.Prefix
+	claimed types.UID
+}
+
+// senderOf takes an IPv6 address for its whole /64, any address of which a machine may choose.
+func senderOf(address string, claimed types.UID) sender {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return sender{claimed: claimed}
+	}
+	host, bits := parsed.Addr().Unmap(), 64
+	if host.Is4() {
+		bits = 32
+	}
+	network, _ := host.WithZone("").Prefix(bits) // both lengths are possible
+	return sender{network, claimed}
+}
+
+// refusals bound the TokenReviews that a sender can cause with tokens that are not accepted.
 type refusals struct {
 	mu sync.Mutex
-	// until is when all refusals of an address are forgotten: each adds refusedEvery.
-	until map[string]time.Time
+	// until is when all refusals of a sender are forgotten: each adds refusedEvery.
+	until map[sender]time.Time
 }
 
-func hostOf(address string) string {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return address
-}
-
-// allow reports whether a token of the address may be looked at.
-func (r *refusals) allow(address string, now time.Time) bool {
+// allow reports whether a token of the address for a pod may be looked at.
+func (r *refusals) allow(address string, claimed types.UID, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.until[hostOf(address)].Sub(now) <= (refusedBurst-1)*refusedEvery
+	return r.until[senderOf(address, claimed)].Sub(now) <= (refusedBurst-1)*refusedEvery
 }
 
-// note that a token of the address was refused.
-func (r *refusals) note(address string, now time.Time) {
+// note that a token of the address for a pod was refused.
+func (r *refusals) note(address string, claimed types.UID, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.until == nil {
-		r.until = map[string]time.Time{}
+		r.until = map[sender]time.Time{}
 	}
-	if len(r.until) >= refusedAddresses {
-		for host, until := range r.until {
+	if len(r.until) >= refusedSenders {
+		for s, until := range r.until {
 			if !until.After(now) {
-				delete(r.until, host)
+				delete(r.until, s)
 			}
 		}
 	}
-	if len(r.until) >= refusedAddresses {
-		clear(r.until) // so many addresses have no pods behind them; who is refused again is noted again
+	if len(r.until) >= refusedSenders {
+		clear(r.until) // so many senders have no pods behind them; who is refused again is noted again
 	}
-	host := hostOf(address)
-	until := r.until[host]
+	s := senderOf(address, claimed)
+	until := r.until[s]
 	if until.Before(now) {
 		until = now
 	}
-	r.until[host] = until.Add(refusedEvery)
+	r.until[s] = until.Add(refusedEvery)
 }

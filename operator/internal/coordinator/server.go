@@ -11,11 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/jsonlimit"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// maxReport bounds a report; one with the tails of several processes has some 20 KiB.
-const maxReport = 1 << 20
+const (
+	// reportBase is what a report may take in bytes, beside reportPeer for each pod of the trial:
+	// one with the tails of several processes has some 20 KiB, and a link to a peer some 300 bytes.
+	reportBase, reportPeer = 128 << 10, 1 << 10
+	// reportRecords and peerRecords bound the links, actions and so on of a report in the same way.
+	reportRecords, peerRecords = 1000, 8
+	// decodedReport is what a record of a report takes in memory at most, in bytes.
+	decodedReport = 1 << 10
+	// decodedResults is what reading a client's results takes in memory at most, in bytes.
+	decodedResults = 150 << 20
+	// preparedMemory is what unpacking the output of a prepare step takes at most, in bytes.
+	preparedMemory = 40 << 20
+	// maxDecoded is what all that is read at the same time may take. Who comes next waits.
+	maxDecoded = 256 << 20
+)
 
 // Handler serves the agents.
 func (c *Coordinator) Handler() http.Handler {
@@ -24,13 +38,13 @@ func (c *Coordinator) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/sync", c.forPod(c.sync))
 	mux.HandleFunc("GET /v1/files", c.forPod(c.sendFiles))
 	mux.HandleFunc("POST /v1/prepared", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
-		c.keep(w, r, uid, delivery{v1alpha1.PartPrepare, "the prepare step's output", protocol.PreparedLimit, c.Store.StorePrepared})
+		c.keep(w, r, uid, delivery{v1alpha1.PartPrepare, "the prepare step's output", protocol.PreparedLimit, preparedMemory, c.Store.StorePrepared})
 	}))
 	mux.HandleFunc("POST /v1/results", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
-		c.keep(w, r, uid, delivery{v1alpha1.PartClient, "the client's results", protocol.ResultsLimit, c.Store.StoreResults})
+		c.keep(w, r, uid, delivery{v1alpha1.PartClient, "the client's results", protocol.ResultsLimit, decodedResults, c.Store.StoreResults})
 	}))
 	mux.HandleFunc("POST /v1/collected", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
-		c.keep(w, r, uid, delivery{"", "the pod's files", protocol.CollectedLimit, c.Store.StoreCollected})
+		c.keep(w, r, uid, delivery{"", "the pod's files", protocol.CollectedLimit, protocol.CollectedLimit, c.Store.StoreCollected})
 	}))
 	mux.HandleFunc("POST /v1/upload", c.forPod(c.upload))
 	mux.HandleFunc("POST /v1/keep", c.forPod(c.keepPart))
@@ -61,19 +75,27 @@ func (c *Coordinator) forPod(f func(http.ResponseWriter, *http.Request, types.UI
 			return
 		}
 		// A token that names no pod of a trial costs the API server nothing.
-		if claimed, ok := c.Identifier.Claimed(token); !ok || !c.registered(claimed) {
+		claimed, ok := c.Identifier.Claimed(token)
+		if !ok || !c.registered(claimed) {
 			forbidden(w)
 			return
 		}
-		if !c.refusals.allow(r.RemoteAddr, c.Clock.Now()) {
-			http.Error(w, "too many tokens from this address were not accepted; try again later", http.StatusServiceUnavailable)
+		// A token that was good a moment ago is good, whatever others send from its address: a
+		// system shares that of its agent.
+		if uid, ok := c.Identifier.Known(token); ok {
+			f(w, r, uid)
+			return
+		}
+		if !c.refusals.allow(r.RemoteAddr, claimed, c.Clock.Now()) {
+			http.Error(w, "too many tokens for this pod from this address were not accepted; try again later", http.StatusServiceUnavailable)
 			return
 		}
 		uid, err := c.Identifier.Identify(r.Context(), token)
 		var denied *DeniedError
 		switch {
 		case errors.As(err, &denied):
-			c.refusals.note(r.RemoteAddr, c.Clock.Now())
+			c.refusals.note(r.RemoteAddr, claimed, c.Clock.Now())
+			c.Log.Info("An agent's token was not accepted", "claimedPod", claimed, "address", r.RemoteAddr, "reason", denied.Reason)
 			http.Error(w, denied.Error(), http.StatusUnauthorized)
 		case err != nil:
 			c.Log.Error(err, "Checking an agent's token failed")
@@ -85,12 +107,12 @@ func (c *Coordinator) forPod(f func(http.ResponseWriter, *http.Request, types.UI
 }
 
 func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID) {
-	var report protocol.Report
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport)).Decode(&report); err != nil {
-		http.Error(w, "the report cannot be read: "+err.Error(), http.StatusBadRequest)
+	report, status, err := c.readReport(w, r, uid)
+	if err != nil {
+		http.Error(w, "the report cannot be read: "+err.Error(), status)
 		return
 	}
-	pod, first, changed, ok := c.observe(uid, &report)
+	pod, first, changed, ok := c.observe(uid, report)
 	if !ok {
 		forbidden(w)
 		return
@@ -133,6 +155,37 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 	}
 }
 
+// readReport reads one report of each pod at a time, of a size that fits its trial.
+func (c *Coordinator) readReport(w http.ResponseWriter, r *http.Request, uid types.UID) (report *protocol.Report, status int, err error) {
+	slot, pods := c.reader(uid)
+	if slot == nil {
+		return nil, http.StatusForbidden, errors.New("this pod belongs to no trial that runs")
+	}
+	if err := slot.Acquire(r.Context(), 1); err != nil {
+		return nil, http.StatusServiceUnavailable, err
+	}
+	defer slot.Release(1)
+	size, records := reportBase+reportPeer*pods, reportRecords+peerRecords*pods
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(size)))
+	if err != nil {
+		return nil, http.StatusBadRequest, err
+	}
+	// Only who has sent all of it takes a share: who sends slowly holds up nobody.
+	cost := min(int64(size+decodedReport*records), maxDecoded)
+	if err := c.decoding.Acquire(r.Context(), cost); err != nil {
+		return nil, http.StatusServiceUnavailable, err
+	}
+	defer c.decoding.Release(cost)
+	if err := jsonlimit.Check(body, jsonlimit.For(protocol.Report{}, records, 2*records)); err != nil {
+		return nil, http.StatusBadRequest, err
+	}
+	report = &protocol.Report{}
+	if err := json.Unmarshal(body, report); err != nil {
+		return nil, http.StatusBadRequest, err
+	}
+	return report, http.StatusOK, nil
+}
+
 func (c *Coordinator) sendFiles(w http.ResponseWriter, _ *http.Request, uid types.UID) {
 	now, ok := c.next(uid)
 	switch {
@@ -157,7 +210,9 @@ type delivery struct {
 	part  string
 	what  string
 	limit int64
-	store storeFunc
+	// memory that reading it takes at most, in bytes.
+	memory int64
+	store  storeFunc
 }
 
 // registered reports whether a pod belongs to a trial that runs.
@@ -181,6 +236,10 @@ func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID
 		http.Error(w, "this pod does not send "+d.what, http.StatusForbidden)
 		return
 	}
+	if err := s.delivering.Acquire(r.Context(), 1); err != nil {
+		return // the agent has hung up
+	}
+	defer s.delivering.Release(1)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.limit))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -191,7 +250,11 @@ func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID
 		http.Error(w, "the body cannot be read: "+err.Error(), http.StatusBadRequest)
 		return
 	}
+	if err := c.decoding.Acquire(r.Context(), d.memory); err != nil {
+		return
+	}
 	err = d.store(r.Context(), s.pod, body)
+	c.decoding.Release(d.memory)
 	var rejected *RejectedError
 	if errors.As(err, &rejected) {
 		http.Error(w, rejected.Error(), http.StatusBadRequest)

@@ -62,12 +62,50 @@ type Query struct {
 	spans map[string]time.Duration
 }
 
+const (
+	// maxQuery bounds a rendered query, in bytes, and maxNesting how deep its brackets may be in
+	// each other: the time that it takes to parse and print a query grows with the square of its
+	// depth.
+	maxQuery   = 4 << 10
+	maxNesting = 64
+)
+
+// withinBounds rejects a query that would take long to parse.
+func withinBounds(text string) error {
+	if len(text) > maxQuery {
+		return fmt.Errorf("the query has %d bytes after its template was rendered; at most %d are possible", len(text), maxQuery)
+	}
+	depth, quote := 0, byte(0)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quote != 0 && c == '\\' && quote != '`':
+			i++ // the next character is escaped
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+		case c == '"' || c == '\'' || c == '`':
+			quote = c
+		case c == '(' || c == '[' || c == '{':
+			if depth++; depth > maxNesting {
+				return fmt.Errorf("the query's brackets nest deeper than %d, at character %d", maxNesting, i+1)
+			}
+		case c == ')' || c == ']' || c == '}':
+			depth--
+		}
+	}
+	return nil
+}
+
 // NewQuery renders a measurement's query for a trial, checks it, and confines it to the trial's
-// namespace by the label of that name (usually "namespace"). Errors say what is wrong with the
-// query.
+// namespace by the label of that name (usually "namespace"). A query may have 4 KiB, and brackets
+// 64 deep. Errors say what is wrong with the query.
 func NewQuery(m v1alpha1.Measurement, v Values, namespaceLabel string) (Query, error) {
 	text, err := render.Text("query", m.Query, v)
 	if err != nil {
+		return Query{}, err
+	}
+	if err := withinBounds(text); err != nil {
 		return Query{}, err
 	}
 	// What is experimental stays off, info() above all: it reads series that no selector of the

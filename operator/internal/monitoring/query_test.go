@@ -72,6 +72,9 @@ func TestQueryRefused(t *testing.T) {
 		"no metric":                     {`time() - 3`, "reads no metric"},
 		"no such placeholder":           {`a{trial="{{.trial}}"}`, "can't evaluate field trial"},
 		"no such axis":                  {`a{x="{{.Coordinates.nodes}}"}`, `no entry for key "nodes"`},
+		"too long":                      {"a" + strings.Repeat(" or a", 1000), "the query has 5001 bytes after its template was rendered; at most 4096 are possible"},
+		"too deep":                      {`{{$a := "("}}{{range 65}}{{$a}}{{end}}a{{range 65}}){{end}}`, "the query's brackets nest deeper than 64, at character 65"},
+		"deep by doubling":              {`{{$a := "("}}` + strings.Repeat(`{{$a = print $a $a}}`, 14) + `{{$a}}`, "at most 4096 are possible"},
 		"a template that runs away":     {`a{x="{{range 10000000}}y{{end}}"}`, "loops run more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +83,15 @@ func TestQueryRefused(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// Brackets in texts do not nest.
+func TestBracketsInTexts(t *testing.T) {
+	brackets := strings.Repeat("(", 100)
+	query := `a{x="\"` + brackets + `",y='` + brackets + "'} + b{z=`" + brackets + "`}"
+	if err := Check(v1alpha1.Measurement{Query: query}, "papers", testTrial()); err != nil {
+		t.Errorf("%s: %v", query, err)
 	}
 }
 

@@ -16,18 +16,18 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// unpackLimit bounds what a packed output may hold.
+// unpackLimit bounds what a packed output may hold, in bytes: its files, and the archive itself.
 const unpackLimit = 16 << 20
 
 // UnpackOutput reads the files of a prepare step's output, a gzipped tar, which lie in a directory
-// of the pods.
+// of the pods. It rejects an output whose files take more than 16 MiB.
 func UnpackOutput(dir string, packed []byte) ([]protocol.File, error) {
 	gz, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}
 	tr := tar.NewReader(io.LimitReader(gz, unpackLimit))
-	files := []protocol.File{}
+	files, left := []protocol.File{}, int64(unpackLimit)
 	for {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
@@ -38,6 +38,10 @@ func UnpackOutput(dir string, packed []byte) ([]protocol.File, error) {
 		}
 		if h.Typeflag != tar.TypeReg {
 			continue
+		}
+		// A sparse file takes few bytes in the archive and as many as its size in memory.
+		if left -= h.Size; left < 0 {
+			return nil, fmt.Errorf("its files take more than %d MiB", unpackLimit>>20)
 		}
 		content, err := io.ReadAll(tr)
 		if err != nil {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"assay.dev/assay/operator/internal/jsonlimit"
 )
 
 // The counters that a client may not know, by their names in JSON.
@@ -48,7 +50,7 @@ func EncodeClient(c Client) ([]byte, error) {
 // themselves; histograms are checked when they are merged.
 func DecodeClient(b []byte) (Client, error) {
 	var c Client
-	if err := decode(b, ClientFormat, &c.Format, &c); err != nil {
+	if err := decode(b, clientMay, ClientFormat, &c.Format, &c); err != nil {
 		return Client{}, fmt.Errorf("decode the client's results: %w", err)
 	}
 	absent, err := absentCounters(b)
@@ -122,7 +124,7 @@ func EncodeTrial(t Trial) ([]byte, error) {
 // DecodeTrial reads a trial.
 func DecodeTrial(b []byte) (Trial, error) {
 	var t Trial
-	if err := decode(b, TrialFormat, &t.Format, &t); err != nil {
+	if err := decode(b, trialMay, TrialFormat, &t.Format, &t); err != nil {
 		return Trial{}, fmt.Errorf("decode the trial's results: %w", err)
 	}
 	if t.Timeline != nil {
@@ -142,7 +144,7 @@ func EncodeExperiment(e Experiment) ([]byte, error) {
 // DecodeExperiment reads an experiment.
 func DecodeExperiment(b []byte) (Experiment, error) {
 	var e Experiment
-	if err := decode(b, ExperimentFormat, &e.Format, &e); err != nil {
+	if err := decode(b, experimentMay, ExperimentFormat, &e.Format, &e); err != nil {
 		return Experiment{}, fmt.Errorf("decode the experiment's results: %w", err)
 	}
 	return e, nil
@@ -156,10 +158,26 @@ func encode(v any) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
+// The most that results hold: a thousand trials have some ten thousand records, and a trial of a
+// hundred pods has about as many.
+const (
+	maxRecords = 100_000
+	maxObjects = 400_000
+)
+
+var (
+	clientMay     = jsonlimit.For(Client{}, maxRecords, maxObjects)
+	trialMay      = jsonlimit.For(Trial{}, maxRecords, maxObjects)
+	experimentMay = jsonlimit.For(Experiment{}, maxRecords, maxObjects)
+)
+
 // decode looks at the format before anything else, since another version's members may have other
 // types. Unknown members are ignored: an older reader can read what a newer writer of the same
 // format added.
-func decode(b []byte, want string, format *string, v any) error {
+func decode(b []byte, may jsonlimit.Limit, want string, format *string, v any) error {
+	if err := jsonlimit.Check(b, may); err != nil {
+		return err
+	}
 	var head struct {
 		Format string `json:"format"`
 	}

@@ -27,6 +27,52 @@ var hostile = map[string]func() error{
 		_, err := DecodeTrial([]byte(`{"format":"` + TrialFormat + `","timeline":{"committed":[0` + strings.Repeat(",0", WholeLimit/2-60) + "]}}"))
 		return err
 	},
+	"a trial's faults":         storedTrial("faults"),
+	"a trial's pods":           storedTrial("pods"),
+	"an experiment's trials":   storedExperiment("trials", "{}", 3),
+	"as many trials as may be": storedExperiment("trials", "{}", storedLimit/maxRecords),
+	"as many points as may be": storedExperiment("points", "{}", storedLimit/maxRecords),
+	"numbers for points":       storedExperiment("points", "0", 2),
+	"as many texts as may be":  storedExperiment("points", `""`, 3),
+	"a trial's pods in parts": func() error {
+		_, err := DecodeTrial([]byte(`{"format":"` + TrialFormat + `","pods":[{}` + strings.Repeat(",{}", WholeLimit/3-60) + `]}`))
+		return err
+	},
+}
+
+// storedTrial reads a trial's ConfigMap whose list of that name has as many empty records as fit.
+func storedTrial(list string) func() error {
+	return func() error {
+		packed, err := Pack(records(TrialFormat, list, "{}", 3))
+		if err != nil {
+			return err
+		}
+		_, err = DecodeStored(nil, map[string][]byte{StoredKey: packed})
+		return err
+	}
+}
+
+// storedExperiment does so for an experiment, with a record in as many bytes.
+func storedExperiment(list, record string, bytesEach int) func() error {
+	return func() error {
+		packed, err := Pack(records(ExperimentFormat, list, record, bytesEach))
+		if err != nil {
+			return err
+		}
+		files, err := StoredExperiment(nil, map[string][]byte{PackedExperimentKey: packed})
+		if err != nil {
+			return err
+		}
+		_, err = DecodeExperiment([]byte(files[ExperimentKey]))
+		return err
+	}
+}
+
+// records are results that are as long as a ConfigMap's may be.
+func records(format, list, record string, bytesEach int) []byte {
+	start := `{"format":"` + format + `","` + list + `":[` + record
+	each := "," + record + strings.Repeat(" ", bytesEach-len(record)-1)
+	return []byte(start + strings.Repeat(each, (storedLimit-len(start)-2)/len(each)) + "]}")
 }
 
 // zipped is a text with so many bytes of a repeated part.

@@ -27,7 +27,7 @@ const (
 
 // storedLimit bounds what a ConfigMap may unpack to. Managers store a trial of less than 1 MiB and
 // an experiment of a few; who may write ConfigMaps may write others.
-const storedLimit = 16 << 20
+const storedLimit = 8 << 20
 
 // Pack packs an encoded trial or experiment for its ConfigMap.
 func Pack(encoded []byte) ([]byte, error) {

@@ -50,7 +50,7 @@ func TestWhatIsNotStoredAsATrial(t *testing.T) {
 		"nothing":   {nil, "no key trial.json.gz"},
 		"no gzip":   {map[string][]byte{StoredKey: []byte("text")}, "unpack key trial.json.gz"},
 		"cut short": {map[string][]byte{StoredKey: bomb[:20]}, "unexpected EOF"},
-		"a bomb":    {map[string][]byte{StoredKey: bomb}, "more than 16 MiB"},
+		"a bomb":    {map[string][]byte{StoredKey: bomb}, "more than 8 MiB"},
 	} {
 		if _, err := StoredTrial(nil, tc.binary); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)

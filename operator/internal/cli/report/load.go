@@ -32,19 +32,29 @@ func load(ctx context.Context, s *session.Session, from string, each func(result
 	if strings.Contains(from, "/") || slices.Contains([]string{".json", ".gz", ".tgz"}, path.Ext(from)) {
 		return fromFile(from, each)
 	}
+	return stored(ctx, s, from, each)
+}
+
+// Stored reads the results of an experiment of the cluster as Load does, and never a file. It is
+// for names that somebody else has written: the address of a page, above all.
+func Stored(ctx context.Context, s *session.Session, name string) (results.Experiment, error) {
+	return stored(ctx, s, name, func(results.Trial) {})
+}
+
+func stored(ctx context.Context, s *session.Session, from string, each func(results.Trial)) (results.Experiment, error) {
 	cluster, err := s.Connect()
 	if err != nil {
 		return results.Experiment{}, err
 	}
-	stored, err := inCluster.Find(ctx, cluster.Client, cluster.Namespace, from)
+	found, err := inCluster.Find(ctx, cluster.Client, cluster.Namespace, from)
 	if err != nil {
 		return results.Experiment{}, err
 	}
-	e, err := inCluster.Decode(stored)
+	e, err := inCluster.Decode(found)
 	if err != nil {
 		return results.Experiment{}, fmt.Errorf("results of experiment %s: %w", from, err)
 	}
-	addDetails(ctx, cluster, stored.Name, &e, each)
+	addDetails(ctx, cluster, found.Name, &e, each)
 	return e, nil
 }
 

@@ -10,7 +10,11 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"assay.dev/assay/operator/internal/cli/logs"
 	from "assay.dev/assay/operator/internal/cli/report"
@@ -83,11 +87,23 @@ func (s *Page) sees(ctx context.Context, namespace string) bool {
 	return s.Copy.has(namespace) && (s.MaySee == nil || s.MaySee(ctx, namespace))
 }
 
+// isName reports whether a part of an address may be the name of an object. An experiment's earlier
+// run has ~ and its number behind the name.
+func isName(text string) bool {
+	name, run, earlier := strings.Cut(text, "~")
+	if earlier {
+		if _, err := strconv.ParseUint(run, 10, 16); err != nil {
+			return false
+		}
+	}
+	return len(validation.IsDNS1123Subdomain(name)) == 0
+}
+
 // visible serves what belongs to a namespace. To those who may not see the namespace it is not
 // there.
 func (s *Page) visible(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.sees(r.Context(), r.PathValue("namespace")) {
+		if !isName(r.PathValue("name")) || !s.sees(r.Context(), r.PathValue("namespace")) {
 			http.Error(w, "There is no experiment of this name.", http.StatusNotFound)
 			return
 		}
@@ -195,7 +211,7 @@ func (s *Page) in(namespace string) *session.Session {
 func (s *Page) report(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), slow)
 	defer cancel()
-	e, err := from.Load(ctx, s.in(r.PathValue("namespace")), r.PathValue("name"))
+	e, err := from.Stored(ctx, s.in(r.PathValue("namespace")), r.PathValue("name"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return

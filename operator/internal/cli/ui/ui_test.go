@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +104,31 @@ func TestWhoGetsIn(t *testing.T) {
 }
 
 // Text of users is shown and never run.
+// The name in an address is never a file: the page read files of its own pod for its visitors.
+func TestNamesInAddressesAreNoFiles(t *testing.T) {
+	s, _ := serving(t, 1)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "secret.json"), []byte(`{"format":"SECRET"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for name, path := range map[string]string{
+		"a path":                 "/experiments/ns/" + url.PathEscape(filepath.Join(dir, "secret.json")) + "/report",
+		"a file beside the page": "/experiments/ns/secret.json/report",
+		"no file":                "/experiments/ns/" + url.PathEscape(filepath.Join(dir, "none.json")) + "/report",
+		"a device":               "/experiments/ns/" + url.PathEscape("/dev/zero") + "/report",
+		"a run that is none":     "/experiments/ns/e~x/report",
+		"a log of a path":        "/trials/ns/" + url.PathEscape("../../etc") + "/log",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := ask(s, path, nil)
+			if body := w.Body.String(); w.Code != http.StatusNotFound || strings.Contains(body, "SECRET") || strings.Contains(body, "no such file") {
+				t.Errorf("status %d: %.200s", w.Code, body)
+			}
+		})
+	}
+}
+
 func TestTextIsEscaped(t *testing.T) {
 	s, c := serving(t, 2)
 	var trial v1alpha1.Trial

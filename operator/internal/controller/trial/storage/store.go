@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/coordinator"
 	"assay.dev/assay/operator/internal/placement"
+	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -32,8 +33,12 @@ type Store struct {
 
 var _ coordinator.Store = (*Store)(nil)
 
-// StorePrepared keeps the prepare step's output in a Secret, since it may hold keys.
+// StorePrepared keeps the prepare step's output in a Secret, since it may hold keys. What
+// cannot be unpacked is rejected now, while its agent can still say so.
 func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed []byte) error {
+	if _, err := render.UnpackOutput("/", packed); err != nil {
+		return &coordinator.RejectedError{Reason: "the prepare step's output cannot be unpacked: " + err.Error()}
+	}
 	l := placement.Layout{Trial: pod.Trial.Name}
 	return st.create(ctx, pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: l.PreparedSecret()}, Data: map[string][]byte{placement.PreparedKey: packed}})
 }

@@ -1,0 +1,52 @@
+package render
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// packed is a gzipped tar of a file of that size which takes no room on the disk.
+func packed(t *testing.T, size int64) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "sparse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tar := exec.Command("tar", "--create", "--sparse", "--format=posix", "--directory="+dir, "sparse")
+	out, err := tar.Output()
+	if err != nil {
+		t.Fatalf("tar: %v", err)
+	}
+	var b bytes.Buffer
+	gz := gzip.NewWriter(&b)
+	if _, err := gz.Write(out); err != nil {
+		t.Fatal(err)
+	}
+	if err := gz.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// 269 bytes of a sparse file became a gigabyte of the manager's memory.
+func TestASparseOutputIsRejected(t *testing.T) {
+	if files, err := UnpackOutput("/keys", packed(t, 1<<20)); err != nil || len(files) != 1 || len(files[0].Content) != 1<<20 {
+		t.Fatalf("a sparse file of 1 MiB: %d files, %v", len(files), err)
+	}
+	_, err := UnpackOutput("/keys", packed(t, 1<<30))
+	if want := "its files take more than 16 MiB"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a sparse file of 1 GiB: %v, want %q", err, want)
+	}
+}

@@ -50,12 +50,7 @@ func (o *Observation) Describe() *results.Trial {
 		}
 	}
 	for _, a := range o.Actions {
-		record, done := o.Records[a.ID]
-		if !done {
-			t.Faults = append(t.Faults, faultRecord(a, nil))
-			continue
-		}
-		t.Faults = append(t.Faults, faultRecord(a, &record))
+		t.Faults = append(t.Faults, faultRecord(a, o.record(a)))
 	}
 	t.Machines, t.Checks = results.Machines(t.Pods), SafetyChecks(status.Checks)
 	t.Network, t.Datasets = o.network(), Datasets(o.Trial)

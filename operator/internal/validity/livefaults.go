@@ -8,13 +8,12 @@ import (
 )
 
 // LiveFaults are the actions that took effect so far, in the order of the plan: each once, at the
-// first instant of all its pods. Who watches sees them as they happen. recordOf says what became of
-// an action, or nil.
-func LiveFaults(actions []timeline.Action, recordOf func(timeline.Action) *protocol.ActionRecord) []protocol.LiveFault {
+// first instant of all its pods. Who watches sees them as they happen.
+func (o *Observation) LiveFaults() []protocol.LiveFault {
 	var faults []protocol.LiveFault
 	at := map[string]int{}
-	for _, a := range actions {
-		done := recordOf(a)
+	for _, a := range o.Actions {
+		done := o.record(a)
 		if done == nil || done.Skipped || done.Error != "" {
 			continue
 		}

@@ -20,7 +20,7 @@ func replicas(o *Observation) Failure {
 	}
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if p.Client != nil || p.Report == nil || p.Leaving {
+		if p.Client != nil || p.Report == nil || p.Terminating {
 			continue
 		}
 		if v := ReplicaExit(p.Name, p.Report, over); !v.OK() {

@@ -17,7 +17,7 @@ func successors(o *Observation) Failure {
 			continue // what happens after the last request changes nothing that is measured
 		}
 		switch {
-		case p.Leaving:
+		case p.Terminating:
 			return fail(v1alpha1.ReasonRunLost, "Pod %s, which a fault deleted, did not come back.", p.Name)
 		case len(p.Incarnations) == 1:
 		case p.Report == nil:

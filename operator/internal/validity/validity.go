@@ -54,14 +54,7 @@ var AfterRun = []Check{
 }
 
 // Judge asks every check of AfterRun in order and returns the first failure.
-func Judge(o *Observation) Failure {
-	for _, c := range AfterRun {
-		if v := c.Judge(o); !v.OK() {
-			return v
-		}
-	}
-	return Failure{}
-}
+func Judge(o *Observation) Failure { return First(AfterRun, o) }
 
 // histogram judges whether every latency could be counted.
 func histogram(o *Observation) Failure {

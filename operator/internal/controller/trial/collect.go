@@ -24,7 +24,7 @@ func (r *Reconciler) collect(ctx context.Context, s *scope) (bool, time.Duration
 	if err != nil {
 		return s.tryAgain(v1alpha1.ReasonResultsUnreadable, err)
 	}
-	o := s.observed()
+	o := s.measured()
 	t := o.Describe()
 	merged, err := results.Merge(clients)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Reconciler) recordFailure(ctx context.Context, s *scope) error {
 		return nil
 	}
 	c := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid)
-	o := s.observed()
+	o := s.measured()
 	t := o.Describe()
 	o.KeepLogs(t)
 	t.Outcome, _ = outcome(s.trial)

@@ -82,8 +82,8 @@ func (r *Reconciler) deployOnce(ctx context.Context, s *scope) (bool, time.Durat
 		}
 		return done, after, err
 	}
-	if _, failed := s.agentFailure(); failed != "" {
-		s.giveUp(v1alpha1.ReasonFailed, "%s", failed)
+	if failed := s.observation().FailedAgent(); failed != nil {
+		s.giveUp(v1alpha1.ReasonFailed, "%s", failed.AgentFailure())
 		return false, 0, nil
 	}
 	if !prepared {
@@ -196,15 +196,6 @@ func (s *scope) unreported() []string {
 		}
 	}
 	return missing
-}
-
-func (s *scope) agentFailure() (pod, message string) {
-	for _, name := range s.everyName() {
-		if rep := s.report(name); rep != nil && rep.Failure != "" && !s.line.Leaving[name] {
-			return name, fmt.Sprintf("The agent of %s cannot go on: %s", name, rep.Failure)
-		}
-	}
-	return "", ""
 }
 
 // prepare runs the prepare step and returns true when its output is stored. Unless it must know, it

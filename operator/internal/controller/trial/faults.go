@@ -15,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // chaosMesh gives a trial up before anything is made for it when the cluster cannot carry out a
@@ -96,7 +97,7 @@ func (r *Reconciler) machines(ctx context.Context, s *scope) (bool, time.Duratio
 	if isTrue(s.trial, v1alpha1.TrialStarted) || !fault.ResetsMachines(s.trial.Spec.Faults) {
 		return true, 0, nil
 	}
-	if s.lost() {
+	if s.refuted(validity.Deployed) {
 		return false, 0, nil
 	}
 	if err := r.refuseMachines(ctx, s); err != nil || s.outcomeKnown() {

@@ -35,14 +35,10 @@ func (r *Reconciler) prove(_ context.Context, s *scope) (bool, time.Duration, er
 	if isTrue(s.trial, v1alpha1.TrialNetworkProven) {
 		return true, 0, nil
 	}
-	if s.lost() {
+	if s.refuted(validity.BeforeStart) {
 		return false, 0, nil
 	}
 	r.direct(s, stage{load: s.loadsEarly()})
-	if reason, why := r.trouble(s); why != "" {
-		s.giveUp(reason, "%s", why)
-		return false, 0, nil
-	}
 	limit := proveTimeout + proveRounds*s.longestRoundTrip()
 	if s.trial.Status.Network == nil {
 		if waiting := s.links().Unmeasured(s.rendered.trial.Shapes()); waiting != "" {
@@ -79,7 +75,7 @@ func (r *Reconciler) prove(_ context.Context, s *scope) (bool, time.Duration, er
 	if s.trial.Status.Network.Backend == "" {
 		tolerance = anyPath
 	}
-	if wrong := validity.CheckLinks(s.pairs(), tolerance); len(wrong) > 0 {
+	if wrong := validity.CheckLinks(s.measured().Pairs, tolerance); len(wrong) > 0 {
 		s.giveUp(v1alpha1.ReasonNetworkWrong, "%s", few.Of(wrong, "; "))
 		return false, 0, nil
 	}

@@ -1,6 +1,8 @@
 package trial
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/plan"
@@ -9,35 +11,49 @@ import (
 	"assay.dev/assay/operator/internal/validity"
 )
 
-// observed puts together all that this reconcile knows of the run, to be written down and judged.
-func (s *scope) observed() *validity.Observation {
-	trial := s.trial.DeepCopy()
-	trial.Spec = *s.judgedSpec()
-	o := &validity.Observation{Trial: trial, Layout: s.layout, Records: map[string]protocol.ActionRecord{}}
-	if s.layout == nil {
-		return o
+// observation is what this reconcile knows of the trial. It is made once, and again when the trial
+// has been rendered.
+func (s *scope) observation() *validity.Observation {
+	if s.known != nil && s.known.Rendered == (s.rendered != nil) {
+		return s.known
 	}
-	o.Pods = s.observedPods()
-	if s.rendered == nil {
-		return o
+	o := &validity.Observation{
+		Trial: s.judgedTrial(), Layout: s.layout, Pods: s.observedPods(), Rendered: s.rendered != nil, Records: map[string]protocol.ActionRecord{},
+		Replaces: s.line.Lines != nil, PodsDigest: s.podsDigest(), ProbesOver: s.canariesOver(), Actions: s.actions(),
 	}
-	o.Pairs, o.Actions = s.pairsOf(o.Pods), s.actions()
 	for _, a := range o.Actions {
 		if rec := s.recordOf(a); rec != nil {
 			o.Records[a.ID] = *rec
 		}
 	}
-	for _, t := range s.chaos.Occurrences {
-		o.Injections = append(o.Injections, s.chaos.Injection(t))
+	if o.Rendered {
+		for _, t := range s.chaos.Occurrences {
+			o.Injections = append(o.Injections, s.chaos.Injection(t))
+		}
 	}
+	s.known = o
 	return o
 }
 
-// judgedSpec is the trial's, with every tolerance set.
-func (s *scope) judgedSpec() *v1alpha1.TrialSpec {
-	spec := s.trial.Spec.DeepCopy()
-	spec.Tolerances = plan.DefaultTolerances(spec.Tolerances)
-	return spec
+// measured is the observation with what both ends say of every link: of many pods that is much, and
+// needed only where links are judged.
+func (s *scope) measured() *validity.Observation {
+	if s.layout == nil {
+		return &validity.Observation{Trial: s.trial}
+	}
+	o := *s.observation()
+	o.Trial = s.judgedTrial() // phases of this reconcile have written to its status
+	if o.Rendered {
+		o.Pairs = validity.PairsOf(o.Pods, func(name string) []protocol.NetworkPeer { return s.rendered.pods[name].Directive.Network.Peers })
+	}
+	return &o
+}
+
+// judgedTrial is the trial, with every tolerance set.
+func (s *scope) judgedTrial() *v1alpha1.Trial {
+	trial := s.trial.DeepCopy()
+	trial.Spec.Tolerances = plan.DefaultTolerances(trial.Spec.Tolerances)
+	return trial
 }
 
 func (s *scope) observedPods() []validity.Pod {
@@ -55,20 +71,15 @@ func (s *scope) observedPods() []validity.Pod {
 func (s *scope) observedPod(o validity.Pod) validity.Pod {
 	o.Report, o.ReportedAt = s.heard[o.Name].report, s.heard[o.Name].at
 	o.AgentInterrupted, o.Interrupted = s.agentInterrupted(o.Name), s.interrupted(o.Name)
-	o.Leaving, o.Incarnations = s.line.Leaving[o.Name], s.line.Lines[o.Name]
+	o.Terminating, o.Refused, o.Incarnations = s.line.Terminating[o.Name], s.line.Refused[o.Name], s.line.Lines[o.Name]
 	p := s.pods[o.Name]
 	if p == nil {
 		return o
 	}
 	o.Part, o.Node, o.Restarts, o.PlannedRestarts = render.WhatOf(p.Labels), p.Spec.NodeName, objects.Restarts(p), s.expectedRestarts(o.Name)
 	o.OutOfMemory = objects.OutOfMemory(p)
+	o.Exists, o.HasAddress = true, p.Status.PodIP != ""
+	o.Failed, o.FailedWhy = p.Status.Phase == corev1.PodFailed, p.Status.Reason+" "+p.Status.Message
 	o.Images, o.AgentImage = objects.Images(p)
 	return o
-}
-
-// pairs joins what was asked of every two pods with what their agents have measured.
-func (s *scope) pairs() []validity.Pair { return s.pairsOf(s.observedPods()) }
-
-func (s *scope) pairsOf(pods []validity.Pod) []validity.Pair {
-	return validity.PairsOf(pods, func(name string) []protocol.NetworkPeer { return s.rendered.pods[name].Directive.Network.Peers })
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -42,14 +41,10 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 	if s.trial.Status.ZeroUnixNanos != 0 {
 		return true, 0, nil
 	}
-	if s.lost() {
+	if s.refuted(validity.BeforeStart) {
 		return false, 0, nil
 	}
 	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true, awaitsQuiet: s.trial.Status.Times.Barrier != nil})
-	if reason, why := r.trouble(s); why != "" {
-		s.giveUp(reason, "%s", why)
-		return false, 0, nil
-	}
 	if missing := s.links().Unproven(); len(missing) > 0 {
 		// A manager that has just taken over must hear from every agent first.
 		return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonProvingNetwork,
@@ -112,16 +107,12 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 		log.FromContext(ctx).Info("What Chaos Mesh has done cannot be read or written down", "err", err.Error())
 		soon = chaos.SlowPoll
 	}
-	if s.runLost() {
+	r.audit(ctx, s, false)
+	if s.refuted(validity.DuringRun) {
 		return false, 0, nil
 	}
 	if s.rendered != nil {
 		r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos})
-	}
-	r.audit(ctx, s, false)
-	if reason, why := r.disorder(s); why != "" {
-		s.giveUp(reason, "%s", why)
-		return false, 0, nil
 	}
 	zero := s.zero()
 	over, sent := 0, 0
@@ -145,7 +136,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 	deadline := zero.Add(timeline.FromSchedule(s.trial.Spec.Schedule).End() + s.endGrace() + resultsGrace)
 	left := deadline.Sub(s.now)
 	if sent == n {
-		silent := s.unaccounted()
+		silent := validity.MissingReport(s.observation())
 		if silent == "" || left <= 0 {
 			return true, 0, nil
 		}
@@ -154,7 +145,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 	}
 	s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "The clients run, or their results are on the way.")
 	if left <= 0 {
-		if v := s.endedEarly(s.everyName()...); !v.OK() {
+		if v := validity.EndedEarly(s.observation()); !v.OK() {
 			s.giveUp(v.Reason, "%s", v.Message)
 			return false, 0, nil
 		}
@@ -165,36 +156,6 @@ func (r *Reconciler) run(ctx context.Context, s *scope) (bool, time.Duration, er
 	return false, min(left+time.Millisecond, next, soon), err
 }
 
-// unaccounted names a pod whose agent has not reported yet, or not what became of a fault, what its
-// pod used in the window and how many of its connections were reset until the last request, or,
-// where links are shaped, not since the window what became of them and what its probes saw. A
-// manager that has just taken over must hear from every agent before it may judge: the results of
-// the clients may well come first.
-func (s *scope) unaccounted() string {
-	last := timeline.FromSchedule(s.trial.Spec.Schedule).LastRequest()
-	shaped := s.trial.Status.Network != nil && s.trial.Status.Network.Backend != ""
-	for _, name := range s.everyName() {
-		rep, came := s.report(name), s.heard[name].at
-		if rep == nil || shaped && (came.Before(s.canariesOver()) || rep.Network == nil || !rep.Network.Watched) {
-			return name
-		}
-		// What a machine that was reset used before, or a pod before it was replaced, is not known,
-		// and nothing of it is judged.
-		if !s.interrupted(name) && (rep.Resources == nil || !rep.ResetsCounted) {
-			return name
-		}
-	}
-	if s.rendered == nil {
-		return ""
-	}
-	for _, a := range s.actions() {
-		if a.At <= last && s.recordOf(a) == nil {
-			return a.Pod
-		}
-	}
-	return ""
-}
-
 func (s *scope) endGrace() time.Duration {
 	if e := s.system.Clients.End; e != nil && e.Stop != nil {
 		return e.Stop.Grace.OrZero()
@@ -202,40 +163,8 @@ func (s *scope) endGrace() time.Duration {
 	return 0
 }
 
-// runLost gives up a run whose pods are gone or were made again: its measurements cannot be had any
-// more.
-func (s *scope) runLost() bool {
-	for _, name := range s.everyName() {
-		p := s.pods[name]
-		switch {
-		case s.line.Refused[name] != "":
-			s.giveUp(v1alpha1.ReasonRunLost, "%s", s.line.Refused[name])
-			return true
-		case s.line.Leaving[name]: // as planned
-		case p == nil:
-			s.giveUp(v1alpha1.ReasonRunLost, "Pod %s is gone in the middle of the run.", name)
-			return true
-		case p.Status.Phase == corev1.PodFailed:
-			s.giveUp(v1alpha1.ReasonRunLost, "Pod %s failed in the middle of the run: %s %s", name, p.Status.Reason, p.Status.Message)
-			return true
-		}
-	}
-	if s.line.Lines == nil && s.podsDigest() != s.trial.Status.PodsDigest {
-		s.giveUp(v1alpha1.ReasonRunLost, "A pod was made again in the middle of the run.")
-		return true
-	}
-	return false
-}
-
 // podsDigest names the pods that take part, by their UIDs.
 func (s *scope) podsDigest() string { return objects.Digest(s.everyName(), s.pods) }
-
-func (s *scope) liveFaults() []protocol.LiveFault {
-	if s.rendered == nil {
-		return nil
-	}
-	return validity.LiveFaults(s.actions(), s.recordOf)
-}
 
 // publishProgress writes the clients' progress to an annotation now and then, and says when it is
 // due again.
@@ -246,7 +175,7 @@ func (r *Reconciler) publishProgress(ctx context.Context, s *scope) (time.Durati
 		return progressInterval - since, nil
 	}
 	r.remember(s.trial, func(m *memo) { m.progress = s.now })
-	sum := protocol.TrialProgress{AtMillis: (s.now.UnixNano() - s.trial.Status.ZeroUnixNanos) / 1e6, Faults: s.liveFaults()}
+	sum := protocol.TrialProgress{AtMillis: (s.now.UnixNano() - s.trial.Status.ZeroUnixNanos) / 1e6, Faults: s.observation().LiveFaults()}
 	for _, name := range s.clientNames() {
 		if rep := s.report(name); rep != nil && rep.Progress != nil {
 			sum.Committed += rep.Progress.Committed

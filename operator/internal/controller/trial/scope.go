@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // scope is all that one reconcile observes, once. Phases read it and change trial.status only.
@@ -39,6 +40,7 @@ type scope struct {
 	rendered *rendered // nil before every pod has an address
 	events   []pendingEvent
 	inForce  []timeline.Action     // see actions
+	known    *validity.Observation // see observation
 	answered []results.Measurement // by Prometheus, in the order of the spec
 
 	// What faults of Chaos Mesh do to whole pods: see replaced.go. All but chaos are nil unless the
@@ -220,6 +222,15 @@ func (s *scope) serverNames() []string { return s.layout.ServerPods() }
 func (s *scope) clientNames() []string { return s.layout.ClientPods() }
 
 func (s *scope) everyName() []string { return append(s.serverNames(), s.clientNames()...) }
+
+// refuted gives the trial up when one of the checks fails.
+func (s *scope) refuted(checks []validity.Check) bool {
+	f := validity.First(checks, s.observation())
+	if !f.OK() {
+		s.giveUp(f.Reason, "%s", f.Message)
+	}
+	return !f.OK()
+}
 
 // outcomeKnown: the trial is judged, or given up.
 func (s *scope) outcomeKnown() bool { return isKnown(s.trial) }

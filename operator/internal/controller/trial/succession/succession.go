@@ -47,7 +47,7 @@ type Keeper struct {
 	Reader client.Reader
 }
 
-// Run is a trial, as observed, and who has its pods' names. Lines, Leaving and Refused are nil
+// Run is a trial, as observed, and who has its pods' names. Lines, Terminating and Refused are nil
 // unless it has been released and its faults replace pods.
 type Run struct {
 	Trial       *v1alpha1.Trial
@@ -60,9 +60,9 @@ type Run struct {
 	Now         time.Time
 	Memory      *Memory
 
-	Lines   map[string][]validity.Incarnation // who has had a pod's name
-	Leaving map[string]bool                   // replicas whose pod goes or is gone, as planned, and whose successor is not there
-	Refused map[string]string                 // why a pod has no place in the trial
+	Lines       map[string][]validity.Incarnation // who has had a pod's name
+	Terminating map[string]bool                   // replicas whose pod goes or is gone, as planned, and whose successor is not there
+	Refused     map[string]string                 // why a pod has no place in the trial
 }
 
 // Memory is what is kept of one trial from one reconcile to the next. All of it can be made again.
@@ -136,7 +136,7 @@ func (k Keeper) Succeed(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	r.Lines, r.Leaving, r.Refused = kept, map[string]bool{}, map[string]string{}
+	r.Lines, r.Terminating, r.Refused = kept, map[string]bool{}, map[string]string{}
 	if r.judged() {
 		r.endLines()
 		return nil
@@ -173,7 +173,7 @@ func (k Keeper) succeedOne(ctx context.Context, r *Run, name string) (changed bo
 	line, p, due := r.Lines[name], r.Pods[name], r.replacementsDue(name)
 	current := &line[len(line)-1]
 	if p != nil && p.UID == current.UID {
-		r.Leaving[name] = !p.DeletionTimestamp.IsZero() && len(line)-1 < due
+		r.Terminating[name] = !p.DeletionTimestamp.IsZero() && len(line)-1 < due
 		if rep := r.Reports(name); len(line) > 1 && current.ReadyAt == 0 && rep != nil && rep.Ready {
 			current.ReadyAt, current.Node, changed = r.sinceZero(), p.Spec.NodeName, true
 		}
@@ -189,7 +189,7 @@ func (k Keeper) succeedOne(ctx context.Context, r *Run, name string) (changed bo
 	if current.DeletedAt == 0 {
 		current.DeletedAt, current.Last, changed = r.sinceZero(), finalReport(r.Reports(name)), true
 	}
-	r.Leaving[name] = true
+	r.Terminating[name] = true
 	if p == nil {
 		return changed, nil
 	}
@@ -202,7 +202,7 @@ func (k Keeper) succeedOne(ctx context.Context, r *Run, name string) (changed bo
 		r.Refused[name] = fmt.Sprintf("Another pod has the name of %s, which a fault has deleted, but it does not take its place: %s.", name, why)
 		return changed, nil
 	}
-	r.Leaving[name] = !p.DeletionTimestamp.IsZero()
+	r.Terminating[name] = !p.DeletionTimestamp.IsZero()
 	r.Lines[name] = append(line, validity.Incarnation{UID: p.UID, CreatedAt: r.sinceZero()})
 	return true, nil
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/trial/safety"
+	"assay.dev/assay/operator/internal/engine/safety"
 )
 
 // check runs the System's checks when the clients are over. Their verdicts are results: they judge

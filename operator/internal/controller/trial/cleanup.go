@@ -15,8 +15,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/chaos"
 	"assay.dev/assay/operator/internal/controller/trial/objects"
-	"assay.dev/assay/operator/internal/controller/trial/startup"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/engine/startup"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 )

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/trial/safety"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/engine/safety"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/timeline"
 	"assay.dev/assay/operator/internal/validity"

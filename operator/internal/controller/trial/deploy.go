@@ -9,9 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/trial/copies"
 	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/controller/trial/prepared"
+	"assay.dev/assay/operator/internal/engine/copies"
 	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/placement"

@@ -1,7 +1,7 @@
 package trial
 
 import (
-	"assay.dev/assay/operator/internal/controller/trial/safety"
+	"assay.dev/assay/operator/internal/engine/safety"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/timeline"
 	"assay.dev/assay/operator/internal/validity"

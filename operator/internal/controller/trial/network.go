@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/trial/proof"
+	"assay.dev/assay/operator/internal/engine/linkcheck"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/protocol"
@@ -65,7 +65,7 @@ func (r *Reconciler) prove(_ context.Context, s *scope) (bool, time.Duration, er
 		s.giveUp(v1alpha1.ReasonNetworkWrong, "%s", few.Of(wrong, "; "))
 		return false, 0, nil
 	}
-	if missing := s.links().Unproven(); len(missing) > 0 {
+	if missing := s.links().Unverified(); len(missing) > 0 {
 		return s.wait(v1alpha1.TrialNetworkProven, v1alpha1.ReasonProvingNetwork,
 			fmt.Sprintf("waiting for the proof of the links of %s", few.Names(missing)), s.trial.Status.Times.Deployed, limit)
 	}
@@ -115,7 +115,7 @@ func (s *scope) actions() []timeline.Action {
 
 // longestRoundTrip that is asked of any pair.
 func (s *scope) longestRoundTrip() time.Duration {
-	return proof.LongestRoundTrip(s.rendered.pods)
+	return linkcheck.LongestRoundTrip(s.rendered.pods)
 }
 
 // canariesOver is when no agent's canary probes of the window are under way any more: those that
@@ -137,4 +137,6 @@ func (s *scope) networkOf(pod string) *protocol.NetworkReport {
 }
 
 // links as the pods of the trial see them.
-func (s *scope) links() proof.Links { return proof.Links{Names: s.everyName(), Of: s.networkOf} }
+func (s *scope) links() linkcheck.Links {
+	return linkcheck.Links{Names: s.everyName(), Of: s.networkOf}
+}

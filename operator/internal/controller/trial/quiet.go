@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/trial/quiet"
+	"assay.dev/assay/operator/internal/engine/quiet"
 )
 
 // quietPoll is how often the agents' loads are looked at though no report wakes the trial up.

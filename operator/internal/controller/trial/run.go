@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/chaos"
 	"assay.dev/assay/operator/internal/controller/trial/objects"
-	"assay.dev/assay/operator/internal/controller/trial/quiet"
+	"assay.dev/assay/operator/internal/engine/quiet"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/queue"
@@ -45,7 +45,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (bool, time.Duration
 		return false, 0, nil
 	}
 	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true, awaitsQuiet: s.trial.Status.Times.Barrier != nil})
-	if missing := s.links().Unproven(); len(missing) > 0 {
+	if missing := s.links().Unverified(); len(missing) > 0 {
 		// A manager that has just taken over must hear from every agent first.
 		return s.wait(v1alpha1.TrialRunning, v1alpha1.ReasonProvingNetwork,
 			fmt.Sprintf("waiting for %s to confirm that its links are still as asked", few.Names(missing)), s.trial.Status.Times.Loaded, s.barrierLimit())

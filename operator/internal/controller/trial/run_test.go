@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"assay.dev/assay/operator/internal/controller/trial/quiet"
+	"assay.dev/assay/operator/internal/engine/quiet"
 	"assay.dev/assay/operator/internal/timeline"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/trial/startup"
+	"assay.dev/assay/operator/internal/engine/startup"
 	"assay.dev/assay/operator/internal/validity"
 )
 

@@ -1,6 +1,6 @@
-// Package proof reads from agents' reports whether the links of a trial are what was asked. It is
+// Package linkcheck reads from agents' reports whether the links of a trial are what was asked. It is
 // pure.
-package proof
+package linkcheck
 
 import (
 	"fmt"
@@ -89,8 +89,8 @@ func (l Links) Wrong() []string {
 	return wrong
 }
 
-// Unproven are the pods whose links are not known to be right.
-func (l Links) Unproven() []string {
+// Unverified are the pods whose links are not known to be right.
+func (l Links) Unverified() []string {
 	var missing []string
 	for _, name := range l.Names {
 		if n := l.Of(name); n == nil || !n.Proven {

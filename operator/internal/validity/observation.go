@@ -26,8 +26,8 @@ type Observation struct {
 	Pods []Pod
 	// Rendered: every pod has had an address, so that the Actions and links are known.
 	Rendered bool
-	// Replaces: faults replace pods. PodsDigest names the pods that there are, by their UIDs; that of
-	// the trial's status names those that were deployed.
+	// Replaces: faults replace pods. PodsDigest names the pods that there are, by their UIDs; that
+	// of the trial's status names those that were deployed.
 	Replaces   bool
 	PodsDigest string
 	// ProbesOver is when no agent's probes of the window are under way any more.
@@ -72,12 +72,12 @@ type Pod struct {
 	// lost. Interrupted: the same of any container, so that what the pod used is not known for all
 	// of the window.
 	AgentInterrupted, Interrupted bool
-	// Exists: there is such a pod. HasAddress: it has been given one. Failed: none of its containers
-	// will run again; FailedWhy is what the cluster says of it.
+	// Exists: there is such a pod. HasAddress: it has been given one. Failed: none of its
+	// containers will run again; FailedWhy is what the cluster says of it.
 	Exists, HasAddress, Failed bool
 	FailedWhy                  string
-	// Terminating: the pod goes or is gone, as planned, and its replacement is not there. Refused is
-	// why a pod of this name has no place in the trial; empty: it has one.
+	// Terminating: the pod goes or is gone, as planned, and its replacement is not there. Refused
+	// is why a pod of this name has no place in the trial; empty: it has one.
 	Terminating bool
 	Refused     string
 	// Incarnations are the pods that have had this name since t = 0. Empty unless faults replace

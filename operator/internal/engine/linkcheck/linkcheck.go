@@ -1,5 +1,5 @@
-// Package linkcheck reads from agents' reports whether the links of a trial are what was asked. It is
-// pure.
+// Package linkcheck reads from agents' reports whether the links of a trial are what was asked. It
+// is pure.
 package linkcheck
 
 import (

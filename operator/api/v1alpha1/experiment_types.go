@@ -482,6 +482,11 @@ type ExperimentStatus struct {
 	// +optional
 	Trials TrialCounts `json:"trials,omitempty"`
 
+	// seal of the claims, written before the first trial is created. Absent: an older version of
+	// Assay accepted the experiment.
+	// +optional
+	Seal *Seal `json:"seal,omitempty"`
+
 	// progress in words and numbers, for people, dashboards and scripts.
 	// +optional
 	Progress Progress `json:"progress,omitempty"`

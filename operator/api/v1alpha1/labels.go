@@ -26,6 +26,8 @@ const (
 	// LabelSystem is on the snapshot of a System that an experiment took, and on the pods of the
 	// trials with it: the System's name.
 	LabelSystem = "assay.dev/system"
+	// LabelSeal is on the ControllerRevision that holds what an experiment's seal is of: "claims".
+	LabelSeal = "assay.dev/seal"
 	// LabelResults is on every ConfigMap with results: "experiment", "trial" or "files".
 	LabelResults = "assay.dev/results"
 

@@ -31,6 +31,12 @@ type TrialSpec struct {
 	// seed of everything random in the trial.
 	Seed int64 `json:"seed"`
 
+	// seal is the hash in the seal of the experiment. Empty: the experiment has none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^([0-9a-f]{64})?$`
+	Seal string `json:"seal,omitempty"`
+
 	// system as it was when the experiment was accepted.
 	System SystemSnapshot `json:"system"`
 

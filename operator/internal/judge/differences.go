@@ -3,12 +3,10 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/specdiff"
 )
 
 // use of a field of a spec, when trials of one spec are judged by another.
@@ -56,16 +54,17 @@ func Compare(ran, today v1alpha1.ExperimentSpec) (Differences, error) {
 	if err != nil {
 		return d, err
 	}
-	for _, name := range keysOf(was, is) {
+	for _, name := range specdiff.Keys(was, is) {
 		use := uses[name]
 		if use == ofNothing {
 			continue
 		}
-		found := differing(name, was[name], is[name])
-		if use == ofTrials {
-			d.Refused = append(d.Refused, found...)
-		} else {
-			d.Said = append(d.Said, found...)
+		for _, c := range specdiff.Of(name, was[name], is[name]) {
+			if use == ofTrials {
+				d.Refused = append(d.Refused, c.String())
+			} else {
+				d.Said = append(d.Said, c.String())
+			}
 		}
 	}
 	return d, nil
@@ -82,99 +81,4 @@ func members(spec v1alpha1.ExperimentSpec) (map[string]any, error) {
 		return nil, fmt.Errorf("read the spec back: %w", err)
 	}
 	return m, nil
-}
-
-func keysOf(a, b map[string]any) []string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
-}
-
-// differing says at which paths two values differ. Nil is an absent value.
-func differing(path string, was, is any) []string {
-	if isEmpty(was) && isEmpty(is) {
-		return nil
-	}
-	a, objectA := was.(map[string]any)
-	b, objectB := is.(map[string]any)
-	if objectA && objectB {
-		var all []string
-		for _, key := range keysOf(a, b) {
-			all = append(all, differing(path+"."+key, a[key], b[key])...)
-		}
-		return all
-	}
-	namedA, listA := byName(was)
-	namedB, listB := byName(is)
-	if listA && listB {
-		var all []string
-		for _, key := range keysOf(namedA, namedB) {
-			all = append(all, differing(path+"["+key+"]", namedA[key], namedB[key])...)
-		}
-		return all
-	}
-	before, after := text(was), text(is)
-	switch {
-	case before == after:
-		return nil
-	case was == nil:
-		return []string{path + " is new"}
-	case is == nil:
-		return []string{path + " is gone"}
-	}
-	return []string{fmt.Sprintf("%s was %s, is %s", path, shorten(before), shorten(after))}
-}
-
-func isEmpty(v any) bool {
-	switch x := v.(type) {
-	case nil:
-		return true
-	case []any:
-		return len(x) == 0
-	case map[string]any:
-		return len(x) == 0
-	}
-	return false
-}
-
-// byName gives the objects of a list by what names them; false where one of them has no name.
-func byName(v any) (map[string]any, bool) {
-	list, ok := v.([]any)
-	if !ok && v != nil {
-		return nil, false
-	}
-	named := map[string]any{}
-	for _, element := range list {
-		object, _ := element.(map[string]any)
-		name, _ := object["name"].(string)
-		if axis, ok := object["axis"].(string); ok && name == "" {
-			name = axis
-		}
-		if name == "" || named[name] != nil {
-			return nil, false
-		}
-		named[name] = element
-	}
-	return named, true
-}
-
-// text of a value, as JSON.
-func text(v any) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // it is for people
-	if err := encoder.Encode(v); err != nil {
-		panic(fmt.Sprintf("judge: a value that came as JSON cannot be written as JSON: %v", err))
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// mostText is how much of a value a difference shows, in characters.
-const mostText = 80
-
-func shorten(text string) string {
-	if r := []rune(text); len(r) > mostText {
-		return strings.TrimSpace(string(r[:mostText-1])) + "…"
-	}
-	return text
 }

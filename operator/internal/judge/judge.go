@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/seal"
 )
 
 // Ran is what a run left.
@@ -26,6 +27,8 @@ type Ran struct {
 	Trials  []results.Trial
 	// Spec that the trials ran under.
 	Spec v1alpha1.ExperimentSpec
+	// Before is how the run was judged anew last, with its ClaimsSHA256. Nil: it was not.
+	Before *results.Judged
 }
 
 // Today is what trials are judged by.
@@ -69,10 +72,45 @@ func Again(ran Ran, today Today, now time.Time) (results.Experiment, v1alpha1.Ex
 	lines, notes := linesOf(ran, spec)
 	e := report.Build(object(ran.Results, spec), today.Systems, ran.Results.Axes, lines, now)
 	keep(&e, ran.Results)
-	e.Judged = &results.Judged{
-		At: now.UTC(), By: build.Version(), File: today.File, SpecSHA256: report.SpecSHA256(exp.Spec), Differences: d.Said, Notes: notes,
+	if e.Seal, err = sealed(ran.Results.Seal, spec); err != nil {
+		return results.Experiment{}, v1alpha1.ExperimentSpec{}, err
 	}
+	e.Judged = &results.Judged{
+		At: now.UTC(), By: build.Version(), File: today.File, SpecSHA256: report.SpecSHA256(exp.Spec), ClaimsSHA256: seal.Of(spec), Differences: d.Said, Notes: notes,
+	}
+	count(e.Judged, ran)
 	return e, spec, nil
+}
+
+// sealed is the seal of a run with what differs from it in another spec.
+func sealed(kept *results.Seal, spec v1alpha1.ExperimentSpec) (*results.Seal, error) {
+	if kept == nil || kept.Sealed == nil {
+		return kept, nil
+	}
+	out := *kept
+	var err error
+	out.Changes, err = seal.Since(kept.Sealed, spec)
+	return &out, err
+}
+
+// count says how often the run was judged anew, this time included. The same file again is not once
+// more.
+func count(j *results.Judged, ran Ran) {
+	claims := seal.Of(ran.Spec)
+	if s := ran.Results.Seal; s != nil {
+		claims = s.SHA256
+	}
+	j.Times = 1
+	if before := ran.Before; before != nil {
+		j.Times, j.OtherClaims = max(before.Times, 1), before.OtherClaims
+		if before.SpecSHA256 != j.SpecSHA256 {
+			j.Times++
+		}
+		claims = before.ClaimsSHA256
+	}
+	if claims != j.ClaimsSHA256 {
+		j.OtherClaims++
+	}
 }
 
 // object is the Experiment as a cluster would have it.

@@ -24,7 +24,7 @@ func LaTeX(w io.Writer, e results.Experiment) error {
 			}
 			t.rows = append(t.rows, []string{c.Name, c.Statement, word, strip.Sentence(c)})
 		}
-		latexTable(b, e.Name, "verdicts", "Verdicts of "+e.Name+".", t)
+		latexTable(b, e.Name, "verdicts", verdictsOf(e)+".", t)
 	}
 	latexTable(b, e.Name, "points", "Points of "+e.Name+": "+legend+".", p.points)
 	for _, f := range p.declared {

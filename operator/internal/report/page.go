@@ -77,8 +77,9 @@ func newPage(e results.Experiment) page {
 	p.facts = append(p.facts, compared(e)...)
 	p.facts = append(p.facts, progress(e))
 	if len(e.Claims) > 0 {
-		p.facts = append(p.facts, tally(e.Claims))
+		p.facts = append(p.facts, tally(e))
 	}
+	p.facts = append(p.facts, sealedFacts(e)...)
 	p.facts = append(p.facts, judgedAnew(e)...)
 	if e.AdditionalRepetitions > 0 {
 		p.facts = append(p.facts, continued(e))
@@ -120,9 +121,9 @@ func continued(e results.Experiment) string {
 }
 
 // tally counts the verdicts.
-func tally(claims []results.ClaimResult) string {
+func tally(e results.Experiment) string {
 	counts := map[string]int{}
-	for _, c := range claims {
+	for _, c := range e.Claims {
 		counts[c.Verdict]++
 	}
 	var parts []string
@@ -131,7 +132,11 @@ func tally(claims []results.ClaimResult) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, v))
 		}
 	}
-	return fmt.Sprintf("%s: %s.", count(len(claims), "claim"), strings.Join(parts, ", "))
+	words := count(len(e.Claims), "claim")
+	if e.Completed == nil {
+		words += ", preliminary"
+	}
+	return fmt.Sprintf("%s: %s.", words, strings.Join(parts, ", "))
 }
 
 // shownMetric is a metric in the table of points.
@@ -384,6 +389,7 @@ func origin(e results.Experiment) [][2]string {
 	if !e.Written.IsZero() {
 		add("results of", e.Written.Format(time.RFC3339))
 	}
+	rows = append(rows, sealRows(e)...)
 	rows = append(rows, judgedRows(e)...)
 	if v := e.Provenance; v != nil {
 		for _, part := range slices.Sorted(maps.Keys(v.Images)) {

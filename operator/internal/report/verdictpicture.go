@@ -9,7 +9,7 @@ import (
 
 // VerdictPicture draws the strip of verdicts as a file of its own. False: no claim has numbers.
 func VerdictPicture(e results.Experiment) (Picture, bool, error) {
-	title := "Verdicts of " + e.Name
+	title := verdictsOf(e)
 	drawn := strip.Picture(e.Claims, "verdicts", title)
 	if drawn == "" {
 		return Picture{}, false, nil
@@ -19,6 +19,14 @@ func VerdictPicture(e results.Experiment) (Picture, bool, error) {
 		return Picture{}, false, fmt.Errorf("%s: %w", title, err)
 	}
 	return Picture{Name: "verdicts", Title: title, SVG: svg}, true, nil
+}
+
+// verdictsOf is a title that says whether the verdicts may still change.
+func verdictsOf(e results.Experiment) string {
+	if e.Completed == nil {
+		return "Preliminary verdicts of " + e.Name
+	}
+	return "Verdicts of " + e.Name
 }
 
 // WhatRan says what ran, relative to the source, and how much of the source is compared: the first

@@ -79,6 +79,7 @@ func Verify(e results.Experiment, trials []results.Trial, spec v1alpha1.Experime
 	slices.SortStableFunc(lines, func(a, b results.TrialLine) int { return int(a.Number) - int(b.Number) })
 	v.points(e, lines, lacking)
 	v.claims(e, spec, systems, lines)
+	v.seal(e, trials, spec)
 	return v
 }
 

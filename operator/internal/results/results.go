@@ -287,6 +287,9 @@ type Trial struct {
 	Message string `json:"message,omitempty"`
 	// Imported says where the numbers are from. Nil: Assay ran the trial.
 	Imported *Imported `json:"imported,omitempty"`
+	// Seal is the hash in the seal of the experiment, as it was when the trial was created. Empty:
+	// the experiment had none.
+	Seal string `json:"seal,omitempty"`
 	// ZeroUnixNanos is t = 0 on the manager's clock.
 	ZeroUnixNanos int64 `json:"zeroUnixNanos,omitempty"`
 	MeasureNanos  int64 `json:"measureNanos"`
@@ -635,6 +638,8 @@ type Experiment struct {
 	Written time.Time `json:"written"`
 	// Judged says that all but the trials was made anew after the run. Nil: it was not.
 	Judged *Judged `json:"judged,omitempty"`
+	// Seal says what the claims were before the first trial. Nil: nobody kept that.
+	Seal *Seal `json:"seal,omitempty"`
 	// Method is the version of the statistics by which claims and searches were judged. 0: one of
 	// before it was kept.
 	Method int `json:"method,omitempty"`

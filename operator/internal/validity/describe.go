@@ -18,7 +18,7 @@ func (o *Observation) Describe() *results.Trial {
 	spec, status := &o.Trial.Spec, &o.Trial.Status
 	t := &results.Trial{
 		Format: results.TrialFormat, Name: o.Trial.Name, Experiment: spec.Experiment, Number: spec.Number, Repetition: spec.Repetition,
-		Attempt: spec.Attempt, PointIndex: spec.Point.Index, Coordinates: spec.Point.Coordinates, Seed: spec.Seed,
+		Attempt: spec.Attempt, PointIndex: spec.Point.Index, Coordinates: spec.Point.Coordinates, Seed: spec.Seed, Seal: spec.Seal,
 		ZeroUnixNanos: status.ZeroUnixNanos, MeasureNanos: spec.Schedule.Measure.OrZero().Nanoseconds(), Clients: spec.Clients.Count,
 		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000, Quiet: quietMoment(status.Quiet),
 		Parameters: map[string]string{}, Logs: map[string]string{},

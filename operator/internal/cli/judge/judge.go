@@ -30,6 +30,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/report/bundle"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/seal"
 )
 
 // Options of the verb.
@@ -135,6 +136,13 @@ func toBundle(output string) bool {
 // run.
 func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, error) {
 	ran := judge.Ran{Results: kept.Results, Trials: kept.Trials}
+	if j := kept.Results.Judged; j != nil {
+		before, err := judgedBefore(*j, kept.Spec)
+		if err != nil {
+			return bundle.Kept{}, err
+		}
+		ran.Before = &before
+	}
 	spec := kept.Spec
 	if asRun, ok := kept.Files[bundle.AsRunFolder+bundle.ResultsFile]; ok {
 		var err error
@@ -172,6 +180,20 @@ func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, err
 		out.Files[bundle.AsRunFolder+specFile] = kept.Spec
 	}
 	return out, nil
+}
+
+// judgedBefore is how a bundle was judged anew last. One of before the digest of claims was kept
+// gets that of its spec.
+func judgedBefore(j results.Judged, spec []byte) (results.Judged, error) {
+	if j.ClaimsSHA256 != "" {
+		return j, nil
+	}
+	var judged v1alpha1.ExperimentSpec
+	if err := json.Unmarshal(spec, &judged); err != nil {
+		return j, fmt.Errorf("read its spec: %w", err)
+	}
+	j.ClaimsSHA256 = seal.Of(judged)
+	return j, nil
 }
 
 // named are the Systems of a bundle with the programs that today's say they hold, which older

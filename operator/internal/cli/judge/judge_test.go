@@ -114,7 +114,9 @@ func TestJudgesAnew(t *testing.T) {
 		}
 	}
 	got := decode(t, is["results.json"])
-	want := &results.Judged{At: time.Date(2027, 1, 2, 0, 0, 0, 0, time.UTC), File: "reads.yaml", By: got.Judged.By, SpecSHA256: got.Judged.SpecSHA256,
+	claims := got.Judged.ClaimsSHA256
+	// The committed bundle was judged anew once before.
+	want := &results.Judged{ClaimsSHA256: claims, Times: 2, OtherClaims: 1, At: time.Date(2027, 1, 2, 0, 0, 0, 0, time.UTC), File: "reads.yaml", By: got.Judged.By, SpecSHA256: got.Judged.SpecSHA256,
 		Differences: got.Judged.Differences}
 	if diff := cmp.Diff(want, got.Judged); diff != "" || len(got.Judged.SpecSHA256) != 64 {
 		t.Errorf("provenance (-want +got):\n%s", diff)
@@ -144,6 +146,9 @@ func TestJudgesAnew(t *testing.T) {
 		}
 		if diff := cmp.Diff(is["as-run/results.json"], files(t, back)["as-run/results.json"]); diff != "" {
 			t.Errorf("as-run/results.json changed")
+		}
+		if j := decode(t, files(t, back)["results.json"]).Judged; j.Times != 3 || j.OtherClaims != 2 || j.ClaimsSHA256 == claims {
+			t.Errorf("judged anew three times, two of them by other claims than before: %+v", j)
 		}
 		verified(t, back)
 	})

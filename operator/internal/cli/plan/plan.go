@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
 	planner "assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/seal"
 )
 
 // Options of the verb.
@@ -157,6 +158,9 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 		fmt.Fprintf(b, "; the profile skips %d", len(skipped))
 	}
 	b.WriteString(".\n")
+	if len(p.Spec.Claims) > 0 {
+		fmt.Fprintf(b, "Seal of claims, profile and tolerances, if nothing changes before the run: sha256:%s.\n", seal.Of(exp.Spec))
+	}
 }
 
 func repetitions(p *planner.Plan) string {

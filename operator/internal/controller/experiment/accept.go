@@ -19,7 +19,7 @@ import (
 )
 
 // accept expands the experiment. The first time that it can, it fixes the plan: snapshots of the
-// Systems, then the seed, are written.
+// Systems and the text of the claims, then the seed and the seal, are written.
 func (r *Reconciler) accept(ctx context.Context, s *scope) error {
 	if s.fixed() {
 		// Templates and claims were checked when the plan was fixed; neither can have changed.
@@ -31,6 +31,10 @@ func (r *Reconciler) accept(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if err := r.takeSnapshots(ctx, s); err != nil {
+		s.plan = nil
+		return err
+	}
+	if err := r.sealClaims(ctx, s); err != nil {
 		s.plan = nil
 		return err
 	}
@@ -59,7 +63,7 @@ func (r *Reconciler) takeSnapshots(ctx context.Context, s *scope) error {
 		s.revisions[ref.Name] = name
 		wanted[name] = true
 	}
-	existing, err := r.listSnapshots(ctx, s.exp)
+	existing, _, err := r.listRevisions(ctx, s.exp)
 	if err != nil {
 		return err
 	}
@@ -161,6 +165,9 @@ func (r *Reconciler) taken(ctx context.Context, s *scope, number int32) (bool, e
 func (r *Reconciler) createTrial(ctx context.Context, s *scope) error {
 	spec := s.step.Create
 	spec.System.Revision = s.revisions[spec.System.Name]
+	if kept := s.exp.Status.Seal; kept != nil {
+		spec.Seal = kept.SHA256
+	}
 	if a := s.exp.Status.Archive; a != nil {
 		spec.ResultsStore = a.Store
 	}

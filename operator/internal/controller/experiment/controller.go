@@ -6,15 +6,16 @@
 // does, is decided in package plan, from the Trials that exist. A reconcile observes once, then
 // goes through its phases:
 //
-//	accept    the spec fits its Systems -> snapshots of them and the seed are written, and the plan is fixed from then on
+//	accept    the spec fits its Systems -> snapshots of them, the seal of the claims and the seed are written, and the plan is fixed from then on
 //	advance   plan.Next -> images and data on the nodes -> create a Trial, wait for one, or be done
 //	unmonitor after the last Trial, delete the PodMonitors that Trials have made
 //	forget    after the last Trial, delete the Jobs that pulled images, and the Secrets that Trials have shared
 //	store     what the Trials that are done come to -> ConfigMap, verdicts in status
 //
-// The one fact that cannot be observed again, the seed, is written to status before the first Trial
-// is created. Everything else follows from what exists: a manager that is replaced at any point
-// goes on where it was, and what was seen too late makes the same Trial again, whose name is taken.
+// The facts that cannot be observed again, the seed and the seal, are written to status before the
+// first Trial is created. Everything else follows from what exists: a manager that is replaced at
+// any point goes on where it was, and what was seen too late makes the same Trial again, whose name
+// is taken.
 package experiment
 
 import (

@@ -30,6 +30,8 @@ type scope struct {
 	systems map[string]v1alpha1.SystemSpec
 	// revisions are the names of the snapshots by System.
 	revisions map[string]string
+	// sealed is the text that the seal is of. Nil: there is none.
+	sealed json.RawMessage
 
 	plan   *plan.Plan      // nil: not accepted
 	errs   field.ErrorList // why not
@@ -80,10 +82,11 @@ func (r *Reconciler) observeSystems(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) observeSnapshots(ctx context.Context, s *scope) error {
-	snapshots, err := r.listSnapshots(ctx, s.exp)
+	snapshots, seals, err := r.listRevisions(ctx, s.exp)
 	if err != nil {
 		return err
 	}
+	s.observeSeal(seals)
 	for _, snapshot := range snapshots {
 		name := snapshot.Labels[v1alpha1.LabelSystem]
 		var spec v1alpha1.SystemSpec
@@ -107,13 +110,24 @@ func listTrials(ctx context.Context, reader client.Reader, exp *v1alpha1.Experim
 	return trials, nil
 }
 
-func (r *Reconciler) listSnapshots(ctx context.Context, exp *v1alpha1.Experiment) ([]appsv1.ControllerRevision, error) {
+// listRevisions lists the snapshots of Systems that an experiment took, and the texts that it
+// sealed.
+func (r *Reconciler) listRevisions(ctx context.Context, exp *v1alpha1.Experiment) (snapshots, seals []appsv1.ControllerRevision, err error) {
 	list := &appsv1.ControllerRevisionList{}
-	err := r.Reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}, client.HasLabels{v1alpha1.LabelSystem})
+	err = r.Reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name})
 	if err != nil {
-		return nil, fmt.Errorf("list the snapshots of the experiment: %w", err)
+		return nil, nil, fmt.Errorf("list the snapshots of the experiment: %w", err)
 	}
-	return slices.DeleteFunc(list.Items, func(c appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(&c, exp) }), nil
+	for _, c := range list.Items {
+		switch {
+		case !metav1.IsControlledBy(&c, exp):
+		case c.Labels[v1alpha1.LabelSystem] != "":
+			snapshots = append(snapshots, c)
+		case c.Labels[v1alpha1.LabelSeal] != "":
+			seals = append(seals, c)
+		}
+	}
+	return snapshots, seals, nil
 }
 
 // shortUID tells experiments of one name apart in the names of what they make.

@@ -207,7 +207,7 @@ func (s *stage) snapshots() []appsv1.ControllerRevision {
 	if err := s.c.List(s.t.Context(), list, client.InNamespace(s.ns)); err != nil {
 		s.t.Fatal(err)
 	}
-	return list.Items
+	return slices.DeleteFunc(list.Items, func(c appsv1.ControllerRevision) bool { return c.Labels[v1alpha1.LabelSystem] == "" })
 }
 
 // told returns the events since it was called last.

@@ -51,6 +51,11 @@ func (r *Reconciler) store(ctx context.Context, s *scope) error {
 			c.Outcome = string(v1alpha1.CapacityGivenUp) // its lines do not know budgets
 		}
 	}
+	sealed, err := s.sealOf()
+	if err != nil {
+		return err
+	}
+	built.Seal = sealed
 	s.built = &built
 	if len(lines) == 0 {
 		return nil
@@ -95,9 +100,13 @@ func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
 	case stored.Annotations[annotationDigest] == hash(string(digest)):
 		return nil
 	}
+	annotations := map[string]string{annotationDigest: hash(string(digest)), annotationUID: string(s.exp.UID)}
+	if kept := s.exp.Status.Seal; kept != nil {
+		annotations[annotationSeal] = kept.SHA256
+	}
 	config := accorev1.ConfigMap(resultsName(s.exp), s.exp.Namespace).
 		WithLabels(map[string]string{v1alpha1.LabelExperiment: s.exp.Name, v1alpha1.LabelResults: "experiment"}).
-		WithAnnotations(map[string]string{annotationDigest: hash(string(digest)), annotationUID: string(s.exp.UID)}).
+		WithAnnotations(annotations).
 		WithData(data).
 		WithBinaryData(packed)
 	return wrap("write the results", r.Client.Apply(ctx, config, fieldOwner, client.ForceOwnership))

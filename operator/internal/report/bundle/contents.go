@@ -71,7 +71,7 @@ func (r *run) writeSystems(ctx context.Context, bundle *archive.Writer) error {
 		return nil
 	}
 	ofThis := slices.DeleteFunc(list.Items, func(c appsv1.ControllerRevision) bool {
-		return !slices.ContainsFunc(c.OwnerReferences, func(o metav1.OwnerReference) bool { return string(o.UID) == r.results.UID })
+		return c.Labels[v1alpha1.LabelSystem] == "" || !slices.ContainsFunc(c.OwnerReferences, func(o metav1.OwnerReference) bool { return string(o.UID) == r.results.UID })
 	})
 	if len(ofThis) == 0 {
 		r.leftOut = append(r.leftOut, "the Systems, which were kept with the Experiment: it is gone")

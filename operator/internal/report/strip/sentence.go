@@ -11,8 +11,8 @@ import (
 )
 
 // Sentence is the one line of result of a claim, in every form of a report: what was measured, what
-// the claim allows, the trials and the evidence. Of a claim that was not evaluated it is the
-// reason.
+// the claim allows, the trials, and the p of the test that refuted the claim. Of a claim that was
+// not evaluated it is the reason.
 func Sentence(c results.ClaimResult) string {
 	var parts []string
 	switch {
@@ -35,7 +35,7 @@ func Sentence(c results.ClaimResult) string {
 	if n := Trials(c); n != "" {
 		parts = append(parts, "n="+n)
 	}
-	if c.P != nil {
+	if c.P != nil && StateOf(c.Verdict) == Refuted { // it is of the evidence against the claim
 		parts = append(parts, "p"+showP(*c.P))
 	}
 	return strings.Join(parts, "; ")
@@ -78,12 +78,22 @@ func sourceOf(c results.ClaimResult) string {
 	return text
 }
 
+// kendall is the unit of a trend: its terms have the p of the test that decided.
+const kendall = "Kendall's tau"
+
 func termSentence(t results.ClaimTerm) string {
 	outcome := map[string]string{"True": "holds", "False": "does not hold"}[t.Outcome]
 	if outcome == "" {
 		outcome = "cannot be told apart"
 	}
 	text := fmt.Sprintf("%s %s %s %s", Show(t.Left, t.Unit), relation(t.Relation), Show(t.Right, t.Unit), outcome)
+	if t.Unit == kendall {
+		text = fmt.Sprintf("%s %s: %s %s", t.Relation, outcome, kendall, Show(t.Left, ""))
+		if t.P != nil {
+			text += ", p" + showP(*t.P)
+		}
+		return text
+	}
 	if direction(t.Relation) == 0 {
 		text = fmt.Sprintf("%s %s for %s and %s", t.Relation, outcome, Show(t.Left, t.Unit), Show(t.Right, t.Unit))
 	}

@@ -48,7 +48,7 @@ var cases = map[string]struct {
 		results.ClaimResult{
 			Verdict: "Consistent", Measured: at(1.49), Low: at(1.42), High: at(1.58), Reported: "1.565", ReportedIn: "Figure 5a", Within: "10%", BoundLow: at(1.4085), BoundHigh: at(1.7215), N: 3, NMost: 3, P: at(0.012),
 		},
-		"measured 1.490 [1.420, 1.580]; allowed is 1.41 to 1.72, since 1.565 is reported in Figure 5a, within 10%; n=3; p=0.012",
+		"measured 1.490 [1.420, 1.580]; allowed is 1.41 to 1.72, since 1.565 is reported in Figure 5a, within 10%; n=3",
 		[]strip.Track{{Quantity: strip.Value, Interval: interval(1.49, 1.42, 1.58), BoundLow: at(1.4085), BoundHigh: at(1.7215), Reference: at(1.565), State: strip.Supported}},
 	},
 	"absolute with a unit": {
@@ -56,10 +56,16 @@ var cases = map[string]struct {
 		"measured 201 ms [141, 260]; allowed is 150 to 250 ms, since 200ms is expected, within 25%; the interval straddles the bound; n=3 to 4",
 		[]strip.Track{{Quantity: strip.Value, Unit: "ms", Interval: interval(201, 141, 260), BoundLow: at(150), BoundHigh: at(250), Reference: at(200), State: strip.Open}},
 	},
+	// Its p is of the test that decided; that of the claim is of the evidence against it.
+	"trend": {
+		results.ClaimResult{Verdict: "Consistent", N: 5, NMost: 5, P: at(1), Terms: []results.ClaimTerm{
+			{Text: "increasing(throughput, along='clients')", Relation: "increasing", Outcome: "True", Left: results.Interval{Value: 0.82}, Unit: "Kendall's tau", P: at(0.004)}}},
+		"increasing holds: Kendall's tau 0.820, p=0.004; n=5", nil,
+	},
 	"difference": {
-		results.ClaimResult{Verdict: "Contradicted", N: 3, Terms: []results.ClaimTerm{
+		results.ClaimResult{Verdict: "Contradicted", N: 3, P: at(0.0004), Terms: []results.ClaimTerm{
 			withDifference(term("a > b", ">", "False", "ms", interval(4.4, 4.1, 4.7), interval(6.2, 5.8, 6.6)), interval(1.8, 1.2, 2.4))}},
-		"4.40 ms [4.10, 4.70] > 6.20 ms [5.80, 6.60] does not hold: difference -1.80 ms [-2.40, -1.20]; n=3",
+		"4.40 ms [4.10, 4.70] > 6.20 ms [5.80, 6.60] does not hold: difference -1.80 ms [-2.40, -1.20]; n=3; p<0.001",
 		[]strip.Track{{Text: "a > b", Quantity: strip.Difference, Unit: "ms", Interval: interval(-1.8, -2.4, -1.2), BoundLow: at(0), Reference: at(0), State: strip.Refuted}},
 	},
 	"a chain of comparisons": {
@@ -95,7 +101,7 @@ var cases = map[string]struct {
 	"a weak bound": {
 		results.ClaimResult{Verdict: "Consistent", Weak: "it also holds where there is no effect", N: 3, P: at(0.0001), Terms: []results.ClaimTerm{
 			withRatio(term("a > 0.7 * b", ">", "True", "tx/s", interval(34.5, 30.8, 38.1), interval(25.8, 24.7, 26.9)), interval(1.34, 1.19, 1.5))}},
-		"34.5 tx/s [30.8, 38.1] > 25.8 tx/s [24.7, 26.9] holds: ratio 1.34 [1.19, 1.50]; n=3; p<0.001",
+		"34.5 tx/s [30.8, 38.1] > 25.8 tx/s [24.7, 26.9] holds: ratio 1.34 [1.19, 1.50]; n=3",
 		[]strip.Track{{Text: "a > 0.7 * b", Quantity: strip.Ratio, Interval: interval(1.34, 1.19, 1.5), BoundLow: at(1), Reference: at(1), State: strip.Supported}},
 	},
 	"a test, which has no direction": {

@@ -84,6 +84,17 @@ func TestLoad(t *testing.T) {
 				}
 			},
 		},
+		"clients of a closed loop that start apart": {
+			change: func(o *Observation) { o.Merged.StartSpread = 101 * time.Millisecond },
+			reason: v1alpha1.ReasonStartSpread, message: "The clients started 101ms apart; 100ms are tolerated.",
+		},
+		// At 10 requests per second, the generators of two clients take turns every 100 ms. Trials
+		// of such a rate were valid or not by a few microseconds.
+		"clients of an open loop that take turns": {
+			change: func(o *Observation) {
+				o.Trial.Spec.Clients.Loop, o.Merged.StartSpread = v1alpha1.LoopOpen, 104*time.Millisecond
+			},
+		},
 		"a client that is done before the window is": {
 			change: func(o *Observation) { client(o, 1).Ended = 15 * time.Second },
 			reason: v1alpha1.ReasonLoadEndedEarly, message: "Client c-1 ended 15.000 s after t = 0, and the window lasts 20s: let it send for {{.Schedule.LoadSeconds}}",

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
@@ -241,6 +242,60 @@ func TestPodsOfTheManagerAreOfOneShape(t *testing.T) {
 			}
 			if err := c.env.Client.Create(t.Context(), set, client.DryRunAll); err != nil {
 				t.Errorf("the API server has another reason to refuse it: %v", err)
+			}
+		})
+	}
+}
+
+// A StatefulSet makes its pods from ControllerRevisions. Who replaced one had a privileged pod that
+// no policy on the manager saw.
+func TestRevisionsOfTheManagerAreSnapshots(t *testing.T) {
+	c := newConfined(t)
+	yes, no := true, false
+	experiment := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Experiment", Name: "e", UID: "u", Controller: &yes}
+	set := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "s", UID: "u", Controller: &yes}
+	snapshot := func(name string, change func(*appsv1.ControllerRevision)) *appsv1.ControllerRevision {
+		r := &appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "confined-papers", Name: name, Labels: map[string]string{v1alpha1.LabelSystem: "s"}, OwnerReferences: []metav1.OwnerReference{experiment}},
+			Data:       runtime.RawExtension{Raw: []byte(`{}`)}, Revision: 1,
+		}
+		change(r)
+		return r
+	}
+	ours := snapshot("ours", func(*appsv1.ControllerRevision) {})
+	if err := c.manager.Create(t.Context(), ours); err != nil {
+		t.Fatalf("the snapshot of a System: %v", err)
+	}
+	ours.Revision = 2
+	if err := c.manager.Update(t.Context(), ours); !apierrors.IsForbidden(err) {
+		t.Errorf("the manager changes a snapshot: %v", err)
+	}
+	if err := c.manager.Delete(t.Context(), ours); err != nil {
+		t.Errorf("the manager deletes a snapshot: %v", err)
+	}
+	for name, change := range map[string]func(*appsv1.ControllerRevision){
+		"of-a-statefulset":   func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{set} },
+		"of-both":            func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{experiment, set} },
+		"of-nothing":         func(r *appsv1.ControllerRevision) { r.OwnerReferences = nil },
+		"without-a-label":    func(r *appsv1.ControllerRevision) { r.Labels = nil },
+		"not-its-controller": func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].Controller = &no },
+		"of-another-group": func(r *appsv1.ControllerRevision) {
+			r.OwnerReferences[0].APIVersion = "assay.dev.example.org/v1"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := snapshot(name, change)
+			if name == "of-both" {
+				r.OwnerReferences[1].Controller = nil // the API server takes one controller only
+			}
+			if err := c.manager.Create(t.Context(), r.DeepCopy()); !apierrors.IsForbidden(err) {
+				t.Errorf("the manager makes it: %v", err)
+			}
+			if err := c.env.Client.Create(t.Context(), r); err != nil {
+				t.Fatalf("the API server has another reason to refuse it: %v", err)
+			}
+			if err := c.manager.Delete(t.Context(), r); !apierrors.IsForbidden(err) {
+				t.Errorf("the manager deletes it: %v", err)
 			}
 		})
 	}

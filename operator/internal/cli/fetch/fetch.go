@@ -99,7 +99,7 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		return err
 	}
 	g := getter{bucket: bucket, folder: store.Folder(parts[3]), output: o.Output}
-	if err := g.get(ctx, g.folder); err != nil {
+	if err := g.get(ctx, g.folder, nil); err != nil {
 		return fmt.Errorf("fetch %s: %w", o.Location, err)
 	}
 	what := "read, and right"
@@ -139,13 +139,17 @@ type getter struct {
 	missing []string
 }
 
-func (g *getter) get(ctx context.Context, folder store.Folder) error {
+// get reads what the manifest of a folder lists. listed is what another manifest says of this one.
+func (g *getter) get(ctx context.Context, folder store.Folder, listed *store.Object) error {
 	m, o, err := store.ReadManifest(ctx, g.bucket, folder)
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("there is no %s: nothing is stored there, or not everything yet", folder.Key(store.ManifestName))
 	}
 	if err != nil {
 		return err
+	}
+	if listed != nil && o != *listed {
+		return fmt.Errorf("%s: stored are %d bytes with SHA-256 %s, the experiment's manifest lists %d with %s", o.Key, o.Size, o.SHA256, listed.Size, listed.SHA256)
 	}
 	for _, name := range m.Missing {
 		g.missing = append(g.missing, m.Name+": "+name)
@@ -155,7 +159,7 @@ func (g *getter) get(ctx context.Context, folder store.Folder) error {
 	}
 	for _, want := range m.Objects {
 		if sub, ok := strings.CutSuffix(want.Key, store.ManifestName); ok {
-			if err := g.get(ctx, store.Folder(sub)); err != nil {
+			if err := g.get(ctx, store.Folder(sub), &want); err != nil {
 				return err
 			}
 			continue

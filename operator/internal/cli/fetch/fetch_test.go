@@ -92,6 +92,39 @@ func TestFetch(t *testing.T) {
 
 // A user of the cluster names the Experiment and copies no location. What the AWS tools read from
 // the environment is read here, too.
+// A manifest that is not the one that the experiment's manifest lists is not believed, nor is one
+// that lists itself.
+func TestFetchComparesManifests(t *testing.T) {
+	server := tests3.Start(t, tests3.Options{})
+	c := server.Config()
+	s, err := store.NewS3With(c, tests3.Keys(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s)
+	f := store.ExperimentFolder("ns", "e", "u").Trial("e-0")
+	forged := store.Describe(f.Key("trial.json"), []byte(`{"forged":true}`))
+	if err := s.Put(t.Context(), forged, strings.NewReader(`{"forged":true}`)); err != nil {
+		t.Fatal(err)
+	}
+	for name, listed := range map[string]store.Object{
+		"another trial's": forged,
+		"itself":          {Key: f.Key(store.ManifestName), Size: 1, SHA256: strings.Repeat("0", 64)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := store.WriteManifest(t.Context(), s, f, store.Manifest{Name: "e-0", Objects: []store.Object{listed}}); err != nil {
+				t.Fatal(err)
+			}
+			err := fetch.Run(t.Context(), &session.Session{Out: io.Discard, Err: io.Discard}, fetch.Options{
+				Location: "s3://results/" + strings.TrimPrefix(c.Prefix+"/", "/") + "v1/ns/e/u", Endpoint: "http://" + server.Address, PathStyle: true, Keys: tests3.Keys(),
+			})
+			if err == nil || !strings.Contains(err.Error(), "manifest.json: stored are ") {
+				t.Errorf("got %v, want the manifest named", err)
+			}
+		})
+	}
+}
+
 func TestFetchByName(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	s, err := store.NewS3With(server.Config(), tests3.Keys(), nil)

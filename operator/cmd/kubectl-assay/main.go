@@ -41,6 +41,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/version"
 	"assay.dev/assay/operator/internal/cli/wait"
 	"assay.dev/assay/operator/internal/cli/watch"
+	"assay.dev/assay/operator/internal/printable"
 )
 
 func main() {
@@ -48,10 +49,14 @@ func main() {
 	s := &session.Session{Out: os.Stdout, Err: os.Stderr, Now: time.Now, Sleep: session.Sleep, ErrTerminal: term.IsTerminal(int(os.Stderr.Fd()))}
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		s.Terminal = true
+		s.Out = printable.Writer{To: os.Stdout}
 		s.Color = os.Getenv("NO_COLOR") == ""
 		if width, _, err := term.GetSize(fd); err == nil {
 			s.Width = width
 		}
+	}
+	if s.ErrTerminal {
+		s.Err = printable.Writer{To: os.Stderr}
 	}
 	code := execute(ctx, s, os.Stdin, os.Args[1:])
 	stop()

@@ -53,11 +53,24 @@ func runAgain(e results.Experiment) again {
 	if err != nil {
 		return again{}
 	}
+	name := shellWord(e.Name)
 	note := "Save the spec as " + e.Name + ".yaml; it has the seed that was used, so that trials come in the same order."
 	if names := systemsOf(spec); len(names) > 0 {
-		note += fmt.Sprintf(" The cluster must have the System %s; as it was then, it is in the bundle (kubectl assay bundle %s -o %s.tar.gz).", strings.Join(names, " and the System "), e.Name, e.Name)
+		note += fmt.Sprintf(" The cluster must have the System %s; as it was then, it is in the bundle (kubectl assay bundle %s -o %s.tar.gz).", strings.Join(names, " and the System "), name, name)
 	}
-	return again{command: "kubectl assay run -f " + e.Name + ".yaml --wait", note: note, spec: string(text)}
+	return again{command: "kubectl assay run -f " + name + ".yaml --wait", note: note, spec: string(text)}
+}
+
+// shellWord is a name as one word of a shell's command, whatever a bundle of somebody else has for
+// a name.
+func shellWord(name string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
+	}
+	if name != "" && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
 func systemsOf(spec map[string]any) []string {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -19,7 +18,7 @@ import (
 // run. A claim that compares nothing with numbers has one line. Numbers are not rounded. What does
 // not exist is empty.
 func ClaimCSV(w io.Writer, e results.Experiment) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	_ = out.Write([]string{"claim", "verdict", "distance", "basis", "comparison", "outcome", "quantity", "unit", "measured", "low95", "high95", "bound_low", "bound_high", "reference", "n", "p_against", "weak", "caveats", "preliminary", "result"}) // kept: out.Error below
 	preliminary := e.Completed == nil
 	for _, c := range e.Claims {

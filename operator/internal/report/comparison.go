@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -179,7 +178,7 @@ func writeComparison(w io.Writer, text string) error {
 // ComparisonCSV writes a line for each point and metric. Numbers are not rounded; what does not
 // exist is empty.
 func ComparisonCSV(w io.Writer, c Comparison) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	var header []string
 	for _, a := range c.A.Axes {
 		header = append(header, a.Name)

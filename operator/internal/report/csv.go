@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -26,7 +25,7 @@ var unitOf = map[string]string{
 // mean share of the clients' time that is in the numbers, which is 1 by Little's law. Measurements
 // come after, with the number of trials that have them; NotMeasured: valid trials, and none has it.
 func CSV(w io.Writer, e results.Experiment) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	header := []string{"point"}
 	for _, a := range e.Axes {
 		header = append(header, a.Name)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -303,7 +302,7 @@ const faultsLegend = "One line for each kind of action, over all pods, times and
 // expected and measured. Numbers are not rounded. An experiment without networks gives the header
 // alone.
 func NetworkCSV(w io.Writer, e results.Experiment) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	_ = out.Write([]string{ // kept: out.Error below
 		"from", "to", "backend", "trials", "pairs", "delay_out_ms", "jitter_out_ms", "loss_out", "rate_out_bit_s", "delay_in_ms", "jitter_in_ms", "loss_in", "rate_in_bit_s",
 		"expected_rtt_min_ms", "expected_rtt_max_ms", "measured_rtt_min_ms", "measured_rtt_max_ms", "worst_error_ms", "worst_pair", "worst_trial",

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -65,7 +64,7 @@ func HistogramColumns(e results.Experiment) []string {
 // transactions took from from_us to to_us microseconds, both included. Bins have three significant
 // digits; empty ones are left out.
 func HistogramCSV(w io.Writer, e results.Experiment, all []TrialHistogram) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	_ = out.Write(HistogramColumns(e)) // kept: out.Error below
 	for _, h := range all {
 		first := []string{h.Trial, strconv.Itoa(int(h.Point)), strconv.Itoa(int(h.Repetition))}

@@ -3,17 +3,19 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
+	"assay.dev/assay/operator/internal/printable"
 	"assay.dev/assay/operator/internal/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
 
 // Markdown writes a report as GitHub's Markdown.
 func Markdown(w io.Writer, e results.Experiment) error {
-	p := newPage(e)
+	p := newPage(printable.All(e, printable.Text))
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "# %s\n\n%s\n", p.title, strings.Join(p.facts, "\n"))
+	fmt.Fprintf(b, "# %s\n\n%s\n", markdownText(p.title), markdownText(strings.Join(p.facts, "\n")))
 	if len(p.verdicts) > 0 {
 		b.WriteString("\n## Verdicts\n\n")
 		if p.preliminary {
@@ -31,7 +33,7 @@ func Markdown(w io.Writer, e results.Experiment) error {
 	markdownSections(b, p)
 	b.WriteString("\n## Where this comes from\n\n")
 	for _, row := range p.origin {
-		fmt.Fprintf(b, "- %s: %s\n", row[0], row[1])
+		fmt.Fprintf(b, "- %s: %s\n", markdownText(row[0]), markdownText(row[1]))
 	}
 	if p.gap != "" {
 		list(b, []string{p.gap})
@@ -69,13 +71,13 @@ func verdictTable(claims []results.ClaimResult) table {
 func markdownDetails(b *strings.Builder, claims []results.ClaimResult) {
 	b.WriteString("\n<details><summary>Expressions and caveats</summary>\n\n")
 	for _, c := range claims {
-		fmt.Fprintf(b, "- %s\n", c.Name)
+		fmt.Fprintf(b, "- %s\n", markdownText(c.Name))
 		for _, row := range strip.Details(c) {
-			fmt.Fprintf(b, "  - %s: `%s`\n", row[0], row[1])
+			fmt.Fprintf(b, "  - %s: %s\n", markdownText(row[0]), markdownCode(row[1]))
 		}
 		for _, g := range strip.Caveats(c) {
 			for _, note := range g.Notes {
-				fmt.Fprintf(b, "  - %s: %s\n", g.Title, note)
+				fmt.Fprintf(b, "  - %s: %s\n", markdownText(g.Title), markdownText(note.String()))
 			}
 		}
 	}
@@ -90,7 +92,7 @@ func markdownSections(b *strings.Builder, p page) {
 		}
 		fmt.Fprintf(b, "\n## %s\n\n", title)
 		if note != "" {
-			b.WriteString(note + "\n\n")
+			b.WriteString(markdownText(note) + "\n\n")
 		}
 		markdownTable(b, t)
 	}
@@ -98,7 +100,7 @@ func markdownSections(b *strings.Builder, p page) {
 	section("Checks that did not hold", "", p.checked)
 	section("Failures", failuresLegend, p.failures)
 	for _, f := range p.declared {
-		fmt.Fprintf(b, "\n## %s\n\n", f.title)
+		fmt.Fprintf(b, "\n## %s\n\n", markdownText(f.title))
 		if len(f.numbers.rows) > 0 {
 			markdownTable(b, f.numbers)
 		}
@@ -135,17 +137,35 @@ func markdownSections(b *strings.Builder, p page) {
 
 func list(b *strings.Builder, lines []string) {
 	for _, l := range lines {
-		fmt.Fprintf(b, "- %s\n", l)
+		fmt.Fprintf(b, "- %s\n", markdownText(l))
 	}
 }
 
-// markdownTable writes a table; text in cells cannot end a cell or a line.
+// markdownText is text in which nothing is an element of HTML.
+func markdownText(text string) string { return element.ReplaceAllString(text, "&lt;$1") }
+
+// element is how an element, a comment or a declaration of HTML begins. Other < are just that.
+var element = regexp.MustCompile(`<([A-Za-z/!?])`)
+
+// markdownCode is a text as code, whatever backticks it has.
+func markdownCode(text string) string {
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if len(fence) == 1 {
+		return fence + text + fence
+	}
+	return fence + " " + text + " " + fence
+}
+
+// markdownTable writes a table; text in cells cannot end a cell or a line, and is no HTML.
 func markdownTable(b *strings.Builder, t table) {
 	cell := strings.NewReplacer("|", "\\|", "\r\n", " ", "\n", " ")
 	line := func(cells []string) {
 		b.WriteString("|")
 		for _, c := range cells {
-			b.WriteString(" " + cell.Replace(c) + " |")
+			b.WriteString(" " + markdownText(cell.Replace(c)) + " |")
 		}
 		b.WriteString("\n")
 	}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -169,7 +168,7 @@ const recoveryLegend = "After the instant at which the fault was confirmed in th
 // the end of the data; confirmed_ms of a reset is when it began, and of what Chaos Mesh does when
 // that was asked for. An experiment without such faults gives the header alone.
 func RecoveryCSV(w io.Writer, e results.Experiment) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	header := []string{"point"}
 	for _, a := range e.Axes {
 		header = append(header, a.Name)

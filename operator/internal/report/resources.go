@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -114,7 +113,7 @@ const resourceLegend = "In the measurement window of the valid trials. Cores: pr
 // ResourceCSV writes a line for each point and part: what its pods used, and how evenly. Numbers
 // are not rounded. An experiment without gives the header alone.
 func ResourceCSV(w io.Writer, e results.Experiment) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	header := []string{"point"}
 	for _, a := range e.Axes {
 		header = append(header, a.Name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"assay.dev/assay/operator/internal/printable"
 	"assay.dev/assay/operator/internal/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -23,7 +24,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	if o.Width <= 0 {
 		o.Width = 100
 	}
-	p := newPage(e)
+	p := newPage(printable.All(e, printable.Text))
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s\n", p.title)
 	for _, f := range p.facts {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 // not rounded; what does not exist is empty: the numbers of a trial that does not count, and what
 // could not be checked of its window (unchecked says why).
 func TrialCSV(w io.Writer, e results.Experiment) error {
-	out := csv.NewWriter(w)
+	out := newCSV(w)
 	header := []string{"trial", "point"}
 	for _, a := range e.Axes {
 		header = append(header, a.Name)

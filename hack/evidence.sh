@@ -47,7 +47,7 @@ keep() {
 	esac
 	bin/kubectl-assay -n "$namespace" bundle "$name" -o "$made.tar.gz" >/dev/null &&
 		bin/kubectl-assay verify "$made.tar.gz" >/dev/null &&
-		bin/kubectl-assay -n "$namespace" report "$name" >"$made.txt" || return
+		bin/kubectl-assay report --file "$made.tar.gz" >"$made.txt" || return
 	mkdir -p "$folder"
 	mv "$made.tar.gz" "$made.txt" "$folder/"
 	say "$file: $(grep -m 2 -E '^(Complete|Incomplete|[0-9]+ claims?):' "$folder/$(basename "$made").txt" | paste -sd ' ') ($((SECONDS - began)) s)"

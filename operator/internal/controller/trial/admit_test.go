@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
@@ -221,7 +222,7 @@ func TestForbiddenPodsEndTheTrial(t *testing.T) {
 		}
 	}
 	tell(`create Pod x in StatefulSet x failed error: pods "x" is forbidden: error looking up service account default: serviceaccount "default" not found`)
-	p.clock.Step(deployPoll)
+	p.clock.Step(engine.RetryPoll)
 	p.settle(false)
 	if c := p.condition(v1alpha1.TrialDeployed); c.Reason != v1alpha1.ReasonPodsPending {
 		t.Fatalf("after a refusal that passes, Deployed is %s: %s", c.Reason, c.Message)
@@ -229,7 +230,7 @@ func TestForbiddenPodsEndTheTrial(t *testing.T) {
 	tell(`create Pod x in StatefulSet x failed error: pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2`)
 	p.reconcile() // the agents are nobody's yet, and time has not passed
 	p.settle(false)
-	p.clock.Step(deployPoll)
+	p.clock.Step(engine.RetryPoll)
 	p.settle(false)
 	p.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonPodsForbidden)
 	if c := p.condition(v1alpha1.TrialValid); !strings.Contains(c.Message, "exceeded quota: small") {

@@ -11,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -93,7 +94,7 @@ func TestLogsOfFailedTrialsAreKept(t *testing.T) {
 	}
 	p.send(first, "its logs")
 	p.settle(false)
-	p.clock.Step(finishGrace + collectGrace + 3*time.Second)
+	p.clock.Step(engine.FinishGrace + engine.CollectGrace + 3*time.Second)
 	p.settle(false)
 	p.wantEnd(v1alpha1.ReasonInvalid, v1alpha1.ReasonReplicaExited)
 	if kept := p.collected(); kept == nil || len(kept.BinaryData) != 1 || string(kept.BinaryData[first+".tar.gz"]) != "its logs" {

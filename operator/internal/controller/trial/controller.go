@@ -1,26 +1,21 @@
-// Package trial carries out one Trial: it makes the pods, hands their agents what to do phase by
-// phase, agrees t = 0, collects and judges the results, and deletes everything again.
+// Package trial has each Trial carried out by the engine (package engine), and gives it Kubernetes:
+// its pods, its record, and what is attached to its results. It decides nothing about a trial but
+// when it is looked at, and cleans up after trials that are deleted.
 //
-// Package admission says when a trial may start. Then a reconcile observes once (scope) and runs
-// the phases in order until one is not done:
-//
-//	(chaosMesh ->) deploy -> prove (-> machines) -> start -> load (-> scraped) -> release -> run (-> check) (-> measure) -> collect -> clean up -> complete
-//
-// What can be observed again (pods, reports) is never decided from conditions. What cannot (the
-// instant t = 0, the outcome) is written to status before anything acts on it, so that a manager
-// that takes over goes on with the same run. A trial whose run is lost is not repeated silently: it
-// ends as Invalid and the experiment controller makes another one.
+// Package admission says when a trial may start.
 package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -38,6 +33,7 @@ import (
 	"assay.dev/assay/operator/internal/controller/trial/inspect"
 	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
@@ -49,6 +45,15 @@ type Coordinator interface {
 	Direct(trial types.NamespacedName, pod string, d protocol.Directive, files []protocol.File)
 	Report(trial types.NamespacedName, pod string) (*protocol.Report, time.Time)
 	Forget(trial types.NamespacedName)
+}
+
+// Prometheus is what the controller needs of package monitoring.
+type Prometheus interface {
+	engine.Prometheus
+	// PodMonitorLabels are those by which the installed Prometheus selects PodMonitors.
+	PodMonitorLabels() map[string]string
+	// Forget what was asked for a trial.
+	Forget(trial types.UID)
 }
 
 // Reconciler carries out Trials. All exported fields but Software and Prometheus are needed.
@@ -73,7 +78,10 @@ type Reconciler struct {
 	// conditions differ. 0: every message is written.
 	MessageSpacing time.Duration
 
-	memory memory
+	made   sync.Once
+	engine *engine.Engine
+	chaos  chaosFaults
+	record record
 }
 
 // workers is how many trials are brought forward at the same time. Each trial has one of them at
@@ -83,12 +91,29 @@ const workers = 16
 // conflictDelay is how long the cache is given to see our last write.
 const conflictDelay = 5 * time.Millisecond
 
-// phase does one part of a trial's life. done is false while it waits; after says when to look
-// again if nothing happens before.
-type phase func(ctx context.Context, s *scope) (done bool, after time.Duration, err error)
+// deletionPoll is how soon to look again for objects whose end no watch tells.
+const deletionPoll = 200 * time.Millisecond
+
+// carrier is the engine that carries the trials out, made once.
+func (r *Reconciler) carrier() *engine.Engine {
+	r.made.Do(func() {
+		r.chaos.r, r.record.r = r, r
+		r.engine = engine.New(engine.World{
+			Pods: r.pods(), Record: &r.record, Attachments: attachments{r}, Clock: r.Clock, Agents: agentsOf{r}, Experiment: experiment{r},
+			Faults: &r.chaos, Nodes: nodeResetter{r}, Domain: r.Environment.ClusterDomain,
+			Prometheus: func() engine.Prometheus {
+				if r.Prometheus == nil {
+					return nil
+				}
+				return r.Prometheus
+			},
+		})
+	})
+	return r.engine
+}
 
 // Reconcile brings one trial forward.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	trial := &v1alpha1.Trial{}
 	if err := r.Client.Get(ctx, req.NamespacedName, trial); err != nil {
 		if client.IgnoreNotFound(err) == nil {
@@ -109,51 +134,57 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	if !isTrue(trial, v1alpha1.TrialAdmitted) {
 		return ctrl.Result{}, nil // package admission decides; nothing exists yet
 	}
-	s, err := r.observe(ctx, trial)
+	after, err := r.carrier().Advance(ctx, trial)
+	switch {
+	case errors.Is(err, engine.ErrConflict):
+		// We acted on a trial that was read before our own last write reached the cache. Nothing is
+		// lost: look again.
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	case isTrue(trial, v1alpha1.TrialComplete):
+		r.forget(req.NamespacedName)
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// finalize cleans up after a trial that is being deleted. It does not wait for processes to end by
+// themselves: nobody wants their results any more.
+func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(trial)
+	r.Coordinator.Forget(key)
+	remains, err := r.pods().Delete(ctx, trial)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	defer func() {
-		hold, patchErr := r.patchStatus(ctx, s)
-		switch {
-		case hold > 0 && err == nil && (result.RequeueAfter == 0 || result.RequeueAfter > hold):
-			result.RequeueAfter = hold
-		case patchErr == nil || err != nil:
-		case apierrors.IsConflict(patchErr):
-			// We acted on a trial that was read before our own last write reached the cache.
-			// Nothing is lost: look again.
-			result = ctrl.Result{RequeueAfter: conflictDelay}
-		default:
-			result, err = ctrl.Result{}, patchErr
-		}
-	}()
-	if s.outcomeKnown() && !isKnown(s.before) {
-		return ctrl.Result{RequeueAfter: time.Millisecond}, nil // it was given up by what was observed
+	if remains.Left != "" {
+		return ctrl.Result{RequeueAfter: deletionPoll}, nil
 	}
-	return r.advance(ctx, s)
-}
-
-// advance runs the phases until one is not done. Once the outcome is known only the clean-up is
-// left, and it starts in a reconcile of its own, after the outcome has been written.
-func (r *Reconciler) advance(ctx context.Context, s *scope) (ctrl.Result, error) {
-	phases := []phase{r.chaosMesh, r.deploy, r.prove, r.machines, r.start, r.load, r.release, r.run, r.check, r.measure, r.collect}
-	known := s.outcomeKnown()
-	if known {
-		phases = []phase{r.cleanUp}
-	}
-	for _, p := range phases {
-		done, after, err := p(ctx, s)
-		if err != nil {
-			return ctrl.Result{}, err
-		}
-		if !known && s.outcomeKnown() {
-			return ctrl.Result{RequeueAfter: time.Millisecond}, nil
-		}
-		if !done {
-			return ctrl.Result{RequeueAfter: after}, nil
-		}
+	r.forget(key)
+	before := trial.DeepCopy()
+	if controllerutil.RemoveFinalizer(trial, v1alpha1.FinalizerTrial) {
+		// Only that: a whole object has defaults of fields that are newer than it, which would be a
+		// change of its spec.
+		err := r.Client.Patch(ctx, trial, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		return ctrl.Result{}, wrap("remove the finalizer", client.IgnoreNotFound(err))
 	}
 	return ctrl.Result{}, nil
+}
+
+// forget drops what is kept of every trial that had the name.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.Coordinator.Forget(key)
+	for _, uid := range r.carrier().Forget(key) {
+		r.chaos.forget(uid)
+		r.record.forget(uid)
+		if r.Prometheus != nil {
+			r.Prometheus.Forget(uid)
+		}
+	}
+}
+
+func isTrue(t *v1alpha1.Trial, condition string) bool {
+	return meta.IsStatusConditionTrue(t.Status.Conditions, condition)
 }
 
 // SetupWithManager registers the controller. changed tells of agents' reports.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
 )
 
 // Objects that could not be made were tried for ever, while the trial held its pools and only the
@@ -57,7 +58,7 @@ func TestWhatCannotBeMadeIsToldOfAndHasADeadline(t *testing.T) {
 			if after := p.reconcile().RequeueAfter; after <= 0 || after > 10*time.Second {
 				t.Errorf("it is tried again after %v", after)
 			}
-			p.clock.Step(deployTimeout + time.Second)
+			p.clock.Step(engine.DeployTimeout + time.Second)
 			p.settle(false)
 			p.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonDeadlineExceeded)
 			if c := p.condition(v1alpha1.TrialValid); !strings.Contains(c.Message, tc.words) {
@@ -136,7 +137,7 @@ func TestAddressesThatCannotBeWritten(t *testing.T) {
 	if c := p.condition(v1alpha1.TrialRunning); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, words) {
 		t.Fatalf("Running is %s: %s", c.Status, c.Message)
 	}
-	p.clock.Step(barrierTimeout + time.Second)
+	p.clock.Step(engine.BarrierTimeout + time.Second)
 	p.settle(true)
 	p.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonDeadlineExceeded)
 	if c := p.condition(v1alpha1.TrialValid); !strings.Contains(c.Message, words) {
@@ -166,10 +167,10 @@ func TestResultsOfAFailureThatCannotBeWritten(t *testing.T) {
 		return nil
 	})
 	p.settle(false)
-	p.clock.Step(deployTimeout + time.Second)
+	p.clock.Step(engine.DeployTimeout + time.Second)
 	p.reconcile()
-	if result := p.reconcile(); result.RequeueAfter <= 0 || result.RequeueAfter > deployPoll {
-		t.Errorf("it is looked at again after %v, want %v at most", result.RequeueAfter, deployPoll)
+	if result := p.reconcile(); result.RequeueAfter <= 0 || result.RequeueAfter > engine.RetryPoll {
+		t.Errorf("it is looked at again after %v, want %v at most", result.RequeueAfter, engine.RetryPoll)
 	}
 	if c := p.condition(v1alpha1.TrialCleanedUp); !strings.Contains(c.Message, "store the trial's results: ") || !strings.Contains(c.Message, "exceeded quota: small") {
 		t.Errorf("CleanedUp says %q", c.Message)

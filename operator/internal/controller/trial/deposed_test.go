@@ -1,12 +1,16 @@
 package trial
 
 import (
+	"errors"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
+	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -17,10 +21,7 @@ func TestADeposedManagerOverwritesNothing(t *testing.T) {
 	p := newPlay(t, nil)
 	p.released()
 	old := p.trial()
-	s, err := p.r.observe(t.Context(), old.DeepCopy())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.subject(old.DeepCopy())
 	deposed := p.r
 	p.newReconciler() // takes over
 	p.measured(10, 0)
@@ -28,15 +29,16 @@ func TestADeposedManagerOverwritesNothing(t *testing.T) {
 	p.settle(true)
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 
-	s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "The clients run.")
-	if _, err := deposed.publishProgress(t.Context(), s); err != nil {
+	before := s.Trial.DeepCopy()
+	meta.SetStatusCondition(&s.Trial.Status.Conditions, metav1.Condition{Type: v1alpha1.TrialCollected, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRunInProgress})
+	if _, err := (experiment{deposed}).Progress(t.Context(), before, s.Trial, protocol.TrialProgress{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := deposed.patchStatus(t.Context(), s); !apierrors.IsConflict(err) {
+	if _, err := deposed.record.Save(t.Context(), before, s.Trial, nil); !apierrors.IsConflict(err) || !errors.Is(err, engine.ErrConflict) {
 		t.Errorf("the deposed manager writes its status: %v", err)
 	}
-	s.giveUp(v1alpha1.ReasonRunLost, "The pods are gone.")
-	if err := deposed.storeTrial(t.Context(), s, &results.Trial{Format: results.TrialFormat, Name: s.key.Name, Outcome: v1alpha1.ReasonInvalid}, nil); !apierrors.IsConflict(err) {
+	invalid := &results.Trial{Format: results.TrialFormat, Name: s.Trial.Name, Outcome: v1alpha1.ReasonInvalid}
+	if err := (attachments{deposed}).Store(t.Context(), s, false, invalid, engine.Files{}); !apierrors.IsConflict(err) {
 		t.Errorf("the deposed manager replaces the results: %v", err)
 	}
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)

@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/admission"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
@@ -60,7 +61,7 @@ func TestPodsHandOverBeforeTheyGo(t *testing.T) {
 		wait     time.Duration
 	}{
 		"all do":   {func(p *play) { p.handedOver(true) }, 0},
-		"too slow": {func(*play) {}, handOverGrace + finishGrace + time.Minute},
+		"too slow": {func(*play) {}, engine.UploadGrace + engine.FinishGrace + time.Minute},
 		"after a manager was replaced": {func(p *play) {
 			reports := p.agents.reports
 			p.newReconciler()
@@ -149,19 +150,16 @@ func enlarge(t *testing.T, packed []byte, by int) []byte {
 func TestWholeResultsAreKept(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.released()
-	s, err := p.r.observe(t.Context(), p.trial())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.subject(p.trial())
 	whole := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
-	if err := p.r.storeTrial(t.Context(), s, &whole, nil); err != nil {
+	if err := (attachments{p.r}).Store(t.Context(), s, false, &whole, engine.Files{}); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := store.TrialFolder(s.trial)
+	folder, err := store.TrialFolder(s.Trial)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, raw, err := store.ReadAll(t.Context(), p.r.results().Kept(s.trial), folder.Key(storage.TrialFile), 1<<30)
+	_, raw, err := store.ReadAll(t.Context(), p.r.results().Kept(s.Trial), folder.Key(storage.TrialFile), 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,12 +197,9 @@ func TestResultsFindRoomBesideLogs(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.fillWithLogs()
 	p.released()
-	s, err := p.r.observe(t.Context(), p.trial())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := p.subject(p.trial())
 	whole := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
-	if err := p.r.storeTrial(t.Context(), s, &whole, nil); err != nil {
+	if err := (attachments{p.r}).Store(t.Context(), s, false, &whole, engine.Files{}); err != nil {
 		t.Errorf("the trial's results are not stored: %v", err)
 	}
 	p.measured(100, 0)

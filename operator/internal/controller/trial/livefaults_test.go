@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -19,7 +20,7 @@ func TestARunningTrialTellsOfItsClientsAndFaults(t *testing.T) {
 	for _, c := range p.layout().Clients {
 		p.agents.reports[c.Name].Progress = &protocol.Progress{Committed: 500, PerSecond: 50, LatencySumMicros: 2_000_000}
 	}
-	p.clock.Step(progressInterval + 8*time.Second)
+	p.clock.Step(engine.ProgressInterval + 8*time.Second)
 	p.reconcile()
 	trial := p.trial()
 	var got protocol.TrialProgress

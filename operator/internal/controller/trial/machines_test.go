@@ -14,6 +14,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/machines"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/results"
@@ -301,6 +302,6 @@ func TestAMachineWhoseAgentDoesNotComeIsNotWaitedForForEver(t *testing.T) {
 	if c := m.condition(v1alpha1.TrialStarted); c.Reason != v1alpha1.ReasonMachinesPending {
 		t.Fatalf("Started is %s: %s, want that it waits for the machine's agent", c.Reason, c.Message)
 	}
-	m.clock.Step(machinesTimeout + time.Second)
+	m.clock.Step(engine.ResettersTimeout + time.Second)
 	m.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonDeadlineExceeded)
 }

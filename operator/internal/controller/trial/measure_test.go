@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/monitoring"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -188,7 +189,7 @@ func TestReleaseWaitsUntilPodsAreScraped(t *testing.T) {
 			if c := p.condition(v1alpha1.TrialMeasured); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "Waiting until Prometheus scrapes") {
 				t.Errorf("meanwhile: %+v", c)
 			}
-			p.clock.Step(scrapedTimeout - time.Second) // longer than clients may take to come to the barrier, which they have not been asked to
+			p.clock.Step(engine.ScrapedTimeout - time.Second) // longer than clients may take to come to the barrier, which they have not been asked to
 			p.settle(true)
 			o.scraped = &scraped
 			p.settle(true)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
@@ -434,7 +435,7 @@ func TestAPartitionThatIsNotHealed(t *testing.T) {
 	first.Actions[0].Packets = 7
 	p.measured(10, 0)
 	p.settle(false)
-	p.clock.Step(resultsGrace)
+	p.clock.Step(engine.ResultsGrace)
 	p.settle(false)
 	p.clock.Step(time.Minute)
 	p.settle(false)

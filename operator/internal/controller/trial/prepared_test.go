@@ -75,7 +75,7 @@ func TestALaterTrialReusesWhatTheStepMade(t *testing.T) {
 				t.Fatalf("the second trial is not deployed: %s", p.conditions())
 			}
 			var got string
-			for _, f := range p.r.memory.trials[p.trial().UID].rendered.pods[p.layout().Servers[0].Name].Files {
+			for _, f := range p.agents.files[p.layout().Servers[0].Name] {
 				if f.Path == "/keys/0.priv" {
 					got = string(f.Content)
 				}

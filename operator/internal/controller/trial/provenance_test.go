@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/trial/succession"
 	"assay.dev/assay/operator/internal/validity"
 )
 
@@ -19,7 +18,8 @@ func TestResultsNameImages(t *testing.T) {
 			ContainerStatuses:     []corev1.ContainerStatus{{Name: "a", ImageID: "a@sha256:2"}, {Name: "b", ImageID: "b@sha256:3"}},
 		},
 	}
-	got := (&scope{trial: &v1alpha1.Trial{}, line: &succession.Run{}, pods: map[string]*corev1.Pod{"p": pod}}).observedPod(validity.Pod{Name: "p"})
+	got := validity.Pod{Name: "p"}
+	got.Read(pod)
 	if want := "a@sha256:2,b@sha256:3"; got.Images != want {
 		t.Errorf("the pod's images are %q, want %q", got.Images, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -48,8 +49,8 @@ func TestATrialWaitsForAQuietMoment(t *testing.T) {
 				if waited > time.Minute {
 					t.Fatal("it waits for ever")
 				}
-				if after := p.reconcile().RequeueAfter; after != quietPoll {
-					t.Fatalf("it looks again after %v; want %v, since nothing else would wake it", after, quietPoll)
+				if after := p.reconcile().RequeueAfter; after != engine.QuietPoll {
+					t.Fatalf("it looks again after %v; want %v, since nothing else would wake it", after, engine.QuietPoll)
 				}
 				if tc.takeOver && waited == 5*time.Second {
 					p.newReconciler()
@@ -123,7 +124,7 @@ func TestATakeOverLateInTheWait(t *testing.T) {
 	p.schedule()
 	p.busyMachine(1.2)
 	p.settle(true)
-	p.clock.Step(barrierTimeout + time.Minute)
+	p.clock.Step(engine.BarrierTimeout + time.Minute)
 	p.newReconciler()
 	client := p.agents.reports[p.layout().Clients[0].Name]
 	client.AtBarrier = false

@@ -392,7 +392,7 @@ func TestAPodIsReplacedTwice(t *testing.T) {
 	if p := resultsPod(t, m.ends(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded), m.target); len(p.Predecessors) != 2 {
 		t.Errorf("the predecessors are %+v, want two", p.Predecessors)
 	}
-	if n := len(m.r.memory.trials); n != 0 {
+	if n := m.r.engine.Cached(); n != 0 {
 		t.Errorf("%d trials are remembered", n)
 	}
 }

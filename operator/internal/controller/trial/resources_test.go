@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -59,7 +60,7 @@ func TestATrialOfUnknownResourcesIsInvalid(t *testing.T) {
 	p.agents.reports[p.layout().ClientPods()[0]].Resources = nil
 	p.measured(10, 0)
 	p.settle(false)
-	p.clock.Step(resultsGrace + time.Minute)
+	p.clock.Step(engine.ResultsGrace + time.Minute)
 	p.settle(false)
 	p.clock.Step(time.Minute)
 	p.settle(false)

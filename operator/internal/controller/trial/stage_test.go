@@ -29,6 +29,7 @@ import (
 	"assay.dev/assay/operator/internal/controller/admission"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/netem"
 	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
@@ -48,6 +49,7 @@ type agents struct {
 	mu         sync.Mutex
 	registered map[string]coordinator.Pod
 	directives map[string]protocol.Directive
+	files      map[string][]protocol.File
 	reports    map[string]*protocol.Report
 	clock      *clocktesting.FakeClock
 	// network says otherwise than obey what a pod's agent measures.
@@ -55,7 +57,7 @@ type agents struct {
 }
 
 func newAgents(clock *clocktesting.FakeClock) *agents {
-	return &agents{clock: clock, registered: map[string]coordinator.Pod{}, directives: map[string]protocol.Directive{}, reports: map[string]*protocol.Report{}}
+	return &agents{clock: clock, registered: map[string]coordinator.Pod{}, directives: map[string]protocol.Directive{}, files: map[string][]protocol.File{}, reports: map[string]*protocol.Report{}}
 }
 
 func (a *agents) Register(_ types.NamespacedName, pods []coordinator.Pod) {
@@ -67,10 +69,10 @@ func (a *agents) Register(_ types.NamespacedName, pods []coordinator.Pod) {
 	}
 }
 
-func (a *agents) Direct(_ types.NamespacedName, pod string, d protocol.Directive, _ []protocol.File) {
+func (a *agents) Direct(_ types.NamespacedName, pod string, d protocol.Directive, files []protocol.File) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.directives[pod] = d
+	a.directives[pod], a.files[pod] = d, files
 }
 
 func (a *agents) Report(_ types.NamespacedName, pod string) (*protocol.Report, time.Time) {
@@ -294,6 +296,11 @@ func (p *play) trial() *v1alpha1.Trial {
 		p.t.Fatal(err)
 	}
 	return trial
+}
+
+// subject is a trial as the engine hands it to its ports.
+func (p *play) subject(trial *v1alpha1.Trial) *engine.Subject {
+	return &engine.Subject{Trial: trial, System: &p.system, Layout: p.layout()}
 }
 
 func (p *play) layout() *placement.Layout {

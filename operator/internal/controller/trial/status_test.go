@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -19,9 +21,12 @@ func TestMessagesAreHeldBack(t *testing.T) {
 	say := func(reason, message string) time.Duration {
 		t.Helper()
 		trial := p.trial()
-		s := &scope{trial: trial, before: trial.DeepCopy(), now: p.clock.Now()}
-		s.set(v1alpha1.TrialDeployed, metav1.ConditionFalse, reason, "%s", message)
-		hold, err := p.r.patchStatus(t.Context(), s)
+		before := trial.DeepCopy()
+		meta.SetStatusCondition(&trial.Status.Conditions, metav1.Condition{Type: v1alpha1.TrialDeployed, Status: metav1.ConditionFalse, Reason: reason, Message: message})
+		if equality.Semantic.DeepEqual(before.Status, trial.Status) {
+			return 0
+		}
+		hold, err := p.r.record.Save(t.Context(), before, trial, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
 	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/engine"
 )
 
 // What can never be read was acknowledged, and then read again and again while the trial held its
@@ -74,7 +75,7 @@ func TestATrialWhoseResultsCannotBeStoredEnds(t *testing.T) {
 				t.Fatal("it is not tried again")
 			}
 			for range 4 {
-				p.clock.Step(resultsGrace + storeGrace)
+				p.clock.Step(engine.ResultsGrace + engine.StoreGrace)
 				p.settle(false)
 			}
 			reason := v1alpha1.ReasonResultsNotStored

@@ -16,6 +16,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/protocol"
 )
 
@@ -56,7 +57,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 		committed int64
 	}{
 		"pods that never come": {
-			happens: func(p *play) { p.settle(false); p.clock.Step(deployTimeout + time.Second) },
+			happens: func(p *play) { p.settle(false); p.clock.Step(engine.DeployTimeout + time.Second) },
 			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonDeadlineExceeded,
 		},
 		"replicas that never get ready": {
@@ -199,7 +200,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 					p.agents.obey()
 					first(p).Ready = first(p).Ready && !isTrue(p.trial(), v1alpha1.TrialLoaded)
 				}
-				p.clock.Step(barrierTimeout + time.Second)
+				p.clock.Step(engine.BarrierTimeout + time.Second)
 			},
 			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonDeadlineExceeded,
 		},
@@ -272,7 +273,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 				p.agents.reports[p.layout().Servers[2].Name].Actions = nil
 				p.measured(10, 0)
 				p.settle(false)
-				p.clock.Step(resultsGrace) // its account is waited for as long as results are
+				p.clock.Step(engine.ResultsGrace) // its account is waited for as long as results are
 				p.settle(false)
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonFaultNotConfirmed,
@@ -300,7 +301,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 				if known := p.condition(v1alpha1.TrialValid); known.Status == metav1.ConditionFalse {
 					p.t.Fatalf("the trial is given up at once: %s", known.Message)
 				}
-				p.clock.Step(resultsGrace + storeGrace)
+				p.clock.Step(engine.ResultsGrace + engine.StoreGrace)
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonResultsUnreadable,
 		},
@@ -454,7 +455,7 @@ func TestThePrepareStepsOutputReachesEveryPod(t *testing.T) {
 	if p.trial().Status.ZeroUnixNanos == 0 {
 		t.Fatalf("the run was not released: %s", p.conditions())
 	}
-	files := p.r.memory.trials[p.trial().UID].rendered.pods[p.layout().Servers[0].Name].Files
+	files := p.agents.files[p.layout().Servers[0].Name]
 	var paths []string
 	for _, f := range files {
 		paths = append(paths, f.Path)

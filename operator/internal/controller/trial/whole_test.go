@@ -17,26 +17,23 @@ import (
 func TestWholeResultsOfBeforeAreDropped(t *testing.T) {
 	p := newPlayWithStore(t)
 	p.released()
-	s, err := p.r.observe(t.Context(), p.trial())
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := store.TrialFolder(s.trial)
+	s := p.subject(p.trial())
+	folder, err := store.TrialFolder(s.Trial)
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := func() error {
-		_, _, err := store.ReadAll(t.Context(), p.r.results().Kept(s.trial), folder.Key(storage.TrialFile), 1<<30)
+		_, _, err := store.ReadAll(t.Context(), p.r.results().Kept(s.Trial), folder.Key(storage.TrialFile), 1<<30)
 		return err
 	}
 	large := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
-	if err := p.r.results().Put(t.Context(), s.trial, false, s.layout, &large, storage.Beside{}); err != nil {
+	if err := p.r.results().Put(t.Context(), s.Trial, false, s.Layout, &large, storage.Beside{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := read(); err != nil {
 		t.Fatalf("whole results that do not fit are not kept: %v", err)
 	}
-	if err := p.r.results().Put(t.Context(), s.trial, false, s.layout, &results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Invalid"}, storage.Beside{}); err != nil {
+	if err := p.r.results().Put(t.Context(), s.Trial, false, s.Layout, &results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Invalid"}, storage.Beside{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := read(); !errors.Is(err, store.ErrNotFound) {

@@ -6,9 +6,7 @@ package machines
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,9 +16,9 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/render"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // Resetter makes the pods that reset machines.
@@ -34,41 +32,6 @@ type Resetter struct {
 
 // LabelControlPlane is on the nodes that run the cluster itself.
 const LabelControlPlane = "node-role.kubernetes.io/control-plane"
-
-// Resets are the actions that reset a node, by node.
-type Resets map[string][]timeline.Action
-
-// ResetsOf finds out which nodes are reset: those that the pods, by their names in the layout, run
-// on. Pods stay where they are.
-func ResetsOf(actions []timeline.Action, pods map[string]*corev1.Pod) Resets {
-	byNode := Resets{}
-	for _, a := range actions {
-		if p := pods[a.Pod]; a.Kind == timeline.Reset && p != nil {
-			byNode[p.Spec.NodeName] = append(byNode[p.Spec.NodeName], a)
-		}
-	}
-	return byNode
-}
-
-// Nodes that are reset, in order.
-func (r Resets) Nodes() []string { return slices.Sorted(maps.Keys(r)) }
-
-// Hits reports whether a pod shares the fate of a machine that is reset, target or not.
-func (r Resets) Hits(p *corev1.Pod) bool {
-	return p != nil && p.Spec.NodeName != "" && len(r[p.Spec.NodeName]) > 0
-}
-
-// Past counts how often a node was to be reset by an instant, relative to t = 0. Two faults, or two
-// targets, may mean one reset.
-func (r Resets) Past(node string, by time.Duration) int {
-	past := map[time.Duration]bool{}
-	for _, a := range r[node] {
-		if a.At <= by {
-			past[a.At] = true
-		}
-	}
-	return len(past)
-}
 
 // Create makes a pod on each node that will be reset. refusal says which one the cluster does not
 // take, and why.
@@ -86,7 +49,7 @@ func (x *Resetter) Create(ctx context.Context, trial *v1alpha1.Trial, nodes []st
 }
 
 // Refusal says why one of the nodes may not be reset, or nothing.
-func (x *Resetter) Refusal(ctx context.Context, trial *v1alpha1.Trial, resets Resets) (string, error) {
+func (x *Resetter) Refusal(ctx context.Context, trial *v1alpha1.Trial, resets engine.Resets) (string, error) {
 	if x.Environment.Namespace == "" {
 		return "A fault resets machines, and this manager may not: it is installed for some namespaces only, or was started without --namespace.", nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/placement"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // DeleteAll deletes every object of a trial but its results, and the pods that reset machines for
@@ -47,7 +48,7 @@ func (m Maker) DeleteAll(ctx context.Context, key types.NamespacedName, machines
 				return "", err
 			}
 			for i := range l.Items {
-				if Ended(&l.Items[i]) {
+				if validity.PodEnded(&l.Items[i]) {
 					n--
 				}
 			}

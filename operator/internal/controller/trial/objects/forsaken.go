@@ -13,29 +13,12 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/few"
+	"assay.dev/assay/operator/internal/validity"
 )
 
 // DeadNodeGrace is how long after the time that a pod has to end the trial waits for a node that
 // does not answer. Kubernetes itself gives pods there up after five minutes.
 const DeadNodeGrace = 5 * time.Minute
-
-// Ended reports whether a pod is being deleted and no container of it runs: a kubelet reports such
-// phases of a pod only when all of its containers have stopped for good (KEP-3329).
-func Ended(p *corev1.Pod) bool {
-	return p.DeletionTimestamp != nil && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed)
-}
-
-// Ending reports whether all of a trial's pods are being deleted, and some have not ended yet.
-func Ending(pods map[string]*corev1.Pod) bool {
-	ending := false
-	for _, p := range pods {
-		if p.DeletionTimestamp == nil {
-			return false
-		}
-		ending = ending || !Ended(p)
-	}
-	return ending
-}
 
 // Gone says what is left of a trial that is cleaned up.
 func (m Maker) Gone(ctx context.Context, key types.NamespacedName) (string, error) {
@@ -60,7 +43,7 @@ func (m Maker) Forsaken(ctx context.Context, pods []corev1.Pod) ([]string, error
 	answers := map[string]bool{}
 	for i := range pods {
 		p := &pods[i]
-		if p.DeletionTimestamp == nil || p.Spec.NodeName == "" || Ended(p) || m.Clock.Since(p.DeletionTimestamp.Time) < DeadNodeGrace {
+		if p.DeletionTimestamp == nil || p.Spec.NodeName == "" || validity.PodEnded(p) || m.Clock.Since(p.DeletionTimestamp.Time) < DeadNodeGrace {
 			continue
 		}
 		ready, known := answers[p.Spec.NodeName]

@@ -2,11 +2,8 @@ package objects
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -137,73 +134,4 @@ func OwnersOfMissing(l *placement.Layout, prepares bool, pods map[string]*corev1
 		add(l.PrepareJob())
 	}
 	return owners
-}
-
-// Waiting tells what the cluster says about a pod that does not come up.
-func Waiting(p *corev1.Pod) string {
-	if p == nil {
-		return ""
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return " (" + c.Message + ")"
-		}
-	}
-	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
-		if w, last := c.State.Waiting, c.LastTerminationState.Terminated; w != nil && last != nil && last.Message != "" {
-			return fmt.Sprintf(" (%s: %s)", c.Name, strings.TrimSpace(last.Message))
-		}
-		if w := c.State.Waiting; w != nil && w.Message != "" {
-			return fmt.Sprintf(" (%s: %s)", c.Name, w.Message)
-		}
-	}
-	return ""
-}
-
-// Restarts counts those of the pod's containers.
-func Restarts(p *corev1.Pod) int32 {
-	var n int32
-	for _, c := range p.Status.InitContainerStatuses {
-		n += c.RestartCount
-	}
-	for _, c := range p.Status.ContainerStatuses {
-		n += c.RestartCount
-	}
-	return n
-}
-
-// OutOfMemory is a container of the system that was killed last since it exceeded its memory limit,
-// or nothing.
-func OutOfMemory(p *corev1.Pod) string {
-	for _, c := range p.Status.ContainerStatuses {
-		for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
-			if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
-				return c.Name
-			}
-		}
-	}
-	return ""
-}
-
-// Images are the IDs of the images of the pod's containers, and that of its agent's.
-func Images(p *corev1.Pod) (ofContainers, ofAgent string) {
-	var images []string
-	for _, c := range p.Status.ContainerStatuses {
-		images = append(images, c.ImageID)
-	}
-	for _, c := range p.Status.InitContainerStatuses { // all have the agent's image
-		ofAgent = c.ImageID
-	}
-	return strings.Join(images, ","), ofAgent
-}
-
-// Digest names the pods that take part, by their UIDs.
-func Digest(names []string, pods map[string]*corev1.Pod) string {
-	h := sha256.New()
-	for _, name := range names {
-		if p := pods[name]; p != nil {
-			fmt.Fprintf(h, "%s=%s\n", name, p.UID)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))[:16]
 }

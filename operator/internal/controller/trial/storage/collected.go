@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,38 +19,11 @@ import (
 )
 
 const (
-	// logTail is how much of the end of each stream is kept of a trial that does not count.
-	logTail = 64 << 10
-	// leastCollected is what each pod may send at least. Of very many pods the last find no room.
-	leastCollected = 16 << 10
 	// collectedSuffix is added to a pod's name for the ConfigMap with its files.
 	collectedSuffix = "-collected"
 	// leftOutKey of the ConfigMap with all files names the pods whose files found no room.
 	leftOutKey = "left-out"
 )
-
-// Collect says what a pod is asked for when its processes are to end, one of so many: asked is what
-// its System wants, nil: nothing. Without a store, that is also the end of its logs, if the trial
-// does not count or its experiment asks for logs.
-func Collect(trial *v1alpha1.Trial, asked *protocol.Collect, pods int) *protocol.Collect {
-	c := protocol.Collect{Limit: protocol.UploadLimit}
-	if asked != nil {
-		c.Patterns = asked.Patterns
-	}
-	if trial.Spec.ResultsStore == "" {
-		c.Limit = max(leastCollected, protocol.CollectedLimit/int64(max(1, pods)))
-		switch {
-		case trial.Spec.KeepLogs != nil:
-			c.LogTail = trial.Spec.KeepLogs.Value()
-		case meta.IsStatusConditionFalse(trial.Status.Conditions, v1alpha1.TrialValid):
-			c.LogTail = logTail
-		}
-	}
-	if len(c.Patterns) == 0 && c.LogTail == 0 {
-		return nil
-	}
-	return &c
-}
 
 // StoreCollected keeps one pod's files until the trial's pods are gone.
 func (st *Store) StoreCollected(ctx context.Context, pod coordinator.Pod, packed []byte) error {

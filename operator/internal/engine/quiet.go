@@ -1,4 +1,4 @@
-package trial
+package engine
 
 import (
 	"time"
@@ -9,15 +9,15 @@ import (
 	"assay.dev/assay/operator/internal/engine/quiet"
 )
 
-// quietPoll is how often the agents' loads are looked at though no report wakes the trial up.
-const quietPoll = 250 * time.Millisecond
+// QuietPoll is how often the agents' loads are looked at though no report wakes the trial up.
+const QuietPoll = 250 * time.Millisecond
 
 // loadsEarly: without steps the clients are ready soon, and the agents read the load beforehand.
 func (s *scope) loadsEarly() bool { return len(s.system.Steps) == 0 }
 
 // quiet decides whether the trial, which is ready at the barrier, may start: when the machines are
 // quiet, or when it has waited for long enough. It writes how the wait ended into the status.
-func (s *scope) quiet() bool {
+func (s *scope) quiet() Result {
 	spec, status := &s.trial.Spec, &s.trial.Status
 	if status.Times.Barrier == nil {
 		t := metav1.NewMicroTime(s.now)
@@ -25,23 +25,22 @@ func (s *scope) quiet() bool {
 	}
 	limit, waited := spec.QuietWait.OrZero(), s.now.Sub(status.Times.Barrier.Time)
 	if limit == 0 {
-		return true
+		return Skip()
 	}
 	disturbed := quiet.Disturbance(quiet.LoadsOf(s.everyName(), s.pods, s.report), spec.Tolerances.Steal.OrZero(), spec.QuietLoad.OrZero())
 	if disturbed != "" && waited < limit {
-		s.set(v1alpha1.TrialRunning, metav1.ConditionFalse, v1alpha1.ReasonWaitingForQuiet,
-			"Everything is ready. Waiting for a quiet moment on the machines, for %s at most (disturbances.quietWait).", spec.QuietWait)
-		return false
+		return Wait(v1alpha1.ReasonWaitingForQuiet,
+			"Everything is ready. Waiting for a quiet moment on the machines, for %s at most (disturbances.quietWait).", spec.QuietWait).Within(QuietPoll)
 	}
 	status.Quiet = &v1alpha1.QuietMoment{Found: disturbed == "", WaitedMilliseconds: waited.Milliseconds(), Message: disturbed}
-	return true
+	return Skip()
 }
 
 // barrierLimit is how long after its steps a trial may lack what it needs at the barrier. A manager
 // that takes over hears from the agents anew, which may be late in a wait for a quiet moment.
 func (s *scope) barrierLimit() time.Duration {
 	if s.trial.Status.Times.Barrier == nil {
-		return barrierTimeout
+		return BarrierTimeout
 	}
-	return barrierTimeout + s.trial.Spec.QuietWait.OrZero()
+	return BarrierTimeout + s.trial.Spec.QuietWait.OrZero()
 }

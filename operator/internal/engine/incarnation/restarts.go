@@ -1,4 +1,4 @@
-package succession
+package incarnation
 
 import (
 	"slices"
@@ -18,7 +18,7 @@ const restartSlack = 5 * time.Second
 
 // PlannedRestarts is how often the kubelet may have restarted containers of a pod until now, by
 // faults that do that.
-func (r *Run) PlannedRestarts(p *corev1.Pod, name string) int32 {
+func (r *History) PlannedRestarts(p *corev1.Pod, name string) int32 {
 	n := 0
 	for _, t := range r.upheavals(name, (*fault.Occurrence).Restarts) {
 		lasted := r.sinceZero() - t.From
@@ -35,7 +35,7 @@ func (r *Run) PlannedRestarts(p *corev1.Pod, name string) int32 {
 }
 
 // restartedContainers counts the pod's containers that a fault restarts.
-func (r *Run) restartedContainers(p *corev1.Pod, t *fault.Occurrence) int {
+func (r *History) restartedContainers(p *corev1.Pod, t *fault.Occurrence) int {
 	if !t.RestartsAgent() {
 		if names := chaosmesh.RestartedContainers(t.Fault); len(names) > 0 {
 			return len(names)
@@ -49,7 +49,7 @@ func (r *Run) restartedContainers(p *corev1.Pod, t *fault.Occurrence) int {
 }
 
 // AgentRestartTimes are the times in which the containers of a pod may be restarted, for its agent.
-func (r *Run) AgentRestartTimes(pod string) []protocol.Restart {
+func (r *History) AgentRestartTimes(pod string) []protocol.Restart {
 	var out []protocol.Restart
 	for _, t := range r.upheavals(pod, (*fault.Occurrence).Restarts) {
 		r := protocol.Restart{From: t.From, Until: t.To}

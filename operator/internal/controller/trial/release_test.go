@@ -1,4 +1,4 @@
-package succession
+package trial
 
 import (
 	"encoding/json"
@@ -18,9 +18,9 @@ func TestLinesAreCutToFit(t *testing.T) {
 	for i := range 400 {
 		lines[fmt.Sprint("r-", i)] = line()
 	}
-	content, err := encodeLines(lines)
-	if err != nil || len(content) > linesLimit {
-		t.Fatalf("%d bytes, %v; want at most %d", len(content), err, linesLimit)
+	content, err := encodeIncarnations(lines)
+	if err != nil || len(content) > incarnationsLimit {
+		t.Fatalf("%d bytes, %v; want at most %d", len(content), err, incarnationsLimit)
 	}
 	var back map[string][]validity.Incarnation
 	if err := json.Unmarshal([]byte(content), &back); err != nil || len(back) != 400 || back["r-7"][0].Last.TCPResets != 1 {

@@ -1,10 +1,8 @@
-package trial
+package engine
 
 import (
 	"context"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/engine/safety"
@@ -12,11 +10,15 @@ import (
 
 // check runs the System's checks when the clients are over. Their verdicts are results: they judge
 // the system, and never whether the trial counts.
-func (r *Reconciler) check(_ context.Context, s *scope) (bool, time.Duration, error) {
+type check struct{ director *director }
+
+func (*check) condition() string { return v1alpha1.TrialCollected }
+
+func (p *check) run(_ context.Context, s *scope) Result {
 	if len(s.system.Checks) == 0 || s.rendered == nil || s.trial.Status.Checks != nil || s.trial.Status.Times.Drained == nil {
-		return true, 0, nil
+		return Skip()
 	}
-	r.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos, checks: true})
+	p.director.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos, checks: true})
 	var pods []safety.Pod
 	for _, name := range s.everyName() {
 		if p := s.renderedPod(name); p != nil {
@@ -26,9 +28,8 @@ func (r *Reconciler) check(_ context.Context, s *scope) (bool, time.Duration, er
 	left := s.trial.Status.Times.Drained.Add(safety.Limit(s.system.Checks)).Sub(s.now)
 	verdicts, waiting := safety.Judge(s.system.Checks, pods)
 	if waiting != "" && left > 0 {
-		s.set(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonRunInProgress, "Waiting for %s.", waiting)
-		return false, left + time.Millisecond, nil
+		return Wait(v1alpha1.ReasonRunInProgress, "Waiting for %s.", waiting).Within(left + time.Millisecond)
 	}
 	s.trial.Status.Checks = verdicts
-	return true, 0, nil
+	return Skip()
 }

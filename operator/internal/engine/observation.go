@@ -1,25 +1,21 @@
-package trial
+package engine
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/trial/objects"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/validity"
 )
 
 // observation is what this reconcile knows of the trial. It is made once, and again when the trial
 // has been rendered.
 func (s *scope) observation() *validity.Observation {
-	if s.known != nil && s.known.Rendered == (s.rendered != nil) {
-		return s.known
+	if s.observed != nil && s.observed.Rendered == (s.rendered != nil) {
+		return s.observed
 	}
 	o := &validity.Observation{
 		Trial: s.judgedTrial(), Layout: s.layout, Pods: s.observedPods(), Rendered: s.rendered != nil, Records: map[string]protocol.ActionRecord{},
-		Replaces: s.line.Lines != nil, PodsDigest: s.podsDigest(), ProbesOver: s.canariesOver(), Actions: s.actions(),
+		Replaces: s.history.Of != nil, PodsDigest: s.podsDigest(), ProbesOver: s.probesOver(), Actions: s.actions(),
 	}
 	for _, a := range o.Actions {
 		if rec := s.recordOf(a); rec != nil {
@@ -27,11 +23,11 @@ func (s *scope) observation() *validity.Observation {
 		}
 	}
 	if o.Rendered {
-		for _, t := range s.chaos.Occurrences {
-			o.Injections = append(o.Injections, s.chaos.Injection(t))
+		for _, t := range s.cache.occurrences {
+			o.Injections = append(o.Injections, s.injection.Injected(t))
 		}
 	}
-	s.known = o
+	s.observed = o
 	return o
 }
 
@@ -69,17 +65,15 @@ func (s *scope) observedPods() []validity.Pod {
 }
 
 func (s *scope) observedPod(o validity.Pod) validity.Pod {
-	o.Report, o.ReportedAt = s.heard[o.Name].report, s.heard[o.Name].at
+	o.Report, o.ReportedAt = s.report(o.Name), s.reports[o.Name].at
 	o.AgentInterrupted, o.Interrupted = s.agentInterrupted(o.Name), s.interrupted(o.Name)
-	o.Terminating, o.Refused, o.Incarnations = s.line.Terminating[o.Name], s.line.Refused[o.Name], s.line.Lines[o.Name]
-	p := s.pods[o.Name]
-	if p == nil {
-		return o
+	o.Terminating, o.Refused, o.Incarnations = s.history.Terminating[o.Name], s.history.Refused[o.Name], s.history.Of[o.Name]
+	if p := s.pods[o.Name]; p != nil {
+		o.Read(p)
+		o.PlannedRestarts = s.plannedRestarts(o.Name)
 	}
-	o.Part, o.Node, o.Restarts, o.PlannedRestarts = render.WhatOf(p.Labels), p.Spec.NodeName, objects.Restarts(p), s.expectedRestarts(o.Name)
-	o.OutOfMemory = objects.OutOfMemory(p)
-	o.Exists, o.HasAddress = true, p.Status.PodIP != ""
-	o.Failed, o.FailedWhy = p.Status.Phase == corev1.PodFailed, p.Status.Reason+" "+p.Status.Message
-	o.Images, o.AgentImage = objects.Images(p)
 	return o
 }
+
+// podsDigest names the pods that take part, by their UIDs.
+func (s *scope) podsDigest() string { return validity.PodsDigest(s.everyName(), s.pods) }

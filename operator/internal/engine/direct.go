@@ -1,8 +1,9 @@
-package trial
+package engine
 
 import (
 	"assay.dev/assay/operator/internal/engine/safety"
 	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
 	"assay.dev/assay/operator/internal/timeline"
 	"assay.dev/assay/operator/internal/validity"
 )
@@ -24,16 +25,19 @@ type stage struct {
 	finish bool
 }
 
+// director gives agents their directives.
+type director struct{ agents Agents }
+
 // direct gives every pod its directive.
-func (r *Reconciler) direct(s *scope, st stage) {
-	r.directMachines(s, st)
+func (r *director) direct(s *scope, st stage) {
+	r.directResetters(s, st)
 	for _, name := range s.everyName() {
 		pod := s.renderedPod(name)
 		if s.pods[name] == nil || pod == nil {
 			continue
 		}
 		d := pod.Directive
-		d.Network = s.network(d.Network)
+		d.Network = s.networkOf(d.Network)
 		d.Start = st.started[name]
 		d.SampleLoad = st.load && s.trial.Spec.QuietWait.OrZero() > 0
 		d.AwaitsQuiet = d.SampleLoad && st.awaitsQuiet
@@ -45,9 +49,9 @@ func (r *Reconciler) direct(s *scope, st stage) {
 		if st.zero != 0 {
 			d.Run = &protocol.Run{
 				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule),
-				Actions: validity.AgentActions(s.actions(), name), Restarts: s.line.AgentRestartTimes(name),
+				Actions: validity.AgentActions(s.actions(), name), Restarts: s.history.AgentRestartTimes(name),
 			}
-			if s.onResetMachine(name) || s.line.Replaced(name) {
+			if s.onResetNode(name) || s.history.Replaced(name) {
 				d.Commands = nil // they are done: who comes back starts its processes, and loads no data again
 			}
 		}
@@ -56,10 +60,21 @@ func (r *Reconciler) direct(s *scope, st stage) {
 		}
 		d.Finish, d.Collect = st.finish, nil
 		if st.finish {
-			d.Collect = s.collect(pod)
+			d.Collect = s.wantedFiles(pod)
 		}
 		d.HandOver = s.trial.Spec.ResultsStore != ""
-		r.Coordinator.Direct(s.key, name, d, pod.Files)
+		r.agents.Direct(s.key, name, d, pod.Files)
+	}
+}
+
+// directResetters tells the agents that reset nodes what to do.
+func (r *director) directResetters(s *scope, st stage) {
+	for node, actions := range s.resets() {
+		d := protocol.Directive{Machine: &protocol.Machine{Node: node}, Finish: st.finish}
+		if st.zero != 0 {
+			d.Run = &protocol.Run{ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule), Actions: actions}
+		}
+		r.agents.Direct(s.key, render.MachineAgent(node), d, nil)
 	}
 }
 

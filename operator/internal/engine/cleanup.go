@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/startup"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/validity"
+)
+
+const (
+	// FinishGrace is how long, beyond the System's own grace, the processes may take to end before
+	// their pods are deleted all the same.
+	FinishGrace = 5 * time.Second
+	// UploadGrace is how long after that pods may take to upload their files, where the trial has a
+	// store; agents give up a little earlier.
+	UploadGrace = 80 * time.Second
+	// CollectGrace is the same where it has none, and little is sent to the manager.
+	CollectGrace = 20 * time.Second
+	// deletionPoll is how soon to look again for objects whose end no watch tells.
+	deletionPoll = 200 * time.Millisecond
+	// terminatingPoll is how often it is asked what is left while the pods that were observed still
+	// end.
+	terminatingPoll = 2 * time.Second
+	// logTail is how much of the end of each stream is kept of a trial that does not count.
+	logTail = 64 << 10
+	// leastCollected is what each pod may send at least. Of very many pods the last find no room.
+	leastCollected = 16 << 10
+)
+
+// cleanUp ends the processes as the System wants it, deletes all that the trial made but its
+// results, confirms that it is gone, and completes the trial.
+type cleanUp struct {
+	pods        Pods
+	attachments Attachments
+	experiment  Experiment
+	faults      *faults
+	renderer    *renderer
+	director    *director
+}
+
+func (*cleanUp) condition() string { return v1alpha1.TrialCleanedUp }
+
+func (p *cleanUp) run(ctx context.Context, s *scope) Result {
+	if err := p.faults.clear(ctx, s); err != nil {
+		return Retry(err)
+	}
+	if r := p.keep(ctx, s); r.err != nil || r.state != done {
+		return r
+	}
+	left := p.finishing(ctx, s)
+	s.noteFaults(ctx, p.experiment, true)
+	if left > 0 {
+		return Wait(v1alpha1.ReasonDeleting, "The processes are being ended.").Within(left)
+	}
+	late := Result{}
+	if err := s.recordFailure(ctx, p.attachments); err != nil {
+		if r := s.storeUntil(err); r.state != done {
+			return r
+		}
+		// Then only its conditions tell of it.
+		late = late.With(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonResultsNotStored,
+			"After %v, what is known of the trial could not be stored: %s.", StoreGrace, err)
+	}
+	if wait := s.terminating(); wait > 0 {
+		r := Again(wait)
+		r.also = late.also
+		return r
+	}
+	if err := p.attachments.KeepFiles(ctx, s.subject()); err != nil {
+		return Retry(err)
+	}
+	r := p.remove(ctx, s)
+	r.also = append(late.also, r.also...)
+	return r
+}
+
+// storeUntil waits for something to be stored before anything is deleted. The trial holds its pools
+// until a quota of ConfigMaps, say, lets it be written, but not for ever.
+func (s *scope) storeUntil(err error) Result {
+	since := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid).LastTransitionTime
+	if kept := s.trial.Status.Times.Kept; kept != nil && kept.After(since.Time) {
+		since = metav1.NewTime(kept.Time)
+	}
+	waited := s.now.Sub(since.Time)
+	if waited >= StoreGrace {
+		return Skip()
+	}
+	return Wait(v1alpha1.ReasonDeleting, "Before anything is deleted: %s.", err).Within(min(StoreGrace-waited+time.Millisecond, RetryPoll))
+}
+
+// remove deletes all that was made for the trial, and completes it.
+func (p *cleanUp) remove(ctx context.Context, s *scope) Result {
+	remains, err := p.pods.Delete(ctx, s.trial)
+	if err != nil {
+		return Retry(err)
+	}
+	if remains.Left != "" {
+		return Wait(v1alpha1.ReasonDeleting, "Still there: %s.", remains.Left).Within(deletionPoll)
+	}
+	reason, message := outcome(s.trial)
+	return Done(v1alpha1.ReasonGone, remains.Gone, &s.trial.Status.Times.Done).
+		With(v1alpha1.TrialComplete, metav1.ConditionTrue, reason, "%s", message)
+}
+
+// keep leaves the pods of a trial that does not count as they are, while people look at them. What
+// is known of the trial is stored first.
+func (p *cleanUp) keep(ctx context.Context, s *scope) Result {
+	until, message, err := p.experiment.KeepUntil(ctx, s.trial)
+	if err != nil {
+		return Retry(err)
+	}
+	if until.IsZero() {
+		return Skip()
+	}
+	if left := until.Sub(s.now); left > 0 && len(s.pods) > 0 {
+		if err := s.recordFailure(ctx, p.attachments); err != nil {
+			return Retry(err)
+		}
+		return Wait(v1alpha1.ReasonKept, "%s", message).Within(left + time.Millisecond)
+	}
+	if c := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialCleanedUp); c != nil && c.Reason == v1alpha1.ReasonKept {
+		now := metav1.NewMicroTime(s.now)
+		s.trial.Status.Times.Kept = &now
+	}
+	return Skip()
+}
+
+// terminating says how long to wait until it is asked again what is left; 0: ask now. Pods go last,
+// and each of their changes wakes the trial up: while they still end, eight lists for each change
+// would tell nothing new.
+func (s *scope) terminating() time.Duration {
+	if next := s.cache.checked.Add(terminatingPoll); validity.PodsEnding(s.pods) && s.now.Before(next) {
+		return next.Sub(s.now)
+	}
+	s.cache.checked = s.now
+	return 0
+}
+
+// finishing asks every pod to end its processes and says how long to wait for it. Nothing to wait
+// for: 0.
+func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
+	c := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid)
+	if c == nil || len(s.pods) == 0 {
+		return 0
+	}
+	if s.rendered == nil {
+		if err := p.renderer.render(ctx, s); err != nil || s.rendered == nil {
+			return 0
+		}
+	}
+	if err := p.renderer.renderReplacements(ctx, s); err != nil {
+		return 0
+	}
+	st := stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos, finish: true}
+	if !s.isTrue(v1alpha1.TrialStarted) {
+		st.started = nil // what never ran need not start to be ended
+	}
+	p.director.direct(s, st)
+	grace := FinishGrace
+	grace += startup.StopGrace(s.system)
+	if n := s.trial.Status.Network; n != nil && n.Backend != "" {
+		grace += s.longestRoundTrip() // what is under way is let through before the network is put back
+	}
+	by := c.LastTransitionTime.Add(grace)
+	for _, name := range s.everyName() {
+		if s.pods[name] == nil || !s.now.Before(by) {
+			continue
+		}
+		if rep := s.report(name); rep != nil && !rep.Finished && rep.Failure == "" {
+			return by.Sub(s.now)
+		}
+	}
+	if s.trial.Spec.ResultsStore == "" {
+		return s.handingOver(by.Add(CollectGrace))
+	}
+	return s.handingOver(by.Add(UploadGrace))
+}
+
+// wantedFiles says which files are wanted of a pod when its processes are to end.
+func (s *scope) wantedFiles(p *render.Pod) *protocol.Collect {
+	if p == nil {
+		return nil
+	}
+	return wanted(s.trial, p.Directive.Collect, len(s.layout.Servers)+len(s.layout.Clients))
+}
+
+// handingOver says how long to wait for pods to give their files away. A pod that runs and has not
+// reported is waited for, too: a manager that has just taken over must hear from its agent first.
+func (s *scope) handingOver(by time.Time) time.Duration {
+	for _, name := range s.everyName() {
+		p := s.pods[name]
+		if p == nil || p.Status.Phase != corev1.PodRunning || !s.now.Before(by) {
+			continue
+		}
+		if s.trial.Spec.ResultsStore == "" && s.wantedFiles(s.renderedPod(name)) == nil {
+			continue
+		}
+		if rep := s.report(name); rep == nil || !rep.HandedOver {
+			return by.Sub(s.now)
+		}
+	}
+	return 0
+}
+
+// wanted says what a pod is asked for when its processes are to end, one of so many: asked is what
+// its System wants, nil: nothing. Without a store, that is also the end of its logs, if the trial
+// does not count or its experiment asks for logs.
+func wanted(trial *v1alpha1.Trial, asked *protocol.Collect, pods int) *protocol.Collect {
+	c := protocol.Collect{Limit: protocol.UploadLimit}
+	if asked != nil {
+		c.Patterns = asked.Patterns
+	}
+	if trial.Spec.ResultsStore == "" {
+		c.Limit = max(leastCollected, protocol.CollectedLimit/int64(max(1, pods)))
+		switch {
+		case trial.Spec.KeepLogs != nil:
+			c.LogTail = trial.Spec.KeepLogs.Value()
+		case meta.IsStatusConditionFalse(trial.Status.Conditions, v1alpha1.TrialValid):
+			c.LogTail = logTail
+		}
+	}
+	if len(c.Patterns) == 0 && c.LogTail == 0 {
+		return nil
+	}
+	return &c
+}

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/safety"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/validity"
+)
+
+// collect merges the clients' results, judges the trial and stores the results.
+type collect struct {
+	attachments Attachments
+	heavy       *sync.Mutex
+}
+
+func (*collect) condition() string { return v1alpha1.TrialCollected }
+
+func (p *collect) run(ctx context.Context, s *scope) Result {
+	p.heavy.Lock()
+	defer p.heavy.Unlock()
+	clients, sent, err := p.attachments.Clients(ctx, s.subject())
+	if err != nil {
+		return s.retryResults(v1alpha1.ReasonResultsUnreadable, err)
+	}
+	o := s.measured()
+	merged, err := results.Merge(clients)
+	if err != nil {
+		return Fail(v1alpha1.ReasonResultsUnreadable, "%s", err)
+	}
+	t, where, err := describe(o, merged)
+	if err != nil {
+		return Retry(err)
+	}
+	t.Measurements = s.measurements(results.OwnNumbers(merged.Driver, merged.Summary.Numbers))
+	if err := validity.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
+		return measured(Retry(err), t.Measurements)
+	}
+	o.Clients, o.Merged, o.Measured, o.Result = clients, merged, t.Measurements, t
+	f := validity.Judge(o)
+	t.Outcome, t.Reason, t.Message = v1alpha1.ReasonSucceeded, "", ""
+	if !f.OK() {
+		t.Outcome, t.Reason, t.Message = v1alpha1.ReasonInvalid, f.Reason, f.Message
+		o.KeepLogs(t)
+	}
+	if err := s.store(ctx, p.attachments, t, sent); err != nil {
+		return measured(s.retryResults(v1alpha1.ReasonResultsNotStored, err), t.Measurements)
+	}
+	s.trial.Status.Headline = validity.Headline(t)
+	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
+	r := measured(Done(v1alpha1.ReasonStored, "The results of every client are stored.", &s.trial.Status.Times.Collected), t.Measurements)
+	if !f.OK() {
+		return r.With(v1alpha1.TrialValid, metav1.ConditionFalse, f.Reason, "%s", f.Message)
+	}
+	return r.With(v1alpha1.TrialValid, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
+		"%d transactions committed %s%s.", t.Summary.Committed, where, validity.MeanText(t.Summary))
+}
+
+// describe writes down what was observed, with what the clients' results come to. where says of
+// which time their numbers are.
+func describe(o *validity.Observation, merged results.Merged) (t *results.Trial, where string, err error) {
+	t = o.Describe()
+	t.Summary, t.Timeline, t.Driver, t.MeasureNanos = merged.Summary, &merged.Timeline, merged.Driver, merged.MeasureNanos
+	t.MisbehavingDriver = merged.MisbehavingDriver
+	where = "in the window"
+	if merged.Summary.WholeRun {
+		t.Timeline, where = nil, "in the clients' whole run"
+	} else if t.Latency, err = merged.Latency.Encode(); err != nil {
+		return nil, "", fmt.Errorf("encode the latencies: %w", err)
+	}
+	t.Recovery = validity.Recoveries(t)
+	return t, where, nil
+}
+
+// retryResults gives the trial up when something about its results still fails at the deadline: it
+// holds its pools meanwhile. The error is not returned, since the controller would wait longer and
+// longer until it tries again, beyond the deadline.
+func (s *scope) retryResults(reason string, err error) Result {
+	left := s.drained().Add(safety.Limit(s.system.Checks) + ResultsGrace + StoreGrace).Sub(s.now)
+	if left <= 0 {
+		return Fail(reason, "%v after the drain it still fails to %s", ResultsGrace+StoreGrace, err)
+	}
+	return Wait(v1alpha1.ReasonRunInProgress, "Trying again what failed: %s", err).Within(min(left+time.Millisecond, RetryPoll))
+}
+
+// recordFailure stores what is known of a trial that was given up, its logs above all, unless its
+// results are stored already.
+func (s *scope) recordFailure(ctx context.Context, attachments Attachments) error {
+	if s.trial.Status.ResultsConfigMap != "" || s.layout == nil {
+		return nil
+	}
+	c := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid)
+	o := s.measured()
+	t := o.Describe()
+	o.KeepLogs(t)
+	t.Outcome, _ = outcome(s.trial)
+	t.Reason, t.Message = c.Reason, c.Message
+	if err := s.store(ctx, attachments, t, nil); err != nil {
+		return err
+	}
+	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
+	return nil
+}
+
+func (s *scope) store(ctx context.Context, attachments Attachments, t *results.Trial, sent map[string][]byte) error {
+	files := Files{Reports: sent}
+	if s.rendered != nil { // every pod had an address
+		var err error
+		if files.Given, err = s.rendered.trial.Given(s.rendered.pods); err != nil {
+			return err
+		}
+	}
+	return attachments.Store(ctx, s.subject(), outcomeKnown(s.before), t, files)
+}

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/copies"
+	"assay.dev/assay/operator/internal/few"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/validity"
+)
+
+// DeployTimeout is how long pods may take to be scheduled, to pull their images and to report.
+const DeployTimeout = 5 * time.Minute
+
+// RetryPoll is how soon what failed is tried again, and missing pods are looked after: nothing
+// tells that a quota has room, that an object in the way is gone, or that pods are refused.
+const RetryPoll = 2 * time.Second
+
+// deploy has the pods of the trial made, runs the prepare step, and hands every pod its files once
+// all pods have addresses.
+type deploy struct {
+	pods        Pods
+	attachments Attachments
+	agents      Agents
+	renderer    *renderer
+	director    *director
+}
+
+func (*deploy) condition() string { return v1alpha1.TrialDeployed }
+
+func (p *deploy) run(ctx context.Context, s *scope) Result {
+	if s.isTrue(v1alpha1.TrialDeployed) {
+		err := p.renderer.render(ctx, s)
+		if err == nil && s.rendered != nil {
+			err = p.renderer.renderReplacements(ctx, s)
+		}
+		return rejected(err)
+	}
+	r := p.once(ctx, s)
+	if r.err == nil {
+		return r
+	}
+	// An error is told of and has the deadline of the phase, since the trial holds its pools
+	// meanwhile. It is not returned: the controller would wait longer and longer until it tries
+	// again, beyond the deadline.
+	return s.waitDeployed(v1alpha1.ReasonPodsPending, "trying again what failed: %s", r.err).Within(RetryPoll)
+}
+
+// rejected is the result of what fails with err: a RejectedError ends the trial.
+func rejected(err error) Result {
+	var bad *RejectedError
+	switch {
+	case errors.As(err, &bad):
+		return Fail(bad.Reason, "%s", bad.Message)
+	case err != nil:
+		return Retry(err)
+	}
+	return Skip()
+}
+
+// waitDeployed waits within the deadline of the phase.
+func (s *scope) waitDeployed(reason, format string, args ...any) Result {
+	return Wait(reason, format, args...).Until(s.trial.Status.Times.Admitted, s.deployLimit())
+}
+
+func (s *scope) deployLimit() time.Duration {
+	limit := DeployTimeout + copies.Limit(&s.trial.Spec)
+	if p := s.system.Prepare; p != nil {
+		limit += p.Timeout.OrZero()
+	}
+	return limit
+}
+
+func (p *deploy) once(ctx context.Context, s *scope) Result {
+	if !s.cache.created {
+		if err := p.pods.Ensure(ctx, s.subject()); err != nil {
+			return rejected(err)
+		}
+		s.cache.created, s.cache.asked = true, s.now
+	}
+	missing := s.unreported()
+	// The step runs while the other pods come up: it needs their names only.
+	prepared, r := p.prepare(ctx, s, len(missing) == 0)
+	if r.err != nil || r.state == failed {
+		return r
+	}
+	if len(missing) > 0 {
+		return p.awaitPods(ctx, s, missing)
+	}
+	if failed := s.observation().FailedAgent(); failed != nil {
+		return Fail(v1alpha1.ReasonFailed, "%s", failed.AgentFailure())
+	}
+	if !prepared {
+		return s.waitDeployed(v1alpha1.ReasonPreparing, "waiting for the prepare step")
+	}
+	if err := p.renderer.render(ctx, s); err != nil {
+		return rejected(err)
+	}
+	if s.rendered == nil {
+		return s.waitDeployed(v1alpha1.ReasonPodsPending, "waiting for the addresses of the pods")
+	}
+	return p.configure(ctx, s)
+}
+
+// awaitPods waits for pods that do not exist, have no address or whose agents have not reported.
+func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Result {
+	if pod, why := copies.Refused(&s.trial.Spec, s.pods); pod != "" {
+		return Fail(v1alpha1.ReasonDatasetDiffers, "Pod %s on node %s cannot have its data: %s", pod, s.pods[pod].Spec.NodeName, why)
+	}
+	poll, why, err := p.refusal(ctx, s)
+	switch {
+	case err != nil:
+		return Retry(err)
+	case why != "":
+		return Fail(v1alpha1.ReasonPodsForbidden, "The cluster refuses pods of the trial: %s", why)
+	}
+	return s.waitDeployed(v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", few.Names(missing)).Within(poll)
+}
+
+// configure hands every pod its files.
+func (p *deploy) configure(ctx context.Context, s *scope) Result {
+	p.director.direct(s, stage{})
+	for _, name := range s.everyName() {
+		rep, want := s.report(name), s.rendered.pods[name].Directive
+		if rep.FilesDigest != want.FilesDigest {
+			return s.waitDeployed(v1alpha1.ReasonConfiguring, "waiting for the files of %s", name)
+		}
+		if !rep.NamesResolved {
+			return s.waitDeployed(v1alpha1.ReasonConfiguring, "%s cannot resolve %s", name, few.Names(rep.Unresolved))
+		}
+	}
+	// People can read the files there; nothing depends on it.
+	if err := p.attachments.Show(ctx, s.subject(), s.rendered.trial.ShownFiles(s.rendered.pods)); err != nil {
+		return Retry(err)
+	}
+	s.trial.Status.PodsDigest, s.trial.Status.Datasets = s.podsDigest(), copies.Of(&s.trial.Spec, s.pods)
+	return Done(v1alpha1.ReasonReady, "Every pod runs and has its files.", &s.trial.Status.Times.Deployed)
+}
+
+// unreported lists the pods that do not exist, have no address or whose agents have not reported.
+func (s *scope) unreported() []string {
+	var missing []string
+	for _, name := range s.everyName() {
+		p := s.pods[name]
+		if p == nil || p.Status.PodIP == "" || s.report(name) == nil {
+			missing = append(missing, name+validity.PodWaiting(p))
+		}
+	}
+	return missing
+}
+
+// prepare runs the prepare step and returns true when its output is stored. Unless it must know, it
+// looks for the output only when the agent has sent it: it is called at every news of a pod.
+func (p *deploy) prepare(ctx context.Context, s *scope, mustKnow bool) (prepared bool, r Result) {
+	if s.system.Prepare == nil {
+		return true, Skip()
+	}
+	rep := s.report(s.layout.PrepareJob())
+	if mustKnow || rep != nil && rep.Sent {
+		if _, ok, err := p.renderer.prepared(ctx, s); err != nil || ok {
+			return ok, rejected(err)
+		}
+	}
+	if rep != nil && rep.Failure != "" {
+		return false, Fail(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s. %s", rep.Failure, validity.LastOutput(rep))
+	}
+	if s.cache.preparing || rep == nil {
+		return false, Skip() // directives for a pod that is not known are ignored
+	}
+	t, err := render.NewTrial(&s.trial.Spec, s.system, s.layout)
+	var pod *render.Pod
+	if err == nil {
+		pod, err = t.Prepare()
+	}
+	if err != nil {
+		return false, Fail(v1alpha1.ReasonRenderFailed, "%s", err)
+	}
+	pod.Directive.Start = true
+	p.agents.Direct(s.key, s.layout.PrepareJob(), pod.Directive, nil)
+	s.cache.preparing = true
+	return false, Skip()
+}
+
+// refusal says why pods can never be made, or how soon to look again.
+func (p *deploy) refusal(ctx context.Context, s *scope) (again time.Duration, why string, err error) {
+	if !s.lacksPods() {
+		return 0, "", nil
+	}
+	if next := s.cache.asked.Add(RetryPoll); s.now.Before(next) {
+		return next.Sub(s.now), "", nil
+	}
+	if why, err = p.pods.Refusal(ctx, s.subject(), s.pods); err != nil {
+		return 0, "", err
+	}
+	s.cache.asked = s.now
+	return RetryPoll, why, nil
+}
+
+// lacksPods reports whether pods of the trial have not been made.
+func (s *scope) lacksPods() bool {
+	for _, name := range s.everyName() {
+		if s.pods[name] == nil {
+			return true
+		}
+	}
+	return s.system.Prepare != nil && s.pods[s.layout.PrepareJob()] == nil
+}

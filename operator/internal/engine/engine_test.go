@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// The engine carries trials out wherever there are pods, a record, attachments and a clock. What it
+// imports, all of these must bring along.
+func TestTheEngineKnowsNoAPIServer(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatalf("go list -deps: %v", err)
+	}
+	deps := strings.Fields(string(out))
+	if len(deps) < 50 {
+		t.Fatalf("the engine has %d dependencies: %q", len(deps), deps)
+	}
+	for _, d := range deps {
+		for _, foreign := range []string{
+			"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apimachinery/pkg/api/errors",
+			"assay.dev/assay/operator/internal/coordinator", "assay.dev/assay/operator/internal/controller/trial", "assay.dev/assay/operator/internal/store",
+		} {
+			if d == foreign || strings.HasPrefix(d, foreign+"/") {
+				t.Errorf("the engine depends on %s", d)
+			}
+		}
+	}
+}
+
+type step string
+
+func (p step) condition() string { return string(p) }
+
+func (step) run(context.Context, *scope) Result { return Skip() }
+
+func TestResultsOfPhases(t *testing.T) {
+	const own, other = v1alpha1.TrialStarted, v1alpha1.TrialMeasured
+	now := time.Unix(1000, 0)
+	began := metav1.NewMicroTime(now.Add(-time.Minute))
+	tests := map[string]struct {
+		result Result
+		next   bool
+		after  time.Duration
+		err    bool
+		// conditions are "<type>=<status> <reason>: <message>".
+		conditions []string
+	}{
+		"nothing to do":      {result: Skip(), next: true},
+		"done":               {result: Done("Ready", "It is done.", nil), next: true, conditions: []string{own + "=True Ready: It is done."}},
+		"done, to be saved":  {result: Result{state: done, reason: "Ready", stop: true}, after: time.Millisecond, conditions: []string{own + "=True Ready: "}},
+		"waits":              {result: Wait("Busy", "waiting for %s", "a"), conditions: []string{own + "=False Busy: waiting for a"}},
+		"waits a moment":     {result: Wait("Busy", "waiting").Within(time.Second).Within(time.Minute), after: time.Second, conditions: []string{own + "=False Busy: waiting"}},
+		"waits, nothing new": {result: Again(time.Minute), after: time.Minute},
+		"waits elsewhere":    {result: Wait("Busy", "waiting").On(other), conditions: []string{other + "=False Busy: waiting"}},
+		"has a deadline": {
+			result: Wait("Busy", "waiting").Until(&began, 90*time.Second), after: 30*time.Second + time.Millisecond, conditions: []string{own + "=False Busy: waiting"},
+		},
+		"has a deadline, and looks before": {
+			result: Wait("Busy", "waiting").Until(&began, 90*time.Second).Within(time.Second), after: time.Second, conditions: []string{own + "=False Busy: waiting"},
+		},
+		"has a deadline that has not begun": {result: Wait("Busy", "waiting").Until(nil, time.Hour), after: time.Second, conditions: []string{own + "=False Busy: waiting"}},
+		"is at its deadline": {
+			result:     Wait("Busy", "waiting").Until(&began, time.Minute),
+			conditions: []string{own + "=False Busy: waiting", v1alpha1.TrialValid + "=False DeadlineExceeded: Started: after 1m0s, still waiting"},
+		},
+		"failed":            {result: Fail("StepFailed", "It failed with %d.", 3), conditions: []string{v1alpha1.TrialValid + "=False StepFailed: It failed with 3."}},
+		"failed for a time": {result: Retry(errors.New("no answer")), err: true},
+		"tells of another": {
+			result: Skip().With(other, metav1.ConditionTrue, "Measured", "%d numbers", 2), next: true, conditions: []string{other + "=True Measured: 2 numbers"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newScope(&v1alpha1.Trial{}, &entry{}, now)
+			next, after, err := s.apply(step(own), tc.result)
+			if next != tc.next || after != tc.after || (err != nil) != tc.err {
+				t.Errorf("next %t after %v, %v; want %t after %v", next, after, err, tc.next, tc.after)
+			}
+			var said []string
+			for _, c := range s.trial.Status.Conditions {
+				said = append(said, c.Type+"="+string(c.Status)+" "+c.Reason+": "+c.Message)
+			}
+			if strings.Join(said, "\n") != strings.Join(tc.conditions, "\n") {
+				t.Errorf("the conditions are %q, want %q", said, tc.conditions)
+			}
+		})
+	}
+}

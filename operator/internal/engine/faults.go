@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/chaosmesh"
+	"assay.dev/assay/operator/internal/fault"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
+)
+
+// faults gives a trial up before anything is made for it when a fault that no agent can carry out
+// cannot be carried out by an injector either.
+type faults struct{ injector Injector }
+
+func (*faults) condition() string { return v1alpha1.TrialDeployed }
+
+func (p *faults) run(ctx context.Context, s *scope) Result {
+	if s.isTrue(v1alpha1.TrialDeployed) {
+		return Skip()
+	}
+	return p.ready(ctx, s)
+}
+
+// ready is asked again right before t = 0 is agreed.
+func (p *faults) ready(ctx context.Context, s *scope) Result {
+	if p.injector == nil {
+		if kinds := chaosmesh.Kinds(s.trial.Spec.Faults); len(kinds) > 0 {
+			return Fail(v1alpha1.ReasonChaosMeshMissing, "A fault needs Chaos Mesh, which is not here.")
+		}
+		return Skip()
+	}
+	why, err := p.injector.Refusal(ctx, s.trial)
+	switch {
+	case err != nil:
+		return Retry(err)
+	case why != "":
+		return Fail(v1alpha1.ReasonChaosMeshMissing, "%s", why)
+	}
+	return Skip()
+}
+
+// clear begins to undo what the injector has done.
+func (p *faults) clear(ctx context.Context, s *scope) error {
+	if p.injector == nil {
+		return nil
+	}
+	return p.injector.Clear(ctx, s.trial)
+}
+
+// noInjection is that of a world without an injector.
+type noInjection struct{}
+
+func (noInjection) Due(context.Context) (time.Duration, error) { return time.Hour, nil }
+
+func (noInjection) Record(a timeline.Action) *protocol.ActionRecord {
+	return &protocol.ActionRecord{ID: a.ID, Planned: a.At, Error: errNoInjector.Error()}
+}
+
+func (noInjection) Injected(o *fault.Occurrence) validity.Injection {
+	return validity.Injection{Fault: o.Fault, Time: o.Time, Pods: o.Pods, Peers: o.Peers}
+}
+
+var errNoInjector = errors.New("nothing here carries such faults out")
+
+// plannedRestarts of a pod's containers until now: each once for each time that its node was
+// reset, and what other faults restart.
+func (s *scope) plannedRestarts(pod string) int32 {
+	p := s.pods[pod]
+	if p == nil || s.trial.Status.ZeroUnixNanos == 0 {
+		return 0
+	}
+	past := s.resets().Past(p.Spec.NodeName, s.now.Sub(s.zero()))
+	return int32(past*(len(p.Status.InitContainerStatuses)+len(p.Status.ContainerStatuses))) + s.history.PlannedRestarts(p, pod)
+}
+
+// agentInterrupted reports whether the agent of the pod does not live through the run, as planned:
+// what it alone knew is lost.
+func (s *scope) agentInterrupted(pod string) bool {
+	return s.onResetNode(pod) || s.history.AgentRestarts(pod)
+}
+
+// interrupted reports whether the agent or a container of the pod does not live through the run, as
+// planned: what the pod used is not known for all of the window.
+func (s *scope) interrupted(pod string) bool {
+	return s.onResetNode(pod) || s.history.Restarts(pod)
+}
+
+// recordOf is what became of an action: a reset is told by the agent of the node, what Chaos
+// Mesh does is seen by the manager, everything else is told by the agent of the pod.
+func (s *scope) recordOf(a timeline.Action) *protocol.ActionRecord {
+	if a.Kind.ByChaosMesh() {
+		return s.injection.Record(a)
+	}
+	if p := s.pods[a.Pod]; a.Kind == timeline.Reset && p != nil {
+		return s.report(render.MachineAgent(p.Spec.NodeName)).Action(a.ID)
+	}
+	return s.report(a.Pod).Action(a.ID)
+}

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/linkcheck"
+	"assay.dev/assay/operator/internal/few"
+	"assay.dev/assay/operator/internal/netem"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
+)
+
+// verifyTimeout is how long measuring, shaping and measuring again may take, beside the packets'
+// own time. It takes seconds, and agents say themselves when it does not succeed; the rest is for a
+// manager that takes over in the middle and must be found by the agents first.
+const verifyTimeout = time.Minute
+
+// verifyRounds is how many round trips of the longest link the proof may take.
+const verifyRounds = 6
+
+// network makes the network what the trial asks for, and lets it pass only when every link has been
+// measured and is right:
+//
+//	every agent measures the undelayed paths, and tries the backends
+//	-> one backend is chosen for all pods and written to status
+//	-> every agent shapes and measures
+//	-> both ends of every link are compared with what was asked of it
+//
+// A trial that asks for nothing goes the same way without a backend.
+type network struct{ director *director }
+
+func (*network) condition() string { return v1alpha1.TrialNetworkProven }
+
+func (p *network) run(_ context.Context, s *scope) Result {
+	if s.isTrue(v1alpha1.TrialNetworkProven) {
+		return Skip()
+	}
+	if f := validity.First(validity.BeforeStart, s.observation()); !f.OK() {
+		return Fail(f.Reason, "%s", f.Message)
+	}
+	p.director.direct(s, stage{load: s.loadsEarly()})
+	limit, since := verifyTimeout+verifyRounds*s.longestRoundTrip(), s.trial.Status.Times.Deployed
+	if s.trial.Status.Network == nil {
+		return p.choose(s, limit)
+	}
+	if wrong := s.links().Wrong(); len(wrong) > 0 {
+		return Fail(v1alpha1.ReasonNetworkWrong, "%s", few.Of(wrong, "; "))
+	}
+	if missing := s.links().Unverified(); len(missing) > 0 {
+		return Wait(v1alpha1.ReasonProvingNetwork, "waiting for the proof of the links of %s", few.Names(missing)).Until(since, limit)
+	}
+	// Each agent has found its own measurements right. Now both ends of a link must tell the same
+	// of it.
+	tolerance := s.trial.Spec.Tolerances.LinkDelay.OrZero()
+	if s.trial.Status.Network.Backend == "" {
+		tolerance = anyPath
+	}
+	if wrong := validity.CheckLinks(s.measured().Pairs, tolerance); len(wrong) > 0 {
+		return Fail(v1alpha1.ReasonNetworkWrong, "%s", few.Of(wrong, "; "))
+	}
+	message := "Nothing is shaped, and every path has been measured."
+	if b := s.trial.Status.Network.Backend; b != "" {
+		message = fmt.Sprintf("Every link is shaped by %s, has been measured, and is as asked.", b)
+	}
+	return Done(v1alpha1.ReasonReady, message, &s.trial.Status.Times.Proven)
+}
+
+// choose chooses one backend for all pods when all have measured their paths.
+func (p *network) choose(s *scope, limit time.Duration) Result {
+	since, shapes := s.trial.Status.Times.Deployed, s.rendered.trial.Shapes()
+	if waiting := s.links().Unmeasured(shapes); waiting != "" {
+		if wrong := s.links().Wrong(); len(wrong) > 0 && s.now.After(since.Add(limit)) {
+			waiting += ": " + few.Of(wrong, "; ") // before that it may be that peers do not run yet
+		}
+		return Wait(v1alpha1.ReasonMeasuringPaths, "%s", waiting).Until(since, limit)
+	}
+	backend := v1alpha1.ShapingBackend("")
+	if shapes {
+		var why string
+		if backend, why = s.links().ChooseBackend(s.trial.Spec.Network.Backend); why != "" {
+			return Fail(v1alpha1.ReasonNoShapingBackend, "%s", why)
+		}
+	}
+	s.trial.Status.Network = &v1alpha1.TrialNetwork{Backend: backend}
+	// The agents get it in the next call, when it is certain that no other manager chooses another.
+	return Wait(v1alpha1.ReasonProvingNetwork, "the links are being shaped and measured").Until(since, limit).Within(time.Millisecond)
+}
+
+// anyPath is the tolerance of a trial that shapes nothing: nothing is asked of its paths, but that
+// they are there.
+const anyPath = netem.MaxDelay
+
+// networkOf a pod's directive: as rendered, and what has been decided since.
+func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
+	if rendered == nil || s.trial.Status.Network == nil {
+		return rendered
+	}
+	n := *rendered
+	n.Shape, n.Backend = true, netem.Backend(s.trial.Status.Network.Backend)
+	return &n
+}
+
+// actions of the trial as its backend carries them out.
+func (s *scope) actions() []timeline.Action {
+	if s.inForce == nil && s.rendered != nil {
+		var side netem.Side
+		if n := s.trial.Status.Network; n != nil && n.Backend != "" {
+			side = netem.Backend(n.Backend).Side()
+		}
+		s.inForce = timeline.InForce(s.rendered.trial.Actions, side)
+	}
+	return s.inForce
+}
+
+// longestRoundTrip that is asked of any pair.
+func (s *scope) longestRoundTrip() time.Duration {
+	return linkcheck.LongestRoundTrip(s.rendered.pods)
+}
+
+// probesOver is when no agent's probes of the window are under way any more: those that
+// were sent last are given their time, a second at most.
+func (s *scope) probesOver() time.Time {
+	settle := time.Second
+	if s.rendered != nil {
+		settle = min(settle, s.longestRoundTrip()+2*netem.MaxBacklog)
+	}
+	return s.zero().Add(s.trial.Spec.Schedule.Measure.OrZero() + settle)
+}
+
+// networkReport is what a pod's agent said last of its links, or nil.
+func (s *scope) networkReport(pod string) *protocol.NetworkReport {
+	if rep := s.report(pod); rep != nil {
+		return rep.Network
+	}
+	return nil
+}
+
+// links as the pods of the trial see them.
+func (s *scope) links() linkcheck.Links {
+	return linkcheck.Links{Names: s.everyName(), Of: s.networkReport}
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fault"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
+)
+
+// ResettersTimeout is how long the agents that reset nodes may take to run: their image is on the
+// node already, as that of the other agents.
+const ResettersTimeout = 2 * time.Minute
+
+// nodes makes an agent on each node that will be reset, and waits until it is ready to. Whether the
+// node may be reset is asked first.
+type nodes struct {
+	resetter NodeResetter
+	director *director
+}
+
+func (*nodes) condition() string { return v1alpha1.TrialStarted }
+
+func (p *nodes) run(ctx context.Context, s *scope) Result {
+	if s.isTrue(v1alpha1.TrialStarted) || !fault.ResetsMachines(s.trial.Spec.Faults) {
+		return Skip()
+	}
+	if f := validity.First(validity.Deployed, s.observation()); !f.OK() {
+		return Fail(f.Reason, "%s", f.Message)
+	}
+	if r := p.refuse(ctx, s); r.state != done || r.err != nil {
+		return r
+	}
+	switch refusal, err := p.resetter.Create(ctx, s.trial, s.resets().Nodes()); {
+	case err != nil:
+		return Retry(err)
+	case refusal != "":
+		return Fail(v1alpha1.ReasonMachineRefused, "%s", refusal)
+	}
+	return p.await(s, s.trial.Status.Times.Proven, ResettersTimeout)
+}
+
+// ready is asked last before t = 0 is agreed: other people's pods may have come in the meantime.
+func (p *nodes) ready(ctx context.Context, s *scope) Result {
+	if !fault.ResetsMachines(s.trial.Spec.Faults) {
+		return Skip()
+	}
+	if r := p.refuse(ctx, s); r.state != done || r.err != nil {
+		return r
+	}
+	return p.await(s, s.trial.Status.Times.Loaded, s.barrierLimit())
+}
+
+// refuse gives the trial up when one of the nodes may not be reset.
+func (p *nodes) refuse(ctx context.Context, s *scope) Result {
+	if p.resetter == nil {
+		return Fail(v1alpha1.ReasonMachineRefused, "A fault resets machines, and nothing here can.")
+	}
+	why, err := p.resetter.Refusal(ctx, s.trial, s.resets())
+	switch {
+	case err != nil:
+		return Retry(err)
+	case why != "":
+		return Fail(v1alpha1.ReasonMachineRefused, "%s", why)
+	}
+	return Skip()
+}
+
+// await waits for the agents that reset nodes.
+func (p *nodes) await(s *scope, since *metav1.MicroTime, limit time.Duration) Result {
+	p.director.directResetters(s, stage{})
+	for _, node := range s.resets().Nodes() {
+		rep := s.report(render.MachineAgent(node))
+		if rep != nil && rep.Failure != "" {
+			return Fail(v1alpha1.ReasonFailed, "The agent that would reset node %s cannot go on: %s", node, rep.Failure)
+		}
+		if rep == nil || !rep.Ready {
+			return Wait(v1alpha1.ReasonMachinesPending, "waiting for %s", p.resetter.Describe(node)).Until(since, limit)
+		}
+	}
+	return Skip()
+}
+
+// Resets are the actions that reset a node, by node.
+type Resets map[string][]timeline.Action
+
+// resetsOf finds out which nodes are reset: those that the pods, by their names in the layout, run
+// on. Pods stay where they are.
+func resetsOf(actions []timeline.Action, pods map[string]*corev1.Pod) Resets {
+	byNode := Resets{}
+	for _, a := range actions {
+		if p := pods[a.Pod]; a.Kind == timeline.Reset && p != nil {
+			byNode[p.Spec.NodeName] = append(byNode[p.Spec.NodeName], a)
+		}
+	}
+	return byNode
+}
+
+// Nodes that are reset, in order.
+func (r Resets) Nodes() []string { return slices.Sorted(maps.Keys(r)) }
+
+// Hits reports whether a pod shares the fate of a machine that is reset, target or not.
+func (r Resets) Hits(p *corev1.Pod) bool {
+	return p != nil && p.Spec.NodeName != "" && len(r[p.Spec.NodeName]) > 0
+}
+
+// Past counts how often a node was to be reset by an instant, relative to t = 0. Two faults, or two
+// targets, may mean one reset.
+func (r Resets) Past(node string, by time.Duration) int {
+	past := map[time.Duration]bool{}
+	for _, a := range r[node] {
+		if a.At <= by {
+			past[a.At] = true
+		}
+	}
+	return len(past)
+}
+
+// resets of nodes that the trial's faults want. Which nodes these are is known when the pods run.
+func (s *scope) resets() Resets { return resetsOf(s.actions(), s.pods) }
+
+// onResetNode reports whether a pod shares the fate of a node that is reset, target or not.
+func (s *scope) onResetNode(pod string) bool { return s.resets().Hits(s.pods[pod]) }

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/quiet"
+	"assay.dev/assay/operator/internal/fault"
+	"assay.dev/assay/operator/internal/few"
+	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
+)
+
+// BarrierTimeout is how long clients may take to be ready for the start.
+const BarrierTimeout = 2 * time.Minute
+
+// release waits until every client is at the start barrier, then agrees t = 0 and writes it to
+// status. The agents get it in the next call, when it is certain that no other manager can choose
+// another.
+type release struct {
+	record     Record
+	experiment Experiment
+	clock      Clock
+	faults     *faults
+	nodes      *nodes
+	director   *director
+}
+
+func (*release) condition() string { return v1alpha1.TrialRunning }
+
+func (p *release) run(ctx context.Context, s *scope) Result {
+	if s.trial.Status.ZeroUnixNanos != 0 {
+		return Skip()
+	}
+	if f := validity.First(validity.BeforeStart, s.observation()); !f.OK() {
+		return Fail(f.Reason, "%s", f.Message)
+	}
+	p.director.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true, awaitsQuiet: s.trial.Status.Times.Barrier != nil})
+	for _, ready := range []func(context.Context, *scope) Result{atBarrier, p.nodes.ready, p.faults.ready, p.keepAddresses} {
+		if r := ready(ctx, s); r.err != nil || r.state != done {
+			return r.On(v1alpha1.TrialRunning)
+		}
+	}
+	if r := s.quiet(); r.state != done {
+		return r
+	}
+	return p.agree(ctx, s)
+}
+
+// atBarrier waits until all that a start needs of agents is there. A manager that has just taken
+// over must hear from every agent first.
+func atBarrier(_ context.Context, s *scope) Result {
+	wait := func(reason, format string, args ...any) Result {
+		return Wait(reason, format, args...).Until(s.trial.Status.Times.Loaded, s.barrierLimit())
+	}
+	if missing := s.links().Unverified(); len(missing) > 0 {
+		return wait(v1alpha1.ReasonProvingNetwork, "waiting for %s to confirm that its links are still as asked", few.Names(missing))
+	}
+	for _, name := range s.serverNames() {
+		if rep := s.report(name); rep == nil || !rep.Ready {
+			return wait(v1alpha1.ReasonReplicasStarting, "waiting for %s to be ready still", name)
+		}
+	}
+	for _, name := range s.clientNames() {
+		rep := s.report(name)
+		if rep != nil && rep.Over {
+			return Fail(v1alpha1.ReasonClientFailed, "Client %s ended before the start. %s", name, validity.LastOutput(rep))
+		}
+		if rep == nil || !rep.AtBarrier {
+			return wait(v1alpha1.ReasonClientsNotAtBarrier, "waiting for %s at the start barrier", name)
+		}
+	}
+	return Skip()
+}
+
+// keepAddresses writes down what the trial was rendered with: a pod whose node was reset, or that
+// replaces another, has another address, and no file of a pod that lives on may change for that. A
+// manager that takes over then must know the old ones, and who had them.
+func (p *release) keepAddresses(ctx context.Context, s *scope) Result {
+	if !fault.MovesPods(s.trial.Spec.Faults) {
+		return Skip()
+	}
+	err := p.record.CreateRelease(ctx, s.subject(), Release{Addresses: s.addresses(), Incarnations: s.history.First()})
+	if err != nil {
+		return Wait(v1alpha1.ReasonConfiguring, "trying again what failed: %s", err).Until(s.trial.Status.Times.Loaded, s.barrierLimit()).Within(RetryPoll)
+	}
+	return Skip()
+}
+
+// agree agrees t = 0. Other servers were asked since the call began, for seconds perhaps, and
+// nobody refuses clients that all start late: the lead is counted from now.
+func (p *release) agree(ctx context.Context, s *scope) Result {
+	s.now = p.clock.Now()
+	w, lead := timeline.FromSchedule(s.trial.Spec.Schedule), quiet.Lead(s.trial.Status.Quiet)
+	gap, err := p.experiment.Gap(ctx, s.trial, s.now.Add(lead))
+	if err != nil {
+		return Retry(err)
+	}
+	s.trial.Status.GapMilliseconds = gap.Milliseconds()
+	s.trial.Status.PodsDigest = s.podsDigest() // written when the trial was deployed, but by managers of before
+	s.trial.Status.ZeroUnixNanos = s.now.Add(lead + w.WarmUp).UnixNano()
+	r := Done(v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released."+quiet.InVain(s.trial.Status.Quiet), &s.trial.Status.Times.Released)
+	r.stop = true
+	return r
+}

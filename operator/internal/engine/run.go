@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
+)
+
+const (
+	// ResultsGrace is how long after the drain the results may take to arrive.
+	ResultsGrace = time.Minute
+	// StoreGrace is how long after that it may take to read them, and to write what they come to.
+	StoreGrace = 2 * time.Minute
+	// reportPoll is how often to look for reports that came after the window: one that says nothing
+	// new wakes nobody up.
+	reportPoll = 200 * time.Millisecond
+	// injectionPoll is how soon an injector that failed is asked again.
+	injectionPoll = 250 * time.Millisecond
+	// ProgressInterval is how often a running trial's progress is published.
+	ProgressInterval = 2 * time.Second
+	// conflictDelay is how long the record is given to show the last write.
+	conflictDelay = 5 * time.Millisecond
+)
+
+// run waits until every client is over and its results are stored.
+type run struct {
+	experiment Experiment
+	director   *director
+}
+
+func (*run) condition() string { return v1alpha1.TrialCollected }
+
+func (p *run) run(ctx context.Context, s *scope) Result {
+	if s.isTrue(v1alpha1.TrialCollected) {
+		return Skip()
+	}
+	soon, err := s.injection.Due(ctx)
+	if err != nil {
+		// It is tried again until the trial is judged, which is then for want of what the records
+		// would say.
+		logr.FromContextOrDiscard(ctx).Info("What Chaos Mesh has done cannot be read or written down", "err", err.Error())
+		soon = injectionPoll
+	}
+	s.noteFaults(ctx, p.experiment, false)
+	if f := validity.First(validity.DuringRun, s.observation()); !f.OK() {
+		return Fail(f.Reason, "%s", f.Message)
+	}
+	if s.rendered != nil {
+		p.director.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos})
+	}
+	over, sent, n := s.clientsOver()
+	if over == n && s.trial.Status.Times.Drained == nil {
+		t := metav1.NewMicroTime(s.now)
+		s.trial.Status.Times.Drained = &t
+	}
+	left := s.drained().Add(ResultsGrace).Sub(s.now)
+	if sent == n {
+		silent := validity.MissingReport(s.observation())
+		if silent == "" || left <= 0 {
+			return Skip()
+		}
+		return Wait(v1alpha1.ReasonRunInProgress, "Waiting for the account of %s.", silent).Within(min(left+time.Millisecond, reportPoll, soon))
+	}
+	if left <= 0 {
+		if f := validity.EndedEarly(s.observation()); !f.OK() {
+			return Fail(f.Reason, "%s", f.Message)
+		}
+		return Fail(v1alpha1.ReasonClientLost, "%d of %d clients are over and the results of %d have arrived by the deadline, %v after the drain.", over, n, sent, ResultsGrace)
+	}
+	next, err := p.publishProgress(ctx, s)
+	if err != nil {
+		return Retry(err)
+	}
+	return Wait(v1alpha1.ReasonRunInProgress, "The clients run, or their results are on the way.").Within(min(left+time.Millisecond, next, soon))
+}
+
+// clientsOver counts the client pods whose clients are over, whose results were sent, and all.
+func (s *scope) clientsOver() (over, sent, all int) {
+	for _, name := range s.clientNames() {
+		rep := s.report(name)
+		if rep == nil {
+			continue
+		}
+		if rep.Over {
+			over++
+		}
+		if rep.Sent {
+			sent++
+		}
+	}
+	return over, sent, len(s.layout.Clients)
+}
+
+// drained is when every client must have ended.
+func (s *scope) drained() time.Time {
+	var grace time.Duration
+	if e := s.system.Clients.End; e != nil && e.Stop != nil {
+		grace = e.Stop.Grace.OrZero()
+	}
+	return s.zero().Add(timeline.FromSchedule(s.trial.Spec.Schedule).End() + grace)
+}
+
+// publishProgress publishes the clients' progress now and then, and says when it is due again.
+func (p *run) publishProgress(ctx context.Context, s *scope) (time.Duration, error) {
+	if since := s.now.Sub(s.cache.progress); since < ProgressInterval {
+		return ProgressInterval - since, nil
+	}
+	s.cache.progress = s.now
+	sum := protocol.TrialProgress{AtMillis: (s.now.UnixNano() - s.trial.Status.ZeroUnixNanos) / 1e6, Faults: s.observation().LiveFaults()}
+	for _, name := range s.clientNames() {
+		if rep := s.report(name); rep != nil && rep.Progress != nil {
+			sum.Committed += rep.Progress.Committed
+			sum.PerSecond += rep.Progress.PerSecond
+			sum.LatencySumMicros += rep.Progress.LatencySumMicros
+		}
+	}
+	switch conflict, err := p.experiment.Progress(ctx, s.before, s.trial, sum); {
+	case conflict:
+		return conflictDelay, nil // the trial is read again, with what has changed
+	case err != nil:
+		return ProgressInterval, err
+	}
+	return ProgressInterval, nil
+}

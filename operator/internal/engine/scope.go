@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/conditions"
+	"assay.dev/assay/operator/internal/engine/incarnation"
+	"assay.dev/assay/operator/internal/fault"
+	"assay.dev/assay/operator/internal/placement"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/validity"
+)
+
+// scope is all that one call of Advance observes, once. Phases read it and change trial.Status
+// only, and no condition there.
+type scope struct {
+	trial    *v1alpha1.Trial
+	before   *v1alpha1.Trial // as read
+	key      types.NamespacedName
+	cache    *entry
+	system   *v1alpha1.SystemSpec
+	layout   *placement.Layout
+	pods     map[string]*corev1.Pod // by name in the layout
+	reports  map[string]agentReport // by name in the layout, and by name of the agents that reset nodes
+	now      time.Time
+	rendered *rendered // nil before every pod has an address
+	events   []Event
+	inForce  []timeline.Action     // see actions
+	observed *validity.Observation // see observation
+	answered []results.Measurement // by Prometheus, in the order of the spec
+
+	injection    Injection              // the faults that an injector carries out
+	history      *incarnation.History   // which pods have had a name
+	replacements map[string]*render.Pod // what a pod that replaced another gets
+}
+
+// rendered is what a trial renders to, kept from one call to the next since it does not change
+// while the addresses don't.
+type rendered struct {
+	addresses string
+	trial     *render.Trial
+	pods      map[string]*render.Pod // by name in the layout
+}
+
+// agentReport is what an agent reported last, and when.
+type agentReport struct {
+	*protocol.Report
+	at time.Time
+}
+
+func newScope(trial *v1alpha1.Trial, kept *entry, now time.Time) *scope {
+	if kept.since.IsZero() {
+		kept.since = now
+	}
+	return &scope{
+		trial: trial, before: trial.DeepCopy(), key: kept.key, cache: kept, now: now, injection: noInjection{}, history: &incarnation.History{},
+	}
+}
+
+// observe fills a scope. The error of something that the trial wrote itself and that is gone gives
+// it up: it would hold its pools for ever.
+func (e *Engine) observe(ctx context.Context, s *scope) error {
+	var err error
+	if s.system, err = e.systemOf(ctx, s); err != nil {
+		return s.lost(v1alpha1.ReasonRenderFailed, err) // the snapshot is never written again
+	}
+	s.layout = placement.NewLayout(s.trial.Namespace, s.trial.Name, &s.trial.Spec, s.system).InDomain(e.Domain)
+	if s.pods, err = e.Pods.Observe(ctx, s.subject()); err != nil {
+		return err
+	}
+	occurrences := s.occurrences()
+	if e.Faults != nil {
+		s.injection = e.Faults.Of(s.subject(), s.pods, occurrences)
+	}
+	s.history = &incarnation.History{
+		Trial: s.trial, System: s.system, Names: s.everyName(), Pods: s.pods, Reports: s.report, Occurrences: occurrences, Now: s.now,
+	}
+	s.readReports(e.Agents, nil) // of predecessors, too, which are about to be forgotten
+	if err := e.detectReplacements(ctx, s); err != nil {
+		return s.lost(v1alpha1.ReasonRunLost, err)
+	}
+	resetters, err := e.Pods.Authorize(ctx, s.subject(), s.pods)
+	if err != nil {
+		return err
+	}
+	s.readReports(e.Agents, resetters)
+	return nil
+}
+
+// systemOf reads the System as it was when the experiment was accepted.
+func (e *Engine) systemOf(ctx context.Context, s *scope) (*v1alpha1.SystemSpec, error) {
+	if s.cache.system == nil {
+		system, err := e.Record.System(ctx, s.trial)
+		if err != nil {
+			return nil, err
+		}
+		s.cache.system = system
+	}
+	return s.cache.system, nil
+}
+
+// detectReplacements finds out which pods of a run have been replaced, and writes it down.
+func (e *Engine) detectReplacements(ctx context.Context, s *scope) error {
+	if !s.history.Applies() {
+		return nil
+	}
+	kept, err := s.release(ctx, e.Record)
+	var lost *LostError
+	if errors.As(err, &lost) && s.outcomeKnown() {
+		return nil // it is deleted with all that the trial made
+	}
+	if err != nil {
+		return err
+	}
+	changed, err := s.history.Update(kept.Incarnations, func(p *corev1.Pod) (string, error) { return e.Pods.Impostor(ctx, s.subject(), p) })
+	if err != nil || !changed {
+		return err
+	}
+	s.cache.release = nil
+	if err := e.Record.SaveIncarnations(ctx, s.subject(), s.history.Of); err != nil {
+		return err
+	}
+	s.cache.release = &Release{Addresses: kept.Addresses, Incarnations: s.history.Of}
+	return nil
+}
+
+// release is what the run was released with.
+func (s *scope) release(ctx context.Context, record Record) (*Release, error) {
+	if s.cache.release == nil {
+		r, err := record.Release(ctx, s.subject())
+		if err != nil {
+			return nil, err
+		}
+		s.cache.release = &r
+	}
+	return s.cache.release, nil
+}
+
+// lost gives the trial up if err is a LostError, and returns any other.
+func (s *scope) lost(reason string, err error) error {
+	var lost *LostError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	if !s.outcomeKnown() {
+		s.fail(reason, "Somebody has deleted what the trial needs to go on: "+err.Error())
+	}
+	return nil
+}
+
+func (s *scope) subject() *Subject {
+	return &Subject{Trial: s.trial, System: s.system, Layout: s.layout}
+}
+
+// occurrences of faults that an injector carries out. When a fault happens, and to whom, follows
+// from the trial's spec and layout, so that it is known while a pod has no address. A plan of
+// faults that cannot be made has none: such a trial is given up when it is rendered, before
+// anything happens.
+func (s *scope) occurrences() []*fault.Occurrence {
+	if s.cache.occurrences == nil {
+		all, err := fault.Occurrences(s.trial.Spec.Faults, timeline.FromSchedule(s.trial.Spec.Schedule), s.layout)
+		if err != nil {
+			return nil
+		}
+		s.cache.occurrences = all
+	}
+	return s.cache.occurrences
+}
+
+// readReports reads what every agent reported last, once: all phases judge by the same reports.
+func (s *scope) readReports(agents Agents, resetters []string) {
+	s.reports = map[string]agentReport{}
+	for _, name := range append(append(s.everyName(), s.layout.PrepareJob()), resetters...) {
+		if rep, at := agents.Report(s.key, name); rep != nil {
+			s.reports[name] = agentReport{rep, at}
+		}
+	}
+}
+
+// report is the last one of a pod's agent, or nil.
+func (s *scope) report(pod string) *protocol.Report { return s.reports[pod].Report }
+
+// zero is t = 0 of a trial that has been released.
+func (s *scope) zero() time.Time { return time.Unix(0, s.trial.Status.ZeroUnixNanos) }
+
+// serverNames, clientNames and everyName list the pods that take part in the run, in the layout's
+// order. Servers are replicas and components.
+func (s *scope) serverNames() []string { return s.layout.ServerPods() }
+
+func (s *scope) clientNames() []string { return s.layout.ClientPods() }
+
+func (s *scope) everyName() []string { return append(s.serverNames(), s.clientNames()...) }
+
+// outcomeKnown: the trial is judged, or given up.
+func (s *scope) outcomeKnown() bool { return outcomeKnown(s.trial) }
+
+func outcomeKnown(t *v1alpha1.Trial) bool {
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
+	return c != nil && c.Status != metav1.ConditionUnknown
+}
+
+func (s *scope) isTrue(condition string) bool {
+	return meta.IsStatusConditionTrue(s.trial.Status.Conditions, condition)
+}
+
+func (s *scope) unchanged() bool { return equality.Semantic.DeepEqual(s.before.Status, s.trial.Status) }
+
+// told are the conditions whose transitions users want to hear of; the others are visible in
+// status.
+var told = map[string]bool{v1alpha1.TrialAdmitted: true, v1alpha1.TrialRunning: true, v1alpha1.TrialValid: true, v1alpha1.TrialComplete: true}
+
+// set changes one condition. Messages are sentences that say what is waited for or what to do.
+func (s *scope) set(condition string, status metav1.ConditionStatus, reason, message string) {
+	message = conditions.Truncate(message, conditions.MaxMessage)
+	changed := meta.SetStatusCondition(&s.trial.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: s.trial.Generation, LastTransitionTime: metav1.NewTime(s.now),
+	})
+	if !changed || !told[condition] || status == metav1.ConditionFalse && condition != v1alpha1.TrialValid {
+		return
+	}
+	s.events = append(s.events, Event{Warning: status == metav1.ConditionFalse, Reason: reason, Action: condition, Message: message})
+}
+
+// fail ends the trial: as Failed before the run was released, as Invalid after.
+func (s *scope) fail(reason, message string) {
+	s.set(v1alpha1.TrialValid, metav1.ConditionFalse, reason, message)
+}
+
+// outcome of a trial whose Valid condition is known: Succeeded; Invalid when it ran; Failed when it
+// never did.
+func outcome(t *v1alpha1.Trial) (reason, message string) {
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
+	switch {
+	case c.Status == metav1.ConditionTrue:
+		return v1alpha1.ReasonSucceeded, c.Message
+	case t.Status.ZeroUnixNanos != 0:
+		return v1alpha1.ReasonInvalid, fmt.Sprintf("%s: %s", c.Reason, c.Message)
+	default:
+		return v1alpha1.ReasonFailed, fmt.Sprintf("%s: %s", c.Reason, c.Message)
+	}
+}

@@ -75,7 +75,11 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 		return r
 	}
 	if err := p.attachments.KeepFiles(ctx, s.subject()); err != nil {
-		return Retry(err)
+		if r := s.storeUntil(err); r.state != done {
+			return r
+		}
+		late = late.With(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonResultsNotStored,
+			"After %v, the files of the trial's pods could not be kept: %s.", StoreGrace, err)
 	}
 	r := p.remove(ctx, s)
 	r.also = append(late.also, r.also...)

@@ -17,6 +17,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -79,9 +81,16 @@ func New(w World) *Engine {
 	return e
 }
 
+// takeOver is how long an engine that has not seen a trial before tries to carry it on, whatever
+// the trial's deadline says.
+const takeOver = 2 * time.Minute
+
 // Advance brings a trial forward, and says how soon to call it again if nothing happens before; 0:
 // when something happens. The error ErrConflict says that the trial was read too early: nothing is
 // lost by reading it again.
+//
+// Above the deadlines of the phases stands that of the trial. When it is over, whatever fails or is
+// waited for ends the trial: it holds its pools meanwhile.
 func (e *Engine) Advance(ctx context.Context, trial *v1alpha1.Trial) (after time.Duration, err error) {
 	s := newScope(trial, e.cache.of(trial), e.Clock.Now())
 	known := s.outcomeKnown()
@@ -91,6 +100,14 @@ func (e *Engine) Advance(ctx context.Context, trial *v1alpha1.Trial) (after time
 		after = time.Millisecond // it was given up by what was observed
 	case err == nil:
 		after, err = e.advance(ctx, s)
+	}
+	if !s.outcomeKnown() && s.overdue() && !errors.Is(err, ErrConflict) {
+		why := "it waits"
+		if err != nil {
+			why = err.Error()
+		}
+		s.fail(v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("All that the trial may take is over, and it is not: %s", why))
+		after, err = time.Millisecond, nil
 	}
 	hold, saveErr := e.save(ctx, s)
 	switch {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -93,5 +94,68 @@ func TestResultsOfPhases(t *testing.T) {
 				t.Errorf("the conditions are %q, want %q", said, tc.conditions)
 			}
 		})
+	}
+}
+
+// broken is a record that cannot be read, and a clock.
+type broken struct {
+	Record
+
+	now   time.Time
+	saved *v1alpha1.Trial
+}
+
+func (b *broken) Now() time.Time { return b.now }
+
+func (b *broken) System(context.Context, *v1alpha1.Trial) (*v1alpha1.SystemSpec, error) {
+	return nil, errors.New("etcd does not answer")
+}
+
+func (b *broken) Save(_ context.Context, _, trial *v1alpha1.Trial, _ []Event) (time.Duration, error) {
+	b.saved = trial
+	return 0, nil
+}
+
+// A trial of which something could not be read, at each attempt, held its pools for ever: its error
+// came before every phase that has a deadline.
+func TestATrialHasADeadlineAboveItsPhases(t *testing.T) {
+	admitted := time.Unix(100_000, 0)
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.TrialStatus)
+		over   time.Duration // since the trial was admitted
+	}{
+		"before the start": {change: func(*v1alpha1.TrialStatus) {}, over: 2 * time.Hour},
+		"in the run":       {change: func(s *v1alpha1.TrialStatus) { s.ZeroUnixNanos = admitted.Add(time.Hour).UnixNano() }, over: 3 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := metav1.NewMicroTime(admitted)
+			trial := &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Status: v1alpha1.TrialStatus{Times: v1alpha1.TrialTimes{Admitted: &at}}}
+			trial.Spec.Schedule = v1alpha1.Schedule{WarmUp: "5s", Measure: "20s", CoolDown: "2s", Drain: "5s"}
+			tc.change(&trial.Status)
+			world := &broken{now: admitted.Add(time.Minute)}
+			e := New(World{Record: world, Clock: world})
+			if _, err := e.Advance(t.Context(), trial.DeepCopy()); err == nil || world.saved != nil {
+				t.Fatalf("at first: %v, saved %v; want the error, and nothing saved", err, world.saved)
+			}
+			world.now = admitted.Add(tc.over)
+			if _, err := e.Advance(t.Context(), trial.DeepCopy()); err != nil || world.saved == nil {
+				t.Fatalf("after %v: %v, saved %v; want an outcome", tc.over, err, world.saved)
+			}
+			c := meta.FindStatusCondition(world.saved.Status.Conditions, v1alpha1.TrialValid)
+			if c.Reason != v1alpha1.ReasonDeadlineExceeded || !strings.Contains(c.Message, "etcd does not answer") {
+				t.Errorf("it ends with %s: %s", c.Reason, c.Message)
+			}
+		})
+	}
+}
+
+// A manager that was away for long finds trials whose deadline is over, and results that are there.
+func TestAManagerThatTakesOverTriesFirst(t *testing.T) {
+	world := &broken{now: time.Unix(1_000_000, 0)}
+	e := New(World{Record: world, Clock: world})
+	at := metav1.NewMicroTime(time.Unix(1000, 0))
+	trial := &v1alpha1.Trial{Status: v1alpha1.TrialStatus{Times: v1alpha1.TrialTimes{Admitted: &at}}}
+	if _, err := e.Advance(t.Context(), trial); err == nil || world.saved != nil {
+		t.Errorf("the first attempt ends with %v, saved %v; want the error, and nothing saved", err, world.saved)
 	}
 }

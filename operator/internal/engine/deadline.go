@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"time"
+
+	"assay.dev/assay/operator/internal/engine/safety"
+	"assay.dev/assay/operator/internal/engine/startup"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// deadlineSlack is what the deadline of a trial adds to those of its phases, deadlineUnknown what
+// it adds where the System cannot be read, which has some of them.
+const (
+	deadlineSlack   = 10 * time.Minute
+	deadlineUnknown = time.Hour
+)
+
+// deadline is when a trial must have an outcome, whatever its phases say. Each phase has a deadline
+// of its own, and most trials that fail do by one of these. This one is for errors that come before
+// a phase looks at its own.
+func (s *scope) deadline() time.Time {
+	status, schedule := &s.trial.Status, timeline.FromSchedule(s.trial.Spec.Schedule)
+	limit := deadlineSlack + s.trial.Spec.QuietWait.OrZero()
+	known := s.system != nil && s.layout != nil
+	if !known {
+		limit += deadlineUnknown
+	}
+	if status.ZeroUnixNanos != 0 {
+		limit += ResultsGrace + StoreGrace
+		if !known {
+			return s.zero().Add(schedule.End() + limit)
+		}
+		return s.drained().Add(safety.Limit(s.system.Checks) + limit)
+	}
+	if status.Times.Admitted == nil {
+		return s.now.Add(time.Hour) // managers of before wrote no such instant
+	}
+	limit += verifyTimeout + ResettersTimeout + ScrapedTimeout + BarrierTimeout
+	if known {
+		limit += s.deployLimit() + startup.OrderOf(s.system, s.layout.GroupPods).Limit() + startup.StepsLimit(s.system.Steps)
+	}
+	if s.rendered != nil {
+		limit += verifyRounds * s.longestRoundTrip()
+	}
+	return status.Times.Admitted.Add(limit)
+}
+
+// overdue reports whether the deadline is over. A manager that has just taken over is given a
+// moment to carry on what it finds.
+func (s *scope) overdue() bool {
+	return s.now.After(s.deadline()) && s.now.Sub(s.cache.since) > takeOver
+}

@@ -205,14 +205,14 @@ func (a *Agent) sendPacked(ctx context.Context, packed []byte, store bool) error
 }
 
 func (a *Agent) parseReport(ctx context.Context, first, path string, client protocol.Client, run protocol.Run) (results.Client, error) {
-	file, err := os.Open(path)
+	file, err := a.openShared(path)
 	if errors.Is(err, os.ErrPermission) {
 		// The file is its user's alone, and the agent may not override that; the launcher is that
 		// user.
 		if _, err := a.ask(ctx, first, launcher.Request{Share: &launcher.Share{Path: path}}); err != nil {
 			return results.Client{}, err
 		}
-		file, err = os.Open(path)
+		file, err = a.openShared(path)
 	}
 	if err != nil {
 		return results.Client{}, err
@@ -220,7 +220,7 @@ func (a *Agent) parseReport(ctx context.Context, first, path string, client prot
 	defer file.Close()
 	var arrivals io.Reader
 	if client.ByArrival() {
-		f, err := os.Open(path + launcher.ArrivalsSuffix)
+		f, err := a.openShared(path + launcher.ArrivalsSuffix)
 		if err != nil {
 			return results.Client{}, err
 		}

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"assay.dev/assay/operator/internal/launcher"
 	"assay.dev/assay/operator/internal/protocol"
 )
@@ -207,7 +209,8 @@ func (f *follower) find(pattern *regexp.Regexp, enough int) (found int, err erro
 // lines calls take for each whole line that is new, until that returns true.
 func (f *follower) lines(take func(line []byte) (enough bool)) error {
 	if f.file == nil {
-		file, err := os.Open(f.path)
+		// Who has put a link or a pipe in place of the file is not followed, nor waited for.
+		file, err := os.OpenFile(f.path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if os.IsNotExist(err) {
 			return nil
 		}

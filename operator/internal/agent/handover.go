@@ -167,10 +167,24 @@ func (a *Agent) readRun(name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readAll(file, limit)
+}
+
+// readShared reads a file of a shared volume.
+func (a *Agent) readShared(path string, limit int64) ([]byte, error) {
+	file, err := a.openShared(path)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(file, limit)
+}
+
+// readAll reads a file that may have so many bytes, and closes it.
+func readAll(file *os.File, limit int64) ([]byte, error) {
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(content)) > limit {
-		err = fmt.Errorf("%s takes more than %d bytes", name, limit)
+		err = fmt.Errorf("%s takes more than %d bytes", file.Name(), limit)
 	}
 	return content, err
 }

@@ -78,7 +78,7 @@ func (j *journal) save(runDir string, durable bool) error {
 		return writeAtomically(path, content, 0o600)
 	}
 	temporary := path + ".new"
-	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	file, err := createAnew(temporary, 0o600)
 	if err != nil {
 		return err
 	}
@@ -100,12 +100,23 @@ func (j *journal) save(runDir string, durable bool) error {
 // writeAtomically makes a file appear with all of its content or not at all.
 func writeAtomically(path string, content []byte, mode os.FileMode) error {
 	temporary := path + ".new"
-	if err := os.WriteFile(temporary, content, mode); err != nil {
+	file, err := createAnew(temporary, mode)
+	if err != nil {
 		return err
 	}
-	// The mode given to WriteFile is cut by the umask.
-	if err := os.Chmod(temporary, mode); err != nil {
+	_, err = file.Write(content)
+	// The mode that a file is made with is cut by the umask.
+	if err := errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary, path)
+}
+
+// createAnew makes a file in a directory in which others may make files: a link of that name is
+// removed, and not written through.
+func createAnew(path string, mode os.FileMode) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"assay.dev/assay/operator/internal/launcher"
@@ -50,7 +49,7 @@ func (a *Agent) sendPrepared(ctx context.Context, name string, step protocol.Pre
 	if err != nil {
 		return fmt.Errorf("pack the prepare step's output: %w", err)
 	}
-	packed, err := os.ReadFile(response.File)
+	packed, err := a.readShared(response.File, protocol.PreparedLimit)
 	if err != nil {
 		return fmt.Errorf("read the prepare step's packed output: %w", err)
 	}

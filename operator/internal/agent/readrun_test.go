@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"testing"
 )
@@ -32,5 +33,65 @@ func TestTheRunDirectoryIsReadWithBounds(t *testing.T) {
 		if (err == nil) != (want >= 0) || err == nil && len(content) != want {
 			t.Errorf("%s: %d bytes, %v", name, len(content), err)
 		}
+	}
+}
+
+// A link in place of the file that becomes the journal, or the start signal, is not written
+// through.
+func TestNoLinkIsWrittenThrough(t *testing.T) {
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("theirs"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(dir string) error{
+		"start signal":    func(dir string) error { return writeAtomically(filepath.Join(dir, "start"), []byte("{}"), 0o644) },
+		"journal":         func(dir string) error { return (&journal{}).save(dir, false) },
+		"durable journal": func(dir string) error { return (&journal{}).save(dir, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, file := range []string{"start", journalFile} {
+				_ = os.Remove(filepath.Join(dir, file+".new")) // of the last case
+				if err := os.Symlink(other, filepath.Join(dir, file+".new")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := write(dir); err != nil {
+				t.Fatal(err)
+			}
+			if content, err := os.ReadFile(other); err != nil || string(content) != "theirs" {
+				t.Errorf("the file of others has %q, %v", content, err)
+			}
+		})
+	}
+}
+
+// A client's report, and the output of a prepare step, are files of the pod's shared volumes.
+func TestReportsAreFilesOfSharedVolumes(t *testing.T) {
+	dir := t.TempDir()
+	a := &Agent{config: Config{OutDir: dir}}
+	secret := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "report"), bytes.Repeat([]byte("x"), 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, readable := range map[string]bool{filepath.Join(dir, "report"): true, filepath.Join(dir, "link"): false, filepath.Join(dir, "pipe"): false, secret: false, "report": false} {
+		if content, err := a.readShared(path, 100); (err == nil) != readable {
+			t.Errorf("%s: %q, %v", path, content, err)
+		}
+	}
+	if _, err := a.readShared(filepath.Join(dir, "report"), 99); err == nil {
+		t.Error("a file above the limit was read")
+	}
+	f := follower{path: filepath.Join(dir, "pipe")}
+	if found, err := f.find(regexp.MustCompile("x"), 1); found != 0 {
+		t.Errorf("a pipe in place of a log: %d lines, %v", found, err)
 	}
 }

@@ -77,6 +77,9 @@ func Check(claim v1alpha1.Claim, axes []results.Axis, faults []string, measureme
 			bad = p.checkDuration(e)
 		}
 	}))
+	if bad == nil {
+		bad = p.checkVacuous()
+	}
 	switch {
 	case bad != nil:
 		return bad
@@ -92,7 +95,10 @@ func Check(claim v1alpha1.Claim, axes []results.Axis, faults []string, measureme
 	if _, err = boundOf(claim, unitOfType(p.result)); err != nil {
 		return err
 	}
-	return p.checkEffect(claim.Within)
+	if err := p.checkEffect(claim.Within); err != nil {
+		return err
+	}
+	return p.checkMissable(claim)
 }
 
 func (p *program) isComparison() bool { return p.result.IsExactType(cel.BoolType) }

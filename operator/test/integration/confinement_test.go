@@ -266,6 +266,10 @@ func TestRevisionsOfTheManagerAreSnapshots(t *testing.T) {
 	if err := c.manager.Create(t.Context(), ours); err != nil {
 		t.Fatalf("the snapshot of a System: %v", err)
 	}
+	claims := snapshot("claims", func(r *appsv1.ControllerRevision) { r.Labels = map[string]string{v1alpha1.LabelSeal: "claims"} })
+	if err := c.manager.Create(t.Context(), claims); err != nil {
+		t.Fatalf("the sealed claims of an experiment: %v", err)
+	}
 	ours.Revision = 2
 	if err := c.manager.Update(t.Context(), ours); !apierrors.IsForbidden(err) {
 		t.Errorf("the manager changes a snapshot: %v", err)

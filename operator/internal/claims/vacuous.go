@@ -220,8 +220,8 @@ func canonical(e celast.Expr) string {
 	return fmt.Sprint(e.ID())
 }
 
-// unknownPart is something that an expression of comparisons depends on, and the places where it can
-// be. Of a value that is compared with constants they are the constants and the ranges between
+// unknownPart is something that an expression of comparisons depends on, and the places where it
+// can be. Of a value that is compared with constants they are the constants and the ranges between
 // them; of two values, which one is greater; of a test, whether it holds.
 type unknownPart struct {
 	constants []float64 // sorted; nil: of two values, or of a test

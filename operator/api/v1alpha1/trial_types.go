@@ -314,6 +314,35 @@ type PercentilesOfAll struct {
 	// p999Microseconds is the 99.9th percentile.
 	// +optional
 	P999Microseconds int64 `json:"p999Microseconds,omitempty"`
+	// p75Microseconds is the 75th percentile, as the next three 0 in trials of before it was kept.
+	// +optional
+	P75Microseconds int64 `json:"p75Microseconds,omitempty"`
+	// p95Microseconds is the 95th percentile.
+	// +optional
+	P95Microseconds int64 `json:"p95Microseconds,omitempty"`
+	// p9999Microseconds is the 99.99th percentile.
+	// +optional
+	P9999Microseconds int64 `json:"p9999Microseconds,omitempty"`
+	// p99999Microseconds is the 99.999th percentile.
+	// +optional
+	P99999Microseconds int64 `json:"p99999Microseconds,omitempty"`
+}
+
+// WindowCause is what makes a measurement window not steady. Start: its start is unlike the rest.
+// Drift: the level rises or falls from its start to its end. Change: the level changes within it.
+// End: clients ended before it did.
+// +kubebuilder:validation:Enum=Start;Drift;Change;End
+type WindowCause string
+
+// UnsteadyWindow says how something was not steady in a trial's measurement window.
+type UnsteadyWindow struct {
+	// of is what was not steady: Throughput, or Latency, which is mean latency.
+	// +kubebuilder:validation:Enum=Throughput;Latency
+	Of string `json:"of"`
+	// cause of it.
+	Cause WindowCause `json:"cause"`
+	// movesPerMillion is by how much the cause moves the mean of the window, as a share of it.
+	MovesPerMillion int64 `json:"movesPerMillion"`
 }
 
 // Headline numbers of a trial's measurement window. The full results are in its ConfigMap.
@@ -374,6 +403,13 @@ type Headline struct {
 	// trial is of before they were kept here.
 	// +optional
 	OfAll *PercentilesOfAll `json:"ofAll,omitempty"`
+	// unsteady says how throughput and latency were not steady in the window. Empty: they were, or
+	// that could not be told, as in windows with a fault.
+	// +optional
+	// +listType=map
+	// +listMapKey=of
+	// +kubebuilder:validation:MaxItems=2
+	Unsteady []UnsteadyWindow `json:"unsteady,omitempty"`
 	// correctClients are those that no fault made behave otherwise. 0 in trials of before it was
 	// kept here.
 	// +optional

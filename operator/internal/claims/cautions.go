@@ -2,6 +2,7 @@ package claims
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"assay.dev/assay/operator/internal/results"
@@ -69,6 +70,52 @@ func whyOutside(share float64) string {
 		return "latencies hang over the start of the window, or are not those of these clients"
 	}
 	return "the rest went into transactions whose latency does not count, or into pauses that clients do not count"
+}
+
+// notSteady says in how many trials of points a measurement window was not steady, and by how much
+// that moves its mean at most: one caveat each for throughput and latency.
+func notSteady(r *readings, looked []int32) (found []results.Caveat) {
+	for _, level := range []struct {
+		name string
+		of   func(*results.WindowCheck) *results.Transient
+	}{
+		{"throughput", func(w *results.WindowCheck) *results.Transient { return w.Throughput }},
+		{"mean latency", func(w *results.WindowCheck) *results.Transient { return w.Latency }},
+	} {
+		trials, bad := 0, 0
+		var at []int32
+		worst := &results.Transient{Steady: true}
+		for _, point := range looked {
+			for _, l := range r.samples[point] {
+				trials++
+				if l.Window == nil {
+					continue
+				}
+				t := level.of(l.Window)
+				if t.Cause() == "" {
+					continue
+				}
+				bad++
+				if !slices.Contains(at, point) {
+					at = append(at, point)
+				}
+				if worst.Steady || math.Abs(t.Moves()) > math.Abs(worst.Moves()) {
+					worst = t
+				}
+			}
+		}
+		if bad > 0 {
+			found = append(found, results.Caveat{Kind: CaveatNotSteady, Points: r.pointNames(at),
+				Text: fmt.Sprintf("%s was not steady in the window of %d of %d trials: %s moves its mean by %+.0f%%, at most", level.name, bad, trials, causes[worst.Cause()], 100*worst.Moves())})
+		}
+	}
+	return found
+}
+
+// causes of windows that are not steady, in words.
+var causes = map[string]string{
+	results.CauseStart: "a start that is unlike the rest", results.CauseDrift: "a drift from start to end",
+	results.CauseChange: "a change of level", results.CauseEnd: "an end before the window's",
 }
 
 // isLatency reports whether a metric is one of committed transactions alone, so that failed

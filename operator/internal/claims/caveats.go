@@ -32,6 +32,7 @@ const (
 	CaveatSeveralClaims     = "SeveralClaims"
 	CaveatReportedDeviation = "ReportedDeviation"
 	CaveatWeak              = "WeakBound"
+	CaveatNotSteady         = "NotSteady"
 )
 
 // caveat keeps what a reader must know of a verdict, once.
@@ -53,6 +54,9 @@ func (r *run) sampleCaveats() (all []results.Caveat, basis string) {
 	r.orderCaveats()
 	r.survivors()
 	r.cautions()
+	for _, c := range notSteady(r.readings, r.looked) {
+		r.caveat(CaveatNotSteady, c.Text, c.Points...)
+	}
 	for _, c := range own {
 		r.caveat(c.Kind, c.Text, c.Points...)
 	}

@@ -95,14 +95,11 @@ var latencies = map[string]struct {
 	stats.P99Latency: {"99th", 1000, func(l results.TrialLine) float64 { return l.P99Millis }, func(p *results.Percentiles) float64 { return p.P99Millis }},
 	p999Latency:      {"99.9th", 100, func(l results.TrialLine) float64 { return l.P999Millis }, func(p *results.Percentiles) float64 { return p.P999Millis }},
 
-	p75Latency:    {"75th", 25_000, func(l results.TrialLine) float64 { return l.Percentiles["P75"] }, notKept},
-	p95Latency:    {"95th", 5000, func(l results.TrialLine) float64 { return l.P95Millis }, notKept},
-	p9999Latency:  {"99.99th", 10, func(l results.TrialLine) float64 { return l.Percentiles["P9999"] }, notKept},
-	p99999Latency: {"99.999th", 1, func(l results.TrialLine) float64 { return l.Percentiles["P99999"] }, notKept},
+	p75Latency:    {"75th", 25_000, func(l results.TrialLine) float64 { return l.Percentiles["P75"] }, func(p *results.Percentiles) float64 { return p.P75Millis }},
+	p95Latency:    {"95th", 5000, func(l results.TrialLine) float64 { return l.P95Millis }, func(p *results.Percentiles) float64 { return p.P95Millis }},
+	p9999Latency:  {"99.99th", 10, func(l results.TrialLine) float64 { return l.Percentiles["P9999"] }, func(p *results.Percentiles) float64 { return p.P9999Millis }},
+	p99999Latency: {"99.999th", 1, func(l results.TrialLine) float64 { return l.Percentiles["P99999"] }, func(p *results.Percentiles) float64 { return p.P99999Millis }},
 }
-
-// notKept is a percentile of all requests that trials do not keep.
-func notKept(*results.Percentiles) float64 { return 0 }
 
 // perMany is what the shares of latencies are of.
 const perMany = 100_000

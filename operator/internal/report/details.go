@@ -23,9 +23,8 @@ type Details struct {
 	times     []*pointTimes
 	latencies []*pointLatency
 	resources []*resourceSum
-	windows   map[string]results.WindowCheck // by trial
-	lines     map[string]results.TrialLine   // by trial, valid or not
-	p95       map[string]float64             // of latency, in milliseconds, by trial
+	lines     map[string]results.TrialLine // by trial, valid or not
+	p95       map[string]float64           // of latency, in milliseconds, by trial
 	// Why the latencies of valid trials are missing, each after its trial's name.
 	noLatency []string
 	origin    originSum
@@ -50,7 +49,6 @@ func (d *Details) Add(t results.Trial) {
 		}
 	}
 	d.addTimes(t)
-	d.addWindow(t)
 	d.addLatency(t)
 	d.addResources(t)
 	d.origin.add(t)

@@ -49,6 +49,10 @@ func LineOf(t results.Trial) results.TrialLine {
 	if l.Coordinates == nil {
 		l.Coordinates = map[string]string{}
 	}
+	if t.Outcome == stats.Succeeded {
+		window := stats.CheckWindow(t)
+		l.Window = &window
+	}
 	for _, p := range t.Pods {
 		if p.Resources != nil {
 			l.ThrottledShare, l.StealShare = worse(l.ThrottledShare, p.Resources.ThrottledShare), worse(l.StealShare, p.Resources.Node.StealShare)
@@ -72,10 +76,10 @@ func withoutP95(percentiles map[string]float64) map[string]float64 {
 	return rest
 }
 
-// ofAll are the percentiles of committed and failed requests: of results of before they were kept,
-// from the trial's histogram.
+// ofAll are the percentiles of committed and failed requests, from the trial's histogram: results
+// of before they were kept have none, or not all.
 func ofAll(t results.Trial) *results.Percentiles {
-	if t.Summary.OfAll != nil || t.Summary.WholeRun || t.Latency == "" {
+	if t.Summary.WholeRun || t.Latency == "" {
 		return t.Summary.OfAll
 	}
 	h, err := results.DecodeHistogram(t.Latency)

@@ -155,7 +155,8 @@ func percentilesOfAll(latency *Histogram, failed int64) *Percentiles {
 		return nil
 	}
 	of := func(p float64) float64 { return Millis(latency.PercentileOfAll(p, failed)) }
-	return &Percentiles{P10Millis: of(10), P50Millis: of(50), P90Millis: of(90), P99Millis: of(99), P999Millis: of(99.9)}
+	return &Percentiles{P10Millis: of(10), P50Millis: of(50), P90Millis: of(90), P99Millis: of(99), P999Millis: of(99.9),
+		P75Millis: of(75), P95Millis: of(95), P9999Millis: of(99.99), P99999Millis: of(99.999)}
 }
 
 // Millis are the milliseconds of a duration.

@@ -155,6 +155,11 @@ type Percentiles struct {
 	P90Millis  float64 `json:"p90Millis,omitempty"`
 	P99Millis  float64 `json:"p99Millis,omitempty"`
 	P999Millis float64 `json:"p999Millis,omitempty"`
+	// These are 0 in results of before they were kept, too.
+	P75Millis    float64 `json:"p75Millis,omitempty"`
+	P95Millis    float64 `json:"p95Millis,omitempty"`
+	P9999Millis  float64 `json:"p9999Millis,omitempty"`
+	P99999Millis float64 `json:"p99999Millis,omitempty"`
 }
 
 // ClosedLoop is how the clients of a closed loop wait.
@@ -566,8 +571,9 @@ type TrialLine struct {
 	// Datasets that the pods began with.
 	Datasets  []Dataset `json:"datasets,omitempty"`
 	ConfigMap string    `json:"configMap,omitempty"`
-	// Window says whether the window was steady. Only a report has it: it is computed from the
-	// trial's timeline. Nil: the trial's own results were not read, or it does not count.
+	// Window says whether the window was steady. The manager's lines have it where it was not, with
+	// what moves the mean and by how much; a report computes the rest from the trial's timeline.
+	// Nil: it was steady, or that is not known, or the trial does not count.
 	Window *WindowCheck `json:"window,omitempty"`
 	// P95Millis is 0 in results of before it was kept here, and where it is not known. A report
 	// reads it off the trial's histogram then.

@@ -1,5 +1,7 @@
 package results
 
+import "math"
+
 // WindowCheck is whether throughput and mean latency were steady in a trial's measurement window.
 // It is a warning and no verdict: the trial counts.
 type WindowCheck struct {
@@ -11,7 +13,7 @@ type WindowCheck struct {
 	Latency    *Transient `json:"latency,omitempty"`
 }
 
-// Transient is the part at the start of a window that is unlike the rest.
+// Transient is whether a window has one level, and what is at its start that is unlike the rest.
 type Transient struct {
 	// Steady: leaving it out changes the mean by no more than is tolerated, or than noise does.
 	Steady bool `json:"steady"`
@@ -19,6 +21,9 @@ type Transient struct {
 	Millis float64 `json:"millis"`
 	// Bias is what it does to the mean of the window, as a share: 0.1 is 10% too much.
 	Bias float64 `json:"bias"`
+	// Drift is by how much a straight line through the window rises from its start to its end, as a
+	// share of the mean. 0: there is none beyond noise that matters.
+	Drift float64 `json:"drift,omitempty"`
 	// Change of the level within the window. Nil: there is none that matters, or it was not looked
 	// for.
 	Change *LevelChange `json:"change,omitempty"`
@@ -40,4 +45,60 @@ func (w *WindowCheck) Steady() (steady, known bool) {
 		return false, false
 	}
 	return w.Throughput.Steady && (w.Latency == nil || w.Latency.Steady), true
+}
+
+// Cause is what makes a window not steady: its start, a drift from its start to its end, other
+// levels within it, or that clients ended before it did. Empty: it is steady.
+func (t *Transient) Cause() string {
+	switch {
+	case t == nil || t.Steady:
+		return ""
+	case t.Change != nil && t.Change.EndsMillis > 0:
+		return CauseEnd
+	case t.Change != nil:
+		return CauseChange
+	case math.Abs(t.Drift)/2 > math.Abs(t.Bias):
+		return CauseDrift
+	}
+	return CauseStart
+}
+
+// The causes of windows that are not steady.
+const (
+	CauseStart  = "Start"
+	CauseDrift  = "Drift"
+	CauseChange = "Change"
+	CauseEnd    = "End"
+)
+
+// OfThroughput and OfLatency name the two levels of a window.
+const (
+	OfThroughput = "Throughput"
+	OfLatency    = "Latency"
+)
+
+// UnsteadyBy is a level that is not steady for a cause that moves the mean of the window by a
+// share. When it does so is not known.
+func UnsteadyBy(cause string, moves float64) *Transient {
+	switch cause {
+	case CauseDrift:
+		return &Transient{Drift: 2 * moves}
+	case CauseChange:
+		return &Transient{Change: &LevelChange{Bias: moves}}
+	case CauseEnd:
+		return &Transient{Change: &LevelChange{Bias: moves, EndsMillis: 1}}
+	}
+	return &Transient{Bias: moves}
+}
+
+// Moves is by how much the cause moves the mean of the window, as a share. A drift moves it by half
+// of what it rises.
+func (t *Transient) Moves() float64 {
+	switch t.Cause() {
+	case CauseEnd, CauseChange:
+		return t.Change.Bias
+	case CauseDrift:
+		return t.Drift / 2
+	}
+	return t.Bias
 }

@@ -36,8 +36,11 @@ const (
 //
 //	sum over levels of squared deviations + (number of levels) 3 s² ln(n)
 //
-// s² is from the differences of neighbouring batches, by their median, so that the changes are not
-// in it. CheckStationarity looks at the start alone; a system that falls in the middle of the
+// s² is from the differences of neighbours, so that the changes are hardly in it: the greater of two.
+// One is that of neighbouring batches, by their median. The other allows for observations that
+// depend on their neighbours, as of a first-order process: with D1 and D2 the mean squared
+// differences of observations one and two apart, and f = D2/D1 - 1, it is D1/2 (1+f)/(1-f)² by
+// batch. CheckStationarity looks at the start alone; a system that falls in the middle of the
 // window, and clients that end before it does, are seen here only (Barrett et al., OOPSLA'17, on
 // why a start is not enough).
 //
@@ -48,7 +51,7 @@ func FindChanges(observations []float64, tolerance float64) (Changes, error) {
 		return Changes{}, err
 	}
 	c := Changes{}
-	starts := append(split(z), len(z))
+	starts := append(split(z, noise(z, observations)), len(z))
 	longest := 0
 	for i := range len(starts) - 1 {
 		if i > 0 {
@@ -72,16 +75,34 @@ func FindChanges(observations []float64, tolerance float64) (Changes, error) {
 	return c, nil
 }
 
-// split gives the first batch of each level.
-func split(z []float64) []int {
-	n := len(z)
-	differences := make([]float64, n-1)
+// noise is the variance of a batch without changes.
+func noise(z, observations []float64) float64 {
+	differences := make([]float64, len(z)-1)
 	for i := range differences {
 		differences[i] = square(z[i+1] - z[i])
 	}
 	slices.Sort(differences)
 	// The median of a squared normal difference is 2 x 0.4549 variances.
-	variance := stat.Quantile(0.5, stat.Empirical, differences, nil) / (2 * 0.4549)
+	independent := stat.Quantile(0.5, stat.Empirical, differences, nil) / (2 * 0.4549)
+	one, two := apartBy(1, observations), apartBy(2, observations)
+	if one == 0 {
+		return independent
+	}
+	f := math.Min(mostCorrelated, math.Max(0, two/one-1))
+	return math.Max(independent, one/2*(1+f)/square(1-f)/mserBatch)
+}
+
+// apartBy is the mean squared difference of observations that lie so far apart.
+func apartBy(lag int, xs []float64) (mean float64) {
+	for i := lag; i < len(xs); i++ {
+		mean += square(xs[i]-xs[i-lag]) / float64(len(xs)-lag)
+	}
+	return mean
+}
+
+// split gives the first batch of each level.
+func split(z []float64, variance float64) []int {
+	n := len(z)
 	penalty := changePenalty * math.Max(variance, 1e-6*square(stat.Mean(z, nil))) * math.Log(float64(n))
 	sums, squares := make([]float64, n+1), make([]float64, n+1)
 	for i, x := range z {

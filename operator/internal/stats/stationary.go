@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
@@ -12,17 +13,23 @@ const (
 	mserBatch = 5
 	// mserBatches is how many batches the check needs to say anything.
 	mserBatches = 10
-	// DefaultTransientTolerance is how much the mean of a window may change, as a share, by leaving
-	// its transient out.
+	// DefaultTransientTolerance is the bias of a window's mean, as a share, that is to be seen.
 	DefaultTransientTolerance = 0.05
+	// seenFrom is the share of the tolerance from which on an estimated bias counts. A bias of the
+	// tolerance is estimated too small in every second window.
+	seenFrom = 0.6
 	// transientDeviations is how many standard errors the transient's mean must be away from that
 	// of the rest, for it to be more than noise. MSER chose where the transient ends so that the
 	// rest varies least, so that the usual two would be passed by noise alone.
 	transientDeviations = 4
+	// driftLevel is the P below which a slope is a drift: so many steady windows have one.
+	driftLevel = 0.01
+	// mostCorrelated bounds the correlation of neighbours: beyond, a window says too little of it.
+	mostCorrelated = 0.95
 )
 
 // Stationarity is whether a measurement window holds a transient, such as a warm-up that was too
-// short.
+// short, or drifts.
 type Stationarity struct {
 	// Transient is the number of observations at the start that do not look like the rest, a
 	// multiple of 5 and at most half of them.
@@ -31,7 +38,11 @@ type Stationarity struct {
 	Mean, SteadyMean float64
 	// Bias is what the transient does to the mean: Mean/SteadyMean - 1.
 	Bias float64
-	// Cautions: NotStationary, when |Bias| is above the tolerance, and not by noise alone.
+	// Drift is by how much a straight line through the window rises from its start to its end, as a
+	// share of the mean. 0: there is none beyond noise that matters.
+	Drift float64
+	// Cautions: NotStationary, when Bias or half of Drift is above the tolerance, and not by noise
+	// alone.
 	Cautions []Caution
 }
 
@@ -44,14 +55,20 @@ type Stationarity struct {
 // (White, "An effective truncation heuristic for bias reduction in simulation output", Simulation
 // 69, 1997; White, Cobb and Spratt, WSC'00). d alone is no verdict, for on steady noise it is
 // seldom 0; so the window is judged by what the transient does to the number that is reported:
-// NotStationary when it moves the mean by more than tolerance (a share), and when the means before
-// and after d are further apart than noise explains,
+// NotStationary when it moves the mean by more than 60% of tolerance (a share), and when the means
+// before and after d are further apart than noise explains,
 //
-//	|mean(Z_1 ... Z_d) - mean(Z_{d+1} ... Z_n)| > 4 s sqrt(1/d + 1/(n-d)),  s: standard deviation of Z_{d+1} ... Z_n
+//	|mean(Z_1 ... Z_d) - mean(Z_{d+1} ... Z_n)| > 4 s sqrt(k (1/d + 1/(n-d)))
+//	s: standard deviation of Z_{d+1} ... Z_n
+//	k = (1+f)/(1-f), f: correlation of neighbours among Z_{d+1} ... Z_n, corrected by 2/n, at least 0
 //
 // without which a window of a few seconds with a few transactions in a bin would be called not
-// stationary more often than not. A drift over the whole window has no end that d could find; it
-// shows as a transient of half the window.
+// stationary more often than not.
+//
+// A drift over the whole window has no end that d could find. So a straight line is fitted to the
+// batches, too. NotStationary when it moves the mean by more than 60% of tolerance from what it is
+// at the start, and when its slope has P < 1% by Student's test with n/k observations (Santer et
+// al., J. Geophys. Res. 105, 2000; f of the residuals, corrected by 4/n).
 //
 // observations are throughput or mean latency of equal intervals of the window, in order: bins of
 // 100 ms. Fewer than 50 say nothing, and are refused, as are values that are negative or not
@@ -67,10 +84,60 @@ func CheckStationarity(observations []float64, tolerance float64) (Stationarity,
 		return Stationarity{}, fmt.Errorf("stationarity: nothing happened in the last %d observations", len(observations)-s.Transient)
 	}
 	s.Bias = s.Mean/s.SteadyMean - 1
-	if d := s.Transient / mserBatch; math.Abs(s.Bias) > tolerance && beyondNoise(z[:d], z[d:]) {
+	if d := s.Transient / mserBatch; math.Abs(s.Bias) > seenFrom*tolerance && beyondNoise(z[:d], z[d:]) {
 		s.Cautions = append(s.Cautions, NotStationary)
 	}
+	if rise, p := drift(z); math.Abs(rise)/2 > seenFrom*tolerance && p < driftLevel {
+		s.Drift = rise
+		if len(s.Cautions) == 0 {
+			s.Cautions = append(s.Cautions, NotStationary)
+		}
+	}
 	return s, nil
+}
+
+// drift is the rise of a straight line through all batches, as a share of their mean, and its P.
+func drift(z []float64) (rise, p float64) {
+	n := float64(len(z))
+	mean := stat.Mean(z, nil)
+	var slope, squares float64
+	for i, x := range z {
+		t := float64(i) - (n-1)/2
+		slope += t * x
+		squares += t * t
+	}
+	slope /= squares
+	residuals := make([]float64, len(z))
+	var rest float64
+	for i, x := range z {
+		residuals[i] = x - mean - slope*(float64(i)-(n-1)/2)
+		rest += square(residuals[i])
+	}
+	if rest == 0 || slope == 0 {
+		return slope * n / mean, map[bool]float64{true: 1, false: 0}[slope == 0]
+	}
+	k := correlated(residuals, 4)
+	freedom := math.Max(1, n/k-2)
+	student := distuv.StudentsT{Sigma: 1, Nu: freedom}
+	return slope * n / mean, 2 * student.Survival(math.Abs(slope)/math.Sqrt(k*rest/(n-2)/squares))
+}
+
+// correlated is by how much the variance of a mean of values, which deviate from 0, is greater than
+// if they did not depend on each other. correction is by how many nths the correlation of
+// neighbours is too small, as it is in n values whose mean is subtracted, or a line.
+func correlated(deviations []float64, correction float64) float64 {
+	var neighbours, own float64
+	for i, x := range deviations {
+		own += x * x
+		if i > 0 {
+			neighbours += x * deviations[i-1]
+		}
+	}
+	if own == 0 {
+		return 1
+	}
+	f := math.Min(mostCorrelated, math.Max(0, neighbours/own+correction/float64(len(deviations))))
+	return (1 + f) / (1 - f)
 }
 
 // batches are the means of 5 observations each, of a window that is long enough.
@@ -99,7 +166,12 @@ func batches(observations []float64, tolerance float64) ([]float64, error) {
 func beyondNoise(transient, steady []float64) bool {
 	mean, deviation := stat.MeanStdDev(steady, nil)
 	before, after := float64(len(transient)), float64(len(steady))
-	return math.Abs(stat.Mean(transient, nil)-mean) > transientDeviations*deviation*math.Sqrt(1/before+1/after)
+	deviations := make([]float64, len(steady))
+	for i, x := range steady {
+		deviations[i] = x - mean
+	}
+	apart := deviation * math.Sqrt(correlated(deviations, 2)*(1/before+1/after))
+	return math.Abs(stat.Mean(transient, nil)-mean) > transientDeviations*apart
 }
 
 // truncation is how many batches MSER leaves out; of several, the least. It walks from the end, so

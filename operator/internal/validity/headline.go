@@ -29,12 +29,27 @@ func Headline(t *results.Trial) *v1alpha1.Headline {
 	}
 	if p := s.OfAll; p != nil {
 		h.OfAll = &v1alpha1.PercentilesOfAll{P10Microseconds: thousandths(p.P10Millis), P50Microseconds: thousandths(p.P50Millis), P90Microseconds: thousandths(p.P90Millis),
-			P99Microseconds: thousandths(p.P99Millis), P999Microseconds: thousandths(p.P999Millis)}
+			P99Microseconds: thousandths(p.P99Millis), P999Microseconds: thousandths(p.P999Millis), P75Microseconds: thousandths(p.P75Millis), P95Microseconds: thousandths(p.P95Millis),
+			P9999Microseconds: thousandths(p.P9999Millis), P99999Microseconds: thousandths(p.P99999Millis)}
 	}
+	h.Unsteady = unsteady(stats.CheckWindow(*t))
 	h.ThrottledPerMillion, h.StealPerMillion = worstShares(t.Pods)
 	h.ContendedPerMillion = worstContention(t.Machines)
 	h.ClientTimePerMillion, h.ClientBusyPerMillion = perMillion(stats.ClientTime(*t)), perMillion(stats.ClientBusy(*t))
 	return h
+}
+
+// unsteady says in integers how a window was not steady.
+func unsteady(w results.WindowCheck) (out []v1alpha1.UnsteadyWindow) {
+	for _, part := range []struct {
+		of    string
+		level *results.Transient
+	}{{results.OfThroughput, w.Throughput}, {results.OfLatency, w.Latency}} {
+		if cause := part.level.Cause(); cause != "" {
+			out = append(out, v1alpha1.UnsteadyWindow{Of: part.of, Cause: v1alpha1.WindowCause(cause), MovesPerMillion: thousandths(part.level.Moves() * 1000)})
+		}
+	}
+	return out
 }
 
 // perMillion writes a share as an integer, if there is one; of more than a thousandfold as that.

@@ -21,6 +21,7 @@ var simulations = []simulation{
 	{"selection", "The best of several points (finding 8)", selection},
 	{"effects", "Tolerances that hold no effect (finding 6)", effects},
 	{"recoveries", "Dips that no fault made (finding 11)", recoveries},
+	{"windows", "Windows that are not steady (findings 9 and 19)", windows},
 	{"exclusions", "Disturbances that hit one side more (finding 13)", exclusions},
 }
 

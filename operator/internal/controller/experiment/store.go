@@ -197,7 +197,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 			line.P99Millis = float64(h.P99LatencyMicroseconds) / 1000
 			line.P999Millis = float64(h.P999LatencyMicroseconds) / 1000
 			line.P95Millis, line.Percentiles = linePercentiles(h.Percentiles)
-			line.OfAll = percentilesOfAll(h.OfAll)
+			line.OfAll, line.Window = percentilesOfAll(h.OfAll), lineWindow(h.Unsteady)
 			line.CorrectClients, line.Recovery, line.Measurements = h.CorrectClients, lineRecoveries(h.Recoveries), lineMeasurements(h.Measurements)
 			line.ThrottledShare, line.StealShare, line.ContendedShare = share(h.ThrottledPerMillion), share(h.StealPerMillion), share(h.ContendedPerMillion)
 			line.ClientTimeShare, line.ClientBusyShare = share(h.ClientTimePerMillion), share(h.ClientBusyPerMillion)
@@ -230,7 +230,25 @@ func percentilesOfAll(p *v1alpha1.PercentilesOfAll) *results.Percentiles {
 	}
 	millis := func(micros int64) float64 { return float64(micros) / 1000 }
 	return &results.Percentiles{P10Millis: millis(p.P10Microseconds), P50Millis: millis(p.P50Microseconds), P90Millis: millis(p.P90Microseconds),
-		P99Millis: millis(p.P99Microseconds), P999Millis: millis(p.P999Microseconds)}
+		P99Millis: millis(p.P99Microseconds), P999Millis: millis(p.P999Microseconds), P75Millis: millis(p.P75Microseconds), P95Millis: millis(p.P95Microseconds),
+		P9999Millis: millis(p.P9999Microseconds), P99999Millis: millis(p.P99999Microseconds)}
+}
+
+// lineWindow takes what was not steady out of the integers of a status; nil: nothing.
+func lineWindow(kept []v1alpha1.UnsteadyWindow) *results.WindowCheck {
+	if len(kept) == 0 {
+		return nil
+	}
+	w := &results.WindowCheck{Throughput: &results.Transient{Steady: true}}
+	for _, k := range kept {
+		level := results.UnsteadyBy(string(k.Cause), float64(k.MovesPerMillion)/1e6)
+		if k.Of == results.OfThroughput {
+			w.Throughput = level
+		} else {
+			w.Latency = level
+		}
+	}
+	return w
 }
 
 // share takes a share out of the integers of a status, if it is there.

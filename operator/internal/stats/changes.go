@@ -36,13 +36,13 @@ const (
 //
 //	sum over levels of squared deviations + (number of levels) 3 s² ln(n)
 //
-// s² is from the differences of neighbours, so that the changes are hardly in it: the greater of two.
-// One is that of neighbouring batches, by their median. The other allows for observations that
+// s² is from the differences of neighbours, so that the changes are hardly in it: the greater of
+// two. One is that of neighbouring batches, by their median. The other allows for observations that
 // depend on their neighbours, as of a first-order process: with D1 and D2 the mean squared
 // differences of observations one and two apart, and f = D2/D1 - 1, it is D1/2 (1+f)/(1-f)² by
-// batch. CheckStationarity looks at the start alone; a system that falls in the middle of the
-// window, and clients that end before it does, are seen here only (Barrett et al., OOPSLA'17, on
-// why a start is not enough).
+// batch. CheckStationarity looks at the start and a straight line alone; a system that falls in the
+// middle of the window, and clients that end before it does, are seen here only (Barrett et al.,
+// OOPSLA'17, on why a start is not enough).
 //
 // observations are as for CheckStationarity, with the same refusals.
 func FindChanges(observations []float64, tolerance float64) (Changes, error) {

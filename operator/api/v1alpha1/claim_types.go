@@ -126,12 +126,15 @@ type ReportedBy struct {
 	// +kubebuilder:validation:Maximum=10000
 	Runs int32 `json:"runs"`
 
-	// deviation is the standard deviation of one run, as a percentage of the value: 5%. Where the
-	// paper does not give it, it is an assumption; say so in the statement.
+	// deviation is the standard deviation of one run, as a percentage of the value: 5%. NotPrinted:
+	// the source does not print it; then 5% is assumed, and the message says so.
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|NotPrinted)$`
 	Deviation string `json:"deviation"`
 }
+
+// DeviationNotPrinted is the deviation of runs whose source does not print it.
+const DeviationNotPrinted = "NotPrinted"
 
 // ClaimBasis says whose statement a claim is: Source; Own.
 // +kubebuilder:validation:Enum=Source;Own

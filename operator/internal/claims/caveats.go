@@ -33,6 +33,7 @@ const (
 	CaveatReportedDeviation = "ReportedDeviation"
 	CaveatWeak              = "WeakBound"
 	CaveatNotSteady         = "NotSteady"
+	CaveatOneSession        = "OneSession"
 )
 
 // caveat keeps what a reader must know of a verdict, once.

@@ -47,16 +47,24 @@ import (
 //	             points with its own interval, searches with deviations up to 8%
 //	1            trends within rounds, percentiles of all requests, the union over points that tie,
 //	             searches with lapses and wide deviations
-const Method = 1
+//	2            rates with bursts, curves that do not cross with a P of their own
+const Method = 2
+
+// SearchMethod is the first version of which searches are today's.
+const SearchMethod = 1
 
 // changedByMethod1 are the functions whose intervals or tests method 1 changed.
 var changedByMethod1 = regexp.MustCompile(`\b(capacity|increasing|decreasing|max_throughput|min_latency|peak_latency|knee_throughput|knee_latency|p[0-9]+_latency|dip|time_to_90|time_to_detect|goodput_lost)\b`)
+
+// changedByMethod2 are those of method 2.
+var changedByMethod2 = regexp.MustCompile(`\b(error_rate|abort_rate|crossover)\b`)
 
 // ByOlderMethod reports whether results that were judged by an older method may differ from what
 // today's gives a claim: those of a plain mean, difference or quotient may not, but where today's
 // looks at first attempts.
 func ByOlderMethod(method int, today results.ClaimResult) bool {
-	return method < Method && (changedByMethod1.MatchString(today.Expr) || strings.Contains(today.Message, unlikeExclusions))
+	return method < 1 && (changedByMethod1.MatchString(today.Expr) || strings.Contains(today.Message, unlikeExclusions)) ||
+		method < 2 && changedByMethod2.MatchString(today.Expr)
 }
 
 // Check reports what is wrong with a claim of an experiment that has these axes, faults and
@@ -227,12 +235,15 @@ func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b
 	if q.absent != "" {
 		verdict, against := v1alpha1.VerdictInconclusive, noEvidence
 		if q.contradicted {
-			verdict, against = v1alpha1.VerdictFails, evidence{tests: 1} // each of several points shows it
+			verdict, against = v1alpha1.VerdictFails, q.against
 		}
 		r.write(result, verdict, []string{q.absent, wanted})
 		return against
 	}
 	estimate, counts := r.estimate(q)
+	if ofOneSession(q, r.readings) {
+		r.caveat(CaveatOneSession, oneSession)
+	}
 	r.counts, r.unknown = append(r.counts, counts...), r.unknown || !estimate.Known
 	t := unsettled
 	if estimate.Known {
@@ -252,8 +263,11 @@ func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b
 		r.moreCaveat()
 	}
 	if estimate.Known && bounded {
-		if said := replication(c, q.unit, estimate, counts); said != "" {
-			r.caveat(CaveatReportedDeviation, said)
+		if c.ReportedBy != nil {
+			result.Replication = replicationOf(c, q.unit, estimate, r.ofEffect(q.unit))
+		}
+		if found := result.Replication; found != nil {
+			r.caveat(CaveatReportedDeviation, replicationText(*found, q.unit))
 		}
 	}
 	if result.Weak != "" {

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"math"
+	"slices"
 
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/stats"
@@ -22,6 +23,39 @@ func (m metric) counted(line results.TrialLine) (some, all int64, isRate bool) {
 // of a rate.
 const fewCases = 10
 
+// bursty widens the interval of a single rate to that of cases that come in bursts. Where several
+// rates are compared, bursts are on both sides, and the interval holds by itself.
+func (r *readings) bursty(q quantity, e stats.Estimate) stats.Estimate {
+	if len(q.gradient) != 1 {
+		return e
+	}
+	for m, g := range q.gradient {
+		var some, all []int64
+		for _, line := range r.samples[m.point] {
+			s, n, isRate := m.metric.counted(line)
+			if !isRate {
+				return e
+			}
+			some, all = append(some, s), append(all, n)
+		}
+		low, high, ok := stats.BurstyShare(some, all)
+		if !ok || len(some) < 2 {
+			return e
+		}
+		mean := meanOfShares(some, all)
+		ends := []float64{q.value + g*(low-mean), q.value + g*(high-mean)}
+		e.Low, e.High = math.Min(e.Low, slices.Min(ends)), math.Max(e.High, slices.Max(ends))
+	}
+	return e
+}
+
+func meanOfShares(some, all []int64) (mean float64) {
+	for i := range some {
+		mean += float64(some[i]) / float64(all[i]) / float64(len(some))
+	}
+	return mean
+}
+
 // atLeastExact widens an interval to that which the counts of its rates have by themselves, all
 // trials of a point together, where there are few cases. Trials in each of which nothing failed do
 // not vary, and do not show that nothing can fail: of 6,000 requests without an error, the rate may
@@ -30,6 +64,7 @@ func (r *run) atLeastExact(q quantity, e stats.Estimate) stats.Estimate {
 	if !e.Known || q.own != nil || q.unbounded {
 		return e
 	}
+	e = r.bursty(q, e)
 	var down, up float64
 	for m, g := range q.gradient {
 		var some, all int64

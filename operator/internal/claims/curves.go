@@ -111,7 +111,8 @@ func (r *run) crossover(a arguments) quantity {
 	case slices.Contains(c.Cautions, stats.NoCrossing):
 		r.counts = append(r.counts, q.counts...)
 		r.unknown = r.unknown || slices.Min(q.counts) < 2
-		return quantity{absent: stats.NoCrossing.Text(), contradicted: apart(curves[0], curves[1])}
+		contradicted, against := apart(curves[0], curves[1])
+		return quantity{absent: stats.NoCrossing.Text(), contradicted: contradicted, against: against}
 	case !c.Known && slices.Min(q.counts) > 1:
 		r.caveat(CaveatCrossing, "the trials do not show that the curves change places between the first point and the last: whether they do is open")
 	}
@@ -120,9 +121,10 @@ func (r *run) crossover(a arguments) quantity {
 }
 
 // apart reports whether one curve lies above the other at every point, by the interval of the
-// difference there.
-func apart(a, b stats.Series) bool {
+// difference there. The P of it is the greatest of any point, since each must show it.
+func apart(a, b stats.Series) (bool, evidence) {
 	above, below := 0, 0
+	all := evidence{tests: 1}
 	for i := range a.X {
 		d := stats.Difference(stats.Aggregate(a.Samples[i]), stats.Aggregate(b.Samples[i]))
 		switch {
@@ -131,8 +133,9 @@ func apart(a, b stats.Series) bool {
 		case d.Known && d.High < 0:
 			below++
 		}
+		all.p = max(all.p, beyond(d, 0).p)
 	}
-	return above == len(a.X) || below == len(a.X)
+	return above == len(a.X) || below == len(a.X), all
 }
 
 // trendLevel is the P below which a trend is one: that of a 95% interval.

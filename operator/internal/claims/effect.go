@@ -54,14 +54,23 @@ func (p *program) checkEffect(within string) error {
 	if !strings.HasSuffix(within, ofTheEffect) {
 		return nil
 	}
-	want := 0.0
-	if unitOfType(p.result) == plain {
-		want = 1
-	}
-	if none, known := p.noEffect(p.ast.Expr()); !known || math.Abs(none-want) > 1e-9 {
+	if p.ofEffect(unitOfType(p.result)) == nil {
 		return wrong("within", "the expression has no effect of which a share could be: compare two like things by a quotient, as in a / b, or by a difference of latencies or throughputs")
 	}
 	return nil
+}
+
+// ofEffect is what the expression gives without an effect: 1 of a plain number, 0 of a difference.
+// Nil: it is of none.
+func (p *program) ofEffect(u unit) *float64 {
+	want := 0.0
+	if u == plain {
+		want = 1
+	}
+	if none, known := p.noEffect(p.ast.Expr()); !known || math.Abs(none-want) > 1e-9 {
+		return nil
+	}
+	return &want
 }
 
 // shareOfEffect says what share of the reported effect was measured.

@@ -147,6 +147,9 @@ func (r *run) compare(call celast.CallExpr, id int64) judged {
 	d, counts := r.difference(less, greater)
 	r.counts = append(r.counts, counts...)
 	r.unknown = r.unknown || !d.Known
+	if left.measured() != right.measured() && (ofOneSession(left, r.readings) || ofOneSession(right, r.readings)) {
+		r.caveat(CaveatOneSession, oneSession)
+	}
 	verdict := unsettled
 	switch {
 	case !d.Known:

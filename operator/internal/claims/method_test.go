@@ -19,6 +19,8 @@ func TestByOlderMethod(t *testing.T) {
 		"the best of several":  {0, "max_throughput() > 5", "", true},
 		"by first attempts":    {0, "throughput(x=1) > throughput(x=2)", unlikeExclusions + ": ...", true},
 		"by today's method":    {Method, "max_throughput() > 5", "", false},
+		"a rate":               {1, "error_rate(x=1) < 0.1", "", true},
+		"a trend of method 1":  {1, "increasing(of='throughput', along='x')", "", false},
 		"an axis of that name": {0, "throughput(dips=1) > 5", "", false},
 	} {
 		if got := ByOlderMethod(tc.method, results.ClaimResult{Expr: tc.expr, Message: tc.message}); got != tc.want {

@@ -58,9 +58,10 @@ type quantity struct {
 	// or are what the quantity may be as well, where a point was chosen that others tie with.
 	or []quantity
 	// absent says why there is no number and no verdict; contradicted: the trials show that there
-	// is none.
+	// is none, and against is how surely.
 	absent       string
 	contradicted bool
+	against      evidence
 }
 
 func constant(value float64, u unit) quantity {

@@ -140,7 +140,9 @@ func triedAlone(axes []results.Axis, searched string, points []results.PointResu
 // Judge evaluates the claims of a spec as it is written, with the profile that it uses, in the
 // order of the spec. Those that the profile skips get its reason instead. f says what ran.
 func Judge(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
-	judged := claims.EvaluateWith(plan.ApplyProfile(spec).Claims, points, lines, capacities)
+	of := plan.ApplyProfile(spec).Claims
+	judged := claims.EvaluateWith(of, points, lines, capacities)
+	claims.AddAnalyses(of, points, lines, judged)
 	fidelity.Say(spec, f, judged)
 	caveatImported(judged, lines)
 	return judged

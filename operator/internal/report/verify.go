@@ -340,9 +340,9 @@ func (v *Verified) capacities(e results.Experiment, want []results.Capacity) {
 		givenUp := said.Outcome == string(v1alpha1.CapacityGivenUp) && w.Outcome == string(v1alpha1.CapacitySearching)
 		switch {
 		case said.Trials != w.Trials || said.Objective != w.Objective || said.Outcome != w.Outcome && !givenUp:
-			v.judged(e.Method < claims.Method, "%s: %s after %s is said, the trials give %s after %s", name, said.Outcome, count(said.Trials, "trial"), w.Outcome, count(w.Trials, "trial"))
+			v.judged(e.Method < claims.SearchMethod, "%s: %s after %s is said, the trials give %s after %s", name, said.Outcome, count(said.Trials, "trial"), w.Outcome, count(w.Trials, "trial"))
 		case !same64(said.Capacity, w.Capacity) || !same64(said.Low, w.Low) || !same64(said.High, w.High):
-			v.judged(e.Method < claims.Method, "%s is said to be %s, the trials give %s", name, capacityText(said), capacityText(w))
+			v.judged(e.Method < claims.SearchMethod, "%s is said to be %s, the trials give %s", name, capacityText(said), capacityText(w))
 		}
 	}
 }

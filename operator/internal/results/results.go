@@ -438,6 +438,54 @@ type ClaimResult struct {
 	P *float64 `json:"p,omitempty"`
 	// Caveats are what a reader must know of the verdict, each with the points that it is about.
 	Caveats []Caveat `json:"caveats,omitempty"`
+	// Replication compares what was measured with the runs behind what is reported. Nil: the claim
+	// does not say how many they were.
+	Replication *Replication `json:"replication,omitempty"`
+	// Analyses are what other analyses of the same trials come to. Nil: there are none, or these
+	// results are of before they were kept.
+	Analyses *Analyses `json:"analyses,omitempty"`
+}
+
+// Replication is what a measured quantity is as a replication of the source's runs.
+type Replication struct {
+	// Runs behind what is reported, and the deviation of one in percent of it. Assumed: the source
+	// does not print it.
+	Runs             int32   `json:"runs"`
+	DeviationPercent float64 `json:"deviationPercent"`
+	Assumed          bool    `json:"assumed,omitempty"`
+	// Low and High are the prediction interval: where the mean of a replication should lie in 95%
+	// if the system is the source's. Inside: what was measured does.
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Inside bool    `json:"inside"`
+	// LeastEffect is what the source's runs would have found in a third of cases. SmallTelescopesP
+	// is the one-sided P of the replication's effect being that great; below 5% the source could
+	// hardly have seen it. ScepticalP is that of the replication's success, by Held. Absent where
+	// the quantity is of no effect, or the source reports none.
+	LeastEffect      *float64 `json:"leastEffect,omitempty"`
+	SmallTelescopesP *float64 `json:"smallTelescopesP,omitempty"`
+	ScepticalP       *float64 `json:"scepticalP,omitempty"`
+}
+
+// Analyses are other ways to judge a claim by the same trials: by another statistic of latency, with
+// trials that do not count, without those whose window was not steady, not by rounds, and all
+// combinations of these.
+type Analyses struct {
+	// Agree of so many others with the verdict.
+	Agree int `json:"agree"`
+	Of    int `json:"of"`
+	// Others are those that do not agree.
+	Others []Analysis `json:"others,omitempty"`
+}
+
+// Analysis is one of them: how it judges, and its verdict, which is Holds, Fails or Inconclusive.
+// What it measured has an interval where the claim is about a quantity.
+type Analysis struct {
+	How      string   `json:"how"`
+	Verdict  string   `json:"verdict"`
+	Measured *float64 `json:"measured,omitempty"`
+	Low      *float64 `json:"low,omitempty"`
+	High     *float64 `json:"high,omitempty"`
 }
 
 // ClaimText is the text of a claim.

@@ -22,6 +22,8 @@ var simulations = []simulation{
 	{"effects", "Tolerances that hold no effect (finding 6)", effects},
 	{"recoveries", "Dips that no fault made (finding 11)", recoveries},
 	{"windows", "Windows that are not steady (findings 9 and 19)", windows},
+	{"failures", "Rates of failures that come in bursts (finding 12)", failures},
+	{"sessions", "Single means where trials depend on each other (finding 10)", sessions},
 	{"exclusions", "Disturbances that hit one side more (finding 13)", exclusions},
 }
 

@@ -3,6 +3,7 @@ package strip
 import (
 	"fmt"
 	"html/template"
+	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/internal/results"
@@ -93,7 +94,40 @@ func Details(c results.ClaimResult) [][2]string {
 		add("wider because", f.WiderBecause)
 	}
 	add("weak bound", c.Weak)
+	add("replication", replication(c.Replication, c.Unit))
+	add("other analyses", analyses(c.Analyses))
 	return rows
+}
+
+// replication says what a quantity is as a replication of the source's runs.
+func replication(r *results.Replication, unit string) string {
+	if r == nil {
+		return ""
+	}
+	number := func(x float64) string { return strings.TrimSpace(strconv.FormatFloat(x, 'g', 4, 64) + " " + unit) }
+	text := fmt.Sprintf("prediction interval %s to %s", number(r.Low), number(r.High))
+	if r.SmallTelescopesP != nil {
+		text += fmt.Sprintf("; the source's runs find an effect of %s in a third of cases, P of one that great here %.2g; sceptical P %.2g", number(*r.LeastEffect), *r.SmallTelescopesP, *r.ScepticalP)
+	}
+	return text
+}
+
+// mostOthers is how many analyses that do not agree are named.
+const mostOthers = 6
+
+// analyses says how many other analyses of the same trials agree, and which do not.
+func analyses(a *results.Analyses) string {
+	if a == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d agree", a.Agree, a.Of)
+	for i, o := range a.Others {
+		if i == mostOthers {
+			return text + fmt.Sprintf("; and %d more", len(a.Others)-i)
+		}
+		text += "; " + o.How + ": " + o.Verdict
+	}
+	return text
 }
 
 func allowed(f results.ClaimText) string {

@@ -19,8 +19,8 @@ type choice struct {
 }
 
 // AddAnalyses says of each verdict how many other analyses of the same trials agree with it: every
-// combination of another statistic of latency, of trials that do not count taken in, of trials whose
-// window was not steady left out, and of rounds passed over (a multiverse: Steegen et al.,
+// combination of another statistic of latency, of trials that do not count taken in, of trials
+// whose window was not steady left out, and of rounds passed over (a multiverse: Steegen et al.,
 // Perspect. Psychol. Sci. 11, 2016). judged are the verdicts of the claims, in their order.
 func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, judged []results.ClaimResult) {
 	for i, c := range claims {
@@ -41,7 +41,8 @@ func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []
 }
 
 // analysesOf judges one claim in all other ways. One that gives no verdict, since trials lack a
-// statistic for instance, is none. A claim fails where its P times the number of claims is below 5%.
+// statistic for instance, is none. A claim fails where its P times the number of claims is below
+// 5%.
 func analysesOf(c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looked []int32, claims int, verdict string) (a results.Analyses) {
 	for _, ways := range combinations(choicesOf(c, lines, looked)) {
 		other, changed := c, lines

@@ -467,8 +467,8 @@ type Replication struct {
 	ScepticalP       *float64 `json:"scepticalP,omitempty"`
 }
 
-// Analyses are other ways to judge a claim by the same trials: by another statistic of latency, with
-// trials that do not count, without those whose window was not steady, not by rounds, and all
+// Analyses are other ways to judge a claim by the same trials: by another statistic of latency,
+// with trials that do not count, without those whose window was not steady, not by rounds, and all
 // combinations of these.
 type Analyses struct {
 	// Agree of so many others with the verdict.

@@ -21,11 +21,11 @@ const (
 //
 //	some_i ~ Binomial(all_i, p_i),  p_i ~ Beta(s, s (1-m)/m),  s = 1/c²
 //
-// (Skellam, J. R. Stat. Soc. B 10, 1948), with a density of m^(-3/4), and c, which for a rare case is
-// the relative deviation of p_i, from 0.05 to 2.5 with a density of 1/√c. Both are ours: so the
-// interval holds its level for c from 0 to 2. Student's
-// interval of shares whose deviation is twice their mean ends below the truth in 19 to 34%: a trial
-// with a burst is what carries the mean, and few trials have one.
+// (Skellam, J. R. Stat. Soc. B 10, 1948), with a density of m^(-3/4), and c, which for a rare case
+// is the relative deviation of p_i, from 0.05 to 2.5 with a density of 1/√c. Both are ours: so the
+// interval holds its level for c from 0 to 2. Student's interval of shares whose deviation is twice
+// their mean ends below the truth in 19 to 34%: a trial with a burst is what carries the mean, and
+// few trials have one.
 //
 // Without a case in any trial the interval begins at 0. It is false without trials, and where
 // nothing but cases occurred.

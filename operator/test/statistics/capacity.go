@@ -42,6 +42,11 @@ func slowMode(rng *rand.Rand, _ *float64, load, c float64, _ int) bool {
 	return math.Log(c/load)+0.02*rng.NormFloat64() > 0
 }
 
+// slowing machines carry 2% less from trial to trial. The capacity is that of the first.
+func slowing(rng *rand.Rand, _ *float64, load, c float64, i int) bool {
+	return math.Log(c/load)-0.02*float64(i)+0.02*rng.NormFloat64() > 0
+}
+
 func skewed(rng *rand.Rand, _ *float64, load, c float64, _ int) bool {
 	return math.Log(c/load)-0.08*(-math.Log(-math.Log(rng.Float64()))-0.36651) > 0
 }
@@ -53,8 +58,8 @@ func capacities(scale float64) (rates []rate) {
 		most      int
 		review    []string
 	}{
-		{0.05, 60, []string{"99.8", "95.2", "88.0", "75.8", "66.0", "52.6", "22.8", "93.2", "88.4", "74.0", "66.0", "54.4", "73.6"}},
-		{0.1, 30, []string{"99.6", "95.4", "87.4", "77.4", "68.6", "50.0", "32.0", "90.8", "78.4", "58.8", "87.6", "64.8", "71.2"}},
+		{0.05, 60, []string{"99.8", "95.2", "88.0", "75.8", "66.0", "52.6", "22.8", "93.2", "88.4", "74.0", "66.0", "54.4", "73.6", "0.0"}},
+		{0.1, 30, []string{"99.6", "95.4", "87.4", "77.4", "68.6", "50.0", "32.0", "90.8", "78.4", "58.8", "87.6", "64.8", "71.2", "56.0"}},
 	} {
 		for i, w := range []struct {
 			name  string
@@ -65,6 +70,7 @@ func capacities(scale float64) (rates []rate) {
 			{"15%", deviating(0.15), 90}, {"30%", deviating(0.3), 90},
 			{"1 trial in 20 fails at any load", lapsing(0.05), 90}, {"1 in 10", lapsing(0.1), 90}, {"1 in 5", lapsing(0.2), 90},
 			{"trials depend on each other, AR(1) 0.9, 5%", correlated, 0}, {"3 trials in 10 carry a third less", slowMode, 90}, {"skewed, 8%", skewed, 90},
+			{"machines slow by 2% from trial to trial", slowing, 0},
 		} {
 			rng := rand.New(rand.NewPCG(40, 1))
 			held := rate{review: set.review[i], least: w.least}

@@ -14,6 +14,7 @@ type simulation struct {
 }
 
 var simulations = []simulation{
+	{"comparisons", "Equal variants and their quotient (3.1 and 3.2 of the review)", comparisons},
 	{"trends", "Trends of equal points (findings 7 and 17)", trends},
 	{"sequential", "Messages that say that drift counts, with order: Sequential and a drift of 10% (finding 7)", sequential},
 	{"percentiles", "Percentiles of survivors (findings 4 and 5)", percentiles},

@@ -63,7 +63,7 @@ func Of(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *r
 	var here []string // what of the source runs, as an original or re-implemented
 	for i := range f.Systems {
 		s := &f.Systems[i]
-		of, class := relate(systems[s.System].Program, measured)
+		of, class := Relate(systems[s.System].Program, measured)
 		s.Class = class
 		switch class {
 		case Original:
@@ -86,8 +86,8 @@ func Of(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) *r
 	return f
 }
 
-// relate says what a program is to those that the source measured, and to which of them.
-func relate(p *v1alpha1.Program, measured []v1alpha1.SourceSystem) (of v1alpha1.SourceSystem, class string) {
+// Relate says what a program is to those that the source measured, and to which of them.
+func Relate(p *v1alpha1.Program, measured []v1alpha1.SourceSystem) (of v1alpha1.SourceSystem, class string) {
 	find := func(name string) int {
 		return slices.IndexFunc(measured, func(s v1alpha1.SourceSystem) bool { return name != "" && strings.EqualFold(s.Name, name) })
 	}
@@ -220,35 +220,51 @@ func Distance(f *results.Fidelity, read []string, profile string, rewritten bool
 	return strings.Join(parts, "; ")
 }
 
-// Ran names what ran, for a title: "Cassandra 5 in place of HATS".
-func Ran(f *results.Fidelity) string {
-	var own, others []string
+// Programs names what ran, for a title.
+func Programs(f *results.Fidelity) string {
+	var names []string
 	for _, s := range f.Systems {
-		text := cmp.Or(describe(s), Name(s))
-		if s.Class == StandIn && s.InPlaceOf != "" { // several are in place of the same
-			own = append(own, Name(s))
-			continue
-		}
-		others = append(others, text)
+		names = append(names, Name(s))
 	}
-	parts := []string{}
-	if len(own) > 0 {
-		i := slices.IndexFunc(f.Systems, func(s results.SystemFidelity) bool { return s.Class == StandIn })
-		parts = append(parts, list(unique(own))+" in place of "+f.Systems[i].InPlaceOf)
-	}
-	if len(others) > 0 {
-		parts = append(parts, list(unique(others)))
-	}
-	return strings.Join(parts, "; ")
+	return strings.Join(unique(names), " and ")
 }
 
-// Summary is Ran with the size and all that the profile changed.
-func Summary(f *results.Fidelity) string {
-	text := fmt.Sprintf("%s, size %s", Ran(f), f.Size)
-	if len(f.Changes) > 0 {
-		text += " (" + strings.Join(f.Changes, "; ") + ")"
+// Ran says what ran, relative to the source: "Cassandra 5 in place of HATS".
+func Ran(f *results.Fidelity) string {
+	var own, others []string
+	of := ""
+	for _, s := range f.Systems {
+		switch {
+		case s.Class == StandIn && s.InPlaceOf != "": // several are in place of the same
+			own, of = append(own, Name(s)), s.InPlaceOf
+		case s.Class == Original && s.SourceVersion != "":
+			others = append(others, fmt.Sprintf("%s, the source's own program (the source measured %s)", Name(s), s.SourceVersion))
+		case s.Class == Original:
+			others = append(others, Name(s)+", the source's own program")
+		default:
+			others = append(others, cmp.Or(describe(s), Name(s)))
+		}
 	}
-	return text
+	var parts []string
+	if len(own) > 0 {
+		parts = append(parts, list(unique(own))+" in place of "+of)
+	}
+	return strings.Join(append(parts, unique(others)...), "; ")
+}
+
+// Summary is Ran with the profile and the size.
+func Summary(f *results.Fidelity, profile string) string {
+	size := "at full size"
+	switch f.Size {
+	case Reduced:
+		size = "at reduced size"
+	case Unknown:
+		size = "at a size that Assay does not know"
+	}
+	if profile != "" {
+		size = "profile " + profile + ", " + size
+	}
+	return Ran(f) + "; " + size
 }
 
 func unique(names []string) []string {

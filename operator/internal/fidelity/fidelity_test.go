@@ -50,11 +50,11 @@ func TestWhatRan(t *testing.T) {
 		distance string
 		ran      string
 	}{
-		"the source's own":  {[]string{"hats"}, nil, fidelity.Original, "", "HATS"},
-		"another version":   {[]string{"postgres"}, nil, fidelity.Original, "PostgreSQL 15 where the source has 12", "PostgreSQL 15 where the source has 12"},
+		"the source's own":  {[]string{"hats"}, nil, fidelity.Original, "", "HATS, the source's own program"},
+		"another version":   {[]string{"postgres"}, nil, fidelity.Original, "PostgreSQL 15 where the source has 12", "PostgreSQL 15, the source's own program (the source measured 12)"},
 		"re-implemented":    {[]string{"hats-go"}, nil, fidelity.Reimplementation, "assay-hats 1, a re-implementation of HATS", "assay-hats 1, a re-implementation of HATS"},
 		"another program":   {[]string{"cassandra"}, nil, fidelity.StandIn, "Cassandra 5 in place of HATS, mLSM and PostgreSQL", "Cassandra 5 in place of HATS, mLSM and PostgreSQL"},
-		"beside the own":    {[]string{"hats", "cassandra"}, nil, fidelity.StandIn, "Cassandra 5 in place of mLSM and PostgreSQL", "Cassandra 5 in place of mLSM and PostgreSQL; HATS"},
+		"beside the own":    {[]string{"hats", "cassandra"}, nil, fidelity.StandIn, "Cassandra 5 in place of mLSM and PostgreSQL", "Cassandra 5 in place of mLSM and PostgreSQL; HATS, the source's own program"},
 		"unknown program":   {[]string{"unknown"}, nil, fidelity.StandIn, "System unknown in place of HATS, mLSM and PostgreSQL", "System unknown in place of HATS, mLSM and PostgreSQL"},
 		"no such System":    {[]string{"gone"}, nil, fidelity.StandIn, "System gone in place of HATS, mLSM and PostgreSQL", "System gone in place of HATS, mLSM and PostgreSQL"},
 		"source of unknown": {[]string{"hats"}, func(s *v1alpha1.ExperimentSpec) { s.Source.Systems = nil }, fidelity.StandIn, "HATS in place of what the source measured", "HATS in place of what the source measured"},
@@ -94,7 +94,7 @@ func TestSize(t *testing.T) {
 		"fewer points":        {v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "clients", Values: values("1", "10")}}}, true, "axis clients: 2 of 3 values (1, 10)"},
 		"other points":        {v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "clients", Values: values("2")}}}, true, "axis clients: 2 in place of 1, 10, 100"},
 		"more points":         {v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "clients", Values: values("1", "10", "50", "100")}}}, false, ""},
-		"a point with less":   {v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "variant", Points: []v1alpha1.AxisPoint{{Name: "a", Clients: new(int32(1))}, {Name: "b"}}}}}, true, "axis variant: a, b in place of a, b"},
+		"a point with less":   {v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "variant", Points: []v1alpha1.AxisPoint{{Name: "a", Clients: new(int32(1))}, {Name: "b"}}}}}, true, "axis variant, point a.clients: 1 in place of none"},
 		"topology":            {v1alpha1.Profile{Topology: &v1alpha1.Topology{F: 1}}, true, "topology.f: 1 in place of 0"},
 		"network":             {v1alpha1.Profile{Network: &wan}, true, "network.profile: wan in place of lan"},
 		"client nodes":        {v1alpha1.Profile{Nodes: new(int32(3))}, true, "clients.nodes: 3 in place of 1"},

@@ -81,40 +81,38 @@ func sweepChanges(full, applied []v1alpha1.Axis) (all []string) {
 			all = append(all, differences("axis "+a.Axis+", search", full[i].Search, a.Search)...)
 			continue
 		}
-		want, have := axisPoints(full[i]), axisPoints(a)
-		left := slices.DeleteFunc(slices.Clone(want), func(p axisPoint) bool { return slices.Contains(have, p) })
-		if len(left) == 0 {
-			continue
+		want, have := valuesOf(full[i]), valuesOf(a)
+		kept := 0
+		for _, name := range want {
+			if slices.Contains(have, name) {
+				kept++
+			}
 		}
-		kept := len(want) - len(left)
-		text := fmt.Sprintf("axis %s: %d of %d values (%s)", a.Axis, kept, len(want), names(have))
-		if kept < len(have) {
-			text = fmt.Sprintf("axis %s: %s in place of %s", a.Axis, names(have), names(want))
+		switch {
+		case kept == len(want):
+		case kept < len(have):
+			all = append(all, fmt.Sprintf("axis %s: %s in place of %s", a.Axis, strings.Join(have, ", "), strings.Join(want, ", ")))
+		default:
+			all = append(all, fmt.Sprintf("axis %s: %d of %d values (%s)", a.Axis, kept, len(want), strings.Join(have, ", ")))
 		}
-		all = append(all, text)
+		for _, p := range a.Points { // a point of the same name may set something else
+			if k := slices.IndexFunc(full[i].Points, func(f v1alpha1.AxisPoint) bool { return f.Name == p.Name }); k >= 0 {
+				all = append(all, differences(fmt.Sprintf("axis %s, point %s", a.Axis, p.Name), full[i].Points[k], p)...)
+			}
+		}
 	}
 	return all
 }
 
-// axisPoint is a value of an axis with what it sets.
-type axisPoint struct{ name, sets string }
-
-func axisPoints(a v1alpha1.Axis) (points []axisPoint) {
+// valuesOf an axis, by their names.
+func valuesOf(a v1alpha1.Axis) (names []string) {
 	for _, v := range a.Values {
-		points = append(points, axisPoint{name: v.String()})
+		names = append(names, v.String())
 	}
 	for _, p := range a.Points {
-		points = append(points, axisPoint{name: p.Name, sets: encoded(p)})
+		names = append(names, p.Name)
 	}
-	return points
-}
-
-func names(points []axisPoint) string {
-	all := make([]string, len(points))
-	for i, p := range points {
-		all[i] = p.name
-	}
-	return strings.Join(all, ", ")
+	return names
 }
 
 // shorter lists the parts of a schedule that take less time.

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -20,18 +18,7 @@ func titleOf(e results.Experiment) string {
 	case e.Fidelity == nil:
 		return e.Name + ": " + source
 	}
-	var programs []string
-	for _, s := range e.Fidelity.Systems {
-		if p := programOf(s); !slices.Contains(programs, p) {
-			programs = append(programs, p)
-		}
-	}
-	return fmt.Sprintf("%s: %s, after %s", e.Name, strings.Join(programs, " and "), source)
-}
-
-// programOf names the program of a System, with its version.
-func programOf(s results.SystemFidelity) string {
-	return strings.TrimSpace(cmp.Or(s.Program, "System "+s.System) + " " + s.Version)
+	return fmt.Sprintf("%s: %s, after %s", e.Name, fidelity.Programs(e.Fidelity), source)
 }
 
 // whatRan says what ran, relative to what the source measured, and what the profile changed.
@@ -43,76 +30,35 @@ func whatRan(e results.Experiment) []string {
 		}
 		return []string{"What ran, relative to what the source measured, is not in these results: an earlier version of Assay wrote them."}
 	}
-	var systems []string
-	for _, s := range f.Systems {
-		if text := relative(s); !slices.Contains(systems, text) {
-			systems = append(systems, text)
-		}
-	}
-	size := "at full size"
-	switch f.Size {
-	case fidelity.Reduced:
-		size = "at reduced size"
-	case fidelity.Unknown:
-		size = "at a size that Assay does not know"
-	}
-	if e.Profile != "" {
-		size = "profile " + e.Profile + ", " + size
-	}
-	text := fmt.Sprintf("What ran: %s; %s.", strings.Join(systems, "; "), size)
+	text := "What ran: " + fidelity.Summary(f, e.Profile) + "."
 	if len(f.Changes) > 0 {
 		text += " The profile changes " + strings.Join(f.Changes, "; ") + "."
 	}
 	return []string{text}
 }
 
-// relative says what a System is to the source.
-func relative(s results.SystemFidelity) string {
-	program := programOf(s)
-	of := cmp.Or(s.InPlaceOf, "what the source measured")
-	switch s.Class {
-	case "Original":
-		program += ", the source's own program"
-	case "Reimplementation":
-		program += ", a re-implementation of " + of
-	case "StandIn":
-		program += ", in place of " + of
-	}
-	if s.SourceVersion != "" {
-		program += " (the source measured " + s.SourceVersion + ")"
-	}
-	return program
-}
-
 // compared says how much of what the source prints is compared, and how many claims the profile
-// leaves out.
+// leaves out. Verdicts compare values of claims. A number of a curve that stands beside a measured
+// point is shown, and no more.
 func compared(e results.Experiment) []string {
-	k, m := 0, 0
-	for _, s := range e.Reported {
-		m += len(s.Y)
-		for _, x := range s.X {
-			if slices.ContainsFunc(e.Points, func(p results.PointResult) bool {
-				return p.Valid > 0 && agrees(s.At, p.Coordinates) && same(x, p.Coordinates[s.Axis])
-			}) {
-				k++
-			}
-		}
-	}
-	skipped := 0
+	judged, claimed, skipped := 0, 0, 0
 	for _, c := range e.Claims {
 		if c.Reported != "" {
-			m++
+			claimed++
 			if c.Verdict != string(v1alpha1.VerdictNotEvaluated) {
-				k++
+				judged++
 			}
 		}
-		if strings.HasPrefix(c.Message, "profile "+e.Profile+" skips it") {
+		if c.Skipped != "" || strings.HasPrefix(c.Message, "profile "+e.Profile+" skips it") { // older results have the message alone
 			skipped++
 		}
 	}
 	var parts []string
-	if m > 0 {
-		parts = append(parts, fmt.Sprintf("Compares %d of %s of the source", k, count(m, "number")))
+	if claimed > 0 {
+		parts = append(parts, fmt.Sprintf("Verdicts compare %d of %s that the claims take from the source", judged, count(claimed, "number")))
+	}
+	if beside, printed := besidePoints(e); printed > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s of its curves stand beside a measured point", beside, count(printed, "number")))
 	}
 	if skipped > 0 {
 		parts = append(parts, fmt.Sprintf("%s skipped by the profile", count(skipped, "claim")))
@@ -121,4 +67,24 @@ func compared(e results.Experiment) []string {
 		return nil
 	}
 	return []string{strings.Join(parts, "; ") + "."}
+}
+
+// besidePoints counts the numbers of the source's curves, and those of them whose metric was
+// measured at their point.
+func besidePoints(e results.Experiment) (beside, printed int) {
+	for _, s := range e.Reported {
+		printed += len(s.Y)
+		if _, known := factor(s); !known {
+			continue
+		}
+		for _, x := range s.X {
+			for _, p := range e.Points {
+				if agrees(s.At, p.Coordinates) && same(x, p.Coordinates[s.Axis]) && p.Metrics[metricOfSeries(s)].N > 0 {
+					beside++
+					break
+				}
+			}
+		}
+	}
+	return beside, printed
 }

@@ -313,10 +313,17 @@ func (v *Verified) ran(e results.Experiment, spec v1alpha1.ExperimentSpec, syste
 	case len(systems) == 0:
 		v.Notes = append(v.Notes, "the Systems are not there: what is said to have run is believed")
 		return e.Fidelity
-	case !equality.Semantic.DeepEqual(want, e.Fidelity):
-		v.differs("it is said that this ran: %s; spec and Systems give: %s", fidelity.Summary(e.Fidelity), fidelity.Summary(want))
+	case !sameRan(want, e.Fidelity):
+		v.differs("it is said that this ran: %s; spec and Systems give: %s", fidelity.Summary(e.Fidelity, e.Profile), fidelity.Summary(want, e.Profile))
+	case !slices.Equal(want.Changes, e.Fidelity.Changes): // words, which versions choose differently
+		v.Notes = append(v.Notes, fmt.Sprintf("it is said that the profile changes %q; this version says %q", e.Fidelity.Changes, want.Changes))
 	}
 	return want
+}
+
+// sameRan compares all that words of verdicts depend on.
+func sameRan(a, b *results.Fidelity) bool {
+	return equality.Semantic.DeepEqual(a.Systems, b.Systems) && a.Class == b.Class && a.Size == b.Size && (len(a.Changes) == 0) == (len(b.Changes) == 0)
 }
 
 // sameOutcome reports whether two verdicts say the same of the trials, in whatever words.

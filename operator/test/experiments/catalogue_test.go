@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/fidelity"
 	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
 )
@@ -226,15 +227,12 @@ func selects(at map[string]v1alpha1.Value, coordinates map[string]string) bool {
 
 // classOf says what a System's program is to the one that the source measured.
 func classOf(p *v1alpha1.Program, measured string) (class int, program string) {
-	switch {
-	case p == nil:
-		return standIn, "an unnamed program"
-	case p.Reimplements == "" && p.Name == measured:
-		return original, p.Name
-	case p.Reimplements == measured:
-		return reimplementation, p.Name
+	_, name := fidelity.Relate(p, []v1alpha1.SourceSystem{{Name: measured}})
+	class = map[string]int{fidelity.Original: original, fidelity.Reimplementation: reimplementation, fidelity.StandIn: standIn}[name]
+	if p == nil {
+		return class, "an unnamed program"
 	}
-	return standIn, p.Name
+	return class, p.Name
 }
 
 // filesIn are the Experiments in a folder as experiments/ is, relative to it.

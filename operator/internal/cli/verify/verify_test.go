@@ -49,7 +49,7 @@ func TestVerify(t *testing.T) {
 		"changed-point.tar.gz":   {session.ExitDifferent, []string{"point 0 (clients=10): throughput is said to be 5000"}},
 		"changed-verdict.tar.gz": {session.ExitDifferent, []string{"claim scales: Reproduced is said, the trials and what ran give NotReproduced: "}},
 		"changed-word.tar.gz":    {session.ExitDifferent, []string{"claim fast: Replicated is said, the trials and what ran give Reproduced: "}},
-		"changed-system.tar.gz":  {session.ExitDifferent, []string{"it is said that this ran: Ring 2, size Full; spec and Systems give: Chain 2 in place of Ring, size Full"}},
+		"changed-system.tar.gz":  {session.ExitDifferent, []string{"it is said that this ran: Ring 2, the source's own program; at full size; spec and Systems give: Chain 2 in place of Ring; at full size"}},
 		"without-systems.tar.gz": {0, []string{"note: the Systems are not there: what is said to have run is believed"}},
 		"before-what-ran.tar.gz": {0, []string{"note: the verdicts are of a version that did not say what ran: its Reproduced says"}},
 		"changed-claim.tar.gz":   {session.ExitDifferent, []string{"claim fast: its expression, reported value or tolerance is not that of the spec"}},

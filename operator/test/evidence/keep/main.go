@@ -1,0 +1,114 @@
+// Command keep keeps the evidence of a profile that did not decide, when the evidence of a changed
+// one takes its place: who sees the last version alone does not see how often the claims changed.
+//
+// usage: keep OLD NEW
+//
+// Both are bundles. OLD stays as NAME.DAY.tar.gz beside where it was, with its report and with the
+// file that judges it (NAME.DAY.as-run.yaml), if it left a claim undecided and NEW judges other
+// claims. Otherwise keep does nothing.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/seal"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: keep OLD.tar.gz NEW.tar.gz")
+		os.Exit(2)
+	}
+	kept, err := keep(os.Args[1], os.Args[2])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if kept != "" {
+		fmt.Println(kept)
+	}
+}
+
+// keep returns the name under which the old bundle stays; empty: it does not.
+func keep(old, newer string) (string, error) {
+	if _, err := os.Stat(old); errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	was, data, err := open(old)
+	if err != nil {
+		return "", err
+	}
+	is, _, err := open(newer)
+	if err != nil {
+		return "", err
+	}
+	before, err := claimsOf(was)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", old, err)
+	}
+	after, err := claimsOf(is)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", newer, err)
+	}
+	undecided := slices.ContainsFunc(was.Results.Claims, func(c results.ClaimResult) bool { return c.Verdict == string(v1alpha1.VerdictInconclusive) })
+	if !undecided || before == after {
+		return "", nil
+	}
+	applied, err := experimentOf(data)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", old, err)
+	}
+	stem := strings.TrimSuffix(old, ".tar.gz")
+	kept := stem + "." + was.Results.Written.Format(time.DateOnly)
+	if err := os.WriteFile(kept+".as-run.yaml", applied, 0o644); err != nil { // #nosec G306 -- a file of the repository
+		return "", fmt.Errorf("keep what %s ran: %w", old, err)
+	}
+	for _, ending := range []string{".txt", ".tar.gz"} {
+		if err := os.Rename(stem+ending, kept+ending); err != nil {
+			return "", fmt.Errorf("keep %s: %w", old, err)
+		}
+	}
+	return kept + ".tar.gz", nil
+}
+
+func open(name string) (bundle.Kept, []byte, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return bundle.Kept{}, nil, fmt.Errorf("read a bundle: %w", err)
+	}
+	k, err := bundle.Open(data)
+	if err != nil {
+		return bundle.Kept{}, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return k, data, nil
+}
+
+// claimsOf is the digest of all that the verdicts of a bundle are made from.
+func claimsOf(k bundle.Kept) (string, error) {
+	var spec v1alpha1.ExperimentSpec
+	if err := json.Unmarshal(k.Spec, &spec); err != nil {
+		return "", fmt.Errorf("read its spec: %w", err)
+	}
+	return seal.Of(spec), nil
+}
+
+// experimentOf is the Experiment that a bundle was judged by, as a file.
+func experimentOf(data []byte) (text []byte, err error) {
+	err = archive.Read(bytes.NewReader(data), func(name string) bool { return path.Base(name) == bundle.ExperimentFile }, func(_ string, file []byte) error {
+		text = file
+		return nil
+	})
+	return text, err
+}

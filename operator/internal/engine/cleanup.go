@@ -62,20 +62,20 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 	}
 	late := Result{}
 	if err := s.recordFailure(ctx, p.attachments); err != nil {
-		if r := s.storeUntil(err); r.state != done {
+		if r := p.storeUntil(s, err); r.state != done {
 			return r
 		}
 		// Then only its conditions tell of it.
 		late = late.With(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonResultsNotStored,
 			"After %v, what is known of the trial could not be stored: %s.", StoreGrace, err)
 	}
-	if wait := s.terminating(); wait > 0 {
+	if wait := p.terminating(s); wait > 0 {
 		r := Again(wait)
 		r.also = late.also
 		return r
 	}
 	if err := p.attachments.KeepFiles(ctx, s.subject()); err != nil {
-		if r := s.storeUntil(err); r.state != done {
+		if r := p.storeUntil(s, err); r.state != done {
 			return r
 		}
 		late = late.With(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonResultsNotStored,
@@ -88,7 +88,7 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 
 // storeUntil waits for something to be stored before anything is deleted. The trial holds its pools
 // until a quota of ConfigMaps, say, lets it be written, but not for ever.
-func (s *scope) storeUntil(err error) Result {
+func (p *cleanUp) storeUntil(s *scope, err error) Result {
 	since := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid).LastTransitionTime
 	if kept := s.trial.Status.Times.Kept; kept != nil && kept.After(since.Time) {
 		since = metav1.NewTime(kept.Time)
@@ -140,7 +140,7 @@ func (p *cleanUp) keep(ctx context.Context, s *scope) Result {
 // terminating says how long to wait until it is asked again what is left; 0: ask now. Pods go last,
 // and each of their changes wakes the trial up: while they still end, eight lists for each change
 // would tell nothing new.
-func (s *scope) terminating() time.Duration {
+func (p *cleanUp) terminating(s *scope) time.Duration {
 	if next := s.cache.checked.Add(terminatingPoll); validity.PodsEnding(s.pods) && s.now.Before(next) {
 		return next.Sub(s.now)
 	}
@@ -183,9 +183,9 @@ func (p *cleanUp) finishing(ctx context.Context, s *scope) time.Duration {
 		}
 	}
 	if s.trial.Spec.ResultsStore == "" {
-		return s.handingOver(by.Add(CollectGrace))
+		return p.handingOver(s, by.Add(CollectGrace))
 	}
-	return s.handingOver(by.Add(UploadGrace))
+	return p.handingOver(s, by.Add(UploadGrace))
 }
 
 // wantedFiles says which files are wanted of a pod when its processes are to end.
@@ -198,7 +198,7 @@ func (s *scope) wantedFiles(p *render.Pod) *protocol.Collect {
 
 // handingOver says how long to wait for pods to give their files away. A pod that runs and has not
 // reported is waited for, too: a manager that has just taken over must hear from its agent first.
-func (s *scope) handingOver(by time.Time) time.Duration {
+func (p *cleanUp) handingOver(s *scope, by time.Time) time.Duration {
 	for _, name := range s.everyName() {
 		p := s.pods[name]
 		if p == nil || p.Status.Phase != corev1.PodRunning || !s.now.Before(by) {

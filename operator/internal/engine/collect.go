@@ -28,7 +28,7 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 	defer p.heavy.Unlock()
 	clients, sent, err := p.attachments.Clients(ctx, s.subject())
 	if err != nil {
-		return s.retryResults(v1alpha1.ReasonResultsUnreadable, err)
+		return p.retryResults(s, v1alpha1.ReasonResultsUnreadable, err)
 	}
 	o := s.measured()
 	merged, err := results.Merge(clients)
@@ -51,7 +51,7 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 		o.KeepLogs(t)
 	}
 	if err := s.store(ctx, p.attachments, t, sent); err != nil {
-		return measured(s.retryResults(v1alpha1.ReasonResultsNotStored, err), t.Measurements)
+		return measured(p.retryResults(s, v1alpha1.ReasonResultsNotStored, err), t.Measurements)
 	}
 	s.trial.Status.Headline = validity.Headline(t)
 	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
@@ -82,7 +82,7 @@ func describe(o *validity.Observation, merged results.Merged) (t *results.Trial,
 // retryResults gives the trial up when something about its results still fails at the deadline: it
 // holds its pools meanwhile. The error is not returned, since the controller would wait longer and
 // longer until it tries again, beyond the deadline.
-func (s *scope) retryResults(reason string, err error) Result {
+func (p *collect) retryResults(s *scope, reason string, err error) Result {
 	left := s.drained().Add(safety.Limit(s.system.Checks) + ResultsGrace + StoreGrace).Sub(s.now)
 	if left <= 0 {
 		return Fail(reason, "%v after the drain it still fails to %s", ResultsGrace+StoreGrace, err)

@@ -46,7 +46,7 @@ func (p *deploy) run(ctx context.Context, s *scope) Result {
 	// An error is told of and has the deadline of the phase, since the trial holds its pools
 	// meanwhile. It is not returned: the controller would wait longer and longer until it tries
 	// again, beyond the deadline.
-	return s.waitDeployed(v1alpha1.ReasonPodsPending, "trying again what failed: %s", r.err).Within(RetryPoll)
+	return p.waitDeployed(s, v1alpha1.ReasonPodsPending, "trying again what failed: %s", r.err).Within(RetryPoll)
 }
 
 // rejected is the result of what fails with err: a RejectedError ends the trial.
@@ -62,7 +62,7 @@ func rejected(err error) Result {
 }
 
 // waitDeployed waits within the deadline of the phase.
-func (s *scope) waitDeployed(reason, format string, args ...any) Result {
+func (p *deploy) waitDeployed(s *scope, reason, format string, args ...any) Result {
 	return Wait(reason, format, args...).Until(s.trial.Status.Times.Admitted, s.deployLimit())
 }
 
@@ -81,7 +81,7 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 		}
 		s.cache.created, s.cache.asked = true, s.now
 	}
-	missing := s.unreported()
+	missing := p.unreported(s)
 	// The step runs while the other pods come up: it needs their names only.
 	prepared, r := p.prepare(ctx, s, len(missing) == 0)
 	if r.err != nil || r.state == failed {
@@ -94,13 +94,13 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 		return Fail(v1alpha1.ReasonFailed, "%s", failed.AgentFailure())
 	}
 	if !prepared {
-		return s.waitDeployed(v1alpha1.ReasonPreparing, "waiting for the prepare step")
+		return p.waitDeployed(s, v1alpha1.ReasonPreparing, "waiting for the prepare step")
 	}
 	if err := p.renderer.render(ctx, s); err != nil {
 		return rejected(err)
 	}
 	if s.rendered == nil {
-		return s.waitDeployed(v1alpha1.ReasonPodsPending, "waiting for the addresses of the pods")
+		return p.waitDeployed(s, v1alpha1.ReasonPodsPending, "waiting for the addresses of the pods")
 	}
 	return p.configure(ctx, s)
 }
@@ -117,7 +117,7 @@ func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Resu
 	case why != "":
 		return Fail(v1alpha1.ReasonPodsForbidden, "The cluster refuses pods of the trial: %s", why)
 	}
-	return s.waitDeployed(v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", few.Names(missing)).Within(poll)
+	return p.waitDeployed(s, v1alpha1.ReasonPodsPending, "waiting for the pods or agents of %s", few.Names(missing)).Within(poll)
 }
 
 // configure hands every pod its files.
@@ -126,10 +126,10 @@ func (p *deploy) configure(ctx context.Context, s *scope) Result {
 	for _, name := range s.everyName() {
 		rep, want := s.report(name), s.rendered.pods[name].Directive
 		if rep.FilesDigest != want.FilesDigest {
-			return s.waitDeployed(v1alpha1.ReasonConfiguring, "waiting for the files of %s", name)
+			return p.waitDeployed(s, v1alpha1.ReasonConfiguring, "waiting for the files of %s", name)
 		}
 		if !rep.NamesResolved {
-			return s.waitDeployed(v1alpha1.ReasonConfiguring, "%s cannot resolve %s", name, few.Names(rep.Unresolved))
+			return p.waitDeployed(s, v1alpha1.ReasonConfiguring, "%s cannot resolve %s", name, few.Names(rep.Unresolved))
 		}
 	}
 	// People can read the files there; nothing depends on it.
@@ -141,7 +141,7 @@ func (p *deploy) configure(ctx context.Context, s *scope) Result {
 }
 
 // unreported lists the pods that do not exist, have no address or whose agents have not reported.
-func (s *scope) unreported() []string {
+func (p *deploy) unreported(s *scope) []string {
 	var missing []string
 	for _, name := range s.everyName() {
 		p := s.pods[name]
@@ -186,7 +186,7 @@ func (p *deploy) prepare(ctx context.Context, s *scope, mustKnow bool) (prepared
 
 // refusal says why pods can never be made, or how soon to look again.
 func (p *deploy) refusal(ctx context.Context, s *scope) (again time.Duration, why string, err error) {
-	if !s.lacksPods() {
+	if !p.lacksPods(s) {
 		return 0, "", nil
 	}
 	if next := s.cache.asked.Add(RetryPoll); s.now.Before(next) {
@@ -200,7 +200,7 @@ func (p *deploy) refusal(ctx context.Context, s *scope) (again time.Duration, wh
 }
 
 // lacksPods reports whether pods of the trial have not been made.
-func (s *scope) lacksPods() bool {
+func (p *deploy) lacksPods(s *scope) bool {
 	for _, name := range s.everyName() {
 		if s.pods[name] == nil {
 			return true

@@ -132,7 +132,7 @@ func (s *scope) probesOver() time.Time {
 }
 
 // networkReport is what a pod's agent said last of its links, or nil.
-func (s *scope) networkReport(pod string) *protocol.NetworkReport {
+func (s *members) networkReport(pod string) *protocol.NetworkReport {
 	if rep := s.report(pod); rep != nil {
 		return rep.Network
 	}
@@ -140,6 +140,6 @@ func (s *scope) networkReport(pod string) *protocol.NetworkReport {
 }
 
 // links as the pods of the trial see them.
-func (s *scope) links() linkcheck.Links {
+func (s *members) links() linkcheck.Links {
 	return linkcheck.Links{Names: s.everyName(), Of: s.networkReport}
 }

@@ -76,4 +76,4 @@ func (s *scope) observedPod(o validity.Pod) validity.Pod {
 }
 
 // podsDigest names the pods that take part, by their UIDs.
-func (s *scope) podsDigest() string { return validity.PodsDigest(s.everyName(), s.pods) }
+func (s *members) podsDigest() string { return validity.PodsDigest(s.everyName(), s.pods) }

@@ -17,7 +17,7 @@ func (s *scope) loadsEarly() bool { return len(s.system.Steps) == 0 }
 
 // quiet decides whether the trial, which is ready at the barrier, may start: when the machines are
 // quiet, or when it has waited for long enough. It writes how the wait ended into the status.
-func (s *scope) quiet() Result {
+func (p *release) quiet(s *scope) Result {
 	spec, status := &s.trial.Spec, &s.trial.Status
 	if status.Times.Barrier == nil {
 		t := metav1.NewMicroTime(s.now)

@@ -42,7 +42,7 @@ func (p *release) run(ctx context.Context, s *scope) Result {
 			return r.On(v1alpha1.TrialRunning)
 		}
 	}
-	if r := s.quiet(); r.state != done {
+	if r := p.quiet(s); r.state != done {
 		return r
 	}
 	return p.agree(ctx, s)

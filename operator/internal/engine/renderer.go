@@ -53,7 +53,7 @@ func (r *renderer) addresses(ctx context.Context, s *scope) (map[string]string, 
 }
 
 // addresses of the pods that there are.
-func (s *scope) addresses() map[string]string {
+func (s *members) addresses() map[string]string {
 	all := map[string]string{}
 	for name, p := range s.pods {
 		all[name] = p.Status.PodIP

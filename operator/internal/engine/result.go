@@ -108,7 +108,7 @@ func (r Result) With(condition string, status metav1.ConditionStatus, reason, fo
 
 // apply writes the conditions of a phase's result, and says whether the next phase may run, or else
 // how soon to look again.
-func (s *scope) apply(p phase, r Result) (next bool, after time.Duration, err error) {
+func (s *status) apply(p phase, r Result) (next bool, after time.Duration, err error) {
 	if r.err != nil {
 		return false, 0, r.err
 	}
@@ -145,7 +145,7 @@ func (s *scope) apply(p phase, r Result) (next bool, after time.Duration, err er
 }
 
 // await says how soon to look again at what waits. It gives the trial up at the deadline.
-func (s *scope) await(on string, r Result) time.Duration {
+func (s *status) await(on string, r Result) time.Duration {
 	if !r.dated {
 		return r.poll
 	}

@@ -55,7 +55,7 @@ func (p *run) run(ctx context.Context, s *scope) Result {
 	if s.rendered != nil {
 		p.director.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), zero: s.trial.Status.ZeroUnixNanos})
 	}
-	over, sent, n := s.clientsOver()
+	over, sent, n := p.clientsOver(s)
 	if over == n && s.trial.Status.Times.Drained == nil {
 		t := metav1.NewMicroTime(s.now)
 		s.trial.Status.Times.Drained = &t
@@ -82,7 +82,7 @@ func (p *run) run(ctx context.Context, s *scope) Result {
 }
 
 // clientsOver counts the client pods whose clients are over, whose results were sent, and all.
-func (s *scope) clientsOver() (over, sent, all int) {
+func (p *run) clientsOver(s *scope) (over, sent, all int) {
 	for _, name := range s.clientNames() {
 		rep := s.report(name)
 		if rep == nil {

@@ -27,17 +27,11 @@ import (
 // scope is all that one call of Advance observes, once. Phases read it and change trial.Status
 // only, and no condition there.
 type scope struct {
-	trial    *v1alpha1.Trial
-	before   *v1alpha1.Trial // as read
-	key      types.NamespacedName
+	status
+	members
+
 	cache    *entry
-	system   *v1alpha1.SystemSpec
-	layout   *placement.Layout
-	pods     map[string]*corev1.Pod // by name in the layout
-	reports  map[string]agentReport // by name in the layout, and by name of the agents that reset nodes
-	now      time.Time
-	rendered *rendered // nil before every pod has an address
-	events   []Event
+	rendered *rendered             // nil before every pod has an address
 	inForce  []timeline.Action     // see actions
 	observed *validity.Observation // see observation
 	answered []results.Measurement // by Prometheus, in the order of the spec
@@ -45,6 +39,23 @@ type scope struct {
 	injection    Injection              // the faults that an injector carries out
 	history      *incarnation.History   // which pods have had a name
 	replacements map[string]*render.Pod // what a pod that replaced another gets
+}
+
+// status is the trial, and what becomes of its conditions.
+type status struct {
+	trial  *v1alpha1.Trial
+	before *v1alpha1.Trial // as read
+	now    time.Time
+	events []Event
+}
+
+// members are the pods that take part, and what their agents reported last.
+type members struct {
+	key     types.NamespacedName
+	system  *v1alpha1.SystemSpec
+	layout  *placement.Layout
+	pods    map[string]*corev1.Pod // by name in the layout
+	reports map[string]agentReport // by name in the layout, and by name of the agents that reset nodes
 }
 
 // rendered is what a trial renders to, kept from one call to the next since it does not change
@@ -66,7 +77,8 @@ func newScope(trial *v1alpha1.Trial, kept *entry, now time.Time) *scope {
 		kept.since = now
 	}
 	return &scope{
-		trial: trial, before: trial.DeepCopy(), key: kept.key, cache: kept, now: now, injection: noInjection{}, history: &incarnation.History{},
+		status: status{trial: trial, before: trial.DeepCopy(), now: now}, members: members{key: kept.key},
+		cache: kept, injection: noInjection{}, history: &incarnation.History{},
 	}
 }
 
@@ -150,7 +162,7 @@ func (s *scope) release(ctx context.Context, record Record) (*Release, error) {
 }
 
 // lost gives the trial up if err is a LostError, and returns any other.
-func (s *scope) lost(reason string, err error) error {
+func (s *status) lost(reason string, err error) error {
 	var lost *LostError
 	if !errors.As(err, &lost) {
 		return err
@@ -181,7 +193,7 @@ func (s *scope) occurrences() []*fault.Occurrence {
 }
 
 // readReports reads what every agent reported last, once: all phases judge by the same reports.
-func (s *scope) readReports(agents Agents, resetters []string) {
+func (s *members) readReports(agents Agents, resetters []string) {
 	s.reports = map[string]agentReport{}
 	for _, name := range append(append(s.everyName(), s.layout.PrepareJob()), resetters...) {
 		if rep, at := agents.Report(s.key, name); rep != nil {
@@ -191,39 +203,41 @@ func (s *scope) readReports(agents Agents, resetters []string) {
 }
 
 // report is the last one of a pod's agent, or nil.
-func (s *scope) report(pod string) *protocol.Report { return s.reports[pod].Report }
+func (s *members) report(pod string) *protocol.Report { return s.reports[pod].Report }
 
 // zero is t = 0 of a trial that has been released.
-func (s *scope) zero() time.Time { return time.Unix(0, s.trial.Status.ZeroUnixNanos) }
+func (s *status) zero() time.Time { return time.Unix(0, s.trial.Status.ZeroUnixNanos) }
 
 // serverNames, clientNames and everyName list the pods that take part in the run, in the layout's
 // order. Servers are replicas and components.
-func (s *scope) serverNames() []string { return s.layout.ServerPods() }
+func (s *members) serverNames() []string { return s.layout.ServerPods() }
 
-func (s *scope) clientNames() []string { return s.layout.ClientPods() }
+func (s *members) clientNames() []string { return s.layout.ClientPods() }
 
-func (s *scope) everyName() []string { return append(s.serverNames(), s.clientNames()...) }
+func (s *members) everyName() []string { return append(s.serverNames(), s.clientNames()...) }
 
 // outcomeKnown: the trial is judged, or given up.
-func (s *scope) outcomeKnown() bool { return outcomeKnown(s.trial) }
+func (s *status) outcomeKnown() bool { return outcomeKnown(s.trial) }
 
 func outcomeKnown(t *v1alpha1.Trial) bool {
 	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
 	return c != nil && c.Status != metav1.ConditionUnknown
 }
 
-func (s *scope) isTrue(condition string) bool {
+func (s *status) isTrue(condition string) bool {
 	return meta.IsStatusConditionTrue(s.trial.Status.Conditions, condition)
 }
 
-func (s *scope) unchanged() bool { return equality.Semantic.DeepEqual(s.before.Status, s.trial.Status) }
+func (s *status) unchanged() bool {
+	return equality.Semantic.DeepEqual(s.before.Status, s.trial.Status)
+}
 
 // told are the conditions whose transitions users want to hear of; the others are visible in
 // status.
 var told = map[string]bool{v1alpha1.TrialAdmitted: true, v1alpha1.TrialRunning: true, v1alpha1.TrialValid: true, v1alpha1.TrialComplete: true}
 
 // set changes one condition. Messages are sentences that say what is waited for or what to do.
-func (s *scope) set(condition string, status metav1.ConditionStatus, reason, message string) {
+func (s *status) set(condition string, status metav1.ConditionStatus, reason, message string) {
 	message = conditions.Truncate(message, conditions.MaxMessage)
 	changed := meta.SetStatusCondition(&s.trial.Status.Conditions, metav1.Condition{
 		Type: condition, Status: status, Reason: reason, Message: message,
@@ -236,7 +250,7 @@ func (s *scope) set(condition string, status metav1.ConditionStatus, reason, mes
 }
 
 // fail ends the trial: as Failed before the run was released, as Invalid after.
-func (s *scope) fail(reason, message string) {
+func (s *status) fail(reason, message string) {
 	s.set(v1alpha1.TrialValid, metav1.ConditionFalse, reason, message)
 }
 

@@ -50,7 +50,7 @@ func (p *load) run(_ context.Context, s *scope) Result {
 	}
 	for i, step := range s.system.Steps {
 		p.director.direct(s, stage{started: all(s.serverNames()), steps: i + 1})
-		waiting, failed := startup.Step(step, s.running(step), s.report)
+		waiting, failed := startup.Step(step, p.running(s, step), s.report)
 		if failed != "" {
 			return Fail(v1alpha1.ReasonStepFailed, "%s", failed)
 		}
@@ -68,7 +68,7 @@ func (p *load) run(_ context.Context, s *scope) Result {
 }
 
 // running are the pods that run a step.
-func (s *scope) running(step v1alpha1.Step) []string {
+func (p *load) running(s *scope, step v1alpha1.Step) []string {
 	return slices.DeleteFunc(s.everyName(), func(name string) bool {
 		_, here := s.rendered.pods[name].Steps[step.Name]
 		return !here

@@ -36,8 +36,8 @@ func (o *storeOptions) load() (err error) {
 }
 
 // desk is where agents hand over their pods' files.
-func (o *storeOptions) desk(mgr ctrl.Manager, namespaces []string) *archive.Desk {
-	return &archive.Desk{Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), namespaces...), Stores: o.registry}
+func (o *storeOptions) desk(mgr ctrl.Manager, namespaces []string) *archive.UploadHandler {
+	return &archive.UploadHandler{Client: mgr.GetClient(), Reader: cacheopts.Reader(mgr.GetAPIReader(), namespaces...), Stores: o.registry}
 }
 
 // addArchive wires what puts results into stores.

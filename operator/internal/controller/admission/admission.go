@@ -84,7 +84,7 @@ type pass struct {
 	trials      []v1alpha1.Trial // from the cache: not to be changed
 	experiments []v1alpha1.Experiment
 	byName      map[string]*v1alpha1.Trial
-	look        *lookout
+	look        *capacityChecker
 	decided     map[string]queue.Decision // by trial
 	granted     map[string]bool           // trials that hold their pools, whatever the cache says
 }
@@ -155,7 +155,7 @@ func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
 		return nil, fmt.Errorf("list experiments: %w", err)
 	}
 	p.experiments = experiments.Items
-	p.look = &lookout{r: p.r, trials: p.byName, rooms: map[string]queue.Room{}}
+	p.look = &capacityChecker{r: p.r, trials: p.byName, rooms: map[string]queue.Room{}}
 	return waiting, nil
 }
 

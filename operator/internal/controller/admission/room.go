@@ -22,8 +22,9 @@ import (
 // pageSize is how many objects of the whole cluster are read at once.
 const pageSize = 500
 
-// lookout finds out whether trials have room. It looks at the cluster once, when it is first asked.
-type lookout struct {
+// capacityChecker finds out whether trials have room. It looks at the cluster once, when it is
+// first asked.
+type capacityChecker struct {
 	r       *Reconciler
 	trials  map[string]*v1alpha1.Trial
 	rooms   map[string]queue.Room // that were asked for, by trial
@@ -33,7 +34,7 @@ type lookout struct {
 
 // room of a trial: first for its results, then under the quotas of its namespace, then on the
 // nodes.
-func (l *lookout) room(ctx context.Context, e queue.Entry) (queue.Room, error) {
+func (l *capacityChecker) room(ctx context.Context, e queue.Entry) (queue.Room, error) {
 	if room, known := l.rooms[e.Trial]; known {
 		return room, nil
 	}
@@ -66,7 +67,7 @@ func (l *lookout) room(ctx context.Context, e queue.Entry) (queue.Room, error) {
 }
 
 // ofNamespace says whether the trial's namespace has room, and which pods the nodes need room for.
-func (l *lookout) ofNamespace(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, []queue.Pod, error) {
+func (l *capacityChecker) ofNamespace(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, []queue.Pod, error) {
 	if room, err := l.r.roomForResults(ctx, trial); err != nil || room.State != queue.Start {
 		return room, nil, err
 	}
@@ -85,7 +86,7 @@ func (l *lookout) ofNamespace(ctx context.Context, trial *v1alpha1.Trial) (queue
 // of trials. A manager that was installed for some namespaces may not read nodes, unless their
 // owner lets it, and sees only the pods of its own: then it leaves to the scheduler what it cannot
 // know.
-func (l *lookout) look(ctx context.Context) error {
+func (l *capacityChecker) look(ctx context.Context) error {
 	if l.looked {
 		return nil
 	}

@@ -155,7 +155,9 @@ func (s *stage) folder() store.Folder {
 	return f
 }
 
-func (s *stage) desk() *Desk { return &Desk{Client: s.client, Reader: s.client, Stores: s.stores} }
+func (s *stage) desk() *UploadHandler {
+	return &UploadHandler{Client: s.client, Reader: s.client, Stores: s.stores}
+}
 
 func (s *stage) pod(name string) coordinator.Pod {
 	return coordinator.Pod{Trial: client.ObjectKeyFromObject(s.trial), Name: name}

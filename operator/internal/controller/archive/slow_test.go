@@ -80,7 +80,7 @@ func TestOneAsksAStoreThatHangs(t *testing.T) {
 func TestNoTicketWithoutAStore(t *testing.T) {
 	s := newStage(t)
 	u := protocol.Upload{Name: "a.gz", Size: 1, SHA256: strings.Repeat("0", 64)}
-	gone := &Desk{Client: s.client, Reader: s.client}
+	gone := &UploadHandler{Client: s.client, Reader: s.client}
 	if _, err := gone.Ticket(t.Context(), s.pod("p-0"), u); !errors.Is(err, coordinator.ErrNoTicket) {
 		t.Errorf("a store that the installation has no more: %v", err)
 	}

@@ -5,7 +5,7 @@
 // the others. What a Job came to is read from its pod, and is a fact that cannot be observed again:
 // it is written to the status. All else follows from the Jobs that exist.
 //
-//	Ask (for a trial) -> Dataset -> a Job on one node -> Jobs on the others -> Ready
+//	Ensure (for a trial) -> Dataset -> a Job on one node -> Jobs on the others -> Ready
 //	unused for long, or deleted by somebody -> a Job on each node that removes the bytes -> gone
 //
 // The Jobs are few, and no Job or pod without a trial is cached: they are read again every two

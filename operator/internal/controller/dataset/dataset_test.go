@@ -36,7 +36,7 @@ type stage struct {
 	nodes []string
 	clock *testclock.FakePassiveClock
 	r     *dataset.Reconciler
-	desk  *dataset.Desk
+	desk  *dataset.Requester
 	told  *events.FakeRecorder
 }
 
@@ -50,7 +50,7 @@ func newStage(t *testing.T, nodes int) *stage {
 		s.nodes = append(s.nodes, name)
 	}
 	s.r = &dataset.Reconciler{Client: s.c, Reader: s.c, Clock: s.clock, Recorder: s.told, Environment: render.Environment{AgentImage: "agent:1"}, Keep: 24 * time.Hour}
-	s.desk = &dataset.Desk{Client: s.c, Reader: s.c, Clock: s.clock}
+	s.desk = &dataset.Requester{Client: s.c, Reader: s.c, Clock: s.clock}
 	return s
 }
 
@@ -72,9 +72,9 @@ func (s *stage) create(o client.Object) {
 }
 
 // ask for the data of a trial of the pool.
-func (s *stage) ask() *dataset.Answer {
+func (s *stage) ask() *dataset.Status {
 	s.t.Helper()
-	a, err := s.desk.Ask(s.t.Context(), s.ns, s.trial(), s.system())
+	a, err := s.desk.Ensure(s.t.Context(), s.ns, s.trial(), s.system())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -435,7 +435,7 @@ func TestWhichNodes(t *testing.T) {
 	}
 	spec := s.trial()
 	spec.Placement.Replicas = "nowhere"
-	a, err := s.desk.Ask(t.Context(), s.ns, spec, s.system())
+	a, err := s.desk.Ensure(t.Context(), s.ns, spec, s.system())
 	if err != nil || a.Ready || a.Failed || !strings.Contains(a.Message, "assay.dev/pool=nowhere") {
 		t.Errorf("for a pool without nodes the answer is %+v (%v)", a, err)
 	}
@@ -448,7 +448,7 @@ func TestNodesOfAComponent(t *testing.T) {
 	spec.Placement = v1alpha1.Placement{Replicas: "nowhere", Components: []v1alpha1.ComponentPool{{Name: "cold", Pool: s.ns}}}
 	spec.Topology.Components = []v1alpha1.ComponentRegions{{Name: "cold", Regions: []v1alpha1.Region{{Name: "local", Replicas: 1}}}}
 	system.Datasets[0].UsedBy, system.Datasets[0].Components = v1alpha1.DatasetForComponents, []string{"cold"}
-	if _, err := s.desk.Ask(t.Context(), s.ns, spec, system); err != nil {
+	if _, err := s.desk.Ensure(t.Context(), s.ns, spec, system); err != nil {
 		t.Fatal(err)
 	}
 	if d := s.dataset(); d == nil || strings.Join(d.Spec.Nodes, " ") != s.nodes[0] {

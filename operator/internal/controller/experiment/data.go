@@ -26,8 +26,8 @@ func (r *Reconciler) data(ctx context.Context, s *scope) error {
 	if len(system.Datasets) == 0 {
 		return nil
 	}
-	desk := dataset.Desk{Client: r.Client, Reader: r.Reader, Clock: r.Clock}
-	answer, err := desk.Ask(ctx, s.exp.Namespace, next, &system)
+	requester := dataset.Requester{Client: r.Client, Reader: r.Reader, Clock: r.Clock}
+	answer, err := requester.Ensure(ctx, s.exp.Namespace, next, &system)
 	if err != nil {
 		return err
 	}

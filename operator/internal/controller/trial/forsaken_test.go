@@ -59,9 +59,9 @@ func TestADeadNodeHoldsNoTrial(t *testing.T) {
 			if err := p.env.Client.List(t.Context(), pods, client.InNamespace(p.ns)); err != nil {
 				t.Fatal(err)
 			}
-			forsaken, err := p.r.objects().Forsaken(t.Context(), pods.Items)
-			if told := strings.Join(forsaken, ", "); err != nil || (told == "stuck on "+node.Name) != (tc.left == "") {
-				t.Errorf("forsaken: %q, %v", told, err)
+			stranded, err := p.r.objects().Stranded(t.Context(), pods.Items)
+			if told := strings.Join(stranded, ", "); err != nil || (told == "stuck on "+node.Name) != (tc.left == "") {
+				t.Errorf("stranded: %q, %v", told, err)
 			}
 		})
 	}

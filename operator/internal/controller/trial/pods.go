@@ -33,8 +33,8 @@ var _ engine.Pods = pods{}
 
 func (r *Reconciler) pods() pods { return pods{r} }
 
-func (r *Reconciler) objects() objects.Maker {
-	return objects.Maker{Client: r.Client, Reader: r.Reader, Clock: r.Clock}
+func (r *Reconciler) objects() objects.Children {
+	return objects.Children{Client: r.Client, Reader: r.Reader, Clock: r.Clock}
 }
 
 func (r *Reconciler) resetter() *machines.Resetter {
@@ -81,7 +81,7 @@ func (p pods) create(ctx context.Context, s *engine.Subject) error {
 	if err := r.objects().CheckPodSecurity(ctx, s.Trial.Namespace, o); err != nil {
 		return err
 	}
-	if err := r.prepared(s).Take(ctx, o); err != nil {
+	if err := r.prepared(s).Reuse(ctx, o); err != nil {
 		return err
 	}
 	if err := r.objects().CreateAll(ctx, s.Trial, o); err != nil {
@@ -91,8 +91,8 @@ func (p pods) create(ctx context.Context, s *engine.Subject) error {
 }
 
 // prepared hands the outputs of prepare steps on.
-func (r *Reconciler) prepared(s *engine.Subject) prepared.Desk {
-	return prepared.Desk{Objects: r.objects(), Trial: s.Trial, System: s.System, Layout: s.Layout}
+func (r *Reconciler) prepared(s *engine.Subject) prepared.Cache {
+	return prepared.Cache{Objects: r.objects(), Trial: s.Trial, System: s.System, Layout: s.Layout}
 }
 
 // monitor has the pods of the experiment's trials scraped, where that is possible.

@@ -44,9 +44,9 @@ type History struct {
 
 func (r *History) zero() time.Time { return time.Unix(0, r.Trial.Status.ZeroUnixNanos) }
 
-// upheavals are the times of faults, of those that is holds for, that replace the pod or restart
+// disruptions are the times of faults, of those that is holds for, that replace the pod or restart
 // its containers.
-func (r *History) upheavals(pod string, is func(*fault.Occurrence) bool) []*fault.Occurrence {
+func (r *History) disruptions(pod string, is func(*fault.Occurrence) bool) []*fault.Occurrence {
 	var found []*fault.Occurrence
 	for _, t := range r.Occurrences {
 		if (t.Replaces() || t.Restarts()) && is(t) && slices.Contains(t.Pods, pod) {
@@ -67,7 +67,7 @@ func (r *History) sinceZero() time.Duration {
 // replacementsDue counts how often the pod may have been replaced by now.
 func (r *History) replacementsDue(pod string) int {
 	n := 0
-	for _, t := range r.upheavals(pod, (*fault.Occurrence).Replaces) {
+	for _, t := range r.disruptions(pod, (*fault.Occurrence).Replaces) {
 		if t.From <= r.sinceZero() {
 			n++
 		}
@@ -81,12 +81,12 @@ func (r *History) Replaced(pod string) bool { return len(r.Of[pod]) > 1 }
 // AgentRestarts reports whether the agent of the pod does not live through the run, as planned by a
 // fault of Chaos Mesh: what it alone knew is lost.
 func (r *History) AgentRestarts(pod string) bool {
-	return len(r.upheavals(pod, func(t *fault.Occurrence) bool { return t.Replaces() || t.RestartsAgent() })) > 0
+	return len(r.disruptions(pod, func(t *fault.Occurrence) bool { return t.Replaces() || t.RestartsAgent() })) > 0
 }
 
 // Restarts reports the same of the agent or any container of the pod.
 func (r *History) Restarts(pod string) bool {
-	return len(r.upheavals(pod, func(*fault.Occurrence) bool { return true })) > 0
+	return len(r.disruptions(pod, func(*fault.Occurrence) bool { return true })) > 0
 }
 
 // judged reports whether the outcome of the trial is known.
@@ -149,7 +149,7 @@ func (r *History) update(name string, impostor func(*corev1.Pod) (string, error)
 	if len(line)-1 >= due {
 		if p != nil {
 			delete(r.Pods, name)
-			r.Refused[name] = tooMany(name, len(line)-1, len(r.upheavals(name, (*fault.Occurrence).Replaces)))
+			r.Refused[name] = tooMany(name, len(line)-1, len(r.disruptions(name, (*fault.Occurrence).Replaces)))
 		}
 		return false, nil // a pod that is just gone ends the run
 	}

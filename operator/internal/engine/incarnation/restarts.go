@@ -20,7 +20,7 @@ const restartSlack = 5 * time.Second
 // faults that do that.
 func (r *History) PlannedRestarts(p *corev1.Pod, name string) int32 {
 	n := 0
-	for _, t := range r.upheavals(name, (*fault.Occurrence).Restarts) {
+	for _, t := range r.disruptions(name, (*fault.Occurrence).Restarts) {
 		lasted := r.sinceZero() - t.From
 		begun := r.zero().Add(t.From)
 		if lasted < 0 || begun.Before(p.CreationTimestamp.Add(-time.Second)) { // of the pod before
@@ -51,7 +51,7 @@ func (r *History) restartedContainers(p *corev1.Pod, t *fault.Occurrence) int {
 // AgentRestartTimes are the times in which the containers of a pod may be restarted, for its agent.
 func (r *History) AgentRestartTimes(pod string) []protocol.Restart {
 	var out []protocol.Restart
-	for _, t := range r.upheavals(pod, (*fault.Occurrence).Restarts) {
+	for _, t := range r.disruptions(pod, (*fault.Occurrence).Restarts) {
 		r := protocol.Restart{From: t.From, Until: t.To}
 		if chaosmesh.OneShot(t.Fault) {
 			r.Until = t.From + 1 // they are to come back at once

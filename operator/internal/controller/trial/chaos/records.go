@@ -81,7 +81,7 @@ func (x *Executor) keep(ctx context.Context, r *Run, known records) error {
 	}, Data: map[string]string{recordsKey: string(content)}}
 	err = x.Client.Update(ctx, cm)
 	if apierrors.IsNotFound(err) {
-		err = objects.Maker{Client: x.Client, Reader: x.Reader}.Create(ctx, r.Trial, cm)
+		err = objects.Children{Client: x.Client, Reader: x.Reader}.Create(ctx, r.Trial, cm)
 	}
 	return wrap("write down what Chaos Mesh has done", err)
 }

@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/internal/render"
 )
 
-// Maker makes and deletes the objects of trials.
-type Maker struct {
+// Children makes and deletes the objects of trials.
+type Children struct {
 	Client client.Client
 	// Reader reads past the cache: Secrets and ConfigMaps, which are not cached, and what must not
 	// be stale.
@@ -28,7 +28,7 @@ type Maker struct {
 
 // Create makes an object that the trial owns. One that is there already is right if it is the
 // trial's, since these objects never change.
-func (m Maker) Create(ctx context.Context, trial *v1alpha1.Trial, obj client.Object) error {
+func (m Children) Create(ctx context.Context, trial *v1alpha1.Trial, obj client.Object) error {
 	kind := fmt.Sprintf("%T", obj)
 	kind = kind[strings.LastIndex(kind, ".")+1:]
 	if err := controllerutil.SetControllerReference(trial, obj, m.Client.Scheme()); err != nil {
@@ -52,7 +52,7 @@ func (m Maker) Create(ctx context.Context, trial *v1alpha1.Trial, obj client.Obj
 }
 
 // CreateAll makes what a trial consists of.
-func (m Maker) CreateAll(ctx context.Context, trial *v1alpha1.Trial, o *render.Objects) error {
+func (m Children) CreateAll(ctx context.Context, trial *v1alpha1.Trial, o *render.Objects) error {
 	all := []client.Object{o.Service}
 	if o.Prepare != nil {
 		all = append(all, o.Prepare)

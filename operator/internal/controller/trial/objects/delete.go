@@ -19,7 +19,7 @@ import (
 // DeleteAll deletes every object of a trial but its results, and the pods that reset machines for
 // it. It says what is still there. Pods that have ended do not count: it takes Kubernetes a moment
 // to remove them, in which the pods of the next trial can start.
-func (m Maker) DeleteAll(ctx context.Context, key types.NamespacedName, machines *corev1.PodList) (string, error) {
+func (m Children) DeleteAll(ctx context.Context, key types.NamespacedName, machines *corev1.PodList) (string, error) {
 	in := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}}
 	left, dead := "", false
 	for _, kind := range []struct {
@@ -43,7 +43,7 @@ func (m Maker) DeleteAll(ctx context.Context, key types.NamespacedName, machines
 		}
 		switch l := kind.list.(type) {
 		case *corev1.PodList:
-			forsaken, err := m.Forsaken(ctx, l.Items)
+			stranded, err := m.Stranded(ctx, l.Items)
 			if err != nil {
 				return "", err
 			}
@@ -52,7 +52,7 @@ func (m Maker) DeleteAll(ctx context.Context, key types.NamespacedName, machines
 					n--
 				}
 			}
-			n, dead = n-len(forsaken), len(forsaken) > 0
+			n, dead = n-len(stranded), len(stranded) > 0
 		case *corev1.PersistentVolumeClaimList:
 			if dead { // its claims go with a pod
 				n = 0
@@ -81,7 +81,7 @@ func (m Maker) DeleteAll(ctx context.Context, key types.NamespacedName, machines
 
 // deleteSecret deletes the one Secret that a trial may have, and says whether it was there. It is
 // asked for by name, since a manager that could list Secrets could read all of them.
-func (m Maker) deleteSecret(ctx context.Context, key types.NamespacedName) (bool, error) {
+func (m Children) deleteSecret(ctx context.Context, key types.NamespacedName) (bool, error) {
 	secret := &corev1.Secret{}
 	name := (&placement.Layout{Trial: key.Name}).PreparedSecret()
 	if err := m.Reader.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, secret); err != nil {
@@ -93,7 +93,7 @@ func (m Maker) deleteSecret(ctx context.Context, key types.NamespacedName) (bool
 	return true, client.IgnoreNotFound(m.Client.Delete(ctx, secret))
 }
 
-func (m Maker) deleteItems(ctx context.Context, list client.ObjectList) (int, error) {
+func (m Children) deleteItems(ctx context.Context, list client.ObjectList) (int, error) {
 	n := 0
 	for _, o := range itemsOf(list) {
 		if o.GetLabels()[v1alpha1.LabelResults] != "" {

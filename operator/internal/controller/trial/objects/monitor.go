@@ -14,7 +14,7 @@ import (
 
 // Monitor has the pods of the experiment's trials scraped: it makes the PodMonitor, which the
 // experiment owns. The experiment controller deletes it after the last of them.
-func (m Maker) Monitor(ctx context.Context, trial *v1alpha1.Trial, pm client.Object) error {
+func (m Children) Monitor(ctx context.Context, trial *v1alpha1.Trial, pm client.Object) error {
 	exp := &v1alpha1.Experiment{}
 	if err := m.Client.Get(ctx, client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.Experiment}, exp); err != nil {
 		return fmt.Errorf("read the trial's Experiment: %w", err)

@@ -16,7 +16,7 @@ import (
 const annotationSimulatedClockOffset = "assay.dev/simulated-clock-offset"
 
 // ClockOffsets are those that the trial's agents simulate, as their flag wants them.
-func (m Maker) ClockOffsets(ctx context.Context, trial *v1alpha1.Trial, layout *placement.Layout) (string, error) {
+func (m Children) ClockOffsets(ctx context.Context, trial *v1alpha1.Trial, layout *placement.Layout) (string, error) {
 	e := &v1alpha1.Experiment{}
 	key := client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.Experiment}
 	if err := m.Client.Get(ctx, key, e); err != nil {

@@ -19,7 +19,7 @@ import (
 // Pods returns the pods of the trial, also those that are being deleted, by their names in the
 // layout. Of two pods with one client's number only the Job's is the client: anybody who may create
 // pods can give them the labels.
-func (m Maker) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev1.Pod, error) {
+func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := m.Client.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: l.Trial}); err != nil {
 		return nil, fmt.Errorf("list the trial's pods: %w", err)
@@ -49,7 +49,7 @@ func (m Maker) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev
 
 // Made tells whether a StatefulSet or Job of the trial has made the pod: its agent may speak for
 // the trial. A pod that is being deleted may outlive its owner.
-func (m Maker) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) (bool, error) {
+func (m Children) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) (bool, error) {
 	of := metav1.GetControllerOf(p)
 	if of == nil {
 		return false, nil

@@ -17,7 +17,7 @@ import (
 // PublishProgress writes the clients' progress to an annotation of the trial. before is the trial
 // as read, trial what becomes of it; both get the new resource version. conflict: the trial has
 // changed since it was read, and nothing is written.
-func (m Maker) PublishProgress(ctx context.Context, before, trial *v1alpha1.Trial, sum protocol.TrialProgress) (conflict bool, err error) {
+func (m Children) PublishProgress(ctx context.Context, before, trial *v1alpha1.Trial, sum protocol.TrialProgress) (conflict bool, err error) {
 	value, err := json.Marshal(sum)
 	if err != nil {
 		return false, fmt.Errorf("encode the progress: %w", err)

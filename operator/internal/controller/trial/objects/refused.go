@@ -19,7 +19,7 @@ type ForbiddenError struct{ error }
 
 // CheckPodSecurity asks the namespace's Pod Security profile before anything is made. The
 // experiment was checked when it was applied; labels change, and a System may have come later.
-func (m Maker) CheckPodSecurity(ctx context.Context, namespace string, o *render.Objects) error {
+func (m Children) CheckPodSecurity(ctx context.Context, namespace string, o *render.Objects) error {
 	ns := &corev1.Namespace{}
 	if err := m.Reader.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
 		return fmt.Errorf("read the trial's Namespace: %w", err)
@@ -40,7 +40,7 @@ func (m Maker) CheckPodSecurity(ctx context.Context, namespace string, o *render
 // RefusedPods says why the API server refuses pods that the owners, StatefulSets and Jobs by their
 // names, are to make; or nothing. StatefulSets and Jobs try for ever, and tell of it in events
 // only.
-func (m Maker) RefusedPods(ctx context.Context, namespace string, owners []string) (string, error) {
+func (m Children) RefusedPods(ctx context.Context, namespace string, owners []string) (string, error) {
 	for _, owner := range owners {
 		list := &corev1.EventList{}
 		err := m.Reader.List(ctx, list, client.InNamespace(namespace), client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(fields.Set{

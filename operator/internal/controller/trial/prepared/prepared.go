@@ -30,17 +30,17 @@ const (
 	annotationDigest = "assay.dev/prepare-digest"
 )
 
-// Desk hands outputs on. All fields are needed.
-type Desk struct {
-	Objects objects.Maker
+// Cache reuses the outputs of prepare steps. All fields are needed.
+type Cache struct {
+	Objects objects.Children
 	Trial   *v1alpha1.Trial
 	System  *v1alpha1.SystemSpec
 	Layout  *placement.Layout
 }
 
-// Take gives the trial the output of an earlier trial, if its System wants that and there is one.
+// Reuse gives the trial the output of an earlier trial, if its System wants that and there is one.
 // The trial then needs no Job. One that has its Job already keeps it, since that has begun perhaps.
-func (d Desk) Take(ctx context.Context, o *render.Objects) error {
+func (d Cache) Reuse(ctx context.Context, o *render.Objects) error {
 	owner, digest := d.shared()
 	if digest == "" || o.Prepare == nil {
 		return nil
@@ -66,7 +66,7 @@ func (d Desk) Take(ctx context.Context, o *render.Objects) error {
 
 // Read the trial's output; nil: it is not there yet. What the trial's own step has made is kept for
 // later trials, if its System wants that.
-func (d Desk) Read(ctx context.Context) (packed []byte, err error) {
+func (d Cache) Read(ctx context.Context) (packed []byte, err error) {
 	secret := &corev1.Secret{}
 	if found, err := d.get(ctx, d.Layout.PreparedSecret(), secret); err != nil || !found {
 		return nil, err
@@ -81,7 +81,7 @@ func (d Desk) Read(ctx context.Context) (packed []byte, err error) {
 
 // keep the output, if none is kept yet. Of trials that run beside each other the first one keeps
 // its own.
-func (d Desk) keep(ctx context.Context, data map[string][]byte) error {
+func (d Cache) keep(ctx context.Context, data map[string][]byte) error {
 	owner, digest := d.shared()
 	if digest == "" {
 		return nil
@@ -100,7 +100,7 @@ func (d Desk) keep(ctx context.Context, data map[string][]byte) error {
 
 // shared returns the experiment whose trials share outputs, and the digest of this trial's step;
 // "": nothing is shared. A step that cannot be rendered is told of when it is to run.
-func (d Desk) shared() (experiment *metav1.OwnerReference, digest string) {
+func (d Cache) shared() (experiment *metav1.OwnerReference, digest string) {
 	experiment = metav1.GetControllerOf(d.Trial)
 	if experiment == nil || d.System.Prepare == nil || d.System.Prepare.Reuse != v1alpha1.PrepareReuseWithinExperiment {
 		return nil, ""
@@ -115,7 +115,7 @@ func (d Desk) shared() (experiment *metav1.OwnerReference, digest string) {
 	return experiment, digest
 }
 
-func (d Desk) get(ctx context.Context, name string, obj client.Object) (found bool, err error) {
+func (d Cache) get(ctx context.Context, name string, obj client.Object) (found bool, err error) {
 	err = d.Objects.Reader.Get(ctx, client.ObjectKey{Namespace: d.Trial.Namespace, Name: name}, obj)
 	if apierrors.IsNotFound(err) {
 		return false, nil

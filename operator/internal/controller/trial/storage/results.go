@@ -115,7 +115,7 @@ func (r Results) keepWhole(ctx context.Context, trial *v1alpha1.Trial, whole res
 
 // Put writes the results ConfigMap of a trial, with the files beside it as far as there is room. It
 // has no owner: results outlive the trial. judged: the trial's outcome was known when it was read.
-func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, layout *placement.Layout, t *results.Trial, beside Beside) error {
+func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, layout *placement.Layout, t *results.Trial, beside Attachments) error {
 	r.nameMachines(ctx, t)
 	if r.Software != nil {
 		t.Software = r.Software(ctx)

@@ -21,24 +21,24 @@ import (
 const DeadNodeGrace = 5 * time.Minute
 
 // Gone says what is left of a trial that is cleaned up.
-func (m Maker) Gone(ctx context.Context, key types.NamespacedName) (string, error) {
+func (m Children) Gone(ctx context.Context, key types.NamespacedName) (string, error) {
 	pods := &corev1.PodList{}
 	if err := m.Reader.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}); err != nil {
 		return "", fmt.Errorf("list the pods of the trial: %w", err)
 	}
-	forsaken, err := m.Forsaken(ctx, pods.Items)
-	if err != nil || len(forsaken) == 0 {
+	stranded, err := m.Stranded(ctx, pods.Items)
+	if err != nil || len(stranded) == 0 {
 		return "Nothing of the trial runs any more, and only its results are left.", err
 	}
 	return fmt.Sprintf("Nothing of the trial is left but its results, and pods on nodes that do not answer: %s. They go when their node is back, or is deleted.",
-		few.Names(forsaken)), nil
+		few.Names(stranded)), nil
 }
 
-// Forsaken are those of a trial's pods that are being deleted on nodes that do not answer, for
+// Stranded are those of a trial's pods that are being deleted on nodes that do not answer, for
 // longer than DeadNodeGrace: the kubelet there deletes them when it is back, and nobody else may,
 // since their processes may still run. A trial does not hold its pools for them; nothing is
 // scheduled on such a node, and it runs none of another trial.
-func (m Maker) Forsaken(ctx context.Context, pods []corev1.Pod) ([]string, error) {
+func (m Children) Stranded(ctx context.Context, pods []corev1.Pod) ([]string, error) {
 	var names []string
 	answers := map[string]bool{}
 	for i := range pods {
@@ -63,7 +63,7 @@ func (m Maker) Forsaken(ctx context.Context, pods []corev1.Pod) ([]string, error
 }
 
 // answers reports whether a node's kubelet was heard of lately.
-func (m Maker) answers(ctx context.Context, name string) (bool, error) {
+func (m Children) answers(ctx context.Context, name string) (bool, error) {
 	node := &corev1.Node{}
 	err := m.Reader.Get(ctx, client.ObjectKey{Name: name}, node)
 	if apierrors.IsNotFound(err) {

@@ -6,8 +6,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// Beside is what is kept beside a trial's results, by the names of files.
-type Beside struct {
+// Attachments is what is kept beside a trial's results, by the names of files.
+type Attachments struct {
 	// Given are the files and commands that the pods were given, Reports what the clients reported,
 	// as they sent it.
 	Given, Reports map[string][]byte
@@ -15,7 +15,7 @@ type Beside struct {
 
 // pack packs the files by the keys of the results ConfigMap. The results say what is there. A pack
 // for which there is no room beside results of this size is left out, which they say, too.
-func (b Beside) pack(t *results.Trial, limit int) (map[string][]byte, error) {
+func (b Attachments) pack(t *results.Trial, limit int) (map[string][]byte, error) {
 	encoded, err := results.EncodeTrial(*t)
 	if err != nil {
 		return nil, err

@@ -26,16 +26,16 @@ const maxNodes = 256
 // usedEvery is how often it is written that a data set is used.
 const usedEvery = time.Minute
 
-// Desk is where trials ask for data sets.
-type Desk struct {
+// Requester requests the data sets of trials.
+type Requester struct {
 	Client client.Client
 	// Reader reads past the cache: nodes.
 	Reader client.Reader
 	Clock  clock.PassiveClock
 }
 
-// Answer is what a trial that asks is told.
-type Answer struct {
+// Status of the data sets of a trial.
+type Status struct {
 	// Ready: every node that a pod of the trial may run on has every set.
 	Ready bool
 	// Failed: a set cannot be prepared; time does not change that.
@@ -46,20 +46,20 @@ type Answer struct {
 	Sets []v1alpha1.TrialDataset
 }
 
-// Ask has the data sets prepared that a trial needs, on the nodes that its pods may run on.
-func (k *Desk) Ask(ctx context.Context, namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (*Answer, error) {
+// Ensure has the data sets prepared that a trial needs, on the nodes that its pods may run on.
+func (k *Requester) Ensure(ctx context.Context, namespace string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (*Status, error) {
 	wanted, err := render.Datasets(namespace, spec, system)
 	if err != nil {
-		return &Answer{Failed: true, Message: err.Error() + "."}, nil //nolint:nilerr // the System is wrong: its author is told, and it is not tried again
+		return &Status{Failed: true, Message: err.Error() + "."}, nil //nolint:nilerr // the System is wrong: its author is told, and it is not tried again
 	}
-	a := &Answer{Ready: true}
+	a := &Status{Ready: true}
 	for i := range wanted {
 		names, problem, err := k.nodesFor(ctx, spec, &system.Datasets[i])
 		if err != nil {
 			return nil, err
 		}
 		if problem != "" {
-			return &Answer{Failed: len(names) > 0, Message: problem}, nil
+			return &Status{Failed: len(names) > 0, Message: problem}, nil
 		}
 		d, err := k.ensure(ctx, &wanted[i], names)
 		if err != nil {
@@ -74,7 +74,7 @@ func (k *Desk) Ask(ctx context.Context, namespace string, spec *v1alpha1.TrialSp
 
 // nodesFor a data set. A problem with nodes is that there are too many, without that there are none
 // now.
-func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, set *v1alpha1.DatasetSource) (names []string, problem string, err error) {
+func (k *Requester) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, set *v1alpha1.DatasetSource) (names []string, problem string, err error) {
 	var wanted []map[string]string // labels of nodes
 	add := func(pool string, regions []string) {
 		if spec.Placement.ByRegion == nil {
@@ -113,7 +113,7 @@ func (k *Desk) nodesFor(ctx context.Context, spec *v1alpha1.TrialSpec, set *v1al
 
 // ensure that there is a Dataset, that it wants to be on the nodes, and that it has the bounds that
 // the System gives now.
-func (k *Desk) ensure(ctx context.Context, want *v1alpha1.Dataset, names []string) (*v1alpha1.Dataset, error) {
+func (k *Requester) ensure(ctx context.Context, want *v1alpha1.Dataset, names []string) (*v1alpha1.Dataset, error) {
 	d := &v1alpha1.Dataset{}
 	err := k.Client.Get(ctx, client.ObjectKeyFromObject(want), d)
 	if apierrors.IsNotFound(err) {
@@ -144,7 +144,7 @@ func (k *Desk) ensure(ctx context.Context, want *v1alpha1.Dataset, names []strin
 }
 
 // add what is known of one set to the answer.
-func (k *Desk) add(ctx context.Context, a *Answer, d *v1alpha1.Dataset, names []string) error {
+func (k *Requester) add(ctx context.Context, a *Status, d *v1alpha1.Dataset, names []string) error {
 	c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.DatasetReady)
 	lacking := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return has(d, n) })
 	switch {
@@ -175,13 +175,13 @@ func (k *Desk) add(ctx context.Context, a *Answer, d *v1alpha1.Dataset, names []
 }
 
 // say adds a sentence about a set that is not ready.
-func (a *Answer) say(format string, args ...any) {
+func (a *Status) say(format string, args ...any) {
 	a.Ready = false
 	a.Message = strings.TrimSpace(a.Message + " " + fmt.Sprintf(format, args...))
 }
 
 // used writes that a data set is in use, now and then.
-func (k *Desk) used(ctx context.Context, d *v1alpha1.Dataset) error {
+func (k *Requester) used(ctx context.Context, d *v1alpha1.Dataset) error {
 	now := metav1.NewTime(k.Clock.Now())
 	if last := d.Status.LastUsed; last != nil && now.Sub(last.Time) < usedEvery {
 		return nil

@@ -23,8 +23,8 @@ const ticketLasts = 5 * time.Minute
 // The agents' parts are those of the store.
 var _ [store.PartLimit]struct{} = [protocol.PartLimit]struct{}{}
 
-// Desk is where agents hand over their pods' files.
-type Desk struct {
+// UploadHandler grants agents the upload of their pods' files.
+type UploadHandler struct {
 	Client client.Client
 	// Reader reads past the cache.
 	Reader client.Reader
@@ -33,10 +33,10 @@ type Desk struct {
 	leavingOut sync.Mutex
 }
 
-var _ coordinator.Archive = (*Desk)(nil)
+var _ coordinator.Archive = (*UploadHandler)(nil)
 
 // Ticket implements coordinator.Archive.
-func (d *Desk) Ticket(ctx context.Context, pod coordinator.Pod, u protocol.Upload) (protocol.Ticket, error) {
+func (d *UploadHandler) Ticket(ctx context.Context, pod coordinator.Pod, u protocol.Upload) (protocol.Ticket, error) {
 	trial, o, err := d.object(ctx, pod, u)
 	if err != nil {
 		return protocol.Ticket{}, err
@@ -63,7 +63,7 @@ func noTicket(err error) error {
 
 // Keep implements coordinator.Archive. A result that finds no room is tried again until there is
 // some, as long as there is time; anything else is left out.
-func (d *Desk) Keep(ctx context.Context, pod coordinator.Pod, u protocol.Upload, part int, data []byte) error {
+func (d *UploadHandler) Keep(ctx context.Context, pod coordinator.Pod, u protocol.Upload, part int, data []byte) error {
 	trial, o, err := d.object(ctx, pod, u)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (d *Desk) Keep(ctx context.Context, pod coordinator.Pod, u protocol.Upload,
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // object that a pod's file becomes.
-func (d *Desk) object(ctx context.Context, pod coordinator.Pod, u protocol.Upload) (*v1alpha1.Trial, store.Object, error) {
+func (d *UploadHandler) object(ctx context.Context, pod coordinator.Pod, u protocol.Upload) (*v1alpha1.Trial, store.Object, error) {
 	if err := store.CheckFileName(u.Name); err != nil {
 		return nil, store.Object{}, fmt.Errorf("%w: %w", coordinator.ErrRefused, err)
 	}

@@ -25,7 +25,7 @@ func TestFilesWithoutRoomAreLeftOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trial := &results.Trial{Name: "e-0"}
-			packs, err := Beside{Reports: map[string][]byte{"c.json.gz": noise}}.pack(trial, tc.limit)
+			packs, err := Attachments{Reports: map[string][]byte{"c.json.gz": noise}}.pack(trial, tc.limit)
 			if err != nil {
 				t.Fatal(err)
 			}

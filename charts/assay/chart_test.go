@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -223,6 +224,31 @@ func argument(args []string, flag string) string {
 		}
 	}
 	return ""
+}
+
+// TestPortOfTheWebhook: private clusters let the API server reach some ports of nodes only, and some
+// network plugins no pod.
+func TestPortOfTheWebhook(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flags []string
+		port  int32
+		host  bool
+	}{
+		"default":      {nil, 9443, false},
+		"a port":       {[]string{"--set=webhook.port=10250"}, 10250, false},
+		"the host's":   {[]string{"--set=webhook.port=10260,webhook.hostNetwork=true"}, 10260, true},
+		"older values": {[]string{"--set=webhook=null"}, 9443, false},
+	} {
+		pod := render(t, tc.flags...).manager.Spec.Template.Spec
+		ports := pod.Containers[0].Ports
+		i := slices.IndexFunc(ports, func(p corev1.ContainerPort) bool { return p.Name == "webhook" })
+		if got := argument(pod.Containers[0].Args, "--webhook-port"); got != fmt.Sprint(tc.port) || ports[i].ContainerPort != tc.port {
+			t.Errorf("%s: the managers listen at %s, and the Service asks %d; want %d", name, got, ports[i].ContainerPort, tc.port)
+		}
+		if pod.HostNetwork != tc.host || tc.host && pod.DNSPolicy != corev1.DNSClusterFirstWithHostNet {
+			t.Errorf("%s: host network %v with DNS %s, want %v", name, pod.HostNetwork, pod.DNSPolicy, tc.host)
+		}
+	}
 }
 
 func TestImages(t *testing.T) {

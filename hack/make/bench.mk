@@ -34,8 +34,8 @@ bench-parsers: ## Measure how fast reports of clients are read, and what is live
 	@ASSAY_BENCH_PARSERS=1 go test ./operator/internal/results/parsers -run '^TestLiveMemoryIsIndependentOfTheSize$$' -bench '^BenchmarkFormats$$' -count=1 -v | $(tables)
 
 .PHONY: test-benchmarks
-test-benchmarks: ## Run benchmark programs of Debian and Go for 2 s each against servers on this machine, and compare what Assay reads with what they say; as root, with the network.
-	@hack/bench/programs.sh .work/bench/programs
+test-benchmarks: ## Run benchmark programs of Debian, Go and Maven for 2 s at least against servers on this machine, and compare what Assay reads with what they say; as root, with the network.
+	@hack/bench/programs/run.sh .work/bench/programs
 	@BENCHMARK_OUTPUTS=$(CURDIR)/.work/bench/programs go test -tags benchmarks ./operator/internal/cli/parse -run '^TestRealPrograms$$' -count=1 -v
 
 .PHONY: bench-trial

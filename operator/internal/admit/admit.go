@@ -116,7 +116,7 @@ func (d *Document) read(ctx context.Context, kind string, into any) (bool, Probl
 // fieldPath is a path that is written already.
 func fieldPath(path string) *field.Path { return field.NewPath(path) }
 
-// prepared is the object as an API server validates it; nil if it is none of the kind.
+// prepared is the object as an API server validates it; nil if it cannot be read as one.
 func (d *Document) prepared(ctx context.Context, kind string) (map[string]any, Problems) {
 	if v := d.Object.GetAPIVersion(); v != group {
 		return nil, Problems{d.Problem("apiVersion", fmt.Sprintf("%q is not Assay's; write %s", v, group))}

@@ -70,8 +70,8 @@ func steps(path string) (steps []string) {
 	return steps
 }
 
-// place of a field in the text of a document: that of its value, or that of its key where the value
-// begins in a later line. Of a field that is missing it is the place of what surrounds it.
+// place says where a field is in the text of a document: where its value begins, or its key if the
+// value begins in a later line. A field that is missing is where its parent is.
 func place(root *yamlv3.Node, path string) (line, column int) {
 	node := root
 	if node == nil {

@@ -8,7 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// isValue reports whether a schema is that of v1alpha1.Value: text, a number or a boolean.
+// isValue reports whether a schema describes v1alpha1.Value: text, a number or a boolean.
 func isValue(props *apiextensionsv1.JSONSchemaProps) bool {
 	return props != nil && props.Type == "" && props.XPreserveUnknownFields != nil && *props.XPreserveUnknownFields
 }

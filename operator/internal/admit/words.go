@@ -189,7 +189,7 @@ func instead(props *apiextensionsv1.JSONSchemaProps, value any) string {
 	return ""
 }
 
-// durations reports whether a schema is that of v1alpha1.Duration.
+// durations reports whether a schema describes v1alpha1.Duration.
 func durations(props *apiextensionsv1.JSONSchemaProps) bool {
 	return strings.Contains(props.Pattern, "(ns|us|ms|s|m|h)") && !slices.Contains([]string{"", "object"}, props.Type)
 }

@@ -15,7 +15,7 @@ import (
 func HTML(w io.Writer, e results.Experiment) error {
 	p := newPage(e)
 	view := htmlView{
-		Title: p.title, Facts: p.facts, Legend: legend, Points: htmlTableOf(p.points), Warnings: p.warnings,
+		Title: p.title, Facts: p.facts, Legend: p.reading(legend), Points: htmlTableOf(p.points), Warnings: p.warnings,
 		Network: htmlTableOf(p.network), NetNote: p.netNote, Faults: htmlTableOf(p.faults), FaultsLegend: faultsLegend,
 		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
 	}
@@ -26,7 +26,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.Checks, view.Checked, view.ChecksLegend = htmlTableOf(p.checks), htmlTableOf(p.checked), checksLegend
 	view.Datasets, view.DatasetsLegend = htmlTableOf(p.datasets), datasetsLegend
 	view.Collected, view.CollectedLegend = htmlTableOf(p.kept), collectedLegend
-	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), failuresLegend
+	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), p.reading(failuresLegend)
 	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
 	view.Capacity, view.CapacityLegend = htmlTableOf(p.capacity), capacityLegend
 	view.Knees, view.KneesLegend, view.KneesNotes = htmlTableOf(p.knees), p.kneeNote, p.kneeRest
@@ -43,9 +43,9 @@ func HTML(w io.Writer, e results.Experiment) error {
 	view.BarsLegend = barsLegend
 	view.Declared = htmlDeclared(e, "figure")
 	view.OverTime, view.OverTimeNote = overTime(e)
-	view.OverTimeLegend = overTimeLegend
+	view.OverTimeLegend = p.reading(overTimeLegend)
 	view.Distributions, view.DistributionsNote = distributions(e)
-	view.DistributionsLegend = cdfLegend
+	view.DistributionsLegend = p.reading(cdfLegend)
 	if err := htmlPage.Execute(w, view); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}

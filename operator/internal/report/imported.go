@@ -72,6 +72,14 @@ func importedFrom(e results.Experiment) string {
 	return strings.Join(parts, "; ")
 }
 
+// reading is how to read a table or a figure. Nobody judged whether imported trials are valid.
+func (p page) reading(legend string) string {
+	if !p.imported {
+		return legend
+	}
+	return strings.ReplaceAll(legend, "valid trials", "imported trials")
+}
+
 // outcomeCell says what became of a trial.
 func outcomeCell(l results.TrialLine) string {
 	if l.Imported != nil {

@@ -26,7 +26,7 @@ func LaTeX(w io.Writer, e results.Experiment) error {
 		}
 		latexTable(b, e.Name, "verdicts", verdictsOf(e)+".", t)
 	}
-	latexTable(b, e.Name, "points", "Points of "+e.Name+": "+legend+".", p.points)
+	latexTable(b, e.Name, "points", "Points of "+e.Name+": "+p.reading(legend)+".", p.points)
 	for _, f := range p.declared {
 		latexTable(b, e.Name, "figure-"+f.name, f.title+".", f.numbers)
 	}

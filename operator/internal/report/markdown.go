@@ -24,7 +24,7 @@ func Markdown(w io.Writer, e results.Experiment) error {
 		markdownTable(b, verdictTable(p.verdicts))
 		markdownDetails(b, p.verdicts)
 	}
-	b.WriteString("\n## Points\n\nIn the table: " + legend + ".\n\n")
+	b.WriteString("\n## Points\n\nIn the table: " + p.reading(legend) + ".\n\n")
 	markdownTable(b, p.points)
 	if len(p.warnings) > 0 {
 		b.WriteString("\n")
@@ -98,7 +98,7 @@ func markdownSections(b *strings.Builder, p page) {
 	}
 	section("Safety", checksLegend, p.checks)
 	section("Checks that did not hold", "", p.checked)
-	section("Failures", failuresLegend, p.failures)
+	section("Failures", p.reading(failuresLegend), p.failures)
 	for _, f := range p.declared {
 		fmt.Fprintf(b, "\n## %s\n\n", markdownText(f.title))
 		if len(f.numbers.rows) > 0 {

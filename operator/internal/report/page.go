@@ -18,6 +18,7 @@ import (
 // page is what a report says, before it is laid out as text or Markdown.
 type page struct {
 	title    string
+	imported bool // trials were measured elsewhere
 	facts    []string
 	verdicts []results.ClaimResult
 	// preliminary: the experiment still runs.
@@ -64,7 +65,7 @@ type column struct {
 
 // newPage says everything about an experiment that a report shows.
 func newPage(e results.Experiment) page {
-	p := page{title: titleOf(e), verdicts: e.Claims, preliminary: e.Completed == nil, points: pointsTable(e), excluded: excludedTable(e), gap: gap(e.Trials), origin: origin(e), leftOut: e.LeftOut}
+	p := page{title: titleOf(e), imported: Imported(e), verdicts: e.Claims, preliminary: e.Completed == nil, points: pointsTable(e), excluded: excludedTable(e), gap: gap(e.Trials), origin: origin(e), leftOut: e.LeftOut}
 	p.capacity = capacityTable(e)
 	p.knees, p.kneeNote, p.kneeRest = kneeTable(e), kneeLegendOf(e), kneeNotes(e)
 	p.network, p.netNote, p.faults = networkTable(e), networkNote(e), faultsTable(e)

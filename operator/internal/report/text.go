@@ -33,13 +33,13 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	textVerdicts(b, o, p)
 	heading(b, "Points")
 	textTable(b, p.points)
-	wrap(b, o.Width, "", "In the table: "+legend+".")
+	wrap(b, o.Width, "", "In the table: "+p.reading(legend)+".")
 	for _, note := range p.warnings {
 		wrap(b, o.Width, "", note)
 	}
 	textSection(b, o.Width, "Safety", p.checks, checksLegend)
 	textSection(b, o.Width, "Checks that did not hold", p.checked)
-	textSection(b, o.Width, "Failures", p.failures, failuresLegend)
+	textSection(b, o.Width, "Failures", p.failures, p.reading(failuresLegend))
 	textDeclared(b, o.Width, p)
 	textSection(b, o.Width, "Capacity", p.capacity, capacityLegend)
 	textSection(b, o.Width, "Knees and peaks", p.knees, append([]string{p.kneeNote}, p.kneeRest...)...)

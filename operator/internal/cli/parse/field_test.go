@@ -166,6 +166,16 @@ var fieldCases = map[string]fieldCase{
 `,
 		want: map[string]float64{"Committed": 2, "MaxLatency": 10.5}, first: "2026-11-20T08:40:00.112956789Z", last: "2026-11-20T08:40:01.5Z",
 	},
+	"the last end at a bin of the timeline": {
+		results: `results:
+  format: CSV
+  source: File
+  path: /assay/out/results.jtl
+  records: {latency: {from: elapsed, unit: ms}, instant: {from: at, unit: ms, of: Begin}}
+`,
+		output: "at,elapsed\n1795161600000,20\n1795161600280,20\n", want: map[string]float64{"Committed": 2},
+		first: "2026-11-20T08:00:00Z", last: "2026-11-20T08:00:00.3Z",
+	},
 	"a local date": {
 		results: `results:
   format: RegularExpression

@@ -126,7 +126,7 @@ func instantText(format v1alpha1.ResultsFormat, records *results.Records, at tim
 
 // take keeps the numbers of a report.
 func (r *Reading) take(c results.Client, span time.Duration) error {
-	c.MeasureNanos = max(1, int64(span))
+	c.MeasureNanos = int64(span) + 1 // as the window that it was read with, which the last end is in
 	merged, err := results.Merge([]results.Client{c})
 	if err != nil {
 		return err

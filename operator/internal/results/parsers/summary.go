@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp/syntax"
 
 	"assay.dev/assay/operator/internal/results"
 )
@@ -123,37 +122,13 @@ func (n *numberReader) compile() (err error) {
 	if n.pattern, err = n.Compile(); err != nil {
 		return fmt.Errorf("the pattern of %s %w", n.Name, err)
 	}
-	n.literal = literalOf(n.Pattern)
+	n.literal = neededText(n.Pattern)
 	return nil
-}
-
-// literalOf is the longest text that each match of a pattern contains, as far as the pattern has it
-// at its top; nil without one.
-func literalOf(pattern string) []byte {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil
-	}
-	parsed = parsed.Simplify()
-	parts := []*syntax.Regexp{parsed}
-	if parsed.Op == syntax.OpConcat {
-		parts = parsed.Sub
-	}
-	longest := ""
-	for _, part := range parts {
-		if part.Op == syntax.OpLiteral && part.Flags&syntax.FoldCase == 0 && len(string(part.Rune)) > len(longest) {
-			longest = string(part.Rune)
-		}
-	}
-	if longest == "" {
-		return nil
-	}
-	return []byte(longest)
 }
 
 // read looks for the number in a line, and reports whether it is there.
 func (n *numberReader) read(line []byte, number int) (bool, error) {
-	if n.literal != nil && !bytes.Contains(line, n.literal) {
+	if !bytes.Contains(line, n.literal) {
 		return false, nil
 	}
 	match := n.pattern.FindSubmatchIndex(line)

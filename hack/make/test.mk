@@ -66,6 +66,10 @@ test-report: export ASSAY_SCREENSHOTS = $(if $(SCREENSHOTS),$(abspath $(SCREENSH
 test-report: ## The report's page in a real browser: wide, narrow, light, dark, printed.
 	@$(run_tests) browser
 
+.PHONY: test-refusals
+test-refusals: ## Say which refusals of admission no case of operator/internal/testkit/refusals reaches; fails on any that hack/refusals/unreached.txt does not name.
+	@go run ./hack/refusals
+
 .PHONY: test-mutants
 test-mutants: ## Break a copy of the tree in a dozen places, one by one: tests must notice each. MUTANTS='a b': only these.
 	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants $(MUTANTS)

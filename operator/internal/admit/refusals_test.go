@@ -1,6 +1,8 @@
 package admit_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,37 +54,53 @@ func names(problems admit.Problems, field string) bool {
 	return false
 }
 
-// Every case of the webhooks that needs no cluster is refused, and its field is named.
+// Every case that somebody wrote, and that needs no cluster, is refused. The problems name its
+// field and, where the webhooks refuse it, what would be right: a schema's words are others here.
 func TestEveryWrittenCaseIsRefused(t *testing.T) {
-	valid := map[string]map[string]any{}
-	for _, d := range samples(t) {
-		if name := d.Object.GetKind() + " " + d.Object.GetName(); name == "System kv" || name == "Experiment faults" {
-			valid[d.Object.GetKind()] = d.Object.Object
+	read := func(file string) map[string]any {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "config", "samples", file))
+		if err != nil {
+			t.Fatal(err)
 		}
+		object, err := refusals.Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object
 	}
 	systems := map[string]v1alpha1.SystemSpec{}
-	for _, object := range refusals.Systems(valid["System"]) {
+	for _, object := range refusals.AllSystems(read("systems/driver.yaml"), read("systems/components.yaml")) {
 		system, problems := admit.System(t.Context(), admit.Of(&unstructured.Unstructured{Object: object}, ""))
 		if err := problems.OrNil(); err != nil {
 			t.Fatal(err)
 		}
 		systems[system.Name] = system.Spec
 	}
-	check := func(name string, wrong refusals.Wrong, problems admit.Problems) {
-		if !strings.Contains(problems.Error(), wrong.Field) {
-			t.Errorf("%s: the problems do not name %s:\n%s", name, wrong.Field, problems.Error())
+	cases := 0
+	for _, table := range refusals.Tables {
+		valid := read(table.File)
+		for name, wrong := range table.Cases {
+			if refusals.NeedCluster[name] {
+				continue
+			}
+			cases++
+			var problems admit.Problems
+			document := admit.Of(&unstructured.Unstructured{Object: wrong.Apply(valid)}, "")
+			if table.Kind == "System" {
+				_, problems = admit.System(t.Context(), document)
+			} else {
+				_, problems = admit.Experiment(t.Context(), document, systems)
+			}
+			parts := []string{wrong.Field}
+			if table.Words {
+				parts = append(parts, wrong.Right)
+			}
+			for _, part := range parts {
+				if !strings.Contains(problems.Error(), part) {
+					t.Errorf("%s: %s: the problems do not say %q:\n%s", table.File, name, part, problems.Error())
+				}
+			}
 		}
 	}
-	for name, wrong := range refusals.WrongSystems {
-		_, problems := admit.System(t.Context(), admit.Of(&unstructured.Unstructured{Object: wrong.Apply(valid["System"])}, ""))
-		check(name, wrong, problems)
-	}
-	for name, wrong := range refusals.WrongExperiments {
-		if refusals.NeedCluster[name] {
-			continue
-		}
-		_, problems := admit.Experiment(t.Context(), admit.Of(&unstructured.Unstructured{Object: wrong.Apply(valid["Experiment"])}, ""), systems)
-		check(name, wrong, problems)
-	}
-	t.Logf("%d Experiments and %d Systems that webhooks or schemas refuse", len(refusals.WrongExperiments)-len(refusals.NeedCluster), len(refusals.WrongSystems))
+	t.Logf("%d written cases are refused", cases)
 }

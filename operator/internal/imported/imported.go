@@ -34,8 +34,8 @@ type Options struct {
 	// Format of the files: one of Formats.
 	Format string
 	// Point is a pattern of the names of files, relative to the folder:
-	// {system}/{clients}c/run{repetition}.txt. Empty: all files are read, and their names say
-	// nothing.
+	// {system}/{clients}c/run{repetition}.txt. Files that differ in {client} alone are clients of
+	// one run. Empty: all files are read, and their names say nothing.
 	Point string
 	// Rename axes: the label that a file has, by the name of the axis. Also the values of labels:
 	// system:Eiger-PORT=eiger-port.
@@ -105,7 +105,7 @@ func Read(folder fs.FS, o Options) (*Set, error) {
 	if len(s.Results) == 0 {
 		return nil, fmt.Errorf("no file has a result: %s", strings.Join(append(s.Skipped, count(len(names), "file")+" in the folder"), "; "))
 	}
-	return s, nil
+	return s, s.mergeClients()
 }
 
 // filesIn lists the regular files below a folder, in the order of their names. Hidden ones are not

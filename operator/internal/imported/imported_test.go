@@ -198,3 +198,37 @@ func TestTrials(t *testing.T) {
 		})
 	}
 }
+
+// TestClientsOfARunAreMerged: two clients are one run with their sums, and with no percentile; a
+// client that is there twice, or that lacks a number, is an error.
+func TestClientsOfARunAreMerged(t *testing.T) {
+	point := Options{Format: "YCSB", Point: "{threads}t/run{repetition}/client{client}.txt"}
+	s, err := Read(folder(map[string]string{
+		"8t/run1/client0.txt": ycsb(1000, 9990, 10), "8t/run1/client1.txt": ycsb(500, 5000, 0), "8t/run2/client0.txt": ycsb(990, 9900, 0),
+	}), point)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range s.Results {
+		got = append(got, shown(r))
+	}
+	want := []string{
+		"8t/run1/client0.txt repetition=1, threads=8: tput=1500 mean=1.2505 committed=14990 errors=10",
+		"8t/run2/client0.txt repetition=2, threads=8: tput=990 mean=1.2505 p99=5.2 committed=9900 errors=0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if text := strings.Join(s.Skipped, "\n"); !strings.Contains(text, "of the 2 clients of repetition=1, threads=8: p99, which cannot be put together") {
+		t.Errorf("what is left out is %q", text)
+	}
+	for want, files := range map[string]map[string]string{
+		"client 0 of threads=8 is there twice":                       {"8t/a/client0.txt": ycsb(1000, 10000, 0), "8t/b/client0.txt": ycsb(1000, 10000, 0)},
+		"has committed, and another client of the same run does not": {"8t/a/client0.txt": ycsb(1000, 10000, 0), "8t/b/client1.txt": ycsb(1000, 5000, 0)},
+	} {
+		if _, err := Read(folder(files), Options{Format: "YCSB", Point: "{threads}t/*/client{client}.txt"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}

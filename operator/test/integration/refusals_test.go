@@ -27,10 +27,7 @@ func TestPlanAndClusterRefuseTheSame(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
 	systems := map[string]v1alpha1.SystemSpec{}
-	objects := refusals.Systems(sample(t, "systems/driver.yaml").Object)
-	components := sample(t, "systems/components.yaml").Object
-	slip := []refusals.Edit{{Path: "metadata.name", Value: "kv-slip"}, {Path: "spec.clients.containers.0.command", Value: "['{{.Components.proxi.Count}}']"}}
-	objects = append(objects, components, refusals.Wrong{Edits: slip}.Apply(components))
+	objects := refusals.AllSystems(sample(t, "systems/driver.yaml").Object, sample(t, "systems/components.yaml").Object)
 	for _, object := range objects {
 		u := &unstructured.Unstructured{Object: object}
 		u.SetNamespace(ns)
@@ -75,21 +72,11 @@ func allCases(t *testing.T) (cases []refusals.Case) {
 		}
 		cases = append(cases, generated...)
 	}
-	for _, written := range []struct {
-		kind, file string
-		tables     []map[string]refusals.Wrong
-	}{
-		{"Experiment", "experiment-faults.yaml", []map[string]refusals.Wrong{refusals.WrongExperiments, refusals.AttemptsOfExperiments}},
-		{"System", "systems/driver.yaml", []map[string]refusals.Wrong{refusals.WrongSystems, refusals.AttemptsOfSystems}},
-		{"Experiment", "experiment-components.yaml", []map[string]refusals.Wrong{refusals.WrongFaultsOfComponents}},
-		{"System", "systems/components.yaml", []map[string]refusals.Wrong{refusals.WrongComponents}},
-	} {
-		valid := sample(t, written.file).Object
-		for _, table := range written.tables {
-			for _, name := range slices.Sorted(maps.Keys(table)) {
-				if !refusals.NeedCluster[name] {
-					cases = append(cases, refusals.Case{Name: written.file + ": " + name, Kind: written.kind, Object: table[name].Apply(valid)})
-				}
+	for _, table := range refusals.Tables {
+		valid := sample(t, table.File).Object
+		for _, name := range slices.Sorted(maps.Keys(table.Cases)) {
+			if !refusals.NeedCluster[name] {
+				cases = append(cases, refusals.Case{Name: table.File + ": " + name, Kind: table.Kind, Object: table.Cases[name].Apply(valid)})
 			}
 		}
 	}

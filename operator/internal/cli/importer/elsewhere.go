@@ -31,7 +31,7 @@ type Elsewhere struct {
 // Bind adds the flags.
 func (o *Elsewhere) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.Format, "format", "", "format of the files: "+strings.Join(imported.Formats(), ", ")+"; default: as their names tell, or Pequin's folder")
-	f.StringVar(&o.Point, "point", "", "names of the files below the folder, with axes in braces, as in {system}/{clients}c/run{repetition}.txt; *: any part of a name")
+	f.StringVar(&o.Point, "point", "", "names of the files below the folder, with axes in braces, as in {system}/{clients}c/run{repetition}.txt; *: any part of a name; {client} tells the clients of one run apart")
 	f.StringArrayVar(&o.Rename, "rename", nil, "AXIS=LABEL: the axis is called LABEL in the files; AXIS:LABEL=VALUE: so is its value; may be repeated")
 	f.StringArrayVar(&o.At, "at", nil, "AXIS=VALUE: where on an axis all files are; may be repeated")
 }

@@ -83,6 +83,12 @@ func Systems(valid map[string]any) []map[string]any {
 	}
 }
 
+// AllSystems that the tables name, made of the samples with a driver and with components.
+func AllSystems(driver, components map[string]any) []map[string]any {
+	slip := Wrong{Edits: []Edit{{"metadata.name", "kv-slip"}, {"spec.clients.containers.0.command", "['{{.Components.proxi.Count}}']"}}}
+	return append(Systems(driver), components, slip.Apply(components))
+}
+
 // WrongExperiments are edits of config/samples/experiment-faults.yaml.
 var WrongExperiments = map[string]Wrong{
 	"unknown parameter":            {[]Edit{{"spec.parameters", "{fastPth: true}"}}, "spec.parameters[fastPth]", `"true"`, `did you mean "fastPath"?`},

@@ -34,6 +34,7 @@ var readers = map[string]reader{
 	parsers.FormatDMTreeTable:  {"simple_results.csv of DMTree", tableOf(parsers.FormatDMTreeTable, map[string]string{"Total": "throughput"})},
 	parsers.FormatELECTSummary: {"Exp#-*.log of ELECT and DMTree", tableOf(parsers.FormatELECTSummary, map[string]string{"Throughput average": "throughput"})},
 	parsers.FormatEigerGraph:   {"combined.graph of Eiger-PORT", tableOf(parsers.FormatEigerGraph, nil)},
+	FormatHdrPercentiles:       {"tables of percentiles (.hgrm) of HdrHistogram's libraries; --unit says their unit", readHdrPercentiles},
 	FormatHotStuffBench:        {"bench-*.txt of HotStuff, Narwhal and what came of them", readHotStuffBench},
 	parsers.FormatSummary:      {"what a client prints, read by the clients.results of the System in -f", readSummary},
 	FormatResults:              {"what kubectl assay report -o json and import results write", readResults},
@@ -120,7 +121,7 @@ func skippedOf(name string, t *parsers.Table) []string {
 
 // readYCSB makes one result of a report. Operations of several kinds are counted together, and
 // their means are weighted by their counts; percentiles of several kinds cannot be put together.
-func readYCSB(name string, data []byte, _ Options) ([]Result, []string, error) {
+func readYCSB(name string, data []byte, o Options) ([]Result, []string, error) {
 	t, err := parsers.ReadTable(parsers.FormatYCSB, name, bytes.NewReader(data), parsers.Spec{})
 	if err != nil {
 		return nil, nil, err
@@ -149,6 +150,10 @@ func readYCSB(name string, data []byte, _ Options) ([]Result, []string, error) {
 			kinds = append(kinds, row)
 		}
 	}
+	if o.ByOperation {
+		all, err := byOperation(name, r, kinds, t.Rows)
+		return all, skipped, err
+	}
 	if total, said := r.total(); said && !within(total, committed) && !within(total, committed+failed) {
 		// The report lacks a kind of operation, or is of a fork that counts otherwise.
 		skipped = append(skipped, fmt.Sprintf("of %s: its counts of operations, %g, since throughput and run time give %.0f", name, committed+failed, total))
@@ -174,6 +179,40 @@ func readYCSB(name string, data []byte, _ Options) ([]Result, []string, error) {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return []Result{r}, skipped, nil
+}
+
+// byOperation makes a result of each kind of operation, with its percentiles. Its throughput is its
+// count in the time of the whole run.
+func byOperation(name string, run Result, kinds, rows []parsers.Row) (all []Result, err error) {
+	if run.RunMillis == nil || len(kinds) == 0 {
+		return nil, fmt.Errorf("%s: it has no run time, or no kind of operation, so that no rate of a kind is known", name)
+	}
+	for _, kind := range kinds {
+		operation := kind.Labels["operation"]
+		r := Result{From: results.Imported{Line: kind.Line}, Labels: map[string]string{"operation": operation}}
+		millis, failed := *run.RunMillis, 0.0
+		r.RunMillis = &millis
+		for _, row := range rows {
+			if n, counted := row.Get("Operations"); counted && row.Labels["operation"] == operation+"-FAILED" {
+				failed = n.Number
+			}
+		}
+		n, _ := kind.Get("Operations")
+		r.Committed, r.Errors = &n.Number, &failed
+		for _, v := range kind.Values {
+			if !strings.Contains(v.Name, "Latency") {
+				continue
+			}
+			if _, err := r.set(v.Name, v.Unit, v.Number); err != nil {
+				return nil, fmt.Errorf("%s: [%s]: %w", name, operation, err)
+			}
+		}
+		if err := r.complete(); err != nil {
+			return nil, fmt.Errorf("%s: [%s]: %w", name, operation, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
 }
 
 // readCSV reads a line for each run. A column whose name is that of a number is one; all others are

@@ -46,6 +46,11 @@ type Options struct {
 	Only []string
 	// Summary says where the format Summary has its numbers.
 	Summary []results.SummaryNumber
+	// ByOperation makes a result of each kind of operation, with the label operation. The format
+	// YCSB alone tells kinds apart.
+	ByOperation bool
+	// Unit of the values of HdrPercentiles: ns, us, ms or s.
+	Unit string
 }
 
 // Result is one measurement of one point.
@@ -213,6 +218,8 @@ func Guess(folder fs.FS, only []string) string {
 			return parsers.FormatCSV
 		case base == "combined.graph":
 			return parsers.FormatEigerGraph
+		case path.Ext(base) == ".hgrm":
+			return FormatHdrPercentiles
 		case path.Ext(base) == ".json":
 			return FormatResults
 		}

@@ -232,3 +232,66 @@ func TestClientsOfARunAreMerged(t *testing.T) {
 		}
 	}
 }
+
+// TestKindsOfOperations: each kind of YCSB's operations has its own rate, failures and percentiles.
+func TestKindsOfOperations(t *testing.T) {
+	text := ycsb(1500, 9990, 10) + "[UPDATE], Operations, 5000\n[UPDATE], AverageLatency(us), 2000\n[UPDATE], 99thPercentileLatency(us), 9100\n"
+	s, err := Read(folder(map[string]string{"a.txt": text}), Options{Format: "YCSB", ByOperation: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range s.Results {
+		got = append(got, shown(r))
+	}
+	want := []string{
+		"a.txt:5 operation=READ: tput=999 mean=1.2505 p99=5.2 committed=9990 errors=10",
+		"a.txt:11 operation=UPDATE: tput=500 mean=2 p99=9.1 committed=5000 errors=0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
+// hgrm is a table of percentiles in the shape of HdrHistogram's, of 1000 values.
+const hgrm = `       Value     Percentile TotalCount 1/(1-Percentile)
+
+       1.000 0.000000000000          1           1.00
+       1.500 0.100000000000        100           1.11
+       2.000 0.500000000000        500           2.00
+       4.000 0.900000000000        900          10.00
+       9.000 0.990625000000        991         106.67
+      12.500 0.999023437500       1000        1024.00
+      12.500 1.000000000000       1000            inf
+#[Mean    =        2.250, StdDeviation   =        1.100]
+#[Max     =       12.500, Total count    =         1000]
+#[Buckets =           27, SubBuckets     =         2048]
+`
+
+// TestTablesOfPercentiles: numbers are those of the rows, in the unit that is said; a percentile
+// between two rows is named.
+func TestTablesOfPercentiles(t *testing.T) {
+	s, err := Read(folder(map[string]string{"a.hgrm": hgrm}), Options{Format: FormatHdrPercentiles, Unit: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := shown(s.Results[0]), "a.hgrm:1 no label: mean=2250 p50=2000 p99=9000 committed=1000"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if text := strings.Join(s.Skipped, "\n"); !strings.Contains(text, "the exact p99, for which its 99.0625% stand") {
+		t.Errorf("the percentile between two rows is not named: %q", text)
+	}
+	for want, tc := range map[string]struct{ unit, text string }{
+		"name it by --unit":        {"", hgrm},
+		"may be cut off":           {"ms", hgrm[:strings.Index(hgrm, "      12.500")]},
+		"it has two results":       {"ms", hgrm + hgrm},
+		"must rise":                {"ms", strings.Replace(hgrm, "4.000", "1.000", 1)},
+		"no table of percentiles":  {"ms", "hello\n"},
+		"is no row of the table":   {"ms", strings.Replace(hgrm, "       2.000 0.500000000000        500           2.00", "2.000", 1)},
+		`parsing "2.0x0": invalid`: {"ms", strings.Replace(hgrm, "       2.000 0.5", "       2.0x0 0.5", 1)},
+	} {
+		if _, err := Read(folder(map[string]string{"a.hgrm": tc.text}), Options{Format: FormatHdrPercentiles, Unit: tc.unit}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}

@@ -144,6 +144,8 @@ func (o *ResultsOptions) axes(set *imported.Set) []string {
 	for label := range set.Results[0].Labels {
 		switch {
 		case label == "repetition":
+		case label == "operation" && o.ByOperation:
+			names = append(names, label)
 		case strings.Contains(o.Point, "{"+label+"}"), o.Point == "" && set.Format != parsers.FormatCSV:
 			names = append(names, label)
 		}

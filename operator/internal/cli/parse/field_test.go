@@ -268,6 +268,22 @@ var fieldCases = map[string]fieldCase{
 	},
 }
 
+// TestResultsWithoutAKey: what is below results in a System is read alone, too. A summary says how
+// long it is of, so that a count that is none is seen: 12345 transactions at 12345 a second.
+func TestResultsWithoutAKey(t *testing.T) {
+	of, err := parse.Decode([]byte("format: Summary\nsource: Stdout\nsummary:\n  numbers:\n  - {name: Committed, pattern: 'TPS: (?P<value>[0-9,]+) tx/s'}\n  - {name: Throughput, pattern: 'TPS: (?P<value>[0-9,]+) tx/s'}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := parse.Read(of, strings.NewReader("TPS: 12,345 tx/s\n"), 0)
+	if err != nil || got.Seconds != 1 {
+		t.Errorf("%v s, %v, want 1 s", got.Seconds, err)
+	}
+	if _, err := parse.Decode([]byte("format: Summary\nsorce: Stdout\n")); err == nil || !strings.Contains(err.Error(), `did you mean "source"?`) {
+		t.Errorf("error %v, want one that names the field", err)
+	}
+}
+
 // TestFieldCases reads each output as its System says, with a load of 20 s.
 func TestFieldCases(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(fieldCases)) {

@@ -131,6 +131,7 @@ func open(stdin io.Reader, args []string) (output, error) {
 // document of a file: a System, or results alone.
 type document struct {
 	Kind     string `json:"kind"`
+	Format   string `json:"format"` // of results without a key above them
 	Metadata struct {
 		Name string `json:"name"`
 	} `json:"metadata"`
@@ -190,8 +191,8 @@ func find(o Options) (*v1alpha1.ClientResults, error) {
 	return found, nil
 }
 
-// Decode takes results out of a System, or out of a document whose only member is results. Nil: the
-// System's clients have none, since a driver is measured.
+// Decode takes results out of a System, or out of a document that has nothing but them, below the
+// key results or without it. Nil: the System's clients have none, since a driver is measured.
 func Decode(text []byte) (*v1alpha1.ClientResults, error) {
 	var d document
 	if err := sigsyaml.Unmarshal(text, &d); err != nil {
@@ -203,6 +204,13 @@ func Decode(text []byte) (*v1alpha1.ClientResults, error) {
 			return nil, err
 		}
 		return system.Spec.Clients.Results, nil
+	}
+	if d.Format != "" { // what is below results
+		var of v1alpha1.ClientResults
+		if err := strict.Decode(text, &of); err != nil {
+			return nil, err
+		}
+		return &of, nil
 	}
 	var alone struct {
 		Results *v1alpha1.ClientResults `json:"results"`

@@ -28,6 +28,8 @@ type Reading struct {
 	Operations int64  `json:"operations,omitempty"`
 	First      string `json:"first,omitempty"`
 	Last       string `json:"last,omitempty"`
+	// Seconds that a summary is of, by its count and its rate.
+	Seconds float64 `json:"seconds,omitempty"`
 	// Counters of what else was in the report: otherLines, cutLines, unlistedOutcome.
 	Counters map[string]int64 `json:"counters,omitempty"`
 	// Unreported are the counters that the report does not know.
@@ -145,6 +147,9 @@ func (r *Reading) take(c results.Client, span time.Duration) error {
 		}
 	}
 	r.Numbers = append(r.Numbers, Number{"Throughput", s.Throughput, "/s"})
+	if span == 0 && s.Throughput > 0 {
+		r.Seconds = float64(s.Committed) / s.Throughput
+	}
 	latencies := map[string]float64{"MeanLatency": s.MeanMillis, "MaxLatency": s.MaxMillis, "P10Latency": s.P10Millis, "P50Latency": s.P50Millis,
 		"P90Latency": s.P90Millis, "P99Latency": s.P99Millis, "P999Latency": s.P999Millis}
 	for name, millis := range s.Percentiles {
@@ -197,6 +202,9 @@ func (r *Reading) write(w io.Writer) {
 	}
 	for _, n := range r.Numbers {
 		fmt.Fprintf(w, "  %-16s %.10g %s\n", n.Name, n.Value, n.Unit)
+	}
+	if r.Seconds > 0 {
+		fmt.Fprintf(w, "of %.10g s, by count and rate\n", r.Seconds)
 	}
 	if len(r.Unreported) > 0 {
 		fmt.Fprintf(w, "not known: %s\n", strings.Join(r.Unreported, ", "))

@@ -226,8 +226,8 @@ func argument(args []string, flag string) string {
 	return ""
 }
 
-// TestPortOfTheWebhook: private clusters let the API server reach some ports of nodes only, and some
-// network plugins no pod.
+// TestPortOfTheWebhook: private clusters let the API server reach some ports of nodes only, and
+// some network plugins no pod.
 func TestPortOfTheWebhook(t *testing.T) {
 	for name, tc := range map[string]struct {
 		flags []string

@@ -1,5 +1,5 @@
-// Command refusals says which refusals of the webhooks no written case reaches. A refusal is a place
-// that makes an error of a field in the packages that admission runs. The cases are those of
+// Command refusals says which refusals of the webhooks no written case reaches. A refusal is a
+// place that makes an error of a field in the packages that admission runs. The cases are those of
 // operator/internal/testkit/refusals, which tests feed to plan and to a real API server. It runs
 // them with coverage, and fails if a place that is not in unreached.txt is not reached, or if one
 // that is there is.

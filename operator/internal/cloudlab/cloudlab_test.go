@@ -155,6 +155,8 @@ func TestReadRefused(t *testing.T) {
 		"no site":         {strings.Replace(node, "IDN+utah", "utah", 1), `node a: its component_manager_id is "urn:publicid:utah.cloudlab.us+authority+cm"; it must be like`},
 		"a wrong address": {strings.Replace(node, "10.0.0.1", "10.0.0.256", 1), `node a: interface a:0: address "10.0.0.256"`},
 		"a wrong netmask": {strings.Replace(node, "255.255.255.0", "255.0.255.0", 1), `node a: interface a:0: netmask "255.0.255.0" is no prefix`},
+		"a jump host":     {strings.Replace(node, "</services>", `<proxy xmlns="http://www.geni.net/resources/rspec/ext/proxy/1" proxy="gate.example.org:22" for="pc1:22"/></services>`, 1), "node a: it is reached through the jump host gate.example.org:22 only"},
+		"no IPv4":         {strings.NewReplacer(`ipv4="192.0.2.1"`, `ipv6="2001:db8::1"`, `<ip address="10.0.0.1" netmask="255.255.255.0" type="ipv4"/>`, "").Replace(node), "node a: it has no IPv4 address, only 2001:db8::1"},
 		"a wrong host":    {strings.Replace(node, "192.0.2.1", "192.0.2", 1), `node a: its host has ipv4 "192.0.2"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,5 +165,15 @@ func TestReadRefused(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// A machine that others use, too, is named.
+func TestSharedMachinesAreNamed(t *testing.T) {
+	all := machines(t, "utah.xml")
+	all[1].Shared = true
+	_, notes, err := Hosts(all, Options{User: "alice", ControlPlane: "california", Pools: patterns(t, "clients=client-*", "servers=*-*-[0-9]", "servers=*-*-[0-9]-[0-9]")})
+	if err != nil || !strings.Contains(strings.Join(notes, "\n"), "Machine "+all[1].Name+" is shared with others") {
+		t.Errorf("notes %q, %v", notes, err)
 	}
 }

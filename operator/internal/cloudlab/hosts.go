@@ -90,6 +90,9 @@ func Hosts(machines []Machine, o Options) (vars Variables, notes []string, err e
 			errs = append(errs, fmt.Errorf("machine %s: %w", m.Name, err))
 			continue
 		}
+		if m.Shared {
+			notes = append(notes, fmt.Sprintf("Machine %s is shared with others, who disturb what is measured on it: ask for an exclusive one (exclusive=\"true\")", m.Name))
+		}
 		vars.Hosts[name] = host
 		if host.Role == "worker" {
 			vars.Pools[host.Pool] = struct{}{}
@@ -106,7 +109,7 @@ func Hosts(machines []Machine, o Options) (vars Variables, notes []string, err e
 	if err := errors.Join(errs...); err != nil {
 		return Variables{}, nil, err
 	}
-	return vars, []string{note}, nil
+	return vars, append([]string{note}, notes...), nil
 }
 
 func (m Machine) host(o Options, link string) (Host, error) {

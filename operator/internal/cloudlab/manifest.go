@@ -53,6 +53,8 @@ type Machine struct {
 	Control netip.Addr
 	// Networks of the experiment that it is in.
 	Networks []Network
+	// Shared with experiments of others.
+	Shared bool
 }
 
 // Network is one machine's place in a network of the experiment. Two networks may have the same
@@ -93,6 +95,7 @@ type node struct {
 	Manager    string `xml:"component_manager_id,attr"`
 	Component  string `xml:"component_id,attr"`
 	Sliver     string `xml:"sliver_id,attr"`
+	Exclusive  string `xml:"exclusive,attr"`
 	SliverType named  `xml:"sliver_type"`
 	Hardware   named  `xml:"hardware_type"`
 	VNode      struct {
@@ -100,6 +103,7 @@ type node struct {
 	} `xml:"vnode"`
 	Host struct {
 		IPv4 string `xml:"ipv4,attr"`
+		IPv6 string `xml:"ipv6,attr"`
 	} `xml:"host"`
 	Interfaces []struct {
 		ClientID  string    `xml:"client_id,attr"`
@@ -110,6 +114,10 @@ type node struct {
 		Port string `xml:"port,attr"`
 		User string `xml:"username,attr"`
 	} `xml:"services>login"`
+	// Proxies are jump hosts, as GENI's extension proxy/1 has them.
+	Proxies []struct {
+		Proxy string `xml:"proxy,attr"`
+	} `xml:"services>proxy"`
 }
 
 type address struct {
@@ -188,6 +196,10 @@ func (n *node) machine(links map[string]string) (Machine, error) {
 	if len(n.Logins) == 0 {
 		return Machine{}, fmt.Errorf("it has no login under services: the experiment is not ready, or you are not in its project")
 	}
+	if len(n.Proxies) > 0 {
+		return Machine{}, fmt.Errorf("it is reached through the jump host %s only, and infra/ logs in directly: take machines with addresses of their own, "+
+			"or run infra/ on a machine of the experiment", n.Proxies[0].Proxy)
+	}
 	site, err := site(n.Manager)
 	if err != nil {
 		return Machine{}, err
@@ -217,6 +229,10 @@ func (n *node) machine(links map[string]string) (Machine, error) {
 	if m.Networks, err = n.networks(links); err != nil {
 		return Machine{}, err
 	}
+	if n.Host.IPv6 != "" && n.Host.IPv4 == "" && len(m.Networks) == 0 {
+		return Machine{}, fmt.Errorf("it has no IPv4 address, only %s: infra/ makes clusters whose nodes have one; ask for a machine with a routable IPv4 address", n.Host.IPv6)
+	}
+	m.Shared = n.Exclusive == "false"
 	return m, nil
 }
 

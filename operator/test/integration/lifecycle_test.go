@@ -48,6 +48,37 @@ func TestExperimentBeforeItsSystem(t *testing.T) {
 	}
 }
 
+// What the clients of a System never report cannot decide a claim: whoever applies the Experiment
+// is warned of each such claim.
+func TestClaimsThatReportsNeverDecide(t *testing.T) {
+	env := testenv.Get(t)
+	ns := env.Namespace(t)
+	warnings := &warningRecorder{}
+	cfg := rest.CopyConfig(env.Config)
+	cfg.WarningHandler = warnings
+	c, err := client.New(cfg, client.Options{Scheme: env.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := builders.System("summary").Namespace(ns).Obj()
+	system.Spec.Clients.Driver = nil
+	system.Spec.Clients.Results = &v1alpha1.ClientResults{Format: v1alpha1.FormatSummary, Source: "Stdout", Summary: &v1alpha1.ClientSummary{
+		Numbers: []v1alpha1.SummaryNumber{{Name: "Throughput", Pattern: "rate (?P<value>[0-9.]+)"}}}}
+	if err := c.Create(t.Context(), system); err != nil {
+		t.Fatal(err)
+	}
+	exp := builders.Experiment("never").Namespace(ns).System("summary").Set(func(s *v1alpha1.ExperimentSpec) {
+		s.Claims = []v1alpha1.Claim{{Name: "median", Statement: "The median is short.", Expr: "p50_latency() < 5ms"},
+			{Name: "rate", Statement: "It is fast.", Expr: "throughput() > 5"}}
+	}).Obj()
+	if err := c.Create(t.Context(), exp); err != nil {
+		t.Fatal(err)
+	}
+	if got := warnings.text(); !strings.Contains(got, "median") || !strings.Contains(got, "P50Latency") || strings.Contains(got, "rate") {
+		t.Errorf("warnings %q, want one about the median alone", got)
+	}
+}
+
 // When trials are planned, only spec.suspend, spec.priority and spec.debug may change, and
 // additional repetitions may rise.
 func TestSpecIsFixedOnceAccepted(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/internal/cli/parse"
 )
 
-// TestRealPrograms compares what is read from programs that were run (hack/bench/programs/run.sh) with
-// the programs' own numbers. It runs by make test-benchmarks.
+// TestRealPrograms compares what is read from programs that were run (hack/bench/programs/run.sh)
+// with the programs' own numbers. It runs by make test-benchmarks.
 func TestRealPrograms(t *testing.T) {
 	folder := os.Getenv("BENCHMARK_OUTPUTS")
 	files, err := filepath.Glob(filepath.Join(folder, "*.want"))

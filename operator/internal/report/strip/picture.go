@@ -89,7 +89,7 @@ func pictureKey(b *strings.Builder) {
 		class, shape := Track{State: k.state}.mark()
 		fmt.Fprintf(b, `<g class="%s"><path class="line bar" d="M%.1f,13h30"/><path class="%s" transform="translate(%.1f,13)" d="%s"/></g><text x="%.1f" y="18">%s</text>`,
 			k.state, at, class, at+15, shape, at+36, k.says)
-		at += 36 + float64(len(k.says))*charWidth
+		at += 44 + float64(len(k.says))*charWidth
 	}
 	fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,4v18"/><text x="%.1f" y="18">reported, expected, or no effect</text>`+"\n", at+4, at+12)
 }

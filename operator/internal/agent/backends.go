@@ -54,7 +54,7 @@ func (a *Agent) tryBackends(ctx context.Context) {
 	for _, backend := range a.config.Backends {
 		err := allowed
 		if err == nil {
-			err = a.try(ctx, backend)
+			err = try(ctx, backend)
 		}
 		if ctx.Err() != nil {
 			return
@@ -68,7 +68,7 @@ func (a *Agent) tryBackends(ctx context.Context) {
 	a.record(func(j *journal) { j.Network = &report })
 }
 
-func (a *Agent) try(ctx context.Context, backend Backend) error {
+func try(ctx context.Context, backend Backend) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	return backend.Check(ctx)

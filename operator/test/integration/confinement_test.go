@@ -277,10 +277,6 @@ func TestRevisionsOfTheManagerAreSnapshots(t *testing.T) {
 	if err := c.manager.Delete(t.Context(), ours); err != nil {
 		t.Errorf("the manager deletes a snapshot: %v", err)
 	}
-	claims := snapshot("claims", func(r *appsv1.ControllerRevision) { r.Labels = map[string]string{v1alpha1.LabelSeal: "claims"} })
-	if err := c.manager.Create(t.Context(), claims); err != nil {
-		t.Errorf("the claims that an experiment seals: %v", err)
-	}
 	for name, change := range map[string]func(*appsv1.ControllerRevision){
 		"of-a-statefulset":   func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{set} },
 		"of-both":            func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{experiment, set} },

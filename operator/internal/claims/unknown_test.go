@@ -215,8 +215,8 @@ func TestNoErrorIsNotNever(t *testing.T) {
 	for i := range ls {
 		ls[i].Committed = 2000
 	}
-	expect(t, judge(t, ls, "error_rate() < 0.001", "", ""), v1alpha1.VerdictHolds)
-	expect(t, judge(t, ls, "error_rate() < 0.0005", "", ""), v1alpha1.VerdictInconclusive)
-	expect(t, judge(t, ls, "1 - abort_rate() > 0.999", "", ""), v1alpha1.VerdictHolds)
-	expect(t, judge(t, ls, "1 - abort_rate() > 0.9999", "", ""), v1alpha1.VerdictInconclusive)
+	expect(t, judge(t, ls, "error_rate() < 0.01", "", ""), v1alpha1.VerdictHolds)
+	expect(t, judge(t, ls, "error_rate() < 0.005", "", ""), v1alpha1.VerdictInconclusive)
+	expect(t, judge(t, ls, "1 - abort_rate() > 0.99", "", ""), v1alpha1.VerdictHolds)
+	expect(t, judge(t, ls, "1 - abort_rate() > 0.995", "", ""), v1alpha1.VerdictInconclusive)
 }

@@ -230,18 +230,28 @@ type Repetitions struct {
 	// until says when all points have enough trials. While one has not, all of them get another
 	// one, up to max. Default: each point gets min.
 	// +optional
-	Until *Precision `json:"until,omitempty"`
+	Until *StoppingRule `json:"until,omitempty"`
 }
 
-// Precision is how well a point's means must be known.
-type Precision struct {
+// StoppingRule says when all points have enough trials: when their means are known well enough
+// (relativeCI), or when the claims are decided (claims). Admission asks for one of them.
+type StoppingRule struct {
+	// claims: Decided stops after the first round in which each claim is decided, or hopeless: then
+	// max would decide it with a probability of less than 10%. Verdicts are looked at after min
+	// rounds and after each further one, and their intervals are wider for it: all looks together
+	// are wrong in at most 5% of experiments. It needs order: RandomizedInterleaved, and no claim
+	// about a crossover. Default: claims do not end repetitions.
+	// +optional
+	Claims ClaimsUntil `json:"claims,omitempty"`
+
 	// relativeCI is the most that half of the 95% interval of a mean may be of that mean: 5%. Above
-	// 0% and at most 100%.
+	// 0% and at most 100%. Default: precision does not end repetitions.
+	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
-	RelativeCI string `json:"relativeCI"`
+	RelativeCI string `json:"relativeCI,omitempty"`
 
-	// of which metrics; each must be known as well. Default: MeanLatency and Throughput, the two
+	// of which metrics relativeCI is; each must be known as well. Default: MeanLatency and Throughput, the two
 	// axes of a latency-throughput curve.
 	// +optional
 	// +listType=set
@@ -250,6 +260,13 @@ type Precision struct {
 	// +kubebuilder:validation:MaxItems=4
 	Of []PrecisionMetric `json:"of,omitempty"`
 }
+
+// ClaimsUntil is how far claims must be before repetitions end. Decided: each is decided, or hopeless.
+// +kubebuilder:validation:Enum=Decided
+type ClaimsUntil string
+
+// ClaimsDecided ends repetitions when all claims are decided or hopeless.
+const ClaimsDecided ClaimsUntil = "Decided"
 
 // PrecisionMetric is what repetitions can go by: MeanLatency; Throughput; P50Latency (the median
 // within each trial); P99Latency (the 99th percentile within each trial).

@@ -71,7 +71,7 @@ func analysesOf(c v1alpha1.Claim, points []results.PointResult, lines []results.
 		if err != nil {
 			continue
 		}
-		if r.Verdict == string(v1alpha1.VerdictFails) && against.adjusted()*float64(claims) >= trendLevel {
+		if r.Verdict == string(v1alpha1.VerdictFails) && against.adjusted()*float64(claims) >= onlyLook {
 			r.Verdict = string(v1alpha1.VerdictInconclusive)
 		}
 		a.Of++

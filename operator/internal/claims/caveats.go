@@ -76,6 +76,9 @@ func (r *run) sampleCaveats() (all []results.Caveat, basis string) {
 		r.caveat(CaveatNoInterval, showCounts(r.counts)+", and no interval")
 	default:
 		basis = "95% intervals, " + showCounts(r.counts)
+		if r.look != nil {
+			basis = fmt.Sprintf("intervals that hold together at 95%%, at look %d of %d, %s", r.look.number(), r.look.looks.Count(), showCounts(r.counts))
+		}
 		if how := r.how(); how != "" {
 			basis += ", " + how
 		}

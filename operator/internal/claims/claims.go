@@ -138,6 +138,11 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 // claim. What that says of the source of a claim depends on what ran, and is package fidelity's to
 // say.
 func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
+	return evaluateAll(claims, points, lines, capacities, nil)
+}
+
+// evaluateAll judges claims at a look; nil: the only one.
+func evaluateAll(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, at *look) []results.ClaimResult {
 	judged := make([]results.ClaimResult, 0, len(claims))
 	against := make([]evidence, 0, len(claims))
 	for _, c := range claims {
@@ -146,6 +151,7 @@ func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines [
 		found := noEvidence
 		p, err := compile(c.Expr)
 		if err == nil {
+			p.look = at
 			var looked []int32
 			looked, found, err = evaluate(&r, c, p, points, lines, capacities, true)
 			if err != nil {
@@ -165,7 +171,7 @@ func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines [
 		}
 		judged, against = append(judged, r), append(against, found)
 	}
-	adjust(judged, against)
+	adjust(judged, against, at.level())
 	return judged
 }
 
@@ -219,6 +225,9 @@ func (r *run) write(result *results.ClaimResult, verdict v1alpha1.Verdict, compa
 	result.Verdict, result.Terms, result.Caveats = string(verdict), r.terms, caveats
 	if len(r.counts) > 0 {
 		result.N, result.NMost = slices.Min(r.counts), slices.Max(r.counts)
+	}
+	if r.look != nil && verdict == v1alpha1.VerdictInconclusive && len(r.chances) > 0 {
+		result.Chance = new(slices.Max(r.chances))
 	}
 	result.Message = message(compared, caveats, basis)
 }

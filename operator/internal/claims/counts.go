@@ -77,7 +77,7 @@ func (r *run) atLeastExact(q quantity, e stats.Estimate) stats.Estimate {
 		if all == 0 || min(some, all-some) >= fewCases {
 			continue
 		}
-		low, high := stats.ExactShare(some, all)
+		low, high := stats.ExactShare(some, all, r.level())
 		share := float64(some) / float64(all)
 		below, above := math.Abs(g)*(share-low), math.Abs(g)*(high-share)
 		if g < 0 {

@@ -138,9 +138,6 @@ func apart(a, b stats.Series) (bool, evidence) {
 	return above == len(a.X) || below == len(a.X), all
 }
 
-// trendLevel is the P below which a trend is one: that of a 95% interval.
-const trendLevel = 0.05
-
 // decide evaluates a function that is a statement by itself.
 func (r *run) decide(call celast.CallExpr, id int64) judged {
 	a, err := r.arguments(call, id)
@@ -167,7 +164,7 @@ func (r *run) trend(a arguments, direction string, id int64) judged {
 		return undecided
 	}
 	verdict := judged{truth: unsettled, favour: noEvidence, against: evidence{p: t.P, tests: 1}}
-	if t.P < trendLevel {
+	if t.P < r.level() {
 		verdict.truth = fails
 	}
 	if (t.Statistic > 0) == (direction == "increasing") {

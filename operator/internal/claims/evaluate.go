@@ -71,7 +71,8 @@ type run struct {
 	models int                // points of the greatest model that an interval is of
 	rounds bool               // some interval is that of the differences of rounds
 
-	wanting []int // repetitions that would settle what is unsettled; 0: more than there can be
+	wanting []int     // repetitions that would settle what is unsettled; 0: more than there can be
+	chances []float64 // of the last look settling what is unsettled
 }
 
 // readings are what the trials say of points, whatever is asked of them. They note nothing.

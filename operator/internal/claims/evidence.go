@@ -74,10 +74,10 @@ func beyond(e stats.Estimate, bound float64) evidence {
 	case half <= 0:
 		return evidence{p: 0, tests: 1, untested: true}
 	case e.Freedom <= 0:
-		return evidence{p: math.Erfc(stats.NormalQuantile * distance / half / math.Sqrt2), tests: 1}
+		return evidence{p: math.Erfc(e.Quantile() * distance / half / math.Sqrt2), tests: 1}
 	}
 	student := distuv.StudentsT{Sigma: 1, Nu: e.Freedom}
-	return evidence{p: 2 * student.Survival(student.Quantile(0.975)*distance/half), tests: 1}
+	return evidence{p: 2 * student.Survival(e.Quantile()*distance/half), tests: 1}
 }
 
 // sign is a comparison of a difference with 0.
@@ -107,7 +107,9 @@ func (b bound) outside(e stats.Estimate) evidence {
 // the experiment: of ten claims that are all right, some would be contradicted by chance in up to
 // 40% of experiments. A conjunction counts with each of its parts. A claim that holds needs no
 // adjustment: each answers for itself, and a false one holds in 2.5%.
-func adjust(verdicts []results.ClaimResult, against []evidence) {
+//
+// level is below which P a claim fails: 5%, or less at one of several looks.
+func adjust(verdicts []results.ClaimResult, against []evidence, level float64) {
 	var of []int
 	var ps []float64
 	for i, v := range verdicts {
@@ -121,9 +123,12 @@ func adjust(verdicts []results.ClaimResult, against []evidence) {
 		if !against[i].untested {
 			v.P = &p
 		}
-		if v.Verdict == string(v1alpha1.VerdictFails) && p >= trendLevel {
+		if v.Verdict == string(v1alpha1.VerdictFails) && p >= level {
 			v.Verdict = string(v1alpha1.VerdictInconclusive)
 			note := fmt.Sprintf("contradicted with P %.2g, which may be chance: adjusted for %d claims and their parts P is %.2g", against[i].p, len(ps), p)
+			if level < onlyLook {
+				note += fmt.Sprintf(", and must be below %.2g at this look", level)
+			}
 			v.Caveats = append([]results.Caveat{{Kind: CaveatSeveralClaims, Text: note}}, v.Caveats...)
 			v.Message = note + "; " + v.Message
 		}

@@ -30,10 +30,19 @@ func (r *run) estimate(q quantity) (stats.Estimate, []int) {
 	return e, counts
 }
 
-// estimateOne gives q its interval by the best method that its trials allow: the model of all
+// estimateOne gives q its interval, of the level that the look has.
+func (r *run) estimateOne(q quantity) (stats.Estimate, []int) {
+	e, counts := r.estimateAlone(q)
+	if q.own == nil && r.at() != nil {
+		e = e.At(r.level())
+	}
+	return e, counts
+}
+
+// estimateAlone gives q its interval by the best method that its trials allow: the model of all
 // points, the differences of rounds, Fieller's interval of a quotient, the deviations of each
 // point.
-func (r *run) estimateOne(q quantity) (stats.Estimate, []int) {
+func (r *run) estimateAlone(q quantity) (stats.Estimate, []int) {
 	e, counts := r.samples.estimate(q)
 	if q.own != nil || q.unbounded || !e.Known || len(q.gradient) == 0 || e.Low == e.High || !r.exact(q) {
 		return e, counts
@@ -62,7 +71,8 @@ func (r *run) estimateOne(q quantity) (stats.Estimate, []int) {
 func (r *run) difference(a, b quantity) (stats.Estimate, []int) {
 	shift := func(e stats.Estimate, factor, by float64) stats.Estimate {
 		low, high := factor*e.Low+by, factor*e.High+by
-		return stats.Estimate{Value: factor*e.Value + by, Low: math.Min(low, high), High: math.Max(low, high), Known: e.Known, Freedom: e.Freedom}
+		e.Value, e.Low, e.High, e.Log = factor*e.Value+by, math.Min(low, high), math.Max(low, high), false
+		return e
 	}
 	switch {
 	case !a.measured():
@@ -291,7 +301,7 @@ func (r *run) fieller(q quantity) stats.Estimate {
 		sides[i] = stats.Aggregate(xs)
 	}
 	unknown := stats.Estimate{Value: q.value, Low: q.value, High: q.value}
-	e, err := stats.Ratio(sides[0], sides[1])
+	e, err := stats.RatioAt(sides[0], sides[1], r.level())
 	if err != nil || e.Value == 0 {
 		return unknown
 	}
@@ -300,7 +310,7 @@ func (r *run) fieller(q quantity) stats.Estimate {
 		return unknown
 	}
 	factor := q.value / e.Value
-	return stats.Estimate{Value: q.value, Low: factor * e.Low, High: factor * e.High, Known: e.Known, Freedom: e.Freedom}
+	return stats.Estimate{Value: q.value, Low: factor * e.Low, High: factor * e.High, Known: e.Known, Freedom: e.Freedom, Level: e.Level}
 }
 
 // how says by which method intervals were found, where that is not by each point's own deviations.

@@ -211,6 +211,8 @@ type program struct {
 	source source
 	ast    *celast.AST
 	result *types.Type
+	// look is the one at which it is judged; nil: the only one.
+	look *look
 }
 
 func compile(expr string) (*program, error) {

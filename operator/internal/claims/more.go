@@ -12,6 +12,7 @@ func (r *run) more(e stats.Estimate, counts []int, low, high float64) {
 	if len(counts) == 0 {
 		return
 	}
+	r.noteChance(e, slices.Min(counts), low, high)
 	if n, ok := stats.More(e, slices.Min(counts), low, high); ok {
 		r.wanting = append(r.wanting, n)
 	}

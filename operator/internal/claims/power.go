@@ -52,12 +52,9 @@ func PowerOf(claims []v1alpha1.Claim, points []results.PointResult, paper Paper,
 	for _, c := range claims {
 		p := Power{Claim: c.Name}
 		if compiled, err := compile(c.Expr); err == nil {
-			s := fromPaper
-			exact := func(_, off float64) bool { return off <= powerError }
-			if p.Share, p.Known = s.share(c, compiled, n, exact); !p.Known {
-				if s, p.Assumed = fromPaper.assume(c, compiled, effect); p.Assumed {
-					p.Share, p.Known = s.share(c, compiled, n, exact)
-				}
+			var s simulation
+			if s, p.Known, p.Assumed = fromPaper.of(c, compiled, effect); p.Known {
+				p.Share, _ = s.share(c, compiled, n, func(_, off float64) bool { return off <= powerError })
 			}
 			for i := 0; p.Known && p.Enough == 0 && i < len(tried); i++ {
 				if share, _ := s.share(c, compiled, tried[i], settled); share >= wantedPower {
@@ -78,6 +75,65 @@ type simulation struct {
 
 	all   []results.PointResult // also those of which the paper says nothing
 	lines []results.TrialLine   // of each of these, not a number where it says nothing
+}
+
+// of is the simulation in which a claim can be judged: that of the paper, or one that is assumed.
+func (s simulation) of(c v1alpha1.Claim, p *program, effect float64) (found simulation, known, assumed bool) {
+	judges := func(s simulation) bool {
+		_, ok := s.share(c, p, leastRounds, func(_, _ float64) bool { return true })
+		return ok
+	}
+	if judges(s) {
+		return s, true, false
+	}
+	found, assumed = s.assume(c, p, effect)
+	known = assumed && judges(found)
+	return found, known, known
+}
+
+// expectedDraws is from how many simulated experiments the expected number of rounds is.
+const expectedDraws = 100
+
+// ExpectedRounds is how many rounds repetitions take that go on until claims are decided, on
+// average, and its standard error, in the experiments that PowerOf simulates. It is that of the
+// claims that can be judged there, and says how many these are.
+func ExpectedRounds(claims []v1alpha1.Claim, points []results.PointResult, paper Paper, looks stats.Looks, deviation, effect float64) (mean, standardError float64, of int) {
+	fromPaper := newSimulation(points, paper, deviation)
+	taken := make([]float64, expectedDraws)
+	for _, c := range claims {
+		compiled, err := compile(c.Expr)
+		if err != nil {
+			continue
+		}
+		s, known, _ := fromPaper.of(c, compiled, effect)
+		if !known {
+			continue
+		}
+		of++
+		rng := rand.New(rand.NewPCG(2, uint64(looks.Last)))
+		for i := range taken {
+			taken[i] = math.Max(taken[i], float64(s.roundsTaken(c, compiled, rng, looks)))
+		}
+	}
+	a := stats.Aggregate(taken)
+	return a.Mean, a.StdDev / math.Sqrt(expectedDraws), of
+}
+
+// roundsTaken is after how many rounds one experiment has decided a claim, or given it up.
+func (s simulation) roundsTaken(c v1alpha1.Claim, p *program, rng *rand.Rand, looks stats.Looks) int {
+	lines := s.experiment(rng, looks.Last)
+	for n := looks.First; n < looks.Last; n++ {
+		at := *p
+		at.look = &look{looks: looks, rounds: n}
+		var r results.ClaimResult
+		if _, _, err := evaluate(&r, c, &at, s.points, lines[:n*len(s.means)], nil, false); err != nil {
+			return n
+		}
+		if len(Open([]results.ClaimResult{r}, nil)) == 0 {
+			return n
+		}
+	}
+	return looks.Last
 }
 
 // manyCommitted is enough for every percentile.

@@ -30,10 +30,20 @@ func (p *Plan) Trials() int {
 // LeastRepetitions is the fewest valid trials of each of so many points: min, but with until as
 // many as may end the repetitions and those that follow, if max allows it.
 func LeastRepetitions(r v1alpha1.Repetitions, points int) int32 {
-	if r.Until == nil {
+	if r.Until == nil || UntilDecided(r) {
 		return r.Min
 	}
 	return min(max(r.Min, leastToStop+further(points)), MostRepetitions(r))
+}
+
+// UntilDecided reports whether repetitions go on until claims are decided.
+func UntilDecided(r v1alpha1.Repetitions) bool {
+	return r.Until != nil && r.Until.Claims == v1alpha1.ClaimsDecided
+}
+
+// LooksOf are the looks at the claims of repetitions that go on until claims are decided.
+func LooksOf(r v1alpha1.Repetitions) stats.Looks {
+	return stats.Looks{First: int(r.Min), Last: int(MostRepetitions(r))}
 }
 
 func (p *Plan) leastRepetitions() int32 { return LeastRepetitions(p.Spec.Repetitions, len(p.Points)) }
@@ -122,6 +132,14 @@ func (e *expansion) checkPrecision(path *field.Path, r v1alpha1.Repetitions) {
 	if r.Min < leastToStop {
 		e.add(field.Invalid(path.Child("min"), r.Min, fmt.Sprintf("until needs %d or more: the deviation of fewer trials says too little to stop by", leastToStop)))
 	}
+	switch until := path.Child("until"); {
+	case UntilDecided(r):
+		e.checkUntilDecided(until, r)
+		return
+	case r.Until.RelativeCI == "":
+		e.add(field.Required(until, "says nothing: add claims: Decided, or relativeCI, such as 5%"))
+		return
+	}
 	if share := relativeCI(r); !(share > 0 && share <= 1) {
 		e.add(field.Invalid(path.Child("until", "relativeCI"), r.Until.RelativeCI, "must be a percentage above 0% and at most 100%, such as 5%"))
 	}
@@ -129,6 +147,30 @@ func (e *expansion) checkPrecision(path *field.Path, r v1alpha1.Repetitions) {
 		if _, ok := precisionMetrics[m]; !ok {
 			e.add(field.NotSupported(path.Child("until", "of").Index(i), m, sortedKeys(precisionMetrics)))
 		}
+	}
+}
+
+// checkUntilDecided refuses what cannot be looked at after each round.
+func (e *expansion) checkUntilDecided(path *field.Path, r v1alpha1.Repetitions) {
+	if r.Until.RelativeCI != "" {
+		e.add(field.Forbidden(path.Child("relativeCI"), "repetitions end by claims or by precision; remove one of them"))
+	}
+	if e.spec.Order == v1alpha1.OrderSequential {
+		e.add(field.Invalid(path.Child("claims"), string(r.Until.Claims), "needs rounds of all points, and spec.order: Sequential has none; use RandomizedInterleaved"))
+	}
+	skipped := SkippedClaims(e.spec)
+	judged := 0
+	for _, c := range e.spec.Claims {
+		if _, skip := skipped[c.Name]; skip {
+			continue
+		}
+		judged++
+		if strings.Contains(c.Expr, "crossover(") {
+			e.add(field.Invalid(path.Child("claims"), string(r.Until.Claims), fmt.Sprintf("claim %q is about a crossover, whose interval holds at one look only; use a fixed number of repetitions", c.Name)))
+		}
+	}
+	if judged == 0 {
+		e.add(field.Invalid(path.Child("claims"), string(r.Until.Claims), "there is no claim to decide; add spec.claims, or use relativeCI"))
 	}
 }
 
@@ -219,7 +261,13 @@ func (o observation) asked(p *Plan) []progress {
 				}
 			}
 		}
-		if running || !wide || n >= MostRepetitions(p.Spec.Repetitions) {
+		if running || n >= MostRepetitions(p.Spec.Repetitions) {
+			return out
+		}
+		if UntilDecided(p.Spec.Repetitions) {
+			wide = p.Open == nil || len(p.Open(int(n))) > 0
+		}
+		if !wide {
 			return out
 		}
 	}
@@ -232,7 +280,7 @@ func (o observation) progressAt(p *Plan, point, n int32) progress {
 	if state := o.settled(p, point, n); state != fixed {
 		return progress{wanted: n, ending: state}
 	}
-	if r.Until == nil {
+	if r.Until == nil || UntilDecided(r) {
 		return progress{wanted: n, ending: fixed}
 	}
 	looked := n // at max all trials tell whether a point is precise
@@ -319,6 +367,9 @@ func whyEnough(p *Plan, points []progress) string {
 	if r.Until == nil {
 		return ""
 	}
+	if UntilDecided(r) {
+		return p.whyDecided(points)
+	}
 	enough := 0
 	var wide []string
 	for i, point := range points {
@@ -340,6 +391,29 @@ func whyEnough(p *Plan, points []progress) string {
 	return text + "."
 }
 
+// whyDecided says at which look the repetitions ended, and which claims were left open.
+func (p *Plan) whyDecided(points []progress) string {
+	rounds := int32(0)
+	for _, q := range points {
+		rounds = max(rounds, q.wanted-p.Spec.AdditionalRepetitions)
+	}
+	looks := LooksOf(p.Spec.Repetitions)
+	text := fmt.Sprintf(" Look %d of %d, after %d rounds:", int(rounds)-looks.First+1, looks.Count(), rounds)
+	var open []string
+	if p.Open != nil {
+		open = p.Open(int(rounds))
+	}
+	if len(open) == 0 {
+		return text + " each claim is decided or hopeless."
+	}
+	named := open[:min(len(open), maxNamedPoints)]
+	text += fmt.Sprintf(" max is reached, and %d claims are open: %s", len(open), strings.Join(named, ", "))
+	if more := len(open) - len(named); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + "."
+}
+
 // mayFollow says how many more trials there may be than are planned so far.
 func mayFollow(p *Plan, points []progress) string {
 	if p.Spec.Repetitions.Until == nil {
@@ -353,6 +427,9 @@ func mayFollow(p *Plan, points []progress) string {
 	}
 	if more == 0 {
 		return ""
+	}
+	if UntilDecided(p.Spec.Repetitions) {
+		return fmt.Sprintf(" Up to %d more follow until claims are decided.", more)
 	}
 	return fmt.Sprintf(" Up to %d more follow where means are not known to within %s.", more, p.Spec.Repetitions.Until.RelativeCI)
 }

@@ -21,7 +21,7 @@ import (
 // until makes repetitions adaptive.
 func until(least, most int32, relativeCI string, of ...v1alpha1.PrecisionMetric) func(*v1alpha1.ExperimentSpec) {
 	return func(s *v1alpha1.ExperimentSpec) {
-		s.Repetitions = v1alpha1.Repetitions{Min: least, Max: &most, Until: &v1alpha1.Precision{RelativeCI: relativeCI, Of: of}}
+		s.Repetitions = v1alpha1.Repetitions{Min: least, Max: &most, Until: &v1alpha1.StoppingRule{RelativeCI: relativeCI, Of: of}}
 	}
 }
 

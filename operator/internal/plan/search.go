@@ -141,7 +141,7 @@ func (e *expansion) checkObjective(path *field.Path, o v1alpha1.LoadObjective) {
 // checkSearch checks what cannot be had together with a search, and bounds its trials.
 func (e *expansion) checkSearch(points int) {
 	if e.spec.Repetitions.Until != nil {
-		e.add(field.Invalid(e.origin.repetitions().Child("until"), e.spec.Repetitions.Until.RelativeCI,
+		e.add(field.Invalid(e.origin.repetitions().Child("until"), cmp.Or(e.spec.Repetitions.Until.RelativeCI, string(e.spec.Repetitions.Until.Claims)),
 			"repetitions do not apply to a search, which has a precision of its own: remove it, and set sweep[].search.precision"))
 	}
 	if err := CheckAdditional(e.spec, points); err != nil {

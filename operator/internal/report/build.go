@@ -64,7 +64,8 @@ func Build(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, axe
 	}
 	r.Figures = FiguresOf(spec)
 	r.Fidelity = whatRanOf(exp.Spec, systems, lines)
-	r.Claims = Judge(exp.Spec, r.Fidelity, r.Points, lines, r.Capacities)
+	r.Look = lookOf(spec.Repetitions, r.Points, lines, r.Completed != nil)
+	r.Claims = JudgeAt(exp.Spec, r.Fidelity, r.Points, lines, r.Capacities, r.Look, r.Completed != nil)
 	r.Reported, r.LeftOut = reported(spec.Reported)
 	return r
 }
@@ -140,9 +141,19 @@ func triedAlone(axes []results.Axis, searched string, points []results.PointResu
 // Judge evaluates the claims of a spec as it is written, with the profile that it uses, in the
 // order of the spec. Those that the profile skips get its reason instead. f says what ran.
 func Judge(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
-	of := plan.ApplyProfile(spec).Claims
-	judged := claims.EvaluateWith(of, points, lines, capacities)
-	claims.AddAnalyses(of, points, lines, judged)
+	return JudgeAt(spec, f, points, lines, capacities, nil, true)
+}
+
+// JudgeAt is Judge at one of several looks; nil: the only one. complete: no trials follow.
+func JudgeAt(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, look *results.Look, complete bool) []results.ClaimResult {
+	list := plan.ApplyProfile(spec).Claims
+	var judged []results.ClaimResult
+	if look == nil {
+		judged = claims.EvaluateWith(list, points, lines, capacities)
+		claims.AddAnalyses(list, points, lines, judged)
+	} else {
+		judged = judgeAtLook(list, points, lines, *look, complete)
+	}
 	fidelity.Say(spec, f, judged)
 	caveatImported(judged, lines)
 	return judged

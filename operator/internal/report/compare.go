@@ -27,6 +27,10 @@ type Comparison struct {
 	OnlyA, OnlyB []string
 	// Origins are what the two ran on where that differs, or is known of one only.
 	Origins []DifferentOrigin
+	// Order is that in which the runs were taken, such as AAABBB; empty: not known.
+	Order string
+	// Apart: all runs of one group were taken before those of the other.
+	Apart bool
 	// Notes say what was compared though it is not the same.
 	Notes []string
 }
@@ -68,6 +72,7 @@ func Compare(runsA, runsB []results.Experiment, between float64) Comparison {
 	axes := comparedAxes(a, b)
 	c.Notes = fixedAxes(a, b, axes)
 	pointsA, pointsB := pointsOf(runsA, axes), pointsOf(runsB, axes)
+	places := c.order(runsA, runsB)
 	inB := maps.Clone(pointsB[0])
 	for _, p := range a.Points {
 		key := keyOf(axes, p.Coordinates)
@@ -78,11 +83,11 @@ func Compare(runsA, runsB []results.Experiment, between float64) Comparison {
 		}
 		delete(inB, key)
 		for _, m := range comparedMetrics {
-			x, y := metricAt(pointsA, key, m), metricAt(pointsB, key, m)
+			x, y := metricAt(pointsA, key, m, places), metricAt(pointsB, key, m, places[len(runsA):])
 			if len(x) == 0 || len(y) == 0 {
 				continue
 			}
-			row := ComparedMetric{Metric: m, Coordinates: p.Coordinates, Point: at(axes, p.Coordinates), RunComparison: stats.CompareRuns(x, y, between)}
+			row := ComparedMetric{Metric: m, Coordinates: p.Coordinates, Point: at(axes, p.Coordinates), RunComparison: compareRuns(x, y, between, c.Order != "")}
 			row.RankP, row.Ranked = rankTest(x, y)
 			c.Rows = append(c.Rows, row)
 		}
@@ -113,26 +118,81 @@ func pointsOf(runs []results.Experiment, axes []results.Axis) []map[string]resul
 	return all
 }
 
-// metricAt is a metric of a point in each run that has it.
-func metricAt(runs []map[string]results.PointResult, key, metric string) []results.Aggregate {
-	var all []results.Aggregate
-	for _, points := range runs {
+// order finds in which order the runs were taken, and gives each run its place: those of A, then
+// those of B. Where a run does not say when it started, the places mean nothing.
+func (c *Comparison) order(runsA, runsB []results.Experiment) []int {
+	runs := slices.Concat(runsA, runsB)
+	inOrder := make([]int, len(runs))
+	for i := range inOrder {
+		inOrder[i] = i
+	}
+	slices.SortStableFunc(inOrder, func(i, j int) int { return runs[i].Started.Compare(runs[j].Started) })
+	places := make([]int, len(runs))
+	known := !slices.ContainsFunc(runs, func(r results.Experiment) bool { return r.Started.IsZero() })
+	for place, i := range inOrder {
+		places[i] = place
+		if known {
+			c.Order += map[bool]string{true: "A", false: "B"}[i < len(runsA)]
+		}
+	}
+	n := len(runsA)
+	if !known {
+		return places
+	}
+	c.Apart = slices.Max(places[:n]) < slices.Min(places[n:]) || slices.Max(places[n:]) < slices.Min(places[:n])
+	return places
+}
+
+// OrderNote says what the order of the runs does to their comparison; empty: nothing that must be
+// known.
+func (c Comparison) OrderNote() string {
+	switch {
+	case c.RunsA+c.RunsB == 2:
+		return ""
+	case c.Order == "":
+		return "Some run does not say when it started, so that nobody knows whether runs of A and B alternated. If they did not, what changed between them counts as a difference."
+	case c.Apart:
+		return fmt.Sprintf("The runs were taken in the order %s: all of one side before the other. What changed on the machines between them counts as a difference. "+
+			"Intervals are wide enough for machines that wander from run to run, and not for a steady drift. Let runs alternate, or compare in one experiment: kubectl assay run --compare.", c.Order)
+	}
+	return ""
+}
+
+// compareRuns compares by the order of runs, where it is known.
+func compareRuns(a, b []stats.Run, between float64, ordered bool) stats.RunComparison {
+	if ordered {
+		return stats.CompareRunsInOrder(a, b, between)
+	}
+	return stats.CompareRuns(trialsOf(a), trialsOf(b), between)
+}
+
+func trialsOf(runs []stats.Run) (all []results.Aggregate) {
+	for _, r := range runs {
+		all = append(all, r.Trials)
+	}
+	return all
+}
+
+// metricAt is a metric of a point in each run that has it, with the run's place.
+func metricAt(runs []map[string]results.PointResult, key, metric string, places []int) []stats.Run {
+	var all []stats.Run
+	for i, points := range runs {
 		if a := points[key].Metrics[metric]; a.N > 0 {
-			all = append(all, a)
+			all = append(all, stats.Run{Trials: a, Place: places[i]})
 		}
 	}
 	return all
 }
 
 // rankTest is the p-value of Mann and Whitney's test on the means of runs.
-func rankTest(a, b []results.Aggregate) (p float64, ok bool) {
+func rankTest(a, b []stats.Run) (p float64, ok bool) {
 	if min(len(a), len(b)) < 2 {
 		return 0, false
 	}
 	var means [2][]float64
-	for i, runs := range [][]results.Aggregate{a, b} {
+	for i, runs := range [][]stats.Run{a, b} {
 		for _, r := range runs {
-			means[i] = append(means[i], r.Mean)
+			means[i] = append(means[i], r.Trials.Mean)
 		}
 	}
 	test, err := stats.MannWhitney(means[0], means[1])

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -87,6 +88,70 @@ func TestCompare(t *testing.T) {
 	lines := strings.Split(csv.String(), "\n")
 	if len(lines) != 1+9+1 || !strings.HasPrefix(lines[1], "5,throughput,tx_s,3,100,1,3,150,1,1.5,") || !strings.HasSuffix(lines[1], ",true,") || !strings.HasSuffix(lines[7], ",2,,,300,,,,,,") {
 		t.Errorf("CSV:\n%s", csv.String())
+	}
+}
+
+// ordered are runs of one point in an order such as AAABBB; means gives each run its mean.
+func ordered(order string, means func(place int) float64) (a, b []results.Experiment) {
+	for place, side := range order {
+		e := results.Experiment{Started: time.Unix(int64(1e9+3600*place), 0), Axes: []results.Axis{{Name: "x", Values: []string{"0"}}}}
+		x := means(place)
+		e.Points = []results.PointResult{{Coordinates: map[string]string{"x": "0"}, Valid: 3, Metrics: map[string]results.Aggregate{stats.Throughput: stats.Aggregate([]float64{0.99 * x, x, 1.01 * x})}}}
+		if side == 'A' {
+			a = append(a, e)
+		} else {
+			b = append(b, e)
+		}
+	}
+	return a, b
+}
+
+// Runs of one side that all came before the other were compared as if they had alternated: of
+// identical versions on machines that wander by 1% from run to run, 26% and 48% differed.
+func TestCompareKnowsTheOrderOfRuns(t *testing.T) {
+	for order, tc := range map[string]struct {
+		review, most float64 // shares of identical versions that differ
+		apart        bool
+	}{
+		"AAABBB": {0.265, 0.05, true}, "AAAAABBBBB": {0.484, 0.05, true}, "BBBAAA": {0.265, 0.05, true}, "AAAB": {0.07, 0.05, true},
+		"ABABAB": {0, 0.05, false}, "ABBABAAB": {0, 0.05, false},
+	} {
+		rng := rand.New(rand.NewPCG(5, uint64(len(order))))
+		plain, differ, widened := 0, 0, 0
+		const experiments = 2000
+		for range experiments {
+			mean := 100.0
+			means := make([]float64, len(order))
+			for i := range means {
+				mean *= 1 + 0.01*rng.NormFloat64()
+				means[i] = mean
+			}
+			a, b := ordered(order, func(place int) float64 { return means[place] })
+			c := report.Compare(a, b, 0)
+			if c.Order != order || c.Apart != tc.apart || (c.OrderNote() != "") != tc.apart {
+				t.Fatalf("%s: order %s, apart %v, note %q", order, c.Order, c.Apart, c.OrderNote())
+			}
+			if c.Rows[0].Significant() {
+				differ++
+			}
+			if c.Rows[0].Widened {
+				widened++
+			}
+			for i := range a {
+				a[i].Started = time.Time{}
+			}
+			if without := report.Compare(a, b, 0); without.Rows[0].Significant() {
+				plain++
+			}
+		}
+		share := func(n int) float64 { return float64(n) / experiments }
+		t.Logf("%s: %.1f%% differ, %.1f%% without the order; %.0f%% are wider", order, 100*share(differ), 100*share(plain), 100*share(widened))
+		if share(differ) > tc.most || tc.review > 0 && share(plain) < tc.review-0.04 {
+			t.Errorf("%s: %.1f%% of identical versions differ, and %.1f%% without the order", order, 100*share(differ), 100*share(plain))
+		}
+		if !tc.apart && share(widened) > 0.05 {
+			t.Errorf("%s: %.1f%% of intervals are wider though runs alternate", order, 100*share(widened))
+		}
 	}
 }
 

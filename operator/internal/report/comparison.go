@@ -24,6 +24,9 @@ type comparisonPage struct {
 
 func newComparisonPage(c Comparison) comparisonPage {
 	p := comparisonPage{facts: []string{"A: " + runText(c.A, c.RunsA), "B: " + runText(c.B, c.RunsB), c.Verdict()}}
+	if note := c.OrderNote(); note != "" {
+		p.facts = append(p.facts, note)
+	}
 	p.rows.columns = []column{{"point", false}, {"metric", false}, {"n A", true}, {"A", true}, {"n B", true}, {"B", true}, {"B/A", true}, {"95% interval", true}, {"p", true}, {"Mann-Whitney", true}, {"difference", false}}
 	for _, r := range c.Rows {
 		ratio, interval, pValue, ranks := "-", "-", "-", "-"

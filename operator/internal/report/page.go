@@ -82,6 +82,9 @@ func newPage(e results.Experiment) page {
 	}
 	p.facts = append(p.facts, sealedFacts(e)...)
 	p.facts = append(p.facts, judgedAnew(e)...)
+	if e.Look != nil {
+		p.facts = append(p.facts, looked(*e.Look, e.Completed != nil))
+	}
 	if e.AdditionalRepetitions > 0 {
 		p.facts = append(p.facts, continued(e))
 	}

@@ -275,7 +275,9 @@ func (v *Verified) claims(e results.Experiment, spec v1alpha1.ExperimentSpec, sy
 		points = stats.Points(lines)
 	}
 	ran := v.ran(e, spec, systems)
-	for _, r := range Judge(spec, ran, points, lines, capacities) {
+	complete := e.Completed != nil
+	look := lookOf(plan.ApplyProfile(spec).Repetitions, points, lines, complete)
+	for _, r := range JudgeAt(spec, ran, points, lines, capacities, look, complete) {
 		want[r.Name] = r
 	}
 	for _, said := range e.Claims {

@@ -394,6 +394,21 @@ type PointResult struct {
 	Metrics map[string]Aggregate `json:"metrics"`
 }
 
+// Look is one of several planned looks at the verdicts of an experiment whose trials go on.
+type Look struct {
+	// Number of the look from 1, and of how many at most; 0: before the first.
+	Number int `json:"number"`
+	Of     int `json:"of"`
+	// First and Last are the rounds after which the first and the last look are.
+	First int `json:"first"`
+	Last  int `json:"last"`
+	// Rounds whose trials are judged.
+	Rounds int `json:"rounds"`
+	// Level is the share of experiments in which an interval of this look may be wrong, such that
+	// all looks together are wrong in 5%.
+	Level float64 `json:"level"`
+}
+
 // ClaimResult is a claim and its verdict. Results of before the verdict was data lack all fields
 // from Basis on.
 type ClaimResult struct {
@@ -436,6 +451,9 @@ type ClaimResult struct {
 	// P of the evidence against the claim, adjusted for the claims of the experiment; absent where
 	// no test was made.
 	P *float64 `json:"p,omitempty"`
+	// Chance is the predicted probability that the last planned look decides the claim, where it is
+	// Inconclusive and repetitions go on until claims are decided; absent: nothing can be predicted.
+	Chance *float64 `json:"chance,omitempty"`
 	// Caveats are what a reader must know of the verdict, each with the points that it is about.
 	Caveats []Caveat `json:"caveats,omitempty"`
 	// Replication compares what was measured with the runs behind what is reported. Nil: the claim
@@ -702,6 +720,9 @@ type Experiment struct {
 	// AdditionalRepetitions of each point were asked for when the experiment was complete: after a
 	// look at its results.
 	AdditionalRepetitions int `json:"additionalRepetitions,omitempty"`
+	// Look is the one at which the claims are judged, where repetitions go on until claims are
+	// decided; absent: verdicts are looked at once.
+	Look *Look `json:"look,omitempty"`
 	// Axes in the order of the sweep, with their values in order.
 	Axes []Axis `json:"axes"`
 	// Measurements that the experiment asks Prometheus or the clients for, in their order.

@@ -167,7 +167,7 @@ func (b Blocks) Estimate(value float64, terms []BlockTerm) Estimate {
 func (b Blocks) EstimateRatio(value float64, terms []BlockTerm) Estimate {
 	half, freedom := b.halfWidth(terms)
 	half /= value
-	return Estimate{Value: value, Low: value * math.Exp(-half), High: value * math.Exp(half), Known: true, Freedom: freedom}
+	return Estimate{Value: value, Low: value * math.Exp(-half), High: value * math.Exp(half), Known: true, Freedom: freedom, Log: true}
 }
 
 // halfWidth is that of the interval, with Satterthwaite's degrees of freedom of two variances: that

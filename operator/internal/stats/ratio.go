@@ -33,7 +33,11 @@ type RatioEstimate struct {
 //
 // Ratio fails when the mean of b is 0, or when a number of a or b is not finite or so small or
 // large that the ratio is not.
-func Ratio(a, b results.Aggregate) (RatioEstimate, error) {
+func Ratio(a, b results.Aggregate) (RatioEstimate, error) { return RatioAt(a, b, 1-confidence) }
+
+// RatioAt is Ratio with an interval that misses the truth in a share of experiments, level, from 0
+// to 1.
+func RatioAt(a, b results.Aggregate, level float64) (RatioEstimate, error) {
 	if err := check("ratio", []float64{a.Mean, a.StdDev, b.Mean, b.StdDev}); err != nil {
 		return RatioEstimate{}, err
 	}
@@ -48,12 +52,16 @@ func Ratio(a, b results.Aggregate) (RatioEstimate, error) {
 	// In units of the denominator's mean, and by deviations rather than variances, so that nothing
 	// overflows or vanishes.
 	sa, sb := a.StdDev/math.Abs(b.Mean)/math.Sqrt(float64(a.N)), b.StdDev/math.Abs(b.Mean)/math.Sqrt(float64(b.N))
-	t := 0.0
+	t, freedom := 0.0, 0.0
 	if whole := math.Hypot(sa, r*sb); whole > 0 {
 		wa, wb := square(sa/whole), square(r*sb/whole)
-		t = tQuantile(1 / (wa*wa/float64(a.N-1) + wb*wb/float64(b.N-1)))
+		freedom = 1 / (wa*wa/float64(a.N-1) + wb*wb/float64(b.N-1))
+		t = quantileAt(level, freedom)
 	}
 	e := fieller(r, sa, sb, t)
+	if level != 1-confidence {
+		e.Level = level
+	}
 	if smaller < fewSamples {
 		e.Cautions = append([]Caution{FewSamples}, e.Cautions...)
 	}

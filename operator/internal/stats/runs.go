@@ -1,7 +1,10 @@
 package stats
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -21,6 +24,81 @@ type RunComparison struct {
 	// Tested: the variation between runs is known, so that P says something.
 	Tested bool
 	P      float64
+	// Widened: the interval and P allow for machines that change from run to run.
+	Widened bool
+}
+
+// A Run is the trials of one run at a point, and its place in the order in which runs were taken.
+type Run struct {
+	Trials results.Aggregate
+	Place  int
+}
+
+// CompareRunsInOrder is CompareRuns of runs whose order is known. Machines change while runs are
+// taken, and what changes between the runs of A and those of B looks like a difference. So the
+// standard error is at least that of runs which wander, from one to the next by a step with the
+// deviation w (a random walk):
+//
+//	w² = sum of (x_i - x_j)²/(gap) over runs i, j of one group that follow each other, by their number
+//	U  = w² sum over the steps of (weight of all runs after the step)²,   weight -1/n_a or 1/n_b
+//
+// gap is how many places lie between the two. The degrees of freedom are then those of w². Of runs
+// that alternate, the steps cancel, and U is small; of AAABBB, U is 2.1 w² where chance alone gives
+// 0.67 s². It covers no trend that goes on steadily beneath noise: no interval does, where the order
+// is AAABBB.
+func CompareRunsInOrder(a, b []Run, between float64) RunComparison {
+	trials := func(runs []Run) (xs []results.Aggregate) {
+		for _, r := range runs {
+			xs = append(xs, r.Trials)
+		}
+		return xs
+	}
+	c := CompareRuns(trials(a), trials(b), between)
+	step, freedom := wander(a, b)
+	if !c.Tested || freedom == 0 || len(a)+len(b) < 3 {
+		return c
+	}
+	whole := math.Sqrt(step * stepsBetween(a, b))
+	if whole <= (c.Difference.High-c.Difference.Low)/2/tQuantile(float64(len(a)+len(b)-2)) {
+		return c
+	}
+	// The ratio's interval needs the error of each side; each has the share that its number of runs
+	// gives it.
+	na, nb := float64(len(a)), float64(len(b))
+	c.test(whole*math.Sqrt(nb/(na+nb)), whole*math.Sqrt(na/(na+nb)), freedom)
+	c.Widened = true
+	return c
+}
+
+// wander is the variance of a step from run to run, and its degrees of freedom.
+func wander(groups ...[]Run) (variance, freedom float64) {
+	for _, runs := range groups {
+		inOrder := slices.SortedFunc(slices.Values(runs), func(x, y Run) int { return cmp.Compare(x.Place, y.Place) })
+		for i := 1; i < len(inOrder); i++ {
+			variance += square(inOrder[i].Trials.Mean-inOrder[i-1].Trials.Mean) / float64(inOrder[i].Place-inOrder[i-1].Place)
+			freedom++
+		}
+	}
+	return variance / math.Max(1, freedom), freedom
+}
+
+// stepsBetween is the variance of the difference of means of runs that wander by steps of variance
+// 1.
+func stepsBetween(a, b []Run) (variance float64) {
+	weights := map[int]float64{}
+	for _, r := range a {
+		weights[r.Place] -= 1 / float64(len(a))
+	}
+	for _, r := range b {
+		weights[r.Place] += 1 / float64(len(b))
+	}
+	places := slices.Sorted(maps.Keys(weights))
+	after := 0.0
+	for i := len(places) - 1; i > 0; i-- {
+		after += weights[places[i]]
+		variance += square(after) * float64(places[i]-places[i-1])
+	}
+	return variance
 }
 
 // CompareRuns compares groups of runs at one point by run, not by trial: what differs between runs

@@ -13,7 +13,7 @@ import (
 // 2.5%: here by the sum of the binomial distribution.
 func TestExactShare(t *testing.T) {
 	for _, tc := range []struct{ some, all int64 }{{0, 1}, {0, 10}, {10, 10}, {1, 10}, {5, 10}, {3, 1000}, {999, 1000}, {0, 6000}} {
-		low, high := stats.ExactShare(tc.some, tc.all)
+		low, high := stats.ExactShare(tc.some, tc.all, 0.05)
 		share := float64(tc.some) / float64(tc.all)
 		if !(low <= share && share <= high) {
 			t.Errorf("%d of %d: [%g, %g]", tc.some, tc.all, low, high)
@@ -31,7 +31,7 @@ func TestExactShare(t *testing.T) {
 			t.Errorf("%d of %d: the lower end is %g, at which so many or more have %g", tc.some, tc.all, low, atLeast)
 		}
 	}
-	if _, high := stats.ExactShare(0, 6000); math.Abs(high*6000-3.69) > 0.01 {
+	if _, high := stats.ExactShare(0, 6000, 0.05); math.Abs(high*6000-3.69) > 0.01 {
 		t.Errorf("none of 6000: up to %g", high)
 	}
 }

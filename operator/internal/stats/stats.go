@@ -48,6 +48,48 @@ type Estimate struct {
 	Known bool
 	// Freedom is the degrees of freedom of the interval, where it is Student's; else 0.
 	Freedom float64
+	// Log: the interval is that of the logarithm.
+	Log bool
+	// Level is the share of experiments in which the interval may miss the truth; 0 stands for 5%.
+	Level float64
+}
+
+// At is the estimate with the interval of another level, wider or narrower by the quotient of both
+// quantiles. It takes the interval for Student's, or for a normal one without degrees of freedom.
+// An end that is infinite stays so.
+func (e Estimate) At(level float64) Estimate {
+	before := e.Quantile()
+	e.Level = level
+	by := e.Quantile() / before
+	switch {
+	case !e.Known || by == 1:
+	case e.Log && e.Value > 0:
+		e.Low, e.High = e.Value*math.Pow(e.Low/e.Value, by), e.Value*math.Pow(e.High/e.Value, by)
+	default:
+		e.Low, e.High = e.Value-by*(e.Value-e.Low), e.Value+by*(e.High-e.Value)
+	}
+	return e
+}
+
+// Quantile is how many standard errors the interval is wide on each side.
+func (e Estimate) Quantile() float64 {
+	level := e.Level
+	if level == 0 {
+		level = 1 - confidence
+	}
+	return quantileAt(level, e.Freedom)
+}
+
+// quantileAt is the factor of a two-sided interval that misses the truth in a share of experiments.
+// Degrees of freedom of 0 stand for a known deviation.
+func quantileAt(level, freedom float64) float64 {
+	switch {
+	case !(freedom > 0):
+		return distuv.UnitNormal.Quantile(1 - level/2)
+	case level == 1-confidence:
+		return tQuantile(freedom)
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(1 - level/2)
 }
 
 // Term is one independent sample in a function of several means.
@@ -98,7 +140,7 @@ func PropagateRatio(value float64, terms []Term) Estimate {
 		return Propagate(value, terms)
 	}
 	half, freedom, known := halfWidth(terms, 1/value)
-	return Estimate{Value: value, Low: value * math.Exp(-half), High: value * math.Exp(half), Known: known, Freedom: freedom}
+	return Estimate{Value: value, Low: value * math.Exp(-half), High: value * math.Exp(half), Known: known, Freedom: freedom, Log: true}
 }
 
 // halfWidth is the half-width of the interval of scale times the function with these terms, and its

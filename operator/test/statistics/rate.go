@@ -25,6 +25,8 @@ var simulations = []simulation{
 	{"windows", "Windows that are not steady (findings 9 and 19)", windows},
 	{"failures", "Rates of failures that come in bursts (finding 12)", failures},
 	{"sessions", "Single means where trials depend on each other (finding 10)", sessions},
+	{"stopping", "Repetitions until claims are decided: wrong decisions", stopping},
+	{"shipped", "Repetitions until claims are decided, in experiments drawn from the shipped evidence", shipped},
 	{"exclusions", "Disturbances that hit one side more (finding 13)", exclusions},
 }
 
@@ -36,6 +38,8 @@ type rate struct {
 	hits, of int
 	// least and most bound it, in percent; a bound of 0 on most asks for nothing.
 	least, most float64
+	// value and off are a share that is no count of hits, and its standard error, in percent.
+	value, off float64
 }
 
 // experiments is how many to simulate.
@@ -51,8 +55,11 @@ func (r *rate) see(hit bool) {
 // percent and its standard error, which is that of one more hit and one more miss so that it is
 // never 0.
 func (r rate) percent() (value, standardError float64) {
-	if r.of == 0 {
+	switch {
+	case r.of == 0:
 		return math.NaN(), math.NaN()
+	case r.value > 0:
+		return r.value, r.off
 	}
 	p := (float64(r.hits) + 1) / (float64(r.of) + 2)
 	return 100 * float64(r.hits) / float64(r.of), 100 * math.Sqrt(p*(1-p)/float64(r.of))

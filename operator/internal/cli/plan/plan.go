@@ -143,7 +143,9 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 	} else {
 		fmt.Fprintf(b, "%s%s: %s x %s = %s\n", exp.Name, profile, count(len(p.Points), "point"), repetitions(p), trials(p))
 	}
-	if u := p.Spec.Repetitions.Until; u != nil {
+	if r := p.Spec.Repetitions; planner.UntilDecided(r) {
+		fmt.Fprintf(b, "Verdicts are looked at after each round from round %d on, %d times at most. Trials end when each claim is decided or hopeless.\n", r.Min, planner.LooksOf(r).Count())
+	} else if u := r.Until; u != nil {
 		fmt.Fprintf(b, "All points have enough when the 95%% intervals of %s are within %s of their means at each.\n", metrics(u.Of), u.RelativeCI)
 	}
 	if retries := *p.Spec.Retries; retries > 0 {

@@ -67,6 +67,19 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// Repetitions that end when claims are decided have no fixed number, and the plan expects one.
+func TestExpectedRounds(t *testing.T) {
+	got, err := run(t, noCluster, plan.Options{Offline: true, Set: []string{"repetitions={min: 3, max: 12, until: {claims: Decided}}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Verdicts are looked at after each round from round 3 on, 10 times at most.", "decided: ", " rounds on average (standard error ", "if trials deviate by 3%; at most "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the plan does not say %q:\n%s", want, got)
+		}
+	}
+}
+
 func TestNoClusterIsNeeded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options plan.Options

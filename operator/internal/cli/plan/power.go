@@ -44,6 +44,7 @@ func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 	if len(powers) == 0 {
 		return nil
 	}
+	defer writeExpected(b, p, text, deviation, effect)
 	widest, unknown, assumed := 0, 0, 0
 	for _, w := range powers {
 		widest = max(widest, len(w.Claim))
@@ -75,4 +76,17 @@ func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 		fmt.Fprintf(b, "  %s: not known, since spec.reported has not all that they read, and curves, rates, recoveries and measurements are not assumed\n", count(unknown, "claim"))
 	}
 	return nil
+}
+
+// writeExpected says how many trials repetitions take on average that go on until claims are decided.
+func writeExpected(b *strings.Builder, p *planner.Plan, text string, deviation, effect float64) {
+	if !planner.UntilDecided(p.Spec.Repetitions) {
+		return
+	}
+	mean, off, of := report.ExpectedRounds(p.Spec, p.Axes, deviation, effect)
+	if of == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n  Until %s decided: %.1f rounds on average (standard error %.1f), %.0f trials, if trials deviate by %s; at most %s\n",
+		map[bool]string{true: "the claim is", false: fmt.Sprintf("these %d claims are", of)}[of == 1], mean, off, mean*float64(len(p.Points)), text, count(p.MostTrials(), "trial"))
 }

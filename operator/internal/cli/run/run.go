@@ -50,6 +50,8 @@ type Input struct {
 	Profile string
 	Set     []string
 	Images  manifest.Images
+	// Compare names two versions that alternate in each round: see manifest.Set.Compare.
+	Compare string
 }
 
 // Bind adds the flags of the input to a verb.
@@ -86,7 +88,10 @@ func (in *Input) Load(ctx context.Context, stdin io.Reader) (*manifest.Set, erro
 	if err := set.Adapt(in.Name, in.Profile, in.Set); err != nil {
 		return nil, session.Usage(err)
 	}
-	return set, session.Usage(set.UseImages(in.Images))
+	if err := set.UseImages(in.Images); err != nil || in.Compare == "" {
+		return set, session.Usage(err)
+	}
+	return set, session.Usage(set.Compare(ctx, in.Compare))
 }
 
 // Command is the verb.
@@ -98,10 +103,12 @@ func Command(s *session.Session) *cobra.Command {
 		Long: "Run an experiment: apply its Systems and the Experiment to the cluster. With --wait, show progress until it is over, then the report.\n\n" +
 			"An experiment runs once. If one of the name is complete already, run changes nothing and ends with exit code 1. --rerun deletes it, keeps its results, and runs it again.\n" +
 			"--name runs it beside the other. If it still runs, --wait waits for it.\n\n" +
+			"--compare alternates rounds of two versions in one experiment, so that a drift of the machines is in both. At each point a claim says whether they differ.\n\n" +
 			"--continue adds repetitions to an experiment that is complete. Its trials stay, and its verdicts are made again of the old and the new trials.\n\n" + session.ExitHelp(),
 		Example: "  kubectl assay run -f experiments/failure-fp.yaml --profile smoke --wait\n" +
 			"  kubectl assay run -f experiments/failure-fp.yaml --image-registry registry.example.org/mirror\n" +
 			"  kubectl assay run -f experiments/failure-fp.yaml --image assay/basil=registry.example.org/basil:v2 --name basil-v2\n" +
+			"  kubectl assay run -f experiments/etcd/capacity.yaml --compare systems/etcd.yaml,systems/etcd-next.yaml --wait\n" +
 			"  kubectl assay run --continue failure-fp --repetitions 4 --wait",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), s, cmd.InOrStdin(), o) },
@@ -114,6 +121,7 @@ func Command(s *session.Session) *cobra.Command {
 	cmd.MarkFlagsOneRequired("filename", "continue")
 	cmd.MarkFlagsMutuallyExclusive("filename", "continue")
 	_ = cmd.RegisterFlagCompletionFunc("continue", session.CompleteExperiments(s))
+	f.StringVar(&o.Compare, "compare", "", "two versions that alternate in each round, with a claim at each point that they differ: A.yaml,B.yaml (Systems), PARAMETER=A,B or IMAGE=REF,REF")
 	f.BoolVar(&o.Rerun, "rerun", false, "delete the experiment of this name first, if there is one; its results stay")
 	f.BoolVar(&o.Wait, "wait", false, "show progress until it is over, then the report")
 	f.DurationVar(&o.Timeout, "timeout", 12*time.Hour, "with --wait: stop waiting after so long, with exit code 6; the experiment goes on; 0: never")

@@ -16,6 +16,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/report"
 )
 
 // accept expands the experiment. The first time that it can, it fixes the plan: snapshots of the
@@ -133,6 +134,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 // decide asks the plan, until the next trial has a number of its own: when the last trial was
 // deleted, the trials that are left do not show that there was one.
 func (r *Reconciler) decide(ctx context.Context, s *scope) error {
+	s.plan.Open = report.OpenClaims(s.plan, trialLines(s.trials))
 	for first := int32(0); ; {
 		s.step = plan.NextFrom(s.plan, s.exp.Status.Seed, s.trials, first)
 		if s.step.Create == nil {

@@ -139,7 +139,7 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	s := newStage(t)
 	most := int32(7)
 	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Values("clients", 1, 2).Set(func(e *v1alpha1.ExperimentSpec) {
-		e.Repetitions = v1alpha1.Repetitions{Min: 3, Max: &most, Until: &v1alpha1.Precision{RelativeCI: "5%"}}
+		e.Repetitions = v1alpha1.Repetitions{Min: 3, Max: &most, Until: &v1alpha1.StoppingRule{RelativeCI: "5%"}}
 	}).Obj())
 	exp := s.settle()
 	if of := exp.Spec.Repetitions.Until.Of; len(of) != 2 {
@@ -162,6 +162,42 @@ func TestRepetitionsUntilThePrecisionIsReached(t *testing.T) {
 	}
 	if r := s.results(exp.Status.ResultsConfigMap); r.Planned != 14 || r.Points[0].Valid != 7 || r.Points[1].Valid != 7 {
 		t.Errorf("results: planned %d, valid %d and %d", r.Planned, r.Points[0].Valid, r.Points[1].Valid)
+	}
+}
+
+// Repetitions until the claims are decided: "far" is decided at the first look, "near" at none and
+// hopeless at some look before the last. The manager is replaced after each trial.
+func TestRepetitionsUntilTheClaimsAreDecided(t *testing.T) {
+	s := newStage(t)
+	most := int32(12)
+	s.create(builders.System("basil").Obj(), builders.Experiment("exp").System("basil").Values("clients", 1, 2).Set(func(e *v1alpha1.ExperimentSpec) {
+		e.Repetitions = v1alpha1.Repetitions{Min: 3, Max: &most, Until: &v1alpha1.StoppingRule{Claims: v1alpha1.ClaimsDecided}}
+		e.Claims = []v1alpha1.Claim{
+			{Name: "far", Statement: "s", Expr: "mean_latency(clients=1) < 2 * mean_latency(clients=2)"},
+			{Name: "near", Statement: "s", Expr: "mean_latency(clients=1) < mean_latency(clients=2)"},
+		}
+	}).Obj())
+	exp := s.settle()
+	s.expect(exp, complete, "False TrialsRunning", "0 of 6 trials are valid. Up to 18 more follow until claims are decided.")
+	for range 24 {
+		if exp.Status.CompletionTime != nil {
+			break
+		}
+		for _, trial := range s.trials() {
+			if plan.Outcome(&trial) == v1alpha1.ReasonInProgress {
+				s.finishWith(10 + 0.1*float64((int(trial.Spec.Repetition)+int(trial.Spec.Point.Index))%2))
+			}
+		}
+		s.use(s.env.Client) // another manager
+		exp = s.settle()
+	}
+	if len(s.trials()) <= 6 || len(s.trials()) >= 24 {
+		t.Errorf("%d trials", len(s.trials()))
+	}
+	s.expect(exp, complete, "True AllTrialsValid", "of 10, after", "rounds: each claim is decided or hopeless.")
+	r := s.results(exp.Status.ResultsConfigMap)
+	if r.Look == nil || r.Look.Rounds != len(s.trials())/2 || r.Claims[0].Verdict != "Holds" || r.Claims[1].Verdict != "Inconclusive" || r.Claims[1].Chance == nil {
+		t.Errorf("look %+v, claims %+v", r.Look, r.Claims)
 	}
 }
 

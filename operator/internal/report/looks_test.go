@@ -58,7 +58,7 @@ func TestLooks(t *testing.T) {
 		"before the first look":      {roundsOfTwo(2, 0.2), false, true, 0, "NotEvaluated", "Verdicts are looked at 6 times at most, first after round 3."},
 		"within the fourth round":    {roundsOfTwo(4, 0.2)[:7], false, false, 1, "Holds", "Verdicts were looked at once of at most 6 times, after round 3; trials go on."},
 		"decided at the first":       {roundsOfTwo(3, 0.2), true, false, 1, "Holds", "once of at most 6 times, after round 3. Their intervals hold at any of these looks"},
-		"hopeless at the third":      {roundsOfTwo(5, 0), false, false, 3, "Inconclusive", "Verdicts were looked at 3 times of at most 6, after rounds 3 to 5; trials go on."},
+		"hopeless at the third":      {roundsOfTwo(5, 0.02), false, false, 3, "Inconclusive", "Verdicts were looked at 3 times of at most 6, after rounds 3 to 5; trials go on."},
 		"open at the first":          {roundsOfTwo(3, 0.03), false, true, 1, "Inconclusive", "Verdicts were looked at once of at most 6"},
 		"a point that was given up":  {roundsOfTwo(5, 0.2)[:9], true, false, 3, "Holds", "after rounds 3 to 5."},
 		"more rounds than there are": {roundsOfTwo(10, 0.01), true, true, 6, "Inconclusive", "6 times of at most 6"},

@@ -293,6 +293,7 @@ func (r *run) quantityTerm(q quantity, e stats.Estimate, b bound, decided truth,
 	if !r.detailed {
 		return
 	}
+	r.effects = append(r.effects, Effect{What: oneLine(tokens(r.source.author)), Unit: string(q.unit), Estimate: e})
 	t := results.ClaimTerm{Text: oneLine(tokens(r.source.author)), Relation: "within", Outcome: outcomeOf(decided), Left: interval(e), Unit: string(q.unit), P: against.of(),
 		Right: results.Interval{Value: b.value, Low: &b.low, High: &b.high}}
 	if b.value != 0 && e.Known && !math.IsInf(e.Low, 0) && !math.IsInf(e.High, 0) {

@@ -57,6 +57,7 @@ type run struct {
 	// terms are the comparisons as data, if detailed is set.
 	terms    []results.ClaimTerm
 	detailed bool
+	effects  []Effect         // what the terms measure
 	caveats  []results.Caveat // what a reader of the numbers must know
 	ofTrial  []remark         // the same of single trials
 	// metricsAt are the metrics that were read at a point.

@@ -58,6 +58,7 @@ func (r *run) term(id int64, relation string, left, right quantity, decided trut
 			if e, _ := r.estimate(q); e.Known && !q.unbounded && !math.IsInf(e.Low, 0) && !math.IsInf(e.High, 0) {
 				i := interval(e)
 				t.Ratio = &i
+				r.effects = append(r.effects, Effect{What: t.Text + ": left by right", Estimate: e})
 			}
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/logs"
 	"assay.dev/assay/operator/internal/cli/parse"
 	"assay.dev/assay/operator/internal/cli/plan"
+	"assay.dev/assay/operator/internal/cli/pool"
 	"assay.dev/assay/operator/internal/cli/queue"
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/run"
@@ -165,7 +166,7 @@ func command(s *session.Session) *cobra.Command {
 	}
 	add("run", scaffold.Command(s), schema.Command(s), parse.Command(s), plan.Command(s), try.Command(s), run.Command(s))
 	add("follow", list.Command(s), watch.Command(s), wait.Command(s), logs.Command(s), queue.Command(s), ui.Command(s), steer.Suspend(s), steer.Resume(s), steer.Retry(s))
-	add("results", report.Command(s), compare.Command(s), bundle.Command(s), verify.Command(s), judge.Command(s), fetch.Command(s, os.Getenv))
+	add("results", report.Command(s), compare.Command(s), pool.Command(s), bundle.Command(s), verify.Command(s), judge.Command(s), fetch.Command(s, os.Getenv))
 	add("other", checkimage.Command(s), importer.Command(s), hosts.Command(s), version.Command(s), options(s))
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")

@@ -251,8 +251,8 @@ type StoppingRule struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
 	RelativeCI string `json:"relativeCI,omitempty"`
 
-	// of which metrics relativeCI is; each must be known as well. Default: MeanLatency and Throughput, the two
-	// axes of a latency-throughput curve.
+	// of which metrics relativeCI is; each must be known as well. Default: MeanLatency and
+	// Throughput, the two axes of a latency-throughput curve.
 	// +optional
 	// +listType=set
 	// +kubebuilder:default={"MeanLatency","Throughput"}
@@ -261,7 +261,8 @@ type StoppingRule struct {
 	Of []PrecisionMetric `json:"of,omitempty"`
 }
 
-// ClaimsUntil is how far claims must be before repetitions end. Decided: each is decided, or hopeless.
+// ClaimsUntil is how far claims must be before repetitions end. Decided: each is decided, or
+// hopeless.
 // +kubebuilder:validation:Enum=Decided
 type ClaimsUntil string
 

@@ -14,8 +14,8 @@ type Effect struct {
 	stats.Estimate
 }
 
-// Effects are those of claims, with intervals by the trials of one experiment. What has no interval,
-// and trends, which measure no quantity, are left out.
+// Effects are those of claims, with intervals by the trials of one experiment. What has no
+// interval, and trends, which measure no quantity, are left out.
 func Effects(list []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine) (all []Effect) {
 	for _, c := range list {
 		p, err := compile(c.Expr)

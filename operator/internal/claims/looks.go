@@ -58,8 +58,8 @@ func (r *run) noteChance(e stats.Estimate, n int, low, high float64) {
 }
 
 // EvaluateLook is EvaluateWith at one of several looks: by the trials of the first rounds, with
-// intervals that hold at all looks together. An Inconclusive claim has the chance that the last look
-// decides it.
+// intervals that hold at all looks together. An Inconclusive claim has the chance that the last
+// look decides it.
 func EvaluateLook(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looks stats.Looks, rounds int) []results.ClaimResult {
 	seen := slices.DeleteFunc(slices.Clone(lines), func(l results.TrialLine) bool { return int(l.Repetition) >= rounds })
 	return evaluateAll(claims, points, seen, nil, &look{looks: looks, rounds: rounds})

@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/internal/stats"
 )
 
-// OpenClaims says for a plan whose repetitions go on until claims are decided which claims the first
-// rounds of these trials leave open. It judges each number of rounds once.
+// OpenClaims says for a plan whose repetitions go on until claims are decided which claims the
+// first rounds of these trials leave open. It judges each number of rounds once.
 func OpenClaims(p *plan.Plan, lines []results.TrialLine) func(rounds int) []string {
 	kept := map[int][]string{}
 	skipped := plan.SkippedClaims(p.Spec)
@@ -25,8 +25,9 @@ func OpenClaims(p *plan.Plan, lines []results.TrialLine) func(rounds int) []stri
 	}
 }
 
-// lookOf is the look at which results are judged: after the last whole round while trials go on, and
-// after the last round of all when the experiment is complete. Nil: verdicts are looked at once.
+// lookOf is the look at which results are judged: after the last whole round while trials go on,
+// and after the last round of all when the experiment is complete. Nil: verdicts are looked at
+// once.
 func lookOf(r v1alpha1.Repetitions, points []results.PointResult, lines []results.TrialLine, complete bool) *results.Look {
 	if !plan.UntilDecided(r) {
 		return nil

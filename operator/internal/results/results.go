@@ -452,7 +452,8 @@ type ClaimResult struct {
 	// no test was made.
 	P *float64 `json:"p,omitempty"`
 	// Chance is the predicted probability that the last planned look decides the claim, where it is
-	// Inconclusive and repetitions go on until claims are decided; absent: nothing can be predicted.
+	// Inconclusive and repetitions go on until claims are decided; absent: nothing can be
+	// predicted.
 	Chance *float64 `json:"chance,omitempty"`
 	// Caveats are what a reader must know of the verdict, each with the points that it is about.
 	Caveats []Caveat `json:"caveats,omitempty"`

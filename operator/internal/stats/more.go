@@ -52,8 +52,8 @@ func decided(truth, standardError, freedom, low, high float64) float64 {
 	return inside + below(low, -1) + 1 - below(high, 1)
 }
 
-// Chance is the predicted probability that the last look decides whether a quantity lies between low
-// and high, which may be infinite, from the estimate after n rounds. It takes the deviation for
+// Chance is the predicted probability that the last look decides whether a quantity lies between
+// low and high, which may be infinite, from the estimate after n rounds. It takes the deviation for
 // known. The truth may be anything that the estimate allows, as if nothing had been known before
 // (Spiegelhalter, Freedman and Blackburn, Control. Clin. Trials 7, 1986): then the last estimate
 // lies around this one with the variance se² (1 - n/last), and has the standard error se √(n/last).

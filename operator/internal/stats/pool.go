@@ -18,7 +18,8 @@ type Pooled struct {
 	SE float64
 	// Tau2 is the variance between sites, beside what chance gives within each.
 	Tau2 float64
-	// Q is Cochran's statistic, and QP the probability of as much or more where sites do not differ.
+	// Q is Cochran's statistic, and QP the probability of as much or more where sites do not
+	// differ.
 	Q, QP float64
 	// I2 is the share of the variance of what sites found that is between sites, from 0 to 1.
 	I2 float64
@@ -80,7 +81,8 @@ func weighted(sites []Measured, tau2 float64) (mean, weight, spread float64) {
 	return mean, weight, spread
 }
 
-// varianceBetween is Paule and Mandel's tau²: the sum of squares falls as tau² grows. q is that at 0.
+// varianceBetween is Paule and Mandel's tau²: the sum of squares falls as tau² grows. q is that at
+// 0.
 func varianceBetween(sites []Measured, q float64) float64 {
 	wanted := float64(len(sites) - 1)
 	if q <= wanted {

@@ -44,8 +44,8 @@ type Run struct {
 //
 // gap is how many places lie between the two. The degrees of freedom are then those of w². Of runs
 // that alternate, the steps cancel, and U is small; of AAABBB, U is 2.1 w² where chance alone gives
-// 0.67 s². It covers no trend that goes on steadily beneath noise: no interval does, where the order
-// is AAABBB.
+// 0.67 s². It covers no trend that goes on steadily beneath noise: no interval does, where the
+// order is AAABBB.
 func CompareRunsInOrder(a, b []Run, between float64) RunComparison {
 	trials := func(runs []Run) (xs []results.Aggregate) {
 		for _, r := range runs {

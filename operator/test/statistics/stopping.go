@@ -22,8 +22,8 @@ func lookAt(list []v1alpha1.Claim, points []results.PointResult, lines []results
 	}
 }
 
-// stopping: how often an experiment that goes on until its claim is decided decides wrongly, and how
-// often the interval at which it stops misses the truth.
+// stopping: how often an experiment that goes on until its claim is decided decides wrongly, and
+// how often the interval at which it stops misses the truth.
 func stopping(scale float64) (rates []rate) {
 	for _, looks := range []stats.Looks{{First: 3, Last: 10}, {First: 5, Last: 20}} {
 		for _, w := range stoppingWorlds {

@@ -78,7 +78,8 @@ func writePower(b *strings.Builder, p *planner.Plan, o Options) error {
 	return nil
 }
 
-// writeExpected says how many trials repetitions take on average that go on until claims are decided.
+// writeExpected says how many trials repetitions take on average that go on until claims are
+// decided.
 func writeExpected(b *strings.Builder, p *planner.Plan, text string, deviation, effect float64) {
 	if !planner.UntilDecided(p.Spec.Repetitions) {
 		return

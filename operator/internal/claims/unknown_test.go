@@ -54,7 +54,7 @@ func TestFailuresCount(t *testing.T) {
 	for i := range ls {
 		ls[i].Unsent = 1000 + int64(i)
 	}
-	expect(t, judge(t, ls, "error_rate()", "0.333", "1%"), v1alpha1.VerdictHolds)
+	expect(t, judge(t, ls, "error_rate()", "0.333", "20%"), v1alpha1.VerdictHolds)
 	for i := range ls {
 		ls[i].Unsent, ls[i].Timeouts = 0, 40
 	}

@@ -226,8 +226,8 @@ func (r *run) write(result *results.ClaimResult, verdict v1alpha1.Verdict, compa
 	if len(r.counts) > 0 {
 		result.N, result.NMost = slices.Min(r.counts), slices.Max(r.counts)
 	}
-	if r.look != nil && verdict == v1alpha1.VerdictInconclusive && len(r.chances) > 0 {
-		result.Chance = new(slices.Max(r.chances))
+	if verdict == v1alpha1.VerdictInconclusive {
+		result.Chance = r.outlook.chance()
 	}
 	result.Message = message(compared, caveats, basis)
 }
@@ -267,7 +267,7 @@ func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b
 		compared = append(compared, shareOfEffect(c, q.unit, estimate))
 	}
 	if t == unsettled && estimate.Known && bounded {
-		r.more(estimate, counts, b.low, b.high)
+		r.outlook.more(estimate, counts, b.low, b.high)
 		compared = append(compared, "the interval straddles the bound")
 		r.moreCaveat()
 	}
@@ -305,7 +305,7 @@ func (r *run) quantityTerm(q quantity, e stats.Estimate, b bound, decided truth,
 
 // moreCaveat says about how many repetitions would decide, where that can be said.
 func (r *run) moreCaveat() {
-	if note := r.moreNote(); note != "" {
+	if note := r.outlook.note(); note != "" {
 		r.caveat(CaveatFewRepetitions, note)
 	}
 }

@@ -72,8 +72,7 @@ type run struct {
 	models int                // points of the greatest model that an interval is of
 	rounds bool               // some interval is that of the differences of rounds
 
-	wanting []int     // repetitions that would settle what is unsettled; 0: more than there can be
-	chances []float64 // of the last look settling what is unsettled
+	outlook outlook
 }
 
 // readings are what the trials say of points, whatever is asked of them. They note nothing.
@@ -97,7 +96,7 @@ func newRun(p *program, points []results.PointResult, lines []results.TrialLine)
 		})
 	}
 	return &run{
-		program: p, readings: &readings{points: points, samples: s, lines: lines, kept: map[mean][]float64{}},
+		program: p, outlook: outlook{look: p.at()}, readings: &readings{points: points, samples: s, lines: lines, kept: map[mean][]float64{}},
 		made: map[string]model{}, metricsAt: map[int32][]metric{}, groups: map[metric][]int32{},
 	}
 }
@@ -160,7 +159,7 @@ func (r *run) compare(call celast.CallExpr, id int64) judged {
 	case d.High < 0 || !orEqual && d.High == 0:
 		verdict = fails
 	default:
-		r.more(d, counts, 0, math.Inf(1))
+		r.outlook.more(d, counts, 0, math.Inf(1))
 	}
 	a, _ := r.estimate(left)
 	b, _ := r.estimate(right)

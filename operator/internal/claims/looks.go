@@ -44,19 +44,6 @@ func (p *program) at() *look {
 
 func (p *program) level() float64 { return p.at().level() }
 
-// noteChance keeps the chance that the last look decides whether what is estimated from n trials of
-// each point lies between low and high.
-func (r *run) noteChance(e stats.Estimate, n int, low, high float64) {
-	if r.at() == nil {
-		return
-	}
-	if chance, known := r.look.looks.Chance(e, n, low, high); known {
-		r.chances = append(r.chances, chance)
-	} else {
-		r.chances = append(r.chances, 1)
-	}
-}
-
 // EvaluateLook is EvaluateWith at one of several looks: by the trials of the first rounds, with
 // intervals that hold at all looks together. An Inconclusive claim has the chance that the last
 // look decides it.

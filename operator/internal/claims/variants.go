@@ -157,7 +157,7 @@ func (r *run) different(a arguments, id int64) judged {
 	if d.Known && (d.Low > 0 || d.High < 0) {
 		verdict = holds
 	} else {
-		r.more(d, counts, 0, 0)
+		r.outlook.more(d, counts, 0, 0)
 	}
 	r.notes = append(r.notes, fmt.Sprintf("%s=%s and %s %s: difference %s%s", a.pair[0].axis, a.pair[0].value, a.pair[1].value,
 		map[truth]string{holds: "differ", unsettled: "cannot be told apart"}[verdict], show(d, unitOfMetric(a.metric)), r.method(t)))

@@ -65,7 +65,7 @@ func evidence() (all []shippedBundle, err error) {
 func root() string {
 	at := "."
 	for range 5 {
-		if _, err := os.Stat(filepath.Join(at, "experiments")); err == nil {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
 			return at
 		}
 		at = filepath.Join(at, "..")

@@ -52,11 +52,11 @@ func ofClients(clients []Result) (run Result, left []string, err error) {
 	delete(run.Labels, client)
 	seen := map[string]bool{}
 	for _, c := range clients {
-		if name := c.Labels[client]; seen[name] {
+		name := c.Labels[client]
+		if seen[name] {
 			return run, nil, fmt.Errorf("%s: client %s of %s is there twice", c, name, labelsText(run.Labels))
-		} else {
-			seen[name] = true
 		}
+		seen[name] = true
 	}
 	if len(clients) == 1 {
 		run.Numbers = clients[0].Numbers

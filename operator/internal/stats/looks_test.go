@@ -64,7 +64,7 @@ func TestEstimateAtALevel(t *testing.T) {
 	a := stats.Aggregate(xs)
 	plain := stats.Propagate(a.Mean, []stats.Term{{Gradient: 1, Sample: a}})
 	log := stats.PropagateRatio(a.Mean, []stats.Term{{Gradient: 1, Sample: a}})
-	half := 5.840909310 * a.StdDev / 2 // scipy.stats.t.ppf(1-0.01/2, 3)
+	half := 5.840909310 * a.StdDev / 2 // the 99.5% quantile of t with 3 degrees of freedom, by SciPy
 	for name, tc := range map[string]struct {
 		got       stats.Estimate
 		low, high float64

@@ -224,8 +224,7 @@ const (
 // room for two places of each group, and as much behind them.
 func (p *onePass) match(line []byte, spots []int) outcome {
 	steps := 4*len(line) + 64 // attempts at many places must not take the square of the length
-	for start := range len(line) {
-		b := line[start]
+	for start, b := range line {
 		if b >= utf8.RuneSelf {
 			return unknown
 		}

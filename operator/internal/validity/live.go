@@ -77,6 +77,8 @@ func podsLost(o *Observation) Failure {
 		case p.Terminating: // as planned
 		case !p.Exists:
 			return fail(v1alpha1.ReasonRunLost, "Pod %s is gone in the middle of the run.", p.Name)
+		case p.Deleting && !o.Replaces:
+			return fail(v1alpha1.ReasonRunLost, "Pod %s is being deleted in the middle of the run, which no fault asks for: a node was drained, or another program or person evicted or deleted it.", p.Name)
 		case p.Failed:
 			return fail(v1alpha1.ReasonRunLost, "Pod %s failed in the middle of the run: %s", p.Name, p.FailedWhy)
 		}

@@ -51,6 +51,11 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 			change: func(o *Observation) { o.Rendered = false; o.Pods[1].HasAddress = false; o.Pods[2].HasAddress = false },
 			before: "are gone: r-1, c-0", reason: v1alpha1.ReasonRunLost,
 		},
+		"a pod that is evicted": {
+			change: func(o *Observation) { o.Pods[0].Deleting = true },
+			during: "r-0 is being deleted in the middle of the run", reason: v1alpha1.ReasonRunLost,
+		},
+		"a pod that a fault deletes": {change: func(o *Observation) { o.Replaces, o.Pods[0].Deleting = true, true }},
 		"a pod that was made again": {
 			change: func(o *Observation) { o.PodsDigest = "xyz" },
 			before: made, during: made, reason: v1alpha1.ReasonRunLost,

@@ -24,7 +24,7 @@ func observation() *Observation {
 			Clients:    v1alpha1.Clients{Loop: v1alpha1.LoopClosed, Count: 4},
 			Tolerances: tolerances,
 		}},
-		Layout: l,
+		Layout: l, Rendered: true,
 		Merged: results.Merged{CorrectClients: 4},
 		Result: &results.Trial{Summary: results.Summary{Counters: results.Counters{Committed: 100}}},
 	}
@@ -59,6 +59,12 @@ func TestLoad(t *testing.T) {
 		message string
 	}{
 		"quiet": {change: func(*Observation) {}},
+		// A manager that took over without the prepare step's Secret judged a run without its
+		// faults and links, and it counted although a fault had failed.
+		"a plan that is not known": {
+			change: func(o *Observation) { o.Rendered = false },
+			reason: v1alpha1.ReasonRunLost, message: "What faults and links were to be is not known any more",
+		},
 		// A manager that takes over releases late, and every client begins late: as late as the
 		// others.
 		"all clients released in the warm-up": {

@@ -76,6 +76,8 @@ type Pod struct {
 	// containers will run again; FailedWhy is what the cluster says of it.
 	Exists, HasAddress, Failed bool
 	FailedWhy                  string
+	// Deleting: the cluster ends the pod, since somebody deleted or evicted it; or a fault did.
+	Deleting bool
 	// Terminating: the pod goes or is gone, as planned, and its replacement is not there. Refused
 	// is why a pod of this name has no place in the trial; empty: it has one.
 	Terminating bool

@@ -16,6 +16,7 @@ func (p *Pod) Read(pod *corev1.Pod) {
 	p.Part, p.Node, p.Restarts, p.OutOfMemory = render.WhatOf(pod.Labels), pod.Spec.NodeName, podRestarts(pod), outOfMemory(pod)
 	p.Images, p.AgentImage = podImages(pod)
 	p.Exists, p.HasAddress = true, pod.Status.PodIP != ""
+	p.Deleting = pod.DeletionTimestamp != nil
 	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, pod.Status.Reason+" "+pod.Status.Message
 }
 

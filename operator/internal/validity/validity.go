@@ -33,6 +33,7 @@ type Check struct {
 
 // AfterRun are the checks of a run that is over, in the order in which they are asked.
 var AfterRun = []Check{
+	{"plan known", planKnown},
 	{"clients counted", clientsCounted},
 	{"clocks", clocks},
 	{"faults", faults},
@@ -55,6 +56,15 @@ var AfterRun = []Check{
 
 // Judge asks every check of AfterRun in order and returns the first failure.
 func Judge(o *Observation) Failure { return First(AfterRun, o) }
+
+// planKnown judges whether it is known what the trial's agents were to do. Without that no fault
+// and no link is judged, and what is not known speaks against the trial.
+func planKnown(o *Observation) Failure {
+	if o.Rendered {
+		return Failure{}
+	}
+	return fail(v1alpha1.ReasonRunLost, "What faults and links were to be is not known any more, so that nothing says whether they were: a manager that takes over needs the addresses of all pods, and the prepare step's Secret.")
+}
 
 // histogram judges whether every latency could be counted.
 func histogram(o *Observation) Failure {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,5 +109,40 @@ func TestForgedWordsAreSeen(t *testing.T) {
 				t.Errorf("faults: %q; want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// The READMEs beside the bundles use no word that no report of their folder has: they said
+// Reproduced long after the reports did not.
+func TestReadmesSayNoMoreThanReports(t *testing.T) {
+	readmes, err := filepath.Glob("../../../experiments/*/evidence/README.md")
+	if err != nil || len(readmes) == 0 {
+		t.Fatalf("%d READMEs, %v", len(readmes), err)
+	}
+	words := regexp.MustCompile(`\b(Not)?(Reproduced|Replicated)\b`)
+	for _, readme := range readmes {
+		text, err := os.ReadFile(readme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports, err := filepath.Glob(filepath.Join(filepath.Dir(readme), "*.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := map[string]bool{}
+		for _, report := range reports {
+			content, err := os.ReadFile(report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(content)) {
+				said[words.FindString(line)] = true
+			}
+		}
+		for _, word := range words.FindAllString(string(text), -1) {
+			if !said[word] {
+				t.Errorf("%s says %s, and no report beside it does", readme, word)
+			}
+		}
 	}
 }

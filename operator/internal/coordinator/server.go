@@ -31,6 +31,9 @@ const (
 	maxDecoded = 256 << 20
 )
 
+// reportMay is what a report of the smallest trial may hold.
+var reportMay = jsonlimit.For(protocol.Report{}, reportRecords, 2*reportRecords)
+
 // Handler serves the agents.
 func (c *Coordinator) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -176,7 +179,7 @@ func (c *Coordinator) readReport(w http.ResponseWriter, r *http.Request, uid typ
 		return nil, http.StatusServiceUnavailable, err
 	}
 	defer c.decoding.Release(cost)
-	if err := jsonlimit.Check(body, jsonlimit.For(protocol.Report{}, records, 2*records)); err != nil {
+	if err := jsonlimit.Check(body, reportMay.With(records, 2*records)); err != nil {
 		return nil, http.StatusBadRequest, err
 	}
 	report = &protocol.Report{}

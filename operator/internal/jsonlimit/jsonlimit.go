@@ -26,6 +26,11 @@ func For(v any, records, objects int) Limit {
 	return l
 }
 
+// With is the same limit for other numbers: what is found out of the type is kept.
+func (l Limit) With(records, objects int) Limit {
+	return Limit{records: records, objects: objects, lists: l.lists}
+}
+
 // add finds the members of a type, and of the types of its members, that hold many records.
 func (l Limit) add(t reflect.Type, seen map[reflect.Type]bool) {
 	if seen[t] {

@@ -210,8 +210,9 @@ func (s *Set) claimDifference(axis string, versions []string) error {
 	}
 	for i, at := range otherPoints(p.Axes, axis) {
 		for _, m := range comparedMetrics {
-			if len(all) == mostComparisons {
-				break
+			if len(all) >= mostComparisons {
+				s.Unjudged++
+				continue
 			}
 			all = append(all, map[string]any{
 				"name": fmt.Sprintf("differ-%s-%d", strings.ReplaceAll(m.name, "_", "-"), i+1), "basis": string(v1alpha1.BasisOwn),

@@ -131,3 +131,28 @@ func TestCompare(t *testing.T) {
 		}
 	}
 }
+
+// Comparisons that find no room for a claim are counted, so that a verb can say so.
+func TestCompareCountsWhatHasNoClaim(t *testing.T) {
+	dir := t.TempDir()
+	values := "values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]"
+	for name, text := range map[string]string{"versions.yaml": strings.ReplaceAll(compareExperiment, "values: [5, 20]", values), "systems/kv.yaml": compareSystem} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, err := manifest.Read(t.Context(), []string{filepath.Join(dir, "versions.yaml")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Compare(t.Context(), "fsync=on,off"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(set.Experiment.Spec.Claims); n != 32 || set.Unjudged != 8 {
+		t.Errorf("%d claims and %d comparisons without one, want 32 and 8 of 20 points with two metrics", n, set.Unjudged)
+	}
+}

@@ -38,6 +38,8 @@ type Set struct {
 	Systems map[string]v1alpha1.SystemSpec
 	// Skipped are documents of folders that are not Assay's, in words for a note.
 	Skipped []string
+	// Unjudged is how many comparisons of Compare have no claim, since there are too many.
+	Unjudged int
 
 	experiment *admit.Document
 	systems    map[string]*admit.Document

@@ -154,6 +154,9 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if err != nil {
 		return err
 	}
+	if set.Unjudged > 0 {
+		fmt.Fprintf(s.Err, "%d comparisons have no claim, since an experiment may have 32: the report shows their numbers and no verdict.\n", set.Unjudged)
+	}
 	cluster, err := s.Connect()
 	if err != nil {
 		return err

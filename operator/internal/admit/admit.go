@@ -3,8 +3,8 @@
 //	text -> YAML, keys -> known fields -> defaults -> bounds of the schema -> rules in CEL -> package plan's validators
 //
 // The first steps are the API server's own code, with the schemas that clusters get (config/crd)
-// and the same limits of cost. The last one is what package webhook calls. So whoever is told that
-// a file is right can apply it, and a test feeds every refusal to both.
+// and the same limits of cost. Package webhook calls the last one. What this package accepts, a
+// cluster accepts but for the things named below. A test feeds every refusal to both.
 //
 // It finds more problems at once than a cluster, which asks its webhooks only when the schema is
 // satisfied, and it knows their lines. It cannot know what a cluster alone knows: its namespaces'

@@ -40,9 +40,9 @@ func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []
 	}
 }
 
-// analysesOf judges one claim in all other ways. One that gives no verdict, since trials lack a
-// statistic for instance, is none. A claim fails where its P times the number of claims is below
-// 5%.
+// analysesOf judges one claim in all other ways. It does not count an analysis without a verdict,
+// such as one by a statistic that trials lack. A claim fails where its P times the number of claims
+// is below 5%.
 func analysesOf(c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looked []int32, claims int, verdict string) (a results.Analyses) {
 	for _, ways := range combinations(choicesOf(c, lines, looked)) {
 		other, changed := c, lines

@@ -77,7 +77,8 @@ type simulation struct {
 	lines []results.TrialLine   // of each of these, not a number where it says nothing
 }
 
-// of is the simulation in which a claim can be judged: that of the paper, or one that is assumed.
+// of returns a simulation in which a claim can be judged. It prefers the paper's numbers to assumed
+// ones.
 func (s simulation) of(c v1alpha1.Claim, p *program, effect float64) (found simulation, known, assumed bool) {
 	judges := func(s simulation) bool {
 		_, ok := s.share(c, p, leastRounds, func(_, _ float64) bool { return true })

@@ -57,8 +57,8 @@ type quantity struct {
 	quotient *[2]mean
 	// or are what the quantity may be as well, where a point was chosen that others tie with.
 	or []quantity
-	// absent says why there is no number and no verdict; contradicted: the trials show that there
-	// is none, and against is how surely.
+	// absent says why there is no number and no verdict. contradicted: the trials show that no such
+	// number exists; against is the evidence.
 	absent       string
 	contradicted bool
 	against      evidence

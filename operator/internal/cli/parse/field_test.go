@@ -268,8 +268,9 @@ var fieldCases = map[string]fieldCase{
 	},
 }
 
-// TestResultsWithoutAKey: what is below results in a System is read alone, too. A summary says how
-// long it is of, so that a count that is none is seen: 12345 transactions at 12345 a second.
+// TestResultsWithoutAKey: parse reads the part below results of a System alone, too. It prints the
+// length of the run, so that a user sees a rate that was taken for a count: 12345 transactions at
+// 12345 a second.
 func TestResultsWithoutAKey(t *testing.T) {
 	of, err := parse.Decode([]byte("format: Summary\nsource: Stdout\nsummary:\n  numbers:\n  - {name: Committed, pattern: 'TPS: (?P<value>[0-9,]+) tx/s'}\n  - {name: Throughput, pattern: 'TPS: (?P<value>[0-9,]+) tx/s'}\n"))
 	if err != nil {

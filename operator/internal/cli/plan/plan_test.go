@@ -197,7 +197,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Whoever copies a sample, as the guide says, plans it as it is: its Systems are where plan looks.
+// A sample plans as it is, once a user has copied it: plan finds its Systems.
 func TestSamplesPlanAsTheyAre(t *testing.T) {
 	files, err := filepath.Glob("../../../../config/samples/experiment-*.yaml")
 	if err != nil || len(files) < 10 {

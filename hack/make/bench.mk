@@ -59,3 +59,7 @@ evidence: ## Run the smoke profiles of FILES="hotstuff/rpc basil/reads" on the c
 .PHONY: evidence-judge
 evidence-judge: ## Judge the committed bundles anew, each by its file in experiments/ as it is today, and make their reports again; BUNDLES="experiments/basil/evidence/reads.tar.gz": these alone. No cluster.
 	@hack/evidence-judge.sh $(BUNDLES)
+
+.PHONY: evidence-changes
+evidence-changes: ## Print which verdicts of the committed bundles are others than at the commit SINCE (dc1d792), and why. No cluster; it needs the history of the repository.
+	@go run ./operator/test/evidence/changes $(or $(SINCE),dc1d792)

@@ -57,7 +57,13 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
+require (
+	github.com/pkg/sftp v1.13.10
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
+	golang.org/x/crypto v0.47.0
+)
+
+require github.com/kr/fs v0.1.0 // indirect
 
 require (
 	github.com/containerd/stargz-snapshotter/estargz v0.16.3 // indirect

@@ -47,7 +47,9 @@ with_terraform() {
 }
 
 case $1 in
-unit) [[ $(id -u) != 0 ]] || packages cpio=cpio ;;
+unit)
+	[[ $(id -u) != 0 ]] || packages cpio=cpio ip=iproute2 ssh=openssh-client rsync=rsync tmux=tmux python3=python3
+	;;
 images | node-image | driver | hotstuff | cometbft | capnp-rpc | bls | postgres | fuzz | release) ;;
 cassandra) packages mvn=maven && "$repo/systems/cassandra/build.sh" cassandra-rootfs >&2 ;;
 chart) tools helm ;;

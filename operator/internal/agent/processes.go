@@ -78,7 +78,7 @@ func (a *Agent) startProcess(ctx context.Context, c protocol.Container, at int64
 			j.Launchers[c.Name] = incarnation
 		}
 	})
-	start := launcher.Start{Command: c.Command, Env: c.Env, Dir: c.Dir, AtMonotonicNanos: at, Processors: (*launcher.Processors)(c.Processors)}
+	start := launcher.Start{Command: c.Command, Env: c.Env, Dir: c.Dir, AtMonotonicNanos: at, Processors: (*launcher.Processors)(c.Processors), Respawn: c.Respawn}
 	if d := a.directive(); d.Client != nil && c.Name == d.Containers[0].Name {
 		start.Arrivals = d.Client.ByArrival()
 	}

@@ -292,7 +292,8 @@ func (l *Launcher) keep(to *keeper, m *mirror, p []byte) {
 }
 
 // ended notes the end of one process. The caller holds l.mu.
-func (l *Launcher) ended(pid, code int) {
+func (l *Launcher) ended(pid int, status syscall.WaitStatus) {
+	code := exitCode(status)
 	if run := l.byPID[pid]; run != nil {
 		delete(l.byPID, pid)
 		run.code = code
@@ -303,8 +304,13 @@ func (l *Launcher) ended(pid, code int) {
 		return // an orphan
 	}
 	l.main = 0
-	l.state.Process, l.state.ExitCode, l.state.ExitedAt = Exited, code, Monotonic()
 	killed := l.holding.Load() || l.struck()
+	if l.spec.Respawn && !killed && !l.stopping && status.Signaled() {
+		close(l.exited)
+		go l.respawn(l.exited)
+		return
+	}
+	l.state.Process, l.state.ExitCode, l.state.ExitedAt = Exited, code, Monotonic()
 	l.state.Asked = l.stopping || killed
 	if killed {
 		l.state.Process = Held
@@ -321,6 +327,18 @@ func (l *Launcher) ended(pid, code int) {
 		defer l.mu.Unlock()
 		l.tell()
 	})
+}
+
+// respawn starts the process again that a signal has ended, unless it has been killed or stopped
+// since.
+func (l *Launcher) respawn(exited chan struct{}) {
+	l.pauses.signalling.Lock()
+	defer l.pauses.signalling.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.exited == exited && l.state.Process == Running && !l.stopping && !l.holding.Load() {
+		l.launch()
+	}
 }
 
 // struck reports whether the kernel has killed the processes, before any thread of the launcher

@@ -103,7 +103,7 @@ func (l *Launcher) reap() (none bool) {
 		case pid == 0:
 			return false
 		default:
-			l.ended(pid, exitCode(status))
+			l.ended(pid, status)
 		}
 	}
 }

@@ -56,6 +56,10 @@ type Start struct {
 	Processors *Processors `json:"processors,omitempty"`
 	// Arrivals of the process's output are kept beside the output itself: see ArrivalsSuffix.
 	Arrivals bool `json:"arrivals,omitempty"`
+	// Respawn starts the process again at once when a signal has ended it that is none of a Kill or
+	// a Stop. It stays Running meanwhile. It is for a process that no user of a real machine could
+	// signal, such as sshd.
+	Respawn bool `json:"respawn,omitempty"`
 }
 
 // Processors are some of those that a container has, in the order of their numbers: Count of them

@@ -179,6 +179,8 @@ type Container struct {
 	Dir     string   `json:"dir,omitempty"`
 	// Processors that the command may run on; nil: all.
 	Processors *Processors `json:"processors,omitempty"`
+	// Respawn starts the process again when a signal has ended it that is none of the plan's.
+	Respawn bool `json:"respawn,omitempty"`
 }
 
 // Processors are Count of those that a container has, in the order of their numbers, after the

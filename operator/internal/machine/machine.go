@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// defaultPort of SSH.
+const defaultPort = 22
+
+// RecordFile is the name of a machine's record among its kept files.
+const RecordFile = "machine.jsonl"
+
+// Host is a machine of the trial.
+type Host struct {
+	IP string `json:"ip"`
+	// Names of the machine, its own first.
+	Names []string `json:"names"`
+}
+
+// Config of one machine. Assay renders it when every machine has its address.
+type Config struct {
+	// Name of the machine.
+	Name string `json:"name"`
+	// User that its processes are, and the user's home directory.
+	User string `json:"user"`
+	Home string `json:"home"`
+	// Port that SSH is answered on.
+	Port int `json:"port"`
+	// Keys is the directory with the trial's keys.
+	Keys string `json:"keys"`
+	// Hosts are all machines of the trial, and HostsFile is where they are written to. Empty:
+	// nowhere.
+	Hosts     []Host `json:"hosts"`
+	HostsFile string `json:"hostsFile,omitempty"`
+	// Env of sessions and of the script, NAME=value.
+	Env []string `json:"env,omitempty"`
+	// OutDir is where the record is written, and RunDir where what belongs to one life of the pod
+	// is.
+	OutDir string `json:"outDir"`
+	RunDir string `json:"runDir"`
+	// Script that runs on this machine; nil: none does.
+	Script *Script `json:"script,omitempty"`
+}
+
+// ReadConfig reads the configuration of a machine.
+func ReadConfig(path string) (*Config, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the machine's configuration: %w", err)
+	}
+	c := &Config{}
+	if err := json.Unmarshal(text, c); err != nil {
+		return nil, fmt.Errorf("read the machine's configuration %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Run is a machine's life. It returns when ctx is done, or with the script's exit code when that
+// has ended. inherited is the environment of the container.
+func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.Writer) (code int, err error) {
+	keys, err := ReadKeys(c.Keys)
+	if err != nil {
+		return 1, err
+	}
+	if err := c.writeHome(keys); err != nil {
+		return 1, err
+	}
+	if c.HostsFile != "" {
+		if err := overwrite(c.HostsFile, hostsFile(c.Hosts), 0o644); err != nil {
+			return 1, err
+		}
+	}
+	record, err := openRecord(filepath.Join(c.OutDir, RecordFile))
+	if err != nil {
+		return 1, fmt.Errorf("open the machine's record: %w", err)
+	}
+	defer record.Close()
+	names := map[string]string{}
+	for _, h := range c.Hosts {
+		names[h.IP] = h.Names[0]
+	}
+	recorder := NewRecorder(c.Name, names, record)
+	recorder.started(Event{Kind: "start"})
+	env, shell := c.environment(inherited), ShellIn("/")
+	server := NewServer(ServerOptions{
+		HostKey: keys.Host, AuthorizedKey: keys.User.PublicKey(), User: c.User, Home: c.Home, Shell: shell, Env: env, Recorder: recorder,
+	})
+	listener, err := net.Listen("tcp", ":"+strconv.Itoa(c.Port))
+	if err != nil {
+		return 1, fmt.Errorf("answer SSH on port %d: %w", c.Port, err)
+	}
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving, listener) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-served)
+	}()
+	fmt.Fprintf(stdout, "assay: %s answers SSH on port %d\n", c.Name, c.Port)
+	if c.Script == nil {
+		<-ctx.Done()
+		return 0, nil
+	}
+	return c.Script.run(ctx, c, append(env, "HOME="+c.Home, "USER="+c.User, "LOGNAME="+c.User, "SHELL="+shell), recorder, stdout, stderr)
+}
+
+// environment of sessions: that of the container, without what names the pod.
+func (c *Config) environment(inherited []string) []string {
+	var env []string
+	for _, v := range inherited {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "ASSAY_") || name == "HOSTNAME" || name == "HOME" || name == "PWD" || name == "OLDPWD" || name == "SHLVL" || name == "_" {
+			continue
+		}
+		env = append(env, v)
+	}
+	return append(append(env, "HOSTNAME="+c.Name), c.Env...)
+}

@@ -1,0 +1,158 @@
+package machine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit codes of a script that has not ended by itself.
+const (
+	// ExitDeadline is that of timeout(1).
+	ExitDeadline = 124
+	// exitLost: the machine went down while the script ran.
+	exitLost = 137
+)
+
+// Script is the run of an artifact: what its authors start on one of the machines.
+type Script struct {
+	// Command with its arguments, and the directory that it starts in; a relative one is below the
+	// home directory.
+	Command []string `json:"command"`
+	Dir     string   `json:"dir,omitempty"`
+	// Deadline after which the script and all that it started on this machine are killed.
+	Deadline time.Duration `json:"deadline"`
+}
+
+// begunFile says that the script has begun. It lives as long as the pod: a script runs once.
+const begunFile = "script-begun"
+
+// run runs the script once and returns its exit code.
+func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Recorder, stdout, stderr io.Writer) (int, error) {
+	begun := filepath.Join(c.RunDir, begunFile)
+	switch file, err := os.OpenFile(begun, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); {
+	case errors.Is(err, fs.ErrExist):
+		return exitLost, errors.New("the script does not run again: the machine went down, or something killed all processes of its user, while the script ran")
+	case err != nil:
+		return 1, fmt.Errorf("note that the script begins: %w", err)
+	default:
+		file.Close()
+	}
+	dir := s.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(c.Home, dir)
+	}
+	command := exec.Command(s.Command[0], s.Command[1:]...)
+	command.Dir, command.Env, command.Stdout, command.Stderr = dir, env, stdout, stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	command.WaitDelay = time.Second // what it left behind may hold the output open for ever
+	event := recorder.started(Event{Kind: "script", Command: strings.Join(s.Command, " ")})
+	if err := command.Start(); err != nil {
+		event.end(127)
+		return 127, fmt.Errorf("start the script in %s: %w", dir, err)
+	}
+	over := make(chan struct{})
+	go func() {
+		_ = command.Wait() // its state says the same
+		close(over)
+	}()
+	timer := time.NewTimer(s.Deadline)
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-ctx.Done():
+		return exitLost, nil
+	case <-timer.C:
+		message := fmt.Sprintf("the script did not end within %v", s.Deadline)
+		if busy := waitingFor(command.Process.Pid); busy != "" {
+			message += ": " + busy
+		}
+		recorder.started(Event{Kind: "deadline", Message: message})
+		fmt.Fprintf(stderr, "assay: %s\n", message)
+		_ = unix.Kill(-command.Process.Pid, unix.SIGKILL)
+		<-over
+		event.end(ExitDeadline)
+		return ExitDeadline, nil
+	}
+	code := command.ProcessState.ExitCode()
+	if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		code = 128 + int(status.Signal())
+	}
+	event.end(code)
+	return code, nil
+}
+
+// waitingFor says what a script does: the commands of its session that have no child, and for how
+// long they have run. Daemons that it has started are among them, so the one that began last comes
+// first.
+func waitingFor(script int) string {
+	type running struct {
+		command string
+		since   time.Duration
+		parent  int
+	}
+	all, parents := map[int]running{}, map[int]bool{}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return ""
+	}
+	up := uptime()
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) < 20 || fields[3] != strconv.Itoa(script) { // another session
+			continue
+		}
+		parent, _ := strconv.Atoi(fields[1])
+		ticks, _ := strconv.ParseInt(fields[19], 10, 64)
+		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		text := strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+		all[pid] = running{text, up - time.Duration(ticks)*(time.Second/userHertz), parent}
+		parents[parent] = true
+	}
+	var leaves []running
+	for pid, r := range all {
+		if !parents[pid] && pid != script && r.command != "" {
+			leaves = append(leaves, r)
+		}
+	}
+	slices.SortFunc(leaves, func(a, b running) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.command, b.command))
+	})
+	const most = 3
+	var words []string
+	for _, r := range leaves[:min(len(leaves), most)] {
+		words = append(words, fmt.Sprintf("%#q has run for %v", r.command[:min(len(r.command), 200)], r.since.Round(100*time.Millisecond)))
+	}
+	return strings.Join(words, ", ")
+}
+
+// userHertz is the unit of times in /proc, on every architecture that Go runs on.
+const userHertz = 100
+
+func uptime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts)
+	return time.Duration(ts.Nano())
+}

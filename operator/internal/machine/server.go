@@ -1,0 +1,185 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// ServerOptions of a machine's SSH server.
+type ServerOptions struct {
+	// HostKey that the machine shows, and AuthorizedKey, the only one that it accepts.
+	HostKey       ssh.Signer
+	AuthorizedKey ssh.PublicKey
+	// User is the only name that it accepts. All processes have the numeric user of the server.
+	User string
+	// Home is the directory that commands start in.
+	Home string
+	// Shell runs commands.
+	Shell string
+	// Env of commands, NAME=value. HOME, USER, LOGNAME, SHELL and the variables of SSH itself are
+	// added.
+	Env []string
+	// Recorder is told of every session.
+	Recorder *Recorder
+}
+
+// Server answers SSH as OpenSSH's sshd does: exec, shell, pty, environment, signals, exit status,
+// sftp, and forwarding of ports.
+type Server struct {
+	options ServerOptions
+	config  *ssh.ServerConfig
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+	over  bool
+}
+
+// errRefused is why a connection is not accepted. It says no more, as sshd does.
+var errRefused = errors.New("permission denied")
+
+// NewServer makes a server.
+func NewServer(options ServerOptions) *Server {
+	s := &Server{options: options, conns: map[net.Conn]struct{}{}}
+	accepted := options.AuthorizedKey.Marshal()
+	s.config = &ssh.ServerConfig{
+		ServerVersion: "SSH-2.0-Assay",
+		MaxAuthTries:  6, // as sshd
+		PublicKeyCallback: func(meta ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			if meta.User() != options.User || !slices.Equal(key.Marshal(), accepted) {
+				return nil, errRefused
+			}
+			return &ssh.Permissions{}, nil
+		},
+	}
+	s.config.AddHostKey(options.HostKey)
+	return s
+}
+
+// Serve accepts connections until ctx is done. Then it closes them, and leaves what runs alone.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	stop := context.AfterFunc(ctx, func() {
+		listener.Close()
+		s.closeAll()
+	})
+	defer stop()
+	for {
+		conn, err := listener.Accept()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("accept SSH: %w", err)
+		case err != nil:
+			continue // such as too many open files: the next one may do
+		}
+		if !s.track(conn) {
+			conn.Close()
+			return nil
+		}
+		go s.converse(conn)
+	}
+}
+
+func (s *Server) track(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return false
+	}
+	s.conns[conn] = struct{}{}
+	return true
+}
+
+func (s *Server) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	for conn := range s.conns {
+		conn.Close()
+	}
+}
+
+// converse is one connection's life.
+func (s *Server) converse(conn net.Conn) {
+	defer func() {
+		s.mu.Lock()
+		delete(s.conns, conn)
+		s.mu.Unlock()
+		conn.Close()
+	}()
+	client, channels, requests, err := ssh.NewServerConn(conn, s.config)
+	if err != nil {
+		// A port scan, and a gate that only looks whether the port is open, do not offer a key.
+		var refused *ssh.ServerAuthError
+		if errors.As(err, &refused) && offered(refused) {
+			s.options.Recorder.refused(conn.RemoteAddr())
+		}
+		return
+	}
+	c := &connection{server: s, conn: client, forwards: map[string]net.Listener{}}
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer c.closeForwards()
+	parts.Go(func() { c.answer(requests) })
+	for offer := range channels {
+		parts.Go(func() { c.open(offer) })
+	}
+}
+
+// offered reports whether a client offered a key that was not accepted.
+func offered(err *ssh.ServerAuthError) bool {
+	return slices.ContainsFunc(err.Errors, func(err error) bool { return errors.Is(err, errRefused) })
+}
+
+// connection of one client.
+type connection struct {
+	server *Server
+	conn   *ssh.ServerConn
+
+	mu       sync.Mutex
+	forwards map[string]net.Listener // of ports that the client has asked for, by address
+	closed   bool
+}
+
+// open answers a channel that the client opens.
+func (c *connection) open(offer ssh.NewChannel) {
+	switch offer.ChannelType() {
+	case "session":
+		channel, requests, err := offer.Accept()
+		if err != nil {
+			return
+		}
+		newSession(c, channel).serve(requests)
+	case "direct-tcpip":
+		c.direct(offer)
+	case "direct-streamlocal@openssh.com":
+		c.directUnix(offer)
+	default:
+		_ = offer.Reject(ssh.UnknownChannelType, "this machine does not know this type of channel")
+	}
+}
+
+// answer answers requests that are about the connection as a whole.
+func (c *connection) answer(requests <-chan *ssh.Request) {
+	for r := range requests {
+		var ok bool
+		var payload []byte
+		switch r.Type {
+		case "tcpip-forward":
+			ok, payload = c.listen(r.Payload)
+		case "cancel-tcpip-forward":
+			ok = c.unlisten(r.Payload)
+		case "keepalive@openssh.com":
+			ok = true
+		}
+		if r.WantReply {
+			_ = r.Reply(ok, payload)
+		}
+	}
+}

@@ -272,7 +272,7 @@ func uncached() []client.Object {
 
 // checks are made when an object is applied and again by the controller, which may see a System
 // that came later.
-var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Functions: claims.FunctionsOf, UnusedParameters: true}
+var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Shapes: claims.Shapes, Functions: claims.FunctionsOf, UnusedParameters: true}
 
 // addExperiments wires the admission webhooks and the experiment controller.
 func addExperiments(mgr ctrl.Manager, o options, prometheus *monitoring.Installation) error {

@@ -36,7 +36,7 @@ import (
 )
 
 // Checks are those of an experiment that need no cluster.
-var Checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Functions: claims.FunctionsOf, Measurement: monitoring.Check, UnusedParameters: true}
+var Checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Shapes: claims.Shapes, Functions: claims.FunctionsOf, Measurement: monitoring.Check, UnusedParameters: true}
 
 // System checks a document that holds a System. The System is nil if it cannot be read at all.
 func System(ctx context.Context, d *Document) (*v1alpha1.System, Problems) {

@@ -22,19 +22,20 @@ type choice struct {
 // combination of another statistic of latency, of trials that do not count taken in, of trials
 // whose window was not steady left out, and of rounds passed over (a multiverse: Steegen et al.,
 // Perspect. Psychol. Sci. 11, 2016). judged are the verdicts of the claims, in their order.
-func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, judged []results.ClaimResult) {
+func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, judged []results.ClaimResult, reported ...v1alpha1.ReportedSeries) {
 	for i, c := range claims {
 		v := v1alpha1.Verdict(judged[i].Verdict)
 		p, err := compile(c.Expr)
 		if err != nil || !(v.Supports() || v.Refutes() || v == v1alpha1.VerdictInconclusive) {
 			continue
 		}
+		p.series = reported
 		var r results.ClaimResult
 		looked, _, err := evaluate(&r, c, p, points, lines, nil, false)
 		if err != nil || len(looked) == 0 {
 			continue
 		}
-		if a := analysesOf(c, points, lines, looked, len(claims), judged[i].Verdict); a.Of > 0 {
+		if a := analysesOf(c, points, lines, looked, len(claims), judged[i].Verdict, reported); a.Of > 0 {
 			judged[i].Analyses = &a
 		}
 	}
@@ -43,7 +44,7 @@ func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []
 // analysesOf judges one claim in all other ways. It does not count an analysis without a verdict,
 // such as one by a statistic that trials lack. A claim fails where its P times the number of claims
 // is below 5%.
-func analysesOf(c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looked []int32, claims int, verdict string) (a results.Analyses) {
+func analysesOf(c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looked []int32, claims int, verdict string, reported []v1alpha1.ReportedSeries) (a results.Analyses) {
 	for _, ways := range combinations(choicesOf(c, lines, looked)) {
 		other, changed := c, lines
 		var how []string
@@ -66,6 +67,7 @@ func analysesOf(c v1alpha1.Claim, points []results.PointResult, lines []results.
 		if err != nil {
 			continue
 		}
+		p.series = reported
 		var r results.ClaimResult
 		_, against, err := evaluate(&r, other, p, points, changed, nil, false)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
@@ -33,6 +32,7 @@ type arguments struct {
 	alongID int64
 	faultID int64
 	nameID  int64 // of the name of a measurement
+	series  string
 }
 
 // arguments reads those of a call. The types are checked already: it has one map argument, or none.
@@ -67,6 +67,8 @@ func (p *program) arguments(call celast.CallExpr, id int64) (arguments, error) {
 		return a, p.errorAt(id, "%s needs fault, the name of a fault, as in fault='crash'", call.FunctionName())
 	case f.takes("name") && !seen["name"]:
 		return a, p.errorAt(id, "%s needs name, one of the experiment's measurements, as in name='cpuSeconds'", call.FunctionName())
+	case f.takes("series") && !seen["series"]:
+		return a, p.errorAt(id, "%s needs series, the name of a reported curve, as in series='peaks'", call.FunctionName())
 	case f.pair() && a.pair == nil:
 		return a, p.errorAt(id, "%s needs two values of one axis, as in variant=['a', 'b']", call.FunctionName())
 	case a.along != "" && seen[a.along]:
@@ -106,6 +108,8 @@ func (p *program) argument(a *arguments, f function, entry celast.MapEntry) (nam
 		a.metric.fault, a.faultID = text, value.ID()
 	case "name":
 		a.metric.measurement, a.nameID = text, value.ID()
+	case "series":
+		a.series = text
 	case "time":
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -131,7 +135,7 @@ func (p *program) pairArgument(a *arguments, f function, axis string, key, list 
 		}
 		a.pair = append(a.pair, coordinate{axis: axis, value: text, keyID: key.ID(), valueID: e.ID()})
 	}
-	if len(a.pair) != 2 || sameValue(a.pair[0].value, a.pair[1].value) {
+	if len(a.pair) != 2 || results.SameValue(a.pair[0].value, a.pair[1].value) {
 		return p.errorAt(list.ID(), "%s needs two different values, as in ['a', 'b']", axis)
 	}
 	return nil
@@ -188,8 +192,8 @@ func (p *program) checkArguments(call celast.CallExpr, id int64, axes []results.
 			return err
 		}
 	}
-	if f.open() {
-		return nil
+	if f.open() || f.points == ofSeries {
+		return nil // a series fixes axes that are not known here
 	}
 	if f.points == ofSearch {
 		if axes, err = p.checkSearched(a, id, axes); err != nil {
@@ -221,7 +225,7 @@ func (p *program) checkCoordinate(c coordinate, axes []results.Axis) error {
 	if i < 0 {
 		return p.errorAt(c.keyID, "%s", unknownAxis(c.axis, axes))
 	}
-	if !slices.ContainsFunc(axes[i].Values, func(v string) bool { return sameValue(v, c.value) }) {
+	if !slices.ContainsFunc(axes[i].Values, func(v string) bool { return results.SameValue(v, c.value) }) {
 		return p.errorAt(c.valueID, "axis %s has no value %s; its values are %s", c.axis, c.value, strings.Join(axes[i].Values, ", "))
 	}
 	return nil
@@ -274,27 +278,11 @@ func unknownAxis(name string, axes []results.Axis) string {
 // matches reports whether a point has all coordinates.
 func matches(point results.PointResult, at []coordinate) bool {
 	for _, c := range at {
-		if value, ok := point.Coordinates[c.axis]; !ok || !sameValue(value, c.value) {
+		if value, ok := point.Coordinates[c.axis]; !ok || !results.SameValue(value, c.value) {
 			return false
 		}
 	}
 	return true
-}
-
-// sameValue compares values of an axis: as text, as numbers (0.5 is 0.50) or as durations (4ms is
-// 4000us).
-func sameValue(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	if errX == nil && errY == nil {
-		return x == y
-	}
-	d, errD := time.ParseDuration(a)
-	e, errE := time.ParseDuration(b)
-	return errD == nil && errE == nil && d == e
 }
 
 // showPoint writes the coordinates of a point.

@@ -16,7 +16,7 @@ func TestCapacityIsChecked(t *testing.T) {
 		"capacity() > 5":                      "capacity reads one search: give axis variant one of its values a, b",
 		"capacity(variant='a', rate=100) > 5": "axis rate is searched: capacity gives its value",
 		"capacity(variant='c') > 5":           "axis variant has no value c",
-		"capacity(variant='a') * 2 > 5":       "ratio, crossover and capacity can be compared with a number",
+		"capacity(variant='a') * 2 > 5":       "ratio, crossover, shape and capacity can be compared with a number",
 		"capacity(variant='a', of='x') > 5":   "there is no axis of",
 	} {
 		err := Check(v1alpha1.Claim{Expr: expr}, searchedAxes, nil)

@@ -34,6 +34,7 @@ const (
 	CaveatWeak              = "WeakBound"
 	CaveatNotSteady         = "NotSteady"
 	CaveatOneSession        = "OneSession"
+	CaveatPartOfCurve       = "PartOfCurve"
 )
 
 // caveat keeps what a reader must know of a verdict, once.

@@ -132,17 +132,17 @@ func Evaluate(claims []v1alpha1.Claim, points []results.PointResult, lines []res
 
 // EvaluateWith judges claims by the trials of the points, and by what searches came to. Points
 // without trials may be among points. A claim that Check refuses is NotEvaluated, with what Check
-// says where that shows without axes and faults.
+// says where that shows without axes and faults. reported are the series that claims may name.
 //
 // Its verdicts are Holds, Fails, Inconclusive and NotEvaluated: whether the trials support the
 // claim. What that says of the source of a claim depends on what ran, and is package fidelity's to
 // say.
-func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) []results.ClaimResult {
-	return evaluateAll(claims, points, lines, capacities, nil)
+func EvaluateWith(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, reported ...v1alpha1.ReportedSeries) []results.ClaimResult {
+	return evaluateAll(claims, points, lines, capacities, nil, reported)
 }
 
 // evaluateAll judges claims at a look; nil: the only one.
-func evaluateAll(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, at *look) []results.ClaimResult {
+func evaluateAll(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, at *look, reported []v1alpha1.ReportedSeries) []results.ClaimResult {
 	judged := make([]results.ClaimResult, 0, len(claims))
 	against := make([]evidence, 0, len(claims))
 	for _, c := range claims {
@@ -151,7 +151,7 @@ func evaluateAll(claims []v1alpha1.Claim, points []results.PointResult, lines []
 		found := noEvidence
 		p, err := compile(c.Expr)
 		if err == nil {
-			p.look = at
+			p.look, p.series = at, reported
 			var looked []int32
 			looked, found, err = evaluate(&r, c, p, points, lines, capacities, true)
 			if err != nil {

@@ -237,7 +237,7 @@ func TestCheck(t *testing.T) {
 		"unknown fault":             {expr: "dip(fault='crush', variant='ideal', clients=5) < 1", want: "expr: 1:11, at 'crush': there is no fault crush; did you mean crash?"},
 		"time 0":                    {expr: "dip(fault='crash', time=0, variant='ideal', clients=5) < 1", want: "expr: 1:25, at 0: time: 0 must be 1 or more"},
 		"fault of a latency":        {expr: "mean_latency(fault='crash', variant='ideal', clients=5) < 1ms", want: "expr: 1:14, at fault: there is no axis fault; the axes are clients, variant"},
-		"computed from an estimate": {expr: "1 - ratio(of='throughput', variant=['ideal', 'failure-fp'], clients=5) < 1", want: "expr: 1:3, at -: - cannot be applied to number and estimate: ratio, crossover and capacity can be compared"},
+		"computed from an estimate": {expr: "1 - ratio(of='throughput', variant=['ideal', 'failure-fp'], clients=5) < 1", want: "expr: 1:3, at -: - cannot be applied to number and estimate: ratio, crossover, shape and capacity can be compared"},
 		"too long":                  {expr: strings.Repeat("max_throughput() > 1 && ", 100) + "max_throughput() > 1", want: "expr: 1:2041, at max_throughput: the expression has 2420 characters"},
 		"too deep":                  {expr: strings.Repeat("(", 65) + "1" + strings.Repeat(")", 65), want: "expr: 1:65, at (: brackets nest deeper than 64"},
 		"empty duration":            {expr: quantity + " < duration('')", want: `"" is not a duration`},

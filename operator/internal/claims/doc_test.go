@@ -46,9 +46,12 @@ func TestDoc(t *testing.T) {
 	judged := 0
 	capacities := docCapacities(t, page)
 	for _, block := range blocks[1:] {
+		if strings.HasPrefix(block[1], "reported:") {
+			continue // docSeries reads it
+		}
 		of := slices.Clone(axes)
 		of[0].Searched = strings.Contains(block[1], "capacity(")
-		judged += docClaims(t, block[1], of, points, lines, capacities)
+		judged += docClaims(t, block[1], of, points, lines, capacities, docSeries(t, page))
 		examples += block[1]
 	}
 	if judged < 25 {
@@ -186,8 +189,22 @@ func numbers(t *testing.T, list string) []float64 {
 	return xs
 }
 
+// docSeries is the reported curve of the page, which is a block of its own.
+func docSeries(t *testing.T, page string) v1alpha1.ReportedSeries {
+	t.Helper()
+	block := regexp.MustCompile("(?s)```yaml\nreported:\n(.*?)```").FindStringSubmatch(page)
+	if block == nil {
+		t.Fatal("the page has no reported series")
+	}
+	var all []v1alpha1.ReportedSeries
+	if err := yaml.UnmarshalStrict([]byte(block[1]), &all); err != nil || len(all) != 1 {
+		t.Fatalf("%d series, %v", len(all), err)
+	}
+	return all[0]
+}
+
 // docClaims judges the claims of one block; the comment after each is its verdict.
-func docClaims(t *testing.T, block string, axes []results.Axis, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity) int {
+func docClaims(t *testing.T, block string, axes []results.Axis, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, reported v1alpha1.ReportedSeries) int {
 	t.Helper()
 	var cs []v1alpha1.Claim
 	if err := yaml.UnmarshalStrict([]byte(block), &cs); err != nil {
@@ -197,7 +214,7 @@ func docClaims(t *testing.T, block string, axes []results.Axis, points []results
 	if len(want) != len(cs) {
 		t.Fatalf("%d claims and %d verdicts", len(cs), len(want))
 	}
-	for i, r := range claims.EvaluateWith(cs, points, lines, capacities) {
+	for i, r := range claims.EvaluateWith(cs, points, lines, capacities, reported) {
 		if r.Verdict != want[i][1] {
 			t.Errorf("%s is %s, the page says %s; %s", r.Name, r.Verdict, want[i][1], r.Message)
 		}

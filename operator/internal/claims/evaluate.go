@@ -256,6 +256,8 @@ func (r *run) readCall(call celast.CallExpr, id int64) quantity {
 		return r.knee(a, unitOfType(f.result))
 	case ofSearch:
 		return r.capacity(a)
+	case ofSeries:
+		return r.shape(a)
 	}
 	found := r.find(a.at)
 	asked := showCoordinates(a.at)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/stats"
 	"assay.dev/assay/operator/internal/suggest"
 )
@@ -39,6 +40,7 @@ const (
 	ofTwoVariants               // two that differ in one axis
 	curvesOfTwo                 // every one along an axis, of two variants
 	ofSearch                    // none: what a search for a capacity came to
+	ofSeries                    // those that a reported series stands beside
 )
 
 // function is one that reads results.
@@ -54,13 +56,15 @@ type function struct {
 func (f function) takes(argument string) bool {
 	switch argument {
 	case "of":
-		return f.metric == "" && f.points != ofSearch
+		return f.metric == "" && f.points != ofSearch && f.points != ofSeries
 	case "along":
 		return f.curve()
 	case "fault", "time":
 		return f.fault
 	case "name":
 		return f.metric == measurement
+	case "series":
+		return f.points == ofSeries
 	}
 	return false
 }
@@ -108,6 +112,7 @@ var functions = map[string]function{
 	"significantly_different": {result: cel.BoolType, points: ofTwoVariants},
 	"capacity":                {result: estimateType, points: ofSearch},
 	"crossover":               {result: estimateType, points: curvesOfTwo},
+	"shape":                   {result: estimateType, points: ofSeries},
 	"increasing":              {result: cel.BoolType, points: alongAxis},
 	"decreasing":              {result: cel.BoolType, points: alongAxis},
 }
@@ -211,6 +216,8 @@ type program struct {
 	source source
 	ast    *celast.AST
 	result *types.Type
+	// series are the reported ones that shape may name.
+	series []v1alpha1.ReportedSeries
 	// look is the one at which it is judged; nil: the only one.
 	look *look
 }
@@ -302,7 +309,7 @@ func (s source) explain(message string, offset int) (text string, isCall bool) {
 	case args == "latency and number" || args == "number and latency":
 		return fmt.Sprintf("%s cannot be applied to %s: give the number a unit, as in 5ms", symbol, args), false
 	case strings.Contains(args, "estimate"):
-		return fmt.Sprintf("%s cannot be applied to %s: ratio, crossover and capacity can be compared with a number, and nothing can be computed from them", symbol, args), false
+		return fmt.Sprintf("%s cannot be applied to %s: ratio, crossover, shape and capacity can be compared with a number, and nothing can be computed from them", symbol, args), false
 	}
 	return fmt.Sprintf("%s cannot be applied to %s", symbol, args), false
 }

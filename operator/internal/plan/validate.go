@@ -27,6 +27,9 @@ type Checks struct {
 	Claim func(c v1alpha1.Claim, axes []results.Axis, faults []string, measurements ...string) error
 	// Reads says which values of an axis an expression names, and whether it reads every one.
 	Reads func(expr, axis string) (named []string, every bool)
+	// Shapes visits the reported series that an expression compares with measured curves, and the
+	// coordinates that it gives beside those of the series.
+	Shapes func(expr string, visit func(series string, at map[string]string))
 	// Functions are those that read numbers of trials in a claim's expression, by the system whose
 	// points they read; an empty system stands for all.
 	Functions func(expr string) map[string][]string
@@ -132,6 +135,10 @@ func checkClaims(p *Plan, checks Checks) (errs field.ErrorList) {
 		}
 		if err := checks.Claim(c, p.Axes, faults, measurementNames(p.Spec)...); err != nil {
 			errs = append(errs, claimError(field.NewPath("spec", "claims").Index(i), c, err))
+			continue
+		}
+		for _, why := range checkShapes(p, c, checks) {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "claims").Index(i).Child("expr"), c.Expr, why))
 		}
 	}
 	return errs

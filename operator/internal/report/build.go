@@ -146,13 +146,14 @@ func Judge(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.P
 
 // JudgeAt is Judge at one of several looks; nil: the only one. complete: no trials follow.
 func JudgeAt(spec v1alpha1.ExperimentSpec, f *results.Fidelity, points []results.PointResult, lines []results.TrialLine, capacities []results.Capacity, look *results.Look, complete bool) []results.ClaimResult {
-	list := plan.ApplyProfile(spec).Claims
+	applied := plan.ApplyProfile(spec)
+	list := applied.Claims
 	var judged []results.ClaimResult
 	if look == nil {
-		judged = claims.EvaluateWith(list, points, lines, capacities)
-		claims.AddAnalyses(list, points, lines, judged)
+		judged = claims.EvaluateWith(list, points, lines, capacities, applied.Reported...)
+		claims.AddAnalyses(list, points, lines, judged, applied.Reported...)
 	} else {
-		judged = judgeAtLook(list, points, lines, *look, complete)
+		judged = judgeAtLook(applied, points, lines, *look, complete)
 	}
 	fidelity.Say(spec, f, judged)
 	caveatImported(judged, lines)

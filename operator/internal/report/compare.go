@@ -271,7 +271,7 @@ func fixedAxes(a, b results.Experiment, compared []results.Axis) []string {
 	}
 	var notes []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if x, y := value(a, name), value(b, name); !same(x, y) {
+		if x, y := value(a, name), value(b, name); !results.SameValue(x, y) {
 			notes = append(notes, fmt.Sprintf("%s is %s in A and %s in B; they are compared all the same.", name, cmp.Or(x, "not an axis"), cmp.Or(y, "not an axis")))
 		}
 	}

@@ -19,7 +19,7 @@ func OpenClaims(p *plan.Plan, lines []results.TrialLine) func(rounds int) []stri
 		if open, ok := kept[rounds]; ok {
 			return open
 		}
-		judged := claims.EvaluateLook(p.Spec.Claims, everyPoint(p.Axes, stats.Points(lines)), lines, plan.LooksOf(p.Spec.Repetitions), rounds)
+		judged := claims.EvaluateLook(p.Spec.Claims, everyPoint(p.Axes, stats.Points(lines)), lines, plan.LooksOf(p.Spec.Repetitions), rounds, p.Spec.Reported...)
 		kept[rounds] = claims.Open(judged, skipped)
 		return kept[rounds]
 	}
@@ -68,17 +68,17 @@ func roundsOf(point int32, lines []results.TrialLine) int {
 }
 
 // judgeAtLook judges claims at a look. Before the first one nothing is judged.
-func judgeAtLook(list []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, look results.Look, complete bool) []results.ClaimResult {
+func judgeAtLook(spec v1alpha1.ExperimentSpec, points []results.PointResult, lines []results.TrialLine, look results.Look, complete bool) []results.ClaimResult {
 	if look.Number == 0 && !complete {
 		var all []results.ClaimResult
-		for _, c := range list {
+		for _, c := range spec.Claims {
 			r := claims.TextOf(c)
 			r.Verdict, r.Message = string(v1alpha1.VerdictNotEvaluated), fmt.Sprintf("the first look is after %d rounds", look.First)
 			all = append(all, r)
 		}
 		return all
 	}
-	return claims.EvaluateLook(list, points, lines, stats.Looks{First: look.First, Last: look.Last}, look.Rounds)
+	return claims.EvaluateLook(spec.Claims, points, lines, stats.Looks{First: look.First, Last: look.Last}, look.Rounds, spec.Reported...)
 }
 
 // looked says how often verdicts were looked at, and what that means for their intervals.

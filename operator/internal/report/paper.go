@@ -49,7 +49,7 @@ func paperValue(e results.Experiment, metric string, coordinates map[string]stri
 			continue
 		}
 		for i, x := range s.X {
-			if same(x, coordinates[s.Axis]) {
+			if results.SameValue(x, coordinates[s.Axis]) {
 				return s.Y[i] * factor, true
 			}
 		}
@@ -145,21 +145,11 @@ func factor(s results.ReportedSeries) (float64, bool) {
 
 func agrees(at, coordinates map[string]string) bool {
 	for axis, value := range at {
-		if mine, ok := coordinates[axis]; !ok || !same(mine, value) {
+		if mine, ok := coordinates[axis]; !ok || !results.SameValue(mine, value) {
 			return false
 		}
 	}
 	return true
-}
-
-// same compares values of an axis as text or as numbers.
-func same(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	return errX == nil && errY == nil && x == y
 }
 
 // paperNotes say what of the paper's values is not in the table, and what the source left unclear.
@@ -173,7 +163,9 @@ func paperNotes(e results.Experiment) []string {
 		}
 		var xs []string
 		for _, x := range s.X {
-			if !slices.ContainsFunc(e.Points, func(p results.PointResult) bool { return agrees(s.At, p.Coordinates) && same(x, p.Coordinates[s.Axis]) }) {
+			if !slices.ContainsFunc(e.Points, func(p results.PointResult) bool {
+				return agrees(s.At, p.Coordinates) && results.SameValue(x, p.Coordinates[s.Axis])
+			}) {
 				xs = append(xs, x)
 			}
 		}

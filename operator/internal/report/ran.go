@@ -79,7 +79,7 @@ func besidePoints(e results.Experiment) (beside, printed int) {
 		}
 		for _, x := range s.X {
 			for _, p := range e.Points {
-				if agrees(s.At, p.Coordinates) && same(x, p.Coordinates[s.Axis]) && p.Metrics[metricOfSeries(s)].N > 0 {
+				if agrees(s.At, p.Coordinates) && results.SameValue(x, p.Coordinates[s.Axis]) && p.Metrics[metricOfSeries(s)].N > 0 {
 					beside++
 					break
 				}

@@ -23,7 +23,7 @@ import (
 	"assay.dev/assay/operator/internal/webhook"
 )
 
-var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Functions: claims.FunctionsOf, Measurement: monitoring.Check, UnusedParameters: true}
+var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Shapes: claims.Shapes, Functions: claims.FunctionsOf, Measurement: monitoring.Check, UnusedParameters: true}
 
 func TestMain(m *testing.M) {
 	os.Exit(testenv.Run(m, testenv.Options{Webhooks: func(mgr ctrl.Manager) error {

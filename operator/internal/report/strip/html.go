@@ -3,6 +3,7 @@ package strip
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,7 +94,10 @@ func Details(c results.ClaimResult) [][2]string {
 		add("full evaluation allows", allowed(*f))
 		add("wider because", f.WiderBecause)
 	}
-	add("weak bound", c.Weak)
+	// A caveat says so, too, but in results of before caveats were a list.
+	if !slices.ContainsFunc(c.Caveats, func(v results.Caveat) bool { return strings.Contains(v.Text, c.Weak) }) {
+		add("weak bound", c.Weak)
+	}
 	add("replication", replication(c.Replication, c.Unit))
 	add("other analyses", analyses(c.Analyses))
 	return rows

@@ -225,3 +225,18 @@ func TestCaveatsOfOlderResults(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Why a bound is weak is said once: by the caveat, or by a detail where there is none.
+func TestWeakBoundIsSaidOnce(t *testing.T) {
+	weak := results.ClaimResult{Weak: "it also holds where there is no effect"}
+	said := func(c results.ClaimResult) bool {
+		return slices.ContainsFunc(strip.Details(c), func(row [2]string) bool { return row[0] == "weak bound" && row[1] == c.Weak })
+	}
+	if !said(weak) {
+		t.Error("without a caveat no detail says why the bound is weak")
+	}
+	weak.Caveats = []results.Caveat{{Kind: "WeakBound", Text: "the bound is weak: " + weak.Weak}}
+	if said(weak) {
+		t.Error("a detail says again what the caveat says")
+	}
+}

@@ -18,6 +18,7 @@ var (
 	busy   = "stressors: {cpu: {workers: 1}}"
 	search = "{axis: clients, search: {from: 20, to: 90, objective: {p99Latency: 5ms}}}"
 	paper  = set("source", "{title: A paper}")
+	curve  = set("reported", "[{name: curve, metric: Throughput, unit: tx/s, axis: variant, values: [{x: ideal, value: 1}]}]")
 	claimC = set("claims", "[{name: c, statement: It is fast., expr: \"throughput(variant='ideal')\", expected: 100/s, within: 10%}]")
 )
 
@@ -79,6 +80,11 @@ var FurtherExperiments = map[string]Wrong{
 	"series of words":                  {[]Edit{paper, set("reported", "[{name: r, metric: Throughput, unit: tx/s, axis: variant, values: [{x: ideal, value: fast}]}]")}, "spec.reported[0].values[0].value", `"fast"`, "must be a number"},
 	"series of an unknown number":      {[]Edit{paper, set("measurements", "[{name: hits, counter: h}]"), set("reported", "[{name: r, metric: Measurement, measurement: hit, unit: '1', axis: variant, values: [{x: ideal, value: 1}]}]")}, "spec.reported[0].measurement", `"hit"`, `did you mean "hits"?`},
 	"series in another unit":           {[]Edit{paper, set("measurements", "[{name: hits, counter: h, unit: s}]"), set("reported", "[{name: r, metric: Measurement, measurement: hits, unit: ms, axis: variant, values: [{x: ideal, value: 1}]}]")}, "spec.reported[0].unit", `"ms"`, "must be that of the measurement hits"},
+	"shape of no series":               {[]Edit{set("claims", "[{name: c, statement: s, expr: \"shape(series='fig') < 1\"}]")}, "spec.claims[0].expr", "fig", "the experiment has none"},
+	"shape without a series":           {[]Edit{set("claims", "[{name: c, statement: s, expr: \"shape(variant='ideal') < 1\"}]")}, "spec.claims[0].expr", "shape", "shape needs series"},
+	"shape of an unknown series":       {[]Edit{paper, curve, set("claims", "[{name: c, statement: s, expr: \"shape(series='curv') < 1\"}]")}, "spec.claims[0].expr", "curv", `did you mean "curve"?`},
+	"shape of two points":              {[]Edit{paper, curve, set("claims", "[{name: c, statement: s, expr: \"shape(series='curve') < 1\"}]")}, "spec.claims[0].expr", "curve", "a shape needs 3"},
+	"shape of two curves":              {[]Edit{paper, set("sweep.-", "{axis: clients, values: [10, 20, 40]}"), set("reported", "[{name: curve, metric: Throughput, unit: tx/s, axis: clients, values: [{x: 10, value: 1}, {x: 20, value: 2}, {x: 40, value: 3}]}]"), set("claims", "[{name: c, statement: s, expr: \"shape(series='curve') < 1\"}]")}, "spec.claims[0].expr", "curve", "says nothing of axis variant"},
 	"stack of two units":               {[]Edit{set("measurements", "[{name: a, counter: f, unit: s}, {name: b, counter: g, unit: ms}]"), set("figures", "[{name: x, stack: {parts: [a, b]}}]")}, "spec.figures[0].stack.parts[1]", `"b"`, "parts of a stack have one unit"},
 	"speed-up over an unknown axis":    {[]Edit{set("figures", "[{name: x, speedUp: {over: {varian: ideal}}}]")}, "spec.figures[0].speedUp.over[varian]", "", `did you mean "variant"?`},
 	"measurement called throughput":    {[]Edit{set("measurements", "[{name: throughput, counter: c}]")}, "spec.measurements[0].name", `"throughput"`, "is a column of Assay's own"},

@@ -79,7 +79,7 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetArgs(args)
-	verb, err := untilInterrupted(ctx, root)
+	verb, err := untilInterrupted(ctx, root, func() time.Duration { return max(interruptGrace, s.Grace) })
 	if err != nil && !started {
 		err = session.Usage(err) // cobra's own: a flag, an argument or a verb that there is not
 	}
@@ -96,9 +96,9 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 // cluster. A call to a server that does not answer cannot always be broken off.
 const interruptGrace = 700 * time.Millisecond
 
-// untilInterrupted runs a verb. After Ctrl-C it waits for the verb no longer than interruptGrace,
-// and what the verb could not finish is no other error than the interruption.
-func untilInterrupted(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
+// untilInterrupted runs a verb. After Ctrl-C it waits for the verb no longer than grace, and what
+// the verb could not finish is no other error than the interruption.
+func untilInterrupted(ctx context.Context, root *cobra.Command, grace func() time.Duration) (*cobra.Command, error) {
 	type end struct {
 		verb *cobra.Command
 		err  error
@@ -116,7 +116,7 @@ func untilInterrupted(ctx context.Context, root *cobra.Command) (*cobra.Command,
 	select {
 	case e := <-ended:
 		return e.verb, interruption(ctx, e.err)
-	case <-time.After(interruptGrace):
+	case <-time.After(grace()):
 		return root, errInterrupted
 	}
 }
@@ -151,10 +151,22 @@ func command(s *session.Session) *cobra.Command {
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl assay"},
 	}
-	flags := &session.Flags{}
+	flags, here := &session.Flags{}, &localFlags{}
 	flags.Bind(root.PersistentFlags())
+	here.bind(root.PersistentFlags())
+	s.Here = func() session.Host {
+		if here.dir == "" {
+			return nil
+		}
+		return here
+	}
 	if s.Connect == nil {
-		s.Connect = flags.Connect
+		s.Connect = func() (session.Cluster, error) {
+			if here.dir != "" {
+				return here.connect(s)
+			}
+			return flags.Connect()
+		}
 	}
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Write and run an experiment:"}, &cobra.Group{ID: "follow", Title: "Follow and steer it:"},
 		&cobra.Group{ID: "results", Title: "Read its results:"}, &cobra.Group{ID: "other", Title: "Others:"})

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 // does not lead says so instead of leaving an agent in the dark.
 type Server struct {
 	Handler http.Handler
-	Address string
+	// Address to listen on. Listener, if there is one, listens already.
+	Address  string
+	Listener net.Listener
 	// GetCertificate returns the certificate for a new connection. Connections outlive its renewal.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Log            logr.Logger
@@ -35,7 +38,13 @@ func (s *Server) Start(ctx context.Context) error {
 		TLSConfig: &tls.Config{GetCertificate: s.GetCertificate, MinVersion: tls.VersionTLS13},
 	}
 	serving := make(chan error, 1)
-	go func() { serving <- server.ListenAndServeTLS("", "") }()
+	go func() {
+		if s.Listener != nil {
+			serving <- server.ServeTLS(s.Listener, "", "")
+			return
+		}
+		serving <- server.ListenAndServeTLS("", "")
+	}()
 	s.Log.Info("Listening for agents", "address", s.Address)
 	select {
 	case err := <-serving:

@@ -84,6 +84,9 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if err != nil {
 		return err
 	}
+	if err := s.CheckHere(p.Spec, set.Systems); err != nil {
+		return err
+	}
 	b := &strings.Builder{}
 	writeSize(b, set.Experiment, p)
 	writePoints(b, p)

@@ -145,10 +145,12 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 		if err != nil {
 			return err
 		}
-		if err := continueFinished(ctx, s, cluster, o); err != nil {
-			return err
-		}
-		return follow(ctx, s, cluster, o.Continue, o)
+		return Begun(ctx, cluster, o.Continue, func(cluster session.Cluster) error {
+			if err := continueFinished(ctx, s, cluster, o); err != nil {
+				return err
+			}
+			return follow(ctx, s, cluster, o.Continue, o)
+		})
 	}
 	set, err := o.Load(ctx, stdin)
 	if err != nil {
@@ -167,18 +169,34 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if _, err := Check(ctx, set, cluster); err != nil {
 		return err
 	}
-	if err := makeRoom(ctx, s, cluster, set.Experiment.Name, o); err != nil {
-		return err
-	}
-	if err := Apply(ctx, s, cluster, set, o.Force); err != nil {
-		return err
-	}
-	return follow(ctx, s, cluster, set.Experiment.Name, o)
+	return Begun(ctx, cluster, set.Experiment.Name, func(cluster session.Cluster) error {
+		if err := makeRoom(ctx, s, cluster, set.Experiment.Name, o); err != nil {
+			return err
+		}
+		if err := Apply(ctx, s, cluster, set, o.Force); err != nil {
+			return err
+		}
+		return follow(ctx, s, cluster, set.Experiment.Name, o)
+	})
 }
 
-// follow waits for the end of an experiment and reports, if that is asked for.
+// Begun does something while an experiment is carried out.
+func Begun(ctx context.Context, cluster session.Cluster, experiment string, do func(session.Cluster) error) error {
+	cluster, end, err := cluster.Begin(ctx, experiment)
+	if err != nil {
+		return err
+	}
+	err = do(cluster)
+	if ended := end(); err == nil {
+		err = ended
+	}
+	return err
+}
+
+// follow waits for the end of an experiment and reports, if that is asked for. On one machine it is
+// over when this process is, and so it waits in any case.
 func follow(ctx context.Context, s *session.Session, cluster session.Cluster, name string, o Options) error {
-	if !o.Wait {
+	if !o.Wait && cluster.Host == nil {
 		fmt.Fprintf(s.Err, "Follow it with: kubectl assay watch %s -n %s\n", name, cluster.Namespace)
 		return nil
 	}
@@ -242,6 +260,9 @@ func Check(ctx context.Context, set *manifest.Set, cluster session.Cluster) (*pl
 	p, err := set.Plan(ctx, "in namespace "+cluster.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("experiment %s is not applied: %w", set.Experiment.Name, err)
+	}
+	if err := cluster.Check(p.Spec, set.Systems); err != nil {
+		return nil, fmt.Errorf("experiment %s is not run: %w", set.Experiment.Name, err)
 	}
 	return p, nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,6 +64,13 @@ func (f *Flags) Connect() (Cluster, error) {
 	if err != nil {
 		return Cluster{}, fmt.Errorf("read the kubeconfig; check --kubeconfig and --context: %w", err)
 	}
+	c, err := ClusterOf(rest)
+	c.Namespace, c.NamespaceGiven = namespace, f.overrides.Context.Namespace != ""
+	return c, err
+}
+
+// ClusterOf makes clients of a connection.
+func ClusterOf(rest *rest.Config) (Cluster, error) {
 	rest.UserAgent = "kubectl-assay"
 	scheme, err := NewScheme()
 	if err != nil {
@@ -79,7 +87,7 @@ func (f *Flags) Connect() (Cluster, error) {
 	logs := func(ctx context.Context, namespace, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
 		return core.Pods(namespace).GetLogs(pod, o).Stream(ctx)
 	}
-	return Cluster{Client: c, Config: rest, Logs: logs, Namespace: namespace, NamespaceGiven: f.overrides.Context.Namespace != ""}, nil
+	return Cluster{Client: c, Config: rest, Logs: logs}, nil
 }
 
 // errNoKubeconfig is said in other words than client-go's, which name an environment variable that

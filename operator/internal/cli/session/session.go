@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,8 +33,43 @@ type Session struct {
 	Now func() time.Time
 	// Sleep waits, or returns the context's error.
 	Sleep func(context.Context, time.Duration) error
+	// Grace is how long a verb may take to end after Ctrl-C; 0: not worth mentioning.
+	Grace time.Duration
+
 	// Connect reaches the cluster. It makes no call yet.
 	Connect func() (Cluster, error)
+	// Here is this machine, when it takes the place of a cluster. Nil, or if it returns nil: it does
+	// not.
+	Here func() Host
+}
+
+// CheckHere refuses what an experiment, with its profile, asks for that one machine cannot do, when
+// that takes the place of a cluster.
+func (s *Session) CheckHere(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) error {
+	if s.Here == nil {
+		return nil
+	}
+	host := s.Here()
+	if host == nil {
+		return nil
+	}
+	return checkHost(host, spec, systems)
+}
+
+func checkHost(host Host, spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) error {
+	if refused := host.Refusals(spec, systems); len(refused) > 0 {
+		return fmt.Errorf("one machine cannot do this:\n  %s", strings.Join(refused, "\n  "))
+	}
+	return nil
+}
+
+// Host carries experiments out where no manager does: on one machine, without a cluster.
+type Host interface {
+	// Refusals name what an experiment, with its profile, asks for that it cannot do.
+	Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string
+	// Start carries out the experiment of a name, until stop is called, which returns when nothing
+	// of it is left. The Cluster is where the experiment is applied.
+	Start(ctx context.Context, name string) (c Cluster, stop func() error, err error)
 }
 
 // Cluster is a connection and the namespace in use.
@@ -46,6 +82,26 @@ type Cluster struct {
 	Namespace string
 	// NamespaceGiven is true when the user named it for this call.
 	NamespaceGiven bool
+	// Host carries out what is applied as long as the verb runs. Nil: a manager does, in the
+	// cluster.
+	Host Host
+}
+
+// Check refuses what an experiment, with its profile, asks for that its host cannot do.
+func (c Cluster) Check(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) error {
+	if c.Host == nil {
+		return nil
+	}
+	return checkHost(c.Host, spec, systems)
+}
+
+// Begin has an experiment carried out as long as the verb runs, where no manager does it. end must
+// be called.
+func (c Cluster) Begin(ctx context.Context, experiment string) (host Cluster, end func() error, err error) {
+	if c.Host == nil {
+		return c, func() error { return nil }, nil
+	}
+	return c.Host.Start(ctx, experiment)
 }
 
 // NewScheme knows the kinds that the command reads and writes.

@@ -118,17 +118,26 @@ func Run(ctx context.Context, s *session.Session, stdin io.Reader, o Options) er
 	if _, err := run.Check(ctx, set, cluster); err != nil {
 		return err
 	}
-	if err := run.Apply(ctx, s, cluster, set, o.Force); err != nil {
-		return err
-	}
-	if o.NoWait {
+	return run.Begun(ctx, cluster, name, func(cluster session.Cluster) error {
+		if err := run.Apply(ctx, s, cluster, set, o.Force); err != nil {
+			return err
+		}
+		return follow(ctx, s, cluster, name, of, o)
+	})
+}
+
+// follow the trial to its end, and show it.
+func follow(ctx context.Context, s *session.Session, cluster session.Cluster, name, of string, o Options) error {
+	if o.NoWait && cluster.Host == nil {
 		fmt.Fprintf(s.Err, "Follow it with: kubectl assay watch %s -n %s\n", name, cluster.Namespace)
 		return nil
 	}
 	if _, err := watch.Until(ctx, run.Aside(s), cluster, watch.Options{Name: name, Timeout: o.Timeout}); err != nil {
 		return err
 	}
-	return show(ctx, s, cluster, name, of)
+	here := *s
+	here.Connect = func() (session.Cluster, error) { return cluster, nil }
+	return show(ctx, &here, cluster, name, of)
 }
 
 // nameOf a try: as much of the experiment's name as fits, and four characters that differ for 19

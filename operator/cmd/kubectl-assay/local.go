@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/local"
+	"assay.dev/assay/operator/internal/local/folder"
+)
+
+// localFlags have this machine take the place of a cluster.
+type localFlags struct {
+	dir, runtime, agentImage string
+	images                   []string
+	verbose                  bool
+}
+
+// builtImages is where make images puts archives.
+const builtImages = ".work/images"
+
+func (f *localFlags) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&f.dir, "local", "", "run on this machine, without a cluster, or read what ran there; results are in the folder that is named, default assay-results")
+	flags.Lookup("local").NoOptDefVal = "assay-results"
+	flags.StringSliceVar(&f.images, "local-images", nil, "with --local: folders with archives of images (docker save) or OCI layouts, or one of these; default: "+builtImages+", if it is there; then docker and registries are asked")
+	flags.StringVar(&f.runtime, "local-runtime", "runc", "with --local: program that runs containers, with the command line of runc")
+	flags.StringVar(&f.agentImage, "local-agent-image", "assay/agent:dev", "with --local: image with the agent")
+	flags.BoolVar(&f.verbose, "local-verbose", false, "with --local: write what controllers and pods do to stderr")
+	for _, hidden := range []string{"local-verbose", "local-images", "local-runtime", "local-agent-image"} {
+		flags.Lookup(hidden).Hidden = true
+	}
+}
+
+// localGrace is how long a run on this machine may take to end its pods.
+const localGrace = 30 * time.Second
+
+// connect to the folder of results. Only run and try change anything there: see session.Host.
+func (f *localFlags) connect(s *session.Session) (session.Cluster, error) {
+	s.Grace = localGrace
+	store, err := folder.Read(f.dir, clock.RealClock{})
+	if err != nil {
+		return session.Cluster{}, err
+	}
+	cluster, err := session.ClusterOf(folder.Config(&folder.Server{Store: store}))
+	if err != nil {
+		return session.Cluster{}, err
+	}
+	cluster.Namespace, cluster.Host = folder.Namespace, f
+	return cluster, nil
+}
+
+// Refusals is session.Host's.
+func (f *localFlags) Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string {
+	return local.Refusals(spec, systems)
+}
+
+// Start is session.Host's.
+func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, func() error, error) {
+	if len(f.images) == 0 {
+		if _, err := os.Stat(builtImages); err == nil {
+			f.images = []string{builtImages}
+		}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return session.Cluster{}, nil, fmt.Errorf("find the folder for unpacked images: %w", err)
+	}
+	o := local.Options{
+		Dir: f.dir, Cache: filepath.Join(home, ".cache", "assay"), Images: f.images, AgentImage: f.agentImage, Runtime: f.runtime, Log: logger(f.verbose),
+	}
+	running, err := o.Start(ctx, name)
+	if err != nil {
+		return session.Cluster{}, nil, err
+	}
+	cluster, err := session.ClusterOf(running.Config)
+	if err != nil {
+		return session.Cluster{}, nil, err
+	}
+	cluster.Namespace, cluster.Host = folder.Namespace, f
+	return cluster, running.Stop, nil
+}
+
+// logger of what carries experiments out. Users are told by conditions and reports; it is for those
+// who look for a mistake of ours.
+func logger(verbose bool) logr.Logger {
+	if !verbose {
+		return logr.Discard()
+	}
+	return klog.NewKlogr()
+}

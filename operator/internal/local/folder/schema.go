@@ -1,0 +1,146 @@
+package folder
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/internal/admit"
+)
+
+// prepare does with an object what an API server does before it creates it.
+func (k *Kind) prepare(object *unstructured.Unstructured) error {
+	if !k.Cluster && object.GetNamespace() == "" {
+		object.SetNamespace(Namespace)
+	}
+	if !validName(object.GetName()) {
+		return apierrors.NewInvalid(k.GroupVersionKind().GroupKind(), object.GetName(), field.ErrorList{field.Required(field.NewPath("metadata", "name"), "an object needs a name")})
+	}
+	plainSecret(k, object)
+	if !k.Ours {
+		return nil
+	}
+	schema, err := admit.SchemaOf(k.Kind)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	schema.Prepare(object.Object)
+	if k == Trials {
+		return nil // our own controller makes them
+	}
+	if errs := schema.Refusals(context.Background(), object.Object); len(errs) > 0 { //nolint:forbidigo // rules in CEL take no time to cancel
+		return apierrors.NewInvalid(k.GroupVersionKind().GroupKind(), object.GetName(), errs)
+	}
+	return nil
+}
+
+// finish makes of what was asked for what an API server would: is gets what a change may not
+// change.
+func (k *Kind) finish(was, is *unstructured.Unstructured, status bool) error {
+	is.SetUID(was.GetUID())
+	is.SetName(was.GetName())
+	is.SetNamespace(was.GetNamespace())
+	is.SetCreationTimestamp(was.GetCreationTimestamp())
+	is.SetDeletionTimestamp(was.GetDeletionTimestamp())
+	is.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
+	is.SetResourceVersion(was.GetResourceVersion())
+	is.SetGroupVersionKind(k.GroupVersionKind())
+	is.SetManagedFields(nil)
+	plainSecret(k, is)
+	if status {
+		only := was.DeepCopy()
+		set(only.Object, "status", is.Object["status"])
+		is.Object = only.Object
+		return nil
+	}
+	if !k.Ours {
+		return nil
+	}
+	schema, err := admit.SchemaOf(k.Kind)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	schema.Prepare(is.Object)
+	set(is.Object, "status", was.Object["status"])
+	is.SetGeneration(was.GetGeneration())
+	if text(was.Object["spec"]) != text(is.Object["spec"]) {
+		is.SetGeneration(was.GetGeneration() + 1)
+	}
+	return nil
+}
+
+func text(value any) string {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func set(object map[string]any, field string, value any) {
+	if value == nil {
+		delete(object, field)
+		return
+	}
+	object[field] = value
+}
+
+// plainSecret turns a Secret's stringData into data.
+func plainSecret(k *Kind, object *unstructured.Unstructured) {
+	if k.Kind != "Secret" {
+		return
+	}
+	plain, _, _ := unstructured.NestedStringMap(object.Object, "stringData")
+	for key, value := range plain {
+		_ = unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(value)), "data", key)
+	}
+	delete(object.Object, "stringData")
+}
+
+// merge is RFC 7386.
+func merge(target, patch map[string]any) map[string]any {
+	if target == nil {
+		target = map[string]any{}
+	}
+	for key, value := range patch {
+		if value == nil {
+			delete(target, key)
+			continue
+		}
+		inner, isObject := value.(map[string]any)
+		if !isObject {
+			target[key] = value
+			continue
+		}
+		below, _ := target[key].(map[string]any)
+		target[key] = merge(below, inner)
+	}
+	return target
+}
+
+// apply has an object say what its owner says: fields beside its metadata as a whole, labels and
+// annotations one by one.
+func apply(target, applied map[string]any) map[string]any {
+	for key, value := range applied {
+		if key != "metadata" && key != "status" {
+			target[key] = value
+		}
+	}
+	meta, _ := applied["metadata"].(map[string]any)
+	kept, _ := target["metadata"].(map[string]any)
+	for _, key := range []string{"labels", "annotations", "ownerReferences", "finalizers", "resourceVersion"} {
+		switch value := meta[key].(type) {
+		case nil:
+		case map[string]any:
+			below, _ := kept[key].(map[string]any)
+			kept[key] = merge(below, value)
+		default:
+			kept[key] = value
+		}
+	}
+	return target
+}

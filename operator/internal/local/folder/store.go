@@ -1,0 +1,423 @@
+// Package folder is the API of a cluster over a folder: objects are files, and whoever reads or
+// writes them does so as with an API server, by client-go, but in the same process.
+//
+//	DIR/NAME/experiments/NAME.json, DIR/NAME/trials/NAME-000.json, DIR/NAME/configmaps/...
+//
+// It keeps what Assay's controllers and verbs rely on: an object changes only under the version
+// that was read; watches see every change in order; an object with finalizers stays until they are
+// gone; what an object owns goes with it; a status has an endpoint of its own; Assay's own kinds
+// have the defaults and bounds of their schemas (package admit). It has no users, no rights, no
+// webhooks and no managed fields: who applies an object replaces what it says as a whole.
+//
+// A file is replaced by renaming, so that a process that is killed leaves the old or the new one.
+// Nothing is forced onto the disk: a machine that loses its power may lose the last seconds.
+package folder
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+)
+
+// Namespace is the only one.
+const Namespace = "default"
+
+// mostEvents are remembered for watches that go on where they were.
+const mostEvents = 4096
+
+// Store holds objects. All methods may be called at the same time.
+type Store struct {
+	clock clock.PassiveClock
+	// dir takes the files of the one experiment that is carried out; empty: nothing may be written.
+	dir string
+
+	mu      sync.Mutex
+	version int64
+	objects map[*Kind]map[string]*entry // by namespace/name
+	events  []change
+	dropped int64         // version of the last event that is not remembered any more
+	changed chan struct{} // closed and replaced at each event
+}
+
+// entry is an object, which is never changed in place, and its JSON.
+type entry struct {
+	object *unstructured.Unstructured
+	raw    json.RawMessage
+}
+
+// change is what watches see.
+type change struct {
+	version int64
+	kind    *Kind
+	what    watch.EventType
+	is, was *entry // is: as it is afterwards, or was before it was deleted
+}
+
+func newStore(clk clock.PassiveClock) *Store {
+	s := &Store{clock: clk, objects: map[*Kind]map[string]*entry{}, changed: make(chan struct{})}
+	for _, k := range Kinds {
+		s.objects[k] = map[string]*entry{}
+	}
+	return s
+}
+
+// Open reads the folder of one experiment, which need not exist, to carry it out.
+func Open(dir, name string, clk clock.PassiveClock) (*Store, error) {
+	s := newStore(clk)
+	s.dir = filepath.Join(dir, name)
+	if err := os.MkdirAll(s.dir, 0o755); err != nil { // #nosec G301 -- results are for everybody
+		return nil, fmt.Errorf("make the folder of results: %w", err)
+	}
+	return s, s.read(s.dir)
+}
+
+// Read reads the folders of all experiments, of which nothing can be changed.
+func Read(dir string, clk clock.PassiveClock) (*Store, error) {
+	s := newStore(clk)
+	folders, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the folder of results: %w", err)
+	}
+	for _, f := range folders {
+		if !f.IsDir() {
+			continue
+		}
+		if err := s.read(filepath.Join(dir, f.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// read the files of an experiment.
+func (s *Store) read(dir string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range Kinds {
+		if !k.Kept {
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(dir, k.Resource))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("read the folder of results: %w", err)
+		}
+		for _, f := range files {
+			if filepath.Ext(f.Name()) != ".json" {
+				continue
+			}
+			if err := s.readFile(k, filepath.Join(dir, k.Resource, f.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readFile reads one object. The caller holds s.mu.
+func (s *Store) readFile(k *Kind, path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the folder of results: %w", err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw); err != nil {
+		return fmt.Errorf("%s is no object: %w; remove the file, or the folder of its experiment", path, err)
+	}
+	if version, err := strconv.ParseInt(object.GetResourceVersion(), 10, 64); err == nil {
+		s.version = max(s.version, version)
+	}
+	s.objects[k][keyOf(object)] = &entry{object, raw}
+	return nil
+}
+
+func keyOf(o *unstructured.Unstructured) string { return o.GetNamespace() + "/" + o.GetName() }
+
+// Get returns an object that the caller must not change.
+func (s *Store) Get(k *Kind, namespace, name string) (*unstructured.Unstructured, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.get(k, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return e.object, nil
+}
+
+func (s *Store) get(k *Kind, namespace, name string) (*entry, error) {
+	if e := s.objects[k][namespace+"/"+name]; e != nil {
+		return e, nil
+	}
+	return nil, apierrors.NewNotFound(k.resource(), name)
+}
+
+// List returns the objects of a namespace, or of all, that the caller must not change, in the order
+// of their names, and the version of the list.
+func (s *Store) List(k *Kind, namespace string, selects func(*unstructured.Unstructured) bool) (list []*unstructured.Unstructured, version int64) {
+	entries, version := s.list(k, namespace, selects)
+	for _, e := range entries {
+		list = append(list, e.object)
+	}
+	return list, version
+}
+
+func (s *Store) list(k *Kind, namespace string, selects func(*unstructured.Unstructured) bool) (list []*entry, version int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.objects[k])) {
+		e := s.objects[k][key]
+		if (namespace == "" || e.object.GetNamespace() == namespace) && (selects == nil || selects(e.object)) {
+			list = append(list, e)
+		}
+	}
+	return list, s.version
+}
+
+// Labelled selects by labels.
+func Labelled(set map[string]string) func(*unstructured.Unstructured) bool {
+	selector := labels.SelectorFromSet(set)
+	return func(o *unstructured.Unstructured) bool { return selector.Matches(labels.Set(o.GetLabels())) }
+}
+
+// Create adds an object.
+func (s *Store) Create(k *Kind, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	object = object.DeepCopy()
+	if object.GetName() == "" && object.GetGenerateName() != "" {
+		object.SetName(object.GetGenerateName() + string(uuid.NewUUID())[:5])
+	}
+	object.SetGroupVersionKind(k.GroupVersionKind())
+	if err := k.prepare(object); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects[k][keyOf(object)] != nil {
+		return nil, apierrors.NewAlreadyExists(k.resource(), object.GetName())
+	}
+	object.SetUID(uuid.NewUUID())
+	object.SetCreationTimestamp(metav1.NewTime(s.clock.Now()))
+	object.SetManagedFields(nil)
+	if k.Ours {
+		object.SetGeneration(1)
+	}
+	if err := s.put(k, object, watch.Added); err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+// Change replaces an object by what becomes of it, unless it has another version than version;
+// empty: whatever version it has. change gets a copy. status: only the status changes; else all
+// else does, for kinds that have a status of their own.
+func (s *Store) Change(k *Kind, namespace, name, version string, status bool, change func(*unstructured.Unstructured) error) (*unstructured.Unstructured, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was, err := s.get(k, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	is := was.object.DeepCopy()
+	if err := change(is); err != nil {
+		return nil, err
+	}
+	for _, version := range []string{version, is.GetResourceVersion()} {
+		if version != "" && version != was.object.GetResourceVersion() {
+			return nil, apierrors.NewConflict(k.resource(), name, errors.New("the object has changed since it was read"))
+		}
+	}
+	if err := k.finish(was.object, is, status); err != nil {
+		return nil, err
+	}
+	if same(was.object, is) {
+		return was.object, nil
+	}
+	if is.GetDeletionTimestamp() != nil && len(is.GetFinalizers()) == 0 && k != Pods {
+		return is, s.remove(k, was)
+	}
+	return is, s.put(k, is, watch.Modified)
+}
+
+// DeleteOptions say what must hold of an object that is deleted, and how.
+type DeleteOptions struct {
+	UID             types.UID
+	ResourceVersion string
+	// Now deletes a pod that has ended.
+	Now bool
+}
+
+// Delete deletes an object, or marks it as deleted until its finalizers are gone, or until the node
+// has ended a pod.
+func (s *Store) Delete(k *Kind, namespace, name string, o DeleteOptions) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.get(k, namespace, name)
+	if err != nil {
+		return err
+	}
+	if o.UID != "" && o.UID != e.object.GetUID() || o.ResourceVersion != "" && o.ResourceVersion != e.object.GetResourceVersion() {
+		return apierrors.NewConflict(k.resource(), name, errors.New("it is another object than the one to be deleted"))
+	}
+	return s.delete(k, e, o.Now)
+}
+
+func (s *Store) delete(k *Kind, e *entry, now bool) error {
+	if len(e.object.GetFinalizers()) == 0 && (k != Pods || now) {
+		return s.remove(k, e)
+	}
+	if e.object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	is := e.object.DeepCopy()
+	at := metav1.NewTime(s.clock.Now())
+	is.SetDeletionTimestamp(&at)
+	grace := int64(0)
+	if seconds, found, _ := unstructured.NestedInt64(is.Object, "spec", "terminationGracePeriodSeconds"); found {
+		grace = seconds
+	}
+	is.SetDeletionGracePeriodSeconds(&grace)
+	return s.put(k, is, watch.Modified)
+}
+
+// put keeps an object. The caller holds s.mu.
+func (s *Store) put(k *Kind, object *unstructured.Unstructured, what watch.EventType) error {
+	object.SetResourceVersion(strconv.FormatInt(s.version+1, 10))
+	raw, err := json.Marshal(object.Object)
+	if err != nil {
+		return apierrors.NewBadRequest("encode the object: " + err.Error())
+	}
+	if err := s.write(k, object, raw); err != nil {
+		return err
+	}
+	is := &entry{object, raw}
+	was := s.objects[k][keyOf(object)]
+	s.objects[k][keyOf(object)] = is
+	s.tell(change{kind: k, what: what, is: is, was: was})
+	return nil
+}
+
+// remove an object and what it owns. The caller holds s.mu.
+func (s *Store) remove(k *Kind, e *entry) error {
+	if k.Kept {
+		if s.dir == "" {
+			return errReadOnly(k, e.object.GetName())
+		}
+		if err := os.Remove(s.file(k, e.object)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return apierrors.NewInternalError(err)
+		}
+	}
+	delete(s.objects[k], keyOf(e.object))
+	last := e.object.DeepCopy()
+	last.SetResourceVersion(strconv.FormatInt(s.version+1, 10))
+	raw, err := json.Marshal(last.Object)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	s.tell(change{kind: k, what: watch.Deleted, is: &entry{last, raw}, was: e})
+	return s.removeOwned(e.object.GetUID())
+}
+
+func (s *Store) removeOwned(owner types.UID) error {
+	var errs []error
+	for _, k := range Kinds {
+		for _, key := range slices.Sorted(maps.Keys(s.objects[k])) {
+			e := s.objects[k][key]
+			owned := e != nil && slices.ContainsFunc(e.object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner })
+			if owned {
+				errs = append(errs, s.delete(k, e, false))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tell the watches. The caller holds s.mu.
+func (s *Store) tell(c change) {
+	s.version++
+	c.version = s.version
+	s.events = append(s.events, c)
+	if len(s.events) > mostEvents {
+		half := len(s.events) / 2
+		s.dropped = s.events[half-1].version
+		s.events = slices.Clone(s.events[half:])
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Await returns what is closed at the next change of any object.
+func (s *Store) Await() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// since returns the changes after a version, and what is closed at the next one. ok is false when
+// they are not remembered.
+func (s *Store) since(version int64) (changes []change, next <-chan struct{}, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version < s.dropped {
+		return nil, nil, false
+	}
+	at, _ := slices.BinarySearchFunc(s.events, version+1, func(c change, v int64) int { return int(c.version - v) })
+	return s.events[at:len(s.events):len(s.events)], s.changed, true
+}
+
+func (s *Store) file(k *Kind, object *unstructured.Unstructured) string {
+	return filepath.Join(s.dir, k.Resource, object.GetName()+".json")
+}
+
+// write replaces the file of an object. The caller holds s.mu.
+func (s *Store) write(k *Kind, object *unstructured.Unstructured, raw []byte) error {
+	if !k.Kept {
+		return nil
+	}
+	if s.dir == "" {
+		return errReadOnly(k, object.GetName())
+	}
+	path := s.file(k, object)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- results are for everybody
+		return apierrors.NewInternalError(err)
+	}
+	if err := os.WriteFile(path+".new", raw, 0o644); err != nil { // #nosec G306 -- results are for everybody
+		return apierrors.NewInternalError(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	return nil
+}
+
+func errReadOnly(k *Kind, name string) error {
+	return apierrors.NewForbidden(k.resource(), name, errors.New("on one machine only run and try change what lies in the folder of results"))
+}
+
+func same(a, b *unstructured.Unstructured) bool {
+	x, errX := json.Marshal(a.Object)
+	y, errY := json.Marshal(b.Object)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// validName refuses names that are no file's.
+func validName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
+}

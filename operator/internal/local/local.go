@@ -1,0 +1,49 @@
+// Package local carries experiments out on one machine, without a cluster: the controllers and the
+// coordinator that a manager has run in this process, over objects in a folder (package folder),
+// and pods run on this machine (package node).
+//
+//	Experiment, System -> folder <- experiment, admission, trial controllers -> StatefulSets, Jobs -> node -> containers
+//	                                       coordinator <------- agents, in the pods' network -------------------'
+//
+// Nothing of a trial is decided here. What one machine cannot do is refused before anything runs:
+// see Refusals.
+package local
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+)
+
+// Options of a run on this machine.
+type Options struct {
+	// Dir holds a folder of results for each experiment.
+	Dir string
+	// Cache holds unpacked images.
+	Cache string
+	// Images are folders with archives or OCI layouts, or one of these, in which images are looked
+	// for before docker and registries are asked.
+	Images []string
+	// AgentImage has the agent, the launcher and the load generator.
+	AgentImage string
+	// Runtime is the program that runs containers: runc, or another with its command line.
+	Runtime string
+	Log     logr.Logger
+}
+
+// Running is what carries an experiment out.
+type Running struct {
+	// Config of a connection to the objects, in this process.
+	Config *rest.Config
+
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// Stop ends it, and returns when nothing of it is left. What is not complete goes on when it is
+// started again.
+func (r *Running) Stop() error {
+	r.stop()
+	return <-r.ended
+}

@@ -1,0 +1,217 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/admit"
+	"assay.dev/assay/operator/internal/build"
+	"assay.dev/assay/operator/internal/cacheopts"
+	"assay.dev/assay/operator/internal/certs"
+	"assay.dev/assay/operator/internal/controller/admission"
+	"assay.dev/assay/operator/internal/controller/archive"
+	"assay.dev/assay/operator/internal/controller/experiment"
+	"assay.dev/assay/operator/internal/controller/trial"
+	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/local/folder"
+	"assay.dev/assay/operator/internal/local/node"
+	"assay.dev/assay/operator/internal/placement"
+	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/steady"
+	"assay.dev/assay/operator/internal/store"
+)
+
+const (
+	// managerNamespace is where what is the manager's own is.
+	managerNamespace = "assay-system"
+	// stateDir is where everything is that must not outlive a run.
+	stateDir = "/var/lib/assay/local"
+	// certificateTimeout is how long it may take to make a certificate.
+	certificateTimeout = 10 * time.Second
+	// pendingReports is how many changes of agents' reports may wait for the trial controller.
+	pendingReports = 4096
+)
+
+// Start carries out the experiment of a name from its folder, until it is stopped.
+func (o Options) Start(ctx context.Context, name string) (*Running, error) {
+	objects, err := folder.Open(o.Dir, name, clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	machine, err := node.New(ctx, node.Options{
+		Store: objects, Clock: clock.RealClock{}, Log: o.Log.WithName("node"), Dir: stateDir, Runtime: o.Runtime,
+		Images: &node.Images{Cache: filepath.Join(o.Cache, "images"), Sources: o.Images}, Domain: placement.DefaultClusterDomain,
+	})
+	if err != nil {
+		return nil, err
+	}
+	deciding, stop := context.WithCancel(ctx)
+	server := &folder.Server{Store: objects, Logs: func(pod, container string) (io.ReadCloser, error) { return os.Open(machine.LogFile(pod, container)) }}
+	r := &Running{Config: folder.Config(server), stop: stop, ended: make(chan error, 1)}
+	mgr, err := o.manager(deciding, r.Config, machine)
+	if err != nil {
+		// Nothing is to run, and what was made is removed.
+		stop()
+		return nil, errors.Join(err, machine.Run(deciding))
+	}
+	go func() {
+		running, end := context.WithCancel(ctx)
+		ran := make(chan error, 1)
+		go func() { ran <- machine.Run(running) }()
+		// The controllers end before the machine: what its end does to pods is no event of a trial.
+		err := mgr.Start(deciding)
+		end()
+		r.ended <- errors.Join(err, <-ran)
+	}()
+	return r, nil
+}
+
+// manager has the controllers that a cluster's manager has, but those of data sets and of stores.
+func (o Options) manager(ctx context.Context, cfg *rest.Config, machine *node.Machine) (ctrl.Manager, error) {
+	log.SetLogger(o.Log)
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("build the scheme: %w", err)
+	}
+	mapper := mapperOf()
+	skip := true // several runs of one process, as in tests, have controllers of the same names
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme, Logger: o.Log, Cache: cacheopts.Options(), Controller: config.Controller{SkipNameValidation: &skip},
+		Client:  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}}}},
+		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("build the manager: %w", err)
+	}
+	keeper, err := o.certificates(ctx, cfg, scheme, mapper)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := machine.Listen(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listen for agents: %w", err)
+	}
+	if err := o.addTrials(mgr, keeper, machine, listener); err != nil {
+		return nil, err
+	}
+	experiments := &experiment.Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Recorder: mgr.GetEventRecorder("assay"), Checks: admit.Checks,
+		Seed: func() int64 { return 1 + rand.Int64N(1<<53-1) }, Environment: o.environment(), //nolint:forbidigo // the seed of an experiment that names none is nobody's to repeat
+	}
+	return mgr, experiments.SetupWithManager(mgr)
+}
+
+// certificates of the coordinator, as a cluster's manager makes them.
+func (o Options) certificates(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme, mapper meta.RESTMapper) (*certs.Keeper, error) {
+	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("build a client for the certificates: %w", err)
+	}
+	secret := types.NamespacedName{Namespace: managerNamespace, Name: "certificates"}
+	if err := c.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}}); err != nil {
+		return nil, fmt.Errorf("make room for the certificates: %w", err)
+	}
+	keeper, err := certs.New(certs.Options{
+		Client: c, Clock: clock.RealClock{}, Log: o.Log.WithName("certificates"), Secret: secret,
+		Names: []string{node.CoordinatorName}, Lifetimes: certs.Lifetimes{Certificate: 90 * 24 * time.Hour, Authority: 3 * 365 * 24 * time.Hour},
+		Leading: func() bool { return true },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
+	defer cancel()
+	return keeper, keeper.Load(ctx)
+}
+
+// addTrials wires the trial controller and the coordinator, as a cluster's manager does.
+func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node.Machine, listener net.Listener) error {
+	changed := make(chan event.GenericEvent, pendingReports)
+	notify := func(t types.NamespacedName) {
+		changed <- event.GenericEvent{Object: &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name}}}
+	}
+	stores, err := store.Load("", "")
+	if err != nil {
+		return err
+	}
+	clk, c, reader := steady.New(), mgr.GetClient(), mgr.GetAPIReader()
+	coord := coordinator.New(coordinator.Options{
+		Clock: clk, Log: o.Log.WithName("coordinator"), Identifier: machine.Identifier(), Store: &storage.Store{Client: c, Reader: reader},
+		Archive: &archive.UploadHandler{Client: c, Reader: reader, Stores: stores}, Notify: notify, Leading: func() bool { return true }, Instance: string(uuid.NewUUID()),
+	})
+	server := &coordinator.Server{
+		Handler: coord.Handler(), Listener: listener, Log: o.Log.WithName("coordinator"),
+		GetCertificate: keeper.GetCertificate,
+	}
+	if err := mgr.Add(server); err != nil {
+		return fmt.Errorf("add the coordinator: %w", err)
+	}
+	recorder := mgr.GetEventRecorder("assay")
+	admitter := &admission.Reconciler{
+		Client: c, Reader: reader, Clock: clk, Recorder: recorder, Environment: o.environment(),
+		Grants: types.NamespacedName{Namespace: managerNamespace, Name: admission.GrantsName},
+	}
+	if err := admitter.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("add the admission controller: %w", err)
+	}
+	trials := &trial.Reconciler{
+		Client: c, Reader: reader, Clock: clk, Recorder: recorder, Coordinator: coord, Environment: o.environment(), Trusted: keeper.Trusted,
+		Software:       func(context.Context) *results.Software { return &results.Software{Manager: build.Version()} },
+		MessageSpacing: time.Second,
+	}
+	if err := trials.SetupWithManager(mgr, changed); err != nil {
+		return fmt.Errorf("add the trial controller: %w", err)
+	}
+	return nil
+}
+
+// environment of the pods.
+func (o Options) environment() render.Environment {
+	return render.Environment{
+		AgentImage: o.AgentImage, AgentPullPolicy: corev1.PullIfNotPresent, AgentResources: render.DefaultAgentResources(),
+		CoordinatorAddress: fmt.Sprintf("%s:%d", node.CoordinatorName, node.CoordinatorPort), Namespace: managerNamespace,
+	}
+}
+
+// mapperOf the kinds that there are.
+func mapperOf() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	for _, k := range folder.Kinds {
+		scope := meta.RESTScope(meta.RESTScopeNamespace)
+		if k.Cluster {
+			scope = meta.RESTScopeRoot
+		}
+		m.AddSpecific(k.GroupVersionKind(), k.GroupVersionKind().GroupVersion().WithResource(k.Resource), k.GroupVersionKind().GroupVersion().WithResource(k.Kind), scope)
+	}
+	return m
+}

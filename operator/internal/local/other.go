@@ -1,0 +1,13 @@
+//go:build !linux
+
+package local
+
+import (
+	"context"
+	"errors"
+)
+
+// Start needs Linux.
+func (o Options) Start(context.Context, string) (*Running, error) {
+	return nil, errors.New("--local runs pods by the kernel's namespaces, which only Linux has: run it in a Linux machine, or use a cluster")
+}

@@ -1,0 +1,81 @@
+package local
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Refusals name what an experiment asks for, with its profile, that one machine cannot do. Each is
+// a field of the Experiment, or of one of its Systems, and why.
+func Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string {
+	var refused []string
+	refuse := func(field, format string, args ...any) {
+		refused = append(refused, field+": "+fmt.Sprintf(format, args...))
+	}
+	for field, pool := range pools(&spec.Placement) {
+		refuse(field, "pool %q is a set of nodes, and one machine has none; leave it out, or choose a profile without it", pool)
+	}
+	if spec.Placement.ByRegion != nil {
+		refuse("spec.placement.byRegion", "regions on nodes of their own need several nodes; without it, the profile of the network has all delays between regions")
+	}
+	if spec.Placement.Spread == v1alpha1.SpreadRequired {
+		refuse("spec.placement.spread", "Required puts each replica on a node of its own; one machine needs Preferred")
+	}
+	if spec.Results != nil && spec.Results.Store != "" && spec.Results.Store != v1alpha1.NoStore {
+		refuse("spec.results.store", "result stores are those of a manager in a cluster; results are in the folder, and kubectl assay bundle packs them")
+	}
+	for i, f := range spec.Faults {
+		switch {
+		case f.ChaosMesh != nil:
+			refuse(fmt.Sprintf("spec.faults[%d] (%s)", i, f.Name), "Chaos Mesh needs a cluster")
+		case f.NodeKill != nil && f.NodeKill.Mode == v1alpha1.KillMachine:
+			refuse(fmt.Sprintf("spec.faults[%d] (%s)", i, f.Name), "mode Machine would reset the machine that measures; mode Pods kills the replica's processes and cuts it off")
+		}
+	}
+	for i, m := range spec.Measurements {
+		if m.Query != "" {
+			refuse(fmt.Sprintf("spec.measurements[%d] (%s)", i, m.Name), "a query needs a Prometheus, which only a cluster has")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(systems)) {
+		system := systems[name]
+		if len(system.Datasets) > 0 {
+			refuse("System "+name+": spec.datasets", "data sets are PersistentVolumeClaims, and those need a cluster")
+		}
+		for field, volumes := range volumesOf(&system) {
+			for i, v := range volumes {
+				if v.Medium == v1alpha1.VolumePersistentVolumeClaim {
+					refuse(fmt.Sprintf("System %s: %s.volumes[%d] (%s)", name, field, i, v.Name), "PersistentVolumeClaims need a cluster; medium Disk is a folder on this machine")
+				}
+			}
+		}
+	}
+	slices.Sort(refused)
+	return refused
+}
+
+// pools that a placement names, by field.
+func pools(p *v1alpha1.Placement) map[string]string {
+	found := map[string]string{}
+	for field, pool := range map[string]string{"spec.placement.replicas": p.Replicas, "spec.placement.clients": p.Clients} {
+		if pool != "" {
+			found[field] = pool
+		}
+	}
+	for i, c := range p.Components {
+		found[fmt.Sprintf("spec.placement.components[%d]", i)] = c.Pool
+	}
+	return found
+}
+
+// volumesOf a System's groups, by field.
+func volumesOf(s *v1alpha1.SystemSpec) map[string][]v1alpha1.Volume {
+	all := map[string][]v1alpha1.Volume{"spec.replicas": s.Replicas.Volumes}
+	for i := range s.Components {
+		all[fmt.Sprintf("spec.components[%d]", i)] = s.Components[i].Volumes
+	}
+	return all
+}

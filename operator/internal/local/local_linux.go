@@ -56,6 +56,8 @@ const (
 	stateDir = "/var/lib/assay/local"
 	// certificateTimeout is how long it may take to make a certificate.
 	certificateTimeout = 10 * time.Second
+	// noCluster stands in results and bundles where the version of Kubernetes stands else.
+	noCluster = "none: one machine, no cluster"
 	// pendingReports is how many changes of agents' reports may wait for the trial controller.
 	pendingReports = 4096
 )
@@ -186,7 +188,7 @@ func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node
 	}
 	trials := &trial.Reconciler{
 		Client: c, Reader: reader, Clock: clk, Recorder: recorder, Coordinator: coord, Environment: o.environment(), Trusted: keeper.Trusted,
-		Software:       func(context.Context) *results.Software { return &results.Software{Manager: build.Version()} },
+		Software:       func(context.Context) *results.Software { return &results.Software{Manager: build.Version(), Kubernetes: noCluster} },
 		MessageSpacing: time.Second,
 	}
 	if err := trials.SetupWithManager(mgr, changed); err != nil {

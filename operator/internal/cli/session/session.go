@@ -38,8 +38,8 @@ type Session struct {
 
 	// Connect reaches the cluster. It makes no call yet.
 	Connect func() (Cluster, error)
-	// Here is this machine, when it takes the place of a cluster. Nil, or if it returns nil: it does
-	// not.
+	// Here is this machine, when it takes the place of a cluster. Nil, or if it returns nil: it
+	// does not.
 	Here func() Host
 }
 

@@ -32,7 +32,7 @@ func (b *bench) byPodChaos(ctx context.Context, round string, all []*victim) err
 		"metadata": map[string]any{"namespace": namespace, "name": round},
 		"spec": map[string]any{
 			"action": "pod-kill", "mode": "all", "gracePeriod": int64(0),
-			"selector": map[string]any{"namespaces": []any{namespace}, "labelSelectors": map[string]any{v1alpha1.LabelPart: "victim", roundLabel: round}},
+			"selector": map[string]any{"namespaces": []any{namespace}, "labelSelectors": map[string]any{v1alpha1.LabelPodType: "victim", roundLabel: round}},
 		},
 	}}
 	asked := monotonic()

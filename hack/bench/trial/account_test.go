@@ -102,11 +102,11 @@ func TestWhoseAContainerIs(t *testing.T) {
 		"etcd":                        {labelled("component", "etcd"), "etcd", false, rowEtcd},
 		"scheduler":                   {labelled("component", "kube-scheduler"), "kube-scheduler", false, rowOthers},
 		"manager":                     {labelled("app.kubernetes.io/name", "assay"), "manager", false, rowManagers},
-		"agent":                       {labelled(v1alpha1.LabelPart, "replica"), "agent", true, rowAgents},
-		"replica":                     {labelled(v1alpha1.LabelPart, "replica"), "agent-like", false, rowSystem},
-		"client":                      {labelled(v1alpha1.LabelPart, "client"), "driver", false, rowClients},
-		"prepare":                     {labelled(v1alpha1.LabelPart, "prepare"), "keygen", false, rowPrepare},
-		"the floor's":                 {labelled(labelPart, "replica"), "main", false, rowSystem},
+		"agent":                       {labelled(v1alpha1.LabelPodType, "replica"), "agent", true, rowAgents},
+		"replica":                     {labelled(v1alpha1.LabelPodType, "replica"), "agent-like", false, rowSystem},
+		"client":                      {labelled(v1alpha1.LabelPodType, "client"), "driver", false, rowClients},
+		"prepare":                     {labelled(v1alpha1.LabelPodType, "prepare"), "keygen", false, rowPrepare},
+		"the floor's":                 {labelled(labelPodType, "replica"), "main", false, rowSystem},
 		"an init container of others": {labelled("k8s-app", "kindnet"), "setup", true, rowOthers},
 	} {
 		if got := rowOfPod(tc.pod, tc.container, tc.sidecar); got != tc.want {

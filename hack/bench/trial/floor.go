@@ -58,7 +58,7 @@ func (b *bench) runFloor(ctx context.Context, o *owners) (floorTimes, error) {
 }
 
 func floorSet(image string) *appsv1.StatefulSet {
-	labels := map[string]string{labelPart: v1alpha1.PartReplica}
+	labels := map[string]string{labelPodType: v1alpha1.PodTypeReplica}
 	replicas := int32(floorReplicas)
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: floorName}, Spec: appsv1.StatefulSetSpec{
 		Replicas: &replicas, ServiceName: floorName, PodManagementPolicy: appsv1.ParallelPodManagement,
@@ -72,7 +72,7 @@ func floorJob(image string) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: floorName}, Spec: batchv1.JobSpec{
 		Parallelism: &clients, Completions: &clients, BackoffLimit: &retries, CompletionMode: &mode,
 		Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labelPart: v1alpha1.PartClient}},
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labelPodType: v1alpha1.PodTypeClient}},
 			Spec:       floorPod(image, corev1.RestartPolicyNever),
 		},
 	}}

@@ -90,8 +90,8 @@ func timingOf(t *v1alpha1.Trial) (timing, error) {
 		name string
 		at   *metav1.MicroTime
 	}{
-		{"pods run, files written, names resolve", times.Deployed}, {"network proven", times.Proven}, {"replicas ready", times.Started},
-		{"steps done", times.Loaded}, {"clients ready", times.Barrier}, {"a quiet moment", times.Released}, {"run, with its schedule", times.Drained},
+		{"pods run, files written, names resolve", times.Deployed}, {"network verified", times.NetworkVerified}, {"replicas ready", times.Started},
+		{"steps done", times.Loaded}, {"clients ready", times.Barrier}, {"idle machines", times.Released}, {"run, with its schedule", times.Drained},
 		{"results collected", times.Collected}, {"everything gone", times.Done},
 	} {
 		if p.at != nil {

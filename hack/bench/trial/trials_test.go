@@ -23,7 +23,7 @@ func trialAt(begun time.Time, run time.Duration) *v1alpha1.Trial {
 	}
 	t := &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	t.Status.Times = v1alpha1.TrialTimes{
-		Admitted: next(0), Deployed: next(time.Second), Proven: next(time.Second), Started: next(time.Second), Loaded: next(time.Second),
+		Admitted: next(0), Deployed: next(time.Second), NetworkVerified: next(time.Second), Started: next(time.Second), Loaded: next(time.Second),
 		Barrier: next(time.Second), Released: next(time.Second), Drained: next(run), Collected: next(time.Second), Done: next(time.Second),
 	}
 	t.Status.Conditions = []metav1.Condition{{Type: v1alpha1.TrialValid, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded}}

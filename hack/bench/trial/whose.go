@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// labelPart is on the floor's pods what v1alpha1.LabelPart is on a trial's: no manager looks at
-// these.
-const labelPart = "bench-part"
+// labelPodType is on the floor's pods what v1alpha1.LabelPodType is on a trial's: no manager looks
+// at these.
+const labelPodType = "bench-part"
 
 // owners knows whose the containers are. Pods of the bench's namespace are watched, since they come
 // and go.
@@ -29,7 +29,7 @@ type owners struct {
 
 // rowOfPod says whose a container of a pod is.
 func rowOfPod(p *corev1.Pod, container string, sidecar bool) string {
-	part := cmp.Or(p.Labels[v1alpha1.LabelPart], p.Labels[labelPart])
+	part := cmp.Or(p.Labels[v1alpha1.LabelPodType], p.Labels[labelPodType])
 	switch {
 	case p.Labels["component"] == "kube-apiserver":
 		return rowAPIServer
@@ -39,11 +39,11 @@ func rowOfPod(p *corev1.Pod, container string, sidecar bool) string {
 		return rowManagers
 	case sidecar && part != "":
 		return rowAgents
-	case part == v1alpha1.PartReplica:
+	case part == v1alpha1.PodTypeReplica:
 		return rowSystem
-	case part == v1alpha1.PartClient:
+	case part == v1alpha1.PodTypeClient:
 		return rowClients
-	case part == v1alpha1.PartPrepare:
+	case part == v1alpha1.PodTypePrepare:
 		return rowPrepare
 	default:
 		return rowOthers

@@ -76,7 +76,7 @@ func oneTrial(t *testing.T) string {
 	spec.Placement = v1alpha1.Placement{Replicas: "replicas", Clients: "clients"}
 	spec.Profile, spec.Claims, spec.Reported = "smoke", nil, nil
 	smoke := &spec.Profiles[0]
-	smoke.Disturbances = &v1alpha1.Disturbances{RetryFor: "3m", QuietWait: "0s"}
+	smoke.Disturbances = &v1alpha1.Disturbances{RetryFor: "3m", IdleWait: "0s"}
 	smoke.Claims, smoke.Repetitions = nil, &v1alpha1.Repetitions{Min: 1}
 	// Machines that are containers share two processors with everything else.
 	bears := smoke.Tolerances
@@ -111,7 +111,7 @@ func (s *site) complete(t *testing.T) bool {
 func (s *site) placed(t *testing.T) map[string][]string {
 	t.Helper()
 	nodes := map[string][]string{}
-	for line := range strings.Lines(s.kubectl(t, "-n", namespace, "get", "pods", "-l", "assay.dev/part",
+	for line := range strings.Lines(s.kubectl(t, "-n", namespace, "get", "pods", "-l", "assay.dev/pod-type",
 		"-o", `jsonpath={range .items[*]}{.metadata.labels.assay\.dev/part} {.spec.nodeName}{"\n"}{end}`)) {
 		if f := strings.Fields(line); len(f) == 2 {
 			nodes[f[0]] = append(nodes[f[0]], f[1])

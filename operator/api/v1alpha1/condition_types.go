@@ -99,9 +99,9 @@ const (
 	// TrialDeployed: every pod runs, its agent has reported, its files are written and the names of
 	// its peers resolve.
 	TrialDeployed = "Deployed"
-	// TrialNetworkProven: the links between the pods are shaped, and every one of them has been
+	// TrialNetworkVerified: the links between the pods are shaped, and every one of them has been
 	// measured and is as asked.
-	TrialNetworkProven = "NetworkProven"
+	TrialNetworkVerified = "NetworkVerified"
 	// TrialStarted: every replica is ready.
 	TrialStarted = "Started"
 	// TrialLoaded: the system's steps are done.
@@ -123,12 +123,12 @@ const (
 const (
 	// ReasonQueued: other trials use the pools, or come first.
 	ReasonQueued = "Queued"
-	// ReasonNoRoom: the pools are free of trials, and what else runs there leaves no room for every
-	// pod of the trial. It waits; others go first.
-	ReasonNoRoom = "NoRoom"
-	// ReasonNeverFits: the nodes that there are have no room for every pod of the trial even when
-	// nothing else runs there. It waits for nodes; others go first.
-	ReasonNeverFits = "NeverFits"
+	// ReasonInsufficientResources: the pools are free of trials, and what else runs there leaves no
+	// room for every pod of the trial. It waits; others go first.
+	ReasonInsufficientResources = "InsufficientResources"
+	// ReasonUnschedulable: the nodes that there are have no room for every pod of the trial even
+	// when nothing else runs there. It waits for nodes; others go first.
+	ReasonUnschedulable = "Unschedulable"
 	// ReasonQuotaExceeded: a ResourceQuota of the namespace does not allow every pod of the trial.
 	// It waits; others go first.
 	ReasonQuotaExceeded = "QuotaExceeded"
@@ -144,16 +144,16 @@ const (
 	ReasonReady = "Ready"
 	// ReasonMeasuringPaths: the paths between the pods are measured before anything is shaped.
 	ReasonMeasuringPaths = "MeasuringPaths"
-	// ReasonProvingNetwork: the links are shaped and measured.
-	ReasonProvingNetwork = "ProvingNetwork"
+	// ReasonVerifyingNetwork: the links are shaped and measured.
+	ReasonVerifyingNetwork = "VerifyingNetwork"
 	// ReasonReplicasStarting: some replicas are not ready yet.
 	ReasonReplicasStarting = "ReplicasStarting"
 	// ReasonStepsRunning: a step runs.
 	ReasonStepsRunning = "StepsRunning"
 	// ReasonClientsNotAtBarrier: some clients are not at the start barrier yet.
 	ReasonClientsNotAtBarrier = "ClientsNotAtBarrier"
-	// ReasonWaitingForQuiet: everything is ready, and others disturb the machines.
-	ReasonWaitingForQuiet = "WaitingForQuiet"
+	// ReasonWaitingForIdle: everything is ready, and others disturb the machines.
+	ReasonWaitingForIdle = "WaitingForIdle"
 	// ReasonReleased: t = 0 is agreed.
 	ReasonReleased = "Released"
 	// ReasonRunInProgress: clients run, or their results are on the way.

@@ -92,16 +92,16 @@ type ExperimentSpec struct {
 	Seed *int64 `json:"seed,omitempty"`
 
 	// retries is how many more trials a repetition may take when the system under test made one of
-	// its trials invalid or fail. What the environment spoilt counts against disturbances.retryFor
-	// instead. From 0 to 10. Default: 2.
+	// its trials invalid or fail. What the environment disturbed counts against
+	// disturbances.retryFor instead. From 0 to 10. Default: 2.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Retries *int32 `json:"retries,omitempty"`
 
-	// disturbances says how long trials that the environment spoilt are repeated, and how long a
-	// trial waits for a quiet moment.
+	// disturbances says how long trials that the environment disturbed are repeated, and how long a
+	// trial waits for idle machines.
 	// +optional
 	// +kubebuilder:default={}
 	Disturbances Disturbances `json:"disturbances,omitempty"`
@@ -336,15 +336,15 @@ type Placement struct {
 	Components []ComponentPool `json:"components,omitempty"`
 
 	// byRegion puts the pods of each region on nodes of that region, within their pools. A trial
-	// whose region has no node stays NeverFits. The prepare step is of no region. Default: regions
-	// choose no nodes.
+	// whose region has no node stays Unschedulable. The prepare step is of no region. Default:
+	// regions choose no nodes.
 	// +optional
 	ByRegion *RegionNodes `json:"byRegion,omitempty"`
 
 	// spread says how replicas and pods of components share nodes. Preferred: they are on different
 	// nodes as far as there are nodes. Required: no node has two of them, and a trial with too few
-	// nodes stays NeverFits. Clients may share a node with any, unless they have a pool of their
-	// own. Default: Preferred.
+	// nodes stays Unschedulable. Clients may share a node with any, unless they have a pool of
+	// their own. Default: Preferred.
 	// +optional
 	// +kubebuilder:default=Preferred
 	Spread Spread `json:"spread,omitempty"`
@@ -565,7 +565,7 @@ type TrialCounts struct {
 	Invalid int32 `json:"invalid"`
 	// failed could not be carried out.
 	Failed int32 `json:"failed"`
-	// disturbed are those of the invalid and failed ones that the environment spoilt. They count
+	// disturbed are those of the invalid and failed ones that the environment made so. They count
 	// against spec.disturbances.retryFor and not against spec.retries.
 	// +optional
 	Disturbed int32 `json:"disturbed,omitempty"`

@@ -11,9 +11,9 @@ const (
 	// LabelTrialNamespace is on what a trial has outside of its namespace, the pods that reset
 	// machines: the trial's namespace.
 	LabelTrialNamespace = "assay.dev/trial-namespace"
-	// LabelPart is on every pod of a trial: PartReplica, PartComponent, PartClient, PartPrepare or
-	// PartMachine.
-	LabelPart = "assay.dev/part"
+	// LabelPodType is on every pod of a trial: PodTypeReplica, PodTypeComponent, PodTypeClient,
+	// PodTypePrepare or PodTypeMachine.
+	LabelPodType = "assay.dev/pod-type"
 	// LabelShard is on every replica: the index of its shard.
 	LabelShard = "assay.dev/shard"
 	// LabelComponent is on every pod of a component: its name.
@@ -68,11 +68,11 @@ const (
 	FinalizerExperiment = "assay.dev/experiment"
 )
 
-// Values of LabelPart.
+// Values of LabelPodType.
 const (
-	PartReplica   = "replica"
-	PartComponent = "component"
-	PartClient    = "client"
-	PartPrepare   = "prepare"
-	PartMachine   = "machine"
+	PodTypeReplica   = "replica"
+	PodTypeComponent = "component"
+	PodTypeClient    = "client"
+	PodTypePrepare   = "prepare"
+	PodTypeMachine   = "machine"
 )

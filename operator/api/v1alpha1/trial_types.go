@@ -98,15 +98,15 @@ type TrialSpec struct {
 	// +optional
 	Tolerances Tolerances `json:"tolerances,omitempty"`
 
-	// quietWait is how long the trial may wait for a quiet moment before its clients start, as in
-	// the experiment's disturbances. Default: 0s, no wait.
+	// idleWait is how long the trial may wait for idle machines before its clients start, as in the
+	// experiment's disturbances. Default: 0s, no wait.
 	// +optional
-	QuietWait Duration `json:"quietWait,omitempty"`
+	IdleWait Duration `json:"idleWait,omitempty"`
 
-	// quietLoad is the share of a machine's processor time that others may take in a quiet moment,
-	// as there. Default: 0%.
+	// idleThreshold is the share of processor time that others may take on an idle machine, as
+	// there. Default: 0%.
 	// +optional
-	QuietLoad Percentage `json:"quietLoad,omitempty"`
+	IdleThreshold Percentage `json:"idleThreshold,omitempty"`
 
 	// keepLogs is how much of the end of each stream of each container is kept, as in the
 	// experiment's debug. Default: 64Ki if the trial does not count, else nothing.
@@ -146,7 +146,7 @@ type SystemSnapshot struct {
 // TrialStatus is what is known of a trial. It is small: nothing in it grows with replicas, clients
 // or time.
 type TrialStatus struct {
-	// conditions: Admitted, Deployed, NetworkProven, Started, Loaded, Running, Collected, Valid,
+	// conditions: Admitted, Deployed, NetworkVerified, Started, Loaded, Running, Collected, Valid,
 	// CleanedUp, Complete, and with a store ResultsStored.
 	// +optional
 	// +listType=map
@@ -169,10 +169,10 @@ type TrialStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	GapMilliseconds int64 `json:"gapMilliseconds,omitempty"`
 
-	// quiet says how long the trial waited for a quiet moment, and what ended the wait. Absent: it
-	// has not been released, or was not to wait.
+	// idleGate says how long the trial waited for idle machines, and what ended the wait. Absent:
+	// it has not been released, or was not to wait.
 	// +optional
-	Quiet *QuietMoment `json:"quiet,omitempty"`
+	IdleGate *IdleGate `json:"idleGate,omitempty"`
 
 	// network that the pods are given. It is written before the first link is shaped and never
 	// changed, so that a manager that takes over goes on with it.
@@ -244,10 +244,10 @@ type TrialNetwork struct {
 	Backend ShapingBackend `json:"backend,omitempty"`
 }
 
-// QuietMoment is how a trial's wait for a quiet moment ended.
-type QuietMoment struct {
-	// found is true when the machines were quiet, and false when quietWait was over first.
-	Found bool `json:"found"`
+// IdleGate is how a trial's wait for idle machines ended.
+type IdleGate struct {
+	// idle is true when the machines were idle, and false when idleWait was over first.
+	Idle bool `json:"idle"`
 	// waitedMilliseconds from when every client stood at the start barrier.
 	// +kubebuilder:validation:Minimum=0
 	WaitedMilliseconds int64 `json:"waitedMilliseconds"`
@@ -265,17 +265,17 @@ type TrialTimes struct {
 	// deployed is when every pod ran and its agent had reported.
 	// +optional
 	Deployed *metav1.MicroTime `json:"deployed,omitempty"`
-	// proven is when every link had been measured and was as asked.
+	// networkVerified is when every link had been measured and was as asked.
 	// +optional
-	Proven *metav1.MicroTime `json:"proven,omitempty"`
+	NetworkVerified *metav1.MicroTime `json:"networkVerified,omitempty"`
 	// started is when every replica was ready.
 	// +optional
 	Started *metav1.MicroTime `json:"started,omitempty"`
 	// loaded is when the system's steps were done.
 	// +optional
 	Loaded *metav1.MicroTime `json:"loaded,omitempty"`
-	// barrier is when every client stood at the start barrier and nothing was missing but a quiet
-	// moment.
+	// barrier is when every client stood at the start barrier and nothing was missing but idle
+	// machines.
 	// +optional
 	Barrier *metav1.MicroTime `json:"barrier,omitempty"`
 	// released is when the clients were told to start.
@@ -372,10 +372,10 @@ type Headline struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
 	Unreported []string `json:"unreported,omitempty"`
-	// wholeRun is true when the numbers are those that clients print of their whole run: they are
+	// runSummary is true when the numbers are those that clients print of their whole run: they are
 	// not cut to the window, and a latency of 0 is not known.
 	// +optional
-	WholeRun bool `json:"wholeRun,omitempty"`
+	RunSummary bool `json:"runSummary,omitempty"`
 	// throughputMilli is committed transactions per 1000 seconds.
 	ThroughputMilli int64 `json:"throughputMilli"`
 	// meanLatencyMicroseconds of committed transactions.

@@ -42,7 +42,7 @@ func (a *Agent) doLoad(ctx context.Context) {
 			load := loadBetween(readings[0], readings[len(readings)-1])
 			load.Machine = machine
 			note := a.noteQuietly
-			if !said || a.directive().AwaitsQuiet {
+			if !said || a.directive().AwaitsIdle {
 				note, said = a.note, true
 			}
 			note(func() { a.seen.load = &load })

@@ -85,7 +85,7 @@ func TestTheLoadIsReportedUntilTheRun(t *testing.T) {
 		return time.Since(began)
 	}
 	quietly := fourLoads()
-	c.direct(func(d *protocol.Directive) { d.AwaitsQuiet = true })
+	c.direct(func(d *protocol.Directive) { d.AwaitsIdle = true })
 	if awaited := fourLoads(); awaited > quietly*3/4 {
 		t.Errorf("four loads took %v, and %v while the trial waits for them; want each reading then", quietly, awaited)
 	}

@@ -76,9 +76,9 @@ func (o Occurrence) Object() (*unstructured.Unstructured, error) {
 // selector of some pods of the trial by name, all of which must be in its namespace and be the
 // trial's.
 func (o Occurrence) selector(component string, pods []string) map[string]any {
-	labels := map[string]any{v1alpha1.LabelTrial: o.Trial, v1alpha1.LabelPart: v1alpha1.PartReplica}
+	labels := map[string]any{v1alpha1.LabelTrial: o.Trial, v1alpha1.LabelPodType: v1alpha1.PodTypeReplica}
 	if component != "" {
-		labels[v1alpha1.LabelPart], labels[v1alpha1.LabelComponent] = v1alpha1.PartComponent, component
+		labels[v1alpha1.LabelPodType], labels[v1alpha1.LabelComponent] = v1alpha1.PodTypeComponent, component
 	}
 	return map[string]any{
 		"namespaces":     []any{o.Namespace},

@@ -12,7 +12,7 @@ import (
 func TestObject(t *testing.T) {
 	selector := func(pods ...any) map[string]any {
 		return map[string]any{
-			"namespaces": []any{"lab"}, "labelSelectors": map[string]any{"assay.dev/trial": "t", "assay.dev/part": "replica"},
+			"namespaces": []any{"lab"}, "labelSelectors": map[string]any{"assay.dev/trial": "t", "assay.dev/pod-type": "replica"},
 			"expressionSelectors": []any{map[string]any{"key": "statefulset.kubernetes.io/pod-name", "operator": "In", "values": pods}},
 		}
 	}
@@ -103,7 +103,7 @@ func ofComponent(f v1alpha1.Fault, target, peers string) v1alpha1.Fault {
 
 // component changes the selector of replicas to one of a component's pods.
 func component(selector map[string]any, name string) map[string]any {
-	selector["labelSelectors"] = map[string]any{"assay.dev/trial": "t", "assay.dev/part": "component", "assay.dev/component": name}
+	selector["labelSelectors"] = map[string]any{"assay.dev/trial": "t", "assay.dev/pod-type": "component", "assay.dev/component": name}
 	return selector
 }
 

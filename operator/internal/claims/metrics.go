@@ -114,7 +114,7 @@ const slowerSamples = 10
 func (m metric) latency(line results.TrialLine) (sample, error) {
 	percentile, ok := latencies[m.name]
 	if !ok {
-		if !stats.Has(line, m.name) && line.WholeRun {
+		if !stats.Has(line, m.name) && line.RunSummary {
 			return sample{}, fmt.Errorf("the clients of trial %d do not say their mean latency", line.Number)
 		}
 		if !stats.Has(line, m.name) {

@@ -32,8 +32,8 @@ type Pod struct {
 	Trial types.NamespacedName
 	// Name in the trial's layout, which for a client is its host name.
 	Name string
-	// Part of the trial that the pod has: v1alpha1.PartReplica, PartClient or PartPrepare. Empty
-	// for one that resets a machine.
+	// Part of the trial that the pod has: v1alpha1.PodTypeReplica, PodTypeClient or PodTypePrepare.
+	// Empty for one that resets a machine.
 	Part string
 	// Index of a client pod.
 	Index int

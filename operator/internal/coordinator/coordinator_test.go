@@ -232,7 +232,7 @@ func TestAnOvertakenReportIsIgnored(t *testing.T) {
 
 func TestWhatIsSentIsStoredBeforeItIsAcknowledged(t *testing.T) {
 	f := newFixture(t)
-	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0", Part: v1alpha1.PartClient}, {UID: "u2", Trial: trialA, Name: "p", Part: v1alpha1.PartPrepare}})
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0", Part: v1alpha1.PodTypeClient}, {UID: "u2", Trial: trialA, Name: "p", Part: v1alpha1.PodTypePrepare}})
 	f.kept.fail = errors.New("the API server is away")
 	if status, _ := f.call(t, http.MethodPost, "/v1/results", "u1", []byte("r")); status != http.StatusServiceUnavailable {
 		t.Errorf("status %d while nothing can be stored, want 503", status)
@@ -280,9 +280,9 @@ func TestTheSameDirectiveHasTheSameVersion(t *testing.T) {
 func TestAPodSendsItsOwnPartOnly(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{
-		{UID: "replica", Trial: trialA, Name: "r0", Part: v1alpha1.PartReplica},
-		{UID: "client", Trial: trialA, Name: "c0", Part: v1alpha1.PartClient},
-		{UID: "prepare", Trial: trialA, Name: "p", Part: v1alpha1.PartPrepare},
+		{UID: "replica", Trial: trialA, Name: "r0", Part: v1alpha1.PodTypeReplica},
+		{UID: "client", Trial: trialA, Name: "c0", Part: v1alpha1.PodTypeClient},
+		{UID: "prepare", Trial: trialA, Name: "p", Part: v1alpha1.PodTypePrepare},
 		{UID: "machine", Trial: trialA, Name: "m"},
 	})
 	for pod, path := range map[string]string{"client": "/v1/results", "prepare": "/v1/prepared"} {
@@ -301,7 +301,7 @@ func TestAPodSendsItsOwnPartOnly(t *testing.T) {
 // What the store rejects is not sent again and again.
 func TestWhatIsRejectedIsFinal(t *testing.T) {
 	f := newFixture(t)
-	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0", Part: v1alpha1.PartClient}})
+	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0", Part: v1alpha1.PodTypeClient}})
 	f.kept.fail = &RejectedError{Reason: "it is no gzip"}
 	if got, body := f.call(t, http.MethodPost, "/v1/results", "u1", []byte("x")); got != http.StatusBadRequest || !strings.Contains(string(body), "it is no gzip") {
 		t.Errorf("status %d (%s), want 400", got, body)

@@ -41,10 +41,10 @@ func (c *Coordinator) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/sync", c.forPod(c.sync))
 	mux.HandleFunc("GET /v1/files", c.forPod(c.sendFiles))
 	mux.HandleFunc("POST /v1/prepared", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
-		c.keep(w, r, uid, delivery{v1alpha1.PartPrepare, "the prepare step's output", protocol.PreparedLimit, preparedMemory, c.Store.StorePrepared})
+		c.keep(w, r, uid, delivery{v1alpha1.PodTypePrepare, "the prepare step's output", protocol.PreparedLimit, preparedMemory, c.Store.StorePrepared})
 	}))
 	mux.HandleFunc("POST /v1/results", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
-		c.keep(w, r, uid, delivery{v1alpha1.PartClient, "the client's results", protocol.ResultsLimit, decodedResults, c.Store.StoreResults})
+		c.keep(w, r, uid, delivery{v1alpha1.PodTypeClient, "the client's results", protocol.ResultsLimit, decodedResults, c.Store.StoreResults})
 	}))
 	mux.HandleFunc("POST /v1/collected", c.forPod(func(w http.ResponseWriter, r *http.Request, uid types.UID) {
 		c.keep(w, r, uid, delivery{"", "the pod's files", protocol.CollectedLimit, protocol.CollectedLimit, c.Store.StoreCollected})

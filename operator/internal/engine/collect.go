@@ -70,7 +70,7 @@ func describe(o *validity.Observation, merged results.Merged) (t *results.Trial,
 	t.Summary, t.Timeline, t.Driver, t.MeasureNanos = merged.Summary, &merged.Timeline, merged.Driver, merged.MeasureNanos
 	t.MisbehavingDriver = merged.MisbehavingDriver
 	where = "in the window"
-	if merged.Summary.WholeRun {
+	if merged.Summary.RunSummary {
 		t.Timeline, where = nil, "in the clients' whole run"
 	} else if t.Latency, err = merged.Latency.Encode(); err != nil {
 		return nil, "", fmt.Errorf("encode the latencies: %w", err)

@@ -20,7 +20,7 @@ const (
 // a phase looks at its own.
 func (s *scope) deadline() time.Time {
 	status, schedule := &s.trial.Status, timeline.FromSchedule(s.trial.Spec.Schedule)
-	limit := deadlineSlack + s.trial.Spec.QuietWait.OrZero()
+	limit := deadlineSlack + s.trial.Spec.IdleWait.OrZero()
 	known := s.system != nil && s.layout != nil
 	if !known {
 		limit += deadlineUnknown

@@ -15,8 +15,8 @@ type stage struct {
 	started map[string]bool
 	// steps that may run, the first so many of the System's.
 	steps int
-	// load: the trial asks how busy the machines are. awaitsQuiet: nothing else is missing.
-	load, awaitsQuiet bool
+	// load: the trial asks how busy the machines are. awaitsIdle: nothing else is missing.
+	load, awaitsIdle bool
 	// zero is t = 0 in Unix nanoseconds; 0 before it is agreed.
 	zero int64
 	// checks: the clients are over, and the System's checks shall run.
@@ -39,8 +39,8 @@ func (r *director) direct(s *scope, st stage) {
 		d := pod.Directive
 		d.Network = s.networkOf(d.Network)
 		d.Start = st.started[name]
-		d.SampleLoad = st.load && s.trial.Spec.QuietWait.OrZero() > 0
-		d.AwaitsQuiet = d.SampleLoad && st.awaitsQuiet
+		d.SampleLoad = st.load && s.trial.Spec.IdleWait.OrZero() > 0
+		d.AwaitsIdle = d.SampleLoad && st.awaitsIdle
 		for _, step := range s.system.Steps[:st.steps] {
 			if c, ok := pod.Steps[step.Name]; ok {
 				d.Commands = append(d.Commands, c)

@@ -33,10 +33,10 @@ const verifyRounds = 6
 // A trial that asks for nothing goes the same way without a backend.
 type network struct{ director *director }
 
-func (*network) condition() string { return v1alpha1.TrialNetworkProven }
+func (*network) condition() string { return v1alpha1.TrialNetworkVerified }
 
 func (p *network) run(_ context.Context, s *scope) Result {
-	if s.isTrue(v1alpha1.TrialNetworkProven) {
+	if s.isTrue(v1alpha1.TrialNetworkVerified) {
 		return Skip()
 	}
 	if f := validity.First(validity.BeforeStart, s.observation()); !f.OK() {
@@ -51,7 +51,7 @@ func (p *network) run(_ context.Context, s *scope) Result {
 		return Fail(v1alpha1.ReasonNetworkWrong, "%s", few.Of(wrong, "; "))
 	}
 	if missing := s.links().Unverified(); len(missing) > 0 {
-		return Wait(v1alpha1.ReasonProvingNetwork, "waiting for the proof of the links of %s", few.Names(missing)).Until(since, limit)
+		return Wait(v1alpha1.ReasonVerifyingNetwork, "waiting for the proof of the links of %s", few.Names(missing)).Until(since, limit)
 	}
 	// Each agent has found its own measurements right. Now both ends of a link must tell the same
 	// of it.
@@ -66,7 +66,7 @@ func (p *network) run(_ context.Context, s *scope) Result {
 	if b := s.trial.Status.Network.Backend; b != "" {
 		message = fmt.Sprintf("Every link is shaped by %s, has been measured, and is as asked.", b)
 	}
-	return Done(v1alpha1.ReasonReady, message, &s.trial.Status.Times.Proven)
+	return Done(v1alpha1.ReasonReady, message, &s.trial.Status.Times.NetworkVerified)
 }
 
 // choose chooses one backend for all pods when all have measured their paths.
@@ -87,7 +87,7 @@ func (p *network) choose(s *scope, limit time.Duration) Result {
 	}
 	s.trial.Status.Network = &v1alpha1.TrialNetwork{Backend: backend}
 	// The agents get it in the next call, when it is certain that no other manager chooses another.
-	return Wait(v1alpha1.ReasonProvingNetwork, "the links are being shaped and measured").Until(since, limit).Within(time.Millisecond)
+	return Wait(v1alpha1.ReasonVerifyingNetwork, "the links are being shaped and measured").Until(since, limit).Within(time.Millisecond)
 }
 
 // anyPath is the tolerance of a trial that shapes nothing: nothing is asked of its paths, but that

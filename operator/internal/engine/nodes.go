@@ -45,7 +45,7 @@ func (p *nodes) run(ctx context.Context, s *scope) Result {
 	case refusal != "":
 		return Fail(v1alpha1.ReasonMachineRefused, "%s", refusal)
 	}
-	return p.await(s, s.trial.Status.Times.Proven, ResettersTimeout)
+	return p.await(s, s.trial.Status.Times.NetworkVerified, ResettersTimeout)
 }
 
 // ready is asked last before t = 0 is agreed: other people's pods may have come in the meantime.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/engine/quiet"
+	"assay.dev/assay/operator/internal/engine/idle"
 	"assay.dev/assay/operator/internal/fault"
 	"assay.dev/assay/operator/internal/few"
 	"assay.dev/assay/operator/internal/timeline"
@@ -36,13 +36,13 @@ func (p *release) run(ctx context.Context, s *scope) Result {
 	if f := validity.First(validity.BeforeStart, s.observation()); !f.OK() {
 		return Fail(f.Reason, "%s", f.Message)
 	}
-	p.director.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true, awaitsQuiet: s.trial.Status.Times.Barrier != nil})
+	p.director.direct(s, stage{started: all(s.everyName()), steps: len(s.system.Steps), load: true, awaitsIdle: s.trial.Status.Times.Barrier != nil})
 	for _, ready := range []func(context.Context, *scope) Result{atBarrier, p.nodes.ready, p.faults.ready, p.keepAddresses} {
 		if r := ready(ctx, s); r.err != nil || r.state != done {
 			return r.On(v1alpha1.TrialRunning)
 		}
 	}
-	if r := p.quiet(s); r.state != done {
+	if r := p.awaitIdle(s); r.state != done {
 		return r
 	}
 	return p.agree(ctx, s)
@@ -55,7 +55,7 @@ func atBarrier(_ context.Context, s *scope) Result {
 		return Wait(reason, format, args...).Until(s.trial.Status.Times.Loaded, s.barrierLimit())
 	}
 	if missing := s.links().Unverified(); len(missing) > 0 {
-		return wait(v1alpha1.ReasonProvingNetwork, "waiting for %s to confirm that its links are still as asked", few.Names(missing))
+		return wait(v1alpha1.ReasonVerifyingNetwork, "waiting for %s to confirm that its links are still as asked", few.Names(missing))
 	}
 	for _, name := range s.serverNames() {
 		if rep := s.report(name); rep == nil || !rep.Ready {
@@ -92,7 +92,7 @@ func (p *release) keepAddresses(ctx context.Context, s *scope) Result {
 // nobody refuses clients that all start late: the lead is counted from now.
 func (p *release) agree(ctx context.Context, s *scope) Result {
 	s.now = p.clock.Now()
-	w, lead := timeline.FromSchedule(s.trial.Spec.Schedule), quiet.Lead(s.trial.Status.Quiet)
+	w, lead := timeline.FromSchedule(s.trial.Spec.Schedule), idle.Lead(s.trial.Status.IdleGate)
 	gap, err := p.experiment.Gap(ctx, s.trial, s.now.Add(lead))
 	if err != nil {
 		return Retry(err)
@@ -100,7 +100,7 @@ func (p *release) agree(ctx context.Context, s *scope) Result {
 	s.trial.Status.GapMilliseconds = gap.Milliseconds()
 	s.trial.Status.PodsDigest = s.podsDigest() // written when the trial was deployed, but by managers of before
 	s.trial.Status.ZeroUnixNanos = s.now.Add(lead + w.WarmUp).UnixNano()
-	r := Done(v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released."+quiet.InVain(s.trial.Status.Quiet), &s.trial.Status.Times.Released)
+	r := Done(v1alpha1.ReasonReleased, "t = 0 is agreed and every client is released."+idle.InVain(s.trial.Status.IdleGate), &s.trial.Status.Times.Released)
 	r.stop = true
 	return r
 }

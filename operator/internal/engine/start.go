@@ -25,7 +25,7 @@ func (p *start) run(_ context.Context, s *scope) Result {
 	started, waiting := order.Started(s.report)
 	p.director.direct(s, stage{started: started, load: s.loadsEarly()})
 	if waiting != "" {
-		return Wait(v1alpha1.ReasonReplicasStarting, "%s", waiting).Until(s.trial.Status.Times.Proven, order.Limit())
+		return Wait(v1alpha1.ReasonReplicasStarting, "%s", waiting).Until(s.trial.Status.Times.NetworkVerified, order.Limit())
 	}
 	return Done(v1alpha1.ReasonReady, "Every replica and component is ready.", &s.trial.Status.Times.Started)
 }

@@ -90,7 +90,7 @@ func TestSize(t *testing.T) {
 		"nothing":             {v1alpha1.Profile{}, false, ""},
 		"other machines":      {v1alpha1.Profile{Placement: &v1alpha1.Placement{Replicas: "servers"}}, false, ""},
 		"looser tolerances":   {v1alpha1.Profile{Tolerances: &v1alpha1.Tolerances{Steal: "40%"}}, false, "tolerances.steal: 40% in place of 1%"},
-		"disturbances":        {v1alpha1.Profile{Disturbances: &v1alpha1.Disturbances{QuietLoad: "90%"}}, false, ""},
+		"disturbances":        {v1alpha1.Profile{Disturbances: &v1alpha1.Disturbances{IdleThreshold: "90%"}}, false, ""},
 		"fewer points":        {v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "clients", Values: values("1", "10")}}}, true, "axis clients: 2 of 3 values (1, 10)"},
 		"other points":        {v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "clients", Values: values("2")}}}, true, "axis clients: 2 in place of 1, 10, 100"},
 		"more points":         {v1alpha1.Profile{Sweep: []v1alpha1.Axis{{Axis: "clients", Values: values("1", "10", "50", "100")}}}, false, ""},

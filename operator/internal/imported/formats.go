@@ -310,8 +310,8 @@ func readSummary(name string, data []byte, o Options) ([]Result, []string, error
 	}
 	float := func(n int64) *float64 { x := float64(n); return &x }
 	r := Result{Labels: map[string]string{}, Numbers: Numbers{
-		Committed: float(c.Counters.Committed), Mean: c.Whole.MeanMillis, P10: c.Whole.P10Millis, P50: c.Whole.P50Millis, P90: c.Whole.P90Millis,
-		P99: c.Whole.P99Millis, P999: c.Whole.P999Millis, Max: c.Whole.MaxMillis, Throughput: &c.Whole.Throughput,
+		Committed: float(c.Counters.Committed), Mean: c.RunSummary.MeanMillis, P10: c.RunSummary.P10Millis, P50: c.RunSummary.P50Millis, P90: c.RunSummary.P90Millis,
+		P99: c.RunSummary.P99Millis, P999: c.RunSummary.P999Millis, Max: c.RunSummary.MaxMillis, Throughput: &c.RunSummary.Throughput,
 	}}
 	for counter, to := range map[string]struct {
 		to *(*float64)

@@ -185,7 +185,7 @@ func TestTrials(t *testing.T) {
 			var got []string
 			for _, tr := range trials {
 				got = append(got, fmt.Sprintf("%s %d %d", tr.Name, tr.PointIndex, tr.Repetition))
-				if tr.Imported == nil || tr.Imported.SHA256 == "" || !tr.Summary.WholeRun || !slices.Contains(tr.Summary.Unreported, results.CounterErrors) {
+				if tr.Imported == nil || tr.Imported.SHA256 == "" || !tr.Summary.RunSummary || !slices.Contains(tr.Summary.Unreported, results.CounterErrors) {
 					t.Errorf("%s does not say that it was imported, or of what it knows nothing: %+v", tr.Name, tr)
 				}
 			}

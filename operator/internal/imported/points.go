@@ -159,7 +159,7 @@ func (r Result) trial() results.Trial {
 	from := r.From
 	t := results.Trial{Format: results.TrialFormat, Attempt: 1, Outcome: stats.Succeeded, Imported: &from}
 	s := &t.Summary
-	s.WholeRun = true
+	s.RunSummary = true
 	s.Unreported = []string{results.CounterGivenUp, results.CounterLateSends, results.CounterOffered, results.CounterRetries, results.CounterUnsent}
 	for _, n := range []struct {
 		to      *int64

@@ -78,7 +78,7 @@ func Again(ran Ran, today Today, now time.Time) (results.Experiment, v1alpha1.Ex
 	e.Judged = &results.Judged{
 		At: now.UTC(), By: build.Version(), File: today.File, SpecSHA256: report.SpecSHA256(exp.Spec), ClaimsSHA256: seal.Of(spec), Differences: d.Said, Notes: notes,
 	}
-	count(e.Judged, ran)
+	count(e.Judged, ran, spec)
 	return e, spec, nil
 }
 
@@ -95,7 +95,7 @@ func sealed(kept *results.Seal, spec v1alpha1.ExperimentSpec) (*results.Seal, er
 
 // count says how often the run was judged anew, this time included. The same file again is not once
 // more.
-func count(j *results.Judged, ran Ran) {
+func count(j *results.Judged, ran Ran, spec v1alpha1.ExperimentSpec) {
 	claims := seal.Of(ran.Spec)
 	if s := ran.Results.Seal; s != nil {
 		claims = s.SHA256
@@ -108,7 +108,7 @@ func count(j *results.Judged, ran Ran) {
 		}
 		claims = before.ClaimsSHA256
 	}
-	if claims != j.ClaimsSHA256 {
+	if !seal.Is(claims, spec) {
 		j.OtherClaims++
 	}
 }

@@ -17,7 +17,7 @@ const (
 	labelExperiment = "assay_experiment"
 	labelTrial      = "assay_trial"
 	labelPoint      = "assay_point"
-	labelPart       = "assay_part"      // replica, component or client
+	labelPodType    = "assay_pod_type"  // replica, component or client
 	labelComponent  = "assay_component" // of components only
 	labelRegion     = "assay_region"    // of replicas and components only
 	labelShard      = "assay_shard"     // of replicas only
@@ -71,9 +71,9 @@ func Serves(system *v1alpha1.SystemSpec) bool { return len(scraped(system)) > 0 
 
 func scraped(system *v1alpha1.SystemSpec) []part {
 	var parts []part
-	all := []part{{v1alpha1.PartReplica, "", system.Replicas.Metrics}, {v1alpha1.PartClient, "", system.Clients.Metrics}}
+	all := []part{{v1alpha1.PodTypeReplica, "", system.Replicas.Metrics}, {v1alpha1.PodTypeClient, "", system.Clients.Metrics}}
 	for _, c := range system.Components {
-		all = append(all, part{v1alpha1.PartComponent, c.Name, c.Metrics})
+		all = append(all, part{v1alpha1.PodTypeComponent, c.Name, c.Metrics})
 	}
 	for _, p := range all {
 		if p.metrics != nil {
@@ -85,7 +85,7 @@ func scraped(system *v1alpha1.SystemSpec) []part {
 
 func endpoint(p part) monitoringv1.PodMetricsEndpoint {
 	m, which := p.metrics, []monitoringv1.RelabelConfig{
-		{Action: "keep", SourceLabels: []monitoringv1.LabelName{podLabel(v1alpha1.LabelPart)}, Regex: p.name},
+		{Action: "keep", SourceLabels: []monitoringv1.LabelName{podLabel(v1alpha1.LabelPodType)}, Regex: p.name},
 	}
 	if p.component != "" {
 		which = append(which, monitoringv1.RelabelConfig{Action: "keep", SourceLabels: []monitoringv1.LabelName{podLabel(v1alpha1.LabelComponent)}, Regex: p.component},
@@ -98,7 +98,7 @@ func endpoint(p part) monitoringv1.PodMetricsEndpoint {
 	return monitoringv1.PodMetricsEndpoint{
 		Port: ptr.To(render.MetricsPort), Path: path, Interval: monitoringv1.Duration(promDuration(interval(m))),
 		RelabelConfigs: append(which,
-			copied(v1alpha1.LabelPart, labelPart), copied(v1alpha1.LabelRegion, labelRegion), copied(v1alpha1.LabelShard, labelShard),
+			copied(v1alpha1.LabelPodType, labelPodType), copied(v1alpha1.LabelRegion, labelRegion), copied(v1alpha1.LabelShard, labelShard),
 			copied(v1alpha1.LabelTrial, labelTrial), copied(v1alpha1.LabelExperiment, labelExperiment), copied(v1alpha1.LabelPoint, labelPoint),
 			// The values of axes are annotations: they may be longer than a label's.
 			monitoringv1.RelabelConfig{Action: "labelmap", Regex: "__meta_kubernetes_pod_annotation_" + sanitized(v1alpha1.AnnotationAxisPrefix) + "(.+)", Replacement: ptr.To(labelAxis + "$1")},

@@ -23,8 +23,8 @@ func TestPodMonitor(t *testing.T) {
 			return monitoringv1.RelabelConfig{Action: "replace", SourceLabels: []monitoringv1.LabelName{monitoringv1.LabelName("__meta_kubernetes_pod_label_assay_dev_" + label)}, TargetLabel: target}
 		}
 		return []monitoringv1.RelabelConfig{
-			{Action: "keep", SourceLabels: []monitoringv1.LabelName{"__meta_kubernetes_pod_label_assay_dev_part"}, Regex: part},
-			of("part", "assay_part"), of("region", "assay_region"), of("shard", "assay_shard"), of("trial", "assay_trial"), of("experiment", "assay_experiment"), of("point", "assay_point"),
+			{Action: "keep", SourceLabels: []monitoringv1.LabelName{"__meta_kubernetes_pod_label_assay_dev_pod_type"}, Regex: part},
+			of("pod_type", "assay_pod_type"), of("region", "assay_region"), of("shard", "assay_shard"), of("trial", "assay_trial"), of("experiment", "assay_experiment"), of("point", "assay_point"),
 			{Action: "labelmap", Regex: "__meta_kubernetes_pod_annotation_axis_assay_dev_(.+)", Replacement: ptr.To("assay_axis_$1")},
 		}
 	}

@@ -24,7 +24,7 @@ type Pods struct {
 func ScrapedPods(system *v1alpha1.SystemSpec, l *placement.Layout) int {
 	n := 0
 	for _, p := range scraped(system) {
-		if p.name == v1alpha1.PartClient {
+		if p.name == v1alpha1.PodTypeClient {
 			n += len(l.Clients)
 		} else {
 			n += len(l.Group(p.component))

@@ -31,7 +31,7 @@ func TestPodsOfComponentsComeAfterTheReplicas(t *testing.T) {
 		t.Errorf("pods %q, want %q", got, want)
 	}
 	last := l.Servers[8]
-	if last.Part != v1alpha1.PartComponent || last.Component != "proxy" || last.Index != 2 || last.Global != 2 || last.Shard != NoShard || last.Region != "west" || !maps.Equal(last.Ports, map[string]int{"front": 2}) {
+	if last.Part != v1alpha1.PodTypeComponent || last.Component != "proxy" || last.Index != 2 || last.Global != 2 || last.Shard != NoShard || last.Region != "west" || !maps.Equal(last.Ports, map[string]int{"front": 2}) {
 		t.Errorf("the last proxy is %+v", last)
 	}
 	if n := len(l.Replicas()); n != 6 || l.Replicas()[5].Global != 5 {

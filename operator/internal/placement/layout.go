@@ -116,9 +116,9 @@ func (l *Layout) addGroup(component string, shard int, regions []v1alpha1.Region
 	for _, p := range declared {
 		ports[p.Name] = int(p.Port)
 	}
-	part, what, before := v1alpha1.PartReplica, fmt.Sprintf("s%d", shard), len(l.Servers)
+	part, what, before := v1alpha1.PodTypeReplica, fmt.Sprintf("s%d", shard), len(l.Servers)
 	if component != "" {
-		part, what, before = v1alpha1.PartComponent, component, 0
+		part, what, before = v1alpha1.PodTypeComponent, component, 0
 	}
 	base := 0
 	for _, region := range regions {
@@ -166,7 +166,7 @@ func (l *Layout) addClients(nodes, count int, regions []string, apart bool) {
 		set := l.clientSet(region, apart)
 		name := fmt.Sprintf("%s-%d", set.Name, len(set.Clients))
 		set.Clients = append(set.Clients, i)
-		l.Clients = append(l.Clients, Client{Part: v1alpha1.PartClient, Index: i, First: first, Count: n, Region: region, Name: name, Host: l.host(name)})
+		l.Clients = append(l.Clients, Client{Part: v1alpha1.PodTypeClient, Index: i, First: first, Count: n, Region: region, Name: name, Host: l.host(name)})
 		first += n
 	}
 }

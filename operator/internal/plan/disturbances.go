@@ -92,7 +92,7 @@ func (o observation) disturbances(p *Plan) string {
 	if o.counts.Disturbed == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" The environment spoilt %s, which took %s of the %s of spec.disturbances.retryFor.",
+	return fmt.Sprintf(" The environment disturbed %s, which took %s of the %s of spec.disturbances.retryFor.",
 		several(o.counts.Disturbed, "trial"), o.lost.Round(time.Second), p.Spec.Disturbances.RetryFor)
 }
 
@@ -111,7 +111,7 @@ func (o observation) exhausted(p *Plan, each []int32) string {
 		text += fmt.Sprintf(" Of %s all %d attempts that count failed or were invalid (spec.retries is %d).", several(n, "repetition"), *p.Spec.Retries+1, *p.Spec.Retries)
 	}
 	if n := by[retryForUsedUp]; n > 0 {
-		text += fmt.Sprintf(" The environment spoilt the latest trial of %s, and disturbed trials have used up spec.disturbances.retryFor, %s.",
+		text += fmt.Sprintf(" The environment disturbed the latest trial of %s, and disturbed trials have used up spec.disturbances.retryFor, %s.",
 			several(n, "repetition"), p.Spec.Disturbances.RetryFor)
 	}
 	return text + " See the conditions of those Trials."
@@ -155,9 +155,9 @@ func (e *expansion) checkDisturbances() {
 	path, d := e.origin.disturbances(), e.spec.Disturbances
 	_, errs := checkDuration(path.Child("retryFor"), d.RetryFor, bounds{0, 24 * time.Hour})
 	e.add(errs...)
-	_, errs = checkDuration(path.Child("quietWait"), d.QuietWait, bounds{0, 10 * time.Minute})
+	_, errs = checkDuration(path.Child("idleWait"), d.IdleWait, bounds{0, 10 * time.Minute})
 	e.add(errs...)
-	if share, err := d.QuietLoad.Share(); err != nil || share > 1 {
-		e.add(field.Invalid(path.Child("quietLoad"), string(d.QuietLoad), "must be a percentage from 0% to 100%, such as 25%"))
+	if share, err := d.IdleThreshold.Share(); err != nil || share > 1 {
+		e.add(field.Invalid(path.Child("idleThreshold"), string(d.IdleThreshold), "must be a percentage from 0% to 100%, such as 25%"))
 	}
 }

@@ -73,14 +73,14 @@ func TestNextAfterDisturbances(t *testing.T) {
 			ends:       []end{{stolen, 2 * time.Minute}, {stolen, 90 * time.Second}, {stolen, time.Minute}},
 			want:       []string{"#0 p0 r0 a0 Invalid", "#1 p0 r0 a1 Invalid", "#2 p0 r1 a0 Invalid"},
 			disturbed:  3, lost: 270 * time.Second, reason: v1alpha1.ReasonRetriesExhausted,
-			message: "0 of 2 trials are valid. The environment spoilt the latest trial of 2 repetitions, and disturbed trials have used up spec.disturbances.retryFor, 3m. See the conditions of those Trials.",
+			message: "0 of 2 trials are valid. The environment disturbed the latest trial of 2 repetitions, and disturbed trials have used up spec.disturbances.retryFor, 3m. See the conditions of those Trials.",
 		},
 		"every repetition is tried once, whatever is used up": {
 			experiment: one().RetryFor("0s"),
 			ends:       []end{{stolen, time.Minute}},
 			want:       []string{"#0 p0 r0 a0 Invalid", "#1 p0 r1 a0 Succeeded"},
 			disturbed:  1, lost: time.Minute, reason: v1alpha1.ReasonRetriesExhausted,
-			message: "1 of 2 trials are valid. The environment spoilt the latest trial of 1 repetition, and disturbed trials have used up spec.disturbances.retryFor, 0s. See the conditions of those Trials.",
+			message: "1 of 2 trials are valid. The environment disturbed the latest trial of 1 repetition, and disturbed trials have used up spec.disturbances.retryFor, 0s. See the conditions of those Trials.",
 		},
 		"what the system did counts as before, disturbed trials between or not": {
 			experiment: one(),
@@ -94,14 +94,14 @@ func TestNextAfterDisturbances(t *testing.T) {
 			ends:       []end{{stolen, 50 * time.Second}, {throttled, time.Minute}, {}, {stolen, time.Minute}},
 			want:       []string{"#0 p0 r0 a0 Invalid", "#1 p0 r0 a1 Invalid", "#2 p0 r0 a2 Succeeded", "#3 p0 r1 a0 Invalid"},
 			disturbed:  2, lost: 110 * time.Second, reason: v1alpha1.ReasonRetriesExhausted,
-			message: "1 of 2 trials are valid. The environment spoilt the latest trial of 1 repetition, and disturbed trials have used up spec.disturbances.retryFor, 1m. See the conditions of those Trials.",
+			message: "1 of 2 trials are valid. The environment disturbed the latest trial of 1 repetition, and disturbed trials have used up spec.disturbances.retryFor, 1m. See the conditions of those Trials.",
 		},
 		"a trial without instants takes ten seconds, so that there is an end": {
 			experiment: one().RetryFor("20s"),
 			ends:       []end{{stolen, 0}, {stolen, 0}, {}},
 			want:       []string{"#0 p0 r0 a0 Invalid", "#1 p0 r0 a1 Invalid", "#2 p0 r1 a0 Succeeded"},
 			disturbed:  2, lost: 20 * time.Second, reason: v1alpha1.ReasonRetriesExhausted,
-			message: "1 of 2 trials are valid. The environment spoilt the latest trial of 1 repetition, and disturbed trials have used up spec.disturbances.retryFor, 20s. See the conditions of those Trials.",
+			message: "1 of 2 trials are valid. The environment disturbed the latest trial of 1 repetition, and disturbed trials have used up spec.disturbances.retryFor, 20s. See the conditions of those Trials.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestDisturbancesAreToldOf(t *testing.T) {
 	trials := []v1alpha1.Trial{end{v1alpha1.ReasonClockUncertain, 61 * time.Second}.trial(*first.Create)}
 	step := plan.Next(p, 7, trials)
 	want := "Trial 1 runs: point 0, repetition 0, attempt 1. 0 of 1 trials are valid. " +
-		"The environment spoilt 1 trial, which took 1m1s of the 30m of spec.disturbances.retryFor."
+		"The environment disturbed 1 trial, which took 1m1s of the 30m of spec.disturbances.retryFor."
 	if step.Message != want {
 		t.Errorf("message %q\nwant %q", step.Message, want)
 	}
@@ -208,8 +208,8 @@ func TestDisturbancesOutOfBounds(t *testing.T) {
 		want   string
 	}{
 		"longer than a day": {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.RetryFor = "25h" }, `spec.disturbances.retryFor: Invalid value: "25h": must be from 0s to 24h`},
-		"a wait of an hour": {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietWait = "1h" }, `spec.disturbances.quietWait: Invalid value: "1h": must be from 0s to 10m`},
-		"more than all":     {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.QuietLoad = "101%" }, `spec.disturbances.quietLoad: Invalid value: "101%": must be a percentage from 0% to 100%`},
+		"a wait of an hour": {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.IdleWait = "1h" }, `spec.disturbances.idleWait: Invalid value: "1h": must be from 0s to 10m`},
+		"more than all":     {func(s *v1alpha1.ExperimentSpec) { s.Disturbances.IdleThreshold = "101%" }, `spec.disturbances.idleThreshold: Invalid value: "101%": must be a percentage from 0% to 100%`},
 		"logs of a gigabyte": {func(s *v1alpha1.ExperimentSpec) {
 			s.Debug = &v1alpha1.Debug{KeepLogs: ptr(resource.MustParse("1Gi"))}
 		}, "spec.debug.keepLogs"},
@@ -221,7 +221,7 @@ func TestDisturbancesOutOfBounds(t *testing.T) {
 			s.Profile, s.Profiles = "small", []v1alpha1.Profile{{Name: "small", Disturbances: &v1alpha1.Disturbances{RetryFor: "no time"}}}
 		}, `spec.profiles[0].disturbances.retryFor: Invalid value: "no time"`},
 		"none at all": {func(s *v1alpha1.ExperimentSpec) {
-			s.Disturbances = v1alpha1.Disturbances{RetryFor: "0s", QuietWait: "0s", QuietLoad: "100%"}
+			s.Disturbances = v1alpha1.Disturbances{RetryFor: "0s", IdleWait: "0s", IdleThreshold: "100%"}
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,13 +241,13 @@ func TestDisturbancesOutOfBounds(t *testing.T) {
 // A profile's disturbances replace all of them, and every trial carries what concerns it.
 func TestDisturbancesOfAProfile(t *testing.T) {
 	p := expand(t, builders.Experiment("e").System("basil").RetryFor("2h").Set(func(s *v1alpha1.ExperimentSpec) {
-		s.Profile, s.Profiles = "small", []v1alpha1.Profile{{Name: "small", Disturbances: &v1alpha1.Disturbances{QuietWait: "3s"}}}
+		s.Profile, s.Profiles = "small", []v1alpha1.Profile{{Name: "small", Disturbances: &v1alpha1.Disturbances{IdleWait: "3s"}}}
 	}))
-	want := v1alpha1.Disturbances{RetryFor: "30m", QuietWait: "3s", QuietLoad: "25%"}
+	want := v1alpha1.Disturbances{RetryFor: "30m", IdleWait: "3s", IdleThreshold: "25%"}
 	if p.Spec.Disturbances != want {
 		t.Errorf("disturbances %+v, want %+v", p.Spec.Disturbances, want)
 	}
-	if trial := p.Points[0].Template; trial.QuietWait != "3s" || trial.QuietLoad != "25%" {
-		t.Errorf("a trial waits for %q with a load of %q", trial.QuietWait, trial.QuietLoad)
+	if trial := p.Points[0].Template; trial.IdleWait != "3s" || trial.IdleThreshold != "25%" {
+		t.Errorf("a trial waits for %q with a load of %q", trial.IdleWait, trial.IdleThreshold)
 	}
 }

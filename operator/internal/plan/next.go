@@ -23,7 +23,7 @@ type Step struct {
 	Message string
 	// Counts of the trials by outcome.
 	Counts v1alpha1.TrialCounts
-	// Disturbed is the time that trials took which the environment spoilt, of
+	// Disturbed is the time that trials took which the environment disturbed, of
 	// disturbances.retryFor.
 	Disturbed time.Duration
 }

@@ -33,18 +33,18 @@ func (e *expansion) resolvePoints() {
 func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	which := 0
 	trial := v1alpha1.TrialSpec{
-		Experiment: e.name,
-		Point:      v1alpha1.Point{Index: index},
-		Workload:   e.spec.Workload.Name,
-		Topology:   *e.spec.Topology.DeepCopy(),
-		Network:    *e.spec.Network.DeepCopy(),
-		Placement:  *e.spec.Placement.DeepCopy(),
-		Clients:    *e.spec.Clients.DeepCopy(),
-		Schedule:   e.spec.Schedule,
-		Tolerances: e.spec.Tolerances,
-		QuietWait:  e.spec.Disturbances.QuietWait,
-		QuietLoad:  e.spec.Disturbances.QuietLoad,
-		KeepLogs:   e.spec.KeepLogs(),
+		Experiment:    e.name,
+		Point:         v1alpha1.Point{Index: index},
+		Workload:      e.spec.Workload.Name,
+		Topology:      *e.spec.Topology.DeepCopy(),
+		Network:       *e.spec.Network.DeepCopy(),
+		Placement:     *e.spec.Placement.DeepCopy(),
+		Clients:       *e.spec.Clients.DeepCopy(),
+		Schedule:      e.spec.Schedule,
+		Tolerances:    e.spec.Tolerances,
+		IdleWait:      e.spec.Disturbances.IdleWait,
+		IdleThreshold: e.spec.Disturbances.IdleThreshold,
+		KeepLogs:      e.spec.KeepLogs(),
 
 		Measurements: e.spec.Measurements,
 	}

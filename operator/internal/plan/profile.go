@@ -182,8 +182,8 @@ func setDefaults(spec *v1alpha1.ExperimentSpec) {
 	orDefault(&spec.Order, v1alpha1.OrderRandomizedInterleaved)
 	spec.Tolerances = DefaultTolerances(spec.Tolerances)
 	orDefault(&spec.Disturbances.RetryFor, "30m")
-	orDefault(&spec.Disturbances.QuietWait, "60s")
-	orDefault(&spec.Disturbances.QuietLoad, "25%")
+	orDefault(&spec.Disturbances.IdleWait, "60s")
+	orDefault(&spec.Disturbances.IdleThreshold, "25%")
 	if spec.Retries == nil {
 		two := int32(2)
 		spec.Retries = &two

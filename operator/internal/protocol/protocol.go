@@ -124,9 +124,9 @@ type Directive struct {
 	Machine *Machine `json:"machine,omitempty"`
 	// SampleLoad asks for Report.Load, until Run is set.
 	SampleLoad bool `json:"sampleLoad,omitempty"`
-	// AwaitsQuiet says that nothing but a quiet moment is missing: each reading of the load is
+	// AwaitsIdle says that only idle machines are missing: each reading of the load is
 	// reported at once.
-	AwaitsQuiet bool `json:"awaitsQuiet,omitempty"`
+	AwaitsIdle bool `json:"awaitsQuiet,omitempty"`
 	// Run is set once t = 0 is agreed.
 	Run *Run `json:"run,omitempty"`
 	// Finish says that the processes shall end, since the run is over or given up.
@@ -322,7 +322,7 @@ type Report struct {
 	// released.
 	Client *ClientRun `json:"client,omitempty"`
 	// Load of the pod's machine, as Directive.SampleLoad asks. The first is reported at once,
-	// others once a second, or as Directive.AwaitsQuiet says.
+	// others once a second, or as Directive.AwaitsIdle says.
 	Load *Load `json:"load,omitempty"`
 	// Over: the client or prepare step is over. Sent: its results or output have been accepted.
 	Over bool `json:"over"`

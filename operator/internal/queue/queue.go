@@ -15,8 +15,8 @@
 //	is a pool of it held, or kept for one before it?    -> Queued; its pools are kept for it against all that come after
 //	has every pod of it room?  yes                      -> it starts
 //	                           when trials are over     -> Queued; its pools are kept for it
-//	                           when others' pods go     -> NoRoom or QuotaExceeded; nothing is kept, those after it may start
-//	                           never, as the nodes are  -> NeverFits; nothing is kept
+//	                           when others' pods go     -> InsufficientResources or QuotaExceeded; nothing is kept, those after it may start
+//	                           never, as the nodes are  -> Unschedulable; nothing is kept
 //
 // Keeping pools for who waits is what lets a trial that needs two pools ever get both, while others
 // take turns on each of them.
@@ -85,18 +85,18 @@ type State string
 
 // The states.
 const (
-	Start         State = "Start"
-	Queued        State = "Queued"
-	Suspended     State = "Suspended"
-	NoRoom        State = "NoRoom"
-	NeverFits     State = "NeverFits"
-	QuotaExceeded State = "QuotaExceeded"
+	Start                 State = "Start"
+	Queued                State = "Queued"
+	Suspended             State = "Suspended"
+	InsufficientResources State = "InsufficientResources"
+	Unschedulable         State = "Unschedulable"
+	QuotaExceeded         State = "QuotaExceeded"
 )
 
 // Room says whether all pods of a trial have room.
 type Room struct {
-	// State: Start when they have; Queued when they will have once trials are over; NoRoom,
-	// NeverFits or QuotaExceeded.
+	// State: Start when they have; Queued when they will have once trials are over;
+	// InsufficientResources, Unschedulable or QuotaExceeded.
 	State State
 	// Missing says what they lack, as a sentence.
 	Missing string

@@ -124,9 +124,9 @@ func (c Cluster) Room(pods []Pod) Room {
 		return Room{State: Queued, Missing: "Waiting for other trials on its pools to be over: " + c.lacks(c.place(pods, now), now) + "."}
 	}
 	if never := c.place(pods, empty); len(never) > 0 {
-		return Room{State: NeverFits, Missing: "It can never start on the nodes that there are, even with nothing else on them: " + c.lacks(never, empty) + "."}
+		return Room{State: Unschedulable, Missing: "It can never start on the nodes that there are, even with nothing else on them: " + c.lacks(never, empty) + "."}
 	}
-	return Room{State: NoRoom, Missing: "Waiting for room beside what else runs there: " + c.lacks(left, then) + "."}
+	return Room{State: InsufficientResources, Missing: "Waiting for room beside what else runs there: " + c.lacks(left, then) + "."}
 }
 
 func (n *node) free(used ...amounts) amounts {

@@ -47,24 +47,24 @@ func groupField(system *v1alpha1.SystemSpec, component string) string {
 	return "spec.replicas"
 }
 
-// partOf is the value of LabelPart of a group's pods.
+// partOf is the value of LabelPodType of a group's pods.
 func partOf(component string) string {
 	if component == "" {
-		return v1alpha1.PartReplica
+		return v1alpha1.PodTypeReplica
 	}
-	return v1alpha1.PartComponent
+	return v1alpha1.PodTypeComponent
 }
 
 // ownLabels of the pods of a set, names and values in turn, the part first: those that no pod of
 // another set has together.
 func ownLabels(set placement.Set) []string {
 	if set.Component != "" {
-		return []string{v1alpha1.LabelPart, v1alpha1.PartComponent, v1alpha1.LabelComponent, set.Component, v1alpha1.LabelRegion, set.Region}
+		return []string{v1alpha1.LabelPodType, v1alpha1.PodTypeComponent, v1alpha1.LabelComponent, set.Component, v1alpha1.LabelRegion, set.Region}
 	}
-	return []string{v1alpha1.LabelPart, v1alpha1.PartReplica, v1alpha1.LabelShard, strconv.Itoa(set.Shard), v1alpha1.LabelRegion, set.Region}
+	return []string{v1alpha1.LabelPodType, v1alpha1.PodTypeReplica, v1alpha1.LabelShard, strconv.Itoa(set.Shard), v1alpha1.LabelRegion, set.Region}
 }
 
 // WhatOf pods with these labels are, as people read it: the part, or the name of the component.
 func WhatOf(labels map[string]string) string {
-	return cmp.Or(labels[v1alpha1.LabelComponent], labels[v1alpha1.LabelPart])
+	return cmp.Or(labels[v1alpha1.LabelComponent], labels[v1alpha1.LabelPodType])
 }

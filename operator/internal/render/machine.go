@@ -25,7 +25,7 @@ func MachineAgent(node string) string { return "machine/" + node }
 // MachineLabels are on every machine pod of a trial.
 func MachineLabels(trial types.NamespacedName) map[string]string {
 	return map[string]string{
-		v1alpha1.LabelTrial: trial.Name, v1alpha1.LabelTrialNamespace: trial.Namespace, v1alpha1.LabelPart: v1alpha1.PartMachine,
+		v1alpha1.LabelTrial: trial.Name, v1alpha1.LabelTrialNamespace: trial.Namespace, v1alpha1.LabelPodType: v1alpha1.PodTypeMachine,
 	}
 }
 

@@ -236,7 +236,7 @@ func (b *builder) podsOf(set placement.Set) []string {
 
 func (b *builder) clients(set placement.ClientSet) (*batchv1.Job, error) {
 	cs := b.system.Clients
-	pod, err := b.pod("spec.clients", v1alpha1.PartClient, cs.Containers, cs.Files)
+	pod, err := b.pod("spec.clients", v1alpha1.PodTypeClient, cs.Containers, cs.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -250,23 +250,23 @@ func (b *builder) clients(set placement.ClientSet) (*batchv1.Job, error) {
 	pod.Subdomain = b.l.Service()
 	pod.Affinity = awayFrom(b.actions, b.l.Trial)
 	b.place(pod, b.placement.Clients, set.Region)
-	return b.job(set.Name, v1alpha1.PartClient, int32(len(set.Clients)), pod), nil
+	return b.job(set.Name, v1alpha1.PodTypeClient, int32(len(set.Clients)), pod), nil
 }
 
 func (b *builder) prepare() (*batchv1.Job, error) {
 	p := b.system.Prepare
-	pod, err := b.pod("spec.prepare", v1alpha1.PartPrepare, []v1alpha1.Container{p.Container}, nil)
+	pod, err := b.pod("spec.prepare", v1alpha1.PodTypePrepare, []v1alpha1.Container{p.Container}, nil)
 	if err != nil {
 		return nil, err
 	}
 	b.place(pod, b.placement.Clients, "") // away from the machines of the replicas, which are measured
-	return b.job(b.l.PrepareJob(), v1alpha1.PartPrepare, 1, pod), nil
+	return b.job(b.l.PrepareJob(), v1alpha1.PodTypePrepare, 1, pod), nil
 }
 
 // job runs its pods once: a client that is lost makes the trial invalid, it is never replaced
 // behind the trial's back.
 func (b *builder) job(name, part string, pods int32, spec *corev1.PodSpec) *batchv1.Job {
-	meta := b.meta(name, v1alpha1.LabelPart, part)
+	meta := b.meta(name, v1alpha1.LabelPodType, part)
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	indexed := batchv1.IndexedCompletion
 	return &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
@@ -296,7 +296,7 @@ func (b *builder) pod(field, part string, containers []v1alpha1.Container, files
 		// Replicas spread over nodes, and so do clients, as far as there are nodes.
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelTrial: b.l.Trial, v1alpha1.LabelPart: part}},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelTrial: b.l.Trial, v1alpha1.LabelPodType: part}},
 		}},
 	}
 	for i, set := range files {

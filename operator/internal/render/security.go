@@ -64,7 +64,7 @@ func apart(trial string) *corev1.Affinity {
 		LabelSelector: &metav1.LabelSelector{
 			MatchLabels: map[string]string{v1alpha1.LabelTrial: trial},
 			MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: v1alpha1.LabelPart, Operator: metav1.LabelSelectorOpIn, Values: []string{v1alpha1.PartReplica, v1alpha1.PartComponent}},
+				{Key: v1alpha1.LabelPodType, Operator: metav1.LabelSelectorOpIn, Values: []string{v1alpha1.PodTypeReplica, v1alpha1.PodTypeComponent}},
 			},
 		},
 	}}}}

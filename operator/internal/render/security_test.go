@@ -140,11 +140,11 @@ func TestReplicasOnNodesOfTheirOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			for part, away := range map[string]bool{"replica": true, "component": true, "client": false} {
-				if got := selector.Matches(labels.Set{"assay.dev/trial": "t-0", "assay.dev/part": part}); got != away {
+				if got := selector.Matches(labels.Set{"assay.dev/trial": "t-0", "assay.dev/pod-type": part}); got != away {
 					t.Errorf("a replica keeps away from a %s of its trial: %v, want %v", part, got, away)
 				}
 			}
-			if selector.Matches(labels.Set{"assay.dev/trial": "t-1", "assay.dev/part": "replica"}) || term.TopologyKey != "kubernetes.io/hostname" {
+			if selector.Matches(labels.Set{"assay.dev/trial": "t-1", "assay.dev/pod-type": "replica"}) || term.TopologyKey != "kubernetes.io/hostname" {
 				t.Errorf("the term is %+v", term)
 			}
 		}

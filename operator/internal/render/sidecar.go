@@ -47,7 +47,7 @@ func (b *builder) agent(part string, shared []corev1.VolumeMount) corev1.Contain
 		command = append(command, "--simulated-clock-offset", b.env.SimulatedClockOffsets)
 	}
 	binaries := launcherBinary
-	if part == v1alpha1.PartClient && b.system.Clients.Driver != nil {
+	if part == v1alpha1.PodTypeClient && b.system.Clients.Driver != nil {
 		binaries += "," + loadgenBinary
 	}
 	always := corev1.ContainerRestartPolicyAlways

@@ -85,7 +85,7 @@ func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placemen
 
 // Pod is what one pod gets: its directive before the run, and its files.
 type Pod struct {
-	// Part that it has: PartReplica, PartClient, or the name of a component.
+	// Part that it has: PodTypeReplica, PodTypeClient, or the name of a component.
 	Part      string
 	Directive protocol.Directive
 	Files     []protocol.File
@@ -99,7 +99,7 @@ type Pod struct {
 func (t *Trial) Server(r placement.Replica) (*Pod, error) {
 	rs, field := t.system.Group(r.Component), groupField(t.system, r.Component)
 	ctx := t.ctx.with(r)
-	pod := &Pod{Part: cmp.Or(r.Component, v1alpha1.PartReplica), Directive: protocol.Directive{Resolve: t.serverHosts(), Stop: stop(rs.Stop)}}
+	pod := &Pod{Part: cmp.Or(r.Component, v1alpha1.PodTypeReplica), Directive: protocol.Directive{Resolve: t.serverHosts(), Stop: stop(rs.Stop)}}
 	var err error
 	if pod.Directive.Containers, err = t.containers(ctx, field+".containers", rs.Containers, r.Name); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (t *Trial) Server(r placement.Replica) (*Pod, error) {
 func (t *Trial) Client(c placement.Client) (*Pod, error) {
 	cs := t.system.Clients
 	ctx := t.ctx.with(c)
-	pod := &Pod{Part: v1alpha1.PartClient, Directive: protocol.Directive{Resolve: append(t.serverHosts(), t.clientHosts()...)}}
+	pod := &Pod{Part: v1alpha1.PodTypeClient, Directive: protocol.Directive{Resolve: append(t.serverHosts(), t.clientHosts()...)}}
 	var err error
 	if pod.Directive.Containers, err = t.containers(ctx, "spec.clients.containers", cs.Containers, c.Name); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (t *Trial) Prepare() (*Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pod{Part: v1alpha1.PartPrepare, Directive: protocol.Directive{
+	return &Pod{Part: v1alpha1.PodTypePrepare, Directive: protocol.Directive{
 		Containers: containers,
 		Prepare:    &protocol.Prepare{OutputPath: p.OutputPath, Timeout: p.Timeout.OrZero()},
 		Stop:       stop(nil),

@@ -148,7 +148,7 @@ const needsP99 = 1000
 // has latencies of its transactions.
 func fewestCommitted(e results.Experiment, p results.PointResult) (fewest int64, some bool) {
 	for _, l := range e.Trials {
-		if l.PointIndex != p.Index || l.Outcome != stats.Succeeded || l.WholeRun || l.Committed == 0 || l.P99Millis == 0 {
+		if l.PointIndex != p.Index || l.Outcome != stats.Succeeded || l.RunSummary || l.Committed == 0 || l.P99Millis == 0 {
 			continue
 		}
 		if !some || l.Committed < fewest {
@@ -195,7 +195,7 @@ func failureNotes(e results.Experiment) []string {
 		}
 	}
 	var notes []string
-	if slices.ContainsFunc(e.Trials, func(l results.TrialLine) bool { return l.WholeRun }) {
+	if slices.ContainsFunc(e.Trials, func(l results.TrialLine) bool { return l.RunSummary }) {
 		notes = append(notes, "The clients report summaries, so that numbers are of their whole run, not cut to the window. "+
 			"Throughputs of several client pods are added up, means weighted by transactions; percentiles of several pods are not known.")
 	}

@@ -87,7 +87,7 @@ func TestFailuresAreInSight(t *testing.T) {
 
 // What clients say of their whole run was shown as if it were of the window.
 func TestWholeRunsAreMarked(t *testing.T) {
-	e := results.Experiment{Name: "e", Trials: []results.TrialLine{{Outcome: stats.Succeeded, WholeRun: true, Committed: 1000, Throughput: 100}}}
+	e := results.Experiment{Name: "e", Trials: []results.TrialLine{{Outcome: stats.Succeeded, RunSummary: true, Committed: 1000, Throughput: 100}}}
 	e.Points = stats.Points(e.Trials)
 	if _, has := e.Points[0].Metrics[stats.MeanLatency]; has {
 		t.Error("a mean latency that no client said is 0 ms")

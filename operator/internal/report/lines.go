@@ -38,7 +38,7 @@ func LineOf(t results.Trial) results.TrialLine {
 		Name: t.Name, Number: t.Number, PointIndex: t.PointIndex, Coordinates: t.Coordinates, Repetition: t.Repetition, Attempt: t.Attempt,
 		Outcome: t.Outcome, Reason: t.Reason, Message: t.Message, Imported: t.Imported, GapSeconds: t.GapSeconds,
 		Committed: t.Summary.Committed, Aborted: t.Summary.Aborted, Errors: t.Summary.Errors, Timeouts: t.Summary.Timeouts,
-		Offered: t.Summary.Offered, GivenUp: t.Summary.GivenUp, Unsent: t.Summary.Unsent, Unreported: t.Summary.Unreported, WholeRun: t.Summary.WholeRun,
+		Offered: t.Summary.Offered, GivenUp: t.Summary.GivenUp, Unsent: t.Summary.Unsent, Unreported: t.Summary.Unreported, RunSummary: t.Summary.RunSummary,
 		Throughput: t.Summary.Throughput, MeanMillis: t.Summary.MeanMillis, P10Millis: t.Summary.P10Millis, P50Millis: t.Summary.P50Millis, P90Millis: t.Summary.P90Millis,
 		P99Millis: t.Summary.P99Millis, P999Millis: t.Summary.P999Millis,
 		P95Millis: t.Summary.Percentiles["P95"], Percentiles: withoutP95(t.Summary.Percentiles), Remarks: t.Summary.Remarks,
@@ -79,7 +79,7 @@ func withoutP95(percentiles map[string]float64) map[string]float64 {
 // ofAll are the percentiles of committed and failed requests, from the trial's histogram: results
 // of before they were kept have none, or not all.
 func ofAll(t results.Trial) *results.Percentiles {
-	if t.Summary.WholeRun || t.Latency == "" {
+	if t.Summary.RunSummary || t.Latency == "" {
 		return t.Summary.OfAll
 	}
 	h, err := results.DecodeHistogram(t.Latency)

@@ -167,7 +167,7 @@ func saturatedClients(e results.Experiment) []string {
 		if l.PressureShare >= pressureShare {
 			why = append(why, fmt.Sprintf("waiting for processors %.0f%% of the time", 100*l.PressureShare))
 		}
-		if l.Part == v1alpha1.PartClient && len(why) > 0 {
+		if l.Part == v1alpha1.PodTypeClient && len(why) > 0 {
 			points = append(points, fmt.Sprintf("%s (%s)", cmp.Or(at(e.Axes, l.Coordinates), "the only point"), strings.Join(why, ", ")))
 		}
 	}

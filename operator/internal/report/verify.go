@@ -97,7 +97,7 @@ const resultsName = "results.json"
 
 // trial computes a trial's numbers again from its histogram, counters and timeline.
 func (v *Verified) trial(t results.Trial) {
-	if t.Summary.WholeRun {
+	if t.Summary.RunSummary {
 		v.Notes = append(v.Notes, fmt.Sprintf("trial %s: its numbers are those that its clients say of their whole run, and are believed", t.Name))
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/jsonlimit"
+	"assay.dev/assay/operator/internal/renames"
 )
 
 // The counters that a client may not know, by their names in JSON.
@@ -50,7 +51,7 @@ func EncodeClient(c Client) ([]byte, error) {
 // themselves; histograms are checked when they are merged.
 func DecodeClient(b []byte) (Client, error) {
 	var c Client
-	if err := decode(b, clientMay, ClientFormat, &c.Format, &c); err != nil {
+	if err := decode(b, clientMay, ClientFormat, nil, &c.Format, &c); err != nil {
 		return Client{}, fmt.Errorf("decode the client's results: %w", err)
 	}
 	absent, err := absentCounters(b)
@@ -124,7 +125,7 @@ func EncodeTrial(t Trial) ([]byte, error) {
 // DecodeTrial reads a trial.
 func DecodeTrial(b []byte) (Trial, error) {
 	var t Trial
-	if err := decode(b, trialMay, TrialFormat, &t.Format, &t); err != nil {
+	if err := decode(b, trialMay, TrialFormat, renames.TrialResults, &t.Format, &t); err != nil {
 		return Trial{}, fmt.Errorf("decode the trial's results: %w", err)
 	}
 	if t.Timeline != nil {
@@ -144,7 +145,7 @@ func EncodeExperiment(e Experiment) ([]byte, error) {
 // DecodeExperiment reads an experiment.
 func DecodeExperiment(b []byte) (Experiment, error) {
 	var e Experiment
-	if err := decode(b, experimentMay, ExperimentFormat, &e.Format, &e); err != nil {
+	if err := decode(b, experimentMay, ExperimentFormat, renames.ExperimentResults, &e.Format, &e); err != nil {
 		return Experiment{}, fmt.Errorf("decode the experiment's results: %w", err)
 	}
 	return e, nil
@@ -173,8 +174,8 @@ var (
 
 // decode looks at the format before anything else, since another version's members may have other
 // types. Unknown members are ignored: an older reader can read what a newer writer of the same
-// format added.
-func decode(b []byte, may jsonlimit.Limit, want string, format *string, v any) error {
+// format added. renamed gives members their present names; nil: none has another.
+func decode(b []byte, may jsonlimit.Limit, want string, renamed func([]byte) ([]byte, error), format *string, v any) error {
 	if err := jsonlimit.Check(b, may); err != nil {
 		return err
 	}
@@ -186,6 +187,12 @@ func decode(b []byte, may jsonlimit.Limit, want string, format *string, v any) e
 	}
 	if head.Format != want {
 		return fmt.Errorf("the format is %q; this version reads %q", head.Format, want)
+	}
+	if renamed != nil {
+		var err error
+		if b, err = renamed(b); err != nil {
+			return err
+		}
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return err
@@ -218,8 +225,8 @@ func (c Client) check() error {
 			return fmt.Errorf("the counter %s is %d; it must be from 0 to %d", n.name, *n.value, maxCount)
 		}
 	}
-	if c.Whole != nil {
-		if err := c.Whole.check(c); err != nil {
+	if c.RunSummary != nil {
+		if err := c.RunSummary.check(c); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func Merge(clients []Client) (Merged, error) {
 		if i > 0 && c.Index == clients[i-1].Index {
 			return Merged{}, fmt.Errorf("merge the clients' results: client %d reported twice", c.Index)
 		}
-		if (c.Whole == nil) != (clients[0].Whole == nil) {
+		if (c.RunSummary == nil) != (clients[0].RunSummary == nil) {
 			return Merged{}, fmt.Errorf("merge the clients' results: client %d reports of its whole run and client %d of the window, or the other way round",
 				c.Index, clients[0].Index)
 		}
@@ -60,15 +60,15 @@ func Merge(clients []Client) (Merged, error) {
 	m.StartSpread = startSpread(clients)
 	m.Latency = latency.histogram()
 	counters.OutOfRange = m.Latency.OutOfRange()
-	if clients[0].Whole == nil { // the timeline of one, and none of another
+	if clients[0].RunSummary == nil { // the timeline of one, and none of another
 		if err := Agree(counters, m.Latency.Count(), m.Timeline, time.Duration(m.MeasureNanos)); err != nil {
 			return Merged{}, fmt.Errorf("merge the clients' results: %w; either all clients have a timeline, or none", err)
 		}
 	}
 	unreported := m.Summary.Unreported
 	m.Summary = Summarize(counters, m.Latency, time.Duration(m.MeasureNanos))
-	if clients[0].Whole != nil {
-		m.Summary = summarizeWhole(counters, clients)
+	if clients[0].RunSummary != nil {
+		m.Summary = mergeRunSummaries(counters, clients)
 	}
 	m.Summary.Unreported = unreported
 	m.Summary.SendLagP99Millis = Millis(lag.histogram().Percentile(99))
@@ -90,7 +90,7 @@ func (m *Merged) add(c Client, counters *Counters, latency, lag *histogramSum) e
 	if err != nil {
 		return fmt.Errorf("latency: %w", err)
 	}
-	if c.Whole == nil {
+	if c.RunSummary == nil {
 		if err := Agree(c.Counters, n, c.Timeline, time.Duration(c.MeasureNanos)); err != nil {
 			return err
 		}

@@ -95,9 +95,10 @@ type Client struct {
 	GeneratorLag string `json:"generatorLag,omitempty"`
 	// Timeline of the whole run.
 	Timeline Timeline `json:"timeline"`
-	// Whole is what the client says of its whole run, where it says no more. Counters are of the
-	// whole run then, too, and there are no histograms and no timeline.
-	Whole *Whole `json:"whole,omitempty"`
+	// RunSummary is what the client says of its whole run, where it says no more. Counters are of
+	// the whole run then, too, and there are no histograms and no timeline. Agents send it as
+	// "whole", which is the name in the format of clients' reports.
+	RunSummary *RunSummary `json:"whole,omitempty"`
 	// Driver counters, as the driver reports them.
 	Driver map[string]int64 `json:"driver,omitempty"`
 	// MisbehavingClients of the Clients misbehaved on purpose: nothing that they did is in the
@@ -114,9 +115,9 @@ type Summary struct {
 	Counters
 	// Unreported are the counters that some client does not know, by their names in JSON.
 	Unreported []string `json:"unreported,omitempty"`
-	// WholeRun: the clients say of their whole run what is here. Nothing is cut to the window, and
-	// a latency that is 0 is not known.
-	WholeRun bool `json:"wholeRun,omitempty"`
+	// RunSummary: the clients say of their whole run what is here. Nothing is cut to the window,
+	// and a latency that is 0 is not known.
+	RunSummary bool `json:"runSummary,omitempty"`
 	// Throughput is committed transactions per second of the window.
 	Throughput float64 `json:"throughput"`
 	// Latencies of committed transactions, in milliseconds.
@@ -235,11 +236,11 @@ type Pod struct {
 	GeneratorLagP99Millis float64 `json:"generatorLagP99Millis,omitempty"`
 	// Resources that the pod used. Nil: its agent did not say.
 	Resources *Resources `json:"resources,omitempty"`
-	// UID of the pod, when it came, relative to t = 0, and when its replica was ready (0: never),
-	// as the manager saw it. Only of a pod that replaced another in the run.
-	UID         string  `json:"uid,omitempty"`
-	CameMillis  float64 `json:"cameMillis,omitempty"`
-	ReadyMillis float64 `json:"readyMillis,omitempty"`
+	// UID of the pod, when it was created, relative to t = 0, and when its replica was ready (0:
+	// never), as the manager saw it. Only of a pod that replaced another in the run.
+	UID           string  `json:"uid,omitempty"`
+	CreatedMillis float64 `json:"createdMillis,omitempty"`
+	ReadyMillis   float64 `json:"readyMillis,omitempty"`
 	// Predecessors are the pods that had its name before, first to last. All else here is about the
 	// last one.
 	Predecessors []Predecessor `json:"predecessors,omitempty"`
@@ -261,14 +262,14 @@ type ClientRun struct {
 type Predecessor struct {
 	UID  string `json:"uid"`
 	Node string `json:"node,omitempty"`
-	// CameMillis and ReadyMillis are as of Pod; 0 of the first. GoneMillis is when the manager saw
-	// that it was gone.
-	CameMillis  float64 `json:"cameMillis,omitempty"`
-	ReadyMillis float64 `json:"readyMillis,omitempty"`
-	GoneMillis  float64 `json:"goneMillis"`
-	// Heard: the manager that saw it go had heard from its agent. What follows is of its agent's
-	// last report.
-	Heard             bool    `json:"heard"`
+	// CreatedMillis and ReadyMillis are as of Pod; 0 of the first. DeletedMillis is when the
+	// manager saw that it was gone.
+	CreatedMillis float64 `json:"createdMillis,omitempty"`
+	ReadyMillis   float64 `json:"readyMillis,omitempty"`
+	DeletedMillis float64 `json:"deletedMillis"`
+	// Reported: the manager that saw it go had a report of its agent. What follows is of its
+	// agent's last report.
+	Reported          bool    `json:"reported"`
 	ClockOffsetMillis float64 `json:"clockOffsetMillis,omitempty"`
 	ClockErrorMillis  float64 `json:"clockErrorMillis,omitempty"`
 	TCPResets         int64   `json:"tcpResets,omitempty"`
@@ -301,10 +302,11 @@ type Trial struct {
 	// GapSeconds from the end of the drain of the trial before, whosever it was, to the warm-up of
 	// this one; 0 for the first of an experiment.
 	GapSeconds float64 `json:"gapSeconds,omitempty"`
-	// Quiet is how the trial's wait for a quiet moment ended. Nil: it was not released, or was not
-	// to wait.
-	Quiet *QuietMoment `json:"quiet,omitempty"`
-	// PhaseSeconds: how long each phase took: deployed, proven, started, loaded, released, run.
+	// IdleGate is how the trial's wait for idle machines ended. Nil: it was not released, or was
+	// not to wait.
+	IdleGate *IdleGate `json:"idleGate,omitempty"`
+	// PhaseSeconds: how long each phase took: deployed, networkVerified, started, loaded, released,
+	// run.
 	PhaseSeconds map[string]float64 `json:"phaseSeconds,omitempty"`
 	Clients      int32              `json:"clients"`
 	// ClosedLoop says how clients of a closed loop wait. Nil: the loop is open, or the results are
@@ -358,11 +360,11 @@ type Software struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// QuietMoment is how a trial's wait for a quiet moment ended.
-type QuietMoment struct {
-	// Found: the machines were quiet. Otherwise quietWait was over, and Message says what disturbed
+// IdleGate is how a trial's wait for idle machines ended.
+type IdleGate struct {
+	// Idle: the machines were idle. Otherwise idleWait was over, and Message says what disturbed
 	// them last.
-	Found bool `json:"found"`
+	Idle bool `json:"idle"`
 	// WaitedSeconds from when every client stood at the start barrier.
 	WaitedSeconds float64 `json:"waitedSeconds"`
 	Message       string  `json:"message,omitempty"`
@@ -602,8 +604,8 @@ type TrialLine struct {
 	// Unreported are the counters that some client does not know, by their names in JSON: they are
 	// 0 here, and mean nothing.
 	Unreported []string `json:"unreported,omitempty"`
-	// WholeRun is as in Summary.
-	WholeRun   bool    `json:"wholeRun,omitempty"`
+	// RunSummary is as in Summary.
+	RunSummary bool    `json:"runSummary,omitempty"`
 	Throughput float64 `json:"throughput"`
 	MeanMillis float64 `json:"meanMillis"`
 	P50Millis  float64 `json:"p50Millis"`

@@ -16,6 +16,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/renames"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/specdiff"
 )
@@ -82,8 +83,28 @@ func Of(spec v1alpha1.ExperimentSpec) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Is says whether a digest is that of what is sealed of a spec: in present names, or in those of
+// before some of them changed, so that a seal of then is still the seal of the same claims.
+func Is(digest string, spec v1alpha1.ExperimentSpec) bool {
+	text := Text(spec)
+	before, err := renames.SealedBefore(text)
+	if err != nil {
+		panic(fmt.Sprintf("seal: what was written as JSON cannot be read: %v", err))
+	}
+	for _, text := range [][]byte{text, before} {
+		if own, err := Digest(text); text != nil && err == nil && own == digest {
+			return true
+		}
+	}
+	return false
+}
+
 // Since says in which fields a spec differs from what was sealed.
 func Since(text json.RawMessage, spec v1alpha1.ExperimentSpec) ([]results.SealChange, error) {
+	text, err := renames.Spec(text)
+	if err != nil {
+		return nil, fmt.Errorf("read what was sealed: %w", err)
+	}
 	was, err := decoded(text)
 	if err != nil {
 		return nil, fmt.Errorf("read what was sealed: %w", err)

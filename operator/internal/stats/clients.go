@@ -20,7 +20,7 @@ import (
 // window, or the numbers are not of the window.
 func ClientTime(t results.Trial) *float64 {
 	s, window := t.Summary, float64(t.MeasureNanos)/1e6
-	if t.ClosedLoop == nil || s.WholeRun || s.Committed == 0 || t.CorrectClients < 1 || window <= 0 {
+	if t.ClosedLoop == nil || s.RunSummary || s.Committed == 0 || t.CorrectClients < 1 || window <= 0 {
 		return nil
 	}
 	ended := float64(s.Committed + s.GivenUp + s.Errors + s.Timeouts)

@@ -72,7 +72,7 @@ func TestClientTime(t *testing.T) {
 	// What has no such law says nothing.
 	for name, change := range map[string]func(*results.Trial){
 		"an open loop":        func(t *results.Trial) { t.ClosedLoop = nil },
-		"of the whole run":    func(t *results.Trial) { t.Summary.WholeRun = true },
+		"of the whole run":    func(t *results.Trial) { t.Summary.RunSummary = true },
 		"nothing committed":   func(t *results.Trial) { t.Summary.Committed = 0 },
 		"clients are unknown": func(t *results.Trial) { t.CorrectClients = 0 },
 	} {

@@ -60,7 +60,7 @@ func Of(line results.TrialLine, metric string) float64 {
 func Has(line results.TrialLine, metric string) bool {
 	switch metric {
 	case MeanLatency, P50Latency, P99Latency:
-		return line.Committed > 0 && !line.WholeRun || Of(line, metric) > 0
+		return line.Committed > 0 && !line.RunSummary || Of(line, metric) > 0
 	case AbortRate:
 		return Ended(line) > 0 && Reports(line, results.CounterAborted)
 	case PerCorrectClientThroughput:

@@ -108,7 +108,7 @@ func silence(o *Observation) Failure {
 	for i, c := range o.Clients {
 		switch {
 		case c.MisbehavingClients == c.Clients: // none of its requests is counted
-		case c.Whole != nil && c.Counters.Committed > 0: // it does not say when it began
+		case c.RunSummary != nil && c.Counters.Committed > 0: // it does not say when it began
 			told = true
 		case c.NothingSent:
 			silent = i

@@ -98,7 +98,7 @@ func TestSilenceOfSummaries(t *testing.T) {
 	of := func(committed ...int64) *Observation {
 		o := &Observation{Layout: layout}
 		for i, n := range committed {
-			o.Clients = append(o.Clients, results.Client{Index: int32(i), Clients: 1, NothingSent: true, Whole: &results.Whole{}, Counters: results.Counters{Committed: n}})
+			o.Clients = append(o.Clients, results.Client{Index: int32(i), Clients: 1, NothingSent: true, RunSummary: &results.RunSummary{}, Counters: results.Counters{Committed: n}})
 		}
 		return o
 	}
@@ -109,7 +109,7 @@ func TestSilenceOfSummaries(t *testing.T) {
 		t.Errorf("one committed nothing: %+v, want %s", v, v1alpha1.ReasonClientSilent)
 	}
 	nothing := of(0, 0)
-	nothing.Result = &results.Trial{Summary: results.Summary{WholeRun: true}}
+	nothing.Result = &results.Trial{Summary: results.Summary{RunSummary: true}}
 	if v := somethingMeasured(nothing); v.Reason != v1alpha1.ReasonNothingMeasured {
 		t.Errorf("nobody committed anything: %+v, want %s", v, v1alpha1.ReasonNothingMeasured)
 	}

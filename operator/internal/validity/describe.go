@@ -20,7 +20,7 @@ func (o *Observation) Describe() *results.Trial {
 		Format: results.TrialFormat, Name: o.Trial.Name, Experiment: spec.Experiment, Number: spec.Number, Repetition: spec.Repetition,
 		Attempt: spec.Attempt, PointIndex: spec.Point.Index, Coordinates: spec.Point.Coordinates, Seed: spec.Seed, Seal: spec.Seal,
 		ZeroUnixNanos: status.ZeroUnixNanos, MeasureNanos: spec.Schedule.Measure.OrZero().Nanoseconds(), Clients: spec.Clients.Count,
-		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000, Quiet: quietMoment(status.Quiet),
+		PhaseSeconds: phaseSeconds(status.Times), GapSeconds: float64(status.GapMilliseconds) / 1000, IdleGate: idleGate(status.IdleGate),
 		Parameters: map[string]string{}, Logs: map[string]string{},
 	}
 	t.CorrectClients = spec.Clients.Count
@@ -94,17 +94,17 @@ func (p *Pod) describePredecessors(pod *results.Pod, logs map[string]string) {
 	}
 	for i, m := range line {
 		if m.DeletedAt == 0 {
-			pod.UID, pod.CameMillis, pod.ReadyMillis = string(m.UID), results.Millis(m.CreatedAt), results.Millis(m.ReadyAt)
+			pod.UID, pod.CreatedMillis, pod.ReadyMillis = string(m.UID), results.Millis(m.CreatedAt), results.Millis(m.ReadyAt)
 			continue
 		}
 		before := results.Predecessor{
-			UID: string(m.UID), Node: m.Node, CameMillis: results.Millis(m.CreatedAt), ReadyMillis: results.Millis(m.ReadyAt), GoneMillis: results.Millis(m.DeletedAt),
+			UID: string(m.UID), Node: m.Node, CreatedMillis: results.Millis(m.CreatedAt), ReadyMillis: results.Millis(m.ReadyAt), DeletedMillis: results.Millis(m.DeletedAt),
 		}
 		if i == 0 {
-			before.CameMillis, before.ReadyMillis = 0, 0
+			before.CreatedMillis, before.ReadyMillis = 0, 0
 		}
 		if last := m.Last; last != nil {
-			before.Heard, before.TCPResets = true, last.TCPResets
+			before.Reported, before.TCPResets = true, last.TCPResets
 			before.ClockOffsetMillis, before.ClockErrorMillis = results.Millis(last.ClockOffset), results.Millis(last.ClockError)
 			for _, c := range last.Containers {
 				if c.Tail != "" {
@@ -161,8 +161,8 @@ func phaseSeconds(t v1alpha1.TrialTimes) map[string]float64 {
 		}
 	}
 	between("deployed", t.Admitted, t.Deployed)
-	between("proven", t.Deployed, t.Proven)
-	between("started", t.Proven, t.Started)
+	between("networkVerified", t.Deployed, t.NetworkVerified)
+	between("started", t.NetworkVerified, t.Started)
 	between("loaded", t.Started, t.Loaded)
 	between("released", t.Loaded, t.Released)
 	between("run", t.Released, t.Drained)
@@ -190,10 +190,10 @@ func SetGeneratorLags(pods []results.Pod, l *placement.Layout, clients []results
 	return nil
 }
 
-// quietMoment is what results say of the wait.
-func quietMoment(q *v1alpha1.QuietMoment) *results.QuietMoment {
-	if q == nil {
+// idleGate is what results say of the wait.
+func idleGate(g *v1alpha1.IdleGate) *results.IdleGate {
+	if g == nil {
 		return nil
 	}
-	return &results.QuietMoment{Found: q.Found, WaitedSeconds: float64(q.WaitedMilliseconds) / 1000, Message: q.Message}
+	return &results.IdleGate{Idle: g.Idle, WaitedSeconds: float64(g.WaitedMilliseconds) / 1000, Message: g.Message}
 }

@@ -17,7 +17,7 @@ func Headline(t *results.Trial) *v1alpha1.Headline {
 	s := t.Summary
 	h := &v1alpha1.Headline{
 		Committed: s.Committed, Aborted: s.Aborted, Errors: s.Errors, Timeouts: s.Timeouts,
-		Offered: s.Offered, GivenUp: s.GivenUp, Unsent: s.Unsent, Unreported: s.Unreported, WholeRun: s.WholeRun,
+		Offered: s.Offered, GivenUp: s.GivenUp, Unsent: s.Unsent, Unreported: s.Unreported, RunSummary: s.RunSummary,
 		ThroughputMilli:         thousandths(s.Throughput),
 		MeanLatencyMicroseconds: thousandths(s.MeanMillis), P10LatencyMicroseconds: thousandths(s.P10Millis),
 		P50LatencyMicroseconds: thousandths(s.P50Millis), P90LatencyMicroseconds: thousandths(s.P90Millis),
@@ -132,7 +132,7 @@ func headlineMeasurements(measured []results.Measurement) []v1alpha1.MeasuredVal
 
 // MeanText says the mean latency, where it is known.
 func MeanText(s results.Summary) string {
-	if s.WholeRun && s.MeanMillis == 0 {
+	if s.RunSummary && s.MeanMillis == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", mean latency %.3f ms", s.MeanMillis)

@@ -296,7 +296,7 @@ func TestHeadline(t *testing.T) {
 			t.Errorf("recovery %d is %s, want %s", i, got, want)
 		}
 	}
-	if got := MeanText(results.Summary{WholeRun: true}); got != "" {
+	if got := MeanText(results.Summary{RunSummary: true}); got != "" {
 		t.Errorf("a mean that is not known is %q", got)
 	}
 	if got := MeanText(results.Summary{MeanMillis: 2}); got != ", mean latency 2.000 ms" {

@@ -92,7 +92,7 @@ func TestFaultsOfARun(t *testing.T) {
 
 func TestWhatTheClusterSaysOfAPod(t *testing.T) {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{UID: "u", Labels: map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica}},
+		ObjectMeta: metav1.ObjectMeta{UID: "u", Labels: map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeReplica}},
 		Spec:       corev1.PodSpec{NodeName: "n"},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodFailed, PodIP: "10.0.0.1", Reason: "Evicted", Message: "of memory",
@@ -156,10 +156,10 @@ func TestPredecessorsInResults(t *testing.T) {
 	o.Pods[1].Incarnations = []Incarnation{{UID: "only"}}
 	r := o.Describe()
 	p := r.Pods[0]
-	if p.UID != "c" || p.CameMillis != 5000 || p.ReadyMillis != 6000 || len(p.Predecessors) != 2 || r.Pods[1].UID != "" {
+	if p.UID != "c" || p.CreatedMillis != 5000 || p.ReadyMillis != 6000 || len(p.Predecessors) != 2 || r.Pods[1].UID != "" {
 		t.Fatalf("the pod is %+v", p)
 	}
-	if a, b := p.Predecessors[0], p.Predecessors[1]; a.CameMillis != 0 || a.GoneMillis != 2000 || !a.Heard || a.TCPResets != 7 || b.CameMillis != 3000 || b.Heard {
+	if a, b := p.Predecessors[0], p.Predecessors[1]; a.CreatedMillis != 0 || a.DeletedMillis != 2000 || !a.Reported || a.TCPResets != 7 || b.CreatedMillis != 3000 || b.Reported {
 		t.Errorf("the predecessors are %+v and %+v", a, b)
 	}
 	if r.Logs["r-0@a/server"] != "bye" {
@@ -172,13 +172,13 @@ func TestWhatATrialBeganWith(t *testing.T) {
 	begun, deployed := metav1.NewMicroTime(time.Unix(10, 0)), metav1.NewMicroTime(time.Unix(12, 0))
 	spec, status := &o.Trial.Spec, &o.Trial.Status
 	status.Times.Admitted, status.Times.Deployed = &begun, &deployed
-	status.Quiet = &v1alpha1.QuietMoment{Found: true, WaitedMilliseconds: 1500}
+	status.IdleGate = &v1alpha1.IdleGate{Idle: true, WaitedMilliseconds: 1500}
 	status.Checks = []v1alpha1.CheckStatus{{Name: "safe", Verdict: v1alpha1.SafetyHolds}}
 	spec.Datasets = []v1alpha1.TrialDataset{{Name: "rows", Digest: "d", PrepareMilliseconds: 2000}, {Name: "keys"}}
 	status.Datasets = []v1alpha1.DatasetCopies{{Name: "rows", Copies: 3, SlowestMilliseconds: 500}}
 	spec.Parameters, spec.MisbehavingClients = map[string]v1alpha1.Value{"f": {}}, []int32{1}
 	r := o.Describe()
-	if r.PhaseSeconds["deployed"] != 2 || r.Quiet.WaitedSeconds != 1.5 || r.Checks[0].Name != "safe" || r.CorrectClients != 3 || r.ClosedLoop == nil {
+	if r.PhaseSeconds["deployed"] != 2 || r.IdleGate.WaitedSeconds != 1.5 || r.Checks[0].Name != "safe" || r.CorrectClients != 3 || r.ClosedLoop == nil {
 		t.Errorf("the results are %+v", r)
 	}
 	if len(r.Datasets) != 2 || r.Datasets[0].Copies != 3 || r.Datasets[0].SlowestSeconds != 0.5 || r.Datasets[0].PrepareSeconds != 2 || r.Datasets[1].Copies != 0 {

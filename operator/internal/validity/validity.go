@@ -78,7 +78,7 @@ func histogram(o *Observation) Failure {
 func somethingMeasured(o *Observation) Failure {
 	s := &o.Result.Summary
 	switch {
-	case s.Committed == 0 && s.WholeRun:
+	case s.Committed == 0 && s.RunSummary:
 		return fail(v1alpha1.ReasonNothingMeasured, "No client committed a transaction in its whole run.")
 	case s.Committed == 0:
 		return fail(v1alpha1.ReasonNothingMeasured, "No transaction was committed in the window: %d errors, %d timeouts, %d aborts.", s.Errors, s.Timeouts, s.Aborted)

@@ -112,7 +112,7 @@ func (e *env) followLogs(t *testing.T) *follower {
 			pods := &corev1.PodList{}
 			if err := e.List(ctx, pods, client.InNamespace(e.namespace)); err == nil {
 				for _, p := range pods.Items {
-					if part := p.Labels[v1alpha1.LabelPart]; p.Status.Phase == corev1.PodRunning && !seen[p.Name] && part != v1alpha1.PartPrepare {
+					if part := p.Labels[v1alpha1.LabelPodType]; p.Status.Phase == corev1.PodRunning && !seen[p.Name] && part != v1alpha1.PodTypePrepare {
 						seen[p.Name] = true
 						f.wait.Go(func() { f.follow(ctx, t, e, p.Name, container(p)) })
 					}

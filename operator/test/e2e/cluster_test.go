@@ -202,7 +202,7 @@ func onSharedMachine(spec *v1alpha1.ExperimentSpec) {
 	bear(&spec.Tolerances)
 	// Other tests and other programs run beside: no quiet moment may come, and the tests' own
 	// deadlines are minutes.
-	impatient := v1alpha1.Disturbances{RetryFor: "2m", QuietWait: "0s"}
+	impatient := v1alpha1.Disturbances{RetryFor: "2m", IdleWait: "0s"}
 	spec.Disturbances = impatient
 	for i := range spec.Profiles {
 		p := &spec.Profiles[i]

@@ -121,7 +121,7 @@ func (e *env) nodeOf(t *testing.T, trial *v1alpha1.Trial) string {
 		t.Fatal(err)
 	}
 	for _, p := range pods.Items {
-		if p.Labels[v1alpha1.LabelPart] == v1alpha1.PartReplica {
+		if p.Labels[v1alpha1.LabelPodType] == v1alpha1.PodTypeReplica {
 			return p.Spec.NodeName
 		}
 	}

@@ -185,7 +185,7 @@ func (e *env) withoutDataset(t *testing.T, file string) []results.Trial {
 // verified it, in seconds.
 func untilLoaded(trials []results.Trial) (mean float64) {
 	for _, r := range trials {
-		for _, phase := range []string{"deployed", "proven", "started", "loaded"} {
+		for _, phase := range []string{"deployed", "networkVerified", "started", "loaded"} {
 			mean += r.PhaseSeconds[phase] / float64(len(trials))
 		}
 	}

@@ -37,12 +37,12 @@ func TestLogsOfATrialThatCounts(t *testing.T) {
 	for _, p := range r.Pods {
 		files := testpack.Files(t, kept.BinaryData[p.Name+".tar.gz"])
 		switch p.Part {
-		case v1alpha1.PartReplica:
+		case v1alpha1.PodTypeReplica:
 			servers++
 			if text := files["logs/server.stderr"]; !strings.Contains(text, "It sees 1 processors\n") || !strings.Contains(text, "Ready to process operations\n") {
 				t.Errorf("%s printed %q", p.Name, text)
 			}
-		case v1alpha1.PartClient:
+		case v1alpha1.PodTypeClient:
 			clients++
 			if text := files["logs/client.stdout"]; strings.Count(text, "\n") < 100 {
 				t.Errorf("of %s %d lines are kept", p.Name, strings.Count(text, "\n"))

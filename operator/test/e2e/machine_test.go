@@ -90,7 +90,7 @@ func TestMachineReset(t *testing.T) {
 		t.Errorf("the report does not have the fault and the recovery from it:\n%s", page.String())
 	}
 	pods := &corev1.PodList{}
-	if err := e.List(t.Context(), pods, client.MatchingLabels{v1alpha1.LabelPart: v1alpha1.PartMachine}); err != nil || len(pods.Items) != 0 {
+	if err := e.List(t.Context(), pods, client.MatchingLabels{v1alpha1.LabelPodType: v1alpha1.PodTypeMachine}); err != nil || len(pods.Items) != 0 {
 		t.Errorf("%d pods that reset machines are left (%v), want none", len(pods.Items), err)
 	}
 	checkDip(t, r)

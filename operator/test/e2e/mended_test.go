@@ -77,7 +77,7 @@ func (e *env) keptPods(t *testing.T, exp *v1alpha1.Experiment) v1alpha1.Trial {
 	})
 	t.Log(meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialCleanedUp).Message)
 	pods := &corev1.PodList{}
-	if err := e.List(t.Context(), pods, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelTrial: trial.Name, v1alpha1.LabelPart: v1alpha1.PartReplica}); err != nil {
+	if err := e.List(t.Context(), pods, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelTrial: trial.Name, v1alpha1.LabelPodType: v1alpha1.PodTypeReplica}); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range pods.Items {

@@ -162,7 +162,7 @@ func (e *env) podsOf(t *testing.T, trial, part string) map[string]corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}
 	if err := e.List(t.Context(), list, client.InNamespace(e.namespace),
-		client.MatchingLabels{v1alpha1.LabelTrial: trial, v1alpha1.LabelPart: part}); err != nil {
+		client.MatchingLabels{v1alpha1.LabelTrial: trial, v1alpha1.LabelPodType: part}); err != nil {
 		t.Fatal(err)
 	}
 	pods := map[string]corev1.Pod{}

@@ -48,11 +48,11 @@ func TestQueue(t *testing.T) {
 	e.eventually(t, time.Minute, "the one that can never fit says so", func(ctx context.Context) (bool, error) {
 		err := e.Get(ctx, client.ObjectKeyFromObject(never), never)
 		c := meta.FindStatusCondition(never.Status.Conditions, v1alpha1.ExperimentComplete)
-		return c != nil && c.Reason == v1alpha1.ReasonNeverFits && strings.Contains(c.Message, "assay.dev/pool=e2e-nowhere"), err
+		return c != nil && c.Reason == v1alpha1.ReasonUnschedulable && strings.Contains(c.Message, "assay.dev/pool=e2e-nowhere"), err
 	})
 	shown := e.showQueue(t)
 	t.Log(shown)
-	for _, want := range []string{leftPool, rightPool, "NeverFits: It can never start"} {
+	for _, want := range []string{leftPool, rightPool, "Unschedulable: It can never start"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("kubectl assay queue does not show %q", want)
 		}

@@ -66,11 +66,11 @@ func checkThrottled(t *testing.T, r results.Trial) {
 		t.Logf("%s: %s used %.3f cores of %v, throttled in %.1f%% of the window, %d KiB; node busy %.0f%%, steal %.2f%%", r.Name, p.Name, u.CPUMeanCores,
 			u.Containers[0].LimitCores, 100*u.ThrottledShare, u.MemoryMaxBytes>>10, 100*u.Node.BusyShare, 100*u.Node.StealShare)
 		switch p.Part {
-		case v1alpha1.PartReplica:
+		case v1alpha1.PodTypeReplica:
 			if u.Containers[0].LimitCores != 0.06 || u.CPUMeanCores > 0.08 {
 				t.Errorf("%s: %s used %v cores of a limit of %v, want at most 0.06", r.Name, p.Name, u.CPUMeanCores, u.Containers[0].LimitCores)
 			}
-		case v1alpha1.PartClient:
+		case v1alpha1.PodTypeClient:
 			if u.ThrottledShare != 0 || u.Containers[0].LimitCores != 0 {
 				t.Errorf("%s: %s, which has no limit, is said to be throttled: %+v", r.Name, p.Name, u.Containers[0])
 			}

@@ -56,7 +56,7 @@ func (e *env) lookAtNetwork(t *testing.T, exp *v1alpha1.Experiment) looked {
 	if held.run(t, packetState) == untouched {
 		t.Errorf("nft and tc show nothing of the shaping of %s; they cannot show that it is gone either", held.pod)
 	}
-	l := looked{held, bare, pingAll(t, held, e.podsOf(t, trial.Name, v1alpha1.PartReplica))}
+	l := looked{held, bare, pingAll(t, held, e.podsOf(t, trial.Name, v1alpha1.PodTypeReplica))}
 	e.outsiders(t, held)
 	return l
 }
@@ -95,7 +95,7 @@ func (e *env) beforeShaping(t *testing.T, exp *v1alpha1.Experiment) (*inside, st
 	var pod corev1.Pod
 	e.eventually(t, 2*time.Minute, "a replica of "+exp.Name+" has an address", func(ctx context.Context) (bool, error) {
 		list := &corev1.PodList{}
-		err := e.List(ctx, list, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name, v1alpha1.LabelPart: v1alpha1.PartReplica})
+		err := e.List(ctx, list, client.InNamespace(e.namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name, v1alpha1.LabelPodType: v1alpha1.PodTypeReplica})
 		for _, p := range list.Items {
 			if p.Status.PodIP != "" && p.DeletionTimestamp == nil {
 				pod = p

@@ -40,7 +40,7 @@ _elapsed_______tpmC____efc__avg(ms)__p50(ms)__p90(ms)__p95(ms)__p99(ms)_pMax(ms)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []float64{float64(c.Counters.Errors), float64(c.Counters.Committed), c.Whole.Throughput, *c.Whole.MeanMillis, *c.Whole.P50Millis, *c.Whole.P99Millis, *c.Whole.MaxMillis}
+	got := []float64{float64(c.Counters.Errors), float64(c.Counters.Committed), c.RunSummary.Throughput, *c.RunSummary.MeanMillis, *c.RunSummary.P50Millis, *c.RunSummary.P99Millis, *c.RunSummary.MaxMillis}
 	for i, want := range []float64{2, 13370, 445.6, 12.6, 11, 39.8, 163.6} {
 		if got[i] != want {
 			t.Errorf("%s is %v, want %v", numbers[i].Name, got[i], want)

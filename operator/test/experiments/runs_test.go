@@ -13,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/renames"
 	"assay.dev/assay/operator/internal/report/archive"
 )
 
@@ -66,6 +67,10 @@ func readRun(file string) (run, error) {
 	err = archive.Read(bytes.NewReader(data), wanted, func(name string, data []byte) error {
 		if path.Base(name) == "results.json" {
 			return json.Unmarshal(data, &r)
+		}
+		data, err := renames.Experiment(data)
+		if err != nil {
+			return err
 		}
 		exp, err := plan.DecodeExperiment(data)
 		if err != nil {

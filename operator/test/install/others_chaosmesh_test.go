@@ -83,7 +83,7 @@ func failureFP(t *testing.T, name string, measure v1alpha1.Duration, faults ...s
 	bears := smoke.Tolerances
 	bears.Contention = "100%"
 	bears.Steal, bears.FaultLateness, bears.StartSpread, bears.ClockError, bears.LinkDelay = "100%", "1s", "1s", "500ms", "20ms"
-	smoke.Disturbances = &v1alpha1.Disturbances{RetryFor: "3m", QuietWait: "0s"}
+	smoke.Disturbances = &v1alpha1.Disturbances{RetryFor: "3m", IdleWait: "0s"}
 	smoke.Claims, smoke.Repetitions, smoke.Schedule.Measure = nil, &v1alpha1.Repetitions{Min: 1}, measure
 	variant := &spec.Sweep[1]
 	parameters := variant.Points[0].Parameters
@@ -185,7 +185,7 @@ func checkChaosRecords(t *testing.T, r results.Trial, fault string) {
 	kinds := map[string]int{}
 	for _, f := range r.Faults {
 		kinds[f.Kind]++
-		if f.Fault != fault || f.Object != want || f.Error != "" || !slices.ContainsFunc(r.Pods, func(p results.Pod) bool { return p.Name == f.Pod && p.Part == v1alpha1.PartReplica }) {
+		if f.Fault != fault || f.Object != want || f.Error != "" || !slices.ContainsFunc(r.Pods, func(p results.Pod) bool { return p.Name == f.Pod && p.Part == v1alpha1.PodTypeReplica }) {
 			t.Errorf("%s: record %+v; want fault %s, done by %s to a replica, without error", r.Name, f, fault, want)
 		}
 		if f.StartedMillis < f.PlannedMillis || f.ConfirmedMillis <= f.StartedMillis || f.ConfirmedMillis > f.PlannedMillis+10_000 {

@@ -194,7 +194,7 @@ func compareProcessorTime(t *testing.T, trial results.Trial) (difference float64
 	t.Helper()
 	ours, most := 0.0, 0.0
 	for _, p := range trial.Pods {
-		if p.Part == v1alpha1.PartReplica && p.Resources != nil {
+		if p.Part == v1alpha1.PodTypeReplica && p.Resources != nil {
 			ours += p.Resources.CPUMeanCores * p.Resources.Seconds
 			most = math.Max(most, float64(p.Resources.MemoryMaxBytes)/(1<<20))
 		}

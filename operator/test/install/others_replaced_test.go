@@ -66,8 +66,8 @@ func checkReplaced(t *testing.T, r results.Trial) {
 		}
 		if replaced {
 			was := p.Predecessors[0]
-			t.Logf("pod %s gone at %.0f ms, %s came at %.0f ms and was ready at %.0f ms", was.UID, was.GoneMillis, p.UID, p.CameMillis, p.ReadyMillis)
-			if was.UID == p.UID || !was.Heard || was.GoneMillis < fault.StartedMillis || p.CameMillis < was.GoneMillis || p.ReadyMillis <= p.CameMillis {
+			t.Logf("pod %s gone at %.0f ms, %s came at %.0f ms and was ready at %.0f ms", was.UID, was.DeletedMillis, p.UID, p.CreatedMillis, p.ReadyMillis)
+			if was.UID == p.UID || !was.Reported || was.DeletedMillis < fault.StartedMillis || p.CreatedMillis < was.DeletedMillis || p.ReadyMillis <= p.CreatedMillis {
 				t.Errorf("the replaced pod is %+v", p)
 			}
 			if last := r.Logs[p.Name+"@"+was.UID+"/basil"]; !strings.Contains(last, "ready") {

@@ -129,7 +129,7 @@ func addTrial(ctx context.Context, env *testenv.Env, exp *v1alpha1.Experiment, p
 		ZeroUnixNanos: now.UnixNano(), ResultsConfigMap: trial.Name + "-results",
 		Headline: &v1alpha1.Headline{Committed: 2000, ThroughputMilli: 100000 + int64(number), MeanLatencyMicroseconds: 1000 + 10*int64(slot.Point), P50LatencyMicroseconds: 900, P99LatencyMicroseconds: 5000},
 	}
-	for _, c := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialNetworkProven, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning,
+	for _, c := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialNetworkVerified, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning,
 		v1alpha1.TrialCollected, v1alpha1.TrialValid, v1alpha1.TrialCleanedUp, v1alpha1.TrialComplete} {
 		meta.SetStatusCondition(&trial.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded,
 			Message: "The trial ran and its results can be trusted."})

@@ -28,6 +28,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/judge"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/renames"
 	"assay.dev/assay/operator/internal/report/bundle"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/seal"
@@ -149,7 +150,9 @@ func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, err
 		if ran.Results, err = results.DecodeExperiment(asRun); err != nil {
 			return bundle.Kept{}, fmt.Errorf("%s: %w", bundle.AsRunFolder+bundle.ResultsFile, err)
 		}
-		spec = kept.Files[bundle.AsRunFolder+specFile]
+		if spec, err = renames.Spec(kept.Files[bundle.AsRunFolder+specFile]); err != nil {
+			return bundle.Kept{}, fmt.Errorf("%s: %w", bundle.AsRunFolder+specFile, err)
+		}
 	}
 	if spec == nil {
 		return bundle.Kept{}, errors.New("it has no spec, so that nobody can know what the trials are of")

@@ -50,7 +50,7 @@ func objects() []client.Object {
 	}
 	*trial.OwnerReferences[0].Controller = true
 	trial.Status.Conditions = []metav1.Condition{{Type: v1alpha1.TrialComplete, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded, LastTransitionTime: metav1.NewTime(now.Add(-18 * time.Minute))}}
-	try := experiment("lab", "x-try-0001", 5, v1alpha1.TrialCounts{Planned: 1}, "Complete=False:NeverFits")
+	try := experiment("lab", "x-try-0001", 5, v1alpha1.TrialCounts{Planned: 1}, "Complete=False:Unschedulable")
 	try.Labels = map[string]string{v1alpha1.LabelTry: "x"}
 	return []client.Object{
 		running, trial, try,

@@ -81,7 +81,7 @@ func isApart(a *corev1.Affinity) bool {
 		return false
 	}
 	return slices.ContainsFunc(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, func(t corev1.PodAffinityTerm) bool {
-		return slices.ContainsFunc(t.LabelSelector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == v1alpha1.LabelPart })
+		return slices.ContainsFunc(t.LabelSelector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == v1alpha1.LabelPodType })
 	})
 }
 

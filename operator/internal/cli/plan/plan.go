@@ -155,7 +155,7 @@ func writeSize(b *strings.Builder, exp *v1alpha1.Experiment, p *planner.Plan) {
 		fmt.Fprintf(b, "A trial that its system makes invalid or fail is repeated at most %s.\n", times(int(retries)))
 	}
 	if d := p.Spec.Disturbances; d.RetryFor.OrZero() > 0 {
-		fmt.Fprintf(b, "Trials that the environment spoils are repeated until they have taken %s in all.\n", d.RetryFor)
+		fmt.Fprintf(b, "Trials that the environment disturbs are repeated until they have taken %s in all.\n", d.RetryFor)
 	}
 	skipped := planner.SkippedClaims(p.Spec)
 	fmt.Fprintf(b, "%s to judge", count(len(p.Spec.Claims)-len(skipped), "claim"))

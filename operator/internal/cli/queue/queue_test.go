@@ -62,7 +62,7 @@ func run(t *testing.T, funcs interceptor.Funcs) string {
 		trial(holder, "servers,loaders", 72, v1alpha1.ReasonAdmitted, "It has."),
 		trial(first, "servers,servers", 0, "", ""),
 		trial(second, "loaders,servers", 0, v1alpha1.ReasonQueued, "Waiting for trial team-a/failover-0."),
-		trial(never, ",", 0, v1alpha1.ReasonNeverFits, "Too large."),
+		trial(never, ",", 0, v1alpha1.ReasonUnschedulable, "Too large."),
 		node("a", "servers"), node("b", "servers"), node("c", "loaders"), node("d", ""), node("e", "spare"),
 	).Build()
 	var out bytes.Buffer
@@ -85,7 +85,7 @@ any node  5      -                  -      1
 #  WAITING           PRIORITY  POOLS             WHY
 1  team-b/urgent-0   5         servers           The manager has not looked at it yet.
 2  team-b/scaling-0  0         loaders, servers  Queued: Waiting for trial team-a/failover-0.
-3  team-b/large-0    0         any node          NeverFits: Too large.
+3  team-b/large-0    0         any node          Unschedulable: Too large.
 `
 	if diff := cmp.Diff(want, run(t, interceptor.Funcs{})); diff != "" {
 		t.Errorf("shown (-want +got):\n%s", diff)

@@ -72,7 +72,7 @@ func (s *stage) trial() *v1alpha1.Trial {
 	s.must(controllerutil.SetControllerReference(s.exp, t, s.env.Scheme))
 	s.must(s.env.Client.Create(s.t.Context(), t))
 	t.Status.ZeroUnixNanos = time.Now().UnixNano()
-	for _, c := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialNetworkProven, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning} {
+	for _, c := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialNetworkVerified, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning} {
 		meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue, Reason: "AsPlanned"})
 	}
 	s.must(s.env.Client.Status().Update(s.t.Context(), t))

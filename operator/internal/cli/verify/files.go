@@ -98,7 +98,7 @@ func (f *folder) compare(differs differ, t results.Trial) {
 	for _, why := range f.unreadable {
 		differs("trial %s: a client's report cannot be read: %s", t.Name, why)
 	}
-	if len(f.clients) == 0 || len(f.unreadable) > 0 || t.Latency == "" && !t.Summary.WholeRun {
+	if len(f.clients) == 0 || len(f.unreadable) > 0 || t.Latency == "" && !t.Summary.RunSummary {
 		return
 	}
 	merged, err := results.Merge(f.clients)
@@ -111,7 +111,7 @@ func (f *folder) compare(differs differ, t results.Trial) {
 			merged.Summary.Committed, merged.Summary.Aborted, merged.Summary.Errors, merged.Summary.Timeouts,
 			t.Summary.Committed, t.Summary.Aborted, t.Summary.Errors, t.Summary.Timeouts)
 	}
-	if t.Summary.WholeRun {
+	if t.Summary.RunSummary {
 		if !reflect.DeepEqual(merged.Summary, t.Summary) {
 			differs("trial %s: its numbers are not those of its clients' summaries together", t.Name)
 		}

@@ -132,13 +132,11 @@ func (b *contents) add(name string, data []byte) error {
 		b.results = e
 		return err
 	case bundle.ExperimentFile:
-		var applied struct {
-			Spec json.RawMessage `json:"spec"`
-		}
-		if err := yaml.Unmarshal(data, &applied); err != nil {
+		spec, err := bundle.SpecOf(data)
+		if err != nil {
 			return err
 		}
-		return json.Unmarshal(applied.Spec, &b.spec)
+		return json.Unmarshal(spec, &b.spec)
 	case bundle.VersionsFile:
 		b.versions = data
 	case bundle.CrateFile:

@@ -40,7 +40,7 @@ func newProgress(exp *v1alpha1.Experiment, trials []v1alpha1.Trial, now time.Tim
 			p.state = "complete"
 		case c.Reason == v1alpha1.ReasonSuspended:
 			p.state = "suspended"
-		case c.Reason == v1alpha1.ReasonNoRoom, c.Reason == v1alpha1.ReasonNeverFits, c.Reason == v1alpha1.ReasonQuotaExceeded:
+		case c.Reason == v1alpha1.ReasonInsufficientResources, c.Reason == v1alpha1.ReasonUnschedulable, c.Reason == v1alpha1.ReasonQuotaExceeded:
 			p.state, p.refused = "waiting", c.Reason+": "+c.Message
 		}
 	}
@@ -88,7 +88,7 @@ func attempt(t *v1alpha1.Trial) string {
 var phases = []struct{ condition, doing string }{
 	{v1alpha1.TrialAdmitted, "waiting for the machines"},
 	{v1alpha1.TrialDeployed, "deploying"},
-	{v1alpha1.TrialNetworkProven, "proving the network"},
+	{v1alpha1.TrialNetworkVerified, "proving the network"},
 	{v1alpha1.TrialStarted, "starting replicas"},
 	{v1alpha1.TrialLoaded, "loading"},
 	{v1alpha1.TrialRunning, "waiting for the clients"},
@@ -108,8 +108,8 @@ func phaseOf(t *v1alpha1.Trial, now time.Time) (phase, detail string) {
 		if p.condition == v1alpha1.TrialCollected && t.Status.ZeroUnixNanos != 0 {
 			return windowOf(t, now)
 		}
-		if c != nil && c.Reason == v1alpha1.ReasonWaitingForQuiet {
-			return "waiting for a quiet moment", ""
+		if c != nil && c.Reason == v1alpha1.ReasonWaitingForIdle {
+			return "waiting for idle machines", ""
 		}
 		return p.doing, ""
 	}

@@ -122,7 +122,7 @@ func (s *scene) trial(name string, repetition, attempt int32, upTo, reason strin
 	} else if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, kind := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialNetworkProven, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning, v1alpha1.TrialCollected, v1alpha1.TrialValid, v1alpha1.TrialCleanedUp, v1alpha1.TrialComplete} {
+	for _, kind := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialNetworkVerified, v1alpha1.TrialStarted, v1alpha1.TrialLoaded, v1alpha1.TrialRunning, v1alpha1.TrialCollected, v1alpha1.TrialValid, v1alpha1.TrialCleanedUp, v1alpha1.TrialComplete} {
 		if upTo == "" {
 			break
 		}

@@ -49,7 +49,7 @@ func (l *capacityChecker) room(ctx context.Context, e queue.Entry) (queue.Room, 
 		}
 		// It may be so for ever, and an error about one trial would keep all behind it from being
 		// decided about.
-		room = queue.Room{State: queue.NoRoom, Missing: fmt.Sprintf("Nobody knows what room the trial needs: %s.", err)}
+		room = queue.Room{State: queue.InsufficientResources, Missing: fmt.Sprintf("Nobody knows what room the trial needs: %s.", err)}
 		if apierrors.IsNotFound(err) {
 			room.Missing += " Restore it, or delete the experiment."
 		}
@@ -172,6 +172,6 @@ func (r *Reconciler) roomForResults(ctx context.Context, trial *v1alpha1.Trial) 
 	if err != nil || n < store.PauseLimit {
 		return queue.Room{State: queue.Start}, err
 	}
-	return queue.Room{State: queue.NoRoom, Missing: fmt.Sprintf(
+	return queue.Room{State: queue.InsufficientResources, Missing: fmt.Sprintf(
 		"Waiting for the result store %s: more than %d MiB of this namespace are kept in the cluster until it takes them.", trial.Spec.ResultsStore, store.PauseLimit>>20)}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 
-// What the environment spoils is repeated at no cost to spec.retries until its own budget is used
+// What the environment disturbs is repeated at no cost to spec.retries until its own budget is used
 // up, and status says of both.
 func TestDisturbedTrialsAreRepeated(t *testing.T) {
 	s := newStage(t)

@@ -96,7 +96,7 @@ func stuck(trials []v1alpha1.Trial) *metav1.Condition {
 	for i := range trials {
 		if c := queueing(&trials[i]); c != nil && plan.Outcome(&trials[i]) == v1alpha1.ReasonInProgress {
 			switch c.Reason {
-			case v1alpha1.ReasonNoRoom, v1alpha1.ReasonNeverFits, v1alpha1.ReasonQuotaExceeded:
+			case v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonQuotaExceeded:
 				return c
 			}
 		}

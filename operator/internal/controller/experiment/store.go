@@ -188,7 +188,7 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 		if h := t.Status.Headline; h != nil {
 			line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
 			line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported
-			line.WholeRun = h.WholeRun
+			line.RunSummary = h.RunSummary
 			line.Throughput = float64(h.ThroughputMilli) / 1000
 			line.MeanMillis = float64(h.MeanLatencyMicroseconds) / 1000
 			line.P10Millis = float64(h.P10LatencyMicroseconds) / 1000

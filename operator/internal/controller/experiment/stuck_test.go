@@ -28,13 +28,13 @@ func TestATrialThatCannotStartIsShown(t *testing.T) {
 	}
 	wait(metav1.ConditionFalse, v1alpha1.ReasonQueued, "Waiting for trial x.")
 	s.expect(s.settle(), complete, "False TrialsRunning")
-	for _, reason := range []string{v1alpha1.ReasonNeverFits, v1alpha1.ReasonNoRoom, v1alpha1.ReasonQuotaExceeded} {
+	for _, reason := range []string{v1alpha1.ReasonUnschedulable, v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded} {
 		wait(metav1.ConditionFalse, reason, "It lacks a node.")
 		s.expect(s.settle(), complete, "False "+reason, "The next trial has not started. It lacks a node.")
 	}
 	wait(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "It has all nodes.")
 	s.expect(s.settle(), complete, "False TrialsRunning", "Trial 0 runs")
-	want := []string{"Normal Valid", "Warning NeverFits", "Warning NoRoom", "Warning QuotaExceeded"}
+	want := []string{"Normal Valid", "Warning Unschedulable", "Warning InsufficientResources", "Warning QuotaExceeded"}
 	if diff := cmp.Diff(want, firstWords(s.told())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

@@ -82,7 +82,7 @@ func (p *play) wantAdmitted(status metav1.ConditionStatus, reason, message strin
 // from going on.
 func TestATrialWithoutRoomWaitsAndLetsOthersPass(t *testing.T) {
 	p := newPlay(t, asking("32"))
-	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonNeverFits, "finds no node (each asks for cpu 32)")
+	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonUnschedulable, "finds no node (each asks for cpu 32)")
 	sets := &corev1.PodList{}
 	if err := p.env.Client.List(t.Context(), sets, client.InNamespace(p.ns)); err != nil || len(sets.Items) > 0 {
 		t.Errorf("a trial that was not admitted has %d pods, %v", len(sets.Items), err)
@@ -109,7 +109,7 @@ func TestATrialWithoutSnapshotLetsOthersPass(t *testing.T) {
 	other := newPlay(t, nil)
 	other.wantAdmitted(metav1.ConditionTrue, v1alpha1.ReasonAdmitted, "all nodes to itself")
 	other.discard(other.key)
-	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonNoRoom, `read the System's snapshot exp-echo: controllerrevisions.apps "exp-echo" not found`)
+	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonInsufficientResources, `read the System's snapshot exp-echo: controllerrevisions.apps "exp-echo" not found`)
 	snapshot.ResourceVersion, snapshot.UID = "", ""
 	if err := p.env.Client.Create(t.Context(), snapshot); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestATrialWaitsForRoomBesideOthers(t *testing.T) {
 	if err := p.env.Client.Create(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
-	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonNoRoom, "with too little cpu")
+	p.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonInsufficientResources, "with too little cpu")
 	if err := p.env.Client.Delete(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestPools(t *testing.T) {
 	both.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonQueued, "which has pool pool-")
 	both.newReconciler() // a manager that has just started: the lock is in the trials' status
 	both.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonQueued, "which has pool pool-")
-	nowhere.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonNeverFits, "without the label assay.dev/pool=pool-c")
+	nowhere.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonUnschedulable, "without the label assay.dev/pool=pool-c")
 	a.discard(a.key)
 	both.wantAdmitted(metav1.ConditionFalse, v1alpha1.ReasonQueued, b.key.String())
 	b.discard(b.key)

@@ -205,7 +205,7 @@ func TestChaosMeshSplitsReplicas(t *testing.T) {
 	u := c.must()
 	selector := func(pod string) map[string]any {
 		return map[string]any{
-			"namespaces": []any{c.ns}, "labelSelectors": map[string]any{"assay.dev/trial": "trial-0", "assay.dev/part": "replica"},
+			"namespaces": []any{c.ns}, "labelSelectors": map[string]any{"assay.dev/trial": "trial-0", "assay.dev/pod-type": "replica"},
 			"expressionSelectors": []any{map[string]any{"key": "statefulset.kubernetes.io/pod-name", "operator": "In", "values": []any{pod}}},
 		}
 	}

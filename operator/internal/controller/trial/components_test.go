@@ -42,7 +42,7 @@ func TestComponentsLiveAndDieLikeReplicas(t *testing.T) {
 	}
 	var made []string
 	for _, s := range sets.Items {
-		made = append(made, strings.Join([]string{s.Name, s.Labels[v1alpha1.LabelPart], s.Labels[v1alpha1.LabelComponent], s.Labels[v1alpha1.LabelShard]}, " "))
+		made = append(made, strings.Join([]string{s.Name, s.Labels[v1alpha1.LabelPodType], s.Labels[v1alpha1.LabelComponent], s.Labels[v1alpha1.LabelShard]}, " "))
 	}
 	slices.Sort(made)
 	if want := []string{"trial-0-coordinator-local component coordinator ", "trial-0-proxy-local component proxy ", "trial-0-s0-local replica  0"}; !slices.Equal(made, want) {

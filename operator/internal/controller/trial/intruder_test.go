@@ -39,7 +39,7 @@ func TestAPodThatTheTrialHasNotMadeTakesNoPart(t *testing.T) {
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: new(int64)},
 			}
 			replica := intruder.DeepCopy()
-			replica.Name, replica.Labels = l.Servers[0].Name+"0", map[string]string{v1alpha1.LabelTrial: p.key.Name, v1alpha1.LabelPart: v1alpha1.PartReplica}
+			replica.Name, replica.Labels = l.Servers[0].Name+"0", map[string]string{v1alpha1.LabelTrial: p.key.Name, v1alpha1.LabelPodType: v1alpha1.PodTypeReplica}
 			for _, pod := range []*corev1.Pod{intruder, replica} {
 				if err := p.env.Client.Create(t.Context(), pod); err != nil {
 					t.Fatal(err)

@@ -214,7 +214,7 @@ func TestNoTrialIsBegunWhileTooMuchWaits(t *testing.T) {
 	p.keepFirstPart("other", "trial.json", 600<<20)
 	p.settle(false)
 	c := p.condition(v1alpha1.TrialAdmitted)
-	if c.Status != metav1.ConditionFalse || c.Reason != "NoRoom" || !strings.Contains(c.Message, "result store archive") {
+	if c.Status != metav1.ConditionFalse || c.Reason != "InsufficientResources" || !strings.Contains(c.Message, "result store archive") {
 		t.Fatalf("condition %+v", c)
 	}
 	other := p.trial()

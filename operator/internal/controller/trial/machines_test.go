@@ -54,11 +54,11 @@ func newMachinePlay(t *testing.T) *machinePlay {
 		if i == 2 {
 			node = m.node
 		}
-		m.place(r.Name, node, i, map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica})
+		m.place(r.Name, node, i, map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeReplica})
 		p.agents.reports[r.Name] = &protocol.Report{Incarnation: "1"}
 	}
 	for i, c := range p.layout().Clients {
-		m.place(c.Name+"-x", p.ns+"-other", 100+i, map[string]string{v1alpha1.LabelPart: v1alpha1.PartClient, "batch.kubernetes.io/job-completion-index": fmt.Sprint(c.Index)})
+		m.place(c.Name+"-x", p.ns+"-other", 100+i, map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeClient, "batch.kubernetes.io/job-completion-index": fmt.Sprint(c.Index)})
 		p.agents.reports[c.Name] = &protocol.Report{Incarnation: "1"}
 	}
 	return m
@@ -257,7 +257,7 @@ func TestMachinesThatAreNotReset(t *testing.T) {
 		"somebody else's pod": {func(m *machinePlay) { m.stranger("cni", daemon); m.stranger("shop", nil) }, []string{"/shop runs", "no part of the trial"}},
 		"a client of the trial": {func(m *machinePlay) {
 			m.stranger("client", func(p *corev1.Pod) {
-				p.Labels = map[string]string{v1alpha1.LabelTrial: m.key.Name, v1alpha1.LabelPart: v1alpha1.PartClient, "batch.kubernetes.io/job-completion-index": "9"}
+				p.Labels = map[string]string{v1alpha1.LabelTrial: m.key.Name, v1alpha1.LabelPodType: v1alpha1.PodTypeClient, "batch.kubernetes.io/job-completion-index": "9"}
 			})
 		}, []string{"the trial's client client runs"}},
 		"a manager that does not know where it is": {func(m *machinePlay) { m.r.Environment.Namespace = "" }, []string{"--namespace"}},

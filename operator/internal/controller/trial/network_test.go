@@ -59,8 +59,8 @@ func TestAShapedTrial(t *testing.T) {
 	if n := trial.Status.Network; n == nil || n.Backend != v1alpha1.ShapingEDT {
 		t.Fatalf("the network in status is %+v, want the first backend that works everywhere", n)
 	}
-	if c := p.condition(v1alpha1.TrialNetworkProven); c.Status != "True" || trial.Status.Times.Proven == nil {
-		t.Fatalf("NetworkProven is %s: %s", c.Status, c.Message)
+	if c := p.condition(v1alpha1.TrialNetworkVerified); c.Status != "True" || trial.Status.Times.NetworkVerified == nil {
+		t.Fatalf("NetworkVerified is %s: %s", c.Status, c.Message)
 	}
 	keys := map[string]bool{}
 	for _, name := range p.names() {
@@ -246,8 +246,8 @@ func TestATakeOverKeepsTheBackend(t *testing.T) {
 	p.deployed()
 	p.agents.network = func(_ string, n *protocol.NetworkReport) { n.Proven = false }
 	p.settle(true)
-	if c := p.condition(v1alpha1.TrialNetworkProven); c.Reason != v1alpha1.ReasonProvingNetwork || p.trial().Status.Network.Backend != v1alpha1.ShapingEDT {
-		t.Fatalf("NetworkProven is %s: %s", c.Reason, c.Message)
+	if c := p.condition(v1alpha1.TrialNetworkVerified); c.Reason != v1alpha1.ReasonVerifyingNetwork || p.trial().Status.Network.Backend != v1alpha1.ShapingEDT {
+		t.Fatalf("NetworkVerified is %s: %s", c.Reason, c.Message)
 	}
 	before, reports := p.agents.directives, p.agents.reports
 	p.agents = newAgents(p.clock)

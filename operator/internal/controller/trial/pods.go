@@ -132,7 +132,7 @@ func (p pods) Authorize(ctx context.Context, s *engine.Subject, observed map[str
 		} else if !made {
 			continue
 		}
-		known = append(known, coordinator.Pod{UID: pod.UID, Trial: key, Name: name, Part: pod.Labels[v1alpha1.LabelPart], Index: objects.ClientIndex(s.Layout, pod)})
+		known = append(known, coordinator.Pod{UID: pod.UID, Trial: key, Name: name, Part: pod.Labels[v1alpha1.LabelPodType], Index: objects.ClientIndex(s.Layout, pod)})
 	}
 	p.r.Coordinator.Register(key, known)
 	return resetters, nil

@@ -12,7 +12,7 @@ import (
 
 func TestResultsNameImages(t *testing.T) {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica}}, Spec: corev1.PodSpec{NodeName: "n"},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeReplica}}, Spec: corev1.PodSpec{NodeName: "n"},
 		Status: corev1.PodStatus{
 			InitContainerStatuses: []corev1.ContainerStatus{{Name: "agent", ImageID: "agent@sha256:1"}},
 			ContainerStatuses:     []corev1.ContainerStatus{{Name: "a", ImageID: "a@sha256:2"}, {Name: "b", ImageID: "b@sha256:3"}},

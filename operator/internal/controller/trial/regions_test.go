@@ -37,13 +37,13 @@ func (p *play) onStage(labels map[string]string) {
 }
 
 // A trial whose region has no node does not start; it does when there is one.
-func TestARegionWithoutANodeNeverFits(t *testing.T) {
+func TestARegionWithoutANodeUnschedulable(t *testing.T) {
 	p := newPlayOf(t, nil, byRegion("example.org/rack"))
 	p.onStage(map[string]string{"example.org/rack": "east"})
 	t.Cleanup(func() { p.onStage(nil) })
 	p.settle(false)
 	c := p.condition(v1alpha1.TrialAdmitted)
-	if c.Reason != v1alpha1.ReasonNeverFits || !strings.Contains(c.Message, "1 replica pod finds no node") || !strings.Contains(c.Message, "without the label example.org/rack=west") {
+	if c.Reason != v1alpha1.ReasonUnschedulable || !strings.Contains(c.Message, "1 replica pod finds no node") || !strings.Contains(c.Message, "without the label example.org/rack=west") {
 		t.Errorf("the trial waits with %s: %s", c.Reason, c.Message)
 	}
 }
@@ -56,7 +56,7 @@ func TestTooFewNodesForOneReplicaEach(t *testing.T) {
 	ensureNode(t, p.env, "alone", "alone", "64")
 	p.settle(false)
 	c := p.condition(v1alpha1.TrialAdmitted)
-	if c.Reason != v1alpha1.ReasonNeverFits || !strings.Contains(c.Message, "2 replica pods find no node") || !strings.Contains(c.Message, "full with other pods of the trial, or to be kept free of them") {
+	if c.Reason != v1alpha1.ReasonUnschedulable || !strings.Contains(c.Message, "2 replica pods find no node") || !strings.Contains(c.Message, "full with other pods of the trial, or to be kept free of them") {
 		t.Errorf("the trial waits with %s: %s", c.Reason, c.Message)
 	}
 }

@@ -169,7 +169,7 @@ func (m *replacedPlay) makePod(name string, change func(*corev1.Pod)) types.UID 
 	m.n++
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: name,
-			Labels:          map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica, v1alpha1.LabelTrial: m.key.Name},
+			Labels:          map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeReplica, v1alpha1.LabelTrial: m.key.Name},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name, UID: set.UID, Controller: &yes}}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: new(int64)},
 	}
@@ -274,10 +274,10 @@ func TestAPodIsReplacedAndTheTrialGoesOn(t *testing.T) {
 	m.settle(true)
 	r := m.ends(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)
 	p := resultsPod(t, r, m.target)
-	if p.UID != string(uid) || p.TCPResets != 1 || len(p.Predecessors) != 1 || p.CameMillis < 3000 || p.ReadyMillis < 4000 {
+	if p.UID != string(uid) || p.TCPResets != 1 || len(p.Predecessors) != 1 || p.CreatedMillis < 3000 || p.ReadyMillis < 4000 {
 		t.Fatalf("the results say of the pod %+v; want the successor's account, with one predecessor", p)
 	}
-	if was := p.Predecessors[0]; was.UID != string(first.UID) || !was.Heard || was.TCPResets != 7 || was.GoneMillis < 2000 || was.GoneMillis > p.CameMillis {
+	if was := p.Predecessors[0]; was.UID != string(first.UID) || !was.Reported || was.TCPResets != 7 || was.DeletedMillis < 2000 || was.DeletedMillis > p.CreatedMillis {
 		t.Errorf("the predecessor is %+v; want what its agent said last", was)
 	}
 	if got := r.Logs[m.target+"@"+string(first.UID)+"/replica"]; got != "served 100 requests" {

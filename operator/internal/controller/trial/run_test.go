@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"assay.dev/assay/operator/internal/engine/quiet"
+	"assay.dev/assay/operator/internal/engine/idle"
 	"assay.dev/assay/operator/internal/timeline"
 )
 
@@ -31,7 +31,7 @@ func TestTheLeadIsCountedFromTheRelease(t *testing.T) {
 	}
 	status := c.trial().Status
 	begins := time.Unix(0, status.ZeroUnixNanos).Add(-timeline.FromSchedule(c.trial().Spec.Schedule).WarmUp)
-	if lead, want := begins.Sub(c.clock.Now()), quiet.Lead(status.Quiet); lead != want {
+	if lead, want := begins.Sub(c.clock.Now()), idle.Lead(status.IdleGate); lead != want {
 		t.Errorf("the load begins %v after the release; want %v", lead, want)
 	}
 	if since := c.clock.Since(status.Times.Released.Time); since >= time.Millisecond {

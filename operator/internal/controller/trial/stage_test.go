@@ -314,18 +314,18 @@ func (p *play) schedule() {
 	p.t.Helper()
 	l := p.layout()
 	for i, r := range l.Servers {
-		p.pod(r.Name, i, map[string]string{v1alpha1.LabelPart: r.Part, v1alpha1.LabelComponent: r.Component})
+		p.pod(r.Name, i, map[string]string{v1alpha1.LabelPodType: r.Part, v1alpha1.LabelComponent: r.Component})
 		p.agents.reports[r.Name] = &protocol.Report{Incarnation: "1"}
 	}
 	for _, set := range l.ClientSets {
 		for index, i := range set.Clients {
 			name := l.Clients[i].Name
-			p.pod(name+"-x", 100+i, map[string]string{v1alpha1.LabelPart: v1alpha1.PartClient, "batch.kubernetes.io/job-completion-index": fmt.Sprint(index)})
+			p.pod(name+"-x", 100+i, map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeClient, "batch.kubernetes.io/job-completion-index": fmt.Sprint(index)})
 			p.agents.reports[name] = &protocol.Report{Incarnation: "1"}
 		}
 	}
 	if p.system.Prepare != nil {
-		p.pod(l.PrepareJob(), 200, map[string]string{v1alpha1.LabelPart: v1alpha1.PartPrepare})
+		p.pod(l.PrepareJob(), 200, map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypePrepare})
 		p.agents.reports[l.PrepareJob()] = &protocol.Report{Incarnation: "1"}
 	}
 }
@@ -334,7 +334,7 @@ func (p *play) pod(name string, n int, labels map[string]string) {
 	p.t.Helper()
 	labels[v1alpha1.LabelTrial] = p.key.Name
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name, Labels: labels, OwnerReferences: p.maker(name, labels[v1alpha1.LabelPart])},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name, Labels: labels, OwnerReferences: p.maker(name, labels[v1alpha1.LabelPodType])},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: new(int64)},
 	}
 	if err := p.env.Client.Create(p.t.Context(), pod); err != nil {
@@ -353,12 +353,12 @@ func (p *play) maker(pod, part string) []metav1.OwnerReference {
 	kind, version := "Job", "batch/v1"
 	name := p.layout().ClientSets[0].Name
 	switch part {
-	case v1alpha1.PartClient:
+	case v1alpha1.PodTypeClient:
 		name = pod[:strings.LastIndex(strings.TrimSuffix(pod, "-x"), "-")]
-	case v1alpha1.PartReplica, v1alpha1.PartComponent:
+	case v1alpha1.PodTypeReplica, v1alpha1.PodTypeComponent:
 		owner, kind, version = &appsv1.StatefulSet{}, "StatefulSet", "apps/v1"
 		name = pod[:strings.LastIndex(pod, "-")]
-	case v1alpha1.PartPrepare:
+	case v1alpha1.PodTypePrepare:
 		name = p.layout().PrepareJob()
 	}
 	if err := p.env.Client.Get(p.t.Context(), client.ObjectKey{Namespace: p.ns, Name: name}, owner); apierrors.IsNotFound(err) {

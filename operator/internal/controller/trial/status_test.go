@@ -68,7 +68,7 @@ func TestHeldMessagesHaveATime(t *testing.T) {
 	up := func(n int) (pod, message string, again time.Duration) {
 		t.Helper()
 		pod = p.layout().Servers[n].Name
-		p.pod(pod, n, map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica})
+		p.pod(pod, n, map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeReplica})
 		p.agents.reports[pod] = &protocol.Report{Incarnation: "1"}
 		again = p.reconcile().RequeueAfter
 		return pod, p.condition(v1alpha1.TrialDeployed).Message, again

@@ -187,7 +187,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 				if err := p.env.Client.Delete(p.t.Context(), pod); err != nil {
 					p.t.Fatal(err)
 				}
-				p.pod(pod.Name, 7, map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica})
+				p.pod(pod.Name, 7, map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeReplica})
 				p.settle(true)
 			},
 			outcome: v1alpha1.ReasonFailed, reason: v1alpha1.ReasonRunLost,
@@ -240,7 +240,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 				if err := p.env.Client.Delete(p.t.Context(), pod); err != nil {
 					p.t.Fatal(err)
 				}
-				p.pod(pod.Name, 1, map[string]string{v1alpha1.LabelPart: v1alpha1.PartReplica})
+				p.pod(pod.Name, 1, map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeReplica})
 			},
 			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonRunLost,
 		},

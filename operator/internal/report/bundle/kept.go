@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"assay.dev/assay/operator/internal/renames"
 	"assay.dev/assay/operator/internal/report/archive"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -35,9 +36,6 @@ type Kept struct {
 func Open(data []byte) (Kept, error) {
 	k := Kept{Files: map[string][]byte{}}
 	var encoded, crate []byte
-	var applied struct {
-		Spec json.RawMessage `json:"spec"`
-	}
 	err := archive.Read(bytes.NewReader(data), func(string) bool { return true }, func(name string, data []byte) error {
 		switch {
 		case name == ResultsFile:
@@ -46,7 +44,9 @@ func Open(data []byte) (Kept, error) {
 			k.Results, err = results.DecodeExperiment(data)
 			return err
 		case name == ExperimentFile:
-			return yaml.Unmarshal(data, &applied)
+			var err error
+			k.Spec, err = SpecOf(data)
+			return err
 		case name == CrateFile:
 			crate = data
 		case strings.HasPrefix(name, "trials/"), strings.HasPrefix(name, systemsFolder), strings.HasPrefix(name, AsRunFolder):
@@ -65,8 +65,20 @@ func Open(data []byte) (Kept, error) {
 	case encoded == nil:
 		return Kept{}, errors.New("bundle: it has no " + ResultsFile)
 	}
-	k.Spec, k.License = applied.Spec, licenseOf(crate)
+	k.License = licenseOf(crate)
 	return k, nil
+}
+
+// SpecOf is the spec of an Experiment, as JSON, from the YAML that a bundle has of it: in present
+// names, whatever they were when the bundle was written.
+func SpecOf(experiment []byte) ([]byte, error) {
+	var object struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	if err := yaml.Unmarshal(experiment, &object); err != nil {
+		return nil, err
+	}
+	return renames.Spec(object.Spec)
 }
 
 // systemsFolder holds the Systems as they were frozen.

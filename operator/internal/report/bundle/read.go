@@ -2,12 +2,9 @@ package bundle
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"path"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/archive"
@@ -19,9 +16,7 @@ import (
 func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 	var e *results.Experiment
 	var details report.Details
-	var applied struct {
-		Spec json.RawMessage `json:"spec"`
-	}
+	var spec []byte
 	wanted := func(name string) bool {
 		_, ofPod := podFileOf(name)
 		return name == ResultsFile || name == ExperimentFile || path.Base(name) == TrialFile || ofPod
@@ -33,7 +28,9 @@ func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 			e = &decoded
 			return err
 		case ExperimentFile:
-			return yaml.Unmarshal(data, &applied)
+			var err error
+			spec, err = SpecOf(data)
+			return err
 		}
 		if f, ofPod := podFileOf(name); ofPod {
 			details.AddFiles(f.trial, f.pod, path.Join("trials", f.trial, PodsFolder), map[string]int64{f.name: int64(len(data))})
@@ -53,7 +50,7 @@ func Read(data []byte, each func(results.Trial)) (results.Experiment, error) {
 		return results.Experiment{}, errors.New("bundle: it has no " + ResultsFile)
 	}
 	details.Into(e)
-	e.Spec = applied.Spec
+	e.Spec = spec
 	return *e, nil
 }
 

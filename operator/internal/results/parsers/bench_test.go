@@ -184,10 +184,10 @@ func TestASummaryThatIsReadIsConsistent(t *testing.T) {
 		}
 		read++
 		n := float64(got.Counters.Committed)
-		if product := got.Whole.Throughput * s; n < 0 || product > n*1.0205+2 || n > product*1.0205+2 {
-			t.Fatalf("%q is read, and %g/s in %g s are not %g", text, got.Whole.Throughput, s, n)
+		if product := got.RunSummary.Throughput * s; n < 0 || product > n*1.0205+2 || n > product*1.0205+2 {
+			t.Fatalf("%q is read, and %g/s in %g s are not %g", text, got.RunSummary.Throughput, s, n)
 		}
-		if *got.Whole.P50Millis > 1.0205*got.Whole.Percentiles["P9999"]+0.002 {
+		if *got.RunSummary.P50Millis > 1.0205*got.RunSummary.Percentiles["P9999"]+0.002 {
 			t.Fatalf("%q is read, and its percentiles fall", text)
 		}
 	}

@@ -211,7 +211,7 @@ func (s *summaryText) client(o Options) (results.Client, error) {
 	c := results.Client{
 		Format: results.ClientFormat, Index: o.Index, FirstClient: o.FirstClient, Clients: o.Clients, MeasureNanos: int64(o.Windows.Measure),
 		NothingSent: true, // a summary does not say when the first request was sent
-		Timeline:    results.NewTimeline(0, 0), Whole: &results.Whole{},
+		Timeline:    results.NewTimeline(0, 0), RunSummary: &results.RunSummary{},
 		Unreported: []string{
 			results.CounterAborted, results.CounterErrors, results.CounterGivenUp, results.CounterLateSends, results.CounterOffered,
 			results.CounterRetries, results.CounterTimeouts, results.CounterUnsent,
@@ -234,11 +234,11 @@ func (s *summaryText) client(o Options) (results.Client, error) {
 		c.Counters.Errors = int64(math.Round(*d.errors))
 		c.Unreported = slices.DeleteFunc(c.Unreported, func(name string) bool { return name == results.CounterErrors })
 	}
-	c.Counters.Committed, c.Whole.Throughput = int64(math.Round(committed)), throughput
+	c.Counters.Committed, c.RunSummary.Throughput = int64(math.Round(committed)), throughput
 	if d.load > 0 && seconds < partOfRun*d.load.Seconds() {
 		d.remark("the numbers account for %.3g s of the %.3g s that clients were to send for: the client ended early, or its count or rate is of a part only", seconds, d.load.Seconds())
 	}
-	c.Whole.Remarks = d.remarks
+	c.RunSummary.Remarks = d.remarks
 	return c, nil
 }
 
@@ -259,9 +259,9 @@ func (s *summaryText) put(n *numberReader, c *results.Client, d *determination) 
 		}[n.Name] = int64(q.value)
 		c.Unreported = slices.DeleteFunc(c.Unreported, func(name string) bool { return name == counter })
 	case n.IsLatency():
-		c.Whole.SetLatency(n.Name, q.value)
+		c.RunSummary.SetLatency(n.Name, q.value)
 	case n.Kind() == results.NumberOwn:
-		c.Whole.SetNumber(n.Name, q.value)
+		c.RunSummary.SetNumber(n.Name, q.value)
 	}
 	return nil
 }

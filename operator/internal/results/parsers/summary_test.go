@@ -71,11 +71,11 @@ func TestSummaryOfAWholeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Counters.Committed != 9214 || c.Counters.Errors != 3 || c.Whole.Throughput != 460.7 {
-		t.Errorf("%d committed, %d errors, %g/s; want 9214, 3, 460.7", c.Counters.Committed, c.Counters.Errors, c.Whole.Throughput)
+	if c.Counters.Committed != 9214 || c.Counters.Errors != 3 || c.RunSummary.Throughput != 460.7 {
+		t.Errorf("%d committed, %d errors, %g/s; want 9214, 3, 460.7", c.Counters.Committed, c.Counters.Errors, c.RunSummary.Throughput)
 	}
-	if c.Whole.P99Millis == nil || *c.Whole.P99Millis != 55.435 || c.Whole.MeanMillis != nil {
-		t.Errorf("p99 %v, mean %v; want 55.435 ms and none", c.Whole.P99Millis, c.Whole.MeanMillis)
+	if c.RunSummary.P99Millis == nil || *c.RunSummary.P99Millis != 55.435 || c.RunSummary.MeanMillis != nil {
+		t.Errorf("p99 %v, mean %v; want 55.435 ms and none", c.RunSummary.P99Millis, c.RunSummary.MeanMillis)
 	}
 	if slices.Contains(c.Unreported, results.CounterErrors) || !slices.Contains(c.Unreported, results.CounterAborted) {
 		t.Errorf("unreported are %v; errors are reported, aborts are not", c.Unreported)
@@ -93,8 +93,8 @@ func TestSummaryWithoutANumber(t *testing.T) {
 		t.Errorf("without a line of failures: %d errors, unreported %v, %v", c.Counters.Errors, c.Unreported, err)
 	}
 	without := slices.DeleteFunc(slices.Clone(ycsbNumbers), func(n results.SummaryNumber) bool { return n.Name == "Throughput" })
-	if c, err := summary(t, ycsbText, without); err != nil || math.Abs(c.Whole.Throughput-460.7) > 1e-9 {
-		t.Errorf("from the run time: %g/s, %v; want 460.7", c.Whole.Throughput, err)
+	if c, err := summary(t, ycsbText, without); err != nil || math.Abs(c.RunSummary.Throughput-460.7) > 1e-9 {
+		t.Errorf("from the run time: %g/s, %v; want 460.7", c.RunSummary.Throughput, err)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestSummaryOfTheLastLine(t *testing.T) {
 		{Name: "RunTime", Pattern: `^[0-9]+(,[0-9]+){4},[0-9.]+,(?P<value>[0-9]+)$`, Unit: "s", Of: "Last"},
 	}
 	c, err := summary(t, lines+"9999,1,1,1,1,0.1", numbers)
-	if err != nil || c.Counters.Committed != 3508 || math.Abs(c.Whole.Throughput-3508.0/7) > 1e-9 || c.Driver["cutLines"] != 1 {
-		t.Errorf("%d committed, %v, driver %v, %v; want 3508 in 7 s and a line that is cut off", c.Counters.Committed, c.Whole, c.Driver, err)
+	if err != nil || c.Counters.Committed != 3508 || math.Abs(c.RunSummary.Throughput-3508.0/7) > 1e-9 || c.Driver["cutLines"] != 1 {
+		t.Errorf("%d committed, %v, driver %v, %v; want 3508 in 7 s and a line that is cut off", c.Counters.Committed, c.RunSummary, c.Driver, err)
 	}
 }
 
@@ -132,8 +132,8 @@ Read Latencies (usecs): 50=82823, 75=433537, 90=1177938, 95=1512912, 99=2486462,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Counters.Committed != 227 || math.Abs(c.Whole.Throughput-227.0/22) > 1e-9 || *c.Whole.P50Millis != 76.532 || *c.Whole.P999Millis != 3768.756 {
-		t.Errorf("%d committed, %+v", c.Counters.Committed, c.Whole)
+	if c.Counters.Committed != 227 || math.Abs(c.RunSummary.Throughput-227.0/22) > 1e-9 || *c.RunSummary.P50Millis != 76.532 || *c.RunSummary.P999Millis != 3768.756 {
+		t.Errorf("%d committed, %+v", c.Counters.Committed, c.RunSummary)
 	}
 }
 
@@ -170,9 +170,9 @@ java.lang.IllegalArgumentException: bound must be positive
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Counters.Committed != 7461 || c.Counters.Errors != 539 || math.Abs(c.Whole.Throughput-157.0783) > 1e-3 ||
-		*c.Whole.P50Millis != 11.296 || *c.Whole.P99Millis != 166.494 || math.Abs(*c.Whole.MeanMillis-23.8779) > 1e-3 {
-		t.Errorf("%d committed, %d errors, %+v", c.Counters.Committed, c.Counters.Errors, c.Whole)
+	if c.Counters.Committed != 7461 || c.Counters.Errors != 539 || math.Abs(c.RunSummary.Throughput-157.0783) > 1e-3 ||
+		*c.RunSummary.P50Millis != 11.296 || *c.RunSummary.P99Millis != 166.494 || math.Abs(*c.RunSummary.MeanMillis-23.8779) > 1e-3 {
+		t.Errorf("%d committed, %d errors, %+v", c.Counters.Committed, c.Counters.Errors, c.RunSummary)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestSummaryRefusesDamage(t *testing.T) {
 			tc.want = "is not a decimal number"
 		}
 		if c, err := summary(t, tc.text, numbers); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %+v, %v; want an error with %q", name, c.Whole, err, tc.want)
+			t.Errorf("%s: %+v, %v; want an error with %q", name, c.RunSummary, err, tc.want)
 		}
 	}
 }

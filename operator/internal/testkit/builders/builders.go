@@ -227,7 +227,7 @@ func (b *TrialBuilder) Took(d time.Duration) *TrialBuilder {
 	return b
 }
 
-// RetryFor sets how long trials that the environment spoilt are repeated.
+// RetryFor sets how long trials that the environment disturbed are repeated.
 func (b *ExperimentBuilder) RetryFor(d v1alpha1.Duration) *ExperimentBuilder {
 	b.obj.Spec.Disturbances.RetryFor = d
 	return b

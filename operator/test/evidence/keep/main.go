@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/renames"
 	"assay.dev/assay/operator/internal/report/archive"
 	"assay.dev/assay/operator/internal/report/bundle"
 	"assay.dev/assay/operator/internal/results"
@@ -104,11 +105,13 @@ func claimsOf(k bundle.Kept) (string, error) {
 	return seal.Of(spec), nil
 }
 
-// experimentOf is the Experiment that a bundle was judged by, as a file.
+// experimentOf is the Experiment that a bundle was judged by, as a file, in present names: a
+// manifest with others is rejected.
 func experimentOf(data []byte) (text []byte, err error) {
 	err = archive.Read(bytes.NewReader(data), func(name string) bool { return path.Base(name) == bundle.ExperimentFile }, func(_ string, file []byte) error {
-		text = file
-		return nil
+		var err error
+		text, err = renames.Experiment(file)
+		return err
 	})
 	return text, err
 }

@@ -100,7 +100,7 @@ func inTheWay(trial *v1alpha1.Trial, p *corev1.Pod, manager string) string {
 	case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
 		return ""
 	case p.Labels[v1alpha1.LabelTrial] == trial.Name && p.Namespace == trial.Namespace:
-		if p.Labels[v1alpha1.LabelPart] == v1alpha1.PartClient {
+		if p.Labels[v1alpha1.LabelPodType] == v1alpha1.PodTypeClient {
 			return fmt.Sprintf("where the trial's client %s runs: what it measures would be lost; give clients a node of their own", p.Name)
 		}
 		return ""

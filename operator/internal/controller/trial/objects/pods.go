@@ -27,7 +27,7 @@ func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*co
 	pods := map[string]*corev1.Pod{}
 	for i := range list.Items {
 		p := &list.Items[i]
-		if isServer(p.Labels[v1alpha1.LabelPart]) {
+		if isServer(p.Labels[v1alpha1.LabelPodType]) {
 			pods[p.Name] = p // a name is one pod's
 			continue
 		}
@@ -38,7 +38,7 @@ func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*co
 		if !made {
 			continue
 		}
-		if p.Labels[v1alpha1.LabelPart] == v1alpha1.PartPrepare {
+		if p.Labels[v1alpha1.LabelPodType] == v1alpha1.PodTypePrepare {
 			pods[l.PrepareJob()] = p
 		} else if c, ok := clientOf(l, p); ok {
 			pods[c.Name] = p
@@ -55,11 +55,11 @@ func (m Children) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) 
 		return false, nil
 	}
 	var owner client.Object
-	switch part := p.Labels[v1alpha1.LabelPart]; {
+	switch part := p.Labels[v1alpha1.LabelPodType]; {
 	case isServer(part) && of.Kind == "StatefulSet" && hasSet(l, of.Name):
 		owner = &appsv1.StatefulSet{}
-	case part == v1alpha1.PartClient && of.Kind == "Job" && hasClientSet(l, of.Name),
-		part == v1alpha1.PartPrepare && of.Kind == "Job" && of.Name == l.PrepareJob():
+	case part == v1alpha1.PodTypeClient && of.Kind == "Job" && hasClientSet(l, of.Name),
+		part == v1alpha1.PodTypePrepare && of.Kind == "Job" && of.Name == l.PrepareJob():
 		owner = &batchv1.Job{}
 	default:
 		return false, nil
@@ -76,7 +76,7 @@ func (m Children) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) 
 
 // isServer tells whether pods of this part are made by StatefulSets.
 func isServer(part string) bool {
-	return part == v1alpha1.PartReplica || part == v1alpha1.PartComponent
+	return part == v1alpha1.PodTypeReplica || part == v1alpha1.PodTypeComponent
 }
 
 func hasSet(l *placement.Layout, name string) bool {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Whole is what a client says of its whole run in a summary, as it computed it itself. Nothing in
-// it is cut to the window. Latencies are in milliseconds; nil: the client did not say.
-type Whole struct {
+// RunSummary is what a client says of its whole run in a summary, as it computed it itself. Nothing
+// in it is cut to the window. Latencies are in milliseconds; nil: the client did not say.
+type RunSummary struct {
 	// Throughput is committed transactions per second of the run.
 	Throughput float64  `json:"throughput"`
 	MeanMillis *float64 `json:"meanMillis,omitempty"`
@@ -30,11 +30,11 @@ type Whole struct {
 	Remarks []string `json:"remarks,omitempty"`
 }
 
-// maxWholeNames bounds what a client may say in names of its own.
-const maxWholeNames = 64
+// maxRunSummaryNames bounds what a client may say in names of its own.
+const maxRunSummaryNames = 64
 
 // Latency is where a latency of the name is kept; nil for other names.
-func (w *Whole) Latency(name string) **float64 {
+func (w *RunSummary) Latency(name string) **float64 {
 	return map[string]**float64{
 		NumberMean: &w.MeanMillis, NumberP10: &w.P10Millis, NumberP50: &w.P50Millis, NumberP90: &w.P90Millis,
 		NumberP99: &w.P99Millis, NumberP999: &w.P999Millis, NumberMax: &w.MaxMillis,
@@ -42,7 +42,7 @@ func (w *Whole) Latency(name string) **float64 {
 }
 
 // SetLatency keeps a latency of the name, in milliseconds.
-func (w *Whole) SetLatency(name string, millis float64) {
+func (w *RunSummary) SetLatency(name string, millis float64) {
 	if to := w.Latency(name); to != nil {
 		*to = &millis
 		return
@@ -54,7 +54,7 @@ func (w *Whole) SetLatency(name string, millis float64) {
 }
 
 // SetNumber keeps a number of the client's own.
-func (w *Whole) SetNumber(name string, value float64) {
+func (w *RunSummary) SetNumber(name string, value float64) {
 	if w.Numbers == nil {
 		w.Numbers = map[string]float64{}
 	}
@@ -62,15 +62,15 @@ func (w *Whole) SetNumber(name string, value float64) {
 }
 
 // check refuses what is no number of a run.
-func (w *Whole) check(c Client) error {
+func (w *RunSummary) check(c Client) error {
 	numbers := []float64{w.Throughput}
 	for _, latency := range []*float64{w.MeanMillis, w.P10Millis, w.P50Millis, w.P90Millis, w.P99Millis, w.P999Millis, w.MaxMillis} {
 		if latency != nil {
 			numbers = append(numbers, *latency)
 		}
 	}
-	if max(len(w.Percentiles), len(w.Numbers), len(w.Remarks)) > maxWholeNames {
-		return fmt.Errorf("the summary of the whole run has more than %d percentiles, own numbers or remarks", maxWholeNames)
+	if max(len(w.Percentiles), len(w.Numbers), len(w.Remarks)) > maxRunSummaryNames {
+		return fmt.Errorf("the summary of the whole run has more than %d percentiles, own numbers or remarks", maxRunSummaryNames)
 	}
 	for name := range w.Percentiles {
 		if Percentile(name+latencySuffix) == 0 {
@@ -93,14 +93,14 @@ func (w *Whole) check(c Client) error {
 	return nil
 }
 
-// summarizeWhole puts summaries of whole runs together, as far as that can be done: throughput is
-// the sum, the mean latency that of all transactions, and the longest the longest of all. The
+// mergeRunSummaries puts summaries of whole runs together, as far as that can be done: throughput
+// is the sum, the mean latency that of all transactions, and the longest the longest of all. The
 // percentiles of several clients are not known.
-func summarizeWhole(counters Counters, clients []Client) Summary {
-	s := Summary{Counters: counters, WholeRun: true}
+func mergeRunSummaries(counters Counters, clients []Client) Summary {
+	s := Summary{Counters: counters, RunSummary: true}
 	mean, longest, known := 0.0, 0.0, true
 	for _, c := range clients {
-		w := c.Whole
+		w := c.RunSummary
 		s.Throughput += w.Throughput
 		if c.Counters.Committed == 0 {
 			continue
@@ -112,11 +112,11 @@ func summarizeWhole(counters Counters, clients []Client) Summary {
 	if known {
 		s.MeanMillis = mean
 	}
-	if !slices.ContainsFunc(clients, func(c Client) bool { return c.Whole.MaxMillis == nil }) {
+	if !slices.ContainsFunc(clients, func(c Client) bool { return c.RunSummary.MaxMillis == nil }) {
 		s.MaxMillis = longest
 	}
 	if len(clients) == 1 {
-		w := clients[0].Whole
+		w := clients[0].RunSummary
 		s.P10Millis, s.P50Millis, s.P90Millis = valueOf(w.P10Millis), valueOf(w.P50Millis), valueOf(w.P90Millis)
 		s.P99Millis, s.P999Millis = valueOf(w.P99Millis), valueOf(w.P999Millis)
 		s.Percentiles, s.Numbers = w.Percentiles, w.Numbers
@@ -136,11 +136,11 @@ func valueOf(x *float64) float64 {
 func remarksOf(clients []Client) []string {
 	var all []string
 	for _, c := range clients {
-		if c.Whole == nil {
+		if c.RunSummary == nil {
 			continue
 		}
-		for _, remark := range c.Whole.Remarks {
-			if !slices.Contains(all, remark) && len(all) < maxWholeNames {
+		for _, remark := range c.RunSummary.Remarks {
+			if !slices.Contains(all, remark) && len(all) < maxRunSummaryNames {
 				all = append(all, remark)
 			}
 		}

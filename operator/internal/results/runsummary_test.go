@@ -9,7 +9,7 @@ import (
 
 func wholeClient(index int32, committed int64, throughput float64, mean, p99 *float64) results.Client {
 	return results.Client{Index: index, Clients: 1, MeasureNanos: 1e9, NothingSent: true, Timeline: results.NewTimeline(0, 0),
-		Counters: results.Counters{Committed: committed}, Whole: &results.Whole{Throughput: throughput, MeanMillis: mean, P99Millis: p99, MaxMillis: p99}}
+		Counters: results.Counters{Committed: committed}, RunSummary: &results.RunSummary{Throughput: throughput, MeanMillis: mean, P99Millis: p99, MaxMillis: p99}}
 }
 
 func TestSummariesOfWholeRunsAreMergedAsFarAsTheyCan(t *testing.T) {
@@ -30,7 +30,7 @@ func TestSummariesOfWholeRunsAreMergedAsFarAsTheyCan(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		s := m.Summary
-		if !s.WholeRun || s.Throughput != tc.throughput || s.MeanMillis != tc.mean || s.P99Millis != tc.p99 || s.MaxMillis != tc.worst {
+		if !s.RunSummary || s.Throughput != tc.throughput || s.MeanMillis != tc.mean || s.P99Millis != tc.p99 || s.MaxMillis != tc.worst {
 			t.Errorf("%s: %+v; want throughput %g, mean %g, p99 %g, longest %g", name, s, tc.throughput, tc.mean, tc.p99, tc.worst)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/cli/watch"
 )
 
-// A trial that waits for a quiet moment says so: its clients have long been ready.
-func TestTheWaitForAQuietMomentIsNamed(t *testing.T) {
+// A trial that waits for idle machines says so: its clients have long been ready.
+func TestTheWaitForIdleMachinesIsNamed(t *testing.T) {
 	s := newScene(t)
 	s.steps = []func(){
 		func() { s.condition(v1alpha1.ExperimentAccepted, "True", "Valid", "") },
@@ -26,7 +26,7 @@ func TestTheWaitForAQuietMomentIsNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			meta.SetStatusCondition(&trial.Status.Conditions, metav1.Condition{Type: v1alpha1.TrialRunning, Status: metav1.ConditionFalse,
-				Reason: v1alpha1.ReasonWaitingForQuiet, Message: "Everything is ready.", LastTransitionTime: metav1.NewTime(s.now)})
+				Reason: v1alpha1.ReasonWaitingForIdle, Message: "Everything is ready.", LastTransitionTime: metav1.NewTime(s.now)})
 			if err := s.client.Status().Update(t.Context(), &trial); err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +35,7 @@ func TestTheWaitForAQuietMomentIsNamed(t *testing.T) {
 	if err := s.until(watch.Options{Timeout: 20 * time.Second}); err == nil {
 		t.Fatal("the experiment is not over")
 	}
-	if got := s.out.String(); !strings.Contains(got, "waiting for the clients\n") || !strings.Contains(got, "waiting for a quiet moment\n") {
+	if got := s.out.String(); !strings.Contains(got, "waiting for the clients\n") || !strings.Contains(got, "waiting for idle machines\n") {
 		t.Errorf("printed:\n%s", got)
 	}
 }

@@ -1,4 +1,4 @@
-package quiet
+package idle
 
 import (
 	"strings"
@@ -17,11 +17,11 @@ func TestDisturbance(t *testing.T) {
 	for name, tc := range map[string]struct {
 		loads         []Load
 		steal, others float64
-		want          string // empty: quiet
+		want          string // empty: idle
 	}{
 		"nothing runs":             {loads: []Load{on("a", "n1", 2, 0.1, 0, 0)}},
 		"the trial's own work":     {loads: []Load{on("a", "n1", 2, 1.9, 0, 1.8)}},
-		"another process":          {loads: []Load{on("a", "n1", 2, 1.1, 0, 0.1)}, want: "others than the trial took 50% of the processors of node n1; disturbances.quietLoad is 25%"},
+		"another process":          {loads: []Load{on("a", "n1", 2, 1.1, 0, 0.1)}, want: "others than the trial took 50% of the processors of node n1; disturbances.idleThreshold is 25%"},
 		"the same on a large node": {loads: []Load{on("a", "n1", 16, 1.1, 0, 0.1)}},
 		"a hypervisor":             {loads: []Load{on("a", "n1", 2, 0, 0.04, 0)}, want: "the hypervisor of node n1 took 2% of its processors; tolerances.steal is 1%"},
 		"a hypervisor, tolerated":  {loads: []Load{on("a", "n1", 2, 0, 0.3, 0)}, steal: 0.4},
@@ -51,14 +51,14 @@ func TestDisturbance(t *testing.T) {
 
 func TestLead(t *testing.T) {
 	for name, tc := range map[string]struct {
-		moment *v1alpha1.QuietMoment
-		want   time.Duration
+		gate *v1alpha1.IdleGate
+		want time.Duration
 	}{
 		"not to wait": {nil, time.Second},
-		"quiet":       {&v1alpha1.QuietMoment{Found: true}, 500 * time.Millisecond},
-		"never quiet": {&v1alpha1.QuietMoment{WaitedMilliseconds: 60000}, time.Second},
+		"idle":        {&v1alpha1.IdleGate{Idle: true}, 500 * time.Millisecond},
+		"never idle":  {&v1alpha1.IdleGate{WaitedMilliseconds: 60000}, time.Second},
 	} {
-		if got := Lead(tc.moment); got != tc.want {
+		if got := Lead(tc.gate); got != tc.want {
 			t.Errorf("%s: the run is sent %v before the load begins, want %v", name, got, tc.want)
 		}
 	}

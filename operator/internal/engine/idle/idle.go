@@ -1,5 +1,5 @@
-// Package quiet says whether the machines of a trial are quiet enough to begin. It is pure.
-package quiet
+// Package idle says whether the machines of a trial are idle enough to begin. It is pure.
+package idle
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ type Load struct {
 	Load      *protocol.Load // nil: none yet
 }
 
-// Disturbance says which machine is not quiet and why, or nothing. Steal is the share of its
+// Disturbance says which machine is not idle and why, or nothing. Steal is the share of its
 // processors that a machine's hypervisor may take (1: any), others that which all but the trial's
 // own processes may, its hypervisor's part included.
 //
@@ -50,7 +50,7 @@ func Disturbance(loads []Load, steal, others float64) string {
 			return fmt.Sprintf("the hypervisor of node %s took %.0f%% of its processors; tolerances.steal is %.4g%%", names[key], 100*lost, 100*steal)
 		}
 		if lost := (max(0, m.busy-m.own) + m.stolen) / m.cpus; others < 1 && lost > others {
-			return fmt.Sprintf("others than the trial took %.0f%% of the processors of node %s; disturbances.quietLoad is %.4g%%", 100*lost, names[key], 100*others)
+			return fmt.Sprintf("others than the trial took %.0f%% of the processors of node %s; disturbances.idleThreshold is %.4g%%", 100*lost, names[key], 100*others)
 		}
 	}
 	return ""
@@ -60,21 +60,21 @@ func Disturbance(loads []Load, steal, others float64) string {
 // answer and a retry.
 const lead = time.Second
 
-// Lead is that of a trial whose wait ended so; nil: it was not to wait. Agents of machines that are
-// quiet at this moment are not slow, and half of it is enough.
-func Lead(q *v1alpha1.QuietMoment) time.Duration {
-	if q != nil && q.Found {
+// Lead is that of a trial whose wait ended so; nil: it was not to wait. Agents of idle machines are
+// not slow, and half of it is enough.
+func Lead(g *v1alpha1.IdleGate) time.Duration {
+	if g != nil && g.Idle {
 		return lead / 2
 	}
 	return lead
 }
 
-// InVain says how the wait for a quiet moment ended, where that is worth a sentence.
-func InVain(q *v1alpha1.QuietMoment) string {
-	if q == nil || q.Found {
+// InVain says how the wait for idle machines ended, where that is worth a sentence.
+func InVain(g *v1alpha1.IdleGate) string {
+	if g == nil || g.Idle {
 		return ""
 	}
-	return fmt.Sprintf(" It waited %v for a quiet moment in vain: %s.", time.Duration(q.WaitedMilliseconds)*time.Millisecond, q.Message)
+	return fmt.Sprintf(" It waited %v for idle machines in vain: %s.", time.Duration(g.WaitedMilliseconds)*time.Millisecond, g.Message)
 }
 
 // LoadsOf is what the agents of pods have reported last. report is that of a pod, or nil.

@@ -74,6 +74,19 @@ test-refusals: ## Say which refusals of admission no case of operator/internal/t
 test-mutants: ## Break a copy of the tree in a dozen places, one by one: tests must notice each. MUTANTS='a b': only these.
 	@go build -o .work/bin/mutants ./hack/mutants && .work/bin/mutants $(MUTANTS)
 
+# The part of it that the lane unit runs is 60 seeds.
+SEEDS ?= 500
+FIRST ?= 1
+sim_test = go test ./operator/test/simulation -timeout 0 -count=1 -v
+
+.PHONY: sim sim-night sim-known
+sim: ## Simulate SEEDS=500 histories of managers, agents and nodes that fail, from seed FIRST=1 on, in virtual time.
+	@$(sim_test) -run '^TestSeeds$$' -seeds $(SEEDS) -first $(FIRST)
+sim-night: ## Simulate 10,000 histories; say how many virtual hours they were.
+	@$(MAKE) -s sim SEEDS=10000
+sim-known: ## Put each known defect back into an overlay of the tree: the simulation must find it within 500 seeds. KNOWN=R2: only this one.
+	@$(sim_test) -run '^TestKnownDefectsAreFound$$' -known -only '$(KNOWN)'
+
 .PHONY: artifact
 artifact: ## Check a clone of the Pequin artifact, SOURCE=CLONE: no file of it is here, and its configurations and results are read as its own scripts read them.
 	@go run ./hack/provenance "$(or $(SOURCE),$(error SOURCE names a clone of the Pequin artifact))"

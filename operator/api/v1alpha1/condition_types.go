@@ -222,7 +222,8 @@ const (
 	ReasonClientSilent = "ClientSilent"
 	// ReasonRunLost: the run was released and its pods are gone; it is not repeated silently.
 	ReasonRunLost = "RunLost"
-	// ReasonClientLost: the results of a client did not arrive.
+	// ReasonClientLost: the results of a client did not arrive, or were deleted before the trial
+	// was judged.
 	ReasonClientLost = "ClientLost"
 	// ReasonPodRestarted: a container of the trial was restarted by the kubelet.
 	ReasonPodRestarted = "PodRestarted"

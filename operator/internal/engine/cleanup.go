@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +64,7 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 	}
 	late := Result{}
 	if err := s.recordFailure(ctx, p.attachments); err != nil {
-		if r := p.storeUntil(s, err); r.state != done {
+		if r := p.tryUntil(s, beforeDeleting, err); r.state != done {
 			return r
 		}
 		// Then only its conditions tell of it.
@@ -75,7 +77,7 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 		return r
 	}
 	if err := p.attachments.KeepFiles(ctx, s.subject()); err != nil {
-		if r := p.storeUntil(s, err); r.state != done {
+		if r := p.tryUntil(s, beforeDeleting, err); r.state != done {
 			return r
 		}
 		late = late.With(v1alpha1.TrialCollected, metav1.ConditionFalse, v1alpha1.ReasonResultsNotStored,
@@ -86,9 +88,12 @@ func (p *cleanUp) run(ctx context.Context, s *scope) Result {
 	return r
 }
 
-// storeUntil waits for something to be stored before anything is deleted. The trial holds its pools
-// until a quota of ConfigMaps, say, lets it be written, but not for ever.
-func (p *cleanUp) storeUntil(s *scope, err error) Result {
+// beforeDeleting is said of what is to be stored before anything is deleted.
+const beforeDeleting = "Before anything is deleted"
+
+// tryUntil waits for something to be stored or deleted. The trial holds its pools until a quota of
+// ConfigMaps, say, lets it be written, but not for ever.
+func (p *cleanUp) tryUntil(s *scope, what string, err error) Result {
 	since := meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialValid).LastTransitionTime
 	if kept := s.trial.Status.Times.Kept; kept != nil && kept.After(since.Time) {
 		since = metav1.NewTime(kept.Time)
@@ -97,13 +102,21 @@ func (p *cleanUp) storeUntil(s *scope, err error) Result {
 	if waited >= StoreGrace {
 		return Skip()
 	}
-	return Wait(v1alpha1.ReasonDeleting, "Before anything is deleted: %s.", err).Within(min(StoreGrace-waited+time.Millisecond, RetryPoll))
+	return Wait(v1alpha1.ReasonDeleting, "%s: %s.", what, err).Within(min(StoreGrace-waited+time.Millisecond, RetryPoll))
 }
 
 // remove deletes all that was made for the trial, and completes it.
 func (p *cleanUp) remove(ctx context.Context, s *scope) Result {
 	remains, err := p.pods.Delete(ctx, s.trial)
-	if err != nil {
+	var left *LeftError
+	switch {
+	case errors.As(err, &left):
+		// A pool is for what runs: it is not held for a Secret, say, which nobody lets us delete.
+		if r := p.tryUntil(s, "Nothing of the trial runs any more", err); r.state != done {
+			return r
+		}
+		remains = Remains{Gone: fmt.Sprintf("Nothing of the trial runs any more. What could not be deleted goes with the trial: %s.", err)}
+	case err != nil:
 		return Retry(err)
 	}
 	if remains.Left != "" {

@@ -28,7 +28,8 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 	defer p.heavy.Unlock()
 	clients, sent, err := p.attachments.Clients(ctx, s.subject())
 	if err != nil {
-		return p.retryResults(s, v1alpha1.ReasonResultsUnreadable, err)
+		// They were stored: that they are gone, or cannot be had, is not the system's fault.
+		return p.retryResults(s, v1alpha1.ReasonClientLost, err)
 	}
 	o := s.measured()
 	merged, err := results.Merge(clients)

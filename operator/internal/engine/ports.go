@@ -40,7 +40,8 @@ type Pods interface {
 	Impostor(ctx context.Context, s *Subject, pod *corev1.Pod) (why string, err error)
 	// Refusal says from events why pods that are missing can never be made; empty: nothing does.
 	Refusal(ctx context.Context, s *Subject, pods map[string]*corev1.Pod) (why string, err error)
-	// Delete deletes all that was made for the trial but its results.
+	// Delete deletes all that was made for the trial but its results. A LeftError says that nothing
+	// of it runs any more, and that something else cannot be deleted.
 	Delete(ctx context.Context, trial *v1alpha1.Trial) (Remains, error)
 }
 
@@ -192,6 +193,13 @@ type LostError struct{ Err error }
 func (e *LostError) Error() string { return e.Err.Error() }
 
 func (e *LostError) Unwrap() error { return e.Err }
+
+// LeftError says that nothing of a trial runs any more, and what of it cannot be deleted.
+type LeftError struct{ Err error }
+
+func (e *LeftError) Error() string { return e.Err.Error() }
+
+func (e *LeftError) Unwrap() error { return e.Err }
 
 // RejectedError says that what a trial consists of cannot be made, whatever is tried.
 type RejectedError struct {

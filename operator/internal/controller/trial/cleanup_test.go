@@ -1,14 +1,21 @@
 package trial
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
 )
 
 // The manager cannot list Secrets. The one that a trial may have goes with it all the same; one of
@@ -45,5 +52,64 @@ func TestThePreparedSecretGoesWithItsTrial(t *testing.T) {
 				t.Errorf("stays %v: reading it gives %v", tc.stays, err)
 			}
 		})
+	}
+}
+
+// secretsForbidden has somebody take the right to read Secrets away.
+func (p *play) secretsForbidden() {
+	p.r.Reader = interceptor.NewClient(p.env.Client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, secret := o.(*corev1.Secret); secret {
+				return apierrors.NewForbidden(corev1.Resource("secrets"), key.Name, errors.New("no such right"))
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+}
+
+// The simulation found it: a trial held its pools for ever while its Secret could not be deleted,
+// though nothing of it ran any more.
+func TestWhatDoesNotRunHoldsNoPools(t *testing.T) {
+	p := newPlay(t, nil)
+	p.released()
+	p.measured(100, 0)
+	p.secretsForbidden()
+	p.settle(true)
+	if isTrue(p.trial(), v1alpha1.TrialComplete) {
+		t.Fatal("the trial is complete at once, and what failed was not tried again")
+	}
+	p.clock.Step(engine.StoreGrace)
+	p.settle(true)
+	if c := p.condition(v1alpha1.TrialCleanedUp); !isTrue(p.trial(), v1alpha1.TrialComplete) || !strings.Contains(c.Message, "no such right") {
+		t.Errorf("CleanedUp is %s: %s; the trial is not complete, or does not say what is left", c.Status, c.Message)
+	}
+}
+
+// The same of a trial that is deleted.
+func TestADeletedTrialWaitsForNoSecret(t *testing.T) {
+	p := newPlay(t, nil)
+	p.deployed()
+	p.secretsForbidden()
+	trial := p.trial()
+	if err := p.env.Client.Delete(t.Context(), trial); err != nil {
+		t.Fatal(err)
+	}
+	there := func() bool { return p.env.Client.Get(t.Context(), p.key, trial) == nil }
+	for range 3 {
+		if _, err := p.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: p.key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !there() {
+		t.Fatal("the trial is gone at once, and what failed was not tried again")
+	}
+	p.clock.Step(engine.StoreGrace + time.Minute) // the API server has another clock
+	for range 3 {
+		if _, err := p.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: p.key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if there() {
+		t.Error("the trial still waits for its Secret")
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -94,6 +95,10 @@ const conflictDelay = 5 * time.Millisecond
 // deletionPoll is how soon to look again for objects whose end no watch tells.
 const deletionPoll = 200 * time.Millisecond
 
+// leftGrace is how long a trial that is deleted waits for what does not run and cannot be deleted,
+// before it leaves that to the garbage collector: it is the trial's.
+const leftGrace = engine.StoreGrace
+
 // carrier is the engine that carries the trials out, made once.
 func (r *Reconciler) carrier() *engine.Engine {
 	r.made.Do(func() {
@@ -154,7 +159,12 @@ func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.
 	key := client.ObjectKeyFromObject(trial)
 	r.Coordinator.Forget(key)
 	remains, err := r.pods().Delete(ctx, trial)
-	if err != nil {
+	var left *engine.LeftError
+	if wait := leftGrace - r.Clock.Since(trial.DeletionTimestamp.Time); errors.As(err, &left) && wait > 0 {
+		log.FromContext(ctx).Info("Something of a deleted trial cannot be deleted", "trial", trial.Name, "err", err.Error())
+		return ctrl.Result{RequeueAfter: min(wait, engine.RetryPoll)}, nil
+	}
+	if err != nil && left == nil {
 		return ctrl.Result{}, err
 	}
 	if remains.Left != "" {

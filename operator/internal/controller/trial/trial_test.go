@@ -303,7 +303,7 @@ func TestWhyTrialsEnd(t *testing.T) {
 				}
 				p.clock.Step(engine.ResultsGrace + engine.StoreGrace)
 			},
-			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonResultsUnreadable,
+			outcome: v1alpha1.ReasonInvalid, reason: v1alpha1.ReasonClientLost,
 		},
 		"clients that start apart": {
 			happens: func(p *play) { p.released(); p.measured(10, time.Second) },

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,16 +13,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
 	"assay.dev/assay/operator/internal/placement"
 	"assay.dev/assay/operator/internal/validity"
 )
 
 // DeleteAll deletes every object of a trial but its results, and the pods that reset machines for
 // it. It says what is still there. Pods that have ended do not count: it takes Kubernetes a moment
-// to remove them, in which the pods of the next trial can start.
+// to remove them, in which the pods of the next trial can start. An engine.LeftError says that
+// nothing runs any more, and that something else cannot be deleted.
 func (m Children) DeleteAll(ctx context.Context, key types.NamespacedName, machines *corev1.PodList) (string, error) {
+	left, dead, err := m.deleteRunning(ctx, key, machines)
+	if err != nil {
+		return "", err
+	}
+	rest, err := m.deleteRest(ctx, key, dead)
+	switch {
+	case left != "":
+		return left, nil // what failed is tried again
+	case err != nil:
+		return "", &engine.LeftError{Err: err}
+	}
+	return rest, nil
+}
+
+// deleteRunning deletes pods and what makes them, and says what is still there. dead: pods are on
+// nodes that do not answer.
+func (m Children) deleteRunning(ctx context.Context, key types.NamespacedName, machines *corev1.PodList) (left string, dead bool, err error) {
 	in := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}}
-	left, dead := "", false
 	for _, kind := range []struct {
 		what string
 		list client.ObjectList
@@ -30,22 +49,15 @@ func (m Children) DeleteAll(ctx context.Context, key types.NamespacedName, machi
 		{"StatefulSet", &appsv1.StatefulSetList{}},
 		{"Job", &batchv1.JobList{}},
 		{"Pod", &corev1.PodList{}},
-		{"Service", &corev1.ServiceList{}},
-		{"ConfigMap", &corev1.ConfigMapList{}},
-		{"PersistentVolumeClaim", &corev1.PersistentVolumeClaimList{}},
 	} {
-		if err := m.Reader.List(ctx, kind.list, in...); err != nil {
-			return "", fmt.Errorf("list each %s of the trial: %w", kind.what, err)
-		}
-		n, err := m.deleteItems(ctx, kind.list)
+		n, err := m.deleteKind(ctx, kind.what, kind.list, in)
 		if err != nil {
-			return "", fmt.Errorf("delete each %s of the trial: %w", kind.what, err)
+			return "", false, err
 		}
-		switch l := kind.list.(type) {
-		case *corev1.PodList:
+		if l, pods := kind.list.(*corev1.PodList); pods {
 			stranded, err := m.Stranded(ctx, l.Items)
 			if err != nil {
-				return "", err
+				return "", false, err
 			}
 			for i := range l.Items {
 				if validity.PodEnded(&l.Items[i]) {
@@ -53,30 +65,61 @@ func (m Children) DeleteAll(ctx context.Context, key types.NamespacedName, machi
 				}
 			}
 			n, dead = n-len(stranded), len(stranded) > 0
-		case *corev1.PersistentVolumeClaimList:
-			if dead { // its claims go with a pod
-				n = 0
-			}
 		}
 		if n > 0 && left == "" {
 			left = fmt.Sprintf("%d of kind %s", n, kind.what)
 		}
 	}
-	had, err := m.deleteSecret(ctx, key)
-	if err != nil {
-		return "", fmt.Errorf("delete the prepare step's Secret: %w", err)
-	}
-	if had && left == "" {
-		left = "the prepare step's Secret"
-	}
 	n, err := m.deleteItems(ctx, machines)
 	if err != nil {
-		return "", fmt.Errorf("delete each pod that resets a machine: %w", err)
+		return "", false, fmt.Errorf("delete each pod that resets a machine: %w", err)
 	}
 	if n > 0 && left == "" {
 		left = fmt.Sprintf("%d pods that reset machines", n)
 	}
-	return left, nil
+	return left, dead, nil
+}
+
+// deleteRest deletes what does not run. One kind that cannot be deleted keeps no other.
+func (m Children) deleteRest(ctx context.Context, key types.NamespacedName, dead bool) (left string, err error) {
+	in := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}}
+	var failed []error
+	for _, kind := range []struct {
+		what string
+		list client.ObjectList
+	}{
+		{"Service", &corev1.ServiceList{}},
+		{"ConfigMap", &corev1.ConfigMapList{}},
+		{"PersistentVolumeClaim", &corev1.PersistentVolumeClaimList{}},
+	} {
+		n, err := m.deleteKind(ctx, kind.what, kind.list, in)
+		if _, claims := kind.list.(*corev1.PersistentVolumeClaimList); claims && dead { // its claims go with a pod
+			n = 0
+		}
+		if failed = append(failed, err); n > 0 && left == "" {
+			left = fmt.Sprintf("%d of kind %s", n, kind.what)
+		}
+	}
+	had, err := m.deleteSecret(ctx, key)
+	if err != nil {
+		failed = append(failed, fmt.Errorf("delete the prepare step's Secret: %w", err))
+	}
+	if had && left == "" {
+		left = "the prepare step's Secret"
+	}
+	return left, errors.Join(failed...)
+}
+
+// deleteKind deletes the trial's objects of a kind, and says how many there are.
+func (m Children) deleteKind(ctx context.Context, what string, list client.ObjectList, in []client.ListOption) (int, error) {
+	if err := m.Reader.List(ctx, list, in...); err != nil {
+		return 0, fmt.Errorf("list each %s of the trial: %w", what, err)
+	}
+	n, err := m.deleteItems(ctx, list)
+	if err != nil {
+		return n, fmt.Errorf("delete each %s of the trial: %w", what, err)
+	}
+	return n, nil
 }
 
 // deleteSecret deletes the one Secret that a trial may have, and says whether it was there. It is

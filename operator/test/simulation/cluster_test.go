@@ -1,0 +1,332 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+const (
+	// notReadyAfter is when the control plane calls a node that does not answer NotReady, and
+	// evictedAfter when it gives its pods up.
+	notReadyAfter = 40 * time.Second
+	evictedAfter  = 5 * time.Minute
+)
+
+// node runs pods. Its kubelet and all processes are up, or none is.
+type node struct {
+	name, pool string
+	up, cut    bool // cut: up, and nothing reaches it
+	boots      int
+	pods       map[types.UID]*agent
+}
+
+// reachable: the control plane and the managers reach it.
+func (n *node) reachable() bool { return n.up && !n.cut }
+
+// cluster is what Kubernetes does by itself: controllers of StatefulSets and Jobs, the scheduler,
+// kubelets, and the garbage collector.
+type cluster struct {
+	*server
+
+	nodes  []*node
+	agents map[types.UID]*agent
+	made   map[types.UID]map[int]bool // pods that a Job has made
+	serial int
+	of     *world
+}
+
+func newCluster(a *server) *cluster {
+	c := &cluster{server: a, agents: map[types.UID]*agent{}, made: map[types.UID]map[int]bool{}}
+	a.changed = append(a.changed, c.see)
+	return c
+}
+
+func (c *cluster) addNode(name, pool string) {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelPool: pool}}}
+	n.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("500"),
+	}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if err := c.create(n); err != nil {
+		panic(err)
+	}
+	c.nodes = append(c.nodes, &node{name: name, pool: pool, up: true, pods: map[types.UID]*agent{}})
+}
+
+func (c *cluster) node(name string) *node {
+	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.nodes[i]
+}
+
+// see does what follows from a change.
+func (c *cluster) see(kind string, old, now client.Object) {
+	switch {
+	case now == nil:
+		uid := old.GetUID()
+		c.after(c.between(5*time.Millisecond, 300*time.Millisecond), func() { c.collect(uid) })
+	case old == nil && len(now.GetOwnerReferences()) > 0:
+		c.after(time.Second, func() { c.orphan(kind, now) })
+	}
+	o := now
+	if o == nil {
+		o = old
+	}
+	key := client.ObjectKeyFromObject(o)
+	soon := c.between(2*time.Millisecond, 20*time.Millisecond)
+	switch kind {
+	case "StatefulSet":
+		if now != nil {
+			c.after(soon, func() { c.syncSet(key) })
+		}
+	case "Job":
+		if now != nil && old == nil {
+			c.after(soon, func() { c.syncJob(key) })
+		}
+	case "Pod":
+		c.seePod(old, now)
+		if owner := metav1.GetControllerOf(o); now == nil && owner != nil && owner.Kind == "StatefulSet" {
+			c.after(soon, func() { c.syncSet(types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}) })
+		}
+	}
+}
+
+func (c *cluster) seePod(old, now client.Object) {
+	pod, _ := now.(*corev1.Pod)
+	before, _ := old.(*corev1.Pod)
+	switch {
+	case pod == nil:
+		if a := c.agents[before.UID]; a != nil {
+			a.removed()
+		}
+	case pod.Spec.NodeName == "":
+		uid, key := pod.UID, client.ObjectKeyFromObject(pod)
+		c.after(c.between(2*time.Millisecond, 20*time.Millisecond), func() { c.bind(uid, key) })
+	case pod.DeletionTimestamp != nil && (before == nil || before.DeletionTimestamp == nil):
+		if a := c.agents[pod.UID]; a != nil {
+			a.terminate()
+		}
+	}
+}
+
+// collect deletes what an object that is gone has owned.
+func (c *cluster) collect(owner types.UID) {
+	for _, kind := range []string{"Trial", "StatefulSet", "Job", "Pod", "Service", "ConfigMap", "Secret", "ControllerRevision"} {
+		for _, o := range c.each(kind) {
+			if slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner }) {
+				c.trace("garbage collector deletes %s %s", kind, o.GetName())
+				_ = c.remove(o, client.DeleteOptions{})
+			}
+		}
+	}
+}
+
+// orphan deletes an object whose owner was gone when it was made.
+func (c *cluster) orphan(kind string, o client.Object) {
+	there := c.find(kind, client.ObjectKeyFromObject(o))
+	if there == nil || there.GetUID() != o.GetUID() {
+		return
+	}
+	for _, r := range there.GetOwnerReferences() {
+		owner := c.find(r.Kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: r.Name})
+		if owner == nil || owner.GetUID() != r.UID {
+			c.trace("garbage collector deletes %s %s, an orphan", kind, o.GetName())
+			_ = c.remove(there, client.DeleteOptions{})
+			return
+		}
+	}
+}
+
+// syncSet makes the pods that a StatefulSet lacks. One that has failed it deletes first.
+func (c *cluster) syncSet(key types.NamespacedName) {
+	set, _ := c.find("StatefulSet", key).(*appsv1.StatefulSet)
+	if set == nil || set.DeletionTimestamp != nil {
+		return
+	}
+	for i := range int(*set.Spec.Replicas) {
+		name := fmt.Sprintf("%s-%d", set.Name, i)
+		there, _ := c.find("Pod", types.NamespacedName{Namespace: key.Namespace, Name: name}).(*corev1.Pod)
+		if there != nil {
+			if there.Status.Phase == corev1.PodFailed && there.DeletionTimestamp == nil {
+				_ = c.remove(there, client.DeleteOptions{})
+			}
+			continue
+		}
+		c.makePod(set, "StatefulSet", name, &set.Spec.Template, map[string]string{appsv1.StatefulSetPodNameLabel: name, "apps.kubernetes.io/pod-index": strconv.Itoa(i)})
+	}
+}
+
+// syncJob makes each pod of a Job once: its backoff limit is 0.
+func (c *cluster) syncJob(key types.NamespacedName) {
+	job, _ := c.find("Job", key).(*batchv1.Job)
+	if job == nil || job.DeletionTimestamp != nil {
+		return
+	}
+	for i := range int(*job.Spec.Completions) {
+		if c.made[job.UID][i] {
+			continue
+		}
+		if c.made[job.UID] == nil {
+			c.made[job.UID] = map[int]bool{}
+		}
+		c.made[job.UID][i] = true
+		c.serial++
+		name := fmt.Sprintf("%s-%d-%05d", job.Name, i, c.serial)
+		c.makePod(job, "Job", name, &job.Spec.Template, map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(i)})
+	}
+}
+
+func (c *cluster) makePod(owner client.Object, kind, name string, of *corev1.PodTemplateSpec, more map[string]string) {
+	yes := true
+	version := map[string]string{"StatefulSet": "apps/v1", "Job": "batch/v1"}[kind]
+	pod := &corev1.Pod{ObjectMeta: *of.ObjectMeta.DeepCopy(), Spec: *of.Spec.DeepCopy()}
+	pod.Namespace, pod.Name = owner.GetNamespace(), name
+	pod.Labels = labels.Merge(pod.Labels, more)
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes}}
+	pod.Status.Phase = corev1.PodPending
+	if err := c.create(pod); err != nil {
+		panic(err)
+	}
+}
+
+// bind gives a pod a node, and tries again while there is none.
+func (c *cluster) bind(uid types.UID, key types.NamespacedName) {
+	pod, _ := c.find("Pod", key).(*corev1.Pod)
+	if pod == nil || pod.UID != uid || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
+		return
+	}
+	var fits []*node
+	for _, n := range c.nodes {
+		if wanted := pod.Spec.NodeSelector[v1alpha1.LabelPool]; (wanted == "" || wanted == n.pool) && c.ready(n.name) {
+			fits = append(fits, n)
+		}
+	}
+	if len(fits) == 0 {
+		c.after(5*time.Second, func() { c.bind(uid, key) })
+		return
+	}
+	n := fits[c.rng.IntN(len(fits))]
+	bound := pod.DeepCopy()
+	bound.Spec.NodeName = n.name
+	c.write(bound)
+	a := newAgent(c, n, bound)
+	n.pods[uid], c.agents[uid] = a, a
+	c.after(c.between(30*time.Millisecond, 400*time.Millisecond), a.begin)
+}
+
+// write replaces an object, whatever has become of it; as a kubelet or a controller tries until it
+// can.
+func (c *cluster) write(o client.Object) {
+	there := c.find(kindOf(o), client.ObjectKeyFromObject(o))
+	if there == nil || there.GetUID() != o.GetUID() {
+		return
+	}
+	c.put(kindOf(o), client.ObjectKeyFromObject(o), there, o)
+}
+
+func (c *cluster) ready(name string) bool {
+	n, _ := c.find("Node", types.NamespacedName{Name: name}).(*corev1.Node)
+	return n != nil && n.Status.Conditions[0].Status == corev1.ConditionTrue
+}
+
+func (c *cluster) setReady(name string, ready bool) {
+	n, _ := c.find("Node", types.NamespacedName{Name: name}).(*corev1.Node)
+	if n == nil {
+		return
+	}
+	status := corev1.ConditionTrue
+	if !ready {
+		status = corev1.ConditionUnknown
+	}
+	now := n.DeepCopy()
+	now.Status.Conditions[0].Status = status
+	c.write(now)
+}
+
+// lose takes a node down or cuts it off, for so long; 0: for ever.
+func (c *cluster) lose(n *node, cut bool, d time.Duration) {
+	n.boots++
+	boot := n.boots
+	if cut {
+		n.cut = true
+	} else {
+		n.up = false
+		for _, a := range n.inOrder() {
+			a.powerOff()
+		}
+	}
+	lost := func() bool { return n.boots == boot && !n.reachable() }
+	c.after(notReadyAfter, func() {
+		if lost() {
+			c.setReady(n.name, false)
+		}
+	})
+	c.after(notReadyAfter+evictedAfter, func() {
+		if lost() {
+			c.abandon(n)
+		}
+	})
+	if d > 0 {
+		c.after(d, func() { c.restore(n) })
+	}
+}
+
+// abandon marks the pods of a node that does not answer as deleted.
+func (c *cluster) abandon(n *node) {
+	for _, a := range n.inOrder() {
+		if p := c.find("Pod", a.key); p != nil && p.GetUID() == a.uid && p.GetDeletionTimestamp() == nil {
+			_ = c.remove(p, client.DeleteOptions{})
+		}
+	}
+}
+
+// restore brings a node back. Its kubelet ends what was deleted meanwhile, and starts the rest.
+func (c *cluster) restore(n *node) {
+	if n.reachable() {
+		return
+	}
+	off := !n.up
+	n.up, n.cut = true, false
+	n.boots++
+	c.trace("node %s is back", n.name)
+	c.after(c.between(time.Second, 5*time.Second), func() {
+		if n.reachable() {
+			c.setReady(n.name, true)
+		}
+	})
+	for _, a := range n.inOrder() {
+		p := c.find("Pod", a.key)
+		switch {
+		case p == nil || p.GetUID() != a.uid || p.GetDeletionTimestamp() != nil:
+			a.terminate()
+		case off:
+			a.powerOn()
+		default:
+			a.act()
+		}
+	}
+}
+
+func (n *node) inOrder() []*agent {
+	out := make([]*agent, 0, len(n.pods))
+	for _, a := range n.pods {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, func(a, b *agent) int { return a.number - b.number })
+	return out
+}

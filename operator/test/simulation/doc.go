@@ -1,0 +1,43 @@
+// Package simulation runs whole histories of Assay in one goroutine at a time and in virtual time.
+// One seed is one history, and the same seed is always the same history.
+//
+// Real is all that decides: the engine, the controllers of trials, of experiments and of admission,
+// the coordinator with its handlers and limits, what agents' messages are stored in, and validity.
+// Simulated is the world around them: an API server (api_test.go), the caches of two managers
+// (view_test.go), their work queues, leases and deaths (manager_test.go), the controllers of
+// Kubernetes, nodes and kubelets (cluster_test.go), and the agents (agent_test.go).
+//
+//	make sim SEEDS=500            500 histories; a violation prints its seed
+//	make sim-night                10,000 histories, with their virtual hours
+//	make sim-known                puts known defects back, one by one, and says which seed finds each
+//	make sim-known KNOWN=R2       only this one
+//	go test ./operator/test/simulation -run TestSeeds -first SEED -seeds 1 -v -trace     one history
+//
+// # How it is deterministic
+//
+// A scheduler of our own (scheduler_test.go) has one queue of events in virtual time. What must
+// wait in the middle, such as a reconcile that calls the API server, is a coroutine: it runs until
+// it waits, and nothing else runs meanwhile. testing/synctest has virtual time, too, but leaves to
+// the Go scheduler which goroutine of one instant runs first, so that a seed would not be one
+// history.
+//
+// # What is checked
+//
+// Safety is checked after every write, by what the world knows and no manager does
+// (invariants_test.go): no pool is held by two trials; an instant or an outcome that was written
+// does not change; no two processes of a client run; a trial that counts was undisturbed, and
+// judged over its whole plan. Liveness is checked hours after the last disturbance: every trial and
+// experiment has ended with a reason, nothing is left, and the right party is to blame.
+//
+// # What differs from the real world
+//
+//   - A manager brings one trial forward at a time, and takes one delivery of an agent at a time. A
+//     real one has 16 workers. What one holds a mutex for could not be waited for otherwise.
+//   - Agents speak protocol.Directive and protocol.Report with the coordinator's real handlers, but
+//     have no kernel: see agent_test.go for what they leave out.
+//   - The coordinator does not hold answers back. The world tells an agent of a new directive when
+//     the held answer would have.
+//   - Tokens are the pods' UIDs.
+//   - Nothing validates objects against their CRDs, and there are no webhooks but one that denies
+//     the files of trials.
+package simulation

@@ -1,0 +1,326 @@
+package simulation
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller/admission"
+	"assay.dev/assay/operator/internal/placement"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/queue"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
+)
+
+// observe checks every change that is written.
+func (w *world) observe(kind string, old, now client.Object) {
+	switch kind {
+	case "Trial":
+		before, _ := old.(*v1alpha1.Trial)
+		after, _ := now.(*v1alpha1.Trial)
+		if after == nil {
+			return
+		}
+		if before != nil {
+			w.unchanged(before, after)
+		}
+		w.pools()
+		if after.Status.ZeroUnixNanos != 0 && (before == nil || before.Status.ZeroUnixNanos == 0) {
+			w.releases++
+			for _, f := range w.onRelease {
+				f(after)
+			}
+		}
+		if isTrue(after, v1alpha1.TrialComplete) && (before == nil || !isTrue(before, v1alpha1.TrialComplete)) {
+			w.complete(after)
+		}
+	case "Experiment":
+		before, _ := old.(*v1alpha1.Experiment)
+		after, _ := now.(*v1alpha1.Experiment)
+		if over(after) && !over(before) {
+			w.ends++
+		} else if over(before) && !over(after) {
+			w.ends--
+		}
+	}
+}
+
+func over(e *v1alpha1.Experiment) bool {
+	return e != nil && meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ExperimentComplete)
+}
+
+// unchanged: what was written once stays.
+func (w *world) unchanged(before, after *v1alpha1.Trial) {
+	if zero := before.Status.ZeroUnixNanos; zero != 0 && zero != after.Status.ZeroUnixNanos {
+		w.violated("trial %s: t = 0 was %d and is %d", after.Name, zero, after.Status.ZeroUnixNanos)
+	}
+	for _, c := range []string{v1alpha1.TrialValid, v1alpha1.TrialComplete} {
+		was, is := meta.FindStatusCondition(before.Status.Conditions, c), meta.FindStatusCondition(after.Status.Conditions, c)
+		if final(c, was) && (is == nil || is.Status != was.Status || is.Reason != was.Reason) {
+			w.violated("trial %s: %s was %s %s and is %+v", after.Name, c, was.Status, was.Reason, is)
+		}
+	}
+	if isTrue(before, v1alpha1.TrialAdmitted) && !isTrue(after, v1alpha1.TrialAdmitted) {
+		w.violated("trial %s is not admitted any more", after.Name)
+	}
+}
+
+// final: a condition does not change any more.
+func final(name string, c *metav1.Condition) bool {
+	return c != nil && (c.Status == metav1.ConditionTrue || name == v1alpha1.TrialValid && c.Status == metav1.ConditionFalse)
+}
+
+// pools: no two trials hold one.
+func (w *world) pools() {
+	held := w.active()
+	for i, a := range held {
+		for _, b := range held[:i] {
+			if queue.Overlap(a.Spec.Placement.Pools(), b.Spec.Placement.Pools()) {
+				w.violated("trials %s and %s hold one pool", a.Name, b.Name)
+			}
+		}
+	}
+}
+
+// startedProcess is told of every start: nobody else's process may run there.
+func (w *world) startedProcess(a *agent) {
+	f := w.factsOf(a.of)
+	if a.part == v1alpha1.PartClient {
+		if f.launches[a.key.Name]++; f.launches[a.key.Name] > 1 {
+			w.violated("the client of %s was started twice", a.key.Name)
+		}
+	}
+	for _, other := range a.node.inOrder() {
+		if other.of != a.of && other.process.state == protocol.StateRunning && !other.over {
+			w.violated("%s starts on node %s, where %s still runs", a.key.Name, a.node.name, other.key.Name)
+		}
+	}
+}
+
+// processDied is told of every end of a process that runs.
+func (w *world) processDied(a *agent) {
+	f := w.factsOf(a.of)
+	f.unplanned = append(f.unplanned, unplanned{a.key.Name, w.now})
+}
+
+// complete checks a trial that has just ended.
+func (w *world) complete(t *v1alpha1.Trial) {
+	for _, a := range w.factsOf(t.UID).agents {
+		if a.process.state == protocol.StateRunning && !a.over && a.node.reachable() {
+			w.violated("trial %s is complete, and %s still runs", t.Name, a.key.Name)
+		}
+	}
+	valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
+	w.trace("trial %s: %s %s: %s", t.Name, valid.Status, valid.Reason, valid.Message)
+	if valid.Status == metav1.ConditionTrue {
+		w.counts(t)
+		return
+	}
+	w.blamed(t, valid)
+}
+
+// counts checks a trial that counts: it was undisturbed, and judged over its whole plan.
+func (w *world) counts(t *v1alpha1.Trial) {
+	f := w.factsOf(t.UID)
+	r, err := w.resultsOf(t)
+	if err != nil {
+		w.violated("trial %s counts, and its results cannot be read: %v", t.Name, err)
+		return
+	}
+	if r.Outcome != v1alpha1.ReasonSucceeded {
+		w.violated("trial %s counts, and its results say %s", t.Name, r.Outcome)
+	}
+	windows := timeline.FromSchedule(t.Spec.Schedule)
+	planned := plannedActions(t)
+	if len(r.Faults) != planned {
+		w.violated("trial %s counts, and was judged by %d of its %d actions", t.Name, len(r.Faults), planned)
+	}
+	carried := 0
+	for _, a := range f.agents {
+		carried += len(a.truth.killedAt)
+		if a.truth.ranWithout != "" {
+			w.violated("trial %s counts, and %s ran with %s", t.Name, a.key.Name, a.truth.ranWithout)
+		}
+	}
+	if carried < planned {
+		w.violated("trial %s counts, and of %d actions %d were carried out", t.Name, planned, carried)
+	}
+	for _, u := range f.unplanned {
+		if a := f.named(u.pod); a != nil && a.disk.settled {
+			if at := u.at.Sub(a.zero()); at < windows.LastRequest() && at > -windows.WarmUp {
+				w.violated("trial %s counts, and a process of %s ended %v after t = 0, unplanned", t.Name, u.pod, at)
+			}
+		}
+	}
+	w.sameBase(t, f)
+}
+
+// sameBase: all agents went by one clock.
+func (w *world) sameBase(t *v1alpha1.Trial, f *facts) {
+	var zero time.Time
+	for _, a := range f.agents {
+		if !a.disk.settled || a.disk.directive.Run == nil {
+			continue
+		}
+		if z := a.zero(); zero.IsZero() {
+			zero = z
+		} else if z.Sub(zero).Abs() > 10*time.Millisecond {
+			w.violated("trial %s counts, and its agents are %v apart", t.Name, z.Sub(zero))
+		}
+	}
+}
+
+// named is the pod's last agent.
+func (f *facts) named(pod string) *agent {
+	i := slices.IndexFunc(f.agents, func(a *agent) bool { return a.key.Name == pod })
+	if i < 0 {
+		return nil
+	}
+	return f.agents[i]
+}
+
+// plannedActions of a trial, counted by its spec alone.
+func plannedActions(t *v1alpha1.Trial) int {
+	n := 0
+	for _, f := range t.Spec.Faults {
+		if f.NodeKill == nil {
+			continue
+		}
+		n += len(f.NodeKill.Target.Replicas)
+		if f.For != nil {
+			n += len(f.NodeKill.Target.Replicas)
+		}
+	}
+	return n
+}
+
+func (w *world) resultsOf(t *v1alpha1.Trial) (results.Trial, error) {
+	cm, _ := w.find("ConfigMap", types.NamespacedName{Namespace: t.Namespace, Name: (&placement.Layout{Trial: t.Name}).ResultsConfigMap()}).(*corev1.ConfigMap)
+	if cm == nil {
+		return results.Trial{}, errNoResults
+	}
+	return results.DecodeStored(cm.Data, cm.BinaryData)
+}
+
+// blamed checks that the right party is blamed for a trial that does not count.
+func (w *world) blamed(t *v1alpha1.Trial, valid *metav1.Condition) {
+	cause := v1alpha1.CausedBy(valid.Reason)
+	system, environment := false, false
+	for _, d := range w.disturbed {
+		if d.trials != nil && !d.trials[t.UID] {
+			continue
+		}
+		system = system || d.party == v1alpha1.CausedBySystem
+		environment = environment || d.party == v1alpha1.CausedByEnvironment
+	}
+	switch {
+	case !system && !environment:
+		w.violated("trial %s does not count, and nothing disturbed it: %s: %s", t.Name, valid.Reason, valid.Message)
+	case cause == v1alpha1.CausedBySystem && !system:
+		w.violated("trial %s blames the system, which did nothing: %s: %s", t.Name, valid.Reason, valid.Message)
+	case cause == v1alpha1.CausedByEnvironment && !environment:
+		w.violated("trial %s blames the environment, which did nothing: %s: %s", t.Name, valid.Reason, valid.Message)
+	}
+}
+
+// settled checks what holds hours after the last disturbance.
+func (w *world) settled() {
+	for _, key := range w.experiments {
+		e, _ := w.find("Experiment", key).(*v1alpha1.Experiment)
+		if !over(e) {
+			c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ExperimentComplete)
+			w.violated("experiment %s is not over, hours after the last disturbance: %+v", key.Name, c)
+			continue
+		}
+		w.slots(e)
+	}
+	for _, t := range w.eachTrial() {
+		if !isTrue(t, v1alpha1.TrialComplete) {
+			text, _ := json.Marshal(t.Status.Conditions)
+			w.violated("trial %s is not over, hours after the last disturbance: %s", t.Name, text)
+		}
+	}
+	for _, kind := range []string{"StatefulSet", "Job", "Pod", "Service", "ConfigMap", "Secret"} {
+		for _, o := range w.each(kind) {
+			if o.GetLabels()[v1alpha1.LabelTrial] != "" && o.GetLabels()[v1alpha1.LabelResults] == "" && !w.toldOf(o) {
+				w.violated("%s %s is left over", kind, o.GetName())
+			}
+		}
+	}
+	w.grants()
+}
+
+// toldOf: the trial says that the object could not be deleted, and somebody keeps the manager from
+// it. It goes with the trial.
+func (w *world) toldOf(o client.Object) bool {
+	t := w.trialNamed(types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[v1alpha1.LabelTrial]})
+	if t == nil || w.forbids == nil || !metav1.IsControlledBy(o, t) {
+		return false
+	}
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialCleanedUp)
+	return c != nil && strings.Contains(c.Message, "could not be deleted")
+}
+
+// slots: of each repetition of each point one trial counts, or the experiment says why not.
+func (w *world) slots(e *v1alpha1.Experiment) {
+	counted := map[plan.Slot]int{}
+	numbers := map[int32]bool{}
+	n := int32(0)
+	for _, t := range w.eachTrial() {
+		if t.Namespace != e.Namespace || t.Spec.Experiment != e.Name {
+			continue
+		}
+		n++
+		if numbers[t.Spec.Number] {
+			w.violated("experiment %s has two trials %d", e.Name, t.Spec.Number)
+		}
+		numbers[t.Spec.Number] = true
+		if plan.Outcome(t) == v1alpha1.ReasonSucceeded {
+			counted[plan.Slot{Point: t.Spec.Point.Index, Repetition: t.Spec.Repetition}]++
+		}
+	}
+	for number := range n {
+		if !numbers[number] {
+			w.violated("experiment %s has no trial %d of %d", e.Name, number, n)
+		}
+	}
+	for slot, times := range counted {
+		if times > 1 {
+			w.violated("experiment %s: point %d, repetition %d counts %d times", e.Name, slot.Point, slot.Repetition, times)
+		}
+	}
+	complete := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ExperimentComplete)
+	if all := int(e.Status.Trials.Planned); complete.Reason == v1alpha1.ReasonAllTrialsValid && len(counted) != all {
+		w.violated("experiment %s says that all %d trials are valid, and %d are", e.Name, all, len(counted))
+	}
+	if len(w.disturbed) == 0 && complete.Reason != v1alpha1.ReasonAllTrialsValid {
+		w.violated("experiment %s ends with %s, and nothing disturbed it", e.Name, complete.Reason)
+	}
+}
+
+// grants: none is kept of a trial that is over, but those that the next pass will drop.
+func (w *world) grants() {
+	m, _ := w.find("ConfigMap", types.NamespacedName{Namespace: home, Name: admission.GrantsName}).(*corev1.ConfigMap)
+	if m == nil {
+		return
+	}
+	var all []struct{ Namespace, Name string }
+	if err := json.Unmarshal([]byte(m.Data["trials.json"]), &all); err != nil {
+		w.violated("the grants cannot be read: %v", err)
+	}
+	for _, g := range all {
+		if t := w.trialNamed(types.NamespacedName{Namespace: g.Namespace, Name: g.Name}); t != nil && !isTrue(t, v1alpha1.TrialComplete) {
+			w.violated("trial %s has a grant, and is not over", g.Name)
+		}
+	}
+}

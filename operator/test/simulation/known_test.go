@@ -1,0 +1,118 @@
+package simulation
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	known  = flag.Bool("known", false, "put known defects back, one by one, and find each by seeds of its own")
+	within = flag.Int("within", 500, "how many seeds may be taken to find a known defect")
+	only   = flag.String("only", "", "the one known defect to put back")
+)
+
+// defect is one that there was. It is put back by changing one place of one file.
+type defect struct {
+	name, doc, file, old, new string
+	// want is part of the violation that shows it.
+	want string
+}
+
+var defects = []defect{
+	{
+		"R1", "a run whose plan is lost is judged without its faults", "operator/internal/validity/validity.go",
+		"\t{\"plan known\", planKnown},\n", "", "was judged by",
+	},
+	{
+		"R2", "a pod that is being evicted counts as alive", "operator/internal/validity/live.go",
+		"case p.Deleting && !o.Replaces:", "case false:", "ended",
+	},
+	{
+		"R3", "files that cannot be kept hold the pools for ever", "operator/internal/engine/cleanup.go",
+		"if err := p.attachments.KeepFiles(ctx, s.subject()); err != nil {", "if err := p.attachments.KeepFiles(ctx, s.subject()); err != nil {\n\t\tif true {\n\t\t\treturn Retry(err)\n\t\t}", "hours after",
+	},
+	{
+		"R7", "an error that comes before every phase has no deadline", "operator/internal/engine/engine.go",
+		"if !s.outcomeKnown() && s.overdue()", "if false && s.overdue()", "hours after",
+	},
+	{
+		"no files", "an agent takes whatever files a manager gives it", "operator/test/simulation/agent_test.go",
+		"r.code != http.StatusOK || json.Unmarshal(r.body, &files) != nil || protocol.FilesDigest(files) != wanted", "r.code != http.StatusOK || json.Unmarshal(r.body, &files) != nil", "ran with",
+	},
+}
+
+// The simulation finds what others have found before it. Each defect is put back in an overlay of
+// the tree, and seeds are run until one shows it.
+func TestKnownDefectsAreFound(t *testing.T) {
+	if !*known {
+		t.Skip("it builds the simulation once for each defect: make sim-known")
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := fmt.Sprintf("%-10s %-60s %-8s %s\n", "defect", "what", "seed", "shown by")
+	for _, d := range defects {
+		if *only != "" && d.name != *only {
+			continue
+		}
+		began := time.Now()
+		seed, shown := d.find(t, root)
+		if seed == "" {
+			t.Errorf("%s (%s) was not found within %d seeds", d.name, d.doc, *within)
+			seed = "none"
+		}
+		line := fmt.Sprintf("%-10s %-60s %-8s %s", d.name, d.doc, seed, shown)
+		t.Logf("%s (%v)", line, time.Since(began).Round(time.Second))
+		table += line + "\n"
+	}
+	fmt.Print(table)
+}
+
+var found = regexp.MustCompile(`seed (\d+), disturbed by .*\n\s+(.*)`)
+
+// find runs seeds with the defect in place.
+func (d defect) find(t *testing.T, root string) (seed, shown string) {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root, d.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), d.old); n != 1 {
+		t.Fatalf("%s holds %q %d times, want once", d.file, d.old, n)
+	}
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken.go")
+	if err := os.WriteFile(broken, []byte(strings.Replace(string(source), d.old, d.new, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, d.file): broken}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "simulation.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build with %s: %v\n%s", d.name, err, out)
+	}
+	out, err := exec.CommandContext(t.Context(), binary, "-test.run=^TestSeeds$", "-test.timeout=0", "-until-bad", fmt.Sprintf("-seeds=%d", *within), "-want="+d.want).CombinedOutput()
+	if err == nil {
+		return "", ""
+	}
+	m := found.FindStringSubmatch(string(out))
+	if m == nil {
+		t.Fatalf("%s: %v\n%s", d.name, err, out)
+	}
+	return m[1], m[2]
+}

@@ -1,0 +1,430 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/controller/admission"
+	"assay.dev/assay/operator/internal/controller/experiment"
+	"assay.dev/assay/operator/internal/controller/trial"
+	"assay.dev/assay/operator/internal/controller/trial/objects"
+	"assay.dev/assay/operator/internal/controller/trial/storage"
+	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/render"
+)
+
+const (
+	// leaseTime is how long a manager that does not answer keeps the lead.
+	leaseTime = 15 * time.Second
+	// firstRetry and lastRetry bound the wait of a work queue after an error, as those of
+	// controller-runtime.
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = 1000 * time.Second
+	// home is the namespace of the managers.
+	home = "assay-system"
+)
+
+// manager is one process of the manager.
+type manager struct {
+	*world
+
+	name         string
+	gone, leads  bool
+	stoppedUntil time.Time
+	offset       time.Duration // of its steady clock from the world's
+	processes    []*process
+
+	// fails is how many of its next calls fail, failsFor until when all do.
+	fails     int
+	failsFor  time.Time
+	dieAt     int // in so many points of writes the manager dies; 0: it does not
+	view      *view
+	coord     *coordinator.Coordinator
+	handler   http.Handler
+	queues    []*workQueue
+	inbox     []func() // deliveries of agents that wait for the one before
+	busy      bool
+	trials    *workQueue
+	admission *workQueue
+	exps      *workQueue
+}
+
+// simClock is a clock that is off by a constant.
+type simClock struct {
+	clock.Clock
+
+	s   *scheduler
+	off func() time.Duration
+}
+
+func (c simClock) Now() time.Time                  { return c.s.now.Add(c.off()) }
+func (c simClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// NewTimer is one that is over: nothing is held back.
+func (c simClock) NewTimer(time.Duration) clock.Timer { return overTimer{} }
+
+type overTimer struct{}
+
+var elapsed = func() chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
+}()
+
+func (overTimer) C() <-chan time.Time      { return elapsed }
+func (overTimer) Stop() bool               { return true }
+func (overTimer) Reset(time.Duration) bool { return true }
+
+// journal is the recorder of events.
+type journal struct{ m *manager }
+
+func (j journal) Eventf(about runtime.Object, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	j.m.trace("%s tells of %s: %s %s", j.m.name, about.(client.Object).GetName(), kind, reason)
+	_ = fmt.Sprintf(note, args...)
+}
+
+// passes is the coordinator, which tells the world whom it directs.
+type passes struct {
+	*coordinator.Coordinator
+
+	m    *manager
+	last map[types.UID]protocol.Directive
+	pods map[types.NamespacedName]map[string]types.UID
+}
+
+func (p *passes) Register(trial types.NamespacedName, pods []coordinator.Pod) {
+	slices.SortFunc(pods, func(a, b coordinator.Pod) int { return strings.Compare(a.Name, b.Name) })
+	p.Coordinator.Register(trial, pods)
+	p.pods[trial] = map[string]types.UID{}
+	for _, one := range pods {
+		p.pods[trial][one.Name] = one.UID
+	}
+}
+
+func (p *passes) Direct(trial types.NamespacedName, pod string, d protocol.Directive, files []protocol.File) {
+	p.Coordinator.Direct(trial, pod, d, files)
+	uid := p.pods[trial][pod]
+	if last, known := p.last[uid]; uid != "" && (!known || !same(last, d)) {
+		p.last[uid] = d
+		p.m.wake(uid)
+	}
+}
+
+// same reports whether an agent is told the same. A directive's version is not set yet.
+func same(a, b protocol.Directive) bool { return reflect.DeepEqual(a, b) }
+
+func newManager(w *world, name string) *manager {
+	m := &manager{world: w, name: name, offset: w.wall(name)}
+	c := &calls{server: w.server, of: m}
+	m.view = newView(c)
+	steady := simClock{s: w.scheduler, off: func() time.Duration { return m.offset }}
+	store := &storage.Store{Client: m.view, Reader: c}
+	m.coord = coordinator.New(coordinator.Options{
+		Clock: steady, Log: logr.Discard(), Identifier: tokens{w}, Store: store, Archive: noStore{},
+		Notify: func(t types.NamespacedName) { m.trials.add(t) }, Instance: name, Leading: func() bool { return m.leads },
+	})
+	m.handler = m.coord.Handler()
+	env := render.Environment{AgentImage: "agent:1", CoordinatorAddress: "coordinator:7443", Namespace: home}
+	passing := &passes{m.coord, m, map[types.UID]protocol.Directive{}, map[types.NamespacedName]map[string]types.UID{}}
+	trials := &trial.Reconciler{
+		Client: m.view, Reader: c, Clock: steady, Recorder: journal{m}, Coordinator: passing, Environment: env,
+		Trusted: func() string { return "ca" }, MessageSpacing: time.Second,
+	}
+	admits := &admission.Reconciler{
+		Client: m.view, Reader: c, Clock: steady, Recorder: journal{m}, Environment: env, Grants: types.NamespacedName{Namespace: home, Name: admission.GrantsName},
+	}
+	exps := &experiment.Reconciler{
+		Client: m.view, Reader: c, Clock: simClock{s: w.scheduler, off: func() time.Duration { return w.wall(name) }}, Recorder: journal{m}, Environment: env,
+		Seed:   func() int64 { return 1 + w.rng.Int64N(1<<53-1) },
+		Checks: plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Functions: claims.FunctionsOf, UnusedParameters: true},
+	}
+	m.trials, m.admission, m.exps = m.queue("trial", trials), m.queue("admission", admits), m.queue("experiment", exps)
+	w.trace("%s begins", name)
+	return m
+}
+
+// tokens are the UIDs of pods.
+type tokens struct{ w *world }
+
+func (t tokens) Claimed(token string) (types.UID, bool) { return types.UID(token), true }
+
+func (t tokens) Known(token string) (types.UID, bool) {
+	a := t.w.agents[types.UID(token)]
+	return types.UID(token), a != nil && t.w.find("Pod", a.key) != nil && t.w.find("Pod", a.key).GetUID() == a.uid
+}
+
+func (t tokens) Identify(context.Context, string) (types.UID, error) {
+	return "", &coordinator.DeniedError{Reason: "the pod is gone"}
+}
+
+// noStore says that trials have no store.
+type noStore struct{}
+
+func (noStore) Ticket(context.Context, coordinator.Pod, protocol.Upload) (protocol.Ticket, error) {
+	return protocol.Ticket{}, coordinator.ErrNoStore
+}
+
+func (noStore) Keep(context.Context, coordinator.Pod, protocol.Upload, int, []byte) error {
+	return coordinator.ErrNoStore
+}
+
+// drop forgets a process that has ended.
+func (m *manager) drop(p *process) {
+	if i := slices.Index(m.processes, p); i >= 0 {
+		m.processes = slices.Delete(m.processes, i, i+1)
+	}
+}
+
+// point is one before or after a write. A manager may die there.
+func (m *manager) point(name, object string) {
+	if m.dieAt == 0 {
+		return
+	}
+	if m.dieAt--; m.dieAt == 0 {
+		m.trace("%s dies %s %s", m.name, name, object)
+		m.after(0, func() { m.die(false) })
+		m.scheduler.wait(time.Hour)
+	}
+}
+
+// trouble is why a call of the API server fails, if it does.
+func (m *manager) trouble() error {
+	if m.fails > 0 && m.oneIn(2) {
+		m.fails--
+		return apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
+	}
+	if m.now.Before(m.failsFor) {
+		m.scheduler.wait(m.between(0, time.Second))
+		return apierrors.NewServerTimeout(resourceOf("object"), "call", 1)
+	}
+	return nil
+}
+
+// elected begins the controllers, with all that is there.
+func (m *manager) elected() {
+	if m.gone {
+		return
+	}
+	m.leads = true
+	m.trace("%s leads", m.name)
+	for _, o := range inOrder(m.view.kinds["Experiment"].objects) {
+		m.exps.add(client.ObjectKeyFromObject(o))
+	}
+	for _, o := range inOrder(m.view.kinds["Trial"].objects) {
+		m.trials.add(client.ObjectKeyFromObject(o))
+	}
+	m.admission.add(types.NamespacedName{Name: "waiting-trials"})
+}
+
+// die ends the process. released: it gives the lease back.
+func (m *manager) die(released bool) {
+	if m.gone {
+		return
+	}
+	m.gone = true
+	m.trace("%s ends (gives the lease back: %t)", m.name, released)
+	for len(m.processes) > 0 {
+		p := m.processes[0]
+		m.drop(p)
+		p.kill()
+	}
+	m.ended(m, released)
+}
+
+// saw makes of a change what the watches of the controllers do.
+func (m *manager) saw(kind string, old, now client.Object) {
+	o := now
+	if o == nil {
+		o = old
+	}
+	key := client.ObjectKeyFromObject(o)
+	switch kind {
+	case "Trial":
+		m.trials.add(key)
+		before, _ := old.(*v1alpha1.Trial)
+		after, _ := now.(*v1alpha1.Trial)
+		if before == nil || after == nil || queueChanged(before, after) {
+			m.admission.add(types.NamespacedName{Name: "waiting-trials"})
+		}
+		if before == nil || after == nil || plan.Outcome(before) != plan.Outcome(after) || waits(before) != waits(after) {
+			if name := o.GetLabels()[v1alpha1.LabelExperiment]; name != "" {
+				m.exps.add(types.NamespacedName{Namespace: key.Namespace, Name: name})
+			}
+		}
+	case "Experiment":
+		m.exps.add(key)
+		if old == nil || now == nil || old.GetGeneration() != now.GetGeneration() {
+			m.admission.add(types.NamespacedName{Name: "waiting-trials"})
+		}
+	case "Pod", "StatefulSet", "Job", "Service":
+		for _, r := range objects.TrialOf(context.Background(), o) {
+			m.trials.add(r.NamespacedName)
+		}
+	}
+}
+
+// queueChanged is what the admission controller's predicate lets through.
+func queueChanged(before, after *v1alpha1.Trial) bool {
+	for _, c := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialComplete} {
+		if meta.IsStatusConditionTrue(before.Status.Conditions, c) != meta.IsStatusConditionTrue(after.Status.Conditions, c) {
+			return true
+		}
+	}
+	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || len(before.Finalizers) != len(after.Finalizers)
+}
+
+func waits(t *v1alpha1.Trial) string {
+	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialAdmitted); c != nil && c.Reason != v1alpha1.ReasonQueued {
+		return c.Reason + c.Message
+	}
+	return ""
+}
+
+// workQueue is a controller's, with one worker.
+type workQueue struct {
+	m        *manager
+	name     string
+	r        reconcile.Reconciler
+	waiting  []types.NamespacedName
+	in       map[types.NamespacedName]bool
+	running  *types.NamespacedName
+	again    bool // running was added meanwhile
+	failures map[types.NamespacedName]int
+}
+
+func (m *manager) queue(name string, r reconcile.Reconciler) *workQueue {
+	q := &workQueue{m: m, name: name, r: r, in: map[types.NamespacedName]bool{}, failures: map[types.NamespacedName]int{}}
+	m.queues = append(m.queues, q)
+	return q
+}
+
+func (q *workQueue) add(key types.NamespacedName) {
+	switch {
+	case !q.m.leads || q.m.gone || q.in[key]:
+		return
+	case q.running != nil && *q.running == key:
+		q.again = true
+		return
+	}
+	q.in[key] = true
+	q.waiting = append(q.waiting, key)
+	if q.running == nil && len(q.waiting) == 1 {
+		q.m.after(q.m.between(0, 3*time.Millisecond), q.next)
+	}
+}
+
+func (q *workQueue) addAfter(key types.NamespacedName, d time.Duration) {
+	q.m.after(d, func() {
+		if left := q.m.stoppedUntil.Sub(q.m.now); left > 0 {
+			q.addAfter(key, left)
+			return
+		}
+		q.add(key)
+	})
+}
+
+// next takes the next key, as soon as the worker is free.
+func (q *workQueue) next() {
+	if q.m.gone || q.running != nil || len(q.waiting) == 0 {
+		return
+	}
+	if left := q.m.stoppedUntil.Sub(q.m.now); left > 0 {
+		q.m.after(left, q.next)
+		return
+	}
+	key := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	delete(q.in, key)
+	q.running, q.again = &key, false
+	q.m.spawn(q.m, func() {
+		result, err := q.r.Reconcile(context.Background(), ctrl.Request{NamespacedName: key})
+		q.m.reconciles++
+		q.done(key, result, err)
+	})
+}
+
+func (q *workQueue) done(key types.NamespacedName, result ctrl.Result, err error) {
+	again := q.again
+	q.running = nil
+	switch {
+	case err != nil:
+		q.m.trace("%s cannot reconcile %s %s: %v", q.m.name, q.name, key.Name, err)
+		wait := min(lastRetry, firstRetry<<min(q.failures[key], 20))
+		q.failures[key]++
+		q.addAfter(key, wait)
+	case result.RequeueAfter > 0:
+		delete(q.failures, key)
+		q.addAfter(key, result.RequeueAfter)
+	default:
+		delete(q.failures, key)
+	}
+	if again {
+		q.add(key)
+	}
+	if len(q.waiting) > 0 {
+		q.m.after(q.m.between(0, time.Millisecond), q.next)
+	}
+}
+
+// answer is what an agent gets of a manager; code 0: nothing.
+type answer struct {
+	code    int
+	manager string
+	body    []byte
+}
+
+// serve has the manager handle one request of an agent, and answers it. Deliveries are taken one
+// after the other.
+func (m *manager) serve(request *http.Request, stores bool, answered func(answer)) {
+	if m.gone {
+		answered(answer{})
+		return
+	}
+	handle := func() {
+		m.spawn(m, func() {
+			recorder := httptest.NewRecorder()
+			m.handler.ServeHTTP(recorder, request)
+			answered(answer{recorder.Code, recorder.Header().Get(protocol.ManagerHeader), recorder.Body.Bytes()})
+			if stores {
+				m.busy = false
+				m.nextDelivery()
+			}
+		})
+	}
+	if !stores {
+		handle()
+		return
+	}
+	m.inbox = append(m.inbox, handle)
+	m.nextDelivery()
+}
+
+func (m *manager) nextDelivery() {
+	if m.busy || len(m.inbox) == 0 || m.gone {
+		return
+	}
+	next := m.inbox[0]
+	m.inbox, m.busy = m.inbox[1:], true
+	next()
+}

@@ -1,0 +1,184 @@
+package simulation
+
+import (
+	"container/heap"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// scheduler runs events in the order of their virtual instants, and those of one instant in the
+// order in which they were made.
+type scheduler struct {
+	now     time.Time
+	rng     *rand.Rand
+	events  events
+	made    uint64
+	running *process // nil: the world itself runs
+
+	// hash is that of all that was traced. lines are kept if there is somebody to read them.
+	hash  uint64
+	keep  bool
+	lines []string
+}
+
+// began is when every history begins.
+var began = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+
+func newScheduler(seed uint64, keep bool) *scheduler {
+	return &scheduler{now: began, rng: rand.New(rand.NewPCG(seed, 36)), keep: keep}
+}
+
+type event struct {
+	at   time.Time
+	made uint64
+	do   func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+
+func (e events) Less(i, j int) bool {
+	if !e[i].at.Equal(e[j].at) {
+		return e[i].at.Before(e[j].at)
+	}
+	return e[i].made < e[j].made
+}
+
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+
+func (e *events) Push(x any) { *e = append(*e, x.(event)) }
+
+func (e *events) Pop() any {
+	old := *e
+	last := old[len(old)-1]
+	old[len(old)-1] = event{}
+	*e = old[:len(old)-1]
+	return last
+}
+
+// after does something in so long.
+func (s *scheduler) after(d time.Duration, do func()) {
+	s.made++
+	heap.Push(&s.events, event{s.now.Add(max(0, d)), s.made, do})
+}
+
+// run does what is due until an instant, or until stop holds.
+func (s *scheduler) run(until time.Time, stop func() bool) {
+	for len(s.events) > 0 && !s.events[0].at.After(until) && !stop() {
+		e := heap.Pop(&s.events).(event)
+		s.now = e.at
+		e.do()
+	}
+	if s.now.Before(until) && !stop() {
+		s.now = until
+	}
+}
+
+// trace tells what happens. Two runs of a seed have the same hash.
+func (s *scheduler) trace(format string, args ...any) {
+	line := fmt.Sprintf("%12.6f  ", s.now.Sub(began).Seconds()) + fmt.Sprintf(format, args...)
+	h := fnv.New64a()
+	fmt.Fprint(h, s.hash)
+	h.Write([]byte(line))
+	s.hash = h.Sum64()
+	if s.keep {
+		s.lines = append(s.lines, strings.TrimRight(line, "\n"))
+	}
+}
+
+// between draws a time.
+func (s *scheduler) between(a, b time.Duration) time.Duration {
+	if b <= a {
+		return a
+	}
+	return a + time.Duration(s.rng.Int64N(int64(b-a)))
+}
+
+// one in n times.
+func (s *scheduler) oneIn(n int) bool { return n > 0 && s.rng.IntN(n) == 0 }
+
+// process is a coroutine: what must wait in its middle.
+type process struct {
+	s     *scheduler
+	of    *manager
+	yield func(time.Duration) bool
+	next  func() (time.Duration, bool)
+	stop  func()
+	dead  bool
+	ended func()
+}
+
+// killedError unwinds a process whose manager is gone.
+type killedError struct{}
+
+// spawn begins a process of a manager, and runs it until it waits for the first time.
+func (s *scheduler) spawn(of *manager, f func()) *process {
+	p := &process{s: s, of: of}
+	p.next, p.stop = iter.Pull(func(yield func(time.Duration) bool) {
+		p.yield = yield
+		defer func() {
+			if why := recover(); why != nil {
+				if _, killed := why.(killedError); !killed {
+					panic(why)
+				}
+			}
+		}()
+		f()
+	})
+	if of != nil {
+		of.processes = append(of.processes, p)
+	}
+	p.step()
+	return p
+}
+
+// step runs the process until it waits or ends. One whose manager is stopped goes on with it.
+func (p *process) step() {
+	if p.dead {
+		return
+	}
+	if p.of != nil && p.s.now.Before(p.of.stoppedUntil) {
+		p.s.after(p.of.stoppedUntil.Sub(p.s.now), p.step)
+		return
+	}
+	before := p.s.running
+	p.s.running = p
+	wait, waits := p.next()
+	p.s.running = before
+	if waits {
+		p.s.after(wait, p.step)
+		return
+	}
+	p.dead = true
+	if p.of != nil {
+		p.of.drop(p)
+	}
+}
+
+// kill ends a process where it waits. What it was about to do is not done.
+func (p *process) kill() {
+	if p.dead {
+		return
+	}
+	p.dead = true
+	before := p.s.running
+	p.s.running = p
+	p.stop()
+	p.s.running = before
+}
+
+// wait has whoever runs wait, unless it is the world itself.
+func (s *scheduler) wait(d time.Duration) {
+	p := s.running
+	if p == nil {
+		return
+	}
+	if p.dead || !p.yield(d) {
+		panic(killedError{})
+	}
+}

@@ -1,0 +1,148 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// view is the cache of one manager: what it has heard of the kinds that it watches. Each kind has a
+// watch of its own, which may be behind. What changed while a watch was broken is seen at once when
+// it is back, without the states in between.
+type view struct {
+	*calls
+
+	kinds map[string]*watch
+}
+
+type watch struct {
+	objects map[types.NamespacedName]client.Object
+	waiting []change
+	// until is when the watch works again; nextAt when the next change arrives.
+	until, nextAt time.Time
+}
+
+type change struct{ old, now client.Object }
+
+// newView begins with all that is there, as an informer does.
+func newView(c *calls) *view {
+	v := &view{calls: c, kinds: map[string]*watch{}}
+	for kind := range cached {
+		w := &watch{objects: map[types.NamespacedName]client.Object{}}
+		for key, o := range c.objects[kind] {
+			w.objects[key] = o
+		}
+		v.kinds[kind] = w
+	}
+	return v
+}
+
+// changed brings one change on its way to the manager.
+func (v *view) changed(kind string, old, now client.Object) {
+	w := v.kinds[kind]
+	if w == nil {
+		return
+	}
+	w.waiting = append(w.waiting, change{old, now})
+	at := v.now.Add(v.between(500*time.Microsecond, 4*time.Millisecond))
+	if at.Before(w.nextAt) {
+		at = w.nextAt // in order
+	}
+	if at.Before(w.until) {
+		at = w.until
+	}
+	w.nextAt = at
+	v.after(at.Sub(v.now), func() { v.deliver(kind, w) })
+}
+
+// deliver lets the manager see the next change, or, if its watch is broken, later.
+func (v *view) deliver(kind string, w *watch) {
+	if v.of.gone || len(w.waiting) == 0 {
+		return
+	}
+	if now := maxTime(w.until, v.of.stoppedUntil); v.now.Before(now) {
+		v.after(now.Sub(v.now), func() { v.deliver(kind, w) })
+		return
+	}
+	next := w.waiting[0]
+	w.waiting = w.waiting[1:]
+	if !w.until.IsZero() { // the watch begins anew, with a list
+		w.until = time.Time{}
+		w.relist(v, kind, next)
+		return
+	}
+	w.apply(v, kind, next)
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// relist skips the states that a watch did not see.
+func (w *watch) relist(v *view, kind string, first change) {
+	changes := append([]change{first}, w.waiting...)
+	w.waiting = nil
+	last := map[types.NamespacedName]change{}
+	var order []types.NamespacedName
+	for _, c := range changes {
+		o := c.now
+		if o == nil {
+			o = c.old
+		}
+		key := client.ObjectKeyFromObject(o)
+		if _, seen := last[key]; !seen {
+			order = append(order, key)
+		}
+		last[key] = c
+	}
+	for _, key := range order {
+		w.apply(v, kind, change{w.objects[key], last[key].now})
+	}
+}
+
+func (w *watch) apply(v *view, kind string, c change) {
+	switch {
+	case c.now != nil:
+		w.objects[client.ObjectKeyFromObject(c.now)] = c.now
+	case c.old != nil:
+		delete(w.objects, client.ObjectKeyFromObject(c.old))
+	default:
+		return // it came and went while the watch was broken
+	}
+	v.of.saw(kind, c.old, c.now)
+}
+
+// lag breaks the watch of a kind for so long.
+func (v *view) lag(kind string, d time.Duration) {
+	if w := v.kinds[kind]; w != nil {
+		w.until = maxTime(w.until, v.now.Add(d))
+	}
+}
+
+func (v *view) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	w := v.kinds[kindOf(o)]
+	if w == nil {
+		return v.calls.Get(ctx, key, o, opts...)
+	}
+	there := w.objects[key]
+	if there == nil {
+		return apierrors.NewNotFound(resourceOf(kindOf(o)), key.Name)
+	}
+	copyInto(o, there)
+	return nil
+}
+
+func (v *view) List(ctx context.Context, l client.ObjectList, opts ...client.ListOption) error {
+	w := v.kinds[kindOf(l.(runtime.Object))]
+	if w == nil {
+		return v.calls.List(ctx, l, opts...)
+	}
+	return list(l, inOrder(w.objects), opts)
+}

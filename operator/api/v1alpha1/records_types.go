@@ -185,8 +185,8 @@ type SummaryNumber struct {
 // it belongs to the measurement window is decided by the instant at which it ended.
 type ClientRecords struct {
 	// pattern that an operation's line matches, a regular expression (RE2) with named groups:
-	// ^(?P<op>[A-Z]+),(?P<end>[0-9]+),(?P<latency>[0-9.]+)$. For the format RegularExpression, and
-	// only there.
+	// ^[A-Z]+,(?P<end>[0-9]+),(?P<latency>[0-9.]+)$. Some field reads each named group. For the
+	// format RegularExpression, and only there.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Pattern string `json:"pattern,omitempty"`

@@ -160,6 +160,11 @@ func (r Records) CompilePattern() (*regexp.Regexp, error) {
 			return nil, fmt.Errorf("has no group (?P<%s>...)", name)
 		}
 	}
+	for _, name := range pattern.SubexpNames() {
+		if name != "" && !slices.Contains(r.Fields(), name) {
+			return nil, fmt.Errorf("has the group %s, which nothing reads: name it in latency, instant, outcome or operation, or write (?:...); of an outcome that nothing reads, failures count as committed", name)
+		}
+	}
 	return pattern, nil
 }
 

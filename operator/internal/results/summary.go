@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/theory/jsonpath"
 )
@@ -149,13 +151,57 @@ func (n SummaryNumber) Compile() (SummaryPattern, error) {
 		return SummaryPattern{}, fmt.Errorf("must be a regular expression as RE2 has them (no look-around, no back-references): %w", err)
 	}
 	p := SummaryPattern{Regexp: pattern, Value: pattern.SubexpIndex(groupValue), Unit: pattern.SubexpIndex(groupUnit), Each: pattern.SubexpIndex(groupEach)}
+	unread := slices.DeleteFunc(pattern.SubexpNames(), func(name string) bool {
+		return name == "" || name == groupValue || name == groupUnit || name == groupEach && n.Of == OfLastOfEach
+	})
 	switch {
 	case p.Value < 0:
 		return p, fmt.Errorf("has no group (?P<%s>...)", groupValue)
 	case n.Of == OfLastOfEach && p.Each < 0:
 		return p, fmt.Errorf("has no group (?P<%s>...), which says what a line is about: of is %s", groupEach, OfLastOfEach)
+	case len(unread) > 0:
+		return p, fmt.Errorf("has the group %s, which nothing reads: a number has the groups %s, %s and, of %s, %s; write (?:...) for a group without a name", unread[0], groupValue, groupUnit, OfLastOfEach, groupEach)
+	case n.Kind() == NumberTime && n.Unit == "" && p.Unit < 0 && !hasUnit(n.Pattern, groupValue):
+		return p, fmt.Errorf("reads a time without its unit: say unit, or let (?P<%s>...) match it, as in 402us", groupValue)
+	case n.Kind() == NumberRate && n.Unit == "" && p.Unit < 0 && perMinute.MatchString(n.Pattern):
+		return p, fmt.Errorf("has %q, which counts by the minute: say unit: /min, or /s if it does not", perMinute.FindString(n.Pattern))
 	}
 	return p, nil
+}
+
+// perMinute are words of benchmarks and units for what is counted by the minute.
+var perMinute = regexp.MustCompile(`\b(NOPM|TPM|tpmC|tpmTOTAL|tpm)\b|(?i:per minute|/min\b)`)
+
+// hasUnit reports whether what a named group of a pattern matches can have a letter, as 402us has,
+// or a colon, as 00:01:24 has. The pattern compiles.
+func hasUnit(pattern, group string) bool {
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return true
+	}
+	var find func(re *syntax.Regexp, inside bool) bool
+	find = func(re *syntax.Regexp, inside bool) bool {
+		inside = inside || re.Op == syntax.OpCapture && re.Name == group
+		if inside {
+			switch re.Op {
+			case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+				return true
+			case syntax.OpLiteral:
+				if slices.ContainsFunc(re.Rune, func(r rune) bool { return unicode.IsLetter(r) || r == ':' }) {
+					return true
+				}
+			case syntax.OpCharClass: // pairs of first and last
+				for i := 0; i+1 < len(re.Rune); i += 2 {
+					first, last := re.Rune[i], re.Rune[i+1]
+					if first <= ':' && last >= ':' || first <= 'Z' && last >= 'A' || first <= 'z' && last >= 'a' {
+						return true
+					}
+				}
+			}
+		}
+		return slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return find(sub, inside) })
+	}
+	return find(tree, false)
 }
 
 // CompilePath compiles the path.
@@ -209,6 +255,9 @@ func CheckSummary(numbers []SummaryNumber) error {
 			paths++
 		}
 	}
+	if a, b, found := countAndRate(numbers); found {
+		return fmt.Errorf("%s and %s are read by the same pattern or path, and one number is not both a count and a rate: leave out %s if the client prints a rate; it is computed then", a, b, a)
+	}
 	switch {
 	case paths > 0 && paths < len(numbers):
 		return errors.New("some numbers have a path and some a pattern; a report is either JSON or lines")
@@ -218,4 +267,17 @@ func CheckSummary(numbers []SummaryNumber) error {
 		return errors.New("Throughput is missing, and so is RunTime, from which it can be computed")
 	}
 	return errors.New("Throughput is missing, and so are Committed and RunTime, from which it can be computed: nothing says that the client did anything")
+}
+
+// countAndRate finds a count and a rate that are read from the same place.
+func countAndRate(numbers []SummaryNumber) (count, rate string, found bool) {
+	for _, a := range numbers {
+		for _, b := range numbers {
+			same := a.Pattern == b.Pattern && a.Path == b.Path && a.Of == b.Of
+			if same && a.Kind() == NumberCount && b.Kind() == NumberRate {
+				return a.Name, b.Name, true
+			}
+		}
+	}
+	return "", "", false
 }

@@ -214,10 +214,10 @@ func TestRefuses(t *testing.T) {
 		bundle string
 		want   []string
 	}{
-		"other points": {want: []string{"the trials are not of experiment basil-reads as the file has it", "parameters.", "workload.name was"},
+		"other points": {want: []string{"the trials are not of experiment basil-reads as the file has it", "workload.name was", "drain"},
 			file: func(t *testing.T) string {
 				return fileOf(t, committed, func(spec map[string]any) {
-					set("parameters", map[string]any{"keys": 77})(spec)
+					set("schedule.drain", "77s")(spec)
 					set("workload.name", "others")(spec)
 				})
 			}},

@@ -262,23 +262,25 @@ var fieldCases = map[string]fieldCase{
 		output:  "[main] INFO start\n{\"done\": 10, \"elapsed\": 1, \"p50\": \"1.5ms\"}\n{\"done\": 2000, \"elapsed\": 20, \"p50\": \"1m0.5s\"}\n",
 		want:    map[string]float64{"Committed": 2000, "Throughput": 100, "P50Latency": 60500},
 	},
+	"by the minute": {
+		results: summaryOf(`name: Throughput, unit: /min, pattern: 'achieved (?P<value>[0-9]+) NOPM'`),
+		output:  "Vuser 1:TEST RESULT : System achieved 90000 NOPM from 210000 PostgreSQL TPM\n", want: map[string]float64{"Throughput": 1500},
+	},
 	"a part of the run": {
 		results: summaryOf(`name: Committed, pattern: 'done (?P<value>[0-9]+)'`, `name: Throughput, pattern: 'rate (?P<value>[0-9.]+)'`),
 		output:  "done 4100 rate 400.0\n", want: map[string]float64{"Committed": 4100}, remark: "the numbers account for 10.2 s of the 20 s",
 	},
 }
 
-// TestResultsWithoutAKey: parse reads the part below results of a System alone, too. It prints the
-// length of the run, so that a user sees a rate that was taken for a count: 12345 transactions at
-// 12345 a second.
+// TestResultsWithoutAKey: parse reads the part below results of a System alone, too.
 func TestResultsWithoutAKey(t *testing.T) {
-	of, err := parse.Decode([]byte("format: Summary\nsource: Stdout\nsummary:\n  numbers:\n  - {name: Committed, pattern: 'TPS: (?P<value>[0-9,]+) tx/s'}\n  - {name: Throughput, pattern: 'TPS: (?P<value>[0-9,]+) tx/s'}\n"))
+	of, err := parse.Decode([]byte("format: Summary\nsource: Stdout\nsummary:\n  numbers:\n  - {name: RunTime, unit: s, pattern: 'in (?P<value>[0-9]+) s'}\n  - {name: Throughput, pattern: 'TPS: (?P<value>[0-9,]+) tx/s'}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := parse.Read(of, strings.NewReader("TPS: 12,345 tx/s\n"), 0)
-	if err != nil || got.Seconds != 1 {
-		t.Errorf("%v s, %v, want 1 s", got.Seconds, err)
+	got, err := parse.Read(of, strings.NewReader("TPS: 12,345 tx/s in 20 s\n"), 0)
+	if err != nil || got.Seconds != 20 {
+		t.Errorf("%v s, %v, want 20 s", got.Seconds, err)
 	}
 	if _, err := parse.Decode([]byte("format: Summary\nsorce: Stdout\n")); err == nil || !strings.Contains(err.Error(), `did you mean "source"?`) {
 		t.Errorf("error %v, want one that names the field", err)

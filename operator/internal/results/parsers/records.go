@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -245,17 +246,25 @@ func (p *recordParser) end(in *lines) (results.Client, error) {
 // mostKinds bounds the kinds of operations that are counted by name.
 const mostKinds = 32
 
-// countKind counts a committed operation of the window by its kind.
-func (p *recordParser) countKind(name string, latency, end time.Duration) {
+// saysFailed are words in the name of an operation that has failed, as YCSB's READ-FAILED is.
+var saysFailed = regexp.MustCompile(`(?i)(^|[^a-z])(fail|failed|failure|error|err|timeout|timedout|abort|aborted)($|[^a-z])`)
+
+// countKind counts a committed operation of the window by its kind. It fails for a kind whose name
+// says that it failed, where nothing else says how operations ended.
+func (p *recordParser) countKind(name string, latency, end time.Duration) error {
 	if !p.rec.InWindow(end) {
-		return
+		return nil
 	}
 	name = name[:min(len(name), 64)]
 	if name != p.last.name || p.last.count == 0 {
+		if p.outcome < 0 && saysFailed.MatchString(name) {
+			return fmt.Errorf("the operation %q says that it failed, and would count as committed: say in outcome how operations end", name)
+		}
 		p.last = p.kindOf(name)
 	}
 	p.last.count++
 	p.last.micros += latency.Microseconds()
+	return nil
 }
 
 // kindOf is a kind by its name; beyond mostKinds, all others are one.
@@ -404,7 +413,7 @@ func (p *recordParser) operation(texts []string, begin, lineEnd int64) error {
 	case committed:
 		p.commit(latency, end)
 		if p.kind >= 0 {
-			p.countKind(texts[p.kind], latency, end)
+			return p.countKind(texts[p.kind], latency, end)
 		}
 	case aborted:
 		p.rec.Abort(end, false)

@@ -23,7 +23,7 @@ READ,1795161602000,3500
 `
 
 var rawRecords = results.Records{
-	Pattern: `^(?P<op>[A-Z]+),(?P<end>[0-9]+),(?P<latency>[0-9.]+)$`,
+	Pattern: `^[A-Z]+,(?P<end>[0-9]+),(?P<latency>[0-9.]+)$`,
 	Latency: results.RecordLatency{From: "latency", Unit: "us"},
 	Instant: results.RecordInstant{From: "end", Unit: "ms", Clock: results.ClockWall, Of: results.OfEnd},
 }
@@ -230,4 +230,27 @@ func fuzzRecords(f *testing.F, format string, records results.Records, seeds ...
 func FuzzPatternRecords(f *testing.F) { fuzzRecords(f, FormatRegularExpression, rawRecords, ycsbRaw) }
 func FuzzCSVRecords(f *testing.F) {
 	fuzzRecords(f, FormatCSV, lineRecords, "status;began;took\nOK;7548.5;1.5\n\"TIMEOUT\";7549;2\n")
+}
+
+// An operation whose name says that it failed never counts as committed in silence.
+func TestOperationsThatSayTheyFailed(t *testing.T) {
+	lines := func(name string) string {
+		return "READ,1795161600133,5000\n" + name + ",1795161600200,10\n"
+	}
+	for name, refused := range map[string]bool{
+		"READ-FAILED": true, "update_error": true, "TIMEOUT": true, "aborted": true,
+		"UPDATE": false, "FAILOVER": false, "default": false, "terror": false,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rawRecords
+			r.Pattern, r.Operation = `^(?P<op>[-_A-Za-z]+),(?P<end>[0-9]+),(?P<latency>[0-9.]+)$`, "op"
+			_, err := Parse(FormatRegularExpression, strings.NewReader(lines(name)), withRecords(r))
+			if (err != nil) != refused {
+				t.Fatalf("error %v, want one: %t", err, refused)
+			}
+			if refused && !strings.Contains(err.Error(), "say in outcome how operations end") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
 }

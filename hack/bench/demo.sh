@@ -37,7 +37,7 @@ for ((run = 1; run <= runs; run++)); do
 	read -r stolen total < <(steal)
 	hack/demo.sh >"$log" 2>&1 || status=$?
 	read -r stolen2 total2 < <(steal)
-	verdicts=$(awk '/^Verdicts on /, /^10th percentile /' "$log" | awk '$1 != "Verdicts" && $1 ~ /^([A-Z][A-Za-z]+)$/ { printf "%s%s %s", sep, $2, $1; sep = ", " }')
+	verdicts=$(awk '/^Verdicts on /, /^Assay worked/' "$log" | awk 'NF == 2 && $1 ~ /^([A-Z][A-Za-z]+)$/ { printf "%s%s %s", sep, $2, $1; sep = ", " }')
 	printf '%-4d  %-4d  %-7s  %-6s  %s\n' "$run" "$status" "$(awk -v s=$((SECONDS - began)) 'BEGIN { printf "%.1f", s / 60 }')" \
 		"$(awk -v s=$((stolen2 - stolen)) -v t=$((total2 - total)) 'BEGIN { printf "%.0f%%", 100 * s / t }')" "${verdicts:-none, see $log}"
 	[[ $status != 0 ]] || ended=$((ended + 1))

@@ -14,10 +14,17 @@ deploy: cluster images-load ## Install or upgrade Assay on the cluster of `make 
 undeploy: ## Remove Assay from that cluster, with all experiments and their results.
 	@hack/deploy.sh remove
 
-.PHONY: demo
-demo: ## From nothing to verdicts: cluster, operator, one experiment at smoke size (some six minutes; the first time some 30 more).
-
+.PHONY: demo demo-kind
+demo: ## From nothing to verdicts on this machine, without a cluster: one experiment at smoke size (some four minutes; the first time a few more).
 	@hack/demo.sh
+
+.PHONY: local-programs
+local-programs: # what the lane local runs
+	@$(MAKE) images IMAGES="assay/agent assay/basil"
+	@go build -o .work/bin/kubectl-assay ./operator/cmd/kubectl-assay
+
+demo-kind: ## The same on a kind cluster: cluster, operator, experiment (some six minutes; the first time some 30 more).
+	@hack/demo-kind.sh
 
 # The version of a dry run; PLATFORMS and ARCHES choose fewer.
 VERSION ?=

@@ -18,8 +18,8 @@ check: lint ## What to run after every change: lint, vet, unit tests. Some 90 se
 	@$(run_tests) unit,$(module_lanes)
 
 .PHONY: test
-test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one kind cluster. Ends in: N passed, N failed, N skipped.
-	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform kind
+test: ## What CI runs: unit, chart, API server, kernel, virtual machine, Terraform, one machine without a cluster, one kind cluster. Ends in: N passed, N failed, N skipped.
+	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind
 
 # The lanes of test-further, cheap ones first. With WITHIN=40m a lane that may take longer than what is left is not begun.
 FURTHER ?= race cassandra browser long machines fuzz release libvirt owner
@@ -30,9 +30,9 @@ test-further: ## The lanes that make test leaves out, each unless it has passed 
 
 .PHONY: test-all
 test-all: ## Every lane: also upgrade and rollback, S3, Prometheus, Chaos Mesh, WAN numbers, machine resets, race detector, browser, fuzzing, libvirt.
-	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform kind $(FURTHER)
+	@$(run_tests) -strict unit,chart,$(module_lanes) api,vm,kernel,terraform local kind $(FURTHER)
 
-.PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-kind
+.PHONY: test-unit test-chart test-api test-kernel test-vm test-terraform test-local test-kind
 test-unit: ## Tests that need nothing but Go.
 	@$(run_tests) unit
 test-chart: ## Tests that render charts/assay.
@@ -45,6 +45,8 @@ test-vm: ## Shapers in a virtual machine with a Debian kernel, where time is vir
 	@$(run_tests) vm
 test-terraform: ## Checks, plans and mocks of infra/.
 	@$(run_tests) terraform
+test-local: ## Trials on this machine without a cluster, as root: a run, a run that is killed, Ctrl-C.
+	@$(run_tests) local
 test-kind: ## Assay on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) kind
 

@@ -57,6 +57,7 @@ var lanes = []lane{
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
 	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/agent", "./operator/internal/netem/..."}},
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
+	{name: "local", format: "testname", bound: 25 * time.Minute, flags: oneAtATime, inputs: []string{"config", "experiments", "hack/images"}, builds: programs},
 	cluster("kind", 6*time.Minute, 40*time.Minute),
 	// Of make test-all only:
 	cluster("long", 41*time.Minute, 60*time.Minute, "docs/tutorial.md", "hack/docs/tutorial"),
@@ -90,7 +91,7 @@ var racing = []string{"operator/internal/launcher/...", "operator/internal/loadg
 var places = []struct{ pattern, lanes string }{
 	{"operator/test/e2e", ""}, {"operator/test/install", ""}, // lanes.txt says
 	{"operator/internal/agent/...", "kernel"}, {"operator/internal/netem/...", "kernel"},
-	{"charts/...", "chart"},
+	{"operator/test/local", "local"}, {"charts/...", "chart"},
 	{"infra/test/baremetal", "machines"}, {"infra/test/kind", "machines"}, {"infra/test/libvirt", "libvirt"}, {"infra/...", "terraform"},
 	{"operator/internal/report", "unit,browser"}, {"operator/internal/cli/ui", "unit,browser"}, {"operator/test/site", "unit,browser"},
 }

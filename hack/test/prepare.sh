@@ -61,16 +61,11 @@ api)
 kernel) packages ip=iproute2 nft=nftables python3=python3 ;;
 vm) run vm/kernel ;;
 terraform) with_terraform ;;
-machines)
-	with_terraform
-	make images >&2
-	;;
+machines) with_terraform && make images >&2 ;;
 libvirt) run infra/terraform ;;
+local) packages runc=runc && make local-programs >&2 && printf 'export ASSAY_LOCAL_PROGRAM=%q ASSAY_LOCAL_IMAGES=%q\n' "$work/bin/kubectl-assay" "$work/images" ;;
 kind) on_cluster ;;
-long)
-	packages chromium=chromium
-	on_cluster
-	;;
+long) packages chromium=chromium && on_cluster ;;
 owner)
 	on_cluster
 	run s3/load prometheus/load chaos-mesh/load

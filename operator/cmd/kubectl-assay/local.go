@@ -63,6 +63,9 @@ func (f *localFlags) Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v
 	return local.Refusals(spec, systems)
 }
 
+// Where is session.Host's.
+func (f *localFlags) Where(experiment string) string { return filepath.Join(f.dir, experiment) }
+
 // Start is session.Host's.
 func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, func() error, error) {
 	if len(f.images) == 0 {

@@ -188,7 +188,9 @@ func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node
 	}
 	trials := &trial.Reconciler{
 		Client: c, Reader: reader, Clock: clk, Recorder: recorder, Coordinator: coord, Environment: o.environment(), Trusted: keeper.Trusted,
-		Software:       func(context.Context) *results.Software { return &results.Software{Manager: build.Version(), Kubernetes: noCluster} },
+		Software: func(context.Context) *results.Software {
+			return &results.Software{Manager: build.Version(), Kubernetes: noCluster}
+		},
 		MessageSpacing: time.Second,
 	}
 	if err := trials.SetupWithManager(mgr, changed); err != nil {

@@ -202,7 +202,7 @@ func follow(ctx context.Context, s *session.Session, cluster session.Cluster, na
 	}
 	exp, err := watch.Until(ctx, Aside(s), cluster, watch.Options{Name: name, Timeout: o.Timeout})
 	if err != nil {
-		return err
+		return Unfinished(err, cluster, name)
 	}
 	here := *s
 	here.Connect = func() (session.Cluster, error) { return cluster, nil }
@@ -210,6 +210,22 @@ func follow(ctx context.Context, s *session.Session, cluster session.Cluster, na
 		return err
 	}
 	return Outcome(exp)
+}
+
+// Unfinished says of a wait that ended early what becomes of the experiment, where nothing goes on
+// after the command.
+func Unfinished(err error, cluster session.Cluster, name string) error {
+	if cluster.Host == nil {
+		return err
+	}
+	message := fmt.Sprintf("experiment %s has stopped, and its pods are ended; the same command goes on with it, from %s", name, cluster.Host.Where(name))
+	switch session.ExitCode(err) {
+	case session.ExitInterrupted:
+		return session.Interrupted(err, message)
+	case session.ExitTimeout:
+		return &session.Verdict{Code: session.ExitTimeout, Message: "the time to wait is over: " + message}
+	}
+	return err
 }
 
 // Apply sends the Systems and the Experiment to the cluster.

@@ -67,6 +67,8 @@ func checkHost(host Host, spec v1alpha1.ExperimentSpec, systems map[string]v1alp
 type Host interface {
 	// Refusals name what an experiment, with its profile, asks for that it cannot do.
 	Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSpec) []string
+	// Where the results of an experiment are, for people.
+	Where(experiment string) string
 	// Start carries out the experiment of a name, until stop is called, which returns when nothing
 	// of it is left. The Cluster is where the experiment is applied.
 	Start(ctx context.Context, name string) (c Cluster, stop func() error, err error)

@@ -133,7 +133,7 @@ func follow(ctx context.Context, s *session.Session, cluster session.Cluster, na
 		return nil
 	}
 	if _, err := watch.Until(ctx, run.Aside(s), cluster, watch.Options{Name: name, Timeout: o.Timeout}); err != nil {
-		return err
+		return run.Unfinished(err, cluster, name)
 	}
 	here := *s
 	here.Connect = func() (session.Cluster, error) { return cluster, nil }
@@ -168,7 +168,11 @@ func show(ctx context.Context, s *session.Session, cluster session.Cluster, name
 	}
 	t := &list.Items[0]
 	fmt.Fprintf(s.Out, "Try of %s: %s\n", of, describe(t.Spec.Point.Coordinates))
-	fmt.Fprintf(s.Err, "Delete it with: kubectl delete experiments.assay.dev %s -n %s\n", name, cluster.Namespace)
+	if cluster.Host != nil {
+		fmt.Fprintf(s.Err, "It is in %s; delete it with that folder.\n", cluster.Host.Where(name))
+	} else {
+		fmt.Fprintf(s.Err, "Delete it with: kubectl delete experiments.assay.dev %s -n %s\n", name, cluster.Namespace)
+	}
 	if outcome := plan.Outcome(t); outcome != v1alpha1.ReasonSucceeded {
 		// What is kept of the output, if anything is, is the best hint; that none is kept is no
 		// second error.

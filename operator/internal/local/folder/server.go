@@ -39,6 +39,9 @@ type Server struct {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, err := parse(r)
+	if err == nil {
+		err = s.Store.reread()
+	}
 	if err != nil {
 		s.fail(w, err)
 		return

@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,9 @@ type Store struct {
 	clock clock.PassiveClock
 	// dir takes the files of the one experiment that is carried out; empty: nothing may be written.
 	dir string
+	// root is the folder that is only read, and looked at again for what another process writes;
+	// empty: the files are this process's.
+	root string
 
 	mu      sync.Mutex
 	version int64
@@ -54,6 +58,16 @@ type Store struct {
 	events  []change
 	dropped int64         // version of the last event that is not remembered any more
 	changed chan struct{} // closed and replaced at each event
+	looked  time.Time     // when root was last read
+	files   map[string]file
+}
+
+// file is what was last read.
+type file struct {
+	kind *Kind
+	key  string
+	size int64
+	at   time.Time
 }
 
 // entry is an object, which is never changed in place, and its JSON.
@@ -88,25 +102,81 @@ func Open(dir, name string, clk clock.PassiveClock) (*Store, error) {
 	return s, s.read(s.dir)
 }
 
-// Read reads the folders of all experiments, of which nothing can be changed.
+// rereadAfter is how soon a folder is looked at again that another process may write to.
+const rereadAfter = 300 * time.Millisecond
+
+// Read reads the folders of all experiments, of which nothing can be changed. What another process
+// changes there is seen later.
 func Read(dir string, clk clock.PassiveClock) (*Store, error) {
 	s := newStore(clk)
-	folders, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return s, nil
+	s.root, s.files = dir, map[string]file{}
+	return s, s.reread()
+}
+
+// reread sees what has changed in the folder since it was last read.
+func (s *Store) reread() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	if s.root == "" || now.Sub(s.looked) < rereadAfter {
+		return nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the folder of results: %w", err)
-	}
-	for _, f := range folders {
-		if !f.IsDir() {
+	s.looked = now
+	there := map[string]bool{}
+	for _, k := range Kinds {
+		if !k.Kept {
 			continue
 		}
-		if err := s.read(filepath.Join(dir, f.Name())); err != nil {
-			return nil, err
+		paths, err := filepath.Glob(filepath.Join(s.root, "*", k.Resource, "*.json"))
+		if err != nil {
+			return fmt.Errorf("read the folder of results %s: %w", s.root, err)
+		}
+		for _, path := range paths {
+			there[path] = true
+			if err := s.rereadFile(k, path); err != nil {
+				return err
+			}
 		}
 	}
-	return s, nil
+	for path, f := range s.files {
+		if e := s.objects[f.kind][f.key]; !there[path] {
+			delete(s.files, path)
+			delete(s.objects[f.kind], f.key)
+			s.tell(change{kind: f.kind, what: watch.Deleted, is: e, was: e})
+		}
+	}
+	return nil
+}
+
+// rereadFile reads a file that has changed. The caller holds s.mu.
+func (s *Store) rereadFile(k *Kind, path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // it was deleted since it was listed
+	}
+	if err != nil {
+		return fmt.Errorf("read the folder of results: %w", err)
+	}
+	if f, known := s.files[path]; known && f.size == info.Size() && f.at.Equal(info.ModTime()) {
+		return nil
+	}
+	key, err := s.readFile(k, path)
+	if err != nil {
+		return err
+	}
+	_, known := s.files[path]
+	s.files[path] = file{kind: k, key: key, size: info.Size(), at: info.ModTime()}
+	what := watch.Added
+	if known {
+		what = watch.Modified
+	}
+	is := s.objects[k][key]
+	c := change{kind: k, what: what, is: is}
+	if known {
+		c.was = is
+	}
+	s.tell(c)
+	return nil
 }
 
 // read the files of an experiment.
@@ -125,7 +195,7 @@ func (s *Store) read(dir string) error {
 			if filepath.Ext(f.Name()) != ".json" {
 				continue
 			}
-			if err := s.readFile(k, filepath.Join(dir, k.Resource, f.Name())); err != nil {
+			if _, err := s.readFile(k, filepath.Join(dir, k.Resource, f.Name())); err != nil {
 				return err
 			}
 		}
@@ -133,21 +203,21 @@ func (s *Store) read(dir string) error {
 	return nil
 }
 
-// readFile reads one object. The caller holds s.mu.
-func (s *Store) readFile(k *Kind, path string) error {
+// readFile reads one object, and returns its key. The caller holds s.mu.
+func (s *Store) readFile(k *Kind, path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("read the folder of results: %w", err)
+		return "", fmt.Errorf("read the folder of results: %w", err)
 	}
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(raw); err != nil {
-		return fmt.Errorf("%s is no object: %w; remove the file, or the folder of its experiment", path, err)
+		return "", fmt.Errorf("%s is no object: %w; remove the file, or the folder of its experiment", path, err)
 	}
 	if version, err := strconv.ParseInt(object.GetResourceVersion(), 10, 64); err == nil {
 		s.version = max(s.version, version)
 	}
 	s.objects[k][keyOf(object)] = &entry{object, raw}
-	return nil
+	return keyOf(object), nil
 }
 
 func keyOf(o *unstructured.Unstructured) string { return o.GetNamespace() + "/" + o.GetName() }

@@ -32,6 +32,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q *request) error
 		over = timer.C
 	}
 	for {
+		if err := s.Store.reread(); err != nil {
+			return err
+		}
 		changes, next, ok := s.Store.since(version)
 		if !ok {
 			gone := apierrors.NewResourceExpired("the changes since that version are forgotten").Status()
@@ -50,8 +53,18 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q *request) error
 		case <-over:
 			return nil
 		case <-next:
+		case <-s.Store.later():
 		}
 	}
+}
+
+// later is when to look at files again that another process may change; never, if they are this
+// process's.
+func (s *Store) later() <-chan time.Time {
+	if s.root == "" {
+		return nil
+	}
+	return time.After(rereadAfter)
 }
 
 // watcher writes one watch's events.

@@ -1,0 +1,214 @@
+// Package local tests trials on one machine without a cluster, as a user runs them: by the program,
+// as root, with images of archives. make test-local builds both.
+//
+// The program is killed in these tests, so that it is a process of its own.
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+// command is the program with arguments of this test, in a folder of its own.
+func command(ctx context.Context, t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	program := os.Getenv("ASSAY_LOCAL_PROGRAM")
+	if program == "" {
+		t.Fatal("ASSAY_LOCAL_PROGRAM names no kubectl-assay: run make test-local")
+	}
+	cmd := exec.CommandContext(ctx, program, append(args, "--local="+dir, "--local-images="+os.Getenv("ASSAY_LOCAL_IMAGES"))...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	return cmd
+}
+
+// run it to its end. It returns what it printed, and its exit code.
+func run(t *testing.T, dir string, args ...string) (out, said string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := command(ctx, t, dir, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v: %v", args, err)
+	}
+	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+// small is an experiment of four short trials, in half of which a replica is killed. Disturbances
+// by other programs are not what is tested.
+var small = []string{
+	"-f", "testdata/crash.yaml", "-f", "../../../experiments/systems/basil.yaml",
+}
+
+// trials of the experiment that are in the folder, by name.
+func trials(t *testing.T, dir string) map[string]v1alpha1.Trial {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "crash", "trials", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]v1alpha1.Trial{}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var trial v1alpha1.Trial
+		if err := json.Unmarshal(text, &trial); err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		found[trial.Name] = trial
+	}
+	return found
+}
+
+// leftovers are what must not outlive a run: processes, control groups, mounts, files.
+func leftovers(t *testing.T) (left []string) {
+	t.Helper()
+	groups, err := filepath.Glob("/sys/fs/cgroup/*/assay-local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left = append(left, groups...)
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, "/var/lib/assay/local/") {
+			left = append(left, strings.TrimSpace(line))
+		}
+	}
+	if files, err := os.ReadDir("/var/lib/assay/local"); err == nil && len(files) > 0 {
+		left = append(left, "/var/lib/assay/local")
+	}
+	return left
+}
+
+func outcomes(all map[string]v1alpha1.Trial) map[string]int {
+	n := map[string]int{}
+	for name := range all {
+		trial := all[name]
+		n[plan.Outcome(&trial)]++
+	}
+	return n
+}
+
+// judged says whether a run ended with a verdict that is not against the claim. Two rounds may
+// leave it open.
+func judged(code int) bool { return code == 0 || code == 4 }
+
+func TestAnExperimentOnOneMachine(t *testing.T) {
+	dir := t.TempDir()
+	out, said, code := run(t, dir, append([]string{"run", "--wait"}, small...)...)
+	if !judged(code) {
+		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
+	}
+	for _, want := range []string{"both-work", "4 of 4 planned trials valid", "none: one machine, no cluster", "this-machine"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the report lacks %q:\n%s", want, out)
+		}
+	}
+	if left := leftovers(t); len(left) > 0 {
+		t.Errorf("left after the run: %q", left)
+	}
+	bundle := filepath.Join(t.TempDir(), "crash.tar.gz")
+	if _, said, code := run(t, dir, "bundle", "crash", "-o", bundle); code != 0 {
+		t.Fatalf("the bundle: exit code %d\n%s", code, said)
+	}
+	if out, said, code := run(t, dir, "report", "--file", bundle); code != 0 || !strings.Contains(out, "none: one machine, no cluster") {
+		t.Errorf("the bundle's report: exit code %d\n%s\n%s", code, said, out)
+	}
+	if out, _, code := run(t, dir, "verify", bundle); code != 0 {
+		t.Errorf("verify: exit code %d\n%s", code, out)
+	}
+	if _, said, code := run(t, dir, append([]string{"run"}, small...)...); code != 1 || !strings.Contains(said, "complete") {
+		t.Errorf("a second run of the same name: exit code %d\n%s", code, said)
+	}
+}
+
+// A run that is killed leaves processes behind, and the next one removes them, repeats the trial
+// that was cut, and no other.
+func TestAKilledRunGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	cmd := command(t.Context(), t, dir, append([]string{"run", "--wait"}, small...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(3 * time.Minute)
+	for {
+		n := outcomes(trials(t, dir))
+		if n[v1alpha1.ReasonSucceeded] > 0 && n[v1alpha1.ReasonInProgress] > 0 && len(leftovers(t)) > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no second trial began: %v", n)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	time.Sleep(3 * time.Second) // amid the second trial
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	before := trials(t, dir)
+	if len(leftovers(t)) == 0 {
+		t.Fatal("nothing was left: the test killed nothing")
+	}
+	out, said, code := run(t, dir, append([]string{"run", "--wait"}, small...)...)
+	if !judged(code) || !strings.Contains(out, "4 of 4 planned trials valid") {
+		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
+	}
+	if left := leftovers(t); len(left) > 0 {
+		t.Errorf("left after the run: %q", left)
+	}
+	after := trials(t, dir)
+	for name := range before {
+		was, is := before[name], after[name]
+		if plan.Outcome(&was) == v1alpha1.ReasonSucceeded && (is.UID != was.UID || is.ResourceVersion != was.ResourceVersion) {
+			t.Errorf("trial %s was complete, and has changed", name)
+		}
+	}
+	if n := outcomes(after); n[v1alpha1.ReasonSucceeded] != 4 || len(after) > 5 {
+		t.Errorf("trials: %v; want 4 that succeeded, and the one that was cut", n)
+	}
+}
+
+func TestCtrlCCleansUp(t *testing.T) {
+	dir := t.TempDir()
+	cmd := command(t.Context(), t, dir, append([]string{"run", "--wait"}, small...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); len(leftovers(t)) < 10; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no pod began")
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the exit code says how
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if left := leftovers(t); len(left) > 0 {
+		t.Errorf("left after Ctrl-C: %q", left)
+	}
+}

@@ -214,10 +214,9 @@ func TestRefuses(t *testing.T) {
 		bundle string
 		want   []string
 	}{
-		"other points": {want: []string{"the trials are not of experiment basil-reads as the file has it", "workload.name was", "drain"},
+		"other points": {want: []string{"the trials are not of experiment basil-reads as the file has it", "workload.name was"},
 			file: func(t *testing.T) string {
 				return fileOf(t, committed, func(spec map[string]any) {
-					set("schedule.drain", "77s")(spec)
 					set("workload.name", "others")(spec)
 				})
 			}},

@@ -89,6 +89,10 @@ sim-night: ## Simulate 10,000 histories; say how many virtual hours they were.
 sim-known: ## Put each known defect back into an overlay of the tree: the simulation must find it within 500 seeds. KNOWN=R2: only this one.
 	@$(sim_test) -run '^TestKnownDefectsAreFound$$' -known -only '$(KNOWN)'
 
+.PHONY: model
+model: ## Check the models of grants, release, take-over and replacement in docs/design/models by TLC; needs Java and pip.
+	@hack/model.sh
+
 .PHONY: artifact
 artifact: ## Check a clone of the Pequin artifact, SOURCE=CLONE: no file of it is here, and its configurations and results are read as its own scripts read them.
 	@go run ./hack/provenance "$(or $(SOURCE),$(error SOURCE names a clone of the Pequin artifact))"

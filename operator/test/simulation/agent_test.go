@@ -117,7 +117,7 @@ type truth struct {
 func newAgent(c *cluster, n *node, pod *corev1.Pod) *agent {
 	c.serial++
 	a := &agent{
-		cluster: c, world: c.of, key: client.ObjectKeyFromObject(pod), uid: pod.UID, number: c.serial, node: n, part: pod.Labels[v1alpha1.LabelPart],
+		cluster: c, world: c.of, key: client.ObjectKeyFromObject(pod), uid: pod.UID, number: c.serial, node: n, part: pod.Labels[v1alpha1.LabelPodType],
 	}
 	if t := c.of.trialNamed(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.LabelTrial]}); t != nil {
 		a.of = t.UID

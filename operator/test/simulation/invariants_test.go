@@ -95,7 +95,7 @@ func (w *world) pools() {
 // startedProcess is told of every start: nobody else's process may run there.
 func (w *world) startedProcess(a *agent) {
 	f := w.factsOf(a.of)
-	if a.part == v1alpha1.PartClient {
+	if a.part == v1alpha1.PodTypeClient {
 		if f.launches[a.key.Name]++; f.launches[a.key.Name] > 1 {
 			w.violated("the client of %s was started twice", a.key.Name)
 		}

@@ -394,7 +394,7 @@ var kinds = map[string]func(w *world) bool{
 	},
 	"replica exits": func(w *world) bool {
 		a, t := w.onePod()
-		if a == nil || a.part != v1alpha1.PartReplica || a.process.state != "Running" {
+		if a == nil || a.part != v1alpha1.PodTypeReplica || a.process.state != "Running" {
 			return false
 		}
 		w.disturb(v1alpha1.CausedBySystem, "the process of "+a.key.Name+" exits", t)
@@ -404,7 +404,7 @@ var kinds = map[string]func(w *world) bool{
 	},
 	"client exits": func(w *world) bool {
 		a, t := w.onePod()
-		if a == nil || a.part != v1alpha1.PartClient || a.process.state != "Running" {
+		if a == nil || a.part != v1alpha1.PodTypeClient || a.process.state != "Running" {
 			return false
 		}
 		w.disturb(v1alpha1.CausedBySystem, "the client of "+a.key.Name+" exits", t)

@@ -48,7 +48,7 @@ var mutants = []mutant{
 	{
 		name: "agent-never-confirms", doc: "agents act on faults and do not report that", lane: "kernel",
 		file: "operator/internal/agent/actions.go",
-		old:  "a.record(func(j *journal) { j.Actions = append(slices.Clip(j.Actions), record) })", new: "_ = slices.Clip[[]int]",
+		old:  "f.record(func(j *journal) { j.Actions = append(slices.Clip(j.Actions), record) })", new: "_ = slices.Clip[[]int]",
 		pkg: "operator/internal/agent", run: "TestAKilledPodFallsSilentAtItsInstantAndComesBack",
 	},
 	{

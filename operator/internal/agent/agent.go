@@ -1,33 +1,32 @@
 // Package agent is one pod's side of a trial: it prepares the pod, tells its launchers what to do
 // and when, and tells the coordinator what it sees.
 //
-// It is a set of small straight-line stages that wait for each other through one shared state:
+// It is a set of small straight-line stages that wait for each other through one shared state
+// (state.go). Each stage belongs to a part, which has of the other parts what it uses:
 //
-//	talk        report, get the directive, again and again         (sync.go)
-//	clock       measure the offset to the coordinator's clock      (clock.go)
-//	files       fetch and write the files                          (files.go)
-//	names       wait until all names resolve                       (names.go)
-//	network     try, measure, shape and prove the links            (network.go, backends.go, links.go)
-//	watch       read the links back; canary probes                 (watch.go)
-//	processes   start the processes, in order                      (processes.go)
-//	restarts    start them again in containers that come anew      (restarts.go)
-//	gates       find out when the pod is ready                     (gates.go)
-//	commands    run the steps' commands                            (commands.go)
-//	run         release the client                                 (run.go)
-//	actions     carry out the actions                              (actions.go; faults.go, pauses.go, cuts.go, degrades.go)
-//	roles       find out whether the replica has a role            (roles.go)
-//	load        read how busy the machine is, before the run       (load.go)
-//	samples     read what containers, network and node do          (samples.go, readings.go)
-//	client      notice the client's end, read and send its report  (client.go)
-//	prepare     wait for the prepare step, send its output         (prepare.go)
-//	finish      end everything and put the network back            (finish.go, restore.go)
-//	hand over   give the pod's files away                          (handover.go; farewell.go, for a pod that is deleted in the middle of a run)
+//	session     reports, gets the directive and the files          (session.go, coordinator.go, files.go)
+//	clockSync   measures the offset to the coordinator's clock     (clock.go)
+//	launchers   keeps a connection to each container's launcher    (launchers.go)
+//	resolver    waits until all names resolve                      (names.go)
+//	starter     starts the processes, in order, also in containers that a fault restarts (processes.go, restarts.go)
+//	gates       finds out when the pod is ready                    (gates.go, tail.go)
+//	commands    runs the steps' commands                           (commands.go)
+//	client      releases the client, sends its report; the prepare step (run.go, client.go, prepare.go)
+//	roles       finds out whether the replica has a role           (roles.go)
+//	faults      carries out the actions                            (actions.go; faults.go, pauses.go, drops.go, isolation.go, degrades.go)
+//	shaping     tries, measures, shapes and verifies the links     (network.go, backends.go, links.go, restore.go)
+//	watcher     reads the links back; canary probes                (watch.go)
+//	sampler     reads what containers, network and node do         (samples.go, readings.go, load.go, host.go)
+//	uploads     gives the pod's files away                         (upload.go, collect.go; termination.go, for a pod that is deleted in the middle of a run)
+//	reboots     resets a machine                                   (reboot.go)
+//
+// When the trial is over, the agent ends everything and puts the network back (finish.go).
 //
 // Once a run is agreed it goes on by the pod's own clock: nothing in it needs the coordinator,
 // which may die and come back. The agent itself may, too: what must not happen twice is written to
 // a journal before or remembered by the launchers (journal.go).
 //
-// An agent that resets a machine has three stages only: talk, clock and machine (machine.go).
+// An agent that resets a machine has three parts only: session, clockSync and reboots.
 //
 // Time. The coordinator's clock is "CLOCK_MONOTONIC of this node plus an offset", which the agent
 // measures; every instant of a directive is converted once and then kept with the monotonic clock
@@ -36,7 +35,6 @@ package agent
 
 import (
 	"context"
-	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -48,8 +46,6 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/netem"
-	"assay.dev/assay/operator/internal/netem/probe"
-	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/timeline"
 )
@@ -96,44 +92,28 @@ type ReportFacts struct {
 	Arrivals io.Reader
 }
 
-// Agent of one pod.
+// Agent of one pod. Its parts share the state, and each has of the others what it uses.
 type Agent struct {
-	config      Config
-	coordinator *coordinator
-	clock       *clock
-	silence     silencer
-	cuts        cuts
-	links       links
-	host        protocol.Host
+	*state
+	clock     *runClock
+	drops     *drops
+	isolation *isolation
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at every change
-	urgent  uint64        // counts the changes that the coordinator must know at once
-	journal journal       // survives a restart of the agent
-	seen    seen
-	boxes   map[string]*box
-	roles   map[string]*roleLog
-	canary  *probe.Canary // nil but during the window
-}
-
-// seen is what the agent knows and can find out again.
-type seen struct {
-	manager       string // that is talked to
-	incarnation   string
-	resolved      map[string]bool
-	processes     bool // all that start at once were started
-	gatesHold     bool
-	waitingFor    string
-	atBarrier     bool
-	progress      *protocol.Progress
-	load          *protocol.Load
-	finished      bool
-	handedOver    bool
-	failure       string
-	directiveSeen bool
-	acting        map[string]bool // actions of which it is known that this replica carries them out
-	health        netem.Health
-	mute          int // how often in a row the shaper did not tell its health
+	session   *session
+	clockSync *clockSync
+	launchers *launchers
+	resolver  *resolver
+	starter   *starter
+	gates     *gates
+	commands  *commandRunner
+	client    *clientRunner
+	roles     *roleWatcher
+	faults    *faultScheduler
+	shaping   *shaping
+	watcher   *watcher
+	sampler   *sampler
+	uploads   *uploader
+	reboots   *rebooter
 }
 
 // New prepares an agent and reads what one before it in the same pod left behind.
@@ -146,37 +126,49 @@ func New(config Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the coordinator's port: %w", err)
 	}
-	silence, err := netem.OpenSilence(uint16(port))
+	isolated, err := netem.OpenSilence(uint16(port))
 	if err != nil {
 		return nil, err
 	}
-	cutOff, err := netem.OpenCut()
+	dropped, err := netem.OpenCut()
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{
-		config:  config,
-		clock:   &clock{wall: config.Wall},
-		silence: silencer{silence: silence},
-		cuts:    cuts{cut: cutOff, inForce: map[string]cut{}},
-		host:    hostFacts(),
-		changed: make(chan struct{}),
-		boxes:   map[string]*box{},
-		roles:   map[string]*roleLog{},
-		seen:    seen{incarnation: crand.Text(), resolved: map[string]bool{}, acting: map[string]bool{}},
-	}
-	a.coordinator = newCoordinator(config)
-	if a.journal, err = loadJournal(config.RunDir); err != nil {
+	board, err := newState(config)
+	if err != nil {
 		return nil, err
 	}
-	if a.journal.Clock != nil && a.journal.Reset == nil { // a machine that was reset counts from 0 again
-		a.clock.add(*a.journal.Clock)
-		if a.journal.Directive != nil && a.journal.Directive.Run != nil {
-			a.clock.settle()
+	c := &clock{wall: config.Wall}
+	if board.journal.Clock != nil && board.journal.Reset == nil { // a machine that was reset counts from 0 again
+		c.add(*board.journal.Clock)
+		if board.journal.Directive != nil && board.journal.Directive.Run != nil {
+			c.settle()
 		}
 	}
-	a.seen.directiveSeen = a.journal.Directive != nil
-	return a, nil
+	return assemble(board, c, &drops{filter: dropped, inForce: map[string]drop{}}, &isolation{filter: isolated}), nil
+}
+
+// assemble makes the parts of an agent, each after those that it uses.
+func assemble(board *state, c *clock, d *drops, i *isolation) *Agent {
+	a := &Agent{state: board, clock: &runClock{state: board, clock: c}, drops: d, isolation: i}
+	coordinator, shaped := newCoordinator(board.config), &links{}
+	a.launchers = &launchers{state: board, clock: a.clock, conns: map[string]*launcherConn{}}
+	a.resolver = &resolver{state: board}
+	a.gates = &gates{state: board, launchers: a.launchers, resolver: a.resolver}
+	a.roles = &roleWatcher{state: board, clock: a.clock, launchers: a.launchers, gates: a.gates, logs: map[string]*roleLog{}}
+	a.starter = &starter{state: board, clock: a.clock, launchers: a.launchers, resolver: a.resolver, roles: a.roles}
+	a.commands = &commandRunner{state: board, launchers: a.launchers, gates: a.gates, starter: a.starter}
+	a.uploads = &uploader{state: board, coordinator: coordinator}
+	a.client = &clientRunner{state: board, clock: a.clock, coordinator: coordinator, launchers: a.launchers, gates: a.gates, starter: a.starter, uploads: a.uploads}
+	a.shaping = &shaping{state: board, clock: a.clock, drops: d, isolation: i, links: shaped}
+	a.watcher = &watcher{state: board, clock: a.clock, links: shaped, shaping: a.shaping}
+	a.faults = &faultScheduler{state: board, clock: a.clock, drops: d, isolation: i, links: shaped, launchers: a.launchers, roles: a.roles, watcher: a.watcher}
+	a.sampler = &sampler{state: board, clock: a.clock, launchers: a.launchers}
+	a.clockSync = &clockSync{state: board, clock: a.clock, coordinator: coordinator}
+	a.session = &session{state: board, clock: a.clock, coordinator: coordinator, launchers: a.launchers, gates: a.gates, resolver: a.resolver,
+		shaping: a.shaping, sampler: a.sampler, host: hostFacts()}
+	a.reboots = &rebooter{state: board, clock: a.clock}
+	return a
 }
 
 // Run is the agent's life. It returns when ctx is done, after it has put the pod's network back.
@@ -186,104 +178,40 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer stopWork()
 	var stages, talk sync.WaitGroup
 	for _, stage := range []func(context.Context){
-		a.doFiles, a.doNames, a.doProcesses, a.doRestarts, a.doGates, a.doCommands, a.doRun, a.doActions, a.doResets, a.doClient, a.doPrepare, a.doProgress,
-		a.doNetwork, a.doWatch, a.doCanary, a.doRoles, a.doSamples, a.doLoad,
+		a.session.doFiles, a.resolver.doNames, a.starter.doProcesses, a.starter.doRestarts, a.gates.doGates, a.commands.doCommands,
+		a.client.doRun, a.client.doClient, a.client.doPrepare, a.client.doProgress, a.faults.doActions, a.roles.doRoles,
+		a.shaping.doNetwork, a.watcher.doWatch, a.watcher.doCanary, a.sampler.doResets, a.sampler.doSamples, a.sampler.doLoad,
 	} {
 		stages.Go(func() { stage(work) })
 	}
-	talk.Go(func() { a.doTalk(ctx) })
-	talk.Go(func() { a.doClock(ctx) })
-	talk.Go(func() { a.doBoxes(ctx) })
+	talk.Go(func() { a.session.doTalk(ctx) })
+	talk.Go(func() { a.clockSync.doClock(ctx) })
+	talk.Go(func() { a.launchers.doConnections(ctx) })
 	if a.await(ctx, func() bool { return a.journal.Directive != nil && a.journal.Directive.Finish }) == nil {
 		stopWork()
 		stages.Wait()
 		a.finish(ctx)
-		a.handOver(ctx)
+		a.uploads.upload(ctx)
 	}
 	<-ctx.Done()
 	stages.Wait()
 	talk.Wait()
-	a.farewell(ctx)
-	return errors.Join(a.restoreNetwork(), a.cuts.cut.Close(), a.silence.silence.Close())
+	a.uploads.uploadOnTermination(ctx)
+	return errors.Join(a.shaping.restoreNetwork(), a.drops.filter.Close(), a.isolation.filter.Close())
 }
 
-// await returns when the condition holds; it is called with the state locked. It fails only when
-// ctx is done.
-func (a *Agent) await(ctx context.Context, condition func() bool) error {
-	for {
-		a.mu.Lock()
-		holds, changed := condition(), a.changed
-		a.mu.Unlock()
-		if holds {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
+// adopt goes on with what an agent before this one did to the pod's network, before anything else.
+func (a *Agent) adopt() {
+	d := a.directive()
+	if d.Finish {
+		return
+	}
+	if d.Run != nil {
+		if err := a.faults.adoptDrops(*d.Run); err != nil {
+			a.fail(err)
 		}
 	}
-}
-
-// note changes the state and has it reported at once.
-func (a *Agent) note(change func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	change()
-	a.urgent++
-	a.wake()
-}
-
-// noteQuietly changes the state without a report of its own.
-func (a *Agent) noteQuietly(change func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	change()
-	a.wake()
-}
-
-// record changes the journal, and returns when the change is on disk.
-func (a *Agent) record(change func(*journal)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	change(&a.journal)
-	if err := a.journal.save(a.config.RunDir, a.config.Durable); err != nil {
-		a.failLocked(fmt.Errorf("write the journal: %w", err))
-	}
-	a.urgent++
-	a.wake()
-}
-
-// wake makes all that await look again. The caller holds a.mu.
-func (a *Agent) wake() {
-	close(a.changed)
-	a.changed = make(chan struct{})
-}
-
-// fail tells the coordinator why the agent cannot go on. The first reason stays.
-func (a *Agent) fail(err error) {
-	a.note(func() { a.failLocked(err) })
-}
-
-func (a *Agent) failLocked(err error) {
-	if a.seen.failure == "" {
-		a.seen.failure = err.Error()
-		a.config.Log.Error("Cannot go on", "error", err)
-	}
-}
-
-// directive returns the directive that holds now.
-func (a *Agent) directive() protocol.Directive {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.directiveLocked()
-}
-
-func (a *Agent) directiveLocked() protocol.Directive {
-	if a.journal.Directive == nil {
-		return protocol.Directive{}
-	}
-	return *a.journal.Directive
+	a.shaping.adopt(d)
 }
 
 // pause waits, or returns false when ctx is done.

@@ -42,16 +42,16 @@ func Backends(log *slog.Logger) []Backend {
 
 // tryBackends finds out once in the pod's life which backends work here, before any process of the
 // system can be disturbed by it.
-func (a *Agent) tryBackends(ctx context.Context) {
-	a.mu.Lock()
-	tried := a.journal.Network != nil && a.journal.Network.Tried
-	a.mu.Unlock()
+func (p *shaping) tryBackends(ctx context.Context) {
+	p.mu.Lock()
+	tried := p.journal.Network != nil && p.journal.Network.Tried
+	p.mu.Unlock()
 	if tried {
 		return
 	}
 	report := protocol.NetworkReport{Tried: true, Refused: map[netem.Backend]string{}}
 	allowed := mayShape()
-	for _, backend := range a.config.Backends {
+	for _, backend := range p.config.Backends {
 		err := allowed
 		if err == nil {
 			err = try(ctx, backend)
@@ -65,7 +65,7 @@ func (a *Agent) tryBackends(ctx context.Context) {
 		}
 		report.Backends = append(report.Backends, backend.Name)
 	}
-	a.record(func(j *journal) { j.Network = &report })
+	p.record(func(j *journal) { j.Network = &report })
 }
 
 func try(ctx context.Context, backend Backend) error {

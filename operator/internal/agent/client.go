@@ -20,61 +20,73 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
+// clientRunner releases the pod's client, or its prepare step, notices its end, and sends what it
+// has to say.
+type clientRunner struct {
+	*state
+	clock       *runClock
+	coordinator *coordinator
+	launchers   *launchers
+	gates       *gates
+	starter     *starter
+	uploads     *uploader
+}
+
 // doClient notices that the client is over, ends what is left of it, reads its report and sends it.
-func (a *Agent) doClient(ctx context.Context) {
-	if a.await(ctx, func() bool { return a.directiveLocked().Client != nil && a.seen.processes }) != nil {
+func (c *clientRunner) doClient(ctx context.Context) {
+	if c.await(ctx, func() bool { return c.directiveLocked().Client != nil && c.volatile.processes }) != nil {
 		return
 	}
-	first := a.directive().Containers[0].Name
-	a.mu.Lock()
-	over, sent := a.journal.Over, a.journal.Sent
-	a.mu.Unlock()
+	first := c.directive().Containers[0].Name
+	c.mu.Lock()
+	over, sent := c.journal.Over, c.journal.Sent
+	c.mu.Unlock()
 	if sent {
 		return
 	}
 	if !over {
-		if err := a.awaitClientEnd(ctx, first); err != nil {
-			a.failUnlessDone(ctx, err)
+		if err := c.awaitClientEnd(ctx, first); err != nil {
+			c.failUnlessDone(ctx, err)
 			return
 		}
 		ended := launcher.Monotonic()
-		if err := a.endClient(ctx, first); err != nil {
-			a.failUnlessDone(ctx, err)
+		if err := c.endClient(ctx, first); err != nil {
+			c.failUnlessDone(ctx, err)
 			return
 		}
-		a.noteClientEnd(first, ended)
+		c.noteClientEnd(first, ended)
 	}
-	if a.directive().Run == nil {
+	if c.directive().Run == nil {
 		return // it ended before the start; there is nothing to read
 	}
-	if err := a.sendReport(ctx, first); err != nil {
-		a.failUnlessDone(ctx, err)
+	if err := c.sendReport(ctx, first); err != nil {
+		c.failUnlessDone(ctx, err)
 		return
 	}
-	a.record(func(j *journal) { j.Sent = true })
+	c.record(func(j *journal) { j.Sent = true })
 }
 
 // awaitClientEnd returns when the first of the ways to end has come: the client exits, it prints a
 // certain line, or the drain is over.
-func (a *Agent) awaitClientEnd(ctx context.Context, first string) error {
+func (c *clientRunner) awaitClientEnd(ctx context.Context, first string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ways := 1
 	ended := make(chan error, 3)
 	go func() {
-		ended <- a.await(ctx, func() bool { return a.process(first).Process == launcher.Exited })
+		ended <- c.await(ctx, func() bool { return c.launchers.process(first).Process == launcher.Exited })
 	}()
-	client := a.directive().Client
+	client := c.directive().Client
 	if client.EndLog != nil {
 		ways++
-		go func() { ended <- a.awaitLines(ctx, *client.EndLog) }()
+		go func() { ended <- c.gates.awaitLines(ctx, *client.EndLog) }()
 	}
 	if client.EndAfterDrain {
 		ways++
 		go func() {
-			run, err := a.awaitRun(ctx)
+			run, err := c.clock.awaitRun(ctx)
 			if err == nil {
-				err = a.until(ctx, run.ZeroUnixNanos+int64(run.End()))
+				err = c.clock.until(ctx, run.ZeroUnixNanos+int64(run.End()))
 			}
 			ended <- err
 		}()
@@ -89,59 +101,59 @@ func (a *Agent) awaitClientEnd(ctx context.Context, first string) error {
 
 // noteClientEnd keeps when and how the client ended, which was noticed at an instant: what exited
 // by itself did so before that.
-func (a *Agent) noteClientEnd(first string, ended int64) {
-	run := a.directive().Run
-	a.record(func(j *journal) {
+func (c *clientRunner) noteClientEnd(first string, ended int64) {
+	run := c.directive().Run
+	c.record(func(j *journal) {
 		j.Over = true
 		if run == nil {
 			return // it ended before the start
 		}
-		process := a.process(first)
+		process := c.launchers.process(first)
 		if process.ExitedAt != 0 && !process.Asked {
 			ended = min(ended, process.ExitedAt)
 		}
 		if j.Client == nil { // the client ended while it was released
-			j.Client = &protocol.ClientRun{Released: a.clock.since(run.ZeroUnixNanos, ended)}
+			j.Client = &protocol.ClientRun{Released: c.clock.since(run.ZeroUnixNanos, ended)}
 		}
 		client := *j.Client
-		client.Ended = cmp.Or(a.clock.since(run.ZeroUnixNanos, ended), 1)
+		client.Ended = cmp.Or(c.clock.since(run.ZeroUnixNanos, ended), 1)
 		client.ExitCode, client.Asked = process.ExitCode, process.Asked
 		j.Client = &client
 	})
 }
 
 // endClient ends the client as the directive says, and returns when all of its output is kept.
-func (a *Agent) endClient(ctx context.Context, first string) error {
-	stop := a.directive().Stop
-	if _, err := a.ask(ctx, first, launcher.Request{Stop: &launcher.Stop{Signal: stop.Signal, Grace: stop.Grace}}); err != nil {
+func (c *clientRunner) endClient(ctx context.Context, first string) error {
+	stop := c.directive().Stop
+	if _, err := c.launchers.ask(ctx, first, launcher.Request{Stop: &launcher.Stop{Signal: stop.Signal, Grace: stop.Grace}}); err != nil {
 		return fmt.Errorf("end the client: %w", err)
 	}
-	return a.await(ctx, func() bool { return a.process(first).Stopped })
+	return c.await(ctx, func() bool { return c.launchers.process(first).Stopped })
 }
 
 // sendReport reads the client's report and sends it until the coordinator has it.
-func (a *Agent) sendReport(ctx context.Context, first string) error {
-	d := a.directive()
-	run, err := a.awaitRun(ctx)
+func (c *clientRunner) sendReport(ctx context.Context, first string) error {
+	d := c.directive()
+	run, err := c.clock.awaitRun(ctx)
 	if err != nil {
 		return err
 	}
 	path := d.Client.Path
 	if d.Client.Source != "File" {
-		path = a.outputFile(first, d.Client.Source)
-		a.mu.Lock()
-		leftOut := a.process(first).LeftOut
-		a.mu.Unlock()
+		path = c.outputFile(first, d.Client.Source)
+		c.mu.Lock()
+		leftOut := c.launchers.process(first).LeftOut
+		c.mu.Unlock()
 		if leftOut > 0 {
 			return fmt.Errorf("the client's output is incomplete: %d bytes were too much to keep; make it print less", leftOut)
 		}
 	}
-	parsed, err := a.parseReport(ctx, first, path, *d.Client, run)
+	parsed, err := c.parseReport(ctx, first, path, *d.Client, run)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		a.mu.Lock()
-		client := a.journal.Client
-		a.mu.Unlock()
+		c.mu.Lock()
+		client := c.journal.Client
+		c.mu.Unlock()
 		return errors.New(noReport(path, client, run.Windows))
 	case err != nil:
 		return fmt.Errorf("read the client's report: %w", err)
@@ -151,11 +163,11 @@ func (a *Agent) sendReport(ctx context.Context, first string) error {
 		return fmt.Errorf("pack the client's report: %w", err)
 	}
 	if d.HandOver {
-		if err := a.inOutDir(func(out *os.Root) error { return out.WriteFile(protocol.ClientResultFile, packed, 0o600) }); err != nil {
+		if err := c.inOutDir(func(out *os.Root) error { return out.WriteFile(protocol.ClientResultFile, packed, 0o600) }); err != nil {
 			return fmt.Errorf("keep the client's results until they are handed over: %w", err)
 		}
 	}
-	if err := a.sendPacked(ctx, packed, d.HandOver); err != nil {
+	if err := c.sendPacked(ctx, packed, d.HandOver); err != nil {
 		return fmt.Errorf("send the client's results: %w", err)
 	}
 	return nil
@@ -187,32 +199,32 @@ const lateStart = time.Second
 
 // sendPacked sends a client's results, in parts when they are too large for one and the trial has a
 // store, where they find room in the end.
-func (a *Agent) sendPacked(ctx context.Context, packed []byte, store bool) error {
+func (c *clientRunner) sendPacked(ctx context.Context, packed []byte, store bool) error {
 	switch {
 	case len(packed) <= protocol.ResultsLimit:
-		return a.coordinator.sendUntilTaken(ctx, "/v1/results", packed)
+		return c.coordinator.sendUntilTaken(ctx, "/v1/results", packed)
 	case !store:
 		return fmt.Errorf("they take %d bytes packed, more than the %d that a cluster without a result store keeps; shorten the run, or name a store in spec.results",
 			len(packed), protocol.ResultsLimit)
 	case len(packed) > protocol.ClientResultLimit:
 		return fmt.Errorf("they take %d bytes packed, more than the %d that are taken; shorten the run", len(packed), protocol.ClientResultLimit)
 	}
-	u, err := a.describeUpload(protocol.ClientResultFile, a.packedResult())
+	u, err := c.uploads.describe(protocol.ClientResultFile, c.packedResult())
 	if err != nil {
 		return err
 	}
-	return a.keepContent(ctx, u, packed)
+	return c.uploads.keepContent(ctx, u, packed)
 }
 
-func (a *Agent) parseReport(ctx context.Context, first, path string, client protocol.Client, run protocol.Run) (results.Client, error) {
-	file, err := a.openShared(path)
+func (c *clientRunner) parseReport(ctx context.Context, first, path string, client protocol.Client, run protocol.Run) (results.Client, error) {
+	file, err := c.openShared(path)
 	if errors.Is(err, os.ErrPermission) {
 		// The file is its user's alone, and the agent may not override that; the launcher is that
 		// user.
-		if _, err := a.ask(ctx, first, launcher.Request{Share: &launcher.Share{Path: path}}); err != nil {
+		if _, err := c.launchers.ask(ctx, first, launcher.Request{Share: &launcher.Share{Path: path}}); err != nil {
 			return results.Client{}, err
 		}
-		file, err = a.openShared(path)
+		file, err = c.openShared(path)
 	}
 	if err != nil {
 		return results.Client{}, err
@@ -220,18 +232,18 @@ func (a *Agent) parseReport(ctx context.Context, first, path string, client prot
 	defer file.Close()
 	var arrivals io.Reader
 	if client.ByArrival() {
-		f, err := a.openShared(path + launcher.ArrivalsSuffix)
+		f, err := c.openShared(path + launcher.ArrivalsSuffix)
 		if err != nil {
 			return results.Client{}, err
 		}
 		defer f.Close()
 		arrivals = f
 	}
-	monotonic, wall := a.zero(run)
-	a.mu.Lock()
-	process := a.process(first)
-	a.mu.Unlock()
-	return a.config.Parse(client.Format, file, ReportFacts{
+	monotonic, wall := c.clock.zero(run)
+	c.mu.Lock()
+	process := c.launchers.process(first)
+	c.mu.Unlock()
+	return c.config.Parse(client.Format, file, ReportFacts{
 		ZeroMonotonicNanos: monotonic, ZeroUnixNanos: wall, StartNanos: process.StartedAt - monotonic, Windows: run.Windows,
 		Index: client.Index, FirstClient: client.FirstClient, Clients: client.Clients, Misbehaving: client.Misbehaving,
 		Records: client.Records, Histograms: client.Histograms, Summary: client.Summary, Whole: process.ExitedAt != 0 && process.ExitCode == 0 && !process.Asked, Arrivals: arrivals,
@@ -240,13 +252,13 @@ func (a *Agent) parseReport(ctx context.Context, first, path string, client prot
 
 // zero is t = 0 on CLOCK_MONOTONIC and on the pod's wall clock: as the client was told, if it was
 // told, else as it is known best.
-func (a *Agent) zero(run protocol.Run) (monotonic, wall int64) {
+func (c *runClock) zero(run protocol.Run) (monotonic, wall int64) {
 	var told protocol.StartSignal
-	if content, err := a.readRun(filepath.Base(protocol.StartFile), smallFile); err == nil && json.Unmarshal(content, &told) == nil {
+	if content, err := c.readRun(filepath.Base(protocol.StartFile), smallFile); err == nil && json.Unmarshal(content, &told) == nil {
 		return told.ZeroMonotonicNanos, told.ZeroUnixNanos
 	}
-	monotonic = a.clock.monotonic(run.ZeroUnixNanos)
-	return monotonic, a.config.Wall().UnixNano() + monotonic - launcher.Monotonic()
+	monotonic = c.clock.monotonic(run.ZeroUnixNanos)
+	return monotonic, c.config.Wall().UnixNano() + monotonic - launcher.Monotonic()
 }
 
 func pack(v any) ([]byte, error) {

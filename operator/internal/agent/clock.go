@@ -119,13 +119,20 @@ func (c *clock) wallOffset() (offset, within time.Duration) {
 	return time.Duration(s.Offset - ahead), time.Duration(s.Error)
 }
 
+// clockSync measures the coordinator's clock.
+type clockSync struct {
+	*state
+	clock       *runClock
+	coordinator *coordinator
+}
+
 // doClock measures again and again. The coordinator's answers compete on their round trips.
-func (a *Agent) doClock(ctx context.Context) {
+func (c *clockSync) doClock(ctx context.Context) {
 	for {
 		measured := 0
 		var best sample
 		for range clockSamples {
-			s, err := a.readClock(ctx)
+			s, err := c.readClock(ctx)
 			if err != nil {
 				break
 			}
@@ -135,15 +142,15 @@ func (a *Agent) doClock(ctx context.Context) {
 		}
 		wait := clockRefresh
 		if measured > 0 {
-			a.clock.add(best)
-			if good, known := a.clock.best(); known {
-				a.record(func(j *journal) { j.Clock = &good })
+			c.clock.add(best)
+			if good, known := c.clock.best(); known {
+				c.record(func(j *journal) { j.Clock = &good })
 			}
 		}
 		if measured < clockSamples {
 			wait = retryLater
 		}
-		if !a.pauseClock(ctx, wait, best.Manager) {
+		if !c.pauseClock(ctx, wait, best.Manager) {
 			return
 		}
 	}
@@ -151,21 +158,21 @@ func (a *Agent) doClock(ctx context.Context) {
 
 // pauseClock returns when the clock is due again, or when another manager than the one that was
 // asked answers the agent. It returns false when ctx is done.
-func (a *Agent) pauseClock(ctx context.Context, wait time.Duration, asked string) bool {
+func (c *clockSync) pauseClock(ctx context.Context, wait time.Duration, asked string) bool {
 	timely, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if asked == "" {
 		<-timely.Done()
 		return ctx.Err() == nil
 	}
-	err := a.await(timely, func() bool { return a.seen.manager != "" && a.seen.manager != asked })
-	return ctx.Err() == nil && (err != nil || pause(ctx, boxPause))
+	err := c.await(timely, func() bool { return c.volatile.manager != "" && c.volatile.manager != asked })
+	return ctx.Err() == nil && (err != nil || pause(ctx, connPause))
 }
 
-func (a *Agent) readClock(ctx context.Context) (sample, error) {
+func (c *clockSync) readClock(ctx context.Context) (sample, error) {
 	before := launcher.Monotonic()
 	var answer protocol.Clock
-	err := a.coordinator.get(ctx, "/v1/clock", &answer)
+	err := c.coordinator.get(ctx, "/v1/clock", &answer)
 	after := launcher.Monotonic()
 	return sample{Offset: answer.UnixNanos - (before + (after-before)/2), Error: (after - before) / 2, At: after, Manager: answer.Manager}, err
 }

@@ -213,6 +213,6 @@ func ownFiles(d *protocol.Directive) func(path string) bool {
 	names[AgentLog], names[protocol.ClientResultFile], names[filepath.Base(protocol.LoadgenResultFile)] = true, true, true
 	return func(path string) bool {
 		first, _, _ := strings.Cut(path, "/")
-		return names[path] || first == handOverFolder
+		return names[path] || first == uploadFolder
 	}
 }

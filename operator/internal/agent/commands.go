@@ -11,18 +11,26 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
+// commandRunner runs the commands of the System's steps.
+type commandRunner struct {
+	*state
+	launchers *launchers
+	gates     *gates
+	starter   *starter
+}
+
 // doCommands runs the directive's commands, once each, in order. In a replica they wait until it is
 // ready; in a client, which starts after them, until files and names are there.
-func (a *Agent) doCommands(ctx context.Context) {
+func (cr *commandRunner) doCommands(ctx context.Context) {
 	for {
 		var next *protocol.Command
-		if a.await(ctx, func() bool {
-			d := a.directiveLocked()
-			if ready, _ := a.readiness(d); !a.prepared() || d.Client == nil && !ready {
+		if cr.await(ctx, func() bool {
+			d := cr.directiveLocked()
+			if ready, _ := cr.gates.readiness(d); !cr.starter.prepared() || d.Client == nil && !ready {
 				return false
 			}
 			i := slices.IndexFunc(d.Commands, func(c protocol.Command) bool {
-				return !slices.ContainsFunc(a.journal.Commands, func(r protocol.CommandResult) bool { return r.ID == c.ID })
+				return !slices.ContainsFunc(cr.journal.Commands, func(r protocol.CommandResult) bool { return r.ID == c.ID })
 			})
 			if i >= 0 {
 				next = &d.Commands[i]
@@ -31,27 +39,27 @@ func (a *Agent) doCommands(ctx context.Context) {
 		}) != nil {
 			return
 		}
-		result := a.runCommand(ctx, *next)
+		result := cr.runCommand(ctx, *next)
 		if ctx.Err() != nil {
 			return
 		}
-		a.record(func(j *journal) { j.Commands = append(j.Commands, result) })
+		cr.record(func(j *journal) { j.Commands = append(j.Commands, result) })
 	}
 }
 
 // runCommand runs one command until it is done. One that is repeated has its timeout for all
 // attempts together.
-func (a *Agent) runCommand(ctx context.Context, command protocol.Command) protocol.CommandResult {
-	first := a.directive().Containers[0].Name
+func (cr *commandRunner) runCommand(ctx context.Context, command protocol.Command) protocol.CommandResult {
+	first := cr.directive().Containers[0].Name
 	deadline := launcher.Monotonic() + int64(command.Timeout)
 	for attempt := 0; ; attempt++ {
 		try := command
 		if command.Until == "Retry" {
 			// The agent's incarnation is part of the name: after a restart an attempt is a new one.
-			try.ID = fmt.Sprintf("%s/%s/%d", command.ID, a.seen.incarnation, attempt)
+			try.ID = fmt.Sprintf("%s/%s/%d", command.ID, cr.volatile.incarnation, attempt)
 			try.Timeout = max(time.Duration(deadline-launcher.Monotonic()), time.Millisecond)
 		}
-		result, err := a.runIn(ctx, first, try)
+		result, err := cr.launchers.runIn(ctx, first, try)
 		result.ID = command.ID
 		if err != nil {
 			result.Error = err.Error()
@@ -71,14 +79,14 @@ func (a *Agent) runCommand(ctx context.Context, command protocol.Command) protoc
 }
 
 // runIn runs a command beside a container's process, in the same environment.
-func (a *Agent) runIn(ctx context.Context, container string, command protocol.Command) (protocol.CommandResult, error) {
-	d := a.directive()
+func (l *launchers) runIn(ctx context.Context, container string, command protocol.Command) (protocol.CommandResult, error) {
+	d := l.directive()
 	i := slices.IndexFunc(d.Containers, func(c protocol.Container) bool { return c.Name == container })
 	if i < 0 {
 		i = 0
 	}
 	c := d.Containers[i]
-	response, err := a.ask(ctx, c.Name, launcher.Request{Run: &launcher.Run{
+	response, err := l.ask(ctx, c.Name, launcher.Request{Run: &launcher.Run{
 		ID: command.ID, Command: command.Command, Env: c.Env, Dir: c.Dir, Timeout: command.Timeout,
 	}})
 	if err != nil {

@@ -148,8 +148,8 @@ func (c *coordinator) dial(ctx context.Context, network, address string) (net.Co
 	return conn, err
 }
 
-// markSocket marks a socket as the agent's own, which the silence lets through. Without NET_ADMIN
-// there is no silence either.
+// markSocket marks a socket as the agent's own, which the isolation lets through. Without
+// NET_ADMIN there is no isolation either.
 func markSocket(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, netem.Mark) })
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // changeLinks makes links worse, or ends that.
-func (a *Agent) changeLinks(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+func (f *faultScheduler) changeLinks(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	if err := launcher.SleepUntil(ctx, instant); err != nil {
 		return record, err
 	}
 	began := launcher.Monotonic()
-	taken, err := a.links.change(func(worse map[string][]timeline.LinkChange) {
+	taken, err := f.links.change(func(worse map[string][]timeline.LinkChange) {
 		if action.Kind == timeline.Degrade {
 			worse[action.ID] = action.Links
 		} else {

@@ -15,32 +15,32 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// silenceLead is how long before the kill the silence begins: long enough for the packets that are
-// on their way through the kernel.
-const silenceLead = 100 * time.Microsecond
+// isolationLead is how long before the kill the isolation begins: long enough for the packets that
+// are on their way through the kernel.
+const isolationLead = 100 * time.Microsecond
 
-// kill makes the pod vanish: silent first, then dead. Whatever takes time is done before: at the
-// instant the kernel's packet filter looks at its clock, and the launchers' timers go off. Nobody
-// waits for anybody, as three pods on one busy processor would.
+// kill makes the pod vanish: off the network first, then dead. Whatever takes time is done before:
+// at the instant the kernel's packet filter looks at its clock, and the launchers' timers go off.
+// Nobody waits for anybody, as three pods on one busy processor would.
 //
-//	T - armLead        silence planned in the kernel, kill planned in every launcher, with its permit
-//	T - silenceLead    no packet leaves or enters any more                    -> Started
+//	T - armLead        isolation planned in the kernel, kill planned in every launcher, with a go
+//	T - isolationLead  no packet leaves or enters any more                    -> Started
 //	T                  SIGKILL                                                -> Confirmed, by what follows
 //	                   last process reaped                                    -> Reaped
-//	                   the silence made to last
+//	                   the isolation made to last
 //	                   volumes emptied, as the loss of power, or of the disk, does
 //	                   sockets without an owner destroyed
 //
 // All of it may be repeated by an agent that was restarted half way. An agent that may not touch
-// the pod's network leaves the silence out: at T the pod's kernel closes the connections, and the
+// the pod's network leaves the isolation out: at T the pod's kernel closes the connections, and the
 // peers know.
-func (a *Agent) kill(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+func (f *faultScheduler) kill(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	if !action.WithoutSilence {
-		if err := a.silence.prepare(); err != nil {
+		if err := f.isolation.prepare(); err != nil {
 			return record, err
 		}
 	}
-	names := a.containerNames()
+	names := f.containerNames()
 	results := make([]launcher.KillResult, len(names))
 	failures := make([]error, len(names))
 	var kills sync.WaitGroup
@@ -48,19 +48,19 @@ func (a *Agent) kill(ctx context.Context, action timeline.Action, instant int64)
 		kills.Go(func() {
 			request := launcher.Request{Kill: &launcher.Kill{ID: action.ID, AtMonotonicNanos: instant, AwaitPermit: !action.WithoutSilence}}
 			if i == 0 {
-				request.Kill.Empty = lostVolumes(a.directive().Volumes, action.LoseDisk)
+				request.Kill.Empty = lostVolumes(f.directive().Volumes, action.LoseDisk)
 			}
-			results[i], failures[i] = a.askKill(ctx, name, request)
+			results[i], failures[i] = f.askKill(ctx, name, request)
 		})
 	}
-	silence := planned{at: math.MaxInt64}
+	isolated := planned{at: math.MaxInt64}
 	if !action.WithoutSilence {
-		if silence, err = a.silence.plan(instant - int64(silenceLead)); err != nil {
-			return record, err // the launchers still wait for their permit, and never get it
+		if isolated, err = f.isolation.plan(instant - int64(isolationLead)); err != nil {
+			return record, err // the launchers still wait for their go, and never get it
 		}
 		for _, name := range names {
-			if !a.permitKill(name, instant) {
-				kills.Go(func() { a.permitKillLater(ctx, name, instant) })
+			if !f.allowKill(name, instant) {
+				kills.Go(func() { f.allowKillLater(ctx, name, instant) })
 			}
 		}
 	}
@@ -69,22 +69,22 @@ func (a *Agent) kill(ctx context.Context, action timeline.Action, instant int64)
 		return record, err
 	}
 	if !action.WithoutSilence {
-		if err := a.silence.hold(silence); err != nil {
+		if err := f.isolation.hold(isolated); err != nil {
 			return record, err
 		}
 	}
-	silent, dead, reaped := silence.at, int64(0), int64(0)
+	cut, dead, reaped := isolated.at, int64(0), int64(0)
 	for _, result := range results {
 		dead, reaped = max(dead, result.ConfirmedAt), max(reaped, result.ReapedAt)
 		// An agent before this one may have planned both.
-		silent = min(silent, result.KilledAt)
+		cut = min(cut, result.KilledAt)
 	}
 	if action.WithoutSilence {
 		// Their connections are closed, and it may not look for orphans.
 	} else if err := netem.DestroyOrphans(); err != nil {
-		a.config.Log.Warn("Connections of killed processes stay in the kernel; after a revival they may say goodbye", "error", err)
+		f.config.Log.Warn("Connections of killed processes stay in the kernel; after a revival they may say goodbye", "error", err)
 	}
-	record = recordAt(action, instant, silent, dead)
+	record = recordAt(action, instant, cut, dead)
 	record.Reaped = action.At + time.Duration(reaped-instant)
 	return record, nil
 }
@@ -100,8 +100,8 @@ func lostVolumes(volumes []protocol.Volume, disk bool) []string {
 	return paths
 }
 
-func (a *Agent) askKill(ctx context.Context, name string, request launcher.Request) (launcher.KillResult, error) {
-	response, err := a.ask(ctx, name, request)
+func (f *faultScheduler) askKill(ctx context.Context, name string, request launcher.Request) (launcher.KillResult, error) {
+	response, err := f.launchers.ask(ctx, name, request)
 	switch {
 	case err != nil:
 		return launcher.KillResult{}, fmt.Errorf("kill container %s: %w", name, err)
@@ -115,11 +115,11 @@ func (a *Agent) askKill(ctx context.Context, name string, request launcher.Reque
 	return *response.Kill, nil
 }
 
-// permitKill permits it at once, unless the launcher is out of reach just now.
-func (a *Agent) permitKill(name string, instant int64) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	b := a.boxes[name]
+// allowKill sends a launcher its go for a kill, unless the launcher cannot be reached now.
+func (f *faultScheduler) allowKill(name string, instant int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.launchers.conns[name]
 	if b == nil || b.client == nil {
 		return false
 	}
@@ -127,30 +127,31 @@ func (a *Agent) permitKill(name string, instant int64) bool {
 	return true
 }
 
-// permitKillLater gives up with the action, whose own request of that launcher then says why.
-func (a *Agent) permitKillLater(ctx context.Context, name string, instant int64) {
-	for !a.permitKill(name, instant) && pause(ctx, boxPause) {
+// allowKillLater tries until the launcher is reached. It ends with the action, whose own request of
+// that launcher then says why.
+func (f *faultScheduler) allowKillLater(ctx context.Context, name string, instant int64) {
+	for !f.allowKill(name, instant) && pause(ctx, connPause) {
 	}
 }
 
 // revive gives the pod its network back and starts its processes again, in order.
-func (a *Agent) revive(ctx context.Context, run protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
-	a.loseRoles()
+func (f *faultScheduler) revive(ctx context.Context, run protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+	f.roles.loseRoles()
 	if err := launcher.SleepUntil(ctx, instant); err != nil {
 		return record, err
 	}
-	if other := a.otherKill(run, action.Ends); other != "" {
+	if other := f.otherKill(run, action.Ends); other != "" {
 		return record, fmt.Errorf("the pod stays down, since %q holds it down, too", other)
 	}
 	began := launcher.Monotonic()
 	if !action.WithoutSilence {
-		if err := a.silence.disarm(); err != nil {
+		if err := f.isolation.disarm(); err != nil {
 			return record, err
 		}
 	}
 	var running int64
-	for _, name := range a.containerNames() {
-		response, err := a.ask(ctx, name, launcher.Request{Revive: &launcher.Revive{ID: action.ID}})
+	for _, name := range f.containerNames() {
+		response, err := f.launchers.ask(ctx, name, launcher.Request{Revive: &launcher.Revive{ID: action.ID}})
 		switch {
 		case err != nil:
 			return record, fmt.Errorf("revive container %s: %w", name, err)
@@ -168,27 +169,19 @@ func (a *Agent) revive(ctx context.Context, run protocol.Run, action timeline.Ac
 
 // otherKill names another kill of the pod that is in force. Two faults that target a role may both
 // hit this replica.
-func (a *Agent) otherKill(run protocol.Run, id string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (f *faultScheduler) otherKill(run protocol.Run, id string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, action := range run.Actions {
-		if record, recorded := a.recordedLocked(action.ID); action.Kind != timeline.Kill || action.ID == id || !recorded || record.Skipped || record.Error != "" {
+		if record, recorded := f.recordedLocked(action.ID); action.Kind != timeline.Kill || action.ID == id || !recorded || record.Skipped || record.Error != "" {
 			continue
 		}
 		if !slices.ContainsFunc(run.Actions, func(end timeline.Action) bool {
-			_, over := a.recordedLocked(end.ID)
+			_, over := f.recordedLocked(end.ID)
 			return end.Ends == action.ID && over
 		}) {
 			return action.ID
 		}
 	}
 	return ""
-}
-
-func (a *Agent) containerNames() []string {
-	var names []string
-	for _, c := range a.directive().Containers {
-		names = append(names, c.Name)
-	}
-	return names
 }

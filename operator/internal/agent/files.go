@@ -13,33 +13,33 @@ import (
 )
 
 // doFiles writes the directive's files whenever it names others than those that are there.
-func (a *Agent) doFiles(ctx context.Context) {
+func (s *session) doFiles(ctx context.Context) {
 	for {
 		var wanted string
-		if a.await(ctx, func() bool {
-			wanted = a.directiveLocked().FilesDigest
-			return wanted != "" && wanted != a.journal.FilesDigest
+		if s.await(ctx, func() bool {
+			wanted = s.directiveLocked().FilesDigest
+			return wanted != "" && wanted != s.journal.FilesDigest
 		}) != nil {
 			return
 		}
 		var files []protocol.File
-		if err := a.coordinator.get(ctx, "/v1/files", &files); err != nil {
-			pause(ctx, a.coordinator.backoff())
+		if err := s.coordinator.get(ctx, "/v1/files", &files); err != nil {
+			pause(ctx, s.coordinator.backoff())
 			continue
 		}
 		if protocol.FilesDigest(files) != wanted {
 			// They are of another directive. Or the manager has just taken over: it knows this pod,
 			// and not yet the pod's files.
-			pause(ctx, a.coordinator.backoff())
+			pause(ctx, s.coordinator.backoff())
 			continue
 		}
 		for _, file := range files {
-			if err := writeFile(a.config.FileRoots, file); err != nil {
-				a.fail(err)
+			if err := writeFile(s.config.FileRoots, file); err != nil {
+				s.fail(err)
 				return
 			}
 		}
-		a.record(func(j *journal) { j.FilesDigest = wanted })
+		s.record(func(j *journal) { j.FilesDigest = wanted })
 	}
 }
 

@@ -19,30 +19,30 @@ func (a *Agent) finish(ctx context.Context) {
 	var ends sync.WaitGroup
 	for _, name := range a.containerNames() {
 		ends.Go(func() {
-			if err := a.endContainer(ctx, name, launcher.Stop{Signal: stop.Signal, Grace: stop.Grace}); err != nil && ctx.Err() == nil {
+			if err := a.launchers.endContainer(ctx, name, launcher.Stop{Signal: stop.Signal, Grace: stop.Grace}); err != nil && ctx.Err() == nil {
 				a.fail(err)
 			}
 		})
 	}
 	ends.Wait()
-	a.noteHealth() // the last word, before what is held back is dropped
-	if err := a.restoreNetwork(); err != nil {
+	a.watcher.noteHealth() // the last word, before what is held back is dropped
+	if err := a.shaping.restoreNetwork(); err != nil {
 		a.fail(err)
 	}
-	a.note(func() { a.seen.finished = true })
+	a.note(func() { a.volatile.finished = true })
 }
 
-func (a *Agent) endContainer(ctx context.Context, name string, stop launcher.Stop) error {
+func (l *launchers) endContainer(ctx context.Context, name string, stop launcher.Stop) error {
 	reach, cancel := context.WithTimeout(ctx, finishReach)
 	defer cancel()
-	if a.await(reach, func() bool { return a.boxes[name] != nil && a.boxes[name].client != nil }) != nil {
+	if l.await(reach, func() bool { return l.conns[name] != nil && l.conns[name].client != nil }) != nil {
 		return ctx.Err()
 	}
 	limited, cancel := context.WithTimeout(ctx, stop.Grace+3*finishReach)
 	defer cancel()
-	a.mu.Lock()
-	client := a.boxes[name].client
-	a.mu.Unlock()
+	l.mu.Lock()
+	client := l.conns[name].client
+	l.mu.Unlock()
 	if client == nil {
 		return nil
 	}

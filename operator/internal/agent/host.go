@@ -75,30 +75,30 @@ func readResets() int64 {
 // doResets notes the count of resets when the run is released and when its last request may have
 // been sent. What ends afterwards is no news: clients close their connections with answers still on
 // the way, which counts as a reset, too.
-func (a *Agent) doResets(ctx context.Context) {
-	run, err := a.awaitRun(ctx)
+func (m *sampler) doResets(ctx context.Context) {
+	run, err := m.clock.awaitRun(ctx)
 	if err != nil {
 		return
 	}
-	a.noteResets(ctx, run, -run.WarmUp, func(j *journal) **int64 { return &j.ResetsBefore })
-	a.noteResets(ctx, run, run.LastRequest(), func(j *journal) **int64 { return &j.ResetsAfter })
+	m.noteResets(ctx, run, -run.WarmUp, func(j *journal) **int64 { return &j.ResetsBefore })
+	m.noteResets(ctx, run, run.LastRequest(), func(j *journal) **int64 { return &j.ResetsAfter })
 }
 
 // noteResets puts the count at the instant into the journal, unless a count is there already.
-func (a *Agent) noteResets(ctx context.Context, run protocol.Run, at time.Duration, member func(*journal) **int64) {
-	a.mu.Lock()
-	done := *member(&a.journal) != nil
-	a.mu.Unlock()
-	if done || launcher.SleepUntil(ctx, a.clock.monotonic(run.ZeroUnixNanos+int64(at))) != nil {
+func (m *sampler) noteResets(ctx context.Context, run protocol.Run, at time.Duration, member func(*journal) **int64) {
+	m.mu.Lock()
+	done := *member(&m.journal) != nil
+	m.mu.Unlock()
+	if done || launcher.SleepUntil(ctx, m.clock.monotonic(run.ZeroUnixNanos+int64(at))) != nil {
 		return
 	}
 	count := readResets()
-	a.record(func(j *journal) { *member(j) = &count })
+	m.record(func(j *journal) { *member(j) = &count })
 }
 
-// tcpResets counts from the release to the last request. The caller holds a.mu.
-func (a *Agent) tcpResets() int64 {
-	before, after := a.journal.ResetsBefore, a.journal.ResetsAfter
+// tcpResets counts from the release to the last request. The caller holds the lock.
+func (m *sampler) tcpResets() int64 {
+	before, after := m.journal.ResetsBefore, m.journal.ResetsAfter
 	if before == nil {
 		return 0
 	}

@@ -36,7 +36,7 @@ type journal struct {
 	Shaped   netem.Backend `json:"shaped,omitempty"`
 	Filtered bool          `json:"filtered,omitempty"`
 	// Reset is written before the machine that the agent runs on is reset.
-	Reset *resetMark `json:"reset,omitempty"`
+	Reset *rebootMarker `json:"reset,omitempty"`
 	// ResetsBefore is the count of reset connections when the run was released.
 	ResetsBefore *int64 `json:"resetsBefore,omitempty"`
 	// ResetsAfter is the count when the last request of the run may have been sent.

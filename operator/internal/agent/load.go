@@ -22,17 +22,17 @@ const (
 )
 
 // doLoad reads, from when it is asked for until the run begins, how busy the machine is and what
-// the pod has to do with it. So that a trial can wait for a quiet moment, the manager must tell the
+// the pod has to do with it. So that a trial can wait for idle machines, the manager must tell the
 // trial's own processes from all others.
-func (a *Agent) doLoad(ctx context.Context) {
-	if a.await(ctx, func() bool { return a.directiveLocked().SampleLoad }) != nil {
+func (m *sampler) doLoad(ctx context.Context) {
+	if m.await(ctx, func() bool { return m.directiveLocked().SampleLoad }) != nil {
 		return
 	}
 	machine := bootID()
 	var readings []loadReading
 	said := false
-	for a.directive().Run == nil {
-		if r, err := a.readLoad(ctx); err == nil {
+	for m.directive().Run == nil {
+		if r, err := m.readLoad(ctx); err == nil {
 			readings = append(readings, r)
 			if n := len(readings) - loadReadings; n > 0 {
 				readings = readings[n:]
@@ -41,17 +41,17 @@ func (a *Agent) doLoad(ctx context.Context) {
 		if len(readings) == loadReadings {
 			load := loadBetween(readings[0], readings[len(readings)-1])
 			load.Machine = machine
-			note := a.noteQuietly
-			if !said || a.directive().AwaitsIdle {
-				note, said = a.note, true
+			note := m.noteQuietly
+			if !said || m.directive().AwaitsIdle {
+				note, said = m.note, true
 			}
-			note(func() { a.seen.load = &load })
+			note(func() { m.volatile.load = &load })
 		}
 		if !pause(ctx, loadSpacing) {
 			return
 		}
 	}
-	a.noteQuietly(func() { a.seen.load = nil })
+	m.noteQuietly(func() { m.volatile.load = nil })
 }
 
 // bootID names the machine that the agent runs on, until it is booted again. Empty: the kernel does
@@ -83,7 +83,7 @@ type loadReading struct {
 	own  map[string]time.Duration // processor time of this agent, and of each container whose launcher told it
 }
 
-func (a *Agent) readLoad(ctx context.Context) (loadReading, error) {
+func (m *sampler) readLoad(ctx context.Context) (loadReading, error) {
 	r := loadReading{at: launcher.Monotonic(), own: map[string]time.Duration{agentItself: processorTime()}}
 	var err error
 	if r.node, err = readPod("/proc"); err != nil {
@@ -91,13 +91,13 @@ func (a *Agent) readLoad(ctx context.Context) (loadReading, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, loadSpacing)
 	defer cancel()
-	for _, name := range a.containerNames() {
-		a.mu.Lock()
+	for _, name := range m.containerNames() {
+		m.mu.Lock()
 		var client *launcher.Client
-		if b := a.boxes[name]; b != nil {
+		if b := m.launchers.conns[name]; b != nil {
 			client = b.client
 		}
-		a.mu.Unlock()
+		m.mu.Unlock()
 		if client == nil {
 			continue
 		}

@@ -19,12 +19,15 @@ const (
 	nameLookups    = 8 // at the same time
 )
 
+// resolver waits for the names that the pod's processes will ask for.
+type resolver struct{ *state }
+
 // doNames waits until the directive's names resolve.
-func (a *Agent) doNames(ctx context.Context) {
+func (r *resolver) doNames(ctx context.Context) {
 	for {
 		var names []string
-		if a.await(ctx, func() bool {
-			names = a.unresolved()
+		if r.await(ctx, func() bool {
+			names = r.unresolved()
 			return len(names) > 0
 		}) != nil {
 			return
@@ -36,18 +39,18 @@ func (a *Agent) doNames(ctx context.Context) {
 			lookups.Go(func() {
 				slots <- struct{}{}
 				defer func() { <-slots }()
-				a.resolve(ctx, name, wait)
+				r.resolve(ctx, name, wait)
 			})
 		}
 		lookups.Wait()
 	}
 }
 
-// unresolved lists the names that have not resolved yet. The caller holds a.mu.
-func (a *Agent) unresolved() []string {
+// unresolved lists the names that have not resolved yet. The caller holds the lock.
+func (r *resolver) unresolved() []string {
 	var names []string
-	for _, name := range a.directiveLocked().Resolve {
-		if !a.seen.resolved[name] && !slices.Contains(names, name) {
+	for _, name := range r.directiveLocked().Resolve {
+		if !r.volatile.resolved[name] && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -61,8 +64,8 @@ func (a *Agent) unresolved() []string {
 // and CD, which mean nothing to a cluster's names, so the first questions carry them: they neither
 // see nor leave the answer to the plain question, which is asked when the name is known to exist,
 // twice, as there may be several servers.
-func (a *Agent) resolve(ctx context.Context, name string, wait time.Duration) {
-	questions := []question{{checkingDisabled: true}, {dnssecOK: true}, {checkingDisabled: true, dnssecOK: true}, {}}
+func (r *resolver) resolve(ctx context.Context, name string, wait time.Duration) {
+	questions := []dnsQuery{{checkingDisabled: true}, {dnssecOK: true}, {checkingDisabled: true, dnssecOK: true}, {}}
 	for attempt := 0; ; attempt++ {
 		if questions[attempt%len(questions)].resolves(ctx, name) {
 			break
@@ -72,7 +75,7 @@ func (a *Agent) resolve(ctx context.Context, name string, wait time.Duration) {
 		}
 	}
 	for confirmed := 0; confirmed < 2; {
-		if (question{}).resolves(ctx, name) {
+		if (dnsQuery{}).resolves(ctx, name) {
 			confirmed++
 			continue
 		}
@@ -81,13 +84,13 @@ func (a *Agent) resolve(ctx context.Context, name string, wait time.Duration) {
 			return
 		}
 	}
-	a.note(func() { a.seen.resolved[name] = true })
+	r.note(func() { r.volatile.resolved[name] = true })
 }
 
-// question is a way to ask for a name.
-type question struct{ checkingDisabled, dnssecOK bool }
+// dnsQuery is a way to ask for a name.
+type dnsQuery struct{ checkingDisabled, dnssecOK bool }
 
-func (q question) resolves(ctx context.Context, name string) bool {
+func (q dnsQuery) resolves(ctx context.Context, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
 	resolver := net.Resolver{PreferGo: true, Dial: q.dialer("")}
@@ -96,33 +99,33 @@ func (q question) resolves(ctx context.Context, name string) bool {
 }
 
 // dialer connects to the server that it is given, or to another.
-func (q question) dialer(other string) func(context.Context, string, string) (net.Conn, error) {
+func (q dnsQuery) dialer(other string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if other != "" {
 			address = other
 		}
 		conn, err := dialMarked(ctx, network, address)
 		if udp, ok := conn.(*net.UDPConn); ok && err == nil {
-			return &questionConn{UDPConn: udp, question: q}, nil
+			return &dnsConn{UDPConn: udp, query: q}, nil
 		}
 		return conn, err
 	}
 }
 
-// questionConn sets the bits of the questions that go through it.
-type questionConn struct {
+// dnsConn sets the bits of the questions that go through it.
+type dnsConn struct {
 	*net.UDPConn
-	question question
+	query dnsQuery
 }
 
-func (c *questionConn) Write(message []byte) (int, error) {
-	return c.UDPConn.Write(c.question.mark(message))
+func (c *dnsConn) Write(message []byte) (int, error) {
+	return c.UDPConn.Write(c.query.mark(message))
 }
 
 // mark sets the bits in a DNS message: CD in the second byte of the flags; DO in the flags of the
 // OPT record, which the resolver puts last and leaves empty: name 0, type 41, size, extended code,
 // version, flags, length 0.
-func (q question) mark(message []byte) []byte {
+func (q dnsQuery) mark(message []byte) []byte {
 	const header, opt = 12, 11
 	if len(message) < header+opt {
 		return message

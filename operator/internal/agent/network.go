@@ -25,25 +25,35 @@ const (
 	// apart, before that is believed. On a busy machine all seven probes of a round may have waited
 	// for a processor.
 	pathPatience = time.Second
-	// provePatience is how long links may be other than asked before they are called wrong: peers
+	// verifyPatience is how long links may be other than asked before they are called wrong: peers
 	// shape theirs at about the same time.
-	provePatience = 10 * time.Second
+	verifyPatience = 10 * time.Second
 	// maxWrong is how many things that are wrong are put into words.
 	maxWrong = 10
 )
 
-// doNetwork makes the pod's links what the directive asks, and proves it: backends tried, undelayed
-// paths measured, shaped, measured again.
+// shaping makes the pod's links what the directive asks, verifies that, and puts back what was
+// there before.
+type shaping struct {
+	*state
+	clock     *runClock
+	drops     *drops
+	isolation *isolation
+	links     *links
+}
+
+// doNetwork makes the pod's links what the directive asks, and verifies it: backends tried,
+// undelayed paths measured, shaped, measured again.
 //
 // Every pod measures from its side; the coordinator lets them shape when all know their undelayed
-// paths, and starts the run when all have proven theirs.
-func (a *Agent) doNetwork(ctx context.Context) {
-	if a.tryBackends(ctx); ctx.Err() != nil {
+// paths, and starts the run when all have verified theirs.
+func (p *shaping) doNetwork(ctx context.Context) {
+	if p.tryBackends(ctx); ctx.Err() != nil {
 		return
 	}
 	var n protocol.Network
-	if a.await(ctx, func() bool {
-		d := a.directiveLocked()
+	if p.await(ctx, func() bool {
+		d := p.directiveLocked()
 		if d.Network != nil {
 			n = *d.Network
 		}
@@ -51,31 +61,31 @@ func (a *Agent) doNetwork(ctx context.Context) {
 	}) != nil {
 		return
 	}
-	config, err := a.probing(n)
+	config, err := p.probing(n)
 	if err != nil {
-		a.fail(err)
+		p.fail(err)
 		return
 	}
 	responder, err := probe.Respond(config)
 	if err != nil {
-		a.fail(fmt.Errorf("answer probes of the network: %w", err))
+		p.fail(fmt.Errorf("answer probes of the network: %w", err))
 		return
 	}
 	defer responder.Stop()
-	if err := a.prove(ctx, config, n); err != nil {
-		a.failUnlessDone(ctx, err)
+	if err := p.verify(ctx, config, n); err != nil {
+		p.failUnlessDone(ctx, err)
 	}
 	<-ctx.Done()
 }
 
-// prove goes the way from untouched to proven links, from where an agent before this one has come
-// to.
-func (a *Agent) prove(ctx context.Context, config probe.Config, n protocol.Network) error {
-	if err := a.measureBaseline(ctx, config, n.Peers); err != nil {
+// verify goes the way from untouched to verified links, from where an agent before this one has
+// come to.
+func (p *shaping) verify(ctx context.Context, config probe.Config, n protocol.Network) error {
+	if err := p.measureBaseline(ctx, config, n.Peers); err != nil {
 		return fmt.Errorf("measure the undelayed network: %w", err)
 	}
-	if err := a.await(ctx, func() bool {
-		d := a.directiveLocked()
+	if err := p.await(ctx, func() bool {
+		d := p.directiveLocked()
 		if d.Network == nil || !d.Network.Shape {
 			return false
 		}
@@ -84,27 +94,27 @@ func (a *Agent) prove(ctx context.Context, config probe.Config, n protocol.Netwo
 	}); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	proven, shaped := a.journal.Network.Proven, a.links.shaped()
-	a.mu.Unlock()
-	if proven {
+	p.mu.Lock()
+	verified, shaped := p.journal.Network.Proven, p.links.shaped()
+	p.mu.Unlock()
+	if verified {
 		return nil
 	}
 	if n.Backend != "" && !shaped {
 		began := launcher.Monotonic()
-		if err := a.shape(n, map[string][]timeline.LinkChange{}); err != nil {
+		if err := p.shape(n, map[string][]timeline.LinkChange{}); err != nil {
 			return fmt.Errorf("shape the network: %w", err)
 		}
 		took := time.Duration(launcher.Monotonic() - began)
-		a.changeReport(func(r *protocol.NetworkReport) { r.ApplyTook = took })
+		p.changeReport(func(r *protocol.NetworkReport) { r.ApplyTook = took })
 	}
-	return a.proveLinks(ctx, config, n)
+	return p.verifyLinks(ctx, config, n)
 }
 
 // probing is what all probes of this pod have in common.
-func (a *Agent) probing(n protocol.Network) (probe.Config, error) {
+func (p *shaping) probing(n protocol.Network) (probe.Config, error) {
 	config := probe.Config{Clock: func() probe.Clock {
-		s, known := a.clock.best()
+		s, known := p.clock.best()
 		return probe.Clock{Offset: s.Offset, Error: s.Error, Known: known}
 	}}
 	if len(n.ProbeKey) == 0 {
@@ -121,8 +131,8 @@ func KeyOfProbes(key []byte) probe.Key {
 }
 
 // changeReport changes what is told of the network, in the journal.
-func (a *Agent) changeReport(change func(*protocol.NetworkReport)) {
-	a.record(func(j *journal) {
+func (p *shaping) changeReport(change func(*protocol.NetworkReport)) {
+	p.record(func(j *journal) {
 		var next protocol.NetworkReport
 		if j.Network != nil {
 			next = *j.Network
@@ -165,10 +175,10 @@ func pairsOf(peers []protocol.NetworkPeer) []probe.Pair {
 }
 
 // measureBaseline measures what the undelayed path to each peer takes, once in the pod's life.
-func (a *Agent) measureBaseline(ctx context.Context, config probe.Config, peers []protocol.NetworkPeer) error {
-	a.mu.Lock()
-	done := a.journal.Network.Baseline
-	a.mu.Unlock()
+func (p *shaping) measureBaseline(ctx context.Context, config probe.Config, peers []protocol.NetworkPeer) error {
+	p.mu.Lock()
+	done := p.journal.Network.Baseline
+	p.mu.Unlock()
 	if done {
 		return nil
 	}
@@ -191,26 +201,26 @@ func (a *Agent) measureBaseline(ctx context.Context, config probe.Config, peers 
 			return !slices.ContainsFunc(proof.Wrong, func(w probe.Wrong) bool { return w.Peer == pair.Peer })
 		})
 		if late := time.Duration(launcher.Monotonic() - began); len(left) > 0 && late > baselinePatience {
-			a.tellWrong(proof.Wrong)
+			p.reportWrong(proof.Wrong)
 		}
 	}
 	baseline := make([]probe.Measurement, len(pairs))
 	for i, pair := range pairs {
 		baseline[i] = measured[pair.Peer]
 	}
-	a.record(func(j *journal) { j.Baseline = baseline })
-	a.changeReport(func(r *protocol.NetworkReport) { r.Baseline, r.Wrong = true, nil })
+	p.record(func(j *journal) { j.Baseline = baseline })
+	p.changeReport(func(r *protocol.NetworkReport) { r.Baseline, r.Wrong = true, nil })
 	return nil
 }
 
-// tellWrong reports what is wrong, unless that is known.
-func (a *Agent) tellWrong(wrong []probe.Wrong) {
+// reportWrong reports what is wrong, unless that is known.
+func (p *shaping) reportWrong(wrong []probe.Wrong) {
 	words := wordsOf(wrong)
-	a.mu.Lock()
-	known := slices.Equal(a.journal.Network.Wrong, words)
-	a.mu.Unlock()
+	p.mu.Lock()
+	known := slices.Equal(p.journal.Network.Wrong, words)
+	p.mu.Unlock()
 	if !known {
-		a.changeReport(func(r *protocol.NetworkReport) { r.Wrong = words })
+		p.changeReport(func(r *protocol.NetworkReport) { r.Wrong = words })
 	}
 }
 
@@ -226,8 +236,8 @@ func wordsOf(wrong []probe.Wrong) []string {
 }
 
 // shape makes the links what the directive asks, with what faults add to them.
-func (a *Agent) shape(n protocol.Network, worse map[string][]timeline.LinkChange) error {
-	i := slices.IndexFunc(a.config.Backends, func(b Backend) bool { return b.Name == n.Backend })
+func (p *shaping) shape(n protocol.Network, worse map[string][]timeline.LinkChange) error {
+	i := slices.IndexFunc(p.config.Backends, func(b Backend) bool { return b.Name == n.Backend })
 	if i < 0 {
 		return fmt.Errorf("this agent does not know the backend %q; agent and manager must be of the same release", n.Backend)
 	}
@@ -235,27 +245,27 @@ func (a *Agent) shape(n protocol.Network, worse map[string][]timeline.LinkChange
 	if err != nil {
 		return err
 	}
-	shaper, err := a.config.Backends[i].Open(device)
+	shaper, err := p.config.Backends[i].Open(device)
 	if err != nil {
 		return err
 	}
 	// Before anything is changed: whoever comes after a crash must know what to put back.
-	a.record(func(j *journal) { j.Shaped, j.Filtered = n.Backend, true })
+	p.record(func(j *journal) { j.Shaped, j.Filtered = n.Backend, true })
 	if n.Backend.Side() == netem.Ingress {
 		// What faults may need of the packet filter is there before this backend holds packets
 		// back: to try a chain makes the kernel drop those.
-		if err := errors.Join(a.silence.prepare(), a.cuts.prepare()); err != nil {
+		if err := errors.Join(p.isolation.prepare(), p.drops.prepare()); err != nil {
 			return errors.Join(err, shaper.Close())
 		}
 	}
-	return a.links.shape(shaper, n, worse)
+	return p.links.shape(shaper, n, worse)
 }
 
-// proveLinks measures until the links are as asked, or until they have been wrong for long enough.
-func (a *Agent) proveLinks(ctx context.Context, config probe.Config, n protocol.Network) error {
-	a.mu.Lock()
-	baseline := a.journal.Baseline
-	a.mu.Unlock()
+// verifyLinks measures until the links are as asked, or until they have been wrong for long enough.
+func (p *shaping) verifyLinks(ctx context.Context, config probe.Config, n protocol.Network) error {
+	p.mu.Lock()
+	baseline := p.journal.Baseline
+	p.mu.Unlock()
 	pairs, tolerance := pairsOf(n.Peers), gateTolerance(n)
 	if n.Backend == "" {
 		for i := range pairs { // nothing is asked of links that nobody shapes
@@ -270,16 +280,16 @@ func (a *Agent) proveLinks(ctx context.Context, config probe.Config, n protocol.
 			return fmt.Errorf("measure the network: %w", err)
 		}
 		rounds += len(proof.Probed)
-		if len(proof.Wrong) == 0 || time.Duration(launcher.Monotonic()-began) > provePatience {
+		if len(proof.Wrong) == 0 || time.Duration(launcher.Monotonic()-began) > verifyPatience {
 			break
 		}
 	}
 	wrong := wordsOf(proof.Wrong)
-	if different := a.links.check(); different != "" {
+	if different := p.links.check(); different != "" {
 		wrong = append(wrong, different)
 	}
 	took := time.Duration(launcher.Monotonic() - began)
-	a.changeReport(func(r *protocol.NetworkReport) {
+	p.changeReport(func(r *protocol.NetworkReport) {
 		r.Wrong, r.Proven, r.ProveTook, r.Rounds = wrong, len(wrong) == 0, took, rounds
 		r.Links = linkReports(n.Peers, baseline, proof)
 	})
@@ -298,55 +308,47 @@ func linkReports(peers []protocol.NetworkPeer, baseline []probe.Measurement, pro
 	return out
 }
 
-// adopt continues what an earlier agent did to the pod's network, before anything else. A backend
-// that holds packets in the agent drops them while no agent runs.
-func (a *Agent) adopt() {
-	a.mu.Lock()
-	d, shaped, proven := a.directiveLocked(), a.journal.Shaped, a.journal.Network != nil && a.journal.Network.Proven
-	a.mu.Unlock()
-	if d.Finish {
-		return
-	}
-	if d.Run != nil {
-		if err := a.adoptCuts(*d.Run); err != nil {
-			a.fail(err)
-		}
-	}
+// adopt goes on with the shaping of an agent before this one. A backend that holds packets in the
+// agent drops them while no agent runs.
+func (p *shaping) adopt(d protocol.Directive) {
+	p.mu.Lock()
+	shaped, verified := p.journal.Shaped, p.journal.Network != nil && p.journal.Network.Proven
+	p.mu.Unlock()
 	if shaped == "" || d.Network == nil {
 		return
 	}
 	worse := map[string][]timeline.LinkChange{}
 	if d.Run != nil {
-		a.mu.Lock()
-		worse = worseNow(d.Run.Actions, a.recordedLocked, func(action timeline.Action) bool { return a.due(*d.Run, action) })
-		a.mu.Unlock()
+		p.mu.Lock()
+		worse = worseNow(d.Run.Actions, p.recordedLocked, func(action timeline.Action) bool { return p.clock.due(*d.Run, action) })
+		p.mu.Unlock()
 	}
-	err := a.shape(*d.Network, worse)
+	err := p.shape(*d.Network, worse)
 	switch {
 	case err != nil:
-		a.lose(fmt.Sprintf("the agent was restarted and cannot shape the links again: %v", err))
-	case proven && shaped == netem.NFQueue:
-		a.lose("the agent was restarted; while there was none, packets from peers were dropped")
+		p.reportLost(fmt.Sprintf("the agent was restarted and cannot shape the links again: %v", err))
+	case verified && shaped == netem.NFQueue:
+		p.reportLost("the agent was restarted; while there was none, packets from peers were dropped")
 	}
 }
 
-// lose notes that the links are not as they were proven. The first reason stays.
-func (a *Agent) lose(why string) {
-	a.changeReport(func(r *protocol.NetworkReport) {
+// reportLost reports that the links are not as they were verified. The first reason stays.
+func (p *shaping) reportLost(why string) {
+	p.changeReport(func(r *protocol.NetworkReport) {
 		if r.Lost == "" {
 			r.Lost = why
-			a.config.Log.Error("The links are not as asked", "what", why)
+			p.config.Log.Error("The links are not as asked", "what", why)
 		}
 	})
 }
 
-// networkReport is what the coordinator is told. The caller holds a.mu.
-func (a *Agent) networkReport() *protocol.NetworkReport {
-	if a.journal.Network == nil {
+// networkReport is what the coordinator is told. The caller holds the lock.
+func (p *shaping) networkReport() *protocol.NetworkReport {
+	if p.journal.Network == nil {
 		return nil
 	}
-	report := *a.journal.Network
-	report.Dropped, report.DroppedWhy = max(report.Dropped, a.seen.health.Dropped), strings.TrimSpace(a.seen.health.DroppedWhy)
-	report.LateP99, report.Late = a.seen.health.LateP99, a.seen.health.Late
+	report := *p.journal.Network
+	report.Dropped, report.DroppedWhy = max(report.Dropped, p.volatile.health.Dropped), strings.TrimSpace(p.volatile.health.DroppedWhy)
+	report.LateP99, report.Late = p.volatile.health.LateP99, p.volatile.health.Late
 	return &report
 }

@@ -700,7 +700,7 @@ func TestAnAgentThatMayNotFilterPacketsSaysSoWhenAFaultNeedsIt(t *testing.T) {
 	c.await("is ready without the right", func(r protocol.Report) bool { return r.Ready && r.Failure == "" })
 	runSoon(c, 200*time.Millisecond, crash(0, time.Hour)...)
 	report := c.await("fails", func(r protocol.Report) bool { return r.Failure != "" })
-	if !strings.Contains(report.Failure, "cannot be silenced") || !strings.Contains(report.Failure, "NET_ADMIN") {
+	if !strings.Contains(report.Failure, "cannot be isolated") || !strings.Contains(report.Failure, "NET_ADMIN") {
 		t.Errorf("the failure is %q, want what is missing", report.Failure)
 	}
 }

@@ -184,25 +184,25 @@ func TestQuestionsCarryTheBitsThatKeepCachesApart(t *testing.T) {
 	// Go's resolver.
 	message := []byte{0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 'a', 0, 0, 1, 0, 1, 0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 0}
 	cases := map[string]struct {
-		question   question
+		query      dnsQuery
 		wantCD, do byte
 	}{
-		"plain": {question{}, 0, 0},
-		"CD":    {question{checkingDisabled: true}, 0x10, 0},
-		"DO":    {question{dnssecOK: true}, 0, 0x80},
-		"both":  {question{checkingDisabled: true, dnssecOK: true}, 0x10, 0x80},
+		"plain": {dnsQuery{}, 0, 0},
+		"CD":    {dnsQuery{checkingDisabled: true}, 0x10, 0},
+		"DO":    {dnsQuery{dnssecOK: true}, 0, 0x80},
+		"both":  {dnsQuery{checkingDisabled: true, dnssecOK: true}, 0x10, 0x80},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := bytes.Clone(message)
 			want[3], want[len(want)-4] = tc.wantCD, tc.do
-			if diff := cmp.Diff(want, tc.question.mark(message)); diff != "" {
+			if diff := cmp.Diff(want, tc.query.mark(message)); diff != "" {
 				t.Errorf("the message (-want +got):\n%s", diff)
 			}
 		})
 	}
 	withoutOPT := message[:len(message)-11]
-	if diff := cmp.Diff(withoutOPT, question{dnssecOK: true}.mark(withoutOPT)); diff != "" {
+	if diff := cmp.Diff(withoutOPT, dnsQuery{dnssecOK: true}.mark(withoutOPT)); diff != "" {
 		t.Errorf("a message without an OPT record was changed (-want +got):\n%s", diff)
 	}
 }
@@ -229,7 +229,7 @@ func TestANameServerSeesTheBitsOfAQuestion(t *testing.T) {
 			}
 		}
 	}()
-	for _, q := range []question{{checkingDisabled: true}, {dnssecOK: true}} {
+	for _, q := range []dnsQuery{{checkingDisabled: true}, {dnssecOK: true}} {
 		resolver := net.Resolver{PreferGo: true, Dial: q.dialer(server.LocalAddr().String())}
 		if _, err := resolver.LookupHost(t.Context(), "replica-0.example."); err == nil {
 			t.Fatal("a name that does not exist resolved")
@@ -245,7 +245,7 @@ func TestANameServerSeesTheBitsOfAQuestion(t *testing.T) {
 
 func TestLinesAreFoundAcrossChunksAndOnlyWhenWhole(t *testing.T) {
 	path := t.TempDir() + "/out"
-	f := &follower{path: path}
+	f := &logTailer{path: path}
 	defer f.close()
 	pattern := regexp.MustCompile("^ready: [0-9]+$")
 	grow := func(text string) {

@@ -13,17 +13,17 @@ import (
 
 // pauseProcesses stops the processes of all containers, or lets them go on, by the launchers' own
 // timers: each gets the plan ahead.
-func (a *Agent) pauseProcesses(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+func (f *faultScheduler) pauseProcesses(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	request := launcher.Request{Pause: &launcher.Pause{ID: action.ID, AtMonotonicNanos: instant}}
 	if action.Kind == timeline.Resume {
 		request = launcher.Request{Resume: &launcher.Resume{ID: action.ID, Pause: action.Ends, AtMonotonicNanos: instant}}
 	}
-	names := a.containerNames()
+	names := f.containerNames()
 	results := make([]launcher.PauseResult, len(names))
 	failures := make([]error, len(names))
 	var containers sync.WaitGroup
 	for i, name := range names {
-		containers.Go(func() { results[i], failures[i] = a.askPause(ctx, name, request) })
+		containers.Go(func() { results[i], failures[i] = f.askPause(ctx, name, request) })
 	}
 	containers.Wait()
 	if err := errors.Join(failures...); err != nil {
@@ -39,8 +39,8 @@ func (a *Agent) pauseProcesses(ctx context.Context, action timeline.Action, inst
 	return recordAt(action, instant, first, last), nil
 }
 
-func (a *Agent) askPause(ctx context.Context, name string, request launcher.Request) (launcher.PauseResult, error) {
-	response, err := a.ask(ctx, name, request)
+func (f *faultScheduler) askPause(ctx context.Context, name string, request launcher.Request) (launcher.PauseResult, error) {
+	response, err := f.launchers.ask(ctx, name, request)
 	result := response.Pause
 	if request.Resume != nil {
 		result = response.Resume

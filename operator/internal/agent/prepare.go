@@ -16,66 +16,66 @@ import (
 const lastWords = 2 * time.Second
 
 // doPrepare waits for the prepare step and sends what it made.
-func (a *Agent) doPrepare(ctx context.Context) {
-	if a.await(ctx, func() bool { return a.directiveLocked().Prepare != nil && a.seen.processes }) != nil {
+func (c *clientRunner) doPrepare(ctx context.Context) {
+	if c.await(ctx, func() bool { return c.directiveLocked().Prepare != nil && c.volatile.processes }) != nil {
 		return
 	}
-	a.mu.Lock()
-	sent := a.journal.Sent
-	a.mu.Unlock()
+	c.mu.Lock()
+	sent := c.journal.Sent
+	c.mu.Unlock()
 	if sent {
 		return
 	}
-	d := a.directive()
-	err := a.sendPrepared(ctx, d.Containers[0].Name, *d.Prepare)
+	d := c.directive()
+	err := c.sendPrepared(ctx, d.Containers[0].Name, *d.Prepare)
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil {
-		a.fail(err)
+		c.fail(err)
 	}
-	a.record(func(j *journal) { j.Over, j.Sent = true, err == nil })
+	c.record(func(j *journal) { j.Over, j.Sent = true, err == nil })
 }
 
-func (a *Agent) sendPrepared(ctx context.Context, name string, step protocol.Prepare) error {
-	state, err := a.awaitStep(ctx, name, step)
+func (c *clientRunner) sendPrepared(ctx context.Context, name string, step protocol.Prepare) error {
+	state, err := c.awaitStep(ctx, name, step)
 	if err != nil {
 		return err
 	}
 	if state.ExitCode != 0 {
 		return fmt.Errorf("the prepare step exited with %d; it printed: %s", state.ExitCode, state.Tail)
 	}
-	response, err := a.ask(ctx, name, launcher.Request{Archive: &launcher.Archive{Path: step.OutputPath, Limit: protocol.PreparedLimit}})
+	response, err := c.launchers.ask(ctx, name, launcher.Request{Archive: &launcher.Archive{Path: step.OutputPath, Limit: protocol.PreparedLimit}})
 	if err != nil {
 		return fmt.Errorf("pack the prepare step's output: %w", err)
 	}
-	packed, err := a.readShared(response.File, protocol.PreparedLimit)
+	packed, err := c.readShared(response.File, protocol.PreparedLimit)
 	if err != nil {
 		return fmt.Errorf("read the prepare step's packed output: %w", err)
 	}
-	if err := a.coordinator.sendUntilTaken(ctx, "/v1/prepared", packed); err != nil {
+	if err := c.coordinator.sendUntilTaken(ctx, "/v1/prepared", packed); err != nil {
 		return fmt.Errorf("send the prepare step's output: %w", err)
 	}
 	return nil
 }
 
 // awaitStep returns the state of the step when it has exited, or ends it when it takes too long.
-func (a *Agent) awaitStep(ctx context.Context, name string, step protocol.Prepare) (state launcher.State, err error) {
+func (c *clientRunner) awaitStep(ctx context.Context, name string, step protocol.Prepare) (state launcher.State, err error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if step.Timeout > 0 {
 		limited, cancel = context.WithTimeout(ctx, step.Timeout)
 	}
 	defer cancel()
 	exited := func() bool {
-		state = a.process(name)
+		state = c.launchers.process(name)
 		return state.Process == launcher.Exited
 	}
-	err = a.await(limited, exited)
+	err = c.await(limited, exited)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		_, err := a.ask(ctx, name, launcher.Request{Stop: &launcher.Stop{Signal: "SIGKILL"}})
+		_, err := c.launchers.ask(ctx, name, launcher.Request{Stop: &launcher.Stop{Signal: "SIGKILL"}})
 		if err == nil {
 			// What it printed is known completely now.
-			err = a.await(ctx, func() bool { return exited() && state.Stopped })
+			err = c.await(ctx, func() bool { return exited() && state.Stopped })
 		}
 		if err != nil {
 			return state, fmt.Errorf("end the prepare step, which took longer than %v: %w", step.Timeout, err)
@@ -85,7 +85,7 @@ func (a *Agent) awaitStep(ctx context.Context, name string, step protocol.Prepar
 	if err == nil && state.ExitCode != 0 {
 		said, cancel := context.WithTimeout(ctx, lastWords)
 		defer cancel()
-		_ = a.await(said, func() bool { return exited() && state.OutputComplete }) // or what has come has to do
+		_ = c.await(said, func() bool { return exited() && state.OutputComplete }) // or what has come has to do
 	}
 	return state, err
 }

@@ -9,46 +9,55 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
+// starter starts the pod's processes, and starts them again where a fault restarts containers.
+type starter struct {
+	*state
+	clock     *runClock
+	launchers *launchers
+	resolver  *resolver
+	roles     *roleWatcher
+}
+
 // doProcesses starts the pod's processes in order, each when the one before runs. A client that is
 // held until the release is left out: doRun starts it.
-func (a *Agent) doProcesses(ctx context.Context) {
-	if a.await(ctx, func() bool { return a.directiveLocked().Start && a.prepared() }) != nil {
+func (s *starter) doProcesses(ctx context.Context) {
+	if s.await(ctx, func() bool { return s.directiveLocked().Start && s.prepared() }) != nil {
 		return
 	}
-	d := a.directive()
+	d := s.directive()
 	for i, c := range d.Containers {
 		if i == 0 && heldUntilRelease(d) {
 			continue
 		}
-		if err := a.startProcess(ctx, c, 0); err != nil {
-			a.failUnlessDone(ctx, fmt.Errorf("start container %s: %w", c.Name, err))
+		if err := s.startProcess(ctx, c, 0); err != nil {
+			s.failUnlessDone(ctx, fmt.Errorf("start container %s: %w", c.Name, err))
 			return
 		}
-		if a.await(ctx, func() bool { return a.process(c.Name).Starts > 0 }) != nil {
+		if s.await(ctx, func() bool { return s.launchers.process(c.Name).Starts > 0 }) != nil {
 			return
 		}
 	}
 	if heldUntilRelease(d) {
 		// The barrier of such a client is its launcher.
 		first := d.Containers[0].Name
-		if a.await(ctx, func() bool { return a.boxes[first] != nil && a.boxes[first].state != nil }) != nil {
+		if s.await(ctx, func() bool { return s.launchers.conns[first] != nil && s.launchers.conns[first].state != nil }) != nil {
 			return
 		}
-		a.note(func() { a.seen.processes, a.seen.atBarrier = true, true })
+		s.note(func() { s.volatile.processes, s.volatile.atBarrier = true, true })
 		return
 	}
-	a.note(func() { a.seen.processes = true })
+	s.note(func() { s.volatile.processes = true })
 	if d.Client != nil {
-		a.awaitReadyFile(ctx)
+		s.awaitReadyFile(ctx)
 	}
 }
 
 // prepared reports whether files and names are as the directive wants them, and nothing that
-// disturbs a process is left to do. The caller holds a.mu.
-func (a *Agent) prepared() bool {
-	d := a.directiveLocked()
-	tried := a.journal.Network != nil && a.journal.Network.Tried
-	return a.seen.directiveSeen && tried && len(d.Containers) > 0 && d.FilesDigest == a.journal.FilesDigest && len(a.unresolved()) == 0
+// disturbs a process is left to do. The caller holds the lock.
+func (s *starter) prepared() bool {
+	d := s.directiveLocked()
+	tried := s.journal.Network != nil && s.journal.Network.Tried
+	return s.volatile.directiveSeen && tried && len(d.Containers) > 0 && d.FilesDigest == s.journal.FilesDigest && len(s.resolver.unresolved()) == 0
 }
 
 // heldUntilRelease reports whether the pod's first process starts with the run only.
@@ -56,15 +65,15 @@ func heldUntilRelease(d protocol.Directive) bool { return d.Client != nil && !d.
 
 // startProcess tells a launcher to start its process, now or at an instant, as soon as no fault
 // wants the container to be without. Which launcher that is goes into the journal first.
-func (a *Agent) startProcess(ctx context.Context, c protocol.Container, at int64) error {
-	for !a.mayStart() {
+func (s *starter) startProcess(ctx context.Context, c protocol.Container, at int64) error {
+	for !s.clock.mayStart() {
 		if !pause(ctx, restartPause) {
 			return ctx.Err()
 		}
 	}
 	var incarnation string
-	if err := a.await(ctx, func() bool {
-		b := a.boxes[c.Name]
+	if err := s.await(ctx, func() bool {
+		b := s.launchers.conns[c.Name]
 		if b == nil || b.state == nil {
 			return false
 		}
@@ -73,35 +82,28 @@ func (a *Agent) startProcess(ctx context.Context, c protocol.Container, at int64
 	}); err != nil {
 		return err
 	}
-	a.record(func(j *journal) {
-		if !a.boxes[c.Name].lost {
+	s.record(func(j *journal) {
+		if !s.launchers.conns[c.Name].lost {
 			j.Launchers[c.Name] = incarnation
 		}
 	})
 	start := launcher.Start{Command: c.Command, Env: c.Env, Dir: c.Dir, AtMonotonicNanos: at, Processors: (*launcher.Processors)(c.Processors), Respawn: c.Respawn}
-	if d := a.directive(); d.Client != nil && c.Name == d.Containers[0].Name {
+	if d := s.directive(); d.Client != nil && c.Name == d.Containers[0].Name {
 		start.Arrivals = d.Client.ByArrival()
 	}
-	_, err := a.ask(ctx, c.Name, launcher.Request{Start: &start})
+	_, err := s.launchers.ask(ctx, c.Name, launcher.Request{Start: &start})
 	return err
 }
 
 // awaitReadyFile notices that the client waits at the barrier.
-func (a *Agent) awaitReadyFile(ctx context.Context) {
+func (s *starter) awaitReadyFile(ctx context.Context) {
 	for {
-		if _, err := os.Stat(a.inRunDir(protocol.ReadyFile)); err == nil {
-			a.note(func() { a.seen.atBarrier = true })
+		if _, err := os.Stat(s.inRunDir(protocol.ReadyFile)); err == nil {
+			s.note(func() { s.volatile.atBarrier = true })
 			return
 		}
-		if !pause(ctx, boxPause) {
+		if !pause(ctx, connPause) {
 			return
 		}
-	}
-}
-
-// failUnlessDone reports an error that is not just the end of the stage.
-func (a *Agent) failUnlessDone(ctx context.Context, err error) {
-	if ctx.Err() == nil {
-		a.fail(err)
 	}
 }

@@ -13,28 +13,28 @@ import (
 )
 
 // restoreNetwork undoes all changes to the pod's network, also those of an earlier agent. It ends
-// cuts and silence first, so that no packet that was held back leaves. Without NET_ADMIN the agent
-// cannot have changed anything. It also looks for changes that it does not know of, as far as this
-// kernel answers.
-func (a *Agent) restoreNetwork() error {
+// drops and isolation first, so that no packet that was held back leaves. Without NET_ADMIN the
+// agent cannot have changed anything. It also looks for changes that it does not know of, as far as
+// this kernel answers.
+func (p *shaping) restoreNetwork() error {
 	if allowed := mayShape(); allowed != nil {
 		return nil //nolint:nilerr // there is nothing to put back, and no right to look
 	}
-	a.mu.Lock()
-	filtered, shaped := a.journal.Filtered, a.journal.Shaped
-	a.mu.Unlock()
+	p.mu.Lock()
+	filtered, shaped := p.journal.Filtered, p.journal.Shaped
+	p.mu.Unlock()
 	var wrong []error
-	for _, remove := range []func() error{a.cuts.remove, a.silence.remove} {
+	for _, remove := range []func() error{p.drops.remove, p.isolation.remove} {
 		if err := remove(); err != nil && filtered {
 			wrong = append(wrong, err)
 		}
 	}
 	switch {
-	case a.links.shaped():
-		wrong = append(wrong, a.links.remove())
+	case p.links.shaped():
+		wrong = append(wrong, p.links.remove())
 	case shaped != "" || leftShaped():
-		for _, backend := range a.config.Backends {
-			if err := a.removeShaping(backend); err != nil && (backend.Name == shaped || shaped == "" && leftShaped()) {
+		for _, backend := range p.config.Backends {
+			if err := p.removeShaping(backend); err != nil && (backend.Name == shaped || shaped == "" && leftShaped()) {
 				wrong = append(wrong, err)
 			}
 		}
@@ -43,15 +43,15 @@ func (a *Agent) restoreNetwork() error {
 		return fmt.Errorf("put the pod's network back: %w", err)
 	}
 	if shaped != "" || filtered {
-		a.record(func(j *journal) { j.Shaped, j.Filtered = "", false })
+		p.record(func(j *journal) { j.Shaped, j.Filtered = "", false })
 	}
 	return nil
 }
 
 // removeShaping takes away what an agent before this one left.
-func (a *Agent) removeShaping(backend Backend) error {
+func (p *shaping) removeShaping(backend Backend) error {
 	var peers []protocol.NetworkPeer
-	if n := a.directive().Network; n != nil {
+	if n := p.directive().Network; n != nil {
 		peers = n.Peers
 	}
 	device, err := deviceTo(peers)

@@ -23,35 +23,44 @@ const (
 	rolePause = 50 * time.Millisecond
 )
 
+// roleWatcher knows whether this replica has a role, such as leader.
+type roleWatcher struct {
+	*state
+	clock     *runClock
+	launchers *launchers
+	gates     *gates
+	logs      map[string]*roleLog // by role; guarded by the state's mutex
+}
+
 // takesPart reports whether this replica carries out an action. A replica without the role does not
 // carry out an action for the replicas with a role, nor the end of such an action.
-func (a *Agent) takesPart(ctx context.Context, run protocol.Run, action timeline.Action) (takes bool, err error) {
+func (r *roleWatcher) takesPart(ctx context.Context, run protocol.Run, action timeline.Action) (takes bool, err error) {
 	switch {
 	case action.Ends != "":
 		known := slices.ContainsFunc(run.Actions, func(b timeline.Action) bool { return b.ID == action.Ends })
 		if !known {
 			return false, fmt.Errorf("it ends %q, which is no action of this pod", action.Ends)
 		}
-		err = a.await(ctx, func() bool {
-			record, recorded := a.recordedLocked(action.Ends)
-			takes = a.seen.acting[action.Ends] || recorded && !record.Skipped
+		err = r.await(ctx, func() bool {
+			record, recorded := r.recordedLocked(action.Ends)
+			takes = r.volatile.acting[action.Ends] || recorded && !record.Skipped
 			return takes || recorded
 		})
 		return takes, err
 	case action.Role == "":
 		return true, nil
 	default:
-		if err := a.until(ctx, run.ZeroUnixNanos+int64(action.At-roleLead)); err != nil {
+		if err := r.clock.until(ctx, run.ZeroUnixNanos+int64(action.At-roleLead)); err != nil {
 			return false, err
 		}
-		return a.hasRole(ctx, action)
+		return r.hasRole(ctx, action)
 	}
 }
 
 // hasRole asks whether the replica has the role of an action now. One that does not answer in time
 // does not have it.
-func (a *Agent) hasRole(ctx context.Context, action timeline.Action) (bool, error) {
-	probes := a.directive().Roles
+func (r *roleWatcher) hasRole(ctx context.Context, action timeline.Action) (bool, error) {
+	probes := r.directive().Roles
 	i := slices.IndexFunc(probes, func(p protocol.RoleProbe) bool { return p.Role == action.Role })
 	if i < 0 {
 		return false, fmt.Errorf("the directive does not say how to find the role %q", action.Role)
@@ -60,15 +69,15 @@ func (a *Agent) hasRole(ctx context.Context, action timeline.Action) (bool, erro
 		ctx, cancel := context.WithTimeout(ctx, roleTimeout)
 		defer cancel()
 		if probe.Gate.Command == nil {
-			return a.holds(ctx, *probe.Gate, ""), nil
+			return r.gates.holds(ctx, *probe.Gate, ""), nil
 		}
-		id := fmt.Sprintf("role/%s/%s", action.ID, a.seen.incarnation)
-		result, err := a.runIn(ctx, probe.Gate.Container, protocol.Command{ID: id, Command: probe.Gate.Command, Timeout: roleTimeout})
+		id := fmt.Sprintf("role/%s/%s", action.ID, r.volatile.incarnation)
+		result, err := r.launchers.runIn(ctx, probe.Gate.Container, protocol.Command{ID: id, Command: probe.Gate.Command, Timeout: roleTimeout})
 		return err == nil && result.Error == "" && result.ExitCode == 0, nil
 	}
-	a.mu.Lock()
-	watched := a.roles[action.Role]
-	a.mu.Unlock()
+	r.mu.Lock()
+	watched := r.logs[action.Role]
+	r.mu.Unlock()
 	if watched == nil {
 		return false, fmt.Errorf("the role %q is not watched", action.Role)
 	}
@@ -76,8 +85,8 @@ func (a *Agent) hasRole(ctx context.Context, action timeline.Action) (bool, erro
 }
 
 // doRoles follows the output of replicas whose roles are told by it.
-func (a *Agent) doRoles(ctx context.Context) {
-	if a.await(ctx, func() bool { return len(a.directiveLocked().Roles) > 0 }) != nil {
+func (r *roleWatcher) doRoles(ctx context.Context) {
+	if r.await(ctx, func() bool { return len(r.directiveLocked().Roles) > 0 }) != nil {
 		return
 	}
 	var watched []*roleLog
@@ -86,24 +95,24 @@ func (a *Agent) doRoles(ctx context.Context) {
 			w.close()
 		}
 	}()
-	for _, probe := range a.directive().Roles {
+	for _, probe := range r.directive().Roles {
 		if probe.Gate != nil {
 			continue
 		}
-		w, err := newRoleLog(probe, a.outputFile)
+		w, err := newRoleLog(probe, r.outputFile)
 		if err != nil {
-			a.fail(fmt.Errorf("role %s: %w", probe.Role, err))
+			r.fail(fmt.Errorf("role %s: %w", probe.Role, err))
 			return
 		}
 		watched = append(watched, w)
-		a.mu.Lock()
-		a.roles[probe.Role] = w
-		a.mu.Unlock()
+		r.mu.Lock()
+		r.logs[probe.Role] = w
+		r.mu.Unlock()
 	}
 	for len(watched) > 0 && pause(ctx, rolePause) {
 		for _, w := range watched {
 			if _, err := w.look(); err != nil {
-				a.failUnlessDone(ctx, fmt.Errorf("role %s: %w", w.role, err))
+				r.failUnlessDone(ctx, fmt.Errorf("role %s: %w", w.role, err))
 				return
 			}
 		}
@@ -112,13 +121,13 @@ func (a *Agent) doRoles(ctx context.Context) {
 
 // loseRoles forgets the roles that output has told of: its process is dead, and the one that
 // follows begins without.
-func (a *Agent) loseRoles() {
-	a.mu.Lock()
+func (r *roleWatcher) loseRoles() {
+	r.mu.Lock()
 	var watched []*roleLog
-	for _, w := range a.roles {
+	for _, w := range r.logs {
 		watched = append(watched, w)
 	}
-	a.mu.Unlock()
+	r.mu.Unlock()
 	for _, w := range watched {
 		w.forget()
 	}
@@ -129,9 +138,9 @@ type roleLog struct {
 	role         string
 	gained, lost *regexp.Regexp // lost may be nil
 
-	mu        sync.Mutex
-	followers []*follower
-	has       bool
+	mu      sync.Mutex
+	tailers []*logTailer
+	has     bool
 }
 
 func newRoleLog(probe protocol.RoleProbe, file func(container, stream string) string) (*roleLog, error) {
@@ -145,7 +154,7 @@ func newRoleLog(probe protocol.RoleProbe, file func(container, stream string) st
 			return nil, fmt.Errorf("the line that tells that it was lost: %w", err)
 		}
 	}
-	w.followers = follow(probe.Container, probe.Stream, file)
+	w.tailers = follow(probe.Container, probe.Stream, file)
 	return w, nil
 }
 
@@ -153,7 +162,7 @@ func newRoleLog(probe protocol.RoleProbe, file func(container, stream string) st
 func (w *roleLog) look() (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, f := range w.followers {
+	for _, f := range w.tailers {
 		if err := f.lines(func(line []byte) bool {
 			switch line = bytes.TrimSuffix(line, []byte("\r")); {
 			case w.gained.Match(line):
@@ -179,7 +188,7 @@ func (w *roleLog) forget() {
 func (w *roleLog) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, f := range w.followers {
+	for _, f := range w.tailers {
 		f.close()
 	}
 }

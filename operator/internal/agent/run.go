@@ -13,49 +13,55 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
+// runClock tells when something of the run is due, by the coordinator's clock.
+type runClock struct {
+	*state
+	*clock
+}
+
 // awaitRun returns the agreed run when there is one and the coordinator's clock is known.
-func (a *Agent) awaitRun(ctx context.Context) (run protocol.Run, err error) {
-	err = a.await(ctx, func() bool {
-		d := a.directiveLocked()
-		best, known := a.clock.best()
+func (c *runClock) awaitRun(ctx context.Context) (run protocol.Run, err error) {
+	err = c.await(ctx, func() bool {
+		d := c.directiveLocked()
+		best, known := c.clock.best()
 		if d.Run == nil || !known {
 			return false
 		}
 		// t = 0 is an instant of the manager's clock that is talked to, as all agents are.
-		if manager, _ := a.clock.base(); manager == "" && a.seen.manager != "" && best.Manager != a.seen.manager {
+		if manager, _ := c.clock.base(); manager == "" && c.volatile.manager != "" && best.Manager != c.volatile.manager {
 			return false
 		}
 		run = *d.Run
 		return true
 	})
 	if err == nil {
-		a.clock.settle()
+		c.clock.settle()
 	}
 	return run, err
 }
 
 // doRun releases the client, in whichever way it is held.
-func (a *Agent) doRun(ctx context.Context) {
-	run, err := a.awaitRun(ctx)
+func (c *clientRunner) doRun(ctx context.Context) {
+	run, err := c.clock.awaitRun(ctx)
 	if err != nil {
 		return
 	}
-	d := a.directive()
+	d := c.directive()
 	if d.Client == nil {
 		return
 	}
-	zero := a.clock.monotonic(run.ZeroUnixNanos)
+	zero := c.clock.monotonic(run.ZeroUnixNanos)
 	var released int64
 	if d.Client.WaitReady {
-		released, err = a.writeStart(zero, run.Windows)
+		released, err = c.writeStart(zero, run.Windows)
 	} else {
-		released, err = a.startClient(ctx, d.Containers[0], zero-int64(run.WarmUp))
+		released, err = c.starter.startClient(ctx, d.Containers[0], zero-int64(run.WarmUp))
 	}
 	if err != nil {
-		a.failUnlessDone(ctx, fmt.Errorf("release the client: %w", err))
+		c.failUnlessDone(ctx, fmt.Errorf("release the client: %w", err))
 		return
 	}
-	a.record(func(j *journal) {
+	c.record(func(j *journal) {
 		if j.Client == nil { // an agent that was restarted releases nobody
 			j.Client = &protocol.ClientRun{Released: time.Duration(released - zero)}
 		}
@@ -66,12 +72,12 @@ func (a *Agent) doRun(ctx context.Context) {
 const smallFile = 64 << 10
 
 // startClient starts a client's process at an instant, and returns when it was started.
-func (a *Agent) startClient(ctx context.Context, c protocol.Container, at int64) (started int64, err error) {
-	if err := a.startProcess(ctx, c, at); err != nil {
+func (s *starter) startClient(ctx context.Context, c protocol.Container, at int64) (started int64, err error) {
+	if err := s.startProcess(ctx, c, at); err != nil {
 		return 0, err
 	}
-	err = a.await(ctx, func() bool {
-		started = a.process(c.Name).StartedAt
+	err = s.await(ctx, func() bool {
+		started = s.launchers.process(c.Name).StartedAt
 		return started != 0
 	})
 	return started, err
@@ -79,12 +85,12 @@ func (a *Agent) startClient(ctx context.Context, c protocol.Container, at int64)
 
 // writeStart tells a client at the barrier when t = 0 is, and returns when the client could know. A
 // file that is there already stays: the client may have read it.
-func (a *Agent) writeStart(zero int64, windows timeline.Windows) (written int64, err error) {
-	path := a.inRunDir(protocol.StartFile)
+func (c *clientRunner) writeStart(zero int64, windows timeline.Windows) (written int64, err error) {
+	path := c.inRunDir(protocol.StartFile)
 	if there, err := os.Stat(path); err == nil {
-		return launcher.Monotonic() - int64(a.config.Wall().Sub(there.ModTime())), nil
+		return launcher.Monotonic() - int64(c.config.Wall().Sub(there.ModTime())), nil
 	}
-	wall := a.config.Wall().UnixNano() + zero - launcher.Monotonic()
+	wall := c.config.Wall().UnixNano() + zero - launcher.Monotonic()
 	content, err := json.Marshal(protocol.StartSignal{ZeroMonotonicNanos: zero, ZeroUnixNanos: wall, Windows: windows})
 	if err != nil {
 		return 0, err
@@ -94,20 +100,20 @@ func (a *Agent) writeStart(zero int64, windows timeline.Windows) (written int64,
 }
 
 // doProgress reads what the client tells about its progress.
-func (a *Agent) doProgress(ctx context.Context) {
-	if a.await(ctx, func() bool { return a.directiveLocked().Run != nil && a.directiveLocked().Client != nil }) != nil {
+func (c *clientRunner) doProgress(ctx context.Context) {
+	if c.await(ctx, func() bool { return c.directiveLocked().Run != nil && c.directiveLocked().Client != nil }) != nil {
 		return
 	}
 	for pause(ctx, progressSpacing/2) {
-		content, err := a.readRun(filepath.Base(protocol.ProgressFile), smallFile)
+		content, err := c.readRun(filepath.Base(protocol.ProgressFile), smallFile)
 		var progress protocol.Progress
 		// Most clients tell nothing, and one that is writing will be done the next time.
 		if err != nil || json.Unmarshal(content, &progress) != nil {
 			continue
 		}
-		a.noteQuietly(func() {
-			if a.seen.progress == nil || *a.seen.progress != progress {
-				a.seen.progress = &progress
+		c.noteQuietly(func() {
+			if c.volatile.progress == nil || *c.volatile.progress != progress {
+				c.volatile.progress = &progress
 			}
 		})
 	}
@@ -115,9 +121,9 @@ func (a *Agent) doProgress(ctx context.Context) {
 
 // until sleeps to an instant of the coordinator's clock. It converts again on the way, with what is
 // known of the clocks by then.
-func (a *Agent) until(ctx context.Context, unixNanos int64) error {
+func (c *runClock) until(ctx context.Context, unixNanos int64) error {
 	for {
-		at := a.clock.monotonic(unixNanos)
+		at := c.clock.monotonic(unixNanos)
 		left := time.Duration(at - launcher.Monotonic())
 		if left < clockRefresh {
 			return launcher.SleepUntil(ctx, at)

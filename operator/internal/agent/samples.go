@@ -16,31 +16,38 @@ import (
 // those that were due meanwhile are left out.
 const measureTimeout = 5 * time.Second
 
+// sampler reads what the containers use, and what network and node do.
+type sampler struct {
+	*state
+	clock     *runClock
+	launchers *launchers
+}
+
 // doSamples reads once a second, around the window, what the containers use and how the node is.
 // The launchers read their own containers; network and node are the agent's to read, whose network
 // namespace is the pod's and whose /proc/stat is the node's. A reading takes some 0.1 ms of a
 // processor for each container and as much for the rest.
-func (a *Agent) doSamples(ctx context.Context) {
-	run, err := a.awaitRun(ctx)
+func (m *sampler) doSamples(ctx context.Context) {
+	run, err := m.clock.awaitRun(ctx)
 	if err != nil {
 		return
 	}
-	a.mu.Lock()
-	done := a.journal.Resources != nil
-	a.mu.Unlock()
+	m.mu.Lock()
+	done := m.journal.Resources != nil
+	m.mu.Unlock()
 	if done {
 		return
 	}
-	names := a.containerNames()
+	names := m.containerNames()
 	s := samples{meter: results.NewMeter(run.Windows, names)}
 	var readers sync.WaitGroup
 	for _, name := range names {
-		readers.Go(func() { a.eachSecond(ctx, run, &s, func() { a.readContainer(ctx, run, &s, name) }) })
+		readers.Go(func() { m.eachSecond(ctx, run, &s, func() { m.readContainer(ctx, run, &s, name) }) })
 	}
-	readers.Go(func() { a.eachSecond(ctx, run, &s, func() { a.readPod(run, &s) }) })
+	readers.Go(func() { m.eachSecond(ctx, run, &s, func() { m.readPod(run, &s) }) })
 	readers.Wait()
 	if ctx.Err() == nil {
-		a.record(func(j *journal) { j.Resources = s.meter.Resources() })
+		m.record(func(j *journal) { j.Resources = s.meter.Resources() })
 	}
 }
 
@@ -58,28 +65,28 @@ func (s *samples) unmeasured(why string) {
 
 // eachSecond calls read at every whole second of the run that is to be read. One that is due while
 // read is busy is left out.
-func (a *Agent) eachSecond(ctx context.Context, run protocol.Run, s *samples, read func()) {
+func (m *sampler) eachSecond(ctx context.Context, run protocol.Run, s *samples, read func()) {
 	from, to := s.meter.Span()
 	for at := from; at <= to; {
-		if left := at - a.clock.since(run.ZeroUnixNanos, launcher.Monotonic()); left > 0 && !pause(ctx, left) {
+		if left := at - m.clock.since(run.ZeroUnixNanos, launcher.Monotonic()); left > 0 && !pause(ctx, left) {
 			return
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		read()
-		now := a.clock.since(run.ZeroUnixNanos, launcher.Monotonic())
+		now := m.clock.since(run.ZeroUnixNanos, launcher.Monotonic())
 		at += max(time.Second, (now - at).Truncate(time.Second))
 	}
 }
 
-func (a *Agent) readContainer(ctx context.Context, run protocol.Run, s *samples, name string) {
-	a.mu.Lock()
+func (m *sampler) readContainer(ctx context.Context, run protocol.Run, s *samples, name string) {
+	m.mu.Lock()
 	var client *launcher.Client
-	if b := a.boxes[name]; b != nil {
+	if b := m.launchers.conns[name]; b != nil {
 		client = b.client
 	}
-	a.mu.Unlock()
+	m.mu.Unlock()
 	if client == nil {
 		return // the readings after it say what came of the time between
 	}
@@ -100,7 +107,7 @@ func (a *Agent) readContainer(ctx context.Context, run protocol.Run, s *samples,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.meter.Container(name, results.ContainerReading{
-		At: a.clock.since(run.ZeroUnixNanos, u.AtMonotonicNanos), CPU: time.Duration(u.CPUNanos),
+		At: m.clock.since(run.ZeroUnixNanos, u.AtMonotonicNanos), CPU: time.Duration(u.CPUNanos),
 		Throttled: time.Duration(u.ThrottledNanos), ThrottledPeriods: u.ThrottledPeriods,
 		Quota: time.Duration(u.QuotaNanos), Period: time.Duration(u.PeriodNanos), Memory: u.MemoryBytes, Peak: u.PeakBytes,
 		Waited: time.Duration(u.WaitedNanos), WaitsUnknown: u.WaitsUnknown != "",
@@ -108,7 +115,7 @@ func (a *Agent) readContainer(ctx context.Context, run protocol.Run, s *samples,
 	})
 }
 
-func (a *Agent) readPod(run protocol.Run, s *samples) {
+func (m *sampler) readPod(run protocol.Run, s *samples) {
 	at := launcher.Monotonic()
 	reading, err := readPod("/proc")
 	if err != nil {
@@ -116,7 +123,7 @@ func (a *Agent) readPod(run protocol.Run, s *samples) {
 		return
 	}
 	reading.Machine, reading.Agent = bootID(), processorTime()
-	reading.At = a.clock.since(run.ZeroUnixNanos, at)
+	reading.At = m.clock.since(run.ZeroUnixNanos, at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.meter.Pod(reading)

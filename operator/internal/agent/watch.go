@@ -18,10 +18,10 @@ import (
 const (
 	// watchInterval is how often the links are read back while a run goes on.
 	watchInterval = 2 * time.Second
-	// maxMute is how often in a row the shaper may not tell what it dropped: one answer may be late
-	// on a busy machine. muteRetry is when it is asked again at the end of the window.
-	maxMute   = 3
-	muteRetry = 500 * time.Millisecond
+	// maxUnreported is how often in a row the shaper may not tell what it dropped: one answer may
+	// be late on a busy machine. healthRetry is when it is asked again at the end of the window.
+	maxUnreported = 3
+	healthRetry   = 500 * time.Millisecond
 	// watchClear is how long before a change of links none is read back: it would have to wait.
 	watchClear = 500 * time.Millisecond
 	// canaryMargin is how much longer than the longest round trip that is asked a canary's probe
@@ -32,21 +32,30 @@ const (
 	disturbanceMargin = 500 * time.Millisecond
 )
 
+// watcher looks at the links while the run goes on.
+type watcher struct {
+	*state
+	clock   *runClock
+	links   *links
+	shaping *shaping
+	canary  *probe.Canary // nil but during the window; guarded by the state's mutex
+}
+
 // doWatch reads the links back from the time a run is agreed, before its warm-up, to its end. It
 // also keeps what the shaper says of its own health.
-func (a *Agent) doWatch(ctx context.Context) {
-	run, n, err := a.awaitWatched(ctx)
+func (w *watcher) doWatch(ctx context.Context) {
+	run, n, err := w.awaitWatched(ctx)
 	if err != nil || n.Backend == "" {
 		return
 	}
 	for lost := false; ; {
-		if !lost && !a.changesSoon(run) {
-			if different := a.links.check(); different != "" {
-				a.lose(different)
+		if !lost && !w.changesSoon(run) {
+			if different := w.links.check(); different != "" {
+				w.shaping.reportLost(different)
 				lost = true
 			}
 		}
-		a.noteHealth()
+		w.noteHealth()
 		if !pause(ctx, watchInterval) {
 			return
 		}
@@ -54,23 +63,23 @@ func (a *Agent) doWatch(ctx context.Context) {
 }
 
 // awaitWatched returns when links are proven and a run is agreed.
-func (a *Agent) awaitWatched(ctx context.Context) (run protocol.Run, n protocol.Network, err error) {
-	if err := a.await(ctx, func() bool {
-		d := a.directiveLocked()
+func (w *watcher) awaitWatched(ctx context.Context) (run protocol.Run, n protocol.Network, err error) {
+	if err := w.await(ctx, func() bool {
+		d := w.directiveLocked()
 		if d.Network != nil {
 			n = *d.Network
 		}
-		return d.Network != nil && a.journal.Network != nil && a.journal.Network.Proven
+		return d.Network != nil && w.journal.Network != nil && w.journal.Network.Proven
 	}); err != nil {
 		return run, n, err
 	}
-	run, err = a.awaitRun(ctx)
+	run, err = w.clock.awaitRun(ctx)
 	return run, n, err
 }
 
 // changesSoon reports whether links are about to be changed by a fault.
-func (a *Agent) changesSoon(run protocol.Run) bool {
-	now := a.clock.since(run.ZeroUnixNanos, launcher.Monotonic())
+func (w *watcher) changesSoon(run protocol.Run) bool {
+	now := w.clock.since(run.ZeroUnixNanos, launcher.Monotonic())
 	return slices.ContainsFunc(run.Actions, func(action timeline.Action) bool {
 		return (action.Kind == timeline.Degrade || action.Kind == timeline.Restore) && action.At > now && action.At-now < watchClear
 	})
@@ -79,32 +88,32 @@ func (a *Agent) changesSoon(run protocol.Run) bool {
 // noteHealth keeps what the shaper says it did that nobody asked for, and reports whether it could
 // be asked. What it dropped is unknown when it cannot, and not 0: when it cannot be asked again and
 // again, the links are not known to be as asked any more.
-func (a *Agent) noteHealth() bool {
-	health, shaped, err := a.links.health()
+func (w *watcher) noteHealth() bool {
+	health, shaped, err := w.links.health()
 	mute := 0
-	a.noteQuietly(func() {
+	w.noteQuietly(func() {
 		switch {
 		case err != nil:
-			a.seen.mute++
+			w.volatile.healthUnreported++
 		case shaped:
-			a.seen.health, a.seen.mute = health, 0
+			w.volatile.health, w.volatile.healthUnreported = health, 0
 		}
-		mute = a.seen.mute
+		mute = w.volatile.healthUnreported
 	})
 	if err == nil {
 		return true
 	}
-	a.config.Log.Warn("The shaper does not tell how it is", "error", err)
-	if mute >= maxMute {
-		a.lose(fmt.Sprintf("what the shaper drops and delays is not known, since it did not say %d times in a row: %v", mute, err))
+	w.config.Log.Warn("The shaper does not tell how it is", "error", err)
+	if mute >= maxUnreported {
+		w.shaping.reportLost(fmt.Sprintf("what the shaper drops and delays is not known, since it did not say %d times in a row: %v", mute, err))
 	}
 	return false
 }
 
-// noteLastHealth asks until the shaper has told, or until it has been mute for too long.
-func (a *Agent) noteLastHealth(ctx context.Context) {
-	for range maxMute {
-		if a.noteHealth() || !pause(ctx, muteRetry) {
+// noteLastHealth asks until the shaper has told, or until it has not reported for too long.
+func (w *watcher) noteLastHealth(ctx context.Context) {
+	for range maxUnreported {
+		if w.noteHealth() || !pause(ctx, healthRetry) {
 			return
 		}
 	}
@@ -113,17 +122,17 @@ func (a *Agent) noteLastHealth(ctx context.Context) {
 // doCanary probes every peer once a second while the window is measured, and keeps apart what
 // faults of this pod may have disturbed. With 20 peers that takes about 1.5% of one processor,
 // their own probes answered, and some kilobytes.
-func (a *Agent) doCanary(ctx context.Context) {
-	run, n, err := a.awaitWatched(ctx)
-	if err != nil || a.until(ctx, run.ZeroUnixNanos) != nil {
+func (w *watcher) doCanary(ctx context.Context) {
+	run, n, err := w.awaitWatched(ctx)
+	if err != nil || w.clock.until(ctx, run.ZeroUnixNanos) != nil {
 		return
 	}
 	end := run.ZeroUnixNanos + int64(run.Measure)
-	config, err := a.probing(n)
-	if err == nil && a.clock.monotonic(end) <= launcher.Monotonic() { // an agent before this one was to watch
-		a.changeReport(func(r *protocol.NetworkReport) { r.Watched = true })
+	config, err := w.shaping.probing(n)
+	if err == nil && w.clock.monotonic(end) <= launcher.Monotonic() { // an agent before this one was to watch
+		w.shaping.changeReport(func(r *protocol.NetworkReport) { r.Watched = true })
 	}
-	if err != nil || a.clock.monotonic(end) <= launcher.Monotonic() {
+	if err != nil || w.clock.monotonic(end) <= launcher.Monotonic() {
 		return
 	}
 	longest := longestRoundTrip(n.Peers)
@@ -133,19 +142,19 @@ func (a *Agent) doCanary(ctx context.Context) {
 	}
 	canary, err := probe.Watch(ctx, config, addresses, probe.CanaryOptions{Deadline: longest + canaryMargin})
 	if err != nil {
-		a.failUnlessDone(ctx, err)
+		w.failUnlessDone(ctx, err)
 		return
 	}
-	canary.Disturb(disturbances(run.Actions, n.Peers, a.clock.monotonic(run.ZeroUnixNanos))...)
-	a.noteQuietly(func() { a.canary = canary })
-	err = a.until(ctx, end)
+	canary.Disturb(disturbances(run.Actions, n.Peers, w.clock.monotonic(run.ZeroUnixNanos))...)
+	w.noteQuietly(func() { w.canary = canary })
+	err = w.clock.until(ctx, end)
 	// The last probes are given their time; those that are still under way then are not counted.
 	if err == nil && longest < canaryMargin {
 		pause(ctx, longest)
 	}
 	watched := canary.Stop()
-	a.noteLastHealth(ctx)
-	a.changeReport(func(r *protocol.NetworkReport) { r.Links, r.Watched = withCanary(r.Links, watched), err == nil })
+	w.noteLastHealth(ctx)
+	w.shaping.changeReport(func(r *protocol.NetworkReport) { r.Links, r.Watched = withCanary(r.Links, watched), err == nil })
 }
 
 func withCanary(links []protocol.LinkReport, watched []probe.Watched) []protocol.LinkReport {
@@ -223,14 +232,14 @@ func touched(action timeline.Action, peers []protocol.NetworkPeer) []netip.Addr 
 }
 
 // disturbed tells the canary of an action that came later than planned.
-func (a *Agent) disturbed(run protocol.Run, action timeline.Action, record protocol.ActionRecord) {
-	a.mu.Lock()
-	canary, n := a.canary, a.directiveLocked().Network
-	a.mu.Unlock()
+func (w *watcher) disturbed(run protocol.Run, action timeline.Action, record protocol.ActionRecord) {
+	w.mu.Lock()
+	canary, n := w.canary, w.directiveLocked().Network
+	w.mu.Unlock()
 	if canary == nil || n == nil || record.Error == "" && record.Confirmed-record.Planned < disturbanceMargin/2 {
 		return
 	}
-	zero := a.clock.monotonic(run.ZeroUnixNanos)
+	zero := w.clock.monotonic(run.ZeroUnixNanos)
 	begun := action
 	if i := slices.IndexFunc(run.Actions, func(b timeline.Action) bool { return b.ID == action.Ends }); i >= 0 {
 		begun = run.Actions[i]

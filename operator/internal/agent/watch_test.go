@@ -26,14 +26,18 @@ func TestAShaperThatDoesNotTellItsHealth(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			shaper := &fakeShaper{health: netem.Health{Dropped: 2}}
-			a := &Agent{config: Config{RunDir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, changed: make(chan struct{}), links: links{shaper: shaper}}
-			a.journal.Network = &protocol.NetworkReport{Proven: true}
+			board, err := newState(Config{RunDir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &watcher{state: board, links: &links{shaper: shaper}, shaping: &shaping{state: board}}
+			board.journal.Network = &protocol.NetworkReport{Proven: true}
 			for _, shaper.healthErr = range tc.answers {
-				if told := a.noteHealth(); told != (shaper.healthErr == nil) {
+				if told := w.noteHealth(); told != (shaper.healthErr == nil) {
 					t.Errorf("told is %v, want %v", told, !told)
 				}
 			}
-			report := a.networkReport()
+			report := w.shaping.networkReport()
 			if lost := strings.Contains(report.Lost, mute.Error()); lost != tc.lost {
 				t.Errorf("the links are lost: %q, want that it is so: %v", report.Lost, tc.lost)
 			}

@@ -1,5 +1,5 @@
-// Package house holds the sizes and walls of the house that no linter holds: how large a package or
-// a type may be, and who may ask of which kind a fault is. It has tests only.
+// Package house holds rules of structure that no linter checks: how many methods a type may have,
+// and who may ask of which kind a fault is. It has tests only.
 package house
 
 import (
@@ -14,26 +14,26 @@ import (
 
 const root = "../.." // the folder operator
 
-// mostLines of a package, its tests left out. A conductor that grows beyond this has taken over a
-// part that others play.
-var mostLines = map[string]int{"internal/controller/trial": 2500}
+// mostMethods of a type, and what types have that had more when this was written. A type with more
+// is several types that share a struct, so that nothing says which part of it uses which. The list
+// can only shrink: numbers go down with the types, and a type that complies leaves it.
+const mostMethods = 30
 
-// mostMethods of a type; those of some types are bounded by what they had when this was written.
-const mostMethods = 60
-
-var methodsOf = map[string]int{"internal/agent.Agent": 138}
+var exceptions = map[string]int{
+	"internal/claims.run": 61, "internal/plan.expansion": 54, "internal/plan.systemCheck": 31, "internal/launcher.Launcher": 43,
+	"internal/controller/experiment.Reconciler": 38, "internal/cli/manifest.Set": 32,
+}
 
 // kinds of faults are fields of an Experiment's faults. Only these packages may ask which is set.
 var (
 	kinds  = map[string]bool{"NodeKill": true, "Pause": true, "Partition": true, "Degrade": true, "ChaosMesh": true, "ClientBehavior": true}
-	asking = map[string]bool{"internal/fault": true, "internal/chaosmesh": true, "internal/testkit/builders": true, "api/v1alpha1": true}
+	asking = map[string]bool{"internal/fault": true, "internal/chaosmesh": true, "internal/testkit/builders": true, "internal/local": true, "api/v1alpha1": true}
 )
 
 // source is one file of a package.
 type source struct {
 	folder, path string
 	file         *ast.File
-	lines        int
 }
 
 // sources are all files under the folder operator but tests.
@@ -42,7 +42,7 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 	set := token.NewFileSet()
 	var all []source
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(d.Name(), "zz_generated") {
 			return err
 		}
 		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
@@ -53,7 +53,7 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 		if err != nil {
 			return err
 		}
-		all = append(all, source{filepath.ToSlash(folder), path, file, set.File(file.FileStart).LineCount()})
+		all = append(all, source{filepath.ToSlash(folder), path, file})
 		return nil
 	})
 	if err != nil {
@@ -63,19 +63,6 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 		t.Fatalf("only %d files are found", len(all))
 	}
 	return set, all
-}
-
-func TestPackagesAreNoLargerThanTheyMayBe(t *testing.T) {
-	_, all := sources(t)
-	lines := map[string]int{}
-	for _, s := range all {
-		lines[s.folder] += s.lines
-	}
-	for folder, most := range mostLines {
-		if n := lines[folder]; n == 0 || n > most {
-			t.Errorf("%s has %d lines without its tests; want 1 to %d: move a part of it into a package of its own", folder, n, most)
-		}
-	}
 }
 
 func TestNoTypeHasTooManyMethods(t *testing.T) {
@@ -89,17 +76,18 @@ func TestNoTypeHasTooManyMethods(t *testing.T) {
 		}
 	}
 	for name, n := range methods {
-		most := mostMethods
-		if bound, ok := methodsOf[name]; ok {
-			most = bound
-		}
-		if n > most {
-			t.Errorf("%s has %d methods; at most %d: give a part of them a type of their own", name, n, most)
+		switch most := exceptions[name]; {
+		case n > max(most, mostMethods):
+			t.Errorf("%s has %d methods; at most %d: give a part of them a type of their own", name, n, max(most, mostMethods))
+		case most > 0 && n <= mostMethods:
+			t.Errorf("%s has %d methods: take it off the list of exceptions", name, n)
+		case n < most:
+			t.Errorf("%s has %d methods, and the list of exceptions says %d: lower the number", name, n, most)
 		}
 	}
-	for name := range methodsOf {
-		if methods[name] <= mostMethods {
-			t.Errorf("%s has %d methods and needs no bound of its own any more", name, methods[name])
+	for name := range exceptions {
+		if methods[name] == 0 {
+			t.Errorf("%s is no type any more: take it off the list of exceptions", name)
 		}
 	}
 }

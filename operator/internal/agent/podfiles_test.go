@@ -13,7 +13,7 @@ import (
 // agent's memory, which has no limit.
 func TestTheRunDirectoryIsReadWithBounds(t *testing.T) {
 	dir := t.TempDir()
-	a := &Agent{config: Config{RunDir: dir}}
+	files := &podFiles{config: Config{RunDir: dir}}
 	write := func(name string, size int) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), bytes.Repeat([]byte("x"), size), 0o600); err != nil {
@@ -29,7 +29,7 @@ func TestTheRunDirectoryIsReadWithBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int{"small": 100, "large": -1, "link": -1, "pipe": -1, "none": -1} {
-		content, err := a.readRun(name, 100)
+		content, err := files.readRun(name, 100)
 		if (err == nil) != (want >= 0) || err == nil && len(content) != want {
 			t.Errorf("%s: %d bytes, %v", name, len(content), err)
 		}
@@ -68,7 +68,7 @@ func TestNoLinkIsWrittenThrough(t *testing.T) {
 // A client's report, and the output of a prepare step, are files of the pod's shared volumes.
 func TestReportsAreFilesOfSharedVolumes(t *testing.T) {
 	dir := t.TempDir()
-	a := &Agent{config: Config{OutDir: dir}}
+	files := &podFiles{config: Config{OutDir: dir}}
 	secret := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -83,14 +83,14 @@ func TestReportsAreFilesOfSharedVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, readable := range map[string]bool{filepath.Join(dir, "report"): true, filepath.Join(dir, "link"): false, filepath.Join(dir, "pipe"): false, secret: false, "report": false} {
-		if content, err := a.readShared(path, 100); (err == nil) != readable {
+		if content, err := files.readShared(path, 100); (err == nil) != readable {
 			t.Errorf("%s: %q, %v", path, content, err)
 		}
 	}
-	if _, err := a.readShared(filepath.Join(dir, "report"), 99); err == nil {
+	if _, err := files.readShared(filepath.Join(dir, "report"), 99); err == nil {
 		t.Error("a file above the limit was read")
 	}
-	f := follower{path: filepath.Join(dir, "pipe")}
+	f := logTailer{path: filepath.Join(dir, "pipe")}
 	if found, err := f.find(regexp.MustCompile("x"), 1); found != 0 {
 		t.Errorf("a pipe in place of a log: %d lines, %v", found, err)
 	}

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// boxPause between attempts to reach a launcher, which may not have started yet.
-	boxPause = 25 * time.Millisecond
+	// connPause between attempts to reach a launcher, which may not have started yet.
+	connPause = 25 * time.Millisecond
 	// tailInterval is how often the tails of the output are read again.
 	tailInterval = 2 * time.Second
 )
 
-// box is one container of the pod: the connection to its launcher and what that said last. Its
-// fields are guarded by the agent's mutex.
-type box struct {
+// launcherConn is the connection to the launcher of one container, and what that said last. Its
+// fields are guarded by the state's mutex.
+type launcherConn struct {
 	name   string
 	client *launcher.Client // nil while there is no connection
 	state  *launcher.State  // nil before the first
@@ -31,17 +31,24 @@ type box struct {
 	lost bool
 }
 
-// doBoxes keeps a connection to the launcher of every container that the directive names.
-func (a *Agent) doBoxes(ctx context.Context) {
-	var boxes sync.WaitGroup
-	defer boxes.Wait()
+// launchers are the connections to the pod's containers.
+type launchers struct {
+	*state
+	clock *runClock
+	conns map[string]*launcherConn // by the container's name; guarded by the state's mutex
+}
+
+// doConnections keeps a connection to the launcher of every container that the directive names.
+func (l *launchers) doConnections(ctx context.Context) {
+	var conns sync.WaitGroup
+	defer conns.Wait()
 	for {
-		var added []*box
-		if a.await(ctx, func() bool {
-			for _, c := range a.directiveLocked().Containers {
-				if a.boxes[c.Name] == nil {
-					a.boxes[c.Name] = &box{name: c.Name}
-					added = append(added, a.boxes[c.Name])
+		var added []*launcherConn
+		if l.await(ctx, func() bool {
+			for _, c := range l.directiveLocked().Containers {
+				if l.conns[c.Name] == nil {
+					l.conns[c.Name] = &launcherConn{name: c.Name}
+					added = append(added, l.conns[c.Name])
 				}
 			}
 			return len(added) > 0
@@ -49,30 +56,30 @@ func (a *Agent) doBoxes(ctx context.Context) {
 			return
 		}
 		for _, b := range added {
-			boxes.Go(func() { a.attend(ctx, b) })
+			conns.Go(func() { l.maintain(ctx, b) })
 		}
 	}
 }
 
-// attend connects to a launcher again and again.
-func (a *Agent) attend(ctx context.Context, b *box) {
-	path := filepath.Join(a.config.RunDir, b.name+".sock")
+// maintain connects to a launcher again and again.
+func (l *launchers) maintain(ctx context.Context, b *launcherConn) {
+	path := filepath.Join(l.config.RunDir, b.name+".sock")
 	for ctx.Err() == nil {
-		client, err := launcher.Dial(ctx, path, func(state launcher.State) { a.noteState(b, state) })
+		client, err := launcher.Dial(ctx, path, func(state launcher.State) { l.noteState(b, state) })
 		if err != nil {
-			pause(ctx, boxPause)
+			pause(ctx, connPause)
 			continue
 		}
-		a.note(func() { b.client = client })
-		a.refreshTail(ctx, client)
-		a.note(func() { b.client = nil })
+		l.note(func() { b.client = client })
+		l.refreshTail(ctx, client)
+		l.note(func() { b.client = nil })
 		client.Close()
 	}
 }
 
 // refreshTail returns when the connection is gone. Until then it asks for the state now and then,
 // since printing alone is no change of state.
-func (a *Agent) refreshTail(ctx context.Context, client *launcher.Client) {
+func (l *launchers) refreshTail(ctx context.Context, client *launcher.Client) {
 	tick := time.NewTicker(tailInterval)
 	defer tick.Stop()
 	for {
@@ -88,32 +95,32 @@ func (a *Agent) refreshTail(ctx context.Context, client *launcher.Client) {
 	}
 }
 
-func (a *Agent) noteState(b *box, state launcher.State) {
-	a.mu.Lock()
+func (l *launchers) noteState(b *launcherConn, state launcher.State) {
+	l.mu.Lock()
 	old := b.state
-	a.mu.Unlock()
+	l.mu.Unlock()
 	change := func() {
 		b.state = &state
-		if started := a.journal.Launchers[b.name]; started != "" && started != state.Incarnation && !a.restartPlanned() {
+		if started := l.journal.Launchers[b.name]; started != "" && started != state.Incarnation && !l.clock.restartPlanned() {
 			b.lost = true
 		}
 	}
 	if old != nil && old.Process == state.Process && old.Starts == state.Starts && old.Incarnation == state.Incarnation {
-		a.noteQuietly(change)
+		l.noteQuietly(change)
 		return
 	}
-	a.note(change)
+	l.note(change)
 }
 
 // ask sends a request to a container's launcher and waits for the answer; it waits for the
 // launcher, too, and repeats the request when the connection breaks, since every request may be
 // repeated.
-func (a *Agent) ask(ctx context.Context, name string, request launcher.Request) (launcher.Response, error) {
+func (l *launchers) ask(ctx context.Context, name string, request launcher.Request) (launcher.Response, error) {
 	for {
 		var client *launcher.Client
 		var lost bool
-		if err := a.await(ctx, func() bool {
-			if b := a.boxes[name]; b != nil {
+		if err := l.await(ctx, func() bool {
+			if b := l.conns[name]; b != nil {
 				client, lost = b.client, b.lost
 			}
 			return client != nil || lost
@@ -127,15 +134,15 @@ func (a *Agent) ask(ctx context.Context, name string, request launcher.Request) 
 		if !errors.Is(err, launcher.ErrGone) {
 			return response, err
 		}
-		if !pause(ctx, boxPause) {
+		if !pause(ctx, connPause) {
 			return response, ctx.Err()
 		}
 	}
 }
 
-// process returns what is known of a container's process. The caller holds a.mu.
-func (a *Agent) process(name string) launcher.State {
-	b := a.boxes[name]
+// process returns what is known of a container's process. The caller holds the lock.
+func (l *launchers) process(name string) launcher.State {
+	b := l.conns[name]
 	switch {
 	case b == nil || b.state == nil:
 		return launcher.State{Process: launcher.Waiting}
@@ -149,9 +156,9 @@ func (a *Agent) process(name string) launcher.State {
 	}
 }
 
-// containerState is what the coordinator is told. The caller holds a.mu.
-func (a *Agent) containerState(name string, d protocol.Directive) protocol.ContainerState {
-	process := a.process(name)
+// containerState is what the coordinator is told. The caller holds the lock.
+func (l *launchers) containerState(name string, d protocol.Directive) protocol.ContainerState {
+	process := l.process(name)
 	state := protocol.ContainerState{
 		Name: name, State: process.Process, ExitCode: process.ExitCode, Expected: process.Asked, Starts: process.Starts, Tail: process.Tail,
 	}
@@ -159,7 +166,7 @@ func (a *Agent) containerState(name string, d protocol.Directive) protocol.Conta
 		return state
 	}
 	if d.Run != nil && process.ExitedAt != 0 {
-		state.Exited = cmp.Or(a.clock.since(d.Run.ZeroUnixNanos, process.ExitedAt), 1)
+		state.Exited = cmp.Or(l.clock.since(d.Run.ZeroUnixNanos, process.ExitedAt), 1)
 	}
 	switch {
 	case d.Finish, d.Prepare != nil:

@@ -17,19 +17,16 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/operator/internal/protocol"
 )
 
 const (
-	// handOverLimit is how long handing over may take: the pod is deleted some seconds later.
-	handOverLimit = 75 * time.Second
+	// uploadLimit is how long handing over may take: the pod is deleted some seconds later.
+	uploadLimit = 75 * time.Second
 	// directLimit is how much of that may go into the store directly: the rest is the manager's,
 	// which takes what the store does not.
 	directLimit = 50 * time.Second
@@ -42,103 +39,104 @@ const (
 	// in the cluster.
 	tailSize = 4 << 20
 
-	handOverFolder = "handover"
+	uploadFolder = "handover"
 	// AgentLog is the file in OutDir that the agent's own log is written to, too.
 	AgentLog = "agent.log"
 )
 
-// handOver gives the pod's files away when no process of the system runs any more: into the store,
+// uploader gives the pod's files away.
+type uploader struct {
+	*state
+	coordinator *coordinator
+}
+
+// upload gives the pod's files away when no process of the system runs any more: into the store,
 // by requests that the coordinator presigns, or to the manager, which keeps them in the cluster,
 // when the store does not take them. It returns when all are safe, or as safe as there is time and
 // room for.
-func (a *Agent) handOver(ctx context.Context) {
-	d := a.directive()
+func (up *uploader) upload(ctx context.Context) {
+	d := up.directive()
 	if !d.HandOver && d.Collect == nil {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, handOverLimit)
+	limited, cancel := context.WithTimeout(ctx, uploadLimit)
 	defer cancel()
 	direct, cancelDirect := context.WithTimeout(limited, directLimit)
 	defer cancelDirect()
-	h := &handOver{agent: a, store: direct}
-	err := a.inOutDir(func(out *os.Root) error { return out.MkdirAll(handOverFolder, 0o700) })
+	t := &transfer{uploader: up, store: direct}
+	err := up.inOutDir(func(out *os.Root) error { return out.MkdirAll(uploadFolder, 0o700) })
 	// This line keeps the agent's own log from being empty: a pod without a file in the store has
 	// handed nothing over.
-	a.config.Log.Info("Handing over the pod's files")
+	up.config.Log.Info("Handing over the pod's files")
 	if err == nil && d.Collect != nil {
-		err = h.collect(limited, &d)
+		err = t.collect(limited, &d)
 	}
-	for _, f := range a.handOverFiles() {
+	for _, f := range up.uploadFiles() {
 		if err != nil {
 			break
 		}
-		if err := h.give(limited, f); err != nil && ctx.Err() == nil {
-			a.config.Log.Warn("A file of the pod is not handed over", "file", f.name, "error", err)
+		if err := t.send(limited, f); err != nil && ctx.Err() == nil {
+			up.config.Log.Warn("A file of the pod is not handed over", "file", f.name, "error", err)
 		}
 	}
 	if err != nil {
-		a.config.Log.Warn("No file of the pod is handed over", "error", err)
+		up.config.Log.Warn("No file of the pod is handed over", "error", err)
 	}
-	a.note(func() { a.seen.handedOver = true })
+	up.note(func() { up.volatile.handedOver = true })
 }
 
-// givenFile is one file to hand over.
-type givenFile struct {
+// uploadFile is one file to upload.
+type uploadFile struct {
 	name, path string
 	// packed already; a log may be cut to its end.
 	packed, log bool
 }
 
-// handOverFiles lists the pod's files: the raw results first, then the logs. The agent's own log is
+// uploadFiles lists the pod's files: the raw results first, then the logs. The agent's own log is
 // the last, since it reports how the others were handed over.
-func (a *Agent) handOverFiles() []givenFile {
-	d := a.directive()
+func (up *uploader) uploadFiles() []uploadFile {
+	d := up.directive()
 	if !d.HandOver {
 		return nil
 	}
-	var files []givenFile
+	var files []uploadFile
 	if d.Client != nil {
-		files = append(files, givenFile{name: protocol.ClientResultFile, path: a.packedResult(), packed: true})
+		files = append(files, uploadFile{name: protocol.ClientResultFile, path: up.packedResult(), packed: true})
 		if d.Client.Source == "File" && d.Client.Path != protocol.LoadgenResultFile {
-			files = append(files, givenFile{name: "report.gz", path: d.Client.Path})
+			files = append(files, uploadFile{name: "report.gz", path: d.Client.Path})
 		}
 	}
 	for _, c := range d.Containers {
 		files = append(files,
-			givenFile{name: c.Name + ".stdout.gz", path: a.outputFile(c.Name, "Stdout"), log: true},
-			givenFile{name: c.Name + ".stderr.gz", path: a.outputFile(c.Name, "Stderr"), log: true})
+			uploadFile{name: c.Name + ".stdout.gz", path: up.outputFile(c.Name, "Stdout"), log: true},
+			uploadFile{name: c.Name + ".stderr.gz", path: up.outputFile(c.Name, "Stderr"), log: true})
 	}
-	return append(files, givenFile{name: "agent.log.gz", path: filepath.Join(a.config.OutDir, AgentLog), log: true})
+	return append(files, uploadFile{name: "agent.log.gz", path: filepath.Join(up.config.OutDir, AgentLog), log: true})
 }
 
-// packedResult is where a client's packed results are kept until they are handed over.
-func (a *Agent) packedResult() string {
-	return filepath.Join(a.config.OutDir, protocol.ClientResultFile)
-}
-
-// handOver is the way that files take now.
-type handOver struct {
-	agent *Agent
+// transfer is the way that files take now.
+type transfer struct {
+	*uploader
 	// store is for as long as files may go into the store directly; nil when it has failed.
 	store context.Context
 }
 
 // collect packs the pod's files and hands the pack to the store. Without a store the manager gets
 // it.
-func (h *handOver) collect(ctx context.Context, d *protocol.Directive) error {
-	name, some := filepath.Join(handOverFolder, protocol.CollectedFile), false
-	err := h.agent.inOutDir(func(out *os.Root) (err error) {
+func (t *transfer) collect(ctx context.Context, d *protocol.Directive) error {
+	name, some := filepath.Join(uploadFolder, protocol.CollectedFile), false
+	err := t.inOutDir(func(out *os.Root) (err error) {
 		some, err = collect(out, d, name)
 		return err
 	})
 	if err != nil || !some {
 		return err
 	}
-	path := filepath.Join(h.agent.config.OutDir, name)
+	path := filepath.Join(t.config.OutDir, name)
 	if d.HandOver {
-		return h.give(ctx, givenFile{name: protocol.CollectedFile, path: path, packed: true})
+		return t.send(ctx, uploadFile{name: protocol.CollectedFile, path: path, packed: true})
 	}
-	file, err := h.agent.openShared(path)
+	file, err := t.openShared(path)
 	if err != nil {
 		return err
 	}
@@ -147,78 +145,12 @@ func (h *handOver) collect(ctx context.Context, d *protocol.Directive) error {
 	if err != nil {
 		return err
 	}
-	return h.agent.coordinator.sendUntilTaken(ctx, "/v1/collected", packed)
+	return t.coordinator.sendUntilTaken(ctx, "/v1/collected", packed)
 }
 
-// inOutDir works in OutDir, which is shared with users' processes: no symbolic link that they leave
-// there leads out of it.
-func (a *Agent) inOutDir(f func(out *os.Root) error) error {
-	out, err := os.OpenRoot(a.config.OutDir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(out), out.Close())
-}
-
-// readRun reads a small file of the run directory, in which the system may put what it likes:
-// links, pipes, files without an end.
-func (a *Agent) readRun(name string, limit int64) ([]byte, error) {
-	file, err := openIn(a.config.RunDir, name)
-	if err != nil {
-		return nil, err
-	}
-	return readAll(file, limit)
-}
-
-// readShared reads a file of a shared volume.
-func (a *Agent) readShared(path string, limit int64) ([]byte, error) {
-	file, err := a.openShared(path)
-	if err != nil {
-		return nil, err
-	}
-	return readAll(file, limit)
-}
-
-// readAll reads a file that may have so many bytes, and closes it.
-func readAll(file *os.File, limit int64) ([]byte, error) {
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(content)) > limit {
-		err = fmt.Errorf("%s takes more than %d bytes", file.Name(), limit)
-	}
-	return content, err
-}
-
-// openShared opens a file of a shared volume for reading. It follows no link out of the volume,
-// where the agent's own token is, and waits for no pipe.
-func (a *Agent) openShared(path string) (*os.File, error) {
-	folder, name, err := locate(append(slices.Clone(a.config.FileRoots), a.config.OutDir), path)
-	if err != nil {
-		return nil, err
-	}
-	return openIn(folder, name)
-}
-
-// openIn opens a regular file below a folder.
-func openIn(folder, name string) (*os.File, error) {
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, file.Close(), fmt.Errorf("%s is no file", name))
-	}
-	return file, nil
-}
-
-// give hands one file over. One that is not there, or empty, is none.
-func (h *handOver) give(ctx context.Context, f givenFile) error {
-	size, err := h.size(f.path)
+// send uploads one file. One that is not there, or empty, is none.
+func (t *transfer) send(ctx context.Context, f uploadFile) error {
+	size, err := t.size(f.path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && size == 0 {
 		return nil
 	}
@@ -227,43 +159,43 @@ func (h *handOver) give(ctx context.Context, f givenFile) error {
 	}
 	path := f.path
 	if !f.packed {
-		if path, err = h.pack(f, size); err != nil {
+		if path, err = t.pack(f, size); err != nil {
 			return err
 		}
 	}
-	u, err := h.agent.describeUpload(f.name, path)
+	u, err := t.describe(f.name, path)
 	if err != nil {
 		return err
 	}
 	if u.Size > protocol.UploadLimit {
 		return fmt.Errorf("it has %d bytes packed; %d are taken", u.Size, int64(protocol.UploadLimit))
 	}
-	if h.store != nil {
-		if err = h.put(h.store, u, path); err == nil {
+	if t.store != nil {
+		if err = t.put(t.store, u, path); err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return err
 		}
-		h.store = nil
-		h.agent.config.Log.Warn("The store takes no file from here; the manager keeps them", "file", f.name, "error", err)
+		t.store = nil
+		t.config.Log.Warn("The store takes no file from here; the manager keeps them", "file", f.name, "error", err)
 	}
 	if f.log && u.Size > protocol.KeepLimit {
 		f.name = strings.TrimSuffix(f.name, ".gz") + ".tail.gz"
-		tail, err := h.pack(f, tailSize)
+		tail, err := t.pack(f, tailSize)
 		if err != nil {
 			return err
 		}
-		if u, err = h.agent.describeUpload(f.name, tail); err != nil {
+		if u, err = t.describe(f.name, tail); err != nil {
 			return err
 		}
 		path = tail
 	}
-	return h.agent.keep(ctx, u, path)
+	return t.keep(ctx, u, path)
 }
 
-func (h *handOver) size(path string) (int64, error) {
-	file, err := h.agent.openShared(path)
+func (t *transfer) size(path string) (int64, error) {
+	file, err := t.openShared(path)
 	if err != nil {
 		return 0, err
 	}
@@ -276,8 +208,8 @@ func (h *handOver) size(path string) (int64, error) {
 }
 
 // pack compresses the last bytes of a file into one of the agent's own, which goes with the pod.
-func (h *handOver) pack(f givenFile, last int64) (path string, err error) {
-	from, err := h.agent.openShared(f.path)
+func (t *transfer) pack(f uploadFile, last int64) (path string, err error) {
+	from, err := t.openShared(f.path)
 	if err != nil {
 		return "", err
 	}
@@ -289,8 +221,8 @@ func (h *handOver) pack(f givenFile, last int64) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	name := filepath.Join(handOverFolder, f.name)
-	return filepath.Join(h.agent.config.OutDir, name), h.agent.inOutDir(func(out *os.Root) error {
+	name := filepath.Join(uploadFolder, f.name)
+	return filepath.Join(t.config.OutDir, name), t.inOutDir(func(out *os.Root) error {
 		to, err := out.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 		if err != nil {
 			return err
@@ -301,8 +233,8 @@ func (h *handOver) pack(f givenFile, last int64) (path string, err error) {
 	})
 }
 
-func (a *Agent) describeUpload(name, path string) (protocol.Upload, error) {
-	file, err := a.openShared(path)
+func (up *uploader) describe(name, path string) (protocol.Upload, error) {
+	file, err := up.openShared(path)
 	if err != nil {
 		return protocol.Upload{}, err
 	}
@@ -314,26 +246,26 @@ func (a *Agent) describeUpload(name, path string) (protocol.Upload, error) {
 
 // put puts a file into the store, with one more attempt when the first one fails, unless the store
 // has kept us waiting: it would again, and there is no time for that.
-func (h *handOver) put(ctx context.Context, u protocol.Upload, path string) error {
-	err := h.putOnce(ctx, u, path)
+func (t *transfer) put(ctx context.Context, u protocol.Upload, path string) error {
+	err := t.putOnce(ctx, u, path)
 	var status *statusError
 	var network net.Error
 	if err == nil || errors.As(err, &status) || errors.As(err, &network) && network.Timeout() || !pause(ctx, time.Second) {
 		return err
 	}
-	return h.putOnce(ctx, u, path)
+	return t.putOnce(ctx, u, path)
 }
 
-func (h *handOver) putOnce(ctx context.Context, u protocol.Upload, path string) error {
+func (t *transfer) putOnce(ctx context.Context, u protocol.Upload, path string) error {
 	body, err := json.Marshal(u)
 	if err != nil {
 		return err
 	}
 	var ticket protocol.Ticket
-	if err := h.agent.coordinator.ask(ctx, "/v1/upload", "application/json", body, &ticket); err != nil {
+	if err := t.coordinator.ask(ctx, "/v1/upload", "application/json", body, &ticket); err != nil {
 		return err
 	}
-	file, err := h.agent.openShared(path)
+	file, err := t.openShared(path)
 	if err != nil {
 		return err
 	}
@@ -393,26 +325,26 @@ func storeClient(ca string) (*http.Client, error) {
 	dialer := &net.Dialer{Timeout: 3 * time.Second, Control: markSocket, Resolver: &net.Resolver{PreferGo: true, Dial: dialMarked}}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
-		return impatient{conn}, err
+		return deadlineConn{conn}, err
 	}
 	return &http.Client{Transport: &http.Transport{
 		DialContext: dial, TLSClientConfig: config, TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: putLimit, DisableKeepAlives: true,
 	}}, nil
 }
 
-// impatient is a connection that takes each bit of what is written in time: a store that hangs in
-// the middle of a large file would use up the time in which the manager takes the others.
-type impatient struct{ net.Conn }
+// deadlineConn is a connection that takes each bit of what is written in time: a store that hangs
+// in the middle of a large file would use up the time in which the manager takes the others.
+type deadlineConn struct{ net.Conn }
 
 // Write implements io.Writer.
-func (c impatient) Write(p []byte) (int, error) {
+func (c deadlineConn) Write(p []byte) (int, error) {
 	c.SetWriteDeadline(time.Now().Add(putLimit))
 	return c.Conn.Write(p)
 }
 
 // keep gives a file to the manager, part by part.
-func (a *Agent) keep(ctx context.Context, u protocol.Upload, path string) error {
-	file, err := a.openShared(path)
+func (up *uploader) keep(ctx context.Context, u protocol.Upload, path string) error {
+	file, err := up.openShared(path)
 	if err != nil {
 		return err
 	}
@@ -421,10 +353,10 @@ func (a *Agent) keep(ctx context.Context, u protocol.Upload, path string) error 
 	if err != nil {
 		return err
 	}
-	return a.keepContent(ctx, u, content)
+	return up.keepContent(ctx, u, content)
 }
 
-func (a *Agent) keepContent(ctx context.Context, u protocol.Upload, content []byte) error {
+func (up *uploader) keepContent(ctx context.Context, u protocol.Upload, content []byte) error {
 	query := url.Values{"name": {u.Name}, "sha256": {u.SHA256}, "size": {strconv.FormatInt(u.Size, 10)}}
 	reader := bytes.NewReader(content)
 	for part := 0; part == 0 || reader.Len() > 0; part++ {
@@ -433,7 +365,7 @@ func (a *Agent) keepContent(ctx context.Context, u protocol.Upload, content []by
 			return err
 		}
 		query.Set("part", strconv.Itoa(part))
-		if err := a.coordinator.sendUntilTaken(ctx, "/v1/keep?"+query.Encode(), data); err != nil {
+		if err := up.coordinator.sendUntilTaken(ctx, "/v1/keep?"+query.Encode(), data); err != nil {
 			return fmt.Errorf("have the manager keep it: %w", err)
 		}
 	}

@@ -38,14 +38,20 @@ type Machine struct {
 	Identity func() (string, error)
 }
 
-// resetMark is what is on disk before the machine goes down.
-type resetMark struct {
+// rebootMarker is what is on disk before the machine goes down.
+type rebootMarker struct {
 	// Actions that this reset carries out: several targets may be on one machine.
 	Actions []string `json:"actions"`
 	// Started is when it was reset, as a time since t = 0.
 	Started time.Duration `json:"started"`
 	// Machine is its identity before.
 	Machine string `json:"machine"`
+}
+
+// rebooter resets the machine that the agent runs on.
+type rebooter struct {
+	*state
+	clock *runClock
 }
 
 // RunMachine is the life of an agent whose directive names a node to be reset. It goes on where an
@@ -60,22 +66,22 @@ type resetMark struct {
 func (a *Agent) RunMachine(ctx context.Context, m Machine) error {
 	came := launcher.Monotonic()
 	var stages sync.WaitGroup
-	stages.Go(func() { a.doTalk(ctx) })
-	stages.Go(func() { a.doClock(ctx) })
-	if err := a.doMachine(ctx, m, came); ctx.Err() == nil {
+	stages.Go(func() { a.session.doTalk(ctx) })
+	stages.Go(func() { a.clockSync.doClock(ctx) })
+	if err := a.reboots.doMachine(ctx, m, came); ctx.Err() == nil {
 		a.fail(err)
 	}
 	<-ctx.Done()
 	stages.Wait()
-	return errors.Join(a.cuts.cut.Close(), a.silence.silence.Close())
+	return errors.Join(a.drops.filter.Close(), a.isolation.filter.Close())
 }
 
 // doMachine carries out the resets of the directive. came is when this agent started, on
 // CLOCK_MONOTONIC.
-func (a *Agent) doMachine(ctx context.Context, m Machine, came int64) error {
+func (b *rebooter) doMachine(ctx context.Context, m Machine, came int64) error {
 	var named protocol.Machine
-	if err := a.await(ctx, func() bool {
-		d := a.directiveLocked()
+	if err := b.await(ctx, func() bool {
+		d := b.directiveLocked()
 		if d.Machine != nil {
 			named = *d.Machine
 		}
@@ -90,24 +96,24 @@ func (a *Agent) doMachine(ctx context.Context, m Machine, came int64) error {
 	if err != nil {
 		return fmt.Errorf("tell this life of the machine from the next: %w", err)
 	}
-	a.note(func() { a.seen.gatesHold = true })
-	run, err := a.awaitRun(ctx)
+	b.note(func() { b.volatile.gatesHold = true })
+	run, err := b.clock.awaitRun(ctx)
 	if err != nil {
 		return err
 	}
-	a.settle(run, identity, a.clock.since(run.ZeroUnixNanos, came))
+	b.settle(run, identity, b.clock.since(run.ZeroUnixNanos, came))
 	for {
 		var next timeline.Action
-		if err := a.await(ctx, func() (found bool) {
-			next, found = a.nextAction(nil)
+		if err := b.await(ctx, func() (found bool) {
+			next, found = b.nextAction(nil)
 			return found
 		}); err != nil {
 			return err
 		}
-		if err := a.until(ctx, run.ZeroUnixNanos+int64(next.At-armLead)); err != nil {
+		if err := b.clock.until(ctx, run.ZeroUnixNanos+int64(next.At-armLead)); err != nil {
 			return err
 		}
-		if err := a.resetMachine(ctx, m, run, next.At, identity); err != nil {
+		if err := b.resetMachine(ctx, m, run, next.At, identity); err != nil {
 			return err
 		}
 	}
@@ -115,10 +121,10 @@ func (a *Agent) doMachine(ctx context.Context, m Machine, came int64) error {
 
 // settle records what became of a reset that an agent before this one wrote down. came is when this
 // one started.
-func (a *Agent) settle(run protocol.Run, identity string, came time.Duration) {
-	a.mu.Lock()
-	mark := a.journal.Reset
-	a.mu.Unlock()
+func (b *rebooter) settle(run protocol.Run, identity string, came time.Duration) {
+	b.mu.Lock()
+	mark := b.journal.Reset
+	b.mu.Unlock()
 	if mark == nil || mark.Machine == identity && came < mark.Started {
 		return // there was none, or it is still to come
 	}
@@ -126,15 +132,15 @@ func (a *Agent) settle(run protocol.Run, identity string, came time.Duration) {
 	if mark.Machine == identity {
 		record = protocol.ActionRecord{Error: "the agent that would have reset the machine was restarted, and the machine did not go down"}
 	}
-	a.recordResets(run, mark.Actions, record)
+	b.recordResets(run, mark.Actions, record)
 }
 
 // recordResets gives all of the actions the same record, unless they have one.
-func (a *Agent) recordResets(run protocol.Run, ids []string, record protocol.ActionRecord) {
-	a.record(func(j *journal) {
+func (b *rebooter) recordResets(run protocol.Run, ids []string, record protocol.ActionRecord) {
+	b.record(func(j *journal) {
 		actions := slices.Clip(j.Actions)
 		for _, action := range run.Actions {
-			if _, recorded := a.recordedLocked(action.ID); recorded || !slices.Contains(ids, action.ID) {
+			if _, recorded := b.recordedLocked(action.ID); recorded || !slices.Contains(ids, action.ID) {
 				continue
 			}
 			record.ID, record.Planned = action.ID, action.At
@@ -146,7 +152,7 @@ func (a *Agent) recordResets(run protocol.Run, ids []string, record protocol.Act
 
 // resetMachine resets the machine at an instant for every action that is planned for it. It returns
 // when that failed, with a record that says why; it returns an error only when ctx is done.
-func (a *Agent) resetMachine(ctx context.Context, m Machine, run protocol.Run, at time.Duration, identity string) error {
+func (b *rebooter) resetMachine(ctx context.Context, m Machine, run protocol.Run, at time.Duration, identity string) error {
 	var ids []string
 	for _, action := range run.Actions {
 		if action.At == at && action.Kind == timeline.Reset {
@@ -154,21 +160,21 @@ func (a *Agent) resetMachine(ctx context.Context, m Machine, run protocol.Run, a
 		}
 	}
 	failed := func(format string, args ...any) error {
-		a.recordResets(run, ids, protocol.ActionRecord{Error: fmt.Sprintf(format, args...)})
+		b.recordResets(run, ids, protocol.ActionRecord{Error: fmt.Sprintf(format, args...)})
 		return nil
 	}
-	instant := a.clock.monotonic(run.ZeroUnixNanos + int64(at))
+	instant := b.clock.monotonic(run.ZeroUnixNanos + int64(at))
 	if late := time.Duration(launcher.Monotonic() - instant); late > tooLate {
 		return failed("the agent was not there in time: %v late; a reset that was missed is not made up for", late.Round(time.Millisecond))
 	}
-	mark := resetMark{Actions: ids, Started: at, Machine: identity}
-	a.record(func(j *journal) { j.Reset = &mark })
+	mark := rebootMarker{Actions: ids, Started: at, Machine: identity}
+	b.record(func(j *journal) { j.Reset = &mark })
 	if err := launcher.SleepUntil(ctx, instant); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	finish, failure := a.directiveLocked().Finish, a.seen.failure
-	a.mu.Unlock()
+	b.mu.Lock()
+	finish, failure := b.directiveLocked().Finish, b.volatile.failure
+	b.mu.Unlock()
 	if finish {
 		return failed("the trial had ended before")
 	}
@@ -177,7 +183,7 @@ func (a *Agent) resetMachine(ctx context.Context, m Machine, run protocol.Run, a
 	}
 	if late := time.Duration(launcher.Monotonic() - instant); late > exactly {
 		mark.Started += late
-		a.record(func(j *journal) { j.Reset = &resetMark{Actions: ids, Started: mark.Started, Machine: identity} })
+		b.record(func(j *journal) { j.Reset = &rebootMarker{Actions: ids, Started: mark.Started, Machine: identity} })
 	}
 	refused := make(chan error, 1)
 	go func() { refused <- m.Reset() }()

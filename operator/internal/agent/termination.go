@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"time"
+)
+
+// terminationLimit is how long an agent whose pod is deleted in the middle of a run still works:
+// the kubelet gives a sidecar two seconds at least.
+const terminationLimit = 1500 * time.Millisecond
+
+// uploadOnTermination uploads the logs of a pod that is deleted in the middle of a run, whose
+// processes are dead already. It is not waited for, and gives up at the first answer that says that
+// the pod has no place in the trial any more: a pod that is deleted without grace is gone before
+// its processes are, and its token with it. The pod that takes its place hands over files of its
+// own; those of this one begin with a part of its UID, so that none is overwritten.
+func (up *uploader) uploadOnTermination(ctx context.Context) {
+	d := up.directive()
+	if !d.HandOver || d.Run == nil || d.Finish {
+		return
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), terminationLimit)
+	defer cancel()
+	up.coordinator.leaving.Store(true)
+	if up.inOutDir(func(out *os.Root) error { return out.MkdirAll(uploadFolder, 0o700) }) != nil {
+		return
+	}
+	up.config.Log.Info("The pod is deleted in the middle of the run; handing over its logs")
+	t := &transfer{uploader: up, store: limited}
+	for _, f := range up.uploadFiles() {
+		if !f.log {
+			continue
+		}
+		f.name = "ended-" + up.config.shortUID() + "." + f.name
+		if t.send(limited, f) != nil {
+			return
+		}
+	}
+}
+
+// shortUID is the first part of the pod's UID, or what stands for it.
+func (c Config) shortUID() string {
+	const part = 8
+	if len(c.PodUID) < part {
+		return "unknown"
+	}
+	return c.PodUID[:part]
+}
+
+// refused reports whether the coordinator does not know the pod (any more).
+func (e *statusError) refused() bool {
+	return e.code == http.StatusUnauthorized || e.code == http.StatusForbidden
+}

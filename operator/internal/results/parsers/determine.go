@@ -136,7 +136,6 @@ func (d *determination) fromRate(seconds float64, ended quantity) float64 {
 
 // agree refuses numbers that contradict each other.
 func (d *determination) agree() error {
-	committed, ended := d.said[results.NumberCommitted], d.said[results.NumberEnded]
 	for _, of := range [][2]string{{results.NumberCommitted, results.NumberThroughput}, {results.NumberEnded, results.NumberEndedRate}} {
 		count, rate, run := d.said[of[0]], d.said[of[1]], d.said[results.NumberRunTime]
 		if !d.has(of[0]) || !d.has(of[1]) || !d.has(results.NumberRunTime) {
@@ -149,16 +148,94 @@ func (d *determination) agree() error {
 				of[1], rate.value, results.NumberRunTime, run.value/1000, product, of[0], count.value, apart(count.value, product), results.NumberEndedRate)
 		}
 	}
-	if d.has(results.NumberCommitted) && d.has(results.NumberEnded) && committed.value+d.failed > ended.value*(1+tolerated)+committed.step {
-		return fmt.Errorf("%s %g and %g failures are more than %s %g", results.NumberCommitted, committed.value, d.failed, results.NumberEnded, ended.value)
+	if err := d.sameRun(); err != nil {
+		return err
 	}
-	if a := d.said[results.NumberAnswered]; d.has(results.NumberAnswered) && d.has(results.NumberEnded) && a.value > ended.value {
-		return fmt.Errorf("%s %g is more than %s, %g", results.NumberAnswered, a.value, results.NumberEnded, ended.value)
-	}
-	if x, r := d.said[results.NumberThroughput], d.said[results.NumberEndedRate]; d.has(results.NumberEndedRate) && x.value > r.value*(1+tolerated)+r.step+x.step {
-		return fmt.Errorf("%s %g per second is more than %s, %g", results.NumberThroughput, x.value, results.NumberEndedRate, r.value)
+	if err := d.partsOfAll(); err != nil {
+		return err
 	}
 	return d.latenciesRise()
+}
+
+// sameRun refuses counts and rates that give two run times, where none is said.
+func (d *determination) sameRun() error {
+	committed, throughput := d.said[results.NumberCommitted], d.said[results.NumberThroughput]
+	ended, rate := d.said[results.NumberEnded], d.said[results.NumberEndedRate]
+	if d.has(results.NumberRunTime) || committed.value <= 0 || throughput.value <= 0 || ended.value <= 0 || rate.value <= 0 {
+		return nil
+	}
+	a, b := committed.value/throughput.value, ended.value/rate.value
+	rounding := a*(committed.step/committed.value+throughput.step/throughput.value) + b*(ended.step/ended.value+rate.step/rate.value)
+	if far(a, b, rounding) {
+		return fmt.Errorf("%s %g at %s %g per second is a run of %.4g s, and %s %g at %s %g per second one of %.4g s: they differ by %.3g%%",
+			results.NumberCommitted, committed.value, results.NumberThroughput, throughput.value, a, results.NumberEnded, ended.value, results.NumberEndedRate, rate.value, b, apart(a, b))
+	}
+	return nil
+}
+
+// amount is a number of attempts, and what it was made from.
+type amount struct {
+	what string
+	quantity
+}
+
+// amounts are the counts of these names, and the rate in the run time, as far as they are said.
+func (d *determination) amounts(rate string, counts ...string) (all []amount) {
+	for _, name := range counts {
+		if d.has(name) {
+			all = append(all, amount{name, d.said[name]})
+		}
+	}
+	if x, run := d.said[rate], d.said[results.NumberRunTime]; d.has(rate) && d.has(results.NumberRunTime) {
+		seconds := run.value / 1000
+		all = append(all, amount{rate + " in " + results.NumberRunTime, quantity{x.value * seconds, x.step*seconds + x.value*run.step/1000}})
+	}
+	return all
+}
+
+// partsOfAll refuses a part of the attempts that is more than all of them: those that committed,
+// with those that failed, and those that were answered.
+func (d *determination) partsOfAll() error {
+	failed := 0.0 // those that are said: what is computed from the rest contradicts nothing
+	for _, name := range failures {
+		failed += d.said[name].value
+	}
+	less := func(part, all amount, others float64) error {
+		if part.value+others <= all.value*(1+tolerated)+part.step+all.step {
+			return nil
+		}
+		text := fmt.Sprintf("%s %g", part.what, part.value)
+		if others > 0 {
+			text += fmt.Sprintf(" and %g failures", others)
+		}
+		return fmt.Errorf("%s are more than %s, %g", text, all.what, all.value)
+	}
+	ended := d.amounts(results.NumberEndedRate, results.NumberEnded)
+	answered := d.amounts("", results.NumberAnswered)
+	for _, part := range d.amounts(results.NumberThroughput, results.NumberCommitted) {
+		for _, all := range ended {
+			if err := less(part, all, failed); err != nil {
+				return err
+			}
+		}
+		for _, all := range answered { // those that timed out had no answer
+			if err := less(part, all, failed-d.said[results.NumberTimeouts].value); err != nil {
+				return err
+			}
+		}
+	}
+	for _, part := range answered {
+		for _, all := range ended {
+			if err := less(part, all, d.said[results.NumberTimeouts].value); err != nil {
+				return err
+			}
+		}
+	}
+	throughput, rate := amount{results.NumberThroughput, d.said[results.NumberThroughput]}, amount{results.NumberEndedRate, d.said[results.NumberEndedRate]}
+	if d.has(results.NumberEndedRate) {
+		return less(throughput, rate, 0)
+	}
+	return nil
 }
 
 // far reports whether two numbers differ by more than is tolerated.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/api/v1alpha1"
 	shown "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/report"
@@ -71,11 +72,8 @@ func reportOf(t *testing.T, bundle string) []byte {
 
 var excerpt = regexp.MustCompile("(?s)(\n<!-- excerpt: experiments/pesto/evidence/failure-fp.txt -->\n```\n)(.*?)(```\n)")
 
-// mostClaims are in the excerpt.
-const mostClaims = 3
-
-// readmeOf is the README with the excerpt that the report gives: what ran, and the first claims
-// without their expressions and caveats.
+// readmeOf is the README with the excerpt that the report gives: what ran, and the claims that were
+// judged, without their expressions and caveats. The head says how many were not.
 func readmeOf(t *testing.T, bundle string) []byte {
 	t.Helper()
 	readme, err := os.ReadFile("../../../README.md")
@@ -85,33 +83,24 @@ func readmeOf(t *testing.T, bundle string) []byte {
 	if !excerpt.Match(readme) {
 		t.Fatal("README.md has no excerpt of the report")
 	}
-	var kept []string
-	claims, folded, verdicts := 0, false, false
-	for line := range strings.Lines(string(reportOf(t, bundle))) {
+	head, rest, found := strings.Cut(string(reportOf(t, bundle)), "\nVerdicts\n\n")
+	verdicts, _, closed := strings.Cut(rest, "\n\n")
+	if !found || !closed {
+		t.Fatal("the report has no verdicts")
+	}
+	kept, judged := head+"\n", false
+	for line := range strings.Lines(verdicts + "\n") {
 		switch {
-		case strings.HasPrefix(line, "Verdicts"):
-			verdicts = true
-			continue
-		case verdicts && strings.TrimSpace(line) == "":
-			if claims > 0 {
-				verdicts = false
-				claims = mostClaims + 1
-			}
-			continue
-		case verdicts && !strings.HasPrefix(line, " "):
-			claims++
-			folded = false
+		case !strings.HasPrefix(line, " "):
+			judged = !strings.HasPrefix(line, string(v1alpha1.VerdictNotEvaluated))
 		case strings.HasPrefix(line, strings.Repeat(" ", 15)+"judged: "):
-			folded = true
+			judged = false
 		}
-		if claims > mostClaims {
-			break
-		}
-		if !folded {
-			kept = append(kept, line)
+		if judged {
+			kept += line
 		}
 	}
-	return excerpt.ReplaceAll(readme, []byte("${1}"+strings.ReplaceAll(strings.Join(kept, ""), "$", "$$")+"${3}"))
+	return excerpt.ReplaceAll(readme, []byte("${1}"+strings.ReplaceAll(kept, "$", "$$")+"${3}"))
 }
 
 func stripOf(t *testing.T, bundle string) []byte {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -147,9 +148,18 @@ func outOfMemory(id string) bool {
 	return false
 }
 
-// exec runs a command in a container.
-func (r *runtimeOCI) exec(ctx context.Context, c *container, command []string) error {
-	out, err := r.command(ctx, append([]string{"exec", c.id}, command...)...).CombinedOutput()
+// hook runs a command in the files of a container, as its user. It is in none of the container's
+// other namespaces, which a runtime would take ten times as long to enter: the hooks of trials copy
+// files.
+func (c *container) hook(ctx context.Context, user specs.User, command []string) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) // #nosec G204 -- what the pod's maker wrote
+	cmd.Dir = "/"
+	cmd.Env = []string{defaultPath}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Chroot:     fmt.Sprintf("/proc/%d/root", c.process.Pid),
+		Credential: &syscall.Credential{Uid: user.UID, Gid: user.GID, Groups: user.AdditionalGids},
+	}
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, strings.TrimSpace(string(out)))
 	}
@@ -164,11 +174,19 @@ func (c *container) signal(sig unix.Signal) error {
 	return nil
 }
 
-// delete what the runtime keeps of a container that has ended, and its control groups.
+// delete what is kept of a container that has ended: the runtime's record, and its control groups.
+// The runtime would do the same in a process of its own for each container.
 func (r *runtimeOCI) delete(ctx context.Context, id string) error {
-	out, err := r.command(ctx, "delete", "--force", id).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("remove container %s: %w: %s", id, err, strings.TrimSpace(string(out)))
+	err := removeGroups(id)
+	if err == nil {
+		err = os.RemoveAll(filepath.Join(r.state, id))
+	}
+	if err == nil {
+		return nil
+	}
+	out, forced := r.command(ctx, "delete", "--force", id).CombinedOutput()
+	if forced != nil {
+		return fmt.Errorf("remove container %s: %w: %s", id, errors.Join(err, forced), strings.TrimSpace(string(out)))
 	}
 	return nil
 }

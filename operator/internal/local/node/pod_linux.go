@@ -299,7 +299,15 @@ func (p *pod) postStart(ctx context.Context, c *corev1.Container, started *conta
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil || c.Lifecycle.PostStart.Exec == nil {
 		return nil
 	}
-	if err := p.m.runtime.exec(ctx, started, c.Lifecycle.PostStart.Exec.Command); err != nil {
+	img, err := p.m.Images.get(ctx, c.Image)
+	if err != nil {
+		return err
+	}
+	user, err := userOf(c, img, p.spec)
+	if err != nil {
+		return err
+	}
+	if err := started.hook(ctx, user, c.Lifecycle.PostStart.Exec.Command); err != nil {
 		return fmt.Errorf("hook of container %s: %w", c.Name, err)
 	}
 	return nil

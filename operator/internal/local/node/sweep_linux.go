@@ -40,7 +40,7 @@ func sweep(ctx context.Context, program, dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("remove what was left: %w", err)
 	}
-	return removeGroups()
+	return removeGroups("")
 }
 
 // groups are our control groups, the innermost first.
@@ -104,9 +104,19 @@ func killGroups(ctx context.Context) error {
 	}
 }
 
-func removeGroups() error {
+// removeGroups removes our control groups, or those of one container.
+func removeGroups(id string) error {
 	for _, g := range groups() {
-		if err := unix.Rmdir(g); err != nil && !errors.Is(err, unix.ENOENT) {
+		if id != "" && filepath.Base(g) != id {
+			continue
+		}
+		// The kernel counts a process to its group for a moment after it has told of its end.
+		err := unix.Rmdir(g)
+		for tries := 0; errors.Is(err, unix.EBUSY) && tries < 100; tries++ {
+			time.Sleep(time.Millisecond)
+			err = unix.Rmdir(g)
+		}
+		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("remove control group %s: %w", g, err)
 		}
 	}

@@ -44,6 +44,12 @@ bench-trial: ## Measure processor-seconds and wall time of a trial on the cluste
 	@go build -o .work/bench/bench-trial ./hack/bench/trial
 	@.work/bench/bench-trial $(BENCH_FLAGS)
 
+.PHONY: bench-trial-local
+bench-trial-local: local-programs ## The same on this machine without a cluster, as root; takes some two minutes.
+	@mkdir -p .work/bench
+	@go build -o .work/bench/bench-trial ./hack/bench/trial
+	@.work/bench/bench-trial -local .work/bin/kubectl-assay $(BENCH_FLAGS)
+
 .PHONY: bench-statistics
 bench-statistics: ## Measure how often verdicts and intervals are wrong in simulated worlds, or in ONLY="trends capacity", beside what a review measured; takes some minutes.
 	@go run ./operator/test/statistics $(BENCH_FLAGS) $(ONLY)

@@ -6,6 +6,7 @@
 // meanwhile. Threads of the kernel belong to nobody, and are shown for the whole machine.
 //
 //	bench-trial [-kubeconfig PATH] [-trials 3] [-idle 10s] [-keep]
+//	bench-trial -local PROGRAM [-trials 3]                           on this machine, without a cluster
 //
 // It is run from the repository's root. It makes the namespace assay-bench-trial and removes it
 // again. Other work on the cluster is counted in.
@@ -60,6 +61,7 @@ func main() {
 	flag.IntVar(&b.trials, "trials", 3, "trials to run, 1 to 100; the floor is measured as often")
 	flag.DurationVar(&b.idle, "idle", 10*time.Second, "how long the idle cluster is measured, 1s to 10m")
 	flag.BoolVar(&b.keep, "keep", false, "leave the namespace "+namespace+" as it is in the end")
+	local := flag.String("local", "", "measure trials on this machine without a cluster, by this kubectl-assay, as root")
 	flag.Parse()
 	if err := b.check(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-trial:", err)
@@ -69,7 +71,11 @@ func main() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, othersLimit+b.idle+time.Duration(b.trials)*(trialLimit+2*floorLimit))
 	defer cancel()
-	if err := b.run(ctx, *kubeconfig); err != nil {
+	run := func() error { return b.run(ctx, *kubeconfig) }
+	if *local != "" {
+		run = func() error { return measureLocal(ctx, *local, b.trials) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-trial:", err)
 		os.Exit(1)
 	}

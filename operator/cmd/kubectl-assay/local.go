@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,6 +24,7 @@ type localFlags struct {
 	dir, runtime, agentImage string
 	images                   []string
 	verbose                  bool
+	running                  atomic.Bool
 }
 
 // builtImages is where make images puts archives.
@@ -44,8 +46,7 @@ func (f *localFlags) bind(flags *pflag.FlagSet) {
 const localGrace = 30 * time.Second
 
 // connect to the folder of results. Only run and try change anything there: see session.Host.
-func (f *localFlags) connect(s *session.Session) (session.Cluster, error) {
-	s.Grace = localGrace
+func (f *localFlags) connect() (session.Cluster, error) {
 	store, err := folder.Read(f.dir, clock.RealClock{})
 	if err != nil {
 		return session.Cluster{}, err
@@ -80,6 +81,7 @@ func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, f
 	o := local.Options{
 		Dir: f.dir, Cache: filepath.Join(home, ".cache", "assay"), Images: f.images, AgentImage: f.agentImage, Runtime: f.runtime, Log: logger(f.verbose),
 	}
+	f.running.Store(true)
 	running, err := o.Start(ctx, name)
 	if err != nil {
 		return session.Cluster{}, nil, err
@@ -90,6 +92,14 @@ func (f *localFlags) Start(ctx context.Context, name string) (session.Cluster, f
 	}
 	cluster.Namespace, cluster.Host = folder.Namespace, f
 	return cluster, running.Stop, nil
+}
+
+// grace is how long a verb may take to end after Ctrl-C.
+func (f *localFlags) grace() time.Duration {
+	if f.running.Load() {
+		return localGrace
+	}
+	return interruptGrace
 }
 
 // logger of what carries experiments out. Users are told by conditions and reports; it is for those

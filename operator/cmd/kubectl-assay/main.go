@@ -66,7 +66,8 @@ func main() {
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []string) int {
-	root := command(s)
+	here := &localFlags{}
+	root := command(s, here)
 	started := false
 	eachVerb(root, func(verb *cobra.Command) {
 		run := verb.RunE
@@ -79,7 +80,7 @@ func execute(ctx context.Context, s *session.Session, stdin io.Reader, args []st
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetArgs(args)
-	verb, err := untilInterrupted(ctx, root, func() time.Duration { return max(interruptGrace, s.Grace) })
+	verb, err := untilInterrupted(ctx, root, here.grace)
 	if err != nil && !started {
 		err = session.Usage(err) // cobra's own: a flag, an argument or a verb that there is not
 	}
@@ -141,7 +142,7 @@ func eachVerb(cmd *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-func command(s *session.Session) *cobra.Command {
+func command(s *session.Session, here *localFlags) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-assay",
 		Short: "Re-run the evaluation of a paper on a Kubernetes cluster",
@@ -151,7 +152,7 @@ func command(s *session.Session) *cobra.Command {
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl assay"},
 	}
-	flags, here := &session.Flags{}, &localFlags{}
+	flags := &session.Flags{}
 	flags.Bind(root.PersistentFlags())
 	here.bind(root.PersistentFlags())
 	s.Here = func() session.Host {
@@ -163,7 +164,7 @@ func command(s *session.Session) *cobra.Command {
 	if s.Connect == nil {
 		s.Connect = func() (session.Cluster, error) {
 			if here.dir != "" {
-				return here.connect(s)
+				return here.connect()
 			}
 			return flags.Connect()
 		}

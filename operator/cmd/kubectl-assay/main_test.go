@@ -117,7 +117,7 @@ func TestGuide(t *testing.T) {
 	if len(lines) < 8 {
 		t.Fatalf("%d command lines in the guide", len(lines))
 	}
-	root := command(&session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	root := command(&session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, &localFlags{})
 	for _, l := range lines {
 		verb, _, err := root.Find([]string{l[1]})
 		if err != nil {

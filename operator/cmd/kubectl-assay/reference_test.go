@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write docs/reference/cli")
 // reference is the page of each verb by the name of its file, as cobra's own generator writes them.
 func reference(t *testing.T) map[string]string {
 	t.Helper()
-	root := command(&session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	root := command(&session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, &localFlags{})
 	root.InitDefaultCompletionCmd()
 	root.DisableAutoGenTag = true // the day of generation is not a difference
 	dir := t.TempDir()
@@ -84,7 +84,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 
 // Each verb says what it does, shows a call of itself, and every flag says what it means.
 func TestHelpIsComplete(t *testing.T) {
-	root := command(&session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	root := command(&session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, &localFlags{})
 	eachVerb(root, func(verb *cobra.Command) {
 		path := verb.CommandPath()
 		if verb.Short == "" || strings.HasSuffix(verb.Short, ".") {

@@ -71,7 +71,7 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	ctx = context.WithoutCancel(ctx)
 	machine, err := node.New(ctx, node.Options{
 		Store: objects, Clock: clock.RealClock{}, Log: o.Log.WithName("node"), Dir: stateDir, Runtime: o.Runtime,
-		Images: &node.Images{Cache: filepath.Join(o.Cache, "images"), Sources: o.Images}, Domain: placement.DefaultClusterDomain,
+		Images: &node.Images{Cache: filepath.Join(o.Cache, "images"), Sources: o.Images, Clock: clock.RealClock{}}, Domain: placement.DefaultClusterDomain,
 	})
 	if err != nil {
 		return nil, err

@@ -33,9 +33,6 @@ type Session struct {
 	Now func() time.Time
 	// Sleep waits, or returns the context's error.
 	Sleep func(context.Context, time.Duration) error
-	// Grace is how long a verb may take to end after Ctrl-C; 0: not worth mentioning.
-	Grace time.Duration
-
 	// Connect reaches the cluster. It makes no call yet.
 	Connect func() (Cluster, error)
 	// Here is this machine, when it takes the place of a cluster. Nil, or if it returns nil: it

@@ -38,6 +38,9 @@ type Server struct {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if discover(w, r) {
+		return
+	}
 	q, err := parse(r)
 	if err == nil {
 		err = s.Store.reread()

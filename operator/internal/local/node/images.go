@@ -11,15 +11,16 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"k8s.io/utils/clock"
 )
 
 // Images finds images and unpacks them once.
@@ -29,6 +30,7 @@ type Images struct {
 	// Sources are folders with archives (docker save) or OCI layouts, or one of these, in the order
 	// in which they are asked.
 	Sources []string
+	Clock   clock.PassiveClock
 
 	mu     sync.Mutex
 	found  map[string]*image
@@ -88,7 +90,41 @@ func (i *Images) make(ctx context.Context, ref string) (*image, error) {
 	if err := unpackOnce(img, root); err != nil {
 		return nil, fmt.Errorf("unpack image %s: %w", ref, err)
 	}
+	if err := i.used(root); err != nil {
+		return nil, fmt.Errorf("bound the unpacked images: %w", err)
+	}
 	return &image{root: root, id: id.String(), config: config.Config}, nil
+}
+
+// mostImages stay unpacked: those that were used last.
+const mostImages = 40
+
+// used notes that an image is used, and removes those that have not been for the longest time. Only
+// one run at a time uses the machine, and it uses few.
+func (i *Images) used(root string) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := i.Clock.Now()
+	if err := os.Chtimes(root, now, now); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(i.Cache)
+	if err != nil || len(entries) <= mostImages {
+		return err
+	}
+	var all []fs.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && !strings.HasPrefix(e.Name(), unpacking) {
+			all = append(all, info)
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, old := range all[min(mostImages, len(all)):] {
+		if err := os.RemoveAll(filepath.Join(i.Cache, old.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // find an image in the sources, then in docker, if that is here, then in its registry.
@@ -226,6 +262,9 @@ func fromDocker(ctx context.Context, ref string, tag name.Reference) (v1.Image, 
 	return img, cleanUp
 }
 
+// unpacking begins the names of folders of images that are not complete.
+const unpacking = "unpacking-"
+
 // unpackOnce unpacks an image, unless it is there. Its folder has its name when it is complete.
 func unpackOnce(img v1.Image, root string) error {
 	if exists(root) {
@@ -234,7 +273,7 @@ func unpackOnce(img v1.Image, root string) error {
 	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil { // #nosec G301 -- what images hold is for their users
 		return err
 	}
-	temporary, err := os.MkdirTemp(filepath.Dir(root), "unpacking-")
+	temporary, err := os.MkdirTemp(filepath.Dir(root), unpacking)
 	if err != nil {
 		return err
 	}
@@ -242,10 +281,14 @@ func unpackOnce(img v1.Image, root string) error {
 	if err := os.Chmod(temporary, 0o755); err != nil { // #nosec G302 -- it is the root of a file system
 		return err
 	}
-	content := mutate.Extract(img)
-	defer content.Close()
-	if err := unpack(tar.NewReader(content), temporary); err != nil {
+	layers, err := img.Layers()
+	if err != nil {
 		return err
+	}
+	for _, layer := range layers {
+		if err := unpackLayer(layer, temporary); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(temporary, root); err != nil && !exists(root) {
 		return err
@@ -253,13 +296,24 @@ func unpackOnce(img v1.Image, root string) error {
 	return nil
 }
 
-// unpack writes files. Nothing is written outside of the folder, whatever links say.
+// unpackLayer writes a layer over those below it. A hard link may lead to a file of one below.
+func unpackLayer(layer v1.Layer, dir string) error {
+	content, err := layer.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	return unpack(tar.NewReader(content), dir)
+}
+
+// unpack writes files, and removes what whiteouts name. Nothing is written outside of the folder, whatever links say.
 func unpack(in *tar.Reader, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
+	own := map[string]bool{} // what this layer has, which its own whiteouts leave alone
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -268,17 +322,55 @@ func unpack(in *tar.Reader, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := unpackOne(root, h, in); err != nil {
+		at := inside(h.Name)
+		switch hidden, isWhiteout := strings.CutPrefix(path.Base(at), whiteout); {
+		case at == ".":
+			continue
+		case hidden == opaque:
+			err = removeBelow(root, path.Dir(at), own)
+		case isWhiteout:
+			err = root.RemoveAll(path.Join(path.Dir(at), hidden))
+		default:
+			own[at] = true
+			err = unpackOne(root, at, h, in)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
 }
 
-func unpackOne(root *os.Root, h *tar.Header, content io.Reader) error {
-	at := path.Clean(strings.TrimPrefix(path.Clean("/"+h.Name), "/"))
-	if at == "." || at == "" {
+// Names of the files by which a layer removes what is below it.
+const (
+	whiteout = ".wh."
+	opaque   = whiteout + ".opq"
+)
+
+// inside is a path of an archive, from the root of the image.
+func inside(name string) string {
+	return path.Clean(strings.TrimPrefix(path.Clean("/"+name), "/"))
+}
+
+// removeBelow removes what lower layers have in a folder.
+func removeBelow(root *os.Root, dir string, own map[string]bool) error {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if at := path.Join(dir, e.Name()); !own[at] {
+			if err := root.RemoveAll(at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func unpackOne(root *os.Root, at string, h *tar.Header, content io.Reader) error {
 	if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
 		return err
 	}
@@ -300,7 +392,7 @@ func unpackOne(root *os.Root, h *tar.Header, content io.Reader) error {
 		return root.Lchown(at, h.Uid, h.Gid)
 	case tar.TypeLink:
 		_ = root.Remove(at)
-		return root.Link(path.Clean(strings.TrimPrefix(path.Clean("/"+h.Linkname), "/")), at)
+		return root.Link(inside(h.Linkname), at)
 	default:
 		return nil // devices are the runtime's
 	}

@@ -306,7 +306,8 @@ func unpackLayer(layer v1.Layer, dir string) error {
 	return unpack(tar.NewReader(content), dir)
 }
 
-// unpack writes files, and removes what whiteouts name. Nothing is written outside of the folder, whatever links say.
+// unpack writes files, and removes what whiteouts name. Nothing is written outside of the folder,
+// whatever links say.
 func unpack(in *tar.Reader, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -222,6 +222,9 @@ const (
 	ReasonClientSilent = "ClientSilent"
 	// ReasonRunLost: the run was released and its pods are gone; it is not repeated silently.
 	ReasonRunLost = "RunLost"
+	// ReasonEvicted: the cluster ended a pod of the trial: a node was drained, was lost, or ran out
+	// of memory or disk, or the scheduler wanted its room.
+	ReasonEvicted = "Evicted"
 	// ReasonClientLost: the results of a client did not arrive, or were deleted before the trial
 	// was judged.
 	ReasonClientLost = "ClientLost"
@@ -270,7 +273,7 @@ const (
 	ReasonNothingMeasured = "NothingMeasured"
 	// ReasonHistogramOverflow: latencies lay outside the histogram's range.
 	ReasonHistogramOverflow = "HistogramOverflow"
-	// ReasonResultsUnreadable: a client's report could not be read.
+	// ReasonResultsUnreadable: a client's report is missing, damaged or too long.
 	ReasonResultsUnreadable = "ResultsUnreadable"
 	// ReasonResultsNotStored: the trial's results could not be written by the deadline.
 	ReasonResultsNotStored = "ResultsNotStored"

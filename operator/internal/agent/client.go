@@ -145,7 +145,7 @@ func (c *clientRunner) sendReport(ctx context.Context, first string) error {
 		leftOut := c.launchers.process(first).LeftOut
 		c.mu.Unlock()
 		if leftOut > 0 {
-			return fmt.Errorf("the client's output is incomplete: %d bytes were too much to keep; make it print less", leftOut)
+			return unreadable(fmt.Errorf("the client's output is incomplete: %d bytes were too much to keep; make it print less", leftOut))
 		}
 	}
 	parsed, err := c.parseReport(ctx, first, path, *d.Client, run)
@@ -154,9 +154,13 @@ func (c *clientRunner) sendReport(ctx context.Context, first string) error {
 		c.mu.Lock()
 		client := c.journal.Client
 		c.mu.Unlock()
-		return errors.New(noReport(path, client, run.Windows))
+		why := errors.New(noReport(path, client, run.Windows))
+		if client != nil && client.Released >= run.Windows.End() {
+			return why // it was never told to begin
+		}
+		return unreadable(why)
 	case err != nil:
-		return fmt.Errorf("read the client's report: %w", err)
+		return unreadable(fmt.Errorf("read the client's report: %w", err))
 	}
 	packed, err := pack(parsed)
 	if err != nil {
@@ -172,6 +176,13 @@ func (c *clientRunner) sendReport(ctx context.Context, first string) error {
 	}
 	return nil
 }
+
+// unreadableError is about what a client reported, which is its system's doing.
+type unreadableError struct{ error }
+
+func unreadable(err error) error { return &unreadableError{err} }
+
+func (e *unreadableError) Unwrap() error { return e.error }
 
 // noReport says why there is no file for the client's report, as far as its agent can know, and
 // what to do.
@@ -204,10 +215,10 @@ func (c *clientRunner) sendPacked(ctx context.Context, packed []byte, store bool
 	case len(packed) <= protocol.ResultsLimit:
 		return c.coordinator.sendUntilTaken(ctx, "/v1/results", packed)
 	case !store:
-		return fmt.Errorf("they take %d bytes packed, more than the %d that a cluster without a result store keeps; shorten the run, or name a store in spec.results",
-			len(packed), protocol.ResultsLimit)
+		return unreadable(fmt.Errorf("they take %d bytes packed, more than the %d that a cluster without a result store keeps; shorten the run, or name a store in spec.results",
+			len(packed), protocol.ResultsLimit))
 	case len(packed) > protocol.ClientResultLimit:
-		return fmt.Errorf("they take %d bytes packed, more than the %d that are taken; shorten the run", len(packed), protocol.ClientResultLimit)
+		return unreadable(fmt.Errorf("they take %d bytes packed, more than the %d that are taken; shorten the run", len(packed), protocol.ClientResultLimit))
 	}
 	u, err := c.uploads.describe(protocol.ClientResultFile, c.packedResult())
 	if err != nil {

@@ -165,6 +165,10 @@ func (l *launchers) containerState(name string, d protocol.Directive) protocol.C
 	if process.Process != launcher.Exited {
 		return state
 	}
+	if l.conns[name].lost {
+		state.State = protocol.StateLost
+		return state
+	}
 	if d.Run != nil && process.ExitedAt != 0 {
 		state.Exited = cmp.Or(l.clock.since(d.Run.ZeroUnixNanos, process.ExitedAt), 1)
 	}

@@ -395,9 +395,9 @@ func TestAContainerThatWasRestartedCountsAsLost(t *testing.T) {
 	process.Process.Kill()
 	process.Wait()
 	p.launch("replica")
-	report := c.await("has lost the process", func(r protocol.Report) bool { return r.Containers[0].State == protocol.StateExited })
+	report := c.await("has lost the process", func(r protocol.Report) bool { return r.Containers[0].State == protocol.StateLost })
 	if state := report.Containers[0]; state.Expected || state.ExitCode != 137 || state.Starts != 1 {
-		t.Errorf("the container is %+v, want it to have exited with 137 unexpectedly", state)
+		t.Errorf("the container is %+v, want it to have lost its process unexpectedly", state)
 	}
 }
 

@@ -100,8 +100,8 @@ func TestAClientWithoutAReport(t *testing.T) {
 			})
 			c.await("is at the barrier", func(r protocol.Report) bool { return r.AtBarrier })
 			runSoon(c, tc.lead)
-			failure := ""
-			c.await("cannot go on", func(r protocol.Report) bool { failure = r.Failure; return failure != "" })
+			last := c.await("cannot go on", func(r protocol.Report) bool { return r.Failure != "" })
+			failure := last.Failure
 			for _, want := range tc.want {
 				if !strings.Contains(failure, want) {
 					t.Errorf("the agent says %q, want it to say %q", failure, want)
@@ -109,6 +109,10 @@ func TestAClientWithoutAReport(t *testing.T) {
 			}
 			if late := strings.Contains(failure, "too late"); late != (tc.lead < 0) {
 				t.Errorf("the agent says %q", failure)
+			}
+			// A client that was told in time and left nothing is the system's fault.
+			if last.Unreadable != (tc.lead > 0) {
+				t.Errorf("unreadable is %t", last.Unreadable)
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func (s *session) report() protocol.Report {
 		Incarnation: s.volatile.incarnation, DirectiveVersion: d.Version, FilesDigest: s.journal.FilesDigest,
 		Unresolved: s.resolver.unresolved(), Commands: s.journal.Commands, Actions: s.journal.Actions,
 		AtBarrier: s.volatile.atBarrier, Progress: s.volatile.progress, Load: s.volatile.load, Over: s.journal.Over, Sent: s.journal.Sent,
-		Finished: s.volatile.finished, HandedOver: s.volatile.handedOver, Failure: s.volatile.failure, Host: s.host, TCPResets: s.sampler.tcpResets(),
+		Finished: s.volatile.finished, HandedOver: s.volatile.handedOver, Failure: s.volatile.failure, Unreadable: s.volatile.unreadable, Host: s.host, TCPResets: s.sampler.tcpResets(),
 		ResetsCounted: s.journal.ResetsAfter != nil, Resources: s.journal.Resources,
 	}
 	r.Network, r.Client = s.shaping.networkReport(), s.journal.Client

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	crand "crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -38,6 +39,7 @@ type volatile struct {
 	finished      bool
 	handedOver    bool
 	failure       string
+	unreadable    bool // failure is about the client's report
 	directiveSeen bool
 	acting        map[string]bool // actions of which it is known that this replica carries them out
 	health        netem.Health
@@ -120,7 +122,8 @@ func (s *state) fail(err error) {
 
 func (s *state) failLocked(err error) {
 	if s.volatile.failure == "" {
-		s.volatile.failure = err.Error()
+		var report *unreadableError
+		s.volatile.failure, s.volatile.unreadable = err.Error(), errors.As(err, &report)
 		s.config.Log.Error("Cannot go on", "error", err)
 	}
 }

@@ -339,8 +339,10 @@ type Report struct {
 	ResetsCounted bool  `json:"resetsCounted,omitempty"`
 	// Resources that the pod used, once the window is over.
 	Resources *results.Resources `json:"resources,omitempty"`
-	// Failure is set when the agent cannot go on; it says why.
-	Failure string `json:"failure,omitempty"`
+	// Failure is set when the agent cannot go on; it says why. Unreadable: it is about the client's
+	// report, which is missing, damaged or too long.
+	Failure    string `json:"failure,omitempty"`
+	Unreadable bool   `json:"unreadable,omitempty"`
 	// Host facts, for provenance.
 	Host Host `json:"host"`
 }
@@ -349,7 +351,7 @@ type Report struct {
 type ContainerState struct {
 	Name string `json:"name"`
 	// State of the process: Waiting (not started), Running, Exited, Held (killed by a fault and
-	// kept down).
+	// kept down), Lost (with its container, which no fault restarted).
 	State string `json:"state"`
 	// ExitCode, or 128 + the signal's number, of a process that exited.
 	ExitCode int `json:"exitCode,omitempty"`
@@ -384,7 +386,9 @@ const (
 	StateWaiting = "Waiting"
 	StateRunning = "Running"
 	StateExited  = "Exited"
-	StateHeld    = "Held"
+	// StateLost: the container was restarted, and its process is gone. How it ended is not known.
+	StateLost = "Lost"
+	StateHeld = "Held"
 )
 
 // TailLimit is the most of a process's output that a report carries.

@@ -27,6 +27,10 @@ func TestPodsHaveTheOwnersLabels(t *testing.T) {
 		if pod.Annotations["mesh"] != "off" || pod.Annotations[annotationCA] != "ca" {
 			t.Errorf("%s have the annotations %v", name, pod.Annotations)
 		}
+		// A pod of a trial that is moved makes the trial Invalid.
+		if pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] != "false" || pod.Annotations["karpenter.sh/do-not-disrupt"] != "true" {
+			t.Errorf("%s may be moved at will: %v", name, pod.Annotations)
+		}
 	}
 	for label := range o.Servers[0].Spec.Selector.MatchLabels {
 		if label == "cost-center" {

@@ -67,6 +67,10 @@ type Objects struct {
 	Clients []*batchv1.Job
 }
 
+// undisturbed asks those who move pods at will to leave a trial's where they are: the Cluster
+// Autoscaler, and Karpenter. Who drains a node does so all the same.
+var undisturbed = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
+
 // NewObjects renders the objects of a trial. Images are templates, too, but may not use addresses.
 func NewObjects(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, env Environment) (*Objects, error) {
 	ctx, err := newContext(spec, system, l)
@@ -80,6 +84,9 @@ func NewObjects(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.
 		b.annotations = map[string]string{}
 	}
 	b.annotations[annotationCA] = env.CoordinatorCA
+	for name, value := range undisturbed {
+		b.annotations[name] = value
+	}
 	for axis, value := range spec.Point.Coordinates {
 		b.annotations[v1alpha1.AnnotationAxisPrefix+axis] = value
 	}

@@ -44,7 +44,7 @@ func (o *Observation) Describe() *results.Trial {
 			continue
 		}
 		for _, c := range p.Report.Containers {
-			if c.State == protocol.StateExited && !c.Expected || c.ExitCode != 0 && !c.Expected {
+			if c.State == protocol.StateLost || c.State == protocol.StateExited && !c.Expected || c.ExitCode != 0 && !c.Expected {
 				t.Logs[p.Name+"/"+c.Name] = c.Tail
 			}
 		}

@@ -13,6 +13,7 @@ import (
 // Deployed are the checks of a trial that is deployed and has not begun: its pods are still the
 // ones that were deployed. Pods are never replaced behind a trial's back.
 var Deployed = []Check{
+	{"pods evicted", podsEvicted},
 	{"pods gone", podsGone},
 	{"pods replaced", podsReplaced},
 }
@@ -23,6 +24,7 @@ var BeforeStart = slices.Concat(Deployed, []Check{{"replicas up", replicasUp}}, 
 // DuringRun are the checks of a run, from t = 0 until its results are there. That a replica or a
 // client ended by itself is an outcome: the run goes on, and AfterRun judges it with its numbers.
 var DuringRun = slices.Concat([]Check{
+	{"pods evicted in the run", podsEvicted},
 	{"pods lost", podsLost},
 	{"pods replaced in the run", podsReplacedInRun},
 }, anytime)
@@ -39,6 +41,17 @@ func First(checks []Check, o *Observation) Failure {
 	for _, c := range checks {
 		if f := c.Judge(o); !f.OK() {
 			return f
+		}
+	}
+	return Failure{}
+}
+
+// podsEvicted fails as soon as the cluster says that it ends a pod, which takes a while. A pod that
+// is gone without that, somebody has deleted.
+func podsEvicted(o *Observation) Failure {
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Evicted != "" {
+			return fail(v1alpha1.ReasonEvicted, "The cluster ends pod %s, which is on node %s: %s.", p.Name, p.Node, p.Evicted)
 		}
 	}
 	return Failure{}
@@ -78,7 +91,7 @@ func podsLost(o *Observation) Failure {
 		case !p.Exists:
 			return fail(v1alpha1.ReasonRunLost, "Pod %s is gone in the middle of the run.", p.Name)
 		case p.Deleting && !o.Replaces:
-			return fail(v1alpha1.ReasonRunLost, "Pod %s is being deleted in the middle of the run, which no fault asks for: a node was drained, or another program or person evicted or deleted it.", p.Name)
+			return fail(v1alpha1.ReasonRunLost, "Pod %s is being deleted in the middle of the run, which no fault asks for: another program or person deleted it.", p.Name)
 		case p.Failed:
 			return fail(v1alpha1.ReasonRunLost, "Pod %s failed in the middle of the run: %s", p.Name, p.FailedWhy)
 		}
@@ -130,6 +143,9 @@ func agentsUp(o *Observation) Failure {
 	}
 	if f := endedEarly(o, p); !f.OK() {
 		return f
+	}
+	if p.Report.Unreadable {
+		return fail(v1alpha1.ReasonResultsUnreadable, "%s", p.AgentFailure())
 	}
 	return fail(v1alpha1.ReasonFailed, "%s", p.AgentFailure())
 }

@@ -52,6 +52,29 @@ func TestChecksWhileATrialGoesOn(t *testing.T) {
 			before: "are gone: r-1, c-0", reason: v1alpha1.ReasonRunLost,
 		},
 		"a pod that is evicted": {
+			change: func(o *Observation) {
+				o.Pods[0].Deleting, o.Pods[0].Evicted, o.Pods[0].Node = true, "EvictionByEvictionAPI: drained", "n"
+			},
+			before: "The cluster ends pod r-0, which is on node n: EvictionByEvictionAPI: drained.",
+			during: "The cluster ends pod r-0", reason: v1alpha1.ReasonEvicted,
+		},
+		"a pod that is evicted where a fault replaces pods": {
+			change: func(o *Observation) { o.Replaces, o.Pods[0].Evicted = true, "DeletionByTaintManager: gone" },
+			before: "The cluster ends pod r-0", during: "The cluster ends pod r-0", reason: v1alpha1.ReasonEvicted,
+		},
+		"a replica whose node was restarted": {
+			// The kubelet is about to say so.
+			change: func(o *Observation) {
+				o.Pods[0].Report.Containers = []protocol.ContainerState{{Name: "server", State: protocol.StateLost, ExitCode: 137, Starts: 1}}
+			},
+		},
+		"a client's report that is damaged": {
+			change: func(o *Observation) {
+				o.Pods[2].Report.Failure, o.Pods[2].Report.Unreadable = "read the client's report: line 3", true
+			},
+			before: "The agent of c-0 cannot go on: read the client's report: line 3", during: "The agent of c-0 cannot go on", reason: v1alpha1.ReasonResultsUnreadable,
+		},
+		"a pod that somebody deletes": {
 			change: func(o *Observation) { o.Pods[0].Deleting = true },
 			during: "r-0 is being deleted in the middle of the run", reason: v1alpha1.ReasonRunLost,
 		},

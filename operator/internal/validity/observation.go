@@ -76,6 +76,8 @@ type Pod struct {
 	// containers will run again; FailedWhy is what the cluster says of it.
 	Exists, HasAddress, Failed bool
 	FailedWhy                  string
+	// Evicted says who ended the pod for the cluster's own needs, and why; empty: nobody did.
+	Evicted string
 	// Deleting: the cluster ends the pod, since somebody deleted or evicted it; or a fault did.
 	Deleting bool
 	// Terminating: the pod goes or is gone, as planned, and its replacement is not there. Refused

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,26 @@ func (p *Pod) Read(pod *corev1.Pod) {
 	p.Images, p.AgentImage = podImages(pod)
 	p.Exists, p.HasAddress = true, pod.Status.PodIP != ""
 	p.Deleting = pod.DeletionTimestamp != nil
+	p.Evicted = evicted(pod)
 	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, pod.Status.Reason+" "+pod.Status.Message
+}
+
+// evictions are reasons of a pod that failed by which kubelets say that they ended it for the
+// node's sake.
+var evictions = map[string]bool{"Evicted": true, "Preempting": true, "NodeShutdown": true, "Terminated": true}
+
+// evicted says why the cluster ends a pod, or nothing. Whoever evicts, preempts or gives up a pod
+// writes the condition DisruptionTarget before (KEP-3329). Faults that delete pods do not.
+func evicted(p *corev1.Pod) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return strings.TrimSuffix(c.Reason+": "+c.Message, ".")
+		}
+	}
+	if p.Status.Phase == corev1.PodFailed && evictions[p.Status.Reason] {
+		return strings.TrimSuffix(p.Status.Reason+": "+p.Status.Message, ".")
+	}
+	return ""
 }
 
 // PodEnded reports whether a pod is being deleted and no container of it runs: a kubelet reports
@@ -75,6 +95,9 @@ func podRestarts(p *corev1.Pod) int32 {
 // or nothing.
 func outOfMemory(p *corev1.Pod) string {
 	for _, c := range p.Status.ContainerStatuses {
+		if !limited(p, c.Name) {
+			continue // then its node was out of memory, whoever took it
+		}
 		for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
 			if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
 				return c.Name
@@ -82,6 +105,12 @@ func outOfMemory(p *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// limited reports whether a container has a limit of memory.
+func limited(p *corev1.Pod, container string) bool {
+	i := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+	return i >= 0 && !p.Spec.Containers[i].Resources.Limits.Memory().IsZero()
 }
 
 // podImages are the IDs of the images of the pod's containers, and that of its agent's.

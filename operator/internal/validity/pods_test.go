@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -93,7 +94,9 @@ func TestFaultsOfARun(t *testing.T) {
 func TestWhatTheClusterSaysOfAPod(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{UID: "u", Labels: map[string]string{v1alpha1.LabelPodType: v1alpha1.PodTypeReplica}},
-		Spec:       corev1.PodSpec{NodeName: "n"},
+		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "a"}, {
+			Name: "b", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}},
+		}}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodFailed, PodIP: "10.0.0.1", Reason: "Evicted", Message: "of memory",
 			InitContainerStatuses: []corev1.ContainerStatus{{ImageID: "agent", RestartCount: 1}},
@@ -107,6 +110,13 @@ func TestWhatTheClusterSaysOfAPod(t *testing.T) {
 	p.Read(pod)
 	if !p.Exists || !p.HasAddress || !p.Failed || p.FailedWhy != "Evicted of memory" || p.Restarts != 3 || p.OutOfMemory != "b" || p.Images != "a,b" || p.AgentImage != "agent" || p.Node != "n" {
 		t.Errorf("the pod is %+v", p)
+	}
+	if p.Evicted != "Evicted: of memory" {
+		t.Errorf("the kubelet evicted it, and what is known is %q", p.Evicted)
+	}
+	pod.Spec.Containers[1].Resources.Limits = nil
+	if p.Read(pod); p.OutOfMemory != "" {
+		t.Errorf("container %s has no memory limit, and is said to have exceeded it", p.OutOfMemory)
 	}
 	now := metav1.Now()
 	pods := map[string]*corev1.Pod{"p": pod}
@@ -124,6 +134,51 @@ func TestWhatTheClusterSaysOfAPod(t *testing.T) {
 	other := map[string]*corev1.Pod{"p": {ObjectMeta: metav1.ObjectMeta{UID: "v"}}}
 	if a, b := PodsDigest([]string{"p", "q"}, pods), PodsDigest([]string{"p", "q"}, other); a == b || len(a) != 16 || a != PodsDigest([]string{"p"}, pods) {
 		t.Errorf("the digests of two pods are %q and %q", a, b)
+	}
+}
+
+// Who ends a pod for the cluster's sake says so before.
+func TestEvictionsAreKnown(t *testing.T) {
+	disrupted := func(status corev1.ConditionStatus) corev1.PodStatus {
+		return corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+			{Type: corev1.DisruptionTarget, Status: status, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		status corev1.PodStatus
+		want   string
+	}{
+		"runs":               {corev1.PodStatus{Phase: corev1.PodRunning}, ""},
+		"drained":            {disrupted(corev1.ConditionTrue), "EvictionByEvictionAPI: Eviction API: evicting"},
+		"no more":            {disrupted(corev1.ConditionFalse), ""},
+		"node without disk":  {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on disk."}, "Evicted: The node was low on disk"},
+		"node shut down":     {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Terminated", Message: "node shutdown"}, "Terminated: node shutdown"},
+		"container failed":   {corev1.PodStatus{Phase: corev1.PodFailed}, ""},
+		"of another reason":  {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError"}, ""},
+		"waits for its node": {corev1.PodStatus{Phase: corev1.PodPending, Reason: "Evicted"}, ""},
+	} {
+		p := Pod{}
+		if p.Read(&corev1.Pod{Status: tc.status}); p.Evicted != tc.want {
+			t.Errorf("%s: %q, want %q", name, p.Evicted, tc.want)
+		}
+	}
+}
+
+// The agent of a pod whose node was restarted tells of a lost process before the kubelet counts the
+// restart. It was called an exit of the system.
+func TestALostProcessIsNotTheSystemsFault(t *testing.T) {
+	o := &Observation{Trial: &v1alpha1.Trial{}, Pods: []Pod{{Name: "r-0", Report: &protocol.Report{
+		Containers: []protocol.ContainerState{{Name: "server", State: protocol.StateLost, ExitCode: 137, Starts: 1}},
+	}}}}
+	if f := restarts(o); f.Reason != v1alpha1.ReasonPodRestarted || !strings.Contains(f.Message, "Container server of r-0") {
+		t.Errorf("restarts: %+v", f)
+	}
+	if f := replicas(o); !f.OK() {
+		t.Errorf("replicas: %+v", f)
+	}
+	o.Pods[0].Interrupted = true
+	if f := restarts(o); !f.OK() {
+		t.Errorf("as planned: %+v", f)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/few"
+	"assay.dev/assay/operator/internal/protocol"
 	"assay.dev/assay/operator/internal/results"
 )
 
@@ -24,8 +25,25 @@ func restarts(o *Observation) Failure {
 		default:
 			return fail(v1alpha1.ReasonPodRestarted, "The kubelet restarted containers of %s %d times.", p.Name, p.Restarts)
 		}
+		if c := lostProcess(p); c != "" {
+			return fail(v1alpha1.ReasonPodRestarted, "Container %s of %s was restarted, and its process is gone: its node was, or the container runtime.", c, p.Name)
+		}
 	}
 	return Failure{}
+}
+
+// lostProcess is a container whose process went with its launcher, which no fault plans: the
+// kubelet is about to say that it restarted it. Empty: there is none.
+func lostProcess(p *Pod) string {
+	if p.Report == nil || p.Terminating || p.Interrupted {
+		return ""
+	}
+	for _, c := range p.Report.Containers {
+		if c.State == protocol.StateLost {
+			return c.Name
+		}
+	}
+	return ""
 }
 
 // resources judges whether every pod had the processors that it was given, and whether that is

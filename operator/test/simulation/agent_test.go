@@ -76,6 +76,8 @@ type journalled struct {
 	commands  []protocol.CommandResult
 	stepped   time.Duration
 	failure   string
+	// unreadable: failure is about the client's report, which damaged says that it is.
+	unreadable, damaged bool
 }
 
 // remembered is what does not.
@@ -735,8 +737,9 @@ func (a *agent) endClient() {
 }
 
 func (a *agent) results(d *protocol.Directive, w timeline.Windows) {
-	if a.process.code != 0 {
-		a.disk.failure = "the client has left no report at /assay/out/result.json."
+	if a.process.code != 0 || a.disk.damaged {
+		a.disk.failure = "the client's report at /assay/out/result.json is damaged or missing"
+		a.disk.unreadable = true
 		a.tell()
 		return
 	}
@@ -817,7 +820,7 @@ func (a *agent) report() *protocol.Report {
 		Incarnation: a.mem.incarnation, Sequence: a.mem.sequence, DirectiveVersion: d.Version, FilesDigest: a.disk.digest, NamesResolved: a.mem.resolved,
 		Ready:    a.mem.ready && (a.process.state == protocol.StateRunning || a.process.state == protocol.StateWaiting) && !a.process.lost,
 		Commands: a.disk.commands, Actions: a.disk.actions, Client: a.disk.client, Over: a.disk.over, Sent: a.disk.sent, Finished: a.mem.finished,
-		HandedOver: a.mem.handedOver, ResetsCounted: a.mem.watched, Failure: a.disk.failure, ClockError: time.Millisecond, ClockManager: a.disk.manager,
+		HandedOver: a.mem.handedOver, ResetsCounted: a.mem.watched, Failure: a.disk.failure, Unreadable: a.disk.unreadable, ClockError: time.Millisecond, ClockManager: a.disk.manager,
 		ClockStepped: a.disk.stepped, Host: protocol.Host{Kernel: "6.12", CPUs: 4, Agent: "sim"},
 	}
 	r.AtBarrier = d.Client != nil && d.Start && a.mem.ready && (!d.Client.WaitReady || r.Ready)
@@ -842,7 +845,7 @@ func (a *agent) containerState(name string) protocol.ContainerState {
 		s.Exited = a.process.exited
 	}
 	if a.process.lost {
-		s.State, s.ExitCode, s.Expected, s.Starts, s.Exited = protocol.StateExited, 137, a.process.expected && a.disk.over, max(1, a.process.starts), 0
+		s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateLost, 137, max(1, a.process.starts), 0
 	}
 	return s
 }

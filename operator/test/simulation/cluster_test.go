@@ -289,10 +289,20 @@ func (c *cluster) lose(n *node, cut bool, d time.Duration) {
 // abandon marks the pods of a node that does not answer as deleted.
 func (c *cluster) abandon(n *node) {
 	for _, a := range n.inOrder() {
-		if p := c.find("Pod", a.key); p != nil && p.GetUID() == a.uid && p.GetDeletionTimestamp() == nil {
-			_ = c.remove(p, client.DeleteOptions{})
-		}
+		c.evict(a, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
 	}
+}
+
+// evict deletes a pod for the cluster's sake, and says so before.
+func (c *cluster) evict(a *agent, reason, message string) {
+	p, _ := c.find("Pod", a.key).(*corev1.Pod)
+	if p == nil || p.UID != a.uid || p.DeletionTimestamp != nil {
+		return
+	}
+	now := p.DeepCopy()
+	now.Status.Conditions = append(now.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: message})
+	c.write(now)
+	_ = c.remove(now, client.DeleteOptions{})
 }
 
 // restore brings a node back. Its kubelet ends what was deleted meanwhile, and starts the rest.

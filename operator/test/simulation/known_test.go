@@ -44,6 +44,14 @@ var defects = []defect{
 		"if !s.outcomeKnown() && s.overdue()", "if false && s.overdue()", "hours after",
 	},
 	{
+		"R4", "a report that cannot be read is called the environment's fault", "operator/test/simulation/agent_test.go",
+		"a.disk.unreadable = true", "a.disk.unreadable = false", "blames the environment",
+	},
+	{
+		"R5", "a process that is lost with its container is called an exit", "operator/test/simulation/agent_test.go",
+		"s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateLost,", "s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateExited,", "blames the system",
+	},
+	{
 		"no files", "an agent takes whatever files a manager gives it", "operator/test/simulation/agent_test.go",
 		"r.code != http.StatusOK || json.Unmarshal(r.body, &files) != nil || protocol.FilesDigest(files) != wanted", "r.code != http.StatusOK || json.Unmarshal(r.body, &files) != nil", "ran with",
 	},

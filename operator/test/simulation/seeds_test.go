@@ -113,16 +113,21 @@ func (w *world) prepare(threats []string) {
 func (w *world) threaten(chosen []string) {
 	names := slices.Sorted(maps.Keys(kinds))
 	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	if names = names[:1+w.rng.IntN(4)]; len(chosen) > 0 {
+	names = names[:1+w.rng.IntN(3)]
+	if !w.oneIn(3) { // what a manager knows alone is lost with it
+		names = append(names, []string{"manager dies", "manager dies at a write", "manager is stopped"}[w.rng.IntN(3)])
+	}
+	if len(chosen) > 0 {
 		names = chosen
 	}
+	nth := 1 + w.rng.IntN(2) // of the runs, near which most of it happens
 	for range w.rng.IntN(7) {
 		kind := names[w.rng.IntN(len(names))]
 		if w.oneIn(3) {
 			w.after(w.between(time.Second, 2*time.Minute), func() { w.attempt(kind, 20) })
 			continue
 		}
-		nth, offset := 1+w.rng.IntN(2), w.between(-time.Second, 17*time.Second) // near a run
+		offset := w.between(-time.Second, 17*time.Second)
 		w.onRelease = append(w.onRelease, func(*v1alpha1.Trial) {
 			if w.releases == nth {
 				w.after(offset, func() { w.attempt(kind, 3) })
@@ -140,7 +145,7 @@ func (w *world) attempt(kind string, times int) {
 
 // apply makes an experiment, with a System of its own.
 func (w *world) apply(name string) {
-	shaped, prepares, collects, faults := w.oneIn(3), w.oneIn(2), w.oneIn(3), !w.oneIn(3)
+	shaped, prepares, collects, faults := w.oneIn(3), !w.oneIn(3), w.oneIn(3), !w.oneIn(4)
 	system := builders.System(name).Namespace("lab").Count("2*f+1").Set(func(s *v1alpha1.SystemSpec) {
 		s.Replicas.ReadyTimeout = "60s"
 		if prepares {

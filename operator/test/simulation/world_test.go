@@ -321,7 +321,44 @@ var kinds = map[string]func(w *world) bool{
 			return false
 		}
 		w.disturb(v1alpha1.CausedByEnvironment, "pod "+a.key.Name+" is evicted", t)
+		w.evict(a, "EvictionByEvictionAPI", "Eviction API: evicting")
+		return true
+	},
+	"pod is deleted": func(w *world) bool {
+		a, t := w.onePod()
+		if a == nil {
+			return false
+		}
+		w.disturb(v1alpha1.CausedByEnvironment, "somebody deletes pod "+a.key.Name, t)
 		_ = w.remove(w.find("Pod", a.key), client.DeleteOptions{})
+		return true
+	},
+	"containers are lost": func(w *world) bool {
+		a, t := w.onePod()
+		if a == nil || !a.alive() {
+			return false
+		}
+		w.disturb(v1alpha1.CausedByEnvironment, "the runtime loses the containers of "+a.key.Name, t)
+		a.restartContainers()
+		return true
+	},
+	"node restarts": func(w *world) bool {
+		n := w.oneNode()
+		if n == nil {
+			return false
+		}
+		d := w.between(3*time.Second, 50*time.Second)
+		w.disturb(v1alpha1.CausedByEnvironment, fmt.Sprintf("node %s restarts within %v", n.name, d))
+		w.lose(n, false, d)
+		return true
+	},
+	"report is damaged": func(w *world) bool {
+		a, t := w.onePod()
+		if a == nil || a.part != v1alpha1.PodTypeClient || a.disk.over {
+			return false
+		}
+		w.disturb(v1alpha1.CausedBySystem, "the client of "+a.key.Name+" writes nonsense", t)
+		a.disk.damaged = true
 		return true
 	},
 	"kubelet evicts": func(w *world) bool {

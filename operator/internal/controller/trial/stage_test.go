@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -335,7 +336,7 @@ func (p *play) pod(name string, n int, labels map[string]string) {
 	labels[v1alpha1.LabelTrial] = p.key.Name
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name, Labels: labels, OwnerReferences: p.maker(name, labels[v1alpha1.LabelPodType])},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, TerminationGracePeriodSeconds: new(int64)},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}}, TerminationGracePeriodSeconds: new(int64)},
 	}
 	if err := p.env.Client.Create(p.t.Context(), pod); err != nil {
 		p.t.Fatalf("create pod %s: %v", name, err)

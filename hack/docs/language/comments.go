@@ -68,8 +68,68 @@ func WideComments(source []byte) ([]Finding, error) {
 	return found, nil
 }
 
-// readComments checks every Go file below root.
-func readComments(root string) (map[string][]Finding, error) {
+// CommentProse returns what breaks the rules of the language in the comments of a Go file. Indented
+// text and directives are no prose. Words in quotation marks are examples, and are left alone.
+func CommentProse(source []byte) ([]Finding, error) {
+	set := token.NewFileSet()
+	file, err := goparser.ParseFile(set, "", source, goparser.ParseComments|goparser.SkipObjectResolution)
+	if err != nil || ast.IsGenerated(file) {
+		return nil, err
+	}
+	var found []Finding
+	for _, group := range file.Comments {
+		first := set.Position(group.Pos()).Line
+		for _, s := range commentSentences(group) {
+			for _, f := range checkSentence(s) {
+				found = append(found, Finding{first, f})
+			}
+		}
+	}
+	return found, nil
+}
+
+// quotation is text of others in a comment.
+var quotation = regexp.MustCompile("\"[^\"]*\"|`[^`]*`")
+
+// afterStop is a name of code that begins a sentence, as in "first is one thing. secondThing is
+// another.": the splitter looks for capitals.
+var afterStop = regexp.MustCompile(`([.!?] )([a-z]\w*[A-Z])`)
+
+// ofFunction is the comment of a function that is called Of.
+var ofFunction = regexp.MustCompile(`^Of (is|are|says|returns) `)
+
+// commentSentences are those of the paragraphs and list items of a comment.
+func commentSentences(group *ast.CommentGroup) []Sentence {
+	var found []Sentence
+	var paragraph []string
+	end := func() {
+		text := quotation.ReplaceAllString(strings.Join(paragraph, " "), code)
+		text = afterStop.ReplaceAllStringFunc(ofFunction.ReplaceAllString(text, "It $1 "), strings.ToUpper)
+		for _, s := range split(text) {
+			found = append(found, Sentence{Text: s, Words: words(s)})
+		}
+		paragraph = nil
+	}
+	for _, c := range group.List {
+		for line := range strings.Lines(strings.TrimSuffix(strings.TrimPrefix(c.Text, "/*"), "*/")) {
+			line = strings.TrimRight(strings.TrimPrefix(line, "//"), "\r\n")
+			text := strings.TrimPrefix(line, " ")
+			switch {
+			case directive.MatchString(c.Text), strings.TrimSpace(line) == "", strings.HasPrefix(text, " "), strings.HasPrefix(text, "\t"):
+				end()
+				continue
+			case strings.HasPrefix(text, "- "):
+				end()
+			}
+			paragraph = append(paragraph, strings.TrimPrefix(text, "- "))
+		}
+	}
+	end()
+	return found
+}
+
+// readComments checks the width of comments, or the language in them, of every Go file below root.
+func readComments(root string, check func(source []byte) ([]Finding, error)) (map[string][]Finding, error) {
 	files, err := CommentFiles(root)
 	if err != nil {
 		return nil, err
@@ -80,7 +140,7 @@ func readComments(root string) (map[string][]Finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		if found[f], err = WideComments(source); err != nil {
+		if found[f], err = check(source); err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
 	}

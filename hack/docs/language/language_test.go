@@ -160,3 +160,39 @@ func TestWideComments(t *testing.T) {
 		t.Errorf("found %v, want line 3 only", found)
 	}
 }
+
+func TestCommentProse(t *testing.T) {
+	long := strings.Repeat("word ", longest)
+	for name, tc := range map[string]struct {
+		comment string
+		want    []string
+	}{
+		"plain":                        {"// f returns one.", nil},
+		"a long sentence, over lines":  {"// f " + long + "\n// and one more.", []string{"34 words in a sentence"}},
+		"two sentences that are short": {"// f " + long[:70] + ".\n// Then " + long[:70] + ".", nil},
+		"names begin sentences":        {"// mostWords " + long[:100] + ". mostLines " + long[:60] + ".", nil},
+		"an actor without a name":      {"// f tells somebody.", []string{`"somebody": write name the actor`}},
+		"a clause as the subject":      {"// What f does not say counts.", []string{"a clause is the subject"}},
+		"a function called Of":         {"// Of is the number of all of them.", nil},
+		"examples in quotation marks":  {"// f rejects \"whoever\" and `nobody`.", nil},
+		"a table":                      {"// f:\n//\n//\tnobody   writes\n//\tsomebody reads", nil},
+		"items of a list":              {"// f:\n// - " + long[:70] + "\n// - " + long[:70], nil},
+		"a directive":                  {"//nolint:all // whoever", nil},
+		"a comment in brackets":        {"/* f is for nobody. */", []string{`"nobody": write name the actor`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := CommentProse([]byte("package p\n\n" + tc.comment + "\nfunc f() {}\n"))
+			if err != nil || len(found) != len(tc.want) {
+				t.Fatalf("%v, %v; want %q", found, err, tc.want)
+			}
+			for i, f := range found {
+				if f.Line != 3 || !strings.Contains(f.Message, tc.want[i]) {
+					t.Errorf("line %d: %s; want line 3: %s", f.Line, f.Message, tc.want[i])
+				}
+			}
+		})
+	}
+	if _, err := CommentProse([]byte("func")); err == nil {
+		t.Error("text that is no Go file is read")
+	}
+}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"os"
+	"path"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -34,7 +37,7 @@ func TestTheDocumentsAreInPlainEnglish(t *testing.T) {
 }
 
 func TestCommentsAreWrapped(t *testing.T) {
-	found, err := readComments(root)
+	found, err := readComments(root, WideComments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +47,39 @@ func TestCommentsAreWrapped(t *testing.T) {
 	for f, findings := range found {
 		for _, w := range findings {
 			t.Errorf("%s:%d: %s", f, w.Line, w.Message)
+		}
+	}
+}
+
+// Comments keep the rules of documents, but for the folders that pending.txt lists, which are not
+// rewritten yet. The list can only shrink.
+func TestCommentsAreInPlainEnglish(t *testing.T) {
+	text, err := os.ReadFile("pending.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			pending[line] = 0
+		}
+	}
+	found, err := readComments(root, CommentProse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f, findings := range found {
+		if _, ok := pending[path.Dir(f)]; ok {
+			pending[path.Dir(f)] += len(findings)
+			continue
+		}
+		for _, w := range findings {
+			t.Errorf("%s:%d: %s", f, w.Line, w.Message)
+		}
+	}
+	for folder, n := range pending {
+		if n == 0 {
+			t.Errorf("the comments of %s keep the rules: take it off pending.txt", folder)
 		}
 	}
 }

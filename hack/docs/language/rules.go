@@ -58,22 +58,30 @@ func phrase(words string) *regexp.Regexp {
 func Check(source []byte) []Finding {
 	var found []Finding
 	for _, s := range Sentences(source) {
-		if s.Words > longest {
-			found = append(found, Finding{s.Line, fmt.Sprintf("%d words in a sentence, at most %d: %s", s.Words, longest, s.Text)})
-		}
-		for _, b := range banned {
-			if m := b.pattern.FindString(s.Text); m != "" {
-				found = append(found, Finding{s.Line, fmt.Sprintf("%q: write %s: %s", m, b.instead, s.Text)})
-			}
-		}
-		if s.Words > 4 && !s.Table && headless.MatchString(s.Text) {
-			found = append(found, Finding{s.Line, "a clause is the subject; begin with the actor or the thing: " + s.Text})
+		for _, message := range checkSentence(s) {
+			found = append(found, Finding{s.Line, message})
 		}
 	}
 	if bytes.HasPrefix(source, []byte("<!-- Generated")) {
 		return found // its lines are those of the sources
 	}
 	return append(found, longLines(source)...)
+}
+
+// checkSentence says what breaks a rule in a sentence.
+func checkSentence(s Sentence) (found []string) {
+	if s.Words > longest {
+		found = append(found, fmt.Sprintf("%d words in a sentence, at most %d: %s", s.Words, longest, s.Text))
+	}
+	for _, b := range banned {
+		if m := b.pattern.FindString(s.Text); m != "" {
+			found = append(found, fmt.Sprintf("%q: write %s: %s", m, b.instead, s.Text))
+		}
+	}
+	if s.Words > 4 && !s.Table && headless.MatchString(s.Text) {
+		found = append(found, "a clause is the subject; begin with the actor or the thing: "+s.Text)
+	}
+	return found
 }
 
 var fence = regexp.MustCompile("^ *(```|~~~)")

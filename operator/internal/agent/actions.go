@@ -102,9 +102,9 @@ func (f *faultScheduler) carryOut(ctx context.Context, run protocol.Run, action 
 }
 
 // awaitEarlier keeps the order of actions with the same object, should one take until the next is
-// due: a pod is revived when its kill is known, killed again when its revival is, and a link is
-// restored when its change is. A pause and its end are put in order by the launcher; drops and
-// changes of links that are not each other's end add up in any order.
+// due. A pod is revived when its kill is known, and killed again when its revival is. A link is
+// restored when its change is known. A pause and its end are put in order by the launcher; drops
+// and changes of links that are not each other's end add up in any order.
 func (f *faultScheduler) awaitEarlier(ctx context.Context, run protocol.Run, action timeline.Action) error {
 	var earlier []string
 	switch action.Kind {

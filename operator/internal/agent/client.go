@@ -205,7 +205,7 @@ func noReport(path string, client *protocol.ClientRun, windows timeline.Windows)
 		text, how, client.Ended.Round(time.Millisecond))
 }
 
-// lateStart is by how much a start is worth telling of.
+// lateStart is the delay from which on a late start is mentioned.
 const lateStart = time.Second
 
 // sendPacked sends a client's results, in parts when they are too large for one and the trial has a

@@ -172,7 +172,7 @@ func (c *collection) add(name, as string, last, room int64) error {
 		return err
 	}
 	n, err := io.Copy(c.pack, section)
-	if err == nil && n < size { // somebody has cut it meanwhile
+	if err == nil && n < size { // another process has cut it meanwhile
 		err = write(c.pack, make([]byte, size-n))
 	}
 	return err

@@ -62,7 +62,7 @@ func TestFilesOfProcessesAreCollected(t *testing.T) {
 	}
 }
 
-// Of a trial that does not count, the ends of logs come without anybody asking for them.
+// The ends of logs come unasked if the trial does not count.
 func TestTheEndsOfLogsAreCollected(t *testing.T) {
 	got := collected(t, newArchive(t), protocol.Collect{LogTail: 8, Limit: 1 << 20}, false, `echo 0123456789; echo done >&2; exec sleep 1000`)
 	if got["logs/replica.stdout"] != "3456789\n" || got["logs/replica.stderr"] != "done\n" || len(got) != 2 {
@@ -70,7 +70,7 @@ func TestTheEndsOfLogsAreCollected(t *testing.T) {
 	}
 }
 
-// Of a stream that does not fit, what fits of its end is there, and leaves room for the others.
+// A stream that does not fit is cut to its end, and leaves room for the others.
 func TestTheEndsOfLogsShareTheRoom(t *testing.T) {
 	script := `head -c 300000 /dev/urandom | base64 -w 99; echo end; echo done >&2; exec sleep 1000`
 	got := collected(t, newArchive(t), protocol.Collect{LogTail: 1 << 20, Limit: 160 << 10}, false, script) // base64 packs to three quarters
@@ -82,7 +82,7 @@ func TestTheEndsOfLogsShareTheRoom(t *testing.T) {
 	}
 }
 
-// What does not fit is left out, and the rest is there.
+// Files that do not fit are left out, and the rest is there.
 func TestCollectedFilesAreBounded(t *testing.T) {
 	script := `cd "$OUT"; head -c 200000 /dev/urandom >large.bin; for i in $(seq 70); do echo $i >small$i.txt; done; echo done >&2; exec sleep 1000`
 	got := collected(t, newArchive(t), protocol.Collect{Patterns: []string{"*.bin", "*.txt"}, Limit: 160 << 10}, false, script)

@@ -269,8 +269,8 @@ func kindOf(err error) string {
 	}
 }
 
-// backoff is how long to wait before the next attempt: doubled with every failure in a row, and
-// spread, so that the agents of a large trial do not all come back at the same instant.
+// backoff is how long to wait before the next attempt. It doubles with every failure in a row, and
+// is spread, so that the agents of a large trial do not all come back at the same instant.
 func (c *coordinator) backoff() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,7 @@ const isolationLead = 100 * time.Microsecond
 
 // kill makes the pod vanish: off the network first, then dead. Whatever takes time is done before:
 // at the instant the kernel's packet filter looks at its clock, and the launchers' timers go off.
-// Nobody waits for anybody, as three pods on one busy processor would.
+// No part waits for another, as three pods on one busy processor would.
 //
 //	T - armLead        isolation planned in the kernel, kill planned in every launcher, with a go
 //	T - isolationLead  no packet leaves or enters any more                    -> Started

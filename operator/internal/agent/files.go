@@ -114,9 +114,9 @@ func makeFolders(root *os.Root, folder string) error {
 	return root.Chmod(folder, 0o777)
 }
 
-// SharedVolumes lists the directories of this container that files may be written to: every
-// directory mounted for writing, but for the container's own root, the kernel's file systems and
-// the binaries. mountInfo is /proc/self/mountinfo.
+// SharedVolumes lists the directories of this container that files may be written to. They are
+// those mounted for writing, but for the container's own root, the kernel's file systems and the
+// binaries. mountInfo is the content of /proc/self/mountinfo.
 func SharedVolumes(mountInfo string) []string {
 	var volumes []string
 	for line := range strings.Lines(mountInfo) {

@@ -14,8 +14,8 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// hostFacts reads what is worth knowing about the node. What cannot be read stays empty: it is
-// provenance, not more.
+// hostFacts reads what is worth knowing about the node. A fact that cannot be read stays empty: it
+// is provenance, not more.
 func hostFacts() protocol.Host {
 	host := protocol.Host{CPUs: runtime.NumCPU(), Agent: build.Version()}
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
@@ -73,8 +73,8 @@ func readResets() int64 {
 }
 
 // doResets notes the count of resets when the run is released and when its last request may have
-// been sent. What ends afterwards is no news: clients close their connections with answers still on
-// the way, which counts as a reset, too.
+// been sent. Later ends say nothing: clients close their connections with answers still on the way,
+// which counts as a reset, too.
 func (m *sampler) doResets(ctx context.Context) {
 	run, err := m.clock.awaitRun(ctx)
 	if err != nil {

@@ -34,7 +34,8 @@ func Install(binaries []string, to string, shared []string) error {
 	return nil
 }
 
-// install copies one binary. Its name appears when it is complete, so that nobody runs half of it.
+// install copies one binary. Its name appears when it is complete, so that no container runs half
+// of it.
 func install(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return nil

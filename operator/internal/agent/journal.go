@@ -66,7 +66,7 @@ func loadJournal(runDir string) (journal, error) {
 	return j, nil
 }
 
-// save makes the journal safe from the end of this process, and, if it shall be durable, from that
+// save makes the journal safe from the end of this process, and, if it must be durable, from that
 // of the machine.
 func (j *journal) save(runDir string, durable bool) error {
 	content, err := json.Marshal(j)

@@ -112,9 +112,8 @@ func (l *launchers) noteState(b *launcherConn, state launcher.State) {
 	l.note(change)
 }
 
-// ask sends a request to a container's launcher and waits for the answer; it waits for the
-// launcher, too, and repeats the request when the connection breaks, since every request may be
-// repeated.
+// ask sends a request to a container's launcher and waits for the answer. It waits for the
+// launcher, too. It repeats the request when the connection breaks: every request may be repeated.
 func (l *launchers) ask(ctx context.Context, name string, request launcher.Request) (launcher.Response, error) {
 	for {
 		var client *launcher.Client

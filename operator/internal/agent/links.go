@@ -204,8 +204,8 @@ func inWords(l netem.Link) string {
 	return words
 }
 
-// What kernels round: times to ticks of 64 ns or to microseconds, losses to 32 bits, rates to bytes
-// per second.
+// Kernels round times to ticks of 64 ns or to microseconds, losses to 32 bits, rates to bytes per
+// second.
 const (
 	sameTime = 2 * time.Microsecond
 	sameLoss = 1e-6

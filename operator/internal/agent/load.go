@@ -101,7 +101,7 @@ func (m *sampler) readLoad(ctx context.Context) (loadReading, error) {
 		if client == nil {
 			continue
 		}
-		// What a launcher does not tell counts as others' work: the trial then waits for too long
+		// Work that a launcher does not report counts as others': the trial then waits for too long
 		// rather than not at all.
 		if response, err := client.Call(limited, launcher.Request{Measure: &launcher.Measure{}}); err == nil && response.Usage != nil {
 			r.own[name] = time.Duration(response.Usage.CPUNanos)

@@ -389,8 +389,8 @@ func TestARuleRemovedByHandIsNoticed(t *testing.T) {
 func TestAnAgentThatIsKilledAfterTheProof(t *testing.T) { everyBackend(t, killAfterProof) }
 
 // killAfterProof kills an agent when its links are proven and no run is agreed. A backend of the
-// kernel goes on without it; one that holds packets in the agent has dropped some, and says so:
-// what was proven has not held all the time.
+// kernel goes on without it. One that holds packets in the agent has dropped some, and reports it:
+// the links were not as verified all the time.
 func killAfterProof(t *testing.T, backend netem.Backend) {
 	m := newMesh(t, 2)
 	m.needs(t, backend)
@@ -425,7 +425,7 @@ func killAfterProof(t *testing.T, backend netem.Backend) {
 	}
 }
 
-// unshapeByHand removes what shapes the pod's links, as somebody might who enters the pod.
+// unshapeByHand removes what shapes the pod's links, as a user might who enters the pod.
 func (p *meshPod) unshapeByHand() {
 	p.t.Helper()
 	conn := p.filter()

@@ -10,8 +10,8 @@ import (
 
 const (
 	// Between attempts at a name, the agent waits for namePause for each name that it asks for, but
-	// at least leastNamePause and at most mostNamePause, and longer with each attempt: all agents
-	// of a trial ask for the names of all its pods.
+	// at least leastNamePause and at most mostNamePause. It waits longer with each attempt, since
+	// all agents of a trial ask for the names of all its pods.
 	namePause      = 5 * time.Millisecond
 	leastNamePause = 50 * time.Millisecond
 	mostNamePause  = 250 * time.Millisecond
@@ -61,9 +61,9 @@ func (r *resolver) unresolved() []string {
 //
 // A question asked too early does harm: servers keep the answer "no such name" for up to 30 s, and
 // then give it to the processes. The caches of common servers tell questions apart by the bits DO
-// and CD, which mean nothing to a cluster's names, so the first questions carry them: they neither
-// see nor leave the answer to the plain question, which is asked when the name is known to exist,
-// twice, as there may be several servers.
+// and CD, which mean nothing to a cluster's names. So the first questions carry them: they neither
+// see nor leave the answer to the plain question. That one is asked when the name is known to
+// exist, twice, as there may be several servers.
 func (r *resolver) resolve(ctx context.Context, name string, wait time.Duration) {
 	questions := []dnsQuery{{checkingDisabled: true}, {dnssecOK: true}, {checkingDisabled: true, dnssecOK: true}, {}}
 	for attempt := 0; ; attempt++ {
@@ -122,9 +122,9 @@ func (c *dnsConn) Write(message []byte) (int, error) {
 	return c.UDPConn.Write(c.query.mark(message))
 }
 
-// mark sets the bits in a DNS message: CD in the second byte of the flags; DO in the flags of the
-// OPT record, which the resolver puts last and leaves empty: name 0, type 41, size, extended code,
-// version, flags, length 0.
+// mark sets the bits in a DNS message: CD in the second byte of the flags, DO in the flags of the
+// OPT record. The resolver puts that record last and leaves it empty: name 0, type 41, size,
+// extended code, version, flags, length 0.
 func (q dnsQuery) mark(message []byte) []byte {
 	const header, opt = 12, 11
 	if len(message) < header+opt {

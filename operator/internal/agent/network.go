@@ -130,7 +130,7 @@ func KeyOfProbes(key []byte) probe.Key {
 	return probe.Key(sum[:len(probe.Key{})])
 }
 
-// changeReport changes what is told of the network, in the journal.
+// changeReport changes what is reported of the network, in the journal.
 func (p *shaping) changeReport(change func(*protocol.NetworkReport)) {
 	p.record(func(j *journal) {
 		var next protocol.NetworkReport
@@ -249,11 +249,11 @@ func (p *shaping) shape(n protocol.Network, worse map[string][]timeline.LinkChan
 	if err != nil {
 		return err
 	}
-	// Before anything is changed: whoever comes after a crash must know what to put back.
+	// Before anything is changed: the agent that comes after a crash must know what to put back.
 	p.record(func(j *journal) { j.Shaped, j.Filtered = n.Backend, true })
 	if n.Backend.Side() == netem.Ingress {
-		// What faults may need of the packet filter is there before this backend holds packets
-		// back: to try a chain makes the kernel drop those.
+		// The chains that faults may need are there before this backend holds packets back: to try
+		// a chain makes the kernel drop those.
 		if err := errors.Join(p.isolation.prepare(), p.drops.prepare()); err != nil {
 			return errors.Join(err, shaper.Close())
 		}
@@ -268,7 +268,7 @@ func (p *shaping) verifyLinks(ctx context.Context, config probe.Config, n protoc
 	p.mu.Unlock()
 	pairs, tolerance := pairsOf(n.Peers), gateTolerance(n)
 	if n.Backend == "" {
-		for i := range pairs { // nothing is asked of links that nobody shapes
+		for i := range pairs { // nothing is asked of links without shaping
 			pairs[i].Out, pairs[i].In = netem.Link{}, netem.Link{}
 		}
 	}

@@ -28,8 +28,8 @@ import (
 	"assay.dev/assay/operator/internal/timeline"
 )
 
-// These tests take place in a network of their own: the test runs itself again in a new network
-// namespace, the hub, where coordinator and peer are; the pod has another one. A veth pair joins
+// These tests take place in a network of their own. The test runs itself again in a new network
+// namespace, the hub, where coordinator and peer are. The pod has another one. A veth pair joins
 // them.
 //
 //	hub 10.99.0.1  veth ---------- veth  10.99.0.2 pod
@@ -65,9 +65,9 @@ func within(shared, vm time.Duration) time.Duration {
 }
 
 // inHub runs the rest of the test in a new network namespace, and reports false in the process that
-// is outside: that passes if the test inside did, is skipped if it was, with its reason, and fails
-// otherwise. A test that looked at the wrong time is run up to three times: a machine that others
-// share may stand still for all of a fault.
+// is outside. That one passes if the test inside did, is skipped if it was, with its reason, and
+// fails otherwise. A test that looked at the wrong time is run up to three times: a machine that
+// others share may stand still for all of a fault.
 func inHub(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(insideName) != "" {
@@ -559,8 +559,8 @@ func TestAKilledPodFallsSilentAtItsInstantAndComesBack(t *testing.T) {
 	}
 	t.Logf("revived %v after the instant, running %v after it", revival.Started-revival.Planned, revival.Confirmed-revival.Planned)
 	dialPeer(t).awaitBeat(t, time.Now())
-	// What the peer still sends on the old connection is refused, as a machine that was started
-	// again would: with a reset, not with the goodbye of the process that was killed.
+	// The peer's later packets on the old connection are refused, as by a machine that was started
+	// again: with a reset, not with the goodbye of the killed process.
 	deadline := time.Now().Add(patience)
 	for {
 		if _, err := witness.look(); errors.Is(err, syscall.ECONNRESET) {

@@ -74,7 +74,7 @@ func (c *clientRunner) awaitStep(ctx context.Context, name string, step protocol
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		_, err := c.launchers.ask(ctx, name, launcher.Request{Stop: &launcher.Stop{Signal: "SIGKILL"}})
 		if err == nil {
-			// What it printed is known completely now.
+			// Its output is known completely now.
 			err = c.await(ctx, func() bool { return exited() && state.Stopped })
 		}
 		if err != nil {

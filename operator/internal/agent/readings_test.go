@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What Linux 6.18 prints on a machine of two processors, shortened.
+// Linux 6.18 prints this on a machine of two processors (shortened).
 const (
 	statText = "cpu  1024675 232715 695936 520801 3026 7 40914 1174 50 0\n" +
 		"cpu0 519314 114218 354597 255965 785 0 14698 583 0 0\ncpu1 505361 118497 341338 264836 2240 0 26216 590 0 0\n" +

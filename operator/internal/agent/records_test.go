@@ -61,8 +61,8 @@ func foreignReport(t *testing.T) error {
 	c.await("is over", func(r protocol.Report) bool { return r.Over })
 	client := sentResults(t, c)
 	counters := client.Counters
-	// 40 lines, 10 ms apart and more, with a window of 300 ms somewhere among them: at most 31
-	// lines are in it, of which one in four is an abort.
+	// 40 lines are 10 ms apart and more, with a window of 300 ms somewhere among them. At most 31
+	// lines are in it; one in four is an abort.
 	if counters.Committed+counters.Aborted > 31 {
 		t.Errorf("%d committed and %d aborted in the window", counters.Committed, counters.Aborted)
 	}

@@ -113,7 +113,7 @@ func downUntil(t *testing.T, until time.Duration) error {
 	return nil
 }
 
-// What no fault plans, or not yet, is the end of the process, as ever.
+// A restart that no fault plans, or not yet, is the end of the process.
 func TestAContainerThatNoFaultRestartsHasLostItsProcess(t *testing.T) {
 	for name, restarts := range map[string][]protocol.Restart{
 		"none is planned":      nil,

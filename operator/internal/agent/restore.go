@@ -65,8 +65,7 @@ func (p *shaping) removeShaping(backend Backend) error {
 	return errors.Join(shaper.Remove(), shaper.Close())
 }
 
-// What the backends call their own: the handle of a root qdisc, and the beginning of a table's
-// name.
+// The marks of the backends: the handle of a root qdisc, and the beginning of a table's name.
 const (
 	shapingHandle = 0xa55a << 16
 	shapingTable  = "assay_delay"

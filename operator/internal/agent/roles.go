@@ -119,7 +119,7 @@ func (r *roleWatcher) doRoles(ctx context.Context) {
 	}
 }
 
-// loseRoles forgets the roles that output has told of: its process is dead, and the one that
+// loseRoles forgets the roles that the output has reported: its process is dead, and the one that
 // follows begins without.
 func (r *roleWatcher) loseRoles() {
 	r.mu.Lock()

@@ -62,7 +62,7 @@ func (c *clientRunner) doRun(ctx context.Context) {
 		return
 	}
 	c.record(func(j *journal) {
-		if j.Client == nil { // an agent that was restarted releases nobody
+		if j.Client == nil { // an agent that was restarted releases no client
 			j.Client = &protocol.ClientRun{Released: time.Duration(released - zero)}
 		}
 	})

@@ -45,7 +45,7 @@ func (f *logTailer) find(pattern *regexp.Regexp, enough int) (found int, err err
 // lines calls take for each whole line that is new, until that returns true.
 func (f *logTailer) lines(take func(line []byte) (enough bool)) error {
 	if f.file == nil {
-		// Who has put a link or a pipe in place of the file is not followed, nor waited for.
+		// A link in place of the file is not followed, and a pipe is not waited for.
 		file, err := os.OpenFile(f.path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if os.IsNotExist(err) {
 			return nil

@@ -12,8 +12,8 @@ import (
 const terminationLimit = 1500 * time.Millisecond
 
 // uploadOnTermination uploads the logs of a pod that is deleted in the middle of a run, whose
-// processes are dead already. It is not waited for, and gives up at the first answer that says that
-// the pod has no place in the trial any more: a pod that is deleted without grace is gone before
+// processes are dead already. No part waits for it. It gives up at the first answer that says that
+// the pod has no place in the trial any more. A pod that is deleted without grace is gone before
 // its processes are, and its token with it. The pod that takes its place hands over files of its
 // own; those of this one begin with a part of its UID, so that none is overwritten.
 func (up *uploader) uploadOnTermination(ctx context.Context) {

@@ -58,8 +58,8 @@ func TestAPodThatIsDeletedInTheRunHandsOverItsLogs(t *testing.T) {
 	}
 }
 
-// One whose token is void already, as when it is deleted without grace, or that reaches nobody,
-// ends all the same, and soon.
+// A pod whose token is void already, as when it is deleted without grace, or that reaches no
+// manager, ends all the same, and soon.
 func TestAPodThatNobodyKnowsAnyMoreEndsAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer int

@@ -50,10 +50,10 @@ type uploader struct {
 	coordinator *coordinator
 }
 
-// upload gives the pod's files away when no process of the system runs any more: into the store,
-// by requests that the coordinator presigns, or to the manager, which keeps them in the cluster,
-// when the store does not take them. It returns when all are safe, or as safe as there is time and
-// room for.
+// upload gives the pod's files away when no process of the system runs any more. They go into the
+// store, by requests that the coordinator presigns. When the store does not take them, they go to
+// the manager, which keeps them in the cluster. It returns when all are safe, or as safe as there
+// is time and room for.
 func (up *uploader) upload(ctx context.Context) {
 	d := up.directive()
 	if !d.HandOver && d.Collect == nil {
@@ -244,8 +244,8 @@ func (up *uploader) describe(name, path string) (protocol.Upload, error) {
 	return protocol.Upload{Name: name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-// put puts a file into the store, with one more attempt when the first one fails, unless the store
-// has kept us waiting: it would again, and there is no time for that.
+// put puts a file into the store, with one more attempt when the first one fails. There is no
+// second one if the store has kept us waiting: it would again, and there is no time for that.
 func (t *transfer) put(ctx context.Context, u protocol.Upload, path string) error {
 	err := t.putOnce(ctx, u, path)
 	var status *statusError
@@ -332,8 +332,8 @@ func storeClient(ca string) (*http.Client, error) {
 	}}, nil
 }
 
-// deadlineConn is a connection that takes each bit of what is written in time: a store that hangs
-// in the middle of a large file would use up the time in which the manager takes the others.
+// deadlineConn is a connection on which each write has a deadline. A store that hangs in the middle
+// of a large file would use up the time in which the manager takes the others.
 type deadlineConn struct{ net.Conn }
 
 // Write implements io.Writer.

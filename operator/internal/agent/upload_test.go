@@ -177,8 +177,8 @@ func TestFilesThatFindNoRoomAreLeft(t *testing.T) {
 	}
 }
 
-// What a system's process leaves in place of its log leads to no file of the agent's, and holds
-// nobody up.
+// A link that a system's process leaves in place of its log leads to no file of the agent's, and a
+// pipe delays no upload.
 func TestOnlyFilesOfTheVolumesAreHandedOver(t *testing.T) {
 	a := newArchive(t)
 	// The log is there until the gate has read it, which a busy machine does late.

@@ -16,7 +16,7 @@ import (
 )
 
 // In a pod the agent is root without any capability but NET_ADMIN, so not root at all where files
-// are concerned; the system is another user, whose image may have any umask. They meet in volumes
+// are concerned. The system is another user, whose image may have any umask. They meet in volumes
 // that belong to the group of the pod.
 const (
 	systemUser = 65532
@@ -116,7 +116,7 @@ func TestAPrepareStepOfAnotherUserIsPackedForAnAgentWithoutPrivileges(t *testing
 }
 
 // In a pod that the restricted profile admits the agent is no root and may do nothing to the
-// network: files, kills without silence, and what follows work all the same.
+// network. Files, kills without silence, and what follows work all the same.
 func TestAnAgentThatIsNotRootKillsWithoutSilence(t *testing.T) {
 	if err := killsWithoutSilence(t); err != nil {
 		t.Error(err)

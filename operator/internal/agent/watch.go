@@ -18,8 +18,9 @@ import (
 const (
 	// watchInterval is how often the links are read back while a run goes on.
 	watchInterval = 2 * time.Second
-	// maxUnreported is how often in a row the shaper may not tell what it dropped: one answer may
-	// be late on a busy machine. healthRetry is when it is asked again at the end of the window.
+	// maxUnreported is how often in a row the shaper may not report its drops: one answer may be
+	// late on a busy machine. healthRetry is the wait before the next question at the end of the
+	// window.
 	maxUnreported = 3
 	healthRetry   = 500 * time.Millisecond
 	// watchClear is how long before a change of links none is read back: it would have to wait.
@@ -85,9 +86,9 @@ func (w *watcher) changesSoon(run protocol.Run) bool {
 	})
 }
 
-// noteHealth keeps what the shaper says it did that nobody asked for, and reports whether it could
-// be asked. What it dropped is unknown when it cannot, and not 0: when it cannot be asked again and
-// again, the links are not known to be as asked any more.
+// noteHealth keeps the shaper's report of drops and delays that no link asks for, and says whether
+// there was one. Without a report the drops are unknown, and not 0. After several questions without
+// an answer, the links are not known to be as asked any more.
 func (w *watcher) noteHealth() bool {
 	health, shaped, err := w.links.health()
 	mute := 0
@@ -148,7 +149,7 @@ func (w *watcher) doCanary(ctx context.Context) {
 	canary.Disturb(disturbances(run.Actions, n.Peers, w.clock.monotonic(run.ZeroUnixNanos))...)
 	w.noteQuietly(func() { w.canary = canary })
 	err = w.clock.until(ctx, end)
-	// The last probes are given their time; those that are still under way then are not counted.
+	// The last probes are given their time; those that are still on their way then are not counted.
 	if err == nil && longest < canaryMargin {
 		pause(ctx, longest)
 	}

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/protocol"
 )
 
-// What a shaper dropped counted as nothing when it could not be asked.
+// Drops of a shaper counted as none when it could not be asked.
 func TestAShaperThatDoesNotTellItsHealth(t *testing.T) {
 	mute := errors.New("it does not answer")
 	cases := map[string]struct {

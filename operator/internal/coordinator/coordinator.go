@@ -2,9 +2,9 @@
 // tell it what they see, and get what they should do.
 //
 // It decides nothing. The trial controller registers a trial's pods, sets their directives and
-// reads their reports; the coordinator carries both to and fro, checks who is talking, and stores
-// what agents send before it acknowledges it. It keeps everything in memory: after a restart of the
-// manager the agents report again and the controller sets the same directives again.
+// reads their reports. The coordinator carries both to and fro, checks which pod is talking, and
+// stores what agents send before it acknowledges it. It keeps everything in memory: after a restart
+// of the manager the agents report again and the controller sets the same directives again.
 package coordinator
 
 import (

@@ -298,7 +298,7 @@ func TestAPodSendsItsOwnPartOnly(t *testing.T) {
 	}
 }
 
-// What the store rejects is not sent again and again.
+// A file that the store rejects is not sent again and again.
 func TestWhatIsRejectedIsFinal(t *testing.T) {
 	f := newFixture(t)
 	f.Register(trialA, []Pod{{UID: "u1", Trial: trialA, Name: "c0", Part: v1alpha1.PodTypeClient}})

@@ -10,8 +10,8 @@ import (
 
 const (
 	// refusedBurst is how many tokens for one pod from one address may be refused before others
-	// must wait, and refusedEvery how long they wait for one more: each refusal costs the API
-	// server a TokenReview, of which real agents need one each minute.
+	// must wait. refusedEvery is how long they wait for one more. Each refusal costs the API server
+	// a TokenReview; real agents need one each minute.
 	refusedBurst = 5
 	refusedEvery = 10 * time.Second
 	// refusedSenders bounds how many senders are remembered.
@@ -19,7 +19,7 @@ const (
 )
 
 // sender is whom refusals are counted for. Pods may share an address, where a gateway or a mesh
-// stands between them and the manager: what is sent in the name of one pod does not hold up others.
+// stands between them and the manager. Requests in the name of one pod do not delay others.
 type sender struct {
 	network netip.Prefix
 	claimed types.UID

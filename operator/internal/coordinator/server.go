@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// reportBase is what a report may take in bytes, beside reportPeer for each pod of the trial:
-	// one with the tails of several processes has some 20 KiB, and a link to a peer some 300 bytes.
+	// reportBase is how many bytes a report may take, beside reportPeer for each pod of the trial.
+	// A report with the tails of several processes has some 20 KiB, and a link to a peer some 300
+	// bytes.
 	reportBase, reportPeer = 128 << 10, 1 << 10
 	// reportRecords and peerRecords bound the links, actions and so on of a report in the same way.
 	reportRecords, peerRecords = 1000, 8
@@ -132,7 +133,7 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 			return
 		}
 		// An agent that has a directive of an earlier manager keeps it until there is one of this
-		// manager: an empty one would take back all that the agent was told. Its first report is
+		// manager. An empty one would take back all that the agent was told. Its first report is
 		// answered at once, so that it measures this manager's clock before it needs it.
 		unknown := !now.directed && report.DirectiveVersion != "" && report.DirectiveVersion != now.directive.Version
 		switch {
@@ -173,7 +174,7 @@ func (c *Coordinator) readReport(w http.ResponseWriter, r *http.Request, uid typ
 	if err != nil {
 		return nil, http.StatusBadRequest, err
 	}
-	// Only who has sent all of it takes a share: who sends slowly holds up nobody.
+	// Only an agent that has sent all of it takes a share: a slow sender delays no other.
 	cost := min(int64(size+decodedReport*records), maxDecoded)
 	if err := c.decoding.Acquire(r.Context(), cost); err != nil {
 		return nil, http.StatusServiceUnavailable, err
@@ -278,6 +279,6 @@ func forbidden(w http.ResponseWriter) {
 
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	// An agent that is gone is found out by its silence; there is nobody to tell here.
+	// An agent that is gone is noticed since it sends no report; there is no client to answer here.
 	_ = json.NewEncoder(w).Encode(v)
 }

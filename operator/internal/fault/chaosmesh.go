@@ -20,7 +20,7 @@ type chaos struct {
 
 func (chaos) name() string { return "chaosMesh" }
 
-// begin returns what Chaos Mesh does. The peers are those that the target leaves: nobody is its own
+// begin returns what Chaos Mesh does. The peers are those that the target leaves: no pod is its own
 // other end.
 func (k chaos) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	pods := cast.Choose(k.f.ChaosMesh.Target, salt, nil)
@@ -38,7 +38,7 @@ func (k chaos) begin(salt string, cast Cast) ([]timeline.Action, error) {
 // elsewhere.
 func (e *checker) checkChaosMesh(path *field.Path, c targetCheck, f *v1alpha1.Fault) map[placement.Place]bool {
 	var containers []string
-	if group := e.Spec.Group(f.ChaosMesh.Target.Component); group != nil { // else it is told of with the target
+	if group := e.Spec.Group(f.ChaosMesh.Target.Component); group != nil { // else it is reported with the target
 		for _, container := range group.Containers {
 			containers = append(containers, container.Name)
 		}

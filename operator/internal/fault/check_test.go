@@ -385,7 +385,7 @@ func TestCheckDegrade(t *testing.T) {
 			want: []string{"faults[x].degrade.rate: no link that it is for is faster than that"}},
 		"a network that cannot be": {faults: []v1alpha1.Fault{slow("x", "1s", "1s", delay("5ms"))}, change: func(p *Point) {
 			p.Trial.Network.Links = []v1alpha1.RegionLink{{From: "east", To: "mars"}}
-		}}, // told of where the network is resolved
+		}}, // reported where the network is resolved
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := point()

@@ -26,7 +26,7 @@ func (e *checker) checkDegrades() {
 	}
 	asked, err := network.Resolve(trial.Network, regions)
 	if err != nil {
-		return // told of where the network is resolved
+		return // reported where the network is resolved
 	}
 	all := make([]degraded, len(trial.Faults))
 	for i := range trial.Faults {
@@ -77,8 +77,8 @@ func sum(asked, worse netem.Link) netem.Link {
 }
 
 // together is what a link would have to be while all faults are in force that may be when fault i
-// begins, and which those others are. Of intervals of which every two overlap, the one that begins
-// last begins within all others: to look at beginnings is enough.
+// begins, and which those others are. If every two of several intervals overlap, the one that
+// begins last begins within all others: to look at beginnings is enough.
 func together(trial *v1alpha1.TrialSpec, all []degraded, i int, d network.Direction, asked netem.Link) (link netem.Link, others []string) {
 	begins, _ := span(trial.Faults[i])
 	link = asked

@@ -12,7 +12,7 @@ import (
 )
 
 // checkReplaced refuses what cannot go together with a fault that replaces pods or restarts their
-// containers: what an agent did and knew is lost with its pod, and what a launcher was told is lost
+// containers. All that an agent did and knew is lost with its pod, and all that a launcher was told
 // with its container.
 func (e *checker) checkReplaced(path *field.Path, f *v1alpha1.Fault) {
 	trial := e.Trial

@@ -1,6 +1,6 @@
 // Package fault knows the kinds of faults: what each means, what it does to which pods at which
-// instants, and what it goes together with. One file is for each kind. Nobody else asks of which
-// kind a fault is; agents, and whoever reads their records, see its actions only (package
+// instants, and what it goes together with. One file is for each kind. No other package asks of
+// which kind a fault is. Agents, and readers of their records, see its actions only (package
 // timeline).
 //
 // It is pure: no clock, no client; what is drawn at random follows from the trial's seed.
@@ -23,7 +23,7 @@ type kind interface {
 	name() string
 	// dated reports whether something happens at an instant.
 	dated() bool
-	// begin returns the actions that begin one time of it, without ID and instant. What it picks is
+	// begin returns the actions that begin one time of it, without ID and instant. Its picks are
 	// drawn from the salt.
 	begin(salt string, cast Cast) ([]timeline.Action, error)
 	// check adds what is wrong with it to what the checker found, and returns the replicas whose

@@ -92,8 +92,8 @@ func cuts(p v1alpha1.Partition, salt string, cast Cast) []timeline.Action {
 	return acts
 }
 
-// isolateRole lets whoever has the role when the time comes cut itself off: nobody else can know
-// who that is.
+// isolateRole lets the replica that has the role when the time comes cut itself off: no other pod
+// can know which one that is.
 func isolateRole(p v1alpha1.Partition, salt string, cast Cast) []timeline.Action {
 	var acts []timeline.Action
 	for _, pod := range cast.Choose(*p.Isolate, salt, nil) {

@@ -15,7 +15,7 @@ import (
 type targetCheck struct {
 	topology v1alpha1.Topology
 	path     *field.Path
-	// roles: the target may be whoever has a role.
+	// roles: the target may be the replica that has a role.
 	roles bool
 	// taken are the pods that groups before this one have for certain, and how many more of each
 	// shard or component they pick.

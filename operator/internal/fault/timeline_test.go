@@ -192,7 +192,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// Whichever side shapes, each degraded link is changed once, and nobody has an action without an
+// Whichever side shapes, each degraded link is changed once, and no pod has an action without an
 // effect.
 func TestInForce(t *testing.T) {
 	fault := v1alpha1.Fault{Name: "slow", At: "0s", For: lasting("1s"), Degrade: &v1alpha1.Degrade{

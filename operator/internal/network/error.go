@@ -11,7 +11,7 @@ import (
 
 // Error is what is wrong with one field of a network, of a link or of an effect.
 type Error struct {
-	// Link is the index of the link in the spec; -1: it is none of them.
+	// Link is the index of the link in the spec; -1: no link.
 	Link int
 	// Field of the link or the effect, such as "rtt"; of a network, "profile". Empty: the link as a
 	// whole.

@@ -1,7 +1,7 @@
 // Package network says what the network between the pods of a trial is asked to be: profiles, and
 // the links of a spec as numbers.
 //
-// It is pure. What makes it so in a pod's kernel is package netem.
+// It is pure. Package netem makes it so in a pod's kernel.
 package network
 
 import (

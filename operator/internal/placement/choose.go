@@ -31,7 +31,7 @@ func (l *Layout) GroupPods(component string) []string {
 	return pods
 }
 
-// Choose returns the pods that a target means, in order of shard and index. What it picks is drawn
+// Choose returns the pods that a target means, in order of shard and index. Its picks are drawn
 // from the trial's seed and salt, shard by shard, from the matching pods that are not in except. A
 // shard with fewer matching pods than are to be picked gives them all. A component is picked from
 // like a shard.

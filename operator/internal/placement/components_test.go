@@ -10,8 +10,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// tiers are two shards of three replicas in the east, and a component of three pods, one of them in
-// the west, where nobody else is.
+// tiers are two shards of three replicas in the east, and a component of three pods, one of them
+// alone in the west.
 func tiers() (*v1alpha1.TrialSpec, *v1alpha1.SystemSpec) {
 	spec := &v1alpha1.TrialSpec{Seed: 7, Clients: v1alpha1.Clients{Count: 2, Nodes: 1, Regions: []string{"east"}}, Topology: v1alpha1.Topology{
 		F: 1, Shards: 2, Regions: []v1alpha1.Region{{Name: "east", Replicas: 3}},

@@ -1,6 +1,6 @@
-// Package placement says who takes part in a trial and where: which replicas and client pods there
-// are, what they are called, in which region each is, and whom a target means. It is pure; what is
-// drawn at random follows from the trial's seed.
+// Package placement says which pods take part in a trial and where: replicas and clients, their
+// names, the region of each, and the pods that a target means. It is pure; what is drawn at random
+// follows from the trial's seed.
 package placement
 
 import (
@@ -194,8 +194,8 @@ func (l *Layout) ClientOf(job string, index int) (Client, bool) {
 	return Client{}, false
 }
 
-// host is fully qualified (with a final dot left out, which some artifacts' parsers do not accept)
-// so that the resolver's search list costs no failing look-ups in clusters whose ndots is 5.
+// host is fully qualified, so that the resolver's search list costs no failing look-ups in clusters
+// whose ndots is 5. The final dot is left out: the parsers of some artifacts do not accept it.
 func (l *Layout) host(pod string) string {
 	return fmt.Sprintf("%s.%s.%s.svc.%s", pod, l.Service(), l.Namespace, l.domain)
 }

@@ -12,7 +12,7 @@ import (
 
 // betweenTrials is how long an experiment keeps its place after a trial of it is over, or after it
 // was accepted, until its next trial is there. That takes well under a second; an experiment whose
-// next trial does not come loses no more than its turn.
+// next trial does not come loses only its turn.
 const betweenTrials = 10 * time.Second
 
 // Entries are the trials that wait or hold pools, and the experiments whose next trial is about to

@@ -1,13 +1,13 @@
 // Package queue decides which trials may start: whose turn it is, whether their pools are free, and
 // whether all of their pods have room.
 //
-// It is pure: no client and no clock. What is observed comes in as entries, nodes and pods; a
-// decision and a sentence for people come out.
+// It is pure: no client and no clock. Observations come in as entries, nodes and pods; a decision
+// and a sentence for people come out.
 //
 // The lock of a pool is the status of a trial: one that is admitted and not over holds all its
-// pools. A trial gets all of them at once or none, so that nobody ever holds a pool while it waits
-// for another, and three trials over two pools cannot wait for each other in a circle. That also
-// makes the lock survive a manager: there is nothing else to remember.
+// pools. A trial gets all of them at once or none. So no trial holds a pool while it waits for
+// another, and three trials over two pools cannot wait for each other in a circle. That also makes
+// the lock survive a manager: there is nothing else to remember.
 //
 // The queue is gone through in its order, priority first and then the experiment that was created
 // first:
@@ -45,7 +45,7 @@ type Entry struct {
 	Number int32
 	// Pools that it uses. None: any node, hence all of them.
 	Pools []string
-	// Exclusive: nobody else may be there at the same time.
+	// Exclusive: no other trial may be there at the same time.
 	Exclusive bool
 	// Admitted: it holds its pools. Settled: all its pods run, so that what is free now stays free.
 	Admitted, Settled bool
@@ -177,8 +177,8 @@ func excludes(ahead, e *Entry) bool {
 	if !Overlap(ahead.Pools, e.Pools) {
 		return false
 	}
-	// Two that are not exclusive may be there together, one after the other: as long as the pods of
-	// the first are not all in place nobody knows what is free.
+	// Two that are not exclusive may be there together, one after the other. As long as the pods of
+	// the first are not all in place, the free room is not known.
 	return ahead.Exclusive || e.Exclusive || ahead.Admitted && !ahead.Settled || ahead.starts
 }
 

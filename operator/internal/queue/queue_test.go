@@ -130,7 +130,7 @@ func (s *simulation) step() {
 	}
 }
 
-// check is what must hold at every instant: nobody shares a pool with one that is exclusive.
+// check is what must hold at every instant: no trial shares a pool with one that is exclusive.
 func (s *simulation) check() {
 	for i, a := range s.entries {
 		for _, b := range s.entries[:i] {

@@ -16,7 +16,7 @@ import (
 
 // Pod is one pod that a trial will have.
 type Pod struct {
-	// What it is, in the singular: "replica".
+	// The kind of pod, in the singular: "replica".
 	What   string
 	Labels map[string]string
 	Spec   *corev1.PodSpec
@@ -109,9 +109,9 @@ func ready(n *corev1.Node) bool {
 }
 
 // Room says whether there are places for all pods. It packs them, those that ask for most first,
-// each onto the first node with room: what it finds no place for, a scheduler that knew all of them
-// might still place in a rare case, and what it places, one that places them one by one may not; a
-// trial that then does not come up ends by its own deadline.
+// each onto the first node with room. In a rare case, a scheduler that knew all of them might place
+// pods for which this finds no place. And a scheduler that places them one by one may fail where
+// this succeeds: a trial that then does not come up ends by its own deadline.
 func (c Cluster) Room(pods []Pod) Room {
 	now := func(n *node) (amounts, bool) { return n.free(n.others, n.trials), !n.off }
 	then := func(n *node) (amounts, bool) { return n.free(n.others), !n.off }
@@ -223,7 +223,7 @@ func keepsAway(spec *corev1.PodSpec, others ...labels.Set) bool {
 	return false
 }
 
-// short names the first resource of which there is too little, in a fixed order, or nothing.
+// short names the first resource that the node lacks, in a fixed order, or nothing.
 func short(free, asked amounts) corev1.ResourceName {
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		if asked[name] > free[name] {

@@ -50,7 +50,7 @@ func alike(n int, what, pool, cpu, memory string) []Pod {
 	return out
 }
 
-// there makes a pod that is on a node, of a trial or of somebody else.
+// there makes a pod that is on a node, of a trial or of another owner.
 func there(node, cpu string, trial bool) corev1.Pod {
 	p := corev1.Pod{Spec: *alike(1, "x", "", cpu, "")[0].Spec}
 	p.Spec.NodeName = node

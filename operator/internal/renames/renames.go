@@ -1,7 +1,7 @@
 // Package renames reads what was written before members of specs and results had their present
 // names. It is pure.
 //
-// Bundles are kept for years, and nobody may rewrite them: checksums and seals are of their bytes.
+// Bundles are kept for years and are not rewritten, since checksums and seals are of their bytes.
 // So every reader of a spec or of results asks this package first, and the rest of Assay knows the
 // present names only. Nothing here is for objects in a cluster, nor for what agents send: the names
 // on that wire have not changed.
@@ -19,7 +19,7 @@
 //	pods[].predecessors[].cameMillis, goneMillis, heard -> createdMillis, deletedMillis, reported
 //
 // Sentences of results that name a field of a spec name it as it is called now, so that a reader
-// finds it in the reference. What was sealed is not touched: see package seal.
+// finds it in the reference. Sealed texts are not touched: see package seal.
 package renames
 
 import (

@@ -55,7 +55,8 @@ func TestWhatIsNoJSONIsRefused(t *testing.T) {
 	}
 }
 
-// What is sealed today has a text in the names of before only if one of its names has changed.
+// A text that is sealed today has another in the names of before only if one of its names has
+// changed.
 func TestSealedBefore(t *testing.T) {
 	got, err := renames.SealedBefore([]byte(`{"claims":[{"name":"a","expr":"x < 1"}],"disturbances":{"idleWait":"5s","retryFor":"1m"}}`))
 	if want := `{"claims":[{"expr":"x < 1","name":"a"}],"disturbances":{"quietWait":"5s","retryFor":"1m"}}`; err != nil || string(got) != want {

@@ -1,7 +1,7 @@
 // Package seal keeps what the verdicts of an experiment are to be made from before its first trial,
 // and says what of it has changed since. It is pure.
 //
-// A seal proves nothing to somebody who distrusts the cluster: whoever may write its objects may
+// A seal proves nothing to a reader who distrusts the cluster: a user who may write its objects may
 // write another seal. It shows what an honest author would not want to forget, and it is short
 // enough to be published before the trials run. "kubectl assay plan" prints it.
 package seal
@@ -21,8 +21,8 @@ import (
 	"assay.dev/assay/operator/internal/specdiff"
 )
 
-// sealed is all of a spec that a verdict depends on and no trial shows: what is claimed, of which
-// points, how often they are measured, and when a trial counts.
+// sealed is all of a spec that a verdict depends on and no trial shows. It says what is claimed of
+// which points, how often they are measured, and when a trial counts.
 type sealed struct {
 	Profile string           `json:"profile,omitempty"`
 	Source  *v1alpha1.Source `json:"source,omitempty"`
@@ -83,8 +83,8 @@ func Of(spec v1alpha1.ExperimentSpec) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Is says whether a digest is that of what is sealed of a spec: in present names, or in those of
-// before some of them changed, so that a seal of then is still the seal of the same claims.
+// Is says whether a digest is that of what is sealed of a spec: in present names, or in the names
+// of before. So a seal of before some names changed is still the seal of the same claims.
 func Is(digest string, spec v1alpha1.ExperimentSpec) bool {
 	text := Text(spec)
 	before, err := renames.SealedBefore(text)
@@ -132,7 +132,7 @@ func Since(text json.RawMessage, spec v1alpha1.ExperimentSpec) ([]results.SealCh
 		}
 		changes = append(changes, change)
 	}
-	// What a profile does not touch changes in both; once is enough.
+	// A field that a profile does not touch changes in both; once is enough.
 	var once []results.SealChange
 	for _, c := range changes {
 		same := c

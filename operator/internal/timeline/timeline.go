@@ -1,4 +1,4 @@
-// Package timeline is what agents are told of the faults of a trial: dated actions of single pods.
+// Package timeline is how agents see the faults of a trial: as dated actions of single pods.
 // Package fault makes them. All times are relative to t = 0, the start of the measurement window:
 //
 //	-warmUp           0                    measure        +coolDown      +drain
@@ -6,8 +6,8 @@
 //	   released                                            last request    over
 //
 // A fault may happen several times (repeat), a partition may come and go within one time (flap).
-// Each beginning is an action of every pod that takes part in it, and so is each end; what lasts to
-// the end of the trial has no end here: the agents put everything back when they finish.
+// Each beginning is an action of every pod that takes part in it, and so is each end. A fault that
+// lasts to the end of the trial has no end here: the agents put everything back when they finish.
 package timeline
 
 import (
@@ -135,9 +135,9 @@ type LinkChange struct {
 	Worse netem.Link `json:"worse"`
 }
 
-// InForce leaves out what the other end of each link does, for a backend that acts on the given
-// side: link changes of the other side, and actions that consist of nothing else. Without a backend
-// (side "") there are no changes of links.
+// InForce leaves out the doing of the other end of each link, for a backend that acts on the given
+// side. These are link changes of the other side, and actions that consist of nothing else. Without
+// a backend (side "") there are no changes of links.
 func InForce(actions []Action, side netem.Side) []Action {
 	out := make([]Action, 0, len(actions))
 	empty := map[string]bool{}

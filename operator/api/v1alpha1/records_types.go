@@ -27,13 +27,14 @@ type ClientEnd struct {
 // print. It holds the name, the latency in ns, CLOCK_MONOTONIC in ns and the client id, separated
 // by commas. RegularExpression: one line for each operation, read by the pattern of records; other
 // lines are skipped. CSV: a line that names the columns, and under it one line for each operation.
+// JSONLines: one JSON object for each operation, on a line of its own; other lines are skipped.
 // Reckon: the JSON messages that clients of reckon write, each after its length. HdrHistogram: a
-// log with a histogram for each interval (.hlog), as HdrHistogram's own writers write it. These six
-// hold every transaction, so that the trial's window can be cut out and percentiles are those of
-// all clients together. Summary: what a client prints of its whole run at its end, read by the
+// log with a histogram for each interval (.hlog), as HdrHistogram's own writers write it. These
+// seven hold every transaction, so that the trial's window can be cut out and percentiles are those
+// of all clients together. Summary: what a client prints of its whole run at its end, read by the
 // patterns of summary. It is not cut to the window, and percentiles are not merged.
 // +kubebuilder:validation:MaxLength=40
-// +kubebuilder:validation:XValidation:rule="self in ['Assay', 'TransactionLines', 'RegularExpression', 'CSV', 'Reckon', 'HdrHistogram', 'Summary']",message="must be Assay, TransactionLines, RegularExpression, CSV, Reckon, HdrHistogram or Summary",messageExpression="self + ' is not a format of a trial. Assay, TransactionLines, RegularExpression, CSV, Reckon and HdrHistogram hold every transaction: have the client write a line for each operation (YCSB: -p measurementtype=raw). Summary takes what it prints at its end, which can neither be cut to the window nor merged over clients'"
+// +kubebuilder:validation:XValidation:rule="self in ['Assay', 'TransactionLines', 'RegularExpression', 'CSV', 'JSONLines', 'Reckon', 'HdrHistogram', 'Summary']",message="must be Assay, TransactionLines, RegularExpression, CSV, JSONLines, Reckon, HdrHistogram or Summary",messageExpression="self + ' is not a format of a trial. Assay, TransactionLines, RegularExpression, CSV, JSONLines, Reckon and HdrHistogram hold every transaction: have the client write a line for each operation (YCSB: -p measurementtype=raw). Summary takes what it prints at its end, which can neither be cut to the window nor merged over clients'"
 type ResultsFormat string
 
 // The formats of results.
@@ -42,6 +43,7 @@ const (
 	FormatTransactionLines  ResultsFormat = "TransactionLines"
 	FormatRegularExpression ResultsFormat = "RegularExpression"
 	FormatCSV               ResultsFormat = "CSV"
+	FormatJSONLines         ResultsFormat = "JSONLines"
 	FormatSummary           ResultsFormat = "Summary"
 	FormatReckon            ResultsFormat = "Reckon"
 	FormatHdrHistogram      ResultsFormat = "HdrHistogram"
@@ -49,7 +51,7 @@ const (
 
 // ClientResults say what a client reports and where.
 // +kubebuilder:validation:XValidation:rule="(self.source == 'File') == has(self.path)",message="path is needed when source is File, and only then",messageExpression="'source is ' + self.source + '; path is needed when source is File, and only then'"
-// +kubebuilder:validation:XValidation:rule="(self.format in ['RegularExpression', 'CSV']) == has(self.records)",message="records are needed for RegularExpression and CSV, and only for those",messageExpression="'format is ' + self.format + '; records are needed for RegularExpression and CSV, and only for those'"
+// +kubebuilder:validation:XValidation:rule="(self.format in ['RegularExpression', 'CSV', 'JSONLines']) == has(self.records)",message="records are needed for RegularExpression, CSV and JSONLines, and only for those",messageExpression="'format is ' + self.format + '; records are needed for RegularExpression, CSV and JSONLines, and only for those'"
 // +kubebuilder:validation:XValidation:rule="self.source != 'File' || !has(self.records) || self.records.instant.from != 'Arrival'",message="records.instant: the arrival of lines is known on Stdout and Stderr only, and source is File"
 // +kubebuilder:validation:XValidation:rule="(self.format == 'Summary') == has(self.summary)",message="summary is needed for the format Summary, and only for that",messageExpression="'format is ' + self.format + '; summary is needed for the format Summary, and only for that'"
 // +kubebuilder:validation:XValidation:rule="(self.format == 'HdrHistogram') == has(self.histograms)",message="histograms are needed for the format HdrHistogram, and only for that",messageExpression="'format is ' + self.format + '; histograms are needed for the format HdrHistogram, and only for that'"
@@ -67,7 +69,7 @@ type ClientResults struct {
 	// +kubebuilder:validation:Pattern=`^/assay/out/.+`
 	Path string `json:"path,omitempty"`
 
-	// records say what is in a line of a report in the format RegularExpression or CSV.
+	// records say what is in a line of a report in the format RegularExpression, CSV or JSONLines.
 	// +optional
 	Records *ClientRecords `json:"records,omitempty"`
 
@@ -191,6 +193,13 @@ type ClientRecords struct {
 	// +kubebuilder:validation:MaxLength=512
 	Pattern string `json:"pattern,omitempty"`
 
+	// where says which lines of the format JSONLines are operations: those whose members at these
+	// paths have these values: {$.metric: http_req_duration}. Others are counted and left out.
+	// Default: all that have a member at some path that is read.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	Where map[string]string `json:"where,omitempty"`
+
 	// separator of columns, for the format CSV: a comma, a semicolon, a vertical bar, a tab or a
 	// blank. Default: a comma.
 	// +optional
@@ -224,7 +233,7 @@ type RecordUnit string
 // RecordLatency is where a line says how long its operation took.
 // +kubebuilder:validation:XValidation:rule="has(self.from) != has(self.since) && has(self.from) == has(self.unit)",message="must have either from and unit, or since"
 type RecordLatency struct {
-	// from is the name of a group of the pattern, or of a column.
+	// from is the name of a group of the pattern, or of a column, or a path such as $.data.value.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -245,7 +254,7 @@ type RecordLatency struct {
 
 // RecordFraction is what another group or column adds to an instant.
 type RecordFraction struct {
-	// from is the name of a group of the pattern, or of a column.
+	// from is the name of a group of the pattern, or of a column, or a path such as $.data.value.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from"`
@@ -257,10 +266,11 @@ type RecordFraction struct {
 // RecordInstant is where a line says when its operation was.
 // +kubebuilder:validation:XValidation:rule="(self.from != 'Arrival' && !has(self.layout)) == has(self.unit)",message="unit is needed, unless from is Arrival or layout is set",messageExpression="'from is ' + self.from + '; unit is needed, unless from is Arrival or layout is set'"
 type RecordInstant struct {
-	// from is the name of a group of the pattern, or of a column; or Arrival: the operation ended
-	// when its line came, on Stdout or Stderr. Such an instant is late by what the pipe and Assay's
-	// launcher take, and by what the client keeps back. Lines that come in bursts are counted. The
-	// report is unreadable if more than 1% of all lines may be more than 100 ms late.
+	// from is the name of a group of the pattern, or of a column, or a path; or Arrival: the
+	// operation ended when its line came, on Stdout or Stderr. Such an instant is late by what the
+	// pipe and Assay's launcher take, and by what the client keeps back. Lines that come in bursts
+	// are counted. The report is unreadable if more than 1% of all lines may be more than 100 ms
+	// late.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from"`
@@ -305,7 +315,7 @@ type RecordInstant struct {
 
 // RecordOutcome is where a line says how its operation ended.
 type RecordOutcome struct {
-	// from is the name of a group of the pattern, or of a column.
+	// from is the name of a group of the pattern, or of a column, or a path such as $.data.value.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from"`

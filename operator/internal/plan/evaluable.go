@@ -52,7 +52,7 @@ func unreported(system *v1alpha1.SystemSpec, function string, nodes int32) strin
 		return "reports in the format TransactionLines, which has no aborts, errors and timeouts"
 	case v1alpha1.FormatHdrHistogram:
 		return notInHistograms(r.Histograms, function)
-	case v1alpha1.FormatRegularExpression, v1alpha1.FormatCSV:
+	case v1alpha1.FormatRegularExpression, v1alpha1.FormatCSV, v1alpha1.FormatJSONLines:
 		records := Records(r.Records)
 		if records != nil && slices.ContainsFunc(counters, records.Outcome.Reads) {
 			return ""

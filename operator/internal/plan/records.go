@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -82,6 +84,10 @@ func (s *systemCheck) records(at *field.Path, r *v1alpha1.ClientResults) {
 	switch {
 	case r.Format == v1alpha1.FormatCSV && records.Pattern != "":
 		s.add(field.Invalid(at.Child("pattern"), records.Pattern, "must not be set for the format CSV, whose columns have names"))
+	case r.Format != v1alpha1.FormatJSONLines && len(r.Records.Where) > 0:
+		s.add(field.Invalid(at.Child("where"), "", "must not be set but for the format JSONLines"))
+	case r.Format == v1alpha1.FormatJSONLines:
+		s.jsonLines(at, records)
 	case r.Format == v1alpha1.FormatCSV:
 	case r.Records.Separator != "":
 		s.add(field.Invalid(at.Child("separator"), r.Records.Separator, "must not be set but for the format CSV"))
@@ -94,6 +100,26 @@ func (s *systemCheck) records(at *field.Path, r *v1alpha1.ClientResults) {
 	}
 }
 
+// jsonLines checks the paths of records of JSON.
+func (s *systemCheck) jsonLines(at *field.Path, r *results.Records) {
+	if r.Pattern != "" {
+		s.add(field.Invalid(at.Child("pattern"), r.Pattern, "must not be set for the format JSONLines, whose members have paths"))
+	}
+	if r.Separator != "" {
+		s.add(field.Invalid(at.Child("separator"), r.Separator, "must not be set but for the format CSV"))
+	}
+	for _, path := range r.Fields() {
+		if _, err := results.MemberPath(path); err != nil {
+			s.add(field.Invalid(at, path, err.Error()))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.Where)) {
+		if _, err := results.MemberPath(path); err != nil {
+			s.add(field.Invalid(at.Child("where").Key(path), path, err.Error()))
+		}
+	}
+}
+
 // Records are what the agent reads a report by, with the defaults in place. Nil without records.
 func Records(r *v1alpha1.ClientRecords) *results.Records {
 	if r == nil {
@@ -101,7 +127,7 @@ func Records(r *v1alpha1.ClientRecords) *results.Records {
 	}
 	i := r.Instant
 	out := &results.Records{
-		Pattern: r.Pattern, Separator: r.Separator, Operation: r.Operation,
+		Pattern: r.Pattern, Separator: r.Separator, Where: r.Where, Operation: r.Operation,
 		Latency: results.RecordLatency{From: r.Latency.From, Unit: string(r.Latency.Unit), Since: r.Latency.Since},
 		Instant: results.RecordInstant{
 			From: i.From, Unit: string(i.Unit), Layout: i.Layout, Zone: i.Zone,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,9 +17,12 @@ type Records struct {
 	// match are other output.
 	Pattern string `json:"pattern,omitempty"`
 	// Separator of columns, for the format CSV, whose first line names them.
-	Separator string        `json:"separator,omitempty"`
-	Latency   RecordLatency `json:"latency"`
-	Instant   RecordInstant `json:"instant"`
+	Separator string `json:"separator,omitempty"`
+	// Where are the values that members of a line have at paths, for the format JSONLines. Lines
+	// without them are other output.
+	Where   map[string]string `json:"where,omitempty"`
+	Latency RecordLatency     `json:"latency"`
+	Instant RecordInstant     `json:"instant"`
 	// Outcome is nil where every line is a committed transaction.
 	Outcome *RecordOutcome `json:"outcome,omitempty"`
 	// Operation is a group or column with the kind of operation; empty: there is none.
@@ -147,6 +151,17 @@ func (r Records) Fields() []string {
 		}
 	}
 	return fields
+}
+
+// MemberPath are the names of members that a path goes through: $.data.value is value of data. Of
+// RFC 9535 it has names after dots only, since an operation's line has each number once.
+func MemberPath(path string) ([]string, error) {
+	rest, ok := strings.CutPrefix(path, "$.")
+	names := strings.Split(rest, ".")
+	if !ok || slices.Contains(names, "") || strings.ContainsAny(rest, "[]*'\"") {
+		return nil, fmt.Errorf("%q must be a path of names, such as $.latency or $.data.value", path)
+	}
+	return names, nil
 }
 
 // CompilePattern compiles the pattern, and refuses one that lacks a group that is read.

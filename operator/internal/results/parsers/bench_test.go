@@ -35,6 +35,9 @@ func formatsOfABench(tb testing.TB) map[string]formatOfABench {
 	summary, logs := base, base
 	summary.Summary = []results.SummaryNumber{{Name: results.NumberThroughput, Pattern: `^Throughput: (?P<value>[0-9.]+)$`}}
 	logs.Histograms = &results.Histograms{Unit: "us"}
+	jsonLines := records("")
+	jsonLines.Records.Latency.From, jsonLines.Records.Instant.From, jsonLines.Records.Operation = "$.data.value", "$.data.time", "$.data.tags.method"
+	jsonLines.Records.Where = map[string]string{"$.metric": "request", "$.type": "Point"}
 	return map[string]formatOfABench{
 		"TransactionLines": {format: FormatTransactionLines, line: "rw,3703921,7548133599816,0\n", options: base},
 		"RegularExpression": {format: FormatRegularExpression, line: "READ,1795161601000,412\n",
@@ -46,6 +49,8 @@ func formatsOfABench(tb testing.TB) map[string]formatOfABench {
 			options: records(`^.*op=(?P<operation>[A-Z]+);.*end=(?P<end>[0-9]+);.*took=(?P<latency>[0-9]+)us`)},
 		"RegularExpression/ambiguous": {format: FormatRegularExpression, line: "12:00:04.001 INFO op=READ end=1795161601000 took=412us\n",
 			options: records(`^.* op=(?P<operation>[A-Z]+) .*end=(?P<end>[0-9]+) .*took=(?P<latency>[0-9]+)us`)},
+		"JSONLines": {format: FormatJSONLines, options: jsonLines,
+			line: `{"metric":"request","type":"Point","data":{"time":1795161601000,"value":412,"tags":{"method":"GET","status":"200","proto":"HTTP/1.1"}}}` + "\n"},
 		"CSV": {format: FormatCSV, header: "operation,end,latency\n", line: "READ,1795161601000,412\n", options: records("")},
 		"Summary": {format: FormatSummary, line: "12:00:04.001 [main] INFO Generator - 1000 operations, all is well\n", end: "Throughput: 12\n",
 			options: summary},

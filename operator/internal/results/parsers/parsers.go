@@ -10,6 +10,7 @@
 //	PequinClient       the same lines in an artifact's folder, where t = 0 is not known: all lines count
 //	RegularExpression  in a trial: a line that matches is an operation (results.Records)
 //	CSV                in a trial: a line under the header is an operation (results.Records)
+//	JSONLines          a line with certain members is an operation (results.Records)
 //	HdrHistogram       a log with a histogram for each interval
 //	Reckon             the JSON messages of reckon's clients, each after its length
 //
@@ -69,6 +70,7 @@ const (
 	FormatRegularExpression = "RegularExpression"
 	FormatCSV               = "CSV"
 	FormatJSONPath          = "JSONPath"
+	FormatJSONLines         = "JSONLines"
 	FormatSummary           = "Summary"
 	FormatReckon            = "Reckon"
 )
@@ -98,6 +100,7 @@ var formats = []Format{
 	{Name: FormatRegularExpression, table: parseRegularExpression, client: parsePatternRecords},
 	{Name: FormatCSV, table: parseCSV, client: parseCSVRecords},
 	{Name: FormatJSONPath, table: parseJSONPath},
+	{Name: FormatJSONLines, client: parseJSONLines},
 	{Name: FormatSummary, client: parseSummary},
 	{Name: FormatReckon, Histograms: true, client: parseReckon},
 	{Name: FormatHdrHistogram, Histograms: true, client: parseHdrHistogram},
@@ -119,7 +122,7 @@ type Options struct {
 	Index, FirstClient, Clients int32
 	// Misbehaving of them are made to misbehave by their program, which says nothing of them.
 	Misbehaving int32
-	// Records of the formats RegularExpression and CSV.
+	// Records of the formats RegularExpression, CSV and JSONLines.
 	Records *results.Records
 	// Histograms of the format HdrHistogram.
 	Histograms *results.Histograms

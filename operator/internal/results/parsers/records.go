@@ -28,7 +28,7 @@ func parsePatternRecords(r io.Reader, o Options) (results.Client, error) {
 		return results.Client{}, fmt.Errorf("the pattern %w", err)
 	}
 	m := newLineMatcher(pattern, o.Records.Fields())
-	return readRecords(r, o, func(line []byte) ([]string, error) {
+	return readRecords(r, o, anyLine, func(line []byte) ([]string, error) {
 		texts, _ := m.match(line)
 		return texts, nil
 	})
@@ -52,7 +52,7 @@ func parseCSVRecords(r io.Reader, o Options) (results.Client, error) {
 	names := 0
 	var record []string // plain records are split into the same memory again and again
 	texts := make([]string, len(spec.Fields))
-	return readRecords(r, o, func(line []byte) (_ []string, err error) {
+	return readRecords(r, o, wholeRecords, func(line []byte) (_ []string, err error) {
 		text := string(line)
 		if strings.IndexByte(text, '"') < 0 {
 			record = appendSplit(record[:0], text, byte(comma))
@@ -85,26 +85,34 @@ func appendSplit(to []string, text string, separator byte) []string {
 	}
 }
 
+// reportForm says what lines a report has.
+type reportForm int
+
+const (
+	anyLine      reportForm = iota // operations among other output
+	wholeRecords                   // operations only; one may be several lines, in quotation marks
+)
+
 // readRecords reads a report line by line. split gives the texts of the fields; nil for a line that
 // is about no operation.
 //
 // As with transaction lines, a last line without its newline is what a killed client leaves: it is
 // dropped and counted, since its numbers may be cut. It counts if the client ended by itself with
 // exit code 0.
-func readRecords(r io.Reader, o Options, split func(line []byte) ([]string, error)) (results.Client, error) {
+func readRecords(r io.Reader, o Options, form reportForm, split func(line []byte) ([]string, error)) (results.Client, error) {
 	p, err := newRecordParser(o)
 	if err != nil {
 		return results.Client{}, err
 	}
 	in := newLines("the client's output", r)
-	in.carriageReturns, in.skipLong = o.Records.Pattern != "", o.Records.Pattern != ""
+	in.carriageReturns, in.skipLong = form == anyLine, form == anyLine
 	for {
 		line, err := in.next()
 		if errors.Is(err, errCutOff) && o.Whole {
 			line, err = in.last, nil
 		}
 		begin, number := in.begin, in.number
-		if err == nil && o.Records.Pattern == "" {
+		if err == nil && form == wholeRecords {
 			line, err = wholeRecord(in, line)
 		}
 		switch {
@@ -125,7 +133,7 @@ func readRecords(r io.Reader, o Options, split func(line []byte) ([]string, erro
 		if err != nil {
 			return results.Client{}, fmt.Errorf("%s:%d: %q: %w", in.file, number, short(line), err)
 		}
-		if texts == nil && o.Records.Pattern != "" {
+		if texts == nil && form == anyLine {
 			p.others++
 			if o.Other != nil {
 				o.Other(line)

@@ -133,7 +133,7 @@ func TestRecordsRefuseDamage(t *testing.T) {
 		"CSV endless line":   {FormatCSV, header + strings.Repeat("1", 1<<20) + "\n", "the client's output:3: the line is longer than 65536 bytes"},
 		"pattern NaN":        {FormatRegularExpression, "READ,1795161600000,4000\nREAD,1795161600000,.\n", `the client's output:2: "READ,1795161600000,.": latency: `},
 		"pattern huge":       {FormatRegularExpression, "READ,99999999999999999999,1\n", "instant: 99999999999999999999 is too large"},
-		"a summary":          {FormatYCSB, ycsbSample, `the results format is "YCSB"; a client of a trial reports in one of Assay, TransactionLines, RegularExpression, CSV, Summary, Reckon, HdrHistogram, since what it holds can neither be cut`},
+		"a summary":          {FormatYCSB, ycsbSample, `the results format is "YCSB"; a client of a trial reports in one of Assay, TransactionLines, RegularExpression, CSV, JSONLines, Summary, Reckon, HdrHistogram, since what it holds can neither be cut`},
 		"a folder's lines":   {FormatPequinClient, printed, `the results format is "PequinClient"`},
 		"no format of ours":  {"Parquet", "", `the results format is "Parquet"; a client of a trial reports in one of Assay, TransactionLines, RegularExpression, CSV`},
 		"stats.json":         {FormatPequinStats, "{}", "neither be cut to the trial's window nor merged over clients"},
@@ -227,6 +227,7 @@ func fuzzRecords(f *testing.F, format string, records results.Records, seeds ...
 	})
 }
 
+func FuzzJSONLines(f *testing.F)      { fuzzRecords(f, FormatJSONLines, jsonRecords, jsonSample) }
 func FuzzPatternRecords(f *testing.F) { fuzzRecords(f, FormatRegularExpression, rawRecords, ycsbRaw) }
 func FuzzCSVRecords(f *testing.F) {
 	fuzzRecords(f, FormatCSV, lineRecords, "status;began;took\nOK;7548.5;1.5\n\"TIMEOUT\";7549;2\n")

@@ -82,18 +82,16 @@ type journalled struct {
 
 // remembered is what does not.
 type remembered struct {
-	sequence              uint64
-	begun                 map[string]bool
-	resolved, ready       bool
-	tried, baseline       bool
-	proven, watched       bool
-	load, used            bool
-	finished, handedOver  bool
-	incarnation           string
-	lastOffset            time.Duration
-	heard                 bool
-	sequenceOfUsed        int
-	collected, collecting bool
+	sequence             uint64
+	begun                map[string]bool
+	resolved, ready      bool
+	tried, baseline      bool
+	proven, watched      bool
+	load, used           bool
+	finished, handedOver bool
+	incarnation          string
+	lastOffset           time.Duration
+	heard                bool
 }
 
 // process1 is the process of a pod.
@@ -574,6 +572,10 @@ func (a *agent) start(d *protocol.Directive) {
 	}
 	if held {
 		a.mem.ready = true
+	}
+	if d.Client != nil && d.Run == nil && a.process.state == protocol.StateExited && !a.disk.over {
+		a.disk.over = true // it ended before the start
+		a.tell()
 	}
 	if d.Prepare != nil && a.process.state == protocol.StateRunning {
 		a.once("prepare", a.between(200*time.Millisecond, 3*time.Second), a.prepare)

@@ -50,7 +50,7 @@ type server struct {
 	// denies says why a policy of the cluster's owner denies an object; nil: it does not.
 	denies func(o client.Object) error
 	// forbids says why a manager may not do something any more; nil: it may.
-	forbids func(verb, kind string) error
+	forbids func(verb, kind, namespace string) error
 }
 
 func newServer(s *scheduler) *server {
@@ -367,7 +367,7 @@ var _ client.Client = (*calls)(nil)
 
 // call makes one call. It is lost on the way there, or its answer is on the way back, as the
 // manager's connection is.
-func (c *calls) call(write bool, verb string, o runtime.Object, name string, do func() error) error {
+func (c *calls) call(write bool, verb string, o runtime.Object, namespace, name string, do func() error) error {
 	if c.running == nil {
 		panic("a manager calls the API server outside of a process")
 	}
@@ -380,7 +380,7 @@ func (c *calls) call(write bool, verb string, o runtime.Object, name string, do 
 		return err
 	}
 	if c.forbids != nil {
-		if err := c.forbids(verb, kindOf(o)); err != nil {
+		if err := c.forbids(verb, kindOf(o), namespace); err != nil {
 			return err
 		}
 	}
@@ -404,7 +404,7 @@ func said(err error) string {
 }
 
 func (c *calls) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	return c.call(false, "get", o, key.String(), func() error {
+	return c.call(false, "get", o, key.Namespace, key.Name, func() error {
 		there := c.find(kindOf(o), key)
 		if there == nil {
 			return apierrors.NewNotFound(resourceOf(kindOf(o)), key.Name)
@@ -419,15 +419,17 @@ func (c *calls) Get(_ context.Context, key client.ObjectKey, o client.Object, _ 
 }
 
 func (c *calls) List(_ context.Context, l client.ObjectList, opts ...client.ListOption) error {
-	return c.call(false, "list", l, "", func() error { return list(l, c.each(kindOf(l)), opts) })
+	of := client.ListOptions{}
+	of.ApplyOptions(opts)
+	return c.call(false, "list", l, of.Namespace, "", func() error { return list(l, c.each(kindOf(l)), opts) })
 }
 
 func (c *calls) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
-	return c.call(true, "create", o, o.GetName(), func() error { return c.create(o) })
+	return c.call(true, "create", o, o.GetNamespace(), o.GetName(), func() error { return c.create(o) })
 }
 
 func (c *calls) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
-	return c.call(true, "update", o, o.GetName(), func() error { return c.replace(o, o.GetResourceVersion(), false) })
+	return c.call(true, "update", o, o.GetNamespace(), o.GetName(), func() error { return c.replace(o, o.GetResourceVersion(), false) })
 }
 
 func (c *calls) Patch(_ context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
@@ -435,13 +437,13 @@ func (c *calls) Patch(_ context.Context, o client.Object, p client.Patch, _ ...c
 	if err != nil {
 		return err
 	}
-	return c.call(true, "patch", o, o.GetName(), func() error { return c.patch(o, data, false) })
+	return c.call(true, "patch", o, o.GetNamespace(), o.GetName(), func() error { return c.patch(o, data, false) })
 }
 
 func (c *calls) Delete(_ context.Context, o client.Object, opts ...client.DeleteOption) error {
 	d := client.DeleteOptions{}
 	d.ApplyOptions(opts)
-	return c.call(true, "delete", o, o.GetName(), func() error { return c.remove(o, d) })
+	return c.call(true, "delete", o, o.GetNamespace(), o.GetName(), func() error { return c.remove(o, d) })
 }
 
 func (c *calls) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
@@ -458,7 +460,7 @@ func (c *calls) Apply(_ context.Context, config runtime.ApplyConfiguration, _ ..
 	if err := json.Unmarshal(raw, o); err != nil {
 		return err
 	}
-	return c.call(true, "apply", o, o.Name, func() error {
+	return c.call(true, "apply", o, o.Namespace, o.Name, func() error {
 		if c.find("ConfigMap", client.ObjectKeyFromObject(o)) == nil {
 			return c.create(o)
 		}
@@ -492,7 +494,7 @@ func (c statusCalls) Apply(context.Context, runtime.ApplyConfiguration, ...clien
 }
 
 func (c statusCalls) Update(_ context.Context, o client.Object, _ ...client.SubResourceUpdateOption) error {
-	return c.call(true, "update status of", o, o.GetName(), func() error { return c.replace(o, o.GetResourceVersion(), true) })
+	return c.call(true, "update status of", o, o.GetNamespace(), o.GetName(), func() error { return c.replace(o, o.GetResourceVersion(), true) })
 }
 
 func (c statusCalls) Patch(_ context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
@@ -500,7 +502,7 @@ func (c statusCalls) Patch(_ context.Context, o client.Object, p client.Patch, _
 	if err != nil {
 		return err
 	}
-	return c.call(true, "patch status of", o, o.GetName(), func() error { return c.patch(o, data, true) })
+	return c.call(true, "patch status of", o, o.GetNamespace(), o.GetName(), func() error { return c.patch(o, data, true) })
 }
 
 // cached are the kinds that a manager keeps; all others it reads from the API server.

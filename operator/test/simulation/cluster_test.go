@@ -66,14 +66,6 @@ func (c *cluster) addNode(name, pool string) {
 	c.nodes = append(c.nodes, &node{name: name, pool: pool, up: true, pods: map[types.UID]*agent{}})
 }
 
-func (c *cluster) node(name string) *node {
-	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.name == name })
-	if i < 0 {
-		return nil
-	}
-	return c.nodes[i]
-}
-
 // see does what follows from a change.
 func (c *cluster) see(kind string, old, now client.Object) {
 	switch {

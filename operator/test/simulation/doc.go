@@ -40,4 +40,5 @@
 //   - Tokens are the pods' UIDs.
 //   - Nothing validates objects against their CRDs, and there are no webhooks but one that denies
 //     the files of trials.
+//   - There are no stores of results, no datasets, no Chaos Mesh, no machine resets, no Prometheus.
 package simulation

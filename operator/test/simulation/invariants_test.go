@@ -29,6 +29,8 @@ func (w *world) observe(kind string, old, now client.Object) {
 		before, _ := old.(*v1alpha1.Trial)
 		after, _ := now.(*v1alpha1.Trial)
 		if after == nil {
+			w.ranOn(before, "is gone")
+			w.pools()
 			return
 		}
 		if before != nil {
@@ -47,9 +49,9 @@ func (w *world) observe(kind string, old, now client.Object) {
 	case "Experiment":
 		before, _ := old.(*v1alpha1.Experiment)
 		after, _ := now.(*v1alpha1.Experiment)
-		if over(after) && !over(before) {
+		if is, was := after == nil || over(after), over(before); is && !was {
 			w.ends++
-		} else if over(before) && !over(after) {
+		} else if was && !is {
 			w.ends--
 		}
 	}
@@ -115,11 +117,7 @@ func (w *world) processDied(a *agent) {
 
 // complete checks a trial that has just ended.
 func (w *world) complete(t *v1alpha1.Trial) {
-	for _, a := range w.factsOf(t.UID).agents {
-		if a.process.state == protocol.StateRunning && !a.over && a.node.reachable() {
-			w.violated("trial %s is complete, and %s still runs", t.Name, a.key.Name)
-		}
-	}
+	w.ranOn(t, "is complete")
 	valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
 	w.trace("trial %s: %s %s: %s", t.Name, valid.Status, valid.Reason, valid.Message)
 	if valid.Status == metav1.ConditionTrue {
@@ -127,6 +125,15 @@ func (w *world) complete(t *v1alpha1.Trial) {
 		return
 	}
 	w.blamed(t, valid)
+}
+
+// ranOn checks that nothing of a trial runs any more.
+func (w *world) ranOn(t *v1alpha1.Trial, is string) {
+	for _, a := range w.factsOf(t.UID).agents {
+		if a.process.state == protocol.StateRunning && !a.over && a.node.reachable() {
+			w.violated("trial %s %s, and %s still runs", t.Name, is, a.key.Name)
+		}
+	}
 }
 
 // counts checks a trial that counts: it was undisturbed, and judged over its whole plan.
@@ -237,6 +244,9 @@ func (w *world) blamed(t *v1alpha1.Trial, valid *metav1.Condition) {
 func (w *world) settled() {
 	for _, key := range w.experiments {
 		e, _ := w.find("Experiment", key).(*v1alpha1.Experiment)
+		if e == nil && w.deleted[key.Name] {
+			continue
+		}
 		if !over(e) {
 			c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ExperimentComplete)
 			w.violated("experiment %s is not over, hours after the last disturbance: %+v", key.Name, c)
@@ -264,6 +274,9 @@ func (w *world) settled() {
 // it. It goes with the trial.
 func (w *world) toldOf(o client.Object) bool {
 	t := w.trialNamed(types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[v1alpha1.LabelTrial]})
+	if t == nil && w.forbids != nil && w.deleted[o.GetLabels()[v1alpha1.LabelExperiment]] {
+		return true
+	}
 	if t == nil || w.forbids == nil || !metav1.IsControlledBy(o, t) {
 		return false
 	}
@@ -290,7 +303,7 @@ func (w *world) slots(e *v1alpha1.Experiment) {
 		}
 	}
 	for number := range n {
-		if !numbers[number] {
+		if !numbers[number] && !w.deleted[e.Name] {
 			w.violated("experiment %s has no trial %d of %d", e.Name, number, n)
 		}
 	}

@@ -19,42 +19,44 @@ var (
 	only   = flag.String("only", "", "the one known defect to put back")
 )
 
-// defect is one that there was. It is put back by changing one place of one file.
+// defect is one that there was. It is put back by changes of the code.
 type defect struct {
-	name, doc, file, old, new string
+	name, doc string
 	// want is part of the violation that shows it.
-	want string
+	want    string
+	changes []replacement
 }
 
+// replacement of what occurs once in a file.
+type replacement struct{ file, old, new string }
+
 var defects = []defect{
-	{
-		"R1", "a run whose plan is lost is judged without its faults", "operator/internal/validity/validity.go",
-		"\t{\"plan known\", planKnown},\n", "", "was judged by",
-	},
-	{
-		"R2", "a pod that is being evicted counts as alive", "operator/internal/validity/live.go",
-		"case p.Deleting && !o.Replaces:", "case false:", "ended",
-	},
-	{
-		"R3", "files that cannot be kept hold the pools for ever", "operator/internal/engine/cleanup.go",
-		"if err := p.attachments.KeepFiles(ctx, s.subject()); err != nil {", "if err := p.attachments.KeepFiles(ctx, s.subject()); err != nil {\n\t\tif true {\n\t\t\treturn Retry(err)\n\t\t}", "hours after",
-	},
-	{
-		"R7", "an error that comes before every phase has no deadline", "operator/internal/engine/engine.go",
-		"if !s.outcomeKnown() && s.overdue()", "if false && s.overdue()", "hours after",
-	},
-	{
-		"R4", "a report that cannot be read is called the environment's fault", "operator/test/simulation/agent_test.go",
-		"a.disk.unreadable = true", "a.disk.unreadable = false", "blames the environment",
-	},
-	{
-		"R5", "a process that is lost with its container is called an exit", "operator/test/simulation/agent_test.go",
-		"s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateLost,", "s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateExited,", "blames the system",
-	},
-	{
-		"no files", "an agent takes whatever files a manager gives it", "operator/test/simulation/agent_test.go",
-		"r.code != http.StatusOK || json.Unmarshal(r.body, &files) != nil || protocol.FilesDigest(files) != wanted", "r.code != http.StatusOK || json.Unmarshal(r.body, &files) != nil", "ran with",
-	},
+	{"R1", "a run whose plan is lost is judged without its faults", "was judged by", []replacement{
+		{"operator/internal/validity/validity.go", "\t{\"plan known\", planKnown},\n", ""},
+	}},
+	{"R2", "a pod that is being evicted counts as alive", "unplanned", []replacement{
+		{"operator/internal/validity/live.go", "case p.Deleting && !o.Replaces:", "case false:"},
+		{"operator/internal/validity/podfacts.go", "p.Evicted = evicted(pod)", ""},
+	}},
+	{"R3", "files that cannot be kept hold the pools for ever", "hours after", []replacement{
+		{"operator/internal/engine/cleanup.go", "KeepFiles(ctx, s.subject()); err != nil {", "KeepFiles(ctx, s.subject()); err != nil {\n\t\tif true {\n\t\t\treturn Retry(err)\n\t\t}"},
+	}},
+	{"R4", "a report that cannot be read is called the environment's fault", "blames the environment", []replacement{
+		{"operator/test/simulation/agent_test.go", "a.disk.unreadable = true", "a.disk.unreadable = false"},
+	}},
+	{"R5", "a process that is lost with its container is called an exit", "blames the system", []replacement{
+		{"operator/test/simulation/agent_test.go", "s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateLost,", "s.State, s.ExitCode, s.Starts, s.Exited = protocol.StateExited,"},
+	}},
+	{"R7", "an error that comes before every phase has no deadline", "hours after", []replacement{
+		{"operator/internal/engine/engine.go", "if !s.outcomeKnown() && s.overdue()", "if false && s.overdue()"},
+	}},
+	{"no files", "an agent takes whatever files a manager gives it", "ran with", []replacement{
+		{
+			"operator/test/simulation/agent_test.go", "json.Unmarshal(r.body, &files) != nil || protocol.FilesDigest(files) != wanted",
+			"json.Unmarshal(r.body, &files) != nil",
+		},
+		{"operator/internal/coordinator/server.go", "\tcase !now.directed:\n\t\tnotYet(w)\n", ""},
+	}},
 }
 
 // The simulation finds what others have found before it. Each defect is put back in an overlay of
@@ -90,19 +92,23 @@ var found = regexp.MustCompile(`seed (\d+), disturbed by .*\n\s+(.*)`)
 // find runs seeds with the defect in place.
 func (d defect) find(t *testing.T, root string) (seed, shown string) {
 	t.Helper()
-	source, err := os.ReadFile(filepath.Join(root, d.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(source), d.old); n != 1 {
-		t.Fatalf("%s holds %q %d times, want once", d.file, d.old, n)
-	}
 	dir := t.TempDir()
-	broken := filepath.Join(dir, "broken.go")
-	if err := os.WriteFile(broken, []byte(strings.Replace(string(source), d.old, d.new, 1)), 0o644); err != nil {
-		t.Fatal(err)
+	replaced := map[string]string{}
+	for i, c := range d.changes {
+		source, err := os.ReadFile(filepath.Join(root, c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(source), c.old); n != 1 {
+			t.Fatalf("%s holds %q %d times, want once", c.file, c.old, n)
+		}
+		broken := filepath.Join(dir, fmt.Sprintf("broken%d.go", i))
+		if err := os.WriteFile(broken, []byte(strings.Replace(string(source), c.old, c.new, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		replaced[filepath.Join(root, c.file)] = broken
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, d.file): broken}})
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {
 		t.Fatal(err)
 	}

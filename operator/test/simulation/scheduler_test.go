@@ -110,7 +110,6 @@ type process struct {
 	next  func() (time.Duration, bool)
 	stop  func()
 	dead  bool
-	ended func()
 }
 
 // killedError unwinds a process whose manager is gone.

@@ -128,6 +128,9 @@ func (w *world) threaten(chosen []string) {
 			continue
 		}
 		offset := w.between(-time.Second, 17*time.Second)
+		if w.oneIn(3) { // as the window ends, little time is left to notice it
+			offset = w.between(10*time.Second, 15*time.Second)
+		}
 		w.onRelease = append(w.onRelease, func(*v1alpha1.Trial) {
 			if w.releases == nth {
 				w.after(offset, func() { w.attempt(kind, 3) })

@@ -39,6 +39,7 @@ type world struct {
 	releases    int
 	onRelease   []func(t *v1alpha1.Trial)
 	facts       map[types.UID]*facts
+	deleted     map[string]bool // experiments that were deleted, or trials of them
 }
 
 // disturbance is something that somebody did to the trials.
@@ -67,7 +68,7 @@ func newWorld(seed uint64, keep bool) *world {
 	s := newScheduler(seed, keep)
 	w := &world{
 		cluster: newCluster(newServer(s)), known: map[string]*manager{}, serials: map[string]int{}, walls: map[string]time.Duration{},
-		faultsFail: map[types.UID]bool{}, facts: map[types.UID]*facts{},
+		faultsFail: map[types.UID]bool{}, facts: map[types.UID]*facts{}, deleted: map[string]bool{},
 	}
 	w.cluster.of = w
 	w.server.changed = append(w.server.changed, w.observe)
@@ -410,13 +411,40 @@ var kinds = map[string]func(w *world) bool{
 		return true
 	},
 	"Secrets cannot be read": func(w *world) bool {
-		w.forbids = func(verb, kind string) error {
-			if verb == "get" && kind == "Secret" {
-				return apierrors.NewForbidden(resourceOf(kind), "", errors.New("somebody took the right away"))
-			}
-			return nil
+		w.forbid("get", "Secret")
+		return true
+	},
+	"a right is taken away": func(w *world) bool {
+		right := []string{"delete Secret", "delete ConfigMap", "delete Service", "list ConfigMap", "create ConfigMap"}[w.rng.IntN(5)]
+		verb, kind, _ := strings.Cut(right, " ")
+		w.forbid(verb, kind)
+		return true
+	},
+	"trial is deleted": func(w *world) bool {
+		all := w.eachTrial()
+		if len(all) == 0 {
+			return false
 		}
-		w.disturb(v1alpha1.CausedByEnvironment, "nobody may read Secrets any more")
+		t := all[w.rng.IntN(len(all))]
+		w.disturb(v1alpha1.CausedByEnvironment, "somebody deletes trial "+t.Name)
+		w.deleted[t.Spec.Experiment] = true
+		_ = w.remove(t, client.DeleteOptions{})
+		return true
+	},
+	"experiment is deleted": func(w *world) bool {
+		var can []types.NamespacedName
+		for _, key := range w.experiments {
+			if e, _ := w.find("Experiment", key).(*v1alpha1.Experiment); e != nil && e.DeletionTimestamp == nil {
+				can = append(can, key)
+			}
+		}
+		if len(can) == 0 {
+			return false
+		}
+		key := can[w.rng.IntN(len(can))]
+		w.disturb(v1alpha1.CausedByEnvironment, "somebody deletes experiment "+key.Name)
+		w.deleted[key.Name] = true
+		_ = w.remove(w.find("Experiment", key), client.DeleteOptions{})
 		return true
 	},
 	"files are denied": func(w *world) bool {
@@ -450,6 +478,21 @@ var kinds = map[string]func(w *world) bool{
 		a.act()
 		return true
 	},
+}
+
+// forbid takes a right in the namespace of the experiments away from the managers, for good.
+func (w *world) forbid(verb, kind string) {
+	before := w.forbids
+	w.forbids = func(v, k, namespace string) error {
+		if v == verb && k == kind && namespace == "lab" {
+			return apierrors.NewForbidden(resourceOf(kind), "", errors.New("somebody took the right away"))
+		}
+		if before != nil {
+			return before(v, k, namespace)
+		}
+		return nil
+	}
+	w.disturb(v1alpha1.CausedByEnvironment, fmt.Sprintf("no manager may %s any %s any more", verb, kind))
 }
 
 func (w *world) deleteOne(kind string) bool {

@@ -14,32 +14,33 @@ import (
 // CheckResults refuses results of a client that cannot be read, as admission of a System does. What
 // the schema of a System refuses is not looked for.
 func CheckResults(r *v1alpha1.ClientResults) field.ErrorList {
-	var s systemCheck
-	s.records(field.NewPath("results", "records"), r)
-	s.summary(field.NewPath("results", "summary"), r)
-	s.histograms(field.NewPath("results", "histograms"), r)
-	return s.errs
+	return checkResults(field.NewPath("results"), r)
 }
 
-// summary checks what a client's summary is said to hold.
-func (s *systemCheck) summary(at *field.Path, r *v1alpha1.ClientResults) {
+func checkResults(at *field.Path, r *v1alpha1.ClientResults) field.ErrorList {
+	return slices.Concat(checkRecords(at.Child("records"), r), checkSummary(at.Child("summary"), r), checkHistograms(at.Child("histograms"), r))
+}
+
+// checkSummary checks what a client's summary is said to hold.
+func checkSummary(at *field.Path, r *v1alpha1.ClientResults) (errs field.ErrorList) {
 	if r.Summary == nil {
-		return // needed or not, the schema says
+		return nil // needed or not, the schema says
 	}
 	numbers := Summary(r.Summary)
 	if err := results.CheckSummary(numbers); err != nil {
-		s.add(field.Invalid(at.Child("numbers"), "", err.Error()))
+		errs = append(errs, field.Invalid(at.Child("numbers"), "", err.Error()))
 	}
 	for i, n := range numbers {
 		at := at.Child("numbers").Index(i)
 		if n.Path != "" {
 			if _, err := n.CompilePath(); err != nil {
-				s.add(field.Invalid(at.Child("path"), n.Path, err.Error()))
+				errs = append(errs, field.Invalid(at.Child("path"), n.Path, err.Error()))
 			}
 		} else if _, err := n.Compile(); err != nil {
-			s.add(field.Invalid(at.Child("pattern"), n.Pattern, err.Error()))
+			errs = append(errs, field.Invalid(at.Child("pattern"), n.Pattern, err.Error()))
 		}
 	}
+	return errs
 }
 
 // Summary is what the agent reads a summary by. Nil without one.
@@ -62,62 +63,65 @@ func Histograms(h *v1alpha1.ClientHistograms) *results.Histograms {
 	return &results.Histograms{Unit: string(h.Unit), Tags: h.Tags, Errors: h.Errors}
 }
 
-// histograms checks how a log of histograms is said to be read.
-func (s *systemCheck) histograms(at *field.Path, r *v1alpha1.ClientResults) {
+// checkHistograms checks how a log of histograms is said to be read.
+func checkHistograms(at *field.Path, r *v1alpha1.ClientResults) (errs field.ErrorList) {
 	if r.Histograms == nil {
-		return // needed or not, the schema says
+		return nil // needed or not, the schema says
 	}
 	if err := Histograms(r.Histograms).Check(); err != nil {
-		s.add(field.Invalid(at, "", err.Error()))
+		errs = append(errs, field.Invalid(at, "", err.Error()))
 	}
+	return errs
 }
 
-// records checks what the lines of a client's report are said to hold.
-func (s *systemCheck) records(at *field.Path, r *v1alpha1.ClientResults) {
+// checkRecords checks what the lines of a client's report are said to hold.
+func checkRecords(at *field.Path, r *v1alpha1.ClientResults) (errs field.ErrorList) {
 	if r.Records == nil {
-		return // needed or not, the schema says
+		return nil // needed or not, the schema says
 	}
 	records := Records(r.Records)
 	if err := records.Check(); err != nil {
-		s.add(field.Invalid(at, "", err.Error()))
+		errs = append(errs, field.Invalid(at, "", err.Error()))
 	}
 	switch {
 	case r.Format == v1alpha1.FormatCSV && records.Pattern != "":
-		s.add(field.Invalid(at.Child("pattern"), records.Pattern, "must not be set for the format CSV, whose columns have names"))
+		errs = append(errs, field.Invalid(at.Child("pattern"), records.Pattern, "must not be set for the format CSV, whose columns have names"))
 	case r.Format != v1alpha1.FormatJSONLines && len(r.Records.Where) > 0:
-		s.add(field.Invalid(at.Child("where"), "", "must not be set but for the format JSONLines"))
+		errs = append(errs, field.Invalid(at.Child("where"), "", "must not be set but for the format JSONLines"))
 	case r.Format == v1alpha1.FormatJSONLines:
-		s.jsonLines(at, records)
+		errs = append(errs, checkJSONLines(at, records)...)
 	case r.Format == v1alpha1.FormatCSV:
 	case r.Records.Separator != "":
-		s.add(field.Invalid(at.Child("separator"), r.Records.Separator, "must not be set but for the format CSV"))
+		errs = append(errs, field.Invalid(at.Child("separator"), r.Records.Separator, "must not be set but for the format CSV"))
 	case records.Pattern == "":
-		s.add(field.Required(at.Child("pattern"), "the format RegularExpression reads each operation's line by it"))
+		errs = append(errs, field.Required(at.Child("pattern"), "the format RegularExpression reads each operation's line by it"))
 	default:
 		if _, err := records.CompilePattern(); err != nil {
-			s.add(field.Invalid(at.Child("pattern"), records.Pattern, err.Error()))
+			errs = append(errs, field.Invalid(at.Child("pattern"), records.Pattern, err.Error()))
 		}
 	}
+	return errs
 }
 
-// jsonLines checks the paths of records of JSON.
-func (s *systemCheck) jsonLines(at *field.Path, r *results.Records) {
+// checkJSONLines checks the paths of records of JSON.
+func checkJSONLines(at *field.Path, r *results.Records) (errs field.ErrorList) {
 	if r.Pattern != "" {
-		s.add(field.Invalid(at.Child("pattern"), r.Pattern, "must not be set for the format JSONLines, whose members have paths"))
+		errs = append(errs, field.Invalid(at.Child("pattern"), r.Pattern, "must not be set for the format JSONLines, whose members have paths"))
 	}
 	if r.Separator != "" {
-		s.add(field.Invalid(at.Child("separator"), r.Separator, "must not be set but for the format CSV"))
+		errs = append(errs, field.Invalid(at.Child("separator"), r.Separator, "must not be set but for the format CSV"))
 	}
 	for _, path := range r.Fields() {
 		if _, err := results.MemberPath(path); err != nil {
-			s.add(field.Invalid(at, path, err.Error()))
+			errs = append(errs, field.Invalid(at, path, err.Error()))
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.Where)) {
 		if _, err := results.MemberPath(path); err != nil {
-			s.add(field.Invalid(at.Child("where").Key(path), path, err.Error()))
+			errs = append(errs, field.Invalid(at.Child("where").Key(path), path, err.Error()))
 		}
 	}
+	return errs
 }
 
 // Records are what the agent reads a report by, with the defaults in place. Nil without records.

@@ -205,9 +205,7 @@ func (s *systemCheck) clients(at *field.Path) {
 			"without a driver the client measures itself: say in which format it reports and where, or set driver to let Assay's load generator measure"))
 	}
 	if c.Results != nil {
-		s.records(at.Child("results", "records"), c.Results)
-		s.summary(at.Child("results", "summary"), c.Results)
-		s.histograms(at.Child("results", "histograms"), c.Results)
+		s.add(checkResults(at.Child("results"), c.Results)...)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/renames"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/seal"
 )
@@ -117,6 +118,43 @@ func TestSince(t *testing.T) {
 			}
 			if same := seal.Of(changed) == seal.Of(spec()); same != (len(got) == 0) {
 				t.Errorf("the digests are the same: %v; %d fields changed", same, len(got))
+			}
+		})
+	}
+}
+
+// Names of fields changed. A seal of before is one of the same claims all the same.
+func TestASealOfFormerNames(t *testing.T) {
+	is := spec()
+	is.Disturbances.IdleWait = "5s"
+	before, err := renames.SealedBefore(seal.Text(is))
+	if err != nil || before == nil {
+		t.Fatalf("%s, %v; want a text in former names", before, err)
+	}
+	digest, err := seal.Digest(before)
+	if err != nil || digest == seal.Of(is) {
+		t.Fatalf("the digest %s (%v) is that of today's names, and the test shows nothing", digest, err)
+	}
+	if changes, err := seal.Since(before, is); err != nil || len(changes) > 0 {
+		t.Errorf("since then: %v, %v; nothing has changed but names", changes, err)
+	}
+	for name, tc := range map[string]struct {
+		digest string
+		change func(*v1alpha1.ExperimentSpec)
+		want   bool
+	}{
+		"of then":             {digest, func(*v1alpha1.ExperimentSpec) {}, true},
+		"of today":            {seal.Of(is), func(*v1alpha1.ExperimentSpec) {}, true},
+		"of another wait":     {digest, func(s *v1alpha1.ExperimentSpec) { s.Disturbances.IdleWait = "6s" }, false},
+		"of other claims":     {digest, func(s *v1alpha1.ExperimentSpec) { s.Claims[0].Expr = "mean_latency(clients=1) < 3ms" }, false},
+		"none":                {"", func(*v1alpha1.ExperimentSpec) {}, false},
+		"today, other claims": {seal.Of(is), func(s *v1alpha1.ExperimentSpec) { s.Claims = s.Claims[:1] }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := *(&v1alpha1.Experiment{Spec: is}).DeepCopy()
+			tc.change(&changed.Spec)
+			if got := seal.Is(tc.digest, changed.Spec); got != tc.want {
+				t.Errorf("it is the seal of these claims: %v, want %v", got, tc.want)
 			}
 		})
 	}

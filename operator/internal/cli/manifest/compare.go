@@ -52,13 +52,14 @@ func (s *Set) Compare(ctx context.Context, what string) error {
 	}
 	var axis string
 	var err error
+	c := comparison{s}
 	switch {
 	case !named:
-		axis, versions, err = s.compareFiles(ctx, versions)
-	case s.hasParameter(name):
-		axis, err = name, s.addAxis(name, versions)
+		axis, versions, err = c.compareFiles(ctx, versions)
+	case c.hasParameter(name):
+		axis, err = name, c.addAxis(name, versions)
 	default:
-		axis, versions, err = s.compareImages(name, versions)
+		axis, versions, err = c.compareImages(name, versions)
 	}
 	if err != nil {
 		return fmt.Errorf("--compare %s: %w", what, err)
@@ -66,15 +67,18 @@ func (s *Set) Compare(ctx context.Context, what string) error {
 	spec, _, _ := unstructured.NestedMap(s.experiment.Object.Object, "spec") // it was read as one
 	spec["order"] = string(v1alpha1.OrderRandomizedInterleaved)
 	s.experiment.Object.Object["spec"] = spec
-	return s.claimDifference(axis, versions)
+	return c.claimDifference(axis, versions)
 }
 
-func (s *Set) hasParameter(name string) bool {
+// comparison makes a Set's Experiment one of two versions.
+type comparison struct{ *Set }
+
+func (s comparison) hasParameter(name string) bool {
 	return slices.ContainsFunc(s.Systems[s.Experiment.Spec.Systems[0].Name].Parameters, func(p v1alpha1.Parameter) bool { return p.Name == name })
 }
 
 // addAxis sweeps a parameter.
-func (s *Set) addAxis(name string, values []string) error {
+func (s comparison) addAxis(name string, values []string) error {
 	object := s.experiment.Object.Object
 	sweep, _, err := unstructured.NestedSlice(object, "spec", "sweep")
 	if err != nil {
@@ -91,7 +95,7 @@ func (s *Set) addAxis(name string, values []string) error {
 }
 
 // compareImages makes two Systems of the Experiment's, which differ in an image.
-func (s *Set) compareImages(image string, refs []string) (axis string, names []string, err error) {
+func (s comparison) compareImages(image string, refs []string) (axis string, names []string, err error) {
 	of := s.Experiment.Spec.Systems[0].Name
 	written, ok := s.systems[of]
 	if !ok {
@@ -119,7 +123,7 @@ func (s *Set) compareImages(image string, refs []string) (axis string, names []s
 }
 
 // compareFiles takes the Systems of two files. Two of the same name get one of their own each.
-func (s *Set) compareFiles(ctx context.Context, files []string) (axis string, names []string, err error) {
+func (s comparison) compareFiles(ctx context.Context, files []string) (axis string, names []string, err error) {
 	var found []*admit.Document
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -154,7 +158,7 @@ func (s *Set) compareFiles(ctx context.Context, files []string) (axis string, na
 }
 
 // useSystems puts Systems in the place of the Experiment's, with the parameters that it gives it.
-func (s *Set) useSystems(names []string) error {
+func (s comparison) useSystems(names []string) error {
 	object := s.experiment.Object.Object
 	systems, _, err := unstructured.NestedSlice(object, "spec", "systems")
 	if err != nil {
@@ -174,7 +178,7 @@ func (s *Set) useSystems(names []string) error {
 }
 
 // claimDifference claims at each point that the versions differ.
-func (s *Set) claimDifference(axis string, versions []string) error {
+func (s comparison) claimDifference(axis string, versions []string) error {
 	object := s.experiment.Object.Object
 	names := regexp.MustCompile(`\b` + regexp.QuoteMeta(axis) + `\s*=`)
 	keep := func(list []any, kept map[any]bool) (left []any) {
@@ -228,7 +232,7 @@ func (s *Set) claimDifference(axis string, versions []string) error {
 }
 
 // dropProfileClaims lets profiles change no claim that is gone.
-func (s *Set) dropProfileClaims(keep func([]any) []any) error {
+func (s comparison) dropProfileClaims(keep func([]any) []any) error {
 	object := s.experiment.Object.Object
 	profiles, has, err := unstructured.NestedSlice(object, "spec", "profiles")
 	if err != nil || !has {

@@ -95,7 +95,8 @@ func newPage(e results.Experiment) page {
 	return p
 }
 
-// progress says how far the experiment is.
+// progress says how far the experiment is. All its trials share one allocation of machines, so that
+// no interval of it says what other machines would do (kubectl assay pool combines several).
 func progress(e results.Experiment) string {
 	if Imported(e) {
 		return importedProgress(e)
@@ -108,7 +109,7 @@ func progress(e results.Experiment) string {
 	if e.Completed != nil {
 		state = "Complete"
 	}
-	text := fmt.Sprintf("%s: %d of %s valid, over %s", state, valid, count(e.Planned, "planned trial"), count(len(e.Points), "point"))
+	text := fmt.Sprintf("%s: %d of %s valid, over %s, on one allocation of machines", state, valid, count(e.Planned, "planned trial"), count(len(e.Points), "point"))
 	if invalid+failed > 0 {
 		text += fmt.Sprintf("; %d invalid and %d failed trials are excluded", invalid, failed)
 	}

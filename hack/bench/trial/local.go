@@ -27,11 +27,9 @@ type localRun struct {
 	// cpu of the command, of all containers, and of the runtime that started them: each of them is
 	// the command's child when it ends.
 	cpu time.Duration
-	// system is the processors' time of the System's containers and of its clients, from the start
-	// of the run to its end: the mean of the window, times that.
+	// system is the processors' time of the System's containers and of its clients, from t = 0 to
+	// the end of the drain: the mean of the window, times that.
 	system time.Duration
-	// idle is what the trials waited for idle machines.
-	idle []time.Duration
 }
 
 // measureLocal measures what a trial costs on this machine: the difference of a run of one trial
@@ -63,6 +61,8 @@ func runLocal(ctx context.Context, program string, trials int) (localRun, error)
 		return localRun{}, err
 	}
 	exp.Spec.Repetitions.Min = int32(trials) // #nosec G115 -- at most 101
+	// A machine that others use is never idle, and the wait for it is no cost of a trial.
+	exp.Spec.Disturbances.IdleWait = "0s"
 	text, err := yaml.Marshal(exp)
 	if err != nil {
 		return localRun{}, err
@@ -112,8 +112,7 @@ func (r *localRun) read(folder string, trials int) error {
 			return err
 		}
 		times := trial.Status.Times
-		r.system += time.Duration(used * float64(times.Done.Sub(times.Started.Time)))
-		r.idle = append(r.idle, times.Released.Sub(times.Barrier.Time))
+		r.system += time.Duration(used * float64(times.Drained.Sub(times.Released.Time)))
 		r.trials = append(r.trials, one)
 	}
 	if len(r.trials) != trials {
@@ -170,7 +169,6 @@ func showLocal(out io.Writer, one, more localRun, n float64) {
 	}
 	line("the schedule", []time.Duration{more.schedule})
 	line("a trial beyond its schedule", more.beyond())
-	line("of this, the wait for idle machines", more.idle)
 	line("between two trials", more.between())
 	names, took := more.phases()
 	for _, name := range names {

@@ -26,7 +26,7 @@ import (
 // imageOf files, in layers.
 func imageOf(t *testing.T, layers ...[]tar.Header) v1.Image {
 	t.Helper()
-	img := v1.Image(empty.Image)
+	var img v1.Image = empty.Image
 	for _, files := range layers {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)

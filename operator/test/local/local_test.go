@@ -6,12 +6,16 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -188,6 +192,71 @@ func TestAKilledRunGoesOn(t *testing.T) {
 	if n := outcomes(after); n[v1alpha1.ReasonSucceeded] != 4 || len(after) > 5 {
 		t.Errorf("trials: %v; want 4 that succeeded, and the one that was cut", n)
 	}
+}
+
+// kills is how often the run is killed: ASSAY_LOCAL_KILLS, or 2.
+func kills(t *testing.T) int {
+	t.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("ASSAY_LOCAL_KILLS"), "2"))
+	if err != nil || n < 1 {
+		t.Fatalf("ASSAY_LOCAL_KILLS is %q, and no number from 1", os.Getenv("ASSAY_LOCAL_KILLS"))
+	}
+	return n
+}
+
+// Whatever instant a run is killed at, what is complete stays as it is, no repetition is measured
+// twice, and nothing is left in the end.
+func TestKilledAtRandomInstants(t *testing.T) {
+	dir, seed := t.TempDir(), uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	args := append([]string{"run", "--wait", "--set", "disturbances.retryFor=10h"}, small...)
+	complete := map[string]v1alpha1.Trial{}
+	check := func() {
+		after := trials(t, dir)
+		for name, was := range complete {
+			if is := after[name]; is.UID != was.UID || is.ResourceVersion != was.ResourceVersion {
+				t.Errorf("trial %s was complete, and has changed", name)
+			}
+		}
+		for name, trial := range after {
+			if plan.Outcome(&trial) != v1alpha1.ReasonInProgress {
+				complete[name] = trial
+			}
+		}
+	}
+	for range kills(t) {
+		cmd := command(t.Context(), t, dir, args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200*time.Millisecond + time.Duration(random.Int64N(int64(14*time.Second))))
+		_ = cmd.Process.Kill() // it may be over
+		_ = cmd.Wait()
+		check()
+	}
+	out, said, code := run(t, dir, args...)
+	if over := code == 1 && strings.Contains(said, "complete"); !over && !judged(code) {
+		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
+	}
+	check()
+	valid, cut := map[string]int{}, 0
+	for _, trial := range complete {
+		if plan.Outcome(&trial) == v1alpha1.ReasonSucceeded {
+			valid[fmt.Sprint(trial.Spec.Point.Index, trial.Spec.Repetition)]++
+		} else {
+			cut++
+		}
+	}
+	for repetition, n := range valid {
+		if n > 1 {
+			t.Errorf("point and repetition %s have %d valid trials", repetition, n)
+		}
+	}
+	if left := leftovers(t); len(valid) != 4 || len(left) > 0 {
+		t.Errorf("%d valid trials, want 4; left: %q", len(valid), left)
+	}
+	t.Logf("%d kills: %d valid trials, %d that were cut", kills(t), len(valid), cut)
 }
 
 func TestCtrlCCleansUp(t *testing.T) {

@@ -109,7 +109,10 @@ func progress(e results.Experiment) string {
 	if e.Completed != nil {
 		state = "Complete"
 	}
-	text := fmt.Sprintf("%s: %d of %s valid, over %s, on one allocation of machines", state, valid, count(e.Planned, "planned trial"), count(len(e.Points), "point"))
+	text := fmt.Sprintf("%s: %d of %s valid, over %s", state, valid, count(e.Planned, "planned trial"), count(len(e.Points), "point"))
+	if valid > 0 {
+		text += ", on one allocation of machines"
+	}
 	if invalid+failed > 0 {
 		text += fmt.Sprintf("; %d invalid and %d failed trials are excluded", invalid, failed)
 	}

@@ -164,7 +164,7 @@ func TestBuildWithoutTrials(t *testing.T) {
 	if err := report.Text(&text, e, report.TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Not complete: 0 of 18 planned trials valid, over 6 points, on one allocation of machines; as of 2026-03-04T10:00:00Z.", "n=0 at 6 points: no valid trial."} {
+	for _, want := range []string{"Not complete: 0 of 18 planned trials valid, over 6 points; as of 2026-03-04T10:00:00Z.", "n=0 at 6 points: no valid trial."} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the report does not say %q:\n%s", want, text.String())
 		}

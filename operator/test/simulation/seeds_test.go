@@ -128,8 +128,8 @@ func (w *world) threaten(chosen []string) {
 			continue
 		}
 		offset := w.between(-time.Second, 17*time.Second)
-		if w.oneIn(3) { // as the window ends, little time is left to notice it
-			offset = w.between(10*time.Second, 15*time.Second)
+		if w.oneIn(2) { // as the window ends, little time is left to notice it
+			offset = w.between(11*time.Second, 14*time.Second)
 		}
 		w.onRelease = append(w.onRelease, func(*v1alpha1.Trial) {
 			if w.releases == nth {

@@ -528,6 +528,9 @@ func (w *world) onePod() (*agent, types.UID) {
 	}
 	var can []*agent
 	for _, a := range w.factsOf(t.UID).agents {
+		if a.part == v1alpha1.PodTypePrepare && a.disk.sent {
+			continue // nothing depends on it any more
+		}
 		if p := w.find("Pod", a.key); !a.over && p != nil && p.GetUID() == a.uid && p.GetDeletionTimestamp() == nil {
 			can = append(can, a)
 		}

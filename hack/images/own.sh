@@ -32,12 +32,13 @@ make_work
 out=$work/own/$name
 root=$out/root
 rm -rf "$root"
+mkdir -p "$root"
+# A directory may be the root of a distribution, where /bin is a link: it goes first.
+for file; do [[ ! -d $file ]] || cp -a "$file/." "$root/"; done
 mkdir -p "$root"/{bin,etc,usr/local/bin}
-cp "$(readlink -f /bin/sh)" "$root/bin/sh"
-echo "hosts: files dns" >"$root/etc/nsswitch.conf"
-for file; do
-	if [[ -d $file ]]; then cp -a "$file/." "$root/"; else cp -L "$file" "$root/usr/local/bin/"; fi
-done
+[[ -e $root/bin/sh ]] || cp "$(readlink -f /bin/sh)" "$root/bin/sh"
+[[ -e $root/etc/nsswitch.conf ]] || echo "hosts: files dns" >"$root/etc/nsswitch.conf"
+for file; do [[ -d $file ]] || cp -L "$file" "$root/usr/local/bin/"; done
 
 # link_library FILE: the image looks for libraries in /usr/lib, whatever is set where it runs.
 link_library() {
@@ -57,7 +58,7 @@ while read -r library; do
 		missing+=("$library")
 	fi
 done < <(find "$root" -type f \( -perm -u+x -o -name '*.so*' \) -exec ldd {} + 2>/dev/null |
-	awk '$2 == "=>" && $3 ~ /^\// {print $3} $2 == "=>" && $3 == "not" {print $1} $1 ~ /^\/.*ld-/ {print $1}' | sort -u)
+	awk '$2 == "=>" && $3 ~ /^\// {print $3} $2 == "=>" && $3 == "not" {print $1} $1 ~ /^\/.*ld-[^:]*$/ {print $1}' | sort -u)
 ((${#missing[@]} == 0)) || die "these libraries are not on this machine: ${missing[*]}. Install them, set LD_LIBRARY_PATH, or put them into a directory FILE"
 # The packages that they are from go into the list of what is in the image. It lacks files of no
 # package, and is empty where there is no dpkg: the image is the same.

@@ -9,6 +9,11 @@ import (
 //
 // Strings marked "template" are Go templates over the resolved topology;
 // docs/reference/templates.md lists what they see.
+// +kubebuilder:validation:XValidation:rule="has(self.machines) || has(self.workloads)",fieldPath=".workloads",message="say what clients can run: one workload at least; or set machines and script"
+// +kubebuilder:validation:XValidation:rule="has(self.machines) || has(self.replicas)",fieldPath=".replicas",message="say how many replicas there are and how one runs; or set machines and script"
+// +kubebuilder:validation:XValidation:rule="has(self.machines) || has(self.clients)",fieldPath=".clients",message="say how a client runs and what it reports; or set machines and script"
+// +kubebuilder:validation:XValidation:rule="has(self.machines) == has(self.script)",fieldPath=".script",message="machines and script belong together: a script on one of the machines is the run of a trial"
+// +kubebuilder:validation:XValidation:rule="!has(self.machines) || !(has(self.replicas) || has(self.clients) || has(self.components) || has(self.prepare) || has(self.datasets) || has(self.steps) || has(self.checks) || has(self.roles))",fieldPath=".machines",message="a System with machines has no replicas, clients, components, prepare, datasets, steps, checks or roles: the script does what these are for"
 type SystemSpec struct {
 	// description says what the system is, in a sentence. At most 1024 characters.
 	// +optional
@@ -28,12 +33,27 @@ type SystemSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	Parameters []Parameter `json:"parameters,omitempty"`
 
-	// workloads are what the system's clients can run. An Experiment names one of them.
+	// machines answer SSH, and a script on one of them drives the others, as the authors of many
+	// artifacts have it: docs/guide/ssh-artifacts.md. They are instead of replicas, components,
+	// clients and prepare. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Machines []MachineGroup `json:"machines,omitempty"`
+
+	// script is the run of a trial, on one of the machines. With machines only.
+	// +optional
+	Script *Script `json:"script,omitempty"`
+
+	// workloads are what the system's clients can run. An Experiment names one of them. Required
+	// without machines; with machines the default is one workload, script.
+	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	Workloads []Workload `json:"workloads"`
+	Workloads []Workload `json:"workloads,omitempty"`
 
 	// prepare makes files once for all replicas and clients of a trial (keys, certificates) before
 	// any of them starts.
@@ -49,8 +69,9 @@ type SystemSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Datasets []DatasetSource `json:"datasets,omitempty"`
 
-	// replicas says how many replicas a shard has and how one runs.
-	Replicas ReplicasSpec `json:"replicas"`
+	// replicas says how many replicas a shard has and how one runs. Required without machines.
+	// +optional
+	Replicas ReplicasSpec `json:"replicas,omitzero"`
 
 	// components are pods of the system besides replicas and clients, such as a coordinator or a
 	// proxy. Default: none.
@@ -68,8 +89,9 @@ type SystemSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Steps []Step `json:"steps,omitempty"`
 
-	// clients says how one client pod runs and where its results are.
-	Clients ClientsTemplate `json:"clients"`
+	// clients says how one client pod runs and where its results are. Required without machines.
+	// +optional
+	Clients ClientsTemplate `json:"clients,omitzero"`
 
 	// checks run when the clients of a trial are over and the replicas still run: each says whether
 	// the system kept its promises. What they say is a result of the trial. It makes no trial

@@ -80,6 +80,10 @@ type TrialSpec struct {
 	// schedule of the trial.
 	Schedule Schedule `json:"schedule"`
 
+	// script is there where the System has one: the points that its rows are results of.
+	// +optional
+	Script *TrialScript `json:"script,omitempty"`
+
 	// faults that act in the trial.
 	// +optional
 	// +listType=map
@@ -204,6 +208,12 @@ type TrialStatus struct {
 	// headline numbers of the measurement window.
 	// +optional
 	Headline *Headline `json:"headline,omitempty"`
+
+	// rows of the trial's script. Absent: it has none, or none was read.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Rows []RowStatus `json:"rows,omitempty"`
 
 	// resultsConfigMap is where the results are; it stays when the trial is deleted.
 	// +optional

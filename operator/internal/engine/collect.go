@@ -11,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/engine/safety"
+	"assay.dev/assay/operator/internal/imported"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/validity"
 )
@@ -40,6 +41,7 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 	if err != nil {
 		return Retry(err)
 	}
+	readScript(s.system, o.Spec(), t, clients)
 	t.Measurements = s.measurements(results.OwnNumbers(merged.Driver, merged.Summary.Numbers))
 	if err := validity.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
 		return measured(Retry(err), t.Measurements)
@@ -54,11 +56,14 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 	if err := s.store(ctx, p.attachments, t, sent); err != nil {
 		return measured(p.retryResults(s, v1alpha1.ReasonResultsNotStored, err), t.Measurements)
 	}
-	s.trial.Status.Headline = validity.Headline(t)
+	s.trial.Status.Headline, s.trial.Status.Rows = validity.Headline(t), validity.RowsOf(t)
 	s.trial.Status.ResultsConfigMap = s.layout.ResultsConfigMap()
 	r := measured(Done(v1alpha1.ReasonStored, "The results of every client are stored.", &s.trial.Status.Times.Collected), t.Measurements)
 	if !f.OK() {
 		return r.With(v1alpha1.TrialValid, metav1.ConditionFalse, f.Reason, "%s", f.Message)
+	}
+	if len(t.Rows) > 0 {
+		return r.With(v1alpha1.TrialValid, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "%s", validity.RowsText(t))
 	}
 	return r.With(v1alpha1.TrialValid, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 		"%d transactions committed %s%s.", t.Summary.Committed, where, validity.MeanText(t.Summary))
@@ -78,6 +83,22 @@ func describe(o *validity.Observation, merged results.Merged) (t *results.Trial,
 	}
 	t.Recovery = validity.Recoveries(t)
 	return t, where, nil
+}
+
+// readScript reads what a script left: rows of points, and what ran on the machines. The window of
+// a script is its run. Of a file that cannot be read all rows are missing.
+func readScript(system *v1alpha1.SystemSpec, spec *v1alpha1.TrialSpec, t *results.Trial, clients []results.Client) {
+	if spec.Script == nil || len(clients) != 1 || clients[0].Table == nil {
+		return
+	}
+	t.MeasureNanos, t.ClosedLoop = validity.ScriptWindow(spec, t.Pods).Nanoseconds(), nil
+	table := clients[0].Table
+	t.Sessions = table.Sessions
+	rows, err := imported.Rows(&system.Script.Results, table, spec.Script.Rows)
+	if err != nil {
+		rows, _ = imported.Rows(&system.Script.Results, &results.ScriptTable{Missing: err.Error()}, spec.Script.Rows)
+	}
+	t.Rows = rows
 }
 
 // retryResults gives the trial up when something about its results still fails at the deadline: it

@@ -218,7 +218,7 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 	for _, l := range ran.Results.Trials {
 		said[l.Name] = l
 	}
-	for _, t := range ran.Trials {
+	for _, t := range results.ByRow(ran.Trials) {
 		line := report.LineOf(t)
 		if l, ok := said[t.Name]; ok { // what only the run's lines have
 			line.ConfigMap, line.Checks, line.Datasets = l.ConfigMap, l.Checks, l.Datasets

@@ -30,7 +30,7 @@ type SetUp struct {
 	User, Home string
 	UID, GID   int
 	// HomeVolume is where the volume is that will be the home directory. Etc is the directory for
-	// passwd and group.
+	// passwd, group and a hosts file that the machine fills.
 	HomeVolume, Etc string
 	// Root of the image. Tests have another one than /.
 	Root string
@@ -58,7 +58,10 @@ func (s SetUp) Run() error {
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{"passwd": passwd, "group": group} {
+	if err := os.MkdirAll(s.Etc, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", s.Etc, err)
+	}
+	for name, content := range map[string][]byte{"passwd": passwd, "group": group, "hosts": hostsFile(nil)} {
 		if err := overwrite(filepath.Join(s.Etc, name), content, 0o644); err != nil {
 			return err
 		}

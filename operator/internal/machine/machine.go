@@ -92,7 +92,7 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 	recorder.started(Event{Kind: "start"})
 	env, shell := c.environment(inherited), ShellIn("/")
 	server := NewServer(ServerOptions{
-		HostKey: keys.Host, AuthorizedKey: keys.User.PublicKey(), User: c.User, Home: c.Home, Shell: shell, Env: env, Recorder: recorder,
+		HostKey: keys.Host, AuthorizedKey: keys.User.PublicKey(), User: c.User, Home: c.Home, Shell: shell, Env: env, Recorder: recorder, Record: record.Name(),
 	})
 	listener, err := net.Listen("tcp", ":"+strconv.Itoa(c.Port))
 	if err != nil {
@@ -110,7 +110,9 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 		<-ctx.Done()
 		return 0, nil
 	}
-	return c.Script.run(ctx, c, append(env, "HOME="+c.Home, "USER="+c.User, "LOGNAME="+c.User, "SHELL="+shell), recorder, stdout, stderr)
+	env = append(env, "HOME="+c.Home, "USER="+c.User, "LOGNAME="+c.User, "SHELL="+shell)
+	code, err = c.Script.run(ctx, c, env, recorder, stdout, stderr)
+	return code, errors.Join(err, c.Script.handOver(c, keys))
 }
 
 // environment of sessions: that of the container, without what names the pod.

@@ -36,6 +36,10 @@ type Script struct {
 	Dir     string   `json:"dir,omitempty"`
 	// Deadline after which the script and all that it started on this machine are killed.
 	Deadline time.Duration `json:"deadline"`
+	// Results is the file with the script's numbers, and ResultsTo where a Report of it is written
+	// to when the script has ended. Empty: nowhere.
+	Results   string `json:"results,omitempty"`
+	ResultsTo string `json:"resultsTo,omitempty"`
 }
 
 // begunFile says that the script has begun. It lives as long as the pod: a script runs once.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"sync"
 
@@ -25,8 +26,10 @@ type ServerOptions struct {
 	// Env of commands, NAME=value. HOME, USER, LOGNAME, SHELL and the variables of SSH itself are
 	// added.
 	Env []string
-	// Recorder is told of every session.
+	// Recorder is told of every session, and Record is the file that it writes to, which other
+	// machines may ask for. Empty: they may not.
 	Recorder *Recorder
+	Record   string
 }
 
 // Server answers SSH as OpenSSH's sshd does: exec, shell, pty, environment, signals, exit status,
@@ -160,6 +163,8 @@ func (c *connection) open(offer ssh.NewChannel) {
 		c.direct(offer)
 	case "direct-streamlocal@openssh.com":
 		c.directUnix(offer)
+	case recordChannel:
+		c.tellRecord(offer)
 	default:
 		_ = offer.Reject(ssh.UnknownChannelType, "this machine does not know this type of channel")
 	}
@@ -182,4 +187,20 @@ func (c *connection) answer(requests <-chan *ssh.Request) {
 			_ = r.Reply(ok, payload)
 		}
 	}
+}
+
+// tellRecord sends the machine's record to the machine that asks.
+func (c *connection) tellRecord(offer ssh.NewChannel) {
+	text, err := os.ReadFile(c.server.options.Record)
+	if err != nil {
+		_ = offer.Reject(ssh.ConnectionFailed, "this machine has no record")
+		return
+	}
+	channel, requests, err := offer.Accept()
+	if err != nil {
+		return
+	}
+	defer channel.Close()
+	go ssh.DiscardRequests(requests)
+	_, _ = channel.Write(text)
 }

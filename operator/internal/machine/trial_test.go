@@ -16,7 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/imported"
 	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/parsers"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // The test binary is the launcher of a machine, and the machine, in processes of their own.
@@ -138,7 +145,7 @@ func newBridge(t *testing.T, n int) (name string) {
 func (b *box) boot(image string) {
 	b.t.Helper()
 	etc := filepath.Join(b.run, "etc")
-	if err := errors.Join(os.Mkdir(etc, 0o755), os.Mkdir(b.config.Home, 0o755), os.WriteFile(filepath.Join(etc, "hosts"), nil, 0o644)); err != nil {
+	if err := os.Mkdir(b.config.Home, 0o755); err != nil {
 		b.t.Fatal(err)
 	}
 	setup := SetUp{User: b.config.User, Home: "/home/author", UID: os.Getuid(), GID: os.Getgid(), HomeVolume: b.config.Home, Etc: etc, Root: image}
@@ -256,22 +263,35 @@ func image(t *testing.T) string {
 }
 
 func TestAnArtifactRunsUnchanged(t *testing.T) {
-	l := newLab(t, 3, &Script{Command: []string{"./run.sh"}, Dir: "artifact", Deadline: time.Minute})
+	left := filepath.Join(t.TempDir(), "results")
+	run := &Script{Command: []string{"./run.sh"}, Dir: "artifact", Deadline: time.Minute, ResultsTo: left}
+	l := newLab(t, 3, run)
+	m0 := l.machines[0]
+	run.Results = filepath.Join(m0.config.Home, "results/table1.tsv")
 	root := image(t)
 	for i := len(l.machines) - 1; i >= 0; i-- {
 		l.machines[i].boot(root)
 	}
-	m0 := l.machines[0]
 	state := m0.awaitEnd()
 	if state.ExitCode != 0 {
 		t.Fatalf("the script exited with %d: %s", state.ExitCode, state.Tail)
 	}
-	table, err := os.ReadFile(filepath.Join(m0.config.Home, "results/table1.tsv"))
+	file, err := os.Open(left)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows := strings.Count(string(table), "\n"); rows != 5 {
-		t.Errorf("the table has %d lines, want a head and four rows:\n%s", rows, table)
+	defer file.Close()
+	report, err := parsers.Parse(parsers.FormatRows, file, parsers.Options{Clients: 1, Windows: timeline.Windows{Measure: time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRows(t, report.Table)
+	sessions := map[string]int{}
+	for _, s := range report.Table.Sessions {
+		sessions[s.Machine+" "+s.Kind]++
+	}
+	if sessions["m0 script"] != 1 || sessions["m1 session"] < 15 || sessions["m2 session"] < 15 {
+		t.Errorf("the report tells of %v, want the script of m0 and the sessions of m1 and m2", sessions)
 	}
 	if _, err := os.Stat(filepath.Join(m0.config.Home, "results/logs/m2/queue-4.log")); err != nil {
 		t.Errorf("the servers' logs did not come back: %v", err)
@@ -296,6 +316,33 @@ func TestAnArtifactRunsUnchanged(t *testing.T) {
 	}
 	if began != 4 {
 		t.Errorf("m1 recorded %d sessions with pkill, want one for each row", began)
+	}
+}
+
+// checkRows reads the script's table as the System of systems/sweep has it.
+func checkRows(t *testing.T, table *results.ScriptTable) {
+	t.Helper()
+	var system v1alpha1.System
+	text, err := os.ReadFile("../../../systems/sweep/system.yaml")
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &system)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var points []v1alpha1.Point
+	for i, p := range []string{"lock 1", "lock 4", "queue 1", "queue 4"} {
+		policy, parts, _ := strings.Cut(p, " ")
+		points = append(points, v1alpha1.Point{Index: int32(i), Coordinates: map[string]string{"policy": policy, "parts": parts}})
+	}
+	rows, err := imported.Rows(&system.Spec.Script.Results, table, points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Missing != "" || r.Summary.Throughput <= 0 || r.Summary.P99Millis < r.Summary.P50Millis || r.Summary.P50Millis < 0.5 {
+			t.Errorf("the row of %v is %+v", r.Coordinates, r)
+		}
 	}
 }
 

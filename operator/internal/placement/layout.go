@@ -84,6 +84,7 @@ const DefaultClusterDomain = "cluster.local"
 // NewLayout names everybody who takes part in a trial. The names follow from the trial's alone, in
 // a cluster of the default domain.
 func NewLayout(namespace, name string, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) *Layout {
+	system = system.Deployed()
 	l := &Layout{Trial: name, Namespace: namespace, f: int(spec.Topology.F), seed: spec.Seed, domain: DefaultClusterDomain}
 	for shard := range int(spec.Topology.Shards) {
 		l.addGroup("", shard, spec.Topology.Regions, system.Replicas.Ports)

@@ -24,6 +24,8 @@ type axis struct {
 	name    string
 	path    *field.Path
 	choices []choice
+	// rows: it tells the rows of a script apart, and no trial is run for each of its values.
+	rows bool
 }
 
 // choice is one value of an axis and what it sets.
@@ -76,6 +78,8 @@ func (e *expansion) resolveAxes() {
 			e.add(field.Invalid(path, written.Axis, "an axis has either values, points or a search, and one of them only"))
 		case written.Search != nil:
 			e.axes = append(e.axes, e.searchAxis(path.Child("search"), written))
+		case len(written.Values) > 0 && e.rowAxis(path, written.Axis):
+			e.axes = append(e.axes, e.rowsAxis(path, written))
 		case len(written.Values) > 0:
 			e.axes = append(e.axes, e.valuesAxis(path, written))
 		default:
@@ -83,6 +87,7 @@ func (e *expansion) resolveAxes() {
 		}
 	}
 	e.checkSetOnce()
+	e.checkScript()
 	e.checkSize()
 }
 
@@ -93,6 +98,11 @@ func (e *expansion) valuesAxis(path *field.Path, written v1alpha1.Axis) axis {
 		known := slices.Clone(builtinAxes)
 		for _, s := range e.systems {
 			known = append(known, s.declared.names()...)
+			if s.spec.Script != nil {
+				for _, axis := range s.spec.Script.Results.Axes {
+					known = append(known, axis.Name)
+				}
+			}
 		}
 		slices.Sort(known)
 		e.add(field.Invalid(path.Child("axis"), written.Axis, suggest.Unknown("an axis with values can set no", written.Axis, slices.Compact(known))))

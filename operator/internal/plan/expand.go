@@ -147,6 +147,7 @@ func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool 
 			complete = false
 			continue
 		}
+		spec = *spec.Deployed()
 		if !e.hasContainers(path, ref.Name, &spec) {
 			complete = false
 			continue

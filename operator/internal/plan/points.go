@@ -11,12 +11,14 @@ import (
 	"assay.dev/assay/operator/internal/placement"
 )
 
-// resolvePoints makes every point of the cross product. The last axis moves fastest.
+// resolvePoints makes every point of the cross product. The last axis moves fastest. Points that
+// one run of a script gives results for are the rows of one.
 func (e *expansion) resolvePoints() {
 	total := 1
 	for _, a := range e.axes {
 		total *= len(a.choices)
 	}
+	runs, rows := map[string]int{}, [][]v1alpha1.Point{}
 	for index := range total {
 		chosen := make([]choice, len(e.axes))
 		rest := index
@@ -25,9 +27,32 @@ func (e *expansion) resolvePoints() {
 			chosen[i] = e.axes[i].choices[rest%n]
 			rest /= n
 		}
-		e.points = append(e.points, e.resolvePoint(int32(index), chosen))
+		if !e.scripts() {
+			e.points = append(e.points, e.resolvePoint(int32(index), chosen))
+			continue
+		}
+		row, run := v1alpha1.Point{Index: int32(index), Coordinates: map[string]string{}}, ""
+		for i, c := range chosen {
+			row.Coordinates[e.axes[i].name] = c.label
+			if !e.axes[i].rows {
+				run += c.label + "\x00"
+			}
+		}
+		i, known := runs[run]
+		if !known {
+			i = len(rows)
+			runs[run], rows = i, append(rows, nil)
+			e.points = append(e.points, e.resolvePoint(int32(i), chosen))
+		}
+		rows[i] = append(rows[i], row)
+	}
+	for i := range rows {
+		scriptOf(&e.points[i].Template, rows[i])
 	}
 }
+
+// scripts reports whether the experiment's systems have scripts.
+func (e *expansion) scripts() bool { return e.systems[0].spec.Script != nil }
 
 // resolvePoint makes one point from the spec and one choice for each axis.
 func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
@@ -53,13 +78,10 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 		if trial.Point.Coordinates == nil {
 			trial.Point.Coordinates = map[string]string{}
 		}
-		trial.Point.Coordinates[e.axes[i].name] = c.label
-		override(&trial.Clients.Count, c.clients)
-		override(&trial.Topology.F, c.f)
-		override(&trial.Topology.Shards, c.shards)
-		if c.rate != nil {
-			trial.Clients.Rate = ptr(*c.rate)
+		if !e.axes[i].rows {
+			trial.Point.Coordinates[e.axes[i].name] = c.label
 		}
+		c.size(&trial)
 		if c.system != nil {
 			which = *c.system
 		}
@@ -91,6 +113,16 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 		e.checkFaults(s, &trial)
 	}
 	return Point{Template: trial, Replicas: replicas}
+}
+
+// size sets what a choice says of the numbers of clients and replicas, and of the rate.
+func (c choice) size(trial *v1alpha1.TrialSpec) {
+	override(&trial.Clients.Count, c.clients)
+	override(&trial.Topology.F, c.f)
+	override(&trial.Topology.Shards, c.shards)
+	if c.rate != nil {
+		trial.Clients.Rate = ptr(*c.rate)
+	}
 }
 
 func override[T any](field, value *T) {

@@ -21,6 +21,10 @@ func ValidateSystem(spec *v1alpha1.SystemSpec, parse func(name, text string) err
 	s := &systemCheck{spec: spec, parse: parse}
 	root := field.NewPath("spec")
 	s.parameters(root)
+	if len(spec.Machines) > 0 || spec.Script != nil {
+		s.machines(root)
+		return s.errs
+	}
 	s.group(root.Child("replicas"), s.spec.Replicas)
 	s.components(root.Child("components"))
 	s.prepare(root.Child("prepare"))

@@ -11,6 +11,7 @@ import (
 // error. It lets a template error be refused when an object is applied instead of when its first
 // trial runs.
 func Check(system v1alpha1.SystemSpec, trial v1alpha1.TrialSpec) (work int, err error) {
+	system = *system.Deployed()
 	l := placement.NewLayout("namespace", "experiment-0000-0", &trial, &system)
 	if len(l.Replicas()) == 0 {
 		return 0, fmt.Errorf("spec.topology: no replica in any region")

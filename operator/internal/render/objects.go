@@ -73,6 +73,7 @@ var undisturbed = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-ev
 
 // NewObjects renders the objects of a trial. Images are templates, too, but may not use addresses.
 func NewObjects(l *placement.Layout, spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, env Environment) (*Objects, error) {
+	system = system.Deployed()
 	ctx, err := newContext(spec, system, l)
 	if err != nil {
 		return nil, err
@@ -177,6 +178,9 @@ func (b *builder) statefulSet(set placement.Set) (*appsv1.StatefulSet, error) {
 	if err != nil {
 		return nil, err
 	}
+	if g, _ := b.system.MachineOf(false, set.Component, set.Base); g != nil {
+		b.furnish(pod, g)
+	}
 	b.datasets(pod, rs.Containers, func(d *v1alpha1.DatasetSource) bool {
 		return set.Component == "" && d.ForReplicas() || slices.Contains(d.Components, set.Component)
 	})
@@ -246,6 +250,9 @@ func (b *builder) clients(set placement.ClientSet) (*batchv1.Job, error) {
 	pod, err := b.pod("spec.clients", v1alpha1.PodTypeClient, cs.Containers, cs.Files)
 	if err != nil {
 		return nil, err
+	}
+	if g, _ := b.system.MachineOf(true, "", 0); g != nil {
+		b.furnish(pod, g)
 	}
 	b.datasets(pod, cs.Containers, (*v1alpha1.DatasetSource).ForClients)
 	exposeMetrics(pod, cs.Metrics)

@@ -50,6 +50,9 @@ func (b *builder) agent(part string, shared []corev1.VolumeMount) corev1.Contain
 	if part == v1alpha1.PodTypeClient && b.system.Clients.Driver != nil {
 		binaries += "," + loadgenBinary
 	}
+	if len(b.system.Machines) > 0 {
+		binaries += "," + machineBinary
+	}
 	always := corev1.ContainerRestartPolicyAlways
 	return corev1.Container{
 		Name: agentContainer, Image: b.env.AgentImage, ImagePullPolicy: b.env.agentPullPolicy(), RestartPolicy: &always,

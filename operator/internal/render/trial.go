@@ -68,6 +68,7 @@ func All(trial *v1alpha1.Trial, system *v1alpha1.SystemSpec, l *placement.Layout
 
 // NewTrial prepares rendering for a resolved layout.
 func NewTrial(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placement.Layout) (*Trial, error) {
+	system = system.Deployed()
 	ctx, err := newContext(spec, system, l)
 	if err != nil {
 		return nil, err
@@ -122,6 +123,10 @@ func (t *Trial) Server(r placement.Replica) (*Pod, error) {
 	if err := pod.commands(ctx, t.system, here); err != nil {
 		return nil, err
 	}
+	g, _ := t.system.MachineOf(false, r.Component, r.Index)
+	if err := t.machineOf(pod, r.Name, g, nil); err != nil {
+		return nil, err
+	}
 	pod.Directive.FilesDigest = protocol.FilesDigest(pod.Files)
 	return pod, nil
 }
@@ -161,6 +166,14 @@ func (t *Trial) Client(c placement.Client) (*Pod, error) {
 		if err := t.useLoadgen(c, pod); err != nil {
 			return nil, err
 		}
+	}
+	script, err := t.script(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	g, _ := t.system.MachineOf(true, "", 0)
+	if err := t.machineOf(pod, c.Name, g, script); err != nil {
+		return nil, err
 	}
 	pod.Directive.FilesDigest = protocol.FilesDigest(pod.Files)
 	return pod, nil

@@ -29,7 +29,9 @@ func (d *Details) addLine(t results.Trial) {
 	if d.lines == nil {
 		d.lines = map[string]results.TrialLine{}
 	}
-	d.lines[t.Name] = LineOf(t)
+	for _, row := range t.ByRow() {
+		d.lines[row.Name] = LineOf(row)
+	}
 }
 
 // LineOf says of a trial's own results what the manager writes into its line.
@@ -44,7 +46,10 @@ func LineOf(t results.Trial) results.TrialLine {
 		P95Millis: t.Summary.Percentiles["P95"], Percentiles: withoutP95(t.Summary.Percentiles), Remarks: t.Summary.Remarks,
 		OfAll:          ofAll(t),
 		CorrectClients: t.CorrectClients, Measurements: t.Measurements, Recovery: t.Recovery,
-		ClientTimeShare: stats.ClientTime(t), ClientBusyShare: stats.ClientBusy(t),
+		ClientTimeShare: stats.ClientTime(t), ClientBusyShare: stats.ClientBusy(t), Script: t.Script,
+	}
+	if t.Script != "" {
+		l.ClientTimeShare, l.ClientBusyShare = nil, nil // a script's clients are its own
 	}
 	if l.Coordinates == nil {
 		l.Coordinates = map[string]string{}

@@ -105,6 +105,8 @@ type Client struct {
 	// counters, histograms and timeline. MisbehavingDriver are the counters of their own driver.
 	MisbehavingClients int32            `json:"misbehavingClients,omitempty"`
 	MisbehavingDriver  map[string]int64 `json:"misbehavingDriver,omitempty"`
+	// Table is what a script left. Nil: the client is no script.
+	Table *ScriptTable `json:"table,omitempty"`
 	// Failure says why the client's results cannot be trusted, though it reported: its driver died.
 	// Empty: nothing failed.
 	Failure string `json:"failure,omitempty"`
@@ -314,11 +316,17 @@ type Trial struct {
 	ClosedLoop *ClosedLoop `json:"closedLoop,omitempty"`
 	// CorrectClients are those whose doing is in the numbers: all but those that a fault made
 	// behave otherwise. 0 in results of before there were such.
-	CorrectClients int32            `json:"correctClients,omitempty"`
-	Summary        Summary          `json:"summary"`
-	Latency        string           `json:"latency,omitempty"` // merged histogram, as in Client
-	Timeline       *Timeline        `json:"timeline,omitempty"`
-	Driver         map[string]int64 `json:"driver,omitempty"`
+	CorrectClients int32   `json:"correctClients,omitempty"`
+	Summary        Summary `json:"summary"`
+	// Rows of the trial's script, one for each point that they are of. Empty: it has no script.
+	Rows []Row `json:"rows,omitempty"`
+	// Sessions are what ran on the trial's machines by SSH, and when. Empty: it has no machines.
+	Sessions []Session `json:"sessions,omitempty"`
+	// Script is the name of the trial whose row this is: see ByRow. It is not kept.
+	Script   string           `json:"-"`
+	Latency  string           `json:"latency,omitempty"` // merged histogram, as in Client
+	Timeline *Timeline        `json:"timeline,omitempty"`
+	Driver   map[string]int64 `json:"driver,omitempty"`
 	// MisbehavingDriver are the counters of the drivers of clients that misbehaved on purpose,
 	// added up as those of Driver, which are about the others.
 	MisbehavingDriver map[string]int64 `json:"misbehavingDriver,omitempty"`
@@ -348,6 +356,22 @@ type Trial struct {
 	Logs map[string]string `json:"logs,omitempty"`
 	// LeftOut says what did not fit.
 	LeftOut []string `json:"leftOut,omitempty"`
+}
+
+// Session is what one session of SSH did on a machine, or the script, or an event there. Times are
+// relative to t = 0, by the machine's own clock.
+type Session struct {
+	// Kind is session, refused, script, deadline or start, as package machine has it.
+	Kind    string `json:"kind"`
+	Machine string `json:"machine"`
+	From    string `json:"from,omitempty"`
+	What    string `json:"what,omitempty"`
+	Command string `json:"command,omitempty"`
+	// BeginMillis and EndMillis; EndMillis nil: it did not end.
+	BeginMillis float64  `json:"beginMillis"`
+	EndMillis   *float64 `json:"endMillis,omitempty"`
+	ExitCode    *int     `json:"exitCode,omitempty"`
+	Message     string   `json:"message,omitempty"`
 }
 
 // Software is what carried a trial out, besides what is in its pods.
@@ -630,6 +654,9 @@ type TrialLine struct {
 	// these results.
 	ClientTimeShare *float64 `json:"clientTimeShare,omitempty"`
 	ClientBusyShare *float64 `json:"clientBusyShare,omitempty"`
+	// Script is the name of the trial whose script wrote the row that this is. Empty: it is all of
+	// its trial.
+	Script string `json:"script,omitempty"`
 	// Measurements of Prometheus and of the clients' counters, in the order of the spec.
 	Measurements []Measurement `json:"measurements,omitempty"`
 	// Recovery from the first times of faults, at most 16. Their cautions and the throughput before

@@ -66,7 +66,8 @@ func Has(line results.TrialLine, metric string) bool {
 	case PerCorrectClientThroughput:
 		return line.CorrectClients > 0
 	case Throughput:
-		return line.Imported == nil || line.Throughput > 0 // others may have measured latencies alone
+		// Others, and scripts, may have measured latencies alone.
+		return line.Imported == nil && line.Script == "" || line.Throughput > 0
 	}
 	return true
 }

@@ -72,6 +72,8 @@ func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Failu
 	switch {
 	case c == nil || c.Ended == 0:
 		return fail(v1alpha1.ReasonClientLost, "The agent of client %s did not say when the client ended. %s", pod, LastOutput(rep))
+	case spec.Script != nil:
+		return scriptEnd(pod, c, rep)
 	case c.ExitCode != 0 && !c.Asked && c.Ended < w.LastRequest():
 		return fail(v1alpha1.ReasonClientFailed, "Client %s failed %.3f s after t = 0 with %s; requests are sent for %v. %s",
 			pod, c.Ended.Seconds(), exitText(c.ExitCode), w.LastRequest(), LastOutput(rep))

@@ -18,7 +18,7 @@ func judgeContention(spec *v1alpha1.TrialSpec, pods []results.Pod, machines []re
 	if tolerated >= 1 {
 		return Failure{}
 	}
-	least := leastMeasured * spec.Schedule.Measure.OrZero().Seconds()
+	least := leastMeasured * ScriptWindow(spec, pods).Seconds()
 	for i := range pods {
 		p := &pods[i]
 		if excused(p.Name) {

@@ -56,7 +56,7 @@ func resources(o *Observation) Failure {
 // for longer than tolerated, or of which pod that is not known. Of several it names the worst.
 func judgeResources(spec *v1alpha1.TrialSpec, pods []results.Pod, excused func(pod string) bool) Failure {
 	throttling, steal := spec.Tolerances.Throttling.OrZero(), spec.Tolerances.Steal.OrZero()
-	least := leastMeasured * spec.Schedule.Measure.OrZero().Seconds()
+	least := leastMeasured * ScriptWindow(spec, pods).Seconds()
 	judged := func(tolerated float64) bool { return tolerated < 1 }
 	var held, robbed *results.Pod
 	var by results.ContainerUse

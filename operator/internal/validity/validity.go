@@ -78,6 +78,8 @@ func histogram(o *Observation) Failure {
 func somethingMeasured(o *Observation) Failure {
 	s := &o.Result.Summary
 	switch {
+	case len(o.Result.Rows) > 0:
+		return rowsMeasured(o.Result)
 	case s.Committed == 0 && s.RunSummary:
 		return fail(v1alpha1.ReasonNothingMeasured, "No client committed a transaction in its whole run.")
 	case s.Committed == 0:

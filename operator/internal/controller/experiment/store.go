@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -185,26 +186,58 @@ func trialLines(trials []v1alpha1.Trial) []results.TrialLine {
 			line.Reason, line.Message = valid.Reason, conditions.Truncate(valid.Message, 256)
 		}
 		line.Checks, line.Datasets = validity.SafetyChecks(t.Status.Checks), validity.Datasets(t)
-		if h := t.Status.Headline; h != nil {
-			line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
-			line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported
-			line.RunSummary = h.RunSummary
-			line.Throughput = float64(h.ThroughputMilli) / 1000
-			line.MeanMillis = float64(h.MeanLatencyMicroseconds) / 1000
-			line.P10Millis = float64(h.P10LatencyMicroseconds) / 1000
-			line.P50Millis = float64(h.P50LatencyMicroseconds) / 1000
-			line.P90Millis = float64(h.P90LatencyMicroseconds) / 1000
-			line.P99Millis = float64(h.P99LatencyMicroseconds) / 1000
-			line.P999Millis = float64(h.P999LatencyMicroseconds) / 1000
-			line.P95Millis, line.Percentiles = linePercentiles(h.Percentiles)
-			line.OfAll, line.Window = percentilesOfAll(h.OfAll), lineWindow(h.Unsteady)
-			line.CorrectClients, line.Recovery, line.Measurements = h.CorrectClients, lineRecoveries(h.Recoveries), lineMeasurements(h.Measurements)
-			line.ThrottledShare, line.StealShare, line.ContendedShare = share(h.ThrottledPerMillion), share(h.StealPerMillion), share(h.ContendedPerMillion)
-			line.ClientTimeShare, line.ClientBusyShare = share(h.ClientTimePerMillion), share(h.ClientBusyPerMillion)
+		if t.Status.Headline != nil {
+			takeHeadline(&line, t.Status.Headline)
 		}
-		lines = append(lines, line)
+		lines = append(lines, byRow(t, line)...)
 	}
 	return lines
+}
+
+// byRow is the line of a trial, or a line for each point that the trial's script has a row of.
+func byRow(t *v1alpha1.Trial, line results.TrialLine) []results.TrialLine {
+	if t.Spec.Script == nil {
+		return []results.TrialLine{line}
+	}
+	var lines []results.TrialLine
+	for _, p := range t.Spec.Script.Rows {
+		of := line
+		of.Name, of.Script, of.PointIndex, of.Coordinates = results.RowName(t.Name, p.Index), t.Name, p.Index, p.Coordinates
+		if of.Coordinates == nil {
+			of.Coordinates = map[string]string{}
+		}
+		i := slices.IndexFunc(t.Status.Rows, func(r v1alpha1.RowStatus) bool { return r.Point.Index == p.Index })
+		switch {
+		case i >= 0 && t.Status.Rows[i].Headline != nil:
+			takeHeadline(&of, t.Status.Rows[i].Headline)
+		case line.Outcome == v1alpha1.ReasonSucceeded:
+			of.Outcome, of.Reason, of.Message = v1alpha1.ReasonInvalid, results.ReasonRowMissing, "the script left no such row"
+			if i >= 0 {
+				of.Message = t.Status.Rows[i].Missing
+			}
+		}
+		lines = append(lines, of)
+	}
+	return lines
+}
+
+// takeHeadline puts the integers of a status into a line.
+func takeHeadline(line *results.TrialLine, h *v1alpha1.Headline) {
+	line.Committed, line.Aborted, line.Errors, line.Timeouts = h.Committed, h.Aborted, h.Errors, h.Timeouts
+	line.Offered, line.GivenUp, line.Unsent, line.Unreported = h.Offered, h.GivenUp, h.Unsent, h.Unreported
+	line.RunSummary = h.RunSummary
+	line.Throughput = float64(h.ThroughputMilli) / 1000
+	line.MeanMillis = float64(h.MeanLatencyMicroseconds) / 1000
+	line.P10Millis = float64(h.P10LatencyMicroseconds) / 1000
+	line.P50Millis = float64(h.P50LatencyMicroseconds) / 1000
+	line.P90Millis = float64(h.P90LatencyMicroseconds) / 1000
+	line.P99Millis = float64(h.P99LatencyMicroseconds) / 1000
+	line.P999Millis = float64(h.P999LatencyMicroseconds) / 1000
+	line.P95Millis, line.Percentiles = linePercentiles(h.Percentiles)
+	line.OfAll, line.Window = percentilesOfAll(h.OfAll), lineWindow(h.Unsteady)
+	line.CorrectClients, line.Recovery, line.Measurements = h.CorrectClients, lineRecoveries(h.Recoveries), lineMeasurements(h.Measurements)
+	line.ThrottledShare, line.StealShare, line.ContendedShare = share(h.ThrottledPerMillion), share(h.StealPerMillion), share(h.ContendedPerMillion)
+	line.ClientTimeShare, line.ClientBusyShare = share(h.ClientTimePerMillion), share(h.ClientBusyPerMillion)
 }
 
 // linePercentiles takes percentiles out of the integers of a status, the 95th for itself.

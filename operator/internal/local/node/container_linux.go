@@ -250,6 +250,12 @@ func (r *runtimeOCI) spec(c *corev1.Container, img *image, p *pod, id string, mo
 			},
 		},
 	}
+	if pod := p.spec.Spec.SecurityContext; pod != nil && len(pod.Sysctls) > 0 {
+		s.Linux.Sysctl = map[string]string{}
+		for _, set := range pod.Sysctls {
+			s.Linux.Sysctl[set.Name] = set.Value
+		}
+	}
 	return s, nil
 }
 

@@ -86,6 +86,20 @@ func FuzzSummary(f *testing.F) {
 	})
 }
 
+func FuzzRows(f *testing.F) {
+	f.Add(`{"table": "a\tops\n1\t2\n", "events": [{"kind": "session", "machine": "m1", "beginUnixNanos": 5, "endUnixNanos": 9, "exitCode": 0}]}`)
+	f.Add(`{"missing": "there is none", "events": null}`)
+	f.Fuzz(func(t *testing.T, in string) {
+		c, err := Parse(FormatRows, strings.NewReader(in), Options{Clients: 1, Windows: timeline.Windows{Measure: time.Second}, ZeroUnixNanos: 3})
+		if err != nil {
+			return
+		}
+		if _, err := results.EncodeClient(c); err != nil {
+			t.Errorf("what was read cannot be sent: %v", err)
+		}
+	})
+}
+
 // TestEveryFormatIsFuzzed: a new format without a fuzz function is noticed here.
 func TestEveryFormatIsFuzzed(t *testing.T) {
 	names, err := filepath.Glob("*_test.go")

@@ -18,6 +18,10 @@
 //
 //	Summary            a line that matches has one of the numbers (results.SummaryNumber)
 //
+// One holds what the script of a System with machines left, whose rows belong to several points:
+//
+//	Rows               the file with the numbers as it is, and what ran on the machines by SSH
+//
 // The others are summaries: somebody has averaged or ranked before, and what they hold can be shown
 // and compared, but neither merged over clients nor cut to another window:
 //
@@ -102,6 +106,7 @@ var formats = []Format{
 	{Name: FormatJSONPath, table: parseJSONPath},
 	{Name: FormatJSONLines, client: parseJSONLines},
 	{Name: FormatSummary, client: parseSummary},
+	{Name: FormatRows, client: parseRows},
 	{Name: FormatReckon, Histograms: true, client: parseReckon},
 	{Name: FormatHdrHistogram, Histograms: true, client: parseHdrHistogram},
 }
@@ -159,7 +164,7 @@ func Parse(format string, r io.Reader, o Options) (results.Client, error) {
 				c.MisbehavingClients = o.Misbehaving
 			}
 			return c, err
-		case f.client != nil:
+		case f.client != nil && f.Name != FormatRows: // no System names it
 			names = append(names, f.Name)
 		case f.Name == format:
 			why = ", since what it holds can neither be cut to the trial's window nor merged over clients"

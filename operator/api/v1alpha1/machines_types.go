@@ -1,0 +1,333 @@
+package v1alpha1
+
+import (
+	"cmp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// MachineGroup is machines that are alike. Each is a pod that answers SSH on port 22 with the keys
+// of its trial, under a host name of its own. Nothing of that must be in the image. bash or sh
+// must, and ssh and scp where the script calls them.
+type MachineGroup struct {
+	// name of the group, as faults and experiments call it, unless it is the first group, whose
+	// machines faults call replicas. At most 14 lower-case letters and digits, beginning with a
+	// letter.
+	// +kubebuilder:validation:MaxLength=14
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
+	// +kubebuilder:validation:XValidation:rule="!(self in ['replica', 'replicas', 'client', 'clients', 'prepare', 'c']) && !self.matches('^s[0-9]+$')",message="the name is taken: replicas, clients, the prepare step and shards (s0) are called so; call the group otherwise"
+	Name string `json:"name"`
+
+	// count is a CEL expression that gives the number of machines: "3", or "parameters.servers" of
+	// an Integer parameter. It may use f of the experiment's topology. From 1 to 200. All groups
+	// together must have two machines at least.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Count string `json:"count"`
+
+	// hostnames is a template of the host names of a machine, with spaces between them; the first
+	// one is its own. It sees .Index, the machine's number in its group from 0. Machines also have
+	// the fully qualified names of their pods. No two machines may have the same name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Hostnames string `json:"hostnames"`
+
+	// image of the machines. Template.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image"`
+
+	// imagePullPolicy as in a Pod. Default: IfNotPresent.
+	// +optional
+	// +kubebuilder:default=IfNotPresent
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+
+	// user is the name of the user of all processes, the only one that can log in. Default: author.
+	// +optional
+	// +kubebuilder:default=author
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[a-z_][-a-z0-9_]*$`
+	User string `json:"user,omitempty"`
+
+	// runAsUser is the numeric user of all processes. Default: 65532. 0 (root) needs a namespace
+	// that allows it, and user: root.
+	// +optional
+	// +kubebuilder:default=65532
+	// +kubebuilder:validation:Minimum=0
+	RunAsUser *int64 `json:"runAsUser,omitempty"`
+
+	// home is the user's home directory, absolute. A machine begins with a copy of what the image
+	// has there. Default: /home/author with the user's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^/.+`
+	Home string `json:"home,omitempty"`
+
+	// homeSize is the most that the home directory may hold on the node's disk. Default: 10Gi.
+	// +optional
+	HomeSize *resource.Quantity `json:"homeSize,omitempty"`
+
+	// env sets environment variables of sessions and of the script. Values are templates.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Env []EnvVar `json:"env,omitempty"`
+
+	// resources asked for and limited, as in a Pod.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+}
+
+// Script is what the authors of an artifact run on one of their machines. It is the run of a trial:
+// the trial is over when it ends. It may take as long as the window of the experiment's schedule,
+// and is killed at the window's end. A trial whose script exits with another code than 0 is
+// invalid.
+type Script struct {
+	// group of the machine that runs the script: its first one. Default: the first group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=14
+	Group string `json:"group,omitempty"`
+
+	// command to run, with all arguments. Each element is a template; an element that renders to
+	// nothing is left out.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Command []string `json:"command"`
+
+	// workingDir that the command starts in; one that is not absolute is below the home directory.
+	// Default: the home directory.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	WorkingDir string `json:"workingDir,omitempty"`
+
+	// results say where the script leaves its numbers.
+	Results ScriptResults `json:"results"`
+}
+
+// ScriptResults say where a script leaves its numbers. One run may give results of several points:
+// each row is one of its own point.
+type ScriptResults struct {
+	// path of the file, absolute or below the home directory of the script's machine; ~/ stands for
+	// that. The file is read when the script has ended, at most 256 KiB.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Path string `json:"path"`
+
+	// format of the file. Table: a line that names the columns, and a line for each row, with tabs,
+	// commas or blanks between the cells. HATSTable: exp#_summary.txt of HATS. DMTreeTable:
+	// simple_results.csv of DMTree. ELECTSummary: Exp#-*.log of ELECT. EigerGraph: combined.graph
+	// of Eiger-PORT. Default: Table.
+	// +optional
+	// +kubebuilder:default=Table
+	// +kubebuilder:validation:Enum=Table;HATSTable;DMTreeTable;ELECTSummary;EigerGraph
+	Format string `json:"format,omitempty"`
+
+	// axes are what tells rows apart. An experiment sweeps them like parameters; no trial is run
+	// for each of their values. A row belongs to the point with its cells. Default: none, and the
+	// file has one row.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4
+	Axes []RowAxis `json:"axes,omitempty"`
+
+	// numbers are the columns that are numbers of a row. A column whose name says what it is, such
+	// as throughput or p99_ms, needs no entry. Others are not read. A row must have a throughput or
+	// a latency.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Numbers []RowNumber `json:"numbers,omitempty"`
+}
+
+// RowAxis is a column that tells rows apart.
+type RowAxis struct {
+	// name of the axis, in lowerCamelCase.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z][a-zA-Z0-9]*$`
+	Name string `json:"name"`
+
+	// column of the axis. Default: its name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Column string `json:"column,omitempty"`
+}
+
+// ColumnOrDefault is the column of the axis.
+func (a RowAxis) ColumnOrDefault() string { return cmp.Or(a.Column, a.Name) }
+
+// RowNumber is a column with a number.
+type RowNumber struct {
+	// name of the number. Throughput is in operations per second, latencies have a unit.
+	// +kubebuilder:validation:Enum=Throughput;MeanLatency;P10Latency;P50Latency;P90Latency;P99Latency;P999Latency;MaxLatency;Committed;Aborted;Errors;Timeouts
+	Name string `json:"name"`
+
+	// column of the number.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Column string `json:"column"`
+
+	// unit of the column: ns, us, ms or s of a latency. Of Throughput: ops/s, kops/s, Mops/s or
+	// tx/min; default: ops/s.
+	// +optional
+	// +kubebuilder:validation:Enum=ns;us;ms;s;ops/s;kops/s;Mops/s;tx/min
+	Unit string `json:"unit,omitempty"`
+}
+
+// TrialScript is the script of a trial.
+type TrialScript struct {
+	// rows are the points that the script's rows are results of: all combinations of the values of
+	// the axes of rows with the trial's own point.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	Rows []Point `json:"rows"`
+}
+
+// RowStatus is what a row of a script came to.
+type RowStatus struct {
+	// point of the row.
+	Point Point `json:"point"`
+
+	// missing says why there is no such row. Empty: there is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Missing string `json:"missing,omitempty"`
+
+	// headline numbers of the row.
+	// +optional
+	Headline *Headline `json:"headline,omitempty"`
+}
+
+// The names of what Assay makes of machines.
+const (
+	// MachineContainer is the container of a machine.
+	MachineContainer = "machine"
+	// MachineRecord is the file of a machine, below /assay/out, that says what ran there by SSH.
+	MachineRecord = "machine.jsonl"
+	// MachineKeys is the directory of the trial's keys.
+	MachineKeys = "/assay/keys"
+	// ScriptResultFile is where the script's results are put for Assay.
+	ScriptResultFile = "/assay/out/script-results"
+	// ScriptWorkload is the workload of a System with machines that declares none.
+	ScriptWorkload = "script"
+	machineProgram = "/assay/bin/machine"
+	sshPort        = "ssh"
+)
+
+// FormatRows is the format of a script's results, which are read when the trial is over.
+const FormatRows ResultsFormat = "Rows"
+
+// MachineConfigFile is the file from which a machine knows what it is.
+const MachineConfigFile = "/assay/run/machine.json"
+
+// UserOrDefault is the name of the group's user.
+func (g *MachineGroup) UserOrDefault() string { return cmp.Or(g.User, "author") }
+
+// HomeOrDefault is the home directory of the group's user.
+func (g *MachineGroup) HomeOrDefault() string {
+	if g.Home == "" && g.UserOrDefault() == "root" {
+		return "/root"
+	}
+	return cmp.Or(g.Home, "/home/"+g.UserOrDefault())
+}
+
+// ScriptGroup is the number of the group whose first machine runs the script, or -1.
+func (s *SystemSpec) ScriptGroup() int {
+	for i := range s.Machines {
+		if s.Script != nil && (s.Machines[i].Name == s.Script.Group || s.Script.Group == "" && i == 0) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Deployed is how a System is deployed: a System with machines as the replicas, components, client
+// and prepare step that these are, and any other as it is. The machine of the script is the client,
+// whose run the trial is; the rest of its group are the replicas, or the next group if it has no
+// rest; further groups are components.
+func (s *SystemSpec) Deployed() *SystemSpec {
+	on := s.ScriptGroup()
+	if on < 0 || s.Replicas.Count != "" {
+		return s
+	}
+	d := s.DeepCopy()
+	if len(d.Workloads) == 0 {
+		d.Workloads = []Workload{{Name: ScriptWorkload, Doc: "The script: " + strings.Join(s.Script.Command, " ")}}
+	}
+	script := &s.Machines[on]
+	d.Prepare = &PrepareStep{
+		Container:  Container{Name: "keys", Image: script.Image, ImagePullPolicy: script.ImagePullPolicy, Command: []string{machineProgram, "keys", MachineKeys}, RunAsUser: script.RunAsUser},
+		OutputPath: MachineKeys, Timeout: "10m",
+	}
+	d.Clients = ClientsTemplate{
+		Containers: []Container{script.container()}, Collect: []string{MachineRecord}, Barrier: BarrierStart,
+		End:     &ClientEnd{RequireExitZero: true},
+		Results: &ClientResults{Format: FormatRows, Source: "File", Path: ScriptResultFile},
+	}
+	first := true
+	for i := range s.Machines {
+		g := &s.Machines[i]
+		rest := g.replicas()
+		if i == on {
+			if strings.TrimSpace(g.Count) == "1" {
+				continue
+			}
+			rest.Count = "(" + g.Count + ") - 1"
+		}
+		if first {
+			d.Replicas, first = rest, false
+			continue
+		}
+		d.Components = append(d.Components, Component{Name: g.Name, Order: OrderBeforeReplicas, ReplicasSpec: rest})
+	}
+	return d
+}
+
+func (g *MachineGroup) replicas() ReplicasSpec {
+	return ReplicasSpec{
+		Count: g.Count, Ports: []Port{{Name: sshPort, Port: 22}}, Containers: []Container{g.container()}, Collect: []string{MachineRecord},
+		Start: StartParallel, Ready: []Gate{{Port: sshPort}}, ReadyTimeout: "5m",
+	}
+}
+
+func (g *MachineGroup) container() Container {
+	return Container{
+		Name: MachineContainer, Image: g.Image, ImagePullPolicy: g.ImagePullPolicy, Command: []string{machineProgram, "serve", "--config", MachineConfigFile},
+		Env: g.Env, Resources: g.Resources, RunAsUser: g.RunAsUser,
+	}
+}
+
+// MachineOf is the group of a pod of a deployed System with machines, and the machine's number in
+// it. A client's component is empty, as a replica's is.
+func (s *SystemSpec) MachineOf(client bool, component string, index int) (group *MachineGroup, number int) {
+	on := s.ScriptGroup()
+	if on < 0 {
+		return nil, 0
+	}
+	if client {
+		return &s.Machines[on], 0
+	}
+	first := true
+	for i := range s.Machines {
+		g := &s.Machines[i]
+		offset := 0
+		if i == on {
+			if strings.TrimSpace(g.Count) == "1" {
+				continue
+			}
+			offset = 1
+		}
+		if first && component == "" || component == g.Name && !first {
+			return g, index + offset
+		}
+		first = false
+	}
+	return nil, 0
+}

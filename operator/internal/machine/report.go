@@ -1,0 +1,142 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Report is what the machine of a script leaves when the script is over.
+type Report struct {
+	// Table is the file with the script's numbers. Missing says why there is none.
+	Table   string `json:"table,omitempty"`
+	Missing string `json:"missing,omitempty"`
+	// Events of all machines, in the order of their beginnings.
+	Events []Event `json:"events"`
+}
+
+const (
+	// maxResults is the most of a script's results that is read, in bytes.
+	maxResults = 256 << 10
+	// maxEvents is how many events a report has at most. The last ones are left out: what a script
+	// repeats comes last.
+	maxEvents = 5000
+	// askTimeout is how long another machine may take to say what ran there. One that a fault keeps
+	// down does not answer.
+	askTimeout = 3 * time.Second
+)
+
+// handOver writes the report where it is read.
+func (s *Script) handOver(c *Config, keys Keys) error {
+	if s.ResultsTo == "" {
+		return nil
+	}
+	var r Report
+	r.Table, r.Missing = s.table()
+	r.Events = gather(c, keys)
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode the script's results: %w", err)
+	}
+	return overwrite(s.ResultsTo, text, 0o644)
+}
+
+// table reads the script's numbers.
+func (s *Script) table() (text, missing string) {
+	info, err := os.Stat(s.Results)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", "the script left no file " + s.Results
+	case err != nil:
+		return "", err.Error()
+	case !info.Mode().IsRegular():
+		return "", s.Results + " is no file"
+	case info.Size() > maxResults:
+		return "", fmt.Sprintf("%s has %d bytes; at most %d are read", s.Results, info.Size(), maxResults)
+	}
+	content, err := os.ReadFile(s.Results)
+	if err != nil {
+		return "", err.Error()
+	}
+	return string(content), ""
+}
+
+// gather asks all machines what ran there.
+func gather(c *Config, keys Keys) []Event {
+	var mu sync.Mutex
+	var all bytes.Buffer
+	add := func(text []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if i := bytes.LastIndexByte(text, '\n'); i >= 0 { // a machine that died may have left half a line
+			all.Write(text[:i+1])
+		}
+	}
+	var asked sync.WaitGroup
+	for _, h := range c.Hosts {
+		if h.Names[0] == c.Name {
+			if text, err := os.ReadFile(filepath.Join(c.OutDir, RecordFile)); err == nil {
+				add(text)
+			}
+			continue
+		}
+		asked.Go(func() {
+			if text, err := ask(c, keys, h); err == nil {
+				add(text)
+			}
+		})
+	}
+	asked.Wait()
+	events, err := ReadRecord(&all)
+	if err != nil {
+		return nil
+	}
+	return events[:min(len(events), maxEvents)]
+}
+
+// recordChannel is the type of the channel in which a machine tells another one its record, so that
+// asking is no session of the script's.
+const recordChannel = "record@assay.dev"
+
+// ask reads another machine's record.
+func ask(c *Config, keys Keys, h Host) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout) //nolint:forbidigo // the script is over, and so may be its context
+	defer cancel()
+	address := net.JoinHostPort(h.IP, strconv.Itoa(c.Port))
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(askTimeout))
+	own, channels, requests, err := ssh.NewClientConn(conn, address, &ssh.ClientConfig{
+		User: c.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(keys.User)}, HostKeyCallback: ssh.FixedHostKey(keys.Host.PublicKey()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer own.Close()
+	go ssh.DiscardRequests(requests)
+	go func() {
+		for offer := range channels {
+			_ = offer.Reject(ssh.Prohibited, "nothing is served here")
+		}
+	}()
+	channel, more, err := own.OpenChannel(recordChannel, nil)
+	if err != nil {
+		return nil, err
+	}
+	go ssh.DiscardRequests(more)
+	return io.ReadAll(channel)
+}

@@ -1,0 +1,201 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+)
+
+// maxRows is how many points one run of a script can give results for.
+const maxRows = 128
+
+// machines checks a System whose machines answer SSH.
+func (s *systemCheck) machines(root *field.Path) {
+	at := root.Child("machines")
+	names := map[string]bool{}
+	for i := range s.spec.Machines {
+		g, here := &s.spec.Machines[i], at.Index(i)
+		if names[g.Name] {
+			s.add(field.Duplicate(here.Child("name"), g.Name))
+		}
+		names[g.Name] = true
+		if _, err := compileCount(g.Count, integers(s.spec)); err != nil {
+			s.add(field.Invalid(here.Child("count"), g.Count, err.Error()))
+		}
+		if strings.TrimSpace(g.Count) != "1" && !strings.Contains(g.Hostnames, "{{") {
+			s.add(field.Invalid(here.Child("hostnames"), g.Hostnames, "gives all machines of the group one name; write {{.Index}} where their numbers are, such as node-{{.Index}}"))
+		}
+		for name, text := range map[string]string{"hostnames": g.Hostnames, "image": g.Image} {
+			s.template(here.Child(name), text)
+		}
+		for j, e := range g.Env {
+			s.template(here.Child("env").Index(j).Child("value"), e.Value)
+		}
+		s.directory(here.Child("home"), g.HomeOrDefault(), map[string]string{})
+		if root := g.RunAsUser != nil && *g.RunAsUser == 0; root != (g.UserOrDefault() == "root") {
+			s.add(field.Invalid(here.Child("user"), g.UserOrDefault(), "the user root, and no other, has the number 0: set user: root and runAsUser: 0, or neither"))
+		}
+	}
+	s.script(root.Child("script"))
+}
+
+func (s *systemCheck) script(at *field.Path) {
+	script := s.spec.Script
+	if script == nil {
+		s.add(field.Required(at, "machines need a script: what the authors of the artifact run on one of them"))
+		return
+	}
+	var names []string
+	for _, g := range s.spec.Machines {
+		names = append(names, g.Name)
+	}
+	if s.spec.ScriptGroup() < 0 {
+		s.add(field.NotSupported(at.Child("group"), script.Group, names))
+	}
+	if len(s.spec.Machines) == 1 && strings.TrimSpace(s.spec.Machines[0].Count) == "1" {
+		s.add(field.Invalid(field.NewPath("spec", "machines").Index(0).Child("count"), "1",
+			"is one machine in all; a trial needs a second one. A program on one machine is a client: see spec.clients"))
+	}
+	s.templates(at.Child("command"), script.Command)
+	for name, p := range map[string]string{"workingDir": script.WorkingDir, "results.path": script.Results.Path} {
+		if strings.Contains(p, "..") {
+			s.add(field.Invalid(at.Child(name), p, "must not contain \"..\""))
+		}
+	}
+	columns := map[string]string{}
+	taken := func(at *field.Path, column string) {
+		if other, twice := columns[column]; twice {
+			s.add(field.Invalid(at, column, "is read as "+other+" already; a column is one thing"))
+		}
+		columns[column] = at.String()
+	}
+	declared := map[string]bool{}
+	for _, p := range s.spec.Parameters {
+		declared[p.Name] = true
+	}
+	for i, a := range script.Results.Axes {
+		here := at.Child("results", "axes").Index(i)
+		taken(here.Child("column"), a.ColumnOrDefault())
+		if slices.Contains(builtinAxes, a.Name) || a.Name == systemAxis || declared[a.Name] {
+			s.add(field.Invalid(here.Child("name"), a.Name, "is the name of another axis or of a parameter; call the axis otherwise, and name its column"))
+		}
+	}
+	for i, n := range script.Results.Numbers {
+		here := at.Child("results", "numbers").Index(i)
+		taken(here.Child("column"), n.Column)
+		rate, time := n.Name == "Throughput", strings.HasSuffix(n.Name, "Latency")
+		switch isTime := slices.Contains([]string{"ns", "us", "ms", "s"}, n.Unit); {
+		case time && !isTime:
+			s.add(field.Invalid(here.Child("unit"), n.Unit, "a latency has one of ns, us, ms, s"))
+		case rate && isTime, !rate && !time && n.Unit != "":
+			s.add(field.Invalid(here.Child("unit"), n.Unit, fmt.Sprintf("%s has no such unit", n.Name)))
+		}
+	}
+	if script.Results.Format != "" && script.Results.Format != "Table" && len(script.Results.Numbers) > 0 {
+		s.add(field.Forbidden(at.Child("results", "numbers"), "the format "+script.Results.Format+" says itself what its numbers are; remove numbers"))
+	}
+}
+
+// rowAxis reports whether an axis tells the rows of a script apart, and refuses one that does so in
+// some Systems alone.
+func (e *expansion) rowAxis(at *field.Path, name string) bool {
+	var with, without []string
+	for _, s := range e.systems {
+		if s.spec.Script != nil && slices.ContainsFunc(s.spec.Script.Results.Axes, func(a v1alpha1.RowAxis) bool { return a.Name == name }) {
+			with = append(with, s.name)
+			continue
+		}
+		without = append(without, s.name)
+	}
+	if len(with) > 0 && len(without) > 0 {
+		e.add(field.Invalid(at.Child("axis"), name, fmt.Sprintf("tells rows of the script of %s apart, and not those of %s", strings.Join(with, ", "), strings.Join(without, ", "))))
+	}
+	return len(with) > 0
+}
+
+// rowsAxis makes an axis whose values are cells of a script's rows.
+func (e *expansion) rowsAxis(at *field.Path, written v1alpha1.Axis) axis {
+	a := axis{name: written.Axis, path: at, rows: true}
+	for j, v := range written.Values {
+		label, here := v.String(), at.Child("values").Index(j)
+		switch {
+		case label == "" || len(label) > maxLabelLength || strings.ContainsAny(label, "\n\r\x00"):
+			e.add(field.Invalid(here, label, fmt.Sprintf("the value of an axis must be 1 to %d characters on one line", maxLabelLength)))
+		case slices.ContainsFunc(a.choices, func(other choice) bool { return other.label == label }):
+			e.add(field.Duplicate(here, label))
+		default:
+			a.choices = append(a.choices, choice{label: label, path: here})
+		}
+	}
+	return a
+}
+
+// checkScript checks what an experiment says that its scripts make of no use.
+func (e *expansion) checkScript() {
+	scripts, rows := 0, 1
+	for _, s := range e.systems {
+		if s.spec.Script == nil {
+			continue
+		}
+		scripts++
+		for _, a := range s.spec.Script.Results.Axes {
+			if !slices.ContainsFunc(e.axes, func(b axis) bool { return b.name == a.Name }) {
+				e.add(field.Required(field.NewPath("spec", "sweep"), fmt.Sprintf("System %q tells its rows apart by %q; add an axis of that name with the values that count", s.name, a.Name)))
+			}
+		}
+	}
+	if scripts == 0 {
+		return
+	}
+	if scripts < len(e.systems) {
+		e.add(field.Invalid(field.NewPath("spec", "systems"), namesOf(e.systems), "some have a script and others have clients; an experiment compares either"))
+	}
+	if e.spec.Repetitions.Until != nil {
+		e.add(field.Forbidden(field.NewPath("spec", "repetitions", "until"), "one run of a script gives results of several points; set min to a fixed number of runs"))
+	}
+	for _, a := range e.axes {
+		if a.rows {
+			rows *= max(1, len(a.choices))
+		}
+		if slices.ContainsFunc(a.choices, func(c choice) bool { return c.clients != nil || c.rate != nil }) {
+			e.add(field.Invalid(a.path.Child("axis"), a.name, "sets the load of clients, and a script has clients of its own: sweep a parameter that its command uses, or an axis of its rows"))
+		}
+		if e.search != nil {
+			e.add(field.Forbidden(a.path.Child("search"), "a search for capacities needs clients whose load Assay sets; a script has clients of its own"))
+			return
+		}
+	}
+	if rows > maxRows {
+		e.add(field.TooMany(field.NewPath("spec", "sweep"), rows, maxRows))
+	}
+}
+
+// scriptOf says which points the rows of a trial's script belong to. A script has no warm-up, and
+// one client: itself.
+func scriptOf(trial *v1alpha1.TrialSpec, rows []v1alpha1.Point) {
+	trial.Script = &v1alpha1.TrialScript{Rows: rows}
+	trial.Schedule.WarmUp, trial.Schedule.CoolDown = "0s", "0s"
+	trial.Clients.Nodes, trial.Clients.Count = 1, 1
+}
+
+// inHome is a path of a script, absolute or below the home directory.
+func inHome(home, p string) string {
+	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+		p = rest
+	}
+	if path.IsAbs(p) {
+		return path.Clean(p)
+	}
+	return path.Join(home, p)
+}
+
+// ScriptPaths are the directory that a script starts in and the file of its results, both absolute.
+func ScriptPaths(system *v1alpha1.SystemSpec) (dir, results string) {
+	home := system.Machines[system.ScriptGroup()].HomeOrDefault()
+	return inHome(home, system.Script.WorkingDir), inHome(home, system.Script.Results.Path)
+}

@@ -1,0 +1,68 @@
+package results
+
+import (
+	"fmt"
+	"maps"
+)
+
+// Row is what a row of a script's results says of its point: numbers of the part of the run that
+// the row is about, as the script prints them.
+type Row struct {
+	// PointIndex and Coordinates of the row's point.
+	PointIndex  int32             `json:"pointIndex"`
+	Coordinates map[string]string `json:"coordinates"`
+	// Line of the file that the row is in, from 1; 0: it is not there.
+	Line int `json:"line,omitempty"`
+	// Missing says why there is no row. Empty: there is.
+	Missing string `json:"missing,omitempty"`
+	// Summary of the row: RunSummary, and a number that is 0 is not known.
+	Summary Summary `json:"summary"`
+}
+
+// ScriptTable is what a script left: the file with its numbers, or why there is none, and what ran
+// on the machines by SSH.
+type ScriptTable struct {
+	Text     string    `json:"text,omitempty"`
+	Missing  string    `json:"missing,omitempty"`
+	Sessions []Session `json:"sessions,omitempty"`
+}
+
+// ReasonRowMissing is the reason of a row that a script did not write.
+const ReasonRowMissing = "RowMissing"
+
+// RowName is the name of what a trial says of a point, where it says something of several.
+func RowName(trial string, point int32) string { return fmt.Sprintf("%s.%d", trial, point) }
+
+// ByRow are the results of a trial by points: a trial whose script has rows is one of each row's
+// point, and any other is itself. Of a row that is missing the trial is invalid.
+func (t Trial) ByRow() []Trial {
+	if len(t.Rows) == 0 {
+		return []Trial{t}
+	}
+	out := make([]Trial, len(t.Rows))
+	for i, r := range t.Rows {
+		of := t
+		of.Name, of.Script, of.Rows, of.ClosedLoop = RowName(t.Name, r.PointIndex), t.Name, nil, nil
+		of.PointIndex, of.Coordinates, of.Summary = r.PointIndex, maps.Clone(r.Coordinates), r.Summary
+		if r.Missing != "" && t.Outcome == outcomeSucceeded {
+			of.Outcome, of.Reason, of.Message = outcomeInvalid, ReasonRowMissing, r.Missing
+		}
+		out[i] = of
+	}
+	return out
+}
+
+// ByRow of several trials.
+func ByRow(trials []Trial) []Trial {
+	var out []Trial
+	for _, t := range trials {
+		out = append(out, t.ByRow()...)
+	}
+	return out
+}
+
+// The outcomes of a trial, in the words of package stats, which imports this one.
+const (
+	outcomeSucceeded = "Succeeded"
+	outcomeInvalid   = "Invalid"
+)

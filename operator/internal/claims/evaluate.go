@@ -246,8 +246,7 @@ func (r *run) readCall(call celast.CallExpr, id int64) quantity {
 		r.missing = append(r.missing, err.Error())
 		return quantity{}
 	}
-	f := functions[call.FunctionName()]
-	switch f.points {
+	switch f := functions[call.FunctionName()]; f.points {
 	case ofTwoVariants:
 		return r.ratioOf(a)
 	case curvesOfTwo:
@@ -259,13 +258,19 @@ func (r *run) readCall(call celast.CallExpr, id int64) quantity {
 	case ofSeries:
 		return r.shape(a)
 	}
+	return r.readPoint(a, call.FunctionName())
+}
+
+// readPoint is the value of a function of one point, which it may choose among several.
+func (r *run) readPoint(a arguments, name string) quantity {
+	f := functions[name]
 	found := r.find(a.at)
 	asked := showCoordinates(a.at)
 	switch {
 	case len(found) == 0:
 		r.missing = append(r.missing, "no point has "+asked)
 	case len(found) > 1 && !f.open():
-		r.missing = append(r.missing, fmt.Sprintf("%d points match %s and %s reads one", len(found), asked, call.FunctionName()))
+		r.missing = append(r.missing, fmt.Sprintf("%d points match %s and %s reads one", len(found), asked, name))
 	}
 	by := a.metric // what chooses among several points
 	if f.points == atPeak {

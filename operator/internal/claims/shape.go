@@ -59,15 +59,22 @@ func (r *run) shape(a arguments) quantity {
 		r.missing = append(r.missing, "there is no reported series "+a.series)
 		return quantity{}
 	}
-	beside := r.beside(r.program.series[i], a.at)
+	c := reportedCurve{r, r.program.series[i]}
+	beside := c.beside(a.at)
 	if len(beside) < leastShapePoints && len(r.missing) == 0 {
 		r.missing = append(r.missing, fmt.Sprintf("%d points stand beside a value of the series %s, and %d are needed", len(beside), a.series, leastShapePoints))
 	}
 	if len(r.missing) > 0 {
 		return quantity{}
 	}
-	e, counts := r.spread(beside)
+	e, counts := c.spread(beside)
 	return quantity{value: e.Value, unit: plain, own: &e, counts: counts}
+}
+
+// reportedCurve compares a reported series with what a run measured beside it.
+type reportedCurve struct {
+	*run
+	series v1alpha1.ReportedSeries
 }
 
 // besideReported is what was measured at a point, by what is reported there.
@@ -78,7 +85,8 @@ type besideReported struct {
 
 // beside are the measured points that a series reports, in its order. A value that is not measured
 // is left out and named.
-func (r *run) beside(s v1alpha1.ReportedSeries, at []coordinate) (all []besideReported) {
+func (c reportedCurve) beside(at []coordinate) (all []besideReported) {
+	s := c.series
 	m := metric{name: metricOfSeries[s.Metric], measurement: s.Measurement}
 	fixed := slices.Clone(at)
 	for _, axis := range sortedKeys(s.At) {
@@ -86,43 +94,43 @@ func (r *run) beside(s v1alpha1.ReportedSeries, at []coordinate) (all []besideRe
 	}
 	left := 0
 	for _, v := range s.Values {
-		found := r.find(append(slices.Clone(fixed), coordinate{axis: s.Axis, value: v.X.String()}))
+		found := c.find(append(slices.Clone(fixed), coordinate{axis: s.Axis, value: v.X.String()}))
 		reported, ok := axisNumber(v.Y.String())
 		switch {
 		case len(found) == 0 || !ok || reported <= 0:
 			left++
 		case len(found) > 1:
-			r.missing = append(r.missing, fmt.Sprintf("%d points stand beside %s=%s of the series %s, and one is needed", len(found), s.Axis, v.X.String(), s.Name))
+			c.missing = append(c.missing, fmt.Sprintf("%d points stand beside %s=%s of the series %s, and one is needed", len(found), s.Axis, v.X.String(), s.Name))
 			return nil
 		default:
-			q := r.meanAt(found[0], m, unitOfMetric(m))
-			if q.value <= 0 && len(r.missing) == 0 {
-				r.missing = append(r.missing, fmt.Sprintf("%s is not above 0 at %s, so that no factor brings it to the reported value", s.Metric, showPoint(found[0].Coordinates)))
+			q := c.meanAt(found[0], m, unitOfMetric(m))
+			if q.value <= 0 && len(c.missing) == 0 {
+				c.missing = append(c.missing, fmt.Sprintf("%s is not above 0 at %s, so that no factor brings it to the reported value", s.Metric, showPoint(found[0].Coordinates)))
 			}
 			all = append(all, besideReported{q, reported})
 		}
 	}
 	if left > 0 {
-		r.caveat(CaveatPartOfCurve, fmt.Sprintf("%d of %d values of the series %s have no measured point: the shape is that of the others", left, len(s.Values), s.Name))
+		c.caveat(CaveatPartOfCurve, fmt.Sprintf("%d of %d values of the series %s have no measured point: the shape is that of the others", left, len(s.Values), s.Name))
 	}
 	return all
 }
 
 // spread is shape's estimate.
-func (r *run) spread(all []besideReported) (stats.Estimate, []int) {
+func (c reportedCurve) spread(all []besideReported) (stats.Estimate, []int) {
 	out := stats.Estimate{Known: true}
 	contrasts := float64(len(all) * (len(all) - 1) / 2)
 	half := func(ratio float64) float64 { return math.Expm1(math.Abs(math.Log(ratio)) / 2) }
 	var counts []int
 	for i, a := range all {
 		for _, b := range all[:i] {
-			q := r.over(a.measured, b.measured).times(constant(b.reported/a.reported, plain))
-			e, n := r.estimate(q)
+			q := c.over(a.measured, b.measured).times(constant(b.reported/a.reported, plain))
+			e, n := c.estimate(q)
 			counts = append(counts, n...)
 			out.Known = out.Known && e.Known && e.Low > 0
 			out.Value = max(out.Value, half(q.value))
 			out.High = max(out.High, half(e.Low), half(e.High))
-			if strict := e.At(r.level() / contrasts); strict.Low > 1 || strict.High < 1 {
+			if strict := e.At(c.level() / contrasts); strict.Low > 1 || strict.High < 1 {
 				out.Low = max(out.Low, min(half(strict.Low), half(strict.High)))
 			}
 		}

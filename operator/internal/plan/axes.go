@@ -78,8 +78,8 @@ func (e *expansion) resolveAxes() {
 			e.add(field.Invalid(path, written.Axis, "an axis has either values, points or a search, and one of them only"))
 		case written.Search != nil:
 			e.axes = append(e.axes, e.searchAxis(path.Child("search"), written))
-		case len(written.Values) > 0 && e.rowAxis(path, written.Axis):
-			e.axes = append(e.axes, e.rowsAxis(path, written))
+		case len(written.Values) > 0 && (scripts{e}).rowAxis(path, written.Axis):
+			e.axes = append(e.axes, scripts{e}.rowsAxis(path, written))
 		case len(written.Values) > 0:
 			e.axes = append(e.axes, e.valuesAxis(path, written))
 		default:
@@ -87,7 +87,7 @@ func (e *expansion) resolveAxes() {
 		}
 	}
 	e.checkSetOnce()
-	e.checkScript()
+	scripts{e}.check()
 	e.checkSize()
 }
 

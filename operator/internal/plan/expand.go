@@ -52,6 +52,15 @@ type Point struct {
 	Replicas int32
 }
 
+// ResultsOfATrial is how many results one trial gives: one for each row of a script that counts,
+// else one.
+func (p *Plan) ResultsOfATrial() int {
+	if len(p.Points) == 0 || p.Points[0].Template.Script == nil {
+		return 1
+	}
+	return len(p.Points[0].Template.Script.Rows)
+}
+
 // experimentName is what the names of pods and Services can begin with.
 var experimentName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,22}[a-z0-9])?$`)
 

@@ -101,9 +101,15 @@ func (s *systemCheck) script(at *field.Path) {
 	}
 }
 
+// scripts is the part of an expansion that is about Systems with a script.
+type scripts struct{ *expansion }
+
+// any reports whether the experiment's systems have scripts.
+func (e scripts) any() bool { return e.systems[0].spec.Script != nil }
+
 // rowAxis reports whether an axis tells the rows of a script apart, and refuses one that does so in
 // some Systems alone.
-func (e *expansion) rowAxis(at *field.Path, name string) bool {
+func (e scripts) rowAxis(at *field.Path, name string) bool {
 	var with, without []string
 	for _, s := range e.systems {
 		if s.spec.Script != nil && slices.ContainsFunc(s.spec.Script.Results.Axes, func(a v1alpha1.RowAxis) bool { return a.Name == name }) {
@@ -119,7 +125,7 @@ func (e *expansion) rowAxis(at *field.Path, name string) bool {
 }
 
 // rowsAxis makes an axis whose values are cells of a script's rows.
-func (e *expansion) rowsAxis(at *field.Path, written v1alpha1.Axis) axis {
+func (e scripts) rowsAxis(at *field.Path, written v1alpha1.Axis) axis {
 	a := axis{name: written.Axis, path: at, rows: true}
 	for j, v := range written.Values {
 		label, here := v.String(), at.Child("values").Index(j)
@@ -135,8 +141,8 @@ func (e *expansion) rowsAxis(at *field.Path, written v1alpha1.Axis) axis {
 	return a
 }
 
-// checkScript checks what an experiment says that its scripts make of no use.
-func (e *expansion) checkScript() {
+// check checks what an experiment says that its scripts make of no use.
+func (e scripts) check() {
 	scripts, rows := 0, 1
 	for _, s := range e.systems {
 		if s.spec.Script == nil {

@@ -89,6 +89,8 @@ func TestExperimentsOfScriptsAreChecked(t *testing.T) {
 				t.Errorf("refused: %v", errs.ToAggregate())
 			case tc.want == "" && (len(p.Points) != 1 || len(p.Points[0].Template.Script.Rows) != 2):
 				t.Errorf("the plan has %d runs, want one with two rows", len(p.Points))
+			case tc.want == "" && p.ResultsOfATrial() != 2:
+				t.Errorf("%d results of a trial, want those of two rows", p.ResultsOfATrial())
 			}
 		})
 	}

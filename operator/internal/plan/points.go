@@ -27,7 +27,7 @@ func (e *expansion) resolvePoints() {
 			chosen[i] = e.axes[i].choices[rest%n]
 			rest /= n
 		}
-		if !e.scripts() {
+		if !(scripts{e}).any() {
 			e.points = append(e.points, e.resolvePoint(int32(index), chosen))
 			continue
 		}
@@ -50,9 +50,6 @@ func (e *expansion) resolvePoints() {
 		scriptOf(&e.points[i].Template, rows[i])
 	}
 }
-
-// scripts reports whether the experiment's systems have scripts.
-func (e *expansion) scripts() bool { return e.systems[0].spec.Script != nil }
 
 // resolvePoint makes one point from the spec and one choice for each axis.
 func (e *expansion) resolvePoint(index int32, chosen []choice) Point {

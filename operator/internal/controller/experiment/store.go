@@ -46,7 +46,7 @@ var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 func (r *Reconciler) store(ctx context.Context, s *scope) error {
 	lines := trialLines(s.trials)
 	built := report.Build(s.exp, s.systems, s.plan.Axes, lines, time.Time{})
-	built.Planned = int(s.step.Counts.Planned) // repetitions may have no fixed number
+	built.Planned = int(s.step.Counts.Planned) * s.plan.ResultsOfATrial() // repetitions may have no fixed number
 	for i := range built.Capacities {
 		if c := &built.Capacities[i]; s.step.Done && c.Outcome == string(v1alpha1.CapacitySearching) {
 			c.Outcome = string(v1alpha1.CapacityGivenUp) // its lines do not know budgets

@@ -21,7 +21,7 @@ import (
 // its text alone.
 func check(ctx context.Context, set *manifest.Set) error {
 	if len(set.Missing()) > 0 {
-		return set.Readable()
+		return set.Readable(ctx)
 	}
 	_, err := set.Plan(ctx, "")
 	return err

@@ -16,6 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/judge"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/verify"
+	"assay.dev/assay/operator/internal/renames"
 	"assay.dev/assay/operator/internal/report/archive"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -42,11 +43,15 @@ func files(t *testing.T, name string) map[string][]byte {
 	return all
 }
 
-// fileOf writes a file with the experiment of a bundle, changed.
+// fileOf writes a file with the experiment of a bundle, in the names of today, changed.
 func fileOf(t *testing.T, bundle string, change func(spec map[string]any)) string {
 	t.Helper()
 	var object map[string]any
-	if err := yaml.Unmarshal(files(t, bundle)["experiment.yaml"], &object); err != nil {
+	today, err := renames.Experiment(files(t, bundle)["experiment.yaml"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(today, &object); err != nil {
 		t.Fatal(err)
 	}
 	spec, _ := object["spec"].(map[string]any)
@@ -224,6 +229,8 @@ func TestRefuses(t *testing.T) {
 			file: func(t *testing.T) string { return fileOf(t, committed, set("profiles", []any{})) }},
 		"another experiment": {want: []string{"the trials are of experiment basil-reads"},
 			file: func(*testing.T) string { return "../../../../experiments/basil/fast-path.yaml" }},
+		"an unknown field": {want: []string{`spec.scheduel: there is no field "scheduel"; did you mean "schedule"?`},
+			file: func(t *testing.T) string { return fileOf(t, committed, set("scheduel", "10s")) }},
 		"no bundle": {want: []string{"--bundle judge_test.go: not a bundle"}, bundle: "judge_test.go",
 			file: func(t *testing.T) string { return fileOf(t, committed, nothing) }},
 	} {

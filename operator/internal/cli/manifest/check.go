@@ -3,6 +3,7 @@ package manifest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"assay.dev/assay/operator/internal/admit"
@@ -52,7 +53,13 @@ func (s *Set) Plan(ctx context.Context, elsewhere string) (*plan.Plan, error) {
 
 // Readable refuses files whose objects cannot be read or are not as the schema wants them, whether
 // all Systems are there or not.
-func (s *Set) Readable() error { return refused(s.problems) }
+func (s *Set) Readable(ctx context.Context) error {
+	problems := s.problems
+	if s.experiment != nil {
+		problems = append(slices.Clone(problems), s.experiment.Schema(ctx)...)
+	}
+	return refused(problems)
+}
 
 // Lint checks files without an Experiment, and says what is right.
 func (s *Set) Lint() (string, error) {

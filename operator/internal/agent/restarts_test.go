@@ -122,9 +122,9 @@ func TestAContainerThatNoFaultRestartsHasLostItsProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, p, restart := restartPlay(t, restarts...)
 			restart("replica")
-			report := c.await("has lost the process", func(r protocol.Report) bool { return r.Containers[0].State == protocol.StateExited })
+			report := c.await("has lost the process", func(r protocol.Report) bool { return r.Containers[0].State == protocol.StateLost })
 			if report.Containers[0].Expected || p.read("config/replica") != "started\n" {
-				t.Errorf("the container is %+v, its starts %q; want an exit that nobody expected, and no other start", report.Containers[0], p.read("config/replica"))
+				t.Errorf("the container is %+v, its starts %q; want a process that is lost, and no other start", report.Containers[0], p.read("config/replica"))
 			}
 		})
 	}

@@ -243,16 +243,24 @@ func writeOrder(b *strings.Builder, p *planner.Plan, seed int64, o Options) {
 
 // coordinates of a point, in the order of the axes.
 func coordinates(p *planner.Plan, index int32) string {
-	at := p.Points[index].Template.Point.Coordinates
+	trial := p.Points[index].Template
 	var parts []string
 	for _, a := range p.Axes {
-		parts = append(parts, a.Name+"="+at[a.Name])
+		if value, ok := trial.Point.Coordinates[a.Name]; ok { // else it tells rows of a script apart
+			parts = append(parts, a.Name+"="+value)
+		}
+	}
+	if trial.Script != nil {
+		parts = append(parts, fmt.Sprintf("%d rows", len(trial.Script.Rows)))
 	}
 	return cmp.Or(strings.Join(parts, ", "), "the only point")
 }
 
 func writeTime(b *strings.Builder, p *planner.Plan, systems map[string]v1alpha1.SystemSpec, overhead time.Duration) {
 	schedule := p.Spec.Schedule
+	if len(p.Points) > 0 && p.Points[0].Template.Script != nil {
+		schedule = p.Points[0].Template.Schedule // a script has no warm-up, whatever the default is
+	}
 	run := schedule.WarmUp.OrZero() + schedule.Measure.OrZero() + schedule.CoolDown.OrZero() + schedule.Drain.OrZero()
 	total := func(trials int) string { return short((time.Duration(trials) * (run + overhead)).Round(time.Second)) }
 	fmt.Fprintf(b, "\nTime\n\n  a trial: %s warm-up + %s measured + %s cool-down + at most %s drain + %s for everything else (assumed, --overhead) = %s\n",

@@ -211,6 +211,20 @@ func TestSamplesPlanAsTheyAre(t *testing.T) {
 }
 
 // Files without an Experiment are checked, and what of a folder is not Assay's is skipped by name.
+// A run of a script is shown by its rows, and without the warm-up that it does not have.
+func TestScriptsAreShownByTheirRows(t *testing.T) {
+	const folder = "../../../../systems/sweep/"
+	out, err := run(t, noCluster, plan.Options{Files: []string{folder + "experiment.yaml", folder + "system.yaml"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"  0  round 0  4 rows, repetition 0\n", "  a trial: 0s warm-up + 2m measured + 0s cool-down"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the plan does not say %q:\n%s", want, out)
+		}
+	}
+}
+
 func TestSystemsAlone(t *testing.T) {
 	dir := t.TempDir()
 	system, err := os.ReadFile("../../../../config/samples/systems/driver.yaml")

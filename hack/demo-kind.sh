@@ -28,20 +28,8 @@ make_work
 mkdir -p "$folder"
 
 steps=4
-number=0
-title=""
-# step TITLE WARM COLD: begins a step and says how long it takes.
-step() {
-	number=$((number + 1)) title=$1 began=$SECONDS
-	printf '\n== Step %d of %d: %s\n   takes %s; %s the first time\n' "$number" "$steps" "$1" "$2" "$3" >&2
-}
-done_step() { printf '   done in %s\n' "$(spell $((SECONDS - began)))" >&2; }
-spell() { if (($1 < 60)); then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi; }
-# failed names the step; what went wrong stands above.
-failed() {
-	printf '\nerror: the demo failed after %s, in step %d of %d (%s). %s\n' "$(spell "$SECONDS")" "$number" "$steps" "$title" "${1:-What went wrong is said above.}" >&2
-	exit 1
-}
+# shellcheck source=steps.sh
+. "$hack/steps.sh"
 
 step "a Kubernetes cluster in containers" "10 seconds" "some fifteen minutes"
 make cluster || failed

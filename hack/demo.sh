@@ -29,29 +29,17 @@ make_work
 mkdir -p "$folder"
 
 steps=2
-number=0
-title=""
-# step TITLE WARM COLD: begins a step and says how long it takes.
-step() {
-	number=$((number + 1)) title=$1 began=$SECONDS
-	printf '\n== Step %d of %d: %s\n   takes %s; %s the first time\n' "$number" "$steps" "$1" "$2" "$3" >&2
-}
-done_step() { printf '   done in %s\n' "$(spell $((SECONDS - began)))" >&2; }
-spell() { if (($1 < 60)); then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi; }
-# failed names the step; what went wrong stands above.
-failed() {
-	printf '\nerror: the demo failed after %s, in step %d of %d (%s). %s\n' "$(spell "$SECONDS")" "$number" "$steps" "$title" "${1:-What went wrong is said above.}" >&2
-	exit 1
-}
+# shellcheck source=steps.sh
+. "$hack/steps.sh"
 
-step "the command line, bin/kubectl-assay, and the images" "some seconds" "a few minutes"
+step "the command line, bin/kubectl-assay, and the images" "some seconds" "several minutes"
 packages runc=runc || failed
 mkdir -p bin
 go build -o bin/ ./operator/cmd/kubectl-assay || failed
 make images IMAGES="$images" >&2 || failed
 done_step
 
-step "$file, profile $profile, on this machine" "some four minutes in the profile smoke" "no longer"
+step "$file, profile $profile, on this machine" "some three minutes in the profile smoke" "no longer"
 status=0
 bin/kubectl-assay run --local="$folder/results" -f "$file" --profile "$profile" --rerun --wait >"$folder/report.txt" || status=$?
 case $status in

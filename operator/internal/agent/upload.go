@@ -148,7 +148,7 @@ func (t *transfer) collect(ctx context.Context, d *protocol.Directive) error {
 	return t.coordinator.sendUntilTaken(ctx, "/v1/collected", packed)
 }
 
-// send uploads one file. One that is not there, or empty, is none.
+// send uploads one file, and nothing if the file is missing or empty.
 func (t *transfer) send(ctx context.Context, f uploadFile) error {
 	size, err := t.size(f.path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && size == 0 {

@@ -49,10 +49,10 @@ func Shapes(expr string, visit func(series string, at map[string]string)) {
 // least s for which a factor exists that brings each measured value within a factor of 1+s of the
 // reported one. With d the logarithm of measured by reported, 1+s = exp((max d - min d) / 2).
 //
-// It is half the greatest contrast of two points, so that its interval follows from theirs. It is
-// below a bound only if every contrast is (intersection and union), so its upper end is that of the
-// greatest upper end, each at 95%. One contrast above the bound suffices to be above it, so its
-// lower end is that of the greatest lower end, each at 95% after Bonferroni.
+// It is half the greatest contrast of two points, and its interval follows from those of all
+// contrasts. Its upper end is the greatest of their upper ends, each at 95%: the shape is below a
+// bound only if each contrast is (intersection and union). Its lower end is the greatest of their
+// lower ends, each at 95% after Bonferroni: one contrast above a bound suffices.
 func (r *run) shape(a arguments) quantity {
 	i := slices.IndexFunc(r.program.series, func(s v1alpha1.ReportedSeries) bool { return s.Name == a.series })
 	if i < 0 {

@@ -56,9 +56,9 @@ type Start struct {
 	Processors *Processors `json:"processors,omitempty"`
 	// Arrivals of the process's output are kept beside the output itself: see ArrivalsSuffix.
 	Arrivals bool `json:"arrivals,omitempty"`
-	// Respawn starts the process again at once when a signal has ended it that is none of a Kill or
-	// a Stop. It stays Running meanwhile. It is for a process that no user of a real machine could
-	// signal, such as sshd.
+	// Respawn starts the process again at once when a signal ends it that neither Kill nor Stop has
+	// sent. The process stays Running meanwhile. Such a process is one that no user of a real
+	// machine could signal, such as sshd.
 	Respawn bool `json:"respawn,omitempty"`
 }
 

@@ -32,7 +32,7 @@ type request struct {
 // Server serves the API of a store, as an API server does: package client-go is its client.
 type Server struct {
 	Store *Store
-	// Logs opens what a container of a pod has printed. Nil: there is none.
+	// Logs opens what a container of a pod has printed. Nil: the server has no logs.
 	Logs func(pod, container string) (io.ReadCloser, error)
 }
 

@@ -35,7 +35,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.WriteHeader(http.StatusOK)
 		_ = out.Close()
 	}()
-	// A watch ends with its request, whoever reads it.
+	// The end of the request ends a watch, also while somebody reads it.
 	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(io.ErrUnexpectedEOF) })
 	<-w.began
 	return &http.Response{

@@ -41,7 +41,7 @@ func (i *identities) revoke(pod types.UID) {
 	}
 }
 
-// Claimed is Known: whoever holds a token was given it.
+// Claimed is as Known: nobody can make a token, so a token that is claimed is true.
 func (i *identities) Claimed(token string) (types.UID, bool) { return i.Known(token) }
 
 // Known returns the pod of a token.

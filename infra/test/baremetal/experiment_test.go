@@ -29,7 +29,7 @@ func (s *site) experiment(t *testing.T) {
 	s.kubectl(t, "-n", namespace, "apply", "-f", basil)
 	s.create(t, text)
 
-	ran := map[string]map[string]bool{} // part -> pools of the nodes that such pods were on
+	ran := map[string]map[string]bool{} // type of pod -> pools of the nodes that such pods were on
 	pools := map[string]string{}
 	for name, n := range s.nodes(t) {
 		pools[name] = n.Metadata.Labels["assay.dev/pool"]
@@ -54,7 +54,7 @@ func (s *site) experiment(t *testing.T) {
 		delete(want, "prepare")
 	}
 	if diff := cmp.Diff(want, ran); diff != "" {
-		t.Errorf("pools of the pods' nodes by part (-want +got):\n%s", diff)
+		t.Errorf("pools of the pods' nodes by type of pod (-want +got):\n%s", diff)
 	}
 	s.measured(t)
 	s.kubectl(t, "delete", "namespace", namespace, "--timeout=3m")
@@ -107,12 +107,12 @@ func (s *site) complete(t *testing.T) bool {
 	return s.kubectl(t, "-n", namespace, "get", "experiment", "failure-fp", "-o", `jsonpath={.status.conditions[?(@.type=="Complete")].status}`) == "True"
 }
 
-// placed says on which nodes the pods of trials are, by part.
+// placed says on which nodes the pods of trials are, by type of pod.
 func (s *site) placed(t *testing.T) map[string][]string {
 	t.Helper()
 	nodes := map[string][]string{}
 	for line := range strings.Lines(s.kubectl(t, "-n", namespace, "get", "pods", "-l", "assay.dev/pod-type",
-		"-o", `jsonpath={range .items[*]}{.metadata.labels.assay\.dev/part} {.spec.nodeName}{"\n"}{end}`)) {
+		"-o", `jsonpath={range .items[*]}{.metadata.labels.assay\.dev/pod-type} {.spec.nodeName}{"\n"}{end}`)) {
 		if f := strings.Fields(line); len(f) == 2 {
 			nodes[f[0]] = append(nodes[f[0]], f[1])
 		}

@@ -42,6 +42,7 @@ var causes = map[string]Cause{
 	ReasonChaosMeshMissing:     CausedByEnvironment,
 	ReasonFailed:               CausedByEnvironment, // an agent that cannot go on
 	ReasonRunLost:              CausedByEnvironment,
+	ReasonInterrupted:          CausedByEnvironment,
 	ReasonEvicted:              CausedByEnvironment,
 	ReasonClientLost:           CausedByEnvironment,
 	ReasonPodRestarted:         CausedByEnvironment,

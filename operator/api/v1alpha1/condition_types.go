@@ -222,6 +222,9 @@ const (
 	ReasonClientSilent = "ClientSilent"
 	// ReasonRunLost: the run was released and its pods are gone; it is not repeated silently.
 	ReasonRunLost = "RunLost"
+	// ReasonInterrupted: the command that carried the trial out on one machine ended in its middle,
+	// by Ctrl-C say. The trial is repeated, and no budget pays for that.
+	ReasonInterrupted = "Interrupted"
 	// ReasonEvicted: the cluster ended a pod of the trial: a node was drained, was lost, or ran out
 	// of memory or disk, or the scheduler wanted its room.
 	ReasonEvicted = "Evicted"

@@ -76,6 +76,10 @@ func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The machine is ours, so that no other process carries any of these trials out.
+	if err := giveUpInterrupted(objects, clock.RealClock{}.Now()); err != nil {
+		return nil, err
+	}
 	deciding, stop := context.WithCancel(ctx)
 	server := &folder.Server{Store: objects, Logs: func(pod, container string) (io.ReadCloser, error) { return os.Open(machine.LogFile(pod, container)) }}
 	r := &Running{Config: folder.Config(server), stop: stop, ended: make(chan error, 1)}

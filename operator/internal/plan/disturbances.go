@@ -42,8 +42,16 @@ func Disturbed(t *v1alpha1.Trial) bool {
 	if o := Outcome(t); o != v1alpha1.ReasonInvalid && o != v1alpha1.ReasonFailed {
 		return false
 	}
-	valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
-	return valid != nil && v1alpha1.CausedBy(valid.Reason) == v1alpha1.CausedByEnvironment && !lasting[valid.Reason]
+	reason := invalidBecause(t)
+	return reason != "" && v1alpha1.CausedBy(reason) == v1alpha1.CausedByEnvironment && !lasting[reason] && reason != v1alpha1.ReasonInterrupted
+}
+
+// invalidBecause is why a trial that is over does not count; empty: nothing says so.
+func invalidBecause(t *v1alpha1.Trial) string {
+	if valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid); valid != nil {
+		return valid.Reason
+	}
+	return ""
 }
 
 // took is how long a trial held its machines, without the time in which its pods were kept for
@@ -60,7 +68,8 @@ func took(t *v1alpha1.Trial) time.Duration {
 	return all
 }
 
-// charge counts a trial against the budget that pays for its repetition.
+// charge counts a trial against the budget that pays for its repetition. One that was interrupted
+// costs nothing: a person ended the command that carried it out, and starts it again.
 func (o *observation) charge(slot Slot, t *v1alpha1.Trial) {
 	if last := o.latest[slot]; last == nil || last.Spec.Attempt < t.Spec.Attempt {
 		o.latest[slot] = t
@@ -69,7 +78,7 @@ func (o *observation) charge(slot Slot, t *v1alpha1.Trial) {
 	case Disturbed(t):
 		o.counts.Disturbed++
 		o.lost += max(leastDisturbed, took(t))
-	case Outcome(t) != v1alpha1.ReasonInProgress:
+	case Outcome(t) != v1alpha1.ReasonInProgress && invalidBecause(t) != v1alpha1.ReasonInterrupted:
 		o.spent[slot]++
 	}
 }

@@ -96,6 +96,12 @@ func TestNextAfterDisturbances(t *testing.T) {
 			disturbed:  2, lost: 110 * time.Second, reason: v1alpha1.ReasonRetriesExhausted,
 			message: "1 of 2 trials are valid. The environment disturbed the latest trial of 1 repetition, and disturbed trials have used up spec.disturbances.retryFor, 1m. See the conditions of those Trials.",
 		},
+		"a trial that was interrupted costs neither time nor retries": {
+			experiment: one().Retries(0).RetryFor("0s"),
+			ends:       []end{{v1alpha1.ReasonInterrupted, time.Hour}, {v1alpha1.ReasonInterrupted, time.Minute}},
+			want:       []string{"#0 p0 r0 a0 Invalid", "#1 p0 r0 a1 Invalid", "#2 p0 r0 a2 Succeeded", "#3 p0 r1 a0 Succeeded"},
+			reason:     v1alpha1.ReasonAllTrialsValid, message: "All 2 trials of 1 points are valid.",
+		},
 		"a trial without instants takes ten seconds, so that there is an end": {
 			experiment: one().RetryFor("20s"),
 			ends:       []end{{stolen, 0}, {stolen, 0}, {}},

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
 )
@@ -210,7 +212,8 @@ func TestKilledAtRandomInstants(t *testing.T) {
 	dir, seed := t.TempDir(), uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	args := append([]string{"run", "--wait", "--set", "disturbances.retryFor=10h"}, small...)
+	// No budget pays for what is cut.
+	args := append([]string{"run", "--wait", "--set", "disturbances.retryFor=0s"}, small...)
 	complete := map[string]v1alpha1.Trial{}
 	check := func() {
 		after := trials(t, dir)
@@ -244,9 +247,12 @@ func TestKilledAtRandomInstants(t *testing.T) {
 	for _, trial := range complete {
 		if plan.Outcome(&trial) == v1alpha1.ReasonSucceeded {
 			valid[fmt.Sprint(trial.Spec.Point.Index, trial.Spec.Repetition)]++
-		} else {
-			cut++
+			continue
 		}
+		if valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid); valid == nil || valid.Reason != v1alpha1.ReasonInterrupted {
+			t.Errorf("trial %s does not count: %v; want %s", trial.Name, valid, v1alpha1.ReasonInterrupted)
+		}
+		cut++
 	}
 	for repetition, n := range valid {
 		if n > 1 {

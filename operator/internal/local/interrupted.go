@@ -1,0 +1,47 @@
+package local
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/local/folder"
+)
+
+// giveUpInterrupted says of the trials that an earlier process began and did not end that they do
+// not count: their pods ended with it, or are removed now. Only this process knows why. The engine
+// would find their pods gone, blame the environment, and count the hours in which nothing ran. What
+// is left of them to do, the engine does.
+func giveUpInterrupted(objects *folder.Store, now time.Time) error {
+	all, _ := objects.List(folder.Trials, folder.Namespace, nil)
+	for _, object := range all {
+		trial := &v1alpha1.Trial{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, trial); err != nil {
+			return fmt.Errorf("read trial %s: %w", object.GetName(), err)
+		}
+		valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid)
+		if trial.Status.Times.Admitted == nil || valid != nil && valid.Status != metav1.ConditionUnknown {
+			continue
+		}
+		meta.SetStatusCondition(&trial.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.TrialValid, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInterrupted, LastTransitionTime: metav1.NewTime(now),
+			ObservedGeneration: trial.Generation, Message: "The command that carried the trial out ended in its middle. The trial is repeated.",
+		})
+		status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&trial.Status)
+		if err != nil {
+			return fmt.Errorf("write trial %s: %w", trial.Name, err)
+		}
+		if _, err := objects.Change(folder.Trials, trial.Namespace, trial.Name, "", true, func(o *unstructured.Unstructured) error {
+			o.Object["status"] = status
+			return nil
+		}); err != nil {
+			return fmt.Errorf("give up trial %s, which was interrupted: %w", trial.Name, err)
+		}
+	}
+	return nil
+}

@@ -24,8 +24,9 @@ const (
 
 // Clients say how load is offered. The axes "clients" and "rate" of a sweep set count and rate.
 type Clients struct {
-	// loop of the clients.
-	Loop Loop `json:"loop"`
+	// loop of the clients. Required, unless the systems have a script.
+	// +optional
+	Loop Loop `json:"loop,omitempty"`
 
 	// nodes is the number of client pods that the clients are spread over. Default: 1.
 	// +optional

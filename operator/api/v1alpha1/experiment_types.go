@@ -24,8 +24,10 @@ type ExperimentSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Systems []SystemReference `json:"systems"`
 
-	// topology says how many replicas run where.
-	Topology Topology `json:"topology"`
+	// topology says how many replicas run where. Default: that of f = 1 in one region.
+	// +optional
+	// +kubebuilder:default={}
+	Topology Topology `json:"topology,omitempty"`
 
 	// network between the pods of a trial. Default: lan.
 	// +optional
@@ -52,16 +54,21 @@ type ExperimentSpec struct {
 	// +optional
 	PrePull *PrePull `json:"prePull,omitempty"`
 
-	// workload that the clients run.
-	Workload WorkloadReference `json:"workload"`
+	// workload that the clients run. Default: the only one that the systems have.
+	// +optional
+	// +kubebuilder:default={}
+	Workload WorkloadReference `json:"workload,omitempty"`
 
 	// parameters of the systems, for all points. Those of a sweep's point come on top.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Parameters map[string]Value `json:"parameters,omitempty"`
 
-	// clients say how the load is offered.
-	Clients Clients `json:"clients"`
+	// clients say how the load is offered. Systems with a script have clients of their own and need
+	// nothing here.
+	// +optional
+	// +kubebuilder:default={}
+	Clients Clients `json:"clients,omitempty"`
 
 	// sweep lists the axes; their cross product is the points. No axis: one point. At most 8 axes
 	// and 1024 points.
@@ -72,7 +79,9 @@ type ExperimentSpec struct {
 	Sweep []Axis `json:"sweep,omitempty"`
 
 	// schedule of every trial.
-	Schedule Schedule `json:"schedule"`
+	// +optional
+	// +kubebuilder:default={}
+	Schedule Schedule `json:"schedule,omitempty"`
 
 	// repetitions of each point. Default: 3.
 	// +optional
@@ -445,10 +454,12 @@ func (p Placement) Pools() []string {
 
 // WorkloadReference names a workload of the System.
 type WorkloadReference struct {
-	// name of the workload, as the System declares it.
+	// name of the workload, as the System declares it. Default: the only workload of the systems,
+	// where each has one, of the same name.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 
 	// parameters of the workload, for all points.
 	// +optional

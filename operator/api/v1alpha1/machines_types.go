@@ -105,8 +105,29 @@ type Script struct {
 	// +kubebuilder:validation:MaxLength=256
 	WorkingDir string `json:"workingDir,omitempty"`
 
+	// hostsFile is written on the script's machine before the script starts, for scripts that read
+	// the machines' names or addresses from a file. Default: none is written.
+	// +optional
+	HostsFile *HostsFile `json:"hostsFile,omitempty"`
+
 	// results say where the script leaves its numbers.
 	Results ScriptResults `json:"results"`
+}
+
+// HostsFile is a file with a line for each machine, the script's own first, in the order of groups
+// and numbers.
+type HostsFile struct {
+	// path of the file, absolute or below the home directory. Its directory must be there.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Path string `json:"path"`
+
+	// line of a machine: a template that sees .IP, .Name (its own host name), .Group and .Index
+	// (its number in its group, from 0). Default: {{.IP}}.
+	// +optional
+	// +kubebuilder:default="{{.IP}}"
+	// +kubebuilder:validation:MaxLength=256
+	Line string `json:"line,omitempty"`
 }
 
 // ScriptResults say where a script leaves its numbers. One run may give results of several points:

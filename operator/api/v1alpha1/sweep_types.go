@@ -194,8 +194,11 @@ type Schedule struct {
 	// +kubebuilder:default="5s"
 	WarmUp Duration `json:"warmUp,omitempty"`
 
-	// measure is the length of the measurement window, from t = 0. From 1s to 24h.
-	Measure Duration `json:"measure"`
+	// measure is the length of the measurement window, from t = 0. From 1s to 24h. Required, unless
+	// the systems have a script: then it is the longest that the script may take. Default of a
+	// script: 1h.
+	// +optional
+	Measure Duration `json:"measure,omitempty"`
 
 	// coolDown runs load after the window that is not measured. Default: 2s. At most 1h.
 	// +optional

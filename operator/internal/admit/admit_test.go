@@ -146,7 +146,7 @@ func TestProblemsAreNamed(t *testing.T) {
 		"quote":                    {"description: A store.", `description: "A store.`, `f.yaml:6:3: a quote that is opened here is not closed`},
 		"template without quotes":  {`"--threads={{.Self.Count}}"`, `{{.Self.Count}}`, `f.yaml:27:30: spec.clients.containers[0].command[1]: a key must be a name, and this is an object; text that begins with { or [ needs quotes`},
 		"at sign":                  {"description: A store.", "description: @store", `f.yaml:6:3: a value that begins with @ needs quotes: "@store"`},
-		"no spec":                  {experimentSpec(), "", `f.yaml:38:1: Experiment tails: spec: is missing; spec of the experiment; it needs clients, schedule, systems, topology, workload`},
+		"no spec":                  {experimentSpec(), "", `f.yaml:38:1: Experiment tails: spec: is missing; spec of the experiment; it needs systems`},
 		"unknown System":           {"[{name: store}]", "[{name: stor}]", `f.yaml:42:20: Experiment tails: spec.systems[0].name: Not found: "stor"`},
 		"claim":                    {"p99_latency() < 10ms", "p98_latency() < 10ms", `f.yaml:50:55: Experiment tails: spec.claims[0].expr: Invalid value: `},
 		"unknown parameter":        {`{sync: "no"}`, `{snc: "no"}`, `spec.parameters[snc]: Invalid value: "no"`},

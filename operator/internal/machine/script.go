@@ -40,6 +40,9 @@ type Script struct {
 	// to when the script has ended. Empty: nowhere.
 	Results   string `json:"results,omitempty"`
 	ResultsTo string `json:"resultsTo,omitempty"`
+	// HostsTo is a file that HostsText is written to before the script starts. Empty: none.
+	HostsTo   string `json:"hostsTo,omitempty"`
+	HostsText string `json:"hostsText,omitempty"`
 }
 
 // begunFile says that the script has begun. It lives as long as the pod: a script runs once.
@@ -59,6 +62,11 @@ func (s *Script) run(ctx context.Context, c *Config, env []string, recorder *Rec
 	dir := s.Dir
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(c.Home, dir)
+	}
+	if s.HostsTo != "" {
+		if err := overwrite(s.HostsTo, []byte(s.HostsText), 0o644); err != nil {
+			return 1, err
+		}
 	}
 	command := exec.Command(s.Command[0], s.Command[1:]...)
 	command.Dir, command.Env, command.Stdout, command.Stderr = dir, env, stdout, stderr

@@ -18,6 +18,9 @@ func DecodeExperiment(data []byte) (*v1alpha1.Experiment, error) {
 		return nil, fmt.Errorf("read Experiment: %w", err)
 	}
 	spec, _ := raw["spec"].(map[string]any)
+	if _, given := spec["topology"]; spec != nil && !given {
+		spec["topology"] = map[string]any{}
+	}
 	defaultFaultsTolerated(spec)
 	if profiles, ok := spec["profiles"].([]any); ok {
 		for _, p := range profiles {

@@ -79,6 +79,7 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 		e.add(field.Invalid(field.NewPath("metadata", "name"), exp.Name,
 			"must be 1 to 24 lower-case letters, digits and dashes, starting with a letter, since names of pods begin with it"))
 	}
+	scripts{e}.settle(systems)
 	sound := e.checkSizes()
 	e.checkWithoutSystems(&exp.Spec)
 	if !e.resolveSystems(systems) || !sound {
@@ -164,8 +165,7 @@ func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool 
 		s := system{name: ref.Name, spec: spec}
 		workload, known := findWorkload(spec, e.spec.Workload.Name)
 		if !known {
-			e.add(field.Invalid(field.NewPath("spec", "workload", "name"), e.spec.Workload.Name,
-				fmt.Sprintf("System %q ", ref.Name)+suggest.Unknown("has no workload", e.spec.Workload.Name, workloadNames(spec))))
+			e.add(unknownWorkload(ref.Name, e.spec.Workload.Name, spec)...)
 			complete = false
 			continue
 		}
@@ -210,6 +210,15 @@ func findWorkload(spec v1alpha1.SystemSpec, name string) (v1alpha1.Workload, boo
 		}
 	}
 	return v1alpha1.Workload{}, false
+}
+
+// unknownWorkload refuses a name that a System does not have. settle says where there is none.
+func unknownWorkload(system, name string, spec v1alpha1.SystemSpec) field.ErrorList {
+	if name == "" {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "workload", "name"), name,
+		fmt.Sprintf("System %q ", system)+suggest.Unknown("has no workload", name, workloadNames(spec)))}
 }
 
 func workloadNames(spec v1alpha1.SystemSpec) []string {

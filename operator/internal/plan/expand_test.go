@@ -484,3 +484,21 @@ func manyValues(n int) []v1alpha1.Value {
 func duration(d string) *v1alpha1.Duration { v := v1alpha1.Duration(d); return &v }
 
 func ptr[T any](v T) *T { return &v }
+
+// Clients that Assay paces need what a script does not, and a System with one workload needs no
+// name of it.
+func TestWhatExperimentsWithoutScriptsMustSay(t *testing.T) {
+	exp, one := failover().Obj(), builders.System("basil").Obj().Spec
+	exp.Spec.Workload.Name, one.Workloads = "", one.Workloads[:1]
+	if _, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{"basil": one}); len(errs) > 0 {
+		t.Errorf("the only workload is not taken: %v", errs.ToAggregate())
+	}
+	exp.Spec.Clients.Loop, exp.Spec.Schedule.Measure = "", ""
+	one.Workloads = append(one.Workloads, v1alpha1.Workload{Name: "other"})
+	_, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{"basil": one})
+	for _, want := range []string{"spec.workload.name: Required value: the systems have several workloads", "spec.clients.loop: Required value", "spec.schedule.measure: Required value"} {
+		if len(errs) != 3 || !strings.Contains(errs.ToAggregate().Error(), want) {
+			t.Errorf("the problems are %v; want %q, and three in all", errs.ToAggregate(), want)
+		}
+	}
+}

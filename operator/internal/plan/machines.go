@@ -62,7 +62,12 @@ func (s *systemCheck) script(at *field.Path) {
 			"is one machine in all; a trial needs a second one. A program on one machine is a client: see spec.clients"))
 	}
 	s.templates(at.Child("command"), script.Command)
-	for name, p := range map[string]string{"workingDir": script.WorkingDir, "results.path": script.Results.Path} {
+	paths := map[string]string{"workingDir": script.WorkingDir, "results.path": script.Results.Path}
+	if script.HostsFile != nil {
+		paths["hostsFile.path"] = script.HostsFile.Path
+		s.template(at.Child("hostsFile", "line"), script.HostsFile.Line)
+	}
+	for name, p := range paths {
 		if strings.Contains(p, "..") {
 			s.add(field.Invalid(at.Child(name), p, "must not contain \"..\""))
 		}
@@ -106,6 +111,50 @@ type scripts struct{ *expansion }
 
 // any reports whether the experiment's systems have scripts.
 func (e scripts) any() bool { return e.systems[0].spec.Script != nil }
+
+// longestScript is how long a script may take where the experiment does not say.
+const longestScript v1alpha1.Duration = "1h"
+
+// settle fills in what an experiment may leave out because of its systems: the workload, where
+// there is but one; the loop and the length of the run, where a script is the run. What may not be
+// left out is refused, and filled in all the same, so that other checks do not tell of it again.
+func (e scripts) settle(systems map[string]v1alpha1.SystemSpec) {
+	found, script := 0, false
+	workloads := map[string]bool{}
+	for _, ref := range e.spec.Systems {
+		spec, known := systems[ref.Name]
+		if !known {
+			continue // resolveSystems says so
+		}
+		found++
+		script = script || spec.Script != nil
+		for _, w := range spec.Deployed().Workloads {
+			workloads[w.Name] = true
+		}
+	}
+	if found < len(e.spec.Systems) {
+		script = true // it is not known: nothing is refused for it
+	}
+	root := field.NewPath("spec")
+	if e.spec.Workload.Name == "" && found == len(e.spec.Systems) {
+		names := sortedKeys(workloads)
+		switch len(names) {
+		case 0: // a System without a workload is refused by itself
+		case 1:
+			e.spec.Workload.Name = names[0]
+		default:
+			e.add(field.Required(root.Child("workload", "name"), "the systems have several workloads; name one of "+strings.Join(names, ", ")))
+		}
+	}
+	if e.spec.Clients.Loop == "" && !script {
+		e.add(field.Required(root.Child("clients", "loop"), "say how clients offer load: Closed (each waits for its reply) or Open (requests arrive at a rate)"))
+	}
+	if e.spec.Schedule.Measure == "" && !script {
+		e.add(field.Required(e.origin.schedule().Child("measure"), "say how long a trial is measured, such as 30s"))
+	}
+	orDefault(&e.spec.Clients.Loop, v1alpha1.LoopClosed)
+	orDefault(&e.spec.Schedule.Measure, longestScript)
+}
 
 // rowAxis reports whether an axis tells the rows of a script apart, and refuses one that does so in
 // some Systems alone.
@@ -202,6 +251,10 @@ func inHome(home, p string) string {
 
 // ScriptPaths are the directory that a script starts in and the file of its results, both absolute.
 func ScriptPaths(system *v1alpha1.SystemSpec) (dir, results string) {
-	home := system.Machines[system.ScriptGroup()].HomeOrDefault()
-	return inHome(home, system.Script.WorkingDir), inHome(home, system.Script.Results.Path)
+	return InHome(system, system.Script.WorkingDir), InHome(system, system.Script.Results.Path)
+}
+
+// InHome is a path on the script's machine, absolute or below its user's home directory.
+func InHome(system *v1alpha1.SystemSpec, p string) string {
+	return inHome(system.Machines[system.ScriptGroup()].HomeOrDefault(), p)
 }

@@ -63,6 +63,9 @@ func TestExperimentsOfScriptsAreChecked(t *testing.T) {
 		"as it should be": {change: func(*v1alpha1.Experiment) {}},
 		"no axis for the rows": {func(e *v1alpha1.Experiment) { e.Spec.Sweep = nil },
 			`System "s" tells its rows apart by "scheme"; add an axis of that name`},
+		"what a script decides is left out": {change: func(e *v1alpha1.Experiment) {
+			e.Spec.Workload, e.Spec.Clients, e.Spec.Schedule = v1alpha1.WorkloadReference{}, v1alpha1.Clients{}, v1alpha1.Schedule{}
+		}},
 		"an axis of clients": {func(e *v1alpha1.Experiment) {
 			e.Spec.Sweep = append(e.Spec.Sweep, v1alpha1.Axis{Axis: "clients", Values: values("1", "2")})
 		}, "sets the load of clients, and a script has clients of its own"},

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -136,5 +137,43 @@ func (t *Trial) script(c *Context, of placement.Client) (*machine.Script, error)
 		return nil, err
 	}
 	dir, results := plan.ScriptPaths(t.system)
-	return &machine.Script{Command: command, Dir: dir, Deadline: t.spec.Schedule.Measure.OrZero(), Results: results, ResultsTo: v1alpha1.ScriptResultFile}, nil
+	script := &machine.Script{Command: command, Dir: dir, Deadline: t.spec.Schedule.Measure.OrZero(), Results: results, ResultsTo: v1alpha1.ScriptResultFile}
+	if s.HostsFile != nil {
+		script.HostsTo = plan.InHome(t.system, s.HostsFile.Path)
+		script.HostsText, err = t.hostLines(cmp.Or(s.HostsFile.Line, "{{.IP}}"))
+	}
+	return script, err
+}
+
+// hostLine is what a line of a hosts file is rendered with.
+type hostLine struct {
+	IP, Name, Group string
+	Index           int
+}
+
+// hostLines is the hosts file of a script.
+func (t *Trial) hostLines(line string) (string, error) {
+	_, own, err := t.hosts()
+	if err != nil {
+		return "", err
+	}
+	var lines strings.Builder
+	add := func(pod, ip string, g *v1alpha1.MachineGroup, number int) error {
+		text, err := Text("spec.script.hostsFile.line", line, hostLine{IP: ip, Name: own[pod], Group: g.Name, Index: number})
+		lines.WriteString(text + "\n")
+		return err
+	}
+	for _, c := range t.Layout.Clients {
+		g, number := t.system.MachineOf(true, "", 0)
+		if err := add(c.Name, c.IP, g, number); err != nil {
+			return "", err
+		}
+	}
+	for _, r := range t.Layout.Servers {
+		g, number := t.system.MachineOf(false, r.Component, r.Index)
+		if err := add(r.Name, r.IP, g, number); err != nil {
+			return "", err
+		}
+	}
+	return lines.String(), nil
 }

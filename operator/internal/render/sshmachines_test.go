@@ -64,6 +64,7 @@ func TestRowsArePlannedAsPointsOfOneRun(t *testing.T) {
 
 func TestMachinesArePods(t *testing.T) {
 	system, spec := sweep(t)
+	system.Script.HostsFile = &v1alpha1.HostsFile{Path: "~/artifact/ips.txt", Line: "{{.IP}} {{.Name}} {{.Group}}{{.Index}}"}
 	l := placement.NewLayout("ns", "table1-0a1b-0", spec, system)
 	if len(l.Servers) != 2 || len(l.Clients) != 1 {
 		t.Fatalf("there are %d servers and %d clients, want m1 and m2, and m0 as the client", len(l.Servers), len(l.Clients))
@@ -128,6 +129,9 @@ func TestMachinesArePods(t *testing.T) {
 	}
 	if s := m0.Script; s == nil || s.Command[0] != "./run.sh" || s.Dir != "/home/author/artifact" || s.Results != "/home/author/results/table1.tsv" || s.Deadline.Minutes() != 2 {
 		t.Errorf("m0's script is %+v", m0.Script)
+	}
+	if s := m0.Script; s.HostsTo != "/home/author/artifact/ips.txt" || s.HostsText != "10.0.0.1 m0 nodes0\n10.0.0.2 m1 nodes1\n10.0.0.3 m2 nodes2\n" {
+		t.Errorf("the hosts file %s has\n%s", s.HostsTo, s.HostsText)
 	}
 	if c := client.Directive.Client; c.Format != "Rows" || c.Path != v1alpha1.ScriptResultFile || !client.Directive.Containers[0].Respawn || !server.Directive.Containers[0].Respawn {
 		t.Errorf("the client is %+v", client.Directive.Client)

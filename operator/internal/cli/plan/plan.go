@@ -258,11 +258,17 @@ func coordinates(p *planner.Plan, index int32) string {
 
 func writeTime(b *strings.Builder, p *planner.Plan, systems map[string]v1alpha1.SystemSpec, overhead time.Duration) {
 	schedule := p.Spec.Schedule
-	if len(p.Points) > 0 && p.Points[0].Template.Script != nil {
+	script := len(p.Points) > 0 && p.Points[0].Template.Script != nil
+	if script {
 		schedule = p.Points[0].Template.Schedule // a script has no warm-up, whatever the default is
 	}
 	run := schedule.WarmUp.OrZero() + schedule.Measure.OrZero() + schedule.CoolDown.OrZero() + schedule.Drain.OrZero()
 	total := func(trials int) string { return short((time.Duration(trials) * (run + overhead)).Round(time.Second)) }
+	if script {
+		fmt.Fprintf(b, "\nTime\n\n  a run ends with its script, and after %s at most (schedule.measure), with %s for everything else (assumed, --overhead)\n  all %s, one after the other: at most %s\n",
+			short(schedule.Measure.OrZero()), short(schedule.Drain.OrZero()+overhead), trials(p), total(p.Trials()))
+		return
+	}
 	fmt.Fprintf(b, "\nTime\n\n  a trial: %s warm-up + %s measured + %s cool-down + at most %s drain + %s for everything else (assumed, --overhead) = %s\n",
 		short(schedule.WarmUp.OrZero()), short(schedule.Measure.OrZero()), short(schedule.CoolDown.OrZero()), short(schedule.Drain.OrZero()), short(overhead), short(run+overhead))
 	about := total(p.Trials())

@@ -218,7 +218,7 @@ func TestScriptsAreShownByTheirRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"  0  round 0  4 rows, repetition 0\n", "  a trial: 0s warm-up + 2m measured + 0s cool-down"} {
+	for _, want := range []string{"  0  round 0  4 rows, repetition 0\n", "  a run ends with its script, and after 2m at most (schedule.measure)"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the plan does not say %q:\n%s", want, out)
 		}

@@ -33,6 +33,7 @@ type Options struct {
 	OutputFile string
 	// Files and folders in which the System is; empty: those of systems, where plan looks, too.
 	Files []string
+	SSH   SSH
 }
 
 // folders in which a System is looked for.
@@ -51,7 +52,7 @@ func Command(s *session.Session) *cobra.Command {
 			"With --system, the Experiment is for a System that exists, and no System is written. The command reads it from --filename, or from the folders systems, ../systems and\n" +
 			"experiments/systems, and takes its first workload.",
 		Example: "  kubectl assay new my-experiment > my-experiment.yaml && kubectl assay plan -f my-experiment.yaml\n" +
-			"  kubectl assay new latency --system basil",
+			"  kubectl assay new latency --system basil\n  " + sshExample,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
@@ -64,6 +65,7 @@ func Command(s *session.Session) *cobra.Command {
 		panic(err) // the flag is defined above
 	}
 	cmd.Flags().StringSliceVarP(&o.Files, "filename", "f", nil, "file or folder with the System of --system")
+	o.SSH.bind(cmd.Flags())
 	session.BindOutputFile(cmd.Flags(), &o.OutputFile)
 	return cmd
 }
@@ -96,29 +98,12 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 	case o.System != "" && !systemName.MatchString(o.System):
 		return session.Usage(fmt.Errorf("--system %q cannot be the name of a System: at most 40 lower-case letters, digits, dashes and dots, with a letter or digit at both ends", o.System))
 	}
-	results, known := benchmarks.Results(cmp.Or(o.Client, benchmarks.Names()[0]))
-	switch {
-	case !known:
-		return session.Usage(fmt.Errorf("--client %s is no benchmark program that is known; there are %s", o.Client, strings.Join(benchmarks.Names(), ", ")))
-	case o.Client != "" && o.System != "":
-		return session.Usage(errors.New("--client is of the System that is written, and --system names one that exists: give one of them"))
-	}
-	t, err := template.New("skeleton").Delims("<<", ">>").Option("missingkey=error").Parse(skeleton)
+	text, err := o.text(ctx, s)
 	if err != nil {
-		return fmt.Errorf("read the skeleton: %w", err)
-	}
-	workload := "read-write" // of the System that is written
-	if o.System != "" {
-		if workload, err = workloadOf(ctx, s, o); err != nil {
-			return err
-		}
-	}
-	var text bytes.Buffer
-	if err := t.Execute(&text, skeletonData{o, indent(results), workload}); err != nil {
-		return fmt.Errorf("write the skeleton: %w", err)
+		return err
 	}
 	if o.OutputFile == "" {
-		_, err := s.Out.Write(text.Bytes())
+		_, err := s.Out.Write(text)
 		return err
 	}
 	file, err := os.OpenFile(o.OutputFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // #nosec G302 G304 -- an Experiment is for others to read; what was edited must not be lost
@@ -126,11 +111,47 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 		return fmt.Errorf("write --output-file: %w", err)
 	}
 	defer file.Close()
-	if _, err := file.Write(text.Bytes()); err != nil {
+	if _, err := file.Write(text); err != nil {
 		return fmt.Errorf("write --output-file: %w", err)
 	}
 	fmt.Fprintf(s.Err, "Written to %s\n", o.OutputFile)
 	return file.Close()
+}
+
+// text of the skeleton.
+func (o Options) text(ctx context.Context, s *session.Session) ([]byte, error) {
+	if o.SSH.On {
+		if o.System != "" || o.Client != "" || len(o.Files) > 0 {
+			return nil, session.Usage(errSSHAlone)
+		}
+		text, notes, err := o.SSH.write(o.Name)
+		for _, n := range notes {
+			fmt.Fprintln(s.Err, n)
+		}
+		return text, err
+	}
+	results, known := benchmarks.Results(cmp.Or(o.Client, benchmarks.Names()[0]))
+	switch {
+	case !known:
+		return nil, session.Usage(fmt.Errorf("--client %s is no benchmark program that is known; there are %s", o.Client, strings.Join(benchmarks.Names(), ", ")))
+	case o.Client != "" && o.System != "":
+		return nil, session.Usage(errors.New("--client is of the System that is written, and --system names one that exists: give one of them"))
+	}
+	t, err := template.New("skeleton").Delims("<<", ">>").Option("missingkey=error").Parse(skeleton)
+	if err != nil {
+		return nil, fmt.Errorf("read the skeleton: %w", err)
+	}
+	workload := "read-write" // of the System that is written
+	if o.System != "" {
+		if workload, err = workloadOf(ctx, s, o); err != nil {
+			return nil, err
+		}
+	}
+	var text bytes.Buffer
+	if err := t.Execute(&text, skeletonData{o, indent(results), workload}); err != nil {
+		return nil, fmt.Errorf("write the skeleton: %w", err)
+	}
+	return text.Bytes(), nil
 }
 
 // workloadOf the System: its first one. Without the System it is a guess, which is said.

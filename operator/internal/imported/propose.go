@@ -1,0 +1,250 @@
+package imported
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Proposal is how a script's results may be read, by the look of a file of them.
+type Proposal struct {
+	Results v1alpha1.ScriptResults
+	// Values of each axis of the rows, in the order of the file.
+	Values [][]string
+	// Read is how many rows the file has for the points of these axes, and Missing why others have
+	// none.
+	Read    int
+	Missing []string
+	// Metric is a number that the rows have, as claims call it.
+	Metric string
+	// Unread are columns that nothing is read of.
+	Unread []string
+}
+
+// Points are how many points the axes have.
+func (p *Proposal) Points() int {
+	n := 1
+	for _, values := range p.Values {
+		n *= len(values)
+	}
+	return n
+}
+
+// Propose looks at a file that a script has left. Columns that name a throughput, a latency or a
+// count are numbers. Columns with words, and those before the first number, tell rows apart. What
+// it proposes has read the file.
+func Propose(path, text string) (*Proposal, error) {
+	for _, format := range []string{"HATSTable", "DMTreeTable", "ELECTSummary", "EigerGraph"} {
+		of := v1alpha1.ScriptResults{Path: path, Format: format}
+		if rows, err := readRows(&of, text); err == nil && len(rows) > 0 {
+			return proposeLabels(of, rows, text)
+		}
+	}
+	of := v1alpha1.ScriptResults{Path: path}
+	records, _, err := cells(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	case len(records) < 2:
+		return nil, fmt.Errorf("%s has no row below a line that names its columns", path)
+	}
+	header, rows := records[0], records[1:]
+	p := &Proposal{}
+	numbers := false
+	for i, column := range header {
+		name, unit, known := numberOf(column)
+		isNumber := !slices.ContainsFunc(rows, func(row []string) bool { return i >= len(row) || !isFloat(row[i]) })
+		switch {
+		case known && isNumber:
+			if unit != ownUnit {
+				of.Numbers = append(of.Numbers, v1alpha1.RowNumber{Name: name, Column: column, Unit: unit})
+			}
+			numbers = true
+		case !isNumber || !numbers:
+			of.Axes = append(of.Axes, axisOf(column))
+		default:
+			p.Unread = append(p.Unread, column)
+		}
+	}
+	if !numbers {
+		return nil, fmt.Errorf("%s: no column of %s looks like a throughput or a latency; write the System's results.numbers by hand", path, strings.Join(header, ", "))
+	}
+	p.Results = of
+	read, err := readCells(&of, text)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.try(read, text)
+}
+
+// proposeLabels takes what tells the rows of a known format apart.
+func proposeLabels(of v1alpha1.ScriptResults, read []Result, text string) (*Proposal, error) {
+	names := map[string]bool{}
+	for _, r := range read {
+		for name := range r.Labels {
+			names[name] = true
+		}
+	}
+	p := &Proposal{Results: of}
+	for _, name := range sorted(names) {
+		p.Results.Axes = append(p.Results.Axes, axisOf(name))
+	}
+	read, err := readRows(&p.Results, text)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.try(read, text)
+}
+
+func sorted(names map[string]bool) (all []string) {
+	for name := range names {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// try reads the file as it is proposed. An axis with one value tells nothing apart.
+func (p *Proposal) try(read []Result, text string) error {
+	for _, m := range []struct {
+		name string
+		of   func(Numbers) *float64
+	}{
+		{"throughput", func(n Numbers) *float64 { return n.Throughput }}, {"meanLatency", func(n Numbers) *float64 { return n.Mean }},
+		{"p50Latency", func(n Numbers) *float64 { return n.P50 }}, {"p99Latency", func(n Numbers) *float64 { return n.P99 }},
+	} {
+		if p.Metric == "" && len(read) > 0 && m.of(read[0].Numbers) != nil {
+			p.Metric = m.name
+		}
+	}
+	var axes []v1alpha1.RowAxis
+	for _, a := range p.Results.Axes {
+		var values []string
+		for _, r := range read {
+			if v := r.Labels[a.Name]; !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 1 {
+			axes, p.Values = append(axes, a), append(p.Values, values)
+		}
+	}
+	p.Results.Axes = axes
+	const most = 1024 // points of an experiment
+	if p.Points() > most {
+		return fmt.Errorf("%s: the columns that tell rows apart have %d combinations; name in the System's results.axes those that do", p.Results.Path, p.Points())
+	}
+	var points []v1alpha1.Point
+	for i := range p.Points() {
+		at, rest := map[string]string{}, i
+		for j := len(axes) - 1; j >= 0; j-- {
+			at[axes[j].Name] = p.Values[j][rest%len(p.Values[j])]
+			rest /= len(p.Values[j])
+		}
+		points = append(points, v1alpha1.Point{Index: int32(i), Coordinates: at})
+	}
+	rows, err := Rows(&p.Results, &results.ScriptTable{Text: text}, points)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Missing == "" {
+			p.Read++
+			continue
+		}
+		p.Missing = append(p.Missing, r.Missing)
+	}
+	return nil
+}
+
+func isFloat(cell string) bool {
+	_, err := strconv.ParseFloat(cell, 64)
+	return err == nil
+}
+
+// ownUnit stands for a column whose name says what it is and its unit.
+const ownUnit = "its own"
+
+// Words of columns, and what they mean. The first that fits counts.
+var columnWords = []struct {
+	pattern *regexp.Regexp
+	name    string
+}{
+	{regexp.MustCompile(`p?99\.?9|p999`), "P999Latency"},
+	{regexp.MustCompile(`99`), "P99Latency"},
+	{regexp.MustCompile(`90`), "P90Latency"},
+	{regexp.MustCompile(`50|median`), "P50Latency"},
+	{regexp.MustCompile(`p10\b|p10_`), "P10Latency"},
+	{regexp.MustCompile(`max`), "MaxLatency"},
+	{regexp.MustCompile(`lat|mean|avg|average|response`), "MeanLatency"},
+	{regexp.MustCompile(`throughput|tput|thpt|thru|qps|iops|ops|tps|tx|req`), "Throughput"},
+}
+
+var (
+	timeUnit = regexp.MustCompile(`(?:^|[^a-z])(ns|us|µs|ms|s|sec|secs|seconds|millis|micros)(?:$|[^a-z])`)
+	unitOf   = map[string]string{"ns": "ns", "us": "us", "µs": "us", "micros": "us", "ms": "ms", "millis": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s"}
+	wordsOf  = regexp.MustCompile(`[^a-zA-Z0-9]+`)
+)
+
+// numberOf guesses what a column is by its name.
+func numberOf(column string) (name, unit string, known bool) {
+	base, unit := splitColumn(column)
+	var n Numbers
+	if to, what := n.place(base); to != nil {
+		_, isTime := millisOf[strings.ToLower(unit)]
+		_, isRate := perSecond[strings.ToLower(unit)]
+		if what == counted || what == rate && (unit == "" || isRate) || what != rate && isTime {
+			return "", ownUnit, true
+		}
+	}
+	lower := strings.ToLower(column)
+	for _, w := range columnWords {
+		if !w.pattern.MatchString(lower) {
+			continue
+		}
+		if w.name == "Throughput" {
+			switch {
+			case strings.Contains(lower, "kops") || strings.Contains(lower, "ktps") || strings.Contains(lower, "kqps"):
+				return w.name, "kops/s", true
+			case strings.Contains(lower, "mops"):
+				return w.name, "Mops/s", true
+			}
+			return w.name, "ops/s", true
+		}
+		m := timeUnit.FindStringSubmatch(lower)
+		if m == nil {
+			return "", "", false // a latency without a unit is not known
+		}
+		return w.name, unitOf[m[1]], true
+	}
+	return "", "", false
+}
+
+// axisOf makes an axis of a column: its name in lowerCamelCase.
+func axisOf(column string) v1alpha1.RowAxis {
+	name := ""
+	for _, word := range wordsOf.Split(column, -1) {
+		if word == "" {
+			continue
+		}
+		first := unicode.ToUpper(rune(word[0]))
+		if name == "" {
+			first = unicode.ToLower(first)
+		}
+		name += string(first) + word[1:]
+	}
+	if name == "" || !unicode.IsLower(rune(name[0])) {
+		name = "column" + name
+	}
+	a := v1alpha1.RowAxis{Name: name}
+	if name != column {
+		a.Column = column
+	}
+	return a
+}

@@ -23,6 +23,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -279,17 +280,18 @@ func pack(name, out, arch string, bs []binary, files map[string]string) (row str
 	return row, nil
 }
 
-// layer holds one binary, or a tree of files with their modes and symbolic links.
+// layer holds one binary, or a tree of files with their modes and symbolic links. Of directories it
+// holds those that are not there by the files in them, with the mode that these get.
 func layer(dst, src string) (imagetar.Layer, error) {
 	l := imagetar.NewLayer()
 	if info, err := os.Stat(src); err != nil || !info.IsDir() {
 		return l.File(dst, src, 0o755).Layer()
 	}
 	err := filepath.WalkDir(src, func(file string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
 		name := path.Join(dst, strings.TrimPrefix(file, src))
+		if err != nil || entry.IsDir() {
+			return errors.Join(err, addDir(l, name, file, entry))
+		}
 		if entry.Type()&os.ModeSymlink != 0 {
 			target, err := os.Readlink(file)
 			l.Link(name, target)
@@ -297,7 +299,7 @@ func layer(dst, src string) (imagetar.Layer, error) {
 		}
 		info, err := entry.Info()
 		if err == nil {
-			l.File(name, file, int64(info.Mode().Perm()))
+			l.File(name, file, modeOf(info))
 		}
 		return err
 	})
@@ -305,6 +307,33 @@ func layer(dst, src string) (imagetar.Layer, error) {
 		return imagetar.Layer{}, err
 	}
 	return l.Layer()
+}
+
+// addDir adds a directory that is empty or closed, or whose files only their owners may remove.
+func addDir(l *imagetar.LayerBuilder, name, dir string, entry os.DirEntry) error {
+	if entry == nil || name == "/" {
+		return nil
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return err
+	}
+	below, err := os.ReadDir(dir)
+	if err == nil && (len(below) == 0 || modeOf(info) != 0o755) {
+		l.Dir(name, modeOf(info))
+	}
+	return err
+}
+
+// modeOf is a mode as archives have it.
+func modeOf(info os.FileInfo) int64 {
+	mode := int64(info.Mode().Perm())
+	for bit, is := range map[int64]os.FileMode{0o4000: os.ModeSetuid, 0o2000: os.ModeSetgid, 0o1000: os.ModeSticky} {
+		if info.Mode()&is != 0 {
+			mode |= bit
+		}
+	}
+	return mode
 }
 
 // contents are the binaries of an image: where they are in it, and the files that they come from.

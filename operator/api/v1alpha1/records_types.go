@@ -89,7 +89,8 @@ type ClientHistograms struct {
 	// unit of the latencies.
 	Unit RecordUnit `json:"unit"`
 
-	// tags of the histograms of committed transactions. Default: all but those of errors.
+	// tags of the histograms of committed transactions. Default: all but those of errors. A tag is
+	// a kind of operation, as in operation of records.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -218,9 +219,10 @@ type ClientRecords struct {
 	Outcome *RecordOutcome `json:"outcome,omitempty"`
 
 	// operation is the name of a group of the pattern, or of a column, that says which kind of
-	// operation it was. The clients' counters then have operation:KIND, the committed operations of
-	// the window, and operationMicros:KIND, the sum of their latencies in microseconds, of at most
-	// 32 kinds. A measurement with per makes the mean latency of a kind of them. Default: none.
+	// operation it was. Results then have each kind's rate and percentiles, merged over pods and cut
+	// to the window, of at most 32 kinds. Measurements of an Experiment read them by counter:
+	// operation:KIND, the committed operations; operationMicros:KIND, the sum of their latencies;
+	// operationP99Millis:KIND and other percentiles. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Operation string `json:"operation,omitempty"`

@@ -42,7 +42,7 @@ func (p *collect) run(ctx context.Context, s *scope) Result {
 		return Retry(err)
 	}
 	readScript(s.system, o.Spec(), t, clients)
-	t.Measurements = s.measurements(results.OwnNumbers(merged.Driver, merged.Summary.Numbers))
+	t.Measurements = s.measurements(results.OwnNumbers(merged.Driver, merged.Summary))
 	if err := validity.SetGeneratorLags(t.Pods, s.layout, clients); err != nil {
 		return measured(Retry(err), t.Measurements)
 	}

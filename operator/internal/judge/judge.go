@@ -224,7 +224,7 @@ func linesOf(ran Ran, spec v1alpha1.ExperimentSpec) (lines []results.TrialLine, 
 			line.ConfigMap, line.Checks, line.Datasets = l.ConfigMap, l.Checks, l.Datasets
 			delete(said, t.Name)
 		}
-		line.Measurements = measurements(ran.Spec, spec, line.Measurements, results.OwnNumbers(t.Driver, t.Summary.Numbers))
+		line.Measurements = measurements(ran.Spec, spec, line.Measurements, results.OwnNumbers(t.Driver, t.Summary))
 		lines = append(lines, line)
 	}
 	for _, name := range slices.Sorted(maps.Keys(said)) {

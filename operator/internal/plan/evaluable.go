@@ -30,6 +30,23 @@ func neverEvaluated(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Chec
 			}
 		}
 	}
+	return append(warnings, neverCounted(p, systems)...)
+}
+
+// neverCounted warns of measurements of kinds of operations that the clients of a system do not
+// tell apart.
+func neverCounted(p *Plan, systems map[string]v1alpha1.SystemSpec) (warnings []string) {
+	for i, m := range p.Spec.Measurements {
+		of := slices.ContainsFunc([]string{m.Counter, m.Per}, func(counter string) bool {
+			return strings.HasPrefix(counter, "operation") && strings.Contains(counter, ":")
+		})
+		for _, ref := range p.Spec.Systems {
+			spec := systems[ref.Name]
+			if r := spec.Clients.Results; of && spec.Clients.Driver == nil && r != nil && r.Records != nil && r.Records.Operation == "" {
+				warnings = append(warnings, fmt.Sprintf("spec.measurements[%d].counter: measurement %s can never be had of System %q: its spec.clients.results.records has no operation, which tells kinds of operations apart", i, m.Name, ref.Name))
+			}
+		}
+	}
 	return warnings
 }
 

@@ -80,3 +80,32 @@ func TestClaimsThatCanNeverBeEvaluated(t *testing.T) {
 		})
 	}
 }
+
+// A measurement of a kind of operations that the clients do not tell apart can never be had.
+func TestKindsOfOperationsThatCanNeverBeMeasured(t *testing.T) {
+	for name, tc := range map[string]struct{ operation, counter, want string }{
+		"no kinds":      {"", "operationP99Millis:READ", `measurement readP99 can never be had of System "basil"`},
+		"kinds":         {"kind", "operationP99Millis:READ", ""},
+		"other counter": {"", "operations", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			system := builders.System("basil")
+			system.Set(func(s *v1alpha1.SystemSpec) {
+				s.Clients.Driver, s.Clients.Results = nil, &v1alpha1.ClientResults{Format: v1alpha1.FormatCSV, Source: "Stdout", Records: &v1alpha1.ClientRecords{
+					Latency: v1alpha1.RecordLatency{From: "l", Unit: "us"}, Instant: v1alpha1.RecordInstant{From: "i", Unit: "ms"}, Operation: tc.operation,
+				}}
+			})
+			exp := builders.Experiment("e").System("basil").Set(func(s *v1alpha1.ExperimentSpec) {
+				s.Measurements = []v1alpha1.Measurement{{Name: "readP99", Unit: "ms", Counter: tc.counter}}
+			}).Obj()
+			p, errs := plan.Validate(exp, systems(system), plan.Checks{Functions: claims.FunctionsOf})
+			if len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			said := strings.Join(p.Warnings, "\n")
+			if (tc.want == "") != !strings.Contains(said, "can never be had") || !strings.Contains(said, tc.want) {
+				t.Errorf("warnings %q, want %q", said, tc.want)
+			}
+		})
+	}
+}

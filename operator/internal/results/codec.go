@@ -225,6 +225,9 @@ func (c Client) check() error {
 			return fmt.Errorf("the counter %s is %d; it must be from 0 to %d", n.name, *n.value, maxCount)
 		}
 	}
+	if err := c.checkOperations(); err != nil {
+		return err
+	}
 	if c.RunSummary != nil {
 		if err := c.RunSummary.check(c); err != nil {
 			return err

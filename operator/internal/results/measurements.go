@@ -26,14 +26,17 @@ type MeasurementColumn struct {
 	Per     string `json:"per,omitempty"`
 }
 
-// OwnNumbers are the counters of a trial's clients and the numbers of their own, by name. The
-// numbers stand first: a System names them.
-func OwnNumbers(driver map[string]int64, numbers map[string]float64) map[string]float64 {
-	own := make(map[string]float64, len(driver)+len(numbers))
+// OwnNumbers are the counters of a trial's clients, the latencies of kinds of operations and the
+// numbers of the clients' own, by name. The latter stand first: a System names them.
+func OwnNumbers(driver map[string]int64, s Summary) map[string]float64 {
+	own := make(map[string]float64, len(driver)+len(s.Numbers))
 	for name, n := range driver {
 		own[name] = float64(n)
 	}
-	maps.Copy(own, numbers)
+	for _, o := range s.Operations {
+		o.ownNumbers(own)
+	}
+	maps.Copy(own, s.Numbers)
 	return own
 }
 

@@ -40,6 +40,7 @@ func Merge(clients []Client) (Merged, error) {
 	slices.SortFunc(clients, func(a, b Client) int { return int(a.Index) - int(b.Index) })
 	m := Merged{MeasureNanos: clients[0].MeasureNanos, Driver: map[string]int64{}, MisbehavingDriver: map[string]int64{}}
 	latency, lag, own := newHistogramSum(), newHistogramSum(), newHistogramSum()
+	operations := operationSums{}
 	var counters Counters
 	for i, c := range clients {
 		if i > 0 && c.Index == clients[i-1].Index {
@@ -54,6 +55,9 @@ func Merge(clients []Client) (Merged, error) {
 		}
 		if _, err := own.addIfAny(c.GeneratorLag); err != nil {
 			return Merged{}, fmt.Errorf("merge the results of client %d: generatorLag: %w", c.Index, err)
+		}
+		if err := operations.add(c.Operations); err != nil {
+			return Merged{}, fmt.Errorf("merge the results of client %d: %w", c.Index, err)
 		}
 	}
 	m.Timeline = mergeTimelines(clients)
@@ -71,6 +75,7 @@ func Merge(clients []Client) (Merged, error) {
 		m.Summary = mergeRunSummaries(counters, clients)
 	}
 	m.Summary.Unreported = unreported
+	m.Summary.Operations = operations.summaries(time.Duration(m.MeasureNanos))
 	m.Summary.SendLagP99Millis = Millis(lag.histogram().Percentile(99))
 	m.Summary.GeneratorLagP99Millis = Millis(own.histogram().Percentile(99))
 	return m, nil

@@ -95,6 +95,9 @@ type Client struct {
 	GeneratorLag string `json:"generatorLag,omitempty"`
 	// Timeline of the whole run.
 	Timeline Timeline `json:"timeline"`
+	// Operations are the kinds of operations that the client tells apart, as far as they committed
+	// in the window.
+	Operations []Operation `json:"operations,omitempty"`
 	// RunSummary is what the client says of its whole run, where it says no more. Counters are of
 	// the whole run then, too, and there are no histograms and no timeline. Agents send it as
 	// "whole", which is the name in the format of clients' reports.
@@ -139,6 +142,8 @@ type Summary struct {
 	Numbers map[string]float64 `json:"numbers,omitempty"`
 	// Remarks say what a reader must know of these numbers: what was computed, and from what.
 	Remarks []string `json:"remarks,omitempty"`
+	// Operations are the kinds that the clients tell apart, in the order of their names.
+	Operations []OperationSummary `json:"operations,omitempty"`
 	// OfAll are percentiles of committed and failed requests. Nil: none failed, or these are
 	// results of before they were kept, or the clients say of their whole run what is here.
 	OfAll *Percentiles `json:"ofAll,omitempty"`

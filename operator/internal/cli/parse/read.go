@@ -28,6 +28,8 @@ type Reading struct {
 	Operations int64  `json:"operations,omitempty"`
 	First      string `json:"first,omitempty"`
 	Last       string `json:"last,omitempty"`
+	// Kinds of operations, of a report that tells them apart.
+	Kinds []results.OperationSummary `json:"kinds,omitempty"`
 	// Seconds that a summary is of, by its count and its rate.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Counters of what else was in the report: otherLines, cutLines, unlistedOutcome.
@@ -134,7 +136,8 @@ func (r *Reading) take(c results.Client, span time.Duration) error {
 		return err
 	}
 	s := merged.Summary
-	r.Summary, r.Counters, r.Unreported, r.Remarks = s, merged.Driver, s.Unreported, s.Remarks
+	r.Summary, r.Kinds = s, s.Operations
+	r.Counters, r.Unreported, r.Remarks = merged.Driver, s.Unreported, s.Remarks
 	for _, n := range []struct {
 		name, counter string
 		value         int64
@@ -202,6 +205,10 @@ func (r *Reading) write(w io.Writer) {
 	}
 	for _, n := range r.Numbers {
 		fmt.Fprintf(w, "  %-16s %.10g %s\n", n.Name, n.Value, n.Unit)
+	}
+	for _, k := range r.Kinds {
+		fmt.Fprintf(w, "  of %s: %d committed, mean %.6g ms, P50 %.6g, P95 %.6g, P99 %.6g, max %.6g ms\n",
+			k.Name, k.Committed, k.MeanMillis, k.Percentiles["P50"], k.Percentiles["P95"], k.Percentiles["P99"], k.MaxMillis)
 	}
 	if r.Seconds > 0 {
 		fmt.Fprintf(w, "of %.10g s, by count and rate\n", r.Seconds)

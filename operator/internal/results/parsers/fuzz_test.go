@@ -80,9 +80,7 @@ func FuzzSummary(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := results.EncodeClient(c); err != nil {
-			t.Errorf("what was read cannot be sent: %v", err)
-		}
+		mustBeSound(t, c)
 	})
 }
 

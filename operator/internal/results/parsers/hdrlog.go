@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,9 @@ const counterCutIntervals = "intervalsAcrossTheWindow"
 // HdrHistogram's own reader has it.
 const yearSeconds = 365 * 24 * 3600
 
+// percentilesHeader is the header of a table of percentiles, with blanks or with commas.
+var percentilesHeader = regexp.MustCompile(`^\W*Value\W+Percentile\W+TotalCount`)
+
 type hdrLog struct {
 	o     Options
 	of    results.Histograms
@@ -41,6 +45,7 @@ type hdrLog struct {
 	// first interval's begin, relative to t = 0.
 	first   time.Duration
 	driver  map[string]int64
+	kinds   kinds
 	decoder hdrDecoder
 }
 
@@ -90,12 +95,18 @@ func parseHdrHistogram(r io.Reader, o Options) (results.Client, error) {
 	} else {
 		l.driver[counterSilent]++
 	}
-	return c, l.rec.Fill(&c)
+	if err := l.rec.Fill(&c); err != nil {
+		return results.Client{}, err
+	}
+	err := l.kinds.fill(&c)
+	return c, err
 }
 
 // line takes in a line, and reports whether it is an interval that counts.
 func (l *hdrLog) line(text string, first bool) (bool, error) {
 	switch {
+	case percentilesHeader.MatchString(text):
+		return false, errors.New("this is a table of percentiles (.hgrm), which has no instants: it cannot be cut to the window; let the client write a log of histograms (.hlog), or read numbers of its whole run by the format Summary; \"kubectl assay import results --format HdrPercentiles\" reads such tables")
 	case text == "", strings.HasPrefix(text, `"`):
 		return false, nil
 	case text[0] == '#':
@@ -129,7 +140,9 @@ func (l *hdrLog) line(text string, first bool) (bool, error) {
 		return false, err
 	}
 	from := l.relative(begin)
-	l.interval(from, from+time.Duration(length*1e9), failed)
+	if err := l.interval(tag, from, from+time.Duration(length*1e9), failed); err != nil {
+		return false, err
+	}
 	if first || from < l.first {
 		l.first = from
 	}
@@ -167,8 +180,8 @@ func (l *hdrLog) relative(seconds float64) time.Duration {
 	return time.Duration(nanos - l.o.ZeroUnixNanos)
 }
 
-// interval takes in the transactions of an interval.
-func (l *hdrLog) interval(from, to time.Duration, failed bool) {
+// interval takes in the transactions of an interval. Its tag is their kind.
+func (l *hdrLog) interval(tag string, from, to time.Duration, failed bool) error {
 	if s := l.o.Seen; s != nil {
 		if s.Operations == 0 || from < s.First {
 			s.First = from
@@ -202,7 +215,19 @@ func (l *hdrLog) interval(from, to time.Duration, failed bool) {
 			l.rec.FailEvenly(from, to, done, bar.Count)
 		} else {
 			l.rec.CommitEvenly(from, to, done, bar.Count, latency)
+			if err := l.kind(tag, from, bar.Count, latency); err != nil {
+				return err
+			}
 		}
 		done += bar.Count
 	}
+	return nil
+}
+
+// kind counts transactions of the window by the tag of their interval.
+func (l *hdrLog) kind(tag string, from time.Duration, n int64, latency time.Duration) error {
+	if tag == "" || !l.rec.InWindow(from) {
+		return nil
+	}
+	return l.kinds.commit(tag, slices.Contains(l.of.Tags, tag), n, latency)
 }

@@ -65,6 +65,9 @@ func TestHdrHistogramLogsAreCutAndMerged(t *testing.T) {
 			t.Errorf("the %s is %g ms, want %g", name, x[0], x[1])
 		}
 	}
+	if len(s.Operations) != 1 || s.Operations[0].Committed != 100 || math.Abs(s.Operations[0].Percentiles["P99"]-3) > 0.006 {
+		t.Errorf("kinds of operations: %+v; want 100 of READ, P99 3 ms", s.Operations)
+	}
 	sum, all := int64(0), int64(0)
 	for i, n := range m.Timeline.Committed {
 		if at := m.Timeline.FirstMillis + 100*int64(i); at >= 0 && at < 2000 {
@@ -96,6 +99,9 @@ func TestHdrHistogramRefusesDamage(t *testing.T) {
 		"a field":     {"0.0,1.0,HISTFAAAAA==\n", "an interval has 4 fields"},
 		"an instant":  {"x,1.0,2.0,HISTFAAAAA==\n", "the start of the interval"},
 		"a length":    {"0.0,-1,2.0,HISTFAAAAA==\n", "the length of the interval"},
+		"a table":     {"       Value     Percentile TotalCount 1/(1-Percentile)\n\n       1.000 0.500000000000          2           2.00\n", "this is a table of percentiles (.hgrm), which has no instants"},
+		"a CSV table": {"\"Value\",\"Percentile\",\"TotalCount\",\"1/(1-Percentile)\"\n", "this is a table of percentiles"},
+		"a failure":   {strings.ReplaceAll(hdrSeconds(t, hdrStart, "READ-FAILED", 3, 4), "FAILED", "ERROR"), `the operation "READ-ERROR" says that it failed`},
 		"cut":         {good[:len(good)-30] + "\n", "histogram"},
 	} {
 		if _, err := Parse(FormatHdrHistogram, strings.NewReader(tc.log), hdrOptions(0)); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -112,8 +118,6 @@ func FuzzHdrHistogram(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := results.Merge([]results.Client{c}); err != nil {
-			t.Errorf("what was read cannot be merged: %v", err)
-		}
+		mustBeSound(t, c)
 	})
 }

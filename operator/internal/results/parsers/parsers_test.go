@@ -197,6 +197,7 @@ func FuzzTransactionLines(f *testing.F) {
 		if m.Summary.Committed > int64(strings.Count(in, "\n")) {
 			t.Errorf("%d transactions in %d lines", m.Summary.Committed, strings.Count(in, "\n"))
 		}
+		mustBeSound(t, c)
 	})
 }
 

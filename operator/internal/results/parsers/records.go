@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,22 +176,15 @@ type recordParser struct {
 	// Where the fields are in the texts of a line; -1: there is none.
 	latency, since, instant, fraction, outcome, kind int
 	unlisted                                         map[string]int64
-	// kinds of operations that committed in the window, and the last one of them.
-	kinds map[string]*ofKind
-	last  *ofKind
-}
-
-// ofKind are the committed operations of a kind: how many, and what they took in all.
-type ofKind struct {
-	name          string
-	count, micros int64
+	// kinds of operations that committed in the window.
+	kinds kinds
 }
 
 func newRecordParser(o Options) (*recordParser, error) {
 	if err := o.Records.Check(); err != nil {
 		return nil, err
 	}
-	p := &recordParser{lineParser: newLineParser(o), records: *o.Records, unlisted: map[string]int64{}, kinds: map[string]*ofKind{}, last: &ofKind{}}
+	p := &recordParser{lineParser: newLineParser(o), records: *o.Records, unlisted: map[string]int64{}}
 	if o.Records.ByArrival() {
 		if o.Arrivals == nil {
 			return nil, errors.New("nothing says when the lines arrived")
@@ -245,50 +237,12 @@ func (p *recordParser) end(in *lines) (results.Client, error) {
 	for text, n := range p.unlisted {
 		p.driver[counterUnlisted+text] = n
 	}
-	for name, kind := range p.kinds {
-		p.driver[counterOperation+name], p.driver[counterOperationMicros+name] = kind.count, kind.micros
+	c, err := p.finish()
+	if err != nil {
+		return results.Client{}, err
 	}
-	return p.finish()
-}
-
-// mostKinds bounds the kinds of operations that are counted by name.
-const mostKinds = 32
-
-// saysFailed are words in the name of an operation that has failed, as YCSB's READ-FAILED is.
-var saysFailed = regexp.MustCompile(`(?i)(^|[^a-z])(fail|failed|failure|error|err|timeout|timedout|abort|aborted)($|[^a-z])`)
-
-// countKind counts a committed operation of the window by its kind. It fails for a kind whose name
-// says that it failed, where nothing else says how operations ended.
-func (p *recordParser) countKind(name string, latency, end time.Duration) error {
-	if !p.rec.InWindow(end) {
-		return nil
-	}
-	name = name[:min(len(name), 64)]
-	if name != p.last.name || p.last.count == 0 {
-		if p.outcome < 0 && saysFailed.MatchString(name) {
-			return fmt.Errorf("the operation %q says that it failed, and would count as committed: say in outcome how operations end", name)
-		}
-		p.last = p.kindOf(name)
-	}
-	p.last.count++
-	p.last.micros += latency.Microseconds()
-	return nil
-}
-
-// kindOf is a kind by its name; beyond mostKinds, all others are one.
-func (p *recordParser) kindOf(name string) *ofKind {
-	if kind := p.kinds[name]; kind != nil {
-		return kind
-	}
-	if len(p.kinds) >= mostKinds {
-		name = "..."
-	}
-	kind := p.kinds[name]
-	if kind == nil {
-		kind = &ofKind{name: name}
-		p.kinds[name] = kind
-	}
-	return kind
+	err = p.kinds.fill(&c)
+	return c, err
 }
 
 // ended is the instant of a line, relative to t = 0: when its operation ended, or began.
@@ -420,8 +374,8 @@ func (p *recordParser) operation(texts []string, begin, lineEnd int64) error {
 	switch how {
 	case committed:
 		p.commit(latency, end)
-		if p.kind >= 0 {
-			return p.countKind(texts[p.kind], latency, end)
+		if p.kind >= 0 && p.rec.InWindow(end) {
+			return p.kinds.commit(texts[p.kind], p.outcome >= 0, 1, latency)
 		}
 	case aborted:
 		p.rec.Abort(end, false)

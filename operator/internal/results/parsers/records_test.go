@@ -224,6 +224,7 @@ func fuzzRecords(f *testing.F, format string, records results.Records, seeds ...
 		if h.Count()+c.Counters.OutOfRange != c.Counters.Committed || c.Counters.Committed > int64(strings.Count(in, "\n")) {
 			t.Errorf("%d latencies, %d committed, %d lines", h.Count(), c.Counters.Committed, strings.Count(in, "\n"))
 		}
+		mustBeSound(t, c)
 	})
 }
 
@@ -249,7 +250,7 @@ func TestOperationsThatSayTheyFailed(t *testing.T) {
 			if (err != nil) != refused {
 				t.Fatalf("error %v, want one: %t", err, refused)
 			}
-			if refused && !strings.Contains(err.Error(), "say in outcome how operations end") {
+			if refused && !strings.Contains(err.Error(), "would count as committed: say which operations failed") {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -63,10 +63,9 @@ type Measurement struct {
 	// counter is the name of one of the clients' own counters (driver in their reports), added up
 	// over all client pods. It may also be an own number of a summary
 	// (spec.clients.results.summary of the System), if there is one client pod. Both are of the
-	// whole run, with warm-up and cool-down. Of a client whose report tells kinds of operations
-	// apart it may be a latency of one kind, in milliseconds, over all client pods and of the
-	// window: operationP99Millis:READ; P10, P50, P75, P90, P95, P999, P9999, P99999, Mean or Max in
-	// the place of P99.
+	// whole run, with warm-up and cool-down. A report that tells kinds of operations apart also has
+	// the latencies of each, over all client pods and of the window: operationP99Millis:READ, in
+	// milliseconds. P10, P50, P75, P90, P95, P999, P9999, P99999, Mean and Max are there, too.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128

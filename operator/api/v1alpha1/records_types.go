@@ -219,8 +219,8 @@ type ClientRecords struct {
 	Outcome *RecordOutcome `json:"outcome,omitempty"`
 
 	// operation is the name of a group of the pattern, or of a column, that says which kind of
-	// operation it was. Results then have each kind's rate and percentiles, merged over pods and cut
-	// to the window, of at most 32 kinds. Measurements of an Experiment read them by counter:
+	// operation it was. Results then have each kind's rate and percentiles, merged over pods and
+	// cut to the window, of at most 32 kinds. Measurements of an Experiment read them by counter:
 	// operation:KIND, the committed operations; operationMicros:KIND, the sum of their latencies;
 	// operationP99Millis:KIND and other percentiles. Default: none.
 	// +optional

@@ -52,6 +52,11 @@ func TestCapacityIsJudged(t *testing.T) {
 	if got.Verdict != string(v1alpha1.VerdictHolds) || got.Measured == nil || *got.Low != 190 || !strings.Contains(got.Message, "Found after 9 trials") {
 		t.Errorf("%+v", got)
 	}
+	// The machines became slower, so that the search has no interval.
+	capacities[0] = results.Capacity{Axis: "rate", At: map[string]string{"variant": "a"}, From: 100, To: 300, Outcome: string(v1alpha1.CapacityOutOfTrials), Trials: 30, Capacity: load(200), Message: "the machines carried less"}
+	if got := EvaluateWith([]v1alpha1.Claim{{Name: "c", Expr: "capacity(variant='a') > 1"}}, nil, nil, capacities)[0]; got.Verdict != string(v1alpha1.VerdictInconclusive) || !strings.Contains(got.Message, "the machines carried less") || strings.Contains(got.Message, "holds 95%") {
+		t.Errorf("%+v", got)
+	}
 	capacities[0] = results.Capacity{Axis: "rate", At: map[string]string{"variant": "a"}, Outcome: string(v1alpha1.CapacityNotJudged), Trials: 1, Message: "trial 0 cannot be judged"}
 	if got := EvaluateWith([]v1alpha1.Claim{{Name: "c", Expr: "capacity(variant='a') > 1"}}, nil, nil, capacities)[0]; got.Verdict != string(v1alpha1.VerdictNotEvaluated) || !strings.Contains(got.Message, "cannot be judged") {
 		t.Errorf("%+v", got)

@@ -48,10 +48,12 @@ import (
 //	1            trends within rounds, percentiles of all requests, the union over points that tie,
 //	             searches with lapses and wide deviations
 //	2            rates with bursts, curves that do not cross with a P of their own
-const Method = 2
+//	3            searches whose trials depend on each other; timeouts in the clients' time count
+//	             for no more than the rest leaves
+const Method = 3
 
 // SearchMethod is the first version of which searches are today's.
-const SearchMethod = 1
+const SearchMethod = 3
 
 // changedByMethod1 are the functions whose intervals or tests method 1 changed.
 var changedByMethod1 = regexp.MustCompile(`\b(capacity|increasing|decreasing|max_throughput|min_latency|peak_latency|knee_throughput|knee_latency|p[0-9]+_latency|dip|time_to_90|time_to_detect|goodput_lost)\b`)
@@ -59,12 +61,15 @@ var changedByMethod1 = regexp.MustCompile(`\b(capacity|increasing|decreasing|max
 // changedByMethod2 are those of method 2.
 var changedByMethod2 = regexp.MustCompile(`\b(error_rate|abort_rate|crossover)\b`)
 
+// changedByMethod3 are those of method 3.
+var changedByMethod3 = regexp.MustCompile(`\bcapacity\b`)
+
 // ByOlderMethod reports whether results that were judged by an older method may differ from what
 // today's gives a claim: those of a plain mean, difference or quotient may not, but where today's
 // looks at first attempts.
 func ByOlderMethod(method int, today results.ClaimResult) bool {
 	return method < 1 && (changedByMethod1.MatchString(today.Expr) || strings.Contains(today.Message, unlikeExclusions)) ||
-		method < 2 && changedByMethod2.MatchString(today.Expr)
+		method < 2 && changedByMethod2.MatchString(today.Expr) || method < 3 && changedByMethod3.MatchString(today.Expr)
 }
 
 // Check reports what is wrong with a claim of an experiment that has these axes, faults and

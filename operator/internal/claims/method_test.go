@@ -21,6 +21,7 @@ func TestByOlderMethod(t *testing.T) {
 		"by today's method":    {Method, "max_throughput() > 5", "", false},
 		"a rate":               {1, "error_rate(x=1) < 0.1", "", true},
 		"a trend of method 1":  {1, "increasing(of='throughput', along='x')", "", false},
+		"a search of method 2": {2, "capacity(variant='a') > 5", "", true},
 		"an axis of that name": {0, "throughput(dips=1) > 5", "", false},
 	} {
 		if got := ByOlderMethod(tc.method, results.ClaimResult{Expr: tc.expr, Message: tc.message}); got != tc.want {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -406,14 +407,31 @@ func Capacities(spec v1alpha1.ExperimentSpec, axes []results.Axis, lines []resul
 		if unknown != "" {
 			c.Outcome = string(v1alpha1.CapacityNotJudged)
 		} else if len(trials) > 0 {
-			c.Capacity, c.Low, c.High = finite(state.Capacity), finite(state.From), finite(state.To)
-			if state.Disordered {
-				c.Message = fmt.Sprintf("a load was met that lies above a failed one by more than three times the precision: trials deviate by more (some %.2g%%), fail for other reasons than their load, or the machines changed", 100*state.Deviation)
+			c.Message, c.Capacity = messageOf(state), finite(state.Capacity)
+			if state.Trend == 0 || state.Outcome == capacity.AboveHigh || state.Outcome == capacity.BelowLow {
+				c.Low, c.High = finite(state.From), finite(state.To)
 			}
 		}
 		out = append(out, c)
 	}
 	return out
+}
+
+// messageOf says what must be known of a search's answer.
+func messageOf(state capacity.State) string {
+	switch {
+	case state.Trend != 0:
+		change := "more"
+		if state.Trend < 0 {
+			change = "less"
+		}
+		return fmt.Sprintf("the machines carried %s from trial to trial, by some %.2g%%, so there is no one capacity, and no interval: wait for idle machines, and search again", change, 100*math.Abs(state.Trend))
+	case state.Shared:
+		return "trials depend on their neighbours, as where machines have good hours and bad ones: the interval is wider for it, and trials at other times would say more"
+	case state.Disordered:
+		return fmt.Sprintf("a load was met that lies above a failed one by more than three times the precision: trials deviate by more (some %.2g%%), fail for other reasons than their load, or the machines changed", 100*state.Deviation)
+	}
+	return ""
 }
 
 // finite is a load, or nil for one beyond those that are tried.

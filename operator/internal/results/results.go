@@ -802,7 +802,8 @@ type Capacity struct {
 	// Outcome as in the status of an experiment, and the number of trials that count.
 	Outcome string `json:"outcome"`
 	Trials  int    `json:"trials"`
-	// Capacity and its 95% interval. Without one: it lies beyond From or To, or is not known.
+	// Capacity and its 95% interval. Without one: it lies beyond From or To, or is not known. A
+	// capacity without an interval is that of the first trial, and the machines changed since.
 	Capacity *float64 `json:"capacity,omitempty"`
 	Low      *float64 `json:"low,omitempty"`
 	High     *float64 `json:"high,omitempty"`

@@ -8,10 +8,14 @@ import (
 
 // ClientTime is Little's law for one trial of a closed loop. Each of N correct clients is in a
 // transaction or thinks, for the whole window W, so that with X committed transactions a second of
-// mean latency R, Z to think after each transaction, and timeouts that took T each, this share of
-// the clients' time is in the numbers:
+// mean latency R, Z to think after each transaction, and timeouts that took T each at most, this
+// share of the clients' time is in the numbers:
 //
-//	(committed R + timeouts T + (committed + given up + errors + timeouts) Z) / (N W)
+//	known = (committed R + (committed + given up + errors + timeouts) Z) / (N W)
+//	share = known + min(timeouts T / (N W), max(0, 1 - known))
+//
+// A driver may give up sooner than the timeout, or have begun before the window. So timeouts took
+// no more than what the rest leaves of the clients' time.
 //
 // It is 1 but for what hangs over the edges of the window. Less: clients were in transactions that
 // are left out (they never ended, or ended as errors or aborts), did what latencies leave out
@@ -24,8 +28,9 @@ func ClientTime(t results.Trial) *float64 {
 		return nil
 	}
 	ended := float64(s.Committed + s.GivenUp + s.Errors + s.Timeouts)
-	busy := float64(s.Committed)*s.MeanMillis + float64(s.Timeouts)*t.ClosedLoop.TimeoutMillis + ended*t.ClosedLoop.ThinkMillis
-	share := busy / (float64(t.CorrectClients) * window)
+	all := float64(t.CorrectClients) * window
+	known := (float64(s.Committed)*s.MeanMillis + ended*t.ClosedLoop.ThinkMillis) / all
+	share := known + min(float64(s.Timeouts)*t.ClosedLoop.TimeoutMillis/all, max(0, 1-known))
 	return &share
 }
 

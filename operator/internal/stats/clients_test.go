@@ -69,6 +69,27 @@ func TestClientTime(t *testing.T) {
 	if share := stats.ClientTime(trial); share == nil || math.Abs(*share-1) > 1e-9 {
 		t.Errorf("with timeouts %v, want 1", share)
 	}
+	// The driver gives up before the timeout. Counted as whole timeouts, the clients of the shipped
+	// bundle of a primary that crashes had 133% of their time.
+	for name, tc := range map[string]struct {
+		timeouts int64
+		millis   float64
+		want     float64
+	}{
+		"as long as the rest allows": {timeouts: 8, millis: 10_000, want: 1},
+		"less than is missing":       {timeouts: 2, millis: 500, want: 0.55},
+		"nothing is left for them":   {timeouts: 8, millis: 10_000, want: 1.2},
+	} {
+		early := trial
+		early.ClosedLoop = &results.ClosedLoop{TimeoutMillis: tc.millis}
+		early.Summary.Timeouts = tc.timeouts
+		if tc.want > 1 {
+			early.Summary.MeanMillis = 24
+		}
+		if share := stats.ClientTime(early); share == nil || math.Abs(*share-tc.want) > 1e-9 {
+			t.Errorf("timeouts %s: %v, want %g", name, *share, tc.want)
+		}
+	}
 	// What has no such law says nothing.
 	for name, change := range map[string]func(*results.Trial){
 		"an open loop":        func(t *results.Trial) { t.ClosedLoop = nil },

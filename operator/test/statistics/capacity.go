@@ -24,12 +24,22 @@ func lapsing(share float64) trialWorld {
 	}
 }
 
-// correlated trials deviate by 5% together.
-func correlated(rng *rand.Rand, state *float64, load, c float64, i int) bool {
-	if i == 0 {
+// correlated trials deviate by d together: a good hour is followed by one that is nearly as good.
+func correlated(keep, d float64) trialWorld {
+	return func(rng *rand.Rand, state *float64, load, c float64, i int) bool {
+		if i == 0 {
+			*state = d * rng.NormFloat64()
+		} else {
+			*state = keep**state + d*math.Sqrt(1-keep*keep)*rng.NormFloat64()
+		}
+		return math.Log(c/load)+*state+0.01*rng.NormFloat64() > 0
+	}
+}
+
+// days: eight trials that follow each other have a deviation of 5% in common.
+func days(rng *rand.Rand, state *float64, load, c float64, i int) bool {
+	if i%8 == 0 {
 		*state = 0.05 * rng.NormFloat64()
-	} else {
-		*state = 0.9**state + 0.05*math.Sqrt(1-0.81)*rng.NormFloat64()
 	}
 	return math.Log(c/load)+*state+0.01*rng.NormFloat64() > 0
 }
@@ -42,13 +52,47 @@ func slowMode(rng *rand.Rand, _ *float64, load, c float64, _ int) bool {
 	return math.Log(c/load)+0.02*rng.NormFloat64() > 0
 }
 
-// slowing machines carry 2% less from trial to trial. The capacity is that of the first.
-func slowing(rng *rand.Rand, _ *float64, load, c float64, i int) bool {
-	return math.Log(c/load)-0.02*float64(i)+0.02*rng.NormFloat64() > 0
+// growing machines carry so much more from trial to trial. The capacity is that of the first.
+func growing(by float64) trialWorld {
+	return func(rng *rand.Rand, _ *float64, load, c float64, i int) bool {
+		return math.Log(c/load)+by*float64(i)+0.02*rng.NormFloat64() > 0
+	}
 }
 
 func skewed(rng *rand.Rand, _ *float64, load, c float64, _ int) bool {
 	return math.Log(c/load)-0.08*(-math.Log(-math.Log(rng.Float64()))-0.36651) > 0
+}
+
+// searchWorlds are those of the review, and others in which trials depend on each other. A search
+// may also say that the machines have a trend, and give no interval: that is right where they do.
+var searchWorlds = []struct {
+	name            string
+	world           trialWorld
+	least           float64
+	trend           bool
+	review5, review string // by a precision of 5%, and of 10%
+}{
+	{"deviation 2%", deviating(0.02), 93, false, "99.8", "99.6"},
+	{"4%", deviating(0.04), 93, false, "95.2", "95.4"},
+	{"6%", deviating(0.06), 93, false, "88.0", "87.4"},
+	{"8%", deviating(0.08), 93, false, "75.8", "77.4"},
+	{"10%", deviating(0.1), 90, false, "66.0", "68.6"},
+	{"15%", deviating(0.15), 90, false, "52.6", "50.0"},
+	{"30%", deviating(0.3), 90, false, "22.8", "32.0"},
+	{"1 trial in 20 fails at any load", lapsing(0.05), 90, false, "93.2", "90.8"},
+	{"1 in 10", lapsing(0.1), 90, false, "88.4", "78.4"},
+	{"1 in 5", lapsing(0.2), 90, false, "74.0", "58.8"},
+	{"trials depend on each other, AR(1) 0.9, 5%", correlated(0.9, 0.05), 90, false, "66.0", "87.6"},
+	{"AR(1) 0.8, 5%", correlated(0.8, 0.05), 90, false, "", ""},
+	{"AR(1) 0.95, 5%", correlated(0.95, 0.05), 90, false, "", ""},
+	{"AR(1) 0.9, 15%", correlated(0.9, 0.15), 90, false, "", ""},
+	{"8 trials in a row share 5%", days, 90, false, "", ""},
+	{"3 trials in 10 carry a third less", slowMode, 90, false, "54.4", "64.8"},
+	{"skewed, 8%", skewed, 90, false, "73.6", "71.2"},
+	{"machines slow by 2% from trial to trial", growing(-0.02), 90, true, "0.0", "56.0"},
+	{"by 1%", growing(-0.01), 90, true, "", ""},
+	{"by 0.5%", growing(-0.005), 90, true, "", ""},
+	{"they grow faster by 2%", growing(0.02), 90, true, "", ""},
 }
 
 // capacities: how often the interval of a search holds the capacity.
@@ -56,36 +100,32 @@ func capacities(scale float64) (rates []rate) {
 	for _, set := range []struct {
 		precision float64
 		most      int
-		review    []string
-	}{
-		{0.05, 60, []string{"99.8", "95.2", "88.0", "75.8", "66.0", "52.6", "22.8", "93.2", "88.4", "74.0", "66.0", "54.4", "73.6", "0.0"}},
-		{0.1, 30, []string{"99.6", "95.4", "87.4", "77.4", "68.6", "50.0", "32.0", "90.8", "78.4", "58.8", "87.6", "64.8", "71.2", "56.0"}},
-	} {
-		for i, w := range []struct {
-			name  string
-			world trialWorld
-			least float64
-		}{
-			{"deviation 2%", deviating(0.02), 93}, {"4%", deviating(0.04), 93}, {"6%", deviating(0.06), 93}, {"8%", deviating(0.08), 93}, {"10%", deviating(0.1), 90},
-			{"15%", deviating(0.15), 90}, {"30%", deviating(0.3), 90},
-			{"1 trial in 20 fails at any load", lapsing(0.05), 90}, {"1 in 10", lapsing(0.1), 90}, {"1 in 5", lapsing(0.2), 90},
-			{"trials depend on each other, AR(1) 0.9, 5%", correlated, 0}, {"3 trials in 10 carry a third less", slowMode, 90}, {"skewed, 8%", skewed, 90},
-			{"machines slow by 2% from trial to trial", slowing, 0},
-		} {
+	}{{0.05, 60}, {0.1, 30}} {
+		for _, w := range searchWorlds {
 			rng := rand.New(rand.NewPCG(40, 1))
-			held := rate{review: set.review[i], least: w.least}
-			trials, found := 0, 0
+			held := rate{review: w.review5, least: w.least}
+			if set.precision > 0.05 {
+				held.review = w.review
+			}
+			trials, found, trending, width := 0, 0, 0, 0.0
 			for range experiments(scale, 500) {
 				c := math.Exp(math.Log(150) + rng.Float64()*math.Log(2000.0/150))
-				state, n := search(capacity.Search{Low: 100, High: 3000, Precision: set.precision, MaxTrials: set.most}, rng, w.world, c)
-				held.see(state.From <= c && c <= state.To)
+				s := capacity.Search{Low: 100, High: 3000, Precision: set.precision, MaxTrials: set.most}
+				state, n := search(s, rng, w.world, c)
+				held.see(state.From <= c && c <= state.To || w.trend && state.Trend != 0)
 				trials += n
+				from, to := max(state.From, s.Low), min(state.To, s.High)
+				width += (to - from) / (to + from)
 				if state.Outcome == capacity.Found {
 					found++
 				}
+				if state.Trend != 0 {
+					trending++
+				}
 			}
-			held.what = fmt.Sprintf("%s, precision %.0f%%: the interval holds the capacity (%.1f trials, Found in %.0f%%)", w.name, 100*set.precision,
-				float64(trials)/float64(held.of), 100*float64(found)/float64(held.of))
+			of := float64(held.of)
+			held.what = fmt.Sprintf("%s, precision %.0f%%: the interval holds the capacity (%.1f trials, ± %.1f%%, Found in %.0f%%, a trend is said in %.0f%%)", w.name, 100*set.precision,
+				float64(trials)/of, 100*width/of, 100*float64(found)/of, 100*float64(trending)/of)
 			rates = append(rates, held)
 		}
 	}

@@ -3,6 +3,8 @@ package parsers
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,4 +122,73 @@ func FuzzHdrHistogram(f *testing.F) {
 		}
 		mustBeSound(t, c)
 	})
+}
+
+// hdrKinds writes a log of three seconds with two kinds of operations, and returns their latencies
+// in microseconds.
+func hdrKinds(t *testing.T, rng *rand.Rand, log *strings.Builder) map[string][]int64 {
+	t.Helper()
+	all := map[string][]int64{}
+	fmt.Fprintf(log, "#[Histogram log format version 1.3]\n#[StartTime: %d.000 (seconds since epoch), Fri Nov 20]\n", hdrStart)
+	for second := range 3 {
+		for kind, typical := range map[string]float64{"READ": 600, "UPDATE": 1100} {
+			h := hdr.New(1, 60_000_000, 3)
+			for range 500 + rng.IntN(500) {
+				micros := int64(typical * math.Exp(rng.NormFloat64()))
+				if err := h.RecordValue(micros); err != nil {
+					t.Fatal(err)
+				}
+				all[kind] = append(all[kind], micros)
+			}
+			text, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(log, "Tag=%s,%d.000,1.000,%d.000,%s\n", kind, second, h.Max(), text)
+		}
+	}
+	return all
+}
+
+// TestHdrHistogramKindsOfTwoClients: percentiles of each kind and of all are those of the latencies
+// of both clients, sorted.
+func TestHdrHistogramKindsOfTwoClients(t *testing.T) {
+	rng := rand.New(rand.NewPCG(29, 4))
+	o := hdrOptions(0)
+	o.ZeroUnixNanos, o.Windows = hdrStart*1e9, timeline.Windows{Measure: 3 * time.Second}
+	all := map[string][]int64{}
+	var clients []results.Client
+	for i := range int32(2) {
+		var log strings.Builder
+		for kind, latencies := range hdrKinds(t, rng, &log) {
+			all[kind] = append(all[kind], latencies...)
+			all[""] = append(all[""], latencies...)
+		}
+		o.Index, o.FirstClient = i, i
+		c, err := Parse(FormatHdrHistogram, strings.NewReader(log.String()), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustBeSound(t, c)
+		clients = append(clients, c)
+	}
+	m, err := results.Merge(clients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := m.Summary
+	if len(s.Operations) != 2 || s.Committed != int64(len(all[""])) {
+		t.Fatalf("%d kinds, %d committed; want 2, %d", len(s.Operations), s.Committed, len(all[""]))
+	}
+	for name, got := range map[string]map[string]float64{
+		"": {"P50": s.P50Millis, "P99": s.P99Millis, "P999": s.P999Millis}, "READ": s.Operations[0].Percentiles, "UPDATE": s.Operations[1].Percentiles,
+	} {
+		sorted := slices.Sorted(slices.Values(all[name]))
+		for p, share := range map[string]float64{"P50": 0.5, "P99": 0.99, "P999": 0.999} {
+			want := float64(sorted[int(math.Ceil(share*float64(len(sorted))))-1]) / 1000
+			if math.Abs(got[p]-want) > 0.002*want {
+				t.Errorf("%s of %q is %g ms, want %g", p, name, got[p], want)
+			}
+		}
+	}
 }

@@ -205,7 +205,8 @@ func coverage() (coverageByFile, error) {
 	return blocks, lines.Err()
 }
 
-// readUnreached gives the lines of unreached.txt that are no comments.
+// readUnreached gives the lines of unreached.txt that are no comments. Each says why no case reaches
+// it.
 func readUnreached() (keys []string, err error) {
 	text, err := os.ReadFile(unreached)
 	if err != nil {
@@ -213,7 +214,11 @@ func readUnreached() (keys []string, err error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimRight(line, "\n"); strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
-			keys = append(keys, line)
+			key, why, said := strings.Cut(line, " # ")
+			if !said || strings.TrimSpace(why) == "" {
+				return nil, fmt.Errorf("%s: %q: say why no case reaches it, after \" # \"", unreached, line)
+			}
+			keys = append(keys, key)
 		}
 	}
 	return keys, nil

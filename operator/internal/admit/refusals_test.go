@@ -69,7 +69,7 @@ func TestEveryWrittenCaseIsRefused(t *testing.T) {
 		return object
 	}
 	systems := map[string]v1alpha1.SystemSpec{}
-	for _, object := range refusals.AllSystems(read("systems/driver.yaml"), read("systems/components.yaml")) {
+	for _, object := range refusals.AllSystems(read("systems/driver.yaml"), read("systems/components.yaml"), read("systems/machines.yaml")) {
 		system, problems := admit.System(t.Context(), admit.Of(&unstructured.Unstructured{Object: object}, ""))
 		if err := problems.OrNil(); err != nil {
 			t.Fatal(err)

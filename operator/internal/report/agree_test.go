@@ -26,6 +26,15 @@ func TestTheClusterAndVerifyAcceptTheSame(t *testing.T) {
 		}},
 		"a transaction less in the timeline": {change: func(c *results.Client) { c.Timeline.Committed[3]-- }, refused: true},
 		"a transaction more in the counters": {change: func(c *results.Client) { c.Counters.Committed++ }, refused: true},
+		"kinds of operations": {change: func(c *results.Client) {
+			c.Operations = []results.Operation{{Name: "READ", Committed: 399, Latency: ""}, {Name: "UPDATE", Committed: 1}}
+		}},
+		"more of all kinds than committed": {change: func(c *results.Client) {
+			c.Operations = []results.Operation{{Name: "READ", Committed: 399}, {Name: "UPDATE", Committed: 2}}
+		}, refused: true},
+		"a kind twice": {change: func(c *results.Client) {
+			c.Operations = []results.Operation{{Name: "READ", Committed: 1}, {Name: "READ", Committed: 2}}
+		}, refused: true},
 		"no histogram":                       {change: func(c *results.Client) { c.Latency = "" }, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,6 +56,9 @@ func TestTheClusterAndVerifyAcceptTheSame(t *testing.T) {
 			} else { // as somebody would forge it
 				h := histogramOf(t, client.Latency)
 				trial.Summary = results.Summarize(client.Counters, h, time.Duration(client.MeasureNanos))
+				for _, o := range client.Operations {
+					trial.Summary.Operations = append(trial.Summary.Operations, results.OperationSummary{Name: o.Name, Committed: o.Committed})
+				}
 				if trial.Latency, err = h.Encode(); err != nil {
 					t.Fatal(err)
 				}

@@ -121,6 +121,9 @@ func (v *Verified) trial(t results.Trial) {
 	if err := results.Agree(t.Summary.Counters, h.Count(), timeline, window); err != nil {
 		v.differs("trial %s: %v", t.Name, err)
 	}
+	if err := results.AgreeOperations(t.Summary.Committed, t.Summary.Operations); err != nil {
+		v.differs("trial %s: %v", t.Name, err)
+	}
 	if len(timeline.Committed) == 0 && t.Summary.Committed > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("trial %s has no timeline: when its transactions were committed is not known", t.Name))
 	}

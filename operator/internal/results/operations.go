@@ -1,6 +1,7 @@
 package results
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,24 +45,34 @@ var operationPercentiles = map[string]float64{
 
 // checkOperations refuses kinds that contradict themselves or the counters.
 func (c Client) checkOperations() error {
+	if len(c.Operations) > 0 && c.RunSummary != nil {
+		return errors.New("a summary of the whole run has no kinds of operations")
+	}
 	if len(c.Operations) > MaxOperations {
 		return fmt.Errorf("there are %d kinds of operations, %d are allowed", len(c.Operations), MaxOperations)
 	}
+	kinds := make([]OperationSummary, len(c.Operations))
+	for i, o := range c.Operations {
+		kinds[i] = OperationSummary{Name: o.Name, Committed: o.Committed}
+	}
+	return AgreeOperations(c.Counters.Committed, kinds)
+}
+
+// AgreeOperations reports how kinds of operations contradict each other or all that committed. As
+// Agree, it is asked of clients' reports and of bundles.
+func AgreeOperations(committed int64, kinds []OperationSummary) error {
 	seen, sum := map[string]bool{}, int64(0)
-	for _, o := range c.Operations {
+	for _, o := range kinds {
 		switch {
 		case o.Name == "" || len(o.Name) > MaxOperationName:
 			return fmt.Errorf("a kind of operation is called %q; its name must have 1 to %d bytes", o.Name, MaxOperationName)
 		case seen[o.Name]:
 			return fmt.Errorf("the kind of operation %s is there twice", o.Name)
-		case o.Committed < 0 || o.Committed > c.Counters.Committed-sum:
-			return fmt.Errorf("of the kind of operation %s %d committed, and of all kinds %d", o.Name, o.Committed, c.Counters.Committed)
+		case o.Committed < 0 || o.Committed > committed-sum:
+			return fmt.Errorf("of the kind of operation %s %d committed, and of all kinds %d", o.Name, o.Committed, committed)
 		}
 		seen[o.Name] = true
 		sum += o.Committed
-	}
-	if len(c.Operations) > 0 && c.RunSummary != nil {
-		return fmt.Errorf("a summary of the whole run has no kinds of operations")
 	}
 	return nil
 }

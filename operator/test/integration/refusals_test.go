@@ -27,7 +27,7 @@ func TestPlanAndClusterRefuseTheSame(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
 	systems := map[string]v1alpha1.SystemSpec{}
-	objects := refusals.AllSystems(sample(t, "systems/driver.yaml").Object, sample(t, "systems/components.yaml").Object)
+	objects := refusals.AllSystems(sample(t, "systems/driver.yaml").Object, sample(t, "systems/components.yaml").Object, sample(t, "systems/machines.yaml").Object)
 	for _, object := range objects {
 		u := &unstructured.Unstructured{Object: object}
 		u.SetNamespace(ns)

@@ -120,6 +120,9 @@ func (f *folder) compare(differs differ, t results.Trial) {
 	if encoded, err := merged.Latency.Encode(); err != nil || encoded != t.Latency {
 		differs("trial %s: its histogram is not that of its clients' reports together", t.Name)
 	}
+	if !reflect.DeepEqual(t.Summary.Operations, merged.Summary.Operations) {
+		differs("trial %s: its kinds of operations are not those of its clients' reports together", t.Name)
+	}
 	if t.Timeline != nil && !reflect.DeepEqual(*t.Timeline, merged.Timeline) {
 		differs("trial %s: its timeline is not that of its clients' reports together", t.Name)
 	}

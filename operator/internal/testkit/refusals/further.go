@@ -39,6 +39,31 @@ var FurtherExperiments = map[string]Wrong{
 	"chaos on a shaped network":       {[]Edit{shaped, chaos("NetworkChaos", "action: loss, loss: {loss: '5'}")}, "spec.faults[2].chaosMesh.kind", "", "partition and degrade do the same"},
 	"chaos that replaces a pod":       {[]Edit{shaped, fault("at: 1s, chaosMesh: {kind: PodChaos, target: {replicas: [0]}, spec: {action: pod-kill}}")}, "spec.faults[2].chaosMesh.spec", "", "cannot be together with a shaped network"},
 	"chaos that forgets a fault":      {[]Edit{fault("at: 1s, chaosMesh: {kind: PodChaos, target: {replicas: [0]}, spec: {action: pod-kill}}")}, "spec.faults[2].chaosMesh.spec", "", "cannot be together with fault crash"},
+	// Systems of other kinds.
+	"complete clients that wait":           {[]Edit{set("systems", "[{name: kv-complete}]"), set("clients.thinkTime", "5ms")}, "spec.clients.thinkTime", `"5ms"`, "has complete clients, which pace themselves"},
+	"complete clients that all misbehave":  {[]Edit{set("systems", "[{name: kv-complete}]"), set("parameters", "{batchSize: 100}")}, "spec.clients.nodes", ": 10:", "makes all 10 clients misbehave"},
+	"complete clients that a fault spoils": {[]Edit{set("systems", "[{name: kv-complete}]"), fault("clientBehavior: {share: 50%, parameters: {batchSize: 2}}")}, "spec.faults[2].clientBehavior", "", "has clients without a driver process"},
+	"as many replicas as a parameter says": {[]Edit{set("systems", "[{name: kv-sized}]"), set("parameters", "{batchSize: 1000}")}, "spec.topology.f", ": 2:", "gives 1004 replicas for f = 2"},
+	"parameter without a value":            {[]Edit{set("systems", "[{name: kv-needs}]")}, "spec.parameters[batchSize]", "Required value", `System "kv-needs" has no default for it`},
+	// What nobody may leave out whose system has clients, and repetitions until claims are decided.
+	"no loop":                            {[]Edit{set("clients.loop", "")}, "spec.clients.loop", "Required value", "say how clients offer load"},
+	"no length of a trial":               {[]Edit{set("schedule.measure", "")}, "spec.schedule.measure", "Required value", "say how long a trial is measured"},
+	"until of nothing":                   {[]Edit{set("repetitions", "{min: 5, max: 9, until: {of: [Throughput]}}")}, "spec.repetitions.until", "Required value", "says nothing"},
+	"until by claims and by precision":   {[]Edit{claimC, set("repetitions", "{min: 5, max: 9, until: {claims: Decided, relativeCI: 5%}}")}, "spec.repetitions.until.relativeCI", "Forbidden", "remove one of them"},
+	"until decided, one point at a time": {[]Edit{claimC, set("order", "Sequential"), set("repetitions", "{min: 5, max: 9, until: {claims: Decided}}")}, "spec.repetitions.until.claims", `"Decided"`, "needs rounds of all points"},
+	"until no claim is decided":          {[]Edit{set("repetitions", "{min: 5, max: 9, until: {claims: Decided}}")}, "spec.repetitions.until.claims", `"Decided"`, "there is no claim to decide"},
+	"until a crossover is decided":       {[]Edit{set("sweep.-", "{axis: clients, values: [10, 20, 40]}"), set("claims", "[{name: c, statement: s, expr: \"crossover(axis='clients', throughput(variant='ideal'), throughput(variant='blink')) < 30\"}]"), set("repetitions", "{min: 5, max: 9, until: {claims: Decided}}")}, "spec.repetitions.until.claims", `"Decided"`, "is about a crossover"},
+	// What a schema lets through.
+	"value of nothing":                {[]Edit{set("sweep.-", "{axis: distribution, values: ['']}")}, "spec.sweep[1].values[0]", `""`, "must be 1 to 128 characters"},
+	"search from beyond the most":     {[]Edit{set("sweep.-", "{axis: clients, search: {from: 200000, to: 300000, objective: {p99Latency: 5ms}}}")}, "spec.sweep[1].search.from", ": 200000:", "must be from 1 to 100000"},
+	"more than all clients misbehave": {[]Edit{fault("clientBehavior: {share: 150%, parameters: {batchSize: 2}}")}, "spec.faults[2].clientBehavior.share", `"150%"`, "must be more than 0% and less than 100%"},
+	"degrade by a loss of nothing":    {[]Edit{fault("at: 1s, degrade: {to: {replicas: [0]}, loss: 0%}")}, "spec.faults[2].degrade", "", "changes nothing"},
+	"profile's claim, to nothing":     {[]Edit{claimC, set("profiles", "[{name: smoke, claims: [{name: c, statement: ''}]}]"), set("profile", "smoke")}, "spec.profiles[0].claims[0]", "", "is not changed"},
+	// Sizes and sums.
+	"very many measurements":              {[]Edit{set("faults", "[]"), set("sweep", "[{axis: clients, values: ["+numbers(64)+"]}, {axis: batchSize, values: ["+numbers(16)+"]}]"), set("measurements", "["+counters(16)+"]")}, "spec.measurements", "Too many: 16", "must have at most"},
+	"jitter of a link beyond the longest": {[]Edit{set("network", "{links: [{between: [local, local], delay: 6s, jitter: 5s}]}")}, "spec.network.links", "local to local", "both together at most 10s"},
+	"delay and jitter beyond the longest": {[]Edit{set("network", "{links: [{between: [local, local], delay: 6s, jitter: 1s}]}"), fault("at: 1s, degrade: {target: {replicas: [0]}, delay: 2s, jitter: 2s}")}, "spec.faults[2].degrade.jitter", `"2s"`, "at most 10s are possible together"},
+	"number of more than 32 bits":         {[]Edit{set("clients.count", "3000000000")}, "spec.clients.count", "3000000000", ""},
 	// Clients that misbehave.
 	"all clients misbehave":  {[]Edit{fault("clientBehavior: {share: 100%, parameters: {batchSize: 2}}")}, "spec.faults[2].clientBehavior.share", `"100%"`, "at least one must not"},
 	"no client misbehaves":   {[]Edit{fault("clientBehavior: {share: 1%, parameters: {batchSize: 2}}")}, "spec.faults[2].clientBehavior.share", `"1%"`, "is 0 of 10 clients"},
@@ -154,4 +179,6 @@ var Tables = []Table{
 	{"System", "systems/driver.yaml", FurtherSystems, true},
 	{"System", "systems/driver.yaml", AttemptsOfSystems, false},
 	{"System", "systems/components.yaml", WrongComponents, false},
+	{"System", "systems/machines.yaml", WrongMachines, true},
+	{"Experiment", "experiment-machines.yaml", WrongScripts, true},
 }

@@ -83,10 +83,21 @@ func Systems(valid map[string]any) []map[string]any {
 	}
 }
 
-// AllSystems that the tables name, made of the samples with a driver and with components.
-func AllSystems(driver, components map[string]any) []map[string]any {
+// AllSystems that the tables name, made of the samples with a driver, with components and with
+// machines.
+func AllSystems(driver, components, machines map[string]any) []map[string]any {
 	slip := Wrong{Edits: []Edit{{"metadata.name", "kv-slip"}, {"spec.clients.containers.0.command", "['{{.Components.proxi.Count}}']"}}}
-	return append(Systems(driver), components, slip.Apply(components))
+	grown := Wrong{Edits: []Edit{{"metadata.name", "kv-grown"}, {"spec.components.1.count", "f*2000"}}}
+	complete := Wrong{Edits: []Edit{
+		{"metadata.name", "kv-complete"}, {"spec.clients.driver", ""}, {"spec.clients.results", "{format: Assay, source: Stdout}"}, {"spec.clients.misbehaving", "client < parameters.batchSize"},
+	}}
+	sized := Wrong{Edits: []Edit{{"metadata.name", "kv-sized"}, {"spec.replicas.count", "2*f+parameters.batchSize"}}}
+	needs := Wrong{Edits: []Edit{{"metadata.name", "kv-needs"}, {"spec.parameters.0.default", ""}}}
+	oneRow := Wrong{Edits: []Edit{{"metadata.name", "store-other"}, {"spec.script.results.axes", ""}}}
+	more := Wrong{Edits: []Edit{{"metadata.name", "store-more"}, {"spec.workloads.-", "{name: scan, doc: Scans.}"}}}
+	clients := Wrong{Edits: []Edit{{"metadata.name", "store-clients"}, {"spec.workloads.0.name", "table2"}}}
+	return append(Systems(driver), components, slip.Apply(components), grown.Apply(components), complete.Apply(driver), sized.Apply(driver), needs.Apply(driver),
+		machines, oneRow.Apply(machines), more.Apply(machines), clients.Apply(driver))
 }
 
 // WrongExperiments are edits of config/samples/experiment-faults.yaml.
@@ -265,4 +276,13 @@ func numbers(n int) string {
 		b.WriteString(strconv.Itoa(i + 10))
 	}
 	return b.String()
+}
+
+// counters are so many measurements.
+func counters(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, "{name: m"+strconv.Itoa(i)+", counter: c}")
+	}
+	return strings.Join(all, ", ")
 }

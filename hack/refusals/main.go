@@ -205,8 +205,8 @@ func coverage() (coverageByFile, error) {
 	return blocks, lines.Err()
 }
 
-// readUnreached gives the lines of unreached.txt that are no comments. Each says why no case reaches
-// it.
+// readUnreached gives the lines of unreached.txt that are no comments. Each says why no case
+// reaches it.
 func readUnreached() (keys []string, err error) {
 	text, err := os.ReadFile(unreached)
 	if err != nil {

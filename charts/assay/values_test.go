@@ -163,7 +163,7 @@ func TestEverythingOn(t *testing.T) {
 // Alerts and panels name metrics that managers have.
 func TestMetricsExist(t *testing.T) {
 	known := sets.New[string]()
-	for _, file := range []string{"../../operator/internal/gauges/gauges.go", "../../operator/internal/gauges/results.go", "../../operator/internal/controller/experiment/events.go"} {
+	for _, file := range []string{"../../operator/internal/manager/gauges/gauges.go", "../../operator/internal/manager/gauges/results.go", "../../operator/internal/manager/controller/experiment/events.go"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

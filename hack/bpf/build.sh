@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-programs=(operator/internal/netem/edt/bpf/edt)
+programs=(operator/internal/node/netem/edt/bpf/edt)
 
 for tool in clang-14 llvm-strip-14; do
 	command -v "$tool" >/dev/null || { echo "There is no $tool here. On Debian 12: apt-get install clang-14 llvm-14 libbpf-dev" >&2; exit 1; }

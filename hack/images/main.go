@@ -206,7 +206,7 @@ func compile(root, bin, arch, version string, bs []binary) error {
 func linkerFlags(version string) string {
 	flags := "-s -w"
 	if version != "" {
-		flags += " -X assay.dev/assay/operator/internal/build.version=" + version
+		flags += " -X assay.dev/assay/operator/internal/text/build.version=" + version
 	}
 	return flags
 }

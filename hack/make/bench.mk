@@ -26,8 +26,8 @@ tables := sed -u '/^ *=== \|^ *--- PASS/d; s/^ *[a-z_]*_test\.go:[0-9]*: //'
 
 .PHONY: bench-netem
 bench-netem: ## Measure how exact the shapers are, what they do to TCP and what they cost, in a virtual machine, and a mesh of 100 namespaces here, as root; takes some minutes.
-	@hack/vm/test.sh -v ./operator/internal/netem/accuracy | $(tables)
-	@ASSAY_MESH=100 go test ./operator/internal/netem/probe -count=1 -v -run '^TestAMeshIsAppliedAndProven$$' | $(tables)
+	@hack/vm/test.sh -v ./operator/internal/node/netem/accuracy | $(tables)
+	@ASSAY_MESH=100 go test ./operator/internal/node/netem/probe -count=1 -v -run '^TestAMeshIsAppliedAndProven$$' | $(tables)
 
 .PHONY: bench-parsers
 bench-parsers: ## Measure how fast reports of clients are read, and what is live in memory at 10 and at 100 MB, which must be the same; takes a minute.

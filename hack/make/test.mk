@@ -96,4 +96,4 @@ model: ## Check the models of grants, release, take-over and replacement in docs
 .PHONY: artifact
 artifact: ## Check a clone of the Pequin artifact, SOURCE=CLONE: no file of it is here, and its configurations and results are read as its own scripts read them.
 	@go run ./hack/provenance "$(or $(SOURCE),$(error SOURCE names a clone of the Pequin artifact))"
-	@ASSAY_ARTIFACT="$(abspath $(SOURCE))" go test -count=1 -v -tags=artifact -run OfAClone ./operator/internal/cli/importer ./operator/internal/pequin | sed -u '/^ *=== /d'
+	@ASSAY_ARTIFACT="$(abspath $(SOURCE))" go test -count=1 -v -tags=artifact -run OfAClone ./operator/internal/cli/importer ./operator/internal/cli/pequin | sed -u '/^ *=== /d'

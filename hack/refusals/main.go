@@ -29,7 +29,7 @@ const (
 )
 
 // packages that admission runs: what a System and an Experiment may say.
-var packages = []string{"plan", "fault", "chaosmesh", "network", "claims", "admit"}
+var packages = []string{"experiment/plan", "experiment/fault", "experiment/chaosmesh", "model/network", "analysis/claims", "manager/admit"}
 
 // makers of errors of fields.
 var makers = []string{"Invalid", "Required", "Forbidden", "NotFound", "Duplicate", "NotSupported", "TooMany", "TooLong"}
@@ -182,7 +182,7 @@ func coverage() (coverageByFile, error) {
 	for i, name := range packages {
 		covered[i] = module + "operator/internal/" + name
 	}
-	test := exec.Command("go", "test", "./operator/internal/admit", "-count=1", "-run=^TestEveryWrittenCaseIsRefused$",
+	test := exec.Command("go", "test", "./operator/internal/manager/admit", "-count=1", "-run=^TestEveryWrittenCaseIsRefused$",
 		"-coverpkg="+strings.Join(covered, ","), "-coverprofile="+profile.Name())
 	if out, err := test.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("run the written cases: %w\n%s", err, out)

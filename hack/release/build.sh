@@ -42,7 +42,7 @@ for platform in $PLATFORMS; do
 	name=kubectl-assay-$os-$arch
 	say "$name"
 	mkdir -p "$stage/$name"
-	GOOS=$os GOARCH=$arch go build -ldflags "-s -w -X assay.dev/assay/operator/internal/build.version=$version" -o "$stage/$name/kubectl-assay" ./operator/cmd/kubectl-assay
+	GOOS=$os GOARCH=$arch go build -ldflags "-s -w -X assay.dev/assay/operator/internal/text/build.version=$version" -o "$stage/$name/kubectl-assay" ./operator/cmd/kubectl-assay
 	cp LICENSE "$stage/$name/"
 	pack "$out/$name.tar.gz" "$stage/$name"
 	"$work/bin/cyclonedx-gomod" bin -json -noserial -version "$version" -output "$out/$name.cdx.json" "$stage/$name/kubectl-assay" 2>/dev/null ||

@@ -55,7 +55,7 @@ var lanes = []lane{
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
 	{name: "api", bound: 40 * time.Minute, flags: []string{"-count=1", "-p=2"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},
-	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/agent", "./operator/internal/netem/..."}},
+	{name: "vm", bound: 40 * time.Minute, raw: []string{"bash", "-c", "exec hack/vm/test.sh -json 2>&1"}, inputs: []string{"hack/vm"}, builds: []string{"./operator/internal/node/agent", "./operator/internal/node/netem/..."}},
 	{name: "terraform", bound: 30 * time.Minute, flags: []string{"-count=1"}, inputs: []string{"infra", "hack/infra"}},
 	{name: "local", format: "testname", bound: 25 * time.Minute, flags: oneAtATime, inputs: []string{"config", "experiments", "hack/images"}, builds: programs},
 	cluster("kind", 6*time.Minute, 40*time.Minute),
@@ -84,16 +84,16 @@ const speed = "^(TestHostileResultsTakeLittleMemory|TestLargeStatsAreReadInBound
 
 // racing are the packages with goroutines of their own that import little: cgo means a second build
 // of all they import.
-var racing = []string{"operator/internal/launcher/...", "operator/internal/loadgen/...", "operator/internal/results/...", "systems/..."}
+var racing = []string{"operator/internal/node/launcher/...", "operator/internal/node/loadgen/...", "operator/internal/results", "operator/internal/results/parsers", "systems/..."}
 
 // places are lanes of packages by where these lie; the first that fits decides. Of all others,
 // those that import a server are in api, and the rest is in unit.
 var places = []struct{ pattern, lanes string }{
 	{"operator/test/e2e", ""}, {"operator/test/install", ""}, // lanes.txt says
-	{"operator/internal/agent/...", "kernel"}, {"operator/internal/netem/...", "kernel"},
+	{"operator/internal/node/agent/...", "kernel"}, {"operator/internal/node/netem/...", "kernel"},
 	{"operator/test/local", "local"}, {"charts/...", "chart"},
 	{"infra/test/baremetal", "machines"}, {"infra/test/kind", "machines"}, {"infra/test/libvirt", "libvirt"}, {"infra/...", "terraform"},
-	{"operator/internal/report", "unit,browser"}, {"operator/internal/cli/ui", "unit,browser"}, {"operator/test/site", "unit,browser"},
+	{"operator/internal/analysis/report", "unit,browser"}, {"operator/internal/cli/ui", "unit,browser"}, {"operator/test/site", "unit,browser"},
 }
 
 // servers are packages whose importers need programs that the lane api provides.

@@ -57,7 +57,7 @@ func add(list []tests, pkg, name string) []tests {
 	return list
 }
 
-// only keeps the tests of some packages, given as ./operator/internal/netem/... or without the
+// only keeps the tests of some packages, given as ./operator/internal/node/netem/... or without the
 // dots. None: all.
 func only(list []tests, patterns []string) []tests {
 	if len(patterns) == 0 {

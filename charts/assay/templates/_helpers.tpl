@@ -71,7 +71,7 @@ tlsConfig:
 {{- end -}}
 
 {{/*
-assay.rules: the manager's rights, made from the markers in operator/internal/controller,
+assay.rules: the manager's rights, made from the markers in operator/internal/manager/controller,
 and those on Chaos Mesh, which only an owner who wants it grants, as YAML with the lists "cluster" (what belongs to no namespace) and "namespaced".
 */}}
 {{- define "assay.rules" -}}

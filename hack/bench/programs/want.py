@@ -1,7 +1,7 @@
 """want.py NAME [FILE]: the numbers of a benchmark program's output, which is on stdin.
 
 FILE is what else the program printed: the console of Gatling and JMeter, vegeta's report as JSON.
-A line is a name as the samples of operator/internal/benchmarks have it, and a number in operations,
+A line is a name as the samples of operator/internal/results/benchmarks have it, and a number in operations,
 operations per second, or milliseconds.
 """
 

@@ -232,7 +232,7 @@ func wantPlan(t *testing.T, out string) {
 // cloudlabHosts is what kubectl assay hosts writes, kept as a golden file by that command's tests.
 func cloudlabHosts(t *testing.T) string {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join(terraform.Infra(t), "../operator/internal/cloudlab/testdata/named-regions.golden.json"))
+	file, err := filepath.Abs(filepath.Join(terraform.Infra(t), "../operator/internal/cli/cloudlab/testdata/named-regions.golden.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"assay.dev/assay/operator/internal/dataset"
+	"assay.dev/assay/operator/internal/node/dataset"
 )
 
 const datasetUsage = "usage: agent dataset keep|copy|remove|directories [flags]"

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"assay.dev/assay/operator/internal/agent"
+	"assay.dev/assay/operator/internal/node/agent"
 )
 
 // runMachine is the life of a pod that resets its node.

@@ -23,9 +23,9 @@ import (
 
 	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificate authorities, and a result store may be on the Internet
 
-	"assay.dev/assay/operator/internal/agent"
-	"assay.dev/assay/operator/internal/dataset"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/node/agent"
+	"assay.dev/assay/operator/internal/node/dataset"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/parsers"
 )

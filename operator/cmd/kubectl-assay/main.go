@@ -42,7 +42,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/version"
 	"assay.dev/assay/operator/internal/cli/wait"
 	"assay.dev/assay/operator/internal/cli/watch"
-	"assay.dev/assay/operator/internal/printable"
+	"assay.dev/assay/operator/internal/text/printable"
 )
 
 func main() {

@@ -50,7 +50,7 @@ func TestCommandLines(t *testing.T) {
 		"bundle, no file":     {args: []string{"bundle", "e"}, code: 2, stderr: `kubectl assay: required flag(s) "output" not set`},
 		"run, no cluster":     {args: []string{"run", "-f", "experiments/failure-fp.yaml"}, code: 1, stderr: "kubectl assay: no cluster here"},
 		"hosts of nobody":     {args: []string{"hosts"}, code: 2, stderr: `kubectl assay: required flag(s) "cloudlab", "control-plane", "pool" not set`},
-		"hosts": {args: []string{"hosts", "--cloudlab", "operator/internal/cloudlab/testdata/wisc.xml", "--user", "bob", "--control-plane", "client-2-0", "--pool", "servers=*"},
+		"hosts": {args: []string{"hosts", "--cloudlab", "operator/internal/cli/cloudlab/testdata/wisc.xml", "--user", "bob", "--control-plane", "client-2-0", "--pool", "servers=*"},
 			stdout: `"address": "c220g2-011001.wisc.cloudlab.us"`, stderr: "4 hosts, 1 pools, 1 regions"},
 		"too many arguments":          {args: []string{"watch", "e", "f"}, code: 2, stderr: "accepts 1 arg(s), received 2"},
 		"a value that there is not":   {args: []string{"list", "-o", "table"}, code: 2, stderr: "-o table: choose wide, name, json, yaml, or leave it out for a table\nSee kubectl assay list --help."},

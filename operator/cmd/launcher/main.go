@@ -18,8 +18,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"assay.dev/assay/operator/internal/build"
-	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/node/launcher"
+	"assay.dev/assay/operator/internal/text/build"
 )
 
 func main() {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/loadgen/drivers/echo"
+	"assay.dev/assay/operator/internal/node/loadgen/drivers/echo"
 )
 
 func main() {

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/loadgen"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/loadgen"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // exec runs the command line and returns what it prints.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/loadgen"
-	"assay.dev/assay/operator/internal/loadgen/drivers/echo"
-	"assay.dev/assay/operator/internal/loadgen/drivers/process"
+	"assay.dev/assay/operator/internal/node/loadgen"
+	"assay.dev/assay/operator/internal/node/loadgen/drivers/echo"
+	"assay.dev/assay/operator/internal/node/loadgen/drivers/process"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -14,7 +14,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"assay.dev/assay/operator/internal/machine"
+	"assay.dev/assay/operator/internal/node/machine"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"assay.dev/assay/operator/internal/certs"
+	"assay.dev/assay/operator/internal/manager/certs"
 )
 
 // certificateOptions say where the certificate of webhooks and coordinator comes from.

@@ -18,10 +18,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"assay.dev/assay/operator/internal/controller/retention"
-	"assay.dev/assay/operator/internal/imageref"
-	"assay.dev/assay/operator/internal/placement"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/imageref"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/controller/retention"
 )
 
 // options of the manager; the chart sets them.

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"assay.dev/assay/operator/internal/monitoring"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/monitoring"
+	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
 // monitoringOptions say what the cluster has of Prometheus.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/few"
+	"assay.dev/assay/operator/internal/text/few"
 )
 
 // removalTimeout bounds `manager check-removal`.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/render"
 )
 
 // The chart and a manager that is told nothing give agents the same.

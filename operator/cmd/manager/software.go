@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"assay.dev/assay/operator/internal/build"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/text/build"
 )
 
 // softwareTimeout bounds each of the two requests: results do not wait for them.

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"assay.dev/assay/operator/internal/build"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/text/build"
 )
 
 func TestSoftware(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"assay.dev/assay/operator/internal/cacheopts"
-	"assay.dev/assay/operator/internal/controller/archive"
-	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/manager/cacheopts"
+	"assay.dev/assay/operator/internal/manager/controller/archive"
 	"assay.dev/assay/operator/internal/store"
 )
 

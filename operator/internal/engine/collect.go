@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/safety"
-	"assay.dev/assay/operator/internal/imported"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/results/imported"
 )
 
 // collect merges the clients' results, judges the trial and stores the results.

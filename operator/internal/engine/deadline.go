@@ -5,7 +5,7 @@ import (
 
 	"assay.dev/assay/operator/internal/engine/safety"
 	"assay.dev/assay/operator/internal/engine/startup"
-	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // deadlineSlack is what the deadline of a trial adds to those of its phases, deadlineUnknown what

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/copies"
-	"assay.dev/assay/operator/internal/few"
-	"assay.dev/assay/operator/internal/render"
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/text/few"
 )
 
 // DeployTimeout is how long pods may take to be scheduled, to pull their images and to report.

@@ -1,11 +1,11 @@
 package engine
 
 import (
+	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/safety"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
-	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // stage is how far a trial is; a directive follows from the rendered pod and the stage alone, so

@@ -25,9 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/fault"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // World is all that the engine knows of the world. Faults, Nodes and Prometheus may be nil: then

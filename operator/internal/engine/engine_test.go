@@ -28,7 +28,7 @@ func TestTheEngineKnowsNoAPIServer(t *testing.T) {
 	for _, d := range deps {
 		for _, foreign := range []string{
 			"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apimachinery/pkg/api/errors",
-			"assay.dev/assay/operator/internal/coordinator", "assay.dev/assay/operator/internal/controller/trial", "assay.dev/assay/operator/internal/store",
+			"assay.dev/assay/operator/internal/manager/coordinator", "assay.dev/assay/operator/internal/manager/controller/trial", "assay.dev/assay/operator/internal/store",
 		} {
 			if d == foreign || strings.HasPrefix(d, foreign+"/") {
 				t.Errorf("the engine depends on %s", d)

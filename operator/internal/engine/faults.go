@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/chaosmesh"
-	"assay.dev/assay/operator/internal/fault"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
-	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/analysis/validity"
+	"assay.dev/assay/operator/internal/experiment/chaosmesh"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // faults gives a trial up before anything is made for it when a fault that no agent can carry out

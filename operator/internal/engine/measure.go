@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/monitoring"
+	"assay.dev/assay/operator/internal/experiment/monitoring"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/linkcheck"
-	"assay.dev/assay/operator/internal/few"
-	"assay.dev/assay/operator/internal/netem"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/model/shaping"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/text/few"
 )
 
 // verifyTimeout is how long measuring, shaping and measuring again may take, beside the packets'
@@ -92,7 +92,7 @@ func (p *network) choose(s *scope, limit time.Duration) Result {
 
 // anyPath is the tolerance of a trial that shapes nothing: nothing is asked of its paths, but that
 // they are there.
-const anyPath = netem.MaxDelay
+const anyPath = shaping.MaxDelay
 
 // networkOf a pod's directive: as rendered, and what has been decided since.
 func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
@@ -100,16 +100,16 @@ func (s *scope) networkOf(rendered *protocol.Network) *protocol.Network {
 		return rendered
 	}
 	n := *rendered
-	n.Shape, n.Backend = true, netem.Backend(s.trial.Status.Network.Backend)
+	n.Shape, n.Backend = true, shaping.Backend(s.trial.Status.Network.Backend)
 	return &n
 }
 
 // actions of the trial as its backend carries them out.
 func (s *scope) actions() []timeline.Action {
 	if s.inForce == nil && s.rendered != nil {
-		var side netem.Side
+		var side shaping.Side
 		if n := s.trial.Status.Network; n != nil && n.Backend != "" {
-			side = netem.Backend(n.Backend).Side()
+			side = shaping.Backend(n.Backend).Side()
 		}
 		s.inForce = timeline.InForce(s.rendered.trial.Actions, side)
 	}
@@ -126,7 +126,7 @@ func (s *scope) longestRoundTrip() time.Duration {
 func (s *scope) probesOver() time.Time {
 	settle := time.Second
 	if s.rendered != nil {
-		settle = min(settle, s.longestRoundTrip()+2*netem.MaxBacklog)
+		settle = min(settle, s.longestRoundTrip()+2*shaping.MaxBacklog)
 	}
 	return s.zero().Add(s.trial.Spec.Schedule.Measure.OrZero() + settle)
 }

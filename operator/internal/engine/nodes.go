@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/fault"
-	"assay.dev/assay/operator/internal/render"
-	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/analysis/validity"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // ResettersTimeout is how long the agents that reset nodes may take to run: their image is on the

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/analysis/validity"
 )
 
 // MostFaultNotes is how many actions of faults of one trial are told of: a partition that flaps

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/analysis/validity"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // observation is what this reconcile knows of the trial. It is made once, and again when the trial

@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/fault"
-	"assay.dev/assay/operator/internal/monitoring"
-	"assay.dev/assay/operator/internal/placement"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/analysis/validity"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/monitoring"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/validity"
 )
 
 // Subject is the trial that a port is asked about.

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/idle"
-	"assay.dev/assay/operator/internal/fault"
-	"assay.dev/assay/operator/internal/few"
-	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/text/few"
 )
 
 // BarrierTimeout is how long clients may take to be ready for the start.

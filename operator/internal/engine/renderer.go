@@ -5,10 +5,10 @@ import (
 	"sync"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/fault"
-	"assay.dev/assay/operator/internal/placement"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // renderer renders what pods get.

@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/conditions"
+	"assay.dev/assay/operator/internal/analysis/validity"
+	"assay.dev/assay/operator/internal/engine/conditions"
 	"assay.dev/assay/operator/internal/engine/incarnation"
-	"assay.dev/assay/operator/internal/fault"
-	"assay.dev/assay/operator/internal/placement"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
-	"assay.dev/assay/operator/internal/validity"
 )
 
 // scope is all that one call of Advance observes, once. Phases read it and change trial.Status

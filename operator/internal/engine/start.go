@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/startup"
-	"assay.dev/assay/operator/internal/validity"
 )
 
 // start starts the components and the replicas, in their order, and waits until all are ready.

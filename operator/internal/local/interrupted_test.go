@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/local/folder"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/testkit/builders"
 )
 

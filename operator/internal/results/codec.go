@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/operator/internal/jsonlimit"
-	"assay.dev/assay/operator/internal/renames"
+	"assay.dev/assay/operator/internal/results/renames"
+	"assay.dev/assay/operator/internal/text/jsonlimit"
 )
 
 // The counters that a client may not know, by their names in JSON.

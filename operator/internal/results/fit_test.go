@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // Resources over time are the first to become coarse, and go after the logs; what was used in the

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // A minute of a thousand client pods, each with 50 transactions per second: log-normal latencies

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 var windowOf20 = timeline.Windows{WarmUp: 10 * time.Second, Measure: 20 * time.Second, CoolDown: 2 * time.Second}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // ofKind is n operations of a kind that took 1 ms, 2 ms, and so on.

@@ -3,7 +3,7 @@ package results
 import (
 	"time"
 
-	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // Recorder sorts what happens to requests into the window's counters, its latency histogram, and

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // The keys of a store, below its prefix. They are stable: docs/reference/storage.md promises them.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	cliqueue "assay.dev/assay/operator/internal/cli/queue"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/queue"
+	"assay.dev/assay/operator/internal/experiment/queue"
 )
 
 // The pools that the test makes of two workers.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/timeline"
+	"assay.dev/assay/operator/internal/model/timeline"
 )
 
 // enforce makes the test's namespace enforce another Pod Security profile.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report"
 	shown "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/report"
 )
 
 var update = flag.Bool("update", false, "write the reports and pictures that documents show")

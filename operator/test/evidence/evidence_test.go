@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/verify"
-	"assay.dev/assay/operator/internal/report/archive"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/renames"
-	"assay.dev/assay/operator/internal/report/archive"
-	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/seal"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/seal"
+	"assay.dev/assay/operator/internal/results/renames"
 )
 
 // Bundles of before some names changed are read as if they had been written today, and a seal of

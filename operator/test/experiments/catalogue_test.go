@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/fidelity"
-	"assay.dev/assay/operator/internal/placement"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/analysis/fidelity"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
 const (

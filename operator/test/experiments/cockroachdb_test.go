@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/parsers"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // CockroachDB has never been run here. Its System at least reads the lines that the documents and

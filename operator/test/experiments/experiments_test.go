@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/claims"
-	"assay.dev/assay/operator/internal/monitoring"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/analysis/claims"
+	"assay.dev/assay/operator/internal/experiment/monitoring"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/render"
 )
 
 // document is one object of a YAML file.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
 // What the review of verdicts found in files and pages stays mended: docs/design says which finding

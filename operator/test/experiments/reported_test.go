@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/reported"
+	"assay.dev/assay/operator/internal/analysis/reported"
 )
 
 // Nobody may put a number into a source's mouth. What a claim calls reported follows from numbers

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/renames"
-	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/results/renames"
 )
 
 // run is a bundle under experiments/*/evidence.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/placement"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/render"
 )
 
 const templatesPage = "../../../docs/reference/templates.md"

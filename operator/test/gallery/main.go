@@ -18,9 +18,9 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/report/bundle"
-	"assay.dev/assay/operator/internal/report/strip"
+	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
 

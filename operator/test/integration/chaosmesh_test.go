@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"assay.dev/assay/operator/internal/chaosmesh"
+	"assay.dev/assay/operator/internal/experiment/chaosmesh"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 

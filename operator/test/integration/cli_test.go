@@ -27,7 +27,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/steer"
 	"assay.dev/assay/operator/internal/cli/try"
 	"assay.dev/assay/operator/internal/cli/watch"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 

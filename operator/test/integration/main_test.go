@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/chaosmesh"
-	"assay.dev/assay/operator/internal/claims"
-	"assay.dev/assay/operator/internal/monitoring"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/analysis/claims"
+	"assay.dev/assay/operator/internal/experiment/chaosmesh"
+	"assay.dev/assay/operator/internal/experiment/monitoring"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/webhook"
 	"assay.dev/assay/operator/internal/testkit/testenv"
-	"assay.dev/assay/operator/internal/webhook"
 )
 
 var checks = plan.Checks{Templates: render.Check, Claim: claims.Check, Reads: claims.Reads, Shapes: claims.Shapes, Functions: claims.FunctionsOf, Measurement: monitoring.Check, UnusedParameters: true}

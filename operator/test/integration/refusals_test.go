@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/admit"
+	"assay.dev/assay/operator/internal/manager/admit"
 	"assay.dev/assay/operator/internal/testkit/refusals"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/netem"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/model/shaping"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // agent is a pod's, with the launchers and processes of its containers, and the kubelet's part in
@@ -870,7 +870,7 @@ func (a *agent) networkReport(n *protocol.Network) *protocol.NetworkReport {
 	}
 	r := &protocol.NetworkReport{Tried: a.mem.tried, Baseline: a.mem.baseline}
 	if a.mem.tried {
-		r.Backends = netem.Backends
+		r.Backends = shaping.Backends
 	}
 	if !a.mem.proven {
 		return r

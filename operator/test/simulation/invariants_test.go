@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/admission"
-	"assay.dev/assay/operator/internal/placement"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/queue"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/queue"
+	"assay.dev/assay/operator/internal/manager/controller/admission"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // observe checks every change that is written.

@@ -32,11 +32,11 @@ type replacement struct{ file, old, new string }
 
 var defects = []defect{
 	{"R1", "a run whose plan is lost is judged without its faults", "was judged by", []replacement{
-		{"operator/internal/validity/validity.go", "\t{\"plan known\", planKnown},\n", ""},
+		{"operator/internal/analysis/validity/validity.go", "\t{\"plan known\", planKnown},\n", ""},
 	}},
 	{"R2", "a pod that is being evicted counts as alive", "unplanned", []replacement{
-		{"operator/internal/validity/live.go", "case p.Deleting && !o.Replaces:", "case false:"},
-		{"operator/internal/validity/podfacts.go", "p.Evicted = evicted(pod)", ""},
+		{"operator/internal/analysis/validity/live.go", "case p.Deleting && !o.Replaces:", "case false:"},
+		{"operator/internal/analysis/validity/podfacts.go", "p.Evicted = evicted(pod)", ""},
 	}},
 	{"R3", "files that cannot be kept hold the pools for ever", "hours after", []replacement{
 		{"operator/internal/engine/cleanup.go", "KeepFiles(ctx, s.subject()); err != nil {", "KeepFiles(ctx, s.subject()); err != nil {\n\t\tif true {\n\t\t\treturn Retry(err)\n\t\t}"},
@@ -55,7 +55,7 @@ var defects = []defect{
 			"operator/test/simulation/agent_test.go", "json.Unmarshal(r.body, &files) != nil || protocol.FilesDigest(files) != wanted",
 			"json.Unmarshal(r.body, &files) != nil",
 		},
-		{"operator/internal/coordinator/server.go", "\tcase !now.directed:\n\t\tnotYet(w)\n", ""},
+		{"operator/internal/manager/coordinator/server.go", "\tcase !now.directed:\n\t\tnotYet(w)\n", ""},
 	}},
 }
 

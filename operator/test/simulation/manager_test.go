@@ -22,16 +22,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/claims"
-	"assay.dev/assay/operator/internal/controller/admission"
-	"assay.dev/assay/operator/internal/controller/experiment"
-	"assay.dev/assay/operator/internal/controller/trial"
-	"assay.dev/assay/operator/internal/controller/trial/objects"
-	"assay.dev/assay/operator/internal/controller/trial/storage"
-	"assay.dev/assay/operator/internal/coordinator"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/analysis/claims"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/controller/admission"
+	"assay.dev/assay/operator/internal/manager/controller/experiment"
+	"assay.dev/assay/operator/internal/manager/controller/trial"
+	"assay.dev/assay/operator/internal/manager/controller/trial/objects"
+	"assay.dev/assay/operator/internal/manager/controller/trial/storage"
+	"assay.dev/assay/operator/internal/manager/coordinator"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"assay.dev/assay/operator/internal/capacity"
+	"assay.dev/assay/operator/internal/experiment/capacity"
 )
 
 // trialWorld says whether trial i of a search at a load meets the objective, if the capacity is c.

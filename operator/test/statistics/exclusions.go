@@ -6,7 +6,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // exclusions: two equal variants whose trials are slower by a disturbance, and do not count beyond

@@ -8,9 +8,9 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"assay.dev/assay/operator/internal/capacity"
+	"assay.dev/assay/operator/internal/experiment/capacity"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // percentiles: whether a p99 below a bound is claimed where that of all requests lies above it,

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // bins draws a trial's throughput in bins of 100 ms, as a share of its mean.

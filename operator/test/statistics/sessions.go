@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/analysis/claims"
 )
 
 // session draws by how much the machines are faster or slower at each trial of an experiment, in

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/claims"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/claims"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // shippedBundle is the evidence of one experiment, as a world to draw trials from.

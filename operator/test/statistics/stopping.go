@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/analysis/claims"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // lookAt runs an experiment until its claims are decided or hopeless. It says how many rounds that

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // windows: whether a trial's window of 20 s is called not steady, in bins of 100 ms whose

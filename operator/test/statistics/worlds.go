@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/analysis/claims"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // slot is one trial of an experiment: which point, in which round, and how many ran before it.

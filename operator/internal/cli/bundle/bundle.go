@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/stored"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/report/bundle"
-	"assay.dev/assay/operator/internal/report/stored"
 )
 
 // Options of the verb.

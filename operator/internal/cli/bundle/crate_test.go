@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/cli/bundle"
-	"assay.dev/assay/operator/internal/report/archive"
 )
 
 // graph of a crate, by the IDs of its entities.

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/admit"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/manager/admit"
 )
 
 // Options of a check.

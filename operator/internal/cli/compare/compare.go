@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/operator/internal/analysis/report"
 	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
 )
 

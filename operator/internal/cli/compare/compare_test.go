@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/compare"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // of are results of one point with these throughputs.

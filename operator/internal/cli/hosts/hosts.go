@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"assay.dev/assay/operator/internal/cli/cloudlab"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/cloudlab"
 )
 
 // maxManifest is the largest manifest that is read, in bytes: some thousand machines.

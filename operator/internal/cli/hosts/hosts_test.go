@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/operator/internal/cli/cloudlab"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/cloudlab"
 )
 
-const testdata = "../../cloudlab/testdata/"
+const testdata = "../cloudlab/testdata/"
 
 // command runs the verb with the flags of its help.
 func command(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {

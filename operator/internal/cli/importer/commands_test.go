@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/cli/manifest"
-	"assay.dev/assay/operator/internal/placement"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/render"
 )
 
 // otherwise are flags whose value is Assay's to say, and why. All others are the artifact's.

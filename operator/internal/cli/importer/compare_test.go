@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/cli/compare"
+	"assay.dev/assay/operator/internal/cli/pequin"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/pequin"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 	"assay.dev/assay/operator/internal/testkit/testpequin"
 )
 

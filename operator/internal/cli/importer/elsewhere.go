@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/imported"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/results/imported"
 	"assay.dev/assay/operator/internal/results/parsers"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/cli/manifest"
+	"assay.dev/assay/operator/internal/cli/pequin"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/pequin"
-	planner "assay.dev/assay/operator/internal/plan"
+	planner "assay.dev/assay/operator/internal/experiment/plan"
 )
 
 // maxFile is the largest configuration that is read.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay.dev/assay/operator/internal/cli/pequin"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/pequin"
 )
 
 // run imports a configuration and returns the YAML and what was said.

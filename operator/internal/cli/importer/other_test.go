@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	planner "assay.dev/assay/operator/internal/plan"
+	planner "assay.dev/assay/operator/internal/experiment/plan"
 )
 
 // Configurations in other shapes: others of the artifact, and what people make of them by hand.

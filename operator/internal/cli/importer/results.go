@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/cli/manifest"
+	"assay.dev/assay/operator/internal/cli/pequin"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/imported"
-	"assay.dev/assay/operator/internal/pequin"
-	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/imported"
 	"assay.dev/assay/operator/internal/results/parsers"
-	"assay.dev/assay/operator/internal/stats"
+	"assay.dev/assay/operator/internal/results/stats"
 )
 
 // ResultsOptions of import results.

@@ -8,12 +8,12 @@ import (
 	"io"
 	"path/filepath"
 
+	"assay.dev/assay/operator/internal/analysis/judge"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/judge"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -22,16 +22,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/judge"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
 	"assay.dev/assay/operator/internal/cli/importer"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/judge"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/renames"
-	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/seal"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/seal"
+	"assay.dev/assay/operator/internal/results/renames"
 )
 
 // Options of the verb.

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/cli/judge"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/verify"
-	"assay.dev/assay/operator/internal/renames"
-	"assay.dev/assay/operator/internal/report/archive"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/renames"
 )
 
 // A committed bundle, and the spec that its trials ran under. The file of the experiment itself

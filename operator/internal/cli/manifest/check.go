@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/operator/internal/admit"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/suggest"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/manager/admit"
+	"assay.dev/assay/operator/internal/text/suggest"
 )
 
 // Refused are problems for which a cluster would refuse the files.

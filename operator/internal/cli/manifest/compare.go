@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/admit"
-	"assay.dev/assay/operator/internal/imageref"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/imageref"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/manager/admit"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/imageref"
-	"assay.dev/assay/operator/internal/suggest"
+	"assay.dev/assay/operator/internal/experiment/imageref"
+	"assay.dev/assay/operator/internal/text/suggest"
 )
 
 // Images says which images of the Systems others take the place of, and where those without a

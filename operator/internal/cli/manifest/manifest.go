@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/admit"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/strict"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/manager/admit"
+	"assay.dev/assay/operator/internal/text/strict"
 )
 
 // ErrNoExperiment says that files hold no Experiment. They may hold Systems.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/operator/internal/admit"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/manager/admit"
 )
 
 const (

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/benchmarks"
 	"assay.dev/assay/operator/internal/cli/parse"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/results/benchmarks"
 )
 
-const samples = "../../benchmarks/testdata"
+const samples = "../../results/benchmarks/testdata"
 
 // wanted are the numbers of a .want file: committed 3, P99 4.1.
 func wanted(t *testing.T, file string) map[string]float64 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/cli/parse"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
 // fieldCase is the output of a program that was read wrongly once, or not at all.

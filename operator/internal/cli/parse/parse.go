@@ -16,10 +16,10 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/benchmarks"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/strict"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/results/benchmarks"
+	"assay.dev/assay/operator/internal/text/strict"
 )
 
 // Options of the verb.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/benchmarks"
 	"assay.dev/assay/operator/internal/cli/parse"
+	"assay.dev/assay/operator/internal/results/benchmarks"
 )
 
 // TestRealPrograms compares what is read from programs that were run (hack/bench/programs/run.sh)

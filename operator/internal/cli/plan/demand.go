@@ -13,10 +13,10 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/manifest"
-	"assay.dev/assay/operator/internal/placement"
-	planner "assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/queue"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	planner "assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/queue"
+	"assay.dev/assay/operator/internal/experiment/render"
 )
 
 // group is pods that are alike.

@@ -15,7 +15,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/queue"
+	"assay.dev/assay/operator/internal/experiment/queue"
 )
 
 // reachTimeout is how long a cluster may take to say what its nodes have.

@@ -17,8 +17,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
-	planner "assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/seal"
+	planner "assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/seal"
 )
 
 // Options of the verb.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	planner "assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/analysis/report"
+	planner "assay.dev/assay/operator/internal/experiment/plan"
 )
 
 // What power is computed with by default: the deviation of the trials of a point by their mean, and

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/cli/pool"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
 )
 

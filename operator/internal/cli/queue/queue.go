@@ -20,7 +20,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/queue"
+	"assay.dev/assay/operator/internal/experiment/queue"
 )
 
 // Command is the verb.

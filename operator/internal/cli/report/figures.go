@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/report/figure"
+	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/figure"
 	"assay.dev/assay/operator/internal/results"
 )
 

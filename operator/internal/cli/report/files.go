@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/figure"
+	"assay.dev/assay/operator/internal/analysis/report/raster"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/report/figure"
-	"assay.dev/assay/operator/internal/report/raster"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	inCluster "assay.dev/assay/operator/internal/analysis/report/stored"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/report/archive"
-	"assay.dev/assay/operator/internal/report/bundle"
-	inCluster "assay.dev/assay/operator/internal/report/stored"
+	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/results"
 )
 

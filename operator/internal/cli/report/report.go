@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/results"
 )
 

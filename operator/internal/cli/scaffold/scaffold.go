@@ -18,10 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/benchmarks"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/suggest"
+	"assay.dev/assay/operator/internal/results/benchmarks"
+	"assay.dev/assay/operator/internal/text/suggest"
 )
 
 // Options of the verb.

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"assay.dev/assay/operator/internal/claims"
+	"assay.dev/assay/operator/internal/analysis/claims"
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/scaffold"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/monitoring"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/monitoring"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/render"
 )
 
 // What new writes passes the checks of admission, in both sizes, and so does the Experiment alone

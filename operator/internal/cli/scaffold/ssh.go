@@ -21,7 +21,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/imported"
+	"assay.dev/assay/operator/internal/results/imported"
 )
 
 // SSH are the options for an artifact that a script drives over SSH.

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/manifest"
 	"assay.dev/assay/operator/internal/cli/scaffold"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
 // written is what new --ssh writes for an artifact, and what it says.

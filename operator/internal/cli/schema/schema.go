@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/admit"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/suggest"
+	"assay.dev/assay/operator/internal/manager/admit"
+	"assay.dev/assay/operator/internal/text/suggest"
 )
 
 // Command is the verb.

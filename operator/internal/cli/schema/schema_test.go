@@ -10,9 +10,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"assay.dev/assay/operator/internal/admit"
 	"assay.dev/assay/operator/internal/cli/schema"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/manager/admit"
 	"assay.dev/assay/operator/internal/testkit/refusals"
 )
 

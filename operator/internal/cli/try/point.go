@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/suggest"
+	"assay.dev/assay/operator/internal/text/suggest"
 )
 
 // parsePoint reads AXIS=VALUE pairs, several in one text with commas between them.

@@ -22,7 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/run"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/watch"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
 const (

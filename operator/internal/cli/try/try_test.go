@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/cli/run"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/try"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/experiment/plan"
 )
 
 const (

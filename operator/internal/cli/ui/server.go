@@ -16,10 +16,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/cli/logs"
 	from "assay.dev/assay/operator/internal/cli/report"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/report"
 )
 
 //go:embed assets

@@ -20,14 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report"
+	inCluster "assay.dev/assay/operator/internal/analysis/report/stored"
+	"assay.dev/assay/operator/internal/analysis/report/strip"
 	"assay.dev/assay/operator/internal/cli/list"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/watch"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/queue"
-	"assay.dev/assay/operator/internal/report"
-	inCluster "assay.dev/assay/operator/internal/report/stored"
-	"assay.dev/assay/operator/internal/report/strip"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/queue"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/verify"
-	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/experiment/seal"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/seal"
 )
 
 // sealedFiles are those of a bundle whose claims were sealed, and then changed in spec and results.

@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/report/archive"
-	"assay.dev/assay/operator/internal/report/bundle"
 	"assay.dev/assay/operator/internal/results"
 )
 

@@ -20,12 +20,12 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/cli/verify"
-	"assay.dev/assay/operator/internal/report"
-	"assay.dev/assay/operator/internal/report/archive"
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 var update = flag.Bool("update", false, "write the bundles of testdata")

@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"assay.dev/assay/operator/internal/build"
 	"assay.dev/assay/operator/internal/cli/session"
+	"assay.dev/assay/operator/internal/text/build"
 )
 
 // Options of the verb.

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // Load is the load that the agent of one pod has reported last.

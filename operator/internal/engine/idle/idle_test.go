@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 func TestDisturbance(t *testing.T) {

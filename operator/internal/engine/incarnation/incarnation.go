@@ -22,9 +22,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/fault"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/validity"
+	"assay.dev/assay/operator/internal/analysis/validity"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // History is a trial, as observed, and which pods have had its pods' names. Of, Terminating and

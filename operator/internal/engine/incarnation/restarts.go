@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"assay.dev/assay/operator/internal/chaosmesh"
-	"assay.dev/assay/operator/internal/fault"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/chaosmesh"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // restartSlack is how long after the end of a fault, or its beginning, the kubelet may still count

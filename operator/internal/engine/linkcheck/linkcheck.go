@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/few"
-	"assay.dev/assay/operator/internal/netem"
-	"assay.dev/assay/operator/internal/protocol"
-	"assay.dev/assay/operator/internal/render"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/model/shaping"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/text/few"
 )
 
 // Links is what the pods of a trial say of them.
@@ -47,9 +47,9 @@ func (l Links) Unmeasured(shapes bool) string {
 // ChooseBackend returns the first backend that works in every pod, of those that the spec allows,
 // or why there is none: by backend, what the first pod that refuses it says.
 func (l Links) ChooseBackend(asked v1alpha1.ShapingBackend) (v1alpha1.ShapingBackend, string) {
-	candidates := netem.Backends
+	candidates := shaping.Backends
 	if asked != "" && asked != v1alpha1.ShapingAuto {
-		candidates = []netem.Backend{netem.Backend(asked)}
+		candidates = []shaping.Backend{shaping.Backend(asked)}
 	}
 	var refusals []string
 	for _, b := range candidates {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/controller/conditions"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/engine/conditions"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // Reports are what the agents said last, by pod; nil: nothing.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/protocol"
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // said are reports by pod.

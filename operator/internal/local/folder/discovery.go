@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"assay.dev/assay/operator/internal/build"
+	"assay.dev/assay/operator/internal/text/build"
 )
 
 // discovery answers what is served, for clients that find the paths of kinds by asking; nil: the

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"assay.dev/assay/operator/internal/admit"
+	"assay.dev/assay/operator/internal/manager/admit"
 )
 
 // prepare does with an object what an API server does before it creates it.

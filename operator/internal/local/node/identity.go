@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"assay.dev/assay/operator/internal/coordinator"
+	"assay.dev/assay/operator/internal/manager/coordinator"
 )
 
 // identities are the tokens that the pods were given.

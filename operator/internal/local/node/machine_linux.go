@@ -41,8 +41,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"assay.dev/assay/operator/internal/coordinator"
 	"assay.dev/assay/operator/internal/local/folder"
+	"assay.dev/assay/operator/internal/manager/coordinator"
 )
 
 // Name of the node.

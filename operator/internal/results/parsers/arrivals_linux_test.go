@@ -3,7 +3,7 @@ package parsers
 import (
 	"testing"
 
-	"assay.dev/assay/operator/internal/launcher"
+	"assay.dev/assay/operator/internal/node/launcher"
 )
 
 func TestRecordsOfArrivalAreTheLaunchers(t *testing.T) {

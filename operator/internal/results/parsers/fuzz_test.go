@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // fuzzTable checks what must hold of any input: no panic, no number that is none, an error that

@@ -48,8 +48,8 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // The formats, named as v1alpha1.ResultsFormat names them.

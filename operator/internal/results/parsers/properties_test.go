@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // printout is what a client prints of one run, all of it true unless a number was spoiled.

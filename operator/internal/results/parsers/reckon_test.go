@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/parsers"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // reckonZero is t = 0 of the sample, 50 ms after its client was told to start.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/parsers"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 func FuzzReckon(f *testing.F) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // mustBeSound checks what must hold of anything that was read: it can be sent, counts are 0 or

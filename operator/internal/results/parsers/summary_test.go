@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/parsers"
-	"assay.dev/assay/operator/internal/timeline"
 )
 
 // ycsbNumbers read what YCSB prints, as experiments/systems do.

@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
 	"assay.dev/assay/operator/internal/results"
 )
 

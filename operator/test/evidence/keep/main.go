@@ -20,11 +20,11 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/renames"
-	"assay.dev/assay/operator/internal/report/archive"
-	"assay.dev/assay/operator/internal/report/bundle"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/analysis/report/bundle"
+	"assay.dev/assay/operator/internal/experiment/seal"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/seal"
+	"assay.dev/assay/operator/internal/results/renames"
 )
 
 func main() {

@@ -1,0 +1,190 @@
+package claims
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// equality is how far from "no effect" a reported value may lie, by its logarithm or as a share, to
+// be a statement that there is none: 1.02 is, and 1.04 is an effect of 4%.
+const equality = 0.025
+
+// Weak says why a bound cannot tell the statement from its absence: it also holds "no effect",
+// which is 1 of a quotient and 0 of a difference, though the paper reports one; or it holds 0 of
+// what is never below it, so that no measurement is too small. Empty: the bound is not weak, the
+// claim is a comparison, or its expression or bound is wrong.
+func Weak(c v1alpha1.Claim) string {
+	p, err := compile(c.Expr)
+	if err != nil || p.isComparison() || target(c) == nil {
+		return ""
+	}
+	b, err := newBound(*target(c), c.Within, unitOfType(p.result))
+	if err != nil {
+		return ""
+	}
+	u := unitOfType(p.result)
+	reported, err := amount(target(c).String(), u)
+	if err != nil {
+		return ""
+	}
+	none, known := p.noEffect(p.ast.Expr())
+	switch {
+	case known && b.low <= none && none <= b.high && !isEquality(reported, none):
+		return fmt.Sprintf("the bound from %s to %s holds %s, which is no effect, and the value that is wanted is one", showBound(b.low, u), showBound(b.high, u), showBound(none, u))
+	case b.low <= 0 && reported > 0 && !p.signed(p.ast.Expr()):
+		return fmt.Sprintf("the bound from %s to %s holds 0: no measurement is too small", showBound(b.low, u), showBound(b.high, u))
+	}
+	return ""
+}
+
+// checkEffect refuses a tolerance of the effect for an expression that has none, or another one
+// than newBound takes it to have: 1 is no effect of a plain number, and 0 of a latency or a
+// throughput.
+func (p *program) checkEffect(within string) error {
+	if !strings.HasSuffix(within, ofTheEffect) {
+		return nil
+	}
+	if p.ofEffect(unitOfType(p.result)) == nil {
+		return wrong("within", "the expression has no effect of which a share could be: compare two like things by a quotient, as in a / b, or by a difference of latencies or throughputs")
+	}
+	return nil
+}
+
+// ofEffect is what the expression gives without an effect: 1 of a plain number, 0 of a difference.
+// Nil: it is of none.
+func (p *program) ofEffect(u unit) *float64 {
+	want := 0.0
+	if u == plain {
+		want = 1
+	}
+	if none, known := p.noEffect(p.ast.Expr()); !known || math.Abs(none-want) > 1e-9 {
+		return nil
+	}
+	return &want
+}
+
+// shareOfEffect says what share of the reported effect was measured.
+func shareOfEffect(c v1alpha1.Claim, u unit, e stats.Estimate) string {
+	reported, err := amount(target(c).String(), u)
+	if err != nil {
+		return "its share of the effect is not known"
+	}
+	share := func(x float64) float64 {
+		switch {
+		case u != plain:
+			return x / reported
+		case x <= 0:
+			return math.Inf(-1) * math.Log(reported)
+		}
+		return math.Log(x) / math.Log(reported)
+	}
+	low, high := share(e.Low), share(e.High)
+	of := stats.Estimate{Value: share(e.Value), Low: math.Min(low, high), High: math.Max(low, high), Known: e.Known}
+	return show(of, plain) + " of that effect"
+}
+
+// isEquality reports whether a reported value says that there is no effect.
+func isEquality(reported, none float64) bool {
+	if none == 0 {
+		return reported == 0
+	}
+	return reported/none > 0 && math.Abs(math.Log(reported/none)) <= equality
+}
+
+// noEffect is what an expression gives where no point differs from another: 1 of a/b, 0 of a-b and
+// of (a-b)/b, 0.5 of a/(a+b). It is what the expression gives whatever the means are, as long as
+// those of one metric are equal. False for an expression that depends on them, such as one mean, or
+// a tail by a median.
+func (p *program) noEffect(e celast.Expr) (float64, bool) {
+	first := p.ofEqualMeans(e, 1)
+	for _, scale := range []float64{1.7, 2.9} {
+		if other := p.ofEqualMeans(e, scale); !(math.Abs(other-first) <= 1e-9*math.Max(1, math.Abs(first))) {
+			return 0, false
+		}
+	}
+	return first, true
+}
+
+// ofEqualMeans is the expression with all means of a metric alike: scale to a power that is the
+// metric's own, so that different metrics do not cancel.
+func (p *program) ofEqualMeans(e celast.Expr, scale float64) float64 {
+	if e.Kind() == celast.LiteralKind {
+		switch v := e.AsLiteral().(type) {
+		case types.Int:
+			return float64(v)
+		case types.Double:
+			return float64(v)
+		}
+		return math.NaN()
+	}
+	call := e.AsCall()
+	name, args := call.FunctionName(), call.Args()
+	if f, ok := functions[name]; ok {
+		a, err := p.arguments(call, e.ID())
+		switch {
+		case err != nil:
+			return math.NaN()
+		case f.points == ofTwoVariants:
+			return 1
+		case f.result == estimateType: // a place on an axis is no mean
+			return math.Pow(scale, exponent(name))
+		}
+		return math.Pow(scale, exponent(fmt.Sprint(a.metric)))
+	}
+	switch name {
+	case "duration":
+		text, _ := scalar(args[0])
+		ms, err := amount(text, milliseconds)
+		if err != nil {
+			return math.NaN()
+		}
+		return ms
+	case operators.Negate:
+		return -p.ofEqualMeans(args[0], scale)
+	}
+	a, b := p.ofEqualMeans(args[0], scale), p.ofEqualMeans(args[1], scale)
+	switch name {
+	case operators.Add:
+		return a + b
+	case operators.Subtract:
+		return a - b
+	case operators.Multiply:
+		return a * b
+	}
+	return a / b
+}
+
+// exponent is a number from 1 to 2 that belongs to a name.
+func exponent(name string) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return 1 + float64(h.Sum32())/math.MaxUint32
+}
+
+// signed reports whether an expression may be negative.
+func (p *program) signed(e celast.Expr) bool {
+	if e.Kind() == celast.LiteralKind {
+		return p.ofEqualMeans(e, 1) < 0
+	}
+	call := e.AsCall()
+	if f, ok := functions[call.FunctionName()]; ok {
+		return metric{name: f.metric}.signed() || f.result.IsExactType(cel.BoolType)
+	}
+	switch call.FunctionName() {
+	case operators.Subtract, operators.Negate:
+		return true
+	case "duration":
+		return false
+	}
+	return p.signed(call.Args()[0]) || p.signed(call.Args()[1])
+}

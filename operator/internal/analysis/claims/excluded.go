@@ -1,0 +1,190 @@
+package claims
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// bySystem reports whether the system under test, or its client, brought about what a trial does
+// not count for: to leave such trials out is to report the survivors.
+func bySystem(l results.TrialLine) bool {
+	return l.Outcome != stats.Succeeded && v1alpha1.CausedBy(l.Reason) == v1alpha1.CausedBySystem
+}
+
+// mostExcluded is the share of attempts that may be left out for other reasons without a word at
+// the verdict.
+const mostExcluded = 0.2
+
+// excluded are the attempts at a point that do not count.
+type excluded struct {
+	attempts, left int
+	// bySystem: some of them for a reason that the system brought about.
+	bySystem bool
+	why      string
+}
+
+// excludedAt counts the attempts at a point.
+func excludedAt(point int32, lines []results.TrialLine) excluded {
+	var x excluded
+	reasons := map[string]int{}
+	for _, l := range lines {
+		if l.PointIndex != point {
+			continue
+		}
+		x.attempts++
+		if l.Outcome == stats.Succeeded {
+			continue
+		}
+		x.left++
+		x.bySystem = x.bySystem || bySystem(l)
+		reasons[strings.TrimSuffix(l.Outcome+" "+l.Reason, " ")]++
+	}
+	var parts []string
+	for _, reason := range sortedKeys(reasons) {
+		parts = append(parts, fmt.Sprintf("%d %s", reasons[reason], reason))
+	}
+	x.why = strings.Join(parts, ", ")
+	return x
+}
+
+// survivors notes which points that a claim reads lack attempts, so that their numbers may be those
+// of the trials that went well; empty: none.
+func (r *run) survivors() {
+	for _, p := range r.points {
+		if !slices.Contains(r.looked, p.Index) {
+			continue
+		}
+		if x := excludedAt(p.Index, r.lines); x.bySystem || float64(x.left) > mostExcluded*float64(x.attempts) {
+			where := showPoint(p.Coordinates)
+			r.caveat(CaveatExcludedTrials, fmt.Sprintf("%s: %d of %d attempts do not count (%s)", where, x.left, x.attempts, x.why), where)
+		}
+	}
+}
+
+// counted are the lines with those taken for valid that the system spoiled and that have numbers:
+// of the points that a claim reads. A window in which nothing was committed has a throughput of 0.
+func counted(lines []results.TrialLine, looked []int32) (all []results.TrialLine, n int) {
+	all = slices.Clone(lines)
+	for i, l := range all {
+		has := l.Committed > 0 || l.Reason == v1alpha1.ReasonNothingMeasured
+		if bySystem(l) && has && slices.Contains(looked, l.PointIndex) {
+			all[i].Outcome = stats.Succeeded
+			n++
+		}
+	}
+	return all, n
+}
+
+// sensitivity says what a claim's verdict would be if the trials counted that the system itself
+// spoiled. Empty: there are none.
+func sensitivity(r results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
+	all, n := counted(lines, looked)
+	if n == 0 {
+		return ""
+	}
+	with := results.ClaimResult{Expr: c.Expr}
+	if _, _, err := evaluate(&with, c, p, points, all, nil, false); err != nil {
+		with.Verdict = string(v1alpha1.VerdictNotEvaluated)
+	}
+	what := "the trial that the system spoiled itself"
+	if n > 1 {
+		what = fmt.Sprintf("the %d trials that the system spoiled itself", n)
+	}
+	does := map[string][2]string{
+		string(v1alpha1.VerdictHolds): {"holds", "would hold"}, string(v1alpha1.VerdictFails): {"fails", "would fail"},
+		string(v1alpha1.VerdictInconclusive): {"is Inconclusive", "would be Inconclusive"}, string(v1alpha1.VerdictNotEvaluated): {"is NotEvaluated", "would be NotEvaluated"},
+	}[with.Verdict]
+	if with.Verdict == r.Verdict {
+		return fmt.Sprintf("with %s counted it %s, too", what, does[0])
+	}
+	return fmt.Sprintf("with %s counted it %s", what, does[1])
+}
+
+// lopsidedBy is by how much the shares of attempts that were left out for a disturbance may differ
+// between points without a second look.
+const lopsidedBy = 0.1
+
+// unlikeExclusions is what a verdict says where they do.
+const unlikeExclusions = "disturbances left out more attempts of one point than of another"
+
+// lopsided judges a claim once more by the first attempt of each trial, if disturbances left out
+// more attempts of one point than of another. A variant that shows a disturbance sooner loses its
+// slow trials, and is faster for it. A verdict that the first attempts do not give is Inconclusive.
+func lopsided(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []results.PointResult, lines []results.TrialLine, looked []int32) string {
+	if !isDecided(r.Verdict) || !differsByExclusion(lines, looked) {
+		return ""
+	}
+	first := results.ClaimResult{Expr: c.Expr}
+	if _, _, err := evaluate(&first, c, p, points, firstAttempts(lines, looked), nil, false); err != nil {
+		return ""
+	}
+	if first.Verdict == r.Verdict {
+		return unlikeExclusions + fmt.Sprintf(": by the first attempts it is %s, too", r.Verdict)
+	}
+	note := unlikeExclusions + fmt.Sprintf(": it is %s, and by the first attempts %s", r.Verdict, first.Verdict)
+	r.Verdict = string(v1alpha1.VerdictInconclusive)
+	return note
+}
+
+func isDecided(verdict string) bool {
+	v := v1alpha1.Verdict(verdict)
+	return v.Supports() || v.Refutes()
+}
+
+// disturbed reports whether an attempt has numbers and does not count for a reason that is not the
+// system's.
+func disturbed(l results.TrialLine) bool {
+	return l.Outcome != stats.Succeeded && !bySystem(l) && l.Committed > 0
+}
+
+// differsByExclusion compares the shares of attempts that disturbances left out.
+func differsByExclusion(lines []results.TrialLine, looked []int32) bool {
+	least, most := 1.0, 0.0
+	for _, point := range looked {
+		left, all := 0, 0
+		for _, l := range lines {
+			if l.PointIndex != point {
+				continue
+			}
+			all++
+			if disturbed(l) {
+				left++
+			}
+		}
+		if all > 0 {
+			share := float64(left) / float64(all)
+			least, most = min(least, share), max(most, share)
+		}
+	}
+	return most-least > lopsidedBy
+}
+
+// firstAttempts are the lines with the first attempt of each trial of these points that has
+// numbers, whether it counts or not, in place of the one that counts.
+func firstAttempts(lines []results.TrialLine, looked []int32) []results.TrialLine {
+	type slot struct{ point, repetition int32 }
+	first := map[slot]int{}
+	for i, l := range lines {
+		at := slot{l.PointIndex, l.Repetition}
+		has := l.Outcome == stats.Succeeded || disturbed(l)
+		if j, there := first[at]; has && slices.Contains(looked, l.PointIndex) && (!there || l.Attempt < lines[j].Attempt) {
+			first[at] = i
+		}
+	}
+	all := slices.Clone(lines)
+	for i, l := range lines {
+		j, there := first[slot{l.PointIndex, l.Repetition}]
+		switch {
+		case there && i == j:
+			all[i].Outcome = stats.Succeeded
+		case there && l.Outcome == stats.Succeeded:
+			all[i].Outcome = stats.Invalid
+		}
+	}
+	return all
+}

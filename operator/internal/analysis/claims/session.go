@@ -1,0 +1,33 @@
+package claims
+
+import (
+	"math"
+
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// oneSession is what a verdict about an absolute number says.
+const oneSession = "an absolute number, of this session: the interval says how its trials differ, and not what the machines do in another hour; a quotient of two points would hold for both"
+
+// ofOneSession reports whether a quantity depends on how fast the machines are on the whole: if all
+// means were 1% greater, it would move by more than half of 1% of what it is made of. A mean does,
+// and a sum; a difference of like means and a quotient do not. Rates and recoveries do not either:
+// a slower hour is no share of them.
+func ofOneSession(q quantity, r *readings) bool {
+	var moved, all float64
+	for m, g := range q.gradient {
+		if !m.metric.ofSpeed() {
+			return false
+		}
+		xs, _ := r.values(m)
+		x := g * stats.Aggregate(xs).Mean
+		moved, all = moved+x, all+math.Abs(x)
+	}
+	return all > 0 && math.Abs(moved) > all/2
+}
+
+// ofSpeed reports whether a metric is one of how fast the system is.
+func (m metric) ofSpeed() bool {
+	_, percentile := latencies[m.name]
+	return percentile || m.name == stats.MeanLatency || m.name == stats.Throughput || m.name == perCorrectClient
+}

@@ -1,0 +1,136 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/internal/analysis/report/archive"
+)
+
+var day = time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC)
+
+func bundle(t *testing.T, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := archive.NewWriter(&b, "e", day)
+	for _, name := range files {
+		if err := w.Add(name, []byte("content of "+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func read(b []byte) (map[string]string, error) {
+	got := map[string]string{}
+	err := archive.Read(bytes.NewReader(b), func(string) bool { return true }, func(name string, data []byte) error {
+		got[name] = string(data)
+		return nil
+	})
+	return got, err
+}
+
+func TestWhatIsWrittenIsReadAgain(t *testing.T) {
+	b := bundle(t, "results.json", "trials/t-0/trial.json")
+	if !archive.Is(b) || archive.Is([]byte("{}")) {
+		t.Error("a bundle does not look like one, or something else does")
+	}
+	got, err := read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"results.json": "content of results.json", "trials/t-0/trial.json": "content of trials/t-0/trial.json"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !bytes.Equal(b, bundle(t, "results.json", "trials/t-0/trial.json")) {
+		t.Error("the same files give other bytes")
+	}
+	failed := errors.New("no")
+	if err := archive.Read(bytes.NewReader(b), func(n string) bool { return n == "results.json" }, func(string, []byte) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("the visitor's error is lost: %v", err)
+	}
+}
+
+func TestRefusesNames(t *testing.T) {
+	w := archive.NewWriter(&bytes.Buffer{}, "e", day)
+	for _, name := range []string{"", "/etc/passwd", "../x", "..", "a/../b", "a\nb", "SHA256SUMS"} {
+		if w.Add(name, nil) == nil {
+			t.Errorf("%q is a file's name", name)
+		}
+	}
+	if w.Add("a", nil) != nil || w.Add("a", nil) == nil {
+		t.Error("a name is refused once, or allowed twice")
+	}
+}
+
+// packed is a tar file by somebody else.
+func packed(t *testing.T, entries ...[2]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	gz := gzip.NewWriter(&b)
+	w := tar.NewWriter(gz)
+	for _, e := range entries {
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: e[0], Size: int64(len(e[1])), Mode: 0o644}
+		if e[1] == "link" {
+			header.Typeflag, header.Linkname, header.Size = tar.TypeSymlink, "/etc/passwd", 0
+		}
+		if err := w.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if header.Size > 0 {
+			if _, err := w.Write([]byte(e[1])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := errors.Join(w.Close(), gz.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestRefusesDamage(t *testing.T) {
+	whole := bundle(t, "a", "b")
+	sumOfX := strings.Repeat("0", 64) + "  x\n"
+	for name, tc := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"empty":               {nil, "not a bundle"},
+		"something else":      {[]byte("{}"), "not a bundle"},
+		"cut off":             {whole[:len(whole)-30], "bundle: damaged"},
+		"no sums":             {packed(t, [2]string{"e/a", "1"}), "it has no SHA256SUMS"},
+		"changed":             {packed(t, [2]string{"e/x", "1"}, [2]string{"e/SHA256SUMS", sumOfX}), "x was changed"},
+		"a file is missing":   {packed(t, [2]string{"e/SHA256SUMS", sumOfX}), "x is in SHA256SUMS and not in the bundle"},
+		"a file is not in it": {packed(t, [2]string{"e/x", "1"}, [2]string{"e/SHA256SUMS", "\n"}), "which is not a checksum"},
+		"no folder":           {packed(t, [2]string{"x", "1"}), "is not a file in the bundle's folder"},
+		"out of its folder":   {packed(t, [2]string{"e/../../x", "1"}), "is not a file in the bundle's folder"},
+		"a link":              {packed(t, [2]string{"e/x", "link"}), "is not a file in the bundle's folder"},
+		"twice":               {packed(t, [2]string{"e/x", "1"}, [2]string{"e/x", "2"}), "x is in it twice"},
+	} {
+		if _, err := read(tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want: %s", name, err, tc.want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var b bytes.Buffer
+	w := archive.NewWriter(&b, "e", day)
+	if err := errors.Join(w.Add("results.json", []byte("{}")), w.Close()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = read(data) })
+}

@@ -1,0 +1,305 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// failures are what went wrong at a point: requests of its valid trials, and trials that do not
+// count.
+type failures struct {
+	attempts, left int
+	reasons        map[string]int
+	// requests that ended in the windows of the valid trials, however they ended, and those never
+	// sent.
+	ended, unsent                      int64
+	aborted, errors, timeouts, givenUp int64
+	// clientTime are the shares of the clients' time that are in the numbers of the valid trials,
+	// and apart is how many of them do not fit Little's law.
+	clientTime []float64
+	apart      int
+	// unreported are the counters that some client does not know.
+	unreported []string
+}
+
+// failuresAt adds up the lines of a point. It is false where lines of its trials are not there.
+func failuresAt(e results.Experiment, p results.PointResult) (failures, bool) {
+	f := failures{attempts: p.Valid + p.Invalid + p.Failed, left: p.Invalid + p.Failed, reasons: map[string]int{}}
+	lines := 0
+	for _, l := range e.Trials {
+		if l.PointIndex != p.Index {
+			continue
+		}
+		lines++
+		if l.Outcome != stats.Succeeded {
+			f.reasons[cmp.Or(l.Reason, l.Outcome)]++
+			continue
+		}
+		f.ended, f.unsent = f.ended+stats.Ended(l), f.unsent+l.Unsent
+		f.aborted, f.errors, f.timeouts, f.givenUp = f.aborted+l.Aborted, f.errors+l.Errors, f.timeouts+l.Timeouts, f.givenUp+l.GivenUp
+		f.unreported = append(f.unreported, l.Unreported...)
+		if l.ClientTimeShare != nil {
+			f.clientTime = append(f.clientTime, *l.ClientTimeShare)
+		}
+		if !stats.ClientTimeFits(l) {
+			f.apart++
+		}
+	}
+	return f, lines == f.attempts
+}
+
+func (f failures) reports(counter string) bool { return !slices.Contains(f.unreported, counter) }
+
+// of is a share of all requests: those that ended and those that were never sent.
+func (f failures) of(n int64) float64 { return float64(n) / float64(f.ended+f.unsent) }
+
+// failed is the share of requests that had no result, and whether it is known.
+func (f failures) failed() (share float64, known bool) {
+	known = f.ended+f.unsent > 0 && (f.reports(results.CounterErrors) || f.reports(results.CounterTimeouts))
+	if !known {
+		return 0, false
+	}
+	return f.of(f.errors + f.timeouts + f.unsent), true
+}
+
+// counters of failures, as they are shown.
+var failureCounters = []struct {
+	counter, column string
+	of              func(failures) int64
+}{
+	{results.CounterErrors, "errors %", func(f failures) int64 { return f.errors }},
+	{results.CounterTimeouts, "timeouts %", func(f failures) int64 { return f.timeouts }},
+	{results.CounterUnsent, "unsent %", func(f failures) int64 { return f.unsent }},
+	{results.CounterGivenUp, "given up %", func(f failures) int64 { return f.givenUp }},
+}
+
+// failuresLegend says how to read the table.
+const failuresLegend = "Trials of each point, the excluded ones, and why. Shares are of all requests in the windows of the valid trials that ended or were never sent. " +
+	"-: the clients do not report it. Latencies and percentiles are of committed transactions alone. Client time, of a closed loop: the share of it in the windows that the throughput, the latencies, " +
+	"the timeouts and the think time of these tables account for, which is 100% by Little's law; - where it is not known. " +
+	"In a closed loop an outage delays one request of each client, so that percentiles are lower than users would see who do not wait for each other."
+
+// failuresTable has a row for each point that has a trial.
+func failuresTable(e results.Experiment) table {
+	t := table{columns: []column{{"point", false}, {"trials", true}, {"excluded", true}, {"why", false}, {"requests", true}}}
+	for _, c := range failureCounters {
+		t.columns = append(t.columns, column{c.column, true})
+	}
+	t.columns = append(t.columns, column{"client time %", true})
+	for _, p := range e.Points {
+		f, known := failuresAt(e, p)
+		if f.attempts == 0 {
+			continue
+		}
+		row := []string{cmp.Or(at(e.Axes, p.Coordinates), "the only one"), strconv.Itoa(f.attempts), strconv.Itoa(f.left), cmp.Or(f.why(), "-")}
+		if !known {
+			t.rows = append(t.rows, append(row, "-", "-", "-", "-", "-", "-"))
+			continue
+		}
+		row = append(row, strconv.FormatInt(f.ended+f.unsent, 10))
+		for _, c := range failureCounters {
+			row = append(row, f.cell(c.counter, c.of(f)))
+		}
+		t.rows = append(t.rows, append(row, f.clientTimeCell()))
+	}
+	return t
+}
+
+func (f failures) why() string {
+	var parts []string
+	for reason, n := range f.reasons {
+		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// cell writes a share in percent; none that is above 0 as 0.
+func (f failures) cell(counter string, n int64) string {
+	switch {
+	case !f.reports(counter) || f.ended+f.unsent == 0:
+		return "-"
+	case n == 0:
+		return "0"
+	case f.of(n) < 0.0001:
+		return "<0.01"
+	}
+	return fixed(100*f.of(n), 2)
+}
+
+// clientTimeCell is the mean over the trials, in percent.
+func (f failures) clientTimeCell() string {
+	if len(f.clientTime) == 0 {
+		return "-"
+	}
+	return fixed(100*stats.Aggregate(f.clientTime).Mean, 1)
+}
+
+// needsP99 is from how many transactions of a trial on ten are slower than its p99.
+const needsP99 = 1000
+
+// fewestCommitted is the least number of committed transactions of a valid trial of a point that
+// has latencies of its transactions.
+func fewestCommitted(e results.Experiment, p results.PointResult) (fewest int64, some bool) {
+	for _, l := range e.Trials {
+		if l.PointIndex != p.Index || l.Outcome != stats.Succeeded || l.RunSummary || l.Committed == 0 || l.P99Millis == 0 {
+			continue
+		}
+		if !some || l.Committed < fewest {
+			fewest, some = l.Committed, true
+		}
+	}
+	return fewest, some
+}
+
+// slower is the share of transactions beyond a percentile in the table of points.
+var slower = map[string]float64{stats.P50Latency: 0.5, stats.P99Latency: 0.01}
+
+// slowest is that beyond the highest of them.
+const slowest = 0.01
+
+// atLeast marks a percentile that is that of all requests or less, since more of them failed than
+// are beyond it: those took longer, or for ever.
+func atLeast(cell, metric string, e results.Experiment, p results.PointResult) string {
+	beyond, isPercentile := slower[metric]
+	f, known := failuresAt(e, p)
+	if share, ok := f.failed(); isPercentile && known && ok && share > beyond && cell != "-" {
+		return "≥ " + cell
+	}
+	return cell
+}
+
+// failureNotes name the points at which the numbers are those of what went well.
+func failureNotes(e results.Experiment) []string {
+	var percentiles, left, apart, few []string
+	for _, p := range e.Points {
+		f, known := failuresAt(e, p)
+		point := cmp.Or(at(e.Axes, p.Coordinates), "the only point")
+		if share, ok := f.failed(); known && ok && share > slowest {
+			percentiles = append(percentiles, fmt.Sprintf("%s (%s%%)", point, fixed(100*share, 1)))
+		}
+		if n, ok := fewestCommitted(e, p); ok && n < needsP99 {
+			few = append(few, fmt.Sprintf("%s (%d)", point, n))
+		}
+		if f.apart > 0 {
+			apart = append(apart, fmt.Sprintf("%s (%s%%, %d of %s)", point, f.clientTimeCell(), f.apart, count(len(f.clientTime), "trial")))
+		}
+		if f.left*5 > f.attempts {
+			left = append(left, fmt.Sprintf("%s (%d of %d)", point, f.left, f.attempts))
+		}
+	}
+	var notes []string
+	if slices.ContainsFunc(e.Trials, func(l results.TrialLine) bool { return l.RunSummary }) {
+		notes = append(notes, "The clients report summaries, so that numbers are of their whole run, not cut to the window. "+
+			"Throughputs of several client pods are added up, means weighted by transactions; percentiles of several pods are not known.")
+	}
+	notes = append(notes, remarkNotes(e)...)
+	if len(percentiles) > 0 {
+		notes = append(notes, "More than 1% of requests failed, so that p99 of all of them is that of the table or more (≥): "+strings.Join(percentiles, "; ")+".")
+	}
+	if len(few) > 0 {
+		notes = append(notes, fmt.Sprintf("p99 is that of another percentile where a trial has fewer than %d transactions, since fewer than ten are slower; no claim about it is judged there. Fewest of a trial: %s.", needsP99, strings.Join(few, "; ")))
+	}
+	if len(apart) > 0 {
+		notes = append(notes, "Throughput and mean latency do not fit the number of clients (Little's law: clients = throughput times the sum of mean latency and think time): "+strings.Join(apart, "; ")+
+			". Below 100%, clients spent the rest in transactions whose latency does not count, such as those that never ended, or in pauses that their latencies leave out. "+
+			"The latencies of such points are not those of all that clients waited for.")
+	}
+	if len(left) > 0 {
+		notes = append(notes, "More than a fifth of the trials are excluded; they may be those that went badly: "+strings.Join(left, "; ")+".")
+	}
+	return append(notes, unevenExclusions(e)...)
+}
+
+// unevenLevel is the P below which trials are left out at one value of an axis more or less often
+// than at the others; it is divided by the number of values.
+const unevenLevel = 0.05
+
+// unevenExclusions names the values of an axis at which trials are left out more or less often than
+// at the others, by Fisher's exact test: what leaves them out then depends on what is compared.
+func unevenExclusions(e results.Experiment) []string {
+	var notes []string
+	for _, a := range e.Axes {
+		for _, value := range a.Values {
+			var left, tried [2]int // at the value, and elsewhere
+			for _, p := range e.Points {
+				side := 1
+				if p.Coordinates[a.Name] == value {
+					side = 0
+				}
+				left[side] += p.Invalid + p.Failed
+				tried[side] += p.Valid + p.Invalid + p.Failed
+			}
+			if len(a.Values) == 2 && value == a.Values[1] { // the same comparison
+				continue
+			}
+			tests := len(a.Values)
+			if tests == 2 {
+				tests = 1
+			}
+			if p := stats.Fisher(left[0], tried[0], left[1], tried[1]) * float64(tests); p < unevenLevel {
+				notes = append(notes, fmt.Sprintf("Whether a trial counts depends on %s: %d of %d are left out at %s, %d of %d elsewhere (Fisher's exact test, P %.2g). "+
+					"The numbers may be those of the trials that went well.", a.Name, left[0], tried[0], value, left[1], tried[1], p))
+			}
+		}
+	}
+	return notes
+}
+
+// failedCell is the share of requests that failed at a point, for the table of points.
+func failedCell(e results.Experiment, p results.PointResult) string {
+	f, known := failuresAt(e, p)
+	share, ok := f.failed()
+	switch {
+	case !known || !ok:
+		return "-"
+	case share == 0:
+		return "0"
+	case share < 0.0001:
+		return "<0.01"
+	}
+	return fixed(100*share, 2)
+}
+
+// triedCell is n, and of how many trials if some are excluded.
+func triedCell(p results.PointResult) string {
+	if left := p.Invalid + p.Failed; left > 0 {
+		return fmt.Sprintf("%d of %d", p.Valid, p.Valid+left)
+	}
+	return strconv.Itoa(p.Valid)
+}
+
+// mostRemarks is how many different remarks of clients a report shows.
+const mostRemarks = 8
+
+// remarkNotes are what must be known of the numbers that clients print of their whole run, each
+// with the first of its trials.
+func remarkNotes(e results.Experiment) []string {
+	first, times := map[string]string{}, map[string]int{}
+	var order, notes []string
+	for _, l := range e.Trials {
+		for _, remark := range l.Remarks {
+			if times[remark]++; times[remark] == 1 {
+				first[remark] = l.Name
+				order = append(order, remark)
+			}
+		}
+	}
+	for _, remark := range order[:min(len(order), mostRemarks)] {
+		where := "trial " + first[remark]
+		if n := times[remark] - 1; n > 0 {
+			where += fmt.Sprintf(" and %d more", n)
+		}
+		notes = append(notes, fmt.Sprintf("Of %s, %s.", where, remark))
+	}
+	if more := len(order) - mostRemarks; more > 0 {
+		notes = append(notes, fmt.Sprintf("%d more remarks are in the trials' own results (summary.remarks).", more))
+	}
+	return notes
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// TrialHistogram is the latency histogram of a valid trial: every transaction that it committed in
+// the window.
+type TrialHistogram struct {
+	Trial       string
+	Number      int32
+	Point       int32
+	Repetition  int32
+	Coordinates map[string]string
+	Bins        []results.Bin
+}
+
+// HistogramOf reads a trial's histogram. False: the trial does not count, or its results have none.
+func HistogramOf(t results.Trial) (TrialHistogram, bool, error) {
+	if t.Outcome != stats.Succeeded || t.Latency == "" {
+		return TrialHistogram{}, false, nil
+	}
+	h, err := results.DecodeHistogram(t.Latency)
+	if err != nil {
+		return TrialHistogram{}, false, fmt.Errorf("latencies of trial %s: %w", t.Name, err)
+	}
+	return TrialHistogram{Trial: t.Name, Number: t.Number, Point: t.PointIndex, Repetition: t.Repetition, Coordinates: t.Coordinates, Bins: h.Bins()}, true, nil
+}
+
+// SortHistograms by the order in which the trials ran.
+func SortHistograms(all []TrialHistogram) {
+	slices.SortFunc(all, func(a, b TrialHistogram) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Trial, b.Trial))
+	})
+}
+
+// The columns of histograms that are there in every experiment; between them stand the axes.
+var (
+	histogramFirst = []string{"trial", "point", "repetition"}
+	histogramLast  = []string{"from_us", "to_us", "count"}
+)
+
+// HistogramColumns names the columns of histograms: the axes between the trial and the bin.
+func HistogramColumns(e results.Experiment) []string {
+	columns := slices.Clone(histogramFirst)
+	for _, a := range e.Axes {
+		name := a.Name
+		if slices.Contains(histogramFirst, name) || slices.Contains(histogramLast, name) {
+			name += "_axis"
+		}
+		columns = append(columns, name)
+	}
+	return append(columns, histogramLast...)
+}
+
+// HistogramCSV writes a line for each bin of each valid trial's latency histogram: count
+// transactions took from from_us to to_us microseconds, both included. Bins have three significant
+// digits; empty ones are left out.
+func HistogramCSV(w io.Writer, e results.Experiment, all []TrialHistogram) error {
+	out := newCSV(w)
+	_ = out.Write(HistogramColumns(e)) // kept: out.Error below
+	for _, h := range all {
+		first := []string{h.Trial, strconv.Itoa(int(h.Point)), strconv.Itoa(int(h.Repetition))}
+		for _, a := range e.Axes {
+			first = append(first, h.Coordinates[a.Name])
+		}
+		for _, b := range h.Bins {
+			_ = out.Write(append(slices.Clip(first), strconv.FormatInt(b.From, 10), strconv.FormatInt(b.To, 10), strconv.FormatInt(b.Count, 10)))
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write the histograms as CSV: %w", err)
+	}
+	return nil
+}

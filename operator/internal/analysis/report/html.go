@@ -1,0 +1,302 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis/report/strip"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// HTML writes a report as one page that needs nothing else: no script, no font, no picture from
+// elsewhere.
+func HTML(w io.Writer, e results.Experiment) error {
+	p := newPage(e)
+	view := htmlView{
+		Title: p.title, Facts: p.facts, Legend: p.reading(legend), Points: htmlTableOf(p.points), Warnings: p.warnings,
+		Network: htmlTableOf(p.network), NetNote: p.netNote, Faults: htmlTableOf(p.faults), FaultsLegend: faultsLegend,
+		Excluded: htmlTableOf(p.excluded), Origin: p.origin, Gap: p.gap, LeftOut: p.leftOut,
+	}
+	var err error
+	if view.Strip, err = strip.HTML(e.Claims, e.Completed != nil, "claim"); err != nil {
+		return err
+	}
+	view.Checks, view.Checked, view.ChecksLegend = htmlTableOf(p.checks), htmlTableOf(p.checked), checksLegend
+	view.Datasets, view.DatasetsLegend = htmlTableOf(p.datasets), datasetsLegend
+	view.Collected, view.CollectedLegend = htmlTableOf(p.kept), collectedLegend
+	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), p.reading(failuresLegend)
+	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
+	view.Capacity, view.CapacityLegend = htmlTableOf(p.capacity), capacityLegend
+	view.Knees, view.KneesLegend, view.KneesNotes = htmlTableOf(p.knees), p.kneeNote, p.kneeRest
+	view.Measured, view.Lacking, view.MeasuredLegend = htmlTableOf(p.measured), htmlTableOf(p.lacking), measurementLegend
+	view.Resources, view.ResourcesLegend = htmlTableOf(p.used), resourceLegend
+	view.Balance, view.BalanceLegend = htmlTableOf(p.balance), balanceLegend
+	view.Recovery, view.RecoveryNotes, view.RecoveryLegend = htmlTableOf(p.recovery), p.recNotes, recoveryLegend
+	curves, note := plots(e)
+	view.PlotsNote = note
+	for i, plot := range curves {
+		view.Plots = append(view.Plots, htmlPlot{Title: plot.title, SVG: escaped(plot.svg(fmt.Sprintf("curve%d", i)))})
+	}
+	view.Bars, view.BarsNote = htmlBars(e, "bar")
+	view.BarsLegend = barsLegend
+	view.Declared = htmlDeclared(e, "figure")
+	view.OverTime, view.OverTimeNote = overTime(e)
+	view.OverTimeLegend = p.reading(overTimeLegend)
+	view.Distributions, view.DistributionsNote = distributions(e)
+	view.DistributionsLegend = p.reading(cdfLegend)
+	if err := htmlPage.Execute(w, view); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// escaped marks a picture as HTML: who draws it escapes every text in it.
+func escaped(svg string) template.HTML { return template.HTML(svg) } // #nosec G203 -- see above
+
+// htmlView is what the page's template sees.
+type htmlView struct {
+	Title  string
+	Facts  []string
+	Strip  template.HTML
+	Legend string
+	Points htmlTable
+	Plots  []htmlPlot
+	// PlotsNote says which curves are not drawn, and BarsNote which bars.
+	PlotsNote string
+
+	Bars                 []htmlPlot
+	BarsLegend, BarsNote string
+
+	Declared []htmlFigure
+
+	Warnings []string
+	Network  htmlTable
+	NetNote  string
+	Faults   htmlTable
+	Excluded htmlTable
+
+	FaultsLegend string
+
+	Failures       htmlTable
+	FailuresLegend string
+	Checks         htmlTable
+	Checked        htmlTable
+	ChecksLegend   string
+	Datasets       htmlTable
+	DatasetsLegend string
+
+	Collected       htmlTable
+	CollectedLegend string
+
+	Capacity       htmlTable
+	CapacityLegend string
+	Knees          htmlTable
+	KneesLegend    string
+	KneesNotes     []string
+
+	Recovery       htmlTable
+	RecoveryNotes  []string
+	RecoveryLegend string
+
+	Resources       htmlTable
+	ResourcesLegend string
+
+	Balance       htmlTable
+	BalanceLegend string
+
+	Measured, Lacking htmlTable
+	MeasuredLegend    string
+
+	OverTime       []htmlPlot
+	OverTimeNote   string
+	OverTimeLegend string
+
+	Distributions       []htmlPlot
+	DistributionsNote   string
+	DistributionsLegend string
+
+	Trials       htmlTable
+	TrialsLegend string
+
+	Origin  [][2]string
+	Gap     string
+	LeftOut []string
+
+	Again htmlAgain
+}
+
+type htmlAgain struct{ Command, Note, Spec string }
+
+type htmlPlot struct {
+	Title string
+	SVG   template.HTML
+	// file is the name of its file, without kind and number. Empty: after the title.
+	file string
+}
+
+// htmlFigure is a figure that the experiment declares.
+type htmlFigure struct {
+	Title, Legend string
+	Plots         []htmlPlot
+	Numbers       htmlTable
+	Notes         []string
+}
+
+type htmlTable struct {
+	Columns []htmlCell
+	Rows    [][]htmlCell
+}
+
+// How many columns a printed page takes: in its common type, and upright.
+const (
+	mostInCommonType = 10
+	mostUpright      = 15
+)
+
+// Many columns are printed in smaller type.
+func (t htmlTable) Many() bool { return len(t.Columns) > mostInCommonType }
+
+// Wide tables are printed on pages across.
+func (t htmlTable) Wide() bool { return len(t.Columns) > mostUpright }
+
+type htmlCell struct {
+	Text    string
+	Beside  string // in brackets after a number; below it on a page, where columns of both would be too wide
+	Numeric bool
+	Name    bool // is not broken at its hyphens
+}
+
+func htmlTableOf(t table) htmlTable {
+	var h htmlTable
+	for _, c := range t.columns {
+		h.Columns = append(h.Columns, htmlCell{Text: c.name, Numeric: c.numeric})
+	}
+	for _, row := range t.rows {
+		cells := make([]htmlCell, len(row))
+		for i, text := range row {
+			cells[i] = htmlCell{Text: text, Numeric: t.columns[i].numeric, Name: t.columns[i].name == "trial"}
+			if number, beside, found := strings.Cut(text, " ("); found && cells[i].Numeric && strings.Contains(beside, " to ") {
+				cells[i].Text, cells[i].Beside = number, "("+beside
+			}
+		}
+		h.Rows = append(h.Rows, cells)
+	}
+	return h
+}
+
+var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{.Title}}</title>
+<style>
+` + pageStyle + `</style>
+</head>
+<body>
+<h1>{{.Title}}</h1>
+{{range .Facts}}<p>{{.}}</p>
+{{end}}
+{{- if .Strip}}<h2>Verdicts</h2>
+{{.Strip}}{{end}}
+{{- if .Plots}}<h2>Curves</h2>
+<p>Large dots are means, small ones trials. Bands and whiskers are the 95% interval of the mean, cut off at the frame. Dashed with hollow dots: the paper.</p>
+{{template "plots" .Plots}}
+{{- with .PlotsNote}}<p>{{.}}</p>
+{{end}}{{end}}
+{{- if .Bars}}<h2>Variants</h2>
+<p>{{.BarsLegend}}</p>
+{{template "plots" .Bars}}
+{{- with .BarsNote}}<p>{{.}}</p>
+{{end}}{{end}}
+{{- range .Declared}}<h2>{{.Title}}</h2>
+{{if .Plots}}<p>{{.Legend}}</p>
+{{template "plots" .Plots}}{{end}}
+{{- if .Numbers.Rows}}{{template "table" .Numbers}}{{end}}
+{{- if .Notes}}<ul>{{range .Notes}}<li>{{.}}</li>{{end}}</ul>
+{{end}}{{end}}
+{{- if .Capacity.Rows}}<h2>Capacity</h2>
+<p>{{.CapacityLegend}}</p>
+{{template "table" .Capacity}}
+{{- end}}
+{{- if .Knees.Rows}}<h2>Knees and peaks</h2>
+<p>{{.KneesLegend}}{{if .Plots}} A ring marks the knee in the plot of latency against throughput.{{end}}</p>
+{{template "table" .Knees}}
+{{- if .KneesNotes}}<ul>{{range .KneesNotes}}<li>{{.}}</li>{{end}}</ul>
+{{end}}{{end}}<h2>Points</h2>
+<p>In the table: {{.Legend}}.</p>
+{{template "table" .Points}}
+{{- if .Warnings}}<ul>{{range .Warnings}}<li>{{.}}</li>{{end}}</ul>
+{{end}}
+{{- if .Checks.Rows}}<h2>Safety</h2>
+<p>{{.ChecksLegend}}</p>
+{{template "table" .Checks}}
+{{- if .Checked.Rows}}{{template "table" .Checked}}{{end}}{{end}}
+{{- if .Failures.Rows}}<h2>Failures</h2>
+<p>{{.FailuresLegend}}</p>
+{{template "table" .Failures}}{{end}}
+{{- if .Measured.Rows}}<h2>Measurements</h2>
+<p>{{.MeasuredLegend}}</p>
+{{template "table" .Measured}}
+{{- if .Lacking.Rows}}{{template "table" .Lacking}}{{end}}{{end}}
+{{- if .Datasets.Rows}}<h2>Data sets</h2>
+<p>{{.DatasetsLegend}}</p>
+{{template "table" .Datasets}}{{end}}
+{{- if .Network.Rows}}<h2>Network</h2>
+<p>{{.NetNote}}</p>
+{{template "table" .Network}}{{end}}
+{{- if .Faults.Rows}}<h2>Faults</h2>
+<p>{{.FaultsLegend}}</p>
+{{template "table" .Faults}}{{end}}
+{{- if .Recovery.Rows}}<h2>Recovery</h2>
+<p>{{.RecoveryLegend}}</p>
+{{template "table" .Recovery}}
+{{- if .RecoveryNotes}}<ul>{{range .RecoveryNotes}}<li>{{.}}</li>{{end}}</ul>
+{{end}}{{end}}
+{{- if .OverTime}}<h2>Over time</h2>
+<p>{{.OverTimeLegend}}</p>
+{{template "plots" .OverTime}}
+{{- with .OverTimeNote}}<p>{{.}}</p>
+{{end}}{{end}}
+{{- if .Distributions}}<h2>Latency distributions</h2>
+<p>{{.DistributionsLegend}}</p>
+{{template "plots" .Distributions}}
+{{- with .DistributionsNote}}<p>{{.}}</p>
+{{end}}{{end}}
+{{- if .Resources.Rows}}<h2>Resources</h2>
+<p>{{.ResourcesLegend}}</p>
+{{template "table" .Resources}}{{end}}
+{{- if .Balance.Rows}}<h2>Balance</h2>
+<p>{{.BalanceLegend}}</p>
+{{template "table" .Balance}}{{end}}
+{{- if .Excluded.Rows}}<h2>Excluded trials</h2>
+{{template "table" .Excluded}}{{end}}
+{{- if .Collected.Rows}}<h2>Collected files</h2>
+<p>{{.CollectedLegend}}</p>
+{{template "table" .Collected}}{{end}}
+{{- if .Trials.Rows}}<h2>Every trial</h2>
+<p>{{.TrialsLegend}}</p>
+{{template "table" .Trials}}{{end}}<h2>Where this comes from</h2>
+<dl>
+{{range .Origin}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>
+{{end}}</dl>
+{{if .Gap}}<p>{{.Gap}}</p>
+{{end}}{{range .LeftOut}}<p>Left out: {{.}}.</p>
+{{end}}
+{{- if .Again.Spec}}<h2>Run it again</h2>
+<p><code>{{.Again.Command}}</code></p>
+<p>{{.Again.Note}}</p>
+<details><summary>The spec</summary><pre>{{.Again.Spec}}</pre></details>
+{{end}}</body>
+</html>
+{{define "plots"}}<div class="plots">
+{{range .}}<figure><figcaption>{{.Title}}</figcaption>
+{{.SVG}}</figure>
+{{end}}</div>
+{{end}}{{define "table"}}<div class="scroll{{if .Many}} many{{end}}{{if .Wide}} wide{{end}}" tabindex="0"><table>
+<thead><tr>{{range .Columns}}<th scope="col"{{if .Numeric}} class="number"{{end}}>{{.Text}}</th>{{end}}</tr></thead>
+{{range .Rows}}<tr>{{range .}}<td{{if .Numeric}} class="number"{{else if .Name}} class="name"{{end}}>{{.Text}}{{with .Beside}} <span class="beside">{{.}}</span>{{end}}</td>{{end}}</tr>
+{{end}}</table></div>
+{{end}}`))

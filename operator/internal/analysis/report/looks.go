@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/claims"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// OpenClaims says for a plan whose repetitions go on until claims are decided which claims the
+// first rounds of these trials leave open. It judges each number of rounds once.
+func OpenClaims(p *plan.Plan, lines []results.TrialLine) func(rounds int) []string {
+	kept := map[int][]string{}
+	skipped := plan.SkippedClaims(p.Spec)
+	return func(rounds int) []string {
+		if open, ok := kept[rounds]; ok {
+			return open
+		}
+		judged := claims.EvaluateLook(p.Spec.Claims, everyPoint(p.Axes, stats.Points(lines)), lines, plan.LooksOf(p.Spec.Repetitions), rounds, p.Spec.Reported...)
+		kept[rounds] = claims.Open(judged, skipped)
+		return kept[rounds]
+	}
+}
+
+// lookOf is the look at which results are judged: after the last whole round while trials go on,
+// and after the last round of all when the experiment is complete. Nil: verdicts are looked at
+// once.
+func lookOf(r v1alpha1.Repetitions, points []results.PointResult, lines []results.TrialLine, complete bool) *results.Look {
+	if !plan.UntilDecided(r) {
+		return nil
+	}
+	least, most := -1, 0
+	for _, p := range points {
+		n := roundsOf(p.Index, lines)
+		if least < 0 || n < least {
+			least = n
+		}
+		most = max(most, n)
+	}
+	looks := plan.LooksOf(r)
+	look := results.Look{Rounds: max(0, least), Of: looks.Count(), First: looks.First, Last: looks.Last}
+	if complete { // a point that was given up has fewer rounds than the others
+		look.Rounds = most
+	}
+	if look.Rounds >= looks.First {
+		look.Number = min(look.Rounds, looks.Last) - looks.First + 1
+	}
+	look.Level = looks.Level(look.Rounds)
+	return &look
+}
+
+// roundsOf is how many rounds from the first one on have a valid trial of a point.
+func roundsOf(point int32, lines []results.TrialLine) int {
+	has := map[int32]bool{}
+	for _, l := range lines {
+		if l.PointIndex == point && l.Outcome == stats.Succeeded {
+			has[l.Repetition] = true
+		}
+	}
+	n := int32(0)
+	for has[n] {
+		n++
+	}
+	return int(n)
+}
+
+// judgeAtLook judges claims at a look. Before the first one nothing is judged.
+func judgeAtLook(spec v1alpha1.ExperimentSpec, points []results.PointResult, lines []results.TrialLine, look results.Look, complete bool) []results.ClaimResult {
+	if look.Number == 0 && !complete {
+		var all []results.ClaimResult
+		for _, c := range spec.Claims {
+			r := claims.TextOf(c)
+			r.Verdict, r.Message = string(v1alpha1.VerdictNotEvaluated), fmt.Sprintf("the first look is after %d rounds", look.First)
+			all = append(all, r)
+		}
+		return all
+	}
+	return claims.EvaluateLook(spec.Claims, points, lines, stats.Looks{First: look.First, Last: look.Last}, look.Rounds, spec.Reported...)
+}
+
+// looked says how often verdicts were looked at, and what that means for their intervals.
+func looked(l results.Look, complete bool) string {
+	if l.Number == 0 {
+		return fmt.Sprintf("Verdicts are looked at %s at most, first after round %d.", times(l.Of), l.First)
+	}
+	text := fmt.Sprintf("Verdicts were looked at %s of at most %d, after rounds %d to %d", times(l.Number), l.Of, l.First, l.Rounds)
+	if l.Number == 1 {
+		text = fmt.Sprintf("Verdicts were looked at once of at most %d times, after round %d", l.Of, l.Rounds)
+	}
+	if !complete {
+		text += "; trials go on"
+	}
+	return text + fmt.Sprintf(". Their intervals hold at any of these looks, whatever ended the trials: all looks together are wrong in 5%% at most, this one is at %.3g%%. "+
+		"Tables and plots have plain 95%% intervals.", 100*(1-l.Level))
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

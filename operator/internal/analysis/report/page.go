@@ -1,0 +1,423 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis/report/strip"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// page is what a report says, before it is laid out as text or Markdown.
+type page struct {
+	title    string
+	imported bool // trials were measured elsewhere
+	facts    []string
+	verdicts []results.ClaimResult
+	// preliminary: the experiment still runs.
+	preliminary bool
+	points      table
+	warnings    []string // about the table of points
+	failures    table
+	capacity    table
+	knees       table
+	kneeNote    string // how to read it
+	kneeRest    []string
+	network     table
+	netNote     string
+	faults      table
+	recovery    table
+	recNotes    []string
+	used        table
+	balance     table
+	excluded    table
+	checks      table // how often each check said what
+	checked     table // trials in which one did not hold
+	datasets    table
+	kept        table // files of pods' own
+	trials      table
+	again       again
+	measured    table // what the measured columns are
+	lacking     table // trials that lack one
+	declared    []declaredFigure
+	gap         string
+	origin      [][2]string
+	leftOut     []string
+}
+
+type table struct {
+	columns []column
+	rows    [][]string
+}
+
+// column of a table. Numbers are aligned to the right.
+type column struct {
+	name    string
+	numeric bool
+}
+
+// newPage says everything about an experiment that a report shows.
+func newPage(e results.Experiment) page {
+	p := page{title: titleOf(e), imported: Imported(e), verdicts: e.Claims, preliminary: e.Completed == nil, points: pointsTable(e), excluded: excludedTable(e), gap: gap(e.Trials), origin: origin(e), leftOut: e.LeftOut}
+	p.capacity = capacityTable(e)
+	p.knees, p.kneeNote, p.kneeRest = kneeTable(e), kneeLegendOf(e), kneeNotes(e)
+	p.network, p.netNote, p.faults = networkTable(e), networkNote(e), faultsTable(e)
+	p.recovery, p.recNotes = recoveryTable(e), recoveryNotes(e)
+	p.used, p.balance = resourceTable(e), balanceTable(e)
+	p.measured, p.lacking = measurementTable(e), notMeasuredTable(e)
+	p.declared = declaredFigures(e)
+	p.trials, p.again = trialsTable(e), runAgain(e)
+	p.facts = append(p.facts, whatRan(e)...)
+	p.facts = append(p.facts, compared(e)...)
+	p.facts = append(p.facts, progress(e))
+	if len(e.Claims) > 0 {
+		p.facts = append(p.facts, tally(e))
+	}
+	p.facts = append(p.facts, sealedFacts(e)...)
+	p.facts = append(p.facts, judgedAnew(e)...)
+	if e.Look != nil {
+		p.facts = append(p.facts, looked(*e.Look, e.Completed != nil))
+	}
+	if e.AdditionalRepetitions > 0 {
+		p.facts = append(p.facts, continued(e))
+	}
+	p.facts = append(p.facts, violations(e)...)
+	p.failures, p.checks, p.checked = failuresTable(e), checksTable(e), checkedTable(e)
+	p.datasets, p.kept = datasetsTable(e), collectedTable(e)
+	p.warnings = slices.Concat(warnings(e), failureNotes(e), windowWarnings(e), saturatedClients(e), drifts(e), paperNotes(e))
+	return p
+}
+
+// progress says how far the experiment is. All its trials share one allocation of machines, so that
+// no interval of it says what other machines would do (kubectl assay pool combines several).
+func progress(e results.Experiment) string {
+	if Imported(e) {
+		return importedProgress(e)
+	}
+	valid, invalid, failed := 0, 0, 0
+	for _, p := range e.Points {
+		valid, invalid, failed = valid+p.Valid, invalid+p.Invalid, failed+p.Failed
+	}
+	state := "Not complete"
+	if e.Completed != nil {
+		state = "Complete"
+	}
+	text := fmt.Sprintf("%s: %d of %s valid, over %s", state, valid, count(e.Planned, "planned trial"), count(len(e.Points), "point"))
+	if valid > 0 {
+		text += ", on one allocation of machines"
+	}
+	if invalid+failed > 0 {
+		text += fmt.Sprintf("; %d invalid and %d failed trials are excluded", invalid, failed)
+	}
+	if e.Completed == nil {
+		text += "; as of " + e.Written.Format(time.RFC3339)
+	}
+	return text + "."
+}
+
+// continued says what it means that repetitions were added after a look.
+func continued(e results.Experiment) string {
+	return fmt.Sprintf("%s of each point were added when the experiment was complete (kubectl assay run --continue). If they were added because of what the results showed, the verdicts' 5%% is more: "+
+		"who continues once where nothing is decided finds a difference between identical variants in up to 9%% of experiments.", count(e.AdditionalRepetitions, "repetition"))
+}
+
+// tally counts the verdicts.
+func tally(e results.Experiment) string {
+	counts := map[string]int{}
+	for _, c := range e.Claims {
+		counts[c.Verdict]++
+	}
+	var parts []string
+	for _, v := range strip.Words {
+		if n := counts[string(v)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v))
+		}
+	}
+	words := count(len(e.Claims), "claim")
+	if e.Completed == nil {
+		words += ", preliminary"
+	}
+	return fmt.Sprintf("%s: %s.", words, strings.Join(parts, ", "))
+}
+
+// shownMetric is a metric in the table of points.
+type shownMetric struct {
+	metric, name string
+	scale        float64
+	always       bool // also where the paper reports nothing of it
+}
+
+var shownMetrics = []shownMetric{
+	{stats.Throughput, "throughput tx/s", 1, true},
+	{stats.PerCorrectClientThroughput, "tx/s per correct client", 1, false},
+	{stats.MeanLatency, "mean latency ms", 1, true},
+	{stats.P50Latency, "p50 ms", 1, false},
+	{stats.P99Latency, "p99 ms", 1, true},
+	{stats.AbortRate, "aborts %", 100, true},
+}
+
+// pointsTable has a row for each point: its coordinates, n, and every metric beside the paper's
+// value where some point has one.
+func pointsTable(e results.Experiment) table {
+	var t table
+	for _, a := range e.Axes {
+		t.columns = append(t.columns, column{name: a.Name, numeric: !slices.ContainsFunc(a.Values, notANumber)})
+	}
+	t.columns = append(t.columns, column{"n", true})
+	var metrics []shownMetric
+	papers := map[string]bool{}
+	for _, m := range shownMetrics {
+		papers[m.metric] = slices.ContainsFunc(e.Points, func(p results.PointResult) bool {
+			_, ok := paperValue(e, m.metric, p.Coordinates)
+			return ok
+		})
+		if !m.always && !papers[m.metric] {
+			continue
+		}
+		metrics = append(metrics, m)
+		t.columns = append(t.columns, column{m.name, true})
+		if papers[m.metric] {
+			t.columns = append(t.columns, column{"paper", true}, column{"ratio", true})
+		}
+	}
+	t.columns = append(t.columns, column{"failed %", true})
+	for _, m := range e.Measurements {
+		t.columns = append(t.columns, column{measurementTitle(m), true})
+		papers[m.Name] = slices.ContainsFunc(e.Points, func(p results.PointResult) bool {
+			_, ok := paperValue(e, m.Name, p.Coordinates)
+			return ok
+		})
+		if papers[m.Name] {
+			t.columns = append(t.columns, column{"paper", true}, column{"ratio", true})
+		}
+	}
+	for _, p := range e.Points {
+		var row []string
+		for _, a := range e.Axes {
+			row = append(row, p.Coordinates[a.Name])
+		}
+		row = append(row, triedCell(p))
+		for _, m := range metrics {
+			row = append(row, atLeast(meanCell(p.Metrics[m.metric], m.scale), m.metric, e, p))
+			if papers[m.metric] {
+				row = append(row, paperCells(e, m.metric, p)...)
+			}
+		}
+		row = append(row, failedCell(e, p))
+		for _, m := range e.Measurements {
+			row = append(row, measurementCell(p, m.Name))
+			if papers[m.Name] {
+				row = append(row, paperCells(e, m.Name, p)...)
+			}
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+func notANumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err != nil
+}
+
+// meanCell writes what trials come to, as the artifacts of ELECT and DMTree do: one its value, two
+// to four the mean with the least and the greatest, five and more the mean with the half-width of
+// its interval. The decimals are those that the half-width, or half of the span, supports.
+func meanCell(a results.Aggregate, scale float64) string {
+	if a.N == 0 {
+		return "-"
+	}
+	low, high := spread(a)
+	mean, half := a.Mean*scale, (high-low)/2*scale
+	decimals := stats.Decimals(mean, half)
+	switch {
+	case a.N == 1:
+		return fixed(mean, decimals)
+	case stats.Few(a.N):
+		return fmt.Sprintf("%s (%s to %s)", fixed(mean, decimals), fixed(low*scale, decimals), fixed(high*scale, decimals))
+	}
+	return fixed(mean, decimals) + " ± " + fixed(half, decimals)
+}
+
+// spread is what stands beside a mean in tables: the least and the greatest of two to
+// four trials, the 95% interval of more. Both are the mean for one.
+func spread(a results.Aggregate) (low, high float64) {
+	if stats.Few(a.N) {
+		return a.Min, a.Max
+	}
+	return a.Low, a.High
+}
+
+// paperCell writes the paper's value as it is there: it has no interval to round by.
+func paperCell(y float64, has bool) string {
+	if !has {
+		return "-"
+	}
+	return strconv.FormatFloat(math.Round(y*1e6)/1e6, 'f', -1, 64)
+}
+
+func ratioCell(measured results.Aggregate, paper float64, has bool) string {
+	if !has || measured.N == 0 || paper == 0 {
+		return "-"
+	}
+	return fixed(measured.Mean/paper, 2)
+}
+
+func fixed(x float64, decimals int) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
+
+// warnings say what the numbers of points cannot show, once for each n.
+func warnings(e results.Experiment) []string {
+	points := map[int]int{}
+	for _, p := range e.Points {
+		points[p.Valid]++
+	}
+	var ws []string
+	for _, n := range slices.Sorted(maps.Keys(points)) {
+		if len(e.Capacities) > 0 {
+			break // a search gives a load as many trials as it asks of it
+		}
+		if w := stats.Warning(n); w != "" {
+			ws = append(ws, fmt.Sprintf("n=%d at %s: %s.", n, count(points[n], "point"), strings.TrimPrefix(w, fmt.Sprintf("%d trials: ", n))))
+		}
+	}
+	return append(append(ws, equalTrials(e)...), trialsApart(e)...)
+}
+
+// trialsApart names the points whose trials lie in groups, with their trials.
+func trialsApart(e results.Experiment) []string {
+	var ws []string
+	for _, m := range shownMetrics {
+		if !m.always || m.metric == stats.AbortRate {
+			continue
+		}
+		samples := make([][]float64, len(e.Points))
+		for i, p := range e.Points {
+			samples[i] = samplesOf(e, p, m.metric)
+		}
+		for _, i := range stats.Groups(samples) {
+			var trials []string
+			for _, x := range slices.Sorted(slices.Values(samples[i])) {
+				trials = append(trials, fixed(x, stats.Decimals(x, 0)))
+			}
+			ws = append(ws, fmt.Sprintf("%s at %s: %s. They are %s.", m.name, cmp.Or(at(e.Axes, e.Points[i].Coordinates), "the only point"), stats.ApartTrials.Text(), strings.Join(trials, ", ")))
+		}
+	}
+	return ws
+}
+
+// equalTrials names the metrics of points whose trials all gave the same value, which interval and
+// test take for certainty. That no attempt aborted is a common one, and nothing to warn of.
+func equalTrials(e results.Experiment) []string {
+	var notes sharedNotes
+	for _, p := range e.Points {
+		for _, m := range shownMetrics {
+			s, ok := summaryOf(e, p, m.metric)
+			if ok && m.always && m.metric != stats.AbortRate && slices.Contains(s.Cautions, stats.NoVariation) {
+				notes.add(cmp.Or(at(e.Axes, p.Coordinates), "the only point"), m.name)
+			}
+		}
+	}
+	var ws []string
+	for _, metric := range notes.texts {
+		ws = append(ws, fmt.Sprintf("%s at %s: %s.", metric, strings.Join(notes.series[metric], "; "), stats.NoVariation.Text()))
+	}
+	return ws
+}
+
+// excludedTable lists the trials that are excluded, with the reason.
+func excludedTable(e results.Experiment) table {
+	t := table{columns: []column{{"trial", false}, {"point", false}, {"repetition", true}, {"attempt", true}, {"outcome", false}, {"reason", false}, {"message", false}}}
+	for _, l := range e.Trials {
+		if l.Outcome == stats.Succeeded {
+			continue
+		}
+		t.rows = append(t.rows, []string{l.Name, at(e.Axes, l.Coordinates), strconv.Itoa(int(l.Repetition)), strconv.Itoa(int(l.Attempt)), l.Outcome, l.Reason, l.Message})
+	}
+	return t
+}
+
+// at writes coordinates in the order of the axes.
+func at(axes []results.Axis, coordinates map[string]string) string {
+	var parts []string
+	for _, a := range axes {
+		parts = append(parts, a.Name+"="+coordinates[a.Name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// gap says what Assay itself costs between trials.
+func gap(lines []results.TrialLine) string {
+	var gaps []float64
+	for _, l := range lines {
+		if l.GapSeconds > 0 {
+			gaps = append(gaps, l.GapSeconds)
+		}
+	}
+	if len(gaps) == 0 {
+		return ""
+	}
+	slices.SortFunc(gaps, cmp.Compare)
+	median := gaps[len(gaps)/2]
+	if len(gaps)%2 == 0 {
+		median = (gaps[len(gaps)/2-1] + gaps[len(gaps)/2]) / 2
+	}
+	return fmt.Sprintf("Between trials: median %.1f s, max %.1f s, n=%d (from the end of one trial's drain to the next one's warm-up).", median, gaps[len(gaps)-1], len(gaps))
+}
+
+// origin is where the numbers come from.
+func origin(e results.Experiment) [][2]string {
+	rows := [][2]string{{"experiment", strings.TrimSuffix(e.Name+", UID "+e.UID, ", UID ")}}
+	add := func(name, value string) {
+		if value != "" {
+			rows = append(rows, [2]string{name, value})
+		}
+	}
+	add("paper", e.Source["url"])
+	add("profile", cmp.Or(e.Profile, "none: the full evaluation"))
+	if e.Seed != 0 {
+		add("seed", strconv.FormatInt(e.Seed, 10))
+	}
+	if e.SpecSHA256 != "" {
+		add("spec", "sha256:"+e.SpecSHA256)
+	}
+	add("imported", importedFrom(e))
+	if !e.Started.IsZero() {
+		add("started", e.Started.Format(time.RFC3339))
+	}
+	if e.Completed != nil {
+		add("completed", e.Completed.Format(time.RFC3339))
+	}
+	if !e.Written.IsZero() {
+		add("results of", e.Written.Format(time.RFC3339))
+	}
+	rows = append(rows, sealRows(e)...)
+	rows = append(rows, judgedRows(e)...)
+	if v := e.Provenance; v != nil {
+		for _, part := range slices.Sorted(maps.Keys(v.Images)) {
+			add("image of "+part, strings.Join(v.Images[part], ", "))
+		}
+		for _, row := range softwareRows(*v) {
+			add(row[0], row[1])
+		}
+		add("kernel", strings.Join(v.Kernels, ", "))
+		add("CPU", strings.Join(v.CPUs, ", "))
+		add("nodes", strings.Join(v.Nodes, ", "))
+		add("machines", strings.Join(v.Machines, "; "))
+	}
+	return rows
+}
+
+// count writes n things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,473 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// A plot is an SVG of curves: measured ones with their means as dots, every trial as a small dot,
+// and the 95% interval of the mean as a band (over an axis) or as whiskers (throughput against
+// latency), the paper's ones dashed and hollow, with the dots and in the colour of what they are
+// compared with. The interval is the same at every n, and claims are judged by it: of two to four
+// trials the least and the greatest hold the mean in 50 to 87% of experiments only, so that a point
+// with fewer trials would look more precise than one with five.
+type plot struct {
+	title, xLabel, yLabel string
+	curves                []curve
+	// one is what lies at y = 1: the baseline of ratios. Empty: the numbers are no ratios.
+	one string
+}
+
+type curve struct {
+	name   string
+	style  int // which dots and colour
+	paper  bool
+	band   bool
+	points []plotPoint
+}
+
+// plotPoint with its intervals; a value without one has low and high equal to it.
+type plotPoint struct {
+	x, y         float64
+	xLow, xHigh  float64
+	yLow, yHigh  float64
+	intervalsToo bool
+	at           string // of latency over throughput: the value of the axis
+	knee         bool
+	trials       [][2]float64
+	load         countedLoad
+	// half of what stands beside the mean in tables, by which both are rounded. 0: of the interval.
+	half float64
+}
+
+// mostCurveGroups is how many times a page has the three plots of curves, each time of other
+// variants.
+const mostCurveGroups = 4
+
+// plots of an experiment: throughput and mean latency over the axis that is a number, and latency
+// against throughput. Where there are more variants than can be told apart, there are these three
+// for each group of them, and a note where there are more groups than a page has room for. None
+// where no axis is a number with several values.
+func plots(e results.Experiment) (all []plot, note string) {
+	axis, ok := numericAxis(e)
+	if !ok {
+		return nil, ""
+	}
+	variants := variantsOf(e, axis)
+	if len(variants) == 0 {
+		return nil, ""
+	}
+	groups := (len(variants) + manyCurves - 1) / manyCurves
+	size := (len(variants) + groups - 1) / groups // as equal as they can be
+	for i := range groups {
+		if i == mostCurveGroups {
+			return all, fmt.Sprintf("The first %d of %d variants are drawn.", i*size, len(variants))
+		}
+		from, to := i*size, min((i+1)*size, len(variants))
+		which := ""
+		if groups > 1 {
+			which = fmt.Sprintf(" (variants %d to %d of %d)", from+1, to, len(variants))
+		}
+		all = append(all, plotsOf(e, axis, variants[from:to], which)...)
+	}
+	return all, ""
+}
+
+// plotsOf are the three plots of some variants.
+func plotsOf(e results.Experiment, axis string, variants []variant, which string) []plot {
+	latency := against(e, axis, variants)
+	if isLoad(e, axis) {
+		latency = markKnees(latency)
+	}
+	all := []plot{
+		{title: "Throughput" + which, xLabel: axis, yLabel: "throughput (tx/s)", curves: overAxis(e, axis, variants, stats.Throughput)},
+		{title: "Mean latency" + which, xLabel: axis, yLabel: "mean latency (ms)", curves: overAxis(e, axis, variants, stats.MeanLatency)},
+		{title: "Latency against throughput" + which, xLabel: "throughput (tx/s)", yLabel: "mean latency (ms)", curves: latency},
+	}
+	return slices.DeleteFunc(all, func(p plot) bool { return len(p.curves) == 0 })
+}
+
+// numericAxis is the axis that the paper's series run along, else the first whose values are
+// numbers; it has several values.
+func numericAxis(e results.Experiment) (string, bool) {
+	best := ""
+	for _, a := range e.Axes {
+		if len(a.Values) < 2 || slices.ContainsFunc(a.Values, notANumber) {
+			continue
+		}
+		if slices.ContainsFunc(e.Reported, func(s results.ReportedSeries) bool { return s.Axis == a.Name }) {
+			return a.Name, true
+		}
+		if best == "" {
+			best = a.Name
+		}
+	}
+	return best, best != ""
+}
+
+// variant is a value of all axes but one.
+type variant struct {
+	name   string
+	points []results.PointResult // by the value of that one
+}
+
+func variantsOf(e results.Experiment, axis string) []variant {
+	var others []results.Axis
+	for _, a := range e.Axes {
+		if a.Name != axis && len(a.Values) > 1 {
+			others = append(others, a)
+		}
+	}
+	var variants []variant
+	for _, p := range e.Points {
+		name := at(others, p.Coordinates)
+		if len(others) == 1 {
+			name = p.Coordinates[others[0].Name]
+		}
+		i := slices.IndexFunc(variants, func(v variant) bool { return v.name == name })
+		if i < 0 {
+			variants = append(variants, variant{name: name})
+			i = len(variants) - 1
+		}
+		variants[i].points = append(variants[i].points, p)
+	}
+	for _, v := range variants {
+		slices.SortStableFunc(v.points, func(a, b results.PointResult) int {
+			return compareNumbers(a.Coordinates[axis], b.Coordinates[axis])
+		})
+	}
+	return variants
+}
+
+func compareNumbers(a, b string) int {
+	x, _ := strconv.ParseFloat(a, 64)
+	y, _ := strconv.ParseFloat(b, 64)
+	return cmp.Compare(x, y)
+}
+
+// overAxis has a measured curve for each variant, and the paper's beside it.
+func overAxis(e results.Experiment, axis string, variants []variant, metric string) []curve {
+	var curves []curve
+	for i, v := range variants {
+		measured := curve{name: v.name, style: i, band: true}
+		for _, p := range v.points {
+			a, ok := p.Metrics[metric]
+			if x, err := strconv.ParseFloat(p.Coordinates[axis], 64); ok && err == nil {
+				pt := barMean(a)
+				pt.x, pt.xLow, pt.xHigh = x, x, x
+				for _, y := range samplesOf(e, p, metric) {
+					pt.trials = append(pt.trials, [2]float64{x, y})
+				}
+				measured.points = append(measured.points, pt)
+			}
+		}
+		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), style: i, paper: true}
+		for _, xy := range paperCurve(e, axis, metric, v) {
+			paper.points = append(paper.points, plotPoint{x: xy[0], y: xy[1]})
+		}
+		curves = appendCurves(curves, measured, paper)
+	}
+	return curves
+}
+
+// against has latency over throughput for each variant, in the order of the axis.
+func against(e results.Experiment, axis string, variants []variant) []curve {
+	var curves []curve
+	for i, v := range variants {
+		measured := curve{name: v.name, style: i}
+		for _, p := range v.points {
+			x, okX := p.Metrics[stats.Throughput]
+			y, okY := p.Metrics[stats.MeanLatency]
+			if okX && okY {
+				low, high := spread(y)
+				measured.points = append(measured.points, plotPoint{x: x.Mean, xLow: x.Low, xHigh: x.High, y: y.Mean, yLow: y.Low, yHigh: y.High, half: (high - low) / 2,
+					intervalsToo: x.N > 1, at: p.Coordinates[axis], trials: latencyOverThroughput(e, p), load: loadOf(e, p)})
+			}
+		}
+		paper := curve{name: strings.TrimSpace(v.name + " (paper)"), style: i, paper: true}
+		latency := paperCurve(e, axis, stats.MeanLatency, v)
+		for _, t := range paperCurve(e, axis, stats.Throughput, v) {
+			for _, l := range latency {
+				if l[0] == t[0] {
+					paper.points = append(paper.points, plotPoint{x: t[1], y: l[1], at: tick(t[0])})
+					break
+				}
+			}
+		}
+		curves = appendCurves(curves, measured, paper)
+	}
+	return curves
+}
+
+// latencyOverThroughput of each trial of a point.
+func latencyOverThroughput(e results.Experiment, p results.PointResult) (trials [][2]float64) {
+	x, y := samplesOf(e, p, stats.Throughput), samplesOf(e, p, stats.MeanLatency)
+	for i := range y {
+		if len(x) == len(y) { // else some trial has no latency
+			trials = append(trials, [2]float64{x[i], y[i]})
+		}
+	}
+	return trials
+}
+
+func appendCurves(curves []curve, more ...curve) []curve {
+	for _, c := range more {
+		if len(c.points) > 0 {
+			curves = append(curves, c)
+		}
+	}
+	return curves
+}
+
+// paperCurve is what the paper reports of a variant along an axis, in tx/s or ms, at all its
+// points: also those that the sweep does not have.
+func paperCurve(e results.Experiment, axis, metric string, v variant) [][2]float64 {
+	for _, s := range e.Reported {
+		f, known := factor(s)
+		if !known || s.Axis != axis || metricOfSeries(s) != metric || len(v.points) == 0 || !agrees(s.At, v.points[0].Coordinates) {
+			continue
+		}
+		var xy [][2]float64
+		for i, text := range s.X {
+			if x, err := strconv.ParseFloat(text, 64); err == nil {
+				xy = append(xy, [2]float64{x, s.Y[i] * f})
+			}
+		}
+		return xy
+	}
+	return nil
+}
+
+// The size of a plot in user units, and of the frame that the curves are in.
+const (
+	plotWidth, plotHeight    = 640.0, 400.0
+	frameLeft, frameRight    = 70.0, 20.0
+	frameTop, frameBottom    = 16.0, 50.0
+	legendLine, legendColumn = 18.0, 300.0
+
+	frameWidth  = plotWidth - frameLeft - frameRight
+	frameHeight = plotHeight - frameTop - frameBottom
+
+	maxTicks = 6.0
+
+	// widestInterval is by how much an interval may lie above all trials. Beyond, it is cut off.
+	widestInterval = 1.5
+)
+
+// scale maps values from 0 to the greatest onto the frame. Both axes start at 0, so that nobody
+// takes a small difference for a great one; that of x below it where an experiment's axis has
+// values there.
+type scale struct{ xMin, xMax, yMax, xStep, yStep float64 }
+
+func (p plot) scale() scale {
+	var xMin, xMax, yMax float64
+	if p.one != "" {
+		yMax = 1
+	}
+	for _, c := range p.curves {
+		for _, pt := range c.points {
+			xMin, xMax, yMax = min(xMin, pt.x), max(xMax, pt.x), max(yMax, pt.y)
+			for _, t := range pt.trials {
+				xMax, yMax = max(xMax, t[0]), max(yMax, t[1])
+			}
+		}
+	}
+	xMost, yMost := xMax, yMax
+	for _, c := range p.curves {
+		for _, pt := range c.points { // intervals of two trials would leave no room for the curves
+			xMax, yMax = max(xMax, min(pt.xHigh, widestInterval*xMost)), max(yMax, min(pt.yHigh, widestInterval*yMost))
+		}
+	}
+	s := scale{xStep: niceStep(xMax - xMin), yStep: niceStep(yMax), yMax: roundUp(yMax)}
+	s.xMin = math.Floor(xMin/s.xStep) * s.xStep
+	s.xMax = math.Max(s.xMin+s.xStep, math.Ceil(xMax/s.xStep)*s.xStep)
+	return s
+}
+
+// niceStep is the 1, 2 or 5 times a power of ten that gives about as many ticks as there should be.
+func niceStep(greatest float64) float64 {
+	if greatest <= 0 {
+		return 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(greatest/maxTicks)))
+	for _, m := range []float64{1, 2, 5, 10} {
+		if greatest/(m*power) <= maxTicks {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+func (s scale) x(v float64) float64 {
+	return frameLeft + frameWidth*(math.Min(s.xMax, math.Max(s.xMin, v))-s.xMin)/(s.xMax-s.xMin)
+}
+
+func (s scale) y(v float64) float64 {
+	return frameTop + frameHeight*(1-math.Min(s.yMax, math.Max(0, v))/s.yMax)
+}
+
+// svg draws the plot.
+func (p plot) svg(id string) string {
+	s := p.scale()
+	b := &strings.Builder{}
+	columns := p.legendColumns()
+	entries := len(p.curves)
+	if p.one != "" {
+		entries++
+	}
+	rows := float64((entries + columns - 1) / columns)
+	openSVG(b, id, plotHeight+rows*legendLine, p.title+": "+p.yLabel+" over "+p.xLabel, p.describe())
+	p.frame(b, s)
+	place := func(i int) (x, y float64) {
+		return frameLeft + float64(i%columns)*legendColumn - 20, plotHeight + float64(i/columns)*legendLine
+	}
+	if p.one != "" {
+		x, y := place(len(p.curves))
+		fmt.Fprintf(b, `<path class="mark ends" d="M%.1f,%.1fh%.1fM%.1f,%.1fh26"/><text x="%.1f" y="%.1f">%s</text>`+"\n",
+			frameLeft, s.y(1), frameWidth, x, y, x+32, y+4, html.EscapeString(shortLegend(p.one)))
+	}
+	for _, c := range p.curves {
+		c.draw(b, s)
+	}
+	for i, c := range p.curves {
+		x, y := place(i)
+		fmt.Fprintf(b, `<g class="c%d"><path class="line" d="M%.1f,%.1fh26"%s/>`, c.style, x, y, dash(c.paper))
+		dot(b, c.style, c.paper, x+13, y, "")
+		fmt.Fprintf(b, `</g><text x="%.1f" y="%.1f">%s</text>`+"\n", x+32, y+4, html.EscapeString(shortLegend(c.legend())))
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// longestInColumn is how many characters of a name fit into one of two columns.
+const longestInColumn = 38
+
+// legendColumns is 2, or 1 where a name is too long for that.
+func (p plot) legendColumns() int {
+	for _, c := range p.curves {
+		if len([]rune(c.legend())) > longestInColumn {
+			return 1
+		}
+	}
+	return 2
+}
+
+// legend is the curve's name; where there is one variant it has none.
+func (c curve) legend() string {
+	return cmp.Or(c.name, "measured")
+}
+
+// describe puts the curves into words: where each starts and ends. The numbers are in the page's
+// tables.
+func (p plot) describe() string {
+	var parts []string
+	for _, c := range p.curves {
+		first, last := c.points[0], c.points[len(c.points)-1]
+		text := fmt.Sprintf("%s: %s, from %s at %s to %s at %s", cmp.Or(c.name, "measured"), count(len(c.points), "point"), rounded(first), tick3(first.x), rounded(last), tick3(last.x))
+		if i := slices.IndexFunc(c.points, func(p plotPoint) bool { return p.knee }); i >= 0 {
+			text += fmt.Sprintf("; knee %s at %s", rounded(c.points[i]), tick3(c.points[i].x))
+		}
+		parts = append(parts, text+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+// rounded writes a point's value with as many decimals as the tables do (meanCell).
+func rounded(p plotPoint) string {
+	half := p.half
+	if half == 0 {
+		half = (p.yHigh - p.yLow) / 2
+	}
+	return fixed(p.y, stats.Decimals(p.y, half))
+}
+
+// tick3 writes a place on an axis, with decimals where it is measured and not chosen.
+func tick3(v float64) string { return fixed(v, stats.Decimals(v, 0)) }
+
+// frame draws grid, ticks and labels.
+func (p plot) frame(b *strings.Builder, s scale) {
+	for i := 0.0; i*s.yStep <= s.yMax*1.0001; i++ {
+		v := i * s.yStep
+		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fh%.1f"/><text x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n", frameLeft, s.y(v), frameWidth, frameLeft-8, s.y(v)+4, tick(v))
+	}
+	for i := math.Round(s.xMin / s.xStep); i <= math.Round(s.xMax/s.xStep); i++ {
+		v := i * s.xStep
+		fmt.Fprintf(b, `<path class="grid" d="M%.1f,%.1fv%.1f"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", s.x(v), frameTop, frameHeight, s.x(v), frameTop+frameHeight+18, tick(v))
+	}
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", frameLeft+frameWidth/2, plotHeight-14, html.EscapeString(p.xLabel))
+	middle := frameTop + frameHeight/2
+	fmt.Fprintf(b, `<text transform="translate(16,%.1f) rotate(-90)" text-anchor="middle">%s</text>`+"\n", middle, html.EscapeString(p.yLabel))
+}
+
+// penFor is how SVG reaches the i-th point of a path: the first without drawing.
+func penFor(i int) rune {
+	if i == 0 {
+		return 'M'
+	}
+	return 'L'
+}
+
+func tick(v float64) string { return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64) }
+
+func dash(paper bool) string {
+	if paper {
+		return ` stroke-dasharray="5 4"`
+	}
+	return ""
+}
+
+func (c curve) draw(b *strings.Builder, s scale) {
+	fmt.Fprintf(b, `<g class="c%d">`+"\n", c.style)
+	if c.band {
+		c.drawBand(b, s)
+	}
+	var path strings.Builder
+	for i, p := range c.points {
+		fmt.Fprintf(&path, "%c%.1f,%.1f", penFor(i), s.x(p.x), s.y(p.y))
+	}
+	fmt.Fprintf(b, `<path class="line" d="%s"%s/>`+"\n", path.String(), dash(c.paper))
+	for _, p := range c.points {
+		if p.intervalsToo && !c.band {
+			fmt.Fprintf(b, `<path class="line thin" d="M%.1f,%.1fH%.1fM%.1f,%.1fV%.1f"/>`, s.x(p.xLow), s.y(p.y), s.x(p.xHigh), s.x(p.x), s.y(p.yLow), s.y(p.yHigh))
+		}
+		for _, t := range p.trials {
+			fmt.Fprintf(b, `<path class="trial" transform="translate(%.1f,%.1f)" d="%s"/>`, s.x(t[0]), s.y(t[1]), trialDot)
+		}
+		if p.knee {
+			fmt.Fprintf(b, `<path class="line thin" transform="translate(%.1f,%.1f)" d="%s"/>`, s.x(p.x), s.y(p.y), kneeRing)
+		}
+		dot(b, c.style, c.paper, s.x(p.x), s.y(p.y), html.EscapeString(fmt.Sprintf("%s: %s, %s", c.name, tick(p.x), rounded(p))))
+	}
+	b.WriteString("</g>\n")
+}
+
+// drawBand fills between the intervals' ends, over each run of points that have one. A single such
+// point gets a whisker.
+func (c curve) drawBand(b *strings.Builder, s scale) {
+	for i := 0; i < len(c.points); {
+		if !c.points[i].intervalsToo {
+			i++
+			continue
+		}
+		j := i
+		for j < len(c.points) && c.points[j].intervalsToo {
+			j++
+		}
+		var up, down strings.Builder
+		for k := i; k < j; k++ {
+			fmt.Fprintf(&up, "%c%.1f,%.1f", penFor(k-i), s.x(c.points[k].x), s.y(c.points[k].yHigh))
+			back := c.points[j-1-(k-i)]
+			fmt.Fprintf(&down, "L%.1f,%.1f", s.x(back.x), s.y(back.yLow))
+		}
+		fmt.Fprintf(b, `<path class="band" d="%s%sZ"/>`+"\n", up.String(), down.String())
+		i = j
+	}
+}

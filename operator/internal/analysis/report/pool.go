@@ -1,0 +1,251 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/claims"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// PooledEffects are what several runs of one evaluation found together, on machines of their own.
+type PooledEffects struct {
+	// Sites are the runs, in the order in which they were given.
+	Sites []PooledSite `json:"sites"`
+	// Effects are what the claims measure, in the order of the first run's claims.
+	Effects []PooledEffect `json:"effects"`
+	// Notes say what was left out.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// PooledSite is one run.
+type PooledSite struct {
+	Name  string   `json:"name"`
+	UID   string   `json:"uid,omitempty"`
+	CPUs  []string `json:"cpus,omitempty"`
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// PooledEffect is one effect. Quotients are pooled by their logarithm, and shown as quotients.
+type PooledEffect struct {
+	Claim string `json:"claim"`
+	What  string `json:"what"`
+	Unit  string `json:"unit,omitempty"`
+	// OfSites are what each run found, by its place in Sites; null: nothing with an interval.
+	OfSites []*results.Interval `json:"ofSites"`
+	// Mean over sites with its 95% interval, and where another site's lies in 95% of cases.
+	Mean       results.Interval  `json:"mean"`
+	Prediction *results.Interval `json:"prediction,omitempty"`
+	// Tau2 is the variance between sites, of the logarithm where Log is set.
+	Log  bool    `json:"log,omitempty"`
+	Tau2 float64 `json:"tau2"`
+	Q    float64 `json:"q"`
+	QP   float64 `json:"qP"`
+	I2   float64 `json:"i2"`
+}
+
+// Pool combines the effects of the claims of several runs (stats.Pool). The claims are those of the
+// first run; a run whose claim of the name has another expression is left out for it, and noted.
+func Pool(runs []results.Experiment) (PooledEffects, error) {
+	var p PooledEffects
+	effects := make([][]claims.Effect, len(runs))
+	for i, e := range runs {
+		site := PooledSite{Name: e.Name, UID: e.UID}
+		if e.Provenance != nil {
+			site.CPUs, site.Nodes = e.Provenance.CPUs, e.Provenance.Nodes
+		}
+		p.Sites = append(p.Sites, site)
+		var spec v1alpha1.ExperimentSpec
+		if err := json.Unmarshal(e.Spec, &spec); err != nil {
+			return p, fmt.Errorf("run %d, %s: its results have no spec that can be read: %w", i+1, e.Name, err)
+		}
+		effects[i] = claims.Effects(judgedClaims(spec), e.Points, e.Trials)
+	}
+	for _, first := range everyEffect(effects) {
+		p.pool(first, effects)
+	}
+	if len(p.Effects) == 0 {
+		return p, fmt.Errorf("no claim of %s measures the same in two runs with an interval", runs[0].Name)
+	}
+	return p, nil
+}
+
+// judgedClaims are the claims of a spec that its profile judges.
+func judgedClaims(spec v1alpha1.ExperimentSpec) (all []v1alpha1.Claim) {
+	skipped := plan.SkippedClaims(spec)
+	for _, c := range plan.ApplyProfile(spec).Claims {
+		if _, skip := skipped[c.Name]; !skip {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// everyEffect is each effect of some run once, in order.
+func everyEffect(effects [][]claims.Effect) (all []claims.Effect) {
+	for _, e := range slices.Concat(effects...) {
+		if !slices.ContainsFunc(all, func(f claims.Effect) bool { return sameEffect(e, f) }) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func sameEffect(e, f claims.Effect) bool {
+	return e.Claim == f.Claim && e.What == f.What && e.Unit == f.Unit
+}
+
+// pool adds one effect, where two runs have it.
+func (p *PooledEffects) pool(effect claims.Effect, effects [][]claims.Effect) {
+	out := PooledEffect{Claim: effect.Claim, What: effect.What, Unit: effect.Unit, OfSites: make([]*results.Interval, len(effects)), Log: effect.Value > 0 && effect.Unit == ""}
+	var sites []stats.Measured
+	for i, ofRun := range effects {
+		at := slices.IndexFunc(ofRun, func(f claims.Effect) bool { return sameEffect(effect, f) })
+		if at < 0 {
+			continue
+		}
+		e := ofRun[at]
+		out.OfSites[i] = &results.Interval{Value: e.Value, Low: &e.Low, High: &e.High}
+		out.Log = out.Log && e.Low > 0
+		sites = append(sites, stats.Measured{Value: e.Value, SE: (e.High - e.Low) / 2 / e.Quantile()})
+	}
+	if out.Log {
+		sites = sites[:0]
+		for _, ofRun := range effects {
+			if at := slices.IndexFunc(ofRun, func(f claims.Effect) bool { return sameEffect(effect, f) }); at >= 0 {
+				e := ofRun[at]
+				sites = append(sites, stats.Measured{Value: math.Log(e.Value), SE: math.Log(e.High/e.Low) / 2 / e.Quantile()})
+			}
+		}
+	}
+	pooled, err := stats.Pool(sites)
+	if err != nil {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s, %s: %v.", effect.Claim, effect.What, err))
+		return
+	}
+	back := func(x float64) *float64 {
+		if out.Log {
+			x = math.Exp(x)
+		}
+		return &x
+	}
+	out.Mean = results.Interval{Value: *back(pooled.Value), Low: back(pooled.Low), High: back(pooled.High)}
+	if pooled.Predicted {
+		out.Prediction = &results.Interval{Value: out.Mean.Value, Low: back(pooled.PredictionLow), High: back(pooled.PredictionHigh)}
+	}
+	out.Tau2, out.Q, out.QP, out.I2 = pooled.Tau2, pooled.Q, pooled.QP, pooled.I2
+	p.Effects = append(p.Effects, out)
+}
+
+// poolLegend says how to read the table.
+const poolLegend = "Random effects: each site has a true value of its own. Mean: over all sites that there could be, with its 95% interval (Hartung and Knapp). Next site: where another site's true value " +
+	"lies in 95% of cases; it takes three sites. I²: the share of the variance that is between sites. tau: their deviation, of the logarithm for quotients, which are pooled so. P: of Cochran's Q, of as much where sites do not differ."
+
+// tables are the sites and the effects.
+func (p PooledEffects) tables() (sites, effects table) {
+	sites.columns = []column{{"site", true}, {"experiment", false}, {"UID", false}, {"CPU", false}, {"nodes", false}}
+	effects.columns = []column{{"claim", false}, {"what", false}}
+	for i, s := range p.Sites {
+		sites.rows = append(sites.rows, []string{fmt.Sprint(i + 1), s.Name, s.UID, strings.Join(s.CPUs, ", "), strings.Join(s.Nodes, ", ")})
+		effects.columns = append(effects.columns, column{fmt.Sprintf("site %d", i+1), true})
+	}
+	effects.columns = append(effects.columns, column{"mean", true}, column{"next site", true}, column{"I²", true}, column{"tau", true}, column{"P", true})
+	for _, e := range p.Effects {
+		row := []string{e.Claim, e.What}
+		for _, s := range e.OfSites {
+			row = append(row, intervalCell(s))
+		}
+		effects.rows = append(effects.rows, append(row, intervalCell(&e.Mean), rangeCell(e.Prediction), fmt.Sprintf("%.0f%%", 100*e.I2), fmt.Sprintf("%.3g", math.Sqrt(e.Tau2)), pText(e.QP)))
+	}
+	return sites, effects
+}
+
+func intervalCell(i *results.Interval) string {
+	if i == nil {
+		return "-"
+	}
+	d := stats.Decimals(i.Value, (*i.High-*i.Low)/2)
+	return fmt.Sprintf("%s [%s, %s]", fixed(i.Value, d), fixed(*i.Low, d), fixed(*i.High, d))
+}
+
+func rangeCell(i *results.Interval) string {
+	if i == nil {
+		return "-"
+	}
+	d := stats.Decimals(i.Value, (*i.High-*i.Low)/2)
+	return fixed(*i.Low, d) + " to " + fixed(*i.High, d)
+}
+
+// PoolText writes pooled effects for a terminal.
+func PoolText(w io.Writer, p PooledEffects, o TextOptions) error {
+	if o.Width <= 0 {
+		o.Width = 100
+	}
+	sites, effects := p.tables()
+	b := &strings.Builder{}
+	textTable(b, sites)
+	b.WriteString("\n")
+	textTable(b, effects)
+	wrap(b, o.Width, "", poolLegend)
+	for _, n := range p.Notes {
+		wrap(b, o.Width, "", n)
+	}
+	return writePool(w, b.String())
+}
+
+// PoolJSON writes pooled effects as JSON.
+func PoolJSON(w io.Writer, p PooledEffects) error {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the pooled effects: %w", err)
+	}
+	return writePool(w, string(text)+"\n")
+}
+
+// PoolHTML writes pooled effects as a page that needs nothing else.
+func PoolHTML(w io.Writer, p PooledEffects) error {
+	sites, effects := p.tables()
+	view := struct {
+		Sites, Effects htmlTable
+		Legend         string
+		Notes          []string
+	}{htmlTableOf(sites), htmlTableOf(effects), poolLegend, p.Notes}
+	if err := poolPage.Execute(w, view); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
+
+var poolPage = template.Must(template.Must(htmlPage.Clone()).New("pool").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Several sites together</title>
+<style>` + pageStyle + `</style>
+</head>
+<body>
+<h1>Several sites together</h1>
+{{template "table" .Effects}}
+<p>{{.Legend}}</p>
+{{range .Notes}}<p>{{.}}</p>
+{{end}}<h2>Sites</h2>
+{{template "table" .Sites}}
+</body>
+</html>
+`))
+
+func writePool(w io.Writer, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write the pooled effects: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/fidelity"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// titleOf names what ran before the source, so that nobody takes the one for the other.
+func titleOf(e results.Experiment) string {
+	source := strings.TrimSuffix(fmt.Sprintf("%s, %s", e.Source["title"], e.Source["section"]), ", ")
+	switch {
+	case e.Source["title"] == "":
+		return e.Name
+	case e.Fidelity == nil:
+		return e.Name + ": " + source
+	}
+	return fmt.Sprintf("%s: %s, after %s", e.Name, fidelity.Programs(e.Fidelity), source)
+}
+
+// whatRan says what ran, relative to what the source measured, and what the profile changed.
+func whatRan(e results.Experiment) []string {
+	f := e.Fidelity
+	if f == nil {
+		if e.Source["title"] == "" {
+			return nil
+		}
+		return []string{"What ran, relative to what the source measured, is not in these results: an earlier version of Assay wrote them."}
+	}
+	text := "What ran: " + fidelity.Summary(f, e.Profile) + "."
+	if len(f.Changes) > 0 {
+		text += " The profile changes " + strings.Join(f.Changes, "; ") + "."
+	}
+	return []string{text}
+}
+
+// compared says how much of what the source prints is compared, and how many claims the profile
+// leaves out. Verdicts compare values of claims. A number of a curve that stands beside a measured
+// point is shown, and no more.
+func compared(e results.Experiment) []string {
+	judged, claimed, skipped := 0, 0, 0
+	for _, c := range e.Claims {
+		if c.Reported != "" {
+			claimed++
+			if c.Verdict != string(v1alpha1.VerdictNotEvaluated) {
+				judged++
+			}
+		}
+		if c.Skipped != "" || strings.HasPrefix(c.Message, "profile "+e.Profile+" skips it") { // older results have the message alone
+			skipped++
+		}
+	}
+	var parts []string
+	if claimed > 0 {
+		parts = append(parts, fmt.Sprintf("Verdicts compare %d of %s that the claims take from the source", judged, count(claimed, "number")))
+	}
+	if beside, printed := besidePoints(e); printed > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s of its curves stand beside a measured point", beside, count(printed, "number")))
+	}
+	if skipped > 0 {
+		parts = append(parts, fmt.Sprintf("%s skipped by the profile", count(skipped, "claim")))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{strings.Join(parts, "; ") + "."}
+}
+
+// besidePoints counts the numbers of the source's curves, and those of them whose metric was
+// measured at their point.
+func besidePoints(e results.Experiment) (beside, printed int) {
+	for _, s := range e.Reported {
+		printed += len(s.Y)
+		if _, known := factor(s); !known {
+			continue
+		}
+		for _, x := range s.X {
+			for _, p := range e.Points {
+				if agrees(s.At, p.Coordinates) && results.SameValue(x, p.Coordinates[s.Axis]) && p.Metrics[metricOfSeries(s)].N > 0 {
+					beside++
+					break
+				}
+			}
+		}
+	}
+	return beside, printed
+}

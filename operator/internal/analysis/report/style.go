@@ -1,0 +1,131 @@
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"assay.dev/assay/operator/internal/analysis/report/strip"
+)
+
+// pageStyle is how a page and the pictures in it look: in light, in dark and in print. A rule for
+// what is in a picture begins with svg; pictures in files of their own get what these rules come to
+// on a light page (Pictures), so that they are written as single classes (svg .dot), and in the
+// order in which they override each other.
+const pageStyle = `:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #555; --rule: #ddd; --grid: #e5e5e5; --shade: #00000012; --mark: #333;
+  --good: #005a9c; --bad: #b03a00; --open: #5f5f5f; --band: #dcdcdc; --fade: #00000038;
+  --c0: #0072b2; --c1: #c34f00; --c2: #007a59; --c3: #b0538a; --c4: #a06a00; --c5: #2b7fb0; --c6: #000; --c7: #6f5600; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #16181b; --soft: #aaa; --rule: #3a3d42; --grid: #303338; --shade: #ffffff14; --mark: #ddd;
+  --good: #6cb6ff; --bad: #ff9a5c; --open: #b8b8b8; --band: #3d4147; --fade: #ffffff40;
+  --c0: #5ab4f0; --c1: #ff9e5e; --c2: #3ecf9f; --c3: #eaa3cd; --c4: #f2bd4b; --c5: #8cd0f5; --c6: #fff; --c7: #d6bd5c; } }
+@media print { :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #444; --rule: #bbb; --grid: #ddd; --shade: #00000012; --mark: #000;
+  --good: #005a9c; --bad: #b03a00; --open: #444; --band: #dcdcdc; --fade: #00000038;
+  --c0: #0072b2; --c1: #c34f00; --c2: #007a59; --c3: #b0538a; --c4: #a06a00; --c5: #2b7fb0; --c6: #000; --c7: #6f5600; } figure { break-inside: avoid; } }
+body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1100px; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
+.scroll { overflow-x: auto; background: linear-gradient(to left, var(--paper) 40%, transparent) right / 3em 100% no-repeat local, linear-gradient(to left, var(--fade), transparent) right / 1.4em 100% no-repeat scroll; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: 0.2em 0.7em; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
+td:first-child:not(.number) { min-width: 8em; }
+.number { text-align: right; white-space: nowrap; } .name { white-space: nowrap; } .beside { display: block; font-size: 0.87em; color: var(--soft); }
+code { font-size: 0.9em; overflow-wrap: anywhere; } pre { font-size: 0.85em; overflow-x: auto; border: 1px solid var(--rule); padding: 0.7em; }
+thead { display: table-header-group; } tr { break-inside: avoid; }
+@media screen and (max-width: 820px) { .scroll th:first-child, .scroll td:first-child { position: sticky; left: 0; background: var(--paper); border-right: 1px solid var(--rule); min-width: 4em; max-width: 40vw; overflow-wrap: break-word; white-space: normal; } }
+@media screen and (max-width: 492px) { .plots svg { min-width: 460px; } .plots figure { overflow-x: auto; } .plots figcaption { position: sticky; left: 0; } .plots figcaption::after { content: " (scroll to the right)"; font-weight: 400; color: var(--soft); } }
+@media print { body { max-width: none; margin: 0; font-size: 10pt; } .scroll { overflow: visible; background: none; } table { font-size: 8pt; } th, td { padding: 0.15em 0.4em; } td, .name, td.number { white-space: normal; } td:first-child:not(.number) { min-width: 0; }
+  .many table { font-size: 6.5pt; } .many th, .many td { padding: 0.1em 0.25em; } .wide { page: wide; } pre { overflow: visible; white-space: pre-wrap; } figure { overflow: visible; } }
+@page { size: A4; margin: 14mm; }
+@page wide { size: A4 landscape; }
+.plots { display: flex; flex-wrap: wrap; gap: 1.5em; } figure { margin: 0; flex: 1 1 460px; min-width: 0; max-width: 640px; } figcaption { font-weight: 600; }
+svg { width: 100%; height: auto; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
+svg .grid { stroke: var(--grid); } svg .outside { fill: var(--shade); }
+svg .line { fill: none; stroke: currentColor; stroke-width: 2; } svg .thin { stroke-width: 1.5; } svg .band { fill: currentColor; fill-opacity: 0.2; stroke: currentColor; stroke-opacity: 0.35; }
+svg .part { fill: currentColor; fill-opacity: 0.95; } svg .pale { fill-opacity: 0.45; stroke: currentColor; } svg .gap { stroke: var(--paper); stroke-width: 1.5; } svg .ghost { fill: var(--paper); stroke: currentColor; stroke-width: 1.5; }
+svg .dot { fill: currentColor; stroke: currentColor; } svg .hollow { fill: var(--paper); } svg .trial { fill: currentColor; fill-opacity: 0.55; }
+svg .mark { fill: none; stroke: var(--mark); stroke-width: 1.5; } svg .ends { stroke-dasharray: 5 4; } svg .head { fill: var(--mark); stroke-dasharray: none; } svg .ends.head { fill: var(--paper); }
+svg .heat { fill: var(--c0); }
+svg .spread { fill: var(--mark); fill-opacity: 0.15; }
+.c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); } .c3 { color: var(--c3); } .c4 { color: var(--c4); } .c5 { color: var(--c5); } .c6 { color: var(--c6); } .c7 { color: var(--c7); }
+dt { float: left; clear: left; width: 9em; color: var(--soft); } dd { margin-left: 9.5em; overflow-wrap: anywhere; }
+` + strip.Style
+
+// lightStyle is what the rules for pictures come to on a light page.
+var lightStyle = sync.OnceValue(func() pictureStyle { return newPictureStyle(pageStyle) })
+
+// pictureStyle is the part of a stylesheet that is about pictures, with colours instead of
+// variables.
+type pictureStyle struct {
+	rules []pictureRule
+	color map[string]string // of the classes that only say what currentcolor is
+	// The page's own colours, of what is behind and of text.
+	paper, ink string
+}
+
+// pictureRule holds for elements that have all of the classes.
+type pictureRule struct {
+	classes      []string
+	declarations [][2]string
+}
+
+var (
+	cssComment  = regexp.MustCompile(`/\*.*?\*/`)
+	cssVariable = regexp.MustCompile(`(--[a-z0-9]+): ([^;}]+)`)
+	cssUse      = regexp.MustCompile(`var\((--[a-z0-9]+)\)`)
+	cssRule     = regexp.MustCompile(`(?m)(svg )?((?:\.[a-zA-Z0-9]+)+) \{([^{}]*)\}`)
+)
+
+// newPictureStyle reads the stylesheet above, not any: variables are those of the first block,
+// which is the light page's.
+func newPictureStyle(css string) pictureStyle {
+	css = cssComment.ReplaceAllString(css, "")
+	light, _, _ := strings.Cut(css, "@media")
+	variables := map[string]string{}
+	for _, m := range cssVariable.FindAllStringSubmatch(light, -1) {
+		variables[m[1]] = strings.TrimSpace(m[2])
+	}
+	style := pictureStyle{color: map[string]string{}, paper: variables["--paper"], ink: variables["--ink"]}
+	for _, m := range cssRule.FindAllStringSubmatch(css, -1) {
+		rule := pictureRule{classes: strings.Split(m[2][1:], ".")}
+		for declaration := range strings.SplitSeq(m[3], ";") {
+			name, value, found := strings.Cut(declaration, ":")
+			if !found {
+				continue
+			}
+			value = cssUse.ReplaceAllStringFunc(strings.TrimSpace(value), func(use string) string { return variables[cssUse.FindStringSubmatch(use)[1]] })
+			rule.declarations = append(rule.declarations, [2]string{strings.TrimSpace(name), value})
+		}
+		switch {
+		case m[1] != "":
+			style.rules = append(style.rules, rule)
+		case len(rule.classes) == 1 && len(rule.declarations) == 1 && rule.declarations[0][0] == "color":
+			style.color[rule.classes[0]] = rule.declarations[0][1]
+		}
+	}
+	return style
+}
+
+// of gives the declarations for an element with these classes, each name once. It fails for a class
+// without a rule.
+func (s pictureStyle) of(classes []string) ([][2]string, error) {
+	var all [][2]string
+	known := map[string]bool{}
+	for _, rule := range s.rules {
+		if slices.ContainsFunc(rule.classes, func(c string) bool { return !slices.Contains(classes, c) }) {
+			continue
+		}
+		for _, c := range rule.classes {
+			known[c] = true
+		}
+		for _, d := range rule.declarations {
+			all = append(slices.DeleteFunc(all, func(earlier [2]string) bool { return earlier[0] == d[0] }), d)
+		}
+	}
+	for _, c := range classes {
+		if !known[c] {
+			return nil, fmt.Errorf("the class %s of a picture has no rule in the page's style", c)
+		}
+	}
+	return all, nil
+}

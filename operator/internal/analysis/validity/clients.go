@@ -1,0 +1,170 @@
+package validity
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// clientsCounted judges whether the reports are those of exactly the clients that the trial has.
+func clientsCounted(o *Observation) Failure {
+	return judgeClients(o.Spec(), o.Layout, o.Clients, o.Merged)
+}
+
+// starts judges whether the load began when it was to: every client was released in time, all began
+// together, and none in the window. That of several clients none is late compared with the others
+// says nothing when all were released late.
+func starts(o *Observation) Failure {
+	tolerated, warmUp := o.Spec().Tolerances.StartSpread.OrZero(), o.Windows().WarmUp
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if p.Client == nil || p.Report == nil || p.Report.Client == nil {
+			continue // see ends
+		}
+		if late := p.Report.Client.Released + warmUp; late > tolerated {
+			return fail(v1alpha1.ReasonStartLate, "Client %s was released %v later than agreed, so that its warm-up was shorter; tolerances.startSpread is %v.",
+				p.Name, late.Round(time.Millisecond), tolerated)
+		}
+	}
+	if o.Spec().Clients.Loop == v1alpha1.LoopOpen {
+		// Its requests have their own instants, of which the first may be any. Generators take
+		// turns: at a low rate the second one begins long after the first.
+		return Failure{}
+	}
+	if o.Merged.StartSpread > tolerated {
+		return fail(v1alpha1.ReasonStartSpread, "The clients started %v apart; %v are tolerated.", o.Merged.StartSpread, tolerated)
+	}
+	for _, c := range o.Clients {
+		if began := time.Duration(c.StartedNanos) - warmUp; !c.NothingSent && began > tolerated {
+			return fail(v1alpha1.ReasonStartLate, "Client %s sent its first request %v after the window had begun; lengthen schedule.warmUp, or see what held it up.",
+				o.Layout.Clients[c.Index].Name, began.Round(time.Millisecond))
+		}
+	}
+	return Failure{}
+}
+
+// ends judges whether every client sent requests for all of the window.
+func ends(o *Observation) Failure {
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Client != nil {
+			if v := ClientEnd(o.Spec(), p.Name, p.Report); !v.OK() {
+				return v
+			}
+		}
+	}
+	return Failure{}
+}
+
+// ClientEnd judges when and how a client ended, by what its own agent says of it: when the manager
+// heard of it does not matter. A client that is not over is not judged.
+func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Failure {
+	if rep == nil || !rep.Over {
+		return Failure{}
+	}
+	c, w := rep.Client, timeline.FromSchedule(spec.Schedule)
+	switch {
+	case c == nil || c.Ended == 0:
+		return fail(v1alpha1.ReasonClientLost, "The agent of client %s did not say when the client ended. %s", pod, LastOutput(rep))
+	case spec.Script != nil:
+		return scriptEnd(pod, c, rep)
+	case c.ExitCode != 0 && !c.Asked && c.Ended < w.LastRequest():
+		return fail(v1alpha1.ReasonClientFailed, "Client %s failed %.3f s after t = 0 with %s; requests are sent for %v. %s",
+			pod, c.Ended.Seconds(), exitText(c.ExitCode), w.LastRequest(), LastOutput(rep))
+	case c.Ended < w.Measure-spec.Tolerances.StartSpread.OrZero():
+		return fail(v1alpha1.ReasonLoadEndedEarly,
+			"Client %s ended %.3f s after t = 0, and the window lasts %v: let it send for {{.Schedule.LoadSeconds}} seconds from its release on. %s",
+			pod, c.Ended.Seconds(), w.Measure, LastOutput(rep))
+	}
+	return Failure{}
+}
+
+// LastOutput says what the first container of a pod printed last, if it printed anything.
+func LastOutput(rep *protocol.Report) string {
+	for _, c := range rep.Containers {
+		if c.Tail != "" {
+			return fmt.Sprintf("%s printed last: %s", c.Name, c.Tail)
+		}
+	}
+	return ""
+}
+
+// exitText explains an exit code: above 128 it stands for a signal.
+func exitText(code int) string {
+	if code > 128 && code < 128+65 {
+		return fmt.Sprintf("exit code %d (signal %d, %s)", code, code-128, syscall.Signal(code-128))
+	}
+	return fmt.Sprintf("exit code %d", code)
+}
+
+// silence judges whether a client told of no request while others did: its share of the load is
+// missing, or is not known. That nobody told of any is an outcome of its own.
+func silence(o *Observation) Failure {
+	silent, told := -1, false
+	for i, c := range o.Clients {
+		switch {
+		case c.MisbehavingClients == c.Clients: // none of its requests is counted
+		case c.RunSummary != nil && c.Counters.Committed > 0: // it does not say when it began
+			told = true
+		case c.NothingSent:
+			silent = i
+		default:
+			told = true
+		}
+	}
+	if silent < 0 || !told {
+		return Failure{}
+	}
+	return fail(v1alpha1.ReasonClientSilent, "Client %s told of no request in the whole run, though others did, so that its load is missing: see its output.",
+		o.Layout.Clients[o.Clients[silent].Index].Name)
+}
+
+// generators judges whether every load generator kept the schedule of an open loop.
+func generators(o *Observation) Failure { return judgeGenerators(o.Spec(), o.Result.Pods) }
+
+// judgeClients checks that the reports are those of exactly the clients that the trial has, less
+// those that misbehave on purpose: one too many or too few, and every figure is about something
+// else.
+func judgeClients(spec *v1alpha1.TrialSpec, l *placement.Layout, clients []results.Client, merged results.Merged) Failure {
+	reported := map[int32]results.Client{}
+	for _, c := range clients {
+		reported[c.Index] = c
+	}
+	correct := int32(0)
+	for _, want := range l.Clients {
+		misbehaving, err := render.MisbehavingClients(spec, want)
+		if err != nil {
+			return Failure{v1alpha1.ReasonClientsMiscounted, err.Error()}
+		}
+		correct += int32(want.Count - misbehaving)
+		got, ok := reported[int32(want.Index)]
+		if !ok || int(got.FirstClient) != want.First || int(got.Clients) != want.Count || int(got.MisbehavingClients) != misbehaving {
+			return fail(v1alpha1.ReasonClientsMiscounted, "%s reported of %d clients from %d on, of which %d misbehaved; it has %d from %d on, of which %d shall.",
+				want.Name, got.Clients, got.FirstClient, got.MisbehavingClients, want.Count, want.First, misbehaving)
+		}
+	}
+	if len(reported) != len(l.Clients) || merged.CorrectClients != correct {
+		return fail(v1alpha1.ReasonClientsMiscounted, "The merged results are those of %d correct clients from %d pods; the trial has %d from %d.",
+			merged.CorrectClients, len(reported), correct, len(l.Clients))
+	}
+	return Failure{}
+}
+
+// judgeGenerators says which load generator did not keep the schedule of an open loop though
+// clients were free, or nothing.
+func judgeGenerators(spec *v1alpha1.TrialSpec, pods []results.Pod) Failure {
+	tolerated := spec.Tolerances.GeneratorLag.OrZero()
+	for _, p := range pods {
+		if p.GeneratorLagP99Millis > results.Millis(tolerated) {
+			return fail(v1alpha1.ReasonGeneratorLate, "The load generator of %s sent requests %.3f ms late at the 99th percentile though clients were free; tolerances.generatorLag is %v.",
+				p.Name, p.GeneratorLagP99Millis, tolerated)
+		}
+	}
+	return Failure{}
+}

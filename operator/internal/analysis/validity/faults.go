@@ -1,0 +1,164 @@
+package validity
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/text/few"
+)
+
+// RecoverLateness is how much later than planned the manager may ask Chaos Mesh to end a fault, or
+// to begin one. What it missed by more, because there was no manager, is not made up for.
+const RecoverLateness = 2 * time.Second
+
+// faults judges whether every fault happened as planned. What is planned for after the last request
+// changes nothing that is measured.
+func faults(o *Observation) Failure {
+	shardOf := map[string]int{}
+	for i := range o.Pods {
+		shardOf[o.Pods[i].Name] = o.Pods[i].Shard
+	}
+	return judgeFaults(o.Spec(), slices.DeleteFunc(slices.Clone(o.Result.Faults), func(f results.FaultRecord) bool { return outlived(o, f) }), shardOf)
+}
+
+// outlived reports whether an action was planned for a pod whose process had ended by itself by
+// then: it could not be carried out, and the exit, not the fault, is what the trial does not count
+// for.
+func outlived(o *Observation, f results.FaultRecord) bool {
+	p := o.Pod(f.Pod)
+	return p != nil && p.Client == nil && p.Report != nil && !ReplicaExit(p.Name, p.Report, time.Duration(f.PlannedMillis*float64(time.Millisecond))).OK()
+}
+
+func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf map[string]int) Failure {
+	last := results.Millis(timeline.FromSchedule(spec.Schedule).LastRequest())
+	tolerances := spec.Tolerances
+	began := map[string]results.FaultRecord{}
+	for _, f := range faults {
+		began[f.ID] = f
+		if f.PlannedMillis > last {
+			continue
+		}
+		tolerated := tolerances.FaultLateness.OrZero()
+		switch timeline.Kind(f.Kind) {
+		case timeline.Inject:
+			tolerated = tolerances.ChaosMeshLateness.OrZero()
+		case timeline.Recover: // to ask for it is the manager's part
+			tolerated = min(RecoverLateness, tolerances.ChaosMeshLateness.OrZero())
+		}
+		if v := judgeFault(f, began[f.Ends], tolerated); !v.OK() {
+			return v
+		}
+	}
+	return judgeRoles(faults, shardOf, last)
+}
+
+// judgeFault looks at one action; begin is what it ends, if it ends anything.
+func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Failure {
+	ends := timeline.Kind(f.Kind).Ends()
+	switch {
+	case ends && (f.Error != "" || f.Skipped && !begin.Skipped):
+		why := f.Error
+		if why == "" {
+			why = "the pod did not do it, though it had done what this ends"
+		}
+		return fail(v1alpha1.ReasonFaultNotEnded, "The end of fault %s (%s of %s) was not confirmed, so that it may have lasted longer than planned: %s.",
+			f.Fault, f.Kind, f.Pod, why)
+	case f.Error != "":
+		return fail(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was not confirmed: %s.", f.Fault, f.Kind, f.Pod, f.Error)
+	case f.Skipped:
+		return Failure{}
+	}
+	// A revived replica needs its time to start, a link to be changed, a machine to come back: of
+	// what ends a fault, and of a reset, the beginning must be punctual.
+	seen, what := f.ConfirmedMillis, "confirmed"
+	if ends || f.Kind == string(timeline.Reset) {
+		seen, what = f.StartedMillis, "begun"
+	}
+	if late := seen - f.PlannedMillis; late > results.Millis(tolerated) || late < -results.Millis(tolerated) {
+		return fail(v1alpha1.ReasonFaultLate, "Fault %s (%s of %s) was %s %.3f ms after its planned instant; %v are tolerated.",
+			f.Fault, f.Kind, f.Pod, what, late, tolerated)
+	}
+	return Failure{}
+}
+
+// probedCut is how long a cut must last in the window for probes to have been sent into it: every
+// pod, its processes paused or not, sends one to every other each second.
+const probedCut = 3 * canaryEvery
+
+// cuts judges whether each cut lost a packet, if its pod has sent probes into it. That the rules
+// were there does not say that packets met them. A cut of what arrives alone may lose nothing: the
+// other end drops it before. Neither may that of a pod that was silenced, since its probes do not
+// come that far, nor one without an end, whose packets are not counted.
+func cuts(o *Observation) Failure {
+	return judgeCuts(o.Actions, o.Result.Faults, o.Windows().Measure)
+}
+
+func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure time.Duration) Failure {
+	records, silent := map[string]results.FaultRecord{}, map[string]bool{}
+	for _, f := range faults {
+		records[f.ID] = f
+		switch timeline.Kind(f.Kind) {
+		case timeline.Kill, timeline.Reset, timeline.Inject:
+			silent[f.Pod] = silent[f.Pod] || !f.Skipped
+		}
+	}
+	for _, a := range actions {
+		cut, began := records[a.ID]
+		if a.Kind != timeline.Cut || !began || cut.Skipped || len(a.Out) == 0 || silent[a.Pod] {
+			continue
+		}
+		for _, heal := range faults {
+			lasted := min(heal.PlannedMillis, results.Millis(measure)) - max(cut.PlannedMillis, 0)
+			if heal.Ends != a.ID || heal.Error != "" || heal.Packets > 0 || lasted < results.Millis(probedCut) {
+				continue
+			}
+			return fail(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was in force for %.1f s of the window and lost no packet, though the pod sends probes to every other one each second.",
+				cut.Fault, cut.Kind, cut.Pod, lasted/1000)
+		}
+	}
+	return Failure{}
+}
+
+// judgeRoles checks that each time of a fault that is for a role hit exactly one replica of each
+// shard that it could hit.
+func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) Failure {
+	type place struct {
+		fault string
+		time  int
+		shard int
+	}
+	acted := map[place][]string{}
+	var order []place
+	roles := map[place]string{}
+	for _, f := range faults {
+		if f.Role == "" || f.PlannedMillis > last || timeline.Kind(f.Kind).Ends() {
+			continue
+		}
+		p := place{f.Fault, f.Time, shardOf[f.Pod]}
+		if _, seen := roles[p]; !seen {
+			order, roles[p] = append(order, p), f.Role
+		}
+		if !f.Skipped {
+			acted[p] = append(acted[p], f.Pod)
+		}
+	}
+	for _, p := range order {
+		one, several := fmt.Sprintf("replica of shard %d", p.shard), fmt.Sprintf("replicas of shard %d", p.shard)
+		if p.shard == placement.NoShard {
+			one, several = "pod of the component", "pods of the component"
+		}
+		switch n := len(acted[p]); {
+		case n == 0:
+			return fail(v1alpha1.ReasonRoleNotFound, "No %s that fault %s is for had the role %s when it began (time %d).", one, p.fault, roles[p], p.time)
+		case n > 1:
+			return fail(v1alpha1.ReasonRoleAmbiguous, "%d %s had the role %s when fault %s began (time %d): %s.",
+				n, several, roles[p], p.fault, p.time, few.Names(acted[p]))
+		}
+	}
+	return Failure{}
+}

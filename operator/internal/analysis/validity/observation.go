@@ -1,0 +1,253 @@
+package validity
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Observation is all that is known of a trial at one moment, as one value: what was asked, what
+// every agent has reported, what became of every fault, and, once they are over, what the clients
+// reported. It is written down as a results.Trial (Describe). Nobody changes it once it is built.
+type Observation struct {
+	// Trial as read, with every tolerance set.
+	Trial *v1alpha1.Trial
+	// Layout says who is where. Nil: the trial was given up before anything was made, and there are
+	// no Pods.
+	Layout *placement.Layout
+	// Pods are the replicas, then the client pods, in the layout's order.
+	Pods []Pod
+	// Rendered: every pod has had an address, so that the Actions and links are known.
+	Rendered bool
+	// Replaces: faults replace pods. PodsDigest names the pods that there are, by their UIDs; that
+	// of the trial's status names those that were deployed.
+	Replaces   bool
+	PodsDigest string
+	// ProbesOver is when no agent's probes of the window are under way any more.
+	ProbesOver time.Time
+	// Pairs are the links between any two pods. Empty unless links are judged, and until every pod
+	// has an address.
+	Pairs []Pair
+	// Actions of the trial's faults, as its shaping backend carries them out, and what became of
+	// them, by ID.
+	Actions []timeline.Action
+	Records map[string]protocol.ActionRecord
+	// Injections are the times of faults that Chaos Mesh carries out.
+	Injections []Injection
+	// Clients are the reports of the client pods, Merged what they come to together, Measured what
+	// Prometheus answered.
+	Clients  []results.Client
+	Merged   results.Merged
+	Measured []results.Measurement
+	// Result is what is written down of the run.
+	Result *results.Trial
+}
+
+// Pod is one pod of the run.
+type Pod struct {
+	Name, Region string
+	// Shard of a replica. Client is nil for a replica.
+	Shard  int
+	Client *placement.Client
+	// Part, Node and Images (IDs, comma-separated) of the pod; empty: there is no such pod.
+	Part, Node, Images string
+	// AgentImage is the ID of the agent's image.
+	AgentImage string
+	// Restarts of its containers by the kubelet, and how many of them faults explain.
+	Restarts, PlannedRestarts int32
+	// OutOfMemory is a container that the kernel killed last since it exceeded its memory limit;
+	// empty: none.
+	OutOfMemory string
+	// Report is the last one of its agent, received at the instant ReportedAt; nil: none.
+	Report     *protocol.Report
+	ReportedAt time.Time
+	// AgentInterrupted: by plan the agent does not live through the run, and what it alone knew is
+	// lost. Interrupted: the same of any container, so that what the pod used is not known for all
+	// of the window.
+	AgentInterrupted, Interrupted bool
+	// Exists: there is such a pod. HasAddress: it has been given one. Failed: none of its
+	// containers will run again; FailedWhy is what the cluster says of it.
+	Exists, HasAddress, Failed bool
+	FailedWhy                  string
+	// Evicted says who ended the pod for the cluster's own needs, and why; empty: nobody did.
+	Evicted string
+	// Deleting: the cluster ends the pod, since somebody deleted or evicted it; or a fault did.
+	Deleting bool
+	// Terminating: the pod goes or is gone, as planned, and its replacement is not there. Refused
+	// is why a pod of this name has no place in the trial; empty: it has one.
+	Terminating bool
+	Refused     string
+	// Incarnations are the pods that have had this name since t = 0. Empty unless faults replace
+	// pods.
+	Incarnations []Incarnation
+}
+
+// Network is what the pod's agent reported last of its links, or nil.
+func (p *Pod) Network() *protocol.NetworkReport {
+	if p.Report == nil {
+		return nil
+	}
+	return p.Report.Network
+}
+
+// Incarnation is one of the pods that have had a name. Times are relative to t = 0, by the
+// manager's clock; 0: not yet.
+type Incarnation struct {
+	UID types.UID `json:"uid"`
+	// CreatedAt and ReadyAt are when the manager first saw a pod that replaced another, and when
+	// that pod's agent first reported that its replica was ready.
+	CreatedAt time.Duration `json:"came,omitempty"`
+	ReadyAt   time.Duration `json:"ready,omitempty"`
+	// DeletedAt is when the manager saw that the pod was gone.
+	DeletedAt time.Duration `json:"gone,omitempty"`
+	// Node that it was on, and what its agent said last, once it is gone. Last is nil if it said
+	// nothing to the manager that saw it go.
+	Node string           `json:"node,omitempty"`
+	Last *protocol.Report `json:"last,omitempty"`
+}
+
+// LastDeleted is when the last predecessor was seen to be gone.
+func (p *Pod) LastDeleted() (gone time.Duration) {
+	for _, m := range p.Incarnations {
+		gone = max(gone, m.DeletedAt)
+	}
+	return gone
+}
+
+// Injection is one time of a fault that Chaos Mesh carries out.
+type Injection struct {
+	Fault       *v1alpha1.Fault
+	Time        int
+	Pods, Peers []string
+	// Confirmed is when it was seen to be in force, Ended when its end was asked for, relative to t
+	// = 0; nil: it did not come to that.
+	Confirmed, Ended *time.Duration
+}
+
+// Separates reports whether two pods are on the two sides of the fault.
+func (i *Injection) Separates(a, b string) bool {
+	here, there := slices.Contains(i.Pods, a), slices.Contains(i.Pods, b)
+	if len(i.Peers) == 0 {
+		return here || there
+	}
+	return here && slices.Contains(i.Peers, b) || there && slices.Contains(i.Peers, a)
+}
+
+// Spec of the trial, with every tolerance set.
+func (o *Observation) Spec() *v1alpha1.TrialSpec { return &o.Trial.Spec }
+
+// Windows of the run.
+func (o *Observation) Windows() timeline.Windows { return timeline.FromSchedule(o.Trial.Spec.Schedule) }
+
+// Shaped reports whether a backend shapes the trial's links.
+func (o *Observation) Shaped() bool {
+	return o.Trial.Status.Network != nil && o.Trial.Status.Network.Backend != "" && len(o.Pairs) > 0
+}
+
+// Pod of a name, or nil.
+func (o *Observation) Pod(name string) *Pod {
+	for i := range o.Pods {
+		if o.Pods[i].Name == name {
+			return &o.Pods[i]
+		}
+	}
+	return nil
+}
+
+// LongestRoundTrip that is asked of any pair.
+func (o *Observation) LongestRoundTrip() time.Duration { return LongestRoundTrip(o.Pairs) }
+
+// LongestRoundTrip that is asked of any of the pairs, jitter included.
+func LongestRoundTrip(pairs []Pair) time.Duration {
+	var longest time.Duration
+	for _, p := range pairs {
+		longest = max(longest, p.Out.Delay+p.Out.Jitter+p.In.Delay+p.In.Jitter)
+	}
+	return longest
+}
+
+// AgentActions are those that a pod's own agent carries out: a machine is reset by an agent of its
+// own, and what Chaos Mesh does the manager sees to.
+func AgentActions(actions []timeline.Action, pod string) []timeline.Action {
+	return slices.DeleteFunc(timeline.OfPod(actions, pod), func(a timeline.Action) bool {
+		return a.Kind == timeline.Reset || a.Kind == timeline.Inject || a.Kind == timeline.Recover
+	})
+}
+
+// AgentActs reports whether the pod's own agent carries out a fault: what its probes see then is
+// counted apart.
+func (o *Observation) AgentActs(pod string) bool { return len(AgentActions(o.Actions, pod)) > 0 }
+
+// Faulted are the pods that a fault stopped or killed, and the pairs whose links one changed.
+type Faulted struct {
+	pods  map[string]bool
+	pairs map[[2]string]bool
+}
+
+// Pair reports whether a fault touched either end of a pair or the links between them.
+func (f Faulted) Pair(a, b string) bool {
+	return f.pods[a] || f.pods[b] || f.pairs[[2]string{a, b}] || f.pairs[[2]string{b, a}]
+}
+
+// Faulted looks at what was done, not at when: each agent leaves out of its canaries what its own
+// faults touch, but does not know those of others.
+func (o *Observation) Faulted() Faulted {
+	f := Faulted{map[string]bool{}, map[[2]string]bool{}}
+	for _, a := range o.Actions {
+		if o.Records[a.ID].Skipped {
+			continue
+		}
+		switch a.Kind {
+		case timeline.Kill, timeline.Reset, timeline.Inject:
+			f.pods[a.Pod] = true
+		case timeline.Cut:
+			for _, peers := range [][]string{a.Out, a.In} {
+				for _, peer := range peers {
+					f.pairs[[2]string{a.Pod, peer}] = true
+				}
+			}
+		case timeline.Degrade:
+			for _, l := range a.Links {
+				f.pairs[[2]string{a.Pod, l.Peer}] = true
+			}
+		}
+	}
+	return f
+}
+
+// PairsOf joins what was asked of every two pods with what their agents have measured. asked is
+// what is asked of a pod's links.
+func PairsOf(pods []Pod, asked func(pod string) []protocol.NetworkPeer) []Pair {
+	said := make([]map[string]*protocol.LinkReport, len(pods))
+	for i := range pods {
+		said[i] = map[string]*protocol.LinkReport{}
+		if n := pods[i].Network(); n != nil {
+			for k := range n.Links {
+				said[i][n.Links[k].Peer] = &n.Links[k]
+			}
+		}
+	}
+	var pairs []Pair
+	for i := range pods {
+		a := &pods[i]
+		peers := map[string]protocol.NetworkPeer{}
+		for _, p := range asked(a.Name) {
+			peers[p.Name] = p
+		}
+		for j := i + 1; j < len(pods); j++ {
+			b := &pods[j]
+			pairs = append(pairs, Pair{
+				A: a.Name, B: b.Name, RegionA: a.Region, RegionB: b.Region, Out: peers[b.Name].Out, In: peers[b.Name].In,
+				ByA: said[i][b.Name], ByB: said[j][a.Name],
+			})
+		}
+	}
+	return pairs
+}

@@ -1,0 +1,137 @@
+package validity
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/internal/experiment/render"
+)
+
+// Read takes over what the cluster says of the pod.
+func (p *Pod) Read(pod *corev1.Pod) {
+	p.Part, p.Node, p.Restarts, p.OutOfMemory = render.WhatOf(pod.Labels), pod.Spec.NodeName, podRestarts(pod), outOfMemory(pod)
+	p.Images, p.AgentImage = podImages(pod)
+	p.Exists, p.HasAddress = true, pod.Status.PodIP != ""
+	p.Deleting = pod.DeletionTimestamp != nil
+	p.Evicted = evicted(pod)
+	p.Failed, p.FailedWhy = pod.Status.Phase == corev1.PodFailed, pod.Status.Reason+" "+pod.Status.Message
+}
+
+// evictions are reasons of a pod that failed by which kubelets say that they ended it for the
+// node's sake.
+var evictions = map[string]bool{"Evicted": true, "Preempting": true, "NodeShutdown": true, "Terminated": true}
+
+// evicted says why the cluster ends a pod, or nothing. Whoever evicts, preempts or gives up a pod
+// writes the condition DisruptionTarget before (KEP-3329). Faults that delete pods do not.
+func evicted(p *corev1.Pod) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return strings.TrimSuffix(c.Reason+": "+c.Message, ".")
+		}
+	}
+	if p.Status.Phase == corev1.PodFailed && evictions[p.Status.Reason] {
+		return strings.TrimSuffix(p.Status.Reason+": "+p.Status.Message, ".")
+	}
+	return ""
+}
+
+// PodEnded reports whether a pod is being deleted and no container of it runs: a kubelet reports
+// such phases of a pod only when all of its containers have stopped for good (KEP-3329).
+func PodEnded(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed)
+}
+
+// PodsEnding reports whether all of a trial's pods are being deleted, and some have not ended yet.
+func PodsEnding(pods map[string]*corev1.Pod) bool {
+	ending := false
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil {
+			return false
+		}
+		ending = ending || !PodEnded(p)
+	}
+	return ending
+}
+
+// PodWaiting tells what the cluster says about a pod that does not come up.
+func PodWaiting(p *corev1.Pod) string {
+	if p == nil {
+		return ""
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return " (" + c.Message + ")"
+		}
+	}
+	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
+		if w, last := c.State.Waiting, c.LastTerminationState.Terminated; w != nil && last != nil && last.Message != "" {
+			return fmt.Sprintf(" (%s: %s)", c.Name, strings.TrimSpace(last.Message))
+		}
+		if w := c.State.Waiting; w != nil && w.Message != "" {
+			return fmt.Sprintf(" (%s: %s)", c.Name, w.Message)
+		}
+	}
+	return ""
+}
+
+// podRestarts counts those of the pod's containers.
+func podRestarts(p *corev1.Pod) int32 {
+	var n int32
+	for _, c := range p.Status.InitContainerStatuses {
+		n += c.RestartCount
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		n += c.RestartCount
+	}
+	return n
+}
+
+// outOfMemory is a container of the system that was killed last since it exceeded its memory limit,
+// or nothing.
+func outOfMemory(p *corev1.Pod) string {
+	for _, c := range p.Status.ContainerStatuses {
+		if !limited(p, c.Name) {
+			continue // then its node was out of memory, whoever took it
+		}
+		for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
+			if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
+				return c.Name
+			}
+		}
+	}
+	return ""
+}
+
+// limited reports whether a container has a limit of memory.
+func limited(p *corev1.Pod, container string) bool {
+	i := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+	return i >= 0 && !p.Spec.Containers[i].Resources.Limits.Memory().IsZero()
+}
+
+// podImages are the IDs of the images of the pod's containers, and that of its agent's.
+func podImages(p *corev1.Pod) (ofContainers, ofAgent string) {
+	var images []string
+	for _, c := range p.Status.ContainerStatuses {
+		images = append(images, c.ImageID)
+	}
+	for _, c := range p.Status.InitContainerStatuses { // all have the agent's image
+		ofAgent = c.ImageID
+	}
+	return strings.Join(images, ","), ofAgent
+}
+
+// PodsDigest names the pods that take part, by their UIDs.
+func PodsDigest(names []string, pods map[string]*corev1.Pod) string {
+	h := sha256.New()
+	for _, name := range names {
+		if p := pods[name]; p != nil {
+			fmt.Fprintf(h, "%s=%s\n", name, p.UID)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}

@@ -1,0 +1,76 @@
+package validity
+
+import (
+	"cmp"
+	"slices"
+
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// maxRecoveries is the most times of faults whose recovery is measured: of faults that come and go
+// by the hundred, each is over before the next second is.
+const maxRecoveries = 100
+
+// Recoveries measures what each time of each fault did to throughput, from the instant at which the
+// first of its pods confirmed it, or, where that comes later than the fault itself, at which it
+// began. Faults outside of the window are left out: there is nothing before or after them to
+// compare.
+func Recoveries(t *results.Trial) []results.Recovery {
+	type occurrence struct {
+		fault string
+		time  int
+	}
+	first := map[occurrence]results.FaultRecord{}
+	for _, f := range t.Faults {
+		if f.Error != "" || f.Skipped || timeline.Kind(f.Kind).Ends() {
+			continue
+		}
+		if k := timeline.Kind(f.Kind); k == timeline.Reset || k == timeline.Inject {
+			// Confirmed is that the machine came back, or, of what Chaos Mesh does, that it says
+			// so: up to some seconds after clients felt it, and what was before is compared.
+			f.ConfirmedMillis = f.StartedMillis
+		}
+		o := occurrence{f.Fault, f.Time}
+		if earliest, seen := first[o]; !seen || f.ConfirmedMillis < earliest.ConfirmedMillis {
+			first[o] = f
+		}
+	}
+	window := float64(t.MeasureNanos) / 1e6
+	var out []results.Recovery
+	for o, f := range first {
+		if f.ConfirmedMillis > 0 && f.ConfirmedMillis < window {
+			out = append(out, results.Recovery{Fault: o.fault, Time: o.time, Kind: f.Kind, ConfirmedMillis: f.ConfirmedMillis})
+		}
+	}
+	slices.SortFunc(out, func(a, b results.Recovery) int {
+		return cmp.Or(cmp.Compare(a.ConfirmedMillis, b.ConfirmedMillis), cmp.Compare(a.Fault, b.Fault), cmp.Compare(a.Time, b.Time))
+	})
+	if len(out) > maxRecoveries {
+		out = out[:maxRecoveries]
+		t.LeftOut = append(t.LeftOut, "recovery: of the times after the first 100")
+	}
+	for i := range out {
+		if t.Timeline == nil {
+			out[i].Error = "the clients say nothing of what happened when"
+			continue
+		}
+		measureRecovery(&out[i], *t.Timeline, window)
+	}
+	return out
+}
+
+func measureRecovery(r *results.Recovery, t results.Timeline, window float64) {
+	m, err := stats.Recover(t, r.ConfirmedMillis, stats.RecoveryRule{ToMillis: window})
+	if err != nil {
+		r.Error = err.Error()
+		return
+	}
+	r.ThroughputBefore, r.Dipped, r.DetectMillis, r.Depth = m.Before, m.Dipped, m.DetectMillis, m.Depth
+	r.Recovered, r.RecoverMillis, r.LostTransactions = m.Recovered, m.RecoverMillis, m.Lost
+	r.LeastDip, r.ResolvedMillis = m.LeastDip, m.ResolvedMillis
+	for _, c := range m.Cautions {
+		r.Cautions = append(r.Cautions, string(c))
+	}
+}

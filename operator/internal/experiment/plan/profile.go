@@ -1,0 +1,229 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
+)
+
+// ApplyProfile returns the spec with the settings of its profile in place, and the defaults that
+// the API server would have filled in. Without a profile only the defaults are added. The result
+// keeps profile and profiles, so that a reader can see where settings came from and which claims
+// are skipped. Applying it twice is the same as applying it once.
+func ApplyProfile(spec v1alpha1.ExperimentSpec) v1alpha1.ExperimentSpec {
+	out := *spec.DeepCopy()
+	if p := findProfile(&out); p != nil {
+		applySweep(&out, p)
+		applySizes(&out, p)
+		applyParameters(&out, p)
+		applyClaims(&out, p)
+	}
+	setDefaults(&out)
+	return out
+}
+
+// findProfile returns the profile in use, or nil.
+func findProfile(spec *v1alpha1.ExperimentSpec) *v1alpha1.Profile {
+	if spec.Profile == "" {
+		return nil
+	}
+	i := slices.IndexFunc(spec.Profiles, func(p v1alpha1.Profile) bool { return p.Name == spec.Profile })
+	if i < 0 {
+		return nil
+	}
+	return spec.Profiles[i].DeepCopy()
+}
+
+func applySweep(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
+	for _, axis := range p.Sweep {
+		i := slices.IndexFunc(spec.Sweep, func(a v1alpha1.Axis) bool { return a.Axis == axis.Axis })
+		if i < 0 {
+			spec.Sweep = append(spec.Sweep, axis)
+			continue
+		}
+		spec.Sweep[i] = axis
+	}
+}
+
+func applySizes(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
+	if p.Schedule != nil {
+		spec.Schedule = *p.Schedule
+	}
+	if p.Repetitions != nil {
+		spec.Repetitions = *p.Repetitions
+	}
+	if p.Topology != nil {
+		spec.Topology = *p.Topology
+	}
+	if p.Network != nil {
+		spec.Network = *p.Network
+	}
+	if p.Placement != nil {
+		spec.Placement = *p.Placement
+	}
+	for _, f := range p.Faults {
+		if i := slices.IndexFunc(spec.Faults, func(g v1alpha1.Fault) bool { return g.Name == f.Name }); i >= 0 {
+			spec.Faults[i] = f
+		}
+	}
+	if p.Tolerances != nil {
+		spec.Tolerances = *p.Tolerances
+	}
+	if p.Disturbances != nil {
+		spec.Disturbances = *p.Disturbances
+	}
+	if p.Nodes != nil {
+		spec.Clients.Nodes = *p.Nodes
+	}
+	if p.ThinkTime != nil {
+		spec.Clients.ThinkTime = *p.ThinkTime
+	}
+}
+
+// applyParameters puts the profile's parameters above all others but those of the axes: each is set
+// for the experiment and removed where it would hide that.
+func applyParameters(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
+	if len(p.Parameters) == 0 {
+		return
+	}
+	if spec.Parameters == nil {
+		spec.Parameters = map[string]v1alpha1.Value{}
+	}
+	maps.Copy(spec.Parameters, p.Parameters)
+	for name := range p.Parameters {
+		delete(spec.Workload.Parameters, name)
+		for i := range spec.Systems {
+			delete(spec.Systems[i].Parameters, name)
+		}
+	}
+}
+
+func applyClaims(spec *v1alpha1.ExperimentSpec, p *v1alpha1.Profile) {
+	for _, change := range p.Claims {
+		i := slices.IndexFunc(spec.Claims, func(c v1alpha1.Claim) bool { return c.Name == change.Name })
+		if i < 0 {
+			continue
+		}
+		replaceClaim(&spec.Claims[i], change)
+	}
+}
+
+// replaceClaim puts what a profile sets of a claim in place.
+func replaceClaim(c *v1alpha1.Claim, change v1alpha1.ProfileClaim) {
+	if change.Statement != "" {
+		c.Statement = change.Statement
+	}
+	if change.Expr != "" {
+		c.Expr = change.Expr
+	}
+	if change.Reported != nil {
+		c.Reported = change.Reported
+	}
+	if change.Expected != nil {
+		c.Expected = change.Expected
+	}
+	if change.Within != "" {
+		c.Within = change.Within
+	}
+}
+
+// SkippedClaims returns the claims that the profile in use does not judge, with the reason it
+// gives.
+func SkippedClaims(spec v1alpha1.ExperimentSpec) map[string]string {
+	skipped := map[string]string{}
+	if p := findProfile(&spec); p != nil {
+		for _, c := range p.Claims {
+			if c.Skip != "" {
+				skipped[c.Name] = c.Skip
+			}
+		}
+	}
+	return skipped
+}
+
+// setDefaults fills in what the CRD's defaults fill in on the API server, so that a file that was
+// never sent there gives the same plan. Fields whose zero value means something (topology.f,
+// retries.attempts) are left to DecodeExperiment.
+func setDefaults(spec *v1alpha1.ExperimentSpec) {
+	orDefault(&spec.Topology.Shards, 1)
+	orDefault(&spec.Network.Profile, v1alpha1.NetworkLAN)
+	orDefault(&spec.Network.Backend, v1alpha1.ShapingAuto)
+	orDefault(&spec.Network.Shaping, v1alpha1.ShapingAllowed)
+	if spec.Placement.Exclusive == nil {
+		spec.Placement.Exclusive = new(true)
+	}
+	orDefault(&spec.Placement.Spread, v1alpha1.SpreadPreferred)
+	if spec.Placement.ByRegion != nil {
+		orDefault(&spec.Placement.ByRegion.Label, corev1.LabelTopologyRegion)
+	}
+	orDefault(&spec.Clients.Nodes, 1)
+	orDefault(&spec.Clients.Count, 1)
+	orDefault(&spec.Clients.ThinkTime, "0s")
+	orDefault(&spec.Clients.Timeout, "10s")
+	orDefault(&spec.Clients.Retry.Backoff, defaultBackoff)
+	orDefault(&spec.Clients.Retry.MaxBackoff, defaultMaxBackoff)
+	orDefault(&spec.Schedule.WarmUp, "5s")
+	orDefault(&spec.Schedule.CoolDown, "2s")
+	orDefault(&spec.Schedule.Drain, "10s")
+	for _, a := range spec.Sweep {
+		if a.Search != nil {
+			orDefault(&a.Search.Precision, "5%")
+			orDefault(&a.Search.Trials, 60)
+		}
+	}
+	orDefault(&spec.Repetitions.Min, 3)
+	if u := spec.Repetitions.Until; u != nil && len(u.Of) == 0 {
+		u.Of = []v1alpha1.PrecisionMetric{v1alpha1.PrecisionMeanLatency, v1alpha1.PrecisionThroughput}
+	}
+	orDefault(&spec.Order, v1alpha1.OrderRandomizedInterleaved)
+	spec.Tolerances = DefaultTolerances(spec.Tolerances)
+	orDefault(&spec.Disturbances.RetryFor, "30m")
+	orDefault(&spec.Disturbances.IdleWait, "60s")
+	orDefault(&spec.Disturbances.IdleThreshold, "25%")
+	if spec.Retries == nil {
+		two := int32(2)
+		spec.Retries = &two
+	}
+	if spec.Clients.Loop == v1alpha1.LoopOpen && spec.Clients.Arrivals == nil {
+		poisson := v1alpha1.ArrivalsPoisson
+		spec.Clients.Arrivals = &poisson
+	}
+	for _, f := range spec.Figures {
+		if f.SpeedUp != nil {
+			orDefault(&f.SpeedUp.Of, "Throughput")
+		}
+		if f.Percentiles != nil && len(f.Percentiles.Of) == 0 {
+			f.Percentiles.Of = []v1alpha1.Percentile{"P50", "P95", "P99"}
+		}
+	}
+	fault.SetDefaults(spec.Faults)
+}
+
+// DefaultTolerances fills in what is not set. A trial of before a tolerance existed is judged by
+// its default, too.
+func DefaultTolerances(t v1alpha1.Tolerances) v1alpha1.Tolerances {
+	orDefault(&t.FaultLateness, "20ms")
+	orDefault(&t.ChaosMeshLateness, "10s")
+	orDefault(&t.StartSpread, "100ms")
+	orDefault(&t.LinkDelay, "1ms")
+	orDefault(&t.LinkLateness, "10ms")
+	orDefault(&t.LinkLoss, "5%")
+	orDefault(&t.Throttling, "1%")
+	orDefault(&t.Steal, "1%")
+	orDefault(&t.Contention, "5%")
+	orDefault(&t.GeneratorLag, "10ms")
+	orDefault(&t.ClockError, "10ms")
+	orDefault(&t.OutOfRange, "0%")
+	return t
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

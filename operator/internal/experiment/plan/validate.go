@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// maxRenderedPods bounds how many pods' templates one validation renders. Points beyond it are
+// sampled evenly; a trial whose templates fail all the same ends with the reason RenderFailed.
+const maxRenderedPods = 4000
+
+// maxWork bounds what the templates that one validation renders may do together, as
+// Checks.Templates counts it. Those beyond it are rendered when their trial begins.
+const maxWork = 20_000_000
+
+// Checks are what packages above this one can tell about a plan. A nil check is not made.
+type Checks struct {
+	// Templates renders every template of the System for a trial.
+	Templates func(v1alpha1.SystemSpec, v1alpha1.TrialSpec) (work int, err error)
+	// Claim parses a claim and looks up the axes, values and faults that it names.
+	Claim func(c v1alpha1.Claim, axes []results.Axis, faults []string, measurements ...string) error
+	// Reads says which values of an axis an expression names, and whether it reads every one.
+	Reads func(expr, axis string) (named []string, every bool)
+	// Shapes visits the reported series that an expression compares with measured curves, and the
+	// coordinates that it gives beside those of the series.
+	Shapes func(expr string, visit func(series string, at map[string]string))
+	// Functions are those that read numbers of trials in a claim's expression, by the system whose
+	// points they read; an empty system stands for all.
+	Functions func(expr string) map[string][]string
+	// Measurement checks a measurement's query for a trial in a namespace.
+	Measurement func(m v1alpha1.Measurement, namespace string, trial *v1alpha1.TrialSpec) error
+	// Prometheus says why the installation cannot make measurements of these systems.
+	Prometheus func(systems []v1alpha1.SystemSpec) error
+	// ChaosMesh says why faults that are objects of this kind of Chaos Mesh cannot be had.
+	ChaosMesh func(kind string) error
+	// Capabilities refuses a system that wants capabilities which the installation does not allow.
+	Capabilities func(system *v1alpha1.SystemSpec) error
+	// Store knows the installation's result stores by name.
+	Store func(name string) error
+	// UnusedParameters refuses settings that no template of the systems uses. An experiment that
+	// was accepted before is not asked again.
+	UnusedParameters bool
+}
+
+// Validate expands the experiment and makes the checks on the plan. It is what admission, the
+// controller and kubectl-assay call.
+func Validate(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec, checks Checks) (*Plan, field.ErrorList) {
+	p, errs := Expand(exp, systems)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	errs = slices.Concat(checkClaims(p, checks), checkStatements(exp, checks), checkTemplates(p, systems, checks), checkStore(exp, checks), checkMeasurements(exp, p, systems, checks),
+		checkChaosMeshInstalled(p, checks), checkCapabilities(p, systems, checks))
+	if checks.UnusedParameters {
+		errs = append(errs, p.unused...)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	p.Warnings = append(p.Warnings, neverEvaluated(p, systems, checks)...)
+	return p, nil
+}
+
+// checkMeasurements checks that there is somebody to ask, and what is asked for, for every point: a
+// query may depend on its coordinates.
+func checkMeasurements(exp *v1alpha1.Experiment, p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
+	path := field.NewPath("spec", "measurements")
+	asks := slices.ContainsFunc(p.Spec.Measurements, func(m v1alpha1.Measurement) bool { return m.Counter == "" })
+	if asks && checks.Prometheus != nil {
+		var used []v1alpha1.SystemSpec
+		for _, ref := range p.Spec.Systems {
+			used = append(used, systems[ref.Name])
+		}
+		if err := checks.Prometheus(used); err != nil {
+			errs = append(errs, field.Forbidden(path, err.Error()))
+		}
+	}
+	for i, m := range p.Spec.Measurements {
+		if slices.Contains(ownColumns, m.Name) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), m.Name, "is a column of Assay's own; call the measurement otherwise"))
+		}
+		if checks.Measurement == nil || m.Counter != "" {
+			continue
+		}
+		for k := range p.Points {
+			if err := checks.Measurement(m, exp.Namespace, &p.Points[k].Template); err != nil {
+				errs = append(errs, field.Invalid(path.Index(i).Child("query"), shorten(m.Query), err.Error()))
+				break // the other points mostly fail alike
+			}
+		}
+	}
+	return errs
+}
+
+// ownColumns are names of what is measured of every experiment.
+var ownColumns = []string{"throughput", "throughputPerCorrectClient", "meanLatency", "p10Latency", "p50Latency", "p90Latency", "p99Latency", "p999Latency", "abortRate", "errorRate",
+	"point", "valid", "invalid", "failed", "n"}
+
+func measurementNames(spec v1alpha1.ExperimentSpec) []string {
+	names := make([]string, len(spec.Measurements))
+	for i, m := range spec.Measurements {
+		names[i] = m.Name
+	}
+	return names
+}
+
+func checkStore(exp *v1alpha1.Experiment, checks Checks) field.ErrorList {
+	if checks.Store == nil || exp.Spec.Results == nil {
+		return nil
+	}
+	if err := checks.Store(exp.Spec.Results.Store); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "results", "store"), exp.Spec.Results.Store, err.Error())}
+	}
+	return nil
+}
+
+func checkClaims(p *Plan, checks Checks) (errs field.ErrorList) {
+	if checks.Claim == nil {
+		return nil
+	}
+	skipped := SkippedClaims(p.Spec)
+	faults := make([]string, len(p.Spec.Faults))
+	for i, f := range p.Spec.Faults {
+		faults[i] = f.Name
+	}
+	for i, c := range p.Spec.Claims {
+		if _, skip := skipped[c.Name]; skip {
+			continue
+		}
+		if err := checks.Claim(c, p.Axes, faults, measurementNames(p.Spec)...); err != nil {
+			errs = append(errs, claimError(field.NewPath("spec", "claims").Index(i), c, err))
+			continue
+		}
+		for _, why := range checkShapes(p, c, checks) {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "claims").Index(i).Child("expr"), c.Expr, why))
+		}
+	}
+	return errs
+}
+
+// inField is an error that knows the field of a claim that it is in: "expr", "reported",
+// "expected" or "within".
+type inField interface {
+	error
+	Where() (field, detail string)
+}
+
+func claimError(path *field.Path, c v1alpha1.Claim, err error) *field.Error {
+	name, detail := "expr", err.Error()
+	if wrong := inField(nil); errors.As(err, &wrong) {
+		name, detail = wrong.Where()
+	}
+	switch {
+	case name == "reported" && c.Reported != nil:
+		return field.Invalid(path.Child(name), c.Reported.String(), detail)
+	case name == "expected" && c.Expected != nil:
+		return field.Invalid(path.Child(name), c.Expected.String(), detail)
+	case name == "within":
+		return field.Invalid(path.Child(name), c.Within, detail)
+	}
+	return field.Invalid(path.Child("expr"), c.Expr, detail)
+}
+
+// checkTemplates renders the trials of the plan and reports the first that fails for each system:
+// the others mostly fail alike.
+func checkTemplates(p *Plan, systems map[string]v1alpha1.SystemSpec, checks Checks) (errs field.ErrorList) {
+	if checks.Templates == nil {
+		return nil
+	}
+	pods := 0
+	for _, point := range p.Points {
+		pods += podsOf(point)
+	}
+	stride := 1 + pods/maxRenderedPods
+	failed := map[string]bool{}
+	done := 0
+	for i := 0; i < len(p.Points) && done < maxWork; i += stride {
+		trial := p.Points[i].Template
+		name := trial.System.Name
+		if failed[name] {
+			continue
+		}
+		work, err := checks.Templates(systems[name], trial)
+		done += work
+		if err != nil {
+			failed[name] = true
+			errs = append(errs, field.Invalid(systemPath(p, name), name,
+				"a template of the System cannot be rendered for this experiment; change the System or the parameters it is given: "+err.Error()))
+		}
+	}
+	return errs
+}
+
+func podsOf(p Point) int {
+	pods := int(p.Replicas)*int(p.Template.Topology.Shards) + int(p.Template.Clients.Nodes)
+	for _, c := range p.Template.Topology.Components {
+		pods += int(placement.Size(p.Template.Topology, c.Name))
+	}
+	return pods
+}
+
+func systemPath(p *Plan, name string) *field.Path {
+	for i, s := range p.Spec.Systems {
+		if s.Name == name {
+			return field.NewPath("spec", "systems").Index(i).Child("name")
+		}
+	}
+	return field.NewPath("spec", "systems")
+}

@@ -1,0 +1,19 @@
+package render
+
+import (
+	"net"
+	"strings"
+
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// WithPrepared adds the prepare step's output to a pod's files.
+func (p *Pod) WithPrepared(files []protocol.File) {
+	p.Files = append(p.Files, files...)
+	p.Directive.FilesDigest = protocol.FilesDigest(p.Files)
+}
+
+func netJoin(host, port string) string { return net.JoinHostPort(host, port) }
+
+// flatten makes a ConfigMap key of a path.
+func flatten(path string) string { return strings.ReplaceAll(strings.Trim(path, "/"), "/", "_") }

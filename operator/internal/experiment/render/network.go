@@ -1,0 +1,173 @@
+package render
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/model/network"
+	"assay.dev/assay/operator/internal/model/shaping"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// links returns what a trial asks of its links, by region, and whether any of them must be shaped:
+// by the network, or for a time by a fault.
+func links(spec *v1alpha1.TrialSpec, l *placement.Layout) (matrix network.Matrix, shapes bool, err error) {
+	count := map[string]int{} // pods of each region
+	var regions []string
+	for _, region := range l.RegionNames() {
+		if count[region]++; count[region] == 1 {
+			regions = append(regions, region)
+		}
+	}
+	if matrix, err = network.Resolve(spec.Network, regions); err != nil {
+		return nil, false, fmt.Errorf("spec.network.%w", err)
+	}
+	for d, link := range matrix {
+		shapes = shapes || link != shaping.Link{} && (d.From != d.To || count[d.From] > 1)
+	}
+	return matrix, shapes || fault.ShapesLinks(spec.Faults), nil
+}
+
+// Shapes says that links must be shaped in this trial, now and then or all the time.
+func (t *Trial) Shapes() bool { return t.shapes }
+
+// Network is what the links between one pod and all others shall be: two directions for each peer,
+// by the regions of both ends. The manager adds what depends on more than the trial's spec: the key
+// of the probes, and whether and by what to shape.
+func (t *Trial) Network(pod string) (*protocol.Network, error) {
+	names, regions := append(t.Layout.ServerPods(), t.Layout.ClientPods()...), t.Layout.RegionNames()
+	self := slices.Index(names, pod)
+	if self < 0 {
+		return nil, fmt.Errorf("no pod of the trial is called %q", pod)
+	}
+	n := &protocol.Network{Tolerance: t.spec.Tolerances.LinkDelay.OrZero()}
+	addresses := t.Layout.IPs()
+	for i, name := range names {
+		if i == self {
+			continue
+		}
+		address, err := netip.ParseAddr(addresses[i])
+		if err != nil {
+			return nil, fmt.Errorf("the address of %s: %w", name, err)
+		}
+		n.Peers = append(n.Peers, protocol.NetworkPeer{
+			Name: name, Address: address,
+			Out: t.links[network.Direction{From: regions[self], To: regions[i]}], In: t.links[network.Direction{From: regions[i], To: regions[self]}],
+		})
+	}
+	return n, nil
+}
+
+// capabilities that the agents of some pods need, which share a template: none, unless something is
+// done to their network.
+//
+//	silence of a kill, cut of a partition    NET_ADMIN            (nftables, and closing the sockets of the dead)
+//	shaping by EDT                           NET_ADMIN, BPF       (queueing disciplines; the program that stamps packets)
+//	shaping by Netem                         NET_ADMIN            (queueing disciplines)
+//	shaping by NFQueue                       NET_ADMIN, SYS_NICE  (nftables; the thread that holds packets runs ahead of others, if the cluster's owner lets it)
+//	network.shaping: None                    none, whatever is done: such a plan is refused if it needs any
+//
+// All of them are about the pod's own network namespace, but for SYS_NICE, which is about the
+// agent's own threads.
+func capabilities(pods []string, actions []timeline.Action, shapes bool, network v1alpha1.Network, env Environment) []corev1.Capability {
+	backend := network.Backend
+	if network.Shaping == v1alpha1.ShapingNone {
+		return nil
+	}
+	if shapes {
+		needed := []corev1.Capability{"NET_ADMIN"}
+		if automatic := backend != v1alpha1.ShapingNetem && backend != v1alpha1.ShapingNFQueue; backend == v1alpha1.ShapingEDT || automatic && !env.WithoutBPF {
+			needed = append(needed, "BPF")
+		}
+		if backend != v1alpha1.ShapingEDT && backend != v1alpha1.ShapingNetem && !env.WithoutSysNice {
+			needed = append(needed, "SYS_NICE")
+		}
+		return needed
+	}
+	for _, a := range actions {
+		if (a.Kind == timeline.Kill || a.Kind == timeline.Cut) && slices.Contains(pods, a.Pod) {
+			return []corev1.Capability{"NET_ADMIN"}
+		}
+	}
+	return nil
+}
+
+// actions of a trial's faults. Where nothing may be done to the network, a kill is not silent, and
+// the record says so.
+func actions(spec *v1alpha1.TrialSpec, l *placement.Layout) ([]timeline.Action, error) {
+	all, err := fault.Build(spec.Faults, timeline.FromSchedule(spec.Schedule), l)
+	if err != nil || spec.Network.Shaping != v1alpha1.ShapingNone {
+		return all, err
+	}
+	for i := range all {
+		all[i].WithoutSilence = all[i].Kind == timeline.Kill || all[i].Kind == timeline.Revive
+	}
+	return all, nil
+}
+
+// roles says how the replica finds out whether it has the roles that its actions are for.
+func (t *Trial) roles(ctx *Context, r placement.Replica) ([]protocol.RoleProbe, error) {
+	needed := map[string]bool{}
+	for _, a := range t.Actions {
+		if a.Pod == r.Name && a.Role != "" {
+			needed[a.Role] = true
+		}
+	}
+	first := t.system.Group(r.Component).Containers[0].Name
+	var out []protocol.RoleProbe
+	for i, role := range t.system.Roles {
+		if !needed[role.Name] || role.Component != r.Component {
+			continue
+		}
+		delete(needed, role.Name)
+		probe := protocol.RoleProbe{Role: role.Name}
+		if log := role.Log; log != nil {
+			probe.Gained, probe.Lost, probe.Stream, probe.Container = log.Gained, log.Lost, string(log.Stream), log.Container
+			if probe.Container == "" {
+				probe.Container = first
+			}
+		} else {
+			gate, err := ctx.gate(fmt.Sprintf("spec.roles[%d]", i), v1alpha1.Gate{HTTP: role.HTTP, Command: role.Command}, first, r)
+			if err != nil {
+				return nil, err
+			}
+			probe.Gate = &gate
+		}
+		out = append(out, probe)
+	}
+	for name := range needed {
+		return nil, fmt.Errorf("spec.roles: the System has no role %q, which a fault is for", name)
+	}
+	return out, nil
+}
+
+// volumes that a kill of the replica may empty; none if it is never killed.
+func (t *Trial) volumes(r placement.Replica) []protocol.Volume {
+	if !slices.ContainsFunc(t.Actions, func(a timeline.Action) bool { return a.Pod == r.Name && a.Kind == timeline.Kill }) {
+		return nil
+	}
+	var out []protocol.Volume
+	for _, v := range t.system.Group(r.Component).Volumes {
+		out = append(out, protocol.Volume{Path: v.MountPath, Memory: v.Medium == v1alpha1.VolumeMemory || v.Medium == v1alpha1.VolumeHugePages})
+	}
+	return out
+}
+
+// ProbeKey is what the agents of a trial know each other's probes by. It follows from the trial's
+// UID, so that every manager gives the same. Who can read the UID could make up probes; but such a
+// one is in the trial's own network namespace or can delete the trial, and gains nothing: a forged
+// probe can only make the network look wrong. It protects trials from each other's mistakes: an
+// address that is used again, an agent of a trial before.
+func ProbeKey(trial types.UID) []byte {
+	sum := sha256.Sum256([]byte("assay.dev/probe-key/" + string(trial)))
+	return sum[:16]
+}

@@ -1,0 +1,83 @@
+package render
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// unpackLimit bounds what a packed output may hold, in bytes: its files, and the archive itself.
+const unpackLimit = 16 << 20
+
+// UnpackOutput reads the files of a prepare step's output, a gzipped tar, which lie in a directory
+// of the pods. It rejects an output whose files take more than 16 MiB.
+func UnpackOutput(dir string, packed []byte) ([]protocol.File, error) {
+	gz, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	tr := tar.NewReader(io.LimitReader(gz, unpackLimit))
+	files, left := []protocol.File{}, int64(unpackLimit)
+	for {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		// A sparse file takes few bytes in the archive and as many as its size in memory.
+		if left -= h.Size; left < 0 {
+			return nil, fmt.Errorf("its files take more than %d MiB", unpackLimit>>20)
+		}
+		content, err := io.ReadAll(tr)
+		if err != nil {
+			return nil, err
+		}
+		// Clean with a leading slash cannot leave the directory.
+		files = append(files, protocol.File{Path: path.Join(dir, path.Clean("/"+h.Name)), Mode: uint32(h.Mode & 0o777), Content: content})
+	}
+}
+
+// SharedPrepared names the Secret that hands what a prepare step has made on to later trials of its
+// experiment: there is one for each snapshot of a System.
+func SharedPrepared(revision string) string { return revision + "-prepared" }
+
+// PrepareDigest is the same for prepare steps that run the same: of one System, with one image,
+// command and environment. The variables that name the trial and its pod are not counted.
+func (t *Trial) PrepareDigest() (string, error) {
+	p, err := t.Prepare()
+	if err != nil {
+		return "", err
+	}
+	image, err := t.ctx.text("spec.prepare.container.image", t.system.Prepare.Container.Image)
+	if err != nil {
+		return "", err
+	}
+	containers := slices.Clone(p.Directive.Containers)
+	for i := range containers {
+		containers[i].Env = containers[i].Env[ownVariables:]
+	}
+	content, err := json.Marshal(struct {
+		Revision, Image, Output string
+		Containers              []protocol.Container
+	}{t.spec.System.Revision, image, p.Directive.Prepare.OutputPath, containers})
+	if err != nil {
+		return "", fmt.Errorf("describe the prepare step: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8]), nil
+}

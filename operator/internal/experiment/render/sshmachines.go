@@ -1,0 +1,179 @@
+package render
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/node/machine"
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// machineBinary is the program that makes a container a machine that answers SSH.
+const machineBinary = "/machine"
+
+// etcDir is where a machine's own passwd, group and hosts are, in a volume of its pod.
+const etcDir = "etc"
+
+// defaultHomeSize is the most that a home directory holds.
+var defaultHomeSize = resource.MustParse("10Gi")
+
+// furnish makes a pod a machine: with the group's user, a home directory that the user can write
+// to, files of /etc that name user and hosts, and the right to answer on port 22. None of that
+// needs a privilege: the system call that sets the least port is one of those that the restricted
+// Pod Security profile allows.
+//
+// The files of /etc lie in the pod's own volume, since those of a kubelet belong to root. A
+// container of the machine's own image makes them, since only there is what the image has.
+func (b *builder) furnish(pod *corev1.PodSpec, g *v1alpha1.MachineGroup) {
+	const home, etc = "home", protocol.RunDir + "/" + etcDir
+	size := defaultHomeSize
+	if g.HomeSize != nil {
+		size = *g.HomeSize
+	}
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: home, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size}}})
+	pod.SecurityContext.Sysctls = append(pod.SecurityContext.Sysctls, corev1.Sysctl{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"})
+	c := &pod.Containers[0]
+	setup := corev1.Container{
+		Name: "setup", Image: c.Image, ImagePullPolicy: c.ImagePullPolicy,
+		Command: []string{protocol.BinDir + machineBinary, "setup", "--user", g.UserOrDefault(), "--home", g.HomeOrDefault(), "--to", "/assay/home", "--etc", etc},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "bin", MountPath: protocol.BinDir}, {Name: "run", MountPath: protocol.RunDir}, {Name: home, MountPath: "/assay/home"},
+		},
+		Resources:                *c.Resources.DeepCopy(),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		SecurityContext:          systemSecurity(g.RunAsUser),
+	}
+	pod.InitContainers = append(pod.InitContainers, setup)
+	c.VolumeMounts = append(append([]corev1.VolumeMount{}, c.VolumeMounts...), corev1.VolumeMount{Name: home, MountPath: g.HomeOrDefault()})
+	for _, name := range []string{"passwd", "group", "hosts"} {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "run", MountPath: "/etc/" + name, SubPath: path.Join(etcDir, name)})
+	}
+}
+
+// machineName is what hostnames of a group are rendered with.
+type machineName struct {
+	Index int
+	Group string
+}
+
+// hosts lists all machines of a trial, and the own names of each by pod.
+func (t *Trial) hosts() (hosts []machine.Host, own map[string]string, err error) {
+	own = map[string]string{}
+	seen := map[string]string{}
+	add := func(pod, fqdn, ip string, g *v1alpha1.MachineGroup, number int) error {
+		text, err := Text("spec.machines["+g.Name+"].hostnames", g.Hostnames, machineName{Index: number, Group: g.Name})
+		if err != nil {
+			return err
+		}
+		names := strings.Fields(text)
+		if len(names) == 0 {
+			return fmt.Errorf("spec.machines[%s].hostnames: machine %d has no name", g.Name, number)
+		}
+		for _, name := range names {
+			if other, taken := seen[name]; taken {
+				return fmt.Errorf("spec.machines[%s].hostnames: %q is the name of two machines, %s and number %d of this group", g.Name, name, other, number)
+			}
+			seen[name] = "number " + strconv.Itoa(number) + " of " + g.Name
+		}
+		own[pod] = names[0]
+		hosts = append(hosts, machine.Host{IP: ip, Names: append(names, fqdn)})
+		return nil
+	}
+	for _, c := range t.Layout.Clients {
+		g, number := t.system.MachineOf(true, "", 0)
+		if err := add(c.Name, c.Host, c.IP, g, number); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, r := range t.Layout.Servers {
+		g, number := t.system.MachineOf(false, r.Component, r.Index)
+		if err := add(r.Name, r.Host, r.IP, g, number); err != nil {
+			return nil, nil, err
+		}
+	}
+	return hosts, own, nil
+}
+
+// machineOf gives a pod that is a machine what its program needs to know.
+func (t *Trial) machineOf(pod *Pod, name string, g *v1alpha1.MachineGroup, script *machine.Script) error {
+	if g == nil {
+		return nil
+	}
+	hosts, own, err := t.hosts()
+	if err != nil {
+		return err
+	}
+	config := machine.Config{
+		Name: own[name], User: g.UserOrDefault(), Home: g.HomeOrDefault(), Port: 22, Keys: v1alpha1.MachineKeys, Hosts: hosts, HostsFile: "/etc/hosts",
+		OutDir: protocol.OutDir, RunDir: protocol.RunDir, Script: script,
+	}
+	content, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the machine's configuration: %w", err)
+	}
+	pod.Files = append(pod.Files, protocol.File{Path: v1alpha1.MachineConfigFile, Mode: 0o644, Content: content})
+	pod.Directive.Containers[0].Respawn = true
+	return nil
+}
+
+// script is what runs on the client's machine.
+func (t *Trial) script(c *Context, of placement.Client) (*machine.Script, error) {
+	s := t.system.Script
+	if s == nil {
+		return nil, nil //nolint:nilnil // a System without machines has no script
+	}
+	command, err := c.with(of).argv("spec.script.command", s.Command)
+	if err != nil {
+		return nil, err
+	}
+	dir, results := plan.ScriptPaths(t.system)
+	script := &machine.Script{Command: command, Dir: dir, Deadline: t.spec.Schedule.Measure.OrZero(), Results: results, ResultsTo: v1alpha1.ScriptResultFile}
+	if s.HostsFile != nil {
+		script.HostsTo = plan.InHome(t.system, s.HostsFile.Path)
+		script.HostsText, err = t.hostLines(cmp.Or(s.HostsFile.Line, "{{.IP}}"))
+	}
+	return script, err
+}
+
+// hostLine is what a line of a hosts file is rendered with.
+type hostLine struct {
+	IP, Name, Group string
+	Index           int
+}
+
+// hostLines is the hosts file of a script.
+func (t *Trial) hostLines(line string) (string, error) {
+	_, own, err := t.hosts()
+	if err != nil {
+		return "", err
+	}
+	var lines strings.Builder
+	add := func(pod, ip string, g *v1alpha1.MachineGroup, number int) error {
+		text, err := Text("spec.script.hostsFile.line", line, hostLine{IP: ip, Name: own[pod], Group: g.Name, Index: number})
+		lines.WriteString(text + "\n")
+		return err
+	}
+	for _, c := range t.Layout.Clients {
+		g, number := t.system.MachineOf(true, "", 0)
+		if err := add(c.Name, c.IP, g, number); err != nil {
+			return "", err
+		}
+	}
+	for _, r := range t.Layout.Servers {
+		g, number := t.system.MachineOf(false, r.Component, r.Index)
+		if err := add(r.Name, r.IP, g, number); err != nil {
+			return "", err
+		}
+	}
+	return lines.String(), nil
+}

@@ -1,0 +1,272 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"text/template/parse"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
+)
+
+// Schedule is a trial's schedule as templates see it, in seconds.
+type Schedule struct {
+	WarmUpSeconds   float64
+	MeasureSeconds  float64
+	CoolDownSeconds float64
+	DrainSeconds    float64
+	// LoadSeconds is warm-up, window and cool-down together: how long clients send. Many artifacts
+	// want the whole length of a run.
+	LoadSeconds float64
+}
+
+// Load is what the experiment says of its clients' load, as templates see it. Complete clients
+// carry it out themselves: see spec.clients.uses of Systems.
+type Load struct {
+	// Loop is Closed or Open.
+	Loop string
+	// Rate of all client pods together, in requests per second; 0 in a closed loop.
+	Rate int64
+	// Arrivals of an open loop, Constant or Poisson; empty in a closed one.
+	Arrivals string
+	// ThinkTimeSeconds between the transactions of one client of a closed loop.
+	ThinkTimeSeconds float64
+	// TimeoutSeconds of a request.
+	TimeoutSeconds float64
+	// RetryAttempts at most, the first included; 0: no limit.
+	RetryAttempts int
+	// RetryBackoffSeconds before the second attempt, and RetryMaxBackoffSeconds at most before any.
+	RetryBackoffSeconds, RetryMaxBackoffSeconds float64
+}
+
+// loadOf a trial.
+func loadOf(c v1alpha1.Clients) Load {
+	l := Load{
+		Loop: string(c.Loop), ThinkTimeSeconds: c.ThinkTime.OrZero().Seconds(), TimeoutSeconds: c.Timeout.OrZero().Seconds(), RetryAttempts: int(c.Retry.Attempts),
+		RetryBackoffSeconds: c.Retry.Backoff.OrZero().Seconds(), RetryMaxBackoffSeconds: c.Retry.MaxBackoff.OrZero().Seconds(),
+	}
+	if c.Rate != nil {
+		l.Rate = *c.Rate
+	}
+	if c.Arrivals != nil {
+		l.Arrivals = string(*c.Arrivals)
+	}
+	return l
+}
+
+// Context is what a template sees. docs/reference/templates.md describes it for users.
+type Context struct {
+	Trial       string
+	Experiment  string
+	Namespace   string
+	Seed        int64
+	F           int
+	Shards      int
+	Workload    string
+	Parameters  map[string]any
+	Replicas    []placement.Replica
+	ShardList   [][]placement.Replica
+	Components  map[string]Component
+	Clients     []placement.Client
+	ClientCount int
+	Schedule    Schedule
+	Load        Load
+	Self        any // the Replica (also of a component) or Client that the template is rendered for
+
+	budget *budget // of the pod; of the trial while there is no pod
+}
+
+// newContext fills in all but Self.
+func newContext(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec, l *placement.Layout) (*Context, error) {
+	params, err := typedParameters(spec, system)
+	if err != nil {
+		return nil, err
+	}
+	c := &Context{
+		Trial: l.Trial, Experiment: spec.Experiment, Namespace: l.Namespace, Seed: spec.Seed,
+		F: int(spec.Topology.F), Shards: int(spec.Topology.Shards), Workload: spec.Workload, Parameters: params,
+		Replicas: l.Replicas(), Components: componentsOf(system, l), Clients: l.Clients, ClientCount: int(spec.Clients.Count),
+		ShardList: make([][]placement.Replica, spec.Topology.Shards), Load: loadOf(spec.Clients),
+		budget: &budget{},
+		Schedule: Schedule{
+			WarmUpSeconds:   spec.Schedule.WarmUp.OrZero().Seconds(),
+			MeasureSeconds:  spec.Schedule.Measure.OrZero().Seconds(),
+			CoolDownSeconds: spec.Schedule.CoolDown.OrZero().Seconds(),
+			DrainSeconds:    spec.Schedule.Drain.OrZero().Seconds(),
+			LoadSeconds: (spec.Schedule.WarmUp.OrZero() + spec.Schedule.Measure.OrZero() + spec.Schedule.CoolDown.OrZero()).
+				Seconds(),
+		},
+	}
+	for _, r := range c.Replicas {
+		c.ShardList[r.Shard] = append(c.ShardList[r.Shard], r)
+	}
+	return c, nil
+}
+
+func (c *Context) with(self any) *Context {
+	d := *c
+	d.Self, d.budget = self, &budget{whole: c.budget}
+	return &d
+}
+
+// typedParameters gives every parameter the Go type that templates compute with. Durations stay
+// text, as programs' flags want them.
+func typedParameters(spec *v1alpha1.TrialSpec, system *v1alpha1.SystemSpec) (map[string]any, error) {
+	types := map[string]v1alpha1.ParameterType{}
+	for _, p := range system.Parameters {
+		types[p.Name] = p.Type
+	}
+	for _, w := range system.Workloads {
+		if w.Name == spec.Workload {
+			for _, p := range w.Parameters {
+				types[p.Name] = p.Type
+			}
+		}
+	}
+	out := make(map[string]any, len(spec.Parameters))
+	for name, v := range spec.Parameters {
+		var err error
+		switch types[name] {
+		case v1alpha1.ParameterInteger:
+			out[name], err = strconv.ParseInt(v.String(), 10, 64)
+		case v1alpha1.ParameterDecimal:
+			out[name], err = strconv.ParseFloat(v.String(), 64)
+		case v1alpha1.ParameterBoolean:
+			out[name], err = strconv.ParseBool(v.String())
+		default:
+			out[name] = v.String()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s: %q is not of type %s", name, v.String(), types[name])
+		}
+	}
+	return out, nil
+}
+
+// Functions that are called at the start of every loop body, and at the start and the end of every
+// template. Users cannot name them, since parse puts them there when it has read the template.
+const (
+	stepFunc  = "assayStep"
+	enterFunc = "assayEnter"
+	leaveFunc = "assayLeave"
+)
+
+// ParseTemplate parses one template of a System. Field names the template in errors. What it
+// returns may be executed once.
+func ParseTemplate(field, text string) (*template.Template, error) {
+	return parseTemplate(field, text, nil)
+}
+
+func parseTemplate(field, text string, pod *budget) (*template.Template, error) {
+	b := &bounds{budget: pod}
+	t, err := template.New(field).Funcs(plain).Funcs(b.funcs()).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	counting := template.FuncMap{stepFunc: b.step, enterFunc: b.enter, leaveFunc: b.leave}
+	call := func(name string) parse.Node {
+		return template.Must(template.New("").Funcs(counting).Parse("{{" + name + "}}")).Tree.Root.Nodes[0]
+	}
+	step, enter, leave := call(stepFunc), call(enterFunc), call(leaveFunc)
+	t.Funcs(counting)
+	for _, defined := range t.Templates() {
+		if defined.Tree == nil {
+			continue
+		}
+		root := defined.Tree.Root
+		if !countSteps(root, step, maxNesting) {
+			return nil, fmt.Errorf("template: %s: blocks are in each other more than %d deep", field, maxNesting)
+		}
+		root.Nodes = slices.Concat([]parse.Node{enter}, root.Nodes, []parse.Node{leave})
+	}
+	return t, nil
+}
+
+// countSteps puts a step at the start of every loop body below a list. It reports false where
+// blocks are in each other deeper than they may be.
+func countSteps(list *parse.ListNode, step parse.Node, levels int) bool {
+	if list == nil {
+		return true
+	}
+	if levels < 0 {
+		return false
+	}
+	for _, n := range list.Nodes {
+		var branch *parse.BranchNode
+		switch n := n.(type) {
+		case *parse.RangeNode:
+			branch = &n.BranchNode
+		case *parse.IfNode:
+			branch = &n.BranchNode
+		case *parse.WithNode:
+			branch = &n.BranchNode
+		default:
+			continue
+		}
+		if !countSteps(branch.List, step, levels-1) || !countSteps(branch.ElseList, step, levels-1) {
+			return false
+		}
+		if n.Type() == parse.NodeRange {
+			branch.List.Nodes = append([]parse.Node{step}, branch.List.Nodes...)
+		}
+	}
+	return true
+}
+
+// text renders one template; field is its path in the System's spec.
+func (c *Context) text(field, text string) (string, error) {
+	pod := c.budget
+	if pod.whole == nil {
+		pod = &budget{whole: pod} // for no pod
+	}
+	out, err := rendered(field, text, c, pod)
+	if err != nil {
+		return "", err
+	}
+	if err := pod.take(len(out)); err != nil {
+		return "", fmt.Errorf("%s: %w", field, err)
+	}
+	return out, nil
+}
+
+// Text renders a template that sees data, with the functions and bounds of all templates; field
+// names it in errors.
+func Text(field, text string, data any) (string, error) { return rendered(field, text, data, nil) }
+
+func rendered(field, text string, data any, pod *budget) (string, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
+	t, err := parseTemplate(field, text, pod)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", field, err)
+	}
+	var out boundedBuffer
+	if err := t.Execute(&out, data); err != nil {
+		return "", fmt.Errorf("%s: %w", field, err)
+	}
+	return out.String(), nil
+}
+
+// argv renders a command. An element that renders to nothing is left out, so that flags can be
+// conditional; an element that is written as nothing stays.
+func (c *Context) argv(field string, command []string) ([]string, error) {
+	var out []string
+	for i, arg := range command {
+		s, err := c.text(fmt.Sprintf("%s[%d]", field, i), arg)
+		if err != nil {
+			return nil, err
+		}
+		if s == "" && arg != "" {
+			continue
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: every element renders to nothing; a command needs at least a program", field)
+	}
+	return out, nil
+}

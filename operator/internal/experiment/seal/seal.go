@@ -1,0 +1,209 @@
+// Package seal keeps what the verdicts of an experiment are to be made from before its first trial,
+// and says what of it has changed since. It is pure.
+//
+// A seal proves nothing to a reader who distrusts the cluster: a user who may write its objects may
+// write another seal. It shows what an honest author would not want to forget, and it is short
+// enough to be published before the trials run. "kubectl assay plan" prints it.
+package seal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/specdiff"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/results/renames"
+)
+
+// sealed is all of a spec that a verdict depends on and no trial shows. It says what is claimed of
+// which points, how often they are measured, and when a trial counts.
+type sealed struct {
+	Profile string           `json:"profile,omitempty"`
+	Source  *v1alpha1.Source `json:"source,omitempty"`
+	// Claims as the profile has them, Full as the full evaluation does, if that is something else.
+	Claims []v1alpha1.Claim `json:"claims,omitempty"`
+	Full   []v1alpha1.Claim `json:"fullEvaluation,omitempty"`
+	// Skipped claims of the profile, and reasons for wider tolerances, by the names of claims.
+	Skipped      map[string]string      `json:"skipped,omitempty"`
+	WiderBecause map[string]string      `json:"widerBecause,omitempty"`
+	Measurements []v1alpha1.Measurement `json:"measurements,omitempty"`
+	Sweep        []v1alpha1.Axis        `json:"sweep,omitempty"`
+	Repetitions  v1alpha1.Repetitions   `json:"repetitions"`
+	Tolerances   v1alpha1.Tolerances    `json:"tolerances"`
+	Disturbances v1alpha1.Disturbances  `json:"disturbances"`
+}
+
+// Text is what is sealed of a spec as it is written, with its profile in use, in canonical form.
+func Text(spec v1alpha1.ExperimentSpec) json.RawMessage {
+	applied, full := plan.ApplyProfile(spec), spec
+	full.Profile = ""
+	s := sealed{Profile: spec.Profile, Source: spec.Source, Claims: applied.Claims, Skipped: plan.SkippedClaims(spec), Measurements: applied.Measurements,
+		Sweep: applied.Sweep, Repetitions: applied.Repetitions, Tolerances: applied.Tolerances, Disturbances: applied.Disturbances}
+	if whole := plan.ApplyProfile(full).Claims; !bytes.Equal(encoded(whole), encoded(s.Claims)) {
+		s.Full = whole
+	}
+	for _, p := range spec.Profiles {
+		for _, c := range p.Claims {
+			if p.Name != spec.Profile || c.WiderBecause == "" {
+				continue
+			}
+			if s.WiderBecause == nil {
+				s.WiderBecause = map[string]string{}
+			}
+			s.WiderBecause[c.Name] = c.WiderBecause
+		}
+	}
+	text, err := canonical(encoded(s))
+	if err != nil {
+		panic(fmt.Sprintf("seal: what was written as JSON cannot be read: %v", err))
+	}
+	return text
+}
+
+// Digest is the hash of a text in canonical form, whatever form it has here. It fails for a text
+// that is no JSON.
+func Digest(text json.RawMessage) (string, error) {
+	same, err := canonical(text)
+	if err != nil {
+		return "", fmt.Errorf("read what was sealed: %w", err)
+	}
+	sum := sha256.Sum256(same)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Of is the digest of what is sealed of a spec.
+func Of(spec v1alpha1.ExperimentSpec) string {
+	sum := sha256.Sum256(Text(spec))
+	return hex.EncodeToString(sum[:])
+}
+
+// Is says whether a digest is that of what is sealed of a spec: in present names, or in the names
+// of before. So a seal of before some names changed is still the seal of the same claims.
+func Is(digest string, spec v1alpha1.ExperimentSpec) bool {
+	text := Text(spec)
+	before, err := renames.SealedBefore(text)
+	if err != nil {
+		panic(fmt.Sprintf("seal: what was written as JSON cannot be read: %v", err))
+	}
+	for _, text := range [][]byte{text, before} {
+		if own, err := Digest(text); text != nil && err == nil && own == digest {
+			return true
+		}
+	}
+	return false
+}
+
+// Since says in which fields a spec differs from what was sealed.
+func Since(text json.RawMessage, spec v1alpha1.ExperimentSpec) ([]results.SealChange, error) {
+	text, err := renames.Spec(text)
+	if err != nil {
+		return nil, fmt.Errorf("read what was sealed: %w", err)
+	}
+	was, err := decoded(text)
+	if err != nil {
+		return nil, fmt.Errorf("read what was sealed: %w", err)
+	}
+	is, err := decoded(Text(spec))
+	if err != nil {
+		return nil, fmt.Errorf("read what would be sealed: %w", err)
+	}
+	for _, m := range []map[string]any{was, is} {
+		if m["fullEvaluation"] == nil { // it is the same as claims, unless it is written
+			m["fullEvaluation"] = m["claims"]
+		}
+		for _, byClaim := range []string{"skipped", "widerBecause"} {
+			if m[byClaim] == nil {
+				m[byClaim] = map[string]any{}
+			}
+		}
+	}
+	judged := map[results.SealChange]bool{}
+	var changes []results.SealChange
+	for _, c := range specdiff.Of("", was, is) {
+		change := changeOf(c)
+		if change.Claim != "" && strings.HasPrefix(c.Path, "claims[") {
+			judged[change] = true
+		}
+		changes = append(changes, change)
+	}
+	// A field that a profile does not touch changes in both; once is enough.
+	var once []results.SealChange
+	for _, c := range changes {
+		same := c
+		same.Field = strings.TrimPrefix(c.Field, inFull)
+		if c.Field != same.Field && judged[same] {
+			continue
+		}
+		once = append(once, c)
+	}
+	return once, nil
+}
+
+// inFull stands before a field of a claim that only the full evaluation has.
+const inFull = "full evaluation: "
+
+// changeOf reads off a path whose claim it is.
+func changeOf(c specdiff.Change) results.SealChange {
+	change := results.SealChange{Field: c.Path, Was: c.Was, Is: c.Is}
+	for list, before := range map[string]string{"claims[": "", "fullEvaluation[": inFull} {
+		rest, ok := strings.CutPrefix(c.Path, list)
+		if !ok {
+			continue
+		}
+		name, field, _ := strings.Cut(rest, "]")
+		field = strings.TrimPrefix(field, ".")
+		if field == "" {
+			field = "the claim"
+		}
+		change.Claim, change.Field = name, before+field
+	}
+	for _, list := range []string{"skipped.", "widerBecause."} {
+		if name, ok := strings.CutPrefix(c.Path, list); ok {
+			change.Claim, change.Field = name, strings.TrimSuffix(list, ".")
+		}
+	}
+	return change
+}
+
+// Sentence is a change in words.
+func Sentence(c results.SealChange) string {
+	what := c.Field
+	if c.Claim != "" {
+		what = fmt.Sprintf("claim %s: %s", c.Claim, c.Field)
+	}
+	return specdiff.Words(what, c.Was, c.Is)
+}
+
+func decoded(text json.RawMessage) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var m map[string]any
+	err := decoder.Decode(&m)
+	return m, err
+}
+
+// canonical form of a JSON object: names sorted, no spaces, no escapes for HTML. "jq -jcS ." writes
+// the same.
+func canonical(text json.RawMessage) (json.RawMessage, error) {
+	m, err := decoded(text)
+	if err != nil {
+		return nil, err
+	}
+	return encoded(m), nil
+}
+
+func encoded(v any) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		panic(fmt.Sprintf("seal: a spec that came as JSON cannot be written as JSON: %v", err))
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,321 @@
+// Package admission decides which waiting trials start. It is a controller of its own with one
+// worker, so that trials that run never wait behind the decision about those that wait.
+//
+// One pass decides about all waiting trials. It reads trials and experiments from the cache,
+// without copying them. Only when a trial may start does it look further: at the quotas of its
+// namespace, at nodes and pods, which it reads in pages, and at the grants.
+//
+// # Grants
+//
+// The cache of a manager may be behind, and a manager that was stopped for longer than its lease
+// may still act. Therefore the pools are not locked by what a manager believes: a trial starts once
+// its name is in the ConfigMap of grants, which managers replace under the resource version that
+// they have read.
+//
+//	read the grants -> decide, with granted trials as holders of their pools -> write the grants -> write Admitted into the trials' status
+//
+// Of two managers that decide at the same time one loses the second step and decides again. A
+// manager that dies before the last step leaves a grant, which its successor carries out. A grant
+// lasts until its trial is complete or gone.
+package admission
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/conditions"
+	"assay.dev/assay/operator/internal/experiment/queue"
+	"assay.dev/assay/operator/internal/experiment/render"
+)
+
+const (
+	// QueuePoll is how often waiting trials are looked at without an event: for nodes, for room,
+	// for quota. The end of a trial ahead causes a pass long before.
+	QueuePoll = 10 * time.Second
+	// soonPoll is how often they are looked at while the next trial of an experiment ahead is about
+	// to be made.
+	soonPoll = time.Second
+	// conflictDelay is how long the cache is given to see what another has written.
+	conflictDelay = 5 * time.Millisecond
+)
+
+// Reconciler admits trials. All exported fields are needed.
+type Reconciler struct {
+	Client client.Client
+	// Reader reads past the cache, whole clusters in pages.
+	Reader   client.Reader
+	Clock    clock.Clock
+	Recorder events.EventRecorder
+	// Environment of the pods that trials will have.
+	Environment render.Environment
+	// Grants names the ConfigMap of grants, in the manager's namespace.
+	Grants types.NamespacedName
+
+	// pods that waiting trials will have. Only one pass runs at a time.
+	pods map[types.UID][]queue.Pod
+}
+
+// pass is one decision about all waiting trials.
+type pass struct {
+	r           *Reconciler
+	now         time.Time
+	trials      []v1alpha1.Trial // from the cache: not to be changed
+	experiments []v1alpha1.Experiment
+	byName      map[string]*v1alpha1.Trial
+	look        *capacityChecker
+	decided     map[string]queue.Decision // by trial
+	granted     map[string]bool           // trials that hold their pools, whatever the cache says
+}
+
+// Reconcile makes one pass. All requests are the same.
+func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	p := &pass{r: r, now: r.Clock.Now(), byName: map[string]*v1alpha1.Trial{}, decided: map[string]queue.Decision{}, granted: map[string]bool{}}
+	waiting, err := p.observe(ctx)
+	if err != nil || len(waiting) == 0 {
+		return ctrl.Result{}, err
+	}
+	starts, err := p.decide(ctx, waiting)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if starts {
+		// The cache keeps passes cheap: most find that nobody may start. One that finds otherwise
+		// decides again, with the grants.
+		if err := p.grant(ctx, waiting); apierrors.IsConflict(err) {
+			return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		} else if err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	after := QueuePoll
+	for _, t := range waiting {
+		if err := p.tell(ctx, t); apierrors.IsConflict(err) {
+			after = conflictDelay // somebody else has changed the trial; a grant stays
+		} else if err != nil {
+			return ctrl.Result{}, err
+		}
+		if p.decided[nameOf(t)].Soon {
+			after = min(after, soonPoll)
+		}
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+func nameOf(t *v1alpha1.Trial) string { return t.Namespace + "/" + t.Name }
+
+func isTrue(t *v1alpha1.Trial, condition string) bool {
+	return meta.IsStatusConditionTrue(t.Status.Conditions, condition)
+}
+
+// observe reads the trials and returns those that wait.
+func (p *pass) observe(ctx context.Context) ([]*v1alpha1.Trial, error) {
+	trials, experiments := &v1alpha1.TrialList{}, &v1alpha1.ExperimentList{}
+	if err := p.r.Client.List(ctx, trials, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list trials: %w", err)
+	}
+	p.trials = trials.Items
+	var waiting []*v1alpha1.Trial
+	there := map[types.UID]bool{}
+	for i := range p.trials {
+		t := &p.trials[i]
+		p.byName[nameOf(t)] = t
+		// One without the finalizer is not clean yet: its controller adds that first.
+		if !isTrue(t, v1alpha1.TrialAdmitted) && !isTrue(t, v1alpha1.TrialComplete) && t.DeletionTimestamp.IsZero() &&
+			controllerutil.ContainsFinalizer(t, v1alpha1.FinalizerTrial) {
+			waiting, there[t.UID] = append(waiting, t), true
+		}
+	}
+	maps.DeleteFunc(p.r.pods, func(uid types.UID, _ []queue.Pod) bool { return !there[uid] })
+	if len(waiting) == 0 {
+		return nil, nil
+	}
+	if err := p.r.Client.List(ctx, experiments, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list experiments: %w", err)
+	}
+	p.experiments = experiments.Items
+	p.look = &capacityChecker{r: p.r, trials: p.byName, rooms: map[string]queue.Room{}}
+	return waiting, nil
+}
+
+// decide about the trials that wait and have no grant, each as if no other were admitted in this
+// pass. It reports whether one may start.
+func (p *pass) decide(ctx context.Context, waiting []*v1alpha1.Trial) (bool, error) {
+	entries := queue.Entries(p.trials, p.experiments, p.now)
+	for i := range entries {
+		entries[i].Admitted = entries[i].Admitted || p.granted[entries[i].Trial]
+	}
+	starts := false
+	for _, t := range waiting {
+		if p.granted[nameOf(t)] {
+			continue
+		}
+		d, err := queue.Decide(nameOf(t), entries, func(e queue.Entry) (queue.Room, error) { return p.look.room(ctx, e) })
+		if err != nil {
+			return false, err
+		}
+		p.decided[nameOf(t)] = d
+		starts = starts || d.State == queue.Start
+	}
+	return starts, nil
+}
+
+// grant decides again with the grants of all managers, adds to them until nobody else may start,
+// and writes them.
+func (p *pass) grant(ctx context.Context, waiting []*v1alpha1.Trial) error {
+	g, err := p.r.readGrants(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.hold(ctx, g); err != nil {
+		return err
+	}
+	before := len(g.trials)
+	for {
+		starts, err := p.decide(ctx, waiting)
+		if err != nil {
+			return err
+		}
+		if !starts {
+			break
+		}
+		i := slices.IndexFunc(waiting, func(t *v1alpha1.Trial) bool {
+			d := p.decided[nameOf(t)]
+			return !p.granted[nameOf(t)] && d.State == queue.Start
+		})
+		g.trials = append(g.trials, grantOf(waiting[i]))
+		p.granted[nameOf(waiting[i])] = true
+	}
+	if len(g.trials) == before {
+		return nil // the grants say what the cache did not: somebody else starts
+	}
+	return p.r.writeGrants(ctx, g)
+}
+
+// hold makes holders of the trials that have grants, and drops the grants of those that are over.
+func (p *pass) hold(ctx context.Context, g *grants) error {
+	kept := g.trials[:0]
+	for _, one := range g.trials {
+		t, err := p.find(ctx, one)
+		if err != nil {
+			return err
+		}
+		// A trial that is deleted before it was admitted starts nothing: to write Admitted takes
+		// the resource version of before its deletion.
+		if t == nil || isTrue(t, v1alpha1.TrialComplete) || !isTrue(t, v1alpha1.TrialAdmitted) && !t.DeletionTimestamp.IsZero() {
+			continue
+		}
+		kept = append(kept, one)
+		p.granted[nameOf(t)] = true
+		if _, decided := p.decided[nameOf(t)]; decided {
+			p.decided[nameOf(t)] = queue.Decision{State: queue.Start, Message: "Another manager granted the trial its pools."}
+		}
+	}
+	g.trials = kept
+	return nil
+}
+
+// find returns a trial that has a grant; nil when it is gone.
+func (p *pass) find(ctx context.Context, g grant) (*v1alpha1.Trial, error) {
+	if t := p.byName[g.Namespace+"/"+g.Name]; t != nil && t.UID == g.UID {
+		return t, nil
+	}
+	// The cache may not have seen it yet.
+	t := &v1alpha1.Trial{}
+	err := p.r.Reader.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: g.Name}, t)
+	if apierrors.IsNotFound(err) || err == nil && t.UID != g.UID {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read trial %s/%s, which has a grant: %w", g.Namespace, g.Name, err)
+	}
+	p.trials = append(p.trials, *t)
+	return t, nil
+}
+
+// tell writes what was decided about a trial into its status, unless it is there.
+func (p *pass) tell(ctx context.Context, t *v1alpha1.Trial) error {
+	d, told := p.decided[nameOf(t)], t.DeepCopy()
+	admitted := p.granted[nameOf(t)]
+	if admitted {
+		p.set(told, v1alpha1.TrialAdmitted, metav1.ConditionTrue, v1alpha1.ReasonAdmitted, d.Message)
+		p.set(told, v1alpha1.TrialComplete, metav1.ConditionFalse, v1alpha1.ReasonInProgress, "The trial is on its way.")
+		at := metav1.NewMicroTime(p.now)
+		told.Status.Times.Admitted = &at
+	} else {
+		p.set(told, v1alpha1.TrialAdmitted, metav1.ConditionFalse, string(d.State), d.Message)
+	}
+	if equality.Semantic.DeepEqual(t.Status, told.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(t.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	if err := p.r.Client.Status().Patch(ctx, told, patch); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("write the status of trial %s: %w", nameOf(t), err)
+	}
+	if admitted {
+		p.r.Recorder.Eventf(told, nil, corev1.EventTypeNormal, v1alpha1.ReasonAdmitted, v1alpha1.TrialAdmitted, "%s", d.Message)
+	}
+	return nil
+}
+
+// set changes one condition.
+func (p *pass) set(t *v1alpha1.Trial, condition string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: conditions.Truncate(message, conditions.MaxMessage),
+		ObservedGeneration: t.Generation, LastTransitionTime: metav1.NewTime(p.now),
+	})
+}
+
+// the is the one request that there is.
+var the = []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "waiting-trials"}}}
+
+// SetupWithManager registers the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	pass := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return the })
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("admission").
+		// One pass at a time: it decides about all trials, and must not race with itself.
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Watches(&v1alpha1.Trial{}, pass, builder.WithPredicates(predicate.Funcs{UpdateFunc: matters})).
+		Watches(&v1alpha1.Experiment{}, pass, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(r)
+}
+
+// matters lets through what changes the queue. Trials that run change often besides.
+func matters(e event.UpdateEvent) bool {
+	before, okBefore := e.ObjectOld.(*v1alpha1.Trial)
+	after, okAfter := e.ObjectNew.(*v1alpha1.Trial)
+	if !okBefore || !okAfter {
+		return true
+	}
+	for _, condition := range []string{v1alpha1.TrialAdmitted, v1alpha1.TrialDeployed, v1alpha1.TrialComplete} {
+		if isTrue(before, condition) != isTrue(after, condition) {
+			return true
+		}
+	}
+	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || len(before.Finalizers) != len(after.Finalizers)
+}

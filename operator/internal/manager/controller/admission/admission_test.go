@@ -1,0 +1,318 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
+
+// hall is where trials of one test wait, before a real API server with one node.
+type hall struct {
+	t     *testing.T
+	env   *testenv.Env
+	ns    string
+	clock *clocktesting.FakeClock
+}
+
+func newHall(t *testing.T) *hall {
+	t.Helper()
+	h := &hall{t: t, env: testenv.Get(t), clock: clocktesting.NewFakeClock(time.Now())}
+	h.ns = h.env.Namespace(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	if err := h.env.Client.Create(t.Context(), node); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	if err := h.env.Client.Get(t.Context(), client.ObjectKeyFromObject(node), node); err != nil {
+		t.Fatal(err)
+	}
+	node.Spec.Taints = nil
+	if err := h.env.Client.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("500")}
+	node.Status.Capacity = node.Status.Allocatable
+	if err := h.env.Client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// manager that decides, with calls of its client and its reader changed.
+func (h *hall) manager(cached, past interceptor.Funcs) *Reconciler {
+	return &Reconciler{
+		Client: interceptor.NewClient(h.env.Client, cached), Reader: interceptor.NewClient(h.env.Client, past), Clock: h.clock, Recorder: events.NewFakeRecorder(1000),
+		Environment: render.Environment{AgentImage: "agent"}, Grants: types.NamespacedName{Namespace: h.ns, Name: GrantsName},
+	}
+}
+
+// waits makes a trial of an experiment of its own, which waits.
+func (h *hall) waits(name string, priority int32) *v1alpha1.Trial {
+	h.t.Helper()
+	exp := builders.Experiment(name).Namespace(h.ns).System("echo").Set(func(s *v1alpha1.ExperimentSpec) { s.Priority = priority }).Obj()
+	system := builders.System("echo").Obj().Spec
+	p, errs := plan.Expand(exp, map[string]v1alpha1.SystemSpec{"echo": system})
+	if len(errs) > 0 {
+		h.t.Fatal(errs.ToAggregate())
+	}
+	raw, err := json.Marshal(system)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: h.ns, Name: "echo"}, Data: runtime.RawExtension{Raw: raw}}
+	spec := p.Points[0].Template
+	spec.System.Revision, spec.Seed = revision.Name, 1
+	trial := &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: h.ns, Name: name, Finalizers: []string{v1alpha1.FinalizerTrial}}, Spec: spec}
+	for _, o := range []client.Object{revision, exp, trial} {
+		if err := h.env.Client.Create(h.t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
+			h.t.Fatalf("create %T: %v", o, err)
+		}
+	}
+	h.t.Cleanup(func() { h.drop(name) })
+	return trial
+}
+
+// drop takes a trial away, so that the next test's does not wait behind it.
+func (h *hall) drop(name string) {
+	trial := &v1alpha1.Trial{}
+	if err := h.env.Client.Get(context.Background(), client.ObjectKey{Namespace: h.ns, Name: name}, trial); err != nil {
+		return
+	}
+	trial.Finalizers = nil
+	if err := h.env.Client.Update(context.Background(), trial); err != nil {
+		h.t.Errorf("drop the finalizers: %v", err)
+	}
+	if err := h.env.Client.Delete(context.Background(), trial); client.IgnoreNotFound(err) != nil {
+		h.t.Errorf("delete the trial: %v", err)
+	}
+}
+
+func (h *hall) pass(r *Reconciler) {
+	h.t.Helper()
+	if _, err := r.Reconcile(h.t.Context(), ctrl.Request{}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// admitted trials of the hall.
+func (h *hall) admitted() []string {
+	h.t.Helper()
+	list := &v1alpha1.TrialList{}
+	if err := h.env.Client.List(h.t.Context(), list, client.InNamespace(h.ns)); err != nil {
+		h.t.Fatal(err)
+	}
+	var out []string
+	for i := range list.Items {
+		if isTrue(&list.Items[i], v1alpha1.TrialAdmitted) {
+			out = append(out, list.Items[i].Name)
+		}
+	}
+	return out
+}
+
+// Each manager read all trials and locked only its own: one that was stopped in the middle, and
+// woke up when another led, admitted a second trial to the same pool, which nobody noticed.
+func TestTwoManagersAdmitOneTrialToAPool(t *testing.T) {
+	type stops struct{ cached interceptor.Funcs }
+	for name, tc := range map[string]struct {
+		// stop the first manager at some point, where the successor works.
+		stop func(successor func()) stops
+		want []string
+	}{
+		"not at all": {func(successor func()) stops { successor(); return stops{} }, []string{"first", "second"}[1:]},
+		"when it has read a cache that is behind": {func(successor func()) stops {
+			var behind *v1alpha1.TrialList
+			return stops{interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				trials, ok := list.(*v1alpha1.TrialList)
+				if ok && behind != nil {
+					behind.DeepCopyInto(trials)
+					return nil
+				}
+				if err := c.List(ctx, list, opts...); err != nil || !ok {
+					return err
+				}
+				behind = trials.DeepCopy()
+				successor()
+				return nil
+			}}}
+		}, []string{"second"}},
+		"before it writes the grants": {func(successor func()) stops {
+			return stops{interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				successor()
+				return c.Create(ctx, o, opts...)
+			}}}
+		}, []string{"second"}},
+		"before it writes the status": {func(successor func()) stops {
+			once := false
+			return stops{interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				if !once {
+					once = true
+					successor()
+				}
+				return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			}}}
+		}, []string{"first"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHall(t)
+			h.waits("first", 0)
+			deposed := h.manager(tc.stop(func() {
+				h.waits("second", 1) // the successor would have it start before the first
+				h.pass(h.manager(interceptor.Funcs{}, interceptor.Funcs{}))
+			}).cached, interceptor.Funcs{})
+			h.pass(deposed)
+			if diff := cmp.Diff(tc.want, h.admitted()); diff != "" {
+				t.Errorf("trials on the pool after the deposed manager woke up (-want +got):\n%s", diff)
+			}
+			h.pass(deposed)
+			h.pass(h.manager(interceptor.Funcs{}, interceptor.Funcs{}))
+			if diff := cmp.Diff(tc.want, h.admitted()); diff != "" {
+				t.Errorf("trials on the pool after another look of both (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A manager that died between the grant and the status leaves a trial that its successor admits,
+// and one that was deleted meanwhile holds nothing.
+func TestASuccessorCarriesGrantsOut(t *testing.T) {
+	for name, deleted := range map[string]bool{"it waits still": false, "it was deleted": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newHall(t)
+			h.waits("first", 0)
+			dies := h.manager(interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+				return fmt.Errorf("the manager is gone")
+			}}, interceptor.Funcs{})
+			if _, err := dies.Reconcile(t.Context(), ctrl.Request{}); err == nil {
+				t.Fatal("the manager did not die")
+			}
+			h.waits("second", 1)
+			want := "first"
+			if deleted {
+				h.drop("first")
+				want = "second"
+			}
+			h.pass(h.manager(interceptor.Funcs{}, interceptor.Funcs{}))
+			if diff := cmp.Diff([]string{want}, h.admitted()); diff != "" {
+				t.Errorf("admitted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Trials that an older manager admitted, which kept no grants, hold their pools though the cache
+// has not seen it.
+func TestGrantsAreMadeOfTrialsThatRun(t *testing.T) {
+	h := newHall(t)
+	runs := h.waits("runs", 0)
+	meta.SetStatusCondition(&runs.Status.Conditions, metav1.Condition{Type: v1alpha1.TrialAdmitted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAdmitted})
+	h.waits("waits", 1)
+	behind := &v1alpha1.TrialList{}
+	if err := h.env.Client.List(t.Context(), behind, client.InNamespace(h.ns)); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.env.Client.Status().Update(t.Context(), runs); err != nil {
+		t.Fatal(err)
+	}
+	h.pass(h.manager(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if trials, ok := list.(*v1alpha1.TrialList); ok {
+			behind.DeepCopyInto(trials)
+			return nil
+		}
+		return c.List(ctx, list, opts...)
+	}}, interceptor.Funcs{}))
+	if diff := cmp.Diff([]string{"runs"}, h.admitted()); diff != "" {
+		t.Errorf("admitted (-want +got):\n%s", diff)
+	}
+}
+
+// Each look of each waiting trial listed all trials and, where it had no room, all pods of the
+// cluster at once.
+func TestAPassReadsLittle(t *testing.T) {
+	h := newHall(t)
+	for i := range 20 {
+		h.waits(fmt.Sprintf("trial-%02d", i), 0)
+	}
+	var lists []string
+	r := h.manager(interceptor.Funcs{}, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		o := client.ListOptions{}
+		o.ApplyOptions(opts)
+		if o.Namespace == "" {
+			lists = append(lists, strings.TrimPrefix(fmt.Sprintf("%T", list), "*"))
+			if o.Limit == 0 || o.Limit > pageSize {
+				t.Errorf("%T of the whole cluster are listed %d at a time; want %d at most", list, o.Limit, pageSize)
+			}
+		}
+		return c.List(ctx, list, opts...)
+	}})
+	h.pass(r)
+	slices.Sort(lists)
+	if diff := cmp.Diff([]string{"v1.NodeList", "v1.PodList", "v1alpha1.TrialList"}, lists); diff != "" {
+		t.Errorf("lists of the first pass, which makes the grants (-want +got):\n%s", diff)
+	}
+	if got := h.admitted(); len(got) != 1 {
+		t.Errorf("admitted %v, want one", got)
+	}
+	lists = nil
+	h.pass(r)
+	if len(lists) > 0 {
+		t.Errorf("a pass in which nobody may start lists %v", lists)
+	}
+	h.drop(h.admitted()[0])
+	h.pass(r)
+	slices.Sort(lists)
+	if diff := cmp.Diff([]string{"v1.NodeList", "v1.PodList"}, lists); diff != "" {
+		t.Errorf("lists of a pass in which one starts (-want +got):\n%s", diff)
+	}
+}
+
+// What cannot be known of one trial keeps no other from starting.
+func TestAnErrorAboutOneTrialLetsOthersPass(t *testing.T) {
+	h := newHall(t)
+	h.waits("first", 1)
+	h.waits("second", 0)
+	h.pass(h.manager(interceptor.Funcs{}, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if _, ok := o.(*appsv1.ControllerRevision); ok && key.Namespace == h.ns {
+			return fmt.Errorf("no answer")
+		}
+		return c.Get(ctx, key, o, opts...)
+	}}))
+	if got := h.admitted(); len(got) > 0 {
+		t.Errorf("admitted %v without a look at what they need", got)
+	}
+	trial := &v1alpha1.Trial{}
+	for _, name := range []string{"first", "second"} {
+		if err := h.env.Client.Get(t.Context(), client.ObjectKey{Namespace: h.ns, Name: name}, trial); err != nil {
+			t.Fatal(err)
+		}
+		if c := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialAdmitted); c == nil || !strings.Contains(c.Message, "no answer") {
+			t.Errorf("%s is told %+v", name, c)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/queue"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/controller/snapshot"
+	"assay.dev/assay/operator/internal/store"
+)
+
+// pageSize is how many objects of the whole cluster are read at once.
+const pageSize = 500
+
+// capacityChecker finds out whether trials have room. It looks at the cluster once, when it is
+// first asked.
+type capacityChecker struct {
+	r       *Reconciler
+	trials  map[string]*v1alpha1.Trial
+	rooms   map[string]queue.Room // that were asked for, by trial
+	cluster *queue.Cluster        // nil: not looked at, or it may not be
+	looked  bool
+}
+
+// room of a trial: first for its results, then under the quotas of its namespace, then on the
+// nodes.
+func (l *capacityChecker) room(ctx context.Context, e queue.Entry) (queue.Room, error) {
+	if room, known := l.rooms[e.Trial]; known {
+		return room, nil
+	}
+	trial := l.trials[e.Trial]
+	if trial == nil {
+		return queue.Room{State: queue.Start}, nil // the cache has not seen it, and it has a grant
+	}
+	room, pods, err := l.ofNamespace(ctx, trial)
+	if err != nil {
+		if ctx.Err() != nil {
+			return queue.Room{}, err
+		}
+		// It may be so for ever, and an error about one trial would keep all behind it from being
+		// decided about.
+		room = queue.Room{State: queue.InsufficientResources, Missing: fmt.Sprintf("Nobody knows what room the trial needs: %s.", err)}
+		if apierrors.IsNotFound(err) {
+			room.Missing += " Restore it, or delete the experiment."
+		}
+	}
+	if room.State == queue.Start && pods != nil {
+		if err := l.look(ctx); err != nil {
+			return queue.Room{}, err
+		}
+		if l.cluster != nil {
+			room = l.cluster.Room(pods)
+		}
+	}
+	l.rooms[e.Trial] = room
+	return room, nil
+}
+
+// ofNamespace says whether the trial's namespace has room, and which pods the nodes need room for.
+func (l *capacityChecker) ofNamespace(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, []queue.Pod, error) {
+	if room, err := l.r.roomForResults(ctx, trial); err != nil || room.State != queue.Start {
+		return room, nil, err
+	}
+	pods, err := l.r.podsToBe(ctx, trial)
+	if err != nil || pods == nil {
+		return queue.Room{State: queue.Start}, nil, err
+	}
+	quotas := &corev1.ResourceQuotaList{}
+	if err := l.r.Reader.List(ctx, quotas, client.InNamespace(trial.Namespace)); err != nil {
+		return queue.Room{}, nil, fmt.Errorf("list the namespace's quotas: %w", err)
+	}
+	return queue.Quota(pods, quotas.Items), pods, nil
+}
+
+// look reads the nodes and all pods on them, past the cache, which holds no nodes and only the pods
+// of trials. A manager that was installed for some namespaces may not read nodes, unless their
+// owner lets it, and sees only the pods of its own: then it leaves to the scheduler what it cannot
+// know.
+func (l *capacityChecker) look(ctx context.Context) error {
+	if l.looked {
+		return nil
+	}
+	var nodes []corev1.Node
+	err := eachPage(ctx, l.r.Reader, func() client.ObjectList { return &corev1.NodeList{} }, func(list client.ObjectList) {
+		nodes = append(nodes, list.(*corev1.NodeList).Items...)
+	})
+	switch {
+	case apierrors.IsForbidden(err):
+		log.FromContext(ctx).Info("This manager may not list nodes, so trials start without a look at what is free", "err", err.Error())
+		l.looked = true
+		return nil
+	case err != nil:
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	cluster := queue.NewCluster(nodes)
+	err = eachPage(ctx, l.r.Reader, func() client.ObjectList { return &corev1.PodList{} }, func(list client.ObjectList) {
+		cluster.Add(list.(*corev1.PodList).Items, func(p *corev1.Pod) bool { return p.Labels[v1alpha1.LabelTrial] != "" })
+	})
+	if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	l.cluster, l.looked = &cluster, true
+	return nil
+}
+
+// eachPage lists objects of the whole cluster, some at a time, so that the memory that it takes
+// does not grow with the cluster.
+func eachPage(ctx context.Context, reader client.Reader, empty func() client.ObjectList, use func(client.ObjectList)) error {
+	next := ""
+	for {
+		list := empty()
+		if err := reader.List(ctx, list, client.Limit(pageSize), client.Continue(next)); err != nil {
+			return err
+		}
+		use(list)
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// podsToBe are the pods that a trial will have; nil when they cannot be rendered, which the trial
+// says itself when it makes them.
+func (r *Reconciler) podsToBe(ctx context.Context, trial *v1alpha1.Trial) ([]queue.Pod, error) {
+	if pods := r.pods[trial.UID]; pods != nil {
+		return pods, nil
+	}
+	system, err := snapshot.Read(ctx, r.Reader, trial)
+	if err != nil {
+		return nil, err
+	}
+	layout := placement.NewLayout(trial.Namespace, trial.Name, &trial.Spec, system).InDomain(r.Environment.ClusterDomain)
+	objects, err := render.NewObjects(layout, &trial.Spec, system, r.Environment)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the trial tells of it, as RenderFailed, when it is its turn
+	}
+	var pods []queue.Pod
+	for _, t := range objects.Templates() {
+		for _, name := range t.Pods {
+			labels := map[string]string{appsv1.StatefulSetPodNameLabel: name}
+			for k, v := range t.Labels {
+				labels[k] = v
+			}
+			pods = append(pods, queue.Pod{What: t.What, Labels: labels, Spec: t.Spec})
+		}
+	}
+	if r.pods == nil {
+		r.pods = map[types.UID][]queue.Pod{}
+	}
+	r.pods[trial.UID] = pods
+	return pods, nil
+}
+
+// roomForResults has a trial wait while its store takes nothing and so much of its namespace is
+// kept for it that the cluster has little room left: a trial that is not begun loses nothing, one
+// whose results find no room would hold its pools until the store answers.
+func (r *Reconciler) roomForResults(ctx context.Context, trial *v1alpha1.Trial) (queue.Room, error) {
+	if trial.Spec.ResultsStore == "" {
+		return queue.Room{State: queue.Start}, nil
+	}
+	n, err := (&store.Cluster{Client: r.Client, Reader: r.Reader, Trial: trial}).Waiting(ctx)
+	if err != nil || n < store.PauseLimit {
+		return queue.Room{State: queue.Start}, err
+	}
+	return queue.Room{State: queue.InsufficientResources, Missing: fmt.Sprintf(
+		"Waiting for the result store %s: more than %d MiB of this namespace are kept in the cluster until it takes them.", trial.Spec.ResultsStore, store.PauseLimit>>20)}, nil
+}

@@ -1,0 +1,540 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/experiment/plan"
+	"assay.dev/assay/operator/internal/manager/coordinator"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/testkit/builders"
+	"assay.dev/assay/operator/internal/testkit/testenv"
+	"assay.dev/assay/operator/internal/testkit/tests3"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Run(m, testenv.Options{})) }
+
+// stage is an experiment with a trial that is complete, on a real API server, and a store on a real
+// S3 server.
+type stage struct {
+	t      *testing.T
+	client client.Client
+	server *tests3.Server
+	stores *store.Registry
+	clock  *clocktesting.FakeClock
+	exp    *v1alpha1.Experiment
+	trial  *v1alpha1.Trial
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	return newStageWith(t, tests3.Options{})
+}
+
+func newStageWith(t *testing.T, o tests3.Options) *stage {
+	t.Helper()
+	env := testenv.Get(t)
+	s := &stage{t: t, client: env.Client, server: tests3.Start(t, o), clock: clocktesting.NewFakeClock(time.Now())}
+	s.stores = s.server.Registry(t)
+	ns := env.Namespace(t)
+	system := builders.System("echo").Obj()
+	s.exp = builders.Experiment("e").Namespace(ns).System("echo").Obj()
+	p, errs := plan.Expand(s.exp, map[string]v1alpha1.SystemSpec{"echo": system.Spec})
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	s.create(s.exp)
+	s.exp.Status.Archive = &v1alpha1.ResultsArchive{Store: "archive"}
+	s.exp.Status.Trials = v1alpha1.TrialCounts{Planned: 1}
+	s.status(s.exp)
+	s.trial = &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "e-0", Labels: map[string]string{v1alpha1.LabelExperiment: "e"}}, Spec: p.Points[0].Template}
+	s.trial.Spec.System.Revision, s.trial.Spec.ResultsStore = "e-echo", "archive"
+	if err := controllerutil.SetControllerReference(s.exp, s.trial, env.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	s.create(s.trial)
+	return s
+}
+
+func (s *stage) create(o client.Object) {
+	s.t.Helper()
+	if err := s.client.Create(s.t.Context(), o); err != nil {
+		s.t.Fatalf("create %T: %v", o, err)
+	}
+}
+
+func (s *stage) status(o client.Object) {
+	s.t.Helper()
+	if err := s.client.Status().Update(s.t.Context(), o); err != nil {
+		s.t.Fatalf("update the status of %T: %v", o, err)
+	}
+}
+
+// complete ends the trial, with results in a ConfigMap as the trial controller stores them.
+func (s *stage) complete() {
+	s.t.Helper()
+	h := results.NewHistogram()
+	h.Record(time.Millisecond)
+	latency, err := h.Encode()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	raw, err := results.EncodeTrial(results.Trial{
+		Name: s.trial.Name, Experiment: "e", Outcome: "Succeeded", Latency: latency, Timeline: &results.Timeline{IntervalMillis: 100, Committed: []int64{1}, Aborted: []int64{0},
+			Failed: []int64{0}, LatencySumMicros: []int64{1000}}, Faults: []results.FaultRecord{{ID: "crash/1/kill/p-0", Fault: "crash", Pod: "p-0", Kind: "Kill"}},
+		Pods: []results.Pod{{Name: "p-0", Part: "replica"}, {Name: "c-0", Part: "client"}},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.trial.Namespace, Name: "e-0-results"}, Data: map[string]string{"trial.json": string(raw)}})
+	s.trial.Status.ResultsConfigMap = "e-0-results"
+	s.set(&s.trial.Status.Conditions, v1alpha1.TrialComplete, v1alpha1.ReasonSucceeded)
+	s.status(s.trial)
+}
+
+func (s *stage) set(conditions *[]metav1.Condition, condition, reason string) {
+	meta.SetStatusCondition(conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: "x", LastTransitionTime: metav1.NewTime(s.clock.Now())})
+}
+
+// trials is a manager that has just started.
+func (s *stage) trials() *Trials {
+	return &Trials{Client: s.client, Reader: s.client, Clock: s.clock, Recorder: events.NewFakeRecorder(100), Stores: s.stores, Gates: &Gates{Clock: s.clock}}
+}
+
+func (s *stage) reconcile(r *Trials) (ctrl.Result, *metav1.Condition) {
+	s.t.Helper()
+	result, err := r.Reconcile(s.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.trial)})
+	if err != nil {
+		s.t.Fatalf("reconcile: %v", err)
+	}
+	if err := s.client.Get(s.t.Context(), client.ObjectKeyFromObject(s.trial), s.trial); err != nil {
+		s.t.Fatal(err)
+	}
+	return result, meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialResultsStored)
+}
+
+func (s *stage) bucket() *store.S3 {
+	s.t.Helper()
+	got, err := s.stores.Get("archive")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return got
+}
+
+func (s *stage) folder() store.Folder {
+	s.t.Helper()
+	f, err := store.TrialFolder(s.trial)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return f
+}
+
+func (s *stage) desk() *UploadHandler {
+	return &UploadHandler{Client: s.client, Reader: s.client, Stores: s.stores}
+}
+
+func (s *stage) pod(name string) coordinator.Pod {
+	return coordinator.Pod{Trial: client.ObjectKeyFromObject(s.trial), Name: name}
+}
+
+// keep has the manager keep a pod's file.
+func (s *stage) keep(pod, name string, content []byte) {
+	s.t.Helper()
+	o := store.Describe("", content)
+	for i := 0; i*protocol.PartLimit < len(content); i++ {
+		part := content[i*protocol.PartLimit : min(len(content), (i+1)*protocol.PartLimit)]
+		if err := s.desk().Keep(s.t.Context(), s.pod(pod), protocol.Upload{Name: name, Size: o.Size, SHA256: o.SHA256}, i, part); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// upload puts a pod's file into the store as its agent does.
+func (s *stage) upload(pod, name string, content []byte) {
+	s.t.Helper()
+	o := store.Describe("", content)
+	s.put(s.ticket(pod, name, o), content)
+}
+
+// ticket allows a pod to put a file into the store.
+func (s *stage) ticket(pod, name string, o store.Object) protocol.Ticket {
+	s.t.Helper()
+	ticket, err := s.desk().Ticket(s.t.Context(), s.pod(pod), protocol.Upload{Name: name, Size: o.Size, SHA256: o.SHA256})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ticket
+}
+
+// put uses a ticket.
+func (s *stage) put(ticket protocol.Ticket, content []byte) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), ticket.Method, ticket.URL, bytes.NewReader(content))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for k, v := range ticket.Header {
+		request.Header.Set(k, v)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		s.t.Fatalf("the store answers %s", answer.Status)
+	}
+}
+
+// keys that a manifest lists, relative to its folder.
+func (s *stage) keys(f store.Folder) (keys, missing []string) {
+	s.t.Helper()
+	m, _, err := store.ReadManifest(s.t.Context(), s.bucket(), f)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, o := range m.Objects {
+		keys = append(keys, strings.TrimPrefix(o.Key, string(f)))
+	}
+	return keys, m.Missing
+}
+
+func (s *stage) keptConfigMaps() int {
+	s.t.Helper()
+	list := &corev1.ConfigMapList{}
+	if err := s.client.List(s.t.Context(), list, client.InNamespace(s.trial.Namespace), client.MatchingLabels{v1alpha1.LabelResults: v1alpha1.ResultsKept}); err != nil {
+		s.t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+func TestATrialIsStored(t *testing.T) {
+	s := newStage(t)
+	if _, c := s.reconcile(s.trials()); c != nil {
+		t.Errorf("a trial that runs: %+v", c)
+	}
+	s.upload("p-0", "replica.stdout.gz", []byte("printed"))
+	s.keep("p-0", "replica.stderr.gz", bytes.Repeat([]byte("long "), protocol.PartLimit/4))
+	s.complete()
+	result, c := s.reconcile(s.trials())
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonStored || result.RequeueAfter != 0 || !strings.Contains(c.Message, "s3://results/some/where/v1/") {
+		t.Fatalf("condition %+v, result %+v", c, result)
+	}
+	keys, missing := s.keys(s.folder())
+	want := []string{"faults.json", "latency.hdr.base64", "pods/p-0/replica.stderr.gz", "pods/p-0/replica.stdout.gz", "timeline.csv", "trial.json"}
+	if diff := cmp.Diff(want, keys); diff != "" || !cmp.Equal(missing, []string{"c-0"}) {
+		t.Errorf("missing %v, objects (-want +got):\n%s", missing, diff)
+	}
+	if n, err := store.Verify(t.Context(), s.bucket(), s.folder()); n != 7 || err != nil {
+		t.Errorf("%d objects are right: %v", n, err)
+	}
+	if n := s.keptConfigMaps(); n > 0 {
+		t.Errorf("%d ConfigMaps are left of what was kept", n)
+	}
+	_, faults, err := store.ReadAll(t.Context(), s.bucket(), s.folder().Key("faults.json"), 1<<20)
+	var records []results.FaultRecord
+	if err := errors.Join(err, json.Unmarshal(faults, &records)); err != nil || len(records) != 1 || records[0].Fault != "crash" {
+		t.Errorf("faults %s: %v", faults, err)
+	}
+}
+
+// The manifest of a trial that was deleted passed for that of the next one of its name: what was
+// kept of this one was thrown away as stored.
+func TestTheManifestOfAnotherTrialOfTheName(t *testing.T) {
+	s := newStage(t)
+	before := store.Manifest{Kind: "Trial", Namespace: s.trial.Namespace, Name: s.trial.Name, UID: "of the one before", Experiment: "e"}
+	if err := store.WriteManifest(t.Context(), s.bucket(), s.folder(), before); err != nil {
+		t.Fatal(err)
+	}
+	s.keep("p-0", "replica.stdout.gz", []byte("printed"))
+	s.complete()
+	if _, c := s.reconcile(s.trials()); c == nil || c.Status != metav1.ConditionTrue {
+		t.Fatalf("condition %+v", c)
+	}
+	m, _, err := store.ReadManifest(t.Context(), s.bucket(), s.folder())
+	if err != nil || m.UID != string(s.trial.UID) {
+		t.Errorf("the manifest is of %q, want %s: %v", m.UID, s.trial.UID, err)
+	}
+	_, printed, err := store.ReadAll(t.Context(), s.bucket(), s.folder().PodFile("p-0", "replica.stdout.gz"), 1<<20)
+	if err != nil || string(printed) != "printed" {
+		t.Errorf("what the pod printed is stored as %q: %v", printed, err)
+	}
+	if n := s.keptConfigMaps(); n > 0 {
+		t.Errorf("%d ConfigMaps are left of what was kept", n)
+	}
+}
+
+// A store that is down loses nothing, says so, is asked less and less often, and is used again when
+// it is back: by another manager, too.
+func TestAStoreThatIsDown(t *testing.T) {
+	s := newStage(t)
+	s.keep("p-0", "replica.stdout.gz", []byte("printed"))
+	s.complete()
+	s.server.Stop(t)
+	r := s.trials()
+	var waits []time.Duration
+	for range 4 {
+		result, c := s.reconcile(r)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStoreUnreachable || !strings.Contains(c.Message, "kept in the cluster") {
+			t.Fatalf("condition %+v", c)
+		}
+		again, _ := s.reconcile(r)
+		if again.RequeueAfter != result.RequeueAfter {
+			t.Errorf("asked again before its time: %v, %v", result, again)
+		}
+		waits = append(waits, result.RequeueAfter)
+		s.clock.Step(result.RequeueAfter)
+	}
+	if diff := cmp.Diff([]time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}, waits); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+	if n := s.keptConfigMaps(); n != 1 {
+		t.Errorf("%d ConfigMaps are kept", n)
+	}
+	s.server.Restart(t)
+	if _, c := s.reconcile(s.trials()); c.Status != metav1.ConditionTrue {
+		t.Errorf("condition %+v", c)
+	}
+	if n, err := store.Verify(t.Context(), s.bucket(), s.folder()); n != 6 || err != nil || s.keptConfigMaps() != 0 {
+		t.Errorf("%d objects are right, %d are kept: %v", n, s.keptConfigMaps(), err)
+	}
+}
+
+// A manager ends after the manifest and before the condition: the next one changes nothing in the
+// store.
+func TestAManagerEndsInBetween(t *testing.T) {
+	s := newStage(t)
+	s.complete()
+	s.reconcile(s.trials())
+	s.keep("p-0", "replica.stdout.gz", []byte("left over"))
+	before, err := s.bucket().List(t.Context(), string(s.folder()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta.RemoveStatusCondition(&s.trial.Status.Conditions, v1alpha1.TrialResultsStored)
+	s.status(s.trial)
+	if _, c := s.reconcile(s.trials()); c == nil || c.Status != metav1.ConditionTrue {
+		t.Errorf("condition %+v", c)
+	}
+	after, err := s.bucket().List(t.Context(), string(s.folder()))
+	if diff := cmp.Diff(before, after); diff != "" || err != nil || s.keptConfigMaps() != 0 {
+		t.Errorf("%d are kept, %v, (-before +after):\n%s", s.keptConfigMaps(), err, diff)
+	}
+}
+
+// The whole results are stored where the ConfigMap has only a part of them.
+func TestTheWholeResults(t *testing.T) {
+	s := newStage(t)
+	whole, err := results.EncodeTrial(results.Trial{Name: "e-0", Message: "the whole", Logs: map[string]string{"p-0/replica": strings.Repeat("x", 2*store.PartLimit)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &store.Cluster{Client: s.client, Reader: s.client, Trial: s.trial}
+	if err := kept.Put(t.Context(), store.Describe(s.folder().Key("trial.json"), whole), bytes.NewReader(whole)); err != nil {
+		t.Fatal(err)
+	}
+	s.complete()
+	s.reconcile(s.trials())
+	_, got, err := store.ReadAll(t.Context(), s.bucket(), s.folder().Key("trial.json"), 1<<30)
+	if err != nil || !bytes.Equal(got, whole) {
+		t.Errorf("%d bytes are stored (%v), want %d", len(got), err, len(whole))
+	}
+}
+
+func TestWhatAStoreSaysIsInTheCondition(t *testing.T) {
+	s := newStage(t)
+	s.complete()
+	for name, tc := range map[string]struct{ list, access, want string }{
+		"another key":    {"bucket: results", "nobody", v1alpha1.ReasonStoreDenied},
+		"another bucket": {"bucket: nowhere", tests3.AccessKey, v1alpha1.ReasonStoreBucketMissing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			list := fmt.Sprintf("stores: [{name: archive, endpoint: 'http://%s', pathStyle: true, %s}]", s.server.Address, tc.list)
+			if err := errors.Join(os.Mkdir(dir+"/archive", 0o700), os.WriteFile(dir+"/l", []byte(list), 0o600),
+				os.WriteFile(dir+"/archive/accessKeyID", []byte(tc.access), 0o600), os.WriteFile(dir+"/archive/secretAccessKey", []byte(tests3.SecretKey), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			r := s.trials()
+			var err error
+			if r.Stores, err = store.Load(dir+"/l", dir); err != nil {
+				t.Fatal(err)
+			}
+			if _, c := s.reconcile(r); c == nil || c.Reason != tc.want || strings.Contains(c.Message, tests3.SecretKey) || strings.Contains(c.Message, tc.access) {
+				t.Errorf("condition %+v, want %s", c, tc.want)
+			}
+		})
+	}
+	r := s.trials()
+	r.Stores = nil
+	if _, c := s.reconcile(r); c.Reason != v1alpha1.ReasonStoreNotConfigured {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+// experiments plays the manager; the bundle is one that says what it was made of.
+func (s *stage) experiments() *Experiments {
+	return &Experiments{Client: s.client, Reader: s.client, Stores: s.stores, Gates: &Gates{Clock: s.clock}, Bundle: func(_ context.Context, stored corev1.ConfigMap, w io.Writer) error {
+		b := archive.NewWriter(w, "e", s.clock.Now())
+		return errors.Join(b.Add("results.json", []byte(stored.Data["results.json"])), b.Add("trials/e-0/trial.json", []byte("{}")), b.Add("report.html", []byte("<html>")), b.Close())
+	}}
+}
+
+func (s *stage) reconcileExperiment(r *Experiments) (ctrl.Result, v1alpha1.ResultsArchive) {
+	s.t.Helper()
+	key := client.ObjectKeyFromObject(s.exp)
+	result, err := r.Reconcile(s.t.Context(), ctrl.Request{NamespacedName: key})
+	if err != nil {
+		s.t.Fatalf("reconcile: %v", err)
+	}
+	if err := s.client.Get(s.t.Context(), key, s.exp); err != nil {
+		s.t.Fatal(err)
+	}
+	return result, *s.exp.Status.Archive
+}
+
+func TestAnExperimentIsStored(t *testing.T) {
+	s := newStage(t)
+	folder := store.ExperimentFolder(s.exp.Namespace, "e", string(s.exp.UID))
+	s.server.Stop(t)
+	r := s.experiments()
+	result, a := s.reconcileExperiment(r)
+	if a.Reason != v1alpha1.ReasonStoreUnreachable || a.Message == "" || a.Location != "" || result.RequeueAfter != retryFirst {
+		t.Errorf("a store that does not answer: %+v, %+v", a, result)
+	}
+	s.server.Restart(t)
+	s.clock.Step(time.Minute)
+	if _, a = s.reconcileExperiment(r); a.Reason != "" || a.Location != "s3://results/some/where/"+string(folder) {
+		t.Errorf("accepted: %+v", a)
+	}
+	e, err := results.EncodeExperiment(results.Experiment{Name: "e", UID: string(s.exp.UID), Trials: []results.TrialLine{{Name: "e-0"}, {Name: "e-gone"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.exp.Namespace, Name: "e-results", Annotations: map[string]string{v1alpha1.AnnotationResultsDigest: "d1"}},
+		Data: map[string]string{"results.json": string(e), "spec.json": "{}", "results.csv": "a\n"}})
+	s.exp.Status.ResultsConfigMap = "e-results"
+	s.set(&s.exp.Status.Conditions, v1alpha1.ExperimentComplete, v1alpha1.ReasonAllTrialsValid)
+	s.status(s.exp)
+	s.complete()
+	if _, a = s.reconcileExperiment(r); a.Digest != "" {
+		t.Errorf("a trial is not stored, and the experiment is: %+v", a)
+	}
+	s.reconcile(s.trials())
+	if _, a = s.reconcileExperiment(r); a.Digest != "d1" || a.Reason != "" {
+		t.Fatalf("complete: %+v", a)
+	}
+	keys, missing := s.keys(folder)
+	want := []string{"bundle.tar.gz", "experiment.json", "report.html", "results.csv", "results.json", "spec.json", "trials/e-0/manifest.json"}
+	// SHA256SUMS of the bundle is about the bundle.
+	if diff := cmp.Diff(want, keys); diff != "" || !cmp.Equal(missing, []string{"e-gone"}) {
+		t.Errorf("missing %v, objects (-want +got):\n%s", missing, diff)
+	}
+	if _, err := store.Verify(t.Context(), s.bucket(), folder); err != nil {
+		t.Error(err)
+	}
+	if result, _ := s.reconcileExperiment(r); result.RequeueAfter != 0 {
+		t.Errorf("stored, and looked at again: %+v", result)
+	}
+}
+
+func TestWhatAPodMayHandOver(t *testing.T) {
+	s := newStage(t)
+	good := protocol.Upload{Name: "a.gz", Size: 1, SHA256: strings.Repeat("0", 64)}
+	with := func(change func(*protocol.Upload)) protocol.Upload { u := good; change(&u); return u }
+	for name, u := range map[string]protocol.Upload{
+		"another folder": with(func(u *protocol.Upload) { u.Name = "../x/a.gz" }), "no name": with(func(u *protocol.Upload) { u.Name = "" }),
+		"empty": with(func(u *protocol.Upload) { u.Size = 0 }), "too large": with(func(u *protocol.Upload) { u.Size = protocol.UploadLimit + 1 }),
+		"no checksum": with(func(u *protocol.Upload) { u.SHA256 = "x" }),
+	} {
+		if _, err := s.desk().Ticket(t.Context(), s.pod("p-0"), u); !errors.Is(err, coordinator.ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := s.desk().Keep(t.Context(), s.pod("p-0"), u, 0, []byte("x")); !errors.Is(err, coordinator.ErrRefused) {
+			t.Errorf("keep, %s: %v", name, err)
+		}
+	}
+	plain := s.trial.DeepCopy()
+	plain.ObjectMeta = metav1.ObjectMeta{Namespace: s.trial.Namespace, Name: "e-plain"}
+	plain.Spec.ResultsStore = ""
+	s.create(plain)
+	if _, err := s.desk().Ticket(t.Context(), coordinator.Pod{Trial: client.ObjectKeyFromObject(plain), Name: "p"}, good); !errors.Is(err, coordinator.ErrNoStore) {
+		t.Errorf("a trial without a store: %v", err)
+	}
+}
+
+func TestOneAsksAStoreThatFailed(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	g := &Gates{Clock: clock}
+	down := &store.Problem{Reason: v1alpha1.ReasonStoreUnreachable}
+	if g.closed("s") != 0 || g.done("s", down) != 2*time.Second || g.closed("s") != 2*time.Second || g.closed("other") != 0 {
+		t.Error("after one failure")
+	}
+	clock.Step(2 * time.Second)
+	if g.closed("s") != 0 || g.closed("s") == 0 {
+		t.Error("two ask at once")
+	}
+	for range 20 {
+		g.done("s", down)
+	}
+	if got := g.done("s", down); got != retryLast {
+		t.Errorf("waits %v, want %v at most", got, retryLast)
+	}
+	if g.done("s", errors.New("a trial's own")) != retryAlone || g.closed("s") == 0 {
+		t.Error("a trial's own trouble opens the gate")
+	}
+	if g.done("s", nil) != 0 || g.closed("s") != 0 {
+		t.Error("success does not open the gate")
+	}
+}
+
+// Without checksums a request to put an object is good for any content, as long as it is usable. An
+// object that is replaced in that time is not stored, and the manager says so.
+func TestAnObjectIsReplacedByItsTicket(t *testing.T) {
+	s := newStageWith(t, tests3.Options{Checksums: store.ChecksumsWhenRequired})
+	genuine, forged := []byte("genuine"), []byte("forged!")
+	ticket := s.ticket("p-0", "replica.log.gz", store.Describe("", genuine))
+	s.put(ticket, genuine)
+	s.complete()
+	trials := s.trials()
+	result, c := s.reconcile(trials)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStoring || result.RequeueAfter < ticketLasts || result.RequeueAfter > ticketLasts+time.Second {
+		t.Fatalf("requeued after %s with %+v, want %s and %s", result.RequeueAfter, c, ticketLasts, v1alpha1.ReasonStoring)
+	}
+	s.put(ticket, forged)
+	s.clock.Step(result.RequeueAfter)
+	if _, c = s.reconcile(trials); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStoreCorrupted {
+		t.Errorf("ResultsStored is %s %s: %s; want False %s", c.Status, c.Reason, c.Message, v1alpha1.ReasonStoreCorrupted)
+	}
+	s.put(ticket, genuine)
+	s.clock.Step(time.Hour)
+	if _, c = s.reconcile(trials); c.Status != metav1.ConditionTrue {
+		t.Errorf("ResultsStored is %s %s: %s; want True", c.Status, c.Reason, c.Message)
+	}
+}

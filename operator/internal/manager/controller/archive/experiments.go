@@ -1,0 +1,259 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report/archive"
+	"assay.dev/assay/operator/internal/engine/conditions"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/store"
+)
+
+// Files of an experiment's folder. What else is there are files of the bundle that is made of its
+// results, by the names that they have in it.
+const (
+	experimentFile = "experiment.json"
+	resultsFile    = results.ExperimentKey
+	// BundleFile has all of them, and what the cluster keeps of each trial.
+	BundleFile = "bundle.tar.gz"
+)
+
+// Experiments stores experiments: what they are when they are accepted, which also finds out
+// whether the store works, and what came out when they are complete and all of their trials are
+// stored. All fields are needed.
+type Experiments struct {
+	Client client.Client
+	// Reader reads past the cache.
+	Reader client.Reader
+	Stores *store.Registry
+	Gates  *Gates
+	// Bundle writes the bundle of the results that a ConfigMap has.
+	Bundle func(ctx context.Context, stored corev1.ConfigMap, w io.Writer) error
+}
+
+// Reconcile brings what is stored of one experiment up to date.
+func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	exp := &v1alpha1.Experiment{}
+	if err := r.Client.Get(ctx, req.NamespacedName, exp); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if exp.Status.Archive == nil || !exp.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	stored, err := r.due(ctx, exp)
+	if err != nil || stored == nil && exp.Status.Archive.Location != "" {
+		return ctrl.Result{}, err
+	}
+	name := exp.Status.Archive.Store
+	if left := r.Gates.closed(name); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	next := *exp.Status.Archive
+	err = r.store(ctx, exp, stored, &next)
+	after := r.Gates.done(name, err)
+	if ctx.Err() != nil {
+		return ctrl.Result{}, ctx.Err()
+	}
+	next.Reason, next.Message = "", ""
+	if err != nil {
+		failures.WithLabelValues(name).Inc()
+		next.Reason, next.Message = store.Explain(err)
+		next.Message = conditions.Truncate(conditions.Sentence(next.Message), conditions.MaxMessage)
+		ctrl.LoggerFrom(ctx).V(1).Info("Storing an experiment failed", "store", name, "reason", next.Reason, "cause", err.Error())
+	}
+	if next != *exp.Status.Archive {
+		before := exp.DeepCopy()
+		exp.Status.Archive = &next
+		err := r.Client.Status().Patch(ctx, exp, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		return ctrl.Result{RequeueAfter: after}, retryConflict(err)
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// due returns the results of the experiment if they are final, all of its trials are stored, and
+// they are not; else nil.
+func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (*corev1.ConfigMap, error) {
+	if !meta.IsStatusConditionTrue(exp.Status.Conditions, v1alpha1.ExperimentComplete) || exp.Status.ResultsConfigMap == "" {
+		return nil, nil
+	}
+	trials := &v1alpha1.TrialList{}
+	if err := r.Client.List(ctx, trials, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelExperiment: exp.Name}); err != nil {
+		return nil, fmt.Errorf("list the experiment's trials: %w", err)
+	}
+	if slices.ContainsFunc(trials.Items, func(t v1alpha1.Trial) bool { return metav1.IsControlledBy(&t, exp) && waits(&t) }) {
+		return nil, nil // the last of them is the event that goes on
+	}
+	m := &corev1.ConfigMap{}
+	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: exp.Namespace, Name: exp.Status.ResultsConfigMap}, m); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	files, err := results.StoredExperiment(m.Data, m.BinaryData)
+	if err != nil {
+		return nil, fmt.Errorf("read the results in ConfigMap %s: %w", m.Name, err)
+	}
+	m.Data = files
+	if digest := m.Annotations[v1alpha1.AnnotationResultsDigest]; digest == "" || digest == exp.Status.Archive.Digest {
+		return nil, nil
+	}
+	return m, nil
+}
+
+// store puts the experiment into its store, and its results if they are given.
+func (r *Experiments) store(ctx context.Context, exp *v1alpha1.Experiment, stored *corev1.ConfigMap, next *v1alpha1.ResultsArchive) error {
+	s, err := r.Stores.Get(next.Store)
+	if err != nil {
+		return err
+	}
+	folder := store.ExperimentFolder(exp.Namespace, exp.Name, string(exp.UID))
+	about, err := describe(exp)
+	if err != nil {
+		return err
+	}
+	written := &written{s: s, folder: folder}
+	if err := written.put(ctx, experimentFile, about); err != nil {
+		return err
+	}
+	next.Location = s.Location(string(folder))
+	if stored == nil {
+		return nil
+	}
+	e, err := results.DecodeExperiment([]byte(stored.Data[resultsFile]))
+	if err != nil {
+		return fmt.Errorf("read the results in ConfigMap %s: %w", stored.Name, err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(stored.Data)) {
+		if err := written.put(ctx, key, []byte(stored.Data[key])); err != nil {
+			return err
+		}
+	}
+	if err := r.storeBundle(ctx, *stored, written); err != nil {
+		return err
+	}
+	m := store.Manifest{Kind: "Experiment", Namespace: exp.Namespace, Name: exp.Name, UID: string(exp.UID)}
+	if exp.Status.CompletionTime != nil {
+		m.Completed = exp.Status.CompletionTime.UTC()
+	}
+	for _, t := range e.Trials {
+		_, o, err := store.ReadManifest(ctx, s, folder.Trial(t.Name))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			m.Missing = append(m.Missing, t.Name) // the Trial was deleted before it was stored
+		case err != nil:
+			return err
+		default:
+			written.objects = append(written.objects, o)
+		}
+	}
+	m.Objects = written.objects
+	if err := store.WriteManifest(ctx, s, folder, m); err != nil {
+		return err
+	}
+	next.Digest = stored.Annotations[v1alpha1.AnnotationResultsDigest]
+	return nil
+}
+
+// describe is the experiment as it could be applied again.
+func describe(exp *v1alpha1.Experiment) ([]byte, error) {
+	text, err := json.MarshalIndent(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Experiment", "metadata": map[string]string{"namespace": exp.Namespace, "name": exp.Name}, "spec": exp.Spec,
+	}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the experiment: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// written are the objects that one attempt has stored.
+type written struct {
+	s       *store.S3
+	folder  store.Folder
+	objects []store.Object
+}
+
+func (w *written) put(ctx context.Context, name string, data []byte) error {
+	o := store.Describe(w.folder.Key(name), data)
+	if err := w.s.Put(ctx, o, bytes.NewReader(data)); err != nil {
+		return err
+	}
+	w.objects = append(w.objects, o)
+	return nil
+}
+
+// storeBundle stores the bundle, and its own files that lie in no folder: the report, the tables.
+// It is written to a file first: it may be large.
+func (r *Experiments) storeBundle(ctx context.Context, stored corev1.ConfigMap, w *written) error {
+	file, err := os.CreateTemp("", "bundle-*.tar.gz")
+	if err != nil {
+		return fmt.Errorf("make the bundle: %w", err)
+	}
+	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }() // it is in the store, or made again
+	if err := r.Bundle(ctx, stored, file); err != nil {
+		return fmt.Errorf("make the bundle: %w", err)
+	}
+	rewind := func() error { _, err := file.Seek(0, io.SeekStart); return err }
+	if err := rewind(); err != nil {
+		return fmt.Errorf("read the bundle: %w", err)
+	}
+	wanted := func(name string) bool { return !strings.Contains(name, "/") && stored.Data[name] == "" }
+	if err := archive.Read(file, wanted, func(name string, data []byte) error { return w.put(ctx, name, data) }); err != nil {
+		return err
+	}
+	if err := rewind(); err != nil {
+		return fmt.Errorf("read the bundle: %w", err)
+	}
+	o, err := store.DescribeStream(w.folder.Key(BundleFile), file)
+	if err == nil {
+		err = rewind()
+	}
+	if err == nil {
+		err = w.s.Put(ctx, o, file)
+	}
+	if err != nil {
+		return err
+	}
+	w.objects = append(w.objects, o)
+	return nil
+}
+
+// SetupWithManager registers the controller.
+func (r *Experiments) SetupWithManager(mgr ctrl.Manager) error {
+	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.Experiment{}, handler.OnlyControllerOwner())
+	return wrap("set up the archive of experiments", ctrl.NewControllerManagedBy(mgr).
+		Named("archive-experiments").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		For(&v1alpha1.Experiment{}).
+		Watches(&v1alpha1.Trial{}, owner, builder.WithPredicates(wasStored)).
+		Complete(r))
+}
+
+// wasStored lets only those changes of trials through that end the wait for them.
+var wasStored = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*v1alpha1.Trial)
+		after, okAfter := e.ObjectNew.(*v1alpha1.Trial)
+		return okBefore && okAfter && waits(before) && !waits(after)
+	},
+	DeleteFunc: func(event.DeleteEvent) bool { return true },
+}

@@ -1,0 +1,335 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine/conditions"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/store"
+)
+
+// Files of a trial's folder.
+const (
+	trialFile    = "trial.json"
+	timelineFile = "timeline.csv"
+	latencyFile  = "latency.hdr.base64"
+	faultsFile   = "faults.json"
+)
+
+// Trials stores the results of trials that are complete. All fields are needed.
+type Trials struct {
+	Client client.Client
+	// Reader reads past the cache.
+	Reader   client.Reader
+	Clock    clock.PassiveClock
+	Recorder events.EventRecorder
+	Stores   *store.Registry
+	Gates    *Gates
+
+	// decoding is held while a trial's results are unpacked: one trial at a time takes that memory.
+	decoding sync.Mutex
+}
+
+// Reconcile stores the results of one trial.
+func (r *Trials) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	trial := &v1alpha1.Trial{}
+	if err := r.Client.Get(ctx, req.NamespacedName, trial); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !waits(trial) || !trial.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	name := trial.Spec.ResultsStore
+	if left := r.Gates.closed(name); left > 0 {
+		if meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialResultsStored) == nil {
+			err := r.tell(ctx, trial, metav1.ConditionFalse, v1alpha1.ReasonStoring, fmt.Sprintf("The results are in the cluster; store %s failed a moment ago and is tried again.", name))
+			return ctrl.Result{RequeueAfter: left}, retryConflict(err)
+		}
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	if left := r.replaceable(trial); left > 0 {
+		err := r.tell(ctx, trial, metav1.ConditionFalse, v1alpha1.ReasonStoring,
+			fmt.Sprintf("The results are in the cluster. Store %s checks no checksums, so they are stored once the requests with which pods put files have expired.", name))
+		return ctrl.Result{RequeueAfter: left}, retryConflict(err)
+	}
+	location, err := r.store(ctx, trial)
+	after := r.Gates.done(name, err)
+	if ctx.Err() != nil {
+		return ctrl.Result{}, ctx.Err()
+	}
+	if err != nil {
+		failures.WithLabelValues(name).Inc()
+		reason, message := store.Explain(err)
+		ctrl.LoggerFrom(ctx).V(1).Info("Storing a trial's results failed", "store", name, "reason", reason, "cause", err.Error())
+		err := r.tell(ctx, trial, metav1.ConditionFalse, reason, conditions.Sentence(message)+" The results are kept in the cluster."+leftOut(trial))
+		return ctrl.Result{RequeueAfter: after}, retryConflict(err)
+	}
+	reason := v1alpha1.ReasonStored
+	if len(store.LeftOut(trial)) > 0 {
+		reason = v1alpha1.ReasonPartlyStored
+	}
+	return ctrl.Result{}, retryConflict(r.tell(ctx, trial, metav1.ConditionTrue, reason, fmt.Sprintf("The results are at %s.%s", location, leftOut(trial))))
+}
+
+// leftOut is a sentence about what of the trial found no room; empty when all did.
+func leftOut(trial *v1alpha1.Trial) string {
+	const shown = 5
+	names := store.LeftOut(trial)
+	if len(names) == 0 {
+		return ""
+	}
+	if len(names) > shown {
+		names = append(names[:shown:shown], store.AndMore)
+	}
+	return fmt.Sprintf(" Left out, since the store did not take them and there was no room for them in the cluster either: %s.", strings.Join(names, ", "))
+}
+
+// retryConflict: the cache is a moment behind.
+func retryConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil // the event that shows the newer trial comes
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// waits reports whether a trial's results are to be stored still.
+func waits(t *v1alpha1.Trial) bool {
+	return t.Spec.ResultsStore != "" && meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialComplete) &&
+		!meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.TrialResultsStored)
+}
+
+// replaceable is how long an object that a pod has put may be replaced still: a manifest that is
+// written before would confirm what is not there any more.
+func (r *Trials) replaceable(trial *v1alpha1.Trial) time.Duration {
+	s, err := r.Stores.Get(trial.Spec.ResultsStore)
+	if err != nil || s.BindsContent() {
+		return 0
+	}
+	return completed(trial).Add(time.Second + ticketLasts).Sub(r.Clock.Now()) // conditions have whole seconds
+}
+
+// tell writes the condition, if it changed.
+func (r *Trials) tell(ctx context.Context, trial *v1alpha1.Trial, status metav1.ConditionStatus, reason, message string) error {
+	before := trial.DeepCopy()
+	changed := meta.SetStatusCondition(&trial.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.TrialResultsStored, Status: status, Reason: reason, Message: conditions.Truncate(message, conditions.MaxMessage), ObservedGeneration: trial.Generation,
+		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+	})
+	if !changed {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, trial, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write the trial's status: %w", err)
+	}
+	if status == metav1.ConditionFalse && reason != v1alpha1.ReasonStoring || reason == v1alpha1.ReasonPartlyStored {
+		r.Recorder.Eventf(trial, nil, corev1.EventTypeWarning, reason, v1alpha1.TrialResultsStored, "%s", message)
+	}
+	return nil
+}
+
+// store puts everything of the trial into its store. What is there already, from an attempt before,
+// is confirmed or put again; the manifest comes last.
+func (r *Trials) store(ctx context.Context, trial *v1alpha1.Trial) (location string, err error) {
+	s, err := r.Stores.Get(trial.Spec.ResultsStore)
+	if err != nil {
+		return "", err
+	}
+	folder, err := store.TrialFolder(trial)
+	if err != nil {
+		return "", err
+	}
+	location = s.Location(folder.Key(store.ManifestName))
+	kept := &store.Cluster{Client: r.Client, Reader: r.Reader, Trial: trial}
+	switch m, _, err := store.ReadManifest(ctx, s, folder); {
+	case err == nil && m.UID == string(trial.UID):
+		return location, kept.Clear(ctx) // a manager before this one ended between the manifest and the condition
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return "", err
+	}
+	// There is no manifest, or that of a trial of this name that was deleted, which says nothing of
+	// what is kept of this one.
+	written, pods, err := r.storeResults(ctx, s, kept, folder, trial)
+	if err != nil {
+		return "", err
+	}
+	if err := move(ctx, kept, s, folder); err != nil {
+		return "", err
+	}
+	objects, err := confirm(ctx, s, folder, written)
+	if err != nil {
+		return "", err
+	}
+	m := store.Manifest{Kind: "Trial", Namespace: trial.Namespace, Name: trial.Name, UID: string(trial.UID), Experiment: trial.Spec.Experiment,
+		Completed: completed(trial), Objects: objects, Missing: missing(folder, pods, objects), LeftOut: store.LeftOut(trial)}
+	if err := store.WriteManifest(ctx, s, folder, m); err != nil {
+		return "", err
+	}
+	return location, kept.Clear(ctx)
+}
+
+func completed(trial *v1alpha1.Trial) time.Time {
+	return meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialComplete).LastTransitionTime.UTC()
+}
+
+// storeResults stores what the manager itself knows of the trial. A trial that never had a pod has
+// no results.
+func (r *Trials) storeResults(ctx context.Context, s store.Store, kept *store.Cluster, folder store.Folder, trial *v1alpha1.Trial) (written []store.Object, pods []string, err error) {
+	r.decoding.Lock()
+	defer r.decoding.Unlock()
+	raw, err := r.results(ctx, kept, folder, trial)
+	if err != nil || raw == nil {
+		return nil, nil, err
+	}
+	t, err := results.DecodeTrial(raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the results of trial %s: %w", trial.Name, err)
+	}
+	files, err := files(raw, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range files {
+		o := store.Describe(folder.Key(f.name), f.data)
+		if err := s.Put(ctx, o, bytes.NewReader(f.data)); err != nil {
+			return nil, nil, err
+		}
+		written = append(written, o)
+	}
+	for _, p := range t.Pods {
+		pods = append(pods, p.Name)
+	}
+	return written, pods, nil
+}
+
+// results returns the trial's results as JSON: the whole, where it did not fit the ConfigMap, else
+// what is there. None: nil.
+func (r *Trials) results(ctx context.Context, kept *store.Cluster, folder store.Folder, trial *v1alpha1.Trial) ([]byte, error) {
+	_, whole, err := store.ReadAll(ctx, kept, folder.Key(trialFile), results.WholeLimit)
+	if err == nil || !errors.Is(err, store.ErrNotFound) {
+		return whole, err
+	}
+	if trial.Status.ResultsConfigMap == "" {
+		return nil, nil
+	}
+	m := &corev1.ConfigMap{}
+	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: trial.Namespace, Name: trial.Status.ResultsConfigMap}, m); err != nil {
+		return nil, fmt.Errorf("read the results of trial %s: %w", trial.Name, err)
+	}
+	encoded, err := results.StoredTrial(m.Data, m.BinaryData)
+	if err != nil {
+		return nil, fmt.Errorf("read the results of trial %s, ConfigMap %s: %w", trial.Name, m.Name, err)
+	}
+	return encoded, nil
+}
+
+type file struct {
+	name string
+	data []byte
+}
+
+// files that are made of a trial's results: the whole, and apart from it what other programs read
+// more easily.
+func files(raw []byte, t results.Trial) ([]file, error) {
+	all := []file{{trialFile, raw}}
+	if t.Timeline != nil {
+		var csv bytes.Buffer
+		if err := results.WriteTimelineCSV(&csv, *t.Timeline); err != nil {
+			return nil, fmt.Errorf("write the timeline: %w", err)
+		}
+		all = append(all, file{timelineFile, csv.Bytes()})
+	}
+	if t.Latency != "" {
+		all = append(all, file{latencyFile, []byte(t.Latency + "\n")})
+	}
+	faults, err := json.MarshalIndent(slices.Concat([]results.FaultRecord{}, t.Faults), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the fault records: %w", err)
+	}
+	return append(all, file{faultsFile, append(faults, '\n')}), nil
+}
+
+// move puts what waited in the cluster into the store. The trial's own results have been.
+func move(ctx context.Context, kept *store.Cluster, s store.Store, folder store.Folder) error {
+	waiting, err := kept.List(ctx, folder.PodFiles())
+	if err != nil {
+		return err
+	}
+	for _, o := range waiting {
+		_, content, err := store.ReadAll(ctx, kept, o.Key, protocol.ClientResultLimit)
+		if err != nil {
+			return err
+		}
+		if err := s.Put(ctx, o, bytes.NewReader(content)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirm lists what is stored of the trial, and confirms what the pods put there themselves; what
+// was written just now has been.
+func confirm(ctx context.Context, s *store.S3, folder store.Folder, written []store.Object) ([]store.Object, error) {
+	handed, err := s.List(ctx, folder.PodFiles())
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range handed {
+		if err := s.Confirm(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Concat(written, handed), nil
+}
+
+// missing names the pods of which there is nothing.
+func missing(folder store.Folder, pods []string, objects []store.Object) []string {
+	var none []string
+	for _, p := range pods {
+		if !slices.ContainsFunc(objects, func(o store.Object) bool { return folder.Pod(o.Key) == p }) {
+			none = append(none, p)
+		}
+	}
+	slices.Sort(none)
+	return none
+}
+
+// SetupWithManager registers the controller.
+func (r *Trials) SetupWithManager(mgr ctrl.Manager) error {
+	return wrap("set up the archive of trials", ctrl.NewControllerManagedBy(mgr).
+		Named("archive-trials").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 2}).
+		For(&v1alpha1.Trial{}, builder.WithPredicates(predicate.NewPredicateFuncs(func(o client.Object) bool {
+			t, ok := o.(*v1alpha1.Trial)
+			return ok && waits(t)
+		}))).
+		Complete(r))
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,219 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/plan"
+)
+
+// accept expands the experiment. The first time that it can, it fixes the plan: snapshots of the
+// Systems and the text of the claims, then the seed and the seal, are written.
+func (r *Reconciler) accept(ctx context.Context, s *scope) error {
+	if s.fixed() {
+		// Templates and claims were checked when the plan was fixed; neither can have changed.
+		s.plan, s.errs = plan.Expand(s.exp, s.systems)
+		return nil
+	}
+	s.plan, s.errs = plan.Validate(s.exp, s.systems, r.Checks)
+	if s.plan == nil {
+		return nil
+	}
+	if err := r.takeSnapshots(ctx, s); err != nil {
+		s.plan = nil
+		return err
+	}
+	if err := r.sealClaims(ctx, s); err != nil {
+		s.plan = nil
+		return err
+	}
+	s.exp.Status.Seed = r.seed(s.exp)
+	r.chooseStore(s.exp)
+	s.step = plan.Next(s.plan, s.exp.Status.Seed, s.trials)
+	return r.updateStatus(ctx, s)
+}
+
+func (r *Reconciler) seed(exp *v1alpha1.Experiment) int64 {
+	if exp.Spec.Seed != nil {
+		return *exp.Spec.Seed
+	}
+	return r.Seed()
+}
+
+// takeSnapshots writes the Systems down as they are, and removes snapshots of an attempt that did
+// not get as far as the seed.
+func (r *Reconciler) takeSnapshots(ctx context.Context, s *scope) error {
+	wanted := map[string]bool{}
+	for _, ref := range s.exp.Spec.Systems {
+		name, err := r.takeSnapshot(ctx, s.exp, ref.Name, s.systems[ref.Name])
+		if err != nil {
+			return err
+		}
+		s.revisions[ref.Name] = name
+		wanted[name] = true
+	}
+	existing, _, err := r.listRevisions(ctx, s.exp)
+	if err != nil {
+		return err
+	}
+	for i := range existing {
+		if wanted[existing[i].Name] {
+			continue
+		}
+		if err := r.Client.Delete(ctx, &existing[i]); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete an outdated snapshot of System %s: %w", existing[i].Labels[v1alpha1.LabelSystem], err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) takeSnapshot(ctx context.Context, exp *v1alpha1.Experiment, system string, spec v1alpha1.SystemSpec) (string, error) {
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return "", fmt.Errorf("encode System %s: %w", system, err)
+	}
+	snapshot := &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: exp.Namespace,
+			Name:      snapshotName(exp, system, raw),
+			Labels:    map[string]string{v1alpha1.LabelExperiment: exp.Name, v1alpha1.LabelSystem: system},
+		},
+		Data:     runtime.RawExtension{Raw: raw},
+		Revision: 1,
+	}
+	if err := controllerutil.SetControllerReference(exp, snapshot, r.Client.Scheme()); err != nil {
+		return "", fmt.Errorf("own the snapshot of System %s: %w", system, err)
+	}
+	if err := r.Client.Create(ctx, snapshot); err != nil && !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("create the snapshot of System %s: %w", system, err)
+	}
+	return snapshot.Name, nil
+}
+
+// advance does what the plan says comes next.
+func (r *Reconciler) advance(ctx context.Context, s *scope) error {
+	if err := r.decide(ctx, s); err != nil {
+		return err
+	}
+	if err := r.images(ctx, s); err != nil {
+		return err
+	}
+	if err := r.data(ctx, s); err != nil {
+		return err
+	}
+	if s.step.Create != nil {
+		if err := r.createTrial(ctx, s); err != nil {
+			return err
+		}
+		s.step.Counts.Active++
+		if s.exp.Status.StartTime == nil {
+			s.exp.Status.StartTime = &s.now
+		}
+	}
+	switch {
+	case !s.step.Done:
+		s.exp.Status.CompletionTime = nil
+	case s.exp.Status.CompletionTime == nil:
+		s.exp.Status.CompletionTime = &s.now
+	}
+	return nil
+}
+
+// decide asks the plan, until the next trial has a number of its own: when the last trial was
+// deleted, the trials that are left do not show that there was one.
+func (r *Reconciler) decide(ctx context.Context, s *scope) error {
+	s.plan.Open = report.OpenClaims(s.plan, trialLines(s.trials))
+	for first := int32(0); ; {
+		s.step = plan.NextFrom(s.plan, s.exp.Status.Seed, s.trials, first)
+		if s.step.Create == nil {
+			return nil
+		}
+		taken, err := r.taken(ctx, s, s.step.Create.Number)
+		if err != nil || !taken {
+			return err
+		}
+		first = s.step.Create.Number + 1
+	}
+}
+
+// taken reports whether a trial of that number was deleted and its results are still there: another
+// under its name would overwrite them.
+func (r *Reconciler) taken(ctx context.Context, s *scope, number int32) (bool, error) {
+	layout := placement.Layout{Trial: trialName(s.exp, number)}
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(configMapKind)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: layout.ResultsConfigMap()}, found)
+	if err != nil {
+		return false, wrap("look for results under the next Trial's name", client.IgnoreNotFound(err))
+	}
+	// The cache may not have seen a trial that was created a while ago and has results by now.
+	trial := &v1alpha1.Trial{}
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: layout.Trial}, trial)
+	return apierrors.IsNotFound(err), wrap("look for the Trial of results that are there", client.IgnoreNotFound(err))
+}
+
+func (r *Reconciler) createTrial(ctx context.Context, s *scope) error {
+	spec := s.step.Create
+	spec.System.Revision = s.revisions[spec.System.Name]
+	if kept := s.exp.Status.Seal; kept != nil {
+		spec.Seal = kept.SHA256
+	}
+	if a := s.exp.Status.Archive; a != nil {
+		spec.ResultsStore = a.Store
+	}
+	trial := &v1alpha1.Trial{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.exp.Namespace,
+			Name:      trialName(s.exp, spec.Number),
+			Labels: map[string]string{
+				v1alpha1.LabelExperiment: s.exp.Name,
+				v1alpha1.LabelPoint:      fmt.Sprint(spec.Point.Index),
+			},
+		},
+		Spec: *spec,
+	}
+	if err := controllerutil.SetControllerReference(s.exp, trial, r.Client.Scheme()); err != nil {
+		return fmt.Errorf("own a Trial: %w", err)
+	}
+	err := r.Client.Create(ctx, trial)
+	if apierrors.IsAlreadyExists(err) {
+		return r.checkOwned(ctx, s, trial.Name)
+	}
+	return wrap("create a Trial", err)
+}
+
+// checkOwned accepts a Trial that exists already if it is this experiment's: it was created in an
+// earlier reconcile and the cache has not seen it.
+func (r *Reconciler) checkOwned(ctx context.Context, s *scope, name string) error {
+	trial := &v1alpha1.Trial{}
+	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: s.exp.Namespace, Name: name}, trial); err != nil {
+		return fmt.Errorf("read the Trial that was created before: %w", err)
+	}
+	if !metav1.IsControlledBy(trial, s.exp) {
+		return fmt.Errorf("the name of the next Trial is taken by an object of somebody else; delete that Trial")
+	}
+	return nil
+}
+
+// missing lists the Systems that the errors are about not finding.
+func missing(errs field.ErrorList) []string {
+	var names []string
+	for _, err := range errs {
+		if err.Type == field.ErrorTypeNotFound {
+			names = append(names, fmt.Sprint(err.BadValue))
+		}
+	}
+	return names
+}

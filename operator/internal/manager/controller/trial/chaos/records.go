@@ -1,0 +1,87 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/manager/controller/trial/objects"
+)
+
+// recordsKey of a trial's ConfigMap of what Chaos Mesh did holds records as JSON.
+const recordsKey = "chaos.json"
+
+// record is what is known of one time of a fault. Instants are Unix nanoseconds of the manager's
+// clock; 0: it has not come to that.
+type record struct {
+	Created   int64  `json:"created,omitempty"`   // its object's creation was asked for
+	Confirmed int64  `json:"confirmed,omitempty"` // it was seen to be in force
+	Ended     int64  `json:"ended,omitempty"`     // the object's deletion was asked for
+	Gone      int64  `json:"gone,omitempty"`      // the object was seen to be gone
+	Error     string `json:"error,omitempty"`     // why it was not confirmed
+	EndError  string `json:"endError,omitempty"`  // why it is not known to have ended
+}
+
+// records of a trial, by "<fault>/<time>".
+type records map[string]*record
+
+// of returns the record of one time of a fault, which may change it.
+func (c records) of(id string) *record {
+	if c[id] == nil {
+		c[id] = &record{}
+	}
+	return c[id]
+}
+
+// values are what the records say now.
+func (c records) values() map[string]record {
+	out := map[string]record{}
+	for id, rec := range c {
+		out[id] = *rec
+	}
+	return out
+}
+
+// recordsOf returns what is known of a trial, which a manager that has just taken over reads first.
+func (x *Executor) recordsOf(ctx context.Context, r *Run) (records, error) {
+	if r.Memory.records != nil {
+		return r.Memory.records, nil
+	}
+	known := records{}
+	kept := &corev1.ConfigMap{}
+	err := x.Reader.Get(ctx, client.ObjectKey{Namespace: r.Trial.Namespace, Name: r.Layout.ChaosConfigMap()}, kept)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return nil, fmt.Errorf("read what Chaos Mesh has done: %w", err)
+	default:
+		if err := json.Unmarshal([]byte(kept.Data[recordsKey]), &known); err != nil {
+			return nil, fmt.Errorf("read what Chaos Mesh has done: %w", err)
+		}
+	}
+	r.Memory.records = known
+	return known, nil
+}
+
+// keep writes them down.
+func (x *Executor) keep(ctx context.Context, r *Run, known records) error {
+	content, err := json.Marshal(known)
+	if err != nil {
+		return fmt.Errorf("encode what Chaos Mesh has done: %w", err)
+	}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: r.Layout.ChaosConfigMap(), Namespace: r.Trial.Namespace,
+		Labels: map[string]string{v1alpha1.LabelTrial: r.Trial.Name, v1alpha1.LabelExperiment: r.Trial.Spec.Experiment},
+	}, Data: map[string]string{recordsKey: string(content)}}
+	err = x.Client.Update(ctx, cm)
+	if apierrors.IsNotFound(err) {
+		err = objects.Children{Client: x.Client, Reader: x.Reader}.Create(ctx, r.Trial, cm)
+	}
+	return wrap("write down what Chaos Mesh has done", err)
+}

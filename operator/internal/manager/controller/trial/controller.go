@@ -1,0 +1,221 @@
+// Package trial has each Trial carried out by the engine (package engine), and gives it Kubernetes:
+// its pods, its record, and what is attached to its results. It decides nothing about a trial but
+// when it is looked at, and cleans up after trials that are deleted.
+//
+// Package admission says when a trial may start.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/engine"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/controller/trial/inspect"
+	"assay.dev/assay/operator/internal/manager/controller/trial/objects"
+	"assay.dev/assay/operator/internal/manager/coordinator"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Coordinator is what the controller needs of package coordinator.
+type Coordinator interface {
+	Register(trial types.NamespacedName, pods []coordinator.Pod)
+	Direct(trial types.NamespacedName, pod string, d protocol.Directive, files []protocol.File)
+	Report(trial types.NamespacedName, pod string) (*protocol.Report, time.Time)
+	Forget(trial types.NamespacedName)
+}
+
+// Prometheus is what the controller needs of package monitoring.
+type Prometheus interface {
+	engine.Prometheus
+	// PodMonitorLabels are those by which the installed Prometheus selects PodMonitors.
+	PodMonitorLabels() map[string]string
+	// Forget what was asked for a trial.
+	Forget(trial types.UID)
+}
+
+// Reconciler carries out Trials. All exported fields but Software and Prometheus are needed.
+type Reconciler struct {
+	Client client.Client
+	// Reader reads past the cache: Secrets and ConfigMaps, which are not cached, and what must not
+	// be stale.
+	Reader      client.Reader
+	Clock       clock.Clock
+	Recorder    events.EventRecorder
+	Coordinator Coordinator
+	// Environment of the pods; the authorities that their agents trust are those of Trusted.
+	Environment render.Environment
+	// Trusted returns the PEM certificates that a new pod's agent checks the coordinator's with.
+	// They change.
+	Trusted func() string
+	// Software is what carries trials out, for their results. Nil: they do not say.
+	Software func(ctx context.Context) *results.Software
+	// Prometheus of the cluster. Nil: it has none.
+	Prometheus Prometheus
+	// MessageSpacing is the least time between two writes of a status in which only messages of
+	// conditions differ. 0: every message is written.
+	MessageSpacing time.Duration
+
+	made   sync.Once
+	engine *engine.Engine
+	chaos  chaosFaults
+	record record
+}
+
+// workers is how many trials are brought forward at the same time. Each trial has one of them at
+// most, and waits for others only where it takes much memory: see heavy.
+const workers = 16
+
+// conflictDelay is how long the cache is given to see our last write.
+const conflictDelay = 5 * time.Millisecond
+
+// deletionPoll is how soon to look again for objects whose end no watch tells.
+const deletionPoll = 200 * time.Millisecond
+
+// leftGrace is how long a trial that is deleted waits for what does not run and cannot be deleted,
+// before it leaves that to the garbage collector: it is the trial's.
+const leftGrace = engine.StoreGrace
+
+// carrier is the engine that carries the trials out, made once.
+func (r *Reconciler) carrier() *engine.Engine {
+	r.made.Do(func() {
+		r.chaos.r, r.record.r = r, r
+		r.engine = engine.New(engine.World{
+			Pods: r.pods(), Record: &r.record, Attachments: attachments{r}, Clock: r.Clock, Agents: agentsOf{r}, Experiment: experiment{r},
+			Faults: &r.chaos, Nodes: nodeResetter{r}, Domain: r.Environment.ClusterDomain,
+			Prometheus: func() engine.Prometheus {
+				if r.Prometheus == nil {
+					return nil
+				}
+				return r.Prometheus
+			},
+		})
+	})
+	return r.engine
+}
+
+// Reconcile brings one trial forward.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	trial := &v1alpha1.Trial{}
+	if err := r.Client.Get(ctx, req.NamespacedName, trial); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !trial.DeletionTimestamp.IsZero() {
+		return r.finalize(ctx, trial)
+	}
+	if isTrue(trial, v1alpha1.TrialComplete) {
+		return ctrl.Result{}, nil
+	}
+	if controllerutil.AddFinalizer(trial, v1alpha1.FinalizerTrial) {
+		// The finalizer is on the API server before anything is made that it must clean up.
+		return ctrl.Result{}, wrap("add the finalizer", r.Client.Update(ctx, trial))
+	}
+	if !isTrue(trial, v1alpha1.TrialAdmitted) {
+		return ctrl.Result{}, nil // package admission decides; nothing exists yet
+	}
+	after, err := r.carrier().Advance(ctx, trial)
+	switch {
+	case errors.Is(err, engine.ErrConflict):
+		// We acted on a trial that was read before our own last write reached the cache. Nothing is
+		// lost: look again.
+		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	case isTrue(trial, v1alpha1.TrialComplete):
+		r.forget(req.NamespacedName)
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// finalize cleans up after a trial that is being deleted. It does not wait for processes to end by
+// themselves: nobody wants their results any more.
+func (r *Reconciler) finalize(ctx context.Context, trial *v1alpha1.Trial) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(trial)
+	r.Coordinator.Forget(key)
+	remains, err := r.pods().Delete(ctx, trial)
+	var left *engine.LeftError
+	if wait := leftGrace - r.Clock.Since(trial.DeletionTimestamp.Time); errors.As(err, &left) && wait > 0 {
+		log.FromContext(ctx).Info("Something of a deleted trial cannot be deleted", "trial", trial.Name, "err", err.Error())
+		return ctrl.Result{RequeueAfter: min(wait, engine.RetryPoll)}, nil
+	}
+	if err != nil && left == nil {
+		return ctrl.Result{}, err
+	}
+	if remains.Left != "" {
+		return ctrl.Result{RequeueAfter: deletionPoll}, nil
+	}
+	r.forget(key)
+	before := trial.DeepCopy()
+	if controllerutil.RemoveFinalizer(trial, v1alpha1.FinalizerTrial) {
+		// Only that: a whole object has defaults of fields that are newer than it, which would be a
+		// change of its spec.
+		err := r.Client.Patch(ctx, trial, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		return ctrl.Result{}, wrap("remove the finalizer", client.IgnoreNotFound(err))
+	}
+	return ctrl.Result{}, nil
+}
+
+// forget drops what is kept of every trial that had the name.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.Coordinator.Forget(key)
+	for _, uid := range r.carrier().Forget(key) {
+		r.chaos.forget(uid)
+		r.record.forget(uid)
+		if r.Prometheus != nil {
+			r.Prometheus.Forget(uid)
+		}
+	}
+}
+
+func isTrue(t *v1alpha1.Trial, condition string) bool {
+	return meta.IsStatusConditionTrue(t.Status.Conditions, condition)
+}
+
+// SetupWithManager registers the controller. changed tells of agents' reports.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
+	toTrial := handler.EnqueueRequestsFromMapFunc(objects.TrialOf)
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("trial").
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		For(&v1alpha1.Trial{}).
+		Watches(&corev1.Pod{}, toTrial).
+		Watches(&appsv1.StatefulSet{}, toTrial).
+		Watches(&batchv1.Job{}, toTrial).
+		Watches(&corev1.Service{}, toTrial).
+		Watches(&v1alpha1.Experiment{}, handler.EnqueueRequestsFromMapFunc(inspect.Of(r.Client)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
+		Complete(r)
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,137 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
+)
+
+// Pods returns the pods of the trial, also those that are being deleted, by their names in the
+// layout. Of two pods with one client's number only the Job's is the client: anybody who may create
+// pods can give them the labels.
+func (m Children) Pods(ctx context.Context, l *placement.Layout) (map[string]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := m.Client.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: l.Trial}); err != nil {
+		return nil, fmt.Errorf("list the trial's pods: %w", err)
+	}
+	pods := map[string]*corev1.Pod{}
+	for i := range list.Items {
+		p := &list.Items[i]
+		if isServer(p.Labels[v1alpha1.LabelPodType]) {
+			pods[p.Name] = p // a name is one pod's
+			continue
+		}
+		made, err := m.Made(ctx, l, p)
+		if err != nil {
+			return nil, err
+		}
+		if !made {
+			continue
+		}
+		if p.Labels[v1alpha1.LabelPodType] == v1alpha1.PodTypePrepare {
+			pods[l.PrepareJob()] = p
+		} else if c, ok := clientOf(l, p); ok {
+			pods[c.Name] = p
+		}
+	}
+	return pods, nil
+}
+
+// Made tells whether a StatefulSet or Job of the trial has made the pod: its agent may speak for
+// the trial. A pod that is being deleted may outlive its owner.
+func (m Children) Made(ctx context.Context, l *placement.Layout, p *corev1.Pod) (bool, error) {
+	of := metav1.GetControllerOf(p)
+	if of == nil {
+		return false, nil
+	}
+	var owner client.Object
+	switch part := p.Labels[v1alpha1.LabelPodType]; {
+	case isServer(part) && of.Kind == "StatefulSet" && hasSet(l, of.Name):
+		owner = &appsv1.StatefulSet{}
+	case part == v1alpha1.PodTypeClient && of.Kind == "Job" && hasClientSet(l, of.Name),
+		part == v1alpha1.PodTypePrepare && of.Kind == "Job" && of.Name == l.PrepareJob():
+		owner = &batchv1.Job{}
+	default:
+		return false, nil
+	}
+	switch err := m.Client.Get(ctx, client.ObjectKey{Namespace: l.Namespace, Name: of.Name}, owner); {
+	case err == nil:
+		return owner.GetUID() == of.UID, nil
+	case apierrors.IsNotFound(err):
+		return !p.DeletionTimestamp.IsZero(), nil
+	default:
+		return false, fmt.Errorf("read %s %s: %w", of.Kind, of.Name, err)
+	}
+}
+
+// isServer tells whether pods of this part are made by StatefulSets.
+func isServer(part string) bool {
+	return part == v1alpha1.PodTypeReplica || part == v1alpha1.PodTypeComponent
+}
+
+func hasSet(l *placement.Layout, name string) bool {
+	return slices.ContainsFunc(l.Sets, func(set placement.Set) bool { return set.Name == name })
+}
+
+func hasClientSet(l *placement.Layout, name string) bool {
+	return slices.ContainsFunc(l.ClientSets, func(set placement.ClientSet) bool { return set.Name == name })
+}
+
+// clientOf is the client that a pod of a Job of the trial is.
+func clientOf(l *placement.Layout, p *corev1.Pod) (placement.Client, bool) {
+	of := metav1.GetControllerOf(p)
+	if of == nil {
+		return placement.Client{}, false
+	}
+	var i int
+	if _, err := fmt.Sscanf(p.Labels[batchv1.JobCompletionIndexAnnotation], "%d", &i); err != nil {
+		i = 0
+	}
+	return l.ClientOf(of.Name, i)
+}
+
+// ClientIndex is the index of a client's pod over all pods of clients; 0 for other pods.
+func ClientIndex(l *placement.Layout, p *corev1.Pod) int {
+	c, _ := clientOf(l, p)
+	return c.Index
+}
+
+// OwnersOfMissing are the names of the StatefulSets and Jobs that have not made all of their pods.
+func OwnersOfMissing(l *placement.Layout, prepares bool, pods map[string]*corev1.Pod) []string {
+	var owners []string
+	add := func(name string) {
+		if len(owners) == 0 || owners[len(owners)-1] != name {
+			owners = append(owners, name)
+		}
+	}
+	i := 0
+	for _, set := range l.Sets {
+		for range set.Replicas {
+			if pods[l.Servers[i].Name] == nil {
+				add(set.Name)
+			}
+			i++
+		}
+	}
+	for _, set := range l.ClientSets {
+		for _, i := range set.Clients {
+			if pods[l.Clients[i].Name] == nil {
+				add(set.Name)
+			}
+		}
+	}
+	if prepares && pods[l.PrepareJob()] == nil {
+		add(l.PrepareJob())
+	}
+	return owners
+}

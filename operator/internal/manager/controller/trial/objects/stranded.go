@@ -1,0 +1,81 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/validity"
+	"assay.dev/assay/operator/internal/text/few"
+)
+
+// DeadNodeGrace is how long after the time that a pod has to end the trial waits for a node that
+// does not answer. Kubernetes itself gives pods there up after five minutes.
+const DeadNodeGrace = 5 * time.Minute
+
+// Gone says what is left of a trial that is cleaned up.
+func (m Children) Gone(ctx context.Context, key types.NamespacedName) (string, error) {
+	pods := &corev1.PodList{}
+	if err := m.Reader.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.LabelTrial: key.Name}); err != nil {
+		return "", fmt.Errorf("list the pods of the trial: %w", err)
+	}
+	stranded, err := m.Stranded(ctx, pods.Items)
+	if err != nil || len(stranded) == 0 {
+		return "Nothing of the trial runs any more, and only its results are left.", err
+	}
+	return fmt.Sprintf("Nothing of the trial is left but its results, and pods on nodes that do not answer: %s. They go when their node is back, or is deleted.",
+		few.Names(stranded)), nil
+}
+
+// Stranded are those of a trial's pods that are being deleted on nodes that do not answer, for
+// longer than DeadNodeGrace: the kubelet there deletes them when it is back, and nobody else may,
+// since their processes may still run. A trial does not hold its pools for them; nothing is
+// scheduled on such a node, and it runs none of another trial.
+func (m Children) Stranded(ctx context.Context, pods []corev1.Pod) ([]string, error) {
+	var names []string
+	answers := map[string]bool{}
+	for i := range pods {
+		p := &pods[i]
+		if p.DeletionTimestamp == nil || p.Spec.NodeName == "" || validity.PodEnded(p) || m.Clock.Since(p.DeletionTimestamp.Time) < DeadNodeGrace {
+			continue
+		}
+		ready, known := answers[p.Spec.NodeName]
+		if !known {
+			var err error
+			if ready, err = m.answers(ctx, p.Spec.NodeName); err != nil {
+				return nil, err
+			}
+			answers[p.Spec.NodeName] = ready
+		}
+		if !ready {
+			names = append(names, fmt.Sprintf("%s on %s", p.Name, p.Spec.NodeName))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// answers reports whether a node's kubelet was heard of lately.
+func (m Children) answers(ctx context.Context, name string) (bool, error) {
+	node := &corev1.Node{}
+	err := m.Reader.Get(ctx, client.ObjectKey{Name: name}, node)
+	if apierrors.IsNotFound(err) {
+		return false, nil // Kubernetes deletes the pods of nodes that are gone, in a while
+	}
+	if err != nil {
+		return false, fmt.Errorf("read node %s: %w", name, err)
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,209 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/validity"
+	"assay.dev/assay/operator/internal/engine"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/experiment/queue"
+	"assay.dev/assay/operator/internal/manager/controller/trial/chaos"
+	"assay.dev/assay/operator/internal/manager/controller/trial/inspect"
+	"assay.dev/assay/operator/internal/manager/controller/trial/storage"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// attachments are objects of the cluster: see package storage.
+type attachments struct{ r *Reconciler }
+
+var _ engine.Attachments = attachments{}
+
+// results reads and writes what trials come to.
+func (r *Reconciler) results() storage.Results {
+	return storage.Results{Client: r.Client, Reader: r.Reader, Software: r.Software}
+}
+
+func (a attachments) Prepared(ctx context.Context, s *engine.Subject) ([]byte, error) {
+	return a.r.prepared(s).Read(ctx)
+}
+
+func (a attachments) Show(ctx context.Context, s *engine.Subject, files *corev1.ConfigMap) error {
+	return a.r.objects().Create(ctx, s.Trial, files)
+}
+
+func (a attachments) Clients(ctx context.Context, s *engine.Subject) ([]results.Client, map[string][]byte, error) {
+	return a.r.results().OfClients(ctx, s.Trial, s.Layout)
+}
+
+func (a attachments) Store(ctx context.Context, s *engine.Subject, judged bool, t *results.Trial, files engine.Files) error {
+	return a.r.results().Put(ctx, s.Trial, judged, s.Layout, t, storage.Attachments{Given: files.Given, Reports: files.Reports})
+}
+
+func (a attachments) KeepFiles(ctx context.Context, s *engine.Subject) error {
+	return a.r.results().KeepFiles(ctx, s.Trial, s.Layout)
+}
+
+// agentsOf passes on to the coordinator.
+type agentsOf struct{ r *Reconciler }
+
+var _ engine.Agents = agentsOf{}
+
+func (a agentsOf) Direct(trial types.NamespacedName, pod string, d protocol.Directive, files []protocol.File) {
+	a.r.Coordinator.Direct(trial, pod, d, files)
+}
+
+func (a agentsOf) Report(trial types.NamespacedName, pod string) (*protocol.Report, time.Time) {
+	return a.r.Coordinator.Report(trial, pod)
+}
+
+// experiment is the Experiment that a trial is of.
+type experiment struct{ r *Reconciler }
+
+var _ engine.Experiment = experiment{}
+
+func (e experiment) KeepUntil(ctx context.Context, trial *v1alpha1.Trial) (until time.Time, message string, err error) {
+	until, err = inspect.Until(ctx, e.r.Client, trial)
+	if err != nil || until.IsZero() {
+		return time.Time{}, "", err
+	}
+	return until, inspect.Message(trial, until), nil
+}
+
+func (e experiment) Gap(ctx context.Context, trial *v1alpha1.Trial, begins time.Time) (time.Duration, error) {
+	trials := &v1alpha1.TrialList{}
+	if err := e.r.Client.List(ctx, trials, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, fmt.Errorf("list trials: %w", err)
+	}
+	return queue.Gap(trials.Items, trial, begins), nil
+}
+
+func (e experiment) Progress(ctx context.Context, before, trial *v1alpha1.Trial, p protocol.TrialProgress) (conflict bool, err error) {
+	return e.r.objects().PublishProgress(ctx, before, trial, p)
+}
+
+// Reasons of the events that tell of faults.
+const (
+	faultCarriedOut = "FaultCarriedOut"
+	faultFailed     = "FaultFailed"
+)
+
+// Faults makes an event of each on the Experiment.
+func (e experiment) Faults(ctx context.Context, trial *v1alpha1.Trial, notes []engine.FaultNote) error {
+	exp := &v1alpha1.Experiment{}
+	if err := e.r.Client.Get(ctx, client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.Experiment}, exp); err != nil {
+		return err
+	}
+	for _, n := range notes {
+		kind, reason := corev1.EventTypeNormal, faultCarriedOut
+		if n.Failed {
+			kind, reason = corev1.EventTypeWarning, faultFailed
+		}
+		e.r.Recorder.Eventf(exp, trial, kind, reason, n.Kind, "%s", n.Message)
+	}
+	return nil
+}
+
+// nodeResetter makes pods in the manager's namespace.
+type nodeResetter struct{ r *Reconciler }
+
+var _ engine.NodeResetter = nodeResetter{}
+
+func (n nodeResetter) Refusal(ctx context.Context, trial *v1alpha1.Trial, resets engine.Resets) (string, error) {
+	return n.r.resetter().Refusal(ctx, trial, resets)
+}
+
+func (n nodeResetter) Create(ctx context.Context, trial *v1alpha1.Trial, nodes []string) (string, error) {
+	return n.r.resetter().Create(ctx, trial, nodes)
+}
+
+func (n nodeResetter) Describe(node string) string {
+	return fmt.Sprintf("the pod in namespace %s that will reset node %s", n.r.Environment.Namespace, node)
+}
+
+// chaosFaults carries out the faults that Chaos Mesh does.
+type chaosFaults struct {
+	r *Reconciler
+
+	mu     sync.Mutex
+	trials map[types.UID]*chaos.Memory
+}
+
+var _ engine.Injector = (*chaosFaults)(nil)
+
+func (r *Reconciler) chaosExecutor() *chaos.Executor {
+	return &chaos.Executor{Client: r.Client, Reader: r.Reader, Clock: r.Clock, Recorder: r.Recorder}
+}
+
+// memory is what the executor keeps of a trial. No two reconciles of a trial run at once.
+func (c *chaosFaults) memory(trial types.UID) *chaos.Memory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trials == nil {
+		c.trials = map[types.UID]*chaos.Memory{}
+	}
+	if c.trials[trial] == nil {
+		c.trials[trial] = &chaos.Memory{}
+	}
+	return c.trials[trial]
+}
+
+func (c *chaosFaults) forget(trial types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.trials, trial)
+}
+
+func (c *chaosFaults) Refusal(ctx context.Context, trial *v1alpha1.Trial) (string, error) {
+	return c.r.chaosExecutor().Refusal(ctx, trial)
+}
+
+func (c *chaosFaults) Clear(ctx context.Context, trial *v1alpha1.Trial) error {
+	_, _, err := c.r.chaosExecutor().Clear(ctx, trial, c.memory(trial.UID))
+	return err
+}
+
+func (c *chaosFaults) Of(s *engine.Subject, observed map[string]*corev1.Pod, faults []*fault.Occurrence) engine.Injection {
+	return injection{c.r.chaosExecutor(), &chaos.Run{
+		Trial: s.Trial, System: s.System, Layout: s.Layout, Pods: observed, Occurrences: faults, Memory: c.memory(s.Trial.UID),
+	}}
+}
+
+// injection is what Chaos Mesh does in one trial.
+type injection struct {
+	executor *chaos.Executor
+	run      *chaos.Run
+}
+
+func (i injection) Due(ctx context.Context) (time.Duration, error) { return i.executor.Due(ctx, i.run) }
+
+func (i injection) Record(a timeline.Action) *protocol.ActionRecord { return i.run.Record(a) }
+
+func (i injection) Injected(o *fault.Occurrence) validity.Injection { return i.run.Injection(o) }
+
+// lost is a LostError if err says that an object is not there.
+func lost(err error) error {
+	if apierrors.IsNotFound(err) {
+		return &engine.LostError{Err: err}
+	}
+	return err
+}
+
+// conflict is an ErrConflict if err says that an object has changed since it was read.
+func conflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return errors.Join(engine.ErrConflict, err)
+	}
+	return err
+}

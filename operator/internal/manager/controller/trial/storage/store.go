@@ -1,0 +1,107 @@
+// Package storage keeps what agents send of a trial, and what the trial comes to, in objects of the
+// cluster: until it is merged, until its store has it, or for good.
+package storage
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/placement"
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/coordinator"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// ClientKey of a client's ConfigMap holds a gzipped results.Client.
+const ClientKey = "client.json.gz"
+
+// Store keeps what agents send in objects of the trial, which go with it.
+type Store struct {
+	Client client.Client
+	// Reader reads past the cache, which has no Secrets and ConfigMaps.
+	Reader client.Reader
+}
+
+var _ coordinator.Store = (*Store)(nil)
+
+// StorePrepared keeps the prepare step's output in a Secret, since it may hold keys. What
+// cannot be unpacked is rejected now, while its agent can still say so.
+func (st *Store) StorePrepared(ctx context.Context, pod coordinator.Pod, packed []byte) error {
+	if _, err := render.UnpackOutput("/", packed); err != nil {
+		return &coordinator.RejectedError{Reason: "the prepare step's output cannot be unpacked: " + err.Error()}
+	}
+	l := placement.Layout{Trial: pod.Trial.Name}
+	return st.create(ctx, pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: l.PreparedSecret()}, Data: map[string][]byte{placement.PreparedKey: packed}})
+}
+
+// StoreResults keeps one client's results until they are merged. What cannot be read then is
+// rejected now, while its agent can still say so.
+func (st *Store) StoreResults(ctx context.Context, pod coordinator.Pod, packed []byte) error {
+	trial := &v1alpha1.Trial{}
+	if err := st.Client.Get(ctx, pod.Trial, trial); err != nil {
+		return fmt.Errorf("read trial %s: %w", pod.Trial, err)
+	}
+	if _, err := results.UnpackClient(packed, runLength(&trial.Spec)); err != nil {
+		return &coordinator.RejectedError{Reason: err.Error()}
+	}
+	l := placement.Layout{Trial: pod.Trial.Name}
+	return st.create(ctx, pod, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: l.ClientResultConfigMap(pod.Index)}, BinaryData: map[string][]byte{ClientKey: packed},
+	})
+}
+
+// create makes the object once: what is sent again, because an acknowledgement was lost, is the
+// same. Anything else of the name is not accepted as such.
+func (st *Store) create(ctx context.Context, pod coordinator.Pod, obj client.Object) error {
+	trial := &v1alpha1.Trial{}
+	if err := st.Client.Get(ctx, pod.Trial, trial); err != nil {
+		return fmt.Errorf("read trial %s: %w", pod.Trial, err)
+	}
+	obj.SetNamespace(trial.Namespace)
+	obj.SetLabels(map[string]string{v1alpha1.LabelTrial: trial.Name, v1alpha1.LabelExperiment: trial.Spec.Experiment})
+	if err := controllerutil.SetControllerReference(trial, obj, st.Client.Scheme()); err != nil {
+		return fmt.Errorf("own %s: %w", obj.GetName(), err)
+	}
+	err := st.Client.Create(ctx, obj)
+	if apierrors.IsAlreadyExists(err) {
+		return st.same(ctx, trial, obj)
+	}
+	if err != nil {
+		return fmt.Errorf("create %s: %w", obj.GetName(), err)
+	}
+	return nil
+}
+
+// same checks that what is there already is what was to be made.
+func (st *Store) same(ctx context.Context, trial *v1alpha1.Trial, obj client.Object) error {
+	there := obj.DeepCopyObject().(client.Object)
+	if err := st.Reader.Get(ctx, client.ObjectKeyFromObject(obj), there); err != nil {
+		return fmt.Errorf("read %s: %w", obj.GetName(), err)
+	}
+	if !metav1.IsControlledBy(there, trial) {
+		return fmt.Errorf("%s is there and belongs to something else", obj.GetName()) // an earlier trial's, perhaps, which is being deleted
+	}
+	if !maps.EqualFunc(contentOf(there), contentOf(obj), bytes.Equal) {
+		return &coordinator.RejectedError{Reason: "other content has been stored for this pod before"}
+	}
+	return nil
+}
+
+func contentOf(obj client.Object) map[string][]byte {
+	switch o := obj.(type) {
+	case *corev1.Secret:
+		return o.Data
+	case *corev1.ConfigMap:
+		return o.BinaryData
+	}
+	return nil
+}

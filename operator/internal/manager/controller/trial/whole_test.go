@@ -1,0 +1,42 @@
+package trial
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/experiment/render"
+	"assay.dev/assay/operator/internal/manager/controller/trial/storage"
+	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/store"
+)
+
+// Whole results that were kept for the store stayed when the trial's results were stored again and
+// then fitted the ConfigMap: the store got results of a success of which the ConfigMap said that it
+// had failed.
+func TestWholeResultsOfBeforeAreDropped(t *testing.T) {
+	p := newPlayWithStore(t)
+	p.released()
+	s := p.subject(p.trial())
+	folder, err := store.TrialFolder(s.Trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() error {
+		_, _, err := store.ReadAll(t.Context(), p.r.results().Kept(s.Trial), folder.Key(storage.TrialFile), 1<<30)
+		return err
+	}
+	large := results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Succeeded", Logs: map[string]string{"r/c": strings.Repeat("long ", render.ConfigMapLimit/4)}}
+	if err := p.r.results().Put(t.Context(), s.Trial, false, s.Layout, &large, storage.Attachments{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(); err != nil {
+		t.Fatalf("whole results that do not fit are not kept: %v", err)
+	}
+	if err := p.r.results().Put(t.Context(), s.Trial, false, s.Layout, &results.Trial{Name: p.key.Name, Experiment: "exp", Outcome: "Invalid"}, storage.Attachments{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("whole results of before are read with %v, want that there are none", err)
+	}
+}

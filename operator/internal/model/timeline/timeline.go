@@ -1,0 +1,174 @@
+// Package timeline is how agents see the faults of a trial: as dated actions of single pods.
+// Package fault makes them. All times are relative to t = 0, the start of the measurement window:
+//
+//	-warmUp           0                    measure        +coolDown      +drain
+//	   |-- warm-up ---|-- window ----------|-- cool-down --|-- drain ------|
+//	   released                                            last request    over
+//
+// A fault may happen several times (repeat), a partition may come and go within one time (flap).
+// Each beginning is an action of every pod that takes part in it, and so is each end. A fault that
+// lasts to the end of the trial has no end here: the agents put everything back when they finish.
+package timeline
+
+import (
+	"time"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/model/shaping"
+)
+
+// Windows divide a run.
+type Windows struct {
+	WarmUp   time.Duration `json:"warmUp"`
+	Measure  time.Duration `json:"measure"`
+	CoolDown time.Duration `json:"coolDown"`
+	Drain    time.Duration `json:"drain"`
+}
+
+// FromSchedule returns the windows of a schedule.
+func FromSchedule(s v1alpha1.Schedule) Windows {
+	return Windows{WarmUp: s.WarmUp.OrZero(), Measure: s.Measure.OrZero(), CoolDown: s.CoolDown.OrZero(), Drain: s.Drain.OrZero()}
+}
+
+// LastRequest is when the last request may be sent, relative to t = 0.
+func (w Windows) LastRequest() time.Duration { return w.Measure + w.CoolDown }
+
+// End is when the drain is over, relative to t = 0.
+func (w Windows) End() time.Duration { return w.Measure + w.CoolDown + w.Drain }
+
+// Kind is what an action does to its pod.
+type Kind string
+
+const (
+	// Kill drops every packet of the pod (but see WithoutSilence), then kills its processes with
+	// SIGKILL and keeps them down. Ended by Revive.
+	Kill Kind = "Kill"
+	// Revive lets packets pass again and starts the processes that a Kill ended.
+	Revive Kind = "Revive"
+	// Pause stops the pod's processes with SIGSTOP. Ended by Resume.
+	Pause Kind = "Pause"
+	// Resume lets the processes that a Pause stopped go on.
+	Resume Kind = "Resume"
+	// Cut loses the packets to Out and from In. Ended by Heal.
+	Cut Kind = "Cut"
+	// Heal ends a Cut.
+	Heal Kind = "Heal"
+	// Degrade makes links worse, as Links say. Ended by Restore.
+	Degrade Kind = "Degrade"
+	// Restore ends a Degrade.
+	Restore Kind = "Restore"
+	// Reset resets the machine that the pod runs on. It ends by itself: the machine comes back.
+	Reset Kind = "Reset"
+	// Inject lets Chaos Mesh do what Object says to the pod. The manager sees to it, not the pod's
+	// agent. Ended by Recover, unless it is over at once.
+	Inject Kind = "Inject"
+	// Recover lets Chaos Mesh undo it.
+	Recover Kind = "Recover"
+)
+
+// ends gives the kind that ends each.
+var ends = map[Kind]Kind{Kill: Revive, Pause: Resume, Cut: Heal, Degrade: Restore, Inject: Recover}
+
+// End is the kind that ends actions of this one, if any does.
+func (k Kind) End() (end Kind, ok bool) {
+	end, ok = ends[k]
+	return end, ok
+}
+
+// ByChaosMesh reports whether Chaos Mesh carries out such an action, which the manager sees to.
+func (k Kind) ByChaosMesh() bool { return k == Inject || k == Recover }
+
+// Ends reports whether actions of this kind end another one.
+func (k Kind) Ends() bool {
+	for _, end := range ends {
+		if k == end {
+			return true
+		}
+	}
+	return false
+}
+
+// Action is one thing that one pod's agent does at one instant.
+type Action struct {
+	// ID is unique in the trial: "<fault>/<time, from 1>/<kind in lower case>/<pod>".
+	ID string `json:"id"`
+	// Fault is the name of the fault that the action belongs to.
+	Fault string `json:"fault"`
+	// Time of the fault that the action belongs to, from 1: a fault may repeat or flap.
+	Time int `json:"time"`
+	// Pod that acts.
+	Pod string `json:"pod"`
+	// Kind of the action.
+	Kind Kind `json:"kind"`
+	// At is the planned instant, relative to t = 0.
+	At time.Duration `json:"at"`
+	// Ends is the ID of the action that this one ends.
+	Ends string `json:"ends,omitempty"`
+	// Role: the pod acts only if it has this role of its System shortly before At. An action that
+	// ends such a one acts if that one did.
+	Role string `json:"role,omitempty"`
+	// LoseDisk empties the volumes of medium Disk and PersistentVolumeClaim too (Kill).
+	LoseDisk bool `json:"loseDisk,omitempty"`
+	// WithoutSilence: the pod's packets are not dropped before its processes die, nor let through
+	// again after, since its agent may not touch its network. So its kernel tells the peers that
+	// the connections are closed (Kill, Revive).
+	WithoutSilence bool `json:"withoutSilence,omitempty"`
+	// Out and In are the pods whose packets are lost, to and from them (Cut).
+	Out []string `json:"out,omitempty"`
+	In  []string `json:"in,omitempty"`
+	// Links that become worse (Degrade).
+	Links []LinkChange `json:"links,omitempty"`
+	// Object of Chaos Mesh that does it, by kind and action: "NetworkChaos partition" (Inject,
+	// Recover).
+	Object string `json:"object,omitempty"`
+	// Peers are the pods at the other end (Inject).
+	Peers []string `json:"peers,omitempty"`
+}
+
+// LinkChange makes one direction of the link to a peer worse. Each directed link is in the actions
+// of both its ends; which of them shapes it depends on the trial's backend: see InForce.
+type LinkChange struct {
+	Peer string `json:"peer"`
+	// Side: Egress, the link to the peer; Ingress, the link from it.
+	Side shaping.Side `json:"side"`
+	// Worse is what is added, as network.Add does.
+	Worse shaping.Link `json:"worse"`
+}
+
+// InForce leaves out the doing of the other end of each link, for a backend that acts on the given
+// side. These are link changes of the other side, and actions that consist of nothing else. Without
+// a backend (side "") there are no changes of links.
+func InForce(actions []Action, side shaping.Side) []Action {
+	out := make([]Action, 0, len(actions))
+	empty := map[string]bool{}
+	for _, a := range actions {
+		if a.Kind == Degrade {
+			var links []LinkChange
+			for _, l := range a.Links {
+				if l.Side == side {
+					links = append(links, l)
+				}
+			}
+			if a.Links = links; len(links) == 0 {
+				empty[a.ID] = true
+				continue
+			}
+		}
+		if empty[a.Ends] {
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// OfPod returns the actions of one pod.
+func OfPod(actions []Action, pod string) []Action {
+	var out []Action
+	for _, a := range actions {
+		if a.Pod == pod {
+			out = append(out, a)
+		}
+	}
+	return out
+}

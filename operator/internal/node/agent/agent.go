@@ -1,0 +1,227 @@
+// Package agent is one pod's side of a trial: it prepares the pod, tells its launchers what to do
+// and when, and tells the coordinator what it sees.
+//
+// It is a set of small straight-line stages that wait for each other through one shared state
+// (state.go). Each stage belongs to a part, which has of the other parts what it uses:
+//
+//	session     reports, gets the directive and the files          (session.go, coordinator.go, files.go)
+//	clockSync   measures the offset to the coordinator's clock     (clock.go)
+//	launchers   keeps a connection to each container's launcher    (launchers.go)
+//	resolver    waits until all names resolve                      (names.go)
+//	starter     starts the processes, in order, also in containers that a fault restarts (processes.go, restarts.go)
+//	gates       finds out when the pod is ready                    (gates.go, tail.go)
+//	commands    runs the steps' commands                           (commands.go)
+//	client      releases the client, sends its report; the prepare step (run.go, client.go, prepare.go)
+//	roles       finds out whether the replica has a role           (roles.go)
+//	faults      carries out the actions                            (actions.go; faults.go, pauses.go, drops.go, isolation.go, degrades.go)
+//	shaping     tries, measures, shapes and verifies the links     (network.go, backends.go, links.go, restore.go)
+//	watcher     reads the links back; canary probes                (watch.go)
+//	sampler     reads what containers, network and node do         (samples.go, readings.go, load.go, host.go)
+//	uploads     gives the pod's files away                         (upload.go, collect.go; termination.go, for a pod that is deleted in the middle of a run)
+//	reboots     resets a machine                                   (reboot.go)
+//
+// When the trial is over, the agent ends everything and puts the network back (finish.go).
+//
+// Once a run is agreed it goes on by the pod's own clock: nothing in it needs the coordinator,
+// which may die and come back. The agent itself may, too: what must not happen twice is written to
+// a journal before or remembered by the launchers (journal.go).
+//
+// An agent that resets a machine has three parts only: session, clockSync and reboots.
+//
+// Time. The coordinator's clock is "CLOCK_MONOTONIC of this node plus an offset", which the agent
+// measures; every instant of a directive is converted once and then kept with the monotonic clock
+// alone. The pod's wall clock is only reported on.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/netem"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// Config of an agent.
+type Config struct {
+	// Coordinator is its host:port.
+	Coordinator string
+	// CAFile holds the certificates that may sign the coordinator's, TokenFile the pod's token.
+	// Both are read at every use, since they rotate.
+	CAFile, TokenFile string
+	// RunDir and OutDir are shared with the launchers.
+	RunDir, OutDir string
+	// PodUID is the pod's.
+	PodUID string
+	// Durable: what is in RunDir must outlive the machine, since the agent resets it.
+	Durable bool
+	// FileRoots are the directories under which files may be written.
+	FileRoots []string
+	// Backends that may shape the pod's links, best first. None: they are measured only.
+	Backends []Backend
+	// Wall reads the pod's wall clock.
+	Wall func() time.Time
+	// Parse reads a client's report.
+	Parse func(format string, report io.Reader, about ReportFacts) (results.Client, error)
+	// Random spreads the retries of a trial's many agents.
+	Random *rand.Rand
+	Log    *slog.Logger
+}
+
+// ReportFacts are what a parser must know about the client whose report it reads.
+type ReportFacts struct {
+	ZeroMonotonicNanos, ZeroUnixNanos int64
+	// StartNanos is when the client's process was started, relative to t = 0.
+	StartNanos                  int64
+	Windows                     timeline.Windows
+	Index, FirstClient, Clients int32
+	Misbehaving                 int32
+	Records                     *results.Records
+	Histograms                  *results.Histograms
+	Summary                     []results.SummaryNumber
+	// Whole: the client ended by itself with exit code 0.
+	Whole    bool
+	Arrivals io.Reader
+}
+
+// Agent of one pod. Its parts share the state, and each has of the others what it uses.
+type Agent struct {
+	*state
+	clock     *runClock
+	drops     *drops
+	isolation *isolation
+
+	session   *session
+	clockSync *clockSync
+	launchers *launchers
+	resolver  *resolver
+	starter   *starter
+	gates     *gates
+	commands  *commandRunner
+	client    *clientRunner
+	roles     *roleWatcher
+	faults    *faultScheduler
+	shaping   *linkShaper
+	watcher   *watcher
+	sampler   *sampler
+	uploads   *uploader
+	reboots   *rebooter
+}
+
+// New prepares an agent and reads what one before it in the same pod left behind.
+func New(config Config) (*Agent, error) {
+	_, portText, err := net.SplitHostPort(config.Coordinator)
+	if err != nil {
+		return nil, fmt.Errorf("read the coordinator's address: %w", err)
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("read the coordinator's port: %w", err)
+	}
+	isolated, err := netem.OpenSilence(uint16(port))
+	if err != nil {
+		return nil, err
+	}
+	dropped, err := netem.OpenCut()
+	if err != nil {
+		return nil, err
+	}
+	board, err := newState(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &clock{wall: config.Wall}
+	if board.journal.Clock != nil && board.journal.Reset == nil { // a machine that was reset counts from 0 again
+		c.add(*board.journal.Clock)
+		if board.journal.Directive != nil && board.journal.Directive.Run != nil {
+			c.settle()
+		}
+	}
+	return assemble(board, c, &drops{filter: dropped, inForce: map[string]drop{}}, &isolation{filter: isolated}), nil
+}
+
+// assemble makes the parts of an agent, each after those that it uses.
+func assemble(board *state, c *clock, d *drops, i *isolation) *Agent {
+	a := &Agent{state: board, clock: &runClock{state: board, clock: c}, drops: d, isolation: i}
+	coordinator, shaped := newCoordinator(board.config), &links{}
+	a.launchers = &launchers{state: board, clock: a.clock, conns: map[string]*launcherConn{}}
+	a.resolver = &resolver{state: board}
+	a.gates = &gates{state: board, launchers: a.launchers, resolver: a.resolver}
+	a.roles = &roleWatcher{state: board, clock: a.clock, launchers: a.launchers, gates: a.gates, logs: map[string]*roleLog{}}
+	a.starter = &starter{state: board, clock: a.clock, launchers: a.launchers, resolver: a.resolver, roles: a.roles}
+	a.commands = &commandRunner{state: board, launchers: a.launchers, gates: a.gates, starter: a.starter}
+	a.uploads = &uploader{state: board, coordinator: coordinator}
+	a.client = &clientRunner{state: board, clock: a.clock, coordinator: coordinator, launchers: a.launchers, gates: a.gates, starter: a.starter, uploads: a.uploads}
+	a.shaping = &linkShaper{state: board, clock: a.clock, drops: d, isolation: i, links: shaped}
+	a.watcher = &watcher{state: board, clock: a.clock, links: shaped, shaping: a.shaping}
+	a.faults = &faultScheduler{state: board, clock: a.clock, drops: d, isolation: i, links: shaped, launchers: a.launchers, roles: a.roles, watcher: a.watcher}
+	a.sampler = &sampler{state: board, clock: a.clock, launchers: a.launchers}
+	a.clockSync = &clockSync{state: board, clock: a.clock, coordinator: coordinator}
+	a.session = &session{state: board, clock: a.clock, coordinator: coordinator, launchers: a.launchers, gates: a.gates, resolver: a.resolver,
+		shaping: a.shaping, sampler: a.sampler, host: hostFacts()}
+	a.reboots = &rebooter{state: board, clock: a.clock}
+	return a
+}
+
+// Run is the agent's life. It returns when ctx is done, after it has put the pod's network back.
+func (a *Agent) Run(ctx context.Context) error {
+	a.adopt()
+	work, stopWork := context.WithCancel(ctx)
+	defer stopWork()
+	var stages, talk sync.WaitGroup
+	for _, stage := range []func(context.Context){
+		a.session.doFiles, a.resolver.doNames, a.starter.doProcesses, a.starter.doRestarts, a.gates.doGates, a.commands.doCommands,
+		a.client.doRun, a.client.doClient, a.client.doPrepare, a.client.doProgress, a.faults.doActions, a.roles.doRoles,
+		a.shaping.doNetwork, a.watcher.doWatch, a.watcher.doCanary, a.sampler.doResets, a.sampler.doSamples, a.sampler.doLoad,
+	} {
+		stages.Go(func() { stage(work) })
+	}
+	talk.Go(func() { a.session.doTalk(ctx) })
+	talk.Go(func() { a.clockSync.doClock(ctx) })
+	talk.Go(func() { a.launchers.doConnections(ctx) })
+	if a.await(ctx, func() bool { return a.journal.Directive != nil && a.journal.Directive.Finish }) == nil {
+		stopWork()
+		stages.Wait()
+		a.finish(ctx)
+		a.uploads.upload(ctx)
+	}
+	<-ctx.Done()
+	stages.Wait()
+	talk.Wait()
+	a.uploads.uploadOnTermination(ctx)
+	return errors.Join(a.shaping.restoreNetwork(), a.drops.filter.Close(), a.isolation.filter.Close())
+}
+
+// adopt goes on with what an agent before this one did to the pod's network, before anything else.
+func (a *Agent) adopt() {
+	d := a.directive()
+	if d.Finish {
+		return
+	}
+	if d.Run != nil {
+		if err := a.faults.adoptDrops(*d.Run); err != nil {
+			a.fail(err)
+		}
+	}
+	a.shaping.adopt(d)
+}
+
+// pause waits, or returns false when ctx is done.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

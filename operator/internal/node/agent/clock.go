@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"assay.dev/assay/operator/internal/node/launcher"
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+const (
+	// clockSamples of one measurement, clockRefresh from one to the next.
+	clockSamples = 8
+	clockRefresh = 30 * time.Second
+	// clockDrift bounds how fast two clocks part, as a fraction: what common oscillators promise.
+	clockDrift = 50e-6
+	// clockKept measurements compete for the best.
+	clockKept = 8
+)
+
+// sample is one reading of the coordinator's clock: its Unix time = CLOCK_MONOTONIC + Offset,
+// within Error. The coordinator read its clock somewhere between the request and the answer, so the
+// middle is at most half the round trip away.
+type sample struct {
+	Offset int64 `json:"offset"`
+	Error  int64 `json:"error"`
+	At     int64 `json:"at"` // CLOCK_MONOTONIC
+	// Manager whose clock it was.
+	Manager string `json:"manager,omitempty"`
+}
+
+// clock converts between the node's CLOCK_MONOTONIC and the coordinator's clock.
+//
+// Each manager has a clock of its own. Until a run is agreed, the manager's counts that is talked
+// to: what is known of another's is dropped. From then on the clock that the run was agreed by
+// counts: what contradicts it, since that clock was set or another manager took over, is left out
+// and remembered.
+type clock struct {
+	wall    func() time.Time
+	mu      sync.Mutex
+	samples []sample
+	settled bool   // a run is agreed
+	manager string // by whose clock
+	stepped time.Duration
+}
+
+// settle makes what is known now the clock of the run.
+func (c *clock) settle() {
+	best, known := c.best()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known && !c.settled {
+		c.settled, c.manager = true, best.Manager
+	}
+}
+
+// base is whose clock the run goes by, and by how much it was contradicted.
+func (c *clock) base() (manager string, stepped time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.manager, c.stepped
+}
+
+func (c *clock) add(s sample) {
+	best, known := c.best()
+	apart := max(s.Offset-best.Offset, best.Offset-s.Offset) - s.Error - best.Error
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !known:
+	case c.settled && apart > 0:
+		c.stepped = max(c.stepped, time.Duration(apart))
+		return
+	case !c.settled && (apart > 0 || s.Manager != best.Manager):
+		c.samples = nil
+	}
+	c.samples = append(c.samples, s)
+	if extra := len(c.samples) - clockKept; extra > 0 {
+		c.samples = c.samples[extra:]
+	}
+}
+
+// best returns the sample with the smallest error now: an old one with a short round trip loses to
+// a new one by the drift since.
+func (c *clock) best() (best sample, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := launcher.Monotonic()
+	for _, s := range c.samples {
+		s.Error += int64(float64(now-s.At) * clockDrift)
+		if !known || s.Error < best.Error {
+			best, known = s, true
+		}
+	}
+	return best, known
+}
+
+// monotonic converts an instant of the coordinator's clock.
+func (c *clock) monotonic(unixNanos int64) int64 {
+	s, _ := c.best()
+	return unixNanos - s.Offset
+}
+
+// since converts an instant of CLOCK_MONOTONIC to the time since an instant of the coordinator's
+// clock.
+func (c *clock) since(unixNanos, monotonic int64) time.Duration {
+	s, _ := c.best()
+	return time.Duration(monotonic + s.Offset - unixNanos)
+}
+
+// wallOffset is what must be added to the pod's wall clock to get the coordinator's, and its error.
+func (c *clock) wallOffset() (offset, within time.Duration) {
+	s, known := c.best()
+	if !known {
+		return 0, 0
+	}
+	ahead := launcher.WallAhead(func() int64 { return c.wall().UnixNano() })
+	return time.Duration(s.Offset - ahead), time.Duration(s.Error)
+}
+
+// clockSync measures the coordinator's clock.
+type clockSync struct {
+	*state
+	clock       *runClock
+	coordinator *coordinator
+}
+
+// doClock measures again and again. The coordinator's answers compete on their round trips.
+func (c *clockSync) doClock(ctx context.Context) {
+	for {
+		measured := 0
+		var best sample
+		for range clockSamples {
+			s, err := c.readClock(ctx)
+			if err != nil {
+				break
+			}
+			if measured++; measured == 1 || s.Error < best.Error {
+				best = s
+			}
+		}
+		wait := clockRefresh
+		if measured > 0 {
+			c.clock.add(best)
+			if good, known := c.clock.best(); known {
+				c.record(func(j *journal) { j.Clock = &good })
+			}
+		}
+		if measured < clockSamples {
+			wait = retryLater
+		}
+		if !c.pauseClock(ctx, wait, best.Manager) {
+			return
+		}
+	}
+}
+
+// pauseClock returns when the clock is due again, or when another manager than the one that was
+// asked answers the agent. It returns false when ctx is done.
+func (c *clockSync) pauseClock(ctx context.Context, wait time.Duration, asked string) bool {
+	timely, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if asked == "" {
+		<-timely.Done()
+		return ctx.Err() == nil
+	}
+	err := c.await(timely, func() bool { return c.volatile.manager != "" && c.volatile.manager != asked })
+	return ctx.Err() == nil && (err != nil || pause(ctx, connPause))
+}
+
+func (c *clockSync) readClock(ctx context.Context) (sample, error) {
+	before := launcher.Monotonic()
+	var answer protocol.Clock
+	err := c.coordinator.get(ctx, "/v1/clock", &answer)
+	after := launcher.Monotonic()
+	return sample{Offset: answer.UnixNanos - (before + (after-before)/2), Error: (after - before) / 2, At: after, Manager: answer.Manager}, err
+}

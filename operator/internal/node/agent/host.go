@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/internal/node/launcher"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/text/build"
+)
+
+// hostFacts reads what is worth knowing about the node. A fact that cannot be read stays empty: it
+// is provenance, not more.
+func hostFacts() protocol.Host {
+	host := protocol.Host{CPUs: runtime.NumCPU(), Agent: build.Version()}
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		host.Kernel = strings.TrimSpace(string(release))
+	}
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		host.CPUModel = cpuModel(string(info))
+	}
+	return host
+}
+
+func cpuModel(info string) string {
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// snmpPath counts for the network namespace of the process.
+const snmpPath = "/proc/net/snmp"
+
+// estabResets reads how many connections were reset: the column EstabResets of the two Tcp lines,
+// the first of which has the names.
+func estabResets(snmp []byte) (int64, bool) {
+	var names []string
+	for line := range bytes.Lines(snmp) {
+		fields := strings.Fields(string(line))
+		if len(fields) == 0 || fields[0] != "Tcp:" {
+			continue
+		}
+		if names == nil {
+			names = fields
+			continue
+		}
+		for i, name := range names {
+			if name == "EstabResets" && i < len(fields) {
+				count, err := strconv.ParseInt(fields[i], 10, 64)
+				return count, err == nil
+			}
+		}
+	}
+	return 0, false
+}
+
+// readResets is 0 where the kernel does not say: nothing is counted then.
+func readResets() int64 {
+	content, err := os.ReadFile(snmpPath)
+	if err != nil {
+		return 0
+	}
+	count, _ := estabResets(content)
+	return count
+}
+
+// doResets notes the count of resets when the run is released and when its last request may have
+// been sent. Later ends say nothing: clients close their connections with answers still on the way,
+// which counts as a reset, too.
+func (m *sampler) doResets(ctx context.Context) {
+	run, err := m.clock.awaitRun(ctx)
+	if err != nil {
+		return
+	}
+	m.noteResets(ctx, run, -run.WarmUp, func(j *journal) **int64 { return &j.ResetsBefore })
+	m.noteResets(ctx, run, run.LastRequest(), func(j *journal) **int64 { return &j.ResetsAfter })
+}
+
+// noteResets puts the count at the instant into the journal, unless a count is there already.
+func (m *sampler) noteResets(ctx context.Context, run protocol.Run, at time.Duration, member func(*journal) **int64) {
+	m.mu.Lock()
+	done := *member(&m.journal) != nil
+	m.mu.Unlock()
+	if done || launcher.SleepUntil(ctx, m.clock.monotonic(run.ZeroUnixNanos+int64(at))) != nil {
+		return
+	}
+	count := readResets()
+	m.record(func(j *journal) { *member(j) = &count })
+}
+
+// tcpResets counts from the release to the last request. The caller holds the lock.
+func (m *sampler) tcpResets() int64 {
+	before, after := m.journal.ResetsBefore, m.journal.ResetsAfter
+	if before == nil {
+		return 0
+	}
+	if after != nil {
+		return max(0, *after-*before) // a machine that was reset counts from 0 again
+	}
+	now := readResets()
+	return max(0, now-*before)
+}

@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/launcher"
+	"assay.dev/assay/operator/internal/node/netem"
+)
+
+// isolation takes the pod off the network: the packet filter drops all that leaves or enters it.
+// The actions that need it share it.
+type isolation struct {
+	mu      sync.Mutex
+	filter  *netem.Silence
+	held    bool      // it does not depend on the clock
+	planned []planned // in any order
+}
+
+// prepare puts the disarmed filter in place. One that an agent before this one has armed stays so.
+func (i *isolation) prepare() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.filter.Prepare()
+}
+
+// plan makes the isolation begin at an instant of the monotonic clock, or at once, and returns the
+// instant from which packets are dropped. The kernel goes by the wall clock for it: see hold.
+func (i *isolation) plan(instant int64) (planned, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	ahead := launcher.WallAhead(nil)
+	if err := i.filter.ArmAt(time.Unix(0, instant+ahead)); err != nil {
+		return planned{}, err
+	}
+	p := planned{at: max(instant, launcher.Monotonic()), wallAhead: ahead}
+	i.planned = append(i.planned, p)
+	return p, nil
+}
+
+// planned is an isolation that begins by itself.
+type planned struct {
+	at        int64 // CLOCK_MONOTONIC
+	wallAhead int64 // how far the wall clock was ahead of that when it was planned
+}
+
+// hold makes an isolation that has begun last whatever happens to the clock, and fails if the clock
+// was set since it was planned: then it began at another instant.
+func (i *isolation) hold(p planned) error {
+	const tolerance = time.Millisecond
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.held {
+		if err := i.filter.Arm(); err != nil {
+			return err
+		}
+		i.held = true
+	}
+	if set := time.Duration(launcher.WallAhead(nil) - p.wallAhead); set.Abs() > tolerance {
+		return fmt.Errorf("the node's clock was set by %v while the pod was to leave the network, so that it began at another instant than planned; "+
+			"slew the clock (chrony does) instead of setting it", set)
+	}
+	return nil
+}
+
+// disarm ends the isolation.
+func (i *isolation) disarm() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := i.filter.Disarm(); err != nil {
+		return err
+	}
+	i.held = false
+	// Those of later kills stay planned.
+	i.planned = slices.DeleteFunc(i.planned, func(p planned) bool { return p.at <= launcher.Monotonic() })
+	for _, p := range i.planned {
+		if err := i.filter.ArmAt(time.Unix(0, p.at+p.wallAhead)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove ends the isolation and takes the filter away.
+func (i *isolation) remove() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := i.filter.Remove(); err != nil {
+		return err
+	}
+	i.held, i.planned = false, nil
+	return nil
+}
+
+// prepareFilters puts in place what the run's actions need of the packet filter, and tells at once
+// when that is not possible here.
+func (f *faultScheduler) prepareFilters(actions []timeline.Action) {
+	has := func(kind timeline.Kind) bool {
+		return slices.ContainsFunc(actions, func(action timeline.Action) bool { return action.Kind == kind && !action.WithoutSilence })
+	}
+	if !has(timeline.Kill) && !has(timeline.Cut) {
+		return
+	}
+	f.record(func(j *journal) { j.Filtered = true })
+	if has(timeline.Kill) {
+		if err := f.isolation.prepare(); err != nil {
+			f.fail(fmt.Errorf("this pod cannot be isolated from the network, as its faults need: %w", err))
+		}
+	}
+	if has(timeline.Cut) {
+		if err := f.drops.prepare(); err != nil {
+			f.fail(fmt.Errorf("packets of this pod's links cannot be dropped, as its faults need: %w", err))
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"assay.dev/assay/operator/internal/model/shaping"
+	"assay.dev/assay/operator/internal/node/netem/probe"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// journal is what the next incarnation of the agent must know. Only a restart of the agent's own
+// container reads it: it lives in a volume of the pod.
+type journal struct {
+	// Directive that was in force: a run goes on without the coordinator.
+	Directive *protocol.Directive `json:"directive,omitempty"`
+	// Clock is the best sample, so that a run goes on with the same idea of t = 0.
+	Clock *sample `json:"clock,omitempty"`
+	// FilesDigest of the files that are written.
+	FilesDigest string `json:"filesDigest,omitempty"`
+	// Launchers are the incarnations that processes were started in: one that comes back as another
+	// has lost its process.
+	Launchers map[string]string        `json:"launchers,omitempty"`
+	Commands  []protocol.CommandResult `json:"commands,omitempty"`
+	Actions   []protocol.ActionRecord  `json:"actions,omitempty"`
+	// Network is what was found out about the pod's links, Baseline what their undelayed paths
+	// take, in the order of the directive's peers.
+	Network  *protocol.NetworkReport `json:"network,omitempty"`
+	Baseline []probe.Measurement     `json:"baseline,omitempty"`
+	// Shaped is the backend that may have changed the pod's network, and Filtered says that the
+	// packet filter may be changed, too. They are set before.
+	Shaped   shaping.Backend `json:"shaped,omitempty"`
+	Filtered bool            `json:"filtered,omitempty"`
+	// Reset is written before the machine that the agent runs on is reset.
+	Reset *rebootMarker `json:"reset,omitempty"`
+	// ResetsBefore is the count of reset connections when the run was released.
+	ResetsBefore *int64 `json:"resetsBefore,omitempty"`
+	// ResetsAfter is the count when the last request of the run may have been sent.
+	ResetsAfter *int64 `json:"resetsAfter,omitempty"`
+	// Resources that were used in the window, once it is over.
+	Resources *results.Resources `json:"resources,omitempty"`
+	// Client is when and how the pod's client ran.
+	Client *protocol.ClientRun `json:"client,omitempty"`
+	Over   bool                `json:"over,omitempty"`
+	Sent   bool                `json:"sent,omitempty"`
+}
+
+const journalFile = "agent.json"
+
+func loadJournal(runDir string) (journal, error) {
+	j := journal{Launchers: map[string]string{}}
+	content, err := os.ReadFile(filepath.Join(runDir, journalFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return j, nil
+	}
+	if err != nil {
+		return j, fmt.Errorf("read the journal: %w", err)
+	}
+	if err := json.Unmarshal(content, &j); err != nil {
+		return j, fmt.Errorf("read the journal: %w", err)
+	}
+	return j, nil
+}
+
+// save makes the journal safe from the end of this process, and, if it must be durable, from that
+// of the machine.
+func (j *journal) save(runDir string, durable bool) error {
+	content, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(runDir, journalFile)
+	if !durable {
+		return writeAtomically(path, content, 0o600)
+	}
+	temporary := path + ".new"
+	file, err := createAnew(temporary, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return err
+	}
+	// The name, too, must be on the disk.
+	dir, err := os.Open(runDir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// writeAtomically makes a file appear with all of its content or not at all.
+func writeAtomically(path string, content []byte, mode os.FileMode) error {
+	temporary := path + ".new"
+	file, err := createAnew(temporary, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	// The mode that a file is made with is cut by the umask.
+	if err := errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}
+
+// createAnew makes a file in a directory in which others may make files: a link of that name is
+// removed, and not written through.
+func createAnew(path string, mode os.FileMode) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+}

@@ -1,0 +1,354 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/internal/model/shaping"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/launcher"
+	"assay.dev/assay/operator/internal/node/netem/probe"
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+const (
+	// baselinePatience is how long peers may leave probes unanswered before they are named: their
+	// agents may just not run yet.
+	baselinePatience = 5 * time.Second
+	// pathPatience is how long paths are measured again that take longer than pods of one site are
+	// apart, before that is believed. On a busy machine all seven probes of a round may have waited
+	// for a processor.
+	pathPatience = time.Second
+	// verifyPatience is how long links may be other than asked before they are called wrong: peers
+	// shape theirs at about the same time.
+	verifyPatience = 10 * time.Second
+	// maxWrong is how many things that are wrong are put into words.
+	maxWrong = 10
+)
+
+// linkShaper makes the pod's links what the directive asks, verifies that, and puts back what was
+// there before.
+type linkShaper struct {
+	*state
+	clock     *runClock
+	drops     *drops
+	isolation *isolation
+	links     *links
+}
+
+// doNetwork makes the pod's links what the directive asks, and verifies it: backends tried,
+// undelayed paths measured, shaped, measured again.
+//
+// Every pod measures from its side; the coordinator lets them shape when all know their undelayed
+// paths, and starts the run when all have verified theirs.
+func (p *linkShaper) doNetwork(ctx context.Context) {
+	if p.tryBackends(ctx); ctx.Err() != nil {
+		return
+	}
+	var n protocol.Network
+	if p.await(ctx, func() bool {
+		d := p.directiveLocked()
+		if d.Network != nil {
+			n = *d.Network
+		}
+		return d.Network != nil
+	}) != nil {
+		return
+	}
+	config, err := p.probing(n)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	responder, err := probe.Respond(config)
+	if err != nil {
+		p.fail(fmt.Errorf("answer probes of the network: %w", err))
+		return
+	}
+	defer responder.Stop()
+	if err := p.verify(ctx, config, n); err != nil {
+		p.failUnlessDone(ctx, err)
+	}
+	<-ctx.Done()
+}
+
+// verify goes the way from untouched to verified links, from where an agent before this one has
+// come to.
+func (p *linkShaper) verify(ctx context.Context, config probe.Config, n protocol.Network) error {
+	if err := p.measureBaseline(ctx, config, n.Peers); err != nil {
+		return fmt.Errorf("measure the undelayed network: %w", err)
+	}
+	if err := p.await(ctx, func() bool {
+		d := p.directiveLocked()
+		if d.Network == nil || !d.Network.Shape {
+			return false
+		}
+		n = *d.Network // the backend is chosen when every pod has said which ones work there
+		return true
+	}); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	verified, shaped := p.journal.Network.Proven, p.links.shaped()
+	p.mu.Unlock()
+	if verified {
+		return nil
+	}
+	if n.Backend != "" && !shaped {
+		began := launcher.Monotonic()
+		if err := p.shape(n, map[string][]timeline.LinkChange{}); err != nil {
+			return fmt.Errorf("shape the network: %w", err)
+		}
+		took := time.Duration(launcher.Monotonic() - began)
+		p.changeReport(func(r *protocol.NetworkReport) { r.ApplyTook = took })
+	}
+	return p.verifyLinks(ctx, config, n)
+}
+
+// probing is what all probes of this pod have in common.
+func (p *linkShaper) probing(n protocol.Network) (probe.Config, error) {
+	config := probe.Config{Clock: func() probe.Clock {
+		s, known := p.clock.best()
+		return probe.Clock{Offset: s.Offset, Error: s.Error, Known: known}
+	}}
+	if len(n.ProbeKey) == 0 {
+		return config, errors.New("the directive has no key for the probes of the network; agent and manager must be of the same release")
+	}
+	config.Key = KeyOfProbes(n.ProbeKey)
+	return config, nil
+}
+
+// KeyOfProbes is what the packets of probes carry of a directive's key, which has any length.
+func KeyOfProbes(key []byte) probe.Key {
+	sum := sha256.Sum256(key)
+	return probe.Key(sum[:len(probe.Key{})])
+}
+
+// changeReport changes what is reported of the network, in the journal.
+func (p *linkShaper) changeReport(change func(*protocol.NetworkReport)) {
+	p.record(func(j *journal) {
+		var next protocol.NetworkReport
+		if j.Network != nil {
+			next = *j.Network
+		}
+		change(&next)
+		j.Network = &next // never changed in place: a report may be on its way
+	})
+}
+
+// anyPath is the tolerance where nothing is asked: the pods of a trial may really be far from each
+// other, if they only answer.
+var anyPath = probe.Tolerance{Late: shaping.MaxDelay, Path: shaping.MaxDelay}
+
+// gateTolerance is for the links before t = 0. Links of which nothing is asked, and which a fault
+// makes worse, are shaped; the pods may be far from each other all the same.
+func gateTolerance(n protocol.Network) probe.Tolerance {
+	if n.Backend == "" {
+		return anyPath
+	}
+	tolerance := probe.DefaultTolerance
+	if n.Tolerance > 0 {
+		tolerance.Late, tolerance.Path = n.Tolerance, max(n.Tolerance, tolerance.Path)
+	}
+	if asksNothing(n.Peers) {
+		tolerance.Path = anyPath.Path
+	}
+	return tolerance
+}
+
+func asksNothing(peers []protocol.NetworkPeer) bool {
+	return !slices.ContainsFunc(peers, func(p protocol.NetworkPeer) bool { return p.Out != shaping.Link{} || p.In != shaping.Link{} })
+}
+
+func pairsOf(peers []protocol.NetworkPeer) []probe.Pair {
+	pairs := make([]probe.Pair, len(peers))
+	for i, peer := range peers {
+		pairs[i] = probe.Pair{From: "this pod", To: peer.Name, Peer: peer.Address.Unmap(), Out: peer.Out, In: peer.In}
+	}
+	return pairs
+}
+
+// measureBaseline measures what the undelayed path to each peer takes, once in the pod's life.
+func (p *linkShaper) measureBaseline(ctx context.Context, config probe.Config, peers []protocol.NetworkPeer) error {
+	p.mu.Lock()
+	done := p.journal.Network.Baseline
+	p.mu.Unlock()
+	if done {
+		return nil
+	}
+	pairs := pairsOf(peers)
+	options := probe.ProveOptions{Rounds: 1, Tolerance: probe.DefaultTolerance}
+	measured := map[netip.Addr]probe.Measurement{}
+	began := launcher.Monotonic()
+	for left := pairs; len(left) > 0; {
+		if asksNothing(peers) && time.Duration(launcher.Monotonic()-began) > pathPatience {
+			options.Tolerance = anyPath
+		}
+		proof, err := probe.Baseline(ctx, config, left, options)
+		if err != nil {
+			return err
+		}
+		for _, m := range proof.Measurements {
+			measured[m.Peer] = m
+		}
+		left = slices.DeleteFunc(slices.Clone(left), func(pair probe.Pair) bool {
+			return !slices.ContainsFunc(proof.Wrong, func(w probe.Wrong) bool { return w.Peer == pair.Peer })
+		})
+		if late := time.Duration(launcher.Monotonic() - began); len(left) > 0 && late > baselinePatience {
+			p.reportWrong(proof.Wrong)
+		}
+	}
+	baseline := make([]probe.Measurement, len(pairs))
+	for i, pair := range pairs {
+		baseline[i] = measured[pair.Peer]
+	}
+	p.record(func(j *journal) { j.Baseline = baseline })
+	p.changeReport(func(r *protocol.NetworkReport) { r.Baseline, r.Wrong = true, nil })
+	return nil
+}
+
+// reportWrong reports what is wrong, unless that is known.
+func (p *linkShaper) reportWrong(wrong []probe.Wrong) {
+	words := wordsOf(wrong)
+	p.mu.Lock()
+	known := slices.Equal(p.journal.Network.Wrong, words)
+	p.mu.Unlock()
+	if !known {
+		p.changeReport(func(r *protocol.NetworkReport) { r.Wrong = words })
+	}
+}
+
+func wordsOf(wrong []probe.Wrong) []string {
+	var words []string
+	for i, w := range wrong {
+		if i == maxWrong {
+			return append(words, fmt.Sprintf("and %d more", len(wrong)-maxWrong))
+		}
+		words = append(words, w.Message)
+	}
+	return words
+}
+
+// shape makes the links what the directive asks, with what faults add to them.
+func (p *linkShaper) shape(n protocol.Network, worse map[string][]timeline.LinkChange) error {
+	i := slices.IndexFunc(p.config.Backends, func(b Backend) bool { return b.Name == n.Backend })
+	if i < 0 {
+		return fmt.Errorf("this agent does not know the backend %q; agent and manager must be of the same release", n.Backend)
+	}
+	device, err := deviceTo(n.Peers)
+	if err != nil {
+		return err
+	}
+	shaper, err := p.config.Backends[i].Open(device)
+	if err != nil {
+		return err
+	}
+	// Before anything is changed: the agent that comes after a crash must know what to put back.
+	p.record(func(j *journal) { j.Shaped, j.Filtered = n.Backend, true })
+	if n.Backend.Side() == shaping.Ingress {
+		// The chains that faults may need are there before this backend holds packets back: to try
+		// a chain makes the kernel drop those.
+		if err := errors.Join(p.isolation.prepare(), p.drops.prepare()); err != nil {
+			return errors.Join(err, shaper.Close())
+		}
+	}
+	return p.links.shape(shaper, n, worse)
+}
+
+// verifyLinks measures until the links are as asked, or until they have been wrong for long enough.
+func (p *linkShaper) verifyLinks(ctx context.Context, config probe.Config, n protocol.Network) error {
+	p.mu.Lock()
+	baseline := p.journal.Baseline
+	p.mu.Unlock()
+	pairs, tolerance := pairsOf(n.Peers), gateTolerance(n)
+	if n.Backend == "" {
+		for i := range pairs { // nothing is asked of links without shaping
+			pairs[i].Out, pairs[i].In = shaping.Link{}, shaping.Link{}
+		}
+	}
+	began, rounds := launcher.Monotonic(), 0
+	var proof probe.Proof
+	for {
+		var err error
+		if proof, err = probe.Prove(ctx, config, pairs, baseline, probe.ProveOptions{Tolerance: tolerance}); err != nil {
+			return fmt.Errorf("measure the network: %w", err)
+		}
+		rounds += len(proof.Probed)
+		if len(proof.Wrong) == 0 || time.Duration(launcher.Monotonic()-began) > verifyPatience {
+			break
+		}
+	}
+	wrong := wordsOf(proof.Wrong)
+	if different := p.links.check(); different != "" {
+		wrong = append(wrong, different)
+	}
+	took := time.Duration(launcher.Monotonic() - began)
+	p.changeReport(func(r *protocol.NetworkReport) {
+		r.Wrong, r.Proven, r.ProveTook, r.Rounds = wrong, len(wrong) == 0, took, rounds
+		r.Links = linkReports(n.Peers, baseline, proof)
+	})
+	return nil
+}
+
+// linkReports joins what was measured of each peer, in the peers' order.
+func linkReports(peers []protocol.NetworkPeer, baseline []probe.Measurement, proof probe.Proof) []protocol.LinkReport {
+	out := make([]protocol.LinkReport, len(peers))
+	for i, peer := range peers {
+		out[i] = protocol.LinkReport{Peer: peer.Name, BaselineRTT: baseline[i].Least(), RTT: proof.Measurements[i].Least(), Undirected: proof.Undirected[i]}
+		if m := proof.Measurements[i]; m.OneWay && m.Error == 0 {
+			out[i].OutDelay, out[i].InDelay = m.Out.Min, m.In.Min
+		}
+	}
+	return out
+}
+
+// adopt goes on with the shaping of an agent before this one. A backend that holds packets in the
+// agent drops them while no agent runs.
+func (p *linkShaper) adopt(d protocol.Directive) {
+	p.mu.Lock()
+	shaped, verified := p.journal.Shaped, p.journal.Network != nil && p.journal.Network.Proven
+	p.mu.Unlock()
+	if shaped == "" || d.Network == nil {
+		return
+	}
+	worse := map[string][]timeline.LinkChange{}
+	if d.Run != nil {
+		p.mu.Lock()
+		worse = worseNow(d.Run.Actions, p.recordedLocked, func(action timeline.Action) bool { return p.clock.due(*d.Run, action) })
+		p.mu.Unlock()
+	}
+	err := p.shape(*d.Network, worse)
+	switch {
+	case err != nil:
+		p.reportLost(fmt.Sprintf("the agent was restarted and cannot shape the links again: %v", err))
+	case verified && shaped == shaping.NFQueue:
+		p.reportLost("the agent was restarted; while there was none, packets from peers were dropped")
+	}
+}
+
+// reportLost reports that the links are not as they were verified. The first reason stays.
+func (p *linkShaper) reportLost(why string) {
+	p.changeReport(func(r *protocol.NetworkReport) {
+		if r.Lost == "" {
+			r.Lost = why
+			p.config.Log.Error("The links are not as asked", "what", why)
+		}
+	})
+}
+
+// networkReport is what the coordinator is told. The caller holds the lock.
+func (p *linkShaper) networkReport() *protocol.NetworkReport {
+	if p.journal.Network == nil {
+		return nil
+	}
+	report := *p.journal.Network
+	report.Dropped, report.DroppedWhy = max(report.Dropped, p.volatile.health.Dropped), strings.TrimSpace(p.volatile.health.DroppedWhy)
+	report.LateP99, report.Late = p.volatile.health.LateP99, p.volatile.health.Late
+	return &report
+}

@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// podFiles are the files that the agent shares with launchers and with users' processes. It trusts
+// none of them: it follows no link out of a volume, and waits for no pipe.
+type podFiles struct{ config Config }
+
+// outputFile is where a launcher keeps a stream, "Stdout" or "Stderr".
+func (p *podFiles) outputFile(container, stream string) string {
+	if stream == "Stderr" {
+		return filepath.Join(p.config.OutDir, container+".stderr")
+	}
+	return filepath.Join(p.config.OutDir, container+".stdout")
+}
+
+// inRunDir moves one of the protocol's files to where this agent's RunDir is.
+func (p *podFiles) inRunDir(file string) string {
+	return filepath.Join(p.config.RunDir, filepath.Base(file))
+}
+
+// packedResult is where a client's packed results are kept until they are handed over.
+func (p *podFiles) packedResult() string {
+	return filepath.Join(p.config.OutDir, protocol.ClientResultFile)
+}
+
+// inOutDir works in OutDir, which is shared with users' processes: no symbolic link that they leave
+// there leads out of it.
+func (p *podFiles) inOutDir(f func(out *os.Root) error) error {
+	out, err := os.OpenRoot(p.config.OutDir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(out), out.Close())
+}
+
+// readRun reads a small file of the run directory, in which the system may put what it likes:
+// links, pipes, files without an end.
+func (p *podFiles) readRun(name string, limit int64) ([]byte, error) {
+	file, err := openIn(p.config.RunDir, name)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(file, limit)
+}
+
+// readShared reads a file of a shared volume.
+func (p *podFiles) readShared(path string, limit int64) ([]byte, error) {
+	file, err := p.openShared(path)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(file, limit)
+}
+
+// readAll reads a file that may have so many bytes, and closes it.
+func readAll(file *os.File, limit int64) ([]byte, error) {
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("%s takes more than %d bytes", file.Name(), limit)
+	}
+	return content, err
+}
+
+// openShared opens a file of a shared volume for reading. It follows no link out of the volume,
+// where the agent's own token is, and waits for no pipe.
+func (p *podFiles) openShared(path string) (*os.File, error) {
+	folder, name, err := locate(append(slices.Clone(p.config.FileRoots), p.config.OutDir), path)
+	if err != nil {
+		return nil, err
+	}
+	return openIn(folder, name)
+}
+
+// openIn opens a regular file below a folder.
+func openIn(folder, name string) (*os.File, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, file.Close(), fmt.Errorf("%s is no file", name))
+	}
+	return file, nil
+}

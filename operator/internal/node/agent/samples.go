@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"assay.dev/assay/operator/internal/node/launcher"
+	"assay.dev/assay/operator/internal/node/protocol"
+	"assay.dev/assay/operator/internal/results"
+)
+
+// measureTimeout is how long a launcher may take to say what its container uses. One that is
+// throttled along with its container takes long; the reading says itself when it was taken, and
+// those that were due meanwhile are left out.
+const measureTimeout = 5 * time.Second
+
+// sampler reads what the containers use, and what network and node do.
+type sampler struct {
+	*state
+	clock     *runClock
+	launchers *launchers
+}
+
+// doSamples reads once a second, around the window, what the containers use and how the node is.
+// The launchers read their own containers; network and node are the agent's to read, whose network
+// namespace is the pod's and whose /proc/stat is the node's. A reading takes some 0.1 ms of a
+// processor for each container and as much for the rest.
+func (m *sampler) doSamples(ctx context.Context) {
+	run, err := m.clock.awaitRun(ctx)
+	if err != nil {
+		return
+	}
+	m.mu.Lock()
+	done := m.journal.Resources != nil
+	m.mu.Unlock()
+	if done {
+		return
+	}
+	names := m.containerNames()
+	s := samples{meter: results.NewMeter(run.Windows, names)}
+	var readers sync.WaitGroup
+	for _, name := range names {
+		readers.Go(func() { m.eachSecond(ctx, run, &s, func() { m.readContainer(ctx, run, &s, name) }) })
+	}
+	readers.Go(func() { m.eachSecond(ctx, run, &s, func() { m.readPod(run, &s) }) })
+	readers.Wait()
+	if ctx.Err() == nil {
+		m.record(func(j *journal) { j.Resources = s.meter.Resources() })
+	}
+}
+
+// samples is the meter of a run, which several readers feed.
+type samples struct {
+	mu    sync.Mutex
+	meter *results.Meter
+}
+
+func (s *samples) unmeasured(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.meter.Unmeasured(why)
+}
+
+// eachSecond calls read at every whole second of the run that is to be read. One that is due while
+// read is busy is left out.
+func (m *sampler) eachSecond(ctx context.Context, run protocol.Run, s *samples, read func()) {
+	from, to := s.meter.Span()
+	for at := from; at <= to; {
+		if left := at - m.clock.since(run.ZeroUnixNanos, launcher.Monotonic()); left > 0 && !pause(ctx, left) {
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		read()
+		now := m.clock.since(run.ZeroUnixNanos, launcher.Monotonic())
+		at += max(time.Second, (now - at).Truncate(time.Second))
+	}
+}
+
+func (m *sampler) readContainer(ctx context.Context, run protocol.Run, s *samples, name string) {
+	m.mu.Lock()
+	var client *launcher.Client
+	if b := m.launchers.conns[name]; b != nil {
+		client = b.client
+	}
+	m.mu.Unlock()
+	if client == nil {
+		return // the readings after it say what came of the time between
+	}
+	limited, cancel := context.WithTimeout(ctx, measureTimeout)
+	defer cancel()
+	response, err := client.Call(limited, launcher.Request{Measure: &launcher.Measure{}})
+	switch {
+	case errors.Is(err, launcher.ErrGone), errors.Is(err, context.Canceled):
+		return
+	case err != nil:
+		s.unmeasured("container " + name + ": " + err.Error())
+		return
+	case response.Usage == nil:
+		s.unmeasured("container " + name + ": its launcher does not say what it uses")
+		return
+	}
+	u := response.Usage
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.meter.Container(name, results.ContainerReading{
+		At: m.clock.since(run.ZeroUnixNanos, u.AtMonotonicNanos), CPU: time.Duration(u.CPUNanos),
+		Throttled: time.Duration(u.ThrottledNanos), ThrottledPeriods: u.ThrottledPeriods,
+		Quota: time.Duration(u.QuotaNanos), Period: time.Duration(u.PeriodNanos), Memory: u.MemoryBytes, Peak: u.PeakBytes,
+		Waited: time.Duration(u.WaitedNanos), WaitsUnknown: u.WaitsUnknown != "",
+		Wakes: u.Wakes, LateWakes: u.LateWakes,
+	})
+}
+
+func (m *sampler) readPod(run protocol.Run, s *samples) {
+	at := launcher.Monotonic()
+	reading, err := readPod("/proc")
+	if err != nil {
+		s.unmeasured("node and network: " + err.Error())
+		return
+	}
+	reading.Machine, reading.Agent = bootID(), processorTime()
+	reading.At = m.clock.since(run.ZeroUnixNanos, at)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.meter.Pod(reading)
+}

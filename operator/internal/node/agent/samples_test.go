@@ -1,0 +1,158 @@
+package agent_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+// newLimit makes a control group with a limit of a tenth of a processor, of whichever version this
+// machine has, and returns what puts a process into it.
+func newLimit(t *testing.T) (admit func(pid int)) {
+	t.Helper()
+	const root = "/sys/fs/cgroup"
+	name := fmt.Sprintf("assay-test-%d", os.Getpid())
+	set := func(path, value string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(value), 0); err != nil {
+			t.Skipf("no control group can be made here: %v", err)
+		}
+	}
+	var dirs []string
+	add := func(dir string) {
+		t.Helper()
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Skipf("no control group can be made here: %v", err)
+		}
+		dirs = append(dirs, dir)
+		t.Cleanup(func() {
+			// Those that were in it have been killed; the kernel may still be about it.
+			for deadline := time.Now().Add(5 * time.Second); os.Remove(dir) != nil; time.Sleep(10 * time.Millisecond) {
+				if _, err := os.Stat(dir); err != nil || time.Now().After(deadline) {
+					return
+				}
+			}
+		})
+	}
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
+		set(filepath.Join(root, "cgroup.subtree_control"), "+cpu +memory")
+		add(filepath.Join(root, name))
+		set(filepath.Join(root, name, "cpu.max"), "10000 100000")
+	} else {
+		for _, controller := range []string{"cpu", "cpuacct", "memory"} {
+			add(filepath.Join(root, controller, name))
+		}
+		set(filepath.Join(root, "cpu", name, "cpu.cfs_quota_us"), "10000")
+	}
+	return func(pid int) {
+		for _, dir := range dirs {
+			set(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid))
+		}
+	}
+}
+
+// Before the run an agent that is asked says how busy its machine is and what part its own
+// containers have in that, again and again, and then no more.
+func TestTheLoadIsReportedUntilTheRun(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("replica")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell(`while :; do :; done`)}}
+		d.Start, d.SampleLoad = true, true
+	})
+	first := c.await("says its load", func(r protocol.Report) bool { return r.Load != nil }).Load
+	if first.CPUs != runtime.NumCPU() || first.Machine == "" || first.Seconds < 0.9 || first.BusyCores <= 0 || first.StolenCores < 0 {
+		t.Errorf("load %+v", first)
+	}
+	c.await("says what its container uses", func(r protocol.Report) bool { return r.Load != nil && *r.Load != *first && r.Load.OwnCores > 0.01 })
+	fourLoads := func() time.Duration {
+		began, last, changes := time.Now(), protocol.Load{}, 0
+		c.await("says four loads", func(r protocol.Report) bool {
+			if r.Load != nil && *r.Load != last {
+				last, changes = *r.Load, changes+1
+			}
+			return changes == 4
+		})
+		return time.Since(began)
+	}
+	quietly := fourLoads()
+	c.direct(func(d *protocol.Directive) { d.AwaitsIdle = true })
+	if awaited := fourLoads(); awaited > quietly*3/4 {
+		t.Errorf("four loads took %v, and %v while the trial waits for them; want each reading then", quietly, awaited)
+	}
+	c.direct(func(d *protocol.Directive) {
+		d.Run = &protocol.Run{ZeroUnixNanos: time.Now().Add(time.Second).UnixNano(), Windows: timeline.Windows{Measure: time.Second}}
+	})
+	c.await("says no more", func(r protocol.Report) bool { return r.Load == nil })
+}
+
+// A container that wants a processor and may have a tenth of one is seen to be held back, and the
+// one beside it is not.
+func TestAThrottledContainerIsSeen(t *testing.T) {
+	admit := newLimit(t)
+	if err := throttled(t, admit); err != nil {
+		t.Error(err)
+	}
+}
+
+func throttled(t *testing.T, admit func(pid int)) error {
+	t.Helper()
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	admit(p.launch("replica").Process.Pid)
+	p.launch("helper")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers = []protocol.Container{{Name: "replica", Command: shell(`while :; do :; done`)}, {Name: "helper", Command: shell(`exec sleep 1000`)}}
+		d.Start = true
+	})
+	c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
+	c.direct(func(d *protocol.Directive) {
+		d.Run = &protocol.Run{ZeroUnixNanos: time.Now().Add(1200 * time.Millisecond).UnixNano(),
+			Windows: timeline.Windows{WarmUp: time.Second, Measure: 3 * time.Second}}
+	})
+	r := c.await("says what was used", func(r protocol.Report) bool { return r.Resources != nil }).Resources
+	if len(r.Containers) != 2 || len(r.Unmeasured) != 0 || r.Seconds < 2.9 || r.Seconds > 3.001 { // readings that came late are left out
+		return fmt.Errorf("resources are %+v", r)
+	}
+	busy, idle := r.Containers[0], r.Containers[1]
+	// The shell wants all of a processor, and gets at most its tenth of each period: less on a busy
+	// machine, and hence is not always at its limit.
+	if busy.Name != "replica" || busy.LimitCores != 0.1 || busy.CPUMeanCores > 0.13 || busy.CPUMeanCores <= 0 {
+		t.Errorf("the container with a limit: %+v", busy)
+	}
+	if idle.ThrottledShare != 0 || idle.LimitCores != 0 {
+		t.Errorf("the container without one: %+v", idle)
+	}
+	if r.ThrottledShare != busy.ThrottledShare {
+		t.Errorf("the pod is throttled in %v, its worst container in %v", r.ThrottledShare, busy.ThrottledShare)
+	}
+	// Both are beside other processes, of which this test is one; a shell that is held back most of
+	// the time waits.
+	if busy.LateShare == nil || busy.Wakes < 5 || idle.LateShare == nil || idle.Wakes < 5 {
+		t.Errorf("the canaries of a container that is held back and of one that is not: %+v, %+v", busy, idle)
+	}
+	if busy.WaitedSeconds == nil || *busy.WaitedSeconds <= 0 || idle.WaitedSeconds == nil || r.AgentMeanCores <= 0 || r.Node.Machine == "" {
+		t.Errorf("busy %+v, idle %+v, the agent used %v cores of machine %q", busy, idle, r.AgentMeanCores, r.Node.Machine)
+	}
+	if r.Node.CPUs != runtime.NumCPU() || r.Node.BusyShare <= 0 || r.Node.StealShare < 0 || r.Node.SwitchesPerSecond <= 0 {
+		t.Errorf("the node: %+v", r.Node)
+	}
+	s := r.Series
+	if s == nil || s.IntervalMillis != 1000 || s.FirstMillis != -1000 || len(s.CPUMillicores) != 5 {
+		return fmt.Errorf("over time: %+v", s)
+	}
+	if busy.ThrottledShare < 0.1 || busy.ThrottledSeconds < 0.05 || s.ThrottledPermille[1]+s.ThrottledPermille[2]+s.ThrottledPermille[3] < 300 || s.MemoryKiB[2] <= 0 {
+		return fmt.Errorf("the container with a limit: %+v, over time: %+v", busy, s)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"assay.dev/assay/operator/internal/node/launcher"
+	"assay.dev/assay/operator/internal/node/protocol"
+)
+
+const (
+	// reportSpacing is the least time between two reports, so that changes that come together go
+	// together, and in order.
+	reportSpacing = 20 * time.Millisecond
+	// progressSpacing is how often mere progress, or load, is reported.
+	progressSpacing = time.Second
+)
+
+// session is the conversation with the coordinator: reports go out, directives and files come in.
+type session struct {
+	*state
+	clock       *runClock
+	coordinator *coordinator
+	launchers   *launchers
+	gates       *gates
+	resolver    *resolver
+	shaping     *linkShaper
+	sampler     *sampler
+	host        protocol.Host
+}
+
+// doTalk reports and gets the directive. While the coordinator holds back its answer, a change here
+// ends the wait: the report is sent anew.
+func (s *session) doTalk(ctx context.Context) {
+	for sequence := uint64(1); ctx.Err() == nil; sequence++ {
+		sent := launcher.Monotonic()
+		s.mu.Lock()
+		report, urgent := s.report(), s.urgent
+		s.mu.Unlock()
+		report.Sequence = sequence
+		held, interrupt := context.WithCancel(ctx)
+		go func() {
+			defer interrupt()
+			s.awaitNews(held, urgent, report)
+		}()
+		directive, err := s.coordinator.sync(held, report)
+		interrupted := held.Err() != nil
+		interrupt()
+		switch {
+		case err == nil:
+			s.applyDirective(directive)
+			s.onManagerChange(s.coordinator.lastManager())
+		case !interrupted:
+			// A manager that has just taken over cannot answer yet, and has a clock all the same.
+			if manager := s.coordinator.lastManager(); manager != "" {
+				s.onManagerChange(manager)
+			}
+			pause(ctx, s.coordinator.backoff())
+		}
+		if left := reportSpacing - time.Duration(launcher.Monotonic()-sent); left > 0 {
+			pause(ctx, left)
+		}
+	}
+}
+
+// awaitNews returns when a report other than the one that was sent is due.
+func (s *session) awaitNews(ctx context.Context, urgent uint64, sent protocol.Report) {
+	timely, cancel := context.WithTimeout(ctx, progressSpacing)
+	defer cancel()
+	if s.await(timely, func() bool { return s.urgent != urgent }) != nil {
+		if s.await(ctx, func() bool {
+			return s.urgent != urgent || s.volatile.progress != sent.Progress || s.volatile.load != sent.Load
+		}) != nil {
+			return
+		}
+	}
+	// Give the report that is on its way time to arrive: it may be the only one for a while that
+	// the coordinator sees. Should it be slower all the same, its sequence number tells that it is
+	// the older one.
+	pause(ctx, reportSpacing)
+}
+
+// onManagerChange notes which manager is talked to. The clock of another one is measured at once.
+func (s *session) onManagerChange(manager string) {
+	s.mu.Lock()
+	known := s.volatile.manager == manager
+	s.mu.Unlock()
+	if !known {
+		s.noteQuietly(func() { s.volatile.manager = manager })
+	}
+}
+
+// applyDirective takes over a directive.
+func (s *session) applyDirective(directive protocol.Directive) {
+	s.mu.Lock()
+	same := s.journal.Directive != nil && s.journal.Directive.Version == directive.Version
+	s.mu.Unlock()
+	if same {
+		return
+	}
+	s.record(func(j *journal) {
+		j.Directive = &directive
+		s.volatile.directiveSeen = true
+	})
+}
+
+// report builds the report. The caller holds the lock.
+func (s *session) report() protocol.Report {
+	d := s.directiveLocked()
+	r := protocol.Report{
+		Incarnation: s.volatile.incarnation, DirectiveVersion: d.Version, FilesDigest: s.journal.FilesDigest,
+		Unresolved: s.resolver.unresolved(), Commands: s.journal.Commands, Actions: s.journal.Actions,
+		AtBarrier: s.volatile.atBarrier, Progress: s.volatile.progress, Load: s.volatile.load, Over: s.journal.Over, Sent: s.journal.Sent,
+		Finished: s.volatile.finished, HandedOver: s.volatile.handedOver, Failure: s.volatile.failure, Unreadable: s.volatile.unreadable, Host: s.host, TCPResets: s.sampler.tcpResets(),
+		ResetsCounted: s.journal.ResetsAfter != nil, Resources: s.journal.Resources,
+	}
+	r.Network, r.Client = s.shaping.networkReport(), s.journal.Client
+	r.NamesResolved = len(r.Unresolved) == 0
+	r.ClockOffset, r.ClockError = s.clock.wallOffset()
+	r.ClockManager, r.ClockStepped = s.clock.base()
+	for _, c := range d.Containers {
+		r.Containers = append(r.Containers, s.launchers.containerState(c.Name, d))
+	}
+	r.Ready, r.WaitingFor = s.gates.readiness(d)
+	return r
+}

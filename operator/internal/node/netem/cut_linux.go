@@ -1,0 +1,285 @@
+package netem
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"syscall"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"github.com/google/nftables/xt"
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+
+	"assay.dev/assay/operator/internal/model/shaping"
+)
+
+const (
+	// cutTable holds the cut; nobody else's objects are ever touched.
+	cutTable = "assay_cut"
+	// cutPriority of the chain for what arrives is right behind the delay of the NFQueue backend
+	// (raw). So a cut also drops what was in flight when it began: from that instant on the pod
+	// hears nothing.
+	cutPriority = nftables.ChainPriority(-290)
+	// cutQueue is a packet queue that nobody binds: see silently.
+	cutQueue = 42328
+	// cutChunk of addresses fits into one netlink attribute, which has 64 KB.
+	cutChunk = 1000
+	// cutBuffer of the netlink socket, in bytes, holds a transaction of shaping.MaxPeers addresses
+	// in each direction.
+	cutBuffer = 32 << 20
+)
+
+// Cut drops packets between this pod and a set of peers, in either direction by itself: a
+// partition, as this pod sees it.
+//
+//	table inet assay_cut                     prepared ahead; the cut itself only changes what is in the sets
+//	  chain in   (hook prerouting, raw+10)   loopback | IPv6 neighbours -> accept; ip saddr @in4  | ip6 saddr @in6  -> drop
+//	  chain out  (hook output, raw)          loopback | IPv6 neighbours -> accept; ip daddr @out4 | ip6 daddr @out6 -> drop
+//
+// With the chains that Remove takes away, the kernel drops what any packet queue of the namespace
+// holds: so Remove is not for the time in which the NFQueue backend delays packets that count. Its
+// methods are not safe for concurrent use.
+type Cut struct {
+	conn  *nftables.Conn
+	table *nftables.Table
+}
+
+// OpenCut opens the netlink connection in the network namespace of the calling thread. Nothing is
+// changed yet.
+func OpenCut() (*Cut, error) {
+	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(func(c *netlink.Conn) error {
+		return errors.Join(c.SetReadBuffer(cutBuffer), c.SetWriteBuffer(cutBuffer))
+	}))
+	if err != nil {
+		return nil, usable(fmt.Errorf("open nftables: %w", err))
+	}
+	return &Cut{conn: conn, table: &nftables.Table{Name: cutTable, Family: nftables.TableFamilyINet}}, nil
+}
+
+// Close closes the connection. A table that exists stays, and so does a cut.
+func (c *Cut) Close() error { return c.conn.CloseLasting() }
+
+// cutSide is one direction and one address family.
+type cutSide struct {
+	chain, set string
+	kind       nftables.SetDatatype
+	family     byte
+	offset     uint32 // of the peer's address in the IP header
+}
+
+var cutSides = []cutSide{
+	{"in", "in4", nftables.TypeIPAddr, unix.NFPROTO_IPV4, 12},
+	{"in", "in6", nftables.TypeIP6Addr, unix.NFPROTO_IPV6, 8},
+	{"out", "out4", nftables.TypeIPAddr, unix.NFPROTO_IPV4, 16},
+	{"out", "out6", nftables.TypeIP6Addr, unix.NFPROTO_IPV6, 24},
+}
+
+func (s cutSide) holds(a netip.Addr) bool { return a.Is4() == (s.family == unix.NFPROTO_IPV4) }
+
+func (c *Cut) set(s cutSide) *nftables.Set {
+	// With a size, the kernel's hash table is never resized: a list of its elements that is read
+	// meanwhile would lack some.
+	return &nftables.Set{Name: s.set, Table: c.table, KeyType: s.kind, Size: shaping.MaxPeers}
+}
+
+// Prepare installs the table, which cuts nothing. A table that is there already is left as it is,
+// with its cut.
+func (c *Cut) Prepare() error {
+	there, err := c.exists()
+	if err != nil || there {
+		return err
+	}
+	for _, drop := range silently() {
+		if err = c.prepare(drop); !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.EOPNOTSUPP) && !errors.Is(err, syscall.EINVAL) {
+			break
+		}
+	}
+	if err != nil {
+		return usable(fmt.Errorf("prepare the cut: %w", err))
+	}
+	return nil
+}
+
+// silently returns how a packet can be dropped at the hook output, best first. A plain drop is
+// reported to the sender (EPERM), and TCP then takes the segment as not sent: no machine behind a
+// cable that is cut sees that. A queue that nobody has bound loses packets without a word. The last
+// is for kernels that have no queue.
+func silently() []expr.Any {
+	info := binary.NativeEndian.AppendUint16(nil, cutQueue) // struct xt_NFQ_info_v3: number, how many, flags; aligned to 8 bytes
+	compat := xt.Unknown(append(binary.NativeEndian.AppendUint16(info, 1), 0, 0, 0, 0))
+	return []expr.Any{
+		&expr.Queue{Num: cutQueue, Total: 1},
+		&expr.Target{Name: "NFQUEUE", Rev: 3, Info: &compat},
+		&expr.Verdict{Kind: expr.VerdictDrop},
+	}
+}
+
+func (c *Cut) prepare(dropOut expr.Any) error {
+	c.conn.AddTable(c.table)
+	accept, after := nftables.ChainPolicyAccept, cutPriority
+	chains := map[string]*nftables.Chain{
+		"in": c.conn.AddChain(&nftables.Chain{
+			Name: "in", Table: c.table, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting, Priority: &after, Policy: &accept,
+		}),
+		"out": c.conn.AddChain(&nftables.Chain{
+			Name: "out", Table: c.table, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityRaw, Policy: &accept,
+		}),
+	}
+	pass := func(chain string, match []expr.Any) {
+		c.conn.AddRule(&nftables.Rule{Table: c.table, Chain: chains[chain], Exprs: append(match, &expr.Verdict{Kind: expr.VerdictAccept})})
+	}
+	loopback := binaryutil.NativeEndian.PutUint16(unix.ARPHRD_LOOPBACK)
+	pass("in", metaIs(expr.MetaKeyIIFTYPE, loopback))
+	pass("in", isNeighbourDiscovery())
+	pass("out", metaIs(expr.MetaKeyOIFTYPE, loopback))
+	pass("out", isNeighbourDiscovery())
+	for _, s := range cutSides {
+		set := c.set(s)
+		if err := c.conn.AddSet(set, nil); err != nil {
+			return err
+		}
+		drop := dropOut
+		if s.chain == "in" {
+			drop = &expr.Verdict{Kind: expr.VerdictDrop}
+		}
+		c.conn.AddRule(&nftables.Rule{Table: c.table, Chain: chains[s.chain], Exprs: append(metaIs(expr.MetaKeyNFPROTO, []byte{s.family}),
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: s.offset, Len: s.kind.Bytes},
+			&expr.Lookup{SourceRegister: 1, SetName: set.Name, SetID: set.ID},
+			&expr.Counter{},
+			drop,
+		)})
+	}
+	return c.conn.Flush()
+}
+
+// Set makes the cut exactly this: what comes from the addresses of in and what goes to those of out
+// is dropped, from one instant on, which is before Set returns. No address heals the cut. The table
+// must be prepared.
+func (c *Cut) Set(in, out []netip.Addr) error {
+	wanted := map[string][]netip.Addr{}
+	for chain, addresses := range map[string][]netip.Addr{"in": in, "out": out} {
+		for _, a := range addresses {
+			a = a.Unmap().WithZone("")
+			if !a.IsValid() || a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() {
+				return fmt.Errorf("cut %s: %v is not the address of another pod", chain, a)
+			}
+			wanted[chain] = append(wanted[chain], a)
+		}
+		slices.SortFunc(wanted[chain], netip.Addr.Compare)
+		if wanted[chain] = slices.Compact(wanted[chain]); len(wanted[chain]) > shaping.MaxPeers {
+			return fmt.Errorf("cut %s: %d addresses; at most %d", chain, len(wanted[chain]), shaping.MaxPeers)
+		}
+	}
+	for _, s := range cutSides {
+		set, elements := c.set(s), []nftables.SetElement{}
+		for _, a := range wanted[s.chain] {
+			if s.holds(a) {
+				elements = append(elements, nftables.SetElement{Key: a.AsSlice()})
+			}
+		}
+		c.conn.FlushSet(set)
+		for chunk := range slices.Chunk(elements, cutChunk) {
+			if err := c.conn.SetAddElements(set, chunk); err != nil {
+				return fmt.Errorf("cut %s: %w", s.chain, err)
+			}
+		}
+	}
+	if err := c.conn.Flush(); errors.Is(err, syscall.ENOENT) {
+		return fmt.Errorf("change the cut: it is not prepared: %w", err)
+	} else if err != nil {
+		return usable(fmt.Errorf("change the cut: %w", err))
+	}
+	return nil
+}
+
+// Cut reads from the kernel which addresses are cut off, in order. It is an error if the table is
+// there and not as it was prepared.
+func (c *Cut) Cut() (in, out []netip.Addr, err error) {
+	there, err := c.exists()
+	if err != nil || !there {
+		return nil, nil, err
+	}
+	if _, _, err := c.Packets(); err != nil {
+		return nil, nil, err
+	}
+	for _, s := range cutSides {
+		elements, err := c.conn.GetSetElements(c.set(s))
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the cut: %w", err)
+		}
+		for _, element := range elements {
+			a, ok := netip.AddrFromSlice(element.Key)
+			if !ok {
+				return nil, nil, fmt.Errorf("read the cut: %x in set %s is no address", element.Key, s.set)
+			}
+			if s.chain == "in" {
+				in = append(in, a)
+			} else {
+				out = append(out, a)
+			}
+		}
+	}
+	slices.SortFunc(in, netip.Addr.Compare)
+	slices.SortFunc(out, netip.Addr.Compare)
+	return in, out, nil
+}
+
+// Packets returns how many packets each direction has dropped since Prepare. It is an error if a
+// rule of the prepared table is missing.
+func (c *Cut) Packets() (in, out uint64, err error) {
+	dropped, rules := map[string]uint64{}, map[string]int{}
+	for _, chain := range []string{"in", "out"} {
+		list, err := c.conn.GetRules(c.table, &nftables.Chain{Name: chain, Table: c.table})
+		if err != nil {
+			return 0, 0, fmt.Errorf("read the cut: %w", err)
+		}
+		for _, rule := range list {
+			for _, e := range rule.Exprs {
+				if lookup, ok := e.(*expr.Lookup); ok {
+					rules[lookup.SetName]++
+				}
+				if counter, ok := e.(*expr.Counter); ok {
+					dropped[chain] += counter.Packets
+				}
+			}
+		}
+	}
+	for _, s := range cutSides {
+		if rules[s.set] != 1 {
+			return 0, 0, fmt.Errorf("read the cut: chain %s has %d rules for set %s, want 1", s.chain, rules[s.set], s.set)
+		}
+	}
+	return dropped["in"], dropped["out"], nil
+}
+
+// Remove heals the cut, removes the table and proves by reading back that it is gone.
+func (c *Cut) Remove() error {
+	there, err := c.exists()
+	if err != nil || !there {
+		return err
+	}
+	c.conn.DelTable(c.table)
+	if err := c.conn.Flush(); err != nil {
+		return usable(fmt.Errorf("remove the cut: %w", err))
+	}
+	if there, err = c.exists(); err != nil {
+		return err
+	}
+	if there {
+		return errors.New("remove the cut: the table is still there after its removal")
+	}
+	return nil
+}
+
+func (c *Cut) exists() (bool, error) {
+	tables, err := c.conn.ListTablesOfFamily(nftables.TableFamilyINet)
+	if err != nil {
+		return false, usable(fmt.Errorf("read the packet filter: %w", err))
+	}
+	return slices.ContainsFunc(tables, func(t *nftables.Table) bool { return t.Name == cutTable }), nil
+}

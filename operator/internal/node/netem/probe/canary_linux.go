@@ -1,0 +1,209 @@
+package probe
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"assay.dev/assay/operator/internal/node/launcher"
+)
+
+// CanaryOptions say how links are watched.
+type CanaryOptions struct {
+	// Every is the time between two probes of a peer; 0: 1s. Peers take turns.
+	Every time.Duration
+	// Deadline is when an unanswered probe is lost: the longest round trip that can happen, and a
+	// margin. 0: 2s. At most MaxDeadline.
+	Deadline time.Duration
+}
+
+// MaxDeadline of a canary bounds the probes that it remembers. It is longer than two links of the
+// longest delay take.
+const MaxDeadline = 30 * time.Second
+
+// together is for how long probes that are due are kept, to be sent at once: waking up costs more
+// than a probe does.
+const together = 50 * time.Millisecond
+
+// Disturbance is a time during which links are not as they were asked, since a fault is active.
+// Instants are on CLOCK_MONOTONIC. Until should include what it takes for the packets of the fault
+// to have arrived.
+type Disturbance struct {
+	// Peer whose links are disturbed; the zero value means all.
+	Peer        netip.Addr
+	From, Until int64
+}
+
+// Watched is what a canary saw of one peer.
+type Watched struct {
+	// Steady is what JudgeSteady judges: the probes during whose time, to the answer or the
+	// deadline, there was no disturbance.
+	Steady Measurement `json:"steady"`
+	// Disturbed counts all other probes.
+	Disturbed Measurement `json:"disturbed"`
+}
+
+// Canary watches links with one probe for each peer every second. What it keeps does not grow with
+// time.
+type Canary struct {
+	options  CanaryOptions
+	peers    []netip.Addr
+	exchange *exchange
+	stop     context.CancelFunc
+	done     chan struct{}
+
+	mu           sync.Mutex
+	watching     []watching
+	disturbances []Disturbance
+}
+
+// watching is the state of one peer.
+type watching struct {
+	steady, disturbed record
+	pending           []pending // oldest first
+}
+
+// pending is a probe that is neither answered nor lost yet.
+type pending struct {
+	sequence uint64
+	sent     int64
+}
+
+// Watch starts a canary in the network namespace of the calling thread. It ends with Stop, which
+// must be called, or with ctx.
+func Watch(ctx context.Context, config Config, peers []netip.Addr, options CanaryOptions) (*Canary, error) {
+	if options.Every == 0 {
+		options.Every = time.Second
+	}
+	if options.Deadline == 0 {
+		options.Deadline = 2 * time.Second
+	}
+	options.Deadline = min(options.Deadline, MaxDeadline)
+	c := &Canary{options: options, peers: slices.Clone(peers), done: make(chan struct{}), watching: make([]watching, len(peers))}
+	var err error
+	if c.exchange, err = openExchange(config, c.peers, c.take); err != nil {
+		return nil, err
+	}
+	ctx, c.stop = context.WithCancel(ctx)
+	go c.run(ctx)
+	return c, nil
+}
+
+// Disturb tells of faults, best before they begin: probes that are over by then have been counted
+// as steady.
+func (c *Canary) Disturb(disturbances ...Disturbance) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range disturbances {
+		d.Peer = d.Peer.Unmap()
+		c.disturbances = append(c.disturbances, d)
+	}
+}
+
+// Watched returns what was seen so far, in the order of the peers. Probes that are under way are
+// not counted.
+func (c *Canary) Watched() []Watched {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	watched := make([]Watched, len(c.peers))
+	for i := range c.watching {
+		w := &c.watching[i]
+		watched[i] = Watched{Steady: w.steady.measurement(c.peers[i]), Disturbed: w.disturbed.measurement(c.peers[i])}
+	}
+	return watched
+}
+
+// Stop ends the canary and returns what it saw.
+func (c *Canary) Stop() []Watched {
+	c.stop()
+	<-c.done
+	return c.Watched()
+}
+
+func (c *Canary) run(ctx context.Context) {
+	defer close(c.done)
+	defer c.exchange.close()
+	if len(c.peers) == 0 {
+		return
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	step := max(1, int64(c.options.Every)/int64(len(c.peers)))
+	begin, next := launcher.Monotonic(), 0 // probe next is due at begin + next x step
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		due := int((launcher.Monotonic()-begin)/step) + 1
+		// A canary that was kept from running catches up, but with no more than one turn.
+		for next = max(next, due-len(c.peers)); next < due; next++ {
+			c.expire(next % len(c.peers))
+			c.send(next%len(c.peers), uint64(next))
+		}
+		timer.Reset(min(c.options.Every, max(together, time.Duration(step))))
+	}
+}
+
+// send notes the probe before the answer can come, and lets the reader go on while it is on its
+// way.
+func (c *Canary) send(peer int, sequence uint64) {
+	now := launcher.Monotonic()
+	c.mu.Lock()
+	c.watching[peer].pending = append(c.watching[peer].pending, pending{sequence: sequence, sent: now})
+	c.mu.Unlock()
+	if err := c.exchange.send(peer, sequence); err != nil {
+		// It will count as lost when the deadline has passed, as all do that are not answered.
+		c.mu.Lock()
+		c.recordOf(peer, now, now).sendError = "send: " + err.Error()
+		c.mu.Unlock()
+	}
+}
+
+// expire gives up the peer's probes whose deadline has passed, and forgets the disturbances that no
+// probe can have seen.
+func (c *Canary) expire(peer int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &c.watching[peer]
+	now := launcher.Monotonic()
+	for len(w.pending) > 0 && w.pending[0].sent+int64(c.options.Deadline) <= now {
+		c.recordOf(peer, w.pending[0].sent, w.pending[0].sent+int64(c.options.Deadline)).sent++
+		w.pending = slices.Delete(w.pending, 0, 1)
+	}
+	if peer == 0 {
+		// A peer's pending probes are looked at once in every turn; a turn may take long on a busy
+		// machine, hence twice.
+		oldest := now - 2*int64(MaxDeadline) - 2*int64(c.options.Every)
+		c.disturbances = slices.DeleteFunc(c.disturbances, func(d Disturbance) bool { return d.Until < oldest })
+	}
+}
+
+// take counts an answer that came before the deadline.
+func (c *Canary) take(peer int, sequence uint64, t trip, back int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &c.watching[peer]
+	i := slices.IndexFunc(w.pending, func(p pending) bool { return p.sequence == sequence })
+	if i < 0 || back-w.pending[i].sent > int64(c.options.Deadline) {
+		return
+	}
+	r := c.recordOf(peer, w.pending[i].sent, back)
+	r.sent++
+	r.add(t)
+	w.pending = slices.Delete(w.pending, i, i+1)
+}
+
+// recordOf is where a probe counts that was under way from one instant until another.
+func (c *Canary) recordOf(peer int, from, until int64) *record {
+	address := c.peers[peer].Unmap()
+	for _, d := range c.disturbances {
+		if (!d.Peer.IsValid() || d.Peer == address) && d.From <= until && from <= d.Until {
+			return &c.watching[peer].disturbed
+		}
+	}
+	return &c.watching[peer].steady
+}

@@ -1,0 +1,268 @@
+package probe
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"assay.dev/assay/operator/internal/model/shaping"
+)
+
+// Pair is what was asked of the two links between the pod that probes and one peer.
+type Pair struct {
+	// From probes To. The names are for messages.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Peer is the address of To; it joins the pair with its Measurement.
+	Peer netip.Addr `json:"peer"`
+	// Out leads to the peer, In back. A link with a loss of 1 is cut.
+	Out shaping.Link `json:"out"`
+	In  shaping.Link `json:"in"`
+}
+
+// Cut says that no probe can be answered.
+func (p Pair) Cut() bool { return p.Out.Loss >= 1 || p.In.Loss >= 1 }
+
+// Tolerance of a judgement.
+type Tolerance struct {
+	// Late is how much longer one way may take than the delay that was asked plus what the path
+	// takes undelayed. A round trip may take twice as much. It is absolute: no backend's error
+	// grows with the delay.
+	Late time.Duration `json:"late"`
+	// Path is the most that the undelayed path may take one way. A longer one was shaped when it
+	// was measured, or is no place for this network.
+	Path time.Duration `json:"path"`
+	// Lost is the largest share of probes that may be lost beyond the loss that was asked, from 0
+	// to 1. JudgeSteady alone looks at it.
+	Lost float64 `json:"lost"`
+}
+
+// DefaultTolerance is for the gate, whose measurements are the least of several probes.
+var DefaultTolerance = Tolerance{Late: 500 * time.Microsecond, Path: 2 * time.Millisecond, Lost: 0.05}
+
+// SteadyTolerance is for a canary, whose probes share the processors with what is measured, and
+// which therefore judges their median.
+var SteadyTolerance = Tolerance{Late: 5 * time.Millisecond, Path: 2 * time.Millisecond, Lost: 0.05}
+
+// rounding is what a backend may be early by: ticks of 64 ns in netem, the slack of timers in fq.
+const rounding = 10 * time.Microsecond
+
+// fewestLost is how many lost probes it takes to say that too many are.
+const fewestLost = 3
+
+// Reason for which a pair is wrong.
+type Reason string
+
+// The reasons.
+const (
+	Unmeasured Reason = "Unmeasured" // there is no measurement
+	Silent     Reason = "Silent"     // no probe was answered
+	Connected  Reason = "Connected"  // probes were answered though a link is cut
+	Early      Reason = "Early"      // a packet took less time than it must
+	Late       Reason = "Late"       // packets took more time than they may
+	Swapped    Reason = "Swapped"    // each direction has the delay of the other
+	LongPath   Reason = "LongPath"   // the undelayed path takes too long
+	Lossy      Reason = "Lossy"      // more was lost than asked
+)
+
+// Wrong is a pair that is not what was asked. Message names the pods, what was asked and what was
+// measured.
+type Wrong struct {
+	From    string     `json:"from"`
+	To      string     `json:"to"`
+	Peer    netip.Addr `json:"peer"`
+	Reason  Reason     `json:"reason"`
+	Message string     `json:"message"`
+}
+
+// Judge compares what was asked with what was measured before a trial, and returns what is wrong,
+// in the order of the pairs.
+//
+// A link is right when the least of its probes took from the asked delay to the asked delay + the
+// least that the path took undelayed (baseline) + tolerance.Late; jitter widens both ends, and so
+// does the error of a one-way time. Where the directions are not known, the round trip must do, and
+// two swapped directions look right. A cut pair is right when no probe was answered. Loss and rate
+// are not judged: some probes cannot tell.
+//
+// A peer without a baseline is taken for one whose path takes no time.
+func Judge(pairs []Pair, baseline, measured []Measurement, tolerance Tolerance) []Wrong {
+	return judge(pairs, baseline, measured, tolerance, false)
+}
+
+// JudgeSteady is Judge for what a canary saw while no fault was active: no probe may be early, but
+// the median tells what is late, since a single quick probe does not prove that the network held.
+// Too many lost probes are wrong as well.
+func JudgeSteady(pairs []Pair, baseline, measured []Measurement, tolerance Tolerance) []Wrong {
+	return judge(pairs, baseline, measured, tolerance, true)
+}
+
+func judge(pairs []Pair, baseline, measured []Measurement, tolerance Tolerance, steady bool) []Wrong {
+	paths, measurements := byPeer(baseline), byPeer(measured)
+	var wrong []Wrong
+	for _, pair := range pairs {
+		m, known := measurements[pair.Peer.Unmap()]
+		path := paths[pair.Peer.Unmap()]
+		if !known {
+			wrong = append(wrong, pair.wrong(Unmeasured, "%s <-> %s: not measured", pair.From, pair.To))
+			continue
+		}
+		wrong = append(wrong, judgment{pair, m, path, tolerance, steady}.pair()...)
+	}
+	return wrong
+}
+
+func byPeer(measurements []Measurement) map[netip.Addr]Measurement {
+	by := make(map[netip.Addr]Measurement, len(measurements))
+	for _, m := range measurements {
+		by[m.Peer.Unmap()] = m
+	}
+	return by
+}
+
+func (p Pair) wrong(reason Reason, format string, args ...any) Wrong {
+	return Wrong{From: p.From, To: p.To, Peer: p.Peer, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// judgment of one pair.
+type judgment struct {
+	asked     Pair
+	m, path   Measurement
+	tolerance Tolerance
+	steady    bool
+}
+
+func (j judgment) pair() []Wrong {
+	from, to := j.asked.From, j.asked.To
+	if j.asked.Cut() {
+		if j.m.Answered > 0 {
+			return []Wrong{j.asked.wrong(Connected, "%s <-> %s: asked to be cut, but %d of %d probes were answered", from, to, j.m.Answered, j.m.Sent)}
+		}
+		return nil
+	}
+	if j.m.Sent == 0 && j.steady {
+		return nil // nothing was steady
+	}
+	if j.m.Answered == 0 {
+		return []Wrong{j.asked.wrong(Silent, "%s <-> %s: asked %s out and %s back, but none of %d probes was answered%s",
+			from, to, ms(j.asked.Out.Delay), ms(j.asked.In.Delay), j.m.Sent, j.sendError())}
+	}
+	wrong := j.delays()
+	if lost, most := j.m.Sent-j.m.Answered, j.mostLost(); j.steady && lost > most {
+		wrong = append(wrong, j.asked.wrong(Lossy, "%s <-> %s: %d of %d probes were lost, at most %d may be%s", from, to, lost, j.m.Sent, most, j.sendError()))
+	}
+	return wrong
+}
+
+// mostLost is how many probes may be lost: a number that chance exceeds once in a thousand times
+// (three standard deviations), and what is tolerated.
+func (j judgment) mostLost() int {
+	n, p := float64(j.m.Sent), 1-(1-j.asked.Out.Loss)*(1-j.asked.In.Loss)
+	return max(fewestLost-1, int(n*(p+j.tolerance.Lost)+3*math.Sqrt(n*p*(1-p))))
+}
+
+func (j judgment) sendError() string {
+	if j.m.SendError == "" {
+		return ""
+	}
+	return " (" + j.m.SendError + ")"
+}
+
+// delays judges each direction where it is known, and the round trip where it says more than the
+// directions do.
+func (j judgment) delays() []Wrong {
+	from, to := j.asked.From, j.asked.To
+	var wrong []Wrong
+	if j.m.OneWay {
+		out := way{from + " -> " + to, " one way", j.asked.Out.Delay, j.asked.Out.Jitter, j.path.Out.Min, j.m.Out, j.tolerance.Late, j.m.Error}
+		in := way{to + " -> " + from, " one way", j.asked.In.Delay, j.asked.In.Jitter, j.path.In.Min, j.m.In, j.tolerance.Late, j.m.Error}
+		if !j.path.OneWay {
+			// The path's directions are not known; either takes what both take at most.
+			out.path, in.path = j.path.RoundTrip.Min, j.path.RoundTrip.Min
+		} else {
+			out.path, in.path = max(0, out.path), max(0, in.path) // less than nothing is the error of the clocks
+			out.err += j.path.Error
+			in.err += j.path.Error
+		}
+		outWrong, inWrong := out.judge(j), in.judge(j)
+		if !(out.fits(j.steady) && in.fits(j.steady)) && out.as(in).fits(j.steady) && in.as(out).fits(j.steady) {
+			return []Wrong{j.asked.wrong(Swapped, "%s -> %s: the directions are swapped: asked %s out and %s back, measured %s out and %s back",
+				from, to, ms(out.delay), ms(in.delay), ms(out.upper(j.steady)), ms(in.upper(j.steady)))}
+		}
+		wrong = slices.Concat(outWrong, inWrong)
+	}
+	if len(wrong) == 0 && (!j.m.OneWay || j.m.Error > 0) {
+		both := way{
+			from + " <-> " + to, " round trip", j.asked.Out.Delay + j.asked.In.Delay, j.asked.Out.Jitter + j.asked.In.Jitter,
+			j.path.RoundTrip.Min, j.m.RoundTrip, 2 * j.tolerance.Late, 0,
+		}
+		wrong = both.judge(j)
+	}
+	return wrong
+}
+
+// way is one direction, or both, of a pair.
+type way struct {
+	name, kind          string
+	delay, jitter, path time.Duration
+	measured            Spread
+	tolerance, err      time.Duration
+}
+
+// as is what was measured one way, judged by what was asked of the other.
+func (w way) as(other way) way {
+	other.measured = w.measured
+	return other
+}
+
+// upper is the figure that must not be too large.
+func (w way) upper(steady bool) time.Duration {
+	if steady {
+		return w.measured.Median
+	}
+	return w.measured.Min
+}
+
+func (w way) early() bool { return w.measured.Min < w.delay-w.jitter-w.err-rounding }
+
+func (w way) late(steady bool) bool {
+	return w.upper(steady) > w.delay+w.jitter+w.path+w.tolerance+w.err
+}
+
+func (w way) fits(steady bool) bool { return !w.early() && !w.late(steady) }
+
+func (w way) judge(j judgment) []Wrong {
+	asked := ms(w.delay)
+	if w.jitter > 0 {
+		asked += "±" + ms(w.jitter)
+	}
+	within := "tolerance " + ms(w.tolerance)
+	if w.err > 0 {
+		within += ", clocks " + ms(w.err)
+	}
+	undelayed := w.path + w.tolerance + w.err
+	limit := j.tolerance.Path
+	if w.kind == " round trip" {
+		limit *= 2
+	}
+	switch {
+	case w.path > limit+w.err:
+		return []Wrong{j.asked.wrong(LongPath, "%s: asked %s%s, but the path takes %s undelayed (at most %s); was it shaped already when that was measured?",
+			w.name, asked, w.kind, ms(w.path), ms(limit))}
+	case w.early() && w.measured.Min <= undelayed && w.delay > 2*undelayed:
+		return []Wrong{j.asked.wrong(Early, "%s: asked %s%s, measured %s: it is not delayed at all", w.name, asked, w.kind, ms(w.measured.Min))}
+	case w.early():
+		return []Wrong{j.asked.wrong(Early, "%s: asked %s%s, measured %s, which is too short (%s)", w.name, asked, w.kind, ms(w.measured.Min), within)}
+	case w.late(j.steady):
+		return []Wrong{j.asked.wrong(Late, "%s: asked %s%s, measured %s (%s, path %s)", w.name, asked, w.kind, ms(w.upper(j.steady)), within, ms(w.path))}
+	default:
+		return nil
+	}
+}
+
+// ms formats a duration in milliseconds, to 10 us.
+func ms(d time.Duration) string {
+	return strconv.FormatFloat(float64(d.Round(10*time.Microsecond))/float64(time.Millisecond), 'f', -1, 64) + "ms"
+}

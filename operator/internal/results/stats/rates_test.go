@@ -1,0 +1,33 @@
+package stats_test
+
+import (
+	"math"
+	"testing"
+
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// The intervals are those of testdata/shares.py, by SciPy's beta-binomial distribution on the same
+// grid.
+func TestBurstyShareAgreesWithSciPy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		some, all []int64
+		low, high float64
+	}{
+		"alike":          {[]int64{20, 22, 18}, []int64{2000, 2000, 2000}, 0.00639940478428, 0.0182487067985},
+		"one burst":      {[]int64{1, 2, 90, 0, 3}, []int64{2000, 2000, 2000, 2100, 1900}, 0.0029808135642, 0.150510421862},
+		"few cases":      {[]int64{0, 1, 0}, []int64{5000, 5000, 5000}, 4.24052844672e-06, 0.0116387402448},
+		"no case":        {[]int64{0, 0, 0}, []int64{2000, 2000, 2000}, 0, 0.00617040080991},
+		"most are cases": {[]int64{1500, 1400, 1700}, []int64{2000, 2000, 2000}, 0.588390814209, 0.881502591851},
+	} {
+		low, high, ok := stats.BurstyShare(tc.some, tc.all)
+		if !ok || math.Abs(low-tc.low) > 1e-6*tc.low || math.Abs(high/tc.high-1) > 1e-6 {
+			t.Errorf("%s: [%.9g, %.9g] %t, want [%.9g, %.9g]", name, low, high, ok, tc.low, tc.high)
+		}
+	}
+	for name, tc := range map[string][2][]int64{"all cases": {{10, 10}, {10, 10}}, "no trial": {nil, nil}, "more than all": {{11}, {10}}} {
+		if low, high, ok := stats.BurstyShare(tc[0], tc[1]); ok {
+			t.Errorf("%s: [%g, %g]", name, low, high)
+		}
+	}
+}

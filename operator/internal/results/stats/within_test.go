@@ -1,0 +1,61 @@
+package stats_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"assay.dev/assay/operator/internal/results/stats"
+)
+
+// testdata/trends.py says what each value is.
+func TestFindTrendWithin(t *testing.T) {
+	packed, err := os.ReadFile("testdata/trends.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Rounds     [][]float64
+		Deviations []float64
+		P          float64
+	}
+	if err := json.Unmarshal(packed, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 70 {
+		t.Fatalf("%d cases, want 70", len(cases))
+	}
+	for i, c := range cases {
+		var rounds []stats.TrendRound
+		for _, ys := range c.Rounds {
+			round := stats.TrendRound{Y: ys, Deviations: c.Deviations}
+			for x := range ys {
+				round.X = append(round.X, float64(x))
+			}
+			rounds = append(rounds, round)
+		}
+		got, err := stats.FindTrendWithin(rounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got.P-c.P) > 1e-6*c.P {
+			t.Errorf("case %d (%v, deviations %v): P is %g, want %g", i, c.Rounds, c.Deviations, got.P, c.P)
+		}
+	}
+}
+
+func TestFindTrendWithinRefuses(t *testing.T) {
+	for name, rounds := range map[string][]stats.TrendRound{
+		"no round":           nil,
+		"one trial a round":  {{X: []float64{1}, Y: []float64{1}}, {X: []float64{2}, Y: []float64{1}}},
+		"a point twice":      {{X: []float64{1, 1, 2}, Y: []float64{1, 2, 3}}},
+		"not finite":         {{X: []float64{1, 2}, Y: []float64{1, math.NaN()}}},
+		"another length":     {{X: []float64{1, 2}, Y: []float64{1}}},
+		"too few deviations": {{X: []float64{1, 2}, Y: []float64{1, 2}, Deviations: []float64{1}}},
+	} {
+		if got, err := stats.FindTrendWithin(rounds); err == nil {
+			t.Errorf("%s: accepted with %+v", name, got)
+		}
+	}
+}

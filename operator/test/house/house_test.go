@@ -1,0 +1,187 @@
+// Package house holds rules of structure that no linter checks. They say which room may import
+// which, how many methods a type may have, and who may ask of which kind a fault is. It has tests
+// only.
+package house
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.." // the folder operator
+
+// mostMethods of a type, and what types have that had more when this was written. A type with more
+// is several types that share a struct, so that nothing says which part of it uses which. The list
+// can only shrink: numbers go down with the types, and a type that complies leaves it.
+const mostMethods = 30
+
+var exceptions = map[string]int{
+	"internal/analysis/claims.run": 60, "internal/experiment/plan.expansion": 54, "internal/node/launcher.Launcher": 43,
+	"internal/manager/controller/experiment.Reconciler": 38,
+}
+
+// kinds of faults are fields of an Experiment's faults. Only these packages may ask which is set.
+var (
+	kinds  = map[string]bool{"NodeKill": true, "Pause": true, "Partition": true, "Degrade": true, "ChaosMesh": true, "ClientBehavior": true}
+	asking = map[string]bool{"internal/experiment/fault": true, "internal/experiment/chaosmesh": true, "internal/testkit/builders": true, "internal/local": true, "api/v1alpha1": true}
+)
+
+// source is one file of a package.
+type source struct {
+	folder, path string
+	file         *ast.File
+}
+
+// sources are all files under the folder operator but tests.
+func sources(t *testing.T) (*token.FileSet, []source) {
+	t.Helper()
+	set := token.NewFileSet()
+	var all []source
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(d.Name(), "zz_generated") {
+			return err
+		}
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		all = append(all, source{filepath.ToSlash(folder), path, file})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 300 {
+		t.Fatalf("only %d files are found", len(all))
+	}
+	return set, all
+}
+
+// rooms are the folders of operator/internal, from what knows least to what knows most.
+var rooms = []string{"text", "model", "results", "node", "experiment", "store", "analysis", "engine", "manager", "local", "cli", "testkit"}
+
+// A room that imports one above it makes both one room: neither can be read, tested or replaced
+// alone.
+func TestRoomsImportDownwards(t *testing.T) {
+	const internal = "assay.dev/assay/operator/internal/"
+	_, all := sources(t)
+	imports := 0
+	for _, s := range all {
+		folder, ok := strings.CutPrefix(s.folder, "internal/")
+		if !ok {
+			continue
+		}
+		room, _, _ := strings.Cut(folder, "/")
+		level := slices.Index(rooms, room)
+		if level < 0 {
+			t.Errorf("%s: %s is no room: put the package into one of %s, or say here what it knows", s.path, room, strings.Join(rooms, ", "))
+		}
+		for _, i := range s.file.Imports {
+			path, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), internal)
+			if !ok {
+				continue
+			}
+			imports++
+			if other, _, _ := strings.Cut(path, "/"); slices.Index(rooms, other) > level {
+				t.Errorf("%s: %s imports %s, which knows more: hand in what it needs, or move it", s.path, room, path)
+			}
+		}
+	}
+	if imports < 500 {
+		t.Errorf("only %d imports are found: the test does not see them", imports)
+	}
+}
+
+func TestNoTypeHasTooManyMethods(t *testing.T) {
+	_, all := sources(t)
+	methods := map[string]int{}
+	for _, s := range all {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
+				methods[s.folder+"."+receiver(f.Recv.List[0].Type)]++
+			}
+		}
+	}
+	for name, n := range methods {
+		switch most := exceptions[name]; {
+		case n > max(most, mostMethods):
+			t.Errorf("%s has %d methods; at most %d: give a part of them a type of their own", name, n, max(most, mostMethods))
+		case most > 0 && n <= mostMethods:
+			t.Errorf("%s has %d methods: take it off the list of exceptions", name, n)
+		case n < most:
+			t.Errorf("%s has %d methods, and the list of exceptions says %d: lower the number", name, n, most)
+		}
+	}
+	for name := range exceptions {
+		if methods[name] == 0 {
+			t.Errorf("%s is no type any more: take it off the list of exceptions", name)
+		}
+	}
+}
+
+// receiver is the name of a method's type.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return "?"
+}
+
+// Which kind a fault is was asked in 41 files of 8 packages, so that a new kind meant to find them
+// all.
+func TestOnlyOnePackageAsksWhichKindAFaultIs(t *testing.T) {
+	set, all := sources(t)
+	asked := 0
+	for _, s := range all {
+		if !importsAPI(s.file) && s.folder != "api/v1alpha1" {
+			continue // it knows no Fault
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok || !kinds[selector.Sel.Name] || ofNoFault(selector.X) {
+				return true
+			}
+			asked++
+			if !asking[s.folder] {
+				t.Errorf("%s: asks for the field %s of a fault; ask package fault what it must know", set.Position(selector.Pos()), selector.Sel.Name)
+			}
+			return true
+		})
+	}
+	if asked < 20 {
+		t.Errorf("only %d places ask which kind a fault is: the test does not see them", asked)
+	}
+}
+
+// ofNoFault: what stands before the name is the package of actions, or the checks that a plan is
+// given.
+func ofNoFault(x ast.Expr) bool {
+	name, ok := x.(*ast.Ident)
+	return ok && (name.Name == "timeline" || name.Name == "checks" || name.Name == "launcher")
+}
+
+func importsAPI(f *ast.File) bool {
+	for _, i := range f.Imports {
+		if i.Path.Value == `"assay.dev/assay/operator/api/v1alpha1"` {
+			return true
+		}
+	}
+	return false
+}

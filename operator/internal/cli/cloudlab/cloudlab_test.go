@@ -168,6 +168,16 @@ func TestReadRefused(t *testing.T) {
 	}
 }
 
+// Two machines that are one are named.
+func TestOneMachineTwiceIsNamed(t *testing.T) {
+	all := machines(t, "utah.xml")
+	all[2].Address, all[2].Port = all[1].Address, all[1].Port
+	_, notes, err := Hosts(all, Options{User: "alice", ControlPlane: "california", Pools: patterns(t, "clients=client-*", "servers=*-*-[0-9]", "servers=*-*-[0-9]-[0-9]")})
+	if want := "Machines " + all[1].Name + " and " + all[2].Name + " have one SSH server"; err != nil || !strings.Contains(strings.Join(notes, "\n"), want) {
+		t.Errorf("notes %q, %v", notes, err)
+	}
+}
+
 // A machine that others use, too, is named.
 func TestSharedMachinesAreNamed(t *testing.T) {
 	all := machines(t, "utah.xml")

@@ -3,8 +3,10 @@ package cloudlab
 import (
 	"errors"
 	"fmt"
+	"net"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -78,6 +80,7 @@ func Hosts(machines []Machine, o Options) (vars Variables, notes []string, err e
 	vars = Variables{Hosts: map[string]Host{}, Pools: map[string]struct{}{}}
 	var errs []error
 	from := map[string]string{} // node name -> machine's name
+	at := map[string]string{}   // SSH server -> machine's name
 	for _, m := range machines {
 		name := label(m.Name)
 		if other, taken := from[name]; taken {
@@ -85,6 +88,11 @@ func Hosts(machines []Machine, o Options) (vars Variables, notes []string, err e
 			continue
 		}
 		from[name] = m.Name
+		server := net.JoinHostPort(m.Address, strconv.Itoa(m.Port))
+		if other, taken := at[server]; taken {
+			notes = append(notes, fmt.Sprintf("Machines %s and %s have one SSH server, %s: they are one machine, of which a cluster can have one node", other, m.Name, server))
+		}
+		at[server] = m.Name
 		host, err := m.host(o, link)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("machine %s: %w", m.Name, err))

@@ -215,6 +215,20 @@ var fieldCases = map[string]fieldCase{
 		output: "response-time,status-code,offset\n0.0200,200,0.0010\n0.0300,200,0.0200\n0.5000,503,0.0400\n",
 		want:   map[string]float64{"Committed": 2, "Errors": 1, "MaxLatency": 30}, first: "1ms", last: "540ms",
 	},
+	"instants since the start, taken for dates": {
+		results: `results:
+  format: CSV
+  source: Stdout
+  records: {latency: {from: response-time, unit: s}, instant: {from: offset, unit: s, clock: Wall, of: Begin}}
+`,
+		output:  "response-time,status-code,offset\n0.0200,200,0.0010\n0.0300,200,0.0200\n",
+		refused: "the operations are from 1970-01-01T00:00:00.001Z to 1970-01-01T00:00:00.05Z, when no trial ran",
+	},
+	"a table of percentiles as a log": {
+		results: "results: {format: HdrHistogram, source: File, path: /assay/out/client.hgrm, histograms: {unit: us}}\n",
+		output:  "       Value     Percentile TotalCount 1/(1-Percentile)\n\n     510.000 0.500000000000        500           2.00\n     990.000 1.000000000000       1000            inf\n",
+		refused: "this is a table of percentiles (.hgrm), which has no instants: it cannot be cut to the window",
+	},
 	"own-numbers": {
 		results: summaryOf(`name: Throughput, unit: M/s, pattern: '^tpt: (?P<value>[0-9.]+) Mops$'`, `name: hitRate, pattern: '^hit rate: (?P<value>[0-9.]+)$'`, `name: P99Latency, unit: us, pattern: 'p99: (?P<value>[0-9.]+) us$'`),
 		output:  "client 3 done\ntpt: 1.500 Mops\nhit rate: 0.375\np50: 11 us p99: 40 us\n",

@@ -107,6 +107,9 @@ func (r *Reading) operations(of *v1alpha1.ClientResults, output io.ReadSeeker, o
 	if span > longest {
 		return fmt.Errorf("the operations are from %s to %s, which is longer than any trial: look at the unit and the clock of instant", r.First, r.Last)
 	}
+	if onWallClock(of.Format, o.Records) && time.Unix(0, int64(seen.Last)).Before(firstTrial) {
+		return fmt.Errorf("the operations are from %s to %s, when no trial ran, and it would end with NothingMeasured: look at the unit of instant; if the client counts from its own start, set clock: SinceStart", r.First, r.Last)
+	}
 	o.ZeroMonotonicNanos, o.ZeroUnixNanos, o.StartNanos = int64(seen.First), int64(seen.First), -int64(seen.First)
 	o.Windows.Measure = span + 1
 	if c, err = parsers.Parse(string(of.Format), output, o); err != nil {
@@ -120,9 +123,17 @@ func atOnce() io.Reader {
 	return bytes.NewReader(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, math.MaxInt64), 0))
 }
 
+// firstTrial is before any run of a program that somebody reads here, and long after 1970.
+var firstTrial = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// onWallClock reports whether the instants of a report are on the wall clock.
+func onWallClock(format v1alpha1.ResultsFormat, records *results.Records) bool {
+	return format == v1alpha1.FormatHdrHistogram || records != nil && records.Instant.Clock == results.ClockWall && !records.ByArrival()
+}
+
 // instantText writes an instant of a clock.
 func instantText(format v1alpha1.ResultsFormat, records *results.Records, at time.Duration) string {
-	if format == v1alpha1.FormatHdrHistogram || records != nil && records.Instant.Clock == results.ClockWall && !records.ByArrival() {
+	if onWallClock(format, records) {
 		return time.Unix(0, int64(at)).UTC().Format(time.RFC3339Nano)
 	}
 	return at.String()

@@ -85,8 +85,10 @@ chmod -R u+rwX,go+rX "$root"
 echo "$name / $root" >"$out/images.txt"
 (cd "$hack/images" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go run -trimpath . -list "$out/images.txt" -root "$repo" -out "$out")
 archive=${name//\//-}.tar
-mkdir -p "$work/images"
-ln -f "$out/$archive" "$work/images/$archive"
+if ((load)); then
+	mkdir -p "$work/images"
+	ln -f "$out/$archive" "$work/images/$archive"
+fi
 if ((load)) && [[ -n $(docker ps -q --filter "label=io.x-k8s.kind.cluster=$CLUSTER" 2>/dev/null) ]]; then
 	"$hack/images/load.sh" cluster "$out"
 elif ((load)); then

@@ -3,12 +3,15 @@ package main
 import (
 	"archive/tar"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"assay.dev/assay/hack/images/imagetar"
 )
 
 // own runs own.sh, which writes below .work of this repository, and loads nothing.
@@ -106,6 +109,86 @@ func TestALibraryFromElsewhereIsFoundInTheImage(t *testing.T) {
 	run.Env = []string{}
 	if out, err := run.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "ls" {
 		t.Errorf("ls in the image: %v: %s", err, out)
+	}
+}
+
+// A directory may be the root of a Debian, as debootstrap makes it: its links, empty and closed
+// directories and special modes are in the image, and what its package manager has downloaded is
+// not.
+func TestAnImageOfADebianRoot(t *testing.T) {
+	dir := t.TempDir()
+	for _, below := range []string{"usr/bin", "usr/share", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/cache/apt/archives", "srv", "var/tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, below), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status := "Package: tool\nStatus: install ok installed\nVersion: 1.2\nArchitecture: all\nMaintainer: us\nDescription: a tool\n"
+	for file, text := range map[string]string{"var/lib/dpkg/status": status, "usr/bin/sh": "x", "usr/bin/su": "x", "var/cache/apt/archives/tool.deb": "x"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("usr/bin", filepath.Join(dir, "bin")), os.Chmod(filepath.Join(dir, "usr/bin/su"), 0o755|os.ModeSetuid),
+		os.Chmod(filepath.Join(dir, "var/tmp"), 0o777|os.ModeSticky)); err != nil {
+		t.Fatal(err)
+	}
+	const name = "assaytest/debian"
+	folder := filepath.Join("..", "..", ".work", "own", name)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if out, err := own(t, name, dir); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	l, err := layer("/", filepath.Join(folder, "root"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "image.tar")
+	if err := imagetar.WriteFile(file, imagetar.Image{Names: []string{"docker.io/assaytest/debian:dev"}, Arch: "amd64", Layers: []imagetar.Layer{l}}); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, h := range headersOfLayers(t, file) {
+		got[h.Name] = fmt.Sprintf("%c %o %s", h.Typeflag, h.Mode, h.Linkname)
+	}
+	for path, want := range map[string]string{"bin": "2 777 usr/bin", "srv": "5 755 ", "var/tmp": "5 1777 ", "usr/bin/su": "0 4755 ", "var/cache/apt/archives": "5 755 "} {
+		if got[path] != want {
+			t.Errorf("%s is %q, want %q", path, got[path], want)
+		}
+	}
+	if _, there := got["var/cache/apt/archives/tool.deb"]; there {
+		t.Error("a downloaded package is in the image")
+	}
+	if packages, err := os.ReadFile(filepath.Join(folder, "root/usr/share/assay/packages")); err != nil || !strings.Contains(string(packages), "tool=1.2\n") {
+		t.Errorf("the list of packages is %q, %v", packages, err)
+	}
+}
+
+// headersOfLayers are all files of an archive of one layer.
+func headersOfLayers(t *testing.T, file string) (all []*tar.Header) {
+	t.Helper()
+	archive, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	for r := tar.NewReader(archive); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(h.Name, "blobs/") {
+			continue
+		}
+		for inner := tar.NewReader(r); ; {
+			h, err := inner.Next()
+			if err != nil { // the end, or no layer
+				break
+			}
+			all = append(all, h)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ images-load: images ## Build the images and load what changed into every node.
 images-docker: images ## Build the images and load them into the local docker.
 	@$(CLUSTER_MK_ROOT)/hack/images/load.sh docker
 
-image: ## Make an image of FILES="build/server build/client", programs that you have built, with their libraries; NAME=lab/kv; load it into every node.
+image: ## Make an image of FILES="build/server build/client", programs that you have built, with their libraries, or of the root that debootstrap made; NAME=lab/kv; load it into every node.
 	@$(CLUSTER_MK_ROOT)/hack/images/own.sh "$(NAME)" $(FILES)
 
 .PHONY: prometheus prometheus-down

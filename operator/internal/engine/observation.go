@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/experiment/plan"
@@ -45,9 +47,33 @@ func (s *scope) measured() *validity.Observation {
 	return &o
 }
 
-// judgedTrial is the trial, with every tolerance set.
+// scriptEnded is when the trial's script was over, relative to t = 0; 0: it goes on, or there is
+// none.
+func (s *scope) scriptEnded() time.Duration {
+	if s.trial.Spec.Script == nil {
+		return 0
+	}
+	for _, name := range s.clientNames() {
+		if rep := s.report(name); rep != nil && rep.Over && rep.Client != nil {
+			return rep.Client.Ended
+		}
+	}
+	return 0
+}
+
+// schedule of the trial. The window of a script is over when the script is.
+func (s *scope) schedule() v1alpha1.Schedule {
+	schedule := s.trial.Spec.Schedule
+	if ended := s.scriptEnded(); ended > 0 && ended < schedule.Measure.OrZero() {
+		schedule.Measure = v1alpha1.Duration(ended.String())
+	}
+	return schedule
+}
+
+// judgedTrial is the trial, with every tolerance set and the window that there was.
 func (s *scope) judgedTrial() *v1alpha1.Trial {
 	trial := s.trial.DeepCopy()
+	trial.Spec.Schedule = s.schedule()
 	trial.Spec.Tolerances = plan.DefaultTolerances(trial.Spec.Tolerances)
 	return trial
 }

@@ -783,6 +783,9 @@ type Experiment struct {
 	// Collected are the files of pods' own that are kept beside the trials' results, and the ends
 	// of logs. Only a report has them.
 	Collected []CollectedFile `json:"collected,omitempty"`
+	// Scripts are what scripts did on the trials' machines, of one trial for each kind of run. Only
+	// a report has them.
+	Scripts []ScriptRun `json:"scripts,omitempty"`
 	// Spec of the experiment with its profile applied, as JSON. Only a report has it: it is stored
 	// beside the results.
 	Spec    json.RawMessage `json:"spec,omitempty"`

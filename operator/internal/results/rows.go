@@ -27,6 +27,16 @@ type ScriptTable struct {
 	Sessions []Session `json:"sessions,omitempty"`
 }
 
+// ScriptRun is what the script of a trial did by SSH, as a report shows it.
+type ScriptRun struct {
+	Trial      string    `json:"trial"`
+	PointIndex int32     `json:"pointIndex"`
+	Sessions   []Session `json:"sessions"`
+	// LeftOut is how many sessions are not shown, and Refused how many connections were refused.
+	LeftOut int `json:"leftOut,omitempty"`
+	Refused int `json:"refused,omitempty"`
+}
+
 // ReasonRowMissing is the reason of a row that a script did not write.
 const ReasonRowMissing = "RowMissing"
 

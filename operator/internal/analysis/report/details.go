@@ -29,6 +29,7 @@ type Details struct {
 	noLatency []string
 	origin    originSum
 	collected []results.CollectedFile
+	scripts   []results.ScriptRun
 }
 
 // faultSum is a FaultLine in the making.
@@ -45,13 +46,14 @@ func (d *Details) Add(t results.Trial) {
 	}
 	if t.Network != nil {
 		for _, r := range t.Network.Regions {
-			d.addRegions(t.Name, t.PointIndex, t.Network.Backend, r)
+			d.addRegions(t.Name, pointsOfTrial(t), t.Network.Backend, r)
 		}
 	}
 	d.addTimes(t)
 	d.addLatency(t)
 	d.addResources(t)
 	d.origin.add(t)
+	d.addScript(t)
 	seen := map[*faultSum]bool{}
 	for _, f := range t.Faults {
 		s := d.fault(f.Fault, f.Kind)
@@ -89,18 +91,20 @@ func (d *Details) fault(name, kind string) *faultSum {
 	return s
 }
 
-func (d *Details) addRegions(trial string, point int32, backend string, r results.RegionLinks) {
+func (d *Details) addRegions(trial string, points []int32, backend string, r results.RegionLinks) {
 	i := slices.IndexFunc(d.networks, func(n results.NetworkLine) bool {
 		return n.Backend == backend && n.From == r.From && n.To == r.To && n.Out == r.Out && n.In == r.In
 	})
 	if i < 0 {
-		d.networks = append(d.networks, results.NetworkLine{Backend: backend, Trials: 1, WorstTrial: trial, Points: []int32{point}, RegionLinks: r})
+		d.networks = append(d.networks, results.NetworkLine{Backend: backend, Trials: 1, WorstTrial: trial, Points: slices.Clone(points), RegionLinks: r})
 		return
 	}
 	n := &d.networks[i]
 	n.Trials++
-	if !slices.Contains(n.Points, point) {
-		n.Points = append(n.Points, point)
+	for _, point := range points {
+		if !slices.Contains(n.Points, point) {
+			n.Points = append(n.Points, point)
+		}
 	}
 	n.Pairs, n.Undirected = max(n.Pairs, r.Pairs), max(n.Undirected, r.Undirected)
 	n.Add(r.Canary)
@@ -112,6 +116,14 @@ func (d *Details) addRegions(trial string, point int32, backend string, r result
 	}
 	n.ExpectedMinMillis, n.ExpectedMaxMillis = least(n.ExpectedMinMillis, r.ExpectedMinMillis), max(n.ExpectedMaxMillis, r.ExpectedMaxMillis)
 	n.MeasuredMinMillis, n.MeasuredMaxMillis = least(n.MeasuredMinMillis, r.MeasuredMinMillis), max(n.MeasuredMaxMillis, r.MeasuredMaxMillis)
+}
+
+// pointsOfTrial are the points that a trial is of: those of its rows, where a script gave it some.
+func pointsOfTrial(t results.Trial) (points []int32) {
+	for _, row := range t.ByRow() {
+		points = append(points, row.PointIndex)
+	}
+	return points
 }
 
 // least of two round trips, of which 0 is none.
@@ -129,6 +141,7 @@ func (d *Details) Into(e *results.Experiment) {
 	e.LeftOut = slices.Concat(e.LeftOut, d.withoutLatency())
 	e.Networks, e.Faults, e.Series, e.Latencies, e.Resources, e.Provenance = d.networks, nil, nil, nil, nil, d.origin.provenance()
 	e.Collected = d.sortedFiles()
+	e.Scripts = slices.SortedFunc(slices.Values(d.scripts), func(a, b results.ScriptRun) int { return cmp.Compare(a.PointIndex, b.PointIndex) })
 	for _, s := range slices.SortedStableFunc(slices.Values(d.resources), func(a, b *resourceSum) int { return cmp.Compare(a.Point, b.Point) }) {
 		e.Resources = append(e.Resources, s.line())
 	}

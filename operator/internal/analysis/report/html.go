@@ -25,6 +25,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 	}
 	view.Checks, view.Checked, view.ChecksLegend = htmlTableOf(p.checks), htmlTableOf(p.checked), checksLegend
 	view.Datasets, view.DatasetsLegend = htmlTableOf(p.datasets), datasetsLegend
+	view.Sessions, view.SessionsLegend = htmlTableOf(p.sessions), sessionsLegend
 	view.Collected, view.CollectedLegend = htmlTableOf(p.kept), collectedLegend
 	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), p.reading(failuresLegend)
 	view.Trials, view.TrialsLegend, view.Again = htmlTableOf(p.trials), trialsLegend, htmlAgain{Command: p.again.command, Note: p.again.note, Spec: p.again.spec}
@@ -86,6 +87,9 @@ type htmlView struct {
 	ChecksLegend   string
 	Datasets       htmlTable
 	DatasetsLegend string
+
+	Sessions       htmlTable
+	SessionsLegend string
 
 	Collected       htmlTable
 	CollectedLegend string
@@ -271,6 +275,9 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{- if .Balance.Rows}}<h2>Balance</h2>
 <p>{{.BalanceLegend}}</p>
 {{template "table" .Balance}}{{end}}
+{{- if .Sessions.Rows}}<h2>Script</h2>
+<p>{{.SessionsLegend}}</p>
+{{template "table" .Sessions}}{{end}}
 {{- if .Excluded.Rows}}<h2>Excluded trials</h2>
 {{template "table" .Excluded}}{{end}}
 {{- if .Collected.Rows}}<h2>Collected files</h2>

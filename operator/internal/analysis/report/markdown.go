@@ -130,6 +130,7 @@ func markdownSections(b *strings.Builder, p page) {
 	}
 	section("Resources", resourceLegend, p.used)
 	section("Balance", balanceLegend, p.balance)
+	section("Script", sessionsLegend, p.sessions)
 	section("Excluded trials", "", p.excluded)
 	section("Collected files", collectedLegend, p.kept)
 	section("Every trial", trialsLegend, p.trials)

@@ -42,6 +42,7 @@ type page struct {
 	checked     table // trials in which one did not hold
 	datasets    table
 	kept        table // files of pods' own
+	sessions    table // of scripts
 	trials      table
 	again       again
 	measured    table // what the measured columns are
@@ -90,7 +91,7 @@ func newPage(e results.Experiment) page {
 	}
 	p.facts = append(p.facts, violations(e)...)
 	p.failures, p.checks, p.checked = failuresTable(e), checksTable(e), checkedTable(e)
-	p.datasets, p.kept = datasetsTable(e), collectedTable(e)
+	p.datasets, p.kept, p.sessions = datasetsTable(e), collectedTable(e), sessionsTable(e)
 	p.warnings = slices.Concat(warnings(e), failureNotes(e), windowWarnings(e), saturatedClients(e), drifts(e), paperNotes(e))
 	return p
 }
@@ -347,7 +348,9 @@ func excludedTable(e results.Experiment) table {
 func at(axes []results.Axis, coordinates map[string]string) string {
 	var parts []string
 	for _, a := range axes {
-		parts = append(parts, a.Name+"="+coordinates[a.Name])
+		if value, ok := coordinates[a.Name]; ok { // else it tells rows of a script apart
+			parts = append(parts, a.Name+"="+value)
+		}
 	}
 	return strings.Join(parts, ", ")
 }
@@ -355,7 +358,10 @@ func at(axes []results.Axis, coordinates map[string]string) string {
 // gap says what Assay itself costs between trials.
 func gap(lines []results.TrialLine) string {
 	var gaps []float64
-	for _, l := range lines {
+	for i, l := range lines {
+		if i > 0 && l.Script != "" && l.Script == lines[i-1].Script {
+			continue // another row of the same run
+		}
 		if l.GapSeconds > 0 {
 			gaps = append(gaps, l.GapSeconds)
 		}

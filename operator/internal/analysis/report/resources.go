@@ -156,6 +156,9 @@ const (
 // saturatedClients names the points whose clients may have been the bottleneck.
 func saturatedClients(e results.Experiment) []string {
 	var points []string
+	if len(e.Scripts) > 0 {
+		return nil // the machine of a script is no client of Assay's, and there are no more of it
+	}
 	for _, l := range e.Resources {
 		var why []string
 		if l.LimitShare >= fullShare {

@@ -71,6 +71,15 @@ func shownBefore(e results.Experiment) int {
 	for _, p := range e.Points {
 		done += p.Valid + p.Invalid + p.Failed
 	}
+	runs := map[string]bool{}
+	for _, l := range e.Trials {
+		if l.Script != "" {
+			runs[l.Script] = true
+		}
+	}
+	if len(runs) > 0 { // one run of a script is a trial of several points
+		done = len(runs)
+	}
 	if e.Completed != nil {
 		done--
 	}

@@ -251,7 +251,7 @@ func coordinates(p *planner.Plan, index int32) string {
 		}
 	}
 	if trial.Script != nil {
-		parts = append(parts, fmt.Sprintf("%d rows", len(trial.Script.Rows)))
+		parts = append(parts, count(len(trial.Script.Rows), "row"))
 	}
 	return cmp.Or(strings.Join(parts, ", "), "the only point")
 }

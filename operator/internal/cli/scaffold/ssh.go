@@ -33,6 +33,8 @@ type SSH struct {
 	Run, Results string
 	// Sample is a file that the script has left once. Empty: Results, if it is on this machine.
 	Sample string
+	// Rows are axes with their values, as in scheme=a,b, where there is no such file.
+	Rows []string
 	// Dir is the artifact's directory below the home directory. Empty: what the script says.
 	Dir string
 	// Image of the machines, and User on them. Empty: one of the artifact's name, and whose home
@@ -46,6 +48,7 @@ func (o *SSH) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.Run, "run", "", "with --ssh: what the authors run on the first machine, such as './run.sh'")
 	f.StringVar(&o.Results, "results", "", "with --ssh: file there that the script leaves its numbers in, such as '~/results/table.txt'")
 	f.StringVar(&o.Sample, "sample", "", "with --ssh: a file that the script has left once, on which rows and numbers are tried; default: --results, if it is on this machine")
+	f.StringArrayVar(&o.Rows, "rows", nil, "with --ssh: a column that tells rows apart, and its values that count, as in scheme=serial,threads; may be repeated; for when there is no --sample")
 	f.StringVar(&o.Dir, "dir", "", "with --ssh: directory of the artifact below the home directory; default: where the script goes (cd ~/DIR), or the name of the folder of --hosts")
 	f.StringVar(&o.Image, "image", "", "with --ssh: image of the machines; default: lab/NAME:dev")
 	f.StringVar(&o.User, "user", "", "with --ssh: user on the machines; default: whose home --results is in, else author")
@@ -113,8 +116,16 @@ const sshExample = "kubectl assay new exp1 --ssh --hosts hosts.txt --run './run_
 // try reads a file that the script has left once.
 func (o SSH) try(d *sshData) ([]string, error) {
 	sample := cmp.Or(o.Sample, o.found())
-	if sample == "" {
-		return []string{"No file of results was tried: fill in axes, sweep and claims by hand, or run this again with --sample FILE and a file that the script has left once"}, nil
+	switch {
+	case len(o.Rows) > 0:
+		p, err := imported.ProposeRows(o.Rows)
+		if err != nil {
+			return nil, session.Usage(fmt.Errorf("--rows: %w", err))
+		}
+		d.take(p)
+		return []string{fmt.Sprintf("%d rows are expected in %s, each with a throughput; rename what the claim names if they have none", p.Points(), o.Results)}, nil
+	case sample == "":
+		return []string{"No file of results was tried: fill in axes, sweep and claims by hand, or run this again with --sample FILE (a file that the script has left once) or --rows COLUMN=VALUE,VALUE"}, nil
 	}
 	text, err := os.ReadFile(sample)
 	if err != nil {
@@ -124,16 +135,8 @@ func (o SSH) try(d *sshData) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Results.Path = o.Results
-	d.Results = p.Results
-	for i, a := range p.Results.Axes {
-		var values []string
-		for _, v := range p.Values[i] {
-			values = append(values, quoted(v))
-		}
-		d.Axes = append(d.Axes, rowValues{a, "[" + strings.Join(values, ", ") + "]"})
-	}
-	d.Claim, d.Figure = firstClaim(p), figureOf(string(text))
+	d.take(p)
+	d.Figure = figureOf(string(text))
 	notes := []string{fmt.Sprintf("%s: rows for %d of %d points were read", sample, p.Read, p.Points())}
 	if len(p.Missing) > 0 {
 		notes = append(notes, "missing: "+p.Missing[0])
@@ -142,6 +145,20 @@ func (o SSH) try(d *sshData) ([]string, error) {
 		notes = append(notes, "not read: "+strings.Join(p.Unread, ", ")+"; name what is a number in results.numbers, and what tells rows apart in results.axes")
 	}
 	return notes, nil
+}
+
+// take puts a proposal in place.
+func (d *sshData) take(p *imported.Proposal) {
+	p.Results.Path = d.Results.Path
+	d.Results = p.Results
+	for i, a := range p.Results.Axes {
+		var values []string
+		for _, v := range p.Values[i] {
+			values = append(values, quoted(v))
+		}
+		d.Axes = append(d.Axes, rowValues{a, "[" + strings.Join(values, ", ") + "]"})
+	}
+	d.Claim = firstClaim(p)
 }
 
 // found is the file at --results, if it is on this machine.

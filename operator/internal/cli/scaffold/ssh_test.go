@@ -59,6 +59,11 @@ func TestSSHArtifactsPlanAsTheyAre(t *testing.T) {
 	if len(p.Points) != 1 || len(p.Points[0].Template.Script.Rows) != 1 || !strings.Contains(said, "in ~/artifact (as ./run.sh says)") || !strings.Contains(said, "--sample") {
 		t.Errorf("without a file of results the plan has %d points; said:\n%s", len(p.Points), said)
 	}
+	named := o
+	named.Rows = []string{"scheme=serial,threads", "load=1,2"}
+	if set, p, _ := written(t, named, files); len(p.Points[0].Template.Script.Rows) != 4 || set.Experiment.Spec.Claims[0].Expr != "throughput(scheme='threads', load=1) > throughput(scheme='serial', load=1)" {
+		t.Errorf("--rows gives the rows %v and the claims %+v", p.Points[0].Template.Script.Rows, set.Experiment.Spec.Claims)
+	}
 	system := set.Systems["exp1"]
 	want := []v1alpha1.MachineGroup{{Name: "node", Count: "3", Hostnames: "node-{{.Index}}", Image: "lab/exp1:dev"}}
 	if got := system.Machines; len(got) != 1 || got[0].Name != want[0].Name || got[0].Count != want[0].Count || got[0].Hostnames != want[0].Hostnames || got[0].Image != want[0].Image {
@@ -130,17 +135,20 @@ func TestSSHArtifactsOfManyKinds(t *testing.T) {
 
 func TestSSHIsRefusedByFlag(t *testing.T) {
 	dir := t.TempDir()
-	hosts := filepath.Join(dir, "hosts.txt")
-	if err := os.WriteFile(hosts, []byte("one\n"), 0o600); err != nil {
-		t.Fatal(err)
+	hosts, two := filepath.Join(dir, "hosts.txt"), filepath.Join(dir, "two.txt")
+	for file, text := range map[string]string{hosts: "one\n", two: "one\ntwo\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, tc := range map[string]struct {
 		o    scaffold.Options
 		want string
 	}{
-		"no script":   {scaffold.Options{SSH: scaffold.SSH{Hosts: hosts, Results: "~/x"}}, "--ssh needs --run"},
-		"one machine": {scaffold.Options{SSH: scaffold.SSH{Hosts: hosts, Run: "./a", Results: "~/x"}}, "names 1 machines; a trial needs two"},
-		"a client":    {scaffold.Options{Client: "wrk", SSH: scaffold.SSH{Hosts: hosts, Run: "./a", Results: "~/x"}}, "leave out --system, --client"},
+		"no script":           {scaffold.Options{SSH: scaffold.SSH{Hosts: hosts, Results: "~/x"}}, "--ssh needs --run"},
+		"rows without values": {scaffold.Options{SSH: scaffold.SSH{Hosts: two, Run: "./a", Results: "~/x", Rows: []string{"scheme"}}}, `--rows: "scheme" must be COLUMN=VALUE,VALUE`},
+		"one machine":         {scaffold.Options{SSH: scaffold.SSH{Hosts: hosts, Run: "./a", Results: "~/x"}}, "names 1 machines; a trial needs two"},
+		"a client":            {scaffold.Options{Client: "wrk", SSH: scaffold.SSH{Hosts: hosts, Run: "./a", Results: "~/x"}}, "leave out --system, --client"},
 	} {
 		tc.o.Name, tc.o.SSH.On = "e", true
 		err := scaffold.Run(t.Context(), &session.Session{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, tc.o)

@@ -71,6 +71,13 @@ func point(t *v1alpha1.Trial) string {
 		parts = append(parts, axis+"="+value)
 	}
 	slices.Sort(parts)
+	if t.Spec.Script != nil {
+		rows := "1 row"
+		if n := len(t.Spec.Script.Rows); n != 1 {
+			rows = fmt.Sprintf("%d rows", n)
+		}
+		parts = append(parts, rows)
+	}
 	if len(parts) == 0 {
 		return "the only point"
 	}
@@ -159,7 +166,7 @@ const overhead = 15 * time.Second
 
 // remaining estimates how long the planned trials still take: as long as those that are done took
 // on average, the current one less what it has run for. Before one is done it goes by the current
-// trial's schedule. 0: it is not known.
+// trial's schedule, unless that runs a script. 0: it is not known.
 func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Time) time.Duration {
 	var took, running, planned time.Duration
 	done := 0
@@ -168,6 +175,9 @@ func remaining(counts v1alpha1.TrialCounts, trials []v1alpha1.Trial, now time.Ti
 		if plan.Outcome(t) == v1alpha1.ReasonInProgress {
 			s := t.Spec.Schedule
 			running = max(running, now.Sub(startOf(t)))
+			if t.Spec.Script != nil {
+				continue // its schedule has the longest that it may take, and nothing says what it takes
+			}
 			planned = s.WarmUp.OrZero() + s.Measure.OrZero() + s.CoolDown.OrZero() + s.Drain.OrZero() + overhead
 			continue
 		}

@@ -89,7 +89,12 @@ func (m *sampler) noteResets(ctx context.Context, run protocol.Run, at time.Dura
 	m.mu.Lock()
 	done := *member(&m.journal) != nil
 	m.mu.Unlock()
-	if done || launcher.SleepUntil(ctx, m.clock.monotonic(run.ZeroUnixNanos+int64(at))) != nil {
+	if done {
+		return
+	}
+	running, stop := m.clock.whileRunning(ctx)
+	defer stop()
+	if launcher.SleepUntil(running, m.clock.monotonic(run.ZeroUnixNanos+int64(at))) != nil && ctx.Err() != nil {
 		return
 	}
 	count := readResets()

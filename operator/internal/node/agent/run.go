@@ -40,6 +40,31 @@ func (c *runClock) awaitRun(ctx context.Context) (run protocol.Run, err error) {
 	return run, err
 }
 
+// afterEnd is how much longer is measured than the run lasts: the window's end lies between two
+// readings, one a second.
+const afterEnd = 1200 * time.Millisecond
+
+// whileRunning is a context that is also done when the run is over before its window is.
+func (c *runClock) whileRunning(ctx context.Context) (context.Context, context.CancelFunc) {
+	running, stop := context.WithCancel(ctx)
+	go func() {
+		var run protocol.Run
+		err := c.await(running, func() bool {
+			d := c.directiveLocked()
+			if d.Run == nil || d.Run.Ended == 0 {
+				return false
+			}
+			run = *d.Run
+			return true
+		})
+		if err == nil {
+			_ = c.until(running, run.ZeroUnixNanos+int64(run.Ended+afterEnd)) // stopped before that is stopped
+			stop()
+		}
+	}()
+	return running, stop
+}
+
 // doRun releases the client, in whichever way it is held.
 func (c *clientRunner) doRun(ctx context.Context) {
 	run, err := c.clock.awaitRun(ctx)

@@ -38,13 +38,15 @@ func (m *sampler) doSamples(ctx context.Context) {
 	if done {
 		return
 	}
+	running, stop := m.clock.whileRunning(ctx)
+	defer stop()
 	names := m.containerNames()
 	s := samples{meter: results.NewMeter(run.Windows, names)}
 	var readers sync.WaitGroup
 	for _, name := range names {
-		readers.Go(func() { m.eachSecond(ctx, run, &s, func() { m.readContainer(ctx, run, &s, name) }) })
+		readers.Go(func() { m.eachSecond(running, run, &s, func() { m.readContainer(running, run, &s, name) }) })
 	}
-	readers.Go(func() { m.eachSecond(ctx, run, &s, func() { m.readPod(run, &s) }) })
+	readers.Go(func() { m.eachSecond(running, run, &s, func() { m.readPod(run, &s) }) })
 	readers.Wait()
 	if ctx.Err() == nil {
 		m.record(func(j *journal) { j.Resources = s.meter.Resources() })

@@ -156,3 +156,26 @@ func throttled(t *testing.T, admit func(pid int)) error {
 	}
 	return nil
 }
+
+// The run of a script is over before its window is. The agent stops measuring then, and says so at
+// once.
+func TestMeasuringEndsWithTheScript(t *testing.T) {
+	c := newFakeCoordinator(t, "127.0.0.1:0")
+	p := newPod(t, c)
+	p.launch("machine")
+	p.startAgent()
+	c.direct(func(d *protocol.Directive) {
+		d.Containers, d.Start = []protocol.Container{{Name: "machine", Command: shell(`exec sleep 1000`)}}, true
+	})
+	c.await("is ready", func(r protocol.Report) bool { return r.Ready && r.ClockError > 0 })
+	run := protocol.Run{ZeroUnixNanos: time.Now().Add(time.Second).UnixNano(), Windows: timeline.Windows{Measure: time.Hour}}
+	c.direct(func(d *protocol.Directive) { d.Run = &run })
+	time.Sleep(2 * time.Second)
+	ended := run
+	ended.Ended = time.Second
+	c.direct(func(d *protocol.Directive) { d.Run = &ended })
+	r := c.await("says what was used", func(r protocol.Report) bool { return r.Resources != nil && r.ResetsCounted }).Resources
+	if r.Seconds < 1 || r.Seconds > 30 {
+		t.Errorf("%v seconds were measured of a run of one", r.Seconds)
+	}
+}

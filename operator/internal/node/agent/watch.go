@@ -148,7 +148,11 @@ func (w *watcher) doCanary(ctx context.Context) {
 	}
 	canary.Disturb(disturbances(run.Actions, n.Peers, w.clock.monotonic(run.ZeroUnixNanos))...)
 	w.noteQuietly(func() { w.canary = canary })
-	err = w.clock.until(ctx, end)
+	running, stop := w.clock.whileRunning(ctx)
+	defer stop()
+	if w.clock.until(running, end) != nil {
+		err = ctx.Err() // else the run is over before its window is
+	}
 	// The last probes are given their time; those that are still on their way then are not counted.
 	if err == nil && longest < canaryMargin {
 		pause(ctx, longest)

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,6 +72,10 @@ type box struct {
 
 	namespace, ip string
 	client        *launcher.Client
+
+	// uid of the machine's user; -1: that of the test. mount is a directory to be seen at /mnt.
+	uid   int
+	mount string
 }
 
 // newLab makes n machines m0, m1, ...; m0 runs the script.
@@ -96,7 +101,7 @@ func newLab(t *testing.T, n int, script *Script) *lab {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.RemoveAll(run) })
-		b := &box{t: t, run: run, namespace: fmt.Sprintf("%s-%d", bridge, i), ip: h.IP, config: Config{
+		b := &box{t: t, uid: -1, run: run, namespace: fmt.Sprintf("%s-%d", bridge, i), ip: h.IP, config: Config{
 			Name: h.Names[0], User: "author", Home: filepath.Join(run, "home"), Port: defaultPort, Keys: keys, Hosts: hosts, HostsFile: "/etc/hosts",
 			OutDir: run, RunDir: run,
 		}}
@@ -145,10 +150,17 @@ func newBridge(t *testing.T, n int) (name string) {
 func (b *box) boot(image string) {
 	b.t.Helper()
 	etc := filepath.Join(b.run, "etc")
-	if err := os.Mkdir(b.config.Home, 0o755); err != nil {
+	self, err := os.Executable()
+	if err := errors.Join(err, os.Mkdir(b.config.Home, 0o755)); err != nil {
 		b.t.Fatal(err)
 	}
-	setup := SetUp{User: b.config.User, Home: "/home/author", UID: os.Getuid(), GID: os.Getgid(), HomeVolume: b.config.Home, Etc: etc, Root: image}
+	uid, gid, as := os.Getuid(), os.Getgid(), ""
+	if b.uid > 0 {
+		uid, gid = b.uid, b.uid
+		as = fmt.Sprintf("echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start && exec setpriv --reuid=%[1]d --regid=%[1]d --clear-groups ", uid)
+		self = b.takeAlong(self)
+	}
+	setup := SetUp{User: b.config.User, Home: "/home/author", UID: uid, GID: gid, HomeVolume: b.config.Home, Etc: etc, Root: image}
 	if err := setup.Run(); err != nil {
 		b.t.Fatal(err)
 	}
@@ -162,11 +174,16 @@ func (b *box) boot(image string) {
 	if err := errors.Join(err, errConfig, os.WriteFile(filepath.Join(b.run, "config"), config, 0o644)); err != nil {
 		b.t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		b.t.Fatal(err)
+	if b.uid > 0 {
+		if out, err := exec.Command("chown", "-R", fmt.Sprintf("%d:%d", uid, gid), b.run).CombinedOutput(); err != nil {
+			b.t.Fatalf("chown: %v: %s", err, out)
+		}
 	}
-	mount := fmt.Sprintf("mount --bind %[1]s/hosts /etc/hosts && mount --bind %[1]s/passwd /etc/passwd && exec %[2]s", etc, self)
+	mount := fmt.Sprintf("mount --bind %[1]s/hosts /etc/hosts && mount --bind %[1]s/passwd /etc/passwd && ", etc)
+	if b.mount != "" {
+		mount += "mount --bind " + b.mount + " /mnt && "
+	}
+	mount += cmp.Or(as, "exec ") + self
 	c := exec.Command("ip", "netns", "exec", b.namespace, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", mount)
 	c.Env = append(os.Environ(), launchVariable+"="+b.run)
 	if err := c.Start(); err != nil {
@@ -181,6 +198,18 @@ func (b *box) boot(image string) {
 	b.t.Cleanup(func() { b.client.Close() })
 	b.call(launcher.Request{Start: &launcher.Start{Command: []string{self}, Env: []string{serveVariable + "=" + filepath.Join(b.run, "config")}, Respawn: true}})
 	b.awaitSSH()
+}
+
+// takeAlong puts what the machine's user must be able to read into its own directory: the keys, and
+// this program.
+func (b *box) takeAlong(program string) string {
+	b.t.Helper()
+	keys, own := filepath.Join(b.run, "keys"), filepath.Join(b.run, "machine.test")
+	if out, err := exec.Command("sh", "-c", fmt.Sprintf("cp -r %s %s && cp %s %s", b.config.Keys, keys, program, own)).CombinedOutput(); err != nil {
+		b.t.Fatalf("copy for the machine's user: %v: %s", err, out)
+	}
+	b.config.Keys = keys
+	return own
 }
 
 // awaitSSH waits until the machine answers, or its script is over.
@@ -207,7 +236,7 @@ func (b *box) call(r launcher.Request) launcher.Response {
 // do runs a command on the machine, as the script would.
 func (b *box) do(command string) (string, int) {
 	b.t.Helper()
-	r := b.call(launcher.Request{Run: &launcher.Run{ID: command + fmt.Sprint(time.Now().UnixNano()), Command: []string{"bash", "-c", command}, Env: []string{"HOME=" + b.config.Home}, Dir: b.config.Home, Timeout: time.Minute}})
+	r := b.call(launcher.Request{Run: &launcher.Run{ID: command + fmt.Sprint(time.Now().UnixNano()), Command: []string{"bash", "-c", command}, Env: []string{"HOME=" + b.config.Home}, Dir: b.config.Home, Timeout: 3 * time.Minute}})
 	if r.Run.Error != "" {
 		b.t.Fatalf("%s: %q: %s", b.config.Name, command, r.Run.Error)
 	}

@@ -259,6 +259,9 @@ type Run struct {
 	// ZeroUnixNanos is t = 0 on the coordinator's clock.
 	ZeroUnixNanos int64 `json:"zeroUnixNanos"`
 	timeline.Windows
+	// Ended is when the run was over before its window was, relative to t = 0. Agents measure until
+	// then. 0: it goes on. Only the run of a script ends so.
+	Ended time.Duration `json:"ended,omitempty"`
 	// Actions of this pod.
 	Actions []timeline.Action `json:"actions,omitempty"`
 	// Restarts of the pod's containers that a fault plans, which somebody else carries out.

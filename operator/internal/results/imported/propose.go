@@ -83,6 +83,20 @@ func Propose(path, text string) (*Proposal, error) {
 	return p, p.try(read, text)
 }
 
+// ProposeRows takes columns and their values from text: scheme=serial,threads.
+func ProposeRows(columns []string) (*Proposal, error) {
+	p := &Proposal{Metric: "throughput"}
+	for _, text := range columns {
+		column, list, ok := strings.Cut(text, "=")
+		values := strings.Split(list, ",")
+		if !ok || column == "" || slices.Contains(values, "") {
+			return nil, fmt.Errorf("%q must be COLUMN=VALUE,VALUE, such as scheme=serial,threads", text)
+		}
+		p.Results.Axes, p.Values = append(p.Results.Axes, axisOf(column)), append(p.Values, values)
+	}
+	return p, nil
+}
+
 // proposeLabels takes what tells the rows of a known format apart.
 func proposeLabels(of v1alpha1.ScriptResults, read []Result, text string) (*Proposal, error) {
 	names := map[string]bool{}

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// mostSessions are shown of a script. What took longest, failed or ended the run is among them.
+const mostSessions = 80
+
+// sessionsLegend says how to read the table.
+const sessionsLegend = "What the script did on the trial's machines by SSH, in the first valid trial of each kind of run, in the order in which it began. " +
+	"Times are in seconds from the start of the run, by each machine's own clock. No end: it ran until the run was over, or a fault ended it. Refused: somebody offered another key than the trial's."
+
+// addScript takes in what a script did, of the first valid trial of its kind of run.
+func (d *Details) addScript(t results.Trial) {
+	if len(t.Sessions) == 0 {
+		return
+	}
+	i := slices.IndexFunc(d.scripts, func(s results.ScriptRun) bool { return s.PointIndex == t.PointIndex })
+	run := results.ScriptRun{Trial: t.Name, PointIndex: t.PointIndex}
+	run.Sessions, run.LeftOut = shownSessions(t.Sessions)
+	for _, s := range t.Sessions {
+		if s.Kind == "refused" {
+			run.Refused++
+		}
+	}
+	switch {
+	case i < 0:
+		d.scripts = append(d.scripts, run)
+	case t.Name < d.scripts[i].Trial:
+		d.scripts[i] = run
+	}
+}
+
+// shownSessions are those that say most of a run, in their order.
+func shownSessions(all []results.Session) (shown []results.Session, leftOut int) {
+	var kept []results.Session
+	up := map[string]bool{}
+	for _, s := range all {
+		if s.Kind != "start" || up[s.Machine] { // that a machine comes up first is none of the script's doing
+			kept = append(kept, s)
+		}
+		up[s.Machine] = up[s.Machine] || s.Kind == "start"
+	}
+	order := make([]int, len(kept))
+	for i := range order {
+		order[i] = i
+	}
+	weight := func(s results.Session) float64 {
+		switch {
+		case s.Kind != "session" || s.EndMillis == nil || s.ExitCode != nil && *s.ExitCode != 0:
+			return 1e15
+		}
+		return *s.EndMillis - s.BeginMillis
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weight(kept[b]), weight(kept[a])) })
+	order = order[:min(len(order), mostSessions)]
+	slices.Sort(order)
+	for _, i := range order {
+		shown = append(shown, kept[i])
+	}
+	return shown, len(kept) - len(shown)
+}
+
+// sessionsTable has a row for each session.
+func sessionsTable(e results.Experiment) table {
+	t := table{columns: []column{{"trial", false}, {"begin s", true}, {"took s", true}, {"machine", false}, {"from", false}, {"what", false}, {"exit code", true}}}
+	for _, run := range e.Scripts {
+		for _, s := range run.Sessions {
+			took, code := "-", "-"
+			if s.EndMillis != nil {
+				took = number((*s.EndMillis-s.BeginMillis)/1000, 2)
+			}
+			if s.ExitCode != nil {
+				code = strconv.Itoa(*s.ExitCode)
+			}
+			t.rows = append(t.rows, []string{run.Trial, number(s.BeginMillis/1000, 2), took, s.Machine, cmp.Or(s.From, "-"), sessionText(s), code})
+		}
+		if run.LeftOut > 0 {
+			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", fmt.Sprintf("and %d more, all shorter and with exit code 0", run.LeftOut), ""})
+		}
+		if run.Refused > 0 {
+			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", fmt.Sprintf("%d connections were refused in all", run.Refused), ""})
+		}
+	}
+	return t
+}
+
+// sessionText says what a session did.
+func sessionText(s results.Session) string {
+	const most = 120
+	command := []rune(s.Command)
+	if len(command) > most {
+		command = append(command[:most], []rune("...")...)
+	}
+	switch s.Kind {
+	case "script":
+		return "the script: " + string(command)
+	case "session":
+		return cmp.Or(string(command), s.What)
+	case "start":
+		return "came up"
+	case "refused":
+		return "refused"
+	}
+	return cmp.Or(s.Message, s.Kind)
+}

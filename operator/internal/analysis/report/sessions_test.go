@@ -1,0 +1,59 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/results"
+)
+
+// What a script did by SSH is in the report: the first valid trial's sessions, with what took long
+// and what failed, however many there are.
+func TestReportsShowWhatTheScriptDid(t *testing.T) {
+	session := func(begin, took float64, machine, command string, code int) results.Session {
+		end := begin + took
+		return results.Session{Kind: "session", Machine: machine, From: "node-0", What: "exec", Command: command, BeginMillis: begin, EndMillis: &end, ExitCode: &code}
+	}
+	end, zero := 9000.0, 0
+	all := []results.Session{
+		{Kind: "start", Machine: "node-1", BeginMillis: 3},
+		{Kind: "script", Machine: "node-0", Command: "./run.sh", EndMillis: &end, ExitCode: &zero},
+		session(100, 5, "node-1", "pkill -f server.py", 1),
+	}
+	for range 200 {
+		all = append(all, session(300, 20, "node-2", "true", 0))
+	}
+	all = append(all, session(2000, 6000, "node-2", "./slow.sh", 0), results.Session{Kind: "refused", Machine: "node-1", From: "10.0.0.9", BeginMillis: 8000})
+	var d Details
+	for _, name := range []string{"e-1", "e-0"} {
+		d.Add(results.Trial{Name: name, Outcome: "Succeeded", Sessions: all})
+	}
+	d.Add(results.Trial{Name: "e-2", PointIndex: 1, Outcome: "Invalid", Sessions: all})
+	var e results.Experiment
+	d.Into(&e)
+	if len(e.Scripts) != 1 || e.Scripts[0].Trial != "e-0" || len(e.Scripts[0].Sessions) != mostSessions || e.Scripts[0].LeftOut != 204-mostSessions {
+		t.Fatalf("of the scripts are kept %+v", e.Scripts)
+	}
+	var rows []string
+	for _, row := range sessionsTable(e).rows {
+		if line := strings.Join(row, "|"); !strings.Contains(line, "|true|") {
+			rows = append(rows, line)
+		}
+	}
+	want := []string{
+		"e-0|0.00|9.00|node-0|-|the script: ./run.sh|0", "e-0|0.10|0.01|node-1|node-0|pkill -f server.py|1", "e-0|2.00|6.00|node-2|node-0|./slow.sh|0",
+		"e-0|8.00|-|node-1|10.0.0.9|refused|-", "e-0|||||and 124 more, all shorter and with exit code 0|", "e-0|||||1 connections were refused in all|",
+	}
+	if got := strings.Join(rows, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("the rows are\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"page": func(b *bytes.Buffer) error { return HTML(b, e) }, "text": func(b *bytes.Buffer) error { return Text(b, e, TextOptions{Width: 120}) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil || !strings.Contains(b.String(), "pkill -f server.py") || !strings.Contains(b.String(), "Script") {
+			t.Errorf("the %s does not show the script: %v", name, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -52,9 +53,8 @@ func shownSessions(all []results.Session) (shown []results.Session, leftOut int)
 		order[i] = i
 	}
 	weight := func(s results.Session) float64 {
-		switch {
-		case s.Kind != "session" || s.EndMillis == nil || s.ExitCode != nil && *s.ExitCode != 0:
-			return 1e15
+		if s.Kind != "session" || s.EndMillis == nil || s.ExitCode != nil && *s.ExitCode != 0 {
+			return math.Inf(1)
 		}
 		return *s.EndMillis - s.BeginMillis
 	}

@@ -69,3 +69,7 @@ evidence-judge: ## Judge the committed bundles anew, each by its file in experim
 .PHONY: evidence-changes
 evidence-changes: ## Print which verdicts of the committed bundles are others than at the commit SINCE (dc1d792), and why. No cluster; it needs the history of the repository.
 	@go run ./operator/test/evidence/changes $(or $(SINCE),dc1d792)
+
+.PHONY: bench-ssh
+bench-ssh: ## Compare SSH of machines with OpenSSH's sshd, by OpenSSH's client: 1 GiB by scp, and connections; wants root and openssh-server, takes some two minutes.
+	@go test ./operator/internal/node/machine -run '^$$' -bench . -benchtime 3x $(BENCH_FLAGS)

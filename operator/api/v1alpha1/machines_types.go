@@ -325,6 +325,32 @@ func (g *MachineGroup) container() Container {
 	}
 }
 
+// PlaceOfMachine is what machine number of a group is in the deployed System: the client, which
+// runs the script, or a pod by its index, of the replicas where component is empty.
+func (s *SystemSpec) PlaceOfMachine(group, number int) (client bool, component string, index int) {
+	on, first := s.ScriptGroup(), true
+	for i := range s.Machines {
+		g, offset := &s.Machines[i], 0
+		if i == on {
+			if i == group && number == 0 {
+				return true, "", 0
+			}
+			if strings.TrimSpace(g.Count) == "1" {
+				continue
+			}
+			offset = 1
+		}
+		if i == group && first {
+			return false, "", number - offset
+		}
+		if i == group {
+			return false, g.Name, number - offset
+		}
+		first = false
+	}
+	return false, "", 0
+}
+
 // MachineOf is the group of a pod of a deployed System with machines, and the machine's number in
 // it. A client's component is empty, as a replica's is.
 func (s *SystemSpec) MachineOf(client bool, component string, index int) (group *MachineGroup, number int) {

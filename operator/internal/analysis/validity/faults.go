@@ -36,6 +36,9 @@ func outlived(o *Observation, f results.FaultRecord) bool {
 
 func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf map[string]int) Failure {
 	last := results.Millis(timeline.FromSchedule(spec.Schedule).LastRequest())
+	if v := unreached(spec, faults, last); !v.OK() {
+		return v
+	}
 	tolerances := spec.Tolerances
 	began := map[string]results.FaultRecord{}
 	for _, f := range faults {

@@ -138,3 +138,26 @@ func TestACutThatLosesNothing(t *testing.T) {
 		})
 	}
 }
+
+// A fault that was to begin when the script was over already did not disturb it.
+func TestFaultsAfterTheScriptsEnd(t *testing.T) {
+	spec := &v1alpha1.TrialSpec{
+		Schedule: v1alpha1.Schedule{WarmUp: "0s", Measure: "28.5s", CoolDown: "0s", Drain: "10s"}, Tolerances: v1alpha1.Tolerances{FaultLateness: "20ms"},
+		Script: &v1alpha1.TrialScript{},
+	}
+	at := func(millis float64) results.FaultRecord {
+		return results.FaultRecord{ID: "f", Fault: "f", Pod: "a", Kind: string(timeline.Kill), PlannedMillis: millis, StartedMillis: millis, ConfirmedMillis: millis}
+	}
+	for name, tc := range map[string]struct {
+		faults []results.FaultRecord
+		want   string
+	}{
+		"in time":             {[]results.FaultRecord{at(5000)}, ""},
+		"too late":            {[]results.FaultRecord{at(60000)}, "Fault f was to begin at 60.0 s, and the script was over after 28.5 s"},
+		"again, and too late": {[]results.FaultRecord{at(5000), at(60000)}, ""},
+	} {
+		if got := judgeFaults(spec, tc.faults, map[string]int{}); !strings.HasPrefix(got.Message, tc.want) || got.OK() != (tc.want == "") {
+			t.Errorf("%s: %q, want %q", name, got.Message, tc.want)
+		}
+	}
+}

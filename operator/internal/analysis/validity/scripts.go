@@ -7,6 +7,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
+	"assay.dev/assay/operator/internal/timeline"
 )
 
 // ScriptWindow is the time that is judged of a trial: of a script its run, which ends when it does,
@@ -22,6 +23,26 @@ func ScriptWindow(spec *v1alpha1.TrialSpec, pods []results.Pod) time.Duration {
 		}
 	}
 	return window
+}
+
+// unreached names a fault that was to begin when the script was over already: its trial would count
+// as one that the fault disturbed.
+func unreached(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, last float64) Failure {
+	if spec.Script == nil {
+		return Failure{}
+	}
+	begins := func(f results.FaultRecord) bool { return !timeline.Kind(f.Kind).Ends() }
+	began := map[string]bool{}
+	for _, f := range faults {
+		began[f.Fault] = began[f.Fault] || begins(f) && f.PlannedMillis <= last
+	}
+	for _, f := range faults {
+		if begins(f) && !began[f.Fault] {
+			return fail(v1alpha1.ReasonFaultNotConfirmed, "Fault %s was to begin at %.1f s, and the script was over after %.1f s: let it begin earlier.",
+				f.Fault, f.PlannedMillis/1000, last/1000)
+		}
+	}
+	return Failure{}
 }
 
 // scriptEnd judges how a script ended.

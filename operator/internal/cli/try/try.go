@@ -4,6 +4,7 @@
 package try
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -181,7 +182,11 @@ func show(ctx context.Context, s *session.Session, cluster session.Cluster, name
 		}
 		return &session.Verdict{Code: session.ExitUntrusted, Message: fmt.Sprintf("trial %s: %s, as said above", t.Name, outcome)}
 	}
-	writeHeadline(s.Out, t.Status.Headline)
+	if len(t.Status.Rows) > 0 {
+		writeRows(s.Out, t.Status.Rows)
+	} else {
+		writeHeadline(s.Out, t.Status.Headline)
+	}
 	fmt.Fprintln(s.Out, "One trial shows that the point runs. It says little about its mean.")
 	return nil
 }
@@ -195,6 +200,30 @@ func describe(coordinates map[string]string) string {
 		return "the only point"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// writeRows shows what a script left for each of its points. A number that it did not leave is not
+// shown.
+func writeRows(out io.Writer, rows []v1alpha1.RowStatus) {
+	for _, r := range rows {
+		if r.Missing != "" || r.Headline == nil {
+			fmt.Fprintf(out, "  %s: missing: %s\n", describe(r.Point.Coordinates), cmp.Or(r.Missing, "it was not read"))
+			continue
+		}
+		var numbers []string
+		if x := r.Headline.ThroughputMilli; x > 0 {
+			numbers = append(numbers, fmt.Sprintf("%.1f tx/s", float64(x)/1000))
+		}
+		for _, latency := range []struct {
+			name string
+			us   int64
+		}{{"mean", r.Headline.MeanLatencyMicroseconds}, {"p50", r.Headline.P50LatencyMicroseconds}, {"p99", r.Headline.P99LatencyMicroseconds}} {
+			if latency.us > 0 {
+				numbers = append(numbers, fmt.Sprintf("%s %.2f ms", latency.name, float64(latency.us)/1000))
+			}
+		}
+		fmt.Fprintf(out, "  %s: %s\n", describe(r.Point.Coordinates), cmp.Or(strings.Join(numbers, ", "), "no throughput and no latency"))
+	}
 }
 
 func writeHeadline(out io.Writer, h *v1alpha1.Headline) {

@@ -3,7 +3,10 @@ package plan
 import (
 	"fmt"
 	"path"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -228,6 +231,93 @@ func (e scripts) check() {
 	if rows > maxRows {
 		e.add(field.TooMany(field.NewPath("spec", "sweep"), rows, maxRows))
 	}
+}
+
+// The templates of host names by which faults may call machines: those with a machine's number as
+// it is, or with another first number.
+var numberOfMachine = regexp.MustCompile(`\{\{\s*(?:\.Index|add \.Index ([0-9]{1,6}))\s*\}\}`)
+
+// machineNames are the host names of a machine, and whether they are known without a template.
+func machineNames(hostnames string, number int) ([]string, bool) {
+	text := numberOfMachine.ReplaceAllStringFunc(hostnames, func(found string) string {
+		first, _ := strconv.Atoi(numberOfMachine.FindStringSubmatch(found)[1]) // 0 where nothing is added
+		return strconv.Itoa(first + number)
+	})
+	return strings.Fields(text), !strings.Contains(text, "{{")
+}
+
+// resolveMachines puts replicas and pods of components in place of the machines that faults call by
+// name.
+func (e scripts) resolveMachines(s system, faults []v1alpha1.Fault) {
+	for i := range faults {
+		at := e.faultPath(slices.IndexFunc(e.spec.Faults, func(f v1alpha1.Fault) bool { return f.Name == faults[i].Name }))
+		for _, t := range targetsOf(&faults[i]) {
+			if t == nil || t.Machine == "" {
+				continue
+			}
+			resolved, why := machineTarget(&s.spec, t)
+			if why != "" {
+				e.add(field.Invalid(at, t.Machine, fmt.Sprintf("target.machine: System %q %s", s.name, why)))
+				continue
+			}
+			*t = resolved
+		}
+	}
+}
+
+// targetsOf are all targets that a fault has.
+func targetsOf(f *v1alpha1.Fault) (all []*v1alpha1.Target) {
+	switch {
+	case f.NodeKill != nil:
+		return []*v1alpha1.Target{&f.NodeKill.Target}
+	case f.Pause != nil:
+		return []*v1alpha1.Target{&f.Pause.Target}
+	case f.ChaosMesh != nil:
+		return []*v1alpha1.Target{&f.ChaosMesh.Target, f.ChaosMesh.Peers}
+	case f.Degrade != nil:
+		return []*v1alpha1.Target{f.Degrade.Target, f.Degrade.From, f.Degrade.To}
+	case f.Partition != nil:
+		all = []*v1alpha1.Target{f.Partition.Isolate, f.Partition.From, f.Partition.To}
+		for i := range f.Partition.Groups {
+			all = append(all, &f.Partition.Groups[i])
+		}
+	}
+	return all
+}
+
+// machineTarget is a target that is called by a machine's name, as replicas or pods of a component.
+func machineTarget(s *v1alpha1.SystemSpec, t *v1alpha1.Target) (v1alpha1.Target, string) {
+	rest := *t.DeepCopy()
+	rest.Machine = ""
+	if s.ScriptGroup() < 0 {
+		return rest, "has no machines: name replicas or a component"
+	}
+	if !reflect.DeepEqual(rest, v1alpha1.Target{}) {
+		return rest, "knows which machine that is: leave out what else the target says"
+	}
+	const most = 200 // machines of a group
+	for group, g := range s.Machines {
+		for number := range most {
+			names, known := machineNames(g.Hostnames, number)
+			if !known {
+				return rest, fmt.Sprintf("has host names of group %s that are known in a trial alone (%s): name replicas or a component", g.Name, g.Hostnames)
+			}
+			if !slices.Contains(names, t.Machine) {
+				continue
+			}
+			client, component, index := s.PlaceOfMachine(group, number)
+			switch {
+			case client:
+				return rest, "runs its script on this machine, and the run ends with it: name another"
+			case component == "":
+				rest.Replicas = []int32{int32(index)}
+			default:
+				rest.Component, rest.Pods = component, []int32{int32(index)}
+			}
+			return rest, ""
+		}
+	}
+	return rest, "has no machine of this name"
 }
 
 // scriptOf says which points the rows of a trial's script belong to. A script has no warm-up, and

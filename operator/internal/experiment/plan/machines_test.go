@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -104,4 +105,40 @@ func values(texts ...string) (out []v1alpha1.Value) {
 		out = append(out, v1alpha1.NewValue(text))
 	}
 	return out
+}
+
+// Faults call machines by their host names, and mean the replicas or pods that these are.
+func TestFaultsCallMachinesByName(t *testing.T) {
+	system := machinesSystem()
+	system.Machines = append(system.Machines, v1alpha1.MachineGroup{Name: "stores", Count: "2", Hostnames: "s{{add .Index 1}} s{{add .Index 1}}.lab", Image: "i"})
+	for name, tc := range map[string]struct {
+		target v1alpha1.Target
+		want   string // the target, or a part of the refusal
+	}{
+		"a replica":                   {v1alpha1.Target{Machine: "node-2"}, "[1]  []"},
+		"a pod of another group":      {v1alpha1.Target{Machine: "s2.lab"}, "[] stores [1]"},
+		"one that is not there":       {v1alpha1.Target{Machine: "node-x"}, `System "s" has no machine of this name`},
+		"one beyond the last":         {v1alpha1.Target{Machine: "node-7"}, "0 to 1"},
+		"that of the script":          {v1alpha1.Target{Machine: "node-0"}, "runs its script on this machine"},
+		"a machine and a replica too": {v1alpha1.Target{Machine: "node-1", Replicas: []int32{0}}, "leave out what else the target says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp := &v1alpha1.Experiment{Spec: v1alpha1.ExperimentSpec{
+				Systems: []v1alpha1.SystemReference{{Name: "s"}}, Sweep: []v1alpha1.Axis{{Axis: "scheme", Values: values("a", "b")}},
+				Faults: []v1alpha1.Fault{{Name: "f", At: "5s", EveryPoint: true, NodeKill: &v1alpha1.NodeKill{Target: tc.target}}},
+			}}
+			exp.Name = "e"
+			p, errs := Expand(exp, map[string]v1alpha1.SystemSpec{"s": system})
+			got := ""
+			if len(errs) > 0 {
+				got = errs.ToAggregate().Error()
+			} else {
+				target := p.Points[0].Template.Faults[0].NodeKill.Target
+				got = fmt.Sprint(target.Replicas, " ", target.Component, " ", target.Pods)
+			}
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
 }

@@ -11,9 +11,9 @@ import (
 
 // BenchmarkSCP copies a file to the machine, and to the same place through OpenSSH's sshd.
 //
-//	go test ./operator/internal/node/machine -run '^$' -bench . -benchtime 5x
+//	make bench-ssh
 func BenchmarkSCP(b *testing.B) {
-	const size = 256 << 20
+	const size = 1 << 30
 	file := filepath.Join(b.TempDir(), "data")
 	if err := os.WriteFile(file, make([]byte, size), 0o600); err != nil {
 		b.Fatal(err)

@@ -10,7 +10,9 @@ import (
 // A try of a script shows its rows. What a row does not say is not shown as 0.
 func TestRowsOfAScriptAreShown(t *testing.T) {
 	var out strings.Builder
-	point := func(scheme string) v1alpha1.Point { return v1alpha1.Point{Coordinates: map[string]string{"scheme": scheme}} }
+	point := func(scheme string) v1alpha1.Point {
+		return v1alpha1.Point{Coordinates: map[string]string{"scheme": scheme}}
+	}
 	writeRows(&out, []v1alpha1.RowStatus{
 		{Point: point("a"), Headline: &v1alpha1.Headline{ThroughputMilli: 12500, P99LatencyMicroseconds: 2500}},
 		{Point: point("b"), Missing: "the file has no such row"},

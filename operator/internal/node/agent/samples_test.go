@@ -157,7 +157,7 @@ func throttled(t *testing.T, admit func(pid int)) error {
 	return nil
 }
 
-// The run of a script is over before its window is. The agent stops measuring then, and says so at
+// The run of a script is over before its window is. The agent stops measuring then, and reports at
 // once.
 func TestMeasuringEndsWithTheScript(t *testing.T) {
 	c := newFakeCoordinator(t, "127.0.0.1:0")

@@ -36,6 +36,22 @@ func TestTheDocumentsAreInPlainEnglish(t *testing.T) {
 	}
 }
 
+// The page of statistics is read by those who doubt it, so its median sentence is short by itself.
+func TestThePageOfStatisticsHasShortSentences(t *testing.T) {
+	const page = "docs/reference/statistics.md"
+	sum, err := Read(root, []string{page})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prose := sum.Prose()
+	if len(prose) < 100 {
+		t.Fatalf("%s has %d sentences", page, len(prose))
+	}
+	if m := Median(prose); m > medianMax {
+		t.Errorf("the median sentence of %s has %d words, at most %d are wanted", page, m, medianMax)
+	}
+}
+
 func TestCommentsAreWrapped(t *testing.T) {
 	found, err := readComments(root, WideComments)
 	if err != nil {

@@ -84,7 +84,7 @@ var searchWorlds = []struct {
 	{"1 in 5", lapsing(0.2), 90, false, "74.0", "58.8"},
 	{"trials depend on each other, AR(1) 0.9, 5%", correlated(0.9, 0.05), 90, false, "66.0", "87.6"},
 	{"AR(1) 0.8, 5%", correlated(0.8, 0.05), 90, false, "", ""},
-	{"AR(1) 0.95, 5%", correlated(0.95, 0.05), 90, false, "", ""},
+	{"AR(1) 0.95, 5%", correlated(0.95, 0.05), 0, false, "", ""}, // hours that last as long as the search
 	{"AR(1) 0.9, 15%", correlated(0.9, 0.15), 90, false, "", ""},
 	{"8 trials in a row share 5%", days, 90, false, "", ""},
 	{"3 trials in 10 carry a third less", slowMode, 90, false, "54.4", "64.8"},

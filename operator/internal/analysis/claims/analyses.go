@@ -23,19 +23,29 @@ type choice struct {
 // whose window was not steady left out, and of rounds passed over (a multiverse: Steegen et al.,
 // Perspect. Psychol. Sci. 11, 2016). judged are the verdicts of the claims, in their order.
 func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, judged []results.ClaimResult, reported ...v1alpha1.ReportedSeries) {
+	addAnalyses(claims, points, lines, judged, nil, reported)
+}
+
+// AddAnalysesAtLook is AddAnalyses for the verdicts of EvaluateLook: the other analyses have the
+// level of the same look, and the trials of the same rounds.
+func AddAnalysesAtLook(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, judged []results.ClaimResult, looks stats.Looks, rounds int, reported ...v1alpha1.ReportedSeries) {
+	addAnalyses(claims, points, upTo(rounds, lines), judged, &look{looks: looks, rounds: rounds}, reported)
+}
+
+func addAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, judged []results.ClaimResult, at *look, reported []v1alpha1.ReportedSeries) {
 	for i, c := range claims {
 		v := v1alpha1.Verdict(judged[i].Verdict)
 		p, err := compile(c.Expr)
 		if err != nil || !(v.Supports() || v.Refutes() || v == v1alpha1.VerdictInconclusive) {
 			continue
 		}
-		p.series = reported
+		p.look, p.series = at, reported
 		var r results.ClaimResult
 		looked, _, err := evaluate(&r, c, p, points, lines, nil, false)
 		if err != nil || len(looked) == 0 {
 			continue
 		}
-		if a := analysesOf(c, points, lines, looked, len(claims), judged[i].Verdict, reported); a.Of > 0 {
+		if a := analysesOf(c, points, lines, looked, len(claims), judged[i].Verdict, at, reported); a.Of > 0 {
 			judged[i].Analyses = &a
 		}
 	}
@@ -43,8 +53,8 @@ func AddAnalyses(claims []v1alpha1.Claim, points []results.PointResult, lines []
 
 // analysesOf judges one claim in all other ways. It does not count an analysis without a verdict,
 // such as one by a statistic that trials lack. A claim fails where its P times the number of claims
-// is below 5%.
-func analysesOf(c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looked []int32, claims int, verdict string, reported []v1alpha1.ReportedSeries) (a results.Analyses) {
+// is below 5%, or below the level of the look.
+func analysesOf(c v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looked []int32, claims int, verdict string, at *look, reported []v1alpha1.ReportedSeries) (a results.Analyses) {
 	for _, ways := range combinations(choicesOf(c, lines, looked)) {
 		other, changed := c, lines
 		var how []string
@@ -67,13 +77,13 @@ func analysesOf(c v1alpha1.Claim, points []results.PointResult, lines []results.
 		if err != nil {
 			continue
 		}
-		p.series = reported
+		p.look, p.series = at, reported
 		var r results.ClaimResult
 		_, against, err := evaluate(&r, other, p, points, changed, nil, false)
 		if err != nil {
 			continue
 		}
-		if r.Verdict == string(v1alpha1.VerdictFails) && against.adjusted()*float64(claims) >= onlyLook {
+		if r.Verdict == string(v1alpha1.VerdictFails) && against.adjusted()*float64(claims) >= at.level() {
 			r.Verdict = string(v1alpha1.VerdictInconclusive)
 		}
 		a.Of++

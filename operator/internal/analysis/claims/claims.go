@@ -278,7 +278,11 @@ func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b
 	}
 	if estimate.Known && bounded {
 		if c.ReportedBy != nil {
-			result.Replication = replicationOf(c, q.unit, estimate, r.ofEffect(q.unit))
+			plain := estimate
+			if plain.Level != 0 { // at one of several looks
+				plain = plain.At(onlyLook)
+			}
+			result.Replication = replicationOf(c, q.unit, plain, r.ofEffect(q.unit))
 		}
 		if found := result.Replication; found != nil {
 			r.caveat(CaveatReportedDeviation, replicationText(*found, q.unit))

@@ -48,8 +48,12 @@ func (p *program) level() float64 { return p.at().level() }
 // intervals that hold at all looks together. An Inconclusive claim has the chance that the last
 // look decides it.
 func EvaluateLook(claims []v1alpha1.Claim, points []results.PointResult, lines []results.TrialLine, looks stats.Looks, rounds int, reported ...v1alpha1.ReportedSeries) []results.ClaimResult {
-	seen := slices.DeleteFunc(slices.Clone(lines), func(l results.TrialLine) bool { return int(l.Repetition) >= rounds })
-	return evaluateAll(claims, points, seen, nil, &look{looks: looks, rounds: rounds}, reported)
+	return evaluateAll(claims, points, upTo(rounds, lines), nil, &look{looks: looks, rounds: rounds}, reported)
+}
+
+// upTo are the trials of the first rounds.
+func upTo(rounds int, lines []results.TrialLine) []results.TrialLine {
+	return slices.DeleteFunc(slices.Clone(lines), func(l results.TrialLine) bool { return int(l.Repetition) >= rounds })
 }
 
 // Open names the claims that further rounds may decide: those that are Inconclusive and not

@@ -2,6 +2,7 @@ package claims_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -48,5 +49,25 @@ func TestReplicationsLieWhereTheyShould(t *testing.T) {
 		if share := float64(lies) / experiments; share < 0.94 || share > 0.98 {
 			t.Errorf("of %d runs: %.1f%% lie in the interval", runs, 100*share)
 		}
+	}
+}
+
+// At one of several looks the interval of a verdict is wider. What a replication's numbers say of
+// the system is not: they once took the wider interval for 95%.
+func TestReplicationsAtALook(t *testing.T) {
+	var ls []results.TrialLine
+	for k, x := range []float64{980, 1010, 1005, 990, 1020, 1000} {
+		ls = append(ls, results.TrialLine{Number: int32(k), Repetition: int32(k), Outcome: stats.Succeeded, Committed: 1000, Throughput: x})
+	}
+	c := claim("throughput()", "", "10%")
+	v := v1alpha1.NewValue("1030")
+	c.Reported, c.ReportedBy = &v, &v1alpha1.ReportedBy{Runs: 3, Deviation: "5%"}
+	once := claims.Evaluate([]v1alpha1.Claim{c}, stats.Points(ls), ls)[0]
+	look := claims.EvaluateLook([]v1alpha1.Claim{c}, stats.Points(ls), ls, stats.Looks{First: 3, Last: 20}, 6)[0]
+	if *look.High-*look.Low <= *once.High-*once.Low {
+		t.Fatalf("the interval is %g to %g at a look, and %g to %g once", *look.Low, *look.High, *once.Low, *once.High)
+	}
+	if a, b := look.Replication, once.Replication; math.Abs(a.Low-b.Low) > 1e-9 || math.Abs(a.High-b.High) > 1e-9 {
+		t.Errorf("a replication lies from %g to %g at a look, and from %g to %g once", a.Low, a.High, b.Low, b.High)
 	}
 }

@@ -78,7 +78,10 @@ func judgeAtLook(spec v1alpha1.ExperimentSpec, points []results.PointResult, lin
 		}
 		return all
 	}
-	return claims.EvaluateLook(spec.Claims, points, lines, stats.Looks{First: look.First, Last: look.Last}, look.Rounds, spec.Reported...)
+	looks := stats.Looks{First: look.First, Last: look.Last}
+	judged := claims.EvaluateLook(spec.Claims, points, lines, looks, look.Rounds, spec.Reported...)
+	claims.AddAnalysesAtLook(spec.Claims, points, lines, judged, looks, look.Rounds, spec.Reported...)
+	return judged
 }
 
 // looked says how often verdicts were looked at, and what that means for their intervals.

@@ -48,8 +48,8 @@ import (
 //	1            trends within rounds, percentiles of all requests, the union over points that tie,
 //	             searches with lapses and wide deviations
 //	2            rates with bursts, curves that do not cross with a P of their own
-//	3            searches whose trials depend on each other; timeouts in the clients' time count
-//	             for no more than the rest leaves
+//	3            searches whose trials depend on each other; alternatives of a claim adjusted for
+//	             their number; timeouts in the clients' time count for what the rest leaves at most
 const Method = 3
 
 // SearchMethod is the first version of which searches are today's.
@@ -62,7 +62,7 @@ var changedByMethod1 = regexp.MustCompile(`\b(capacity|increasing|decreasing|max
 var changedByMethod2 = regexp.MustCompile(`\b(error_rate|abort_rate|crossover)\b`)
 
 // changedByMethod3 are those of method 3.
-var changedByMethod3 = regexp.MustCompile(`\bcapacity\b`)
+var changedByMethod3 = regexp.MustCompile(`\bcapacity\b|\|\|`)
 
 // ByOlderMethod reports whether results that were judged by an older method may differ from what
 // today's gives a claim: those of a plain mean, difference or quotient may not, but where today's
@@ -203,6 +203,10 @@ func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []res
 		t := e.truth(p.ast.Expr())
 		if len(e.missing) > 0 {
 			return e.looked, noEvidence, e.missingData()
+		}
+		if note := t.byChance(p.level()); note != "" {
+			t.truth = unsettled
+			e.caveat(CaveatSeveralClaims, note)
 		}
 		if t.truth == unsettled {
 			e.moreCaveat()

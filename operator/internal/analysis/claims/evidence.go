@@ -61,6 +61,16 @@ func (j judged) not() judged {
 	return judged{truth: j.truth.not(), favour: j.against, against: j.favour}
 }
 
+// byChance says why a claim of several alternatives does not hold, though one of them does: one in
+// so many is found by chance. Of three that are false, some held in 6 to 9%. Empty: it holds, or
+// has one test.
+func (j judged) byChance(level float64) string {
+	if j.truth != holds || j.favour.untested || j.favour.tests < 2 || j.favour.adjusted() < level || j.favour.p >= level {
+		return ""
+	}
+	return fmt.Sprintf("supported with P %.2g, which may be chance: adjusted for %d alternatives P is %.2g", j.favour.p, j.favour.tests, j.favour.adjusted())
+}
+
 // beyond is the P of an estimate being above a bound if it is not, or below it: less than 5%
 // exactly when the interval lies beyond the bound.
 func beyond(e stats.Estimate, bound float64) evidence {

@@ -22,6 +22,7 @@ func TestByOlderMethod(t *testing.T) {
 		"a rate":               {1, "error_rate(x=1) < 0.1", "", true},
 		"a trend of method 1":  {1, "increasing(of='throughput', along='x')", "", false},
 		"a search of method 2": {2, "capacity(variant='a') > 5", "", true},
+		"alternatives":         {2, "throughput(x=1) > 5 || throughput(x=2) > 5", "", true},
 		"an axis of that name": {0, "throughput(dips=1) > 5", "", false},
 	} {
 		if got := ByOlderMethod(tc.method, results.ClaimResult{Expr: tc.expr, Message: tc.message}); got != tc.want {

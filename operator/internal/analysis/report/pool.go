@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/claims"
@@ -30,6 +31,7 @@ type PooledEffects struct {
 type PooledSite struct {
 	Name  string   `json:"name"`
 	UID   string   `json:"uid,omitempty"`
+	Began string   `json:"began,omitempty"` // the day, in UTC
 	CPUs  []string `json:"cpus,omitempty"`
 	Nodes []string `json:"nodes,omitempty"`
 }
@@ -59,6 +61,9 @@ func Pool(runs []results.Experiment) (PooledEffects, error) {
 	effects := make([][]claims.Effect, len(runs))
 	for i, e := range runs {
 		site := PooledSite{Name: e.Name, UID: e.UID}
+		if !e.Started.IsZero() {
+			site.Began = e.Started.UTC().Format(time.DateOnly)
+		}
 		if e.Provenance != nil {
 			site.CPUs, site.Nodes = e.Provenance.CPUs, e.Provenance.Nodes
 		}
@@ -126,6 +131,10 @@ func (p *PooledEffects) pool(effect claims.Effect, effects [][]claims.Effect) {
 			}
 		}
 	}
+	if len(sites) < 2 {
+		p.Notes = append(p.Notes, fmt.Sprintf("Left out: %s. One run alone measures it with an interval: %s.", effect.Claim, effect.What))
+		return
+	}
 	pooled, err := stats.Pool(sites)
 	if err != nil {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s, %s: %v.", effect.Claim, effect.What, err))
@@ -149,21 +158,37 @@ func (p *PooledEffects) pool(effect claims.Effect, effects [][]claims.Effect) {
 const poolLegend = "Random effects: each site has a true value of its own. Mean: over all sites that there could be, with its 95% interval (Hartung and Knapp). Next site: where another site's true value " +
 	"lies in 95% of cases; it takes three sites. I²: the share of the variance that is between sites. tau: their deviation, of the logarithm for quotients, which are pooled so. P: of Cochran's Q, of as much where sites do not differ."
 
-// tables are the sites and the effects.
+// lead says what was pooled, and what so few sites cannot show.
+func (p PooledEffects) lead() string {
+	var names []string
+	for _, s := range p.Sites {
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	text := fmt.Sprintf("%s: %d runs, each taken for a site of its own. That their machines differ is for the table of sites to show.", strings.Join(names, ", "), len(p.Sites))
+	if len(p.Sites) == 2 {
+		text += " Two sites say little of how much sites differ. The interval of the mean rests on one degree of freedom, and an I² of 0% is no sign of agreement."
+	}
+	return text
+}
+
+// tables are the sites and the effects. What is long comes last, so that a narrow page shows the
+// numbers.
 func (p PooledEffects) tables() (sites, effects table) {
-	sites.columns = []column{{"site", true}, {"experiment", false}, {"UID", false}, {"CPU", false}, {"nodes", false}}
-	effects.columns = []column{{"claim", false}, {"what", false}}
+	sites.columns = []column{{"site", true}, {"experiment", false}, {"began", false}, {"CPU", false}, {"nodes", false}, {"UID", false}}
+	effects.columns = []column{{"claim", false}, {"mean", true}, {"next site", true}}
 	for i, s := range p.Sites {
-		sites.rows = append(sites.rows, []string{fmt.Sprint(i + 1), s.Name, s.UID, strings.Join(s.CPUs, ", "), strings.Join(s.Nodes, ", ")})
+		sites.rows = append(sites.rows, []string{fmt.Sprint(i + 1), s.Name, s.Began, strings.Join(s.CPUs, ", "), strings.Join(s.Nodes, ", "), s.UID})
 		effects.columns = append(effects.columns, column{fmt.Sprintf("site %d", i+1), true})
 	}
-	effects.columns = append(effects.columns, column{"mean", true}, column{"next site", true}, column{"I²", true}, column{"tau", true}, column{"P", true})
+	effects.columns = append(effects.columns, column{"I²", true}, column{"tau", true}, column{"P", true}, column{"what", false})
 	for _, e := range p.Effects {
-		row := []string{e.Claim, e.What}
+		row := []string{e.Claim, intervalCell(&e.Mean), rangeCell(e.Prediction)}
 		for _, s := range e.OfSites {
 			row = append(row, intervalCell(s))
 		}
-		effects.rows = append(effects.rows, append(row, intervalCell(&e.Mean), rangeCell(e.Prediction), fmt.Sprintf("%.0f%%", 100*e.I2), fmt.Sprintf("%.3g", math.Sqrt(e.Tau2)), pText(e.QP)))
+		effects.rows = append(effects.rows, append(row, fmt.Sprintf("%.0f%%", 100*e.I2), fmt.Sprintf("%.3g", math.Sqrt(e.Tau2)), pText(e.QP), e.What))
 	}
 	return sites, effects
 }
@@ -191,6 +216,8 @@ func PoolText(w io.Writer, p PooledEffects, o TextOptions) error {
 	}
 	sites, effects := p.tables()
 	b := &strings.Builder{}
+	wrap(b, o.Width, "", p.lead())
+	b.WriteString("\n")
 	textTable(b, sites)
 	b.WriteString("\n")
 	textTable(b, effects)
@@ -215,9 +242,9 @@ func PoolHTML(w io.Writer, p PooledEffects) error {
 	sites, effects := p.tables()
 	view := struct {
 		Sites, Effects htmlTable
-		Legend         string
+		Lead, Legend   string
 		Notes          []string
-	}{htmlTableOf(sites), htmlTableOf(effects), poolLegend, p.Notes}
+	}{htmlTableOf(sites), htmlTableOf(effects), p.lead(), poolLegend, p.Notes}
 	if err := poolPage.Execute(w, view); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
@@ -234,6 +261,7 @@ var poolPage = template.Must(template.Must(htmlPage.Clone()).New("pool").Parse(`
 </head>
 <body>
 <h1>Several sites together</h1>
+<p>{{.Lead}}</p>
 {{template "table" .Effects}}
 <p>{{.Legend}}</p>
 {{range .Notes}}<p>{{.}}</p>

@@ -67,8 +67,7 @@ func TestPool(t *testing.T) {
 			}
 		}
 	}
-	// With two sites an I² of 0 looks like agreement, and a claim of one run was left out in the words
-	// of a Go error.
+	// With two sites an I² of 0 looks like agreement.
 	var out bytes.Buffer
 	if err := pool.Run(t.Context(), &session.Session{Out: &out, Width: 500}, pool.Options{Runs: files[:2], Output: "text"}); err != nil || !strings.Contains(out.String(), "Two sites say little of how much sites differ.") {
 		t.Errorf("two sites: %v\n%s", err, out.String())

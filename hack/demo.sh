@@ -28,14 +28,17 @@ cd "$repo"
 make_work
 mkdir -p "$folder"
 
-steps=2
+steps=3
 # shellcheck source=steps.sh
 . "$hack/steps.sh"
 
-step "the command line, bin/kubectl-assay, and the images" "some seconds" "several minutes"
+step "the command line, bin/kubectl-assay" "some seconds" "several minutes"
 packages runc=runc || failed
 mkdir -p bin
 go build -o bin/ ./operator/cmd/kubectl-assay || failed
+done_step
+
+step "the images of the agent and of the system" "some seconds" "a minute"
 make images IMAGES="$images" >&2 || failed
 done_step
 

@@ -50,6 +50,10 @@ bench-trial-local: local-programs ## The same on this machine without a cluster,
 	@go build -o .work/bench/bench-trial ./hack/bench/trial
 	@.work/bench/bench-trial -local .work/bin/kubectl-assay $(BENCH_FLAGS)
 
+.PHONY: bench-local-kind
+bench-local-kind: local-programs ## Run failure-fp at smoke size ROUNDS times (10) without a cluster and on that of make deploy, alternating, as root: the difference of each metric with its interval; some eight minutes a round.
+	@hack/bench/local-kind.sh
+
 .PHONY: bench-statistics
 bench-statistics: ## Measure how often verdicts and intervals are wrong in simulated worlds, or in ONLY="trends capacity", beside what a review measured; takes some minutes.
 	@go run ./operator/test/statistics $(BENCH_FLAGS) $(ONLY)

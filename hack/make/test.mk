@@ -45,7 +45,7 @@ test-vm: ## Shapers in a virtual machine with a Debian kernel, where time is vir
 	@$(run_tests) vm
 test-terraform: ## Checks, plans and mocks of infra/.
 	@$(run_tests) terraform
-test-local: ## Trials on this machine without a cluster, as root: a run, a run that is killed, Ctrl-C.
+test-local: ## Trials on this machine without a cluster, as root: a run, faults, a run that is killed, Ctrl-C.
 	@$(run_tests) local
 test-kind: ## Assay on the cluster of `make deploy`, which is created if there is none.
 	@$(run_tests) kind

@@ -27,6 +27,8 @@ type localRun struct {
 	// cpu of the command, of all containers, and of the runtime that started them: each of them is
 	// the command's child when it ends.
 	cpu time.Duration
+	// wall is how long the command took.
+	wall time.Duration
 	// system is the processors' time of the System's containers and of its clients, from t = 0 to
 	// the end of the drain: the mean of the window, times that.
 	system time.Duration
@@ -76,11 +78,12 @@ func runLocal(ctx context.Context, program string, trials int) (localRun, error)
 	cmd := exec.CommandContext(ctx, program, "run", "--local="+folder, "-f", file, "-f", "experiments/systems/basil.yaml", "--wait")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
+	began := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return localRun{}, fmt.Errorf("%s: %w\n%s", program, err, out)
 	}
 	s := exp.Spec.Schedule
-	r := localRun{cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	r := localRun{wall: time.Since(began), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	r.schedule = s.WarmUp.OrZero() + s.Measure.OrZero() + s.CoolDown.OrZero() + s.Drain.OrZero()
 	return r, r.read(filepath.Join(folder, exp.Name), trials)
 }
@@ -168,6 +171,7 @@ func showLocal(out io.Writer, one, more localRun, n float64) {
 		fmt.Fprintf(out, "%-54s %9.2f %9.2f %9.2f\n", name, median(s).Seconds(), s[0].Seconds(), s[len(s)-1].Seconds())
 	}
 	line("the schedule", []time.Duration{more.schedule})
+	line("a command with one trial, beyond that trial", []time.Duration{one.wall - one.beyond()[0] - one.schedule})
 	line("a trial beyond its schedule", more.beyond())
 	line("between two trials", more.between())
 	names, took := more.phases()

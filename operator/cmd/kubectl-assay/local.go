@@ -51,6 +51,9 @@ func (f *localFlags) connect() (session.Cluster, error) {
 	if err != nil {
 		return session.Cluster{}, err
 	}
+	if err := local.Describe(store); err != nil {
+		return session.Cluster{}, err
+	}
 	cluster, err := session.ClusterOf(folder.Config(&folder.Server{Store: store}))
 	if err != nil {
 		return session.Cluster{}, err

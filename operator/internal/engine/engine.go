@@ -45,6 +45,8 @@ type World struct {
 	Prometheus func() Prometheus
 	// Domain of the cluster's names.
 	Domain string
+	// Near: the agents run on this machine, too, and answer within milliseconds.
+	Near bool
 }
 
 // Engine carries trials out. Any number may be brought forward at the same time, but each by one
@@ -71,7 +73,7 @@ func New(w World) *Engine {
 		n,
 		&start{director: d},
 		&load{director: d, prometheus: w.Prometheus, clock: w.Clock},
-		&release{record: w.Record, experiment: w.Experiment, clock: w.Clock, faults: f, nodes: n, director: d},
+		&release{near: w.Near, record: w.Record, experiment: w.Experiment, clock: w.Clock, faults: f, nodes: n, director: d},
 		&run{experiment: w.Experiment, director: d},
 		&check{director: d},
 		&measure{prometheus: w.Prometheus, clock: w.Clock},

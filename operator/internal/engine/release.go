@@ -19,6 +19,7 @@ const BarrierTimeout = 2 * time.Minute
 // status. The agents get it in the next call, when it is certain that no other manager can choose
 // another.
 type release struct {
+	near       bool
 	record     Record
 	experiment Experiment
 	clock      Clock
@@ -88,11 +89,23 @@ func (p *release) keepAddresses(ctx context.Context, s *scope) Result {
 	return Skip()
 }
 
+// firstAction is when the first one is due, relative to t = 0; very late if there is none.
+func firstAction(actions []timeline.Action) time.Duration {
+	first := time.Hour
+	for i := range actions {
+		first = min(first, actions[i].At)
+	}
+	return first
+}
+
 // agree agrees t = 0. Other servers were asked since the call began, for seconds perhaps, and
 // nobody refuses clients that all start late: the lead is counted from now.
 func (p *release) agree(ctx context.Context, s *scope) Result {
 	s.now = p.clock.Now()
 	w, lead := timeline.FromSchedule(s.trial.Spec.Schedule), idle.Lead(s.trial.Status.IdleGate)
+	if p.near {
+		lead = idle.NearLead(s.trial.Status.IdleGate, w.WarmUp+firstAction(s.actions()))
+	}
 	gap, err := p.experiment.Gap(ctx, s.trial, s.now.Add(lead))
 	if err != nil {
 		return Retry(err)

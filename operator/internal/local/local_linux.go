@@ -62,6 +62,9 @@ const (
 	pendingReports = 4096
 )
 
+// Describe adds what this machine is to objects that are only read: a plan says whether pods fit.
+func Describe(objects *folder.Store) error { return node.Register(objects) }
+
 // Start carries out the experiment of a name from its folder, until it is stopped.
 func (o Options) Start(ctx context.Context, name string) (*Running, error) {
 	objects, err := folder.Open(o.Dir, name, clock.RealClock{})
@@ -195,7 +198,7 @@ func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node
 		Software: func(context.Context) *results.Software {
 			return &results.Software{Manager: build.Version(), Kubernetes: noCluster}
 		},
-		MessageSpacing: time.Second,
+		MessageSpacing: time.Second, Near: true,
 	}
 	if err := trials.SetupWithManager(mgr, changed); err != nil {
 		return fmt.Errorf("add the trial controller: %w", err)

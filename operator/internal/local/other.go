@@ -5,7 +5,12 @@ package local
 import (
 	"context"
 	"errors"
+
+	"assay.dev/assay/operator/internal/local/folder"
 )
+
+// Describe adds nothing: no pods run here.
+func Describe(*folder.Store) error { return nil }
 
 // Start needs Linux.
 func (o Options) Start(context.Context, string) (*Running, error) {

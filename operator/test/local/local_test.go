@@ -122,6 +122,9 @@ func judged(code int) bool { return code == 0 || code == 4 }
 
 func TestAnExperimentOnOneMachine(t *testing.T) {
 	dir := t.TempDir()
+	if out, said, code := run(t, dir, append([]string{"plan"}, small...)...); code != 0 || !strings.Contains(out, "the largest trial fits on 1 node") {
+		t.Errorf("the plan: exit code %d\n%s\n%s", code, said, out)
+	}
 	out, said, code := run(t, dir, append([]string{"run", "--wait"}, small...)...)
 	if !judged(code) {
 		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
@@ -207,52 +210,92 @@ func kills(t *testing.T) int {
 }
 
 // Whatever instant a run is killed at, what is complete stays as it is, no repetition is measured
-// twice, and nothing is left in the end.
+// twice, and nothing is left in the end. A run that completes is followed by another one, so that
+// each kill hits one that is running.
 func TestKilledAtRandomInstants(t *testing.T) {
-	dir, seed := t.TempDir(), uint64(time.Now().UnixNano())
+	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	// No budget pays for what is cut.
-	args := append([]string{"run", "--wait", "--set", "disturbances.retryFor=0s"}, small...)
-	complete := map[string]v1alpha1.Trial{}
-	check := func() {
-		after := trials(t, dir)
-		for name, was := range complete {
-			if is := after[name]; is.UID != was.UID || is.ResourceVersion != was.ResourceVersion {
-				t.Errorf("trial %s was complete, and has changed", name)
-			}
-		}
-		for name, trial := range after {
-			if plan.Outcome(&trial) != v1alpha1.ReasonInProgress {
-				complete[name] = trial
-			}
-		}
+	killed, cut, runs := 0, 0, 0
+	for ; killed < kills(t) && !t.Failed(); runs++ {
+		c := &campaign{dir: t.TempDir(), random: random, complete: map[string]v1alpha1.Trial{}}
+		killed += c.kill(t, kills(t)-killed)
+		cut += c.end(t)
 	}
-	for range kills(t) {
-		cmd := command(t.Context(), t, dir, args...)
+	t.Logf("%d kills of %d runs: %d valid trials, %d that were cut", killed, runs, 4*runs, cut)
+}
+
+// campaign is one experiment that is killed again and again.
+type campaign struct {
+	dir      string
+	random   *rand.Rand
+	complete map[string]v1alpha1.Trial // as they were when they were first seen complete
+}
+
+// args of the run. No budget pays for what is cut.
+func (*campaign) args() []string {
+	return append([]string{"run", "--wait", "--set", "disturbances.retryFor=0s"}, small...)
+}
+
+// kill the run at random instants, at most so often, until it is complete. It returns how often it
+// has killed.
+func (c *campaign) kill(t *testing.T, most int) (killed int) {
+	t.Helper()
+	for killed < most {
+		cmd := command(t.Context(), t, c.dir, c.args()...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(200*time.Millisecond + time.Duration(random.Int64N(int64(14*time.Second))))
-		_ = cmd.Process.Kill() // it may be over
-		_ = cmd.Wait()
-		check()
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case <-ended:
+			return killed
+		case <-time.After(200*time.Millisecond + time.Duration(c.random.Int64N(int64(14*time.Second)))):
+			if cmd.Process.Kill() == nil {
+				killed++
+			}
+			<-ended
+		}
+		c.check(t)
 	}
-	out, said, code := run(t, dir, args...)
+	return killed
+}
+
+// check that what was complete has not changed.
+func (c *campaign) check(t *testing.T) {
+	t.Helper()
+	after := trials(t, c.dir)
+	for name, was := range c.complete {
+		if is := after[name]; is.UID != was.UID || is.ResourceVersion != was.ResourceVersion {
+			t.Errorf("trial %s was complete, and has changed", name)
+		}
+	}
+	for name, trial := range after {
+		if plan.Outcome(&trial) != v1alpha1.ReasonInProgress {
+			c.complete[name] = trial
+		}
+	}
+}
+
+// end lets the run complete, and returns how many trials were cut.
+func (c *campaign) end(t *testing.T) (cut int) {
+	t.Helper()
+	out, said, code := run(t, c.dir, c.args()...)
 	if over := code == 1 && strings.Contains(said, "complete"); !over && !judged(code) {
 		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
 	}
-	check()
-	valid, cut := map[string]int{}, 0
-	for _, trial := range complete {
+	c.check(t)
+	valid := map[string]int{}
+	for _, trial := range c.complete {
 		if plan.Outcome(&trial) == v1alpha1.ReasonSucceeded {
 			valid[fmt.Sprint(trial.Spec.Point.Index, trial.Spec.Repetition)]++
 			continue
 		}
+		cut++
 		if valid := meta.FindStatusCondition(trial.Status.Conditions, v1alpha1.TrialValid); valid == nil || valid.Reason != v1alpha1.ReasonInterrupted {
 			t.Errorf("trial %s does not count: %v; want %s", trial.Name, valid, v1alpha1.ReasonInterrupted)
 		}
-		cut++
 	}
 	for repetition, n := range valid {
 		if n > 1 {
@@ -262,7 +305,7 @@ func TestKilledAtRandomInstants(t *testing.T) {
 	if left := leftovers(t); len(valid) != 4 || len(left) > 0 {
 		t.Errorf("%d valid trials, want 4; left: %q", len(valid), left)
 	}
-	t.Logf("%d kills: %d valid trials, %d that were cut", kills(t), len(valid), cut)
+	return cut
 }
 
 func TestCtrlCCleansUp(t *testing.T) {
@@ -285,5 +328,34 @@ func TestCtrlCCleansUp(t *testing.T) {
 	}
 	if left := leftovers(t); len(left) > 0 {
 		t.Errorf("left after Ctrl-C: %q", left)
+	}
+}
+
+// A user without rights is told what the kernel does not allow, before anything is made.
+func TestAnOrdinaryUserIsToldWhatIsMissing(t *testing.T) {
+	const nobody = 65534
+	dir := t.TempDir()
+	program, results := filepath.Join(dir, "kubectl-assay"), filepath.Join(dir, "results")
+	text, err := os.ReadFile(os.Getenv("ASSAY_LOCAL_PROGRAM"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{os.WriteFile(program, text, 0o755), os.Mkdir(results, 0o755), os.Chown(results, nobody, nobody), os.Chmod(filepath.Dir(dir), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), program, append([]string{"run", "--wait", "--local=" + results}, small...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.Env = append(os.Environ(), "HOME="+results)
+	said, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Fatal("it ran")
+	}
+	t.Logf("%s", said)
+	for _, want := range []string{"Run the command as root", "CAP_SYS_ADMIN", "CAP_NET_ADMIN", "a writable /sys/fs/cgroup"} {
+		if !strings.Contains(string(said), want) {
+			t.Errorf("it does not say %q", want)
+		}
 	}
 }

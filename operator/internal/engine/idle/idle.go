@@ -69,6 +69,23 @@ func Lead(g *v1alpha1.IdleGate) time.Duration {
 	return lead
 }
 
+// nearLead is how long before the load begins the run is sent to agents on the engine's own
+// machine, where an answer takes a millisecond. armLead is how long before the first fault it is
+// sent at least: its parts are put in place meanwhile.
+const (
+	nearLead = lead / 4
+	armLead  = lead / 2
+)
+
+// NearLead is Lead where the agents run on the engine's own machine. first is how long after the
+// start of the load the first fault is due.
+func NearLead(g *v1alpha1.IdleGate, first time.Duration) time.Duration {
+	if g != nil && !g.Idle {
+		return Lead(g) // they may be slow
+	}
+	return max(nearLead, armLead-first)
+}
+
 // InVain says how the wait for idle machines ended, where that is worth a sentence.
 func InVain(g *v1alpha1.IdleGate) string {
 	if g == nil || g.Idle {

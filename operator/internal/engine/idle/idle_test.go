@@ -63,3 +63,23 @@ func TestLead(t *testing.T) {
 		}
 	}
 }
+
+func TestNearLead(t *testing.T) {
+	idle := &v1alpha1.IdleGate{Idle: true}
+	for name, tc := range map[string]struct {
+		gate  *v1alpha1.IdleGate
+		first time.Duration
+		want  time.Duration
+	}{
+		"no fault":                   {idle, time.Hour, 250 * time.Millisecond},
+		"not to wait":                {nil, time.Hour, 250 * time.Millisecond},
+		"a fault as the load begins": {idle, 0, 500 * time.Millisecond},
+		"a fault before the load":    {idle, -100 * time.Millisecond, 600 * time.Millisecond},
+		"a fault shortly after":      {idle, 100 * time.Millisecond, 400 * time.Millisecond},
+		"the machine was never idle": {&v1alpha1.IdleGate{}, time.Hour, time.Second},
+	} {
+		if got := NearLead(tc.gate, tc.first); got != tc.want {
+			t.Errorf("%s: the run is sent %v before the load begins, want %v", name, got, tc.want)
+		}
+	}
+}

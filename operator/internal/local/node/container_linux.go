@@ -250,6 +250,9 @@ func (r *runtimeOCI) spec(c *corev1.Container, img *image, p *pod, id string, mo
 			},
 		},
 	}
+	if unified() { // as runtimes of a cluster do with cgroup v2, and not with v1
+		s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
+	}
 	if pod := p.spec.Spec.SecurityContext; pod != nil && len(pod.Sysctls) > 0 {
 		s.Linux.Sysctl = map[string]string{}
 		for _, set := range pod.Sysctls {

@@ -94,8 +94,12 @@ func New(ctx context.Context, o Options) (m *Machine, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("find a runtime for containers: %w; install the package runc", err)
 	}
-	if os.Geteuid() != 0 {
-		return nil, errors.New("pods on this machine need network namespaces, mounts and control groups, which are root's here: run the command as root")
+	own, err := ownCapabilities()
+	if err == nil {
+		err = allowed(own, o.Dir, mayWrite)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := m.take(); err != nil {
 		return nil, err
@@ -108,10 +112,7 @@ func New(ctx context.Context, o Options) (m *Machine, err error) {
 	if err := sweep(ctx, program, o.Dir); err != nil {
 		return nil, err
 	}
-	m.runtime = &runtimeOCI{program: program, state: filepath.Join(o.Dir, "runtime")}
-	if m.runtime.granted, err = ownCapabilities(); err != nil {
-		return nil, err
-	}
+	m.runtime = &runtimeOCI{program: program, state: filepath.Join(o.Dir, "runtime"), granted: own}
 	// Containers stay when the runtime that started them ends, and their ends are told to this
 	// process.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -121,7 +122,7 @@ func New(ctx context.Context, o Options) (m *Machine, err error) {
 		return nil, err
 	}
 	m.names.add(gateway, CoordinatorName)
-	return m, m.register()
+	return m, Register(o.Store)
 }
 
 // take the machine, as long as the process lives.
@@ -142,8 +143,8 @@ func (m *Machine) take() error {
 	return nil
 }
 
-// register says what there is: the node, and the namespace.
-func (m *Machine) register() error {
+// Register says what there is: the node, and the namespace.
+func Register(store *folder.Store) error {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return fmt.Errorf("read the machine's memory: %w", err)
@@ -158,10 +159,10 @@ func (m *Machine) register() error {
 			Capacity: capacity, Allocatable: capacity, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
 	}
-	if err := m.create(folder.Nodes, node); err != nil {
+	if err := create(store, folder.Nodes, node); err != nil {
 		return err
 	}
-	return m.create(folder.Namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: folder.Namespace}})
+	return create(store, folder.Namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: folder.Namespace}})
 }
 
 // Listen where the pods dial the coordinator.
@@ -279,12 +280,12 @@ func (m *Machine) LogFile(pod, container string) string {
 	return filepath.Join(dir, pod+"."+container+".log")
 }
 
-func (m *Machine) create(k *folder.Kind, object any) error {
+func create(store *folder.Store, k *folder.Kind, object any) error {
 	u, err := untyped(object)
 	if err != nil {
 		return err
 	}
-	if _, err := m.Store.Create(k, u); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := store.Create(k, u); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create %s %s: %w", k.Kind, u.GetName(), err)
 	}
 	return nil
@@ -338,7 +339,7 @@ func (m *Machine) ofSet(object *unstructured.Unstructured, there []*unstructured
 		p := podOf(&set.Spec.Template, set.ObjectMeta, appsv1.SchemeGroupVersion.String(), "StatefulSet")
 		p.Name, p.Spec.Hostname, p.Spec.Subdomain = name, name, set.Spec.ServiceName
 		p.Labels[appsv1.StatefulSetPodNameLabel], p.Labels[appsv1.PodIndexLabel] = name, strconv.Itoa(i)
-		if err := m.create(folder.Pods, p); err != nil {
+		if err := create(m.Store, folder.Pods, p); err != nil {
 			return err
 		}
 	}
@@ -377,7 +378,7 @@ func (m *Machine) ofJob(object *unstructured.Unstructured, there []*unstructured
 			all[batchv1.JobCompletionIndexAnnotation] = index
 		}
 		p.Labels[batchv1.JobNameLabel] = job.Name
-		if err := m.create(folder.Pods, p); err != nil {
+		if err := create(m.Store, folder.Pods, p); err != nil {
 			return err
 		}
 	}

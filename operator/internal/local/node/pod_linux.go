@@ -43,8 +43,9 @@ type pod struct {
 const (
 	// restartPause is how long a container stays down that has ended more than once.
 	restartPause = 10 * time.Second
-	// imageRetry is how soon an image is looked for again.
-	imageRetry = 10 * time.Second
+	// imageRetry is how soon an image is looked for again at first, imageRetryMost in the end: a
+	// file that is just being written is there soon, a registry that does not answer later.
+	imageRetry, imageRetryMost = time.Second, 16 * time.Second
 	// stopTimeout is how long a container may take that ends after its pod's grace.
 	stopTimeout = 5 * time.Second
 )
@@ -407,12 +408,12 @@ func pause(ctx context.Context, d time.Duration) bool {
 // start one container. An image that is not there is looked for until it is.
 func (p *pod) start(ctx context.Context, c *corev1.Container) (*container, error) {
 	img, err := p.m.Images.get(ctx, c.Image)
-	for err != nil {
+	for wait := imageRetry; err != nil; wait = min(2*wait, imageRetryMost) {
 		p.note(c.Name, func(s *corev1.ContainerStatus) {
 			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: err.Error()}}
 		})
 		p.publish()
-		if !pause(ctx, imageRetry) {
+		if !pause(ctx, wait) {
 			return nil, ctx.Err()
 		}
 		img, err = p.m.Images.get(ctx, c.Image)

@@ -78,6 +78,8 @@ type Reconciler struct {
 	// MessageSpacing is the least time between two writes of a status in which only messages of
 	// conditions differ. 0: every message is written.
 	MessageSpacing time.Duration
+	// Near: the agents run on the manager's own machine.
+	Near bool
 
 	made   sync.Once
 	engine *engine.Engine
@@ -105,7 +107,7 @@ func (r *Reconciler) carrier() *engine.Engine {
 		r.chaos.r, r.record.r = r, r
 		r.engine = engine.New(engine.World{
 			Pods: r.pods(), Record: &r.record, Attachments: attachments{r}, Clock: r.Clock, Agents: agentsOf{r}, Experiment: experiment{r},
-			Faults: &r.chaos, Nodes: nodeResetter{r}, Domain: r.Environment.ClusterDomain,
+			Faults: &r.chaos, Nodes: nodeResetter{r}, Domain: r.Environment.ClusterDomain, Near: r.Near,
 			Prometheus: func() engine.Prometheus {
 				if r.Prometheus == nil {
 					return nil

@@ -1,0 +1,80 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// neededCapabilities of this process, and what for.
+var neededCapabilities = []struct{ name, why string }{
+	{"SYS_ADMIN", "to make namespaces of the pods and to mount their file systems"},
+	{"NET_ADMIN", "to connect the pods by a bridge, and to shape their links"},
+	{"SETUID", "to run containers as users of their own"},
+	{"SETGID", "to run containers as groups of their own"},
+	{"CHOWN", "to unpack images, whose files have owners"},
+	{"DAC_OVERRIDE", "to remove what containers of other users have written"},
+	{"KILL", "to end processes of other users"},
+}
+
+// allowed says what pods need that the kernel does not let this process do; nil: nothing. Whether
+// the process is root does not decide: it may be root in a user namespace, or have the capabilities
+// without.
+func allowed(own map[string]bool, folder string, writable func(dir string) bool) error {
+	var lacks []string
+	for _, c := range neededCapabilities {
+		if !own[c.name] {
+			lacks = append(lacks, fmt.Sprintf("the capability CAP_%s, %s", c.name, c.why))
+		}
+	}
+	for _, dir := range cgroupRoots() {
+		if !writable(dir) {
+			lacks = append(lacks, fmt.Sprintf("a writable %s, for a control group of each container", dir))
+		}
+	}
+	if dir := existing(folder); !writable(dir) {
+		lacks = append(lacks, fmt.Sprintf("a writable %s, for %s, where the pods' files are", dir, folder))
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return errors.New("the kernel does not let this user make pods here. Run the command as root. What is missing:\n  " + strings.Join(lacks, "\n  "))
+}
+
+// cgroupRoots are where control groups are made: one place with cgroup v2, one for each controller
+// with v1.
+func cgroupRoots() []string {
+	const root = "/sys/fs/cgroup"
+	if unified() {
+		return []string{root}
+	}
+	var roots []string
+	for _, controller := range []string{"cpu", "memory", "freezer"} {
+		if dir := filepath.Join(root, controller); exists(dir) {
+			roots = append(roots, dir)
+		}
+	}
+	return roots
+}
+
+// unified: there is cgroup v2 alone.
+func unified() bool {
+	var fs unix.Statfs_t
+	return unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
+}
+
+// existing is a folder, or the nearest one above it that exists.
+func existing(dir string) string {
+	for !exists(dir) && dir != "/" {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// mayWrite reports whether this process may make files in a folder.
+func mayWrite(dir string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) == nil
+}

@@ -28,7 +28,7 @@ type Elsewhere struct {
 	At     []string
 	// ByOperation makes a result of each kind of operation of a file.
 	ByOperation bool
-	// Unit of the values of HdrPercentiles.
+	// Unit of the values of HdrPercentiles and HdrHistogram.
 	Unit string
 }
 
@@ -38,8 +38,8 @@ func (o *Elsewhere) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.Point, "point", "", "names of the files below the folder, with axes in braces, as in {system}/{clients}c/run{repetition}.txt; *: any part of a name; {client} tells the clients of one run apart")
 	f.StringArrayVar(&o.Rename, "rename", nil, "AXIS=LABEL: the axis is called LABEL in the files; AXIS:LABEL=VALUE: so is its value; may be repeated")
 	f.StringArrayVar(&o.At, "at", nil, "AXIS=VALUE: where on an axis all files are; may be repeated")
-	f.BoolVar(&o.ByOperation, "by-operation", false, "of YCSB: a result for each kind of operation, with its percentiles and the label operation; default: one for all, whose percentiles are not known")
-	f.StringVar(&o.Unit, "unit", "", "of HdrPercentiles: unit of the table's values, ns, us, ms or s")
+	f.BoolVar(&o.ByOperation, "by-operation", false, "of YCSB, and of HdrHistogram by tags: a result for each kind of operation, with its percentiles and the label operation; default: one for all, whose percentiles are not known")
+	f.StringVar(&o.Unit, "unit", "", "of HdrPercentiles and HdrHistogram: unit of their values, ns, us, ms or s")
 }
 
 // options for the reader. systems are those whose clients print what the format Summary reads.

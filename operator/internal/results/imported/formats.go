@@ -34,6 +34,7 @@ var readers = map[string]reader{
 	parsers.FormatDMTreeTable:  {"simple_results.csv of DMTree", tableOf(parsers.FormatDMTreeTable, map[string]string{"Total": "throughput"})},
 	parsers.FormatELECTSummary: {"Exp#-*.log of ELECT and DMTree", tableOf(parsers.FormatELECTSummary, map[string]string{"Throughput average": "throughput"})},
 	parsers.FormatEigerGraph:   {"combined.graph of Eiger-PORT", tableOf(parsers.FormatEigerGraph, nil)},
+	parsers.FormatHdrHistogram: {"logs of HdrHistograms (.hlog); --unit says their unit", readHdrHistogram},
 	FormatHdrPercentiles:       {"tables of percentiles (.hgrm) of HdrHistogram's libraries; --unit says their unit", readHdrPercentiles},
 	FormatHotStuffBench:        {"bench-*.txt of HotStuff, Narwhal and what came of them", readHotStuffBench},
 	parsers.FormatSummary:      {"what a client prints, read by the clients.results of the System in -f", readSummary},

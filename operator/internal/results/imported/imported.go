@@ -47,9 +47,9 @@ type Options struct {
 	// Summary says where the format Summary has its numbers.
 	Summary []results.SummaryNumber
 	// ByOperation makes a result of each kind of operation, with the label operation. The format
-	// YCSB alone tells kinds apart.
+	// YCSB tells kinds apart, and HdrHistogram by its tags.
 	ByOperation bool
-	// Unit of the values of HdrPercentiles: ns, us, ms or s.
+	// Unit of the values of HdrPercentiles and HdrHistogram: ns, us, ms or s.
 	Unit string
 }
 
@@ -220,6 +220,8 @@ func Guess(folder fs.FS, only []string) string {
 			return parsers.FormatEigerGraph
 		case path.Ext(base) == ".hgrm":
 			return FormatHdrPercentiles
+		case path.Ext(base) == ".hlog":
+			return parsers.FormatHdrHistogram
 		case path.Ext(base) == ".json":
 			return FormatResults
 		}

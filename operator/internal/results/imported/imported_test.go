@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/results"
@@ -292,6 +293,60 @@ func TestTablesOfPercentiles(t *testing.T) {
 		`parsing "2.0x0": invalid`: {"ms", strings.Replace(hgrm, "       2.000 0.5", "       2.0x0 0.5", 1)},
 	} {
 		if _, err := Read(folder(map[string]string{"a.hgrm": tc.text}), Options{Format: FormatHdrPercentiles, Unit: tc.unit}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// hlog is a log of two seconds: of READ, 100 of 1 ms and 100 of 3 ms; of UPDATE, 50 of 10 ms.
+func hlog(t *testing.T) string {
+	t.Helper()
+	text := "#[Histogram log format version 1.3]\n#[StartTime: 1795161600.000 (seconds since epoch), Fri Nov 20]\n"
+	for _, interval := range []struct {
+		tag     string
+		second  int
+		n, took int64
+	}{{"READ", 0, 100, 1000}, {"UPDATE", 0, 50, 10_000}, {"READ", 1, 100, 3000}} {
+		h := hdr.New(1, 60_000_000, 3)
+		if err := h.RecordValues(interval.took, interval.n); err != nil {
+			t.Fatal(err)
+		}
+		packed, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintf("Tag=%s,%d.000,1.000,%d.000,%s\n", interval.tag, interval.second, interval.took, packed)
+	}
+	return text
+}
+
+func TestReadHdrHistogram(t *testing.T) {
+	near := func(what string, x *float64, want float64) {
+		t.Helper()
+		if x == nil || *x < want*0.999 || *x > want*1.001 {
+			t.Errorf("%s is %v, want %g", what, x, want)
+		}
+	}
+	s, err := Read(folder(map[string]string{"a.hlog": hlog(t)}), Options{Format: "HdrHistogram", Unit: "us"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near("throughput", s.Results[0].Throughput, 125)
+	near("the median", s.Results[0].P50, 3)
+	near("the 90th percentile", s.Results[0].P90, 10)
+	s, err = Read(folder(map[string]string{"a.hlog": hlog(t)}), Options{Format: "HdrHistogram", Unit: "us", ByOperation: true})
+	if err != nil || len(s.Results) != 2 || s.Results[0].Labels["operation"] != "READ" {
+		t.Fatalf("%d results, %v; want those of READ and UPDATE", len(s.Results), err)
+	}
+	near("throughput of READ", s.Results[0].Throughput, 100)
+	near("the 99th percentile of READ", s.Results[0].P99, 3)
+	near("committed of UPDATE", s.Results[1].Committed, 50)
+	for want, tc := range map[string]struct{ unit, text string }{
+		"name it by --unit":           {"", hlog(t)},
+		"no interval of it has":       {"us", "#[StartTime: 1795161600.000 (seconds since epoch)]\n"},
+		"a.hlog: the client's log:5:": {"us", hlog(t)[:len(hlog(t))-20]},
+	} {
+		if _, err := Read(folder(map[string]string{"a.hlog": tc.text}), Options{Format: "HdrHistogram", Unit: tc.unit}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

@@ -38,7 +38,25 @@ func Sentence(c results.ClaimResult) string {
 	if c.P != nil && StateOf(c.Verdict) == Refuted { // it is of the evidence against the claim
 		parts = append(parts, "p"+showP(*c.P))
 	}
+	if why := overruled(c); why != "" {
+		parts = append(parts, "Inconclusive all the same: "+why)
+	}
 	return strings.Join(parts, "; ")
+}
+
+// overruled is why a claim is open though its comparison is decided: the claims are too many for
+// its P, or disturbances left out more of one side. Without it a reader sees "Inconclusive" beside
+// "holds".
+func overruled(c results.ClaimResult) string {
+	if StateOf(c.Verdict) != Open {
+		return ""
+	}
+	for _, caveat := range c.Caveats {
+		if caveat.Kind == "SeveralClaims" || caveat.Kind == "ExcludedTrials" && strings.Contains(caveat.Text, ", and by the first attempts ") {
+			return caveat.Text
+		}
+	}
+	return ""
 }
 
 func quantitySentence(c results.ClaimResult) []string {

@@ -240,3 +240,18 @@ func TestWeakBoundIsSaidOnce(t *testing.T) {
 		t.Error("a detail says again what the caveat says")
 	}
 }
+
+// A comparison that is decided stood beside "Inconclusive", and the reason was in a list that is
+// closed at first.
+func TestSentenceSaysWhyADecidedComparisonIsOpen(t *testing.T) {
+	c := results.ClaimResult{Verdict: "Inconclusive", N: 3, Terms: []results.ClaimTerm{{Text: "a < b", Relation: "<", Outcome: "True"}},
+		Caveats: []results.Caveat{{Kind: "ExcludedTrials", Text: "it is Holds, and by the first attempts Inconclusive"}}}
+	const want = "Inconclusive all the same: it is Holds, and by the first attempts Inconclusive"
+	if got := strip.Sentence(c); !strings.HasSuffix(got, want) {
+		t.Errorf("%q does not end with %q", got, want)
+	}
+	c.Verdict = "Holds"
+	if got := strip.Sentence(c); strings.Contains(got, "all the same") {
+		t.Errorf("Holds: %q", got)
+	}
+}

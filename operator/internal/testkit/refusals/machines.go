@@ -26,7 +26,7 @@ var WrongScripts = map[string]Wrong{
 	"a row's value of two lines":     {[]Edit{set("sweep.0.values", "[lock, \"a\\nb\"]")}, "spec.sweep[0].values[1]", "", "on one line"},
 	"a row's value twice":            {[]Edit{set("sweep.0.values", "[lock, lock]")}, "spec.sweep[0].values[1]", `"lock"`, "Duplicate value"},
 	"no axis for the rows":           {[]Edit{set("sweep", "[{axis: scheme, values: [lock, queue]}]"), set("claims", "[]")}, "spec.sweep", "Required value", `tells its rows apart by "threads"`},
-	"fault on an unknown machine":    {[]Edit{set("faults", "[{name: crash, at: 1s, everyPoint: true, nodeKill: {target: {machine: node-9}}}]")}, "spec.faults[0]", `"node-9"`, `target.machine: System "store-artifact"`},
+	"fault on an unknown machine":    {[]Edit{set("faults", "[{name: crash, at: 1s, everyPoint: true, nodeKill: {target: {machine: mode-1}}}]")}, "spec.faults[0]", `"mode-1"`, `target.machine: System "store-artifact"`},
 	"scripts and clients":            {[]Edit{set("systems", "[{name: store-artifact}, {name: store-clients}]")}, "spec.systems", "store-artifact", "some have a script and others have clients"},
 	"until all claims are decided":   {[]Edit{set("repetitions", "{min: 3, max: 9, until: {relativeCI: 5%}}")}, "spec.repetitions.until", "", "set min to a fixed number of runs"},
 	"load of a script":               {[]Edit{set("sweep.-", "{axis: clients, values: [1, 2]}")}, "spec.sweep[2].axis", `"clients"`, "a script has clients of its own"},

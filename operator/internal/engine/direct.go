@@ -48,7 +48,7 @@ func (r *director) direct(s *scope, st stage) {
 		}
 		if st.zero != 0 {
 			d.Run = &protocol.Run{
-				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule), Ended: s.scriptEnded(),
+				ZeroUnixNanos: st.zero, Windows: timeline.FromSchedule(s.trial.Spec.Schedule), Ended: scriptEnded(s),
 				Actions: validity.AgentActions(s.actions(), name), Restarts: s.history.AgentRestartTimes(name),
 			}
 			if s.onResetNode(name) || s.history.Replaced(name) {

@@ -128,7 +128,7 @@ func (s *scope) probesOver() time.Time {
 	if s.rendered != nil {
 		settle = min(settle, s.longestRoundTrip()+2*shaping.MaxBacklog)
 	}
-	return s.zero().Add(s.schedule().Measure.OrZero() + settle)
+	return s.zero().Add(scheduleOf(s).Measure.OrZero() + settle)
 }
 
 // networkReport is what a pod's agent said last of its links, or nil.

@@ -49,7 +49,7 @@ func (s *scope) measured() *validity.Observation {
 
 // scriptEnded is when the trial's script was over, relative to t = 0; 0: it goes on, or there is
 // none.
-func (s *scope) scriptEnded() time.Duration {
+func scriptEnded(s *scope) time.Duration {
 	if s.trial.Spec.Script == nil {
 		return 0
 	}
@@ -61,10 +61,10 @@ func (s *scope) scriptEnded() time.Duration {
 	return 0
 }
 
-// schedule of the trial. The window of a script is over when the script is.
-func (s *scope) schedule() v1alpha1.Schedule {
+// scheduleOf is the schedule of the trial. The window of a script is over when the script is.
+func scheduleOf(s *scope) v1alpha1.Schedule {
 	schedule := s.trial.Spec.Schedule
-	if ended := s.scriptEnded(); ended > 0 && ended < schedule.Measure.OrZero() {
+	if ended := scriptEnded(s); ended > 0 && ended < schedule.Measure.OrZero() {
 		schedule.Measure = v1alpha1.Duration(ended.String())
 	}
 	return schedule
@@ -73,7 +73,7 @@ func (s *scope) schedule() v1alpha1.Schedule {
 // judgedTrial is the trial, with every tolerance set and the window that there was.
 func (s *scope) judgedTrial() *v1alpha1.Trial {
 	trial := s.trial.DeepCopy()
-	trial.Spec.Schedule = s.schedule()
+	trial.Spec.Schedule = scheduleOf(s)
 	trial.Spec.Tolerances = plan.DefaultTolerances(trial.Spec.Tolerances)
 	return trial
 }

@@ -104,7 +104,7 @@ func (s *scope) drained() time.Time {
 	if e := s.system.Clients.End; e != nil && e.Stop != nil {
 		grace = e.Stop.Grace.OrZero()
 	}
-	return s.zero().Add(timeline.FromSchedule(s.schedule()).End() + grace)
+	return s.zero().Add(timeline.FromSchedule(scheduleOf(s)).End() + grace)
 }
 
 // publishProgress publishes the clients' progress now and then, and says when it is due again.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
 )
 
 // maxRows is how many points one run of a script can give results for.
@@ -251,7 +252,7 @@ func machineNames(hostnames string, number int) ([]string, bool) {
 func (e scripts) resolveMachines(s system, faults []v1alpha1.Fault) {
 	for i := range faults {
 		at := e.faultPath(slices.IndexFunc(e.spec.Faults, func(f v1alpha1.Fault) bool { return f.Name == faults[i].Name }))
-		for _, t := range targetsOf(&faults[i]) {
+		for _, t := range fault.Targets(&faults[i]) {
 			if t == nil || t.Machine == "" {
 				continue
 			}
@@ -263,26 +264,6 @@ func (e scripts) resolveMachines(s system, faults []v1alpha1.Fault) {
 			*t = resolved
 		}
 	}
-}
-
-// targetsOf are all targets that a fault has.
-func targetsOf(f *v1alpha1.Fault) (all []*v1alpha1.Target) {
-	switch {
-	case f.NodeKill != nil:
-		return []*v1alpha1.Target{&f.NodeKill.Target}
-	case f.Pause != nil:
-		return []*v1alpha1.Target{&f.Pause.Target}
-	case f.ChaosMesh != nil:
-		return []*v1alpha1.Target{&f.ChaosMesh.Target, f.ChaosMesh.Peers}
-	case f.Degrade != nil:
-		return []*v1alpha1.Target{f.Degrade.Target, f.Degrade.From, f.Degrade.To}
-	case f.Partition != nil:
-		all = []*v1alpha1.Target{f.Partition.Isolate, f.Partition.From, f.Partition.To}
-		for i := range f.Partition.Groups {
-			all = append(all, &f.Partition.Groups[i])
-		}
-	}
-	return all
 }
 
 // machineTarget is a target that is called by a machine's name, as replicas or pods of a component.

@@ -246,8 +246,11 @@ func (c *campaign) kill(t *testing.T, most int) (killed int) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = cmd.Wait() // it was killed, or the run at the end says what is wrong
+		}()
 		select {
 		case <-ended:
 			return killed

@@ -216,9 +216,23 @@ func best(plots []report.Picture) int {
 }
 
 func keep(b *strings.Builder, of string, p report.Picture, out string) error {
-	name := strings.ReplaceAll(of, "/", "-") + "-" + p.Name + ".svg"
-	fmt.Fprintf(b, "\n![%s](gallery/%s)\n", cell(p.Title), name)
-	return os.WriteFile(filepath.Join(out, "gallery", name), p.SVG, 0o600)
+	dark, err := p.Dark()
+	if err != nil {
+		return err
+	}
+	// The site shows the one that fits the colours its reader has chosen.
+	b.WriteString("\n")
+	for _, v := range []struct {
+		colors string
+		svg    []byte
+	}{{"light", p.SVG}, {"dark", dark}} {
+		name := strings.ReplaceAll(of, "/", "-") + "-" + p.Name + "-" + v.colors + ".svg"
+		fmt.Fprintf(b, "![%s](gallery/%s#only-%s)\n", cell(p.Title), name, v.colors)
+		if err := os.WriteFile(filepath.Join(out, "gallery", name), v.svg, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // beside writes the source's numbers beside the measured ones.

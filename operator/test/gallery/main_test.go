@@ -48,8 +48,8 @@ func TestGalleryHasAllEvidence(t *testing.T) {
 	if bundles < 40 {
 		t.Errorf("%d bundles, where the repository had 43", bundles)
 	}
-	pictures := regexp.MustCompile(`!\[[^\]]*\]\((gallery/[^)]+)\)`).FindAllStringSubmatch(page, -1)
-	if len(pictures) < bundles {
+	pictures := regexp.MustCompile(`!\[[^\]]*\]\((gallery/[^)#]+)#only-(light|dark)\)`).FindAllStringSubmatch(page, -1)
+	if len(pictures) < 2*bundles {
 		t.Errorf("%d pictures of %d bundles", len(pictures), bundles)
 	}
 	seen := map[string]bool{}
@@ -58,8 +58,12 @@ func TestGalleryHasAllEvidence(t *testing.T) {
 			t.Errorf("%s is the picture of two", p[1])
 		}
 		seen[p[1]] = true
-		if _, err := os.Stat(filepath.Join(out, p[1])); err != nil {
+		svg, err := os.ReadFile(filepath.Join(out, p[1]))
+		if err != nil {
 			t.Error(err)
+		}
+		if dark := !strings.Contains(string(svg), `fill="#fff"/>`); dark != (p[2] == "dark") {
+			t.Errorf("%s is on dark paper: %v", p[0], dark)
 		}
 	}
 }

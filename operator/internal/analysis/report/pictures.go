@@ -17,6 +17,26 @@ type Picture struct {
 	Title string
 	// SVG that needs nothing else: colours of a light page, no stylesheet, a text alternative.
 	SVG []byte
+
+	page string // the same as the page has it
+}
+
+// newPicture makes a file of a picture of the page.
+func newPicture(name, title, page string) (Picture, error) {
+	svg, err := standalone(page, lightStyle())
+	if err != nil {
+		return Picture{}, fmt.Errorf("%s: %w", title, err)
+	}
+	return Picture{Name: name, Title: title, SVG: svg, page: page}, nil
+}
+
+// Dark is the picture as SVG in the colours of a dark page.
+func (p Picture) Dark() ([]byte, error) {
+	svg, err := standalone(p.page, darkStyle())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Title, err)
+	}
+	return svg, nil
 }
 
 // Pictures are the plots of the page (HTML), in its order.
@@ -46,12 +66,12 @@ func Pictures(e results.Experiment) ([]Picture, error) {
 	var pictures []Picture
 	numbers := map[string]int{}
 	for _, p := range named {
-		svg, err := standalone(string(p.SVG))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Title, err)
-		}
 		numbers[p.kind]++
-		pictures = append(pictures, Picture{Name: fmt.Sprintf("%s-%02d-%s", p.kind, numbers[p.kind], cmp.Or(p.file, fileName(p.Title))), Title: p.Title, SVG: svg})
+		picture, err := newPicture(fmt.Sprintf("%s-%02d-%s", p.kind, numbers[p.kind], cmp.Or(p.file, fileName(p.Title))), p.Title, string(p.SVG))
+		if err != nil {
+			return nil, err
+		}
+		pictures = append(pictures, picture)
 	}
 	return pictures, nil
 }

@@ -14,11 +14,10 @@ import (
 // file cannot ask the system for its own font as a page does.
 const standaloneText = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
-// standalone makes a file of a picture of a page: every element has the page's style in its own
-// attributes, with colours as they are on a light page, so that a program that knows no stylesheets
-// draws it as a browser does.
-func standalone(svg string) ([]byte, error) {
-	w := standaloneWriter{style: lightStyle(), colors: []string{"#000"}}
+// standalone makes a file of a picture of a page. Every element has the style in its own
+// attributes, so that a program that knows no stylesheets draws it as a browser does.
+func standalone(svg string, style pictureStyle) ([]byte, error) {
+	w := standaloneWriter{style: style, colors: []string{style.ink}}
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	w.b.WriteString(xml.Header)
 	for {

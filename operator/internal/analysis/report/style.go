@@ -51,8 +51,11 @@ svg .spread { fill: var(--mark); fill-opacity: 0.15; }
 dt { float: left; clear: left; width: 9em; color: var(--soft); } dd { margin-left: 9.5em; overflow-wrap: anywhere; }
 ` + strip.Style
 
-// lightStyle is what the rules for pictures come to on a light page.
-var lightStyle = sync.OnceValue(func() pictureStyle { return newPictureStyle(pageStyle) })
+// What the rules for pictures come to on a light and on a dark page.
+var (
+	lightStyle = sync.OnceValue(func() pictureStyle { return newPictureStyle(pageStyle, "") })
+	darkStyle  = sync.OnceValue(func() pictureStyle { return newPictureStyle(pageStyle, "@media (prefers-color-scheme: dark)") })
+)
 
 // pictureStyle is the part of a stylesheet that is about pictures, with colours instead of
 // variables.
@@ -77,13 +80,20 @@ var (
 )
 
 // newPictureStyle reads the stylesheet above, not any: variables are those of the first block,
-// which is the light page's.
-func newPictureStyle(css string) pictureStyle {
+// which is the light page's, and of the block that over begins, if it names one.
+func newPictureStyle(css, over string) pictureStyle {
 	css = cssComment.ReplaceAllString(css, "")
-	light, _, _ := strings.Cut(css, "@media")
 	variables := map[string]string{}
-	for _, m := range cssVariable.FindAllStringSubmatch(light, -1) {
-		variables[m[1]] = strings.TrimSpace(m[2])
+	read := func(from string) {
+		block, _, _ := strings.Cut(from, "@media")
+		for _, m := range cssVariable.FindAllStringSubmatch(block, -1) {
+			variables[m[1]] = strings.TrimSpace(m[2])
+		}
+	}
+	read(css)
+	if over != "" {
+		_, block, _ := strings.Cut(css, over)
+		read(block)
 	}
 	style := pictureStyle{color: map[string]string{}, paper: variables["--paper"], ink: variables["--ink"]}
 	for _, m := range cssRule.FindAllStringSubmatch(css, -1) {

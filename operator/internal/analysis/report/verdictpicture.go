@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-
 	"assay.dev/assay/operator/internal/analysis/report/strip"
 	"assay.dev/assay/operator/internal/results"
 )
@@ -14,11 +12,8 @@ func VerdictPicture(e results.Experiment) (Picture, bool, error) {
 	if drawn == "" {
 		return Picture{}, false, nil
 	}
-	svg, err := standalone(drawn)
-	if err != nil {
-		return Picture{}, false, fmt.Errorf("%s: %w", title, err)
-	}
-	return Picture{Name: "verdicts", Title: title, SVG: svg}, true, nil
+	picture, err := newPicture("verdicts", title, drawn)
+	return picture, err == nil, err
 }
 
 // verdictsOf is a title that says whether the verdicts may still change.

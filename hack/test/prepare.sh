@@ -49,7 +49,7 @@ with_terraform() {
 case $1 in
 unit)
 	[[ $(id -u) != 0 ]] || packages cpio=cpio ip=iproute2 ssh=openssh-client rsync=rsync tmux=tmux python3=python3 parallel-ssh=pssh
-	[[ $(id -u) != 0 ]] || printf 'export ASSAY_HABITS=%q\n' "$(hack/test/habits.sh)"
+	[[ $(id -u) != 0 ]] || printf 'export ASSAY_HABITS=%q\n' "$(hack/habits/install.sh)"
 	;;
 images | node-image | driver | hotstuff | cometbft | capnp-rpc | bls | postgres | fuzz | release) ;;
 cassandra) packages mvn=maven && "$repo/systems/cassandra/build.sh" cassandra-rootfs >&2 ;;

@@ -65,7 +65,7 @@ print(sorted(r.stdout.strip() for r in ThreadingGroup('m1', 'm2').run('echo $HOS
 P`, want: "['hello', '4']\n5\n['m1', 'm2']\n"},
 	"Ansible": {pypi: true, script: `export ANSIBLE_LOCALHOST_WARNING=0 ANSIBLE_NOCOLOR=1
 		printf 'm1\nm2\n[all:vars]\nansible_python_interpreter=/usr/bin/python3\n' > inventory
-		printf '#!/bin/bash\nnohup sleep 323 > /dev/null 2>&1 &\necho started\n' > service.sh; echo text > a.txt
+		printf '#!/bin/bash\nsetsid nohup sleep 323 > /dev/null 2>&1 < /dev/null &\nsleep 0.3\necho started\n' > service.sh; echo text > a.txt
 		run() { /mnt/bin/python3 /mnt/bin/ansible -i inventory all "$@" 2>&1; }
 		run -m ping | grep -c '"ping": "pong"'
 		run -m copy -a "src=a.txt dest=b.txt" | grep -c CHANGED

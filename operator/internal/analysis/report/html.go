@@ -25,6 +25,7 @@ func HTML(w io.Writer, e results.Experiment) error {
 	}
 	view.Checks, view.Checked, view.ChecksLegend = htmlTableOf(p.checks), htmlTableOf(p.checked), checksLegend
 	view.Datasets, view.DatasetsLegend = htmlTableOf(p.datasets), datasetsLegend
+	view.Changes, view.ChangesTitle = htmlTableOf(p.changes), changesTitle
 	view.Sessions, view.SessionsLegend = htmlTableOf(p.sessions), sessionsLegend
 	view.Collected, view.CollectedLegend = htmlTableOf(p.kept), collectedLegend
 	view.Failures, view.FailuresLegend = htmlTableOf(p.failures), p.reading(failuresLegend)
@@ -88,6 +89,8 @@ type htmlView struct {
 	Datasets       htmlTable
 	DatasetsLegend string
 
+	Changes        htmlTable
+	ChangesTitle   string
 	Sessions       htmlTable
 	SessionsLegend string
 
@@ -278,6 +281,8 @@ var htmlPage = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 {{- if .Sessions.Rows}}<h2>Script</h2>
 <p>{{.SessionsLegend}}</p>
 {{template "table" .Sessions}}{{end}}
+{{- if .Changes.Rows}}<h2>{{.ChangesTitle}}</h2>
+{{template "table" .Changes}}{{end}}
 {{- if .Excluded.Rows}}<h2>Excluded trials</h2>
 {{template "table" .Excluded}}{{end}}
 {{- if .Collected.Rows}}<h2>Collected files</h2>

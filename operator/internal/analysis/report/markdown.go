@@ -131,6 +131,7 @@ func markdownSections(b *strings.Builder, p page) {
 	section("Resources", resourceLegend, p.used)
 	section("Balance", balanceLegend, p.balance)
 	section("Script", sessionsLegend, p.sessions)
+	section(changesTitle, "", p.changes)
 	section("Excluded trials", "", p.excluded)
 	section("Collected files", collectedLegend, p.kept)
 	section("Every trial", trialsLegend, p.trials)

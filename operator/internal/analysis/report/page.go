@@ -49,6 +49,7 @@ type page struct {
 	lacking     table // trials that lack one
 	declared    []declaredFigure
 	gap         string
+	changes     table // by the profile
 	origin      [][2]string
 	leftOut     []string
 }
@@ -75,7 +76,7 @@ func newPage(e results.Experiment) page {
 	p.measured, p.lacking = measurementTable(e), notMeasuredTable(e)
 	p.declared = declaredFigures(e)
 	p.trials, p.again = trialsTable(e), runAgain(e)
-	p.facts = append(p.facts, whatRan(e)...)
+	p.facts, p.changes = append(p.facts, whatRan(e)...), changesTable(e)
 	p.facts = append(p.facts, compared(e)...)
 	p.facts = append(p.facts, progress(e))
 	if len(e.Claims) > 0 {

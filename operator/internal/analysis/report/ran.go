@@ -31,10 +31,27 @@ func whatRan(e results.Experiment) []string {
 		return []string{"What ran, relative to what the source measured, is not in these results: an earlier version of Assay wrote them."}
 	}
 	text := "What ran: " + fidelity.Summary(f, e.Profile) + "."
-	if len(f.Changes) > 0 {
-		text += " The profile changes " + strings.Join(f.Changes, "; ") + "."
+	if n := len(f.Changes); n > 0 {
+		text += fmt.Sprintf(" The profile changes %s: see %q.", count(n, "setting"), changesTitle)
 	}
 	return []string{text}
+}
+
+// changesTitle is the heading of changesTable.
+const changesTitle = "What the profile changes"
+
+// changesTable has a row for each setting that the profile changes.
+func changesTable(e results.Experiment) table {
+	t := table{columns: []column{{"setting", false}, {"with the profile", false}, {"full evaluation", false}}}
+	if e.Fidelity == nil {
+		return t
+	}
+	for _, change := range e.Fidelity.Changes {
+		setting, values, _ := strings.Cut(change, ": ")
+		with, full, _ := strings.Cut(values, " in place of ")
+		t.rows = append(t.rows, []string{setting, with, full})
+	}
+	return t
 }
 
 // compared says how much of what the source prints is compared, and how many claims the profile

@@ -23,7 +23,7 @@ func withEveryShape() results.Experiment {
 	e := withEverything()
 	e.Fidelity = &results.Fidelity{
 		Systems: []results.SystemFidelity{{System: "basil", Program: "Basil in Go", Version: "0.1", Class: "Reimplementation", InPlaceOf: "Pesto"}},
-		Class:   "Reimplementation", Size: "Reduced", Changes: []string{"clients: 5, 50 for 12 values", "measure: 10s for 60s"},
+		Class:   "Reimplementation", Size: "Reduced", Changes: []string{"clients: 5, 50 in place of 12 values", "measure: 10s in place of 60s"},
 	}
 	distance := "Basil in Go in place of Pesto, profile smoke"
 	busy := results.Caveat{Kind: "SaturatedClients", Points: []string{"clients=5, variant=ideal", "clients=5, variant=failure-fp"}, Text: "client pods or their nodes were 90% busy or more, and may be what limits throughput and delays latency"}
@@ -138,7 +138,8 @@ func TestPageSaysWhatRan(t *testing.T) {
 	}{
 		"a re-implementation": {withEveryShape(), []string{
 			"failure-fp: Basil in Go 0.1, after Pesto (SOSP'25), 5 Failure\n",
-			"What ran: Basil in Go 0.1, a re-implementation of Pesto; profile smoke, at reduced size. The profile changes clients: 5, 50 for 12 values; measure: 10s for 60s.",
+			"What ran: Basil in Go 0.1, a re-implementation of Pesto; profile smoke, at reduced size. The profile changes 2 settings: see \"What the profile changes\".",
+			"clients  5, 50             12 values",
 			"Verdicts compare 4 of 4 numbers that the claims take from the source; 9 of 12 numbers of its curves stand beside a measured point; 2 claims skipped by the profile.",
 			"12 claims: 1 Reproduced, 2 Consistent, 1 Contradicted, 2 Holds, 1 Fails, 3 Inconclusive, 2 NotEvaluated.",
 		}},

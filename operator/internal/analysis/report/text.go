@@ -52,6 +52,7 @@ func Text(w io.Writer, e results.Experiment, o TextOptions) error {
 	textSection(b, o.Width, "Resources", p.used, resourceLegend)
 	textSection(b, o.Width, "Balance", p.balance, balanceLegend)
 	textSection(b, o.Width, "Script", p.sessions, sessionsLegend)
+	textSection(b, o.Width, changesTitle, p.changes)
 	textSection(b, o.Width, "Excluded trials", p.excluded)
 	textSection(b, o.Width, "Collected files", p.kept, collectedLegend)
 	textOrigin(b, o.Width, p)

@@ -41,7 +41,7 @@ for file; do [[ ! -d $file ]] || cp -a "$file/." "$root/"; done
 debian=0
 if [[ -s $root/var/lib/dpkg/status ]]; then
 	debian=1
-	rm -rf "$root"/var/cache/apt/*.bin "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/dev/* "$root"/debootstrap
+	rm -rf "$root"/var/cache/apt/*.bin "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/* "$root"/var/log/* "${root:?}"/dev/* "$root"/debootstrap
 fi
 mkdir -p "$root"/{bin,etc,usr/local/bin}
 [[ -e $root/bin/sh ]] || cp "$(readlink -f /bin/sh)" "$root/bin/sh"

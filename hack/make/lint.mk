@@ -13,9 +13,10 @@ modules = hack/images hack/node-image systems/driver systems/hotstuff systems/co
 scripts = $(shell git grep -lE '^\#!/.*(bash|sh)$$' -- ':!systems/sweep/artifact' | while read -r f; do head -n1 "$$f" | grep -qE '^\#!' && echo "$$f"; done)
 
 .PHONY: lint
-lint: $(golangci) lint-scripts ## Run golangci-lint (.golangci.yml) and shellcheck; LINT_FLAGS=--fix repairs what it can.
+lint: $(golangci) lint-scripts ## Run golangci-lint (.golangci.yml) and shellcheck, build the plugin for macOS; LINT_FLAGS=--fix repairs what it can.
 	$(golangci) run $(LINT_FLAGS) ./...
 	@for module in $(filter-out hack/node-image,$(modules)); do (cd $$module && $(golangci) run -c $(CURDIR)/.golangci.yml $(LINT_FLAGS) ./...) || exit; done
+	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./operator/cmd/kubectl-assay # releases have it
 	go -C hack/node-image vet ./... # the node image is built anew whenever a file there changes
 
 .PHONY: lint-scripts

@@ -14,7 +14,6 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/experiment/plan"
-	"assay.dev/assay/operator/internal/node/machine"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
@@ -67,7 +66,7 @@ type machineName struct {
 }
 
 // hosts lists all machines of a trial, and the own names of each by pod.
-func (t *Trial) hosts() (hosts []machine.Host, own map[string]string, err error) {
+func (t *Trial) hosts() (hosts []protocol.MachineHost, own map[string]string, err error) {
 	own = map[string]string{}
 	seen := map[string]string{}
 	add := func(pod, fqdn, ip string, g *v1alpha1.MachineGroup, number int) error {
@@ -86,7 +85,7 @@ func (t *Trial) hosts() (hosts []machine.Host, own map[string]string, err error)
 			seen[name] = "number " + strconv.Itoa(number) + " of " + g.Name
 		}
 		own[pod] = names[0]
-		hosts = append(hosts, machine.Host{IP: ip, Names: append(names, fqdn)})
+		hosts = append(hosts, protocol.MachineHost{IP: ip, Names: append(names, fqdn)})
 		return nil
 	}
 	for _, c := range t.Layout.Clients {
@@ -105,7 +104,7 @@ func (t *Trial) hosts() (hosts []machine.Host, own map[string]string, err error)
 }
 
 // machineOf gives a pod that is a machine what its program needs to know.
-func (t *Trial) machineOf(pod *Pod, name string, g *v1alpha1.MachineGroup, script *machine.Script) error {
+func (t *Trial) machineOf(pod *Pod, name string, g *v1alpha1.MachineGroup, script *protocol.MachineScript) error {
 	if g == nil {
 		return nil
 	}
@@ -113,7 +112,7 @@ func (t *Trial) machineOf(pod *Pod, name string, g *v1alpha1.MachineGroup, scrip
 	if err != nil {
 		return err
 	}
-	config := machine.Config{
+	config := protocol.MachineConfig{
 		Name: own[name], User: g.UserOrDefault(), Home: g.HomeOrDefault(), Port: 22, Keys: v1alpha1.MachineKeys, Hosts: hosts, HostsFile: "/etc/hosts",
 		OutDir: protocol.OutDir, RunDir: protocol.RunDir, Script: script,
 	}
@@ -127,7 +126,7 @@ func (t *Trial) machineOf(pod *Pod, name string, g *v1alpha1.MachineGroup, scrip
 }
 
 // script is what runs on the client's machine.
-func (t *Trial) script(c *Context, of placement.Client) (*machine.Script, error) {
+func (t *Trial) script(c *Context, of placement.Client) (*protocol.MachineScript, error) {
 	s := t.system.Script
 	if s == nil {
 		return nil, nil //nolint:nilnil // a System without machines has no script
@@ -137,7 +136,7 @@ func (t *Trial) script(c *Context, of placement.Client) (*machine.Script, error)
 		return nil, err
 	}
 	dir, results := plan.ScriptPaths(t.system)
-	script := &machine.Script{Command: command, Dir: dir, Deadline: t.spec.Schedule.Measure.OrZero(), Results: results, ResultsTo: v1alpha1.ScriptResultFile}
+	script := &protocol.MachineScript{Command: command, Dir: dir, Deadline: t.spec.Schedule.Measure.OrZero(), Results: results, ResultsTo: v1alpha1.ScriptResultFile}
 	if s.HostsFile != nil {
 		script.HostsTo = plan.InHome(t.system, s.HostsFile.Path)
 		script.HostsText, err = t.hostLines(cmp.Or(s.HostsFile.Line, "{{.IP}}"))

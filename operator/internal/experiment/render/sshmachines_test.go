@@ -15,7 +15,6 @@ import (
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/podsecurity"
-	"assay.dev/assay/operator/internal/node/machine"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
@@ -118,7 +117,7 @@ func TestMachinesArePods(t *testing.T) {
 		t.Fatal(err)
 	}
 	m0, m2 := configOf(t, client), configOf(t, server)
-	want := []machine.Host{
+	want := []protocol.MachineHost{
 		{IP: "10.0.0.1", Names: []string{"m0", l.Clients[0].Host}}, {IP: "10.0.0.2", Names: []string{"m1", l.Servers[0].Host}}, {IP: "10.0.0.3", Names: []string{"m2", l.Servers[1].Host}},
 	}
 	if diff := cmp.Diff(want, m0.Hosts); diff != "" {
@@ -141,9 +140,9 @@ func TestMachinesArePods(t *testing.T) {
 	}
 }
 
-func configOf(t *testing.T, pod *Pod) machine.Config {
+func configOf(t *testing.T, pod *Pod) protocol.MachineConfig {
 	t.Helper()
-	var c machine.Config
+	var c protocol.MachineConfig
 	for _, f := range pod.Files {
 		if f.Path == protocol.RunDir+"/machine.json" {
 			if err := json.Unmarshal(f.Content, &c); err != nil {

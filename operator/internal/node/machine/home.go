@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // The files of a machine's home that ssh reads. Files with our own names hold what is ours, so that
@@ -160,7 +162,7 @@ func overwrite(path string, content []byte, mode fs.FileMode) error {
 }
 
 // hostsFile is /etc/hosts with all machines.
-func hostsFile(hosts []Host) []byte {
+func hostsFile(hosts []protocol.MachineHost) []byte {
 	out := bytes.NewBufferString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
 	for _, h := range hosts {
 		fmt.Fprintf(out, "%s\t%s\n", h.IP, strings.Join(h.Names, " "))

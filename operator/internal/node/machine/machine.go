@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // defaultPort of SSH.
@@ -19,37 +21,8 @@ const defaultPort = 22
 // RecordFile is the name of a machine's record among its kept files.
 const RecordFile = "machine.jsonl"
 
-// Host is a machine of the trial.
-type Host struct {
-	IP string `json:"ip"`
-	// Names of the machine, its own first.
-	Names []string `json:"names"`
-}
-
-// Config of one machine. Assay renders it when every machine has its address.
-type Config struct {
-	// Name of the machine.
-	Name string `json:"name"`
-	// User that its processes are, and the user's home directory.
-	User string `json:"user"`
-	Home string `json:"home"`
-	// Port that SSH is answered on.
-	Port int `json:"port"`
-	// Keys is the directory with the trial's keys.
-	Keys string `json:"keys"`
-	// Hosts are all machines of the trial, and HostsFile is where they are written to. Empty:
-	// nowhere.
-	Hosts     []Host `json:"hosts"`
-	HostsFile string `json:"hostsFile,omitempty"`
-	// Env of sessions and of the script, NAME=value.
-	Env []string `json:"env,omitempty"`
-	// OutDir is where the record is written, and RunDir where what belongs to one life of the pod
-	// is.
-	OutDir string `json:"outDir"`
-	RunDir string `json:"runDir"`
-	// Script that runs on this machine; nil: none does.
-	Script *Script `json:"script,omitempty"`
-}
+// Config of one machine.
+type Config protocol.MachineConfig
 
 // ReadConfig reads the configuration of a machine.
 func ReadConfig(path string) (*Config, error) {
@@ -111,8 +84,9 @@ func (c *Config) Run(ctx context.Context, inherited []string, stdout, stderr io.
 		return 0, nil
 	}
 	env = append(env, "HOME="+c.Home, "USER="+c.User, "LOGNAME="+c.User, "SHELL="+shell)
-	code, err = c.Script.run(ctx, c, env, recorder, stdout, stderr)
-	return code, errors.Join(err, c.Script.handOver(c, keys))
+	script := (*Script)(c.Script)
+	code, err = script.run(ctx, c, env, recorder, stdout, stderr)
+	return code, errors.Join(err, script.handOver(c, keys))
 }
 
 // environment of sessions: that of the container, without what names the pod.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // Report is what the machine of a script leaves when the script is over.
@@ -110,7 +112,7 @@ func gather(c *Config, keys Keys) []Event {
 const recordChannel = "record@assay.dev"
 
 // ask reads another machine's record.
-func ask(c *Config, keys Keys, h Host) ([]byte, error) {
+func ask(c *Config, keys Keys, h protocol.MachineHost) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout) //nolint:forbidigo // the script is over, and so may be its context
 	defer cancel()
 	address := net.JoinHostPort(h.IP, strconv.Itoa(c.Port))

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"assay.dev/assay/operator/internal/node/protocol"
 )
 
 // Exit codes of a script that has not ended by itself.
@@ -28,22 +30,8 @@ const (
 	exitLost = 137
 )
 
-// Script is the run of an artifact: what its authors start on one of the machines.
-type Script struct {
-	// Command with its arguments, and the directory that it starts in; a relative one is below the
-	// home directory.
-	Command []string `json:"command"`
-	Dir     string   `json:"dir,omitempty"`
-	// Deadline after which the script and all that it started on this machine are killed.
-	Deadline time.Duration `json:"deadline"`
-	// Results is the file with the script's numbers, and ResultsTo where a Report of it is written
-	// to when the script has ended. Empty: nowhere.
-	Results   string `json:"results,omitempty"`
-	ResultsTo string `json:"resultsTo,omitempty"`
-	// HostsTo is a file that HostsText is written to before the script starts. Empty: none.
-	HostsTo   string `json:"hostsTo,omitempty"`
-	HostsText string `json:"hostsText,omitempty"`
-}
+// Script is what runs on one machine of the trial.
+type Script protocol.MachineScript
 
 // begunFile says that the script has begun. It lives as long as the pod: a script runs once.
 const begunFile = "script-begun"

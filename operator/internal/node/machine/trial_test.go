@@ -22,6 +22,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/launcher"
+	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/imported"
 	"assay.dev/assay/operator/internal/results/parsers"
@@ -90,9 +91,9 @@ func newLab(t *testing.T, n int, script *Script) *lab {
 		t.Fatal(err)
 	}
 	bridge := newBridge(t, n)
-	var hosts []Host
+	var hosts []protocol.MachineHost
 	for i := range n {
-		hosts = append(hosts, Host{IP: fmt.Sprintf("10.213.7.%d", i+1), Names: []string{fmt.Sprintf("m%d", i), fmt.Sprintf("m%d.lab.example", i)}})
+		hosts = append(hosts, protocol.MachineHost{IP: fmt.Sprintf("10.213.7.%d", i+1), Names: []string{fmt.Sprintf("m%d", i), fmt.Sprintf("m%d.lab.example", i)}})
 	}
 	l := &lab{}
 	for i, h := range hosts {
@@ -106,7 +107,7 @@ func newLab(t *testing.T, n int, script *Script) *lab {
 			OutDir: run, RunDir: run,
 		}}
 		if i == 0 {
-			b.config.Script = script
+			b.config.Script = (*protocol.MachineScript)(script)
 		}
 		l.machines = append(l.machines, b)
 	}
@@ -465,7 +466,7 @@ func TestTheImagesOwnFilesOfSSHStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Config{User: "author", Home: home, Port: 22, Hosts: []Host{{IP: "10.0.0.1", Names: []string{"m0"}}}}
+	c := &Config{User: "author", Home: home, Port: 22, Hosts: []protocol.MachineHost{{IP: "10.0.0.1", Names: []string{"m0"}}}}
 	for range 2 { // a machine boots more than once
 		if err := c.writeHome(keys); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,53 @@
+package protocol
+
+import "time"
+
+// MachineHost is a machine of the trial.
+type MachineHost struct {
+	IP string `json:"ip"`
+	// Names of the machine, its own first.
+	Names []string `json:"names"`
+}
+
+// MachineConfig is what a machine that answers SSH is told. Assay renders it when every machine has
+// its address.
+type MachineConfig struct {
+	// Name of the machine.
+	Name string `json:"name"`
+	// User that its processes are, and the user's home directory.
+	User string `json:"user"`
+	Home string `json:"home"`
+	// Port that SSH is answered on.
+	Port int `json:"port"`
+	// Keys is the directory with the trial's keys.
+	Keys string `json:"keys"`
+	// Hosts are all machines of the trial, and HostsFile is where they are written to. Empty:
+	// nowhere.
+	Hosts     []MachineHost `json:"hosts"`
+	HostsFile string        `json:"hostsFile,omitempty"`
+	// Env of sessions and of the script, NAME=value.
+	Env []string `json:"env,omitempty"`
+	// OutDir is where the record is written, and RunDir where what belongs to one life of the pod
+	// is.
+	OutDir string `json:"outDir"`
+	RunDir string `json:"runDir"`
+	// Script that runs on this machine; nil: none does.
+	Script *MachineScript `json:"script,omitempty"`
+}
+
+// MachineScript is the run of an artifact: what its authors start on one of the machines.
+type MachineScript struct {
+	// Command with its arguments, and the directory that it starts in; a relative one is below the
+	// home directory.
+	Command []string `json:"command"`
+	Dir     string   `json:"dir,omitempty"`
+	// Deadline after which the script and all that it started on this machine are killed.
+	Deadline time.Duration `json:"deadline"`
+	// Results is the file with the script's numbers, and ResultsTo where a Report of it is written
+	// to when the script has ended. Empty: nowhere.
+	Results   string `json:"results,omitempty"`
+	ResultsTo string `json:"resultsTo,omitempty"`
+	// HostsTo is a file that HostsText is written to before the script starts. Empty: none.
+	HostsTo   string `json:"hostsTo,omitempty"`
+	HostsText string `json:"hostsText,omitempty"`
+}

@@ -27,18 +27,12 @@ func TestPlanAndClusterRefuseTheSame(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
 	systems := map[string]v1alpha1.SystemSpec{}
-	objects := refusals.AllSystems(sample(t, "systems/driver.yaml").Object, sample(t, "systems/components.yaml").Object, sample(t, "systems/machines.yaml").Object)
-	for _, object := range objects {
-		u := &unstructured.Unstructured{Object: object}
-		u.SetNamespace(ns)
+	for _, u := range createSystems(t, env, ns) {
 		system, problems := admit.System(t.Context(), admit.Of(u, ""))
 		if err := problems.OrNil(); err != nil {
 			t.Fatal(err)
 		}
 		systems[u.GetName()] = system.Spec
-		if err := env.Client.Create(t.Context(), u.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
 	}
 	cases := allCases(t)
 	var wait sync.WaitGroup

@@ -18,15 +18,23 @@ type edit struct{ path, value string }
 func TestWrongExperimentsAreRefused(t *testing.T) {
 	env := testenv.Get(t)
 	ns := env.Namespace(t)
-	system := sample(t, "systems/driver.yaml")
-	for _, object := range refusals.Systems(system.Object) {
-		s := &unstructured.Unstructured{Object: object}
-		s.SetNamespace(ns)
-		if err := env.Client.Create(t.Context(), s); err != nil {
+	createSystems(t, env, ns)
+	refuse(t, env, ns, "experiment-faults.yaml", refusals.WrongExperiments)
+}
+
+// createSystems creates all Systems that the tables of refusals name, and returns them.
+func createSystems(t *testing.T, env *testenv.Env, ns string) []*unstructured.Unstructured {
+	t.Helper()
+	var systems []*unstructured.Unstructured
+	for _, object := range refusals.AllSystems(sample(t, "systems/driver.yaml").Object, sample(t, "systems/components.yaml").Object, sample(t, "systems/machines.yaml").Object) {
+		u := &unstructured.Unstructured{Object: object}
+		u.SetNamespace(ns)
+		if err := env.Client.Create(t.Context(), u.DeepCopy()); err != nil {
 			t.Fatal(err)
 		}
+		systems = append(systems, u)
 	}
-	refuse(t, env, ns, "experiment-faults.yaml", refusals.WrongExperiments)
+	return systems
 }
 
 func TestWrongSystemsAreRefused(t *testing.T) {

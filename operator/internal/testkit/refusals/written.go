@@ -74,18 +74,11 @@ func Read(text []byte) (map[string]any, error) {
 // capabilities it allows.
 var NeedCluster = map[string]bool{"capability that nobody allows": true}
 
-// Systems that WrongExperiments name, made of a valid one.
-func Systems(valid map[string]any) []map[string]any {
-	return []map[string]any{
-		valid,
-		Wrong{Edits: []Edit{{"metadata.name", "kv-index"}, {"spec.replicas.containers.0.command", "['{{(index .Replicas 99).IP}}']"}}}.Apply(valid),
-		Wrong{Edits: []Edit{{"metadata.name", "kv-admin"}, {"spec.replicas.containers.0.runAsUser", "0"}, {"spec.replicas.containers.0.capabilities", "[SYS_ADMIN]"}}}.Apply(valid),
-	}
-}
-
 // AllSystems that the tables name, made of the samples with a driver, with components and with
 // machines.
 func AllSystems(driver, components, machines map[string]any) []map[string]any {
+	index := Wrong{Edits: []Edit{{"metadata.name", "kv-index"}, {"spec.replicas.containers.0.command", "['{{(index .Replicas 99).IP}}']"}}}
+	admin := Wrong{Edits: []Edit{{"metadata.name", "kv-admin"}, {"spec.replicas.containers.0.runAsUser", "0"}, {"spec.replicas.containers.0.capabilities", "[SYS_ADMIN]"}}}
 	slip := Wrong{Edits: []Edit{{"metadata.name", "kv-slip"}, {"spec.clients.containers.0.command", "['{{.Components.proxi.Count}}']"}}}
 	grown := Wrong{Edits: []Edit{{"metadata.name", "kv-grown"}, {"spec.components.1.count", "f*2000"}}}
 	complete := Wrong{Edits: []Edit{
@@ -96,8 +89,10 @@ func AllSystems(driver, components, machines map[string]any) []map[string]any {
 	oneRow := Wrong{Edits: []Edit{{"metadata.name", "store-other"}, {"spec.script.results.axes", ""}}}
 	more := Wrong{Edits: []Edit{{"metadata.name", "store-more"}, {"spec.workloads.-", "{name: scan, doc: Scans.}"}}}
 	clients := Wrong{Edits: []Edit{{"metadata.name", "store-clients"}, {"spec.workloads.0.name", "table2"}}}
-	return append(Systems(driver), components, slip.Apply(components), grown.Apply(components), complete.Apply(driver), sized.Apply(driver), needs.Apply(driver),
-		machines, oneRow.Apply(machines), more.Apply(machines), clients.Apply(driver))
+	return []map[string]any{
+		driver, index.Apply(driver), admin.Apply(driver), complete.Apply(driver), sized.Apply(driver), needs.Apply(driver), clients.Apply(driver),
+		components, slip.Apply(components), grown.Apply(components), machines, oneRow.Apply(machines), more.Apply(machines),
+	}
 }
 
 // WrongExperiments are edits of config/samples/experiment-faults.yaml.

@@ -196,8 +196,8 @@ const (
 	ReasonPacketsLost = "PacketsLost"
 	// ReasonNetworkNotConfirmed: it is not known of every link that it stayed as asked.
 	ReasonNetworkNotConfirmed = "NetworkNotConfirmed"
-	// ReasonPodsForbidden: the cluster refuses a pod of the trial: Pod Security, a quota, another
-	// policy.
+	// ReasonPodsForbidden: the cluster refuses a pod of the trial (Pod Security, a quota, another
+	// policy), or the machine of a run without a cluster cannot run it.
 	ReasonPodsForbidden = "PodsForbidden"
 	// ReasonMachinesPending: the pods that will reset machines do not run yet.
 	ReasonMachinesPending = "MachinesPending"

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/validity"
 	"assay.dev/assay/operator/internal/engine/copies"
@@ -105,10 +107,19 @@ func (p *deploy) once(ctx context.Context, s *scope) Result {
 	return p.configure(ctx, s)
 }
 
+// PodNotRunnable is the reason of a pod that failed before its processes ran, and that nobody makes
+// anew: a runtime without a kubelet says so.
+const PodNotRunnable = "NotRunnable"
+
 // awaitPods waits for pods that do not exist, have no address or whose agents have not reported.
 func (p *deploy) awaitPods(ctx context.Context, s *scope, missing []string) Result {
 	if pod, why := copies.Refused(&s.trial.Spec, s.pods); pod != "" {
 		return Fail(v1alpha1.ReasonDatasetDiffers, "Pod %s on node %s cannot have its data: %s", pod, s.pods[pod].Spec.NodeName, why)
+	}
+	for _, name := range s.everyName() {
+		if pod := s.pods[name]; pod != nil && pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == PodNotRunnable {
+			return Fail(v1alpha1.ReasonPodsForbidden, "Pod %s cannot run on its machine: %s", name, pod.Status.Message)
+		}
 	}
 	poll, why, err := p.refusal(ctx, s)
 	switch {

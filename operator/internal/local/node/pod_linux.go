@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/internal/engine"
 )
 
 // pod is one that runs on this machine.
@@ -596,7 +598,7 @@ func (p *pod) publish() {
 		status.PodIP, status.PodIPs = "", nil
 	}
 	if p.failure != "" {
-		status.Reason = "NotRunnable"
+		status.Reason = engine.PodNotRunnable
 	}
 	ready := corev1.ConditionFalse
 	if status.Phase == corev1.PodRunning {

@@ -125,6 +125,28 @@ func TestObjectsThatAreRefusedForGood(t *testing.T) {
 	}
 }
 
+// A pod that its machine cannot run does not come up later: the trial need not wait for its deadline.
+func TestAPodThatItsMachineCannotRun(t *testing.T) {
+	p := newPlay(t, nil)
+	p.settle(false)
+	p.schedule()
+	name := p.layout().Servers[0].Name
+	delete(p.agents.reports, name)
+	var pod corev1.Pod
+	if err := p.env.Client.Get(t.Context(), client.ObjectKey{Namespace: p.ns, Name: name}, &pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, engine.PodNotRunnable, "container c: no such program"
+	if err := p.env.Client.Status().Update(t.Context(), &pod); err != nil {
+		t.Fatal(err)
+	}
+	p.settle(true)
+	p.wantEnd(v1alpha1.ReasonFailed, v1alpha1.ReasonPodsForbidden)
+	if c := p.condition(v1alpha1.TrialValid); !strings.Contains(c.Message, name+" cannot run on its machine: container c: no such program") {
+		t.Errorf("the reason is %s", c.Message)
+	}
+}
+
 // The last object that a trial makes before its run had no deadline either.
 func TestAddressesThatCannotBeWritten(t *testing.T) {
 	p := newPlayOf(t, nil, func(s *v1alpha1.ExperimentSpec) { s.Faults = []v1alpha1.Fault{podKill(killAt)} })

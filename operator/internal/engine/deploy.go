@@ -176,7 +176,7 @@ func (p *deploy) prepare(ctx context.Context, s *scope, mustKnow bool) (prepared
 		}
 	}
 	if rep != nil && rep.Failure != "" {
-		return false, Fail(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s. %s", rep.Failure, validity.LastOutput(rep))
+		return false, Fail(v1alpha1.ReasonPrepareFailed, "The prepare step failed: %s.", rep.Failure)
 	}
 	if s.cache.preparing || rep == nil {
 		return false, Skip() // directives for a pod that is not known are ignored

@@ -2,6 +2,7 @@ package validity
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -88,8 +89,8 @@ func ClientEnd(spec *v1alpha1.TrialSpec, pod string, rep *protocol.Report) Failu
 // LastOutput says what the first container of a pod printed last, if it printed anything.
 func LastOutput(rep *protocol.Report) string {
 	for _, c := range rep.Containers {
-		if c.Tail != "" {
-			return fmt.Sprintf("%s printed last: %s", c.Name, c.Tail)
+		if tail := strings.TrimSpace(c.Tail); tail != "" {
+			return fmt.Sprintf("%s printed last: %s", c.Name, tail)
 		}
 	}
 	return ""

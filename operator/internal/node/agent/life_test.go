@@ -331,6 +331,9 @@ func TestAPrepareStepsOutputArrives(t *testing.T) {
 			if tc.wantFailure == "" && report.Failure != "" || !strings.Contains(report.Failure, tc.wantFailure) {
 				t.Errorf("the failure is %q, want %q in it", report.Failure, tc.wantFailure)
 			}
+			if strings.HasSuffix(report.Failure, "\n") { // a sentence goes on behind it
+				t.Errorf("the failure is %q, which ends a line", report.Failure)
+			}
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"assay.dev/assay/operator/internal/node/launcher"
@@ -37,13 +38,21 @@ func (c *clientRunner) doPrepare(ctx context.Context) {
 	c.record(func(j *journal) { j.Over, j.Sent = true, err == nil })
 }
 
+// printed says what a process printed last.
+func printed(tail string) string {
+	if tail = strings.TrimSpace(tail); tail == "" {
+		return "it printed nothing"
+	}
+	return "it printed: " + tail
+}
+
 func (c *clientRunner) sendPrepared(ctx context.Context, name string, step protocol.Prepare) error {
 	state, err := c.awaitStep(ctx, name, step)
 	if err != nil {
 		return err
 	}
 	if state.ExitCode != 0 {
-		return fmt.Errorf("the prepare step exited with %d; it printed: %s", state.ExitCode, state.Tail)
+		return fmt.Errorf("the prepare step exited with %d; %s", state.ExitCode, printed(state.Tail))
 	}
 	response, err := c.launchers.ask(ctx, name, launcher.Request{Archive: &launcher.Archive{Path: step.OutputPath, Limit: protocol.PreparedLimit}})
 	if err != nil {
@@ -80,7 +89,7 @@ func (c *clientRunner) awaitStep(ctx context.Context, name string, step protocol
 		if err != nil {
 			return state, fmt.Errorf("end the prepare step, which took longer than %v: %w", step.Timeout, err)
 		}
-		return state, fmt.Errorf("the prepare step took longer than %v; it printed: %s", step.Timeout, state.Tail)
+		return state, fmt.Errorf("the prepare step took longer than %v; %s", step.Timeout, printed(state.Tail))
 	}
 	if err == nil && state.ExitCode != 0 {
 		said, cancel := context.WithTimeout(ctx, lastWords)

@@ -18,7 +18,9 @@ type failures struct {
 	reasons        map[string]int
 	// requests that ended in the windows of the valid trials, however they ended, and those never
 	// sent.
-	ended, unsent                      int64
+	ended, unsent int64
+	// uncounted: a script's table gave rates, and no count of requests.
+	uncounted                          bool
 	aborted, errors, timeouts, givenUp int64
 	// clientTime are the shares of the clients' time that are in the numbers of the valid trials,
 	// and apart is how many of them do not fit Little's law.
@@ -42,6 +44,7 @@ func failuresAt(e results.Experiment, p results.PointResult) (failures, bool) {
 			continue
 		}
 		f.ended, f.unsent = f.ended+stats.Ended(l), f.unsent+l.Unsent
+		f.uncounted = f.uncounted || l.Script != "" && stats.Ended(l) == 0
 		f.aborted, f.errors, f.timeouts, f.givenUp = f.aborted+l.Aborted, f.errors+l.Errors, f.timeouts+l.Timeouts, f.givenUp+l.GivenUp
 		f.unreported = append(f.unreported, l.Unreported...)
 		if l.ClientTimeShare != nil {
@@ -102,13 +105,20 @@ func failuresTable(e results.Experiment) table {
 			t.rows = append(t.rows, append(row, "-", "-", "-", "-", "-", "-"))
 			continue
 		}
-		row = append(row, strconv.FormatInt(f.ended+f.unsent, 10))
+		row = append(row, f.requests())
 		for _, c := range failureCounters {
 			row = append(row, f.cell(c.counter, c.of(f)))
 		}
 		t.rows = append(t.rows, append(row, f.clientTimeCell()))
 	}
 	return t
+}
+
+func (f failures) requests() string {
+	if f.uncounted {
+		return "-"
+	}
+	return strconv.FormatInt(f.ended+f.unsent, 10)
 }
 
 func (f failures) why() string {

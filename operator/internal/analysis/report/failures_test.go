@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"html"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -86,6 +87,20 @@ func TestFailuresAreInSight(t *testing.T) {
 }
 
 // What clients say of their whole run was shown as if it were of the window.
+// A script's table may have rates alone. How many requests there were is not known then, and not 0.
+func TestRequestsThatAScriptDoesNotCount(t *testing.T) {
+	e := results.Experiment{Name: "e", Trials: []results.TrialLine{{Outcome: stats.Succeeded, Throughput: 100, Script: "e-0"}}}
+	e.Points = stats.Points(e.Trials)
+	var page bytes.Buffer
+	if err := report.Text(&page, e, report.TextOptions{Width: 400}); err != nil {
+		t.Fatal(err)
+	}
+	_, failures, _ := strings.Cut(page.String(), "Failures")
+	if row := regexp.MustCompile(`the only one +1 +0 +- +(\S+)`).FindStringSubmatch(failures); row == nil || row[1] != "-" {
+		t.Errorf("the row is %q, want no number of requests:\n%s", row, failures)
+	}
+}
+
 func TestWholeRunsAreMarked(t *testing.T) {
 	e := results.Experiment{Name: "e", Trials: []results.TrialLine{{Outcome: stats.Succeeded, RunSummary: true, Committed: 1000, Throughput: 100}}}
 	e.Points = stats.Points(e.Trials)

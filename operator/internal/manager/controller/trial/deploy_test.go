@@ -125,7 +125,7 @@ func TestObjectsThatAreRefusedForGood(t *testing.T) {
 	}
 }
 
-// A pod that its machine cannot run does not come up later: the trial need not wait for its deadline.
+// A pod that its machine cannot run does not come up later: nothing is to be waited for.
 func TestAPodThatItsMachineCannotRun(t *testing.T) {
 	p := newPlay(t, nil)
 	p.settle(false)

@@ -216,7 +216,7 @@ type ClientBehavior struct {
 
 // Target chooses replicas, or pods of a component. One is chosen if it meets everything that is
 // given. At least one of machine, replicas, regions, role, pick and component is given.
-// +kubebuilder:validation:XValidation:rule="has(self.machine) || has(self.replicas) || has(self.regions) || has(self.role) || has(self.pick) || has(self.component)",message="none of replicas, regions, role, pick, component is set; name at least one"
+// +kubebuilder:validation:XValidation:rule="has(self.machine) || has(self.replicas) || has(self.regions) || has(self.role) || has(self.pick) || has(self.component)",message="none of machine, replicas, regions, role, pick, component is set; name at least one"
 // +kubebuilder:validation:XValidation:rule="!has(self.component) || !(has(self.replicas) || has(self.shards))",fieldPath=".component",message="replicas and shards choose replicas, not pods of a component: choose those by pods, regions, role, pick"
 // +kubebuilder:validation:XValidation:rule="has(self.component) || !has(self.pods)",fieldPath=".pods",message="are those of a component: name it by component, or choose replicas by replicas"
 // +kubebuilder:validation:XValidation:rule="!(has(self.role) && has(self.pick))",fieldPath=".pick",message="role is set too: the replica that has the role is chosen when the fault begins, and cannot be picked from"

@@ -89,7 +89,8 @@ func (p *release) keepAddresses(ctx context.Context, s *scope) Result {
 	return Skip()
 }
 
-// firstAction is when the first one is due, relative to t = 0; very late if there is none.
+// firstAction returns the instant of the first action, relative to t = 0. Without actions it is an
+// hour, so that nothing waits for one.
 func firstAction(actions []timeline.Action) time.Duration {
 	first := time.Hour
 	for i := range actions {

@@ -805,8 +805,9 @@ type Capacity struct {
 	// Outcome as in the status of an experiment, and the number of trials that count.
 	Outcome string `json:"outcome"`
 	Trials  int    `json:"trials"`
-	// Capacity and its 95% interval. Without one: it lies beyond From or To, or is not known. A
-	// capacity without an interval is that of the first trial, and the machines changed since.
+	// Capacity and its 95% interval. Without one: it lies beyond From or To, or is not known. Where
+	// the machines changed from trial to trial, Capacity is that of the first trial and has no
+	// interval.
 	Capacity *float64 `json:"capacity,omitempty"`
 	Low      *float64 `json:"low,omitempty"`
 	High     *float64 `json:"high,omitempty"`

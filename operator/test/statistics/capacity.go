@@ -52,7 +52,8 @@ func slowMode(rng *rand.Rand, _ *float64, load, c float64, _ int) bool {
 	return math.Log(c/load)+0.02*rng.NormFloat64() > 0
 }
 
-// growing machines carry so much more from trial to trial. The capacity is that of the first.
+// growing is a world whose machines carry more from trial to trial, by this share. The capacity to
+// find is that of the first trial.
 func growing(by float64) trialWorld {
 	return func(rng *rand.Rand, _ *float64, load, c float64, i int) bool {
 		return math.Log(c/load)+by*float64(i)+0.02*rng.NormFloat64() > 0

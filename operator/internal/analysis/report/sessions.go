@@ -82,7 +82,7 @@ func sessionsTable(e results.Experiment) table {
 			t.rows = append(t.rows, []string{run.Trial, number(s.BeginMillis/1000, 2), took, s.Machine, cmp.Or(s.From, "-"), sessionText(s), code})
 		}
 		if run.LeftOut > 0 {
-			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", fmt.Sprintf("and %d more, all shorter and with exit code 0", run.LeftOut), ""})
+			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", fmt.Sprintf("and %d more; what failed or took longest is shown", run.LeftOut), ""})
 		}
 		if run.Refused > 0 {
 			t.rows = append(t.rows, []string{run.Trial, "", "", "", "", fmt.Sprintf("%d connections were refused in all", run.Refused), ""})

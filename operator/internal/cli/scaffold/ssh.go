@@ -75,10 +75,13 @@ type sshData struct {
 
 // write makes System and Experiment of what the authors have. notes say what was seen.
 func (o SSH) write(name string) (text []byte, notes []string, err error) {
-	for flag, value := range map[string]string{"--hosts": o.Hosts, "--run": o.Run, "--results": o.Results} {
-		if value == "" {
-			return nil, nil, session.Usage(fmt.Errorf("--ssh needs %s as well, as in: %s", flag, sshExample))
+	for _, needed := range []struct{ flag, value string }{{"--hosts", o.Hosts}, {"--run", o.Run}, {"--results", o.Results}} {
+		if needed.value == "" {
+			return nil, nil, session.Usage(fmt.Errorf("--ssh needs %s as well, as in: %s", needed.flag, sshExample))
 		}
+	}
+	if o.Sample != "" && len(o.Rows) > 0 {
+		return nil, nil, session.Usage(errors.New("--sample and --rows both say which rows there are: leave one of them out"))
 	}
 	names, byAddress, err := readHosts(o.Hosts)
 	if err != nil {
@@ -136,7 +139,9 @@ func (o SSH) try(d *sshData) ([]string, error) {
 		return nil, err
 	}
 	d.take(p)
-	d.Figure = figureOf(string(text))
+	if p.Percentiles {
+		d.Figure = "{name: latencies, percentiles: {of: [P50, P99]}}"
+	}
 	notes := []string{fmt.Sprintf("%s: rows for %d of %d points were read", sample, p.Read, p.Points())}
 	if len(p.Missing) > 0 {
 		notes = append(notes, "missing: "+p.Missing[0])
@@ -194,14 +199,6 @@ func firstClaim(p *imported.Proposal) string {
 		return strings.Join(all, ", ")
 	}
 	return fmt.Sprintf("%[1]s(%[2]s) > %[1]s(%[3]s)", p.Metric, at(1), at(0))
-}
-
-// figureOf draws percentiles where the file has some.
-func figureOf(text string) string {
-	if p50, p99 := strings.Contains(text, "p50"), strings.Contains(text, "p99"); p50 && p99 {
-		return "{name: latencies, percentiles: {of: [P50, P99]}}"
-	}
-	return ""
 }
 
 // quoted is text as a scalar of YAML on one line: JSON is that.

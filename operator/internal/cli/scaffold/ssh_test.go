@@ -147,6 +147,7 @@ func TestSSHIsRefusedByFlag(t *testing.T) {
 	}{
 		"no script":           {scaffold.Options{SSH: scaffold.SSH{Hosts: hosts, Results: "~/x"}}, "--ssh needs --run"},
 		"rows without values": {scaffold.Options{SSH: scaffold.SSH{Hosts: two, Run: "./a", Results: "~/x", Rows: []string{"scheme"}}}, `--rows: "scheme" must be COLUMN=VALUE,VALUE`},
+		"rows and a sample":   {scaffold.Options{SSH: scaffold.SSH{Hosts: two, Run: "./a", Results: "~/x", Sample: two, Rows: []string{"scheme=a,b"}}}, "leave one of them out"},
 		"one machine":         {scaffold.Options{SSH: scaffold.SSH{Hosts: hosts, Run: "./a", Results: "~/x"}}, "names 1 machines; a trial needs two"},
 		"a client":            {scaffold.Options{Client: "wrk", SSH: scaffold.SSH{Hosts: hosts, Run: "./a", Results: "~/x"}}, "leave out --system, --client"},
 	} {

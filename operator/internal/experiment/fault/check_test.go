@@ -197,7 +197,7 @@ func TestCheck(t *testing.T) {
 		"one of each":               {faults: []v1alpha1.Fault{killOf("x", "1s", indexes(0)), {Name: "y", At: "1s", Pause: &v1alpha1.Pause{Target: indexes(1)}}}},
 		"a fault that says nothing": {faults: []v1alpha1.Fault{{Name: "x"}}}, // CheckTimes tells
 
-		"no target":                 {faults: killing(v1alpha1.Target{}), want: []string{"faults[x].nodeKill.target: none of replicas, regions, role, pick, component is set"}},
+		"no target":                 {faults: killing(v1alpha1.Target{}), want: []string{"faults[x].nodeKill.target: none of machine, replicas, regions, role, pick, component is set"}},
 		"a replica too many":        {faults: killing(indexes(3, 4, -1)), want: []string{`faults[x].nodeKill.target.replicas[1]: System "sys" has 3f+1 = 4 replicas in a shard for f = 1: 0 to 3`, "faults[x].nodeKill.target.replicas[2]: 0 to 3"}},
 		"a shard too many":          {faults: killing(v1alpha1.Target{Replicas: []int32{0}, Shards: []int32{1, 2}}), want: []string{"faults[x].nodeKill.target.shards[1]: there are 2 shards: 0 to 1"}},
 		"a region that is not":      {faults: killing(v1alpha1.Target{Regions: []string{"eats"}}), want: []string{`faults[x].nodeKill.target.regions[0]: the topology has no region`}},

@@ -34,7 +34,7 @@ func (e *checker) checkTarget(c targetCheck, t v1alpha1.Target) (map[placement.P
 		ok = e.checkRole(c, t) && ok
 	}
 	if len(t.Replicas) == 0 && len(t.Regions) == 0 && t.Role == "" && t.Pick == nil {
-		e.add(field.Invalid(c.path, describeTarget(t), "none of replicas, regions, role, pick, component is set; name at least one"))
+		e.add(field.Invalid(c.path, describeTarget(t), "none of machine, replicas, regions, role, pick, component is set; name at least one"))
 		return nil, false
 	}
 	if !ok {

@@ -212,7 +212,8 @@ func findWorkload(spec v1alpha1.SystemSpec, name string) (v1alpha1.Workload, boo
 	return v1alpha1.Workload{}, false
 }
 
-// unknownWorkload refuses a name that a System does not have. settle says where there is none.
+// unknownWorkload refuses a workload that the System does not have. An empty name is for settle to
+// refuse.
 func unknownWorkload(system, name string, spec v1alpha1.SystemSpec) field.ErrorList {
 	if name == "" {
 		return nil

@@ -119,9 +119,9 @@ func (e scripts) any() bool { return e.systems[0].spec.Script != nil }
 // longestScript is how long a script may take where the experiment does not say.
 const longestScript v1alpha1.Duration = "1h"
 
-// settle fills in what an experiment may leave out because of its systems: the workload, where
-// there is but one; the loop and the length of the run, where a script is the run. What may not be
-// left out is refused, and filled in all the same, so that other checks do not tell of it again.
+// settle fills in what an experiment may leave out because of its systems. It fills in the workload
+// where there is one alone, and the loop and the length of the run where a script is the run. It
+// refuses other fields that are missing, and fills them in too, so that no other check repeats it.
 func (e scripts) settle(systems map[string]v1alpha1.SystemSpec) {
 	found, script := 0, false
 	workloads := map[string]bool{}

@@ -41,7 +41,8 @@ func (i *identities) revoke(pod types.UID) {
 	}
 }
 
-// Claimed is as Known: nobody can make a token, so a token that is claimed is true.
+// Claimed returns the pod of a token that a caller claims. Only this process makes tokens, so that
+// none needs a check beyond Known.
 func (i *identities) Claimed(token string) (types.UID, bool) { return i.Known(token) }
 
 // Known returns the pod of a token.

@@ -23,6 +23,8 @@ type Proposal struct {
 	Missing []string
 	// Metric is a number that the rows have, as claims call it.
 	Metric string
+	// Percentiles: the rows have the 50th and the 99th of the latency.
+	Percentiles bool
 	// Unread are columns that nothing is read of.
 	Unread []string
 }
@@ -137,6 +139,7 @@ func (p *Proposal) try(read []Result, text string) error {
 			p.Metric = m.name
 		}
 	}
+	p.Percentiles = len(read) > 0 && read[0].Numbers.P50 != nil && read[0].Numbers.P99 != nil
 	var axes []v1alpha1.RowAxis
 	for _, a := range p.Results.Axes {
 		var values []string

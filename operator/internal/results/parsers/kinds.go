@@ -13,8 +13,8 @@ import (
 // kinds of operations that committed in the window.
 type kinds struct {
 	byName map[string]*ofKind
-	// last is the kind of the last operation: mostly that of the next one, too. lastName is its
-	// name in the report.
+	// last is the kind of the operation before, and lastName its name in the report. Most
+	// operations are of the same kind as the one before, which saves a look-up.
 	last     *ofKind
 	lastName string
 }

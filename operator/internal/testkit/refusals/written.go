@@ -110,7 +110,7 @@ var WrongExperiments = map[string]Wrong{
 	"fault in a missing region":    {[]Edit{{"spec.faults.0.nodeKill.target", "{regions: [locl]}"}}, "spec.faults[0].nodeKill.target.regions[0]", `"locl"`, `did you mean "local"?`},
 	"fault after the schedule":     {[]Edit{{"spec.faults.0.at", "22s"}}, "spec.faults[0].at", `"22s"`, "to before 22s"},
 	"fault before the schedule":    {[]Edit{{"spec.faults.0.at", "-5.1s"}}, "spec.faults[0].at", `"-5.1s"`, "from -5s"},
-	"fault without a target":       {[]Edit{{"spec.faults.0.nodeKill.target", "{shards: [0]}"}}, "spec.faults[0].nodeKill.target", "replicas", "none of replicas, regions, role, pick, component is set"},
+	"fault without a target":       {[]Edit{{"spec.faults.0.nodeKill.target", "{shards: [0]}"}}, "spec.faults[0].nodeKill.target", "replicas", "none of machine, replicas, regions, role, pick, component is set"},
 	"fault that does nothing":      {[]Edit{{"spec.faults.0.nodeKill", ""}}, "spec.faults[0]", "", "set exactly one of nodeKill"},
 	"link both ways and one way":   {[]Edit{{"spec.network", "{links: [{between: [a, b], from: a, to: b}]}"}}, "spec.network.links[0]", "", "set either between (both directions), or from and to"},
 	"round trip in one direction":  {[]Edit{{"spec.network", "{links: [{from: a, to: b, rtt: 1ms}]}"}}, "spec.network.links[0].rtt", "", "use it with between, or set delay"},

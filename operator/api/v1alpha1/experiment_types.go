@@ -518,6 +518,12 @@ type ExperimentStatus struct {
 	// +optional
 	ResultsConfigMap string `json:"resultsConfigMap,omitempty"`
 
+	// resultsDigest is the SHA-256, in hexadecimal, of what is in that ConfigMap. Nothing else is
+	// taken for the results. Empty: there are none, or a manager of before wrote them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ResultsDigest string `json:"resultsDigest,omitempty"`
+
 	// archive is what has become of the results in the experiment's store. Absent: it has none.
 	// +optional
 	Archive *ResultsArchive `json:"archive,omitempty"`

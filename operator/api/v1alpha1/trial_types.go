@@ -218,6 +218,13 @@ type TrialStatus struct {
 	// resultsConfigMap is where the results are; it stays when the trial is deleted.
 	// +optional
 	ResultsConfigMap string `json:"resultsConfigMap,omitempty"`
+
+	// resultsDigest is the SHA-256, in hexadecimal, of the trial's results as JSON. They are those
+	// in the ConfigMap. Where that has no room for all, and a store is to have them, they are all.
+	// Nothing else is stored as its results. Empty: it has none, or a manager of before wrote them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ResultsDigest string `json:"resultsDigest,omitempty"`
 }
 
 // SafetyVerdict is what a check says of a run. Holds: the system kept its promise. Violated: it did

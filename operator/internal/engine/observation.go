@@ -94,6 +94,11 @@ func (s *scope) observedPod(o validity.Pod) validity.Pod {
 	o.Report, o.ReportedAt = s.report(o.Name), s.reports[o.Name].at
 	o.AgentInterrupted, o.Interrupted = s.agentInterrupted(o.Name), s.interrupted(o.Name)
 	o.Terminating, o.Refused, o.Incarnations = s.history.Terminating[o.Name], s.history.Refused[o.Name], s.history.Of[o.Name]
+	if s.rendered != nil {
+		for _, c := range s.rendered.pods[o.Name].Directive.Containers {
+			o.Containers = append(o.Containers, c.Name)
+		}
+	}
 	if p := s.pods[o.Name]; p != nil {
 		o.Read(p)
 		o.PlannedRestarts = s.plannedRestarts(o.Name)

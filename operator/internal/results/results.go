@@ -197,9 +197,11 @@ type FaultRecord struct {
 	WithoutSilence bool `json:"withoutSilence,omitempty"`
 	// Ends is the ID of what this ended.
 	Ends string `json:"ends,omitempty"`
-	// Role that the fault was for; Skipped: the pod did not have it and did nothing.
-	Role    string `json:"role,omitempty"`
-	Skipped bool   `json:"skipped,omitempty"`
+	// Role that the fault was for; Skipped: the pod did not have it and did nothing. Unanswered
+	// says why it was not known in time whether the pod had it; empty: it was.
+	Role       string `json:"role,omitempty"`
+	Skipped    bool   `json:"skipped,omitempty"`
+	Unanswered string `json:"unanswered,omitempty"`
 	// Object of Chaos Mesh that did it, by kind and action: "NetworkChaos partition". Its instants
 	// are the manager's: when it asked for the object, or for its deletion, and when it saw that it
 	// was in force, or gone.

@@ -3,9 +3,12 @@ package results
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 )
 
 // Keys of the ConfigMap of an experiment's results.
@@ -57,6 +60,18 @@ func StoredTrial(data map[string]string, binaryData map[string][]byte) ([]byte, 
 		return []byte(text), nil
 	}
 	return unpack(StoredKey, packed)
+}
+
+// Digest is the SHA-256, in hexadecimal, of all that a ConfigMap holds.
+func Digest(data map[string]string, binaryData map[string][]byte) string {
+	h := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		fmt.Fprintf(h, "%q %d\n%s\n", key, len(data[key]), data[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(binaryData)) {
+		fmt.Fprintf(h, "binary %q %d\n%s\n", key, len(binaryData[key]), binaryData[key])
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // StoredExperiment returns the files in the ConfigMap of an experiment's results, with its results

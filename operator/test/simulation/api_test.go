@@ -51,6 +51,8 @@ type server struct {
 	denies func(o client.Object) error
 	// forbids says why a manager may not do something any more; nil: it may.
 	forbids func(verb, kind, namespace string) error
+	// slow is what a call takes more at most.
+	slow time.Duration
 }
 
 func newServer(s *scheduler) *server {
@@ -371,7 +373,7 @@ func (c *calls) call(write bool, verb string, o runtime.Object, namespace, name 
 	if c.running == nil {
 		panic("a manager calls the API server outside of a process")
 	}
-	c.wait(c.between(300*time.Microsecond, 2*time.Millisecond))
+	c.wait(c.between(300*time.Microsecond, 2*time.Millisecond+c.slow))
 	point := verb + " " + kindOf(o)
 	if write {
 		c.of.point("before "+point, name)

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -58,7 +59,9 @@ type manager struct {
 	// fails is how many of its next calls fail, failsFor until when all do.
 	fails     int
 	failsFor  time.Time
-	dieAt     int // in so many points of writes the manager dies; 0: it does not
+	dieAt     int                  // in so many points of writes the manager dies; 0: it does not
+	dieTold   int                  // so many new directives that it answers with later it dies; 0: it does not
+	told      map[types.UID]string // the version of the directive that it answered with last
 	view      *view
 	coord     *coordinator.Coordinator
 	handler   http.Handler
@@ -135,7 +138,7 @@ func (p *passes) Direct(trial types.NamespacedName, pod string, d protocol.Direc
 func same(a, b protocol.Directive) bool { return reflect.DeepEqual(a, b) }
 
 func newManager(w *world, name string) *manager {
-	m := &manager{world: w, name: name, offset: w.wall(name)}
+	m := &manager{world: w, name: name, offset: w.wall(name), told: map[types.UID]string{}}
 	c := &calls{server: w.server, of: m}
 	m.view = newView(c)
 	steady := simClock{s: w.scheduler, off: func() time.Duration { return m.offset }}
@@ -205,6 +208,25 @@ func (m *manager) point(name, object string) {
 		m.trace("%s dies %s %s", m.name, name, object)
 		m.after(0, func() { m.die(false) })
 		m.scheduler.wait(time.Hour)
+	}
+}
+
+// answeredWith may have the manager die after it has told an agent something new.
+func (m *manager) answeredWith(request *http.Request, answer *httptest.ResponseRecorder) {
+	if m.dieTold == 0 || request.URL.Path != "/v1/sync" || answer.Code != http.StatusOK {
+		return
+	}
+	var d protocol.Directive
+	if err := json.Unmarshal(answer.Body.Bytes(), &d); err != nil {
+		panic(err)
+	}
+	uid := types.UID(strings.TrimPrefix(request.Header.Get("Authorization"), "Bearer "))
+	if m.told[uid] == d.Version {
+		return
+	}
+	m.told[uid] = d.Version
+	if m.dieTold--; m.dieTold == 0 {
+		m.after(0, func() { m.die(false) })
 	}
 }
 
@@ -406,6 +428,7 @@ func (m *manager) serve(request *http.Request, stores bool, answered func(answer
 			recorder := httptest.NewRecorder()
 			m.handler.ServeHTTP(recorder, request)
 			answered(answer{recorder.Code, recorder.Header().Get(protocol.ManagerHeader), recorder.Body.Bytes()})
+			m.answeredWith(request, recorder)
 			if stores {
 				m.busy = false
 				m.nextDelivery()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
 
 	"github.com/go-logr/logr"
 
@@ -22,11 +25,12 @@ import (
 )
 
 var (
-	seeds     = flag.Int("seeds", 60, "how many histories to run")
-	first     = flag.Uint64("first", 1, "the first seed")
-	showTrace = flag.Bool("trace", false, "print what happens in each history")
-	untilBad  = flag.Bool("until-bad", false, "end at the first history with a violation")
-	wanted    = flag.String("want", "", "look only for violations with this text")
+	seeds      = flag.Int("seeds", 60, "how many histories to run")
+	first      = flag.Uint64("first", 1, "the first seed")
+	showTrace  = flag.Bool("trace", false, "print what happens in each history")
+	untilBad   = flag.Bool("until-bad", false, "end at the first history with a violation")
+	intoFolder = flag.String("objects", "", "a folder to write the experiment, its System and its trials of the first seed to")
+	wanted     = flag.String("want", "", "look only for violations with this text")
 
 	errNoResults = errors.New("there are none")
 )
@@ -55,6 +59,12 @@ type history struct {
 
 // play runs the history of a seed.
 func play(seed uint64, keep bool, threats ...string) history {
+	h, _ := playWorld(seed, keep, threats...)
+	return h
+}
+
+// playWorld also returns the world that the history has left.
+func playWorld(seed uint64, keep bool, threats ...string) (history, *world) {
 	w := newWorld(seed, keep)
 	w.prepare(threats)
 	for w.now.Sub(began) < 48*time.Hour {
@@ -79,7 +89,25 @@ func play(seed uint64, keep bool, threats ...string) history {
 		h.trials++
 		h.outcomes[outcomeOf(t)]++
 	}
-	return h
+	return h, w
+}
+
+// write writes what is stored of the experiments in the end, as kubectl would print it.
+func (w *world) write(t *testing.T, dir string) {
+	t.Helper()
+	for _, kind := range []string{"System", "Experiment", "Trial"} {
+		for _, o := range w.each(kind) {
+			o := o.DeepCopyObject().(client.Object)
+			o.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+			text, err := yaml.Marshal(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, strings.ToLower(kind)+"-"+o.GetName()+".yaml"), text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 func outcomeOf(t *v1alpha1.Trial) string {
@@ -115,7 +143,8 @@ func (w *world) threaten(chosen []string) {
 	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	names = names[:1+w.rng.IntN(3)]
 	if !w.oneIn(3) { // what a manager knows alone is lost with it
-		names = append(names, []string{"manager dies", "manager dies at a write", "manager is stopped"}[w.rng.IntN(3)])
+		ends := []string{"manager dies", "manager dies at a write", "manager dies as it answers", "manager is stopped"}
+		names = append(names, ends[w.rng.IntN(len(ends))])
 	}
 	if len(chosen) > 0 {
 		names = chosen
@@ -204,7 +233,10 @@ func TestSeeds(t *testing.T) {
 	outcomes := map[string]int{}
 	bad := 0
 	for seed := *first; seed < *first+uint64(*seeds); seed++ {
-		h := play(seed, *showTrace)
+		h, w := playWorld(seed, *showTrace)
+		if *intoFolder != "" && seed == *first {
+			w.write(t, *intoFolder)
+		}
 		virtual, trials, reconciles = virtual+h.virtual, trials+h.trials, reconciles+h.reconciles
 		for o, n := range h.outcomes {
 			outcomes[o] += n

@@ -262,6 +262,15 @@ var kinds = map[string]func(w *world) bool{
 		w.disturb(v1alpha1.CausedByEnvironment, fmt.Sprintf("%s will die at point %d", m.name, m.dieAt))
 		return true
 	},
+	"manager dies as it answers": func(w *world) bool {
+		m := w.leader
+		if m == nil {
+			return false
+		}
+		m.dieTold = 1 + w.rng.IntN(40)
+		w.disturb(v1alpha1.CausedByEnvironment, fmt.Sprintf("%s will die after it has told agents %d new things", m.name, m.dieTold))
+		return true
+	},
 	"manager is stopped": func(w *world) bool {
 		m := w.leader
 		if m == nil {
@@ -286,6 +295,13 @@ var kinds = map[string]func(w *world) bool{
 			m.failsFor = w.now.Add(d)
 		}
 		w.disturb(v1alpha1.CausedByEnvironment, fmt.Sprintf("the API server is away for %v", d))
+		return true
+	},
+	"API server is slow": func(w *world) bool {
+		w.slow = w.between(10*time.Millisecond, 2*time.Second)
+		d := w.between(5*time.Second, 2*time.Minute)
+		w.after(d, func() { w.slow = 0 })
+		w.disturb(v1alpha1.CausedByEnvironment, fmt.Sprintf("calls of the API server take up to %v more, for %v", w.slow, d))
 		return true
 	},
 	"cache lags": func(w *world) bool {
@@ -415,7 +431,8 @@ var kinds = map[string]func(w *world) bool{
 		return true
 	},
 	"a right is taken away": func(w *world) bool {
-		right := []string{"delete Secret", "delete ConfigMap", "delete Service", "list ConfigMap", "create ConfigMap"}[w.rng.IntN(5)]
+		rights := []string{"delete Secret", "delete ConfigMap", "delete Service", "list ConfigMap", "create ConfigMap", "get ConfigMap"}
+		right := rights[w.rng.IntN(len(rights))]
 		verb, kind, _ := strings.Cut(right, " ")
 		w.forbid(verb, kind)
 		return true

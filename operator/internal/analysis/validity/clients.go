@@ -54,10 +54,15 @@ func starts(o *Observation) Failure {
 // ends judges whether every client sent requests for all of the window.
 func ends(o *Observation) Failure {
 	for i := range o.Pods {
-		if p := &o.Pods[i]; p.Client != nil {
-			if v := ClientEnd(o.Spec(), p.Name, p.Report); !v.OK() {
-				return v
-			}
+		p := &o.Pods[i]
+		switch {
+		case p.Client == nil:
+			continue
+		case !p.AgentInterrupted && (p.Report == nil || !p.Report.Over):
+			return fail(v1alpha1.ReasonClientLost, "The agent of client %s did not say that the client had ended.", p.Name)
+		}
+		if v := ClientEnd(o.Spec(), p.Name, p.Report); !v.OK() {
+			return v
 		}
 	}
 	return Failure{}

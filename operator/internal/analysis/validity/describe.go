@@ -127,7 +127,7 @@ func faultRecord(a timeline.Action, done *protocol.ActionRecord) results.FaultRe
 		return f
 	}
 	f.StartedMillis, f.ConfirmedMillis, f.Error = results.Millis(done.Started), results.Millis(done.Confirmed), done.Error
-	f.ReapedMillis, f.Skipped, f.Packets = results.Millis(done.Reaped), done.Skipped, done.Packets
+	f.ReapedMillis, f.Skipped, f.Packets, f.Unanswered = results.Millis(done.Reaped), done.Skipped, done.Packets, done.Unanswered
 	return f
 }
 

@@ -75,6 +75,10 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Failure {
 		return fail(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was not confirmed: %s.", f.Fault, f.Kind, f.Pod, f.Error)
 	case f.Skipped:
 		return Failure{}
+	case f.ConfirmedMillis == 0 && f.StartedMillis > 0 && ends:
+		return fail(v1alpha1.ReasonFaultNotEnded, "The end of fault %s (%s of %s) was begun, and nothing says that it was confirmed.", f.Fault, f.Kind, f.Pod)
+	case f.ConfirmedMillis == 0 && f.StartedMillis > 0:
+		return fail(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was begun, and nothing says that it was confirmed.", f.Fault, f.Kind, f.Pod)
 	}
 	// A revived replica needs its time to start, a link to be changed, a machine to come back: of
 	// what ends a fault, and of a reset, the beginning must be punctual.
@@ -128,14 +132,15 @@ func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure 
 }
 
 // judgeRoles checks that each time of a fault that is for a role hit exactly one replica of each
-// shard that it could hit.
+// shard that it could hit. That no replica had it is the system's doing only where each was asked
+// in time.
 func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float64) Failure {
 	type place struct {
 		fault string
 		time  int
 		shard int
 	}
-	acted := map[place][]string{}
+	acted, unanswered := map[place][]string{}, map[place][]string{}
 	var order []place
 	roles := map[place]string{}
 	for _, f := range faults {
@@ -146,8 +151,11 @@ func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float
 		if _, seen := roles[p]; !seen {
 			order, roles[p] = append(order, p), f.Role
 		}
-		if !f.Skipped {
+		switch {
+		case !f.Skipped:
 			acted[p] = append(acted[p], f.Pod)
+		case f.Unanswered != "":
+			unanswered[p] = append(unanswered[p], f.Pod+": "+f.Unanswered)
 		}
 	}
 	for _, p := range order {
@@ -156,6 +164,9 @@ func judgeRoles(faults []results.FaultRecord, shardOf map[string]int, last float
 			one, several = "pod of the component", "pods of the component"
 		}
 		switch n := len(acted[p]); {
+		case n == 0 && len(unanswered[p]) > 0:
+			return fail(v1alpha1.ReasonFaultNotConfirmed, "It is not known which %s had the role %s when fault %s was to begin (time %d). %s.",
+				one, roles[p], p.fault, p.time, few.Of(unanswered[p], "; "))
 		case n == 0:
 			return fail(v1alpha1.ReasonRoleNotFound, "No %s that fault %s is for had the role %s when it began (time %d).", one, p.fault, roles[p], p.time)
 		case n > 1:

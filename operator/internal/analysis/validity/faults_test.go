@@ -70,6 +70,16 @@ func TestJudgeFaults(t *testing.T) {
 		"a shard without a leader": {reason: v1alpha1.ReasonRoleNotFound, faults: []results.FaultRecord{
 			record(timeline.Kill, "a0", follows), record(timeline.Kill, "a1", led), record(timeline.Kill, "b0", follows), record(timeline.Kill, "b1", follows),
 		}},
+		"a shard that was asked too late": {reason: v1alpha1.ReasonFaultNotConfirmed, faults: []results.FaultRecord{
+			record(timeline.Kill, "a0", follows), record(timeline.Kill, "a1", led), record(timeline.Kill, "b0", follows), record(timeline.Kill, "b1", func(f *results.FaultRecord) {
+				follows(f)
+				f.Unanswered = "the answer came 40ms after the fault was to begin"
+			}),
+		}},
+		"a leader among those that do not answer": {faults: []results.FaultRecord{
+			record(timeline.Kill, "a0", led), record(timeline.Kill, "a1", func(f *results.FaultRecord) { follows(f); f.Unanswered = "its command did not end" }),
+			record(timeline.Kill, "b0", follows), record(timeline.Kill, "b1", led),
+		}},
 		"a component whose leader is hit": {faults: []results.FaultRecord{record(timeline.Kill, "p0", follows), record(timeline.Kill, "p1", led)}},
 		"a component without a leader":    {reason: v1alpha1.ReasonRoleNotFound, faults: []results.FaultRecord{record(timeline.Kill, "p0", follows), record(timeline.Kill, "p1", follows)}},
 		"a shard with two": {reason: v1alpha1.ReasonRoleAmbiguous, faults: []results.FaultRecord{

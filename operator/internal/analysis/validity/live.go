@@ -128,10 +128,18 @@ func containersRestarted(o *Observation) Failure {
 		case p.OutOfMemory != "":
 			return fail(v1alpha1.ReasonOutOfMemory, "Container %s of %s exceeded its memory limit and was killed.", p.OutOfMemory, p.Name)
 		default:
-			return fail(v1alpha1.ReasonPodRestarted, "The kubelet restarted a container of %s.", p.Name)
+			return fail(v1alpha1.ReasonPodRestarted, "The kubelet restarted a container of %s%s.", p.Name, p.which())
 		}
 	}
 	return Failure{}
+}
+
+// which says which container was restarted, if that is known.
+func (p *Pod) which() string {
+	if p.Restarted == "" {
+		return ""
+	}
+	return ": " + p.Restarted
 }
 
 // agentsUp fails when an agent cannot go on. If a process of its pod ended by itself, that is the

@@ -58,10 +58,15 @@ type Pod struct {
 	Client *placement.Client
 	// Part, Node and Images (IDs, comma-separated) of the pod; empty: there is no such pod.
 	Part, Node, Images string
+	// Containers that run its processes, by the plan. Empty: the plan is not known.
+	Containers []string
 	// AgentImage is the ID of the agent's image.
 	AgentImage string
 	// Restarts of its containers by the kubelet, and how many of them faults explain.
 	Restarts, PlannedRestarts int32
+	// Restarted describes the container that was restarted most: its name, image and exit code;
+	// empty: none was.
+	Restarted string
 	// OutOfMemory is a container that the kernel killed last since it exceeded its memory limit;
 	// empty: none.
 	OutOfMemory string

@@ -16,6 +16,7 @@ import (
 func (p *Pod) Read(pod *corev1.Pod) {
 	p.Part, p.Node, p.Restarts, p.OutOfMemory = render.WhatOf(pod.Labels), pod.Spec.NodeName, podRestarts(pod), outOfMemory(pod)
 	p.Images, p.AgentImage = podImages(pod)
+	p.Restarted = restarted(pod)
 	p.Exists, p.HasAddress = true, pod.Status.PodIP != ""
 	p.Deleting = pod.DeletionTimestamp != nil
 	p.Evicted = evicted(pod)
@@ -89,6 +90,27 @@ func podRestarts(p *corev1.Pod) int32 {
 		n += c.RestartCount
 	}
 	return n
+}
+
+// restarted describes the container that the kubelet restarted most, whoever put it into the pod: a
+// webhook of the cluster may have.
+func restarted(p *corev1.Pod) string {
+	var most corev1.ContainerStatus
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if c.RestartCount > most.RestartCount {
+			most = c
+		}
+	}
+	if most.Name == "" {
+		return ""
+	}
+	text := fmt.Sprintf("container %s (image %s)", most.Name, most.Image)
+	for _, last := range []*corev1.ContainerStateTerminated{most.LastTerminationState.Terminated, most.State.Terminated} {
+		if last != nil {
+			return fmt.Sprintf("%s, which ended with %s (%s)", text, exitText(int(last.ExitCode)), last.Reason)
+		}
+	}
+	return text
 }
 
 // outOfMemory is a container of the system that was killed last since it exceeded its memory limit,

@@ -114,9 +114,20 @@ func TestWhatTheClusterSaysOfAPod(t *testing.T) {
 	if p.Evicted != "Evicted: of memory" {
 		t.Errorf("the kubelet evicted it, and what is known is %q", p.Evicted)
 	}
+	if p.Restarted != "container a (image )" {
+		t.Errorf("the container that was restarted most is %q", p.Restarted)
+	}
 	pod.Spec.Containers[1].Resources.Limits = nil
 	if p.Read(pod); p.OutOfMemory != "" {
 		t.Errorf("container %s has no memory limit, and is said to have exceeded it", p.OutOfMemory)
+	}
+	pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+		Name: "proxy", Image: "example.org/mesh:1", RestartCount: 3,
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error"}},
+	})
+	p.Read(pod)
+	if f := containersRestarted(&Observation{Pods: []Pod{p}}); !strings.Contains(f.Message, "container proxy (image example.org/mesh:1), which ended with exit code 137 (signal 9, killed) (Error)") {
+		t.Errorf("a container that a webhook put into the pod crashed, and the message is %q", f.Message)
 	}
 	now := metav1.Now()
 	pods := map[string]*corev1.Pod{"p": pod}

@@ -23,7 +23,7 @@ func restarts(o *Observation) Failure {
 		case p.OutOfMemory != "":
 			return fail(v1alpha1.ReasonOutOfMemory, "Container %s of %s exceeded its memory limit and was killed.", p.OutOfMemory, p.Name)
 		default:
-			return fail(v1alpha1.ReasonPodRestarted, "The kubelet restarted containers of %s %d times.", p.Name, p.Restarts)
+			return fail(v1alpha1.ReasonPodRestarted, "The kubelet restarted containers of %s %d times%s.", p.Name, p.Restarts, p.which())
 		}
 		if c := lostProcess(p); c != "" {
 			return fail(v1alpha1.ReasonPodRestarted, "Container %s of %s was restarted, and its process is gone: its node was, or the container runtime.", c, p.Name)

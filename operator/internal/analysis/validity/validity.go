@@ -34,6 +34,7 @@ type Check struct {
 // AfterRun are the checks of a run that is over, in the order in which they are asked.
 var AfterRun = []Check{
 	{"plan known", planKnown},
+	{"everything accounted for", accounted},
 	{"clients counted", clientsCounted},
 	{"clocks", clocks},
 	{"faults", faults},
@@ -90,9 +91,13 @@ func somethingMeasured(o *Observation) Failure {
 
 // measurements judges whether every required number could be had.
 func measurements(o *Observation) Failure {
-	for i, m := range o.Measured {
-		if i < len(o.Spec().Measurements) && o.Spec().Measurements[i].Required && m.Value == nil {
-			return fail(v1alpha1.ReasonNotMeasured, "The measurement %s is required and could not be had: %s.", m.Name, m.Reason)
+	for i, asked := range o.Spec().Measurements {
+		switch {
+		case !asked.Required:
+		case i >= len(o.Measured):
+			return fail(v1alpha1.ReasonNotMeasured, "The measurement %s is required, and nothing is known of it.", asked.Name)
+		case o.Measured[i].Value == nil:
+			return fail(v1alpha1.ReasonNotMeasured, "The measurement %s is required and could not be had: %s.", asked.Name, o.Measured[i].Reason)
 		}
 	}
 	return Failure{}

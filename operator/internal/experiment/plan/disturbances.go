@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,11 +18,34 @@ import (
 // number of repetitions is bounded whatever its instants say.
 const leastDisturbed = 10 * time.Second
 
-// The budgets of a repetition that is given up.
+// The budgets of a repetition that is given up. failsAlike is none: whatever is left of them,
+// another trial would fail as the last ones did.
 const (
 	retriesUsedUp  = "retries"
 	retryForUsedUp = "disturbances.retryFor"
+	failsAlike     = "alike"
 )
+
+// mostAlike is how many trials in a row may be disturbed in the same way. More than that is no
+// disturbance: it lasts.
+const mostAlike = 4
+
+// passing are reasons of the environment's that say that machines, links or clocks were not as they
+// should be. That passes, however often it happens: the others say that something broke.
+var passing = map[string]bool{
+	v1alpha1.ReasonNetworkLate:        true,
+	v1alpha1.ReasonPacketsLost:        true,
+	v1alpha1.ReasonEvicted:            true,
+	v1alpha1.ReasonFaultLate:          true,
+	v1alpha1.ReasonStartSpread:        true,
+	v1alpha1.ReasonStartLate:          true,
+	v1alpha1.ReasonCPUStolen:          true,
+	v1alpha1.ReasonProcessorContended: true,
+	v1alpha1.ReasonGeneratorLate:      true,
+	v1alpha1.ReasonClockUncertain:     true,
+	v1alpha1.ReasonClocksApart:        true,
+	v1alpha1.ReasonClockStepped:       true,
+}
 
 // lasting are reasons of the environment's that time alone does not cure: somebody must change the
 // cluster, or the System. spec.retries pays for repeating them. A deadline is among them, since
@@ -83,11 +109,48 @@ func (o *observation) charge(slot Slot, t *v1alpha1.Trial) {
 	}
 }
 
+// alike returns the last trial that is over if it and those before it were disturbed in the same
+// way, mostAlike of them in a row; else nil. The same is the same reason and, but for numbers, the
+// same message.
+func alike(trials []v1alpha1.Trial) *v1alpha1.Trial {
+	var last []*v1alpha1.Trial // the last ones that are over, the last of them first
+	for i := range trials {
+		t := &trials[i]
+		at, _ := slices.BinarySearchFunc(last, t, func(a, b *v1alpha1.Trial) int { return cmp.Compare(b.Spec.Number, a.Spec.Number) })
+		if at < mostAlike && Outcome(t) != v1alpha1.ReasonInProgress && invalidBecause(t) != v1alpha1.ReasonInterrupted {
+			last = slices.Insert(last, at, t)
+			last = last[:min(len(last), mostAlike)]
+		}
+	}
+	if len(last) < mostAlike {
+		return nil
+	}
+	for _, t := range last {
+		if !Disturbed(t) || passing[invalidBecause(t)] || manner(t) != manner(last[0]) {
+			return nil
+		}
+	}
+	return last[0]
+}
+
+// manner is how a trial failed: its reason and message, without numbers.
+func manner(t *v1alpha1.Trial) string {
+	valid := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TrialValid)
+	return valid.Reason + " " + strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(valid.Message, t.Name, ""))
+}
+
 // givenUp names the budget that keeps a repetition without a valid trial from being tried again, or
 // nothing. What the latest attempt came to decides which budget pays. Both are sums over trials
 // that are over, never an instant: whoever asks again, whenever, gets the same answer.
 func (o observation) givenUp(p *Plan, s Slot) string {
 	switch last := o.latest[s]; {
+	case o.alike != nil:
+		return failsAlike
 	case o.spent[s] > *p.Spec.Retries:
 		return retriesUsedUp
 	case last != nil && Disturbed(last) && o.lost >= p.Spec.Disturbances.RetryFor.OrZero():
@@ -107,6 +170,11 @@ func (o observation) disturbances(p *Plan) string {
 
 // exhausted says why repetitions without a valid trial are not tried again.
 func (o observation) exhausted(p *Plan, each []int32) string {
+	if o.alike != nil {
+		valid := meta.FindStatusCondition(o.alike.Status.Conditions, v1alpha1.TrialValid)
+		return fmt.Sprintf(" The last %d trials failed in the same way, so that another one would, too. Trial %d: %s: %s",
+			mostAlike, o.alike.Spec.Number, valid.Reason, valid.Message)
+	}
 	by := map[string]int32{}
 	for point, n := range each {
 		for repetition := range n {

@@ -48,7 +48,7 @@ func runEnds(t *testing.T, p *plan.Plan, seed int64, next func(v1alpha1.TrialSpe
 }
 
 func TestNextAfterDisturbances(t *testing.T) {
-	const stolen, throttled = v1alpha1.ReasonCPUStolen, v1alpha1.ReasonCPUThrottled
+	const stolen, throttled, restarted = v1alpha1.ReasonCPUStolen, v1alpha1.ReasonCPUThrottled, v1alpha1.ReasonPodRestarted
 	one := func() *builders.ExperimentBuilder {
 		return builders.Experiment("e").System("basil").Repetitions(2).Retries(1)
 	}
@@ -95,6 +95,19 @@ func TestNextAfterDisturbances(t *testing.T) {
 			want:       []string{"#0 p0 r0 a0 Invalid", "#1 p0 r0 a1 Invalid", "#2 p0 r0 a2 Succeeded", "#3 p0 r1 a0 Invalid"},
 			disturbed:  2, lost: 110 * time.Second, reason: v1alpha1.ReasonRetriesExhausted,
 			message: "1 of 2 trials are valid. The environment disturbed the latest trial of 1 repetition, and disturbed trials have used up spec.disturbances.retryFor, 1m. See the conditions of those Trials.",
+		},
+		"what breaks in the same way again and again does not pass": {
+			experiment: one().RetryFor("10h"),
+			ends:       []end{{stolen, time.Minute}, {restarted, time.Minute}, {restarted, time.Minute}, {restarted, time.Minute}, {restarted, time.Minute}},
+			want:       []string{"#0 p0 r0 a0 Invalid", "#1 p0 r0 a1 Invalid", "#2 p0 r0 a2 Invalid", "#3 p0 r0 a3 Invalid", "#4 p0 r0 a4 Invalid"},
+			disturbed:  5, lost: 5 * time.Minute, reason: v1alpha1.ReasonRetriesExhausted,
+			message: "0 of 2 trials are valid. The last 4 trials failed in the same way, so that another one would, too. Trial 4: PodRestarted: As the test says.",
+		},
+		"in another way between": {
+			experiment: one().RetryFor("10h"),
+			ends:       []end{{restarted, time.Minute}, {restarted, time.Minute}, {restarted, time.Minute}, {v1alpha1.ReasonRunLost, time.Minute}, {restarted, time.Minute}},
+			want:       []string{"#0 p0 r0 a0 Invalid", "#1 p0 r0 a1 Invalid", "#2 p0 r0 a2 Invalid", "#3 p0 r0 a3 Invalid", "#4 p0 r0 a4 Invalid", "#5 p0 r0 a5 Succeeded", "#6 p0 r1 a0 Succeeded"},
+			disturbed:  5, lost: 5 * time.Minute, reason: v1alpha1.ReasonAllTrialsValid, message: "All 2 trials of 1 points are valid.",
 		},
 		"a trial that was interrupted costs neither time nor retries": {
 			experiment: one().Retries(0).RetryFor("0s"),

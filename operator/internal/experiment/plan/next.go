@@ -97,11 +97,13 @@ type observation struct {
 	latest   map[Slot]*v1alpha1.Trial // the latest attempt
 	lost     time.Duration            // that disturbed trials took
 	valid    map[Slot]*v1alpha1.Trial // of several, the first
+	alike    *v1alpha1.Trial          // the last of several that failed in the same way
 	next     int32                    // number of the next trial
 }
 
 func observe(trials []v1alpha1.Trial) observation {
 	o := observation{attempts: map[Slot]int32{}, spent: map[Slot]int32{}, latest: map[Slot]*v1alpha1.Trial{}, valid: map[Slot]*v1alpha1.Trial{}}
+	o.alike = alike(trials)
 	for i := range trials {
 		t := &trials[i]
 		slot := Slot{Point: t.Spec.Point.Index, Repetition: t.Spec.Repetition}

@@ -83,8 +83,9 @@ type Coordinator struct {
 	Options
 
 	refusals refusals
-	// decoding bounds the memory that reading what agents send takes, in bytes.
-	decoding *semaphore.Weighted
+	// receiving bounds the memory that the bodies of requests take, decoding what it takes to read
+	// them, in bytes.
+	receiving, decoding *semaphore.Weighted
 
 	mu       sync.Mutex
 	sessions map[types.UID]*session
@@ -103,11 +104,16 @@ type session struct {
 	tickets   int // that were given for files
 	// reporting and delivering let in one request each.
 	reporting, delivering *semaphore.Weighted
+	// trial is the part of what is received that all pods of the trial share.
+	trial *semaphore.Weighted
 }
 
 // New returns a coordinator that knows no pod.
 func New(o Options) *Coordinator {
-	return &Coordinator{Options: o, decoding: semaphore.NewWeighted(maxDecoded), sessions: map[types.UID]*session{}, trials: map[types.NamespacedName]map[string]*session{}}
+	return &Coordinator{
+		Options: o, receiving: semaphore.NewWeighted(maxReceived), decoding: semaphore.NewWeighted(maxDecoded),
+		sessions: map[types.UID]*session{}, trials: map[types.NamespacedName]map[string]*session{},
+	}
 }
 
 // Register makes pods known. Those of the trial that are registered already keep their directives
@@ -117,10 +123,14 @@ func (c *Coordinator) Register(trial types.NamespacedName, pods []Pod) {
 	defer c.mu.Unlock()
 	old := c.trials[trial]
 	now := make(map[string]*session, len(pods))
+	share := semaphore.NewWeighted(maxOfTrial)
+	for _, s := range old {
+		share = s.trial
+	}
 	for _, p := range pods {
 		s := old[p.Name]
 		if s == nil || s.pod.UID != p.UID {
-			s = &session{pod: p, changed: make(chan struct{}), reporting: semaphore.NewWeighted(1), delivering: semaphore.NewWeighted(1)}
+			s = &session{pod: p, changed: make(chan struct{}), reporting: semaphore.NewWeighted(1), delivering: semaphore.NewWeighted(1), trial: share}
 			setVersion(&s.directive)
 		}
 		now[p.Name] = s
@@ -169,16 +179,15 @@ func (c *Coordinator) Report(trial types.NamespacedName, name string) (*protocol
 	return s.report, s.reported
 }
 
-// reader returns what a pod's reports wait for, and the number of pods of its trial. Nil: the pod
-// belongs to no trial.
-func (c *Coordinator) reader(uid types.UID) (slot *semaphore.Weighted, pods int) {
+// reader returns a pod's session, and the number of pods of its trial. Nil: the pod belongs to no
+// trial.
+func (c *Coordinator) reader(uid types.UID) (s *session, pods int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.sessions[uid]
-	if s == nil {
+	if s = c.sessions[uid]; s == nil {
 		return nil, 0
 	}
-	return s.reporting, len(c.trials[s.pod.Trial])
+	return s, len(c.trials[s.pod.Trial])
 }
 
 // setVersion names the directive by its content, so that the same directive has the same version in

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -87,16 +86,17 @@ func (c *Coordinator) keepPart(w http.ResponseWriter, r *http.Request, uid types
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.PartLimit))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		http.Error(w, "a part has too many bytes", http.StatusRequestEntityTooLarge)
+	s, _ := c.reader(uid)
+	if s == nil {
+		forbidden(w)
 		return
 	}
+	data, release, err := c.receive(w, r, s.trial, protocol.PartLimit)
 	if err != nil {
-		http.Error(w, "the body cannot be read: "+err.Error(), http.StatusBadRequest)
+		cannotReceive(w, "a part", err)
 		return
 	}
+	defer release()
 	if err := c.Archive.Keep(r.Context(), pod, u, part, data); err != nil {
 		c.refuse(w, pod, err)
 		return

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -123,4 +125,57 @@ func TestLargeReportsPass(t *testing.T) {
 	if r, _ := f.Report(trialA, pods[7].Name); r == nil || len(r.Network.Links) != 500 {
 		t.Error("the report was not kept")
 	}
+}
+
+// blocking is a store whose callers wait until it is let go.
+type blocking struct {
+	*kept
+	came chan string
+	free chan struct{}
+}
+
+func (b *blocking) StoreCollected(_ context.Context, p Pod, _ []byte) error {
+	b.came <- p.Name
+	<-b.free
+	return nil
+}
+
+// The bodies of requests were bounded for each pod, and not together: 200 pods of one trial took
+// 180 MB. Now a trial has a share of its own, and another trial's reports are read meanwhile.
+func TestBodiesOfOneTrialLeaveRoomForOthers(t *testing.T) {
+	const many = 60
+	f := newFixture(t)
+	store := &blocking{f.kept, make(chan string, many), make(chan struct{})}
+	f.Coordinator.Store = store
+	other := types.NamespacedName{Namespace: "b", Name: "t"}
+	var pods []Pod
+	for i := range many {
+		pods = append(pods, Pod{UID: types.UID(fmt.Sprintf("u%d", i)), Trial: trialA, Name: fmt.Sprintf("r%d", i)})
+	}
+	f.Register(trialA, pods)
+	f.Register(other, []Pod{{UID: "honest", Trial: other, Name: "r0"}})
+	f.Notify = func(types.NamespacedName) {}
+	body := make([]byte, protocol.CollectedLimit)
+	var all sync.WaitGroup
+	for i := range many {
+		all.Go(func() {
+			if status, text := f.call(t, http.MethodPost, "/v1/collected", fmt.Sprintf("u%d", i), body); status != http.StatusNoContent {
+				t.Errorf("pod %d: status %d (%s)", i, status, text)
+			}
+		})
+	}
+	most := maxOfTrial / protocol.CollectedLimit
+	for range most {
+		<-store.came
+	}
+	if status, text := f.call(t, http.MethodPost, "/v1/sync", "honest", protocol.Report{}); status != http.StatusOK {
+		t.Errorf("another trial's report: status %d (%s)", status, text)
+	}
+	select {
+	case name := <-store.came:
+		t.Errorf("beside %d others, what %s sent is in memory, too", most, name)
+	case <-time.After(300 * time.Millisecond):
+	}
+	close(store.free)
+	all.Wait()
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -161,19 +160,23 @@ func (c *Coordinator) sync(w http.ResponseWriter, r *http.Request, uid types.UID
 
 // readReport reads one report of each pod at a time, of a size that fits its trial.
 func (c *Coordinator) readReport(w http.ResponseWriter, r *http.Request, uid types.UID) (report *protocol.Report, status int, err error) {
-	slot, pods := c.reader(uid)
-	if slot == nil {
+	s, pods := c.reader(uid)
+	if s == nil {
 		return nil, http.StatusForbidden, errors.New("this pod belongs to no trial that runs")
 	}
-	if err := slot.Acquire(r.Context(), 1); err != nil {
+	if err := s.reporting.Acquire(r.Context(), 1); err != nil {
 		return nil, http.StatusServiceUnavailable, err
 	}
-	defer slot.Release(1)
+	defer s.reporting.Release(1)
 	size, records := reportBase+reportPeer*pods, reportRecords+peerRecords*pods
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(size)))
-	if err != nil {
+	body, release, err := c.receive(w, r, s.trial, int64(size))
+	switch {
+	case errors.Is(err, errBusy):
+		return nil, http.StatusServiceUnavailable, err
+	case err != nil:
 		return nil, http.StatusBadRequest, err
 	}
+	defer release()
 	// Only an agent that has sent all of it takes a share: a slow sender delays no other.
 	cost := min(int64(size+decodedReport*records), maxDecoded)
 	if err := c.decoding.Acquire(r.Context(), cost); err != nil {
@@ -244,16 +247,17 @@ func (c *Coordinator) keep(w http.ResponseWriter, r *http.Request, uid types.UID
 		return // the agent has hung up
 	}
 	defer s.delivering.Release(1)
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.limit))
+	body, release, err := c.receive(w, r, s.trial, d.limit)
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	switch {
+	case errors.As(err, &tooLarge):
 		http.Error(w, fmt.Sprintf("%s take more than %d bytes when packed", d.what, d.limit), http.StatusRequestEntityTooLarge)
 		return
-	}
-	if err != nil {
-		http.Error(w, "the body cannot be read: "+err.Error(), http.StatusBadRequest)
+	case err != nil:
+		cannotReceive(w, d.what, err)
 		return
 	}
+	defer release()
 	if err := c.decoding.Acquire(r.Context(), d.memory); err != nil {
 		return
 	}

@@ -61,7 +61,7 @@ func (f *faultScheduler) doActions(ctx context.Context) {
 // act carries out one action and records what came of it.
 func (f *faultScheduler) act(ctx context.Context, run protocol.Run, action timeline.Action) {
 	var record protocol.ActionRecord
-	takes, err := f.roles.takesPart(ctx, run, action)
+	takes, unanswered, err := f.roles.takesPart(ctx, run, action)
 	if err == nil && takes {
 		f.noteQuietly(func() { f.volatile.acting[action.ID] = true })
 		record, err = f.carryOut(ctx, run, action)
@@ -73,6 +73,9 @@ func (f *faultScheduler) act(ctx context.Context, run protocol.Run, action timel
 		record = protocol.ActionRecord{Error: err.Error()}
 	}
 	record.ID, record.Planned, record.Skipped = action.ID, action.At, err == nil && !takes
+	if record.Skipped {
+		record.Unanswered = unanswered
+	}
 	f.watcher.disturbed(run, action, record)
 	f.record(func(j *journal) { j.Actions = append(slices.Clip(j.Actions), record) })
 }

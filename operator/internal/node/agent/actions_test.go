@@ -333,6 +333,9 @@ func onlyRolesAct(t *testing.T) error {
 			case record.Error != "":
 				has = "fails"
 			}
+			if asked := actions[2*n]; id == asked.ID && (asked.Role == "slow") != (record.Unanswered != "") {
+				return fmt.Errorf("%s for role %q: unanswered is %q", id, asked.Role, record.Unanswered)
+			}
 			late := record.Confirmed - record.Planned
 			if has == "acts" && late < -alarmEarly {
 				t.Errorf("%s is confirmed %v before its instant", id, -late)

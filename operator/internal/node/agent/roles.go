@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/node/launcher"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
@@ -33,55 +35,69 @@ type roleWatcher struct {
 }
 
 // takesPart reports whether this replica carries out an action. A replica without the role does not
-// carry out an action for the replicas with a role, nor the end of such an action.
-func (r *roleWatcher) takesPart(ctx context.Context, run protocol.Run, action timeline.Action) (takes bool, err error) {
+// carry out an action for the replicas with a role, nor the end of such an action. The
+// second result says why it is not known in time whether the replica has the role; empty: it is.
+func (r *roleWatcher) takesPart(ctx context.Context, run protocol.Run, action timeline.Action) (takes bool, unanswered string, err error) {
 	switch {
 	case action.Ends != "":
 		known := slices.ContainsFunc(run.Actions, func(b timeline.Action) bool { return b.ID == action.Ends })
 		if !known {
-			return false, fmt.Errorf("it ends %q, which is no action of this pod", action.Ends)
+			return false, "", fmt.Errorf("it ends %q, which is no action of this pod", action.Ends)
 		}
 		err = r.await(ctx, func() bool {
 			record, recorded := r.recordedLocked(action.Ends)
 			takes = r.volatile.acting[action.Ends] || recorded && !record.Skipped
 			return takes || recorded
 		})
-		return takes, err
+		return takes, "", err
 	case action.Role == "":
-		return true, nil
+		return true, "", nil
 	default:
 		if err := r.clock.until(ctx, run.ZeroUnixNanos+int64(action.At-roleLead)); err != nil {
-			return false, err
+			return false, "", err
 		}
-		return r.hasRole(ctx, action)
+		takes, unanswered, err = r.hasRole(ctx, action)
+		if late := r.clock.since(run.ZeroUnixNanos, launcher.Monotonic()) - action.At; err == nil && unanswered == "" && !takes && late > 0 {
+			unanswered = fmt.Sprintf("the answer came %v after the fault was to begin", late.Round(time.Millisecond))
+		}
+		return takes, unanswered, err
 	}
 }
 
 // hasRole asks whether the replica has the role of an action now. One that does not answer in time
-// does not have it.
-func (r *roleWatcher) hasRole(ctx context.Context, action timeline.Action) (bool, error) {
+// does not act, and it is not known whether it has it.
+func (r *roleWatcher) hasRole(ctx context.Context, action timeline.Action) (has bool, unanswered string, err error) {
 	probes := r.directive().Roles
 	i := slices.IndexFunc(probes, func(p protocol.RoleProbe) bool { return p.Role == action.Role })
 	if i < 0 {
-		return false, fmt.Errorf("the directive does not say how to find the role %q", action.Role)
+		return false, "", fmt.Errorf("the directive does not say how to find the role %q", action.Role)
 	}
 	if probe := probes[i]; probe.Gate != nil {
 		ctx, cancel := context.WithTimeout(ctx, roleTimeout)
 		defer cancel()
 		if probe.Gate.Command == nil {
-			return r.gates.holds(ctx, *probe.Gate, ""), nil
+			return r.gates.holds(ctx, *probe.Gate, ""), "", nil
 		}
 		id := fmt.Sprintf("role/%s/%s", action.ID, r.volatile.incarnation)
 		result, err := r.launchers.runIn(ctx, probe.Gate.Container, protocol.Command{ID: id, Command: probe.Gate.Command, Timeout: roleTimeout})
-		return err == nil && result.Error == "" && result.ExitCode == 0, nil
+		switch {
+		case err != nil:
+			unanswered = "its command could not be run: " + err.Error()
+		case strings.HasSuffix(result.Error, launcher.RunsNoCommand):
+			// A replica that another fault has killed or paused is not one that acts now.
+		case result.Error != "":
+			unanswered = "its command did not end: " + result.Error
+		}
+		return err == nil && result.Error == "" && result.ExitCode == 0, unanswered, nil
 	}
 	r.mu.Lock()
 	watched := r.logs[action.Role]
 	r.mu.Unlock()
 	if watched == nil {
-		return false, fmt.Errorf("the role %q is not watched", action.Role)
+		return false, "", fmt.Errorf("the role %q is not watched", action.Role)
 	}
-	return watched.look()
+	has, err = watched.look()
+	return has, "", err
 }
 
 // doRoles follows the output of replicas whose roles are told by it.

@@ -198,12 +198,15 @@ func (l *Launcher) run(request Run) RunResult {
 	return r.result
 }
 
+// RunsNoCommand ends the error of a command in a container that a fault has killed or paused.
+const RunsNoCommand = " and runs no command"
+
 func (l *Launcher) launchAuxiliary(r *auxiliary, request Run) (int, error) {
 	if l.holding.Load() {
-		return 0, errors.New("the container is held down by a fault and runs no command")
+		return 0, errors.New("the container is held down by a fault" + RunsNoCommand)
 	}
 	if len(l.pauses.inForce) > 0 {
-		return 0, errors.New("the container is paused by a fault and runs no command")
+		return 0, errors.New("the container is paused by a fault" + RunsNoCommand)
 	}
 	read, write, err := pipe()
 	if err != nil {

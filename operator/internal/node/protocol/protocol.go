@@ -430,6 +430,9 @@ type ActionRecord struct {
 	Error string `json:"error,omitempty"`
 	// Skipped: the action was for whoever has a role, and this replica did not have it.
 	Skipped bool `json:"skipped,omitempty"`
+	// Unanswered says of an action that was skipped why it was not known in time whether the
+	// replica had the role. Empty: it did not have it.
+	Unanswered string `json:"unanswered,omitempty"`
 	// Packets that a Cut had dropped by its end (in the record of the Heal).
 	Packets uint64 `json:"packets,omitempty"`
 }

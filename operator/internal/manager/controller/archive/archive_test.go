@@ -111,7 +111,7 @@ func (s *stage) complete() {
 		s.t.Fatal(err)
 	}
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.trial.Namespace, Name: "e-0-results"}, Data: map[string]string{"trial.json": string(raw)}})
-	s.trial.Status.ResultsConfigMap = "e-0-results"
+	s.trial.Status.ResultsConfigMap, s.trial.Status.ResultsDigest = "e-0-results", store.Describe("", raw).SHA256
 	s.set(&s.trial.Status.Conditions, v1alpha1.TrialComplete, v1alpha1.ReasonSucceeded)
 	s.status(s.trial)
 }
@@ -360,6 +360,8 @@ func TestTheWholeResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.complete()
+	s.trial.Status.ResultsDigest = store.Describe("", whole).SHA256
+	s.status(s.trial)
 	s.reconcile(s.trials())
 	_, got, err := store.ReadAll(t.Context(), s.bucket(), s.folder().Key("trial.json"), 1<<30)
 	if err != nil || !bytes.Equal(got, whole) {
@@ -437,9 +439,10 @@ func TestAnExperimentIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.exp.Namespace, Name: "e-results", Annotations: map[string]string{v1alpha1.AnnotationResultsDigest: "d1"}},
-		Data: map[string]string{"results.json": string(e), "spec.json": "{}", "results.csv": "a\n"}})
-	s.exp.Status.ResultsConfigMap = "e-results"
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.exp.Namespace, Name: "e-results", Annotations: map[string]string{v1alpha1.AnnotationResultsDigest: "d1"}},
+		Data: map[string]string{"results.json": string(e), "spec.json": "{}", "results.csv": "a\n"}}
+	s.create(stored)
+	s.exp.Status.ResultsConfigMap, s.exp.Status.ResultsDigest = "e-results", strings.Repeat("0", 64)
 	s.set(&s.exp.Status.Conditions, v1alpha1.ExperimentComplete, v1alpha1.ReasonAllTrialsValid)
 	s.status(s.exp)
 	s.complete()
@@ -447,6 +450,13 @@ func TestAnExperimentIsStored(t *testing.T) {
 		t.Errorf("a trial is not stored, and the experiment is: %+v", a)
 	}
 	s.reconcile(s.trials())
+	// Somebody has changed the results, or the status is not written yet.
+	result, a = s.reconcileExperiment(r)
+	if a.Reason != v1alpha1.ReasonStoreCorrupted || !strings.Contains(a.Message, "somebody has changed them") || a.Digest != "" || result.RequeueAfter != retryAlone {
+		t.Errorf("results that the manager did not write: %+v, %+v", a, result)
+	}
+	s.exp.Status.ResultsDigest = results.Digest(stored.Data, stored.BinaryData)
+	s.status(s.exp)
 	if _, a = s.reconcileExperiment(r); a.Digest != "d1" || a.Reason != "" {
 		t.Fatalf("complete: %+v", a)
 	}
@@ -461,6 +471,39 @@ func TestAnExperimentIsStored(t *testing.T) {
 	}
 	if result, _ := s.reconcileExperiment(r); result.RequeueAfter != 0 {
 		t.Errorf("stored, and looked at again: %+v", result)
+	}
+}
+
+// Whoever could write a trial's ConfigMap had the manager decode and store what they wrote there.
+// What the manager wrote itself has its digest in the status, and nothing else is decoded.
+func TestResultsThatSomebodyChangedAreNotStored(t *testing.T) {
+	s := newStage(t)
+	s.complete()
+	stored := &corev1.ConfigMap{}
+	if err := s.client.Get(t.Context(), client.ObjectKey{Namespace: s.trial.Namespace, Name: "e-0-results"}, stored); err != nil {
+		t.Fatal(err)
+	}
+	genuine := stored.Data["trial.json"]
+	for name, forged := range map[string]string{
+		"a better number":        strings.Replace(genuine, "1000", "900", 1),
+		"what takes much memory": `{"format":"` + results.TrialFormat + `","pods":[{}` + strings.Repeat(",{}", 100<<10) + `]}`,
+	} {
+		stored.Data["trial.json"] = forged
+		if err := s.client.Update(t.Context(), stored); err != nil {
+			t.Fatal(err)
+		}
+		s.clock.Step(time.Minute)
+		if _, c := s.reconcile(s.trials()); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStoreCorrupted || !strings.Contains(c.Message, "not those that Assay wrote") {
+			t.Errorf("%s: ResultsStored is %s %s: %s", name, c.Status, c.Reason, c.Message)
+		}
+	}
+	stored.Data["trial.json"] = genuine
+	if err := s.client.Update(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.Step(time.Minute)
+	if _, c := s.reconcile(s.trials()); c.Status != metav1.ConditionTrue {
+		t.Errorf("the genuine results: ResultsStored is %s %s: %s", c.Status, c.Reason, c.Message)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -62,7 +63,11 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 		return ctrl.Result{}, nil
 	}
 	stored, err := r.due(ctx, exp)
-	if err != nil || stored == nil && exp.Status.Archive.Location != "" {
+	var problem *store.Problem
+	switch {
+	case errors.As(err, &problem):
+		return r.tell(ctx, exp, *exp.Status.Archive, err, retryAlone)
+	case err != nil || stored == nil && exp.Status.Archive.Location != "":
 		return ctrl.Result{}, err
 	}
 	name := exp.Status.Archive.Store
@@ -75,6 +80,12 @@ func (r *Experiments) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	if ctx.Err() != nil {
 		return ctrl.Result{}, ctx.Err()
 	}
+	return r.tell(ctx, exp, next, err, after)
+}
+
+// tell writes how storing went, if that has changed.
+func (r *Experiments) tell(ctx context.Context, exp *v1alpha1.Experiment, next v1alpha1.ResultsArchive, err error, after time.Duration) (ctrl.Result, error) {
+	name := next.Store
 	next.Reason, next.Message = "", ""
 	if err != nil {
 		failures.WithLabelValues(name).Inc()
@@ -107,6 +118,9 @@ func (r *Experiments) due(ctx context.Context, exp *v1alpha1.Experiment) (*corev
 	m := &corev1.ConfigMap{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: exp.Namespace, Name: exp.Status.ResultsConfigMap}, m); err != nil {
 		return nil, client.IgnoreNotFound(err)
+	}
+	if want := exp.Status.ResultsDigest; want != "" && want != results.Digest(m.Data, m.BinaryData) {
+		return nil, &store.Problem{Reason: v1alpha1.ReasonStoreCorrupted, Text: fmt.Sprintf("the results in ConfigMap %s are not those that Assay wrote: somebody has changed them", m.Name)}
 	}
 	files, err := results.StoredExperiment(m.Data, m.BinaryData)
 	if err != nil {

@@ -227,8 +227,11 @@ func (r *Trials) storeResults(ctx context.Context, s store.Store, kept *store.Cl
 // what is there. None: nil.
 func (r *Trials) results(ctx context.Context, kept *store.Cluster, folder store.Folder, trial *v1alpha1.Trial) ([]byte, error) {
 	_, whole, err := store.ReadAll(ctx, kept, folder.Key(trialFile), results.WholeLimit)
-	if err == nil || !errors.Is(err, store.ErrNotFound) {
-		return whole, err
+	switch {
+	case err == nil:
+		return whole, r.sameAs(trial, whole)
+	case !errors.Is(err, store.ErrNotFound):
+		return nil, err
 	}
 	if trial.Status.ResultsConfigMap == "" {
 		return nil, nil
@@ -241,7 +244,16 @@ func (r *Trials) results(ctx context.Context, kept *store.Cluster, folder store.
 	if err != nil {
 		return nil, fmt.Errorf("read the results of trial %s, ConfigMap %s: %w", trial.Name, m.Name, err)
 	}
-	return encoded, nil
+	return encoded, r.sameAs(trial, encoded)
+}
+
+// sameAs reports results that the manager has not written: nothing else is decoded. Trials of
+// managers of before have no digest, and limits alone protect from theirs.
+func (*Trials) sameAs(trial *v1alpha1.Trial, encoded []byte) error {
+	if want := trial.Status.ResultsDigest; want == "" || want == store.Describe("", encoded).SHA256 {
+		return nil
+	}
+	return &store.Problem{Reason: v1alpha1.ReasonStoreCorrupted, Text: fmt.Sprintf("the results of trial %s in the cluster are not those that Assay wrote: somebody has changed or deleted them", trial.Name)}
 }
 
 type file struct {

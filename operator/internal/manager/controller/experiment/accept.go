@@ -15,6 +15,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis/report"
+	"assay.dev/assay/operator/internal/engine/conditions"
 	"assay.dev/assay/operator/internal/experiment/placement"
 	"assay.dev/assay/operator/internal/experiment/plan"
 )
@@ -115,7 +116,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	}
 	if s.step.Create != nil {
 		if err := r.createTrial(ctx, s); err != nil {
-			return err
+			return s.notCreated(err)
 		}
 		s.step.Counts.Active++
 		if s.exp.Status.StartTime == nil {
@@ -141,11 +142,23 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) error {
 			return nil
 		}
 		taken, err := r.taken(ctx, s, s.step.Create.Number)
-		if err != nil || !taken {
-			return err
+		if err != nil {
+			return s.notCreated(err)
+		}
+		if !taken {
+			return nil
 		}
 		first = s.step.Create.Number + 1
 	}
+}
+
+// notCreated has the status say why the next trial is not made, where somebody must act before it
+// can be: it would say that the trial runs.
+func (s *scope) notCreated(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		s.step.Message = fmt.Sprintf("Trial %d cannot be made, and is tried again: %s", s.step.Create.Number, conditions.Sentence(err.Error()))
+	}
+	return err
 }
 
 // taken reports whether a trial of that number was deleted and its results are still there: another

@@ -33,6 +33,8 @@ const (
 
 	// annotationDigest of what is stored, without the time at which it was.
 	annotationDigest = v1alpha1.AnnotationResultsDigest
+	// annotationContent is what the status has as resultsDigest, when both have been written.
+	annotationContent = "assay.dev/content-digest"
 	// annotationUID of the experiment that the results are of.
 	annotationUID = "assay.dev/experiment-uid"
 
@@ -98,10 +100,11 @@ func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
 		return fmt.Errorf("read the stored results: %w", err)
 	case uid != string(s.exp.UID):
 		return fmt.Errorf("the ConfigMap %s is not of this experiment and is not overwritten; rename it or apply the experiment under another name", resultsName(s.exp))
-	case stored.Annotations[annotationDigest] == hash(string(digest)):
+	case stored.Annotations[annotationDigest] == hash(string(digest)) && s.exp.Status.ResultsDigest != "" && stored.Annotations[annotationContent] == s.exp.Status.ResultsDigest:
 		return nil
 	}
-	annotations := map[string]string{annotationDigest: hash(string(digest)), annotationUID: string(s.exp.UID)}
+	content := results.Digest(data, packed)
+	annotations := map[string]string{annotationDigest: hash(string(digest)), annotationContent: content, annotationUID: string(s.exp.UID)}
 	if kept := s.exp.Status.Seal; kept != nil {
 		annotations[annotationSeal] = kept.SHA256
 	}
@@ -110,7 +113,11 @@ func (r *Reconciler) writeResults(ctx context.Context, s *scope) error {
 		WithAnnotations(annotations).
 		WithData(data).
 		WithBinaryData(packed)
-	return wrap("write the results", r.Client.Apply(ctx, config, fieldOwner, client.ForceOwnership))
+	if err := r.Client.Apply(ctx, config, fieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	s.exp.Status.ResultsDigest = content
+	return nil
 }
 
 // encode gives the ConfigMap's data and binaryData, and what had to be left out. Results that are

@@ -1,11 +1,17 @@
 package experiment_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/testkit/builders"
@@ -38,4 +44,29 @@ func TestATrialThatCannotStartIsShown(t *testing.T) {
 	if diff := cmp.Diff(want, firstWords(s.told())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
+}
+
+// The simulation found it: an experiment whose manager may not read ConfigMaps waited, and its
+// status said that a trial ran.
+func TestAManagerWithoutTheRightSaysSo(t *testing.T) {
+	s := newStage(t)
+	s.create(builders.System("basil").Obj(), two().Obj())
+	s.r.Reader = interceptor.NewClient(s.env.Client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if o.GetObjectKind().GroupVersionKind().Kind == "ConfigMap" {
+				return apierrors.NewForbidden(corev1.Resource("configmaps"), key.Name, errors.New("no such right"))
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
+	var err error
+	for range 4 {
+		err = s.reconcile()
+	}
+	if err == nil {
+		t.Error("it is not tried again")
+	}
+	s.expect(s.experiment(), complete, "False TrialsRunning", "Trial 0 cannot be made, and is tried again:", "no such right")
+	s.r.Reader = s.env.Client
+	s.expect(s.settle(), complete, "False TrialsRunning", "Trial 0 runs")
 }

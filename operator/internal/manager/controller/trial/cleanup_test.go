@@ -113,3 +113,42 @@ func TestADeletedTrialWaitsForNoSecret(t *testing.T) {
 		t.Error("the trial still waits for its Secret")
 	}
 }
+
+// A webhook that denied the files of a trial's pods, or that was down, held the trial's pools for
+// ever (R3).
+func TestFilesThatCannotBeKeptHoldNoPools(t *testing.T) {
+	for name, denied := range map[string]error{
+		"a webhook that denies":  apierrors.NewBadRequest(`admission webhook "policy.example" denied the request: no binary data`),
+		"a webhook that is down": apierrors.NewInternalError(errors.New(`failed calling webhook "policy.example": connection refused`)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, func(s *v1alpha1.SystemSpec) { s.Replicas.Collect = []string{"stats.json"} })
+			p.released()
+			p.measured(100, 0)
+			p.r.Client = interceptor.NewClient(p.env.Client, interceptor.Funcs{
+				Create: func(ctx context.Context, real client.WithWatch, o client.Object, options ...client.CreateOption) error {
+					if o.GetLabels()[v1alpha1.LabelResults] == v1alpha1.ResultsFiles {
+						return denied
+					}
+					return real.Create(ctx, o, options...)
+				},
+			})
+			for _, r := range p.agents.reports {
+				r.Finished = true
+			}
+			p.settle(false)
+			for _, r := range p.layout().Servers {
+				p.send(r.Name, "packed by "+r.Name)
+			}
+			p.settle(false)
+			if isTrue(p.trial(), v1alpha1.TrialComplete) {
+				t.Fatal("the trial is complete at once, and what failed was not tried again")
+			}
+			p.clock.Step(engine.StoreGrace + time.Minute)
+			p.settle(false)
+			if c := p.condition(v1alpha1.TrialCollected); !isTrue(p.trial(), v1alpha1.TrialComplete) || c.Reason != v1alpha1.ReasonResultsNotStored || !strings.Contains(c.Message, "could not be kept") {
+				t.Errorf("Collected is %s %s: %s; the trial holds its pools, or does not say what is missing", c.Status, c.Reason, c.Message)
+			}
+		})
+	}
+}

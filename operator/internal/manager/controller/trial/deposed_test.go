@@ -38,7 +38,7 @@ func TestADeposedManagerOverwritesNothing(t *testing.T) {
 		t.Errorf("the deposed manager writes its status: %v", err)
 	}
 	invalid := &results.Trial{Format: results.TrialFormat, Name: s.Trial.Name, Outcome: v1alpha1.ReasonInvalid}
-	if err := (attachments{deposed}).Store(t.Context(), s, false, invalid, engine.Files{}); !apierrors.IsConflict(err) {
+	if _, err := (attachments{deposed}).Store(t.Context(), s, false, invalid, engine.Files{}); !apierrors.IsConflict(err) {
 		t.Errorf("the deposed manager replaces the results: %v", err)
 	}
 	p.wantEnd(v1alpha1.ReasonSucceeded, v1alpha1.ReasonSucceeded)

@@ -95,6 +95,11 @@ func (a *agents) obey() {
 		if d.SampleLoad && r.Load == nil { // a test that sets it speaks of another load
 			r.Load = &protocol.Load{CPUs: 4, Seconds: 1}
 		}
+		if d.Start && r.Containers == nil { // a test that sets them speaks of others
+			for _, c := range d.Containers {
+				r.Containers = append(r.Containers, protocol.ContainerState{Name: c.Name, State: protocol.StateRunning, Starts: 1})
+			}
+		}
 		r.Commands = nil
 		for _, c := range d.Commands {
 			r.Commands = append(r.Commands, protocol.CommandResult{ID: c.ID})

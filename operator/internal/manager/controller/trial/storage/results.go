@@ -90,32 +90,35 @@ func (r Results) packed(ctx context.Context, trial *v1alpha1.Trial, layout *plac
 
 // keepWhole keeps a trial's results as they were before something was left out for a ConfigMap's
 // size, until they are in its store. Where nothing was left out, what was kept of earlier results
-// of the trial goes: whoever finds whole results takes them for the last.
-func (r Results) keepWhole(ctx context.Context, trial *v1alpha1.Trial, whole results.Trial, fitted []byte) error {
+// of the trial goes: whoever finds whole results takes them for the last. digest is that of what is
+// to be in the store.
+func (r Results) keepWhole(ctx context.Context, trial *v1alpha1.Trial, whole results.Trial, fitted []byte) (digest string, err error) {
+	o := store.Describe("", fitted)
 	if trial.Spec.ResultsStore == "" {
-		return nil
+		return o.SHA256, nil
 	}
 	encoded, err := results.FitTrial(whole, results.WholeLimit)
 	if err != nil {
-		return err
+		return "", err
 	}
 	folder, err := store.TrialFolder(trial)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if bytes.Equal(encoded, fitted) {
-		return r.Kept(trial).Remove(ctx, folder.Key(TrialFile))
+		return o.SHA256, r.Kept(trial).Remove(ctx, folder.Key(TrialFile))
 	}
-	o := store.Describe(folder.Key(TrialFile), encoded)
+	o = store.Describe(folder.Key(TrialFile), encoded)
 	if err := r.Kept(trial).Put(ctx, o, bytes.NewReader(encoded)); err != nil {
-		return fmt.Errorf("keep the whole results of the trial: %w", err)
+		return "", fmt.Errorf("keep the whole results of the trial: %w", err)
 	}
-	return nil
+	return o.SHA256, nil
 }
 
 // Put writes the results ConfigMap of a trial, with the files beside it as far as there is room. It
 // has no owner: results outlive the trial. judged: the trial's outcome was known when it was read.
-func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, layout *placement.Layout, t *results.Trial, beside Attachments) error {
+// It returns the digest of the results.
+func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, layout *placement.Layout, t *results.Trial, beside Attachments) (digest string, err error) {
 	r.nameMachines(ctx, t)
 	if r.Software != nil {
 		t.Software = r.Software(ctx)
@@ -123,7 +126,7 @@ func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, la
 	whole, limit := *t, render.ConfigMapLimit
 	packs, err := beside.pack(t, limit)
 	if err != nil {
-		return err
+		return "", err
 	}
 	whole.Rendered, whole.Reports = t.Rendered, t.Reports
 	for _, packed := range packs {
@@ -131,13 +134,13 @@ func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, la
 	}
 	encoded, err := results.FitTrial(*t, limit)
 	if err != nil {
-		return fmt.Errorf("fit the results into a ConfigMap: %w", err)
+		return "", fmt.Errorf("fit the results into a ConfigMap: %w", err)
 	}
-	if err := r.keepWhole(ctx, trial, whole, encoded); err != nil {
-		return err
+	if digest, err = r.keepWhole(ctx, trial, whole, encoded); err != nil {
+		return "", err
 	}
 	if packs[results.StoredKey], err = results.Pack(encoded); err != nil {
-		return fmt.Errorf("pack the results: %w", err)
+		return "", fmt.Errorf("pack the results: %w", err)
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: layout.ResultsConfigMap(), Namespace: trial.Namespace,
@@ -152,9 +155,9 @@ func (r Results) Put(ctx context.Context, trial *v1alpha1.Trial, judged bool, la
 		err = r.putAgain(ctx, trial, judged, cm)
 	}
 	if err != nil {
-		return fmt.Errorf("store the trial's results: %w", err)
+		return "", fmt.Errorf("store the trial's results: %w", err)
 	}
-	return nil
+	return digest, nil
 }
 
 // putAgain replaces results that were stored before their trial's status said so. It is left to the

@@ -1,0 +1,157 @@
+package validity
+
+import (
+	"fmt"
+	"slices"
+
+	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
+	"assay.dev/assay/operator/internal/model/shaping"
+	"assay.dev/assay/operator/internal/model/timeline"
+	"assay.dev/assay/operator/internal/text/few"
+)
+
+// accounted judges whether there is something to judge of all that the trial's spec and layout
+// plan: each pod, process, link, action and fault of Chaos Mesh. Every other check looks at what
+// was observed, and does not miss what is not there.
+func accounted(o *Observation) Failure {
+	for _, missing := range []func(*Observation) string{missingPods, missingProcesses, missingLinks, missingActions, missingInjections} {
+		if what := missing(o); what != "" {
+			return fail(v1alpha1.ReasonRunLost, "What became of %s is not known, and what is not known speaks against a trial.", what)
+		}
+	}
+	if what := missingUse(o); what != "" {
+		return fail(v1alpha1.ReasonResourcesNotMeasured, "It is not known what %s used in the window.", what)
+	}
+	return Failure{}
+}
+
+// missingPods are those of the layout that were not observed, or not written down, exactly once.
+func missingPods(o *Observation) string {
+	var observed, written []string
+	for i := range o.Pods {
+		observed = append(observed, o.Pods[i].Name)
+	}
+	for i := range o.Result.Pods {
+		written = append(written, o.Result.Pods[i].Name)
+	}
+	return few.Names(slices.DeleteFunc(slices.Concat(o.Layout.ServerPods(), o.Layout.ClientPods()), func(name string) bool {
+		return times(observed, name) == 1 && times(written, name) == 1
+	}))
+}
+
+func times(all []string, name string) (n int) {
+	for _, one := range all {
+		if one == name {
+			n++
+		}
+	}
+	return n
+}
+
+// missingProcesses are those that a pod was to run and whose agent says nothing of them. Pods that
+// did not live through the run, as planned, other checks judge.
+func missingProcesses(o *Observation) string {
+	var missing []string
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if p.Report == nil || p.AgentInterrupted || p.Terminating {
+			continue
+		}
+		var said []string
+		for _, c := range p.Report.Containers {
+			said = append(said, c.Name)
+		}
+		for _, c := range p.Containers {
+			if times(said, c) != 1 {
+				missing = append(missing, "the process of "+p.Name+"/"+c)
+			}
+		}
+	}
+	return few.Names(missing)
+}
+
+// missingUse are the containers of which nothing is said where it matters what they used.
+func missingUse(o *Observation) string {
+	t := o.Spec().Tolerances
+	if t.Throttling.OrZero() >= 1 && t.Contention.OrZero() >= 1 {
+		return ""
+	}
+	var missing []string
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if p.Interrupted || p.Report == nil || p.Report.Resources == nil {
+			continue // see resources
+		}
+		var said []string
+		for _, c := range p.Report.Resources.Containers {
+			said = append(said, c.Name)
+		}
+		for _, c := range p.Containers {
+			if times(said, c) != 1 {
+				missing = append(missing, "container "+p.Name+"/"+c)
+			}
+		}
+	}
+	return few.Names(missing)
+}
+
+// missingLinks are the pairs of pods that no link is known of, where links are shaped.
+func missingLinks(o *Observation) string {
+	if n := o.Trial.Status.Network; n == nil || n.Backend == "" {
+		return ""
+	}
+	known := map[[2]string]bool{}
+	for _, p := range o.Pairs {
+		known[[2]string{p.A, p.B}], known[[2]string{p.B, p.A}] = true, true
+	}
+	var missing []string
+	for i := range o.Pods {
+		for j := range i {
+			if a, b := o.Pods[j].Name, o.Pods[i].Name; !known[[2]string{a, b}] {
+				missing = append(missing, fmt.Sprintf("the links between %s and %s", a, b))
+			}
+		}
+	}
+	return few.Names(missing)
+}
+
+// missingActions are those that the trial's faults plan, and that are not judged exactly once.
+func missingActions(o *Observation) string {
+	var side shaping.Side
+	if n := o.Trial.Status.Network; n != nil && n.Backend != "" {
+		side = shaping.Backend(n.Backend).Side()
+	}
+	planned, err := fault.Build(o.Spec().Faults, o.Windows(), o.Layout)
+	if err != nil {
+		return "the faults, which cannot be planned (" + err.Error() + ")"
+	}
+	var observed, judged, missing []string
+	for _, a := range o.Actions {
+		observed = append(observed, a.ID)
+	}
+	for i := range o.Result.Faults {
+		judged = append(judged, o.Result.Faults[i].ID)
+	}
+	for _, a := range timeline.InForce(planned, side) {
+		if times(observed, a.ID) != 1 || times(judged, a.ID) != 1 {
+			missing = append(missing, fmt.Sprintf("%s of %s by fault %s", a.Kind, a.Pod, a.Fault))
+		}
+	}
+	return few.Names(missing)
+}
+
+// missingInjections are the times of faults of Chaos Mesh that nothing is known of.
+func missingInjections(o *Observation) string {
+	planned, err := fault.Occurrences(o.Spec().Faults, o.Windows(), o.Layout)
+	if err != nil {
+		return "the faults of Chaos Mesh, which cannot be planned (" + err.Error() + ")"
+	}
+	var missing []string
+	for _, t := range planned {
+		if !slices.ContainsFunc(o.Injections, func(i Injection) bool { return i.Fault.Name == t.Fault.Name && i.Time == t.Time }) {
+			missing = append(missing, fmt.Sprintf("time %d of fault %s", t.Time, t.Fault.Name))
+		}
+	}
+	return few.Names(missing)
+}

@@ -1,0 +1,79 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	// maxReceived is what the bodies of all requests may take together, in bytes, from the first
+	// byte that is read until the request is answered. Who comes next waits.
+	maxReceived = 96 << 20
+	// maxOfTrial is the part of it that the pods of one trial may take, so that no trial keeps
+	// others from reporting.
+	maxOfTrial = 24 << 20
+	// receiveTimeout is how long a request may wait for its share and, then, take to arrive.
+	receiveTimeout = 30 * time.Second
+)
+
+// errBusy says that the manager has no room for a body now.
+var errBusy = errors.New("too much is being received; send it again")
+
+// receive reads a body of so many bytes at most. It is in memory until release is called. The error
+// is errBusy, a *http.MaxBytesError, or that of the connection.
+func (c *Coordinator) receive(w http.ResponseWriter, r *http.Request, of *semaphore.Weighted, limit int64) (body []byte, release func(), err error) {
+	none := func() {}
+	if r.ContentLength > limit {
+		return nil, none, &http.MaxBytesError{Limit: limit}
+	}
+	cost := limit
+	if r.ContentLength >= 0 {
+		cost = r.ContentLength
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), receiveTimeout)
+	defer cancel()
+	if of.Acquire(ctx, cost) != nil {
+		return nil, none, errBusy
+	}
+	if c.receiving.Acquire(ctx, cost) != nil {
+		of.Release(cost)
+		return nil, none, errBusy
+	}
+	release = func() { c.receiving.Release(cost); of.Release(cost) }
+	// A sender that dawdles holds its share for so long at most. Connections of tests have no
+	// deadlines, and no sender that dawdles.
+	control := http.NewResponseController(w)
+	dawdles := time.AfterFunc(receiveTimeout, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if !dawdles.Stop() {
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		release()
+		return nil, none, errBusy
+	case err != nil:
+		release()
+		return nil, none, err
+	}
+	return body, release, nil
+}
+
+// cannotReceive answers a request whose body was not received.
+func cannotReceive(w http.ResponseWriter, what string, err error) {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.Is(err, errBusy):
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	case errors.As(err, &tooLarge):
+		http.Error(w, what+" takes more bytes than it may", http.StatusRequestEntityTooLarge)
+	default:
+		http.Error(w, "the body cannot be read: "+err.Error(), http.StatusBadRequest)
+	}
+}

@@ -3,9 +3,9 @@
 // are packages of this repository, or programs that hack/node-image builds for
 // the cluster anyway (program.sh provides them).
 //
-//	images -list images.txt -root REPO -out DIR [-arch GOARCH] [-version VERSION] [IMAGE...]
+//	images -list images.txt -list '../../systems/*/images.txt' -root REPO -out DIR [-arch GOARCH] [-version VERSION] [IMAGE...]
 //
-// It writes into DIR
+// A list may be a pattern; what it matches is read in the order of the names. It writes into DIR
 //
 //	bin/<package base name>    the binaries that are packages
 //	<image, / as ->.tar        one archive for each image, see package imagetar
@@ -23,6 +23,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,6 +33,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -41,11 +44,11 @@ import (
 // registry makes short names into the full ones that containerd stores.
 const registry = "docker.io/"
 
-// builtPrefixes mark a program of another module, which that module builds.
-var builtPrefixes = []string{"hack/node-image:", "hack/s3:", "hack/prometheus:", "systems/hotstuff:", "systems/cometbft:", "systems/capnp-rpc:", "systems/bls:", "systems/postgres:", "systems/cassandra:"}
+// moduleProgram is FOLDER:PROGRAM, a program of another module, which that module builds.
+var moduleProgram = regexp.MustCompile(`^(?:hack|systems)/[^/:]+:([^/:]+)$`)
 
-// binary is one line of the list: pkg is a package, or one of builtPrefixes and a name, or an
-// absolute path of a file or directory that is there already.
+// binary is one line of a list: pkg is a package, or FOLDER:PROGRAM, or an absolute path of a file or
+// directory that is there already.
 type binary struct{ image, dst, pkg string }
 
 // ready reports whether there is nothing to build.
@@ -53,38 +56,35 @@ func (b binary) ready() bool { return filepath.IsAbs(b.pkg) }
 
 // built is the name of the program, or empty for a package.
 func (b binary) built() string {
-	for _, prefix := range builtPrefixes {
-		if name, ok := strings.CutPrefix(b.pkg, prefix); ok {
-			return name
-		}
+	if found := moduleProgram.FindStringSubmatch(b.pkg); found != nil {
+		return found[1]
 	}
 	return ""
 }
 
 func main() {
 	var (
-		list = flag.String("list", "", "file that defines the images")
 		root = flag.String("root", ".", "root of the repository")
 		out  = flag.String("out", "", "output directory")
 		arch = flag.String("arch", runtime.GOARCH, "GOARCH of the images")
 		as   = flag.String("version", "", "version that the programs say they are, as v0.2.0; default: none, since each would be another image")
 	)
+	var lists []string
+	flag.Func("list", "file that defines images, or a pattern of such files; may be given several times", func(s string) error {
+		lists = append(lists, s)
+		return nil
+	})
 	flag.Parse()
-	if err := run(*list, *root, *out, *arch, *as, flag.Args()); err != nil {
+	if err := run(lists, *root, *out, *arch, *as, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	}
 }
 
-func run(list, root, out, arch, version string, only []string) error {
-	f, err := os.Open(list)
+func run(lists []string, root, out, arch, version string, only []string) error {
+	want, err := read(lists)
 	if err != nil {
 		return err
-	}
-	defer f.Close()
-	want, err := parse(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", list, err)
 	}
 	want = present(root, want, only)
 	if err := os.MkdirAll(filepath.Join(out, "bin"), 0o755); err != nil {
@@ -108,10 +108,34 @@ func run(list, root, out, arch, version string, only []string) error {
 	return os.WriteFile(filepath.Join(out, "index.tsv"), []byte(strings.Join(rows, "")), 0o644)
 }
 
-// parse reads the list; see images.txt for the format.
-func parse(r io.Reader) ([]binary, error) {
+// read reads all lists that the patterns match.
+func read(patterns []string) ([]binary, error) {
 	var all []binary
 	base := map[string]string{}
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			return nil, fmt.Errorf("no file matches the list %s: %w", pattern, cmp.Or(err, os.ErrNotExist))
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			some, err := parse(bytes.NewReader(text), base)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			all = append(all, some...)
+		}
+	}
+	return all, nil
+}
+
+// parse reads a list; see images.txt for the format. base has the packages of other lists by their
+// base names, and gets those of this one.
+func parse(r io.Reader, base map[string]string) ([]binary, error) {
+	var all []binary
 	sc := bufio.NewScanner(r)
 	for n := 1; sc.Scan(); n++ {
 		line, _, _ := strings.Cut(sc.Text(), "#")
@@ -128,7 +152,7 @@ func parse(r io.Reader) ([]binary, error) {
 			continue
 		}
 		if !strings.HasPrefix(b.pkg, "./") {
-			return nil, fmt.Errorf("line %d: %s is neither ./PACKAGE, nor /FILE, nor a PROGRAM of %s", n, b.pkg, strings.Join(builtPrefixes, " or "))
+			return nil, fmt.Errorf("line %d: %s is neither ./PACKAGE, nor /FILE, nor a program of a module, such as hack/node-image:etcd", n, b.pkg)
 		}
 		if other, ok := base[path.Base(b.pkg)]; ok && other != b.pkg {
 			return nil, fmt.Errorf("line %d: %s and %s have the same base name", n, b.pkg, other)
@@ -202,17 +226,17 @@ func compile(root, bin, arch, version string, bs []binary) error {
 	return nil
 }
 
-// linkerFlags stamp the version into package build.
+// linkerFlags stamp the version into package buildinfo.
 func linkerFlags(version string) string {
 	flags := "-s -w"
 	if version != "" {
-		flags += " -X assay.dev/assay/operator/internal/text/build.version=" + version
+		flags += " -X assay.dev/assay/operator/internal/text/buildinfo.version=" + version
 	}
 	return flags
 }
 
 // locate finds the file of every binary, by its package or program; what
-// hack/node-image has to build for it is built now.
+// another module has to build for it is built now.
 func locate(root, bin, arch string, bs []binary) (map[string]string, error) {
 	files := map[string]string{}
 	for _, b := range bs {
@@ -224,11 +248,11 @@ func locate(root, bin, arch string, bs []binary) (map[string]string, error) {
 			files[b.pkg] = filepath.Join(bin, path.Base(b.pkg))
 			continue
 		}
-		cmd := exec.Command(filepath.Join(root, "hack", "images", "program.sh"), b.built())
+		cmd := exec.Command(filepath.Join(root, "hack", "images", "program.sh"), b.pkg)
 		cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), "GOARCH="+arch)
 		file, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("%s: program.sh %s: %w", b.image, b.built(), err)
+			return nil, fmt.Errorf("%s: program.sh %s: %w", b.image, b.pkg, err)
 		}
 		files[b.pkg] = strings.TrimSpace(string(file))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,11 +17,12 @@ func TestParse(t *testing.T) {
 		"a file of the machine":     {"a/b / /srv/kv\n", ""},
 		"neither":                   {"a/b /etcd node-image:etcd\n", "neither"},
 		"no program":                {"a/b /etcd hack/node-image:\n", "neither"},
+		"a System's program":        {"a/b /x systems/any-name:x\n", ""},
 		"same base":                 {"a/b /x ./one/x\na/c /x ./two/x\n", "same base name"},
 		"one package in two images": {"a/b /x ./cmd/x\na/c /x ./cmd/x\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := parse(strings.NewReader(tc.in))
+			_, err := parse(strings.NewReader(tc.in), map[string]string{})
 			if got := err != nil; got != (tc.wantErr != "") || got && !strings.Contains(err.Error(), tc.wantErr) {
 				t.Errorf("parse: error %v, want %q", err, tc.wantErr)
 			}
@@ -28,14 +30,13 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestTheListParses(t *testing.T) {
-	f, err := os.Open("images.txt")
+func TestTheListsParse(t *testing.T) {
+	all, err := read([]string{"images.txt", "../../systems/*/images*.txt"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	if _, err := parse(f); err != nil {
-		t.Error(err)
+	if got := names(all); !slices.Contains(got, "assay/agent") || !slices.Contains(got, "assay/basil") || len(got) < 8 {
+		t.Errorf("the lists have the images %v; those of the project and of its Systems are missing", got)
 	}
 }
 
@@ -74,7 +75,7 @@ func TestLocate(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n[ $1 = etcd ] && echo /cache/$GOARCH/$1\n"), 0o755); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n[ $1 = hack/node-image:etcd ] && echo /cache/$GOARCH/etcd\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	files, err := locate(root, "out/bin", "arm64", []binary{{"one", "/etcd", "hack/node-image:etcd"}, {"one", "/d", "./cmd/d"}})

@@ -39,7 +39,7 @@ func TestImagesAreReproducible(t *testing.T) {
 	for i := range 2 {
 		root, list := program(t)
 		out := filepath.Join(root, "out")
-		if err := run(list, root, out, runtime.GOARCH, "", nil); err != nil {
+		if err := run([]string{list}, root, out, runtime.GOARCH, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		if i == 0 {
@@ -58,7 +58,7 @@ func TestImagesAreReproducible(t *testing.T) {
 func TestBinariesAreStatic(t *testing.T) {
 	root, list := program(t)
 	out := filepath.Join(root, "out")
-	if err := run(list, root, out, runtime.GOARCH, "", nil); err != nil {
+	if err := run([]string{list}, root, out, runtime.GOARCH, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	f, err := elf.Open(filepath.Join(out, "bin", "a"))

@@ -9,7 +9,7 @@ WORKERS ?= 2
 export CLUSTER WORKERS
 # Also from the environment: ASSAY_CACHE, NODE_SOURCE (auto, pull, build).
 
-# What to build; all images of hack/images/images.txt if empty.
+# What to build; all images of hack/images/images.txt and systems/*/images.txt if empty.
 IMAGES ?=
 
 .PHONY: cluster cluster-down cluster-status cluster-purge
@@ -30,7 +30,7 @@ images: ## Build the container images into .work/images; VERSION=v0.2.0 is what 
 	@mkdir -p $(CLUSTER_MK_ROOT)/.work/images
 	@test -e $(CLUSTER_MK_ROOT)/.work/.gitignore || echo '*' > $(CLUSTER_MK_ROOT)/.work/.gitignore
 	@cd $(CLUSTER_MK_ROOT)/hack/images && CGO_ENABLED=0 GOFLAGS=-buildvcs=false \
-		go run -trimpath . -list images.txt -root $(CLUSTER_MK_ROOT) -out $(CLUSTER_MK_ROOT)/.work/images -version "$(VERSION)" $(IMAGES)
+		go run -trimpath . -list images.txt -list '../../systems/*/images.txt' -root $(CLUSTER_MK_ROOT) -out $(CLUSTER_MK_ROOT)/.work/images -version "$(VERSION)" $(IMAGES)
 
 images-load: images ## Build the images and load what changed into every node.
 	@$(CLUSTER_MK_ROOT)/hack/images/load.sh cluster

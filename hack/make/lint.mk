@@ -5,8 +5,8 @@
 golangci_version = $(shell sed -n 's#^.*golangci-lint/v2 \(v[^ ]*\).*#\1#p' hack/tools/golangci/go.mod)
 golangci = $(or $(ASSAY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/assay)/golangci-lint/$(golangci_version)/golangci-lint
 
-# Modules of their own with code of ours, whose tests are lanes of their names.
-modules = hack/images hack/node-image systems/driver systems/hotstuff systems/cometbft systems/capnp-rpc systems/bls systems/postgres systems/cassandra
+# Modules of their own with code of ours, whose tests are lanes of their names (hack/test/lanes.go).
+modules = hack/images hack/node-image $(patsubst %/go.mod,%,$(wildcard systems/*/go.mod))
 
 # Every file of git that begins as a shell script, but for those of the artifact that is
 # kept as authors write theirs.

@@ -42,7 +42,7 @@ for platform in $PLATFORMS; do
 	name=kubectl-assay-$os-$arch
 	say "$name"
 	mkdir -p "$stage/$name"
-	GOOS=$os GOARCH=$arch go build -ldflags "-s -w -X assay.dev/assay/operator/internal/text/build.version=$version" -o "$stage/$name/kubectl-assay" ./operator/cmd/kubectl-assay
+	GOOS=$os GOARCH=$arch go build -ldflags "-s -w -X assay.dev/assay/operator/internal/text/buildinfo.version=$version" -o "$stage/$name/kubectl-assay" ./operator/cmd/kubectl-assay
 	cp LICENSE "$stage/$name/"
 	pack "$out/$name.tar.gz" "$stage/$name"
 	"$work/bin/cyclonedx-gomod" bin -json -noserial -version "$version" -output "$out/$name.cdx.json" "$stage/$name/kubectl-assay" 2>/dev/null ||
@@ -52,7 +52,7 @@ done
 for arch in $ARCHES; do
 	say "images for linux/$arch"
 	# shellcheck disable=SC2086 # several images
-	go -C hack/images run . -list images.txt -root "$repo" -out "$stage/$arch" -arch "$arch" -version "$version" $IMAGES >&2
+	go -C hack/images run . -list images.txt -list '../../systems/*/images.txt' -root "$repo" -out "$stage/$arch" -arch "$arch" -version "$version" $IMAGES >&2
 	for image in $IMAGES; do
 		file=${image//\//-}
 		mv "$stage/$arch/$file.tar" "$out/$file-$arch.tar"

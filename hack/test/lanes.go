@@ -45,13 +45,23 @@ func cluster(name string, takes, bound time.Duration, inputs ...string) lane {
 }
 
 // moduleLane is the lane of a Go module of its own.
-func moduleLane(dir string) lane {
-	return lane{name: path.Base(dir), bound: 15 * time.Minute, dir: dir, inputs: []string{dir, "systems/driver"}}
+func moduleLane(dir string, inputs ...string) lane {
+	return lane{name: path.Base(dir), bound: 15 * time.Minute, dir: dir, inputs: append([]string{dir, "systems/driver"}, inputs...)}
+}
+
+// addSystems adds a lane for each module below systems that has none of its own here.
+func addSystems(root string) {
+	modules, _ := filepath.Glob(root + "/systems/*/go.mod")
+	for _, file := range modules {
+		if l := moduleLane("systems/" + path.Base(path.Dir(file))); !slices.ContainsFunc(lanes, func(o lane) bool { return o.name == l.name }) {
+			lanes = append(lanes, l)
+		}
+	}
 }
 
 var lanes = []lane{
 	{name: "unit", bound: 30 * time.Minute, inputs: []string{"config", "experiments", "docs", "charts", "README.md"}},
-	moduleLane("hack/images"), moduleLane("hack/node-image"), moduleLane("systems/driver"), moduleLane("systems/hotstuff"), moduleLane("systems/cometbft"), moduleLane("systems/capnp-rpc"), moduleLane("systems/bls"), moduleLane("systems/postgres"),
+	moduleLane("hack/images", "systems/*/images*.txt"), moduleLane("hack/node-image"),
 	{name: "chart", bound: 15 * time.Minute, inputs: []string{"charts", "config"}},
 	{name: "api", bound: 40 * time.Minute, flags: []string{"-count=1", "-p=2"}, inputs: []string{"charts", "config", "experiments", "docs", "README.md"}},
 	{name: "kernel", bound: 25 * time.Minute, flags: oneAtATime},

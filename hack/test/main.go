@@ -76,6 +76,7 @@ func (r *runner) run(ctx context.Context, stages []string) (failed bool, err err
 	if err := errors.Join(err, os.MkdirAll(".work/test", 0o755)); err != nil {
 		return false, err
 	}
+	addSystems(r.root)
 	if r.rules, err = readRules("hack/test"); err != nil {
 		return false, err
 	}

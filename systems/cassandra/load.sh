@@ -8,5 +8,5 @@
 
 make_work
 mkdir -p "$work/cassandra"
-(cd "$hack/images" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go run -trimpath . -list ../../systems/cassandra/images.txt -root "$repo" -out "$work/cassandra" >&2)
+(cd "$hack/images" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go run -trimpath . -list ../../systems/cassandra/images-large.txt -root "$repo" -out "$work/cassandra" >&2)
 "$hack/images/load.sh" cluster "$work/cassandra"

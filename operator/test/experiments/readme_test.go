@@ -287,9 +287,9 @@ func (c *catalogue) makes(s v1alpha1.SystemSpec) bool {
 }
 
 // images are the names of those that this repository makes: in the lists hack/images/images.txt and
-// systems/*/images.txt, whose first field they are.
+// systems/*/images*.txt, whose first field they are.
 func images(root string) (map[string]bool, error) {
-	lists, err := filepath.Glob(filepath.Join(root, "systems", "*", "images.txt"))
+	lists, err := filepath.Glob(filepath.Join(root, "systems", "*", "images*.txt"))
 	if err != nil {
 		return nil, err
 	}

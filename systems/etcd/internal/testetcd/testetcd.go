@@ -40,7 +40,7 @@ func Binary(t testing.TB) string {
 		}
 	}
 	script := filepath.Join(root(t), "hack", "images", "program.sh")
-	out, err := exec.Command(script, "--path", "etcd").Output()
+	out, err := exec.Command(script, "--path", "hack/node-image:etcd").Output()
 	if err != nil {
 		t.Skipf("no etcd: %s does not say where it is: %v", script, err)
 	}

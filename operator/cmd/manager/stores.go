@@ -15,7 +15,12 @@ import (
 	"assay.dev/assay/operator/internal/manager/cacheopts"
 	"assay.dev/assay/operator/internal/manager/controller/archive"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/s3"
 )
+
+// storeKinds are the kinds of stores that an installation can list. docs/extending.md says how one is
+// added.
+var storeKinds = map[string]store.Open{"S3": s3.Open}
 
 // storeOptions say where the result stores are described; load reads them.
 type storeOptions struct {
@@ -31,7 +36,7 @@ func (o *storeOptions) addFlags(f *pflag.FlagSet) {
 // load reads the stores. Their servers are not asked for anything yet: a manager must start without
 // them.
 func (o *storeOptions) load() (err error) {
-	o.registry, err = store.Load(o.list, o.secrets)
+	o.registry, err = store.Load(o.list, o.secrets, storeKinds)
 	return err
 }
 

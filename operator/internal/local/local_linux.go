@@ -46,7 +46,7 @@ import (
 	"assay.dev/assay/operator/internal/manager/steady"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 const (
@@ -169,7 +169,7 @@ func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node
 	notify := func(t types.NamespacedName) {
 		changed <- event.GenericEvent{Object: &v1alpha1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name}}}
 	}
-	stores, err := store.Load("", "")
+	stores, err := store.Load("", "", nil)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (o Options) addTrials(mgr ctrl.Manager, keeper *certs.Keeper, machine *node
 	trials := &trial.Reconciler{
 		Client: c, Reader: reader, Clock: clk, Recorder: recorder, Coordinator: coord, Environment: o.environment(), Trusted: keeper.Trusted,
 		Software: func(context.Context) *results.Software {
-			return &results.Software{Manager: build.Version(), Kubernetes: noCluster}
+			return &results.Software{Manager: buildinfo.Version(), Kubernetes: noCluster}
 		},
 		MessageSpacing: time.Second, Near: true,
 	}

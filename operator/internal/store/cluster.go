@@ -224,11 +224,11 @@ func (c *Cluster) Get(ctx context.Context, key string) (Object, io.ReadCloser, e
 			first, o = m, describePart(m)
 		}
 		if describePart(m) != o || o.Key != key {
-			return Object{}, nil, corrupted(key, errors.New("the ConfigMaps "+first.Name+" and "+m.Name+" are of different objects"))
+			return Object{}, nil, Corrupted(key, errors.New("the ConfigMaps "+first.Name+" and "+m.Name+" are of different objects"))
 		}
 		content.Write(m.BinaryData[partKey])
 	}
-	return o, newChecked(o, io.NopCloser(content)), nil
+	return o, Checked(o, io.NopCloser(content)), nil
 }
 
 // Clear removes all that is kept.

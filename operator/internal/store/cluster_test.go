@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -17,6 +18,35 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/store"
 )
+
+func put(t *testing.T, s store.Store, key string, content []byte) {
+	t.Helper()
+	if err := s.Put(t.Context(), store.Describe(key, content), bytes.NewReader(content)); err != nil {
+		t.Fatalf("put %s: %v", key, err)
+	}
+}
+
+func read(ctx context.Context, s store.Store, key string) (store.Object, []byte, error) {
+	return store.ReadAll(ctx, s, key, 64<<20)
+}
+
+// large content, of which every part is another one.
+func large(size int) []byte {
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(i>>16) ^ byte(i)
+	}
+	return b
+}
+
+func wantProblem(t *testing.T, name string, err error, reason string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: no error, want %s", name, reason)
+	} else if got, _ := store.Explain(err); got != reason {
+		t.Errorf("%s: %s (%v), want %s", name, got, err, reason)
+	}
+}
 
 func newCluster(t *testing.T) (func(trial string) *store.Cluster, client.Client) {
 	t.Helper()

@@ -61,7 +61,7 @@ func ReadManifest(ctx context.Context, s Store, f Folder) (Manifest, Object, err
 		return m, o, err
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
-		return m, o, corrupted(o.Key, err)
+		return m, o, Corrupted(o.Key, err)
 	}
 	if m.Format != ManifestFormat {
 		return m, o, fmt.Errorf("%s has the format %q; want %s", o.Key, m.Format, ManifestFormat)
@@ -105,7 +105,7 @@ func verify(ctx context.Context, s Store, want Object) error {
 	}
 	defer content.Close()
 	if got != want {
-		return corrupted(want.Key, fmt.Errorf("stored are %d bytes described as %s, the manifest lists %d as %s", got.Size, got.SHA256, want.Size, want.SHA256))
+		return Corrupted(want.Key, fmt.Errorf("stored are %d bytes described as %s, the manifest lists %d as %s", got.Size, got.SHA256, want.Size, want.SHA256))
 	}
 	_, err = io.Copy(io.Discard, content)
 	return err

@@ -1,8 +1,9 @@
 // Package store keeps results as objects: files with a key, a size and a SHA-256 that is checked
-// whenever they are read back. There are two stores:
+// whenever they are read back. Stores are:
 //
-//	S3       a bucket of any S3-compatible server, which outlives the cluster (s3.go, config.go, problem.go)
-//	Cluster  ConfigMaps of one trial, where objects wait while the bucket is down (cluster.go)
+//	Remote   one outside of the cluster, which outlives it: package s3, and others like it. An
+//	         installation lists its own (registry.go).
+//	Cluster  ConfigMaps of one trial, where objects wait while the remote store is down (cluster.go)
 //
 // Which objects there are, and where, is in layout.go and manifest.go, and for users in
 // docs/reference/storage.md. The package decides nothing about when something is stored: that is
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"time"
 )
 
 // Object is what is known of an object without its content.
@@ -57,6 +59,30 @@ type Store interface {
 	List(ctx context.Context, prefix string) ([]Object, error)
 }
 
+// Remote is a store outside of the cluster.
+type Remote interface {
+	Store
+	// Confirm finds out whether an object is stored as described. It is a Problem if not.
+	Confirm(ctx context.Context, want Object) error
+	// Location of a key, for people and for kubectl assay fetch: a URL.
+	Location(key string) string
+	// PresignPut allows its bearer to put one object of this size and checksum, for a time. So pods
+	// store their files themselves, without credentials.
+	PresignPut(ctx context.Context, o Object, lasts time.Duration) (Presigned, error)
+	// BindsContent tells whether a presigned request is good for one content only, or for any of
+	// the same size.
+	BindsContent() bool
+	// CA of the server, in PEM; empty: it is not one of its own.
+	CA() string
+}
+
+// Presigned is a request that its bearer may make once or more until it expires, for one object and
+// no other.
+type Presigned struct {
+	Method, URL string
+	Header      map[string]string
+}
+
 // ReadAll reads an object of limit bytes at most, checked.
 func ReadAll(ctx context.Context, s Store, key string, limit int64) (Object, []byte, error) {
 	o, content, err := s.Get(ctx, key)
@@ -79,7 +105,9 @@ type checked struct {
 	got  int64
 }
 
-func newChecked(o Object, content io.ReadCloser) *checked {
+// Checked is content that a store returns for an object: reading it fails, at its end at the latest,
+// unless it is as described.
+func Checked(o Object, content io.ReadCloser) io.ReadCloser {
 	return &checked{ReadCloser: content, want: o, hash: sha256.New()}
 }
 
@@ -92,7 +120,7 @@ func (c *checked) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if sum := hex.EncodeToString(c.hash.Sum(nil)); c.got != c.want.Size || sum != c.want.SHA256 {
-		return n, corrupted(c.want.Key, fmt.Errorf("%d bytes with SHA-256 %s, want %d with %s", c.got, sum, c.want.Size, c.want.SHA256))
+		return n, Corrupted(c.want.Key, fmt.Errorf("%d bytes with SHA-256 %s, want %d with %s", c.got, sum, c.want.Size, c.want.SHA256))
 	}
 	return n, io.EOF
 }

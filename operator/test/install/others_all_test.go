@@ -71,7 +71,7 @@ func (o *owner) checkUsed(t *testing.T, exp *v1alpha1.Experiment) map[string]res
 	valid := map[string]results.Trial{}
 	folder := store.ExperimentFolder(exp.Namespace, exp.Name, string(exp.UID))
 	for _, kept := range o.ended(t, exp) {
-		_, stored, err := store.ReadAll(t.Context(), o.others.s3.S3, folder.Trial(kept.Name).Key("trial.json"), 16<<20)
+		_, stored, err := store.ReadAll(t.Context(), o.others.s3.Bucket, folder.Trial(kept.Name).Key("trial.json"), 16<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func (o *owner) checkUsed(t *testing.T, exp *v1alpha1.Experiment) map[string]res
 			t.Fatalf("%s: measurements %+v, want two numbers", r.Name, r.Measurements)
 		}
 	}
-	n, err := store.Verify(t.Context(), o.others.s3.S3, folder)
+	n, err := store.Verify(t.Context(), o.others.s3.Bucket, folder)
 	if err != nil || n == 0 {
 		t.Errorf("%d objects are stored and right: %v", n, err)
 	}

@@ -29,6 +29,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/s3"
 )
 
 const (
@@ -78,7 +79,7 @@ func TestS3Outage(t *testing.T) {
 // s3Server is one that runs in the cluster: a store in its bucket, and a file with the chart's
 // values for it.
 type s3Server struct {
-	*store.S3
+	*s3.Bucket
 	values string
 }
 
@@ -95,7 +96,7 @@ func (o *owner) withS3(t *testing.T) *s3Server {
 }
 
 // startS3 starts the server and returns a store in its bucket, as the test itself reaches it.
-func (o *owner) startS3(t *testing.T) *store.S3 {
+func (o *owner) startS3(t *testing.T) *s3.Bucket {
 	t.Helper()
 	o.insist(t, filepath.Join(root, "hack", "s3", "load.sh"))
 	o.openNamespace(t, s3Namespace)
@@ -112,7 +113,7 @@ func (o *owner) startS3(t *testing.T) *store.S3 {
 		&corev1.Secret{ObjectMeta: meta(s3Namespace, "s3-account"), StringData: account},
 		&corev1.Secret{ObjectMeta: meta(s3Namespace, "s3-tls"), StringData: map[string]string{"tls.crt": cert, "tls.key": key}},
 		&corev1.Secret{ObjectMeta: meta(namespace, "assay-archive"), StringData: map[string]string{
-			store.AccessKeyFile: account["ROOT_ACCESS_KEY"], store.SecretKeyFile: account["ROOT_SECRET_KEY"]}},
+			s3.AccessKeyFile: account["ROOT_ACCESS_KEY"], s3.SecretKeyFile: account["ROOT_SECRET_KEY"]}},
 		&corev1.ConfigMap{ObjectMeta: meta(namespace, "assay-archive-ca"), Data: map[string]string{"ca.crt": cert}},
 	} {
 		o.deleted(t, obj)
@@ -132,9 +133,9 @@ func (o *owner) startS3(t *testing.T) *store.S3 {
 	if err := o.Get(t.Context(), client.ObjectKey{Namespace: s3Namespace, Name: "s3"}, svc); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.NewS3With(store.Config{
-		Name: "test", Endpoint: "https://" + net.JoinHostPort(address, strconv.Itoa(int(svc.Spec.Ports[0].NodePort))), Bucket: "results", Prefix: "some/where", PathStyle: true,
-	}, store.Credentials{AccessKeyID: account["ROOT_ACCESS_KEY"], SecretAccessKey: account["ROOT_SECRET_KEY"]}, []byte(cert))
+	s, err := s3.NewWith(s3.Config{
+		Settings: store.Settings{Name: "test"}, Endpoint: "https://" + net.JoinHostPort(address, strconv.Itoa(int(svc.Spec.Ports[0].NodePort))), Bucket: "results", Prefix: "some/where", PathStyle: true,
+	}, s3.Credentials{AccessKeyID: account["ROOT_ACCESS_KEY"], SecretAccessKey: account["ROOT_SECRET_KEY"]}, []byte(cert))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func (o *owner) resultsStored(ctx context.Context, exp *v1alpha1.Experiment) (me
 }
 
 // checkStored reads everything back.
-func (o *owner) checkStored(t *testing.T, s *store.S3, exp *v1alpha1.Experiment) {
+func (o *owner) checkStored(t *testing.T, s *s3.Bucket, exp *v1alpha1.Experiment) {
 	t.Helper()
 	folder := store.ExperimentFolder(exp.Namespace, exp.Name, string(exp.UID))
 	n, err := store.Verify(t.Context(), s, folder)
@@ -268,7 +269,7 @@ func (o *owner) checkStored(t *testing.T, s *store.S3, exp *v1alpha1.Experiment)
 }
 
 // checkTrial checks that a trial's manifest has everything, and returns how many objects it lists.
-func checkTrial(t *testing.T, s *store.S3, folder store.Folder, listed bool) int {
+func checkTrial(t *testing.T, s *s3.Bucket, folder store.Folder, listed bool) int {
 	t.Helper()
 	m, _, err := store.ReadManifest(t.Context(), s, folder)
 	if err != nil || !listed || len(m.Missing) > 0 {

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/s3"
 )
 
 // Options of the verb.
@@ -29,7 +30,7 @@ type Options struct {
 	Region    string
 	CA        string
 	PathStyle bool
-	Keys      store.Credentials
+	Keys      s3.Credentials
 }
 
 // Command is the verb. getenv reads the environment.
@@ -48,7 +49,7 @@ func Command(s *session.Session, getenv func(string) string) *cobra.Command {
 		ValidArgsFunction: session.CompleteExperiments(s),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Location = args[0]
-			o.Keys = store.Credentials{AccessKeyID: getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: getenv("AWS_SECRET_ACCESS_KEY"), SessionToken: getenv("AWS_SESSION_TOKEN")}
+			o.Keys = s3.Credentials{AccessKeyID: getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: getenv("AWS_SECRET_ACCESS_KEY"), SessionToken: getenv("AWS_SESSION_TOKEN")}
 			o.Endpoint = cmp.Or(o.Endpoint, getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"))
 			o.Region = cmp.Or(o.Region, getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"))
 			return Run(cmd.Context(), s, o)
@@ -92,8 +93,8 @@ func Run(ctx context.Context, s *session.Session, o Options) error {
 			return fmt.Errorf("--ca: %w", err)
 		}
 	}
-	bucket, err := store.NewS3With(store.Config{
-		Name: "given", Endpoint: o.Endpoint, Region: o.Region, Bucket: parts[1], Prefix: parts[2], PathStyle: o.PathStyle && o.Endpoint != "",
+	bucket, err := s3.NewWith(s3.Config{
+		Settings: store.Settings{Name: "given"}, Endpoint: o.Endpoint, Region: o.Region, Bucket: parts[1], Prefix: parts[2], PathStyle: o.PathStyle && o.Endpoint != "",
 	}, o.Keys, ca)
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func locate(ctx context.Context, s *session.Session, name string) (string, error
 
 // getter reads a folder and those that its manifest names.
 type getter struct {
-	bucket  *store.S3
+	bucket  *s3.Bucket
 	folder  store.Folder
 	output  string
 	objects int

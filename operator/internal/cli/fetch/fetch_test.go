@@ -14,12 +14,13 @@ import (
 	"assay.dev/assay/operator/internal/cli/fetch"
 	"assay.dev/assay/operator/internal/cli/session"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/s3"
 	"assay.dev/assay/operator/internal/testkit/builders"
 	"assay.dev/assay/operator/internal/testkit/tests3"
 )
 
 // put an experiment with one trial into the server's bucket.
-func put(t *testing.T, s *store.S3) {
+func put(t *testing.T, s *s3.Bucket) {
 	t.Helper()
 	object := func(key, text string) store.Object {
 		o := store.Describe(key, []byte(text))
@@ -50,7 +51,7 @@ func TestFetch(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	c := server.Config()
 	c.Prefix = "team/v1/x" // a prefix that looks like a part of the layout
-	s, err := store.NewS3With(c, tests3.Keys(), nil)
+	s, err := s3.NewWith(c, tests3.Keys(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestFetch(t *testing.T) {
 func TestFetchComparesManifests(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	c := server.Config()
-	s, err := store.NewS3With(c, tests3.Keys(), nil)
+	s, err := s3.NewWith(c, tests3.Keys(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestFetchComparesManifests(t *testing.T) {
 
 func TestFetchByName(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
-	s, err := store.NewS3With(server.Config(), tests3.Keys(), nil)
+	s, err := s3.NewWith(server.Config(), tests3.Keys(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

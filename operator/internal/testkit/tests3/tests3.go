@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/s3"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 )
 
@@ -40,7 +41,7 @@ type Options struct {
 	CertFile, KeyFile string
 	// Data is its directory. Default: one of the test's.
 	Data string
-	// Checksums of the stores that it is used by: see store.Config.
+	// Checksums of the stores that it is used by: see s3.Config.
 	Checksums string
 }
 
@@ -187,8 +188,8 @@ func (s *Server) Stop(t testing.TB) {
 }
 
 // Config of a store in the server's bucket.
-func (s *Server) Config() store.Config {
-	c := store.Config{Name: "test", Endpoint: "http://" + s.Address, Bucket: Bucket, PathStyle: true, Checksums: s.options.Checksums}
+func (s *Server) Config() s3.Config {
+	c := s3.Config{Settings: store.Settings{Name: "test"}, Endpoint: "http://" + s.Address, Bucket: Bucket, PathStyle: true, Checksums: s.options.Checksums}
 	if s.options.CertFile != "" {
 		c.Endpoint = "https://" + s.Address
 	}
@@ -196,14 +197,14 @@ func (s *Server) Config() store.Config {
 }
 
 // Keys are the server's credentials.
-func Keys() store.Credentials {
-	return store.Credentials{AccessKeyID: AccessKey, SecretAccessKey: SecretKey}
+func Keys() s3.Credentials {
+	return s3.Credentials{AccessKeyID: AccessKey, SecretAccessKey: SecretKey}
 }
 
 // Store in the server's bucket.
-func (s *Server) Store(t testing.TB) *store.S3 {
+func (s *Server) Store(t testing.TB) *s3.Bucket {
 	t.Helper()
-	made, err := store.NewS3With(s.Config(), Keys(), nil)
+	made, err := s3.NewWith(s.Config(), Keys(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +223,8 @@ func (s *Server) Registry(t testing.TB) *store.Registry {
 	dir := t.TempDir()
 	c := s.Config()
 	files := map[string]string{
-		"stores.yaml":                    fmt.Sprintf("default: archive\nstores:\n- name: archive\n  endpoint: %s\n  bucket: %s\n  pathStyle: true\n  prefix: some/where\n  checksums: %q\n", c.Endpoint, c.Bucket, c.Checksums),
-		"archive/" + store.AccessKeyFile: AccessKey + "\n", "archive/" + store.SecretKeyFile: SecretKey,
+		"stores.yaml":                 fmt.Sprintf("default: archive\nstores:\n- name: archive\n  endpoint: %s\n  bucket: %s\n  pathStyle: true\n  prefix: some/where\n  checksums: %q\n", c.Endpoint, c.Bucket, c.Checksums),
+		"archive/" + s3.AccessKeyFile: AccessKey + "\n", "archive/" + s3.SecretKeyFile: SecretKey,
 	}
 	for name, text := range files {
 		file := filepath.Join(dir, name)
@@ -234,7 +235,7 @@ func (s *Server) Registry(t testing.TB) *store.Registry {
 			t.Fatal(err)
 		}
 	}
-	r, err := store.Load(filepath.Join(dir, "stores.yaml"), dir)
+	r, err := store.Load(filepath.Join(dir, "stores.yaml"), dir, map[string]store.Open{"S3": s3.Open})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ import (
 	"assay.dev/assay/operator/internal/node/protocol"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/s3"
 	"assay.dev/assay/operator/internal/testkit/builders"
 	"assay.dev/assay/operator/internal/testkit/testenv"
 	"assay.dev/assay/operator/internal/testkit/tests3"
@@ -137,7 +138,7 @@ func (s *stage) reconcile(r *Trials) (ctrl.Result, *metav1.Condition) {
 	return result, meta.FindStatusCondition(s.trial.Status.Conditions, v1alpha1.TrialResultsStored)
 }
 
-func (s *stage) bucket() *store.S3 {
+func (s *stage) bucket() store.Remote {
 	s.t.Helper()
 	got, err := s.stores.Get("archive")
 	if err != nil {
@@ -385,7 +386,7 @@ func TestWhatAStoreSaysIsInTheCondition(t *testing.T) {
 			}
 			r := s.trials()
 			var err error
-			if r.Stores, err = store.Load(dir+"/l", dir); err != nil {
+			if r.Stores, err = store.Load(dir+"/l", dir, map[string]store.Open{"S3": s3.Open}); err != nil {
 				t.Fatal(err)
 			}
 			if _, c := s.reconcile(r); c == nil || c.Reason != tc.want || strings.Contains(c.Message, tests3.SecretKey) || strings.Contains(c.Message, tc.access) {
@@ -560,7 +561,7 @@ func TestOneAsksAStoreThatFailed(t *testing.T) {
 // Without checksums a request to put an object is good for any content, as long as it is usable. An
 // object that is replaced in that time is not stored, and the manager says so.
 func TestAnObjectIsReplacedByItsTicket(t *testing.T) {
-	s := newStageWith(t, tests3.Options{Checksums: store.ChecksumsWhenRequired})
+	s := newStageWith(t, tests3.Options{Checksums: s3.ChecksumsWhenRequired})
 	genuine, forged := []byte("genuine"), []byte("forged!")
 	ticket := s.ticket("p-0", "replica.log.gz", store.Describe("", genuine))
 	s.put(ticket, genuine)

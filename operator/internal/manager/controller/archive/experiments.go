@@ -200,7 +200,7 @@ func describe(exp *v1alpha1.Experiment) ([]byte, error) {
 
 // written are the objects that one attempt has stored.
 type written struct {
-	s       *store.S3
+	s       store.Remote
 	folder  store.Folder
 	objects []store.Object
 }

@@ -302,7 +302,7 @@ func move(ctx context.Context, kept *store.Cluster, s store.Store, folder store.
 
 // confirm lists what is stored of the trial, and confirms what the pods put there themselves; what
 // was written just now has been.
-func confirm(ctx context.Context, s *store.S3, folder store.Folder, written []store.Object) ([]store.Object, error) {
+func confirm(ctx context.Context, s store.Remote, folder store.Folder, written []store.Object) ([]store.Object, error) {
 	handed, err := s.List(ctx, folder.PodFiles())
 	if err != nil {
 		return nil, err

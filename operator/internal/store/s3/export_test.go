@@ -1,4 +1,4 @@
-package store
+package s3
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 // DialTo has the store dial an address whatever the host's name is: no resolver of a test knows the
 // names of buckets.
-func (s *S3) DialTo(address string) {
+func (s *Bucket) DialTo(address string) {
 	client := s.client.Options().HTTPClient.(*http.Client)
 	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
@@ -17,7 +17,7 @@ func (s *S3) DialTo(address string) {
 }
 
 // Hurry has the store wait for d where it would wait for half a minute.
-func (s *S3) Hurry(d time.Duration) {
+func (s *Bucket) Hurry(d time.Duration) {
 	s.patience = d
 	s.client.Options().HTTPClient.(*http.Client).Transport.(*http.Transport).ResponseHeaderTimeout = d
 }

@@ -1,4 +1,5 @@
-package store
+// Package s3 keeps results in a bucket of any server that speaks the S3 protocol.
+package s3
 
 import (
 	"context"
@@ -22,10 +23,12 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	transfertypes "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
+
+	"assay.dev/assay/operator/internal/store"
 )
 
 const (
@@ -42,36 +45,36 @@ const (
 	metaSHA256 = "sha256"
 )
 
-// S3 keeps objects in a bucket.
-type S3 struct {
+// Bucket is a store.Remote.
+type Bucket struct {
 	config   Config
 	location string
 	ca       []byte
 	patience time.Duration
-	client   *s3.Client
-	presign  *s3.PresignClient
+	client   *sdk.Client
+	presign  *sdk.PresignClient
 	uploads  *transfermanager.Client
 }
 
-var _ Store = (*S3)(nil)
+var _ store.Remote = (*Bucket)(nil)
 
-// NewS3 makes a store whose directory has the files of its credentials and, if its server has a CA
+// New makes a store whose directory has the files of its credentials and, if its server has a CA
 // of its own, of that. It talks to nobody yet.
-func NewS3(config Config, directory string) (*S3, error) {
+func New(config Config, directory string) (*Bucket, error) {
 	ca, err := os.ReadFile(filepath.Join(directory, CAFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read the CA of result store %s: %w", config.Name, err)
 	}
-	return NewS3With(config, aws.NewCredentialsCache(fileCredentials{store: config.Name, directory: directory}), ca)
+	return NewWith(config, aws.NewCredentialsCache(fileCredentials{store: config.Name, directory: directory}), ca)
 }
 
-// NewS3With makes a store from what the caller has. ca is PEM; empty: the authorities of the
+// NewWith makes a store from what the caller has. ca is PEM; empty: the authorities of the
 // system.
-func NewS3With(config Config, credentials aws.CredentialsProvider, ca []byte) (*S3, error) {
+func NewWith(config Config, credentials aws.CredentialsProvider, ca []byte) (*Bucket, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	s := &S3{config: config, ca: ca, patience: patience, location: "s3://" + config.Bucket}
+	s := &Bucket{config: config, ca: ca, patience: patience, location: "s3://" + config.Bucket}
 	if config.Endpoint != "" {
 		s.location = strings.TrimSuffix(config.Endpoint, "/") + "/" + config.Bucket
 	}
@@ -83,7 +86,7 @@ func NewS3With(config Config, credentials aws.CredentialsProvider, ca []byte) (*
 	if config.Checksums == ChecksumsWhenRequired {
 		checksums = aws.RequestChecksumCalculationWhenRequired
 	}
-	o := s3.Options{
+	o := sdk.Options{
 		Region: config.Region, Credentials: credentials, UsePathStyle: config.PathStyle, HTTPClient: &http.Client{Transport: transport},
 		RequestChecksumCalculation: checksums, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 		Logger: logging.Nop{}, DisableLogOutputChecksumValidationSkipped: true,
@@ -95,10 +98,10 @@ func NewS3With(config Config, credentials aws.CredentialsProvider, ca []byte) (*
 	if config.Endpoint != "" {
 		o.BaseEndpoint = aws.String(config.Endpoint)
 	}
-	s.client = s3.New(o)
+	s.client = sdk.New(o)
 	// Headers stay headers: not every server looks for metadata and checksums in the query.
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping, o.DisableHeaderHoisting = true, true })
-	s.presign = s3.NewPresignClient(s.client, func(o *s3.PresignOptions) { o.Presigner = signer })
+	s.presign = sdk.NewPresignClient(s.client, func(o *sdk.PresignOptions) { o.Presigner = signer })
 	s.uploads = transfermanager.New(s.client, func(o *transfermanager.Options) {
 		o.PartSizeBytes, o.MultipartUploadThreshold, o.Concurrency = partSize, partSize+1, 2
 		o.RequestChecksumCalculation, o.FailTimeout = checksums, 10*time.Second
@@ -119,7 +122,7 @@ func notInTime(err error) aws.Ternary {
 	return aws.UnknownTernary
 }
 
-func (s *S3) newTransport() (*http.Transport, error) {
+func (s *Bucket) newTransport() (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	t := &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
@@ -148,7 +151,7 @@ func (s *S3) newTransport() (*http.Transport, error) {
 // of it could have been sent at the slowest rate.
 type impatient struct {
 	net.Conn
-	s *S3
+	s *Bucket
 }
 
 // Read implements io.Reader.
@@ -165,12 +168,12 @@ func (c *impatient) Write(p []byte) (int, error) {
 }
 
 // Location of a key, for people: s3://bucket/prefix/key.
-func (s *S3) Location(key string) string { return "s3://" + s.config.Bucket + "/" + s.key(key) }
+func (s *Bucket) Location(key string) string { return "s3://" + s.config.Bucket + "/" + s.key(key) }
 
 // CA of the server, in PEM; empty: it is not one of its own.
-func (s *S3) CA() string { return string(s.ca) }
+func (s *Bucket) CA() string { return string(s.ca) }
 
-func (s *S3) key(key string) string {
+func (s *Bucket) key(key string) string {
 	if s.config.Prefix == "" {
 		return key
 	}
@@ -178,24 +181,24 @@ func (s *S3) key(key string) string {
 }
 
 // limit of a request that carries size bytes.
-func (s *S3) limit(size int64) time.Duration {
+func (s *Bucket) limit(size int64) time.Duration {
 	return s.patience + time.Duration(size)*time.Second/slowest
 }
 
-func (s *S3) limited(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
+func (s *Bucket) limited(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.limit(size))
 }
 
 // Check finds out whether the bucket is there and may be listed.
-func (s *S3) Check(ctx context.Context) error {
+func (s *Bucket) Check(ctx context.Context) error {
 	ctx, cancel := s.limited(ctx, 0)
 	defer cancel()
-	_, err := s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &s.config.Bucket, Prefix: aws.String(s.key("")), MaxKeys: aws.Int32(1)})
+	_, err := s.client.ListObjectsV2(ctx, &sdk.ListObjectsV2Input{Bucket: &s.config.Bucket, Prefix: aws.String(s.key("")), MaxKeys: aws.Int32(1)})
 	return s.explain(err)
 }
 
-// Put implements Store.
-func (s *S3) Put(ctx context.Context, o Object, content io.ReadSeeker) error {
+// Put implements store.Store.
+func (s *Bucket) Put(ctx context.Context, o store.Object, content io.ReadSeeker) error {
 	limit, cancel := s.limited(ctx, o.Size)
 	defer cancel()
 	key, meta := s.key(o.Key), map[string]string{metaSHA256: o.SHA256}
@@ -204,7 +207,7 @@ func (s *S3) Put(ctx context.Context, o Object, content io.ReadSeeker) error {
 		_, err = s.uploads.UploadObject(limit, &transfermanager.UploadObjectInput{
 			Bucket: &s.config.Bucket, Key: &key, Body: content, Metadata: meta, ContentType: aws.String(contentType(key))})
 	} else {
-		in := &s3.PutObjectInput{Bucket: &s.config.Bucket, Key: &key, Body: content, ContentLength: &o.Size, Metadata: meta, ContentType: aws.String(contentType(key))}
+		in := &sdk.PutObjectInput{Bucket: &s.config.Bucket, Key: &key, Body: content, ContentLength: &o.Size, Metadata: meta, ContentType: aws.String(contentType(key))}
 		if in.ChecksumSHA256, err = s.checksum(o); err == nil {
 			_, err = s.client.PutObject(limit, in)
 		}
@@ -216,7 +219,7 @@ func (s *S3) Put(ctx context.Context, o Object, content io.ReadSeeker) error {
 }
 
 // checksum for the server to check; nil when it is not to be told.
-func (s *S3) checksum(o Object) (*string, error) {
+func (s *Bucket) checksum(o store.Object) (*string, error) {
 	if s.config.Checksums == ChecksumsWhenRequired {
 		return nil, nil
 	}
@@ -229,13 +232,13 @@ func (s *S3) checksum(o Object) (*string, error) {
 
 // Confirm finds out whether an object is stored as described: by the server's own checksum of it,
 // if it keeps one, else by reading it.
-func (s *S3) Confirm(ctx context.Context, want Object) error {
+func (s *Bucket) Confirm(ctx context.Context, want store.Object) error {
 	got, sum, err := s.stat(ctx, want.Key)
 	if err != nil {
 		return err
 	}
 	if got != want {
-		return corrupted(want.Key, fmt.Errorf("stored are %d bytes described as %s, want %d as %s", got.Size, got.SHA256, want.Size, want.SHA256))
+		return store.Corrupted(want.Key, fmt.Errorf("stored are %d bytes described as %s, want %d as %s", got.Size, got.SHA256, want.Size, want.SHA256))
 	}
 	if sum == want.SHA256 {
 		return nil
@@ -251,46 +254,46 @@ func (s *S3) Confirm(ctx context.Context, want Object) error {
 
 // stat returns what the store says of an object, and the checksum that it keeps itself, in
 // hexadecimal, if it covers the whole content.
-func (s *S3) stat(ctx context.Context, key string) (o Object, sum string, err error) {
+func (s *Bucket) stat(ctx context.Context, key string) (o store.Object, sum string, err error) {
 	ctx, cancel := s.limited(ctx, 0)
 	defer cancel()
-	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(key)), ChecksumMode: types.ChecksumModeEnabled})
+	head, err := s.client.HeadObject(ctx, &sdk.HeadObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(key)), ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
-		return Object{}, "", s.missing(key, err)
+		return store.Object{}, "", s.missing(key, err)
 	}
 	if raw, err := base64.StdEncoding.DecodeString(aws.ToString(head.ChecksumSHA256)); err == nil && head.ChecksumType != types.ChecksumTypeComposite {
 		sum = hex.EncodeToString(raw)
 	}
-	return Object{Key: key, Size: aws.ToInt64(head.ContentLength), SHA256: head.Metadata[metaSHA256]}, sum, nil
+	return store.Object{Key: key, Size: aws.ToInt64(head.ContentLength), SHA256: head.Metadata[metaSHA256]}, sum, nil
 }
 
 // missing tells a key that is not there from a bucket that is not.
-func (s *S3) missing(key string, err error) error {
+func (s *Bucket) missing(key string, err error) error {
 	var api smithy.APIError
 	if errors.As(err, &api) && slices.Contains([]string{"NotFound", "NoSuchKey"}, api.ErrorCode()) {
-		return fmt.Errorf("%s: %w", key, ErrNotFound)
+		return fmt.Errorf("%s: %w", key, store.ErrNotFound)
 	}
 	return s.explain(err)
 }
 
-// Get implements Store.
-func (s *S3) Get(ctx context.Context, key string) (Object, io.ReadCloser, error) {
+// Get implements store.Store.
+func (s *Bucket) Get(ctx context.Context, key string) (store.Object, io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(s.limit(0), func() { cancel(context.DeadlineExceeded) })
 	end := func() { late.Stop(); cancel(context.Canceled) }
-	answer, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(key))})
+	answer, err := s.client.GetObject(ctx, &sdk.GetObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(key))})
 	if err != nil {
 		err = s.missing(key, overdue(ctx, err))
 		end()
-		return Object{}, nil, err
+		return store.Object{}, nil, err
 	}
-	o := Object{Key: key, Size: aws.ToInt64(answer.ContentLength), SHA256: answer.Metadata[metaSHA256]}
+	o := store.Object{Key: key, Size: aws.ToInt64(answer.ContentLength), SHA256: answer.Metadata[metaSHA256]}
 	if o.SHA256 == "" {
 		end()
-		return Object{}, nil, errors.Join(corrupted(key, errors.New("it has no checksum in its metadata")), answer.Body.Close())
+		return store.Object{}, nil, errors.Join(store.Corrupted(key, errors.New("it has no checksum in its metadata")), answer.Body.Close())
 	}
 	late.Reset(s.limit(o.Size)) // if it is too late already, the content cannot be read
-	return o, newChecked(o, &bounded{ReadCloser: answer.Body, ctx: ctx, s: s, end: end}), nil
+	return o, store.Checked(o, &bounded{ReadCloser: answer.Body, ctx: ctx, s: s, end: end}), nil
 }
 
 // overdue tells a request that was called off for the time that it took from one that nobody wants
@@ -306,7 +309,7 @@ func overdue(ctx context.Context, err error) error {
 type bounded struct {
 	io.ReadCloser
 	ctx context.Context // of the request that this is the answer to
-	s   *S3
+	s   *Bucket
 	end func()
 }
 
@@ -325,12 +328,12 @@ func (b *bounded) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// List implements Store. It asks the server for each object's metadata.
-func (s *S3) List(ctx context.Context, prefix string) ([]Object, error) {
-	var all []Object
-	pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &s.config.Bucket, Prefix: aws.String(s.key(prefix))})
+// List implements store.Store. It asks the server for each object's metadata.
+func (s *Bucket) List(ctx context.Context, prefix string) ([]store.Object, error) {
+	var all []store.Object
+	pages := sdk.NewListObjectsV2Paginator(s.client, &sdk.ListObjectsV2Input{Bucket: &s.config.Bucket, Prefix: aws.String(s.key(prefix))})
 	for pages.HasMorePages() {
-		page, err := func() (*s3.ListObjectsV2Output, error) {
+		page, err := func() (*sdk.ListObjectsV2Output, error) {
 			ctx, cancel := s.limited(ctx, 0)
 			defer cancel()
 			return pages.NextPage(ctx)
@@ -350,33 +353,26 @@ func (s *S3) List(ctx context.Context, prefix string) ([]Object, error) {
 			all = append(all, o)
 		}
 	}
-	slices.SortFunc(all, func(a, b Object) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b store.Object) int { return strings.Compare(a.Key, b.Key) })
 	return all, nil
-}
-
-// Presigned is a request that its bearer may make once or more until it expires, for one object and
-// no other.
-type Presigned struct {
-	Method, URL string
-	Header      map[string]string
 }
 
 // BindsContent tells whether a presigned request is good for one content only. Without checksums it
 // is good for any of the same size.
-func (s *S3) BindsContent() bool { return s.config.Checksums != ChecksumsWhenRequired }
+func (s *Bucket) BindsContent() bool { return s.config.Checksums != ChecksumsWhenRequired }
 
 // PresignPut allows its bearer to put one object of this size and checksum, for a time.
-func (s *S3) PresignPut(ctx context.Context, o Object, lasts time.Duration) (Presigned, error) {
-	in := &s3.PutObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(o.Key)), ContentLength: &o.Size, Metadata: map[string]string{metaSHA256: o.SHA256}}
+func (s *Bucket) PresignPut(ctx context.Context, o store.Object, lasts time.Duration) (store.Presigned, error) {
+	in := &sdk.PutObjectInput{Bucket: &s.config.Bucket, Key: aws.String(s.key(o.Key)), ContentLength: &o.Size, Metadata: map[string]string{metaSHA256: o.SHA256}}
 	var err error
 	if in.ChecksumSHA256, err = s.checksum(o); err != nil {
-		return Presigned{}, err
+		return store.Presigned{}, err
 	}
-	request, err := s.presign.PresignPutObject(ctx, in, func(p *s3.PresignOptions) { p.Expires = lasts })
+	request, err := s.presign.PresignPutObject(ctx, in, func(p *sdk.PresignOptions) { p.Expires = lasts })
 	if err != nil {
-		return Presigned{}, s.explain(err)
+		return store.Presigned{}, s.explain(err)
 	}
-	p := Presigned{Method: request.Method, URL: request.URL, Header: map[string]string{}}
+	p := store.Presigned{Method: request.Method, URL: request.URL, Header: map[string]string{}}
 	for name, values := range request.SignedHeader {
 		if name = strings.ToLower(name); name != "host" && name != "content-length" && len(values) > 0 {
 			p.Header[name] = values[0]

@@ -9,6 +9,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/s3"
 )
 
 func load(t *testing.T, text string, files map[string]string) (*store.Registry, error) {
@@ -24,7 +25,7 @@ func load(t *testing.T, text string, files map[string]string) (*store.Registry, 
 	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return store.Load(list, dir)
+	return store.Load(list, dir, map[string]store.Open{"S3": s3.Open})
 }
 
 func TestListOfStores(t *testing.T) {
@@ -45,13 +46,15 @@ func TestListOfStores(t *testing.T) {
 		"a slash at its end":    {text: "stores:\n- {name: a, bucket: results, prefix: x/}", wantErr: "prefix is \"x/\""},
 		"checksums of no kind":  {text: "stores:\n- {name: a, bucket: results, checksums: Never}", wantErr: "WhenSupported or WhenRequired"},
 		"a CA that is no PEM":   {text: good, ca: "x", wantErr: "holds no certificate"},
+		"by its kind":           {text: "stores:\n- {name: a, kind: S3, bucket: results}"},
+		"an unknown kind":       {text: "stores:\n- {name: a, kind: s3, bucket: results}", wantErr: "stores.yaml: stores[0]: there is no kind of store"},
 		"no list at all":        {text: ""},
 		"not a list of objects": {text: "stores: a", wantErr: "stores.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}
 			if tc.ca != "" {
-				files["a/"+store.CAFile] = tc.ca
+				files["a/"+s3.CAFile] = tc.ca
 			}
 			_, err := load(t, tc.text, files)
 			if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {

@@ -1,4 +1,4 @@
-package store_test
+package s3_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/s3"
 	"assay.dev/assay/operator/internal/testkit/tests3"
 )
 
@@ -34,9 +35,9 @@ func inTime(t *testing.T, name string, do func() error) {
 	}
 }
 
-func hurried(t *testing.T, c store.Config) *store.S3 {
+func hurried(t *testing.T, c s3.Config) *s3.Bucket {
 	t.Helper()
-	s, err := store.NewS3With(c, tests3.Keys(), nil)
+	s, err := s3.NewWith(c, tests3.Keys(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestContentThatStopsComing(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			t.Cleanup(func() { close(over) })
-			s := hurried(t, store.Config{Name: "slow", Endpoint: server.URL, Bucket: "bucket", PathStyle: true})
+			s := hurried(t, s3.Config{Settings: store.Settings{Name: "slow"}, Endpoint: server.URL, Bucket: "bucket", PathStyle: true})
 			inTime(t, name, func() error {
 				_, content, err := s.Get(t.Context(), "k")
 				if err != nil {

@@ -1,4 +1,4 @@
-package store_test
+package s3_test
 
 import (
 	"bytes"
@@ -26,6 +26,7 @@ import (
 
 	"assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/store"
+	"assay.dev/assay/operator/internal/store/s3"
 	"assay.dev/assay/operator/internal/testkit/tests3"
 )
 
@@ -52,7 +53,7 @@ func large(size int) []byte {
 }
 
 // roundTrip is what every S3 server must do, however it is addressed.
-func roundTrip(t *testing.T, s *store.S3) {
+func roundTrip(t *testing.T, s *s3.Bucket) {
 	t.Helper()
 	if err := s.Check(t.Context()); err != nil {
 		t.Fatalf("check: %v", err)
@@ -90,7 +91,7 @@ func TestPathStyle(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	c := server.Config()
 	c.Prefix = "team-a/assay"
-	s, err := store.NewS3With(c, tests3.Keys(), nil)
+	s, err := s3.NewWith(c, tests3.Keys(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +107,8 @@ func TestPathStyle(t *testing.T) {
 // A server that knows no checksums is used all the same: what is stored is read back.
 func TestWithoutTheServersChecksums(t *testing.T) {
 	c := tests3.Start(t, tests3.Options{}).Config()
-	c.Checksums = store.ChecksumsWhenRequired
-	s, err := store.NewS3With(c, tests3.Keys(), nil)
+	c.Checksums = s3.ChecksumsWhenRequired
+	s, err := s3.NewWith(c, tests3.Keys(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestVirtualHost(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{Domain: "store.test"})
 	c := server.Config()
 	c.PathStyle, c.Endpoint = false, "http://store.test"
-	s, err := store.NewS3With(c, tests3.Keys(), nil)
+	s, err := s3.NewWith(c, tests3.Keys(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,20 +163,20 @@ func certificate(t *testing.T) (ca []byte, certFile, keyFile string) {
 func TestCustomCA(t *testing.T) {
 	ca, cert, key := certificate(t)
 	server := tests3.Start(t, tests3.Options{CertFile: cert, KeyFile: key})
-	s, err := store.NewS3With(server.Config(), tests3.Keys(), ca)
+	s, err := s3.NewWith(server.Config(), tests3.Keys(), ca)
 	if err != nil {
 		t.Fatal(err)
 	}
 	roundTrip(t, s)
 	other, _, _ := certificate(t)
 	for name, ca := range map[string][]byte{"no CA": nil, "another CA": other} {
-		s, err := store.NewS3With(server.Config(), tests3.Keys(), ca)
+		s, err := s3.NewWith(server.Config(), tests3.Keys(), ca)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantProblem(t, name, s.Check(t.Context()), v1alpha1.ReasonStoreCertificate)
 	}
-	if _, err := store.NewS3With(server.Config(), tests3.Keys(), []byte("none")); err == nil {
+	if _, err := s3.NewWith(server.Config(), tests3.Keys(), []byte("none")); err == nil {
 		t.Error("a CA that is no certificate is taken")
 	}
 }
@@ -211,23 +212,23 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		change func(*store.Config)
-		keys   store.Credentials
+		change func(*s3.Config)
+		keys   s3.Credentials
 		want   string
 	}{
-		"wrong secret":    {nil, store.Credentials{AccessKeyID: keys.AccessKeyID, SecretAccessKey: "x"}, v1alpha1.ReasonStoreDenied},
-		"unknown key":     {nil, store.Credentials{AccessKeyID: "nobody", SecretAccessKey: "x"}, v1alpha1.ReasonStoreDenied},
-		"no such bucket":  {func(c *store.Config) { c.Bucket = "none" }, keys, v1alpha1.ReasonStoreBucketMissing},
-		"nobody is there": {func(c *store.Config) { c.Endpoint = "http://" + nobody }, keys, v1alpha1.ReasonStoreUnreachable},
-		"no such host":    {func(c *store.Config) { c.Endpoint = "http://store.invalid" }, keys, v1alpha1.ReasonStoreUnreachable},
-		"no TLS there":    {func(c *store.Config) { c.Endpoint = "https://" + server.Address }, keys, v1alpha1.ReasonStoreCertificate},
+		"wrong secret":    {nil, s3.Credentials{AccessKeyID: keys.AccessKeyID, SecretAccessKey: "x"}, v1alpha1.ReasonStoreDenied},
+		"unknown key":     {nil, s3.Credentials{AccessKeyID: "nobody", SecretAccessKey: "x"}, v1alpha1.ReasonStoreDenied},
+		"no such bucket":  {func(c *s3.Config) { c.Bucket = "none" }, keys, v1alpha1.ReasonStoreBucketMissing},
+		"nobody is there": {func(c *s3.Config) { c.Endpoint = "http://" + nobody }, keys, v1alpha1.ReasonStoreUnreachable},
+		"no such host":    {func(c *s3.Config) { c.Endpoint = "http://store.invalid" }, keys, v1alpha1.ReasonStoreUnreachable},
+		"no TLS there":    {func(c *s3.Config) { c.Endpoint = "https://" + server.Address }, keys, v1alpha1.ReasonStoreCertificate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := server.Config()
 			if tc.change != nil {
 				tc.change(&c)
 			}
-			s, err := store.NewS3With(c, tc.keys, nil)
+			s, err := s3.NewWith(c, tc.keys, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,7 +247,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 func TestUnknownProblems(t *testing.T) {
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotImplemented) }))
 	t.Cleanup(broken.Close)
-	s, err := store.NewS3With(store.Config{Name: "lab", Endpoint: broken.URL, Bucket: "bucket", PathStyle: true}, store.Credentials{AccessKeyID: "k", SecretAccessKey: "s"}, nil)
+	s, err := s3.NewWith(s3.Config{Settings: store.Settings{Name: "lab"}, Endpoint: broken.URL, Bucket: "bucket", PathStyle: true}, s3.Credentials{AccessKeyID: "k", SecretAccessKey: "s"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func TestUnknownProblems(t *testing.T) {
 
 // Keys that are not in the Secret are a matter of the Secret.
 func TestMissingKeys(t *testing.T) {
-	s, err := store.NewS3(tests3.Start(t, tests3.Options{}).Config(), t.TempDir())
+	s, err := s3.New(tests3.Start(t, tests3.Options{}).Config(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package store
+package s3
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/store"
 )
 
 // Config is one store, as the installer names it: no experiment can change it.
 type Config struct {
-	// Name that experiments use in spec.results.store.
-	Name string `json:"name"`
+	store.Settings `json:",inline"`
 	// Endpoint is the server's URL, http or https. Empty: that of AWS in the region.
 	Endpoint string `json:"endpoint,omitempty"`
 	// Region of the bucket. Default: us-east-1, which servers other than AWS mostly take.
@@ -46,13 +46,6 @@ const (
 	ChecksumsWhenRequired  = "WhenRequired"
 )
 
-// Installation lists the stores of an installation.
-type Installation struct {
-	// Default is the store of experiments that name none. Empty: their results stay in the cluster.
-	Default string   `json:"default,omitempty"`
-	Stores  []Config `json:"stores,omitempty"`
-}
-
 // The files in a store's directory: keys of its Secret, and the CA.
 const (
 	AccessKeyFile    = "accessKeyID"
@@ -61,90 +54,16 @@ const (
 	CAFile           = "ca.crt"
 )
 
-// Registry has the stores of an installation. The zero value has none.
-type Registry struct {
-	fallback string
-	names    []string
-	stores   map[string]*S3
-}
-
-// Load reads the file that lists the stores; directory/NAME has each store's credentials and CA. No
-// file, an empty name, means no stores.
-func Load(file, directory string) (*Registry, error) {
-	r := &Registry{stores: map[string]*S3{}}
-	if file == "" {
-		return r, nil
+// Open is the store.Open of buckets.
+func Open(settings []byte, directory string) (store.Remote, error) {
+	var c Config
+	if err := yaml.UnmarshalStrict(settings, &c); err != nil {
+		return nil, fmt.Errorf("read the settings of a bucket: %w", err)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the list of result stores: %w", err)
-	}
-	var all Installation
-	if err := yaml.UnmarshalStrict(text, &all); err != nil {
-		return nil, fmt.Errorf("read the list of result stores %s: %w", file, err)
-	}
-	for _, c := range all.Stores {
-		if r.stores[c.Name] != nil {
-			return nil, fmt.Errorf("the list of result stores %s names %s twice", file, c.Name)
-		}
-		if r.stores[c.Name], err = NewS3(c, filepath.Join(directory, c.Name)); err != nil {
-			return nil, err
-		}
-		r.names = append(r.names, c.Name)
-	}
-	if all.Default != "" && r.stores[all.Default] == nil {
-		return nil, fmt.Errorf("the list of result stores %s has the default %s, which is none of its stores: %s", file, all.Default, r.describe())
-	}
-	slices.Sort(r.names)
-	r.fallback = all.Default
-	return r, nil
-}
-
-func (r *Registry) describe() string {
-	if len(r.names) == 0 {
-		return "there are none"
-	}
-	return strings.Join(r.names, ", ")
-}
-
-// Resolve turns what an experiment asks for into the name of its store: empty for none.
-func (r *Registry) Resolve(asked *v1alpha1.Results) string {
-	switch {
-	case asked != nil && asked.Store == v1alpha1.NoStore:
-		return ""
-	case asked != nil && asked.Store != "":
-		return asked.Store
-	case r == nil:
-		return ""
-	}
-	return r.fallback
-}
-
-// Get returns the store of a name.
-func (r *Registry) Get(name string) (*S3, error) {
-	if r == nil || r.stores[name] == nil {
-		return nil, &Problem{Reason: v1alpha1.ReasonStoreNotConfigured, Text: r.unknown(name)}
-	}
-	return r.stores[name], nil
-}
-
-// Check is a plan's check of the store that an experiment names.
-func (r *Registry) Check(name string) error {
-	if name == "" || name == v1alpha1.NoStore || r != nil && r.stores[name] != nil {
-		return nil
-	}
-	return errors.New(r.unknown(name))
-}
-
-func (r *Registry) unknown(name string) string {
-	if r == nil || len(r.names) == 0 {
-		return fmt.Sprintf("there is no result store %q: this installation has none; its owner can add one in the chart's results.stores", name)
-	}
-	return fmt.Sprintf("there is no result store %q in this installation; it has: %s", name, strings.Join(r.names, ", "))
+	return New(c, directory)
 }
 
 var (
-	storeName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 	bucketName = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]{1,61}[a-z0-9]$`)
 	prefixText = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
 )
@@ -155,8 +74,6 @@ func (c *Config) complete() error {
 		return fmt.Errorf("result store %q: %s is %q; %s", c.Name, field, value, want)
 	}
 	switch {
-	case !storeName.MatchString(c.Name) || c.Name == v1alpha1.NoStore:
-		return wrong("name", c.Name, "it must be lower-case letters, digits and dashes, 40 at most, and not "+v1alpha1.NoStore)
 	case err != nil || c.Endpoint != "" && (endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https"):
 		return wrong("endpoint", c.Endpoint, "it must be a URL with http or https and a host, or empty for AWS")
 	case endpoint.User != nil || endpoint.RawQuery != "":
@@ -196,7 +113,7 @@ func (f fileCredentials) Retrieve(context.Context) (aws.Credentials, error) {
 		errSession = nil
 	}
 	if err := errors.Join(errAccess, errSecret, errSession); err != nil || access == "" || secret == "" {
-		return aws.Credentials{}, &Problem{Reason: v1alpha1.ReasonStoreDenied, cause: err, Text: fmt.Sprintf(
+		return aws.Credentials{}, &store.Problem{Reason: v1alpha1.ReasonStoreDenied, Cause: err, Text: fmt.Sprintf(
 			"store %s has no keys: its Secret must have %s and %s", f.store, AccessKeyFile, SecretKeyFile)}
 	}
 	return aws.Credentials{AccessKeyID: access, SecretAccessKey: secret, SessionToken: session, Source: "files",

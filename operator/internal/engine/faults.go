@@ -97,7 +97,7 @@ func (s *scope) recordOf(a timeline.Action) *protocol.ActionRecord {
 	if a.Kind.ByChaosMesh() {
 		return s.injection.Record(a)
 	}
-	if p := s.pods[a.Pod]; a.Kind == timeline.Reset && p != nil {
+	if p := s.pods[a.Pod]; a.Kind.By() == timeline.MachineAgent && p != nil {
 		return s.report(render.MachineAgent(p.Spec.NodeName)).Action(a.ID)
 	}
 	return s.report(a.Pod).Action(a.ID)

@@ -97,7 +97,7 @@ type Resets map[string][]timeline.Action
 func resetsOf(actions []timeline.Action, pods map[string]*corev1.Pod) Resets {
 	byNode := Resets{}
 	for _, a := range actions {
-		if p := pods[a.Pod]; a.Kind == timeline.Reset && p != nil {
+		if p := pods[a.Pod]; a.Kind.By() == timeline.MachineAgent && p != nil {
 			byNode[p.Spec.NodeName] = append(byNode[p.Spec.NodeName], a)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment/fault"
 )
 
 // Refusals name what an experiment asks for, with its profile, that one machine cannot do. Each is
@@ -28,11 +29,8 @@ func Refusals(spec v1alpha1.ExperimentSpec, systems map[string]v1alpha1.SystemSp
 		refuse("spec.results.store", "result stores are those of a manager in a cluster; results are in the folder, and kubectl assay bundle packs them")
 	}
 	for i, f := range spec.Faults {
-		switch {
-		case f.ChaosMesh != nil:
-			refuse(fmt.Sprintf("spec.faults[%d] (%s)", i, f.Name), "Chaos Mesh needs a cluster")
-		case f.NodeKill != nil && f.NodeKill.Mode == v1alpha1.KillMachine:
-			refuse(fmt.Sprintf("spec.faults[%d] (%s)", i, f.Name), "mode Machine would reset the machine that measures; mode Pods kills the replica's processes and cuts it off")
+		if why := fault.NotOnOneMachine(&f); why != "" {
+			refuse(fmt.Sprintf("spec.faults[%d] (%s)", i, f.Name), "%s", why)
 		}
 	}
 	for i, m := range spec.Measurements {

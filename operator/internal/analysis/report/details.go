@@ -73,7 +73,7 @@ func (d *Details) Add(t results.Trial) {
 		s.Object = f.Object
 		s.WithoutSilence = s.WithoutSilence || f.WithoutSilence
 		confirmed := f.ConfirmedMillis
-		if k := timeline.Kind(f.Kind); k.Ends() || k == timeline.Reset {
+		if timeline.Kind(f.Kind).DueWhenBegun() {
 			confirmed = f.StartedMillis
 		}
 		s.late = append(s.late, confirmed-f.PlannedMillis)

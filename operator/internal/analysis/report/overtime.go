@@ -157,10 +157,10 @@ func markText(m results.FaultMark) string {
 		verb = "ended"
 	}
 	kind := withObject(m.Kind, m.Object)
-	switch timeline.Kind(m.Kind) { // as begins says
-	case timeline.Reset:
+	switch timeline.Kind(m.Kind).By() { // as begins says
+	case timeline.MachineAgent:
 		text += fmt.Sprintf(" (%s) began at %.3f s", kind, m.Millis/1000)
-	case timeline.Inject, timeline.Recover:
+	case timeline.Manager:
 		text += fmt.Sprintf(" %s (%s), asked for at %.3f s", verb, kind, m.Millis/1000)
 	default:
 		text += fmt.Sprintf(" %s (%s), confirmed at %.3f s", verb, kind, m.Millis/1000)

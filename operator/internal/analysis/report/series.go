@@ -40,7 +40,7 @@ type markKey struct {
 // that the machine came back; of what Chaos Mesh does or undoes when that was asked for, since it
 // says so up to some seconds after it.
 func begins(f results.FaultRecord) float64 {
-	if k := timeline.Kind(f.Kind); k == timeline.Reset || k == timeline.Inject || k == timeline.Recover {
+	if timeline.Kind(f.Kind).ConfirmedLate() {
 		return f.StartedMillis
 	}
 	return f.ConfirmedMillis

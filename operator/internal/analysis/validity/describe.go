@@ -133,7 +133,7 @@ func faultRecord(a timeline.Action, done *protocol.ActionRecord) results.FaultRe
 
 // Unreported says why nothing is known of an action.
 func Unreported(a timeline.Action) string {
-	if a.Kind == timeline.Inject || a.Kind == timeline.Recover {
+	if a.Kind.ByChaosMesh() {
 		return "no manager has seen it"
 	}
 	return "the agent has not reported it"
@@ -142,13 +142,8 @@ func Unreported(a timeline.Action) string {
 // peersOf counts the pods whose packets or links an action is about.
 func peersOf(a timeline.Action) int {
 	peers := map[string]bool{}
-	for _, names := range [][]string{a.Out, a.In, a.Peers} {
-		for _, name := range names {
-			peers[name] = true
-		}
-	}
-	for _, l := range a.Links {
-		peers[l.Peer] = true
+	for _, name := range append(a.LinkedTo(), a.Peers...) {
+		peers[name] = true
 	}
 	return len(peers)
 }

@@ -47,11 +47,11 @@ func judgeFaults(spec *v1alpha1.TrialSpec, faults []results.FaultRecord, shardOf
 			continue
 		}
 		tolerated := tolerances.FaultLateness.OrZero()
-		switch timeline.Kind(f.Kind) {
-		case timeline.Inject:
+		if k := timeline.Kind(f.Kind); k.ByChaosMesh() {
 			tolerated = tolerances.ChaosMeshLateness.OrZero()
-		case timeline.Recover: // to ask for it is the manager's part
-			tolerated = min(RecoverLateness, tolerances.ChaosMeshLateness.OrZero())
+			if k.Ends() { // to ask for the end is the manager's part
+				tolerated = min(RecoverLateness, tolerated)
+			}
 		}
 		if v := judgeFault(f, began[f.Ends], tolerated); !v.OK() {
 			return v
@@ -80,10 +80,8 @@ func judgeFault(f, begin results.FaultRecord, tolerated time.Duration) Failure {
 	case f.ConfirmedMillis == 0 && f.StartedMillis > 0:
 		return fail(v1alpha1.ReasonFaultNotConfirmed, "Fault %s (%s of %s) was begun, and nothing says that it was confirmed.", f.Fault, f.Kind, f.Pod)
 	}
-	// A revived replica needs its time to start, a link to be changed, a machine to come back: of
-	// what ends a fault, and of a reset, the beginning must be punctual.
 	seen, what := f.ConfirmedMillis, "confirmed"
-	if ends || f.Kind == string(timeline.Reset) {
+	if timeline.Kind(f.Kind).DueWhenBegun() {
 		seen, what = f.StartedMillis, "begun"
 	}
 	if late := seen - f.PlannedMillis; late > results.Millis(tolerated) || late < -results.Millis(tolerated) {
@@ -109,8 +107,7 @@ func judgeCuts(actions []timeline.Action, faults []results.FaultRecord, measure 
 	records, silent := map[string]results.FaultRecord{}, map[string]bool{}
 	for _, f := range faults {
 		records[f.ID] = f
-		switch timeline.Kind(f.Kind) {
-		case timeline.Kill, timeline.Reset, timeline.Inject:
+		if timeline.Kind(f.Kind).Silences() {
 			silent[f.Pod] = silent[f.Pod] || !f.Skipped
 		}
 	}

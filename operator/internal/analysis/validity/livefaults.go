@@ -3,7 +3,6 @@ package validity
 import (
 	"fmt"
 
-	"assay.dev/assay/operator/internal/model/timeline"
 	"assay.dev/assay/operator/internal/node/protocol"
 )
 
@@ -18,7 +17,7 @@ func (o *Observation) LiveFaults() []protocol.LiveFault {
 			continue
 		}
 		instant := done.Confirmed
-		if a.Kind == timeline.Reset || a.Kind == timeline.Inject || a.Kind == timeline.Recover { // confirmed long after they take effect
+		if a.Kind.ConfirmedLate() {
 			instant = done.Started
 		}
 		f := protocol.LiveFault{Fault: a.Fault, Time: a.Time, Kind: string(a.Kind), Ends: a.Kind.Ends(), Object: a.Object, Millis: float64(instant.Microseconds()) / 1e3}

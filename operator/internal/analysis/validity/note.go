@@ -11,7 +11,7 @@ import (
 // Note says in a sentence what became of one action of a trial's faults, and whether it was record.
 func Note(trial string, a timeline.Action, record *protocol.ActionRecord) (done bool, note string) {
 	who := a.Pod
-	if a.Kind == timeline.Reset {
+	if a.Kind.By() == timeline.MachineAgent {
 		who = "the machine of " + a.Pod
 	}
 	if a.Role != "" {

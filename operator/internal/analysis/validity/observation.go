@@ -181,9 +181,7 @@ func LongestRoundTrip(pairs []Pair) time.Duration {
 // AgentActions are those that a pod's own agent carries out: a machine is reset by an agent of its
 // own, and what Chaos Mesh does the manager sees to.
 func AgentActions(actions []timeline.Action, pod string) []timeline.Action {
-	return slices.DeleteFunc(timeline.OfPod(actions, pod), func(a timeline.Action) bool {
-		return a.Kind == timeline.Reset || a.Kind == timeline.Inject || a.Kind == timeline.Recover
-	})
+	return slices.DeleteFunc(timeline.OfPod(actions, pod), func(a timeline.Action) bool { return a.Kind.By() != timeline.PodAgent })
 }
 
 // AgentActs reports whether the pod's own agent carries out a fault: what its probes see then is
@@ -209,19 +207,11 @@ func (o *Observation) Faulted() Faulted {
 		if o.Records[a.ID].Skipped {
 			continue
 		}
-		switch a.Kind {
-		case timeline.Kill, timeline.Reset, timeline.Inject:
+		if a.Kind.Silences() {
 			f.pods[a.Pod] = true
-		case timeline.Cut:
-			for _, peers := range [][]string{a.Out, a.In} {
-				for _, peer := range peers {
-					f.pairs[[2]string{a.Pod, peer}] = true
-				}
-			}
-		case timeline.Degrade:
-			for _, l := range a.Links {
-				f.pairs[[2]string{a.Pod, l.Peer}] = true
-			}
+		}
+		for _, peer := range a.LinkedTo() {
+			f.pairs[[2]string{a.Pod, peer}] = true
 		}
 	}
 	return f

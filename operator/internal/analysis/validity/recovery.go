@@ -27,9 +27,8 @@ func Recoveries(t *results.Trial) []results.Recovery {
 		if f.Error != "" || f.Skipped || timeline.Kind(f.Kind).Ends() {
 			continue
 		}
-		if k := timeline.Kind(f.Kind); k == timeline.Reset || k == timeline.Inject {
-			// Confirmed is that the machine came back, or, of what Chaos Mesh does, that it says
-			// so: up to some seconds after clients felt it, and what was before is compared.
+		if timeline.Kind(f.Kind).ConfirmedLate() {
+			// Clients felt it before that, and what was before is compared.
 			f.ConfirmedMillis = f.StartedMillis
 		}
 		o := occurrence{f.Fault, f.Time}

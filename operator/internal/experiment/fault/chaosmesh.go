@@ -18,7 +18,18 @@ type chaos struct {
 	f *v1alpha1.Fault
 }
 
-func (chaos) name() string { return "chaosMesh" }
+var _ = add("chaosMesh", func(f *v1alpha1.Fault) kind {
+	if f.ChaosMesh == nil {
+		return nil
+	}
+	return chaos{f: f}
+})
+
+func (k chaos) targets() []*v1alpha1.Target {
+	return []*v1alpha1.Target{&k.f.ChaosMesh.Target, k.f.ChaosMesh.Peers}
+}
+
+func (chaos) notOnOneMachine() string { return "Chaos Mesh needs a cluster" }
 
 // begin returns what Chaos Mesh does. The peers are those that the target leaves: no pod is its own
 // other end.

@@ -61,6 +61,6 @@ func Check(p Point) field.ErrorList {
 
 // hasRole reports whether who is stopped is known at the instant only.
 func hasRole(f *v1alpha1.Fault) bool {
-	k, ok := of(f).(interface{ role() bool })
+	k, ok := of(f).(forRoles)
 	return ok && k.role()
 }

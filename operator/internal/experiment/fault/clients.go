@@ -19,9 +19,16 @@ import (
 // nothing happens at an instant.
 type behavior struct{ b *v1alpha1.ClientBehavior }
 
-func (behavior) name() string { return "clientBehavior" }
+var _ = add("clientBehavior", func(f *v1alpha1.Fault) kind {
+	if f.ClientBehavior == nil {
+		return nil
+	}
+	return behavior{b: f.ClientBehavior}
+})
 
 func (behavior) dated() bool { return false }
+
+func (behavior) targets() []*v1alpha1.Target { return nil }
 
 func (behavior) begin(string, Cast) ([]timeline.Action, error) {
 	return nil, errors.New("clients do nothing at an instant")

@@ -16,7 +16,16 @@ type degrade struct {
 	d *v1alpha1.Degrade
 }
 
-func (degrade) name() string { return "degrade" }
+var _ = add("degrade", func(f *v1alpha1.Fault) kind {
+	if f.Degrade == nil {
+		return nil
+	}
+	return degrade{d: f.Degrade}
+})
+
+func (k degrade) targets() []*v1alpha1.Target {
+	return []*v1alpha1.Target{k.d.Target, k.d.From, k.d.To}
+}
 
 func (k degrade) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	d := k.d

@@ -1,14 +1,16 @@
 // Package fault knows the kinds of faults: what each means, what it does to which pods at which
 // instants, and what it goes together with. One file is for each kind. No other package asks of
-// which kind a fault is. Agents, and readers of their records, see its actions only (package
+// which kind a fault is; docs/extending.md says how a kind is added. Agents, and readers of their records, see its actions only (package
 // timeline).
 //
 // It is pure: no clock, no client; what is drawn at random follows from the trial's seed.
 package fault
 
 import (
-	"cmp"
+	"reflect"
 	"slices"
+	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,10 +21,10 @@ import (
 
 // kind is one fault, seen as what its kind makes of it.
 type kind interface {
-	// name of the field that says what such a fault does.
-	name() string
 	// dated reports whether something happens at an instant.
 	dated() bool
+	// targets are all that it has; nil where it leaves one out.
+	targets() []*v1alpha1.Target
 	// begin returns the actions that begin one time of it, without ID and instant. Its picks are
 	// drawn from the salt.
 	begin(salt string, cast Cast) ([]timeline.Action, error)
@@ -36,26 +38,46 @@ type always struct{}
 
 func (always) dated() bool { return true }
 
+// What a kind may say beside that.
+type (
+	// defaulting fills in what the fault leaves out.
+	defaulting interface{ setDefaults() }
+	// forRoles reports whether who is stopped is known at the instant only.
+	forRoles interface{ role() bool }
+	// flapping says how the fault comes and goes within one time of it; nil: it does not.
+	flapping interface{ flap() *v1alpha1.Flap }
+	// needingNodes says why one machine without a cluster cannot do it; empty: it can.
+	needingNodes interface{ notOnOneMachine() string }
+)
+
+// kinds of faults, by the field of a Fault that says what such a fault does. The file of each kind
+// adds it, so that a new kind is one file here and the field.
+var kinds = map[string]func(*v1alpha1.Fault) kind{}
+
+// add adds a kind. of returns nil for a fault that does not set the field.
+func add(field string, of func(*v1alpha1.Fault) kind) struct{} {
+	kinds[field] = of
+	return struct{}{}
+}
+
+// allNames are the fields of which a fault sets one, in the order of the API.
+var allNames = sync.OnceValue(func() []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[v1alpha1.Fault]()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); kinds[name] != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+})
+
 // kindsOf are all kinds that a fault is of, in the order of the fields: one, if it is right.
 func kindsOf(f *v1alpha1.Fault) []kind {
 	var set []kind
-	if f.NodeKill != nil {
-		set = append(set, kill{k: f.NodeKill})
-	}
-	if f.Pause != nil {
-		set = append(set, pause{p: f.Pause})
-	}
-	if f.Partition != nil {
-		set = append(set, partition{p: f.Partition})
-	}
-	if f.Degrade != nil {
-		set = append(set, degrade{d: f.Degrade})
-	}
-	if f.ChaosMesh != nil {
-		set = append(set, chaos{f: f})
-	}
-	if f.ClientBehavior != nil {
-		set = append(set, behavior{b: f.ClientBehavior})
+	for _, name := range allNames() {
+		if k := kinds[name](f); k != nil {
+			set = append(set, k)
+		}
 	}
 	return set
 }
@@ -68,15 +90,9 @@ func of(f *v1alpha1.Fault) kind {
 	return nil
 }
 
-// allNames are the fields of which a fault sets one.
-var allNames = []string{kill{}.name(), pause{}.name(), partition{}.name(), degrade{}.name(), chaos{}.name(), behavior{}.name()}
-
-func names(kinds []kind) []string {
-	var out []string
-	for _, k := range kinds {
-		out = append(out, k.name())
-	}
-	return out
+// namesOf are the fields that a fault sets.
+func namesOf(f *v1alpha1.Fault) []string {
+	return slices.DeleteFunc(slices.Clone(allNames()), func(name string) bool { return kinds[name](f) == nil })
 }
 
 // KillsPods reports whether the fault kills the processes of replicas, and no machine.
@@ -103,11 +119,26 @@ func UsesChaosMesh(faults []v1alpha1.Fault) bool {
 // SetDefaults fills in what faults leave out.
 func SetDefaults(faults []v1alpha1.Fault) {
 	for i := range faults {
-		if k := faults[i].NodeKill; k != nil {
-			k.Mode, k.Disk = cmp.Or(k.Mode, v1alpha1.KillPods), cmp.Or(k.Disk, "Keep")
-		}
-		if p := faults[i].Partition; p != nil {
-			p.Clients = cmp.Or(p.Clients, "Everyone")
+		for _, k := range kindsOf(&faults[i]) {
+			if d, ok := k.(defaulting); ok {
+				d.setDefaults()
+			}
 		}
 	}
+}
+
+// Targets are all targets that a fault has; nil where it leaves one out.
+func Targets(f *v1alpha1.Fault) []*v1alpha1.Target {
+	if k := of(f); k != nil {
+		return k.targets()
+	}
+	return nil
+}
+
+// NotOnOneMachine says why one machine without a cluster cannot carry the fault out; empty: it can.
+func NotOnOneMachine(f *v1alpha1.Fault) string {
+	if k, ok := of(f).(needingNodes); ok {
+		return k.notOnOneMachine()
+	}
+	return ""
 }

@@ -1,6 +1,8 @@
 package fault
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -14,7 +16,25 @@ type kill struct {
 	k *v1alpha1.NodeKill
 }
 
-func (kill) name() string { return "nodeKill" }
+var _ = add("nodeKill", func(f *v1alpha1.Fault) kind {
+	if f.NodeKill == nil {
+		return nil
+	}
+	return kill{k: f.NodeKill}
+})
+
+func (k kill) targets() []*v1alpha1.Target { return []*v1alpha1.Target{&k.k.Target} }
+
+func (k kill) setDefaults() {
+	k.k.Mode, k.k.Disk = cmp.Or(k.k.Mode, v1alpha1.KillPods), cmp.Or(k.k.Disk, "Keep")
+}
+
+func (k kill) notOnOneMachine() string {
+	if !k.machine() {
+		return ""
+	}
+	return "mode Machine would reset the machine that measures; mode Pods kills the replica's processes and cuts it off"
+}
 
 func (k kill) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	like := timeline.Action{Kind: timeline.Kill, Role: k.k.Target.Role, LoseDisk: k.k.Disk == "Lose"}

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -18,18 +19,35 @@ type partition struct {
 	p *v1alpha1.Partition
 }
 
-func (partition) name() string { return "partition" }
+var _ = add("partition", func(f *v1alpha1.Fault) kind {
+	if f.Partition == nil {
+		return nil
+	}
+	return partition{p: f.Partition}
+})
 
 func (k partition) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	return cuts(*k.p, salt, cast), nil
 }
 
-// flapOf says how a partition comes and goes within one time of the fault; nil: it does not.
-func flapOf(f *v1alpha1.Fault) *v1alpha1.Flap {
-	if f.Partition == nil {
-		return nil
+func (k partition) targets() []*v1alpha1.Target {
+	all := []*v1alpha1.Target{k.p.Isolate, k.p.From, k.p.To}
+	for i := range k.p.Groups {
+		all = append(all, &k.p.Groups[i])
 	}
-	return f.Partition.Flap
+	return all
+}
+
+func (k partition) setDefaults() { k.p.Clients = cmp.Or(k.p.Clients, "Everyone") }
+
+func (k partition) flap() *v1alpha1.Flap { return k.p.Flap }
+
+// flapOf says how a fault comes and goes within one time of it; nil: it does not.
+func flapOf(f *v1alpha1.Fault) *v1alpha1.Flap {
+	if k, ok := of(f).(flapping); ok {
+		return k.flap()
+	}
+	return nil
 }
 
 // flaps divides a span. Cuts of a partition that lasts to the end go on to the last request.

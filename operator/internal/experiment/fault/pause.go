@@ -14,7 +14,14 @@ type pause struct {
 	p *v1alpha1.Pause
 }
 
-func (pause) name() string { return "pause" }
+var _ = add("pause", func(f *v1alpha1.Fault) kind {
+	if f.Pause == nil {
+		return nil
+	}
+	return pause{p: f.Pause}
+})
+
+func (k pause) targets() []*v1alpha1.Target { return []*v1alpha1.Target{&k.p.Target} }
 
 func (k pause) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	return each(cast.Choose(k.p.Target, salt, nil), timeline.Action{Kind: timeline.Pause, Role: k.p.Target.Role}), nil

@@ -160,23 +160,3 @@ func describeRegions(regions []v1alpha1.Region) string {
 	}
 	return text
 }
-
-// Targets are all targets that a fault has; nil where it leaves one out.
-func Targets(f *v1alpha1.Fault) (all []*v1alpha1.Target) {
-	switch {
-	case f.NodeKill != nil:
-		return []*v1alpha1.Target{&f.NodeKill.Target}
-	case f.Pause != nil:
-		return []*v1alpha1.Target{&f.Pause.Target}
-	case f.ChaosMesh != nil:
-		return []*v1alpha1.Target{&f.ChaosMesh.Target, f.ChaosMesh.Peers}
-	case f.Degrade != nil:
-		return []*v1alpha1.Target{f.Degrade.Target, f.Degrade.From, f.Degrade.To}
-	case f.Partition != nil:
-		all = []*v1alpha1.Target{f.Partition.Isolate, f.Partition.From, f.Partition.To}
-		for i := range f.Partition.Groups {
-			all = append(all, &f.Partition.Groups[i])
-		}
-	}
-	return all
-}

@@ -96,7 +96,7 @@ func notZero(d time.Duration) time.Duration { return cmp.Or(d, 1) }
 // begin returns the actions that begin the nth time of a fault, without ID and instant.
 func begin(f *v1alpha1.Fault, k kind, n int, cast Cast) ([]timeline.Action, error) {
 	if k == nil {
-		return nil, fmt.Errorf("fault %q says nothing to do: set one of %s", f.Name, strings.Join(allNames, ", "))
+		return nil, fmt.Errorf("fault %q says nothing to do: set one of %s", f.Name, strings.Join(allNames(), ", "))
 	}
 	acts, err := k.begin(fmt.Sprintf("%s/%d", f.Name, n), cast)
 	if err != nil {

@@ -36,7 +36,7 @@ func (e *checker) checkTimes(faults []v1alpha1.Fault) {
 		set := kindsOf(&f)
 		if len(set) != 1 {
 			e.add(field.Invalid(path, f.Name, fmt.Sprintf(
-				"does %d things: %v; set exactly one of %s", len(set), names(set), strings.Join(allNames, ", "))))
+				"does %d things: %v; set exactly one of %s", len(set), namesOf(&f), strings.Join(allNames(), ", "))))
 			continue
 		}
 		if !set[0].dated() {

@@ -76,7 +76,7 @@ func MachinePod(trial types.NamespacedName, uid types.UID, node string, env Envi
 func awayFrom(actions []timeline.Action, trial string) *corev1.Affinity {
 	var pods []string
 	for _, a := range actions {
-		if a.Kind == timeline.Reset && !slices.Contains(pods, a.Pod) {
+		if a.Kind.By() == timeline.MachineAgent && !slices.Contains(pods, a.Pod) {
 			pods = append(pods, a.Pod)
 		}
 	}

@@ -94,7 +94,7 @@ func capabilities(pods []string, actions []timeline.Action, shapes bool, network
 		return needed
 	}
 	for _, a := range actions {
-		if (a.Kind == timeline.Kill || a.Kind == timeline.Cut) && slices.Contains(pods, a.Pod) {
+		if a.Kind.Filters() && slices.Contains(pods, a.Pod) {
 			return []corev1.Capability{"NET_ADMIN"}
 		}
 	}

@@ -11,6 +11,7 @@
 package timeline
 
 import (
+	"slices"
 	"time"
 
 	"assay.dev/assay/operator/api/v1alpha1"
@@ -35,58 +36,6 @@ func (w Windows) LastRequest() time.Duration { return w.Measure + w.CoolDown }
 
 // End is when the drain is over, relative to t = 0.
 func (w Windows) End() time.Duration { return w.Measure + w.CoolDown + w.Drain }
-
-// Kind is what an action does to its pod.
-type Kind string
-
-const (
-	// Kill drops every packet of the pod (but see WithoutSilence), then kills its processes with
-	// SIGKILL and keeps them down. Ended by Revive.
-	Kill Kind = "Kill"
-	// Revive lets packets pass again and starts the processes that a Kill ended.
-	Revive Kind = "Revive"
-	// Pause stops the pod's processes with SIGSTOP. Ended by Resume.
-	Pause Kind = "Pause"
-	// Resume lets the processes that a Pause stopped go on.
-	Resume Kind = "Resume"
-	// Cut loses the packets to Out and from In. Ended by Heal.
-	Cut Kind = "Cut"
-	// Heal ends a Cut.
-	Heal Kind = "Heal"
-	// Degrade makes links worse, as Links say. Ended by Restore.
-	Degrade Kind = "Degrade"
-	// Restore ends a Degrade.
-	Restore Kind = "Restore"
-	// Reset resets the machine that the pod runs on. It ends by itself: the machine comes back.
-	Reset Kind = "Reset"
-	// Inject lets Chaos Mesh do what Object says to the pod. The manager sees to it, not the pod's
-	// agent. Ended by Recover, unless it is over at once.
-	Inject Kind = "Inject"
-	// Recover lets Chaos Mesh undo it.
-	Recover Kind = "Recover"
-)
-
-// ends gives the kind that ends each.
-var ends = map[Kind]Kind{Kill: Revive, Pause: Resume, Cut: Heal, Degrade: Restore, Inject: Recover}
-
-// End is the kind that ends actions of this one, if any does.
-func (k Kind) End() (end Kind, ok bool) {
-	end, ok = ends[k]
-	return end, ok
-}
-
-// ByChaosMesh reports whether Chaos Mesh carries out such an action, which the manager sees to.
-func (k Kind) ByChaosMesh() bool { return k == Inject || k == Recover }
-
-// Ends reports whether actions of this kind end another one.
-func (k Kind) Ends() bool {
-	for _, end := range ends {
-		if k == end {
-			return true
-		}
-	}
-	return false
-}
 
 // Action is one thing that one pod's agent does at one instant.
 type Action struct {
@@ -123,6 +72,15 @@ type Action struct {
 	Object string `json:"object,omitempty"`
 	// Peers are the pods at the other end (Inject).
 	Peers []string `json:"peers,omitempty"`
+}
+
+// LinkedTo are the pods at the other ends of the links that the action touches, some of them twice.
+func (a Action) LinkedTo() []string {
+	names := slices.Concat(a.Out, a.In)
+	for _, l := range a.Links {
+		names = append(names, l.Peer)
+	}
+	return names
 }
 
 // LinkChange makes one direction of the link to a peer worse. Each directed link is in the actions

@@ -86,40 +86,58 @@ func (f *faultScheduler) carryOut(ctx context.Context, run protocol.Run, action 
 	}
 	// Converted once: from here on only the clock counts that does not jump.
 	instant := f.clock.monotonic(run.ZeroUnixNanos + int64(action.At))
-	switch action.Kind {
-	case timeline.Kill:
-		return f.kill(ctx, action, instant)
-	case timeline.Revive:
-		return f.revive(ctx, run, action, instant)
-	case timeline.Pause, timeline.Resume:
-		return f.pauseProcesses(ctx, action, instant)
-	case timeline.Cut:
-		return f.dropLinks(ctx, action, instant)
-	case timeline.Heal:
-		return f.heal(ctx, action, instant)
-	case timeline.Degrade, timeline.Restore:
-		return f.changeLinks(ctx, action, instant)
-	default:
+	how, known := performers[action.Kind]
+	if !known {
 		return protocol.ActionRecord{}, fmt.Errorf("this agent does not know the action %q; agent and manager must be of the same release", action.Kind)
 	}
+	return how.perform(f, ctx, run, action, instant)
 }
 
-// awaitEarlier keeps the order of actions with the same object, should one take until the next is
-// due. A pod is revived when its kill is known, and killed again when its revival is. A link is
-// restored when its change is known. A pause and its end are put in order by the launcher; drops
-// and changes of links that are not each other's end add up in any order.
-func (f *faultScheduler) awaitEarlier(ctx context.Context, run protocol.Run, action timeline.Action) error {
+// performer is how actions of a kind are carried out.
+type performer struct {
+	// perform does it at the instant, which is of the monotonic clock.
+	perform func(f *faultScheduler, ctx context.Context, run protocol.Run, action timeline.Action, instant int64) (protocol.ActionRecord, error)
+	// after names earlier actions whose records it waits for, should one take until this one is
+	// due; nil: it waits for none.
+	after func(run protocol.Run, action timeline.Action) []string
+}
+
+// performers of the actions that a pod's agent carries out: a line for each, what it does in a file
+// of its own. A pause and its end are put in order by the launcher; drops and changes of links that
+// are not each other's end add up in any order.
+var performers = map[timeline.Kind]performer{
+	timeline.Kill:    {(*faultScheduler).kill, afterRevivals},
+	timeline.Revive:  {(*faultScheduler).revive, afterRevivals},
+	timeline.Pause:   {(*faultScheduler).pauseProcesses, nil},
+	timeline.Resume:  {(*faultScheduler).pauseProcesses, nil},
+	timeline.Cut:     {(*faultScheduler).dropLinks, nil},
+	timeline.Heal:    {(*faultScheduler).heal, afterBeginning},
+	timeline.Degrade: {(*faultScheduler).changeLinks, nil},
+	timeline.Restore: {(*faultScheduler).changeLinks, afterBeginning},
+}
+
+// afterBeginning waits for what the action ends: a link is restored when its change is known.
+func afterBeginning(_ protocol.Run, action timeline.Action) []string { return []string{action.Ends} }
+
+// afterRevivals waits for every earlier revival, too: a pod is revived when its kill is known, and
+// killed again when its revival is.
+func afterRevivals(run protocol.Run, action timeline.Action) []string {
 	var earlier []string
-	switch action.Kind {
-	case timeline.Kill, timeline.Revive:
-		for _, other := range run.Actions {
-			if other.At < action.At && (other.Kind == timeline.Revive || other.ID == action.Ends) {
-				earlier = append(earlier, other.ID)
-			}
+	for _, other := range run.Actions {
+		if other.At < action.At && (other.Kind == timeline.Revive || other.ID == action.Ends) {
+			earlier = append(earlier, other.ID)
 		}
-	case timeline.Heal, timeline.Restore:
-		earlier = append(earlier, action.Ends)
 	}
+	return earlier
+}
+
+// awaitEarlier keeps the order of actions with the same object.
+func (f *faultScheduler) awaitEarlier(ctx context.Context, run protocol.Run, action timeline.Action) error {
+	after := performers[action.Kind].after
+	if after == nil {
+		return nil
+	}
+	earlier := after(run, action)
 	return f.await(ctx, func() bool {
 		return !slices.ContainsFunc(earlier, func(id string) bool {
 			_, recorded := f.recordedLocked(id)

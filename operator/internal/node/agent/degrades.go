@@ -9,7 +9,7 @@ import (
 )
 
 // changeLinks makes links worse, or ends that.
-func (f *faultScheduler) changeLinks(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+func (f *faultScheduler) changeLinks(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	if err := launcher.SleepUntil(ctx, instant); err != nil {
 		return record, err
 	}

@@ -127,7 +127,7 @@ func inOrder(addresses []netip.Addr) []netip.Addr {
 }
 
 // dropLinks begins to lose packets.
-func (f *faultScheduler) dropLinks(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+func (f *faultScheduler) dropLinks(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	lost, err := dropOf(action, f.directive().Network)
 	if err != nil {
 		return record, err
@@ -137,7 +137,7 @@ func (f *faultScheduler) dropLinks(ctx context.Context, action timeline.Action, 
 }
 
 // heal ends a drop.
-func (f *faultScheduler) heal(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+func (f *faultScheduler) heal(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	began, taken, packets, err := f.drops.end(ctx, instant, action.Ends)
 	record = recordAt(action, instant, began, taken)
 	record.Packets = packets

@@ -34,7 +34,7 @@ const isolationLead = 100 * time.Microsecond
 // All of it may be repeated by an agent that was restarted half way. An agent that may not touch
 // the pod's network leaves the isolation out: at T the pod's kernel closes the connections, and the
 // peers know.
-func (f *faultScheduler) kill(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+func (f *faultScheduler) kill(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	if !action.WithoutSilence {
 		if err := f.isolation.prepare(); err != nil {
 			return record, err

@@ -13,7 +13,7 @@ import (
 
 // pauseProcesses stops the processes of all containers, or lets them go on, by the launchers' own
 // timers: each gets the plan ahead.
-func (f *faultScheduler) pauseProcesses(ctx context.Context, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
+func (f *faultScheduler) pauseProcesses(ctx context.Context, _ protocol.Run, action timeline.Action, instant int64) (record protocol.ActionRecord, err error) {
 	request := launcher.Request{Pause: &launcher.Pause{ID: action.ID, AtMonotonicNanos: instant}}
 	if action.Kind == timeline.Resume {
 		request = launcher.Request{Resume: &launcher.Resume{ID: action.ID, Pause: action.Ends, AtMonotonicNanos: instant}}

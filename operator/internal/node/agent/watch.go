@@ -216,17 +216,10 @@ func settled(action timeline.Action, peers []protocol.NetworkPeer) time.Duration
 
 // touched lists the peers whose links a fault changes; no address means all.
 func touched(action timeline.Action, peers []protocol.NetworkPeer) []netip.Addr {
-	var names []string
-	switch action.Kind {
-	case timeline.Cut:
-		names = slices.Concat(action.Out, action.In)
-	case timeline.Degrade:
-		for _, change := range action.Links {
-			names = append(names, change.Peer)
-		}
-	default:
+	if !action.Kind.OnLinks() {
 		return []netip.Addr{{}}
 	}
+	names := action.LinkedTo()
 	var found []netip.Addr
 	for _, peer := range peers {
 		if slices.Contains(names, peer.Name) {

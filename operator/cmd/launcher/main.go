@@ -19,7 +19,7 @@ import (
 	"syscall"
 
 	"assay.dev/assay/operator/internal/node/launcher"
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 func main() {
@@ -38,7 +38,7 @@ func run() error {
 	version := flag.Bool("version", false, "print the version and exit")
 	flag.Parse()
 	if *version {
-		fmt.Println(build.Version())
+		fmt.Println(buildinfo.Version())
 		return nil
 	}
 	if options.Name == "" || flag.NArg() > 0 {

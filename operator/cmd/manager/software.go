@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 // softwareTimeout bounds each of the two requests: results do not wait for them.
@@ -64,7 +64,7 @@ func serverVersion(ctx context.Context, mgr ctrl.Manager) (string, error) {
 func (s *software) describe(ctx context.Context) *results.Software {
 	ctx, cancel := context.WithTimeout(ctx, softwareTimeout)
 	defer cancel()
-	found := &results.Software{Manager: build.Version(), ManagerImage: s.ownImage(ctx)}
+	found := &results.Software{Manager: buildinfo.Version(), ManagerImage: s.ownImage(ctx)}
 	version, err := s.server(ctx)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("The results do not name the version of Kubernetes", "error", err.Error())

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 func TestSoftware(t *testing.T) {
@@ -41,7 +41,7 @@ func TestSoftware(t *testing.T) {
 					return "v1.36.1", nil
 				},
 			}
-			tc.want.Manager = build.Version()
+			tc.want.Manager = buildinfo.Version()
 			if diff := cmp.Diff(&tc.want, s.describe(t.Context())); diff != "" {
 				t.Errorf("software differs (-want +got):\n%s", diff)
 			}

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/results"
 	"assay.dev/assay/operator/internal/results/imported"
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 // Elsewhere judges results that were measured elsewhere by today's claims, and returns them with
@@ -41,7 +41,7 @@ func Elsewhere(set *imported.Set, today Today, systems map[string]v1alpha1.Syste
 	done := now.UTC()
 	e.Planned, e.Completed = len(lines), &done // nobody will add to them
 	e.LeftOut = slices.Concat(e.LeftOut, set.Skipped, notes)
-	e.Judged = &results.Judged{At: now.UTC(), By: build.Version(), File: today.File, SpecSHA256: e.SpecSHA256}
+	e.Judged = &results.Judged{At: now.UTC(), By: buildinfo.Version(), File: today.File, SpecSHA256: e.SpecSHA256}
 	return e, trials, nil
 }
 

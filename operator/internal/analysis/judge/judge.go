@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment/plan"
 	"assay.dev/assay/operator/internal/experiment/seal"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 // Ran is what a run left.
@@ -76,7 +76,7 @@ func Again(ran Ran, today Today, now time.Time) (results.Experiment, v1alpha1.Ex
 		return results.Experiment{}, v1alpha1.ExperimentSpec{}, err
 	}
 	e.Judged = &results.Judged{
-		At: now.UTC(), By: build.Version(), File: today.File, SpecSHA256: report.SpecSHA256(exp.Spec), ClaimsSHA256: seal.Of(spec), Differences: d.Said, Notes: notes,
+		At: now.UTC(), By: buildinfo.Version(), File: today.File, SpecSHA256: report.SpecSHA256(exp.Spec), ClaimsSHA256: seal.Of(spec), Differences: d.Said, Notes: notes,
 	}
 	count(e.Judged, ran, spec)
 	return e, spec, nil

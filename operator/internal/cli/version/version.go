@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"assay.dev/assay/operator/internal/cli/session"
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 // Options of the verb.
@@ -57,7 +57,7 @@ type Versions struct {
 
 // Command is the verb.
 func Command(s *session.Session) *cobra.Command {
-	o := Options{Build: build.Version()}
+	o := Options{Build: buildinfo.Version()}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of this program and of Assay in the cluster",

@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 // discovery answers what is served, for clients that find the paths of kinds by asking; nil: the
@@ -16,7 +16,7 @@ func discovery(path string) any {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
 	case path == "/version":
-		return map[string]string{"gitVersion": build.Version()}
+		return map[string]string{"gitVersion": buildinfo.Version()}
 	case path == "/api":
 		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
 	case path == "/apis":

@@ -11,13 +11,13 @@ import (
 
 	"assay.dev/assay/operator/internal/node/launcher"
 	"assay.dev/assay/operator/internal/node/protocol"
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 // hostFacts reads what is worth knowing about the node. A fact that cannot be read stays empty: it
 // is provenance, not more.
 func hostFacts() protocol.Host {
-	host := protocol.Host{CPUs: runtime.NumCPU(), Agent: build.Version()}
+	host := protocol.Host{CPUs: runtime.NumCPU(), Agent: buildinfo.Version()}
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		host.Kernel = strings.TrimSpace(string(release))
 	}

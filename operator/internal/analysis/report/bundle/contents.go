@@ -22,7 +22,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/report/raster"
 	inCluster "assay.dev/assay/operator/internal/analysis/report/stored"
 	"assay.dev/assay/operator/internal/results"
-	"assay.dev/assay/operator/internal/text/build"
+	"assay.dev/assay/operator/internal/text/buildinfo"
 )
 
 // trialPage is how many trials' results are read at a time: each may take a megabyte.
@@ -297,7 +297,7 @@ type versions struct {
 func (r *run) writeVersions(bundle *archive.Writer) error {
 	shown := r.results
 	r.details.Into(&shown)
-	v := versions{Assay: build.Version(), Go: runtime.Version(), Formats: []string{results.ExperimentFormat, results.TrialFormat}, Provenance: shown.Provenance}
+	v := versions{Assay: buildinfo.Version(), Go: runtime.Version(), Formats: []string{results.ExperimentFormat, results.TrialFormat}, Provenance: shown.Provenance}
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("bundle: write the versions: %w", err)

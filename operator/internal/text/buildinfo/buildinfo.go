@@ -1,11 +1,11 @@
-// Package build says which build of Assay a program is.
-package build
+// Package buildinfo says which build of Assay a program is.
+package buildinfo
 
 import "runtime/debug"
 
 // version is set by the linker:
 //
-//	-ldflags "-X assay.dev/assay/operator/internal/text/build.version=v0.2.0"
+//	-ldflags "-X assay.dev/assay/operator/internal/text/buildinfo.version=v0.2.0"
 //
 // `make images VERSION=v0.2.0` does so. Empty: a build from a checkout.
 var version string

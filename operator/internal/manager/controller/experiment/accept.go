@@ -108,7 +108,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 	if err := r.decide(ctx, s); err != nil {
 		return err
 	}
-	if err := r.images(ctx, s); err != nil {
+	if err := r.puller().hold(ctx, s); err != nil {
 		return err
 	}
 	if err := r.data(ctx, s); err != nil {

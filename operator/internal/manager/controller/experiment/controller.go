@@ -97,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 			result, err = ctrl.Result{RequeueAfter: conflictDelay}, nil
 		}
 	}()
-	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.unmonitor, r.forgetImages, r.forgetPrepared, r.store} {
+	for _, phase := range []func(context.Context, *scope) error{r.accept, r.advance, r.unmonitor, r.puller().forget, r.forgetPrepared, r.store} {
 		if err := phase(ctx, s); err != nil || s.plan == nil {
 			return ctrl.Result{}, err
 		}

@@ -29,18 +29,27 @@ const pullPoll = 2 * time.Second
 // podWaits is before what a pod waits for, in a message.
 const podWaits = " waits: "
 
-// images holds the next trial back until all nodes that its pods may run on have its images, if the
+// puller has nodes pull the images of an experiment's trials, by Jobs.
+type puller struct {
+	client      client.Client
+	reader      client.Reader // past the cache: Jobs are not in it
+	environment render.Environment
+}
+
+func (r *Reconciler) puller() *puller { return &puller{r.Client, r.Reader, r.Environment} }
+
+// hold holds the next trial back until all nodes that its pods may run on have its images, if the
 // experiment asks for that. A Job on each node pulls them; those that are over say what is there. A
 // Job that failed ends the experiment, until somebody deletes it.
-func (r *Reconciler) images(ctx context.Context, s *scope) error {
+func (p *puller) hold(ctx context.Context, s *scope) error {
 	next := s.step.Create
 	if s.exp.Spec.PrePull == nil || next == nil {
 		return nil
 	}
-	wanted, problem, err := r.pulls(ctx, s)
+	wanted, problem, err := p.pulls(ctx, s)
 	if apierrors.IsForbidden(err) {
 		s.step.Done = true
-		r.holdForImages(s, v1alpha1.ReasonImagesFailed,
+		p.holdFor(s, v1alpha1.ReasonImagesFailed,
 			"The manager may not list nodes, so it cannot have them pull images: remove spec.prePull, or ask the owner of the cluster for this right.")
 		return nil
 	}
@@ -48,10 +57,10 @@ func (r *Reconciler) images(ctx context.Context, s *scope) error {
 		return err
 	}
 	if problem != "" {
-		r.holdForImages(s, v1alpha1.ReasonPullingImages, problem)
+		p.holdFor(s, v1alpha1.ReasonPullingImages, problem)
 		return nil
 	}
-	jobs, err := r.pullJobs(ctx, s.exp)
+	jobs, err := p.jobs(ctx, s.exp)
 	if err != nil {
 		return err
 	}
@@ -59,7 +68,7 @@ func (r *Reconciler) images(ctx context.Context, s *scope) error {
 	for _, node := range slices.Sorted(maps.Keys(wanted)) {
 		job := jobs[render.PullJobName(s.exp.Name, node, wanted[node].Images)]
 		if job == nil {
-			if err := r.startPull(ctx, s.exp, node, wanted[node].Images); err != nil {
+			if err := p.start(ctx, s.exp, node, wanted[node].Images); err != nil {
 				return err
 			}
 			waiting = append(waiting, node)
@@ -74,18 +83,18 @@ func (r *Reconciler) images(ctx context.Context, s *scope) error {
 	}
 	switch {
 	case len(failed) > 0:
-		why, err := r.pullFailure(ctx, s.exp, jobs[render.PullJobName(s.exp.Name, failed[0], wanted[failed[0]].Images)], failed[0])
+		why, err := p.failure(ctx, s.exp, jobs[render.PullJobName(s.exp.Name, failed[0], wanted[failed[0]].Images)], failed[0])
 		if err != nil {
 			return err
 		}
 		s.step.Done = true
-		r.holdForImages(s, v1alpha1.ReasonImagesFailed, why)
+		p.holdFor(s, v1alpha1.ReasonImagesFailed, why)
 	case len(waiting) > 0:
-		held, err := r.pullsHeld(ctx, s.exp)
+		held, err := p.held(ctx, s.exp)
 		if err != nil {
 			return err
 		}
-		r.holdForImages(s, v1alpha1.ReasonPullingImages,
+		p.holdFor(s, v1alpha1.ReasonPullingImages,
 			fmt.Sprintf("%d of %d nodes have the images of the next trial. Missing on %s.%s", len(wanted)-len(waiting), len(wanted), few.Names(waiting), held))
 	default:
 		s.set(v1alpha1.ExperimentImagesReady, metav1.ConditionTrue, v1alpha1.ReasonPulled,
@@ -94,8 +103,8 @@ func (r *Reconciler) images(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// holdForImages keeps the next trial from being made.
-func (r *Reconciler) holdForImages(s *scope, reason, message string) {
+// holdFor keeps the next trial from being made.
+func (p *puller) holdFor(s *scope, reason, message string) {
 	s.step.Create, s.step.Reason, s.step.Message, s.again = nil, reason, message, pullPoll
 	if s.step.Done {
 		s.again = 0
@@ -105,36 +114,36 @@ func (r *Reconciler) holdForImages(s *scope, reason, message string) {
 
 // pulls are the images that the next trial needs, by node. A problem is that no node takes its pods
 // now.
-func (r *Reconciler) pulls(ctx context.Context, s *scope) (byNode map[string]*render.Pull, problem string, err error) {
+func (p *puller) pulls(ctx context.Context, s *scope) (byNode map[string]*render.Pull, problem string, err error) {
 	next := s.step.Create
 	system := s.systems[next.System.Name]
-	pulls, err := render.Pulls(s.exp.Namespace, trialName(s.exp, next.Number), next, &system, r.Environment)
+	pulls, err := render.Pulls(s.exp.Namespace, trialName(s.exp, next.Number), next, &system, p.environment)
 	if err != nil {
 		return nil, "", fmt.Errorf("list the images of the next trial: %w", err)
 	}
 	byNode = map[string]*render.Pull{}
-	for _, p := range pulls {
-		names, err := nodes.For(ctx, r.Reader, p.NodeSelector)
+	for _, pull := range pulls {
+		names, err := nodes.For(ctx, p.reader, pull.NodeSelector)
 		if err != nil {
 			return nil, "", err
 		}
 		if len(names) == 0 {
-			return nil, fmt.Sprintf("No node%s is ready to pull the images of the next trial.", nodes.Labelled(p.NodeSelector)), nil
+			return nil, fmt.Sprintf("No node%s is ready to pull the images of the next trial.", nodes.Labelled(pull.NodeSelector)), nil
 		}
 		for _, name := range names {
 			if byNode[name] == nil {
 				byNode[name] = &render.Pull{}
 			}
-			byNode[name].Join(p)
+			byNode[name].Join(pull)
 		}
 	}
 	return byNode, "", nil
 }
 
-// pullJobs are the experiment's Jobs that pull images, by name, but those that are being deleted.
-func (r *Reconciler) pullJobs(ctx context.Context, exp *v1alpha1.Experiment) (map[string]*batchv1.Job, error) {
+// jobs are the experiment's Jobs that pull images, by name, but those that are being deleted.
+func (p *puller) jobs(ctx context.Context, exp *v1alpha1.Experiment) (map[string]*batchv1.Job, error) {
 	list := &batchv1.JobList{}
-	if err := r.Reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelImages: exp.Name}); err != nil {
+	if err := p.reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelImages: exp.Name}); err != nil {
 		return nil, wrap("list the Jobs that pull images", err)
 	}
 	jobs := map[string]*batchv1.Job{}
@@ -146,20 +155,20 @@ func (r *Reconciler) pullJobs(ctx context.Context, exp *v1alpha1.Experiment) (ma
 	return jobs, nil
 }
 
-func (r *Reconciler) startPull(ctx context.Context, exp *v1alpha1.Experiment, node string, images []render.PullImage) error {
-	job := render.PullJob(exp.Namespace, exp.Name, node, images, r.Environment, int64(exp.Spec.PrePull.TimeoutOrDefault().OrZero().Seconds()))
-	if err := controllerutil.SetControllerReference(exp, job, r.Client.Scheme()); err != nil {
+func (p *puller) start(ctx context.Context, exp *v1alpha1.Experiment, node string, images []render.PullImage) error {
+	job := render.PullJob(exp.Namespace, exp.Name, node, images, p.environment, int64(exp.Spec.PrePull.TimeoutOrDefault().OrZero().Seconds()))
+	if err := controllerutil.SetControllerReference(exp, job, p.client.Scheme()); err != nil {
 		return wrap("own a Job that pulls images", err)
 	}
-	if err := r.Client.Create(ctx, job); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := p.client.Create(ctx, job); err != nil && !apierrors.IsAlreadyExists(err) {
 		return wrap("create a Job that pulls images", err)
 	}
 	return nil
 }
 
-// pullsHeld says what one of the pods waits for that pull images.
-func (r *Reconciler) pullsHeld(ctx context.Context, exp *v1alpha1.Experiment) (string, error) {
-	pods, err := r.pullPods(ctx, exp)
+// held says what one of the pods waits for that pull images.
+func (p *puller) held(ctx context.Context, exp *v1alpha1.Experiment) (string, error) {
+	pods, err := p.pods(ctx, exp)
 	if err != nil {
 		return "", err
 	}
@@ -174,20 +183,20 @@ func (r *Reconciler) pullsHeld(ctx context.Context, exp *v1alpha1.Experiment) (s
 	return "", nil
 }
 
-func (r *Reconciler) pullPods(ctx context.Context, exp *v1alpha1.Experiment) ([]corev1.Pod, error) {
+func (p *puller) pods(ctx context.Context, exp *v1alpha1.Experiment) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	err := r.Reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelImages: exp.Name})
+	err := p.reader.List(ctx, list, client.InNamespace(exp.Namespace), client.MatchingLabels{v1alpha1.LabelImages: exp.Name})
 	return list.Items, wrap("list the pods that pull images", err)
 }
 
-// pullFailure says which image a node has not pulled or cannot run, and what the last pod waited
+// failure says which image a node has not pulled or cannot run, and what the last pod waited
 // for: the kubelet forgets that when the time of the pod is over.
-func (r *Reconciler) pullFailure(ctx context.Context, exp *v1alpha1.Experiment, job *batchv1.Job, node string) (string, error) {
+func (p *puller) failure(ctx context.Context, exp *v1alpha1.Experiment, job *batchv1.Job, node string) (string, error) {
 	was := meta.FindStatusCondition(exp.Status.Conditions, v1alpha1.ExperimentImagesReady)
 	if was != nil && was.Reason == v1alpha1.ReasonImagesFailed && strings.Contains(was.Message, job.Name) {
 		return was.Message, nil
 	}
-	pods, err := r.pullPods(ctx, exp)
+	pods, err := p.pods(ctx, exp)
 	if err != nil {
 		return "", err
 	}
@@ -215,17 +224,17 @@ func (r *Reconciler) pullFailure(ctx context.Context, exp *v1alpha1.Experiment, 
 	return fmt.Sprintf("Node %s lacks images of the next trial: %s. It is tried again when Job %s is deleted.", node, strings.TrimSuffix(why, "."), job.Name), nil
 }
 
-// forgetImages deletes the Jobs that pulled images when no trial is to run, but those that say why.
-func (r *Reconciler) forgetImages(ctx context.Context, s *scope) error {
+// forget deletes the Jobs that pulled images when no trial is to run, but those that say why.
+func (p *puller) forget(ctx context.Context, s *scope) error {
 	if !s.step.Done || s.step.Reason == v1alpha1.ReasonImagesFailed || meta.FindStatusCondition(s.exp.Status.Conditions, v1alpha1.ExperimentImagesReady) == nil {
 		return nil
 	}
-	jobs, err := r.pullJobs(ctx, s.exp)
+	jobs, err := p.jobs(ctx, s.exp)
 	if err != nil {
 		return err
 	}
 	for _, job := range jobs {
-		if err := r.Client.Delete(ctx, job, client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
+		if err := p.client.Delete(ctx, job, client.PropagationPolicy("Background")); client.IgnoreNotFound(err) != nil {
 			return wrap("delete a Job that pulled images", err)
 		}
 	}

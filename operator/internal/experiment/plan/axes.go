@@ -59,7 +59,7 @@ func (c choice) sets() []string {
 }
 
 // resolveAxes makes the axes of the sweep and checks everything that they set.
-func (e *expansion) resolveAxes() {
+func (e *axisBuilder) resolveAxes() {
 	if len(e.spec.Systems) > 1 {
 		a := axis{name: systemAxis, path: field.NewPath("spec", "systems")}
 		for i, s := range e.spec.Systems {
@@ -92,7 +92,7 @@ func (e *expansion) resolveAxes() {
 }
 
 // valuesAxis makes an axis whose values all go to the one thing that it is named after.
-func (e *expansion) valuesAxis(path *field.Path, written v1alpha1.Axis) axis {
+func (e *axisBuilder) valuesAxis(path *field.Path, written v1alpha1.Axis) axis {
 	a := axis{name: written.Axis, path: path}
 	if !slices.Contains(builtinAxes, written.Axis) && !e.declaredSomewhere(written.Axis) {
 		known := slices.Clone(builtinAxes)
@@ -125,12 +125,12 @@ func (e *expansion) valuesAxis(path *field.Path, written v1alpha1.Axis) axis {
 	return a
 }
 
-func (e *expansion) declaredSomewhere(name string) bool {
+func (e *systemChecker) declaredSomewhere(name string) bool {
 	return slices.ContainsFunc(e.systems, func(s system) bool { _, ok := s.declared[name]; return ok })
 }
 
 // valueChoice makes one value of a values axis. It reports false when the value is wrong.
-func (e *expansion) valueChoice(path *field.Path, name string, v v1alpha1.Value) (choice, bool) {
+func (e *axisBuilder) valueChoice(path *field.Path, name string, v v1alpha1.Value) (choice, bool) {
 	c := choice{label: v.String(), path: path}
 	before := len(e.errs)
 	var n int64
@@ -171,7 +171,7 @@ func (e *expansion) valueChoice(path *field.Path, name string, v v1alpha1.Value)
 }
 
 // integer reads a value of a built-in axis.
-func (e *expansion) integer(path *field.Path, v v1alpha1.Value, least, most int64) int64 {
+func (e *axisBuilder) integer(path *field.Path, v v1alpha1.Value, least, most int64) int64 {
 	n, err := strconv.ParseInt(v.String(), 10, 64)
 	if err != nil || n < least || n > most {
 		e.add(field.Invalid(path, v.String(), fmt.Sprintf("must be an integer from %d to %d", least, most)))
@@ -181,7 +181,7 @@ func (e *expansion) integer(path *field.Path, v v1alpha1.Value, least, most int6
 }
 
 // pointsAxis makes an axis of named points.
-func (e *expansion) pointsAxis(path *field.Path, written v1alpha1.Axis) axis {
+func (e *axisBuilder) pointsAxis(path *field.Path, written v1alpha1.Axis) axis {
 	a := axis{name: written.Axis, path: path}
 	known := make([]string, len(e.spec.Faults))
 	for i, f := range e.spec.Faults {
@@ -208,7 +208,7 @@ func (e *expansion) pointsAxis(path *field.Path, written v1alpha1.Axis) axis {
 
 // checkSetOnce refuses two axes that set the same thing, since the point would then not say which
 // one won.
-func (e *expansion) checkSetOnce() {
+func (e *axisBuilder) checkSetOnce() {
 	owner := map[string]string{}
 	for _, a := range e.axes {
 		mine := map[string]bool{}
@@ -229,7 +229,7 @@ func (e *expansion) checkSetOnce() {
 }
 
 // checkSize bounds the number of points and trials before any of them is made.
-func (e *expansion) checkSize() {
+func (e *axisBuilder) checkSize() {
 	points := 1
 	for _, a := range e.axes {
 		points *= max(1, len(a.choices))

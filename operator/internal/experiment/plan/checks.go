@@ -13,7 +13,7 @@ import (
 
 // checkWithoutSystems makes all checks that need no System. written is the spec before its profile
 // was applied.
-func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
+func (e *fieldChecker) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkProfile(written)
 	var errs field.ErrorList
 	e.windows, errs = checkSchedule(e.origin.schedule(), e.spec.Schedule)
@@ -29,7 +29,7 @@ func (e *expansion) checkWithoutSystems(written *v1alpha1.ExperimentSpec) {
 	e.checkClaims()
 }
 
-func (e *expansion) checkProfile(written *v1alpha1.ExperimentSpec) {
+func (e *fieldChecker) checkProfile(written *v1alpha1.ExperimentSpec) {
 	if written.Profile == "" {
 		return
 	}
@@ -76,7 +76,7 @@ func (e *expansion) checkProfile(written *v1alpha1.ExperimentSpec) {
 	}
 }
 
-func (e *expansion) checkClients() {
+func (e *fieldChecker) checkClients() {
 	path := field.NewPath("spec", "clients")
 	c := e.spec.Clients
 	_, errs := checkDuration(path.Child("timeout"), c.Timeout, bounds{time.Millisecond, 10 * time.Minute})
@@ -103,7 +103,7 @@ func (e *expansion) checkClients() {
 	}
 }
 
-func (e *expansion) checkTolerances() {
+func (e *fieldChecker) checkTolerances() {
 	path, all := e.origin.tolerances(), e.spec.Tolerances
 	for _, t := range []struct {
 		name  string
@@ -127,7 +127,7 @@ func (e *expansion) checkTolerances() {
 }
 
 // checkReported checks the paper's curves: they must run along axes of the sweep and hold numbers.
-func (e *expansion) checkReported() {
+func (e *fieldChecker) checkReported() {
 	axes := []string{}
 	if len(e.spec.Systems) > 1 {
 		axes = append(axes, systemAxis)
@@ -155,7 +155,7 @@ func (e *expansion) checkReported() {
 }
 
 // checkClaims checks that a quantity has both its value and its tolerance.
-func (e *expansion) checkClaims() {
+func (e *fieldChecker) checkClaims() {
 	for i, c := range e.spec.Claims {
 		path := field.NewPath("spec", "claims").Index(i)
 		switch {
@@ -181,7 +181,7 @@ func (e *expansion) checkClaims() {
 
 // checkParameters checks every parameter that is set outside the sweep against every system that it
 // is set for.
-func (e *expansion) checkParameters() {
+func (e *systemChecker) checkParameters() {
 	root := field.NewPath("spec")
 	for _, name := range sortedKeys(e.spec.Parameters) {
 		e.checkSetting(e.origin.parameter(name), name, e.spec.Parameters[name], e.systems)
@@ -197,7 +197,7 @@ func (e *expansion) checkParameters() {
 }
 
 // checkSetting checks one value of one parameter against the systems that it is set for.
-func (e *expansion) checkSetting(path *field.Path, name string, value v1alpha1.Value, systems []system) {
+func (e *systemChecker) checkSetting(path *field.Path, name string, value v1alpha1.Value, systems []system) {
 	e.checkUsed(path, name, value, systems)
 	for _, s := range systems {
 		p, ok := s.declared[name]

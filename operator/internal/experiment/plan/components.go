@@ -40,7 +40,7 @@ func countsOf(spec *v1alpha1.SystemSpec) (map[string]*countExpression, error) {
 }
 
 // checkComponents refuses places and pools for components that none of the systems has.
-func (e *expansion) checkComponents() {
+func (e *systemChecker) checkComponents() {
 	var known []string
 	for _, s := range e.systems {
 		for _, c := range s.spec.Components {

@@ -209,7 +209,7 @@ var (
 )
 
 // checkDebug checks the bounds of spec.debug.
-func (e *expansion) checkDebug() {
+func (e *fieldChecker) checkDebug() {
 	if d := e.spec.Debug; d != nil {
 		_, errs := checkDuration(field.NewPath("spec", "debug", "keepFailed"), d.KeepFailed, bounds{0, 24 * time.Hour})
 		e.add(errs...)
@@ -220,7 +220,7 @@ func (e *expansion) checkDebug() {
 }
 
 // checkPrePull checks the bounds of spec.prePull.
-func (e *expansion) checkPrePull() {
+func (e *fieldChecker) checkPrePull() {
 	if p := e.spec.PrePull; p != nil {
 		_, errs := checkDuration(field.NewPath("spec", "prePull", "timeout"), p.TimeoutOrDefault(), bounds{10 * time.Second, 24 * time.Hour})
 		e.add(errs...)
@@ -228,7 +228,7 @@ func (e *expansion) checkPrePull() {
 }
 
 // checkDisturbances checks the bounds of spec.disturbances.
-func (e *expansion) checkDisturbances() {
+func (e *fieldChecker) checkDisturbances() {
 	path, d := e.origin.disturbances(), e.spec.Disturbances
 	_, errs := checkDuration(path.Child("retryFor"), d.RetryFor, bounds{0, 24 * time.Hour})
 	e.add(errs...)

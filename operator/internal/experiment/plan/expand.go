@@ -69,17 +69,13 @@ var experimentName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,22}[a-z0-9])?$`)
 // and what would be right. A System that is not in systems gives an error of type ErrorTypeNotFound
 // and keeps all checks that need it from being made.
 func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*Plan, field.ErrorList) {
-	e := &expansion{
-		name:   exp.Name,
-		spec:   ApplyProfile(exp.Spec),
-		origin: originOf(&exp.Spec),
-		seen:   map[string]bool{},
-	}
+	written := &draft{name: exp.Name, spec: ApplyProfile(exp.Spec), origin: originOf(&exp.Spec), seen: map[string]bool{}}
+	e := &expansion{axisBuilder: &axisBuilder{systemChecker: &systemChecker{fieldChecker: &fieldChecker{written}}}}
 	if !experimentName.MatchString(exp.Name) {
 		e.add(field.Invalid(field.NewPath("metadata", "name"), exp.Name,
 			"must be 1 to 24 lower-case letters, digits and dashes, starting with a letter, since names of pods begin with it"))
 	}
-	scripts{e}.settle(systems)
+	scripts{e.axisBuilder}.settle(systems)
 	sound := e.checkSizes()
 	e.checkWithoutSystems(&exp.Spec)
 	if !e.resolveSystems(systems) || !sound {
@@ -106,19 +102,38 @@ func Expand(exp *v1alpha1.Experiment, systems map[string]v1alpha1.SystemSpec) (*
 	return p, nil
 }
 
-// expansion is the work in progress of one Expand.
-type expansion struct {
+// draft is an experiment as it is written, its profile applied, and what is found wrong with it.
+type draft struct {
 	name    string
 	spec    v1alpha1.ExperimentSpec
 	origin  origin
 	windows timeline.Windows
-	systems []system
-	axes    []axis
-	search  *Search
-	points  []Point
 	errs    field.ErrorList
 	unused  field.ErrorList
 	seen    map[string]bool
+}
+
+// fieldChecker checks the fields that say something without any System.
+type fieldChecker struct{ *draft }
+
+// systemChecker checks what is about the experiment's systems.
+type systemChecker struct {
+	*fieldChecker
+	systems []system
+}
+
+// axisBuilder makes the axes that the points lie on.
+type axisBuilder struct {
+	*systemChecker
+	axes   []axis
+	search *Search
+}
+
+// expansion is the work in progress of one Expand. Its own methods resolve the points; those of the
+// parts below it come before, each part with what it knows.
+type expansion struct {
+	*axisBuilder
+	points []Point
 }
 
 // system is one of the experiment's systems, ready to be asked.
@@ -134,7 +149,7 @@ type system struct {
 }
 
 // add records errors, each once: several points give the same one.
-func (e *expansion) add(errs ...*field.Error) {
+func (e *draft) add(errs ...*field.Error) {
 	for _, err := range errs {
 		if text := err.Error(); !e.seen[text] {
 			e.seen[text] = true
@@ -145,7 +160,7 @@ func (e *expansion) add(errs ...*field.Error) {
 
 // resolveSystems looks the systems and their workload up. It reports whether all checks that need
 // them can be made.
-func (e *expansion) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool {
+func (e *systemChecker) resolveSystems(systems map[string]v1alpha1.SystemSpec) bool {
 	complete := true
 	for i, ref := range e.spec.Systems {
 		path := field.NewPath("spec", "systems").Index(i).Child("name")

@@ -15,7 +15,7 @@ import (
 func faultPath(i int) *field.Path { return field.NewPath("spec", "faults").Index(i) }
 
 // faultPath is where the fault of that index was written: a profile may have replaced it.
-func (e *expansion) faultPath(i int) *field.Path {
+func (e *draft) faultPath(i int) *field.Path {
 	if i < 0 {
 		return field.NewPath("spec", "faults")
 	}
@@ -30,9 +30,9 @@ func (e *expansion) faultPath(i int) *field.Path {
 }
 
 // checkFaultTimes checks that each fault does one thing, at times at which the trial runs.
-func (e *expansion) checkFaultTimes() { e.add(fault.CheckTimes(e.spec.Faults, e.faultTimes())...) }
+func (e *fieldChecker) checkFaultTimes() { e.add(fault.CheckTimes(e.spec.Faults, e.faultTimes())...) }
 
-func (e *expansion) faultTimes() fault.Times {
+func (e *draft) faultTimes() fault.Times {
 	return fault.Times{Windows: e.windows, Lateness: e.spec.Tolerances.FaultLateness.OrZero(), Path: func(name string) *field.Path {
 		return e.faultPath(slices.IndexFunc(e.spec.Faults, func(f v1alpha1.Fault) bool { return f.Name == name }))
 	}}

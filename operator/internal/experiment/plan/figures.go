@@ -13,7 +13,7 @@ import (
 
 // checkFigures checks that figures are about measurements and points that there are. A value of an
 // axis may be one of another profile's, which then has nothing to draw.
-func (e *expansion) checkFigures(written *v1alpha1.ExperimentSpec) {
+func (e *fieldChecker) checkFigures(written *v1alpha1.ExperimentSpec) {
 	values := axisValues(written)
 	for i, f := range e.spec.Figures {
 		path := field.NewPath("spec", "figures").Index(i)
@@ -37,7 +37,7 @@ func (e *expansion) checkFigures(written *v1alpha1.ExperimentSpec) {
 	}
 }
 
-func (e *expansion) checkStack(path *field.Path, parts []string) {
+func (e *fieldChecker) checkStack(path *field.Path, parts []string) {
 	names := measurementNames(e.spec)
 	unit := func(name string) string { return e.spec.Measurements[slices.Index(names, name)].Unit }
 	for k, part := range parts {
@@ -83,7 +83,7 @@ func axisValues(written *v1alpha1.ExperimentSpec) map[string][]string {
 
 // checkMeasured checks that a series of a measurement is about one, and in its unit: units of
 // measurements are free text, and cannot be converted.
-func (e *expansion) checkMeasured(path *field.Path, r v1alpha1.ReportedSeries) {
+func (e *fieldChecker) checkMeasured(path *field.Path, r v1alpha1.ReportedSeries) {
 	names := measurementNames(e.spec)
 	i := slices.Index(names, r.Measurement)
 	switch {

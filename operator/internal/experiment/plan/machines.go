@@ -111,7 +111,7 @@ func (s *systemCheck) script(at *field.Path) {
 }
 
 // scripts is the part of an expansion that is about Systems with a script.
-type scripts struct{ *expansion }
+type scripts struct{ *axisBuilder }
 
 // any reports whether the experiment's systems have scripts.
 func (e scripts) any() bool { return e.systems[0].spec.Script != nil }

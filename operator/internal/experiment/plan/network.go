@@ -71,7 +71,7 @@ func (e *expansion) checkUnshaped(path *field.Path, trial *v1alpha1.TrialSpec) {
 }
 
 // loudKills warns of kills that are not silent.
-func (e *expansion) loudKills() []string {
+func (e *fieldChecker) loudKills() []string {
 	if e.spec.Network.Shaping != v1alpha1.ShapingNone {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (e *expansion) loudKills() []string {
 
 // networkError puts what is wrong where it was written. What is wrong with a profile is where that
 // was chosen.
-func (e *expansion) networkError(path *field.Path, n v1alpha1.Network, err error) *field.Error {
+func (e *draft) networkError(path *field.Path, n v1alpha1.Network, err error) *field.Error {
 	located := (*network.Error)(nil)
 	if errors.As(err, &located) && located.Link >= 0 {
 		at := e.origin.network()

@@ -27,7 +27,7 @@ func (e *expansion) resolvePoints() {
 			chosen[i] = e.axes[i].choices[rest%n]
 			rest /= n
 		}
-		if !(scripts{e}).any() {
+		if !(scripts{e.axisBuilder}).any() {
 			e.points = append(e.points, e.resolvePoint(int32(index), chosen))
 			continue
 		}
@@ -102,7 +102,7 @@ func (e *expansion) resolvePoint(index int32, chosen []choice) Point {
 	trial.Parameters = e.resolveParameters(which, chosen)
 	trial.MisbehavingClients = e.resolveMisbehaving(s, &trial)
 	trial.Faults = e.resolveFaults(chosen)
-	scripts{e}.resolveMachines(s, trial.Faults)
+	scripts{e.axisBuilder}.resolveMachines(s, trial.Faults)
 	replicas := e.resolveTopology(which, &trial)
 	trial.Placement.Components = ownPools(s, trial.Placement.Components)
 	if replicas > 0 {

@@ -77,7 +77,7 @@ func MostRepetitions(r v1alpha1.Repetitions) int32 {
 }
 
 // checkRepetitions bounds the number of trials, and refuses what cannot end repetitions.
-func (e *expansion) checkRepetitions(points int) {
+func (e *fieldChecker) checkRepetitions(points int) {
 	r, path := e.spec.Repetitions, e.origin.repetitions()
 	most, where := int(r.Min), path.Child("min")
 	if r.Min < 1 || r.Min > 100 {
@@ -125,7 +125,7 @@ func CheckAdditional(spec v1alpha1.ExperimentSpec, points int) *field.Error {
 	return field.Invalid(field.NewPath("spec", "additionalRepetitions"), more, fmt.Sprintf("makes %d repetitions of %d points; at most %d are possible", most, points, possible))
 }
 
-func (e *expansion) checkPrecision(path *field.Path, r v1alpha1.Repetitions) {
+func (e *fieldChecker) checkPrecision(path *field.Path, r v1alpha1.Repetitions) {
 	if r.Max == nil {
 		e.add(field.Required(path.Child("max"), "until needs it: the most trials that a point may get"))
 	}
@@ -151,7 +151,7 @@ func (e *expansion) checkPrecision(path *field.Path, r v1alpha1.Repetitions) {
 }
 
 // checkUntilDecided refuses what cannot be looked at after each round.
-func (e *expansion) checkUntilDecided(path *field.Path, r v1alpha1.Repetitions) {
+func (e *fieldChecker) checkUntilDecided(path *field.Path, r v1alpha1.Repetitions) {
 	if r.Until.RelativeCI != "" {
 		e.add(field.Forbidden(path.Child("relativeCI"), "repetitions end by claims or by precision; remove one of them"))
 	}

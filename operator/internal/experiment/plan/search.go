@@ -58,7 +58,7 @@ func searchOf(spec v1alpha1.ExperimentSpec) *Search {
 }
 
 // searchAxis makes the axis of the loads that a search may try. It has none after an error.
-func (e *expansion) searchAxis(path *field.Path, written v1alpha1.Axis) axis {
+func (e *axisBuilder) searchAxis(path *field.Path, written v1alpha1.Axis) axis {
 	a, s := axis{name: written.Axis, path: path}, written.Search
 	before := len(e.errs)
 	e.checkSearchedAxis(path, written)
@@ -104,7 +104,7 @@ func (e *expansion) searchAxis(path *field.Path, written v1alpha1.Axis) axis {
 	return a
 }
 
-func (e *expansion) checkSearchedAxis(path *field.Path, written v1alpha1.Axis) {
+func (e *fieldChecker) checkSearchedAxis(path *field.Path, written v1alpha1.Axis) {
 	open := e.spec.Clients.Loop == v1alpha1.LoopOpen
 	switch {
 	case written.Axis != rateAxis && written.Axis != clientsAxis:
@@ -117,7 +117,7 @@ func (e *expansion) checkSearchedAxis(path *field.Path, written v1alpha1.Axis) {
 }
 
 // checkObjective checks that there is one, and that trials can know whether they met it.
-func (e *expansion) checkObjective(path *field.Path, o v1alpha1.LoadObjective) {
+func (e *fieldChecker) checkObjective(path *field.Path, o v1alpha1.LoadObjective) {
 	if o == (v1alpha1.LoadObjective{}) {
 		e.add(field.Required(path, "say what a trial must meet to carry its load, such as p99Latency: 20ms"))
 	}
@@ -140,7 +140,7 @@ func (e *expansion) checkObjective(path *field.Path, o v1alpha1.LoadObjective) {
 }
 
 // checkSearch checks what cannot be had together with a search, and bounds its trials.
-func (e *expansion) checkSearch(points int) {
+func (e *axisBuilder) checkSearch(points int) {
 	if e.spec.Repetitions.Until != nil {
 		e.add(field.Invalid(e.origin.repetitions().Child("until"), cmp.Or(e.spec.Repetitions.Until.RelativeCI, string(e.spec.Repetitions.Until.Claims)),
 			"repetitions do not apply to a search, which has a precision of its own: remove it, and set sweep[].search.precision"))
@@ -162,7 +162,7 @@ func (e *expansion) checkSearch(points int) {
 const leastBeyond = 10
 
 // rarePercentiles warns of a percentile that trials of the lowest rate can hardly know.
-func (e *expansion) rarePercentiles() []string {
+func (e *axisBuilder) rarePercentiles() []string {
 	if e.search == nil || e.search.Axis != rateAxis {
 		return nil
 	}

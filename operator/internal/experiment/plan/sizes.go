@@ -11,7 +11,7 @@ import (
 // checkSizes checks the numbers that the rest of the expansion makes lists of. The API server has
 // refused them already; a file, or a bundle that is run again, may never have met one. It reports
 // whether the expansion may go on.
-func (e *expansion) checkSizes() bool {
+func (e *fieldChecker) checkSizes() bool {
 	spec, s := field.NewPath("spec"), e.spec
 	before := len(e.errs)
 	for _, size := range []struct {
@@ -42,7 +42,7 @@ func (e *expansion) checkSizes() bool {
 }
 
 // hasContainers refuses a System without containers, which no API server has seen either.
-func (e *expansion) hasContainers(path *field.Path, name string, system *v1alpha1.SystemSpec) bool {
+func (e *fieldChecker) hasContainers(path *field.Path, name string, system *v1alpha1.SystemSpec) bool {
 	if len(system.Replicas.Containers) > 0 && len(system.Clients.Containers) > 0 {
 		return true
 	}

@@ -29,7 +29,7 @@ func (c *cautionAt) see(x float64, worse bool) {
 // cautions name the points at which the numbers may be those of the clients, or leave out what went
 // badly. Of each point that the claim looked at: whether client pods were full, whether the
 // clients' time is in the numbers (Little's law), and for latencies whether requests failed.
-func (r *run) cautions() {
+func (r *recorder) cautions() {
 	for _, p := range r.points {
 		if !slices.Contains(r.looked, p.Index) {
 			continue
@@ -123,7 +123,7 @@ var causes = map[string]string{
 func (m metric) isLatency() bool { return m.name == stats.MeanLatency }
 
 // noteLatency keeps a point at which a latency is read.
-func (r *run) noteLatency(p results.PointResult, m metric) {
+func (r *findings) noteLatency(p results.PointResult, m metric) {
 	if m.isLatency() && !slices.Contains(r.latency, p.Index) {
 		r.latency = append(r.latency, p.Index)
 	}

@@ -38,7 +38,7 @@ const (
 )
 
 // caveat keeps what a reader must know of a verdict, once.
-func (r *run) caveat(kind, text string, points ...string) {
+func (r *findings) caveat(kind, text string, points ...string) {
 	c := results.Caveat{Kind: kind, Text: text, Points: points}
 	same := func(d results.Caveat) bool {
 		return d.Kind == c.Kind && d.Text == c.Text && slices.Equal(d.Points, c.Points)
@@ -50,7 +50,7 @@ func (r *run) caveat(kind, text string, points ...string) {
 
 // sampleCaveats are what the reader must know of the trials that a verdict rests on, and the
 // closing words of its message: on how many, and how intervals were found.
-func (r *run) sampleCaveats() (all []results.Caveat, basis string) {
+func (r *recorder) sampleCaveats() (all []results.Caveat, basis string) {
 	own := r.caveats
 	r.caveats = nil
 	r.orderCaveats()
@@ -89,7 +89,7 @@ func (r *run) sampleCaveats() (all []results.Caveat, basis string) {
 
 // equalTrials names the points that were read whose trials all gave the same value. Their interval
 // has no width, and that is no certainty: a clock or a limit may have made them equal.
-func (r *run) equalTrials() {
+func (r *recorder) equalTrials() {
 	for _, p := range r.points {
 		if len(r.samples[p.Index]) < 2 {
 			continue

@@ -229,7 +229,7 @@ func evaluate(r *results.ClaimResult, c v1alpha1.Claim, p *program, points []res
 }
 
 // write keeps a verdict with what it is made of, and puts that into words.
-func (r *run) write(result *results.ClaimResult, verdict v1alpha1.Verdict, compared []string) {
+func (r *recorder) write(result *results.ClaimResult, verdict v1alpha1.Verdict, compared []string) {
 	caveats, basis := r.sampleCaveats()
 	result.Verdict, result.Terms, result.Caveats = string(verdict), r.terms, caveats
 	if len(r.counts) > 0 {
@@ -302,7 +302,7 @@ func (r *run) judge(result *results.ClaimResult, c v1alpha1.Claim, q quantity, b
 }
 
 // quantityTerm keeps a quantity and its bound as data.
-func (r *run) quantityTerm(q quantity, e stats.Estimate, b bound, decided truth, against evidence) {
+func (r *recorder) quantityTerm(q quantity, e stats.Estimate, b bound, decided truth, against evidence) {
 	if !r.detailed {
 		return
 	}
@@ -317,13 +317,13 @@ func (r *run) quantityTerm(q quantity, e stats.Estimate, b bound, decided truth,
 }
 
 // moreCaveat says about how many repetitions would decide, where that can be said.
-func (r *run) moreCaveat() {
+func (r *recorder) moreCaveat() {
 	if note := r.outlook.note(); note != "" {
 		r.caveat(CaveatFewRepetitions, note)
 	}
 }
 
-func (r *run) missingData() error {
+func (r *findings) missingData() error {
 	return fmt.Errorf("missing: %s", strings.Join(compact(r.missing), "; "))
 }
 

@@ -60,7 +60,7 @@ func meanOfShares(some, all []int64) (mean float64) {
 // trials of a point together, where there are few cases. Trials in each of which nothing failed do
 // not vary, and do not show that nothing can fail: of 6,000 requests without an error, the rate may
 // be 0.06%.
-func (r *run) atLeastExact(q quantity, e stats.Estimate) stats.Estimate {
+func (r *estimator) atLeastExact(q quantity, e stats.Estimate) stats.Estimate {
 	if !e.Known || q.own != nil || q.unbounded {
 		return e
 	}

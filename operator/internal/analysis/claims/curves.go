@@ -19,7 +19,7 @@ const maxTrendTrials = 500
 
 // curve lists the points with these coordinates along an axis, in order of its values if they are
 // numbers. It notes what is missing.
-func (r *run) curve(at []coordinate, along string, least int) []results.PointResult {
+func (r *pointReader) curve(at []coordinate, along string, least int) []results.PointResult {
 	found := r.find(at)
 	if !slices.ContainsFunc(found, func(p results.PointResult) bool { _, ok := p.Coordinates[along]; return ok }) || len(found) < least {
 		r.missing = append(r.missing, fmt.Sprintf("%d points along %s have %s, and %d are needed", len(found), along, showCoordinates(at), least))
@@ -72,7 +72,7 @@ func (r *run) knee(a arguments, u unit) quantity {
 }
 
 // series is a metric along an axis.
-func (r *run) series(points []results.PointResult, along string, m metric) stats.Series {
+func (r *pointReader) series(points []results.PointResult, along string, m metric) stats.Series {
 	var s stats.Series
 	for _, p := range points {
 		x, ok := axisNumber(p.Coordinates[along])
@@ -182,7 +182,7 @@ func (r *run) trend(a arguments, direction string, id int64) judged {
 
 // findTrend tests for a trend within rounds where trials ran in turn, and over all trials where
 // they did not. It says how.
-func (r *run) findTrend(points []results.PointResult, s stats.Series, m metric) (t stats.Trend, how string, err error) {
+func (r *estimator) findTrend(points []results.PointResult, s stats.Series, m metric) (t stats.Trend, how string, err error) {
 	trials := 0
 	for _, xs := range s.Samples {
 		trials += len(xs)
@@ -209,7 +209,7 @@ func (r *run) findTrend(points []results.PointResult, s stats.Series, m metric) 
 
 // trendRounds are the rounds in which two points or more have a trial; none where the trials did
 // not run in turn, or some give bounds in place of numbers.
-func (r *run) trendRounds(points []results.PointResult, xs []float64, m metric) []stats.TrendRound {
+func (r *estimator) trendRounds(points []results.PointResult, xs []float64, m metric) []stats.TrendRound {
 	byRound := make([]map[int32]float64, len(points))
 	var common []int32
 	rounds := map[int32]bool{}
@@ -261,7 +261,7 @@ func (r *run) trendRounds(points []results.PointResult, xs []float64, m metric) 
 // deviations are by how much trials of each point deviate, relative to its mean: those of the model
 // of all points, else, from leastRounds rounds on, each point's own. None: too little is known, and
 // points are taken to deviate alike.
-func (r *run) deviations(points []results.PointResult, m metric, common []int32) map[int32]float64 {
+func (r *estimator) deviations(points []results.PointResult, m metric, common []int32) map[int32]float64 {
 	found := map[int32]float64{}
 	model := r.model(m, common)
 	for _, p := range points {

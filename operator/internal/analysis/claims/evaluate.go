@@ -45,34 +45,52 @@ func (t truth) and(u truth) truth {
 	return unsettled
 }
 
-// run evaluates one program over results.
+// run evaluates one program over results: what its author wrote, term by term. It is the top of
+// five parts, of which each knows those below it only.
 type run struct {
-	*program
-	*readings
+	*recorder
 	// capacities are what searches came to.
 	capacities []results.Capacity
+}
 
-	missing []string // what was needed and is not there
-	notes   []string // what was compared, in the order of the expression
+// recorder keeps what a verdict is made of, as data and in words.
+type recorder struct {
+	*estimator
 	// terms are the comparisons as data, if detailed is set.
 	terms    []results.ClaimTerm
 	detailed bool
-	effects  []Effect         // what the terms measure
-	caveats  []results.Caveat // what a reader of the numbers must know
-	ofTrial  []remark         // the same of single trials
+	effects  []Effect // what the terms measure
+	outlook  outlook
+}
+
+// estimator gives quantities their intervals.
+type estimator struct {
+	*pointReader
+	made   map[string]model // of all points, by metric and rounds
+	models int              // points of the greatest model that an interval is of
+	rounds bool             // some interval is that of the differences of rounds
+}
+
+// pointReader reads points, and notes which ones and what is missing of them.
+type pointReader struct {
+	*program
+	*readings
+	*findings
+	groups map[metric][]int32 // points whose trials lie in groups
+}
+
+// findings are what evaluating a claim comes across: what a reader of the verdict must know.
+type findings struct {
+	missing []string         // what was needed and is not there
+	notes   []string         // what was compared, in the order of the expression
+	caveats []results.Caveat // what a reader of the numbers must know
+	ofTrial []remark         // the same of single trials
 	// metricsAt are the metrics that were read at a point.
 	metricsAt map[int32][]metric
 	counts    []int   // trials of the points that were read
 	unknown   bool    // some comparison had no interval
 	looked    []int32 // points whose trials were looked at
 	latency   []int32 // those of them whose mean latency was
-
-	groups map[metric][]int32 // points whose trials lie in groups
-	made   map[string]model   // of all points, by metric and rounds
-	models int                // points of the greatest model that an interval is of
-	rounds bool               // some interval is that of the differences of rounds
-
-	outlook outlook
 }
 
 // readings are what the trials say of points, whatever is asked of them. They note nothing.
@@ -95,10 +113,11 @@ func newRun(p *program, points []results.PointResult, lines []results.TrialLine)
 			return cmp.Or(cmp.Compare(a.Repetition, b.Repetition), cmp.Compare(a.Number, b.Number))
 		})
 	}
-	return &run{
-		program: p, outlook: outlook{look: p.at()}, readings: &readings{points: points, samples: s, lines: lines, kept: map[mean][]float64{}},
-		made: map[string]model{}, metricsAt: map[int32][]metric{}, groups: map[metric][]int32{},
+	reader := &pointReader{
+		program: p, readings: &readings{points: points, samples: s, lines: lines, kept: map[mean][]float64{}},
+		findings: &findings{metricsAt: map[int32][]metric{}}, groups: map[metric][]int32{},
 	}
+	return &run{recorder: &recorder{estimator: &estimator{pointReader: reader, made: map[string]model{}}, outlook: outlook{look: p.at()}}}
 }
 
 // truth evaluates an expression of type bool. Both sides of && and || are evaluated, so that the
@@ -227,7 +246,7 @@ func (r *run) value(e celast.Expr) quantity {
 
 // over is a / b. The linear interval of a quotient is bounded wherever its denominator may be, so
 // that is looked at here.
-func (r *run) over(a, b quantity) quantity {
+func (r *estimator) over(a, b quantity) quantity {
 	q := a.over(b)
 	if !b.signed {
 		return q
@@ -315,7 +334,7 @@ func (r *readings) find(at []coordinate) []results.PointResult {
 
 // valuesAt are a metric of the valid trials of a point, by repetition. Where there is none, or one
 // of them lacks it, that is noted.
-func (r *run) valuesAt(p results.PointResult, m metric) []float64 {
+func (r *pointReader) valuesAt(p results.PointResult, m metric) []float64 {
 	if !slices.Contains(r.looked, p.Index) {
 		r.looked = append(r.looked, p.Index)
 	}
@@ -340,7 +359,7 @@ func (r *run) valuesAt(p results.PointResult, m metric) []float64 {
 }
 
 // meanAt is the mean of a metric at a point.
-func (r *run) meanAt(p results.PointResult, m metric, u unit) quantity {
+func (r *pointReader) meanAt(p results.PointResult, m metric, u unit) quantity {
 	xs := r.valuesAt(p, m)
 	if len(xs) == 0 {
 		return quantity{}
@@ -356,7 +375,7 @@ func (r *run) meanAt(p results.PointResult, m metric, u unit) quantity {
 }
 
 // inGroups are the points whose trials lie in groups far apart, for one metric.
-func (r *run) inGroups(m metric) []int32 {
+func (r *pointReader) inGroups(m metric) []int32 {
 	if found, ok := r.groups[m]; ok {
 		return found
 	}
@@ -398,7 +417,7 @@ type remark struct {
 	trials []int32
 }
 
-func (r *run) remark(text string, trial int32) {
+func (r *findings) remark(text string, trial int32) {
 	i := slices.IndexFunc(r.ofTrial, func(m remark) bool { return m.text == text })
 	if i < 0 {
 		i = len(r.ofTrial)

@@ -54,7 +54,7 @@ func excludedAt(point int32, lines []results.TrialLine) excluded {
 
 // survivors notes which points that a claim reads lack attempts, so that their numbers may be those
 // of the trials that went well; empty: none.
-func (r *run) survivors() {
+func (r *recorder) survivors() {
 	for _, p := range r.points {
 		if !slices.Contains(r.looked, p.Index) {
 			continue

@@ -16,7 +16,7 @@ const leastRounds = 5
 
 // estimate gives q its interval, and says how many trials of each point are in it. Of what q may be
 // as well, it holds all intervals.
-func (r *run) estimate(q quantity) (stats.Estimate, []int) {
+func (r *estimator) estimate(q quantity) (stats.Estimate, []int) {
 	e, counts := r.estimateOne(q.alone())
 	e = r.atLeastExact(q.alone(), e)
 	for _, other := range q.or {
@@ -31,7 +31,7 @@ func (r *run) estimate(q quantity) (stats.Estimate, []int) {
 }
 
 // estimateOne gives q its interval, of the level that the look has.
-func (r *run) estimateOne(q quantity) (stats.Estimate, []int) {
+func (r *estimator) estimateOne(q quantity) (stats.Estimate, []int) {
 	e, counts := r.estimateAlone(q)
 	if q.own == nil && r.at() != nil {
 		e = e.At(r.level())
@@ -42,7 +42,7 @@ func (r *run) estimateOne(q quantity) (stats.Estimate, []int) {
 // estimateAlone gives q its interval by the best method that its trials allow: the model of all
 // points, the differences of rounds, Fieller's interval of a quotient, the deviations of each
 // point.
-func (r *run) estimateAlone(q quantity) (stats.Estimate, []int) {
+func (r *estimator) estimateAlone(q quantity) (stats.Estimate, []int) {
 	e, counts := r.samples.estimate(q)
 	if q.own != nil || q.unbounded || !e.Known || len(q.gradient) == 0 || e.Low == e.High || !r.exact(q) {
 		return e, counts
@@ -68,7 +68,7 @@ func (r *run) estimateAlone(q quantity) (stats.Estimate, []int) {
 
 // difference estimates b - a. Against a constant, the interval of the other side is used as it is,
 // so that a comparison with a bound agrees with the interval that is shown.
-func (r *run) difference(a, b quantity) (stats.Estimate, []int) {
+func (r *estimator) difference(a, b quantity) (stats.Estimate, []int) {
 	shift := func(e stats.Estimate, factor, by float64) stats.Estimate {
 		low, high := factor*e.Low+by, factor*e.High+by
 		e.Value, e.Low, e.High, e.Log = factor*e.Value+by, math.Min(low, high), math.Max(low, high), false
@@ -158,7 +158,7 @@ type model struct {
 }
 
 // modelled is the interval of the model of all points, which is of one metric.
-func (r *run) modelled(q quantity) (stats.Estimate, bool) {
+func (r *estimator) modelled(q quantity) (stats.Estimate, bool) {
 	inputs := slices.SortedFunc(maps.Keys(q.gradient), mean.compare)
 	for _, m := range inputs {
 		if m.metric != inputs[0].metric {
@@ -187,7 +187,7 @@ func (r *run) modelled(q quantity) (stats.Estimate, bool) {
 }
 
 // model of all points that have a trial in each of these rounds, made once.
-func (r *run) model(m metric, rounds []int32) model {
+func (r *estimator) model(m metric, rounds []int32) model {
 	key := fmt.Sprint(m, rounds)
 	if made, ok := r.made[key]; ok {
 		return made
@@ -241,7 +241,7 @@ func inTurn(lines []results.TrialLine) bool {
 
 // byRounds is Student's interval of the linearised quantity of each round, which a drift of the
 // machines does not widen where it cancels.
-func (r *run) byRounds(q quantity) (stats.Estimate, bool) {
+func (r *estimator) byRounds(q quantity) (stats.Estimate, bool) {
 	rounds := r.commonRounds(q)
 	points := map[int32]bool{}
 	for m := range q.gradient {
@@ -294,7 +294,7 @@ func (r *readings) meanIn(m mean, rounds []int32) float64 {
 }
 
 // fieller is the interval of one mean by another, times a number.
-func (r *run) fieller(q quantity) stats.Estimate {
+func (r *estimator) fieller(q quantity) stats.Estimate {
 	var sides [2]results.Aggregate
 	for i, m := range q.quotient {
 		xs, _ := r.values(m)
@@ -314,7 +314,7 @@ func (r *run) fieller(q quantity) stats.Estimate {
 }
 
 // how says by which method intervals were found, where that is not by each point's own deviations.
-func (r *run) how() string {
+func (r *estimator) how() string {
 	switch {
 	case r.models > 0:
 		return fmt.Sprintf("by rounds, in one model of %d points", r.models)

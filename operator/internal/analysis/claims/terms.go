@@ -34,7 +34,7 @@ func interval(e stats.Estimate) results.Interval {
 // term keeps a comparison of two quantities as data. Its difference and its ratio are computed
 // beside the verdict, and what computing them notes is forgotten: the verdict does not rest on
 // them.
-func (r *run) term(id int64, relation string, left, right quantity, decided truth, p evidence) {
+func (r *recorder) term(id int64, relation string, left, right quantity, decided truth, p evidence) {
 	if !r.detailed {
 		return
 	}
@@ -66,7 +66,7 @@ func (r *run) term(id int64, relation string, left, right quantity, decided trut
 }
 
 // trendTerm keeps a trend: Kendall's tau, compared with 0.
-func (r *run) trendTerm(id int64, direction string, t stats.Trend, decided truth) {
+func (r *recorder) trendTerm(id int64, direction string, t stats.Trend, decided truth) {
 	if !r.detailed {
 		return
 	}
@@ -86,7 +86,7 @@ func (e evidence) of() *float64 {
 
 // textOf is what the author wrote of a comparison: from the operator to the next && or ||, or to
 // the bracket around it, on both sides.
-func (r *run) textOf(id int64) string {
+func (r *recorder) textOf(id int64) string {
 	at := r.ast.SourceInfo().GetStartLocation(id)
 	operator := r.source.nameOf(r.source.offset(at.Line(), at.Column()))
 	all := tokens(r.source.author)

@@ -18,7 +18,7 @@ const (
 )
 
 // below reports whether the trials show that a mean is less than factor times another.
-func (r *run) below(p, q results.PointResult, m metric, factor float64) bool {
+func (r *estimator) below(p, q results.PointResult, m metric, factor float64) bool {
 	of := func(p results.PointResult) quantity {
 		input := mean{point: p.Index, metric: m}
 		return quantity{value: r.meanOf(p, m), gradient: map[mean]float64{input: 1}, multiple: true}
@@ -32,7 +32,7 @@ func (r *run) below(p, q results.PointResult, m metric, factor float64) bool {
 }
 
 // belowAny reports whether the trials show that a point has less throughput than one of others.
-func (r *run) belowAny(p results.PointResult, others []results.PointResult) bool {
+func (r *estimator) belowAny(p results.PointResult, others []results.PointResult) bool {
 	return slices.ContainsFunc(others, func(q results.PointResult) bool { return r.below(p, q, metric{name: stats.Throughput}, 1) })
 }
 
@@ -51,7 +51,7 @@ func (r *readings) meanOf(p results.PointResult, m metric) float64 {
 // lesser one, if least): the best is one of them (Hsu, Multiple Comparisons, 1996, chapter 4, with
 // each comparison at 97.5%). The interval of the best is the union over them. That of the point
 // which happens to look best holds the best mean of eight equal points in 79 to 86%.
-func (r *run) bestOrTied(points []results.PointResult, m metric, least bool) []results.PointResult {
+func (r *estimator) bestOrTied(points []results.PointResult, m metric, least bool) []results.PointResult {
 	best := r.byMean(points, m)
 	if least {
 		slices.Reverse(best)
@@ -69,7 +69,7 @@ func (r *run) bestOrTied(points []results.PointResult, m metric, least bool) []r
 // atKneeOrTied are the points that may be the knee: of which the trials do not show that their
 // latency is beyond the knee's bound, twice the least, nor that another point is certainly within
 // it and has more throughput. least is the point with the least mean latency.
-func (r *run) atKneeOrTied(points []results.PointResult, least results.PointResult) []results.PointResult {
+func (r *estimator) atKneeOrTied(points []results.PointResult, least results.PointResult) []results.PointResult {
 	latency := metric{name: stats.MeanLatency}
 	within := slices.DeleteFunc(r.byMean(points, metric{name: stats.Throughput}), func(p results.PointResult) bool {
 		return p.Index != least.Index && !r.below(p, least, latency, stats.KneeFactor)
@@ -81,7 +81,7 @@ func (r *run) atKneeOrTied(points []results.PointResult, least results.PointResu
 }
 
 // choose is what a metric is at the best point, or at those that tie with it.
-func (r *run) choose(best results.PointResult, tied []results.PointResult, what string, at func(results.PointResult) quantity) quantity {
+func (r *pointReader) choose(best results.PointResult, tied []results.PointResult, what string, at func(results.PointResult) quantity) quantity {
 	q := at(best)
 	var names []string
 	for _, p := range tied {

@@ -18,7 +18,7 @@ type two struct {
 }
 
 // pairOf reads the two points of a call. Its answer means nothing when something is missing.
-func (r *run) pairOf(a arguments) two {
+func (r *pointReader) pairOf(a arguments) two {
 	var q [2]quantity
 	var lines [2][]results.TrialLine
 	for i, variant := range a.pair {
@@ -45,7 +45,7 @@ const unlikelyOrder = 0.01
 // orderCaveats note what must be known of the order in which the trials ran that a claim looked at,
 // whatever kind of claim it is: chosen as the best of several points, or along an axis, they are
 // compared, too.
-func (r *run) orderCaveats() {
+func (r *recorder) orderCaveats() {
 	var all []results.TrialLine
 	for _, p := range r.looked {
 		if !interleaved(r.samples[r.looked[0]], r.samples[p]) {

@@ -18,12 +18,14 @@ type chaos struct {
 	f *v1alpha1.Fault
 }
 
-var _ = add("chaosMesh", func(f *v1alpha1.Fault) kind {
-	if f.ChaosMesh == nil {
-		return nil
-	}
-	return chaos{f: f}
-})
+func init() {
+	add("chaosMesh", func(f *v1alpha1.Fault) kind {
+		if f.ChaosMesh == nil {
+			return nil
+		}
+		return chaos{f: f}
+	})
+}
 
 func (k chaos) targets() []*v1alpha1.Target {
 	return []*v1alpha1.Target{&k.f.ChaosMesh.Target, k.f.ChaosMesh.Peers}

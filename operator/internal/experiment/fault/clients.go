@@ -19,12 +19,14 @@ import (
 // nothing happens at an instant.
 type behavior struct{ b *v1alpha1.ClientBehavior }
 
-var _ = add("clientBehavior", func(f *v1alpha1.Fault) kind {
-	if f.ClientBehavior == nil {
-		return nil
-	}
-	return behavior{b: f.ClientBehavior}
-})
+func init() {
+	add("clientBehavior", func(f *v1alpha1.Fault) kind {
+		if f.ClientBehavior == nil {
+			return nil
+		}
+		return behavior{b: f.ClientBehavior}
+	})
+}
 
 func (behavior) dated() bool { return false }
 

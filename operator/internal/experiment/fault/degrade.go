@@ -16,12 +16,14 @@ type degrade struct {
 	d *v1alpha1.Degrade
 }
 
-var _ = add("degrade", func(f *v1alpha1.Fault) kind {
-	if f.Degrade == nil {
-		return nil
-	}
-	return degrade{d: f.Degrade}
-})
+func init() {
+	add("degrade", func(f *v1alpha1.Fault) kind {
+		if f.Degrade == nil {
+			return nil
+		}
+		return degrade{d: f.Degrade}
+	})
+}
 
 func (k degrade) targets() []*v1alpha1.Target {
 	return []*v1alpha1.Target{k.d.Target, k.d.From, k.d.To}

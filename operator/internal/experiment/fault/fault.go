@@ -55,10 +55,7 @@ type (
 var kinds = map[string]func(*v1alpha1.Fault) kind{}
 
 // add adds a kind. of returns nil for a fault that does not set the field.
-func add(field string, of func(*v1alpha1.Fault) kind) struct{} {
-	kinds[field] = of
-	return struct{}{}
-}
+func add(field string, of func(*v1alpha1.Fault) kind) { kinds[field] = of }
 
 // allNames are the fields of which a fault sets one, in the order of the API.
 var allNames = sync.OnceValue(func() []string {

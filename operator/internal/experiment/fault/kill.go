@@ -16,12 +16,14 @@ type kill struct {
 	k *v1alpha1.NodeKill
 }
 
-var _ = add("nodeKill", func(f *v1alpha1.Fault) kind {
-	if f.NodeKill == nil {
-		return nil
-	}
-	return kill{k: f.NodeKill}
-})
+func init() {
+	add("nodeKill", func(f *v1alpha1.Fault) kind {
+		if f.NodeKill == nil {
+			return nil
+		}
+		return kill{k: f.NodeKill}
+	})
+}
 
 func (k kill) targets() []*v1alpha1.Target { return []*v1alpha1.Target{&k.k.Target} }
 

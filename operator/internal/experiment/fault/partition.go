@@ -19,12 +19,14 @@ type partition struct {
 	p *v1alpha1.Partition
 }
 
-var _ = add("partition", func(f *v1alpha1.Fault) kind {
-	if f.Partition == nil {
-		return nil
-	}
-	return partition{p: f.Partition}
-})
+func init() {
+	add("partition", func(f *v1alpha1.Fault) kind {
+		if f.Partition == nil {
+			return nil
+		}
+		return partition{p: f.Partition}
+	})
+}
 
 func (k partition) begin(salt string, cast Cast) ([]timeline.Action, error) {
 	return cuts(*k.p, salt, cast), nil

@@ -14,12 +14,14 @@ type pause struct {
 	p *v1alpha1.Pause
 }
 
-var _ = add("pause", func(f *v1alpha1.Fault) kind {
-	if f.Pause == nil {
-		return nil
-	}
-	return pause{p: f.Pause}
-})
+func init() {
+	add("pause", func(f *v1alpha1.Fault) kind {
+		if f.Pause == nil {
+			return nil
+		}
+		return pause{p: f.Pause}
+	})
+}
 
 func (k pause) targets() []*v1alpha1.Target { return []*v1alpha1.Target{&k.p.Target} }
 

@@ -47,8 +47,8 @@ const registry = "docker.io/"
 // moduleProgram is FOLDER:PROGRAM, a program of another module, which that module builds.
 var moduleProgram = regexp.MustCompile(`^(?:hack|systems)/[^/:]+:([^/:]+)$`)
 
-// binary is one line of a list: pkg is a package, or FOLDER:PROGRAM, or an absolute path of a file or
-// directory that is there already.
+// binary is one line of a list: pkg is a package, or FOLDER:PROGRAM, or an absolute path of a file
+// or directory that is there already.
 type binary struct{ image, dst, pkg string }
 
 // ready reports whether there is nothing to build.

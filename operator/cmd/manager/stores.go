@@ -18,8 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/store/s3"
 )
 
-// storeKinds are the kinds of stores that an installation can list. docs/extending.md says how one is
-// added.
+// storeKinds are the kinds of stores that an installation can list. docs/extending.md says how one
+// is added.
 var storeKinds = map[string]store.Open{"S3": s3.Open}
 
 // storeOptions say where the result stores are described; load reads them.

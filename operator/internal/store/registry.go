@@ -29,8 +29,8 @@ type Settings struct {
 // DefaultKind of a store whose settings name none.
 const DefaultKind = "S3"
 
-// Open makes a store of its settings, in JSON: Settings, and fields of its kind. An unknown field is
-// an error. The directory has its secrets. It talks to nobody yet.
+// Open makes a store of its settings, in JSON: Settings, and fields of its kind. An unknown field
+// is an error. The directory has its secrets. It sends no request yet.
 type Open func(settings []byte, directory string) (Remote, error)
 
 var storeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)

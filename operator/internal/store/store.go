@@ -105,8 +105,8 @@ type checked struct {
 	got  int64
 }
 
-// Checked is content that a store returns for an object: reading it fails, at its end at the latest,
-// unless it is as described.
+// Checked is content that a store returns for an object: reading it fails, at its end at the
+// latest, unless it is as described.
 func Checked(o Object, content io.ReadCloser) io.ReadCloser {
 	return &checked{ReadCloser: content, want: o, hash: sha256.New()}
 }

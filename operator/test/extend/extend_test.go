@@ -1,6 +1,6 @@
 // Package extend adds one of each that docs/extending.md explains to a copy of the tree: a kind of
-// fault, a result store, a System, a parser, a verb. It builds the copy, runs small tests there, and
-// counts the files that an author touches. It has tests only.
+// fault, a result store, a System, a parser, a verb. It builds the copy, runs small tests there,
+// and counts the files that an author touches. It has tests only.
 package extend
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const root = "../../.." // of the repository
 
-// addition is what somebody adds to the tree.
+// addition is what an author adds to the tree.
 type addition struct {
 	// lines that are added to files of the tree, each below a line that is there.
 	lines map[string][]line

@@ -1,7 +1,7 @@
 // Package fault knows the kinds of faults: what each means, what it does to which pods at which
 // instants, and what it goes together with. One file is for each kind. No other package asks of
-// which kind a fault is; docs/extending.md says how a kind is added. Agents, and readers of their records, see its actions only (package
-// timeline).
+// which kind a fault is; docs/extending.md says how a kind is added. Agents, and readers of their
+// records, see its actions only (package timeline).
 //
 // It is pure: no clock, no client; what is drawn at random follows from the trial's seed.
 package fault
@@ -38,7 +38,7 @@ type always struct{}
 
 func (always) dated() bool { return true }
 
-// What a kind may say beside that.
+// A kind may say more than that.
 type (
 	// defaulting fills in what the fault leaves out.
 	defaulting interface{ setDefaults() }

@@ -95,9 +95,9 @@ func (k Kind) By() Actor { return kinds[k].by }
 // ByChaosMesh reports whether Chaos Mesh carries out such an action, which the manager sees to.
 func (k Kind) ByChaosMesh() bool { return kinds[k].by == Manager }
 
-// ConfirmedLate reports whether such an action is confirmed long after it took effect: a machine
-// that is reset confirms it when it is back, and Chaos Mesh up to some seconds after. What was done
-// then took effect at its beginning.
+// ConfirmedLate reports whether such an action is confirmed long after it took effect. A machine
+// that is reset confirms it when it is back, and Chaos Mesh up to some seconds after. The effect
+// then counts from the beginning.
 func (k Kind) ConfirmedLate() bool { return kinds[k].by != PodAgent }
 
 // DueWhenBegun reports whether the beginning of such an action must be punctual, and not its

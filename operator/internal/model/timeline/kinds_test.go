@@ -2,7 +2,7 @@ package timeline
 
 import "testing"
 
-// What ends another action is a kind, too, and carried out by the same actor.
+// An end of another action is a kind, too, and the same actor carries it out.
 func TestEndsAreKinds(t *testing.T) {
 	begun := 0
 	for k := range kinds {

@@ -35,8 +35,8 @@ type Config struct {
 	// (https://bucket.host).
 	PathStyle bool `json:"pathStyle,omitempty"`
 	// Checksums: WhenSupported (default) also has the server check what arrives; WhenRequired
-	// leaves that out for servers that refuse such requests. What is stored is read back and
-	// compared either way.
+	// leaves that out for servers that refuse such requests. The store reads objects back and
+	// compares them either way.
 	Checksums string `json:"checksums,omitempty"`
 }
 

@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/store"
 )
 
-// codes of S3 errors, by what they mean for whoever must act. Servers differ in which they use.
+// codes of S3 errors, by what the owner must do about them. Servers differ in which they use.
 var codes = map[string]string{
 	"AccessDenied": v1alpha1.ReasonStoreDenied, "AllAccessDisabled": v1alpha1.ReasonStoreDenied, "AccountProblem": v1alpha1.ReasonStoreDenied,
 	"InvalidAccessKeyId": v1alpha1.ReasonStoreDenied, "SignatureDoesNotMatch": v1alpha1.ReasonStoreDenied, "ExpiredToken": v1alpha1.ReasonStoreDenied,

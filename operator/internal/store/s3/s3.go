@@ -34,7 +34,7 @@ import (
 const (
 	// partSize is the size of a part, and the least that is sent in parts.
 	partSize = 8 << 20
-	// attempts at one request, moments apart; whoever stores tries again later.
+	// attempts at one request, moments apart; the caller tries again later.
 	attempts = 3
 	// patience is how long a server may keep us waiting for a sign of life: an answer, or that it
 	// takes a bit more of what it is sent. With slowest it also bounds how long a request may take:
@@ -59,7 +59,7 @@ type Bucket struct {
 var _ store.Remote = (*Bucket)(nil)
 
 // New makes a store whose directory has the files of its credentials and, if its server has a CA
-// of its own, of that. It talks to nobody yet.
+// of its own, of that. It sends no request yet.
 func New(config Config, directory string) (*Bucket, error) {
 	ca, err := os.ReadFile(filepath.Join(directory, CAFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -112,7 +112,7 @@ func NewWith(config Config, credentials aws.CredentialsProvider, ca []byte) (*Bu
 	return s, nil
 }
 
-// notInTime: a server that kept us waiting for so long is not asked again at once. Whoever stores
+// notInTime: a server that kept us waiting for so long is not asked again at once. The caller
 // tries again later, and meanwhile others have their turn.
 func notInTime(err error) aws.Ternary {
 	var network net.Error
@@ -147,8 +147,8 @@ func (s *Bucket) newTransport() (*http.Transport, error) {
 }
 
 // impatient is a connection on which each step must come in time, however much there is to send or
-// to read: a server that hangs in the middle of a large object would be noticed only when the whole
-// of it could have been sent at the slowest rate.
+// to read. Without it, a server that hangs in the middle of a large object is noticed only when all
+// of the object could have been sent at the slowest rate.
 type impatient struct {
 	net.Conn
 	s *Bucket
@@ -160,7 +160,7 @@ func (c *impatient) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Write implements io.Writer. Whoever reads meanwhile waits for the answer to what is written: its
+// Write implements io.Writer. A reader meanwhile waits for the answer to what is written, so its
 // time begins anew.
 func (c *impatient) Write(p []byte) (int, error) {
 	c.SetDeadline(time.Now().Add(c.s.patience)) //nolint:forbidigo // connections have the real clock
@@ -296,8 +296,7 @@ func (s *Bucket) Get(ctx context.Context, key string) (store.Object, io.ReadClos
 	return o, store.Checked(o, &bounded{ReadCloser: answer.Body, ctx: ctx, s: s, end: end}), nil
 }
 
-// overdue tells a request that was called off for the time that it took from one that nobody wants
-// any more.
+// overdue tells a request that took too long from one that the caller no longer wants.
 func overdue(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return context.DeadlineExceeded

@@ -242,8 +242,8 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 	}
 }
 
-// What a server says that is none of the known problems must not look like the cluster's own
-// failure to write the results, StoreFailed.
+// An unknown answer of a server must not look like the cluster's own failure to write the results,
+// StoreFailed.
 func TestUnknownProblems(t *testing.T) {
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotImplemented) }))
 	t.Cleanup(broken.Close)
@@ -335,7 +335,7 @@ func (r *stopping) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// What somebody changes behind the server's back is found by the checksum.
+// The checksum finds a change that was made behind the server's back.
 func TestCorruption(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	s := server.Store(t)

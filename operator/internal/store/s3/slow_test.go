@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// hurry is the patience of the stores here, and notForever is by when they must have lost it:
-	// much later than they should, on whatever machine, and much sooner than by the size of what is
-	// sent, at the slowest rate, or by the default.
+	// hurry is the patience of the stores here. They must have given up within notForever, which is
+	// long enough for a slow machine. By the default, or by the size of the object at the slowest
+	// rate, it would take far longer.
 	hurry      = 500 * time.Millisecond
 	notForever = 20 * time.Second
 )
@@ -45,9 +45,9 @@ func hurried(t *testing.T, c s3.Config) *s3.Bucket {
 	return s
 }
 
-// A server that takes connections and never answers keeps nobody: an object of 100 MB waited for as
-// long as it takes at the slowest rate, minutes, and an object whose content stopped coming was the
-// manager's own failure, "context canceled".
+// A server that takes connections and never answers holds no request for long. Before, an object of
+// 100 MB waited for minutes, as long as it takes at the slowest rate. One whose content stopped
+// coming looked like the manager's own failure, "context canceled".
 func TestServerThatHangs(t *testing.T) {
 	server := tests3.Start(t, tests3.Options{})
 	s, patient := hurried(t, server.Config()), server.Store(t) // hurried is only what has to give up

@@ -40,7 +40,7 @@ var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 	code    = regexp.MustCompile("(?ms)^```.*?\n```|`[^`\n]*`")
-	// Of a heading's text, what its anchor does not keep.
+	// It matches the characters of a heading that its anchor leaves out.
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}\s_-]`)
 )
 
@@ -94,7 +94,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// target is a call of make; make test-NAME stands for several targets and is none.
+// target is a call of make; make test-NAME stands for several targets, so it does not match.
 var target = regexp.MustCompile(`make ((?:[A-Z_]+=\S+ )*)([a-z](?:[a-z0-9-]*[a-z0-9])?)(?:[^A-Za-z0-9-]|$)`)
 
 // Documents name only make targets that exist.

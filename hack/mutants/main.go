@@ -1,5 +1,5 @@
-// Command mutants shows that the tests notice a broken Assay: it breaks a copy of
-// the tree in one place at a time, and runs the tests that must fail then.
+// Command mutants shows that the tests notice a broken Assay. It breaks a copy of the tree in one
+// place at a time, and runs the tests that must fail then.
 //
 //	go run ./hack/mutants [-list] [NAME...]      (all mutants)
 //
@@ -35,7 +35,8 @@ type mutant struct {
 	pkg, run string // the tests that must notice
 }
 
-// bound kills the tests of one mutant. What waits for a broken operator has deadlines of its own.
+// bound kills the tests of one mutant. Tests that wait for a broken operator have deadlines of
+// their own.
 const bound = 15 * time.Minute
 
 func main() {

@@ -129,8 +129,8 @@ func contents(repository string, newHash func() hash.Hash) ([]content, error) {
 	return out, nil
 }
 
-// unpack gives what a gzip archive holds, and the members of a tar in it. Of an archive that is
-// damaged, as some of the tests' are on purpose, it gives what comes before the damage.
+// unpack gives what a gzip archive holds, and the members of a tar in it. Some archives of tests
+// are damaged on purpose: it reads them up to the damage.
 func unpack(name string, b []byte, add func(name string, b []byte)) {
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {

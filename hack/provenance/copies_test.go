@@ -100,7 +100,7 @@ func TestCopiesAreFound(t *testing.T) {
 	}
 }
 
-// A file that nobody has added yet is looked at, too.
+// A file that is not added to git yet is checked, too.
 func TestNewFilesAreLookedAt(t *testing.T) {
 	text := strings.Repeat("copied\n", 40)
 	theirs, ours := repository(t, map[string]string{"theirs": text}), repository(t, map[string]string{"mine": "x"})

@@ -33,7 +33,7 @@ var fetching = []struct {
 	{"has a package manager build a repository", regexp.MustCompile(`\b(pip3?|npm|yarn|pnpm|cargo|conan|nix)\b.*\bgit\+`)},
 }
 
-// allowed are lines that look so and are none: they stay in our own repository, or bring no source.
+// allowed are lines that only look so: they stay in our own repository, or bring no source.
 var allowed = []struct{ name, line, why string }{
 	{"hack/mutants/main.go", `"git", "clone", "--quiet", "--shared", ".", tree`, "copies this repository"},
 	{".github/workflows/release.yml", "RELEASE_URL: ${{ github.server_url }}/${{ github.repository }}", "is where our own release will be"},

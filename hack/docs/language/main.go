@@ -1,7 +1,7 @@
-// Command language checks that the documents of the repository are in plain English: sentences of
-// at most 30 words, none of the phrases that make a reader go back, and lines of at most 100
-// columns. It reads every Markdown file except test data. Its tests check the comments of Go files,
-// too.
+// Command language checks that the documents of the repository are in plain English. It allows
+// sentences of at most 30 words and lines of at most 100 columns. It rejects phrases that make a
+// reader go back. It reads every Markdown file except test data. Its tests check the comments of Go
+// files, too.
 //
 //	go run ./hack/docs/language                   # findings, the median and the longest sentence
 //	go run ./hack/docs/language -sample 100       # and 100 random sentences, each with its length

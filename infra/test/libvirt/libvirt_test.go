@@ -178,7 +178,7 @@ func watch(ctx context.Context, t *testing.T, domain string) *console {
 	go func() {
 		for in := bufio.NewScanner(f); in.Scan(); {
 			line := strings.TrimRight(in.Text(), "\r")
-			fmt.Fprintln(os.Stderr, "console:", line) // minutes are long for whoever watches
+			fmt.Fprintln(os.Stderr, "console:", line) // minutes are long for a person who watches
 			c.mu.Lock()
 			c.lines = append(c.lines, line)
 			c.mu.Unlock()

@@ -29,7 +29,7 @@ type Dir struct {
 	Path string
 	// Timeout of each command; default: 3 minutes, which is for commands without machines.
 	Timeout time.Duration
-	// Watch gets what the commands print while they run. Nil: nobody.
+	// Watch gets what the commands print while they run. Nil: no caller.
 	Watch io.Writer
 	env   []string
 	stdin string
@@ -103,7 +103,7 @@ func copyTo(t *testing.T, scratch, path string) *Dir {
 	if err != nil {
 		t.Fatalf("copy infra: %v", err)
 	}
-	// What modules read of the rest of the repository, for instance the chart.
+	// Modules read this of the rest of the repository, for instance the chart.
 	for _, name := range []string{"hack", "charts"} {
 		if err := os.Symlink(filepath.Join(filepath.Dir(from), name), filepath.Join(filepath.Dir(to), name)); err != nil {
 			t.Fatal(err)
@@ -172,8 +172,8 @@ func template(t *testing.T, path string) *Dir {
 	return o.dir
 }
 
-// Initialised is Copy of a folder that is initialised. What init makes is made once for all tests
-// of a package and shared.
+// Initialised is Copy of a folder that is initialised. The result of init is made once, and all
+// tests of a package share it.
 func Initialised(t *testing.T, path string) *Dir {
 	t.Helper()
 	from, d := template(t, path), Copy(t, path)

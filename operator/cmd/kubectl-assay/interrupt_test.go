@@ -63,8 +63,8 @@ func TestCtrlCEndsEveryVerb(t *testing.T) {
 	}
 }
 
-// What is wrong with the command line alone ends with 2, and a cluster that cannot be reached with
-// 1 and in kubectl's words.
+// A mistake on the command line ends with exit code 2. A cluster that cannot be reached ends with 1
+// and in kubectl's words.
 func TestExitCodesOfWrongCommandLines(t *testing.T) {
 	refusing, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -65,8 +65,8 @@ func newClient() (client.Client, error) {
 	return c, nil
 }
 
-// run makes the checks one after the other. What may be a matter of seconds (a leader is elected,
-// an endpoint is announced) is tried until ctx ends.
+// run makes the checks one after the other. A step that may take seconds (a leader is elected, an
+// endpoint is announced) is tried until ctx ends.
 func (o checkOptions) run(ctx context.Context, out io.Writer) error {
 	c, err := newClient()
 	if err != nil {

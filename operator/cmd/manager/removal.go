@@ -42,8 +42,8 @@ func removalCommand() *cobra.Command {
 }
 
 // mayBeRemoved fails while an experiment or trial waits for a manager when it is deleted. A
-// namespace whose experiments this manager may not list is in nobody's way: the manager could not
-// end them. Such a namespace was deleted, with the manager's right in it.
+// namespace whose experiments this manager may not list stops no removal: the manager could not end
+// them. Such a namespace was deleted, with the manager's right in it.
 func mayBeRemoved(ctx context.Context, c client.Reader, namespaces []string) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}

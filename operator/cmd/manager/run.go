@@ -62,7 +62,7 @@ func run(ctx context.Context, o options, logger logr.Logger) error {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	cfg.QPS, cfg.Burst = o.queriesPerSecond, int(2*o.queriesPerSecond)
-	// Whoever leads is known only once there is a manager, which needs the certificates first.
+	// The leader is known only once there is a manager, which needs the certificates first.
 	var leads func() bool
 	keeper, err := newKeeper(ctx, cfg, scheme, o, logger, func() bool { return leads != nil && leads() })
 	if err != nil {

@@ -118,7 +118,7 @@ func readOutputs(packed []byte) (outputs, error) {
 	}
 }
 
-// complete says what the output of a process lacks: each mean that the program printed must be that
+// complete says what the output of a process lacks. Each mean that the program printed must be that
 // of one of its clients' lines, as the program computes it, in whole ns. A client that was killed
 // before its end printed none.
 func (o output) complete() error {

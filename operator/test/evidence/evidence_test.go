@@ -40,7 +40,7 @@ func bundles(t *testing.T) []string {
 	return files
 }
 
-// What is committed follows from the trials in it.
+// The committed results follow from the trials in the bundle.
 func TestBundlesVerify(t *testing.T) {
 	for _, bundle := range bundles(t) {
 		t.Run(filepath.Base(bundle), func(t *testing.T) {

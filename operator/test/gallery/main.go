@@ -1,6 +1,6 @@
-// Command gallery writes a page of all evidence in the repository: for each bundle what ran, its
-// verdicts with a picture, the source's numbers beside the measured ones, and a plot. The site of
-// the documents has it (hack/docs/site).
+// Command gallery writes a page of all evidence in the repository. For each bundle it shows what
+// ran, its verdicts with a picture, the source's numbers beside the measured ones, and a plot. The
+// site of the documents has it (hack/docs/site).
 //
 //	go run ./operator/test/gallery EXPERIMENTS OUT
 //

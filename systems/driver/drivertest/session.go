@@ -91,7 +91,7 @@ func (s *Session) Begin(id uint64, client int64, sequence uint64) {
 	s.Send(`{"type":"begin","id":%d,"client":%d,"sequence":%d,"attempt":1}`, id, client, sequence)
 }
 
-// Transact carries a client's transaction out, while no other is under way.
+// Transact carries a client's transaction out, while no other runs.
 func (s *Session) Transact(id uint64, client int64, sequence uint64) Line {
 	s.t.Helper()
 	s.Begin(id, client, sequence)

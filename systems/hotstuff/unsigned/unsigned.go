@@ -1,8 +1,8 @@
 //go:build unsigned
 
-// What build.sh puts into the package crypto/ecdsa of hotstuffserver-unsigned: signatures that cost
-// nothing and prove nothing. The dissertation's ablation study disables cryptography likewise. The
-// server's own code is unchanged. It signs and verifies by these two functions only.
+// build.sh puts these into the package crypto/ecdsa of hotstuffserver-unsigned: signatures that
+// cost nothing and prove nothing. The dissertation's ablation study disables cryptography likewise.
+// The server's own code is unchanged. It signs and verifies by these two functions only.
 
 package ecdsa
 

@@ -89,8 +89,8 @@ func readCrate(t *testing.T, path string) (graph, map[string]int) {
 	return g, sizes
 }
 
-// The metadata has what RO-Crate 1.1 requires of the metadata file's descriptor, of the root and of
-// data entities, and what the profile Process Run Crate requires of the run and of the programs.
+// RO-Crate 1.1 has requirements for the metadata file's descriptor, the root and data entities. The
+// profile Process Run Crate has some for the run and the programs. The metadata meets both:
 // https://w3id.org/ro/crate/1.1, https://w3id.org/ro/wfrun/process/0.5.
 func TestCrateHasWhatTheSpecificationRequires(t *testing.T) {
 	path, _ := makeBundle(t, objects(t)...)

@@ -1,7 +1,7 @@
 // Package checkimage is "kubectl assay check-image": whether an image has what a System starts in
 // it. It needs no cluster, and reads a System's file or, by name, the System of a cluster.
 //
-// For each command of the System it finds the program in the image and checks what the kernel and
+// It finds the program of each command of the System in the image. It checks what the kernel and
 // the dynamic loader need to start it: the file, its rights, its interpreter, its architecture and
 // its libraries. As root on Linux it also has the image's own loader do so. It never runs a program
 // of the image other than that loader.

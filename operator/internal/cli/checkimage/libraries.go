@@ -192,8 +192,9 @@ func (c *checker) configured(file string, depth int) (out []string) {
 	return out
 }
 
-// cached reads the cache that ldconfig writes, in its format of glibc 2.2 and later: a header of 48
-// bytes with the number of entries, entries of 24 bytes with the places of name and path, texts.
+// cached reads the cache that ldconfig writes, in its format of glibc 2.2 and later. A header of 48
+// bytes has the number of entries. Entries of 24 bytes have the places of name and path, and the
+// texts follow.
 func cached(cache string) map[string][]string {
 	const magic, header, size = "glibc-ld.so.cache1.1", 48, 24
 	at := strings.Index(cache, magic)

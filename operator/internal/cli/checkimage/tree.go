@@ -123,7 +123,8 @@ func (t *tree) add(layer v1.Layer) error {
 	return nil
 }
 
-// put sets an entry. What is no directory replaces a whole one. Layers may leave directories out.
+// put sets an entry. A file replaces a whole directory of its name. Layers may leave directories
+// out.
 func (t *tree) put(name string, e *entry) {
 	if before := t.entries[name]; before != nil && before.kind == tar.TypeDir && e.kind != tar.TypeDir {
 		t.remove(name, false)

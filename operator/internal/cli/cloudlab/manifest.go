@@ -32,7 +32,7 @@ import (
 	"strings"
 )
 
-// Machine is one that somebody can log in to.
+// Machine is one that accepts logins.
 type Machine struct {
 	// Name that the experimenter gave: client_id.
 	Name string
@@ -176,8 +176,8 @@ func (m *Manifest) add(doc *rspec) error {
 	return nil
 }
 
-// leaveOut says why a node is no machine; empty if it is one. Nobody runs a program on a dataset or
-// a switch, though they have logins, too.
+// leaveOut says why a node is no machine; empty if it is one. No experiment runs a program on a
+// dataset or a switch, though they have logins, too.
 func (n *node) leaveOut() string {
 	switch t := n.SliverType.Name; {
 	case t == "raw", strings.HasPrefix(t, "raw-pc"), strings.HasSuffix(t, "-vm"), strings.Contains(t, "xen"):

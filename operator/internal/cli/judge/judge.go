@@ -133,8 +133,8 @@ func toBundle(output string) bool {
 	return strings.HasSuffix(output, ".tar.gz") || strings.HasSuffix(output, ".tgz")
 }
 
-// again judges what a bundle consists of anew. What was judged before is judged from what it was as
-// run.
+// again judges what a bundle consists of anew. Results that were judged before are judged again
+// from their state after the run.
 func again(kept bundle.Kept, today judge.Today, now time.Time) (bundle.Kept, error) {
 	ran := judge.Ran{Results: kept.Results, Trials: kept.Trials}
 	if j := kept.Results.Judged; j != nil {

@@ -46,7 +46,7 @@ func TestQuickLookOfTheReadme(t *testing.T) {
 	}
 }
 
-// What results of elsewhere come to can be kept in a bundle, which verifies.
+// A bundle can keep the verdicts of results from elsewhere, and it verifies.
 func TestResultsOfElsewhereInABundle(t *testing.T) {
 	bundle := filepath.Join(t.TempDir(), "fast-path.tar.gz")
 	const examples = "../../../../docs/examples/"

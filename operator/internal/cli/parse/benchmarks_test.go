@@ -60,9 +60,9 @@ func compare(t *testing.T, got parse.Reading, want map[string]float64, share flo
 	}
 }
 
-// TestTheCookbookReadsEachProgram: every block of the page reads an output in the program's shape,
-// every number of the block is among those that are compared, and the page has the block that
-// kubectl assay new writes.
+// TestTheCookbookReadsEachProgram: every block of the page reads an output in the program's shape.
+// Every number of the block is among those that are compared. The page has the block that kubectl
+// assay new writes.
 func TestTheCookbookReadsEachProgram(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/guide/benchmarks.md")
 	if err != nil {

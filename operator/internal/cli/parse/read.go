@@ -123,7 +123,7 @@ func atOnce() io.Reader {
 	return bytes.NewReader(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, math.MaxInt64), 0))
 }
 
-// firstTrial is before any run of a program that somebody reads here, and long after 1970.
+// firstTrial is before any run whose output is read here, and long after 1970.
 var firstTrial = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // onWallClock reports whether the instants of a report are on the wall clock.

@@ -92,7 +92,8 @@ any node  5      -                  -      1
 	}
 }
 
-// Who may see one namespace only gets what there is to see there, and is told so.
+// A user who may see one namespace gets the entries of that namespace, and a note that there may be
+// more.
 func TestQueueOfOneNamespace(t *testing.T) {
 	got := run(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		o := client.ListOptions{}

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// deletionTimeout is how long an experiment may take to be gone: its trial under way ends its
-	// pods and confirms that they are gone.
+	// deletionTimeout is how long the deletion of an experiment may take: its running trial ends
+	// its pods and confirms that they are gone.
 	deletionTimeout = 5 * time.Minute
 	// deletionInterval between two looks at what is being deleted.
 	deletionInterval = time.Second

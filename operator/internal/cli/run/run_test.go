@@ -106,8 +106,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// What a store that is down does not have is no reason to keep the verdicts from who waits for
-// them: they decide the exit code as ever.
+// A store that is down does not hold the verdicts back: they decide the exit code as usual.
 func TestReportsThoughTheStoreIsDown(t *testing.T) {
 	finished := false
 	end := finish(t, "AllTrialsValid", v1alpha1.VerdictReproduced, v1alpha1.VerdictNotReproduced)

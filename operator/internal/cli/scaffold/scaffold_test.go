@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/experiment/render"
 )
 
-// What new writes passes the checks of admission, in both sizes, and so does the Experiment alone
-// with the System that new would have written.
+// The files that new writes pass the checks of admission, in both sizes. So does the Experiment
+// alone with the System that new would have written.
 func TestSkeletonPlans(t *testing.T) {
 	for name, o := range map[string]scaffold.Options{"both": {Name: "my-exp"}, "alone": {Name: "other", System: "my-exp"}, "of wrk": {Name: "my-exp", Client: "wrk"}} {
 		for _, profile := range []string{"", "smoke"} {

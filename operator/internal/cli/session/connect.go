@@ -90,8 +90,8 @@ func ClusterOf(rest *rest.Config) (Cluster, error) {
 	return Cluster{Client: c, Config: rest, Logs: logs}, nil
 }
 
-// errNoKubeconfig is said in other words than client-go's, which name an environment variable that
-// nobody has.
+// errNoKubeconfig replaces client-go's error, which names an environment variable that users do not
+// set.
 var errNoKubeconfig = errors.New("there is no kubeconfig, so no cluster is known; name one with --kubeconfig or in $KUBECONFIG")
 
 // mapper knows the resources of the command's kinds. One that asks the API server does so without a

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// A try of a script shows its rows. What a row does not say is not shown as 0.
+// A try of a script shows its rows. A value that a row lacks is not shown as 0.
 func TestRowsOfAScriptAreShown(t *testing.T) {
 	var out strings.Builder
 	point := func(scheme string) v1alpha1.Point {

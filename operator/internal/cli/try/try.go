@@ -1,6 +1,6 @@
 // Package try is "kubectl assay try": one point of an experiment, run once, as an experiment of its
-// own that is marked as a try. For whoever writes a System or an Experiment, and for a point whose
-// trials fail.
+// own that is marked as a try. It is for authors of a System or an Experiment, and for a point
+// whose trials fail.
 package try
 
 import (
@@ -175,8 +175,7 @@ func show(ctx context.Context, s *session.Session, cluster session.Cluster, name
 		fmt.Fprintf(s.Err, "Delete it with: kubectl delete experiments.assay.dev %s -n %s\n", name, cluster.Namespace)
 	}
 	if outcome := plan.Outcome(t); outcome != v1alpha1.ReasonSucceeded {
-		// What is kept of the output, if anything is, is the best hint; that none is kept is no
-		// second error.
+		// The end of the output, if it is kept, is the best hint. A missing one is no second error.
 		if err := logs.Run(ctx, s, logs.Options{Trial: t.Name, Tail: shownLines}); err != nil {
 			fmt.Fprintln(s.Err, err)
 		}

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxMessage is the most bytes that the message of a condition may take. What is longer is in the
-// results.
+// MaxMessage is the most bytes that the message of a condition may take. The results have the full
+// text.
 const MaxMessage = 1024
 
 const ellipsis = "..."

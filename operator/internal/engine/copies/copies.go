@@ -22,8 +22,8 @@ const (
 	slowestFiles = 200
 )
 
-// Limit is how much longer than others the pods of a trial may take to come up: they copy their
-// data sets one after the other, and all pods of a node at the same time.
+// Limit is how much longer than others the pods of a trial may take to come up. A pod copies its
+// data sets one after the other, and all pods of a node copy at the same time.
 func Limit(spec *v1alpha1.TrialSpec) (limit time.Duration) {
 	for _, set := range spec.Datasets {
 		limit += time.Duration(set.Bytes/slowestDisk+set.Files/slowestFiles) * time.Second

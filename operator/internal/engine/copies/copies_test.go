@@ -16,8 +16,8 @@ func pod(container, message string) *corev1.Pod {
 	}}}
 }
 
-// What the pods' containers have told is put together; what is about another digest, or is no
-// report, counts for nothing.
+// The reports of the pods' containers are put together. A report about another digest does not
+// count, nor does a text that is no report.
 func TestOf(t *testing.T) {
 	spec := &v1alpha1.TrialSpec{Datasets: []v1alpha1.TrialDataset{{Name: "rows", Digest: "sha256:aa", Bytes: 7}, {Name: "log", Digest: "sha256:bb"}}}
 	pods := map[string]*corev1.Pod{

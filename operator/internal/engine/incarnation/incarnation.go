@@ -5,10 +5,10 @@
 //
 //	incarnation n runs ─(a replacement is due, pod deleted)─▶ terminating ─(another pod of the name, made for the trial)─▶ incarnation n+1 runs
 //
-// The incarnations of each name since t = 0 was agreed are kept with what the run was released
-// with, written before the agent of a new pod may report, so that no manager accepts one pod more
-// than is planned. With them is what each predecessor's agent reported last, which is forgotten
-// with the pod.
+// The incarnations of each name since t = 0 are kept with the data of the release. They are written
+// before the agent of a new pod may report, so that no manager accepts one pod more than is
+// planned. With them is what each predecessor's agent reported last, which is forgotten with the
+// pod.
 package incarnation
 
 import (
@@ -101,8 +101,9 @@ func (r *History) Applies() bool {
 }
 
 // Update finds out which pods of a run have been replaced, and takes those out of the observed pods
-// that have no place in it. known are the incarnations as they were written last. impostor says why
-// a pod was not made for the trial, or nothing. changed: Of is to be written down.
+// that have no place in it. The incarnations in known are those that were written last. The
+// function impostor says why a pod was not made for the trial, or nothing. If it returns true, Of
+// must be written down.
 func (r *History) Update(known map[string][]validity.Incarnation, impostor func(*corev1.Pod) (string, error)) (changed bool, err error) {
 	r.Of, r.Terminating, r.Refused = maps.Clone(known), map[string]bool{}, map[string]string{}
 	for name, all := range r.Of {

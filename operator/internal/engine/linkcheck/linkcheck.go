@@ -44,8 +44,8 @@ func (l Links) Unmeasured(shapes bool) string {
 	}
 }
 
-// ChooseBackend returns the first backend that works in every pod, of those that the spec allows,
-// or why there is none: by backend, what the first pod that refuses it says.
+// ChooseBackend returns the first backend that the spec allows and that works in every pod. If
+// there is no such backend it says why: by backend, the answer of the first pod that refuses it.
 func (l Links) ChooseBackend(asked v1alpha1.ShapingBackend) (v1alpha1.ShapingBackend, string) {
 	candidates := shaping.Backends
 	if asked != "" && asked != v1alpha1.ShapingAuto {

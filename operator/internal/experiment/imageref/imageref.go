@@ -1,8 +1,8 @@
 // Package imageref takes names of container images apart and gives them another registry, name or
 // version. Names may be templates, as in a System. It is pure.
 //
-// The parts are those of the OCI distribution specification: [REGISTRY/]NAME[:TAG][@DIGEST], where
-// the part before the first slash is a registry if it has a dot or a colon or is localhost.
+// The parts are those of the OCI distribution specification: [REGISTRY/]NAME[:TAG][@DIGEST]. The
+// part before the first slash is a registry if it has a dot or a colon or is localhost.
 package imageref
 
 import (
@@ -46,8 +46,8 @@ func (r Ref) HasRegistry() bool {
 	return host == "localhost" || strings.ContainsAny(outside(host), ".:")
 }
 
-// IsOpen reports whether a template decides what the registry is, so that nobody knows before it is
-// rendered.
+// IsOpen reports whether a template decides what the registry is, so that it is unknown before it
+// is rendered.
 func (r Ref) IsOpen() bool { return strings.HasPrefix(r.Name, "{{") }
 
 // In is the image in a registry: R/assay/basil:v1. A name with a registry stays as it is.

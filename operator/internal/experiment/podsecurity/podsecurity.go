@@ -1,9 +1,9 @@
 // Package podsecurity says whether a namespace's Pod Security profile admits a pod, by the rules
 // that the API server itself applies.
 //
-// It is pure. The namespace's labels are all that it knows: a default that the cluster's
-// administrator has set for namespaces without labels, and exemptions, are in the API server's own
-// configuration, which nobody can read.
+// It is pure. It knows the namespace's labels only. The cluster's administrator may have set a
+// default for namespaces without labels, and exemptions. These are in the API server's own
+// configuration, which no client can read.
 package podsecurity
 
 import (

@@ -22,7 +22,7 @@
 // +kubebuilder:rbac:groups=assay.dev,resources=datasets/status,verbs=update;patch
 // +kubebuilder:rbac:groups=assay.dev,resources=datasets/finalizers,verbs=update
 //
-// Trials are carried out by pods, which are replaced by nobody; nodes are read to see what is free,
+// Trials are carried out by pods, which no controller replaces; nodes are read to see what is free,
 // and events to see why pods are refused.
 //
 // +kubebuilder:rbac:groups=assay.dev,resources=trials,verbs=get;list;watch;create;update;patch;delete

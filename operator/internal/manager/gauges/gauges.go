@@ -1,6 +1,6 @@
 // Package gauges tells a monitoring system whether experiments make progress: what waits, what runs
 // late, what could not be stored. It reads the manager's cache when it is asked, and changes
-// nothing. What is counted when it happens (trials that are done) is counted by the controllers.
+// nothing. The controllers count events when they happen (trials that are done).
 package gauges
 
 import (

@@ -14,9 +14,9 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// The bounds of what is exported: the experiments that began last, and of each its first points.
-// What is left out is counted. At most some 50 * 256 * (8 + 2 * 16) series; an experiment of 40
-// points with two measurements has 440.
+// The bounds of what is exported: the experiments that began last, and of each its first points. It
+// counts the series that are left out. At most some 50 * 256 * (8 + 2 * 16) series; an experiment
+// of 40 points with two measurements has 440.
 const (
 	maxExperiments = 50
 	maxPoints      = 256

@@ -24,9 +24,9 @@ import (
 // API server waits ten seconds for our own answer.
 const chaosPatience = 6 * time.Second
 
-// checkChaosMesh offers the first object of each fault of Chaos Mesh's to the API server, which
-// keeps nothing of it: the schemas and webhooks of Chaos Mesh refuse a wrong spec now and not in
-// the middle of a trial.
+// checkChaosMesh sends the first object of each fault of Chaos Mesh's to the API server, as a dry
+// run. So the schemas and webhooks of Chaos Mesh refuse a wrong spec now and not in the middle of a
+// trial.
 func (v *experiments) checkChaosMesh(ctx context.Context, exp *v1alpha1.Experiment, p *plan.Plan, systems map[string]v1alpha1.SystemSpec) field.ErrorList {
 	ctx, cancel := context.WithTimeout(ctx, chaosPatience)
 	defer cancel()

@@ -20,9 +20,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
 // Setup registers the webhooks at the manager's webhook server, at
-// /validate-assay-dev-v1alpha1-experiment and -system. reader must read past the cache: a System
-// that was applied a moment before its Experiment must be seen. parse parses one template of a
-// System.
+// /validate-assay-dev-v1alpha1-experiment and -system. The reader must read past the cache, to see
+// a System that was applied a moment before its Experiment. The function parse parses one template
+// of a System.
 func Setup(mgr ctrl.Manager, reader client.Reader, checks plan.Checks, parse func(name, text string) (*template.Template, error)) error {
 	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Experiment{}).
 		WithValidator(&experiments{reader: reader, client: mgr.GetClient(), checks: checks}).

@@ -1,6 +1,6 @@
-// Package benchmarks has, for well-known benchmark programs, what the results of a System say whose
-// client is that program. docs/guide/benchmarks.md shows the same texts with what each program must
-// be told; tests read an output of each.
+// Package benchmarks has the field results of a System for well-known benchmark programs as its
+// client. The same texts are in docs/guide/benchmarks.md, with the flags of each program. Tests
+// read an output of each.
 package benchmarks
 
 import (

@@ -20,8 +20,8 @@ import (
 )
 
 // RestartAPIServer kills the package's API server, calls during while there is none, and starts it
-// again with its arguments: what it holds is in etcd. envtest's own Stop would throw the
-// certificates away that its clients have. A package that calls this runs no other test meanwhile.
+// again with its arguments. Its objects are in etcd. With the Stop of envtest the clients'
+// certificates would be gone. A package that calls this runs no other test meanwhile.
 func (e *Env) RestartAPIServer(t *testing.T, during func()) {
 	t.Helper()
 	pid, args := e.apiServer(t)

@@ -43,8 +43,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// patience is how long etcd, the API server, a kind or a webhook may take to be there: on a machine
-// that is busy, or writes its disk back, many times as long as elsewhere.
+// patience is how long etcd, the API server, a kind or a webhook may take to be there. A machine
+// that is busy, or writes its disk back, takes many times as long as others.
 const patience = 2 * time.Minute
 
 // Options of a package's API server.
@@ -181,7 +181,7 @@ func start() (*Env, error) {
 		// CRDs that the API server refuses leave it running.
 		return nil, errors.Join(err, e.server.Stop())
 	}
-	// What is a fair share on a cluster is a brake on tests.
+	// A fair share on a cluster is a brake on tests.
 	e.Config.QPS = -1
 	if e.Client, err = client.NewWithWatch(e.Config, client.Options{Scheme: e.Scheme}); err != nil {
 		return nil, errors.Join(fmt.Errorf("make a client: %w", err), e.close())

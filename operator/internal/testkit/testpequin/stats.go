@@ -132,8 +132,8 @@ type Line struct {
 	Throughput, Mean float64
 }
 
-// Folder is a folder of results: a stats.json of each point, beside what a process leaves, and the
-// two CSV files, whose lines are about the points and the others, by number of processes.
+// Folder is a folder of results. It has a stats.json of each point, beside the files of a process,
+// and two CSV files. Their lines are about the points and the others, by number of processes.
 func Folder(e Evaluation) fstest.MapFS {
 	out := fstest.MapFS{}
 	lines := slices.Clone(e.Others)

@@ -29,7 +29,8 @@ const (
 const (
 	// patience is how long the server may take to answer, on a machine that is busy.
 	patience = 2 * time.Minute
-	// ports are tried when somebody takes one before the server does: it was free a moment ago.
+	// ports are tried when another program takes one before the server does: it was free a moment
+	// ago.
 	ports = 5
 )
 
@@ -59,8 +60,7 @@ type Server struct {
 	ended   <-chan error
 }
 
-// Start starts a server and waits until it answers. The test is skipped when nobody has built it
-// yet.
+// Start starts a server and waits until it answers. The test is skipped when it is not built yet.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{Data: o.Data, options: o, binary: binary(t)}
@@ -143,7 +143,7 @@ func (s *Server) begin(t testing.TB) error {
 	s.ended = ended
 	// Whether it serves is asked without looking at its certificate: that is what tests are about.
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		// Somebody else may answer at its address, if it has not got that.
+		// Another server may answer at its address, if this one did not get it.
 		answers := listens(s.Address, scheme)
 		select {
 		case err := <-ended:

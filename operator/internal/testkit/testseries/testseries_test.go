@@ -7,8 +7,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// jumping is a trial of ten seconds whose latency rises from about 4.5 ms by 5 ms after 5 s, on a
-// machine that stalls from 7.2 s to 9 s.
+// jumping is a trial of ten seconds. Its latency rises from about 4.5 ms by 5 ms after 5 s, and its
+// machine stalls from 7.2 s to 9 s.
 func jumping() results.Trial {
 	r := results.Trial{Name: "jumping", Timeline: &results.Timeline{IntervalMillis: results.TimelineInterval.Milliseconds()}}
 	for at := time.Duration(0); at < 10*time.Second; at += results.TimelineInterval {

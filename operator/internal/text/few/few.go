@@ -12,7 +12,7 @@ const most = 3
 // Names joins a few names with commas.
 func Names(names []string) string { return Of(names, ", ") }
 
-// Of joins a few of a list with a separator, and says how many more there are.
+// Of is Names with another separator. It says how many more there are.
 func Of(list []string, separator string) string {
 	if len(list) <= most {
 		return strings.Join(list, separator)

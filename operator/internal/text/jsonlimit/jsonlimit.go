@@ -1,7 +1,7 @@
-// Package jsonlimit rejects JSON that takes far more memory when it is decoded than it has bytes:
-// the two characters {} in a list become a record of some hundred bytes, and so does a 0 that
-// stands where a record should be, since encoding/json goes on after a value of a wrong type.
-// Decoders of what others send call Check first.
+// Package jsonlimit rejects JSON that takes far more memory when it is decoded than it has bytes.
+// The two characters {} in a list become a record of some hundred bytes. So does a 0 in the place
+// of a record, since encoding/json goes on after a value of a wrong type. Decoders of what others
+// send call Check first.
 package jsonlimit
 
 import (
@@ -18,8 +18,8 @@ type Limit struct {
 	lists map[string]bool
 }
 
-// For makes the limit of documents that are decoded into a value like v: records is how many
-// elements its lists and maps of structs may have together, objects how many objects there may be.
+// For makes the limit of documents that are decoded into a value like v. Its lists and maps of
+// structs may have so many records together, and the document so many objects.
 func For(v any, records, objects int) Limit {
 	l := Limit{records: records, objects: objects, lists: map[string]bool{}}
 	l.add(reflect.TypeOf(v), map[reflect.Type]bool{})

@@ -1,7 +1,7 @@
 // Package printable shows what others have written without letting it act. A terminal carries out
-// the escape sequences that a program under test prints into its log, or that somebody has written
-// into a bundle: they can hide lines, and rewrite what was printed before. kubectl had this fault
-// as CVE-2021-25743.
+// escape sequences. A program under test may print some into its log, and a bundle may hold some.
+// They can hide lines, and rewrite what was printed before. kubectl had this fault as
+// CVE-2021-25743.
 package printable
 
 import (
@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a text in which control characters but \n and \t, and characters that change the
-// direction of writing, are shown as Go writes them in a string: \x1b, \u202e.
+// Text returns a text with escapes as in a Go string (\x1b, \u202e). They stand for control
+// characters but \n and \t, and for characters that change the direction of writing.
 func Text(s string) string {
 	if strings.IndexFunc(s, acts) < 0 && utf8.ValidString(s) {
 		return s

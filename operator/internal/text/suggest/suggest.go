@@ -1,5 +1,4 @@
-// Package suggest finds the name that somebody probably meant who wrote one that does not exist. It
-// is pure.
+// Package suggest finds the name that the author of an unknown one probably meant. It is pure.
 package suggest
 
 import (
@@ -9,8 +8,8 @@ import (
 )
 
 // Nearest returns the known name that a typo would turn into name: at most a third of its letters,
-// and at most three, are wrong. Of several it is the first with the fewest; empty when there is
-// none.
+// and at most three, are wrong. If several are as near, it is the first; it is empty when no name
+// is near.
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", min(3, len(name)/3)+1
 	for _, k := range known {

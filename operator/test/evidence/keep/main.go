@@ -1,5 +1,6 @@
 // Command keep keeps the evidence of a profile that did not decide, when the evidence of a changed
-// one takes its place: who sees the last version alone does not see how often the claims changed.
+// one takes its place. A reader of the last version alone would not see how often the claims
+// changed.
 //
 // usage: keep OLD NEW
 //

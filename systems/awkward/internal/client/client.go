@@ -1,9 +1,10 @@
 // Package client is the load generator of the awkward system, in the two manners that artifacts are
 // known for.
 //
-// Run (the Pequin manner) works for a fixed time, keeps what it prints in a buffer until then, says
-// "Finished cooldown period" on stderr, and never exits: it sits in its event loop. Asked to end
-// before that it loses everything; asked afterwards it prints half a line of rubbish and crashes.
+// Run (the Pequin manner) works for a fixed time and keeps its output in a buffer until then. It
+// says "Finished cooldown period" on stderr, and never exits: it sits in its event loop. Asked to
+// end before that it loses everything; asked afterwards it prints half a line of rubbish and
+// crashes.
 //
 // Stress (the cassandra-stress manner) works until it is asked to end, then takes a moment and
 // prints everything.

@@ -318,7 +318,7 @@ func TestQuorumDoesWithoutASilentReplica(t *testing.T) {
 	})
 }
 
-// What is told to go wrong does, and not before the first operation.
+// A planned failure happens, and not before the first operation.
 func TestMisfortunes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		server func(*server.Options)

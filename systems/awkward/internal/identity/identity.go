@@ -1,6 +1,6 @@
-// Package identity makes and reads the keys of the awkward system: <i>.priv and <i>.pub for every
-// replica i, as the key tool of a research prototype leaves them in a directory. They are made once
-// for all and handed to everyone; who lacks a file refuses to start.
+// Package identity makes and reads the keys of the awkward system. It leaves <i>.priv and <i>.pub
+// for every replica i in a directory, as the key tool of a research prototype does. They are made
+// once for all and handed to everyone; who lacks a file refuses to start.
 package identity
 
 import (

@@ -8,8 +8,7 @@
 //   - On SIGTERM it writes its statistics and exits.
 //   - It may crash in the middle of its work, or cease to answer without a word, if it is told to.
 //
-// What it replicates is nothing: an operation is carried out when enough replicas have signed for
-// it.
+// It replicates no data: an operation is carried out when enough replicas have signed for it.
 package server
 
 import (
@@ -209,8 +208,8 @@ func (r *replica) answer(ctx context.Context, line string) (string, bool) {
 	return op.Reply(r.Index, r.private), true
 }
 
-// meetPeers returns when every peer has answered as the one that it should be. A peer that is not
-// there yet is waited for; one that is somebody else never gets better.
+// meetPeers returns when every peer has answered as the one that it should be. The server waits for
+// a peer that is not there yet. A peer with another identity is an error at once.
 func (r *replica) meetPeers(ctx context.Context) error {
 	deadline := time.Now().Add(peersPatience)
 	for peer := range r.addrs {

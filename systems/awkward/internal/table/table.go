@@ -1,6 +1,6 @@
-// Package table makes a table on a disk as a database's bulk load does: rows with keys in order, in
-// files of some size, and a sum of all of them. Two tables of as many rows are the same byte by
-// byte.
+// Package table makes a table on a disk as a database's bulk load does. Its rows have keys in order
+// and lie in files of some size, with a sum of all of them. Two tables of as many rows are the same
+// byte by byte.
 package table
 
 import (
@@ -113,8 +113,8 @@ func Verify(dir string) error {
 	return nil
 }
 
-// Spoil changes a byte of every file, as a database that writes does: whoever sees this table
-// afterwards finds that Verify fails.
+// Spoil changes a byte of every file, as a database that writes does. Verify fails for this table
+// afterwards.
 func Spoil(dir string) error {
 	names, err := files(dir)
 	if err != nil {

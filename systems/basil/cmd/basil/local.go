@@ -133,9 +133,8 @@ func (l *local) startReplicas(layout quorum.Layout, privs []auth.PrivateKey, new
 	return hosts, addresses, nil
 }
 
-// loadRun is a closed loop: each client begins its next transaction when the
-// last one ended, and tries an aborted one again after a random pause that
-// grows with the number of attempts.
+// loadRun is a closed loop: each client begins its next transaction when the last one ended. It
+// tries an aborted one again after a random pause that grows with the number of attempts.
 type loadRun struct {
 	host                *transport.ClientHost
 	y                   *workload.YCSBT

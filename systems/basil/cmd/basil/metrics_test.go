@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// freeAddresses are addresses on loopback where nobody listened a moment ago, no two the same.
+// freeAddresses are addresses on loopback where no program listened a moment ago, no two the same.
 func freeAddresses(t *testing.T, n int) (all []string) {
 	t.Helper()
 	var listeners []net.Listener

@@ -208,9 +208,8 @@ func Ephemeral(replicas int) ([]PrivateKey, PublicKeys, error) {
 	return privs, pubs, nil
 }
 
-// MAC is a keyed hash in the place of Ed25519, for simulations in which nobody
-// can compute a signature that was not handed to it. Not a signature scheme:
-// who can verify can also sign.
+// MAC is a keyed hash in the place of Ed25519, for simulations in which no node can compute a
+// signature that was not handed to it. Not a signature scheme: who can verify can also sign.
 type MAC struct{ Replica int }
 
 // Sign implements Signer.

@@ -1,8 +1,8 @@
 // Package auth signs and verifies what replicas say.
 //
-// Signing costs far more than hashing, so a replica signs batches (Section 4.4
-// of the paper): the statements of a batch become the leaves of a Merkle tree,
-// the root is signed once, and each statement travels with its path.
+// Signing costs far more than hashing, so a replica signs batches (Section 4.4 of the paper). The
+// statements of a batch become the leaves of a Merkle tree. The root is signed once, and each
+// statement travels with its path.
 //
 //	      root  <- signed
 //	     /    \
@@ -10,8 +10,8 @@
 //	 /  \      /  \
 //	s0   s1  s2    0    <- statements, padded to a power of two
 //
-// Whoever verified a root once needs only hashing for the other statements
-// under it, hence the cache in Verifier.
+// A node that verified a root once needs only hashing for the other statements under it, hence the
+// cache in Verifier.
 package auth
 
 import "crypto/sha256"

@@ -68,7 +68,7 @@ func (d *Driver) Close() map[string]int64 {
 			counters[name] = int64(n)
 		}
 	})
-	d.Host.Close() // nobody ends a transaction from here on
+	d.Host.Close() // no caller ends a transaction from here on
 	return counters
 }
 

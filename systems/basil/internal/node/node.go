@@ -11,9 +11,9 @@ import (
 	"assay.dev/assay/systems/basil/internal/wire"
 )
 
-// ID names a message's sender or receiver. Replicas have their global index
-// (shard-major, from 0); whoever is not a replica has an ID from FirstClient
-// on, which for TCP names the connection that its messages came from.
+// ID names a message's sender or receiver. Replicas have their global index (shard-major, from 0);
+// any other node has an ID from FirstClient on, which for TCP names the connection that its
+// messages came from.
 type ID int
 
 // FirstClient is the smallest ID that is not a replica.

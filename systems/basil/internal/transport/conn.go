@@ -17,8 +17,8 @@ type queue struct{ frames chan []byte }
 
 func newQueue() *queue { return &queue{frames: make(chan []byte, queueLength)} }
 
-// put drops the frame if the queue is full: the receiver is silent or far
-// behind, and whoever sent this will send again if it still matters.
+// put drops the frame if the queue is full: the receiver is silent or far behind, and the sender
+// will send again if it still matters.
 func (q *queue) put(frame []byte) {
 	select {
 	case q.frames <- frame:

@@ -207,7 +207,7 @@ func TestGarbageIsNotFatal(t *testing.T) {
 
 func TestWaitConnected(t *testing.T) {
 	hosts, addresses, checker := startCluster(t, 1)
-	// Whoever is missing is waited for to the end; a busy machine may take longer to connect the
+	// The test waits to the end for a missing node; a busy machine may take longer to connect the
 	// others.
 	wait := func(right func(missing []int, err error) bool) (missing []int, err error) {
 		for _, patience := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 20 * time.Second} {

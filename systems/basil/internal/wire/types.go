@@ -1,10 +1,9 @@
 // Package wire holds Basil's data types, its messages and their binary codec.
 //
-// Names follow the paper (Suri-Payer et al., "Basil: Breaking up BFT with
-// ACID (transactions)", SOSP 2021): ST1 and ST1R are the first stage of the
-// prepare phase (Section 4.2), ST2 and ST2R the second, C-CERT and A-CERT are
-// decision certificates (Section 4.3), ELECT-FB and DEC-FB belong to the
-// fallback (Section 5).
+// Names follow the paper (Suri-Payer et al., "Basil: Breaking up BFT with ACID (transactions)",
+// SOSP 2021): ST1 and ST1R are the first stage of the prepare phase (Section 4.2), ST2 and ST2R the
+// second. C-CERT and A-CERT are decision certificates (Section 4.3). ELECT-FB and DEC-FB belong to
+// the fallback (Section 5).
 //
 // The codec is written by hand: encoding/json costs more processor time for a
 // transaction than the whole protocol does without signatures.

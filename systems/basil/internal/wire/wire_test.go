@@ -123,9 +123,9 @@ func TestIdentityCoversContent(t *testing.T) {
 	}
 }
 
-// A number has several encodings as a varint. Were the identity computed from
-// the values, two byte strings would decode to transactions of one identity;
-// that is harmless, but it must at least be the identity of the bytes.
+// A number has several encodings as a varint. Were the identity computed from the values, two byte
+// strings would decode to transactions of one identity. That is harmless, but it must at least be
+// the identity of the bytes.
 func TestIdentityIsOfTheBytes(t *testing.T) {
 	b := Marshal(nil, &Body{Tx: (&Tx{TS: Timestamp{Time: 1, Client: 1}}).Seal()})
 	// Client 1 written as 0x81 0x00 instead of 0x01.
@@ -158,9 +158,8 @@ func FuzzUnmarshal(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was decoded encodes to something that decodes to the same. The
-		// bytes themselves may differ in how numbers are written, and with
-		// them identities.
+		// A decoded message encodes to bytes that decode to the same message. The bytes themselves
+		// may differ in how numbers are written, and with them identities.
 		again, err := Unmarshal(Marshal(nil, m))
 		if err != nil {
 			t.Fatalf("encoded again it does not decode: %v", err)

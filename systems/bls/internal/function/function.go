@@ -100,8 +100,8 @@ func newSigners(n int, seed uint64) (*signers, error) {
 }
 
 // together is the key that checks an aggregate of signatures of the same message: the sum of the
-// keys, as in FastAggregateVerify of draft-irtf-cfrg-bls-signature-05, section 3.3.4. Who uses it
-// must know that each signer has its private key; here we have made them all.
+// keys, as in FastAggregateVerify of draft-irtf-cfrg-bls-signature-05, section 3.3.4. A user of
+// this must know that each signer has its private key; here we have made them all.
 func together(keys []*private) (*public, error) {
 	var sum bls12381.G1
 	sum.SetIdentity()

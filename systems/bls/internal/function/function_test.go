@@ -49,7 +49,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// What the library gives is compared: another sum of signatures, or one of other signers, is wrong.
+// The results of the library are compared: another sum of signatures, or one of other signers, is
+// wrong.
 func TestWrongResultsAreSeen(t *testing.T) {
 	s, err := newSigners(4, 1)
 	if err != nil {

@@ -131,7 +131,7 @@ func (y *YCSB) draw(rng *rand.Rand) int64 {
 	return int64(y.Records) - 1 - (n - mine)
 }
 
-// fresh is a record that nobody has inserted: client and count, above all that are loaded.
+// fresh is a record that is not inserted yet: client and count, above all that are loaded.
 func (y *YCSB) fresh(client int64) int64 {
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -133,7 +133,7 @@ func configure(nodes []Node, ids []p2p.ID, self int, s Settings) *config.Config 
 	c.LogLevel = "error" // else some ten lines for each block
 	c.P2P.ListenAddress = listen(node.PeerPort)
 	c.P2P.PersistentPeers = strings.Join(peers, ",")
-	// All are known, so nobody looks for more, and addresses may be private and the same.
+	// All are known, so no node looks for more, and addresses may be private and the same.
 	c.P2P.PexReactor, c.P2P.AddrBookStrict, c.P2P.AllowDuplicateIP = false, false, true
 	c.RPC.ListenAddress = listen(node.RPCPort)
 	c.RPC.MaxOpenConnections, c.RPC.MaxBodyBytes = connections, maxRequest
@@ -142,7 +142,7 @@ func configure(nodes []Node, ids []p2p.ID, self int, s Settings) *config.Config 
 	c.Consensus.TimeoutPrevote, c.Consensus.TimeoutPrecommit = s.VoteTimeout, s.VoteTimeout
 	c.Consensus.TimeoutCommit = s.CommitTimeout
 	c.Consensus.PeerGossipSleepDuration = s.GossipInterval
-	c.TxIndex.Indexer = "null" // nobody asks for a transaction by its hash
+	c.TxIndex.Indexer = "null" // no client asks for a transaction by its hash
 	if node.MetricsPort > 0 {
 		c.Instrumentation.Prometheus = true
 		c.Instrumentation.PrometheusListenAddr = ":" + strconv.Itoa(node.MetricsPort)

@@ -4,8 +4,8 @@
 //	etcd-role follows --address HOST:PORT     exit with 0 if this member is the first one that does not lead
 //
 // It exits with 1 if the member has not the role or does not answer, and with 2 when used wrongly.
-// It is a program of its own, apart from the driver, so that it starts fast: it is asked shortly
-// before something is done to whoever has the role.
+// It is a program of its own, apart from the driver, so that it starts fast: it runs shortly before
+// a fault on the member that has the role.
 package main
 
 import (

@@ -52,7 +52,7 @@ func Open(address string) (*Member, error) {
 	return &Member{address: address, conn: conn}, nil
 }
 
-// Close drops the connection, and ends what is under way on it.
+// Close drops the connection, and ends the requests on it.
 func (m *Member) Close() { _ = m.conn.Close() } // fails only when it was closed before
 
 // String is the member's address.

@@ -1,7 +1,7 @@
 // Package role asks one member of an etcd cluster for its role, by the HTTP/JSON gateway that every
-// member has on its client port beside gRPC. The answer of the gateway is slower than that of gRPC,
-// but a program that only needs this is up in 2 ms of processor time instead of 9, and it is
-// started for each question, in all members at once.
+// member has on its client port beside gRPC. The answer of the gateway is slower than that of gRPC.
+// But a program that only needs this starts in 2 ms of processor time instead of 9, and it starts
+// for each question, in all members at once.
 package role
 
 import (

@@ -30,8 +30,8 @@ type Cluster struct {
 	cmds      []*exec.Cmd
 }
 
-// Binary returns the etcd server that hack/node-image builds, and skips the test when nobody has
-// built it yet.
+// Binary returns the etcd server that hack/node-image builds, and skips the test when it is not
+// built yet.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
@@ -145,7 +145,7 @@ func (c *Cluster) Freeze(t testing.TB, i int) {
 	}
 }
 
-// freeAddresses are addresses on loopback where nobody listened a moment ago.
+// freeAddresses are addresses on loopback where no program listened a moment ago.
 func freeAddresses(t testing.TB, n int) []string {
 	t.Helper()
 	var all []string

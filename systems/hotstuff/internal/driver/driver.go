@@ -79,8 +79,8 @@ func (q quorum) ExecCommandQF(_ *client.Command, replies map[uint32]*empty.Empty
 }
 
 // Begin sends a command. Its context lasts until the timeout even when the command is executed
-// sooner, or abandoned: gorums takes a context that ends for a sign that the replica is stuck, and
-// drops the stream.
+// sooner, or abandoned. If a context ends, gorums concludes that the replica is stuck, and drops
+// the stream.
 func (d *Driver) Begin(_ context.Context, a protocol.Attempt, end func(error)) {
 	ctx, cancel := context.WithTimeout(d.session, d.timeout)
 	context.AfterFunc(ctx, cancel)

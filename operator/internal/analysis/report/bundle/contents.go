@@ -126,9 +126,9 @@ func (r *run) writeTrials(ctx context.Context, bundle *archive.Writer) error {
 	return nil
 }
 
-// trialLines are the lines of the trials in their order, and how many trials are done. Of those
-// whose lines did not fit into the results, which are found by their labels, they have name, number
-// and ConfigMap alone.
+// trialLines are the lines of the trials in their order, and how many trials are done. Lines that
+// did not fit into the results are found by the labels of their ConfigMaps. They have name, number
+// and ConfigMap only.
 func (r *run) trialLines(ctx context.Context) (lines []results.TrialLine, done int, err error) {
 	lines = slices.Clone(r.results.Trials)
 	if report.LacksLines(r.results) {

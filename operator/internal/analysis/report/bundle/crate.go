@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// What the metadata conforms to: RO-Crate 1.1, and its profile for what programs have done.
+// The metadata conforms to RO-Crate 1.1, and to its profile for runs of programs.
 const (
 	crateSpec    = "https://w3id.org/ro/crate/1.1"
 	crateProfile = "https://w3id.org/ro/wfrun/process/0.5"

@@ -48,8 +48,8 @@ const (
 )
 
 // barHeight is the height that was asked for, or more where a row would have no room for its text.
-// If nobody asked, rows have some air. Axis and label take about four lines, and each line of the
-// legend one more.
+// By default, rows have some space between them. Axis and label take about four lines, and each
+// line of the legend one more.
 func barHeight(rows []barRow, legendRows int, s Style) Length {
 	of := func(row float64) Length {
 		return Length(row*float64(len(rows))+1.4*float64(legendRows)+4) * s.FontSize

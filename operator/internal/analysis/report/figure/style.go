@@ -44,7 +44,8 @@ func (l Length) tex() string {
 // Style is the size of a figure and of its text.
 type Style struct {
 	Width, Height Length
-	// FreeHeight: nobody asked for the height. Figures of bars are then as high as their rows need.
+	// FreeHeight: the user asked for no height. Figures of bars are then as high as their rows
+	// need.
 	FreeHeight bool
 	FontSize   Length
 	// Sans: text without serifs. PDF has Liberation Serif or Sans; TeX takes the document's fonts.

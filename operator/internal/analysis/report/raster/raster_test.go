@@ -111,7 +111,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What labels of plots hold is in the font: what is not there is glyph 0, a box.
+// The font has every character of the labels of plots: a missing one is glyph 0, a box.
 func TestFontHasWhatPlotsSay(t *testing.T) {
 	var buffer sfnt.Buffer
 	for _, r := range "≥≤±µ…–—×·°éüñABCxyz0189%()/=,;:'\"<>|" {

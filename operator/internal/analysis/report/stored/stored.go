@@ -19,8 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/results"
 )
 
-// SpecKey of an experiment's ConfigMap holds its spec as JSON, as it is in the cluster: its profile
-// is not applied, so that a reader sees what the full evaluation is.
+// SpecKey of an experiment's ConfigMap holds its spec as JSON, as it is in the cluster. Its profile
+// is not applied, so that a reader sees the full evaluation.
 const SpecKey = "spec.json"
 
 // Decode reads an experiment's ConfigMap: its results, and its spec if that is there.
@@ -96,8 +96,8 @@ func withResults(stored corev1.ConfigMap) (corev1.ConfigMap, error) {
 const resultsSuffix = "results"
 
 // TrialNumber reads off the name of a ConfigMap which trial's results it has. It is false where
-// they are not of the run whose own ConfigMap is called stored: both are called after the
-// experiment and its UID, so that an earlier experiment of the name has others.
+// they belong to another run than the ConfigMap stored. Both are called after the experiment and
+// its UID, and an earlier experiment of the name has another UID.
 func TrialNumber(stored, configMap string) (int32, bool) {
 	rest, ofRun := strings.CutPrefix(configMap, strings.TrimSuffix(stored, resultsSuffix))
 	digits, named := strings.CutSuffix(rest, "-"+resultsSuffix)

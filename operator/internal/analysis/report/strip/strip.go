@@ -1,6 +1,6 @@
-// Package strip shows verdicts: each claim as one sentence (Sentence), as a row of a strip where a
-// band is what the claim allows and a bar over it the interval that was measured (HTML, SVG), and
-// as lines for a table (Tracks).
+// Package strip shows verdicts. A claim is one sentence (Sentence), a row of a strip (HTML, SVG),
+// or lines for a table (Tracks). In a row, a band is what the claim allows, and a bar over it is
+// the measured interval.
 //
 // Text, Markdown, page, CSV and LaTeX are made from the same fields of results.ClaimResult. Results
 // of before the verdict was data have a message alone for comparisons: they get its first sentence

@@ -37,7 +37,7 @@ const (
 	pageKept  = 10 * time.Minute
 )
 
-// errNoToken: nobody has signed in.
+// errNoToken: the user has not signed in.
 var errNoToken = errors.New("no token")
 
 // door asks the API server who a visitor is and what the visitor may see. It decides nothing
@@ -108,7 +108,7 @@ func (d *door) who(ctx context.Context, token string) (user.Info, error) {
 }
 
 // maySee reports whether a user may list experiments and trials in a namespace, or in all if it is
-// empty. Without an answer of the API server nobody may.
+// empty. Without an answer of the API server no user may.
 func (d *door) maySee(ctx context.Context, u user.Info, namespace string) bool {
 	for _, resource := range []string{"experiments", "trials"} {
 		decision, _, err := d.authorizer.Authorize(ctx, authorizer.AttributesRecord{

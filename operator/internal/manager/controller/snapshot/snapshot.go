@@ -12,8 +12,8 @@ import (
 	"assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Read returns the System of a trial, as it is deployed. The error of a snapshot that somebody
-// deleted is a NotFound of the API server's.
+// Read returns the System of a trial, as it is deployed. The error of a deleted snapshot is a
+// NotFound of the API server's.
 func Read(ctx context.Context, reader client.Reader, trial *v1alpha1.Trial) (*v1alpha1.SystemSpec, error) {
 	revision := &appsv1.ControllerRevision{}
 	key := client.ObjectKey{Namespace: trial.Namespace, Name: trial.Spec.System.Revision}

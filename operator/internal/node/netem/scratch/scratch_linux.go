@@ -19,8 +19,8 @@ import (
 	"assay.dev/assay/operator/internal/node/netem"
 )
 
-// The pair, and addresses of TEST-NET-1 (RFC 5737), which nobody uses. Frames go to a hardware
-// address that nobody has.
+// The pair, and addresses of TEST-NET-1 (RFC 5737), which no network uses. Frames go to a hardware
+// address that no device has.
 const (
 	device = "assaytry0"
 	other  = "assaytry1"
@@ -47,8 +47,8 @@ const (
 	lost  = 500 * time.Millisecond // when a packet is given up
 )
 
-// Try opens a shaper for one device, lets it delay packets to one address, and measures at the
-// other device, by its counters, that they are late by that and packets to another address are not.
+// Try opens a shaper for one device and lets it delay packets to one address. The counters of the
+// other device must show that these are late by that, and that packets to another address are not.
 // It needs CAP_NET_ADMIN and what the shaper needs. It takes some 100 ms, at most 5 s.
 func Try(ctx context.Context, open func(device string) (netem.Shaper, error)) (err error) {
 	runtime.LockOSThread()

@@ -1,5 +1,6 @@
 // Package inspect says how long the pods of a trial that does not count stay, so that people can
-// look at them: as long as its Experiment says at that moment, from when the trial was judged.
+// look at them. The time runs from the verdict on the trial, and its length is what its Experiment
+// says at that moment.
 package inspect
 
 import (
